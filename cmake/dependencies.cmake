@@ -1,0 +1,25 @@
+# Every outside library, found once. scripts/setup installs the Debian or Ubuntu packages that hold them.
+
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(PkgConfig REQUIRED)
+
+# These ship pkg-config files on both Debian 12 and Ubuntu 24.04, CMake ones only on some.
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)
+pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
+add_library(PCRE2::PCRE2 ALIAS PkgConfig::PCRE2)
+add_library(zstd::zstd ALIAS PkgConfig::ZSTD)
+add_library(sextant_blas ALIAS PkgConfig::OPENBLAS)
+if(NOT TARGET hwy::hwy)
+  add_library(hwy::hwy ALIAS PkgConfig::HWY)
+endif()
+
+# toml++ is used header-only, so that its shared library need not match our compiler's settings.
+find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
+add_library(tomlplusplus::tomlplusplus INTERFACE IMPORTED)
+target_include_directories(tomlplusplus::tomlplusplus SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE})
+target_compile_definitions(tomlplusplus::tomlplusplus INTERFACE TOML_HEADER_ONLY=1)

@@ -1,0 +1,123 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+class Descriptor {
+ public:
+  Descriptor(const fs::path& path, int flags, int mode = 0644) : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  bool open() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+[[noreturn]] void cannot_read(const fs::path& path) {
+  throw UserError({.place = path.string(), .got = fmt::format("cannot read: {}", std::strerror(errno)),
+                   .expected = "a readable file"});
+}
+
+int64_t size_of_regular_file(const fs::path& path, int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) cannot_read(path);
+  if (S_ISDIR(info.st_mode)) {
+    errno = EISDIR;
+    cannot_read(path);
+  }
+  return info.st_size;
+}
+
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  Descriptor file(path, O_RDONLY);
+  if (!file.open()) cannot_read(path);
+  std::string content(static_cast<size_t>(size_of_regular_file(path, file.get())), '\0');
+  size_t done = 0;
+  // Files of /proc and pipes report size 0, so read on until the end rather than until the size.
+  for (;;) {
+    if (done == content.size()) content.resize(content.size() + 4096);
+    ssize_t n = ::read(file.get(), content.data() + done, content.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) cannot_read(path);
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  content.resize(done);
+  return content;
+}
+
+void flush_to_disk(const fs::path& path) {
+  Descriptor file(path, O_RDONLY);
+  if (!file.open() || ::fsync(file.get()) != 0)
+    throw RunError(path.string(), fmt::format("cannot flush to disk: {}", std::strerror(errno)));
+}
+
+void write_file_atomically(const fs::path& path, std::string_view content) {
+  fs::path temporary = path;
+  temporary += fmt::format(".tmp-{}", ::getpid());
+  auto fail = [&](std::string_view doing) {
+    int why = errno;
+    ::unlink(temporary.c_str());
+    throw RunError(path.string(), fmt::format("{}: {}", doing, std::strerror(why)),
+                   why == ENOSPC ? "free some space; what was saved before is untouched" : "");
+  };
+  {
+    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    if (!file.open()) fail("cannot create");
+    while (!content.empty()) {
+      ssize_t n = ::write(file.get(), content.data(), content.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail("cannot write");
+      content.remove_prefix(static_cast<size_t>(n));
+    }
+    if (::fsync(file.get()) != 0) fail("cannot flush to disk");
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot rename into place");
+  flush_to_disk(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+MappedFile::MappedFile(const fs::path& path) {
+  Descriptor file(path, O_RDONLY);
+  if (!file.open()) cannot_read(path);
+  size_ = static_cast<size_t>(size_of_regular_file(path, file.get()));
+  if (size_ == 0) return;
+  void* at = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (at == MAP_FAILED) cannot_read(path);
+  data_ = static_cast<const std::byte*>(at);
+}
+
+MappedFile::~MappedFile() {
+  if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+}  // namespace sextant
