@@ -1,0 +1,44 @@
+#include "ir/attrs.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace sextant {
+
+Attrs::Attrs(std::initializer_list<std::pair<std::string, AttrValue>> entries) {
+  for (const auto& [name, value] : entries) set(name, value);
+}
+
+void Attrs::set(std::string_view name, AttrValue value) {
+  auto at = std::lower_bound(entries_.begin(), entries_.end(), name, [](const auto& e, auto n) { return e.first < n; });
+  if (at != entries_.end() && at->first == name)
+    at->second = std::move(value);
+  else
+    entries_.emplace(at, std::string(name), std::move(value));
+}
+
+const AttrValue* Attrs::find(std::string_view name) const {
+  for (const auto& [key, value] : entries_)
+    if (key == name) return &value;
+  return nullptr;
+}
+
+int64_t Attrs::integer(std::string_view name) const {
+  const AttrValue* value = find(name);
+  BUG_IF(!value || !std::holds_alternative<int64_t>(*value), "no integer attr '{}'", name);
+  return std::get<int64_t>(*value);
+}
+
+double Attrs::real(std::string_view name) const {
+  const AttrValue* value = find(name);
+  BUG_IF(!value || std::holds_alternative<std::string>(*value), "no number attr '{}'", name);
+  return std::holds_alternative<double>(*value) ? std::get<double>(*value)
+                                                : static_cast<double>(std::get<int64_t>(*value));
+}
+
+int64_t Attrs::integer_or(std::string_view name, int64_t otherwise) const {
+  return has(name) ? integer(name) : otherwise;
+}
+
+}  // namespace sextant

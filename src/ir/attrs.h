@@ -1,0 +1,34 @@
+// Attrs: the constants of an op (heads, eps, …), by name. They never change between steps: what does is a feed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace sextant {
+
+using AttrValue = std::variant<int64_t, double, std::string>;
+
+class Attrs {
+ public:
+  Attrs() = default;
+  Attrs(std::initializer_list<std::pair<std::string, AttrValue>> entries);
+
+  void set(std::string_view name, AttrValue value);  // kept sorted by name, so equal attrs print alike
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  int64_t integer(std::string_view name) const;
+  double real(std::string_view name) const;  // an integer is read as a real
+  int64_t integer_or(std::string_view name, int64_t otherwise) const;
+
+  const std::vector<std::pair<std::string, AttrValue>>& entries() const { return entries_; }
+  bool operator==(const Attrs&) const = default;
+
+ private:
+  const AttrValue* find(std::string_view name) const;
+  std::vector<std::pair<std::string, AttrValue>> entries_;
+};
+
+}  // namespace sextant

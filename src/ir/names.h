@@ -1,0 +1,54 @@
+// The words that print and parse share: one table per enumeration, read in both directions.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "ir/op.h"
+#include "ir/program.h"
+#include "ir/value.h"
+
+namespace sextant {
+
+template <class Enum, size_t N>
+using NameTable = std::array<std::pair<Enum, std::string_view>, N>;
+
+inline constexpr NameTable<ValueKind, 6> kValueKindNames{{{ValueKind::activation, "activation"},
+                                                          {ValueKind::parameter, "parameter"},
+                                                          {ValueKind::gradient, "gradient"},
+                                                          {ValueKind::state, "state"},
+                                                          {ValueKind::feed, "feed"},
+                                                          {ValueKind::fetch, "fetch"}}};
+inline constexpr NameTable<Phase, 5> kPhaseNames{{{Phase::forward, "forward"},
+                                                  {Phase::recompute, "recompute"},
+                                                  {Phase::input_gradient, "input_gradient"},
+                                                  {Phase::weight_gradient, "weight_gradient"},
+                                                  {Phase::update, "update"}}};
+inline constexpr NameTable<RegionKind, 3> kRegionNames{
+    {{RegionKind::forward, "forward"}, {RegionKind::backward, "backward"}, {RegionKind::update, "update"}}};
+inline constexpr NameTable<BufferClass, 8> kBufferNames{{{BufferClass::weights, "weights"},
+                                                         {BufferClass::gradients, "gradients"},
+                                                         {BufferClass::optimizer, "optimizer"},
+                                                         {BufferClass::cache, "cache"},
+                                                         {BufferClass::feeds, "feeds"},
+                                                         {BufferClass::saved, "saved"},
+                                                         {BufferClass::activations, "activations"},
+                                                         {BufferClass::workspace, "workspace"}}};
+
+template <class Enum, size_t N>
+constexpr std::string_view name_in(const NameTable<Enum, N>& table, Enum value) {
+  for (const auto& [entry, name] : table)
+    if (entry == value) return name;
+  return "?";
+}
+
+template <class Enum, size_t N>
+constexpr std::optional<Enum> find_name(const NameTable<Enum, N>& table, std::string_view name) {
+  for (const auto& [entry, text] : table)
+    if (text == name) return entry;
+  return std::nullopt;
+}
+
+}  // namespace sextant

@@ -1,0 +1,94 @@
+#include "ir/op_def.h"
+
+#include <map>
+
+#include "base/error.h"
+#include "ir/signature.h"
+
+namespace sextant {
+
+std::function<Cost(const Attrs&, std::span<const TensorType>, std::span<const TensorType>)> streaming_cost(
+    double flops_per_element) {
+  return [flops_per_element](const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out) {
+    Cost cost;
+    for (const TensorType& t : in) cost.read += t.bytes();
+    for (const TensorType& t : out) cost.written += t.bytes();
+    cost.flops = {flops_per_element * static_cast<double>(out.empty() ? 0 : out[0].shape.count())};
+    return cost;
+  };
+}
+
+namespace {
+
+std::string types_text(std::span<const TensorType> types) {
+  std::string out;
+  for (const TensorType& t : types) out += fmt::format("{}{}{}", out.empty() ? "" : ", ", name_of(t.dtype), t.shape.text());
+  return out;
+}
+
+// Reads the sizes of the letters off the inputs, and refuses sizes that disagree.
+class LetterSizes {
+ public:
+  LetterSizes(const OpDef& def, std::span<const TensorType> inputs) : def_(def), inputs_(inputs) {}
+
+  void read(const Operand& operand, const GlobalShape& shape) {
+    if (operand.letters == "*") {
+      if (any_.rank() == 0) any_ = shape;
+      if (!(any_ == shape)) mismatch(operand);
+      return;
+    }
+    if (static_cast<int>(operand.letters.size()) != shape.rank()) mismatch(operand);
+    for (int dim = 0; dim < shape.rank(); ++dim) {
+      auto [at, fresh] = sizes_.emplace(operand.letters[static_cast<size_t>(dim)], shape[dim]);
+      if (!fresh && at->second != shape[dim]) mismatch(operand);
+    }
+  }
+
+  GlobalShape shape_of(const Operand& operand) const {
+    if (operand.letters == "*") return any_;
+    std::vector<int64_t> dims;
+    for (char letter : operand.letters) {
+      auto at = sizes_.find(letter);
+      BUG_IF(at == sizes_.end(), "{}: no input fixes dim '{}' of {}", def_.name, letter, operand.name);
+      dims.push_back(at->second);
+    }
+    return GlobalShape(std::move(dims));
+  }
+
+ private:
+  [[noreturn]] void mismatch(const Operand& operand) const {
+    BUG("[{}] {} does not fit '{}': inputs are {}", def_.name, operand.name, def_.operands, types_text(inputs_));
+  }
+
+  const OpDef& def_;
+  std::span<const TensorType> inputs_;
+  std::map<char, int64_t> sizes_;
+  GlobalShape any_;
+};
+
+}  // namespace
+
+TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const TensorType> inputs) {
+  Signature signature = parse_signature(def.operands);
+  size_t required = 0;
+  for (const Operand& operand : signature.inputs) required += operand.count == Operand::Count::one;
+  BUG_IF(inputs.size() < required, "[{}] wants '{}', got {} inputs", def.name, def.operands, inputs.size());
+  for (const auto& [name, value] : attrs.entries()) {
+    bool known = name == "accumulate";
+    for (std::string_view allowed : def.attrs) known = known || allowed == name;
+    BUG_IF(!known, "[{}] has no attr '{}'", def.name, name);
+  }
+  LetterSizes sizes(def, inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    // The gradient that an accumulating op adds onto stands past the declared inputs.
+    if (i >= signature.inputs.size() && signature.inputs.back().count != Operand::Count::repeated) break;
+    if (signature.input(static_cast<int>(i)).count != Operand::Count::repeated)
+      sizes.read(signature.input(static_cast<int>(i)), inputs[i].shape);
+  }
+  if (def.shape) return def.shape(attrs, inputs);
+  TensorTypes outputs;
+  for (const Operand& operand : signature.outputs) outputs.push_back({inputs[0].dtype, sizes.shape_of(operand)});
+  return outputs;
+}
+
+}  // namespace sextant

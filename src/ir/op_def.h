@@ -1,0 +1,115 @@
+// OpDef: everything the passes may ask about a kind of op, as one record of pure functions. Each op file of ops/ fills this
+// record in the order of its fields; nobody switches on op kind.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/attrs.h"
+#include "ir/cost.h"
+#include "ir/op.h"
+#include "ir/value.h"
+
+namespace sextant {
+
+struct TensorType {
+  DType dtype = DType::f32;
+  GlobalShape shape;
+  Bytes bytes() const { return {shape.count() * size_of(dtype)}; }
+  bool operator==(const TensorType&) const = default;
+};
+
+using TensorTypes = std::vector<TensorType>;
+
+// An output that shares the bytes of an input.
+struct Alias {
+  enum class Rule : uint8_t {
+    may,   // the kernel allows in == out; memory does so where the input ends here
+    must,  // the op updates its input in place: optimizer state, caches, accumulated gradients
+  };
+  int output = 0;
+  int input = 0;
+  Rule rule = Rule::may;
+};
+
+// The hand that `backward` writes with. Gradients of outputs come in, ops are emitted, gradients of inputs go out.
+class BackwardScope {
+ public:
+  virtual ~BackwardScope() = default;
+  virtual const Op& op() const = 0;
+  ValueId input(int i) const { return op().inputs[static_cast<size_t>(i)]; }
+  ValueId output(int i) const { return op().outputs[static_cast<size_t>(i)]; }
+  int input_count() const { return static_cast<int>(op().inputs.size()); }
+  virtual ValueId output_gradient(int i) const = 0;  // kNoValue where nothing downstream needs it
+  virtual bool needs_gradient(int i) const = 0;      // whether input i leads to a parameter
+
+  struct Emission {
+    const OpDef& def;
+    std::vector<ValueId> inputs;
+    // For each output of the emitted op the forward input whose gradient it is, or kForwardOutput - i when the emitted op
+    // also yields output i of the forward op, which then need not run in training.
+    std::vector<int> gradient_of;
+    Attrs attrs = {};
+    Phase phase = Phase::input_gradient;
+  };
+  static constexpr int kForwardOutput = -1;
+  virtual void emit(const Emission& emission) = 0;
+  // The gradient of input i is this value itself: no op is needed.
+  virtual void pass(int i, ValueId gradient) = 0;
+};
+
+// Inputs from which tests, layout checks and benchmarks are generated.
+struct Example {
+  std::string name;
+  TensorTypes inputs;
+  Attrs attrs;
+  int64_t integers_below = 2;  // integer inputs are drawn from [0, integers_below)
+};
+
+enum class Recompute : uint8_t {
+  allowed,
+  never,  // has effects, or reads what changes: must run once
+};
+
+enum class LayoutRule : uint8_t {
+  rows,  // the listed rows, and the implied ones
+  free,  // the op is a change of layout: any state in, any state out
+};
+
+enum class Accumulate : uint8_t {
+  unsupported,
+  supported,  // with attr accumulate=1 output 0 is added onto what its buffer holds
+};
+
+struct OpDef {
+  std::string_view name;
+  std::string_view contract;  // the formula, in one or two sentences
+  // "x[b s i], w[o i], bias?[o] -> y[b s o]": a letter is a dim, equal letters are equal sizes. `?` marks an input that may
+  // be left out, `...` one that may be repeated, `*` stands for any dims (the same wherever it appears).
+  std::string_view operands;
+  std::vector<std::string_view> attrs;  // the names it understands
+  // Output types from input types. Null: dtypes of the first input, shapes by the letters.
+  std::function<TensorTypes(const Attrs&, std::span<const TensorType>)> shape;
+  // Layout rows for one axis. "b": split along letter b (operands without it are R as inputs, P as outputs); "*": along any
+  // dim of `*`; or written out: "x:S(i) w:S(i) bias:P -> y:P". All-R and all-I rows hold for every op and are not listed.
+  std::vector<std::string_view> rows;
+  LayoutRule layout_rule = LayoutRule::rows;
+  std::function<void(BackwardScope&)> backward;  // null: no gradient flows
+  std::function<Cost(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out)> cost;
+  std::vector<Alias> alias;
+  Recompute recompute = Recompute::allowed;
+  Accumulate accumulate = Accumulate::unsupported;
+  std::vector<Example> examples;
+};
+
+// Each operand once through memory, `flops_per_element` for every element of the first output: what most small ops cost.
+std::function<Cost(const Attrs&, std::span<const TensorType>, std::span<const TensorType>)> streaming_cost(
+    double flops_per_element);
+
+// Output types by the definition's own rule; UserError-free: a mismatch is a BUG of the builder, named by op and shapes.
+TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const TensorType> inputs);
+
+}  // namespace sextant

@@ -1,0 +1,64 @@
+// Program: the local view of one rank class. Regions are ordered lists of ops; a schedule of actions runs the regions; every
+// value has a buffer, every buffer an offset in one arena. Executors add nothing to it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace sextant {
+
+enum class BufferClass : uint8_t {
+  weights,
+  gradients,
+  optimizer,    // moments
+  cache,        // key-value caches
+  feeds,        // and fetches: what crosses the boundary of a step
+  saved,        // made in forward, read in backward
+  activations,  // made and read within a region
+  workspace,    // scratch inside one kernel
+};
+
+struct Buffer {
+  BufferClass kind = BufferClass::activations;
+  int64_t offset = 0;  // bytes from the arena's start
+  int64_t bytes = 0;
+};
+
+enum class RegionKind : uint8_t { forward, backward, update };
+
+struct Region {
+  RegionKind kind = RegionKind::forward;
+  int chunk = 0;
+  std::vector<Op> ops;
+};
+
+// One step of the schedule: run a region for a microbatch.
+struct Action {
+  RegionKind region = RegionKind::forward;
+  int chunk = 0;
+  int microbatch = 0;
+  bool operator==(const Action&) const = default;
+};
+
+struct Program {
+  std::string name;
+  Mesh mesh;
+  std::vector<Value> values;
+  std::vector<Region> regions;
+  std::vector<Action> schedule;
+  std::vector<Buffer> buffers;
+  std::vector<int32_t> workspaces;  // per op, over all regions in order: its scratch buffer, or -1
+  int64_t persistent_bytes = 0;     // weights, gradients, state: [0, persistent_bytes)
+  int64_t arena_bytes = 0;          // all of it
+
+  const Value& operator[](ValueId id) const { return values[static_cast<size_t>(id)]; }
+  const Value* find(std::string_view path) const;
+  const Value& at(std::string_view path) const;  // BUG when there is none
+};
+
+std::string_view name_of(BufferClass kind);
+std::string_view name_of(RegionKind kind);
+
+}  // namespace sextant

@@ -1,0 +1,151 @@
+#include "ir/signature.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace sextant {
+
+namespace {
+
+std::string_view trim(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
+
+Operand parse_operand(std::string_view text) {
+  Operand operand;
+  size_t bracket = text.find('[');
+  BUG_IF(bracket == std::string_view::npos || !text.ends_with(']'), "operand '{}' has no dims", text);
+  std::string_view name = text.substr(0, bracket);
+  if (name.ends_with('?')) {
+    operand.count = Operand::Count::optional;
+    name.remove_suffix(1);
+  } else if (name.ends_with("...")) {
+    operand.count = Operand::Count::repeated;
+    name.remove_suffix(3);
+  }
+  operand.name = name;
+  for (char c : text.substr(bracket + 1, text.size() - bracket - 2))
+    if (c != ' ') operand.letters += c;
+  return operand;
+}
+
+std::vector<Operand> parse_operands(std::string_view text) {
+  std::vector<Operand> operands;
+  while (!trim(text).empty()) {
+    size_t end = std::min(text.find(','), text.size());
+    operands.push_back(parse_operand(trim(text.substr(0, end))));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return operands;
+}
+
+// The dim of `operand` that bears `letter`, or -1.
+int dim_of(const Operand& operand, char letter) {
+  size_t at = operand.letters.find(letter);
+  return at == std::string::npos ? -1 : static_cast<int>(at);
+}
+
+AxisState state_in_row(std::string_view state, const Operand& operand, const OpDef& def) {
+  if (state == "R") return kReplicated;
+  if (state == "I") return kInvariant;
+  if (state == "P") return kPartial;
+  BUG_IF(state.size() != 4 || !state.starts_with("S("), "{}: bad state '{}'", def.name, state);
+  int dim = dim_of(operand, state[2]);
+  BUG_IF(dim < 0, "{}: {} has no dim '{}'", def.name, operand.name, state[2]);
+  return sharded(dim);
+}
+
+// "x:S(i) w:S(i) bias:P -> y:P"; an operand that is not named is R.
+LayoutRow written_row(const OpDef& def, const Signature& signature, std::string_view text, int inputs, int outputs) {
+  LayoutRow row{std::vector<AxisState>(static_cast<size_t>(inputs), kReplicated),
+                std::vector<AxisState>(static_cast<size_t>(outputs), kReplicated)};
+  auto fill = [&](std::string_view part, auto operand_at, std::vector<AxisState>& states) {
+    while (!trim(part).empty()) {
+      part = trim(part);
+      std::string_view word = part.substr(0, part.find(' '));
+      part.remove_prefix(word.size());
+      size_t colon = word.find(':');
+      bool known = false;
+      for (size_t i = 0; i < states.size(); ++i) {
+        const Operand& operand = operand_at(static_cast<int>(i));
+        if (operand.name != word.substr(0, colon)) continue;
+        states[i] = state_in_row(word.substr(colon + 1), operand, def);
+        known = true;
+      }
+      // Optional inputs that this op leaves out may still be named.
+      for (const Operand& operand : signature.inputs) known = known || operand.name == word.substr(0, colon);
+      BUG_IF(!known, "{}: row '{}' names no operand '{}'", def.name, text, word.substr(0, colon));
+    }
+  };
+  size_t arrow = text.find("->");
+  fill(text.substr(0, arrow), [&](int i) -> const Operand& { return signature.input(i); }, row.inputs);
+  fill(text.substr(arrow + 2), [&](int i) -> const Operand& { return signature.outputs[static_cast<size_t>(i)]; },
+       row.outputs);
+  return row;
+}
+
+LayoutRow split_row(const Signature& signature, char letter, int inputs, int outputs) {
+  LayoutRow row;
+  for (int i = 0; i < inputs; ++i) {
+    int dim = dim_of(signature.input(i), letter);
+    row.inputs.push_back(dim < 0 ? kReplicated : sharded(dim));
+  }
+  for (int i = 0; i < outputs; ++i) {
+    int dim = dim_of(signature.outputs[static_cast<size_t>(i)], letter);
+    row.outputs.push_back(dim < 0 ? kPartial : sharded(dim));
+  }
+  return row;
+}
+
+// Split dim `dim` of every operand that is all `*`; the others are replicated.
+LayoutRow any_dim_row(const Signature& signature, int dim, int inputs, int outputs) {
+  LayoutRow row;
+  for (int i = 0; i < inputs; ++i) row.inputs.push_back(signature.input(i).letters == "*" ? sharded(dim) : kReplicated);
+  for (int i = 0; i < outputs; ++i)
+    row.outputs.push_back(signature.outputs[static_cast<size_t>(i)].letters == "*" ? sharded(dim) : kPartial);
+  return row;
+}
+
+}  // namespace
+
+const Operand& Signature::input(int i) const {
+  BUG_IF(inputs.empty(), "op without inputs asked for input {}", i);
+  if (i < static_cast<int>(inputs.size())) return inputs[static_cast<size_t>(i)];
+  // Past the end stand the repeated operand, or the accumulated gradient that fusion appended (like output 0).
+  return inputs.back().count == Operand::Count::repeated ? inputs.back() : outputs.front();
+}
+
+Signature parse_signature(std::string_view text) {
+  size_t arrow = text.find("->");
+  BUG_IF(arrow == std::string_view::npos, "signature '{}' has no arrow", text);
+  return {parse_operands(text.substr(0, arrow)), parse_operands(text.substr(arrow + 2))};
+}
+
+std::vector<LayoutRow> layout_rows(const OpDef& def, const std::vector<int>& input_ranks,
+                                   const std::vector<int>& output_ranks) {
+  Signature signature = parse_signature(def.operands);
+  int inputs = static_cast<int>(input_ranks.size()), outputs = static_cast<int>(output_ranks.size());
+  std::vector<LayoutRow> rows;
+  for (std::string_view text : def.rows) {
+    if (text.find("->") != std::string_view::npos) {
+      rows.push_back(written_row(def, signature, text, inputs, outputs));
+    } else if (text == "*") {
+      int rank = 0;
+      for (int i = 0; i < inputs; ++i)
+        if (signature.input(i).letters == "*") rank = input_ranks[static_cast<size_t>(i)];
+      for (int dim = 0; dim < rank; ++dim) rows.push_back(any_dim_row(signature, dim, inputs, outputs));
+    } else {
+      BUG_IF(text.size() != 1, "{}: row '{}' is neither a letter nor written out", def.name, text);
+      rows.push_back(split_row(signature, text[0], inputs, outputs));
+    }
+  }
+  for (AxisState same : {kInvariant, kReplicated})
+    rows.push_back({std::vector<AxisState>(static_cast<size_t>(inputs), same),
+                    std::vector<AxisState>(static_cast<size_t>(outputs), same)});
+  return rows;
+}
+
+}  // namespace sextant

@@ -1,0 +1,40 @@
+// The operand text of an OpDef, taken apart: names, letters and flags of inputs and outputs; and its layout rows expanded to
+// one state per operand.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/op_def.h"
+#include "mesh/layout.h"
+
+namespace sextant {
+
+struct Operand {
+  std::string name;
+  std::string letters;  // one per dim, "*" = any dims
+  enum class Count : uint8_t { one, optional, repeated } count = Count::one;
+};
+
+struct Signature {
+  std::vector<Operand> inputs;
+  std::vector<Operand> outputs;
+
+  // The operand that input i of an op with `count` inputs stands for (repeated ones fill up).
+  const Operand& input(int i) const;
+};
+
+Signature parse_signature(std::string_view text);
+
+// One way to run the op along one axis: a state for each input and output.
+struct LayoutRow {
+  std::vector<AxisState> inputs;
+  std::vector<AxisState> outputs;
+};
+
+// The rows of `def` for operands of these ranks, the implied all-I and all-R rows last.
+std::vector<LayoutRow> layout_rows(const OpDef& def, const std::vector<int>& input_ranks,
+                                   const std::vector<int>& output_ranks);
+
+}  // namespace sextant

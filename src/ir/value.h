@@ -1,0 +1,57 @@
+// Value: one tensor of a Graph or Program. Where it came from (its path) survives every pass.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/dtype.h"
+#include "base/shape.h"
+#include "base/units.h"
+#include "mesh/layout.h"
+
+namespace sextant {
+
+using ValueId = int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+enum class ValueKind : uint8_t {
+  activation,  // made and used inside a step
+  parameter,   // a weight
+  gradient,    // a weight's gradient, accumulated over microbatches
+  state,       // optimizer moments, key-value caches: kept between steps
+  feed,        // given from outside each step: tokens, learning rate
+  fetch,       // handed out: loss, gradient norm
+};
+
+// How a parameter begins: drawn from Philox by (seed, path, global element index), or constant.
+struct Init {
+  enum class Kind : uint8_t { zeros, ones, normal } kind = Kind::zeros;
+  double std = 0;  // normal only
+  bool operator==(const Init&) const = default;
+};
+
+struct Value {
+  ValueId id = kNoValue;
+  std::string path;  // "layers.3.attn.q"
+  ValueKind kind = ValueKind::activation;
+  DType dtype = DType::f32;
+  GlobalShape shape;
+  Layout layout;
+  Init init;            // parameters and states
+  LocalShape local;     // set by partition
+  int32_t buffer = -1;  // set by memory: an index into Program::buffers
+
+  Bytes global_bytes() const { return {shape.count() * size_of(dtype)}; }
+  Bytes local_bytes() const { return {local.count() * size_of(dtype)}; }
+};
+
+// Kinds whose bytes stay valid from step to step.
+constexpr bool is_persistent(ValueKind kind) {
+  return kind == ValueKind::parameter || kind == ValueKind::gradient || kind == ValueKind::state;
+}
+
+std::string_view name_of(ValueKind kind);
+std::string init_text(const Init& init);  // "zeros", "ones", "normal(0.02)"
+
+}  // namespace sextant

@@ -1,0 +1,144 @@
+#include "ir/verify.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "ir/lifetime.h"
+#include "ir/signature.h"
+
+namespace sextant {
+
+namespace {
+
+bool is_given(const Value& value) { return is_persistent(value.kind) || value.kind == ValueKind::feed; }
+
+// Values are made before use and once; operand types are what the definition says.
+class OrderCheck {
+ public:
+  OrderCheck(const std::vector<Value>& values, std::string_view after) : values_(values), after_(after) {
+    for (const Value& value : values) made_.push_back(is_given(value));
+  }
+
+  void visit(const Op& op) {
+    for (ValueId id : op.inputs)
+      BUG_IF(!made_[static_cast<size_t>(id)], "after {}: {} ({}) reads %{} ({}) before it is made", after_, op.path,
+             op.def->name, id, values_[static_cast<size_t>(id)].path);
+    for (ValueId id : op.outputs) {
+      BUG_IF(made_[static_cast<size_t>(id)], "after {}: %{} ({}) is made twice", after_, id,
+             values_[static_cast<size_t>(id)].path);
+      made_[static_cast<size_t>(id)] = true;
+    }
+    check_types(op);
+  }
+
+ private:
+  void check_types(const Op& op) {
+    TensorTypes inputs;
+    for (ValueId id : op.inputs) inputs.push_back(type_of(values_[static_cast<size_t>(id)]));
+    TensorTypes expected = infer_types(*op.def, op.attrs, inputs);
+    BUG_IF(expected.size() != op.outputs.size(), "after {}: {} has {} outputs, its definition {}", after_, op.path,
+           op.outputs.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const Value& value = values_[static_cast<size_t>(op.outputs[i])];
+      BUG_IF(!(type_of(value) == expected[i]), "after {}: %{} ({}) is {}{}, its definition says {}{}", after_, value.id,
+             value.path, name_of(value.dtype), value.shape.text(), name_of(expected[i].dtype), expected[i].shape.text());
+    }
+  }
+
+  const std::vector<Value>& values_;
+  std::string_view after_;
+  std::vector<bool> made_;
+};
+
+bool row_holds(const Graph& graph, const Op& op, const LayoutRow& row, int axis) {
+  for (size_t i = 0; i < op.inputs.size(); ++i)
+    if (!(graph[op.inputs[i]].layout.at(axis) == row.inputs[i])) return false;
+  for (size_t i = 0; i < op.outputs.size(); ++i)
+    if (!(graph[op.outputs[i]].layout.at(axis) == row.outputs[i])) return false;
+  return true;
+}
+
+// Forward ops follow one of their rows on every axis. Backward ops carry the duals by construction.
+void check_rows(const Graph& graph, const Op& op, std::string_view after) {
+  if (op.phase != Phase::forward || op.def->layout_rule == LayoutRule::free) return;
+  std::vector<int> in, out;
+  for (ValueId id : op.inputs) in.push_back(graph[id].shape.rank());
+  for (ValueId id : op.outputs) out.push_back(graph[id].shape.rank());
+  std::vector<LayoutRow> rows = layout_rows(*op.def, in, out);
+  for (int axis = 0; axis < graph.mesh.axis_count(); ++axis) {
+    if (graph.mesh.size(axis) == 1) continue;
+    bool held = std::any_of(rows.begin(), rows.end(), [&](const LayoutRow& r) { return row_holds(graph, op, r, axis); });
+    BUG_IF(!held, "after {}: {} ({}) follows no row of its definition on axis {}", after, op.path, op.def->name,
+           graph.mesh.axes[static_cast<size_t>(axis)].name);
+  }
+}
+
+void check_local_shapes(const Program& program, std::string_view after) {
+  for (const Value& value : program.values)
+    BUG_IF(!(value.local == local_shape(value.shape, value.layout, program.mesh)),
+           "after {}: %{} ({}) has local shape {}", after, value.id, value.path, value.local.text());
+}
+
+// A buffer's lifetime is the union of those of the values it holds, or the one op whose scratch it is.
+std::vector<Lifetime> buffer_lifetimes(const Program& program) {
+  std::vector<Lifetime> live(program.buffers.size());
+  auto include = [&](int32_t buffer, const Lifetime& l) {
+    Lifetime& b = live[static_cast<size_t>(buffer)];
+    b.first = b.used() ? std::min(b.first, l.first) : l.first;
+    b.last = std::max(b.last, l.last);
+  };
+  std::vector<Lifetime> values = lifetimes(program);
+  for (const Value& value : program.values)
+    if (value.buffer >= 0 && values[static_cast<size_t>(value.id)].used())
+      include(value.buffer, values[static_cast<size_t>(value.id)]);
+  for (size_t op = 0; op < program.workspaces.size(); ++op)
+    if (program.workspaces[op] >= 0) include(program.workspaces[op], {static_cast<int>(op), static_cast<int>(op)});
+  return live;
+}
+
+void check_buffers(const Program& program, std::string_view after) {
+  std::vector<Lifetime> values = lifetimes(program);
+  for (const Value& value : program.values) {
+    if (!values[static_cast<size_t>(value.id)].used()) continue;
+    BUG_IF(value.buffer < 0, "after {}: %{} ({}) has no buffer", after, value.id, value.path);
+    BUG_IF(program.buffers[static_cast<size_t>(value.buffer)].bytes < value.local_bytes().n,
+           "after {}: %{} ({}) does not fit its buffer", after, value.id, value.path);
+  }
+  std::vector<Lifetime> live = buffer_lifetimes(program);
+  std::vector<size_t> by_offset;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const Buffer& b = program.buffers[i];
+    BUG_IF(b.offset < 0 || b.offset + b.bytes > program.arena_bytes, "after {}: buffer {} leaves the arena", after, i);
+    if (b.bytes > 0 && live[i].used()) by_offset.push_back(i);
+  }
+  std::sort(by_offset.begin(), by_offset.end(),
+            [&](size_t a, size_t b) { return program.buffers[a].offset < program.buffers[b].offset; });
+  for (size_t i = 0; i < by_offset.size(); ++i) {
+    const Buffer& a = program.buffers[by_offset[i]];
+    for (size_t j = i + 1; j < by_offset.size() && program.buffers[by_offset[j]].offset < a.offset + a.bytes; ++j) {
+      const Lifetime &x = live[by_offset[i]], &y = live[by_offset[j]];
+      BUG_IF(x.first <= y.last && y.first <= x.last, "after {}: buffers {} and {} overlap while both live", after,
+             by_offset[i], by_offset[j]);
+    }
+  }
+}
+
+}  // namespace
+
+void verify(const Graph& graph, Stage stage, std::string_view after) {
+  OrderCheck order(graph.values, after);
+  for (const Op& op : graph.ops) {
+    order.visit(op);
+    if (stage >= Stage::inferred) check_rows(graph, op, after);
+  }
+}
+
+void verify(const Program& program, Stage stage, std::string_view after) {
+  OrderCheck order(program.values, after);
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops) order.visit(op);
+  if (stage >= Stage::partitioned) check_local_shapes(program, after);
+  if (stage >= Stage::planned) check_buffers(program, after);
+}
+
+}  // namespace sextant

@@ -1,0 +1,124 @@
+#include "mesh/layout.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace sextant {
+
+std::string AxisState::text() const {
+  switch (kind) {
+    case StateKind::replicated: return "R";
+    case StateKind::invariant: return "I";
+    case StateKind::sharded: return fmt::format("S({})", dim);
+    case StateKind::partial: return "P";
+  }
+  BUG("unknown axis state");
+}
+
+AxisState gradient_state(AxisState state) {
+  if (state.kind == StateKind::replicated) return kPartial;
+  if (state.kind == StateKind::partial) return kReplicated;
+  return state;
+}
+
+Layout invariant_layout(const Mesh& mesh) {
+  return {.states = std::vector<AxisState>(mesh.axes.size(), kInvariant)};
+}
+
+Layout gradient_layout(const Layout& layout) {
+  Layout gradient = layout;
+  for (AxisState& state : gradient.states) state = gradient_state(state);
+  return gradient;
+}
+
+std::vector<int> axes_of_dim(const Layout& layout, int dim) {
+  std::vector<int> axes;
+  for (int axis = 0; axis < static_cast<int>(layout.states.size()); ++axis)
+    if (layout.at(axis) == sharded(dim)) axes.push_back(axis);
+  auto place = [&](int axis) { return std::find(layout.order.begin(), layout.order.end(), axis) - layout.order.begin(); };
+  std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return place(a) < place(b); });
+  return axes;
+}
+
+LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mesh& mesh) {
+  LocalShape local{std::vector<int64_t>(shape.dims().begin(), shape.dims().end())};
+  for (int dim = 0; dim < shape.rank(); ++dim) {
+    std::vector<int64_t> parts = layout.segments && layout.segments->dim == dim ? layout.segments->extents
+                                                                                : std::vector<int64_t>{shape[dim]};
+    for (int axis : axes_of_dim(layout, dim))
+      for (int64_t& part : parts) part = ceil_div(part, mesh.size(axis));
+    local[dim] = 0;
+    for (int64_t part : parts) local[dim] += part;
+  }
+  return local;
+}
+
+std::string layout_text(const Layout& layout, const Mesh& mesh) {
+  std::string out;
+  for (int axis = 0; axis < mesh.axis_count(); ++axis) {
+    if (mesh.size(axis) == 1 || layout.at(axis) == kInvariant) continue;
+    out += fmt::format("{}{}:{}", out.empty() ? "" : " ", mesh.axes[static_cast<size_t>(axis)].name,
+                       layout.at(axis).text());
+  }
+  if (layout.segments) {
+    out += fmt::format("{}{}:{}", out.empty() ? "" : " ", layout.segments->dim,
+                       fmt::join(layout.segments->extents, "|"));
+  }
+  return out.empty() ? "I" : out;
+}
+
+namespace {
+
+AxisState parse_state(std::string_view text) {
+  if (text == "R") return kReplicated;
+  if (text == "I") return kInvariant;
+  if (text == "P") return kPartial;
+  int dim = 0;
+  if (text.size() >= 4 && text.starts_with("S(") && text.ends_with(")") &&
+      std::from_chars(text.data() + 2, text.data() + text.size() - 1, dim).ptr == text.data() + text.size() - 1)
+    return sharded(dim);
+  throw UserError({.place = std::string(text), .got = "not an axis state", .expected = "R, I, P or S(dim)"});
+}
+
+Segments parse_segments(int dim, std::string_view text) {
+  Segments segments{.dim = dim};
+  while (!text.empty()) {
+    int64_t extent = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
+    if (error != std::errc{})
+      throw UserError({.place = std::string(text), .got = "not a segment list", .expected = "extents such as 64|32|32"});
+    segments.extents.push_back(extent);
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    if (text.starts_with("|")) text.remove_prefix(1);
+  }
+  return segments;
+}
+
+}  // namespace
+
+Layout parse_layout(std::string_view text, const Mesh& mesh) {
+  Layout layout = invariant_layout(mesh);
+  if (text == "I") return layout;
+  while (!text.empty()) {
+    std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    size_t colon = word.find(':');
+    std::string_view name = word.substr(0, colon);
+    if (colon == std::string_view::npos)
+      throw UserError({.place = std::string(word), .got = "not a layout entry", .expected = "axis:state"});
+    std::string_view value = word.substr(colon + 1);
+    if (auto axis = mesh.find(name))
+      layout.states[static_cast<size_t>(*axis)] = parse_state(value);
+    else if (name.size() == 1 && name[0] >= '0' && name[0] <= '9')
+      layout.segments = parse_segments(name[0] - '0', value);
+    else
+      throw UserError({.place = std::string(word), .got = fmt::format("the mesh has no axis {}", name),
+                       .expected = fmt::format("one of {}", mesh.text())});
+  }
+  return layout;
+}
+
+}  // namespace sextant

@@ -1,0 +1,67 @@
+// Layout: how one tensor lies on a mesh. Per axis the tensor is in one state, and the state fixes its gradient's:
+//   R replicated  same on all ranks, each uses its copy for different work   gradient P
+//   I invariant   same on all ranks, all do the same work with it            gradient I
+//   S(dim)        sharded along a tensor dim                                 gradient S(dim)
+//   P partial     the true value is the sum over ranks                       gradient R
+// Communication is the difference of two layouts: see redistribution.h.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/shape.h"
+#include "mesh/mesh.h"
+
+namespace sextant {
+
+enum class StateKind : uint8_t { replicated, invariant, sharded, partial };
+
+struct AxisState {
+  StateKind kind = StateKind::invariant;
+  int dim = -1;  // sharded only
+
+  bool operator==(const AxisState&) const = default;
+  std::string text() const;  // "R", "I", "S(1)", "P"
+};
+
+inline constexpr AxisState kReplicated{StateKind::replicated};
+inline constexpr AxisState kInvariant{StateKind::invariant};
+inline constexpr AxisState kPartial{StateKind::partial};
+constexpr AxisState sharded(int dim) { return {StateKind::sharded, dim}; }
+
+AxisState gradient_state(AxisState state);
+
+// A dim made of parts that are each split alike: q|k|v, gate|up. The extents sum to the dim.
+struct Segments {
+  int dim = -1;
+  std::vector<int64_t> extents;
+  bool operator==(const Segments&) const = default;
+};
+
+struct Layout {
+  std::vector<AxisState> states;  // one per mesh axis
+  // Axes in the order in which they split a dim they share, major first. Empty: mesh order. Storage axes (ZeRO) come
+  // after use axes (tensor parallel), so that gathering the former yields the shard of the latter in one piece.
+  std::vector<int> order;
+  std::optional<Segments> segments;
+
+  AxisState at(int axis) const { return states[static_cast<size_t>(axis)]; }
+  bool operator==(const Layout&) const = default;
+};
+
+Layout invariant_layout(const Mesh& mesh);
+Layout gradient_layout(const Layout& layout);
+
+// The axes that split `dim`, major first.
+std::vector<int> axes_of_dim(const Layout& layout, int dim);
+
+// What one rank holds. What does not divide is padded: every rank holds the size of the largest part.
+LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mesh& mesh);
+
+// "I" when every axis is invariant, else "dp:S(0) tp:R", with axes of size 1 left out; parse reads it back.
+std::string layout_text(const Layout& layout, const Mesh& mesh);
+Layout parse_layout(std::string_view text, const Mesh& mesh);
+
+}  // namespace sextant

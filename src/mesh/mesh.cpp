@@ -1,0 +1,61 @@
+#include "mesh/mesh.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace sextant {
+
+int Mesh::world_size() const {
+  int n = 1;
+  for (const Axis& axis : axes) n *= axis.size;
+  return n;
+}
+
+std::optional<int> Mesh::find(std::string_view name) const {
+  for (int axis = 0; axis < axis_count(); ++axis)
+    if (axes[static_cast<size_t>(axis)].name == name) return axis;
+  return std::nullopt;
+}
+
+std::string Mesh::text() const {
+  std::string out;
+  for (const Axis& axis : axes) out += fmt::format("{}{}={}", out.empty() ? "" : " ", axis.name, axis.size);
+  return out;
+}
+
+Coordinate coordinate_of(const Mesh& mesh, int rank) {
+  BUG_IF(rank < 0 || rank >= mesh.world_size(), "rank {} outside a mesh of {}", rank, mesh.world_size());
+  Coordinate at(mesh.axes.size());
+  for (int axis = mesh.axis_count() - 1; axis >= 0; --axis) {
+    at[static_cast<size_t>(axis)] = rank % mesh.size(axis);
+    rank /= mesh.size(axis);
+  }
+  return at;
+}
+
+int rank_of(const Mesh& mesh, const Coordinate& coordinate) {
+  int rank = 0;
+  for (int axis = 0; axis < mesh.axis_count(); ++axis)
+    rank = rank * mesh.size(axis) + coordinate[static_cast<size_t>(axis)];
+  return rank;
+}
+
+std::vector<int> group_of(const Mesh& mesh, int rank, const std::vector<int>& axes) {
+  std::vector<int> ranks;
+  Coordinate own = coordinate_of(mesh, rank);
+  for (int other = 0; other < mesh.world_size(); ++other) {
+    Coordinate at = coordinate_of(mesh, other);
+    bool same = true;
+    for (int axis = 0; axis < mesh.axis_count(); ++axis) {
+      bool free = std::find(axes.begin(), axes.end(), axis) != axes.end();
+      same = same && (free || at[static_cast<size_t>(axis)] == own[static_cast<size_t>(axis)]);
+    }
+    if (same) ranks.push_back(other);
+  }
+  return ranks;
+}
+
+}  // namespace sextant

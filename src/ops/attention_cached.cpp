@@ -1,0 +1,34 @@
+// attention_cached: attention for generation. Writes the new keys and values into the caches at positions start … start+s−1,
+// then attends each new query to all positions up to its own. Used for both prefill (s > 1) and decode (s = 1).
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+namespace sextant::ops {
+
+// No gradient: generation only. No row along s: the new positions are one contiguous piece of the cache.
+const OpDef attention_cached{
+    .name = "attention_cached",
+    .contract = "k, v caches[start+i] = the new k, v; y = softmax(q·kᵀ/sqrt(head_dim), causal)·v over the caches.",
+    .operands = "qkv[b s e], keys[b k m d], values[b k m d], start[] -> y[b s a], keys_next[b k m d], values_next[b k m d]",
+    .attrs = {"heads", "kv_heads", "head_dim"},
+    .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
+      const GlobalShape& s = in[0].shape;
+      return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}}, in[1], in[2]};
+    },
+    .rows = {"b", "qkv:S(e) keys:S(k) values:S(k) -> y:S(a) keys_next:S(k) values_next:S(k)"},
+    .cost = [](const Attrs& a, auto in, auto out) {
+      // An upper bound: every new query reads the whole cache.
+      double rows = static_cast<double>(in[0].shape[0] * in[0].shape[1]);
+      double width = static_cast<double>(a.integer("heads") * a.integer("head_dim"));
+      return Cost{.flops = {4 * rows * static_cast<double>(in[1].shape[2]) * width},
+                  .read = in[0].bytes() + in[1].bytes() + in[2].bytes(), .written = out[0].bytes()};
+    },
+    .alias = {{.output = 1, .input = 1, .rule = Alias::Rule::must}, {.output = 2, .input = 2, .rule = Alias::Rule::must}},
+    .recompute = Recompute::never,
+    .examples = {{.name = "prefill",
+                  .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},
+                  .integers_below = 5}},
+};
+
+}  // namespace sextant::ops

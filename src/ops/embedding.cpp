@@ -1,0 +1,40 @@
+// embedding: y[b,s,:] = w[tokens[b,s],:]. Saves tokens. The gradient adds each row of dy to the row its token names.
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+namespace sextant::ops {
+
+const OpDef embedding{
+    .name = "embedding",
+    .contract = "y = the rows of w that the tokens name.",
+    .operands = "tokens[b s], w[v h] -> y[b s h]",
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      return {{in[1].dtype, {in[0].shape[0], in[0].shape[1], in[1].shape[1]}}};
+    },
+    .rows = {"b", "s", "h"},
+    .backward =
+        [](BackwardScope& s) {
+          if (!s.needs_gradient(1)) return;
+          s.emit({embedding_backward, {s.output_gradient(0), s.input(0), s.input(1)}, {1}, {}, Phase::weight_gradient});
+        },
+    .cost = [](const Attrs&, auto in, auto out) {
+      return Cost{.read = in[0].bytes() + out[0].bytes(), .written = out[0].bytes()};
+    },
+    .examples = {{.name = "small", .inputs = {i32({2, 6}), f64({8, 4})}, .integers_below = 8}},
+};
+
+// w is an operand for its shape only, and costs nothing: it is a weight and lives anyway.
+const OpDef embedding_backward{
+    .name = "embedding_backward",
+    .contract = "dw[t] = Σ dy over the places where the token is t.",
+    .operands = "dy[b s h], tokens[b s], w[v h] -> dw[v h]",
+    .rows = {"b", "s", "h"},
+    .cost = [](const Attrs&, auto in, auto) {
+      return Cost{.flops = {static_cast<double>(in[0].shape.count())},
+                  .read = in[0].bytes() + in[0].bytes() + in[1].bytes(), .written = in[0].bytes()};
+    },
+    .accumulate = Accumulate::supported,
+    .examples = {{.name = "small", .inputs = {f64({2, 6, 4}), i32({2, 6}), f64({8, 4})}, .integers_below = 8}},
+};
+
+}  // namespace sextant::ops

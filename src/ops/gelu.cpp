@@ -1,0 +1,29 @@
+// gelu, in the tanh form that GPT-2 uses: y = x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))). Saves x.
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+namespace sextant::ops {
+
+const OpDef gelu{
+    .name = "gelu",
+    .contract = "y = x/2·(1 + tanh(sqrt(2/pi)·(x + 0.044715·x³))).",
+    .operands = "x[*] -> y[*]",
+    .rows = {"*"},
+    .backward =
+        [](BackwardScope& s) { s.emit({gelu_backward, {s.output_gradient(0), s.input(0)}, {0}}); },
+    .cost = streaming_cost(10),
+    .alias = {{.output = 0, .input = 0}},
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 6})}}},
+};
+
+const OpDef gelu_backward{
+    .name = "gelu_backward",
+    .contract = "dx = dy·gelu'(x).",
+    .operands = "dy[*], x[*] -> dx[*]",
+    .rows = {"*"},
+    .cost = streaming_cost(16),
+    .alias = {{.output = 0, .input = 0}},
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 6}), f64({2, 4, 6})}}},
+};
+
+}  // namespace sextant::ops

@@ -1,0 +1,33 @@
+// layer_norm: y = (x − m)·r·w + c with m, r the mean and inverse deviation of each row. Saves x, w, m and r.
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+namespace sextant::ops {
+
+const OpDef layer_norm{
+    .name = "layer_norm",
+    .contract = "y = (x − m)·r·w + bias, r = 1/sqrt(var(x) + eps), row by row.",
+    .operands = "x[b s h], w[h], bias[h] -> y[b s h], m[b s], r[b s]",
+    .attrs = {"eps"},
+    .rows = {"b", "s"},
+    .backward =
+        [](BackwardScope& s) {
+          s.emit({layer_norm_backward,
+                  {s.output_gradient(0), s.input(0), s.input(1), s.output(1), s.output(2)},
+                  {0, 1, 2}});
+        },
+    .cost = streaming_cost(7),
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({8}), f64({8})}, .attrs = {{"eps", 1e-5}}}},
+};
+
+const OpDef layer_norm_backward{
+    .name = "layer_norm_backward",
+    .contract = "With n = (x−m)·r, g = dy·w: dx = r·(g − mean(g) − n·mean(g·n)); dw = Σ dy·n; dbias = Σ dy.",
+    .operands = "dy[b s h], x[b s h], w[h], m[b s], r[b s] -> dx[b s h], dw[h], dbias[h]",
+    .rows = {"b", "s"},
+    .cost = streaming_cost(13),
+    .alias = {{.output = 0, .input = 0}},
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({2, 4}), f64({2, 4})}}},
+};
+
+}  // namespace sextant::ops

@@ -1,0 +1,70 @@
+// linear: y[b,s,o] = Σ_i x[b,s,i]·w[o,i] (+ bias[o]). Saves x and w. Its gradients are three ops, so that weight gradients
+// can be deferred: dx = dy·w, dw = dyᵀ·x, dbias = Σ_{b,s} dy.
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+namespace sextant::ops {
+
+namespace {
+
+Cost linear_cost(std::span<const TensorType> in, std::span<const TensorType> out, const GlobalShape& x,
+                 const GlobalShape& y) {
+  return matmul_cost(static_cast<double>(x.rows()), static_cast<double>(x.last()), static_cast<double>(y.last()), in, out);
+}
+
+}  // namespace
+
+const OpDef linear{
+    .name = "linear",
+    .contract = "y = x·wᵀ (+ bias), over the last dim of x.",
+    .operands = "x[b s i], w[o i], bias?[o] -> y[b s o]",
+    .rows = {"b", "s", "o", "x:S(i) w:S(i) bias:P -> y:P"},
+    .backward =
+        [](BackwardScope& s) {
+          ValueId dy = s.output_gradient(0);
+          if (s.needs_gradient(0)) s.emit({linear_input_gradient, {dy, s.input(1)}, {0}});
+          if (s.needs_gradient(1))
+            s.emit({linear_weight_gradient, {dy, s.input(0)}, {1}, {}, Phase::weight_gradient});
+          if (s.input_count() == 3 && s.needs_gradient(2))
+            s.emit({linear_bias_gradient, {dy}, {2}, {}, Phase::weight_gradient});
+        },
+    .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in, out, in[0].shape, out[0].shape); },
+    .examples = {{.name = "plain", .inputs = {f64({2, 3, 4}), f64({6, 4})}},
+                 {.name = "bias", .inputs = {f64({2, 4, 6}), f64({8, 6}), f64({8})}},
+                 {.name = "one_row", .inputs = {f64({1, 1, 7}), f64({5, 7})}}},
+};
+
+const OpDef linear_input_gradient{
+    .name = "linear_input_gradient",
+    .contract = "dx = dy·w.",
+    .operands = "dy[b s o], w[o i] -> dx[b s i]",
+    .rows = {"b", "s", "i", "o"},
+    .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in, out, out[0].shape, in[0].shape); },
+    .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({6, 4})}}},
+};
+
+const OpDef linear_weight_gradient{
+    .name = "linear_weight_gradient",
+    .contract = "dw = dyᵀ·x, summed over all rows.",
+    .operands = "dy[b s o], x[b s i] -> dw[o i]",
+    .rows = {"b", "s", "o", "i"},
+    .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in, out, in[1].shape, in[0].shape); },
+    .accumulate = Accumulate::supported,
+    .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({2, 3, 4})}}},
+};
+
+const OpDef linear_bias_gradient{
+    .name = "linear_bias_gradient",
+    .contract = "dbias = dy summed over all rows.",
+    .operands = "dy[b s o] -> dbias[o]",
+    .rows = {"b", "s", "o"},
+    .cost = [](const Attrs& a, auto in, auto out) {
+      Cost cost = streaming_cost(0)(a, in, out);
+      cost.flops = {static_cast<double>(in[0].shape.count())};
+      return cost;
+    },
+    .accumulate = Accumulate::supported,
+    .examples = {{.name = "plain", .inputs = {f64({2, 3, 6})}}},
+};
+
+}  // namespace sextant::ops

@@ -1,0 +1,34 @@
+// position_embedding: y[b,s,:] = x[b,s,:] + w[start+s,:]. `start` is the first position, 0 when left out. Saves nothing.
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+namespace sextant::ops {
+
+// No row along s: each rank would need its own first position.
+const OpDef position_embedding{
+    .name = "position_embedding",
+    .contract = "y = x + the rows of w from `start` on, one per position.",
+    .operands = "x[b s h], w[p h], start?[] -> y[b s h]",
+    .rows = {"b", "h"},
+    .backward =
+        [](BackwardScope& s) {
+          if (s.needs_gradient(0)) s.pass(0, s.output_gradient(0));
+          if (s.needs_gradient(1))
+            s.emit({position_embedding_backward, {s.output_gradient(0), s.input(1)}, {1}, {}, Phase::weight_gradient});
+        },
+    .cost = streaming_cost(1),
+    .alias = {{.output = 0, .input = 0}},
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 6}), f64({8, 6})}}},
+};
+
+const OpDef position_embedding_backward{
+    .name = "position_embedding_backward",
+    .contract = "dw[s] = Σ_b dy[b,s]; rows past the sequence get nothing.",
+    .operands = "dy[b s h], w[p h] -> dw[p h]",
+    .rows = {"b", "h"},
+    .cost = streaming_cost(1),
+    .accumulate = Accumulate::supported,
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 6}), f64({8, 6})}}},
+};
+
+}  // namespace sextant::ops

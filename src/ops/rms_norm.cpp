@@ -1,0 +1,32 @@
+// rms_norm: y = x·r·w with r = 1/√(mean(x²) + eps) over the last dim. Saves x, w and r (one number per row).
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+namespace sextant::ops {
+
+const OpDef rms_norm{
+    .name = "rms_norm",
+    .contract = "y = x·r·w, r = 1/sqrt(mean(x²) + eps), row by row.",
+    .operands = "x[b s h], w[h] -> y[b s h], r[b s]",
+    .attrs = {"eps"},
+    .rows = {"b", "s"},
+    .backward =
+        [](BackwardScope& s) {
+          s.emit({rms_norm_backward, {s.output_gradient(0), s.input(0), s.input(1), s.output(1)}, {0, 1}});
+        },
+    .cost = streaming_cost(4),
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({8})}, .attrs = {{"eps", 1e-5}}},
+                 {.name = "odd", .inputs = {f64({1, 3, 7}), f64({7})}, .attrs = {{"eps", 1e-6}}}},
+};
+
+const OpDef rms_norm_backward{
+    .name = "rms_norm_backward",
+    .contract = "dx = r·(dy·w − x·r²·mean(dy·w·x)); dw = Σ dy·x·r.",
+    .operands = "dy[b s h], x[b s h], w[h], r[b s] -> dx[b s h], dw[h]",
+    .rows = {"b", "s"},
+    .cost = streaming_cost(9),
+    .alias = {{.output = 0, .input = 0}},
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({2, 4})}}},
+};
+
+}  // namespace sextant::ops

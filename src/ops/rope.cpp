@@ -1,0 +1,51 @@
+// rope: turns the q and k parts of a packed qkv row by angles that grow with the position; v passes through. Halves are
+// paired (element j with j + head_dim/2), as Hugging Face stores weights. Saves nothing: the gradient is the turn backwards,
+// the same op with inverse=1.
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+namespace sextant::ops {
+
+namespace {
+
+Attrs inverse_of(const Attrs& attrs) {
+  Attrs inverse = attrs;
+  inverse.set("inverse", int64_t{1} - attrs.integer_or("inverse", 0));
+  return inverse;
+}
+
+}  // namespace
+
+// No row along s: each rank would need its own first position.
+const OpDef rope{
+    .name = "rope",
+    .contract = "(a, b) -> (a·cos − b·sin, b·cos + a·sin) with angle (start+s)·theta^(−2j/head_dim), low frequencies "
+                "stretched as Llama 3 does when scale_factor is given.",
+    .operands = "qkv[b s e], start?[] -> y[b s e]",
+    .attrs = {"heads", "kv_heads", "head_dim", "theta", "inverse", "scale_factor", "low_freq_factor", "high_freq_factor",
+              "original_max_positions"},
+    .rows = {"b", "e"},
+    .backward =
+        [](BackwardScope& s) {
+          std::vector<ValueId> inputs{s.output_gradient(0)};
+          if (s.input_count() == 2) inputs.push_back(s.input(1));
+          s.emit({rope, std::move(inputs), {0}, inverse_of(s.op().attrs)});
+        },
+    .cost = streaming_cost(3),
+    .alias = {{.output = 0, .input = 0}},
+    .examples = {{.name = "gqa",
+                  .inputs = {f64({2, 4, 32})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"theta", 10000.0}}},
+                 {.name = "llama3",
+                  .inputs = {f64({1, 6, 24})},
+                  .attrs = {{"heads", 2},
+                            {"kv_heads", 2},
+                            {"head_dim", 4},
+                            {"theta", 500.0},
+                            {"scale_factor", 8.0},
+                            {"low_freq_factor", 1.0},
+                            {"high_freq_factor", 4.0},
+                            {"original_max_positions", 16}}}},
+};
+
+}  // namespace sextant::ops

@@ -1,0 +1,32 @@
+// swiglu: x holds gate|up in its last dim; y = silu(gate)·up. Saves x.
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+namespace sextant::ops {
+
+const OpDef swiglu{
+    .name = "swiglu",
+    .contract = "y = silu(gate)·up with x = gate|up; silu(g) = g/(1 + exp(−g)).",
+    .operands = "x[b s g] -> y[b s f]",
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], in[0].shape[2] / 2}}};
+    },
+    .rows = {"b", "s", "x:S(g) -> y:S(f)"},
+    .backward =
+        [](BackwardScope& s) { s.emit({swiglu_backward, {s.output_gradient(0), s.input(0)}, {0}}); },
+    .cost = streaming_cost(6),
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 12})}}},
+};
+
+const OpDef swiglu_backward{
+    .name = "swiglu_backward",
+    .contract = "dgate = dy·up·silu'(gate), dup = dy·silu(gate).",
+    .operands = "dy[b s f], x[b s g] -> dx[b s g]",
+    .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[1]}; },
+    .rows = {"b", "s", "dy:S(f) x:S(g) -> dx:S(g)"},
+    .cost = streaming_cost(6),
+    .alias = {{.output = 0, .input = 1}},
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 6}), f64({2, 4, 12})}}},
+};
+
+}  // namespace sextant::ops
