@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/units.h"
 #include "ir/graph.h"
@@ -22,12 +23,19 @@ struct Plan {
   int microbatches = 1;  // per step and rank
 };
 
+struct LocalType {
+  DType dtype;
+  LocalShape shape;
+};
+using LocalTypes = std::vector<LocalType>;
+
 // What the passes must know of the machine that will run the Program.
 struct Target {
   std::string name;  // "cpu"
   int threads = 1;
   int64_t alignment = 64;  // of every buffer, in bytes
-  std::function<Bytes(const Op&, const TensorTypes& in, const TensorTypes& out)> workspace;  // scratch of one op's kernel
+  // Scratch of one op's kernel, from the local types of its operands.
+  std::function<Bytes(const Op&, const LocalTypes& in, const LocalTypes& out)> workspace;
 };
 
 }  // namespace sextant

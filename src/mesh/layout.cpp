@@ -46,8 +46,8 @@ std::vector<int> axes_of_dim(const Layout& layout, int dim) {
 LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mesh& mesh) {
   LocalShape local{std::vector<int64_t>(shape.dims().begin(), shape.dims().end())};
   for (int dim = 0; dim < shape.rank(); ++dim) {
-    std::vector<int64_t> parts = layout.segments && layout.segments->dim == dim ? layout.segments->extents
-                                                                                : std::vector<int64_t>{shape[dim]};
+    std::vector<int64_t> parts = layout.segments.dim == dim ? layout.segments.extents
+                                                              : std::vector<int64_t>{shape[dim]};
     for (int axis : axes_of_dim(layout, dim))
       for (int64_t& part : parts) part = ceil_div(part, mesh.size(axis));
     local[dim] = 0;
@@ -63,9 +63,9 @@ std::string layout_text(const Layout& layout, const Mesh& mesh) {
     out += fmt::format("{}{}:{}", out.empty() ? "" : " ", mesh.axes[static_cast<size_t>(axis)].name,
                        layout.at(axis).text());
   }
-  if (layout.segments) {
-    out += fmt::format("{}{}:{}", out.empty() ? "" : " ", layout.segments->dim,
-                       fmt::join(layout.segments->extents, "|"));
+  if (layout.segments.any()) {
+    out += fmt::format("{}{}:{}", out.empty() ? "" : " ", layout.segments.dim,
+                       fmt::join(layout.segments.extents, "|"));
   }
   return out.empty() ? "I" : out;
 }

@@ -6,7 +6,6 @@
 // Communication is the difference of two layouts: see redistribution.h.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,8 +34,9 @@ AxisState gradient_state(AxisState state);
 
 // A dim made of parts that are each split alike: q|k|v, gate|up. The extents sum to the dim.
 struct Segments {
-  int dim = -1;
+  int dim = -1;  // -1: no dim is segmented
   std::vector<int64_t> extents;
+  bool any() const { return dim >= 0; }
   bool operator==(const Segments&) const = default;
 };
 
@@ -45,7 +45,7 @@ struct Layout {
   // Axes in the order in which they split a dim they share, major first. Empty: mesh order. Storage axes (ZeRO) come
   // after use axes (tensor parallel), so that gathering the former yields the shard of the latter in one piece.
   std::vector<int> order;
-  std::optional<Segments> segments;
+  Segments segments;
 
   AxisState at(int axis) const { return states[static_cast<size_t>(axis)]; }
   bool operator==(const Layout&) const = default;

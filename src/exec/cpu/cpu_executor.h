@@ -1,0 +1,15 @@
+// The CPU executor: one thread team, kernels of exec/cpu, an arena of host memory.
+#pragma once
+
+#include <memory>
+
+#include "exec/executor.h"
+
+namespace sextant {
+
+std::unique_ptr<Executor> make_cpu_executor(int threads);  // 0 = one per core
+
+// The target alone, for planning without running.
+Target cpu_target(int threads);
+
+}  // namespace sextant

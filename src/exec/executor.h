@@ -1,0 +1,60 @@
+// Executor: runs Programs on one kind of device. An arena holds the bytes, bind checks that every op has a kernel and puts
+// addresses in place of offsets, run executes one action of the schedule and allocates nothing.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "ir/plan.h"
+#include "ir/program.h"
+#include "trace/event.h"
+
+namespace sextant {
+
+// One contiguous piece of device memory. Fresh arenas are zero.
+class Arena {
+ public:
+  virtual ~Arena() = default;
+  virtual int64_t bytes() const = 0;
+};
+
+// A Program at its addresses.
+class Bound {
+ public:
+  virtual ~Bound() = default;
+  virtual const Program& program() const = 0;
+
+  // Runs the region an action names. With a trace, appends one event per op.
+  virtual void run(const Action& action, Trace* trace = nullptr) = 0;
+
+  // Bytes of a value, from the host's side. `offset` counts from the value's first byte.
+  virtual void write(const Value& value, std::span<const std::byte> source, int64_t offset = 0) = 0;
+  virtual void read(const Value& value, std::span<std::byte> destination, int64_t offset = 0) const = 0;
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual Target target() const = 0;
+  virtual std::unique_ptr<Arena> allocate(int64_t bytes) = 0;
+  // UserError that names every op without a kernel. The Program and the arena must outlive the result.
+  virtual std::unique_ptr<Bound> bind(const Program& program, Arena& arena) = 0;
+};
+
+// Runs every action of the schedule in order.
+void run_schedule(Bound& bound, Trace* trace = nullptr);
+
+// Scalars and small arrays by type.
+template <class T>
+void write_value(Bound& bound, const Value& value, const T& x) {
+  bound.write(value, std::as_bytes(std::span<const T>(&x, 1)));
+}
+template <class T>
+T read_value(const Bound& bound, const Value& value) {
+  T x{};
+  bound.read(value, std::as_writable_bytes(std::span<T>(&x, 1)));
+  return x;
+}
+
+}  // namespace sextant

@@ -1,0 +1,65 @@
+#include "nn/blocks.h"
+
+namespace sextant {
+
+ValueId linear(Builder& b, ValueId x, const Linear& spec) {
+  auto scope = b.scope(spec.name);
+  ValueId w = b.parameter({.name = "weight",
+                           .shape = {spec.outputs, b.shape(x).last()},
+                           .init = {Init::Kind::normal, spec.init_std},
+                           .split = spec.split,
+                           .segments = spec.segments});
+  std::vector<ValueId> inputs{x, w};
+  if (spec.bias == Bias::added) {
+    // A bias follows the outputs of its weight; beside a weight split by inputs every rank holds it whole.
+    TensorSplit split = spec.split == TensorSplit::outputs ? TensorSplit::outputs : TensorSplit::whole;
+    inputs.push_back(b.parameter({.name = "bias", .shape = {spec.outputs}, .split = split, .segments = spec.segments}));
+  }
+  return b.op(ops::linear, "out", std::move(inputs));
+}
+
+ValueId rms_norm(Builder& b, ValueId x, std::string_view name, double eps) {
+  auto scope = b.scope(name);
+  ValueId w = b.parameter({.name = "weight", .shape = {b.shape(x).last()}, .init = {Init::Kind::ones}});
+  return b.op(ops::rms_norm, "out", {x, w}, {{"eps", eps}});
+}
+
+ValueId layer_norm(Builder& b, ValueId x, std::string_view name, double eps) {
+  auto scope = b.scope(name);
+  ValueId w = b.parameter({.name = "weight", .shape = {b.shape(x).last()}, .init = {Init::Kind::ones}});
+  ValueId bias = b.parameter({.name = "bias", .shape = {b.shape(x).last()}});
+  return b.op(ops::layer_norm, "out", {x, w, bias}, {{"eps", eps}});
+}
+
+Attrs Heads::attrs() const { return {{"heads", query}, {"kv_heads", key_value}, {"head_dim", dim}}; }
+
+namespace {
+
+Attrs rope_attrs(const Heads& heads, const Rope& rope) {
+  Attrs attrs = heads.attrs();
+  attrs.set("theta", rope.theta);
+  if (rope.scale_factor > 0) {
+    attrs.set("scale_factor", rope.scale_factor);
+    attrs.set("low_freq_factor", rope.low_freq_factor);
+    attrs.set("high_freq_factor", rope.high_freq_factor);
+    attrs.set("original_max_positions", rope.original_max_positions);
+  }
+  return attrs;
+}
+
+}  // namespace
+
+ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
+  if (spec.rope) {
+    std::vector<ValueId> inputs{qkv};
+    if (spec.cache) inputs.push_back(spec.cache->start);
+    qkv = b.op(ops::rope, "rope", std::move(inputs), rope_attrs(spec.heads, *spec.rope));
+  }
+  if (!spec.cache) return b.op(ops::attention, "core", {qkv}, spec.heads.attrs());
+  GlobalShape cache{b.shape(qkv)[0], spec.heads.key_value, spec.cache->capacity, spec.heads.dim};
+  ValueId keys = b.state(b.path("cache", "keys"), cache);
+  ValueId values = b.state(b.path("cache", "values"), cache);
+  return b.op(ops::attention_cached, "core", {qkv, keys, values, spec.cache->start}, spec.heads.attrs());
+}
+
+}  // namespace sextant

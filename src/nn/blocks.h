@@ -1,0 +1,55 @@
+// The blocks models are made of: each a function that adds ops to a Builder and returns the value that comes out.
+#pragma once
+
+#include <optional>
+
+#include "nn/builder.h"
+
+namespace sextant {
+
+enum class Bias : uint8_t { none, added };
+
+struct Linear {
+  std::string name;  // "qkv": weight at NAME.weight, bias at NAME.bias
+  int64_t outputs = 0;
+  double init_std = 0.02;
+  Bias bias = Bias::none;
+  TensorSplit split = TensorSplit::whole;
+  std::vector<int64_t> segments = {};
+};
+ValueId linear(Builder& b, ValueId x, const Linear& spec);
+
+ValueId rms_norm(Builder& b, ValueId x, std::string_view name, double eps);
+ValueId layer_norm(Builder& b, ValueId x, std::string_view name, double eps);
+
+struct Heads {
+  int64_t query = 0;
+  int64_t key_value = 0;
+  int64_t dim = 0;
+  std::vector<int64_t> segments() const { return {query * dim, key_value * dim, key_value * dim}; }
+  int64_t packed_width() const { return (query + 2 * key_value) * dim; }
+  Attrs attrs() const;
+};
+
+struct Rope {
+  double theta = 10000;
+  // Llama-3 stretching; factor 0 = none.
+  double scale_factor = 0, low_freq_factor = 0, high_freq_factor = 0;
+  int64_t original_max_positions = 0;
+};
+
+// Where generation stands: the first new position, and how many the caches hold.
+struct CachePosition {
+  ValueId start = kNoValue;
+  int64_t capacity = 0;
+};
+
+// Attention over packed q|k|v rows; with a cache position, over the cache "cache.PATH".
+struct Attention {
+  Heads heads;
+  std::optional<Rope> rope;
+  std::optional<CachePosition> cache;
+};
+ValueId attention(Builder& b, ValueId qkv, const Attention& spec);
+
+}  // namespace sextant

@@ -1,0 +1,79 @@
+// Builder: writes a Graph op by op. It knows where in the model it stands (the path of scopes and the block), and which mesh
+// axes split the data, so that models name only shapes and mathematics.
+#pragma once
+
+#include <source_location>
+#include <string>
+#include <string_view>
+
+#include "ir/graph.h"
+#include "ops/ops.h"
+
+namespace sextant {
+
+// How tensor-parallel ranks hold a weight. Data axes need no word: a weight is R there.
+enum class TensorSplit : uint8_t {
+  whole,    // every rank holds all of it
+  outputs,  // split along dim 0
+  inputs,   // split along dim 1
+};
+
+struct ParameterSpec {
+  std::string name;  // "qkv.weight", below the current scope
+  GlobalShape shape;
+  Init init;
+  TensorSplit split = TensorSplit::whole;
+  std::vector<int64_t> segments = {};  // of dim 0: q|k|v, gate|up
+};
+
+class Builder {
+ public:
+  Builder(std::string name, Mesh mesh, DType dtype = DType::f32);
+
+  // Where the following ops stand: scopes nest, and end with the returned object.
+  class Scope {
+   public:
+    Scope(Builder& builder, std::string_view name, int block);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    Builder& builder_;
+    std::string outer_path_;
+    int outer_block_;
+  };
+  [[nodiscard]] Scope scope(std::string_view name) { return {*this, name, block_}; }
+  [[nodiscard]] Scope block(std::string_view name, int index) { return {*this, name, index}; }
+
+  ValueId parameter(const ParameterSpec& spec);
+  // A value given each step. Its first dim is the batch, its second the sequence, where it has them.
+  ValueId feed(std::string path, DType dtype, GlobalShape shape);
+  ValueId state(std::string path, GlobalShape shape);  // kept between steps: key-value caches
+
+  // One op; returns its first output. `name` goes below the current scope.
+  ValueId op(const OpDef& def, std::string_view name, std::vector<ValueId> inputs, Attrs attrs = {},
+             std::source_location where = std::source_location::current());
+  // The residual stream's layout: split like the data, the same on all tensor-parallel ranks.
+  ValueId residual(ValueId value);
+  void fetch(ValueId value, std::string path);  // hand the value out under this path
+
+  ValueId output(int i) const { return graph_.ops.back().outputs[static_cast<size_t>(i)]; }  // of the last op
+  const GlobalShape& shape(ValueId id) const { return graph_[id].shape; }
+  DType dtype() const { return dtype_; }
+  // "PREFIX.where.we.stand.NAME": paths of states.
+  std::string path(std::string_view prefix, std::string_view name) const { return std::string(prefix) + "." + below(name); }
+
+  Graph take() { return std::move(graph_); }
+
+ private:
+  std::string below(std::string_view name) const { return path_.empty() ? std::string(name) : path_ + "." + std::string(name); }
+  void set_state(Layout& layout, std::string_view axis, AxisState state) const;
+
+  Graph graph_;
+  DType dtype_;
+  std::string path_;
+  int block_ = -1;
+};
+
+}  // namespace sextant

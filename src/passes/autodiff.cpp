@@ -1,0 +1,193 @@
+#include "passes/autodiff.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/error.h"
+#include "ir/alias.h"
+#include "ops/ops.h"
+
+namespace sextant {
+
+namespace {
+
+// Which values lead from a parameter to something: only these need gradients.
+std::vector<bool> reached_by_parameters(const Graph& graph) {
+  std::vector<bool> reached(graph.values.size(), false);
+  for (const Value& value : graph.values) reached[static_cast<size_t>(value.id)] = value.kind == ValueKind::parameter;
+  for (const Op& op : graph.ops) {
+    bool any = std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return reached[static_cast<size_t>(id)]; });
+    for (ValueId id : op.outputs) reached[static_cast<size_t>(id)] = any;
+  }
+  return reached;
+}
+
+class Autodiff {
+ public:
+  Autodiff(Graph& graph, ValueId loss, ValueId seed) : graph_(graph), needed_(reached_by_parameters(graph)) {
+    gradients_[loss] = seed;
+  }
+
+  void run() {
+    size_t forward_ops = graph_.ops.size();
+    for (size_t i = forward_ops; i-- > 0;) {
+      Op op = graph_.ops[i];  // a copy: emitting ops may move the list
+      if (op.def->backward && wanted(op)) differentiate(op);
+    }
+    replace_forward_outputs(forward_ops);
+  }
+
+ private:
+  class Scope;
+
+  bool wanted(const Op& op) const {
+    bool has_gradient = std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) { return gradients_.contains(id); });
+    bool leads = std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return needed_[static_cast<size_t>(id)]; });
+    return has_gradient && leads;
+  }
+
+  void differentiate(const Op& op);
+
+  // Adds one contribution to a value's gradient. Parameters accumulate in place over microbatches, others in this one.
+  void contribute(ValueId to, ValueId gradient, const Op& cause) {
+    if (graph_[to].kind == ValueKind::parameter) return contribute_to_parameter(to, gradient, cause);
+    auto [at, fresh] = gradients_.emplace(to, gradient);
+    if (fresh) return;
+    Op sum = make_op(graph_, ops::add, {at->second, gradient}, {}, "d." + graph_[to].path);
+    at->second = append(std::move(sum), cause, Phase::input_gradient, {gradient_layout(graph_[to].layout)});
+  }
+
+  void contribute_to_parameter(ValueId parameter, ValueId gradient, const Op& cause) {
+    Layout layout = gradient_layout(graph_[parameter].layout);
+    auto at = totals_.find(parameter);
+    if (at == totals_.end()) {
+      const Value& p = graph_[parameter];
+      ValueId total = graph_.add({.path = "grad." + p.path, .kind = ValueKind::gradient, .dtype = p.dtype,
+                                  .shape = p.shape, .layout = layout});
+      at = totals_.emplace(parameter, total).first;
+    }
+    Op& producer = graph_.ops.back();
+    bool in_place = producer.def->accumulate == Accumulate::supported && producer.outputs[0] == gradient;
+    if (in_place) {  // the op adds onto the total itself; its output is the total's next version
+      producer.inputs.push_back(at->second);
+      producer.attrs.set("accumulate", int64_t{1});
+      at->second = gradient;
+      return;
+    }
+    Op sum = make_op(graph_, ops::accumulate, {at->second, gradient}, {}, "grad." + graph_[parameter].path);
+    at->second = append(std::move(sum), cause, Phase::weight_gradient, {layout});
+  }
+
+  ValueId append(Op op, const Op& cause, Phase phase, const std::vector<Layout>& layouts) {
+    op.phase = phase;
+    op.block = cause.block;
+    op.where = cause.where;
+    for (size_t i = 0; i < op.outputs.size(); ++i) graph_[op.outputs[i]].layout = layouts[i];
+    graph_.ops.push_back(std::move(op));
+    return graph_.ops.back().outputs[0];
+  }
+
+  // Ops whose backward also yields their outputs do not run in training: their readers take the backward's value.
+  void replace_forward_outputs(size_t forward_ops) {
+    if (replaced_.empty()) return;
+    std::vector<Op> kept;
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      Op& op = graph_.ops[i];
+      bool replaced = i < forward_ops && !op.outputs.empty() &&
+                      std::all_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) { return replaced_.contains(id); });
+      if (replaced) continue;
+      for (ValueId& id : op.inputs)
+        if (auto at = replaced_.find(id); at != replaced_.end()) id = at->second;
+      kept.push_back(std::move(op));
+    }
+    graph_.ops = std::move(kept);
+    for (const auto& [forward, backward] : replaced_) {
+      graph_[backward].kind = graph_[forward].kind;
+      graph_[backward].path = std::exchange(graph_[forward].path, graph_[forward].path + ".forward");
+      graph_[forward].kind = ValueKind::activation;
+    }
+  }
+
+  Graph& graph_;
+  std::vector<bool> needed_;
+  std::map<ValueId, ValueId> gradients_;  // of activations
+  std::map<ValueId, ValueId> totals_;     // of parameters: the latest version
+  std::map<ValueId, ValueId> replaced_;   // forward outputs that the backward op yields
+};
+
+class Autodiff::Scope final : public BackwardScope {
+ public:
+  Scope(Autodiff& diff, const Op& op) : diff_(diff), op_(op) {}
+
+  const Op& op() const override { return op_; }
+
+  ValueId output_gradient(int i) const override {
+    auto at = diff_.gradients_.find(op_.outputs[static_cast<size_t>(i)]);
+    return at == diff_.gradients_.end() ? kNoValue : at->second;
+  }
+
+  bool needs_gradient(int i) const override { return diff_.needed_[static_cast<size_t>(op_.inputs[static_cast<size_t>(i)])]; }
+
+  void emit(const Emission& e) override {
+    Graph& graph = diff_.graph_;
+    Op made = make_op(graph, e.def, e.inputs, e.attrs, op_.path + ".backward");
+    std::vector<Layout> layouts;
+    for (size_t o = 0; o < made.outputs.size(); ++o) {
+      int of = e.gradient_of[o];
+      ValueId source = of >= 0 ? op_.inputs[static_cast<size_t>(of)]
+                               : op_.outputs[static_cast<size_t>(kForwardOutput - of)];
+      layouts.push_back(of >= 0 ? gradient_layout(graph[source].layout) : graph[source].layout);
+      graph[made.outputs[o]].path = (of >= 0 ? "d." : "") + graph[source].path;
+      if (of < 0) diff_.replaced_[source] = made.outputs[o];
+    }
+    std::vector<ValueId> outputs = made.outputs;
+    diff_.append(std::move(made), op_, e.phase, layouts);
+    for (size_t o = 0; o < outputs.size(); ++o)
+      if (e.gradient_of[o] >= 0 && needs_gradient(e.gradient_of[o]))
+        diff_.contribute(op_.inputs[static_cast<size_t>(e.gradient_of[o])], outputs[o], op_);
+  }
+
+  void pass(int i, ValueId gradient) override {
+    diff_.contribute(op_.inputs[static_cast<size_t>(i)], gradient, op_);
+  }
+
+ private:
+  Autodiff& diff_;
+  const Op& op_;
+};
+
+void Autodiff::differentiate(const Op& op) {
+  Scope scope(*this, op);
+  op.def->backward(scope);
+}
+
+}  // namespace
+
+void autodiff(Graph& graph, ValueId loss, ValueId seed) { Autodiff(graph, loss, seed).run(); }
+
+std::vector<std::pair<ValueId, ValueId>> parameter_gradients(const Graph& graph) {
+  // Follow each gradient value through the ops that update it in place.
+  std::map<ValueId, ValueId> latest;
+  for (const Value& value : graph.values)
+    if (value.kind == ValueKind::gradient) latest[value.id] = value.id;
+  std::map<ValueId, ValueId> origin;
+  for (const auto& [id, same] : latest) origin[id] = same;
+  for (const Op& op : graph.ops) {
+    for (const Alias& alias : aliases_of(op)) {
+      if (alias.rule != Alias::Rule::must) continue;
+      auto at = origin.find(op.inputs[static_cast<size_t>(alias.input)]);
+      if (at == origin.end()) continue;
+      ValueId next = op.outputs[static_cast<size_t>(alias.output)];
+      origin[next] = at->second;
+      latest[at->second] = next;
+    }
+  }
+  std::vector<std::pair<ValueId, ValueId>> out;
+  for (const Value& value : graph.values) {
+    if (value.kind != ValueKind::parameter) continue;
+    if (const Value* gradient = graph.find("grad." + value.path)) out.emplace_back(value.id, latest[gradient->id]);
+  }
+  return out;
+}
+
+}  // namespace sextant

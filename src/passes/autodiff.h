@@ -1,0 +1,15 @@
+// autodiff: appends the backward ops. Each op's definition says how gradients pass it; layouts of gradients are the duals of
+// the forward layouts. A parameter's gradient is a persistent value "grad.PATH" onto which every use adds.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace sextant {
+
+// `loss` is the value to differentiate, `seed` the value that is its gradient (1/tokens of the global batch).
+void autodiff(Graph& graph, ValueId loss, ValueId seed);
+
+// The last version of a parameter's gradient after backward, by parameter id; parameters that nothing uses have none.
+std::vector<std::pair<ValueId, ValueId>> parameter_gradients(const Graph& graph);
+
+}  // namespace sextant

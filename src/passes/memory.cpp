@@ -1,0 +1,213 @@
+#include "passes/memory.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.h"
+#include "ir/alias.h"
+#include "ir/lifetime.h"
+
+namespace sextant {
+
+namespace {
+
+// Values that share one buffer, as a union-find over value ids, with the joint lifetime at the root.
+class Groups {
+ public:
+  Groups(const Program& program, std::vector<Lifetime> live) : program_(program), live_(std::move(live)) {
+    parent_.resize(live_.size());
+    std::iota(parent_.begin(), parent_.end(), 0);
+  }
+
+  ValueId root(ValueId id) const {
+    while (parent_[static_cast<size_t>(id)] != id) id = parent_[static_cast<size_t>(id)];
+    return id;
+  }
+  const Lifetime& life(ValueId id) const { return live_[static_cast<size_t>(root(id))]; }
+
+  void join(ValueId input, ValueId output) {
+    ValueId a = root(input), b = root(output);
+    if (a == b) return;
+    Lifetime &x = live_[static_cast<size_t>(a)], y = live_[static_cast<size_t>(b)];
+    x.first = std::min(x.first, y.first);
+    x.last = std::max(x.last, y.last);
+    parent_[static_cast<size_t>(b)] = a;
+  }
+
+  // An op may overwrite an input that ends here, is not wanted from outside, and has the output's size.
+  bool may_overwrite(ValueId input, ValueId output, int op) const {
+    const Value &in = program_[input], &out = program_[output];
+    bool movable = program_[root(input)].kind == ValueKind::activation && in.kind == ValueKind::activation;
+    return movable && life(input).last == op && in.local_bytes() == out.local_bytes() && life(output).first == op;
+  }
+
+ private:
+  const Program& program_;
+  std::vector<Lifetime> live_;
+  std::vector<ValueId> parent_;
+};
+
+Groups share_buffers(const Program& program) {
+  Groups groups(program, lifetimes(program));
+  for (Alias::Rule rule : {Alias::Rule::must, Alias::Rule::may}) {
+    int at = 0;
+    for (const Region& region : program.regions) {
+      for (const Op& op : region.ops) {
+        std::vector<bool> taken(op.outputs.size(), false);
+        for (const Alias& alias : aliases_of(op)) {
+          ValueId in = op.inputs[static_cast<size_t>(alias.input)], out = op.outputs[static_cast<size_t>(alias.output)];
+          if (alias.rule != rule || taken[static_cast<size_t>(alias.output)]) continue;
+          if (rule == Alias::Rule::may && !groups.may_overwrite(in, out, at)) continue;
+          groups.join(in, out);
+          taken[static_cast<size_t>(alias.output)] = true;
+        }
+        ++at;
+      }
+    }
+  }
+  return groups;
+}
+
+BufferClass class_of(const Value& value, const Lifetime& life, int forward_ops) {
+  switch (value.kind) {
+    case ValueKind::parameter: return BufferClass::weights;
+    case ValueKind::gradient: return BufferClass::gradients;
+    case ValueKind::state: return value.path.starts_with("cache.") ? BufferClass::cache : BufferClass::optimizer;
+    case ValueKind::feed:
+    case ValueKind::fetch: return BufferClass::feeds;
+    case ValueKind::activation: break;
+  }
+  return life.first < forward_ops && life.last >= forward_ops ? BufferClass::saved : BufferClass::activations;
+}
+
+bool persistent_class(BufferClass kind) { return kind <= BufferClass::cache; }
+
+struct Placed {
+  int32_t buffer;
+  Lifetime life;
+};
+
+// Largest first, each at the lowest offset where nothing that lives at the same time is in the way.
+class TransientPlacer {
+ public:
+  TransientPlacer(Program& program, int64_t base) : program_(program), base_(base) {}
+
+  void place(std::vector<Placed> items) {
+    std::stable_sort(items.begin(), items.end(), [&](const Placed& a, const Placed& b) { return bytes(a) > bytes(b); });
+    std::vector<Placed> placed;  // sorted by offset
+    for (const Placed& item : items) {
+      Buffer& buffer = program_.buffers[static_cast<size_t>(item.buffer)];
+      buffer.offset = lowest_gap(placed, item);
+      program_.arena_bytes = std::max(program_.arena_bytes, buffer.offset + buffer.bytes);
+      auto at = std::lower_bound(placed.begin(), placed.end(), buffer.offset,
+                                 [&](const Placed& p, int64_t offset) { return this->offset(p) < offset; });
+      placed.insert(at, item);
+    }
+  }
+
+ private:
+  int64_t bytes(const Placed& p) const { return program_.buffers[static_cast<size_t>(p.buffer)].bytes; }
+  int64_t offset(const Placed& p) const { return program_.buffers[static_cast<size_t>(p.buffer)].offset; }
+
+  int64_t lowest_gap(const std::vector<Placed>& placed, const Placed& item) const {
+    int64_t candidate = base_;
+    for (const Placed& other : placed) {
+      bool meets = item.life.first <= other.life.last && other.life.first <= item.life.last;
+      if (!meets || offset(other) + bytes(other) <= candidate) continue;
+      if (offset(other) >= candidate + bytes(item)) break;
+      candidate = offset(other) + bytes(other);
+    }
+    return candidate;
+  }
+
+  Program& program_;
+  int64_t base_;
+};
+
+LocalTypes local_types(const Program& program, const std::vector<ValueId>& ids) {
+  LocalTypes types;
+  for (ValueId id : ids) types.push_back({program[id].dtype, program[id].local});
+  return types;
+}
+
+int forward_op_count(const Program& program) {
+  int count = 0;
+  for (const Region& region : program.regions)
+    if (region.kind == RegionKind::forward) count += static_cast<int>(region.ops.size());
+  return count;
+}
+
+// One buffer per group of values that share bytes.
+std::vector<Placed> make_value_buffers(Program& program, const Groups& groups, int64_t alignment) {
+  std::vector<Placed> items;
+  int forward_ops = forward_op_count(program);
+  std::vector<int32_t> buffer_of_root(program.values.size(), -1);
+  for (Value& value : program.values) {
+    ValueId root = groups.root(value.id);
+    if (!groups.life(value.id).used()) continue;
+    int32_t& buffer = buffer_of_root[static_cast<size_t>(root)];
+    int64_t bytes = round_up(value.local_bytes().n, alignment);
+    if (buffer < 0) {
+      buffer = static_cast<int32_t>(program.buffers.size());
+      program.buffers.push_back({.kind = class_of(program[root], groups.life(root), forward_ops), .bytes = bytes});
+      items.push_back({buffer, groups.life(root)});
+    }
+    value.buffer = buffer;
+    BUG_IF(program.buffers[static_cast<size_t>(buffer)].bytes != bytes, "{} shares bytes with a value of another size",
+           value.path);
+  }
+  return items;
+}
+
+void add_workspaces(Program& program, const Target& target, std::vector<Placed>& items) {
+  int at = 0;
+  for (const Region& region : program.regions) {
+    for (const Op& op : region.ops) {
+      Bytes need = target.workspace(op, local_types(program, op.inputs), local_types(program, op.outputs));
+      program.workspaces.push_back(need.n == 0 ? -1 : static_cast<int32_t>(program.buffers.size()));
+      if (need.n > 0) {
+        items.push_back({static_cast<int32_t>(program.buffers.size()), {at, at}});
+        program.buffers.push_back({.kind = BufferClass::workspace, .bytes = round_up(need.n, target.alignment)});
+      }
+      ++at;
+    }
+  }
+}
+
+void place_persistent(Program& program) {
+  for (BufferClass kind : {BufferClass::weights, BufferClass::gradients, BufferClass::optimizer, BufferClass::cache}) {
+    for (Buffer& buffer : program.buffers) {
+      if (buffer.kind != kind) continue;
+      buffer.offset = program.persistent_bytes;
+      program.persistent_bytes += buffer.bytes;
+    }
+  }
+}
+
+}  // namespace
+
+void plan_memory(Program& program, const Target& target, int64_t transient_from) {
+  std::vector<Placed> items = make_value_buffers(program, share_buffers(program), target.alignment);
+  add_workspaces(program, target, items);
+  place_persistent(program);
+  std::erase_if(items, [&](const Placed& p) { return persistent_class(program.buffers[static_cast<size_t>(p.buffer)].kind); });
+  program.arena_bytes = program.persistent_bytes;
+  TransientPlacer(program, std::max(transient_from, program.persistent_bytes)).place(std::move(items));
+}
+
+MemoryUse memory_use(const Program& program) {
+  MemoryUse use;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.kind == BufferClass::weights) use.weights += Bytes{buffer.bytes};
+    if (buffer.kind == BufferClass::gradients) use.gradients += Bytes{buffer.bytes};
+    if (buffer.kind == BufferClass::optimizer) use.optimizer += Bytes{buffer.bytes};
+    if (buffer.kind == BufferClass::cache) use.cache += Bytes{buffer.bytes};
+    if (buffer.kind == BufferClass::saved) use.saved += Bytes{buffer.bytes};
+  }
+  use.total = {program.arena_bytes};
+  Bytes named = use.weights + use.gradients + use.optimizer + use.cache + use.saved;
+  use.working = {use.total.n - named.n};
+  return use;
+}
+
+}  // namespace sextant

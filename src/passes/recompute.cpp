@@ -1,0 +1,93 @@
+#include "passes/recompute.h"
+
+#include <algorithm>
+#include <map>
+
+namespace sextant {
+
+namespace {
+
+// Below this many flops per byte moved an op is limited by memory on any machine we know, so doing it twice is cheap.
+constexpr double kCheapFlopsPerByte = 4;
+
+bool is_backward(const Op& op) { return op.phase == Phase::input_gradient || op.phase == Phase::weight_gradient; }
+
+bool is_cheap(const Graph& graph, const Op& op) {
+  Cost cost = cost_of(graph, op);
+  return cost.flops.n < kCheapFlopsPerByte * static_cast<double>(cost.read.n + cost.written.n);
+}
+
+class Recomputation {
+ public:
+  Recomputation(Graph& graph, RecomputeMode mode) : graph_(graph), made_by_(producers(graph)) {
+    forward_ = graph.ops;
+    choose(mode);
+  }
+
+  std::vector<Op> run() {
+    for (Op& op : graph_.ops) {
+      if (is_backward(op))
+        for (ValueId& id : op.inputs) id = again(id, op.block);
+      out_.push_back(std::move(op));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void choose(RecomputeMode mode) {
+    std::vector<bool> saved(graph_.values.size(), false);
+    for (const Op& op : forward_)
+      if (is_backward(op))
+        for (ValueId id : op.inputs) saved[static_cast<size_t>(id)] = true;
+    chosen_.resize(forward_.size(), false);
+    for (size_t i = 0; i < forward_.size(); ++i) {
+      const Op& op = forward_[i];
+      bool possible = op.phase == Phase::forward && op.block >= 0 && op.def->recompute == Recompute::allowed;
+      if (mode == RecomputeMode::selective)
+        possible = possible && is_cheap(graph_, op) &&
+                   std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return at_hand(id, saved); });
+      chosen_[i] = possible;
+    }
+  }
+
+  // Whether backward finds the value without saving anything more: given from outside, saved, or computed again.
+  bool at_hand(ValueId id, const std::vector<bool>& saved) const {
+    int producer = made_by_[static_cast<size_t>(id)];
+    return producer < 0 || saved[static_cast<size_t>(id)] || chosen_[static_cast<size_t>(producer)];
+  }
+
+  // The value to read in backward of `block`: its copy computed again, or itself.
+  ValueId again(ValueId id, int block) {
+    int producer = made_by_[static_cast<size_t>(id)];
+    if (producer < 0 || !chosen_[static_cast<size_t>(producer)]) return id;
+    if (forward_[static_cast<size_t>(producer)].block != block) return id;  // what enters a block is saved
+    if (auto at = copies_.find(id); at != copies_.end()) return at->second;
+    Op copy = forward_[static_cast<size_t>(producer)];
+    for (ValueId& input : copy.inputs) input = again(input, block);
+    copy.phase = Phase::recompute;
+    for (ValueId& output : copy.outputs) {
+      Value value = graph_[output];
+      value.path += ".again";
+      value.kind = ValueKind::activation;
+      output = copies_[output] = graph_.add(std::move(value));
+    }
+    out_.push_back(std::move(copy));
+    return copies_[id];
+  }
+
+  Graph& graph_;
+  std::vector<int> made_by_;
+  std::vector<Op> forward_;  // the ops as they were
+  std::vector<bool> chosen_;
+  std::map<ValueId, ValueId> copies_;
+  std::vector<Op> out_;
+};
+
+}  // namespace
+
+void recompute(Graph& graph, RecomputeMode mode) {
+  if (mode == RecomputeMode::none) return;
+  graph.ops = Recomputation(graph, mode).run();
+}
+
+}  // namespace sextant

@@ -1,0 +1,15 @@
+// recompute: trades memory for time. Backward ops that read a forward value may read a copy computed again just before,
+// so that the value itself need not live from forward to backward.
+//   none       nothing is computed again
+//   selective  cheap ops (bound by memory, not arithmetic) whose inputs are saved anyway: norms, activations
+//   full       everything inside a block: only what enters the block is saved
+#pragma once
+
+#include "ir/graph.h"
+#include "ir/plan.h"
+
+namespace sextant {
+
+void recompute(Graph& graph, RecomputeMode mode);
+
+}  // namespace sextant
