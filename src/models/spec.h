@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sextant {
@@ -22,11 +23,11 @@ struct ModelSpec {
   int64_t layers = 0;
   int64_t hidden = 0;
   int64_t heads = 0;
-  int64_t kv_heads = 0;   // = heads unless grouped-query attention
-  int64_t head_dim = 0;   // = hidden / heads unless given
-  int64_t ffn = 0;        // width of the MLP
+  int64_t kv_heads = 0;  // = heads unless grouped-query attention
+  int64_t head_dim = 0;  // = hidden / heads unless given
+  int64_t ffn = 0;       // width of the MLP
   int64_t vocab = 0;
-  int64_t max_seq = 0;    // positions the model may see
+  int64_t max_seq = 0;  // positions the model may see
   double norm_eps = 1e-5;
   double rope_theta = 10000;                // llama
   std::optional<RopeScaling> rope_scaling;  // llama 3.1 and later
@@ -36,5 +37,30 @@ struct ModelSpec {
   std::vector<int64_t> eos_tokens;
   bool operator==(const ModelSpec&) const = default;
 };
+
+inline constexpr std::string_view kArchitectures = "gpt2|llama";
+
+// Far beyond any model, and small enough that counts of elements, bytes and flops fit 64 bits.
+inline constexpr int64_t kMaxLayers = int64_t{1} << 14;
+inline constexpr int64_t kMaxHidden = int64_t{1} << 20;
+inline constexpr int64_t kMaxHeads = int64_t{1} << 14;
+inline constexpr int64_t kMaxFfn = int64_t{1} << 22;
+inline constexpr int64_t kMaxVocab = int64_t{1} << 26;
+inline constexpr int64_t kMaxSeq = int64_t{1} << 30;
+
+// The MLP width an architecture has when nobody says otherwise: 4 hidden for gpt2; for llama, whose MLP has three
+// matrices instead of two, 8/3 hidden rounded up to a multiple of 256.
+int64_t default_ffn(std::string_view architecture, int64_t hidden);
+
+// A contradiction in a spec. The first field is to blame, the others take part.
+struct SpecProblem {
+  std::vector<std::string_view> fields;
+  std::string got;
+  std::string expected;
+};
+
+// Everything that keeps the spec from being a model; empty when it is one. A vocab of 0 is no problem here: the
+// tokenizer may still decide it.
+std::vector<SpecProblem> problems_of(const ModelSpec& spec);
 
 }  // namespace sextant

@@ -1,7 +1,7 @@
 #include "passes/infer.h"
 
-#include <limits>
 #include <map>
+#include <optional>
 
 #include "base/error.h"
 #include "ir/signature.h"
@@ -68,26 +68,33 @@ class Inference {
 
   const LayoutRow& cheapest_row(const Op& op, const std::vector<LayoutRow>& rows, int axis) const {
     const LayoutRow* best = nullptr;
-    int64_t best_bytes = std::numeric_limits<int64_t>::max();
+    Moves least;
     for (const LayoutRow& row : rows) {
-      int64_t bytes = bytes_into(op, row, axis);
-      if (bytes >= 0 && bytes < best_bytes) best = &row, best_bytes = bytes;
+      std::optional<Moves> moves = moves_into(op, row, axis);
+      if (moves && (!best || *moves < least)) best = &row, least = *moves;
     }
     BUG_IF(!best, "{} ({}) has no row that its inputs can reach on axis {}", op.path, op.def->name,
            graph_.mesh.axes[static_cast<size_t>(axis)].name);
     return *best;
   }
 
-  // Bytes sent to bring the inputs into the row's states; -1 where no transfer does.
-  int64_t bytes_into(const Op& op, const LayoutRow& row, int axis) const {
-    int64_t total = 0;
+  struct Moves {
+    int64_t bytes = 0;
+    int operands = 0;
+    auto operator<=>(const Moves&) const = default;
+  };
+
+  // What it takes to bring the inputs into the row's states; nullopt where no transfer does.
+  std::optional<Moves> moves_into(const Op& op, const LayoutRow& row, int axis) const {
+    Moves total;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Value& value = graph_[op.inputs[i]];
       auto step = transfer(value.layout.at(axis), row.inputs[i]);
-      if (!step) return -1;
+      if (!step) return std::nullopt;
       int64_t local = local_shape(value.shape, value.layout, graph_.mesh).count() * size_of(value.dtype);
       bool split = value.layout.at(axis).kind == StateKind::sharded;
-      total += bytes_sent(*step, local, split ? local * graph_.mesh.size(axis) : local, graph_.mesh.size(axis));
+      total.operands += value.layout.at(axis) == row.inputs[i] ? 0 : 1;
+      total.bytes += bytes_sent(*step, local, split ? local * graph_.mesh.size(axis) : local, graph_.mesh.size(axis));
     }
     return total;
   }

@@ -132,7 +132,7 @@ void refuse_missing_kernels(const Program& program) {
 
 class CpuExecutor final : public Executor {
  public:
-  explicit CpuExecutor(int threads) : team_(threads) { use_single_threaded_blas(); }
+  explicit CpuExecutor(int threads) : team_(threads) { cpu::use_single_threaded_blas(); }
 
   Target target() const override { return cpu_target(team_.size()); }
   std::unique_ptr<Arena> allocate(int64_t bytes) override { return std::make_unique<HostArena>(bytes); }

@@ -1,0 +1,65 @@
+#include "ckpt/checkpoints.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "base/error.h"
+#include "ckpt/staged_directory.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kStepPrefix = "step-";
+
+std::optional<int64_t> step_of(std::string_view name) {
+  if (!name.starts_with(kStepPrefix)) return std::nullopt;
+  name.remove_prefix(kStepPrefix.size());
+  int64_t step = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), step);
+  if (error != std::errc() || end != name.data() + name.size() || step < 0) return std::nullopt;
+  return step;
+}
+
+}  // namespace
+
+fs::path checkpoint_path(const fs::path& run, int64_t step) {
+  return run / fmt::format("{}{:06}", kStepPrefix, step);
+}
+
+std::vector<Checkpoint> list_checkpoints(const fs::path& run, std::string_view witness) {
+  std::vector<Checkpoint> found;
+  std::error_code error;
+  fs::directory_iterator at(run, error);
+  if (error == std::errc::no_such_file_or_directory) return found;
+  for (; !error && at != fs::directory_iterator(); at.increment(error)) {
+    std::optional<int64_t> step = step_of(at->path().filename().string());
+    std::error_code ignored;
+    if (step && at->is_directory(ignored) && fs::exists(at->path() / witness, ignored))
+      found.push_back({*step, at->path()});
+  }
+  if (error)
+    throw UserError({.place = run.string(),
+                     .got = fmt::format("cannot be read: {}", error.message()),
+                     .expected = "the directory of a run"});
+  std::sort(found.begin(), found.end(), [](const Checkpoint& a, const Checkpoint& b) { return a.step < b.step; });
+  return found;
+}
+
+std::optional<Checkpoint> latest_checkpoint(const fs::path& run, std::string_view witness) {
+  std::vector<Checkpoint> all = list_checkpoints(run, witness);
+  if (all.empty()) return std::nullopt;
+  return all.back();
+}
+
+void prune_checkpoints(const fs::path& run, int64_t keep, std::string_view witness) {
+  BUG_IF(keep < 1, "asked to keep {} checkpoints", keep);
+  std::vector<Checkpoint> all = list_checkpoints(run, witness);
+  for (int64_t i = 0; i + keep < static_cast<int64_t>(all.size()); ++i)
+    remove_directory(all[static_cast<size_t>(i)].path);
+}
+
+}  // namespace sextant

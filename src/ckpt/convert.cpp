@@ -1,0 +1,169 @@
+#include "ckpt/convert.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <iterator>
+
+#include "base/error.h"
+
+namespace sextant {
+
+namespace {
+
+// Data in files may lie at any address, hence memcpy, which compiles to a plain load or store.
+using Decode = void (*)(const std::byte* from, float* to, int64_t count);
+using Encode = void (*)(const float* from, std::byte* to, int64_t count);
+
+float float_from_f64(double value) {
+  return static_cast<float>(value);
+}
+
+template <class Element, auto kConvert>
+void decode_each(const std::byte* from, float* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    Element element;
+    std::memcpy(&element, from + i * static_cast<int64_t>(sizeof element), sizeof element);
+    to[i] = kConvert(element);
+  }
+}
+
+void decode_f32(const std::byte* from, float* to, int64_t count) {
+  if (count > 0) std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
+
+void encode_f32(const float* from, std::byte* to, int64_t count) {
+  if (count > 0) std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
+
+void encode_bf16(const float* from, std::byte* to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    uint16_t bits = bf16_from_float(from[i]);
+    std::memcpy(to + i * 2, &bits, sizeof bits);
+  }
+}
+
+Decode decoder_of(const TensorView& source) {
+  switch (source.dtype) {
+    case FileDType::f32:
+      return decode_f32;
+    case FileDType::bf16:
+      return decode_each<uint16_t, float_from_bf16>;
+    case FileDType::f16:
+      return decode_each<uint16_t, float_from_f16>;
+    case FileDType::f64:
+      return decode_each<double, float_from_f64>;
+    default:
+      throw UserError({.place = source.place,
+                       .got = fmt::format("{} cannot be loaded as numbers", name_of(source.dtype)),
+                       .expected = "F32, BF16, F16 or F64"});
+  }
+}
+
+Encode encoder_of(FileDType dtype) {
+  if (dtype == FileDType::f32) return encode_f32;
+  if (dtype == FileDType::bf16) return encode_bf16;
+  BUG("weights cannot be stored as {}", name_of(dtype));
+}
+
+// A transpose walks in small squares, each turned in the first-level cache: long strides would fetch a cache line for
+// every element, and matrices are often as wide as a power of two, whose lines all fall into one set.
+constexpr int64_t kTile = 64;
+using Tile = float[kTile][kTile + 1];
+
+struct TileRange {
+  RowRange rows;
+  RowRange columns;
+};
+
+template <class Body>
+void for_each_tile(RowRange rows, RowRange columns, const Body& body) {
+  for (int64_t i = rows.begin; i < rows.end; i += kTile)
+    for (int64_t j = columns.begin; j < columns.end; j += kTile)
+      body(TileRange{{i, std::min(i + kTile, rows.end)}, {j, std::min(j + kTile, columns.end)}});
+}
+
+void check_rows(RowRange rows, int64_t count) {
+  BUG_IF(rows.begin < 0 || rows.begin > rows.end || rows.end > count, "rows {} to {} of {}", rows.begin, rows.end,
+         count);
+}
+
+}  // namespace
+
+uint16_t bf16_from_float(float value) {
+  auto bits = std::bit_cast<uint32_t>(value);
+  uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+  // Rounding could carry a NaN into infinity; keep its upper bits and make it quiet.
+  uint32_t nan = (bits >> 16) | 0x40;
+  return static_cast<uint16_t>((bits & 0x7FFFFFFF) > 0x7F800000 ? nan : rounded);
+}
+
+float float_from_bf16(uint16_t bits) {
+  return std::bit_cast<float>(uint32_t{bits} << 16);
+}
+
+float float_from_f16(uint16_t bits) {
+  uint32_t sign = uint32_t{bits & 0x8000u} << 16;
+  uint32_t exponent = bits & 0x7C00;
+  uint32_t mantissa = bits & 0x3FF;
+  uint32_t magnitude = uint32_t{bits & 0x7FFFu} << 13;
+  uint32_t normal = magnitude + (112 << 23);  // the bias is 127 instead of 15
+  uint32_t special = magnitude | 0x7F800000;  // infinity and NaN
+  uint32_t subnormal = std::bit_cast<uint32_t>(static_cast<float>(static_cast<int32_t>(mantissa)) * 0x1p-24f);
+  // Masks, all ones or zero, from carries rather than comparisons: those the compiler would turn into branches, and
+  // the loop over elements would not become vector code.
+  uint32_t is_subnormal = 0u - ((exponent - 1) >> 31);    // exponent 0
+  uint32_t is_special = 0u - ((exponent + 0x400) >> 15);  // exponent 31
+  uint32_t value = (subnormal & is_subnormal) | (special & is_special) | (normal & ~(is_subnormal | is_special));
+  return std::bit_cast<float>(sign | value);
+}
+
+void load_rows(const TensorView& source, RowRange rows, Transpose transpose, std::span<float> destination) {
+  Decode decode = decoder_of(source);
+  int64_t height = row_count(source.shape), width = row_length(source.shape);
+  int64_t size = bits_of(source.dtype) / 8;
+  BUG_IF(std::ssize(source.bytes) != height * width * size, "{}: wrong number of bytes", source.place);
+  bool turned = transpose == Transpose::yes;
+  BUG_IF(turned && source.shape.rank() != 2, "{}: only matrices are transposed", source.place);
+  check_rows(rows, turned ? width : height);
+  BUG_IF(std::ssize(destination) != rows.count() * (turned ? height : width), "{}: wrong destination", source.place);
+  const std::byte* from = source.bytes.data();
+  float* to = destination.data();
+  if (!turned) return decode(from + rows.begin * width * size, to, rows.count() * width);
+
+  for_each_tile({0, height}, rows, [&](const TileRange& tile) {
+    Tile square;
+    for (int64_t i = 0; i < tile.rows.count(); ++i)
+      decode(from + ((tile.rows.begin + i) * width + tile.columns.begin) * size, square[i], tile.columns.count());
+    for (int64_t j = 0; j < tile.columns.count(); ++j) {
+      float* row = to + (tile.columns.begin - rows.begin + j) * height + tile.rows.begin;
+      for (int64_t i = 0; i < tile.rows.count(); ++i) row[i] = square[i][j];
+    }
+  });
+}
+
+void store_rows(const FloatMatrix& source, RowRange rows, Transpose transpose, FileDType dtype,
+                std::span<std::byte> destination) {
+  Encode encode = encoder_of(dtype);
+  int64_t height = source.rows(), width = source.columns;
+  int64_t size = bits_of(dtype) / 8;
+  bool turned = transpose == Transpose::yes;
+  check_rows(rows, turned ? width : height);
+  BUG_IF(std::ssize(destination) != rows.count() * (turned ? height : width) * size, "wrong destination");
+  const float* from = source.values.data();
+  std::byte* to = destination.data();
+  if (!turned) return encode(from + rows.begin * width, to, rows.count() * width);
+
+  for_each_tile({0, height}, rows, [&](const TileRange& tile) {
+    Tile square;  // already turned
+    for (int64_t i = 0; i < tile.rows.count(); ++i) {
+      const float* row = from + (tile.rows.begin + i) * width + tile.columns.begin;
+      for (int64_t j = 0; j < tile.columns.count(); ++j) square[j][i] = row[j];
+    }
+    for (int64_t j = 0; j < tile.columns.count(); ++j)
+      encode(square[j], to + ((tile.columns.begin - rows.begin + j) * height + tile.rows.begin) * size,
+             tile.rows.count());
+  });
+}
+
+}  // namespace sextant

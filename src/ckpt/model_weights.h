@@ -1,0 +1,28 @@
+// A model's weights between a bound Program and the tensors of a Hugging Face directory. Names, packing and transposition
+// come from the architecture's own map; what the file calls q_proj, k_proj and v_proj is one matrix in memory.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+
+#include "ckpt/weights_reader.h"
+#include "ckpt/weights_writer.h"
+#include "exec/executor.h"
+#include "models/model.h"
+
+namespace sextant {
+
+// Reads every weight. UserError when one is missing or has another shape than the spec says.
+void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source);
+
+// The type each tensor is to have in the file; by default all are F32, as they are in memory.
+using DTypeOfTensor = std::function<FileDType(std::string_view name)>;
+
+// Writes model*.safetensors into a directory (meant to be a StagedDirectory's).
+void save_weights(const Bound& bound, const ModelSpec& spec, const std::filesystem::path& directory,
+                  const DTypeOfTensor& dtype_of = {});
+
+// Every weight drawn afresh: element i of the parameter at a path depends on (seed, path, i) only.
+void initialize_weights(Bound& bound, uint64_t seed);
+
+}  // namespace sextant

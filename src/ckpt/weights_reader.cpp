@@ -1,0 +1,110 @@
+#include "ckpt/weights_reader.h"
+
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "ckpt/json_walk.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_plain_file_name(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos;
+}
+
+[[noreturn]] void no_weights(const fs::path& directory) {
+  std::string hint = "give the directory that holds the model's files";
+  std::error_code ignored;
+  for (const fs::directory_entry& file : fs::directory_iterator(directory, ignored)) {
+    std::string name = file.path().filename().string();
+    if (name.starts_with("pytorch_model") && name.ends_with(".bin"))
+      hint = fmt::format("{} is a pickle; convert the model to safetensors first", shown(name));
+  }
+  throw UserError({.place = directory.string(),
+                   .got = "no weights here",
+                   .expected = fmt::format("{} or {}", kWeightsFile, kWeightsIndexFile),
+                   .hint = hint});
+}
+
+}  // namespace
+
+std::map<std::string, std::string, std::less<>> parse_weights_index(std::string_view place, std::string_view text) {
+  std::map<std::string, std::string, std::less<>> files;
+  bool seen = false;
+  auto refuse = [&](std::string got, std::string expected) {
+    throw UserError({.place = std::string(place), .got = std::move(got), .expected = std::move(expected)});
+  };
+  walk_json(place, text, [&](const JsonValue& value) {
+    if (value.path.empty() && value.array_depth == 0 && value.kind != JsonKind::object)
+      refuse("the index is no JSON object", "an object with a weight_map");
+    if (value.path.empty() || value.path[0] != "weight_map") return;
+    seen = true;
+    if (value.path.size() == 1) {
+      if (value.kind != JsonKind::object) refuse("weight_map is no JSON object", "tensor names with their files");
+      return;
+    }
+    if (value.kind != JsonKind::string || value.array_depth != 0 || !is_plain_file_name(value.text))
+      refuse(fmt::format("the file of tensor {} is {}", shown(value.path[1]),
+                         value.kind == JsonKind::string ? shown(value.text) : "no string"),
+             "the name of a file beside the index");
+    files.emplace(value.path[1], value.text);
+  });
+  if (!seen) refuse("weight_map is missing", "an object with a weight_map");
+  return files;
+}
+
+WeightsReader::WeightsReader(const fs::path& path) : place_(path.string()) {
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored))
+    path.extension() == ".json" ? open_sharded(path) : open_single(path);
+  else if (fs::exists(path / kWeightsFile, ignored))
+    open_single(path / kWeightsFile);
+  else if (fs::exists(path / kWeightsIndexFile, ignored))
+    open_sharded(path / kWeightsIndexFile);
+  else
+    no_weights(path);
+  for (const auto& [name, file] : file_of_) names_.push_back(name);
+}
+
+void WeightsReader::open_single(const fs::path& file) {
+  files_.emplace_back(file);
+  for (const TensorEntry& tensor : files_.back().tensors()) file_of_.emplace(tensor.name, 0);
+}
+
+void WeightsReader::open_sharded(const fs::path& index) {
+  std::map<std::string, std::string, std::less<>> files = parse_weights_index(index.string(), read_file(index));
+  std::map<std::string, size_t> opened;
+  for (const auto& [name, file] : files) {
+    auto [at, is_new] = opened.try_emplace(file, files_.size());
+    if (is_new) files_.emplace_back(index.parent_path() / file);
+    // A shard may hold more than the index names; what is named must be there.
+    if (!files_[at->second].contains(name))
+      throw UserError({.place = index.string(),
+                       .got = fmt::format("tensor {} is not in {}", shown(name), shown(file)),
+                       .expected = "each tensor in the file that weight_map gives",
+                       .hint = "index and shards may come from different versions of the model"});
+    file_of_.emplace(name, at->second);
+  }
+}
+
+TensorView WeightsReader::tensor(std::string_view name) const {
+  auto found = file_of_.find(name);
+  if (found == file_of_.end())
+    throw UserError({.place = place_,
+                     .got = fmt::format("there is no tensor {}", shown(name)),
+                     .expected = fmt::format("it among the {} tensors of the model", names_.size())});
+  return files_[found->second].tensor(name);
+}
+
+int64_t WeightsReader::total_bytes() const {
+  int64_t total = 0;
+  for (const std::string& name : names_) total += static_cast<int64_t>(tensor(name).bytes.size());
+  return total;
+}
+
+}  // namespace sextant

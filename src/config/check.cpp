@@ -1,0 +1,151 @@
+#include "config/check.h"
+
+#include <fmt/format.h>
+
+#include "base/toml_document.h"
+#include "config/complaints.h"
+#include "config/resolve.h"
+#include "models/spec.h"
+
+namespace sextant {
+
+namespace {
+
+void check_name(const RunConfig& run, Complaints& complaints) {
+  bool one_part = run.name.find('/') == std::string::npos && run.name != "." && run.name != "..";
+  if (!one_part)
+    complaints.add(run, {"name"},
+                   {.got = "got " + toml_quoted(run.name), .expected = "a name for a directory, without '/'"});
+}
+
+void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
+  constexpr int64_t kMaxRanks = int64_t{1} << 24;
+  const MeshSection& mesh = run.mesh;
+  double ranks = 1;  // a double, because a product of what is allowed may not fit 64 bits
+  for (int64_t size : {mesh.dp, mesh.tp, mesh.pp, mesh.cp}) ranks *= static_cast<double>(size);
+  if (ranks > static_cast<double>(kMaxRanks))
+    complaints.add(run, {"mesh.dp", "mesh.tp", "mesh.pp", "mesh.cp"},
+                   {.got = fmt::format("dp {} × tp {} × pp {} × cp {} makes {:.0f} ranks", mesh.dp, mesh.tp, mesh.pp,
+                                       mesh.cp, ranks),
+                    .expected = fmt::format("at most {}", kMaxRanks)});
+  if (mesh.ep > 1)
+    complaints.add(run, {"mesh.ep"},
+                   {.got = fmt::format("ep is {}, but the model has no experts", mesh.ep), .expected = "1"});
+  int64_t stages = mesh.pp * run.pipeline.chunks;
+  if (spec.layers > 0 && stages > spec.layers)
+    complaints.add(run, {"mesh.pp", "pipeline.chunks", "model.layers"},
+                   {.got = fmt::format("{} stages × {} chunks are more than the model's {} layers", mesh.pp,
+                                       run.pipeline.chunks, spec.layers),
+                    .expected = "a layer or more in every chunk"});
+  if (run.batch.seq % mesh.cp != 0)
+    complaints.add(run, {"mesh.cp", "batch.seq"},
+                   {.got = fmt::format("cp {} does not divide seq {}", mesh.cp, run.batch.seq),
+                    .expected = fmt::format("a divisor of {}", run.batch.seq)});
+}
+
+void check_pipeline(const RunConfig& run, Complaints& complaints) {
+  const auto& [schedule, chunks, file] = run.pipeline;
+  bool one_chunk = schedule == "gpipe" || schedule == "1f1b" || schedule == "zb-h1";
+  if (one_chunk && chunks != 1)
+    complaints.add(run, {"pipeline.chunks", "pipeline.schedule"},
+                   {.got = fmt::format("chunks is {}, but the schedule {} knows one chunk", chunks, schedule),
+                    .expected = "1",
+                    .hint = "use the schedule interleaved, breadth-first or zbv"});
+  if (schedule == "zbv" && chunks != 2)
+    complaints.add(
+        run, {"pipeline.chunks", "pipeline.schedule"},
+        {.got = fmt::format("chunks is {}, but the schedule zbv goes down and up again", chunks), .expected = "2"});
+  if (schedule == "csv" && file.empty())
+    complaints.add(run, {"pipeline.schedule", "pipeline.file"},
+                   {.got = "csv names no file", .expected = "pipeline.file with the path of the schedule"});
+  if (schedule != "csv" && !file.empty())
+    complaints.add(run, {"pipeline.file", "pipeline.schedule"},
+                   {.got = fmt::format("a file is given, but the schedule is {}", schedule),
+                    .expected = "pipeline.schedule = \"csv\""});
+}
+
+void check_data(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
+  const DataSection& data = run.data;
+  if (data.train.empty())
+    complaints.add(run, {"data.train"}, {.got = "names no data", .expected = "files, or \"stories\""});
+  if (!data.validation.empty() && run.given("data.validation_fraction"))
+    complaints.add(run, {"data.validation_fraction", "data.validation"},
+                   {.got = "is not used, because data.validation names files", .expected = "one of the two"});
+  bool nothing_held_back = data.validation.empty() && data.validation_fraction == 0;
+  if (nothing_held_back && run.given("train.eval_every") && run.train.eval_every > 0)
+    complaints.add(run, {"train.eval_every", "data.validation", "data.validation_fraction"},
+                   {.got = "there is no validation data to measure",
+                    .expected = "data.validation, or a data.validation_fraction above 0"});
+  if (run.given("data.tokenizer_vocab") && (!data.tokenizer.empty() || run.model.from))
+    complaints.add(run, {"data.tokenizer_vocab", "data.tokenizer", "model.from"},
+                   {.got = fmt::format("is not used, because {} brings a tokenizer",
+                                       data.tokenizer.empty() ? "model.from" : "data.tokenizer"),
+                    .expected = "one of the two"});
+  bool tokens = data.format.starts_with("tokens-") || data.format == "megatron";
+  if (tokens && spec.vocab == 0 && data.tokenizer.empty())
+    complaints.add(run, {"data.format", "data.tokenizer", "model.vocab", "model.preset", "model.from"},
+                   {.got = fmt::format("{} files do not tell the size of the vocabulary", data.format),
+                    .expected = "model.vocab or data.tokenizer"});
+}
+
+void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
+  const auto& [sequences, microbatch, seq] = run.batch;
+  int64_t at_once = microbatch * run.mesh.dp;
+  if (sequences % at_once != 0)
+    complaints.add(run, {"batch.sequences", "batch.microbatch", "mesh.dp"},
+                   {.got = fmt::format("sequences {} is not a multiple of microbatch {} × dp {}", sequences, microbatch,
+                                       run.mesh.dp),
+                    .expected = fmt::format("a multiple of {}", at_once)});
+  if (spec.max_seq > 0 && seq > spec.max_seq)
+    complaints.add(run, {"batch.seq", "model.max_seq"},
+                   {.got = fmt::format("seq {} is longer than the model's max_seq {}", seq, spec.max_seq),
+                    .expected = fmt::format("at most {}", spec.max_seq)});
+}
+
+void check_optimizer(const RunConfig& run, Complaints& complaints) {
+  const OptimizerSection& optimizer = run.optimizer;
+  if (optimizer.min_lr > optimizer.lr)
+    complaints.add(run, {"optimizer.min_lr", "optimizer.lr"},
+                   {.got = fmt::format("min_lr {} is above lr {}", optimizer.min_lr, optimizer.lr),
+                    .expected = fmt::format("at most {}", optimizer.lr)});
+  if (optimizer.warmup > run.train.steps)
+    complaints.add(
+        run, {"optimizer.warmup", "train.steps"},
+        {.got = fmt::format("warmup {} is longer than the {} steps of the run", optimizer.warmup, run.train.steps),
+         .expected = fmt::format("at most {}", run.train.steps)});
+  bool wsd = optimizer.schedule == "wsd";
+  if (wsd && optimizer.decay == 0)
+    complaints.add(run, {"optimizer.schedule", "optimizer.decay"},
+                   {.got = "wsd has no decay", .expected = "optimizer.decay, the steps of the fall at the end"});
+  if (!wsd && optimizer.decay > 0)
+    complaints.add(run, {"optimizer.decay", "optimizer.schedule"},
+                   {.got = fmt::format("decay is given, but the schedule is {}", optimizer.schedule),
+                    .expected = "optimizer.schedule = \"wsd\"",
+                    .hint = "the other schedules end with the last step"});
+  int64_t room = run.train.steps - optimizer.warmup;
+  if (wsd && room >= 0 && optimizer.decay > room)
+    complaints.add(run, {"optimizer.decay", "optimizer.warmup", "train.steps"},
+                   {.got = fmt::format("warmup {} and decay {} are longer than the {} steps of the run",
+                                       optimizer.warmup, optimizer.decay, run.train.steps),
+                    .expected = fmt::format("at most {}", room)});
+}
+
+}  // namespace
+
+void check_together(const RunConfig& run, Complaints& complaints) {
+  const ModelSpec spec = draft_model(run, complaints);
+  check_name(run, complaints);
+  check_mesh(run, spec, complaints);
+  check_pipeline(run, complaints);
+  check_data(run, spec, complaints);
+  check_batch(run, spec, complaints);
+  check_optimizer(run, complaints);
+}
+
+std::vector<Complaint> check(const RunConfig& run) {
+  Complaints complaints;
+  check_together(run, complaints);
+  return complaints.list();
+}
+
+}  // namespace sextant

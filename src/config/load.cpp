@@ -1,0 +1,233 @@
+#include "config/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "base/files.h"
+#include "base/toml_document.h"
+#include "config/check.h"
+#include "config/complaints.h"
+#include "config/nearest.h"
+#include "config/schema.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr std::string_view kCommandLine = "command line";
+
+std::optional<ConfigValue> to_list(const TomlValue& value) {
+  if (auto text = std::get_if<std::string>(&value.is))
+    return text->empty() ? std::vector<std::string>{} : std::vector<std::string>{*text};
+  auto list = std::get_if<TomlValue::List>(&value.is);
+  if (!list) return std::nullopt;
+  std::vector<std::string> out;
+  for (const TomlValue& item : *list) {
+    auto text = std::get_if<std::string>(&item.is);
+    if (!text) return std::nullopt;
+    out.push_back(*text);
+  }
+  return out;
+}
+
+std::optional<ConfigValue> to_integer(const TomlValue& value) {
+  if (auto integer = std::get_if<int64_t>(&value.is)) return *integer;
+  // 2e5 is a float to TOML and a whole number to people.
+  constexpr double kExact = 9007199254740992;  // 2^53: above it a double does not know its units
+  auto number = std::get_if<double>(&value.is);
+  if (!number || !(std::abs(*number) <= kExact) || *number != std::floor(*number)) return std::nullopt;
+  return static_cast<int64_t>(*number);
+}
+
+std::optional<ConfigValue> to_number(const TomlValue& value) {
+  if (auto number = std::get_if<double>(&value.is)) return *number;
+  if (auto integer = std::get_if<int64_t>(&value.is)) return static_cast<double>(*integer);
+  return std::nullopt;
+}
+
+// The value when the key allows it.
+std::optional<ConfigValue> allowed_value(const Key& key, const TomlValue& given) {
+  switch (key.kind) {
+    case Kind::flag:
+      if (auto flag = std::get_if<bool>(&given.is)) return *flag;
+      return std::nullopt;
+    case Kind::list:
+      return to_list(given);
+    case Kind::integer: {
+      std::optional<ConfigValue> value = to_integer(given);
+      bool fits = value && key.range.contains(static_cast<double>(std::get<int64_t>(*value)));
+      return fits ? value : std::nullopt;
+    }
+    case Kind::number: {
+      std::optional<ConfigValue> value = to_number(given);
+      return value && key.range.contains(std::get<double>(*value)) ? value : std::nullopt;
+    }
+    case Kind::text:
+      break;
+  }
+  auto text = std::get_if<std::string>(&given.is);
+  if (!text) return std::nullopt;
+  std::vector<std::string_view> words = words_of(key);
+  bool known = words.empty() || std::ranges::count(words, *text) > 0;
+  return known ? std::optional<ConfigValue>(*text) : std::nullopt;
+}
+
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> known) {
+  auto meant = nearest(name, known);
+  return meant ? fmt::format("did you mean {}?", *meant) : "";
+}
+
+std::string hint_for_value(const Key& key, const TomlValue& given) {
+  auto text = std::get_if<std::string>(&given.is);
+  return text && !key.words.empty() ? did_you_mean(*text, words_of(key)) : "";
+}
+
+std::string hint_for_key(std::string_view name) {
+  std::string_view section = section_of(name);
+  std::vector<std::string_view> all, beside;
+  for (const Key& key : schema()) {
+    all.push_back(key.name);
+    if (section_of(key.name) == section) beside.push_back(key.name.substr(section.empty() ? 0 : section.size() + 1));
+  }
+  std::string hint = did_you_mean(name, all);
+  if (!hint.empty() || beside.empty()) return hint;
+  std::string where = section.empty() ? "the top level" : fmt::format("[{}]", section);
+  return fmt::format("{} has {}", where, fmt::join(beside, ", "));
+}
+
+std::string hint_for_section(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Section& section : sections())
+    if (!section.name.empty()) names.push_back(section.name);
+  auto meant = nearest(name, names);
+  return meant ? fmt::format("did you mean [{}]?", *meant) : fmt::format("known sections: {}", fmt::join(names, ", "));
+}
+
+std::string trimmed(const std::string& text) {
+  size_t begin = text.find_first_not_of(' ');
+  return begin == text.npos ? "" : text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+// Lays entries over a config, one after the other.
+class Loader {
+ public:
+  Loader(RunConfig& run, Complaints& complaints) : run_(run), complaints_(complaints) {}
+
+  void read_file(std::string_view toml, std::string_view source) {
+    for (const TomlEntry& entry : parse_toml(toml, source))
+      lay(entry, fmt::format("{}:{}:{} {}", source, entry.line, entry.column, entry.key));
+  }
+
+  void read_override(const std::string& text) {
+    std::string place = fmt::format("{}: {}", kCommandLine, text);
+    size_t equals = text.find('=');
+    if (equals == text.npos) {
+      complaints_.add({.place = place, .got = "has no '='", .expected = "key=value"});
+      return;
+    }
+    for (const TomlEntry& entry : entries_of_override(text, equals)) lay(entry, place);
+  }
+
+ private:
+  // An override is a line of TOML, except that strings need no quotes.
+  std::vector<TomlEntry> entries_of_override(const std::string& text, size_t equals) {
+    std::string name = trimmed(text.substr(0, equals)), raw = trimmed(text.substr(equals + 1));
+    const Key* key = find_key(name);
+    bool quoted = !raw.empty() && std::string_view("\"'[{").find(raw[0]) != std::string_view::npos;
+    bool wants_words = key && (key->kind == Kind::text || key->kind == Kind::list);
+    if (raw.find('\n') == raw.npos && (quoted || !wants_words)) {
+      try {
+        return parse_toml(text, kCommandLine);
+      } catch (const UserError& error) {
+        if (quoted && key) {
+          complaints_.add({.place = fmt::format("{}: {}", kCommandLine, text), .got = error.complaints().front().got});
+          return {};
+        }
+      }
+    }
+    return {{.key = name, .value = {raw}}};
+  }
+
+  void lay(const TomlEntry& entry, const std::string& place) {
+    const std::string& name = entry.key;
+    if (!unknown_section_.empty() && name.starts_with(unknown_section_)) return;
+    bool table = std::holds_alternative<TomlValue::Table>(entry.value.is);
+    const Key* key = find_key(name);
+    if (key) return set(*key, entry.value, place);
+    if (table && is_section(name)) return;
+    if (table) {
+      unknown_section_ = name + ".";
+      complaints_.add({.place = place, .got = "is not a known section", .hint = hint_for_section(name)});
+    } else if (is_section(name)) {
+      complaints_.add({.place = place,
+                       .got = "got " + shown(entry.value),
+                       .expected = fmt::format("a section of keys, [{}]", name)});
+    } else {
+      complaints_.add({.place = place, .got = "is not a known key", .hint = hint_for_key(name)});
+    }
+  }
+
+  void set(const Key& key, const TomlValue& given, const std::string& place) {
+    run_.places.insert_or_assign(std::string(key.name), place);
+    if (auto value = allowed_value(key, given)) {
+      key.set(run_, *value);
+    } else {
+      complaints_.distrust(key.name);
+      complaints_.add({.place = place,
+                       .got = "got " + shown(given),
+                       .expected = expected_of(key),
+                       .hint = hint_for_value(key, given)});
+    }
+  }
+
+  RunConfig& run_;
+  Complaints& complaints_;
+  std::string unknown_section_;  // one complaint about the section is enough
+};
+
+}  // namespace
+
+RunConfig parse_config(std::string_view toml, std::string_view source, std::span<const std::string> overrides) {
+  RunConfig run;
+  run.source = source;
+  Complaints complaints;
+  Loader loader(run, complaints);
+  bool readable = true;
+  try {
+    loader.read_file(toml, source);
+  } catch (const UserError& error) {
+    complaints.add(error.complaints());
+    readable = false;
+  }
+  for (const std::string& text : overrides) loader.read_override(text);
+  if (run.name.empty()) run.name = source == kCommandLine ? "run" : std::filesystem::path(source).stem().string();
+  // Half a file would only bring complaints about what the other half says.
+  if (readable) check_together(run, complaints);
+  complaints.throw_if_any();
+  return run;
+}
+
+RunConfig load_config(const std::filesystem::path& file, std::span<const std::string> overrides) {
+  if (file.empty()) return parse_config("", kCommandLine, overrides);
+  return parse_config(read_file(file), file.string(), overrides);
+}
+
+std::string config_toml(const RunConfig& run) {
+  std::string out;
+  for (const Section& section : sections()) {
+    if (!section.name.empty()) out += fmt::format("\n[{}]\n", section.name);
+    for (const Key& key : schema()) {
+      if (section_of(key.name) != section.name) continue;
+      ConfigValue value = key.get(run);
+      if (std::holds_alternative<std::monostate>(value)) continue;
+      std::string_view name = key.name.substr(section.name.empty() ? 0 : section.name.size() + 1);
+      out += fmt::format("{}{} = {}\n", run.given(key.name) ? "" : "# ", name, toml_text(value));
+    }
+  }
+  return out;
+}
+
+}  // namespace sextant

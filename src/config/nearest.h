@@ -1,0 +1,17 @@
+// The known name a misspelt one was probably meant to be.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace sextant {
+
+// Edits (insert, delete, replace, swap neighbours) that turn one into the other.
+int edit_distance(std::string_view a, std::string_view b);
+
+// Nothing when all names are too far away to be a slip. Dotted names are also compared by their last part alone,
+// which finds "optimizer.lr" for "train.lr".
+std::optional<std::string_view> nearest(std::string_view name, std::span<const std::string_view> known);
+
+}  // namespace sextant

@@ -1,0 +1,192 @@
+#include "config/resolve.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/toml_document.h"
+#include "config/complaints.h"
+#include "config/nearest.h"
+#include "config/schema.h"
+#include "models/hf_config.h"
+#include "models/presets.h"
+
+namespace sextant {
+
+namespace {
+
+// With weights at hand these are facts, not choices.
+constexpr std::string_view kFixedByWeights[] = {"architecture", "layers", "hidden", "heads",     "kv_heads",
+                                                "head_dim",     "ffn",    "vocab",  "tied_head", "init_std"};
+constexpr std::string_view kRopeKeys[] = {"rope_theta", "rope_scaling.factor", "rope_scaling.low_freq_factor",
+                                          "rope_scaling.high_freq_factor", "rope_scaling.original_max_positions"};
+
+std::string model_key(std::string_view field) {
+  return fmt::format("model.{}", field);
+}
+
+ModelSpec start_from_preset(const RunConfig& run, Complaints& complaints) {
+  if (const Preset* preset = find_preset(*run.model.preset)) return preset->spec;
+  std::vector<std::string_view> names;
+  for (const Preset& preset : presets()) names.push_back(preset.name);
+  auto meant = nearest(*run.model.preset, names);
+  complaints.add(run, {"model.preset"},
+                 {.got = "got " + toml_quoted(*run.model.preset),
+                  .expected = fmt::format("one of {}", fmt::join(names, ", ")),
+                  .hint = meant ? fmt::format("did you mean {}?", *meant) : ""});
+  complaints.distrust("model.preset");
+  return {};
+}
+
+ModelSpec start_from_directory(const RunConfig& run, Complaints& complaints) {
+  const std::filesystem::path file = std::filesystem::path(*run.model.from) / "config.json";
+  ModelSpec spec;
+  try {
+    spec = spec_from_hf_config(read_file(file), file.string());
+  } catch (const UserError& error) {
+    if (error.complaints().size() == 1 && !std::filesystem::exists(file))
+      complaints.add(
+          run, {"model.from"},
+          {.got = fmt::format("there is no {}", file.string()), .expected = "a Hugging Face model directory"});
+    else
+      complaints.add(error.complaints());
+    complaints.distrust("model.from");
+    return {};
+  }
+  auto refuse = [&](std::string_view field) {
+    complaints.add(run, {model_key(field)},
+                   {.got = "is decided by the weights of model.from", .expected = "one of the two"});
+  };
+  for (std::string_view field : kFixedByWeights)
+    if (run.given(model_key(field))) refuse(field);
+  // Learned positions are weights, rotary ones are not.
+  if (spec.architecture == "gpt2" && run.given("model.max_seq")) refuse("max_seq");
+  return spec;
+}
+
+ModelSpec start_from_nothing(const RunConfig& run, Complaints& complaints) {
+  const ModelSection& model = run.model;
+  bool says_anything = model.architecture || model.layers || model.hidden || model.heads;
+  if (!says_anything && complaints.trusts("model.architecture")) {
+    complaints.add({.place = fmt::format("{} [model]", run.source),
+                    .got = "names no model",
+                    .expected = "model.preset, model.from, or model.architecture with layers, hidden and heads"});
+    for (std::string_view field : {"architecture", "layers", "hidden", "heads"}) complaints.distrust(model_key(field));
+    return {};
+  }
+  auto need = [&](std::string_view field, bool present) {
+    std::string name = model_key(field);
+    if (present || !complaints.trusts(name)) return;
+    complaints.add({.place = fmt::format("{} {}", run.source, name),
+                    .got = "is missing",
+                    .expected = expected_of(*find_key(name))});
+    complaints.distrust(name);
+  };
+  need("architecture", model.architecture.has_value());
+  need("layers", model.layers.has_value());
+  need("hidden", model.hidden.has_value());
+  need("heads", model.heads.has_value());
+  ModelSpec spec;
+  spec.tied_head = model.architecture == "gpt2";
+  return spec;
+}
+
+// What a preset has only because it follows from its other sizes must follow from the new ones too.
+void forget_derived(ModelSpec& spec) {
+  if (spec.ffn == default_ffn(spec.architecture, spec.hidden)) spec.ffn = 0;
+  if (spec.head_dim * spec.heads == spec.hidden) spec.head_dim = 0;
+  if (spec.kv_heads == spec.heads) spec.kv_heads = 0;
+}
+
+void derive_missing(ModelSpec& spec, const RunConfig& run) {
+  if (spec.kv_heads == 0) spec.kv_heads = spec.heads;
+  if (spec.head_dim == 0 && spec.heads > 0) spec.head_dim = spec.hidden / spec.heads;
+  if (spec.ffn == 0) spec.ffn = default_ffn(spec.architecture, spec.hidden);
+  if (spec.max_seq == 0) spec.max_seq = run.batch.seq;
+}
+
+// What would follow from a size that nobody knows is not known either.
+void distrust_derived(const ModelSection& model, Complaints& complaints) {
+  bool hidden = complaints.trusts("model.hidden"), heads = complaints.trusts("model.heads");
+  if (!heads && !model.kv_heads) complaints.distrust("model.kv_heads");
+  if (!(heads && hidden) && !model.head_dim) complaints.distrust("model.head_dim");
+  if (!hidden && !model.ffn) complaints.distrust("model.ffn");
+}
+
+template <class T, class U>
+void lay_over(const std::optional<T>& given, U& field) {
+  if (given) field = *given;
+}
+
+void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
+  const ModelSection& model = run.model;
+  lay_over(model.architecture, spec.architecture);
+  lay_over(model.layers, spec.layers);
+  lay_over(model.hidden, spec.hidden);
+  lay_over(model.heads, spec.heads);
+  lay_over(model.kv_heads, spec.kv_heads);
+  lay_over(model.head_dim, spec.head_dim);
+  lay_over(model.ffn, spec.ffn);
+  lay_over(model.vocab, spec.vocab);
+  lay_over(model.max_seq, spec.max_seq);
+  lay_over(model.norm_eps, spec.norm_eps);
+  lay_over(model.rope_theta, spec.rope_theta);
+  lay_over(model.tied_head, spec.tied_head);
+  lay_over(model.init_std, spec.init_std);
+
+  if (model.rope_scaling == RopeScalingSection{}) return;
+  RopeScaling scaling = spec.rope_scaling.value_or(RopeScaling{});
+  lay_over(model.rope_scaling.factor, scaling.factor);
+  lay_over(model.rope_scaling.low_freq_factor, scaling.low_freq_factor);
+  lay_over(model.rope_scaling.high_freq_factor, scaling.high_freq_factor);
+  lay_over(model.rope_scaling.original_max_positions, scaling.original_max_positions);
+  spec.rope_scaling = scaling;
+  if (scaling.factor == 1) spec.rope_scaling.reset();
+}
+
+}  // namespace
+
+ModelSpec draft_model(const RunConfig& run, Complaints& complaints) {
+  const ModelSection& model = run.model;
+  if (model.preset && model.from)
+    complaints.add(run, {"model.from", "model.preset"},
+                   {.got = "model.preset is given too", .expected = "one of the two"});
+  ModelSpec spec;
+  if (model.from)
+    spec = start_from_directory(run, complaints);
+  else if (model.preset)
+    spec = start_from_preset(run, complaints);
+  else if (complaints.trusts("model.preset") && complaints.trusts("model.from"))
+    spec = start_from_nothing(run, complaints);
+  // A start that could not be read leaves nothing to reason about.
+  if (!complaints.trusts("model.preset") || !complaints.trusts("model.from")) return {};
+
+  if (!model.from) forget_derived(spec);
+  lay_fields_over(run, spec);
+  derive_missing(spec, run);
+
+  if (spec.architecture == "gpt2") {
+    for (std::string_view field : kRopeKeys)
+      if (run.given(model_key(field)))
+        complaints.add(run, {model_key(field)},
+                       {.got = "gpt2 has learned positions and no RoPE", .expected = "no such key"});
+    spec.rope_scaling.reset();
+  }
+  distrust_derived(model, complaints);
+  for (SpecProblem& problem : problems_of(spec)) {
+    std::vector<std::string> keys;
+    for (std::string_view field : problem.fields) keys.push_back(model_key(field));
+    complaints.add(run, keys, {.got = std::move(problem.got), .expected = std::move(problem.expected)});
+  }
+  return spec;
+}
+
+ModelSpec resolve_model(const RunConfig& run) {
+  Complaints complaints;
+  ModelSpec spec = draft_model(run, complaints);
+  complaints.throw_if_any();
+  return spec;
+}
+
+}  // namespace sextant

@@ -1,0 +1,18 @@
+// From the [model] section to a ModelSpec: a preset, a Hugging Face directory or an architecture, with the given
+// fields laid over it and what nobody gave derived from the rest.
+#pragma once
+
+#include "config/run_config.h"
+#include "models/spec.h"
+
+namespace sextant {
+
+class Complaints;
+
+// The vocab is 0 when only the tokenizer can tell it. UserError with everything that is wrong with the model.
+ModelSpec resolve_model(const RunConfig& run);
+
+// As far as it can be told; what is wrong goes to the complaints, and sizes that nobody knows stay 0.
+ModelSpec draft_model(const RunConfig& run, Complaints& complaints);
+
+}  // namespace sextant

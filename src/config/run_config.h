@@ -1,0 +1,117 @@
+// RunConfig: every choice a person makes for a run. The initialisers here are the defaults; schema.cpp gives each
+// field its key, its allowed values and its explanation. An absent optional is decided later (see its explanation).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+struct RopeScalingSection {
+  std::optional<double> factor, low_freq_factor, high_freq_factor;
+  std::optional<int64_t> original_max_positions;
+  bool operator==(const RopeScalingSection&) const = default;
+};
+
+// Where the model comes from, and fields laid over it; resolve_model makes a ModelSpec of them.
+struct ModelSection {
+  std::optional<std::string> preset, from, architecture;
+  std::optional<int64_t> layers, hidden, heads, kv_heads, head_dim, ffn, vocab, max_seq;
+  std::optional<double> norm_eps, rope_theta;
+  RopeScalingSection rope_scaling;
+  std::optional<bool> tied_head;
+  std::optional<double> init_std;
+  bool operator==(const ModelSection&) const = default;
+};
+
+struct MeshSection {
+  int64_t dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
+  int64_t zero = 0;
+  bool sequence_parallel = false;
+  bool operator==(const MeshSection&) const = default;
+};
+
+struct PipelineSection {
+  std::string schedule = "1f1b";
+  int64_t chunks = 1;
+  std::string file;
+  bool operator==(const PipelineSection&) const = default;
+};
+
+struct DataSection {
+  std::vector<std::string> train = {"stories"};
+  std::vector<std::string> validation;
+  double validation_fraction = 0.05;
+  std::string format = "auto";
+  std::string text_key = "text";
+  std::string tokenizer;
+  int64_t tokenizer_vocab = 4096;
+  int64_t stories_bytes = 4'000'000;
+  std::string cache = ".cache";
+  bool operator==(const DataSection&) const = default;
+};
+
+struct BatchSection {
+  int64_t sequences = 8;
+  int64_t microbatch = 1;
+  int64_t seq = 1024;
+  bool operator==(const BatchSection&) const = default;
+};
+
+struct OptimizerSection {
+  std::string name = "adamw";
+  double lr = 3e-4, min_lr = 0;
+  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
+  double clip = 1;
+  std::string schedule = "cosine";
+  int64_t warmup = 0, decay = 0;
+  double z_loss = 0;
+  bool operator==(const OptimizerSection&) const = default;
+};
+
+struct TrainSection {
+  int64_t steps = 100;
+  int64_t seed = 1;
+  int64_t threads = 0;
+  std::string recompute = "none";
+  int64_t log_every = 10;
+  int64_t eval_every = 100, eval_batches = 8;
+  bool operator==(const TrainSection&) const = default;
+};
+
+struct CheckpointSection {
+  int64_t every = 0, keep = 3;
+  std::string resume = "auto";
+  bool operator==(const CheckpointSection&) const = default;
+};
+
+struct RunConfig {
+  std::string name;
+  std::string device = "auto";
+  ModelSection model;
+  MeshSection mesh;
+  PipelineSection pipeline;
+  DataSection data;
+  BatchSection batch;
+  OptimizerSection optimizer;
+  TrainSection train;
+  CheckpointSection checkpoint;
+
+  std::string source = "config";                           // what the file is called in messages
+  std::map<std::string, std::string, std::less<>> places;  // of the keys that were given
+
+  bool given(std::string_view key) const { return places.contains(key); }
+
+  // For the `place` of an error: "run.toml:3:5 model.heads", "command line: model.heads=7", or, when it was not
+  // given, "model.heads (default)".
+  std::string place_of(std::string_view key) const {
+    auto at = places.find(key);
+    return at != places.end() ? at->second : std::string(key) + " (default)";
+  }
+};
+
+}  // namespace sextant

@@ -1,0 +1,296 @@
+#include "config/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "base/toml_document.h"
+#include "models/spec.h"
+
+namespace sextant {
+
+namespace {
+
+struct Words {
+  std::string_view list;
+};
+struct Unset {
+  std::string_view meaning;
+};
+
+// clang-format off
+constexpr Words one_of(std::string_view list) { return {list}; }
+constexpr Unset unset(std::string_view meaning) { return {meaning}; }
+constexpr Range at_least(double low) { return {.low = low}; }
+constexpr Range above(double low) { return {.low = low, .low_end = Bound::excluded}; }
+constexpr Range from_to(double low, double high) { return {.low = low, .high = high}; }
+constexpr Range from_0_below_1() { return {.low = 0, .high = 1, .high_end = Bound::excluded}; }
+
+constexpr void add(Key& key, Words words) { key.words = words.list; }
+constexpr void add(Key& key, Unset unset) { key.unset = unset.meaning; }
+constexpr void add(Key& key, Range range) { key.range = range; }
+constexpr void add(Key& key, std::string_view help) { key.help = help; }
+// clang-format on
+
+template <class T>
+struct Plain {
+  using Type = T;
+};
+template <class T>
+struct Plain<std::optional<T>> {
+  using Type = T;
+};
+
+template <class T>
+constexpr Kind kind_of() {
+  if constexpr (std::is_same_v<T, bool>)
+    return Kind::flag;
+  else if constexpr (std::is_same_v<T, int64_t>)
+    return Kind::integer;
+  else if constexpr (std::is_same_v<T, double>)
+    return Kind::number;
+  else if constexpr (std::is_same_v<T, std::string>)
+    return Kind::text;
+  else
+    return Kind::list;
+}
+
+// `Access` is a lambda without captures from the config to the field.
+template <class Access, class... Parts>
+constexpr Key make_key(std::string_view name, Access, Parts... parts) {
+  using Field = std::remove_cvref_t<std::invoke_result_t<Access, RunConfig&>>;
+  using Value = typename Plain<Field>::Type;
+  Key key{.name = name, .kind = kind_of<Value>()};
+  key.set = [](RunConfig& run, const ConfigValue& value) { Access{}(run) = std::get<Value>(value); };
+  key.get = [](const RunConfig& run) -> ConfigValue {
+    const Field& field = Access{}(run);
+    if constexpr (std::is_same_v<Field, Value>)
+      return field;
+    else
+      return field ? ConfigValue(*field) : ConfigValue();
+  };
+  (add(key, parts), ...);
+  return key;
+}
+
+// clang-format off
+// A macro, so that a key's name and its field are one text and cannot disagree.
+#define KEY(path, ...) make_key(#path, [](auto& run) -> auto& { return run.path; }, __VA_ARGS__)
+
+constexpr double kMaxAxis = 1 << 20;
+
+constexpr Section kSections[] = {
+    {"", "Keys of the whole run; they stand at the top of the file."},
+    {"model", "What is trained: a preset, a Hugging Face directory, or an architecture with its sizes. Fields given "
+              "beside a preset change it."},
+    {"mesh", "How many ranks share the work, and along which axes. The product of `dp`, `tp`, `pp` and `cp` is the "
+             "number of ranks."},
+    {"pipeline", "The order of work over pipeline stages, when `mesh.pp` is above 1."},
+    {"data", "What is read. Paths are relative to the directory the program is started in."},
+    {"batch", "How many tokens a step sees."},
+    {"optimizer", "How weights are updated."},
+    {"train", "How long and how carefully."},
+    {"checkpoint", "What is saved, and what a run continues from."},
+};
+
+constexpr Key kKeys[] = {
+    KEY(name, unset("the file's name without `.toml`"), "Names the run and the directory of its results."),
+    KEY(device, one_of("auto|cpu|cuda"), "Where to compute. `auto` takes the GPU when there is one."),
+
+    KEY(model.preset, unset("none"), "A published model by name; the list is below."),
+    KEY(model.from, unset("none"),
+        "A Hugging Face directory to start from: its config.json, weights and tokenizer. Of the other keys only "
+        "`max_seq`, `norm_eps` and `rope_*` may be given beside it."),
+    KEY(model.architecture, one_of(kArchitectures), unset("the preset's"), "The family of the model."),
+    KEY(model.layers, from_to(1, kMaxLayers), unset("the preset's"), "Transformer blocks."),
+    KEY(model.hidden, from_to(1, kMaxHidden), unset("the preset's"), "Width of the residual stream."),
+    KEY(model.heads, from_to(1, kMaxHeads), unset("the preset's"), "Query heads; must divide `hidden`."),
+    KEY(model.kv_heads, from_to(1, kMaxHeads), unset("the preset's, else `heads`"),
+        "Key and value heads; must divide `heads`. gpt2 has as many as `heads`."),
+    KEY(model.head_dim, from_to(1, kMaxHidden), unset("the preset's, else `hidden` / `heads`"),
+        "Width of a head; even for llama."),
+    KEY(model.ffn, from_to(1, kMaxFfn),
+        unset("the preset's, else for gpt2 4 `hidden`, for llama 8/3 `hidden` rounded up to a multiple of 256"),
+        "Width of the MLP."),
+    KEY(model.vocab, from_to(0, kMaxVocab), unset("the preset's, else the tokenizer's"),
+        "Rows of the embedding. 0 = as many as the tokenizer has tokens."),
+    KEY(model.max_seq, from_to(1, kMaxSeq), unset("the preset's, else `batch.seq`"), "Positions the model may see."),
+    KEY(model.norm_eps, above(0), unset("the preset's, else 1e-05"), "Added to the variance in every norm."),
+    KEY(model.rope_theta, above(0), unset("the preset's, else 10000"), "Base of the rotary frequencies; llama only."),
+    KEY(model.rope_scaling.factor, at_least(1), unset("the preset's, else no scaling"),
+        "How much low rotary frequencies are stretched, as in Llama 3.1; llama only. 1 = no scaling."),
+    KEY(model.rope_scaling.low_freq_factor, above(0), unset("the preset's, else 1"),
+        "Wavelengths longer than `original_max_positions` / this are stretched fully."),
+    KEY(model.rope_scaling.high_freq_factor, above(0), unset("the preset's, else 4"),
+        "Wavelengths shorter than `original_max_positions` / this are left alone."),
+    KEY(model.rope_scaling.original_max_positions, from_to(1, kMaxSeq), unset("the preset's, else 8192"),
+        "Positions the model saw before it was stretched."),
+    KEY(model.tied_head, unset("the preset's, else true for gpt2 and false for llama"),
+        "Whether the output head is the embedding matrix."),
+    KEY(model.init_std, at_least(0), unset("0.02"), "Standard deviation of the initial weights."),
+
+    KEY(mesh.dp, from_to(1, kMaxAxis), "Data-parallel ranks: each takes its share of the sequences."),
+    KEY(mesh.tp, from_to(1, kMaxAxis), "Tensor-parallel ranks: each holds a part of every matrix."),
+    KEY(mesh.pp, from_to(1, kMaxAxis), "Pipeline stages: each holds some of the layers."),
+    KEY(mesh.cp, from_to(1, kMaxAxis), "Context-parallel ranks: each holds a part of every sequence."),
+    KEY(mesh.ep, from_to(1, kMaxAxis),
+        "Expert-parallel ranks, out of those of `dp` and `cp`; for models with experts."),
+    KEY(mesh.zero, from_to(0, 3),
+        "What data-parallel ranks share instead of each holding it whole: 1 optimizer state, 2 also gradients, 3 "
+        "also weights."),
+    KEY(mesh.sequence_parallel, "Whether tensor-parallel ranks also share norms and residuals along the sequence."),
+
+    KEY(pipeline.schedule, one_of("gpipe|1f1b|interleaved|breadth-first|zb-h1|zbv|csv"),
+        "The order of forward and backward passes; `csv` reads it from `file`."),
+    KEY(pipeline.chunks, from_to(1, 1 << 10),
+        "Parts of the model each stage holds; more than 1 for `interleaved` and `breadth-first`, 2 for `zbv`."),
+    KEY(pipeline.file, "The schedule to read when `schedule` is `csv`."),
+
+    KEY(data.train, "Files or folders to train on; `stories` is the built-in corpus."),
+    KEY(data.validation,
+        "Files or folders to measure the loss on. Empty = a part of the training data, see `validation_fraction`."),
+    KEY(data.validation_fraction, from_0_below_1(),
+        "The part of the training data that is kept for validation when `validation` is empty."),
+    KEY(data.format, one_of("auto|text|jsonl|tokens-u16|tokens-u32|megatron"),
+        "What the files hold. `auto` goes by their names."),
+    KEY(data.text_key, "Where the text is in a line of JSON."),
+    KEY(data.tokenizer, "A tokenizer.json. Empty = that of `model.from`, else one trained on the data."),
+    KEY(data.tokenizer_vocab, from_to(257, 1 << 20), "Tokens of the tokenizer when one is trained."),
+    KEY(data.stories_bytes, from_to(1000, 1e12), "Size of the built-in corpus."),
+    KEY(data.cache, "Directory for what is made of the data: tokenizers, token files."),
+
+    KEY(batch.sequences, from_to(1, 1 << 30),
+        "Sequences in a step, over all ranks; a multiple of `microbatch` times `mesh.dp`."),
+    KEY(batch.microbatch, from_to(1, 1 << 20),
+        "Sequences that go through the model at once on a rank; gradients of the others are accumulated."),
+    KEY(batch.seq, from_to(1, kMaxSeq), "Tokens in a sequence; at most `model.max_seq`."),
+
+    KEY(optimizer.name, one_of("adamw"), "The update rule."),
+    KEY(optimizer.lr, at_least(0), "The highest learning rate."),
+    KEY(optimizer.min_lr, at_least(0), "The learning rate at the end of a schedule; at most `lr`."),
+    KEY(optimizer.beta1, from_0_below_1(), "Memory of the mean of gradients."),
+    KEY(optimizer.beta2, from_0_below_1(), "Memory of the mean of squared gradients."),
+    KEY(optimizer.eps, above(0), "Added to the root of the mean square."),
+    KEY(optimizer.weight_decay, at_least(0),
+        "Decay of matrices, times the learning rate; norms and biases do not decay."),
+    KEY(optimizer.clip, at_least(0), "Largest norm of the whole gradient. 0 = off."),
+    KEY(optimizer.schedule, one_of("constant|cosine|linear|wsd|inverse-sqrt"),
+        "How the learning rate goes after the warmup; `wsd` stays constant and falls during the last `decay` "
+        "steps."),
+    KEY(optimizer.warmup, at_least(0), "Steps during which the learning rate rises from 0."),
+    KEY(optimizer.decay, at_least(0), "Steps of the fall of `wsd`."),
+    KEY(optimizer.z_loss, at_least(0),
+        "Weight of the squared log-partition added to the loss, which keeps logits small. 0 = off."),
+
+    KEY(train.steps, from_to(1, 1e12), "Steps of the whole run; a resumed run goes on to the same number."),
+    KEY(train.seed, at_least(0), "Decides initial weights and the order of the data."),
+    KEY(train.threads, from_to(0, 4096), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
+    KEY(train.recompute, one_of("none|selective|full"), "What is computed again in the backward pass to save memory."),
+    KEY(train.log_every, at_least(1), "Steps between lines of progress."),
+    KEY(train.eval_every, at_least(0), "Steps between measurements of the validation loss. 0 = never."),
+    KEY(train.eval_batches, at_least(1), "Batches in a measurement of the validation loss."),
+
+    KEY(checkpoint.every, at_least(0), "Steps between checkpoints. 0 = only at the end."),
+    KEY(checkpoint.keep, at_least(0), "How many of the latest checkpoints are kept. 0 = all."),
+    KEY(checkpoint.resume,
+        "`auto` goes on from the run's latest checkpoint when there is one, `never` starts anew, a path goes on "
+        "from that checkpoint."),
+};
+
+#undef KEY
+// clang-format on
+
+}  // namespace
+
+bool Range::contains(double value) const {
+  bool above_low = low_end == Bound::included ? value >= low : value > low;
+  bool below_high = high_end == Bound::included ? value <= high : value < high;
+  return std::isfinite(value) && above_low && below_high;
+}
+
+std::span<const Key> schema() {
+  return kKeys;
+}
+std::span<const Section> sections() {
+  return kSections;
+}
+
+const Key* find_key(std::string_view name) {
+  auto at = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key& key) { return key.name == name; });
+  return at == std::end(kKeys) ? nullptr : at;
+}
+
+bool is_section(std::string_view name) {
+  return std::any_of(std::begin(kKeys), std::end(kKeys), [&](const Key& key) {
+    return key.name.size() > name.size() && key.name.starts_with(name) && key.name[name.size()] == '.';
+  });
+}
+
+std::string_view section_of(std::string_view key) {
+  size_t dot = key.find('.');
+  return dot == key.npos ? std::string_view() : key.substr(0, dot);
+}
+
+std::vector<std::string_view> words_of(const Key& key) {
+  std::vector<std::string_view> words;
+  for (std::string_view rest = key.words; !rest.empty();) {
+    size_t bar = std::min(rest.find('|'), rest.size());
+    words.push_back(rest.substr(0, bar));
+    rest.remove_prefix(std::min(bar + 1, rest.size()));
+  }
+  return words;
+}
+
+namespace {
+
+std::string range_text(const Range& range) {
+  bool bounded_below = std::isfinite(range.low), bounded_above = std::isfinite(range.high);
+  // {:.0f} and not {}: large limits are powers of two, and people would not recognise 1.07374e+09.
+  auto shown = [](double value) {
+    return value == std::floor(value) ? fmt::format("{:.0f}", value) : fmt::format("{}", value);
+  };
+  std::string low = shown(range.low), high = shown(range.high);
+  if (!bounded_below) return "";
+  if (!bounded_above) return fmt::format(" {} {}", range.low_end == Bound::excluded ? "above" : "of at least", low);
+  return fmt::format(" from {} to {}{}", low, range.high_end == Bound::excluded ? "below " : "", high);
+}
+
+}  // namespace
+
+std::string expected_of(const Key& key) {
+  switch (key.kind) {
+    case Kind::flag:
+      return "true or false";
+    case Kind::integer:
+      return "an integer" + range_text(key.range);
+    case Kind::number:
+      return "a number" + range_text(key.range);
+    case Kind::list:
+      return "a string or a list of strings";
+    case Kind::text:
+      break;
+  }
+  std::vector<std::string_view> words = words_of(key);
+  if (words.empty()) return "a string";
+  return words.size() == 1 ? toml_quoted(words[0]) : fmt::format("one of {}", fmt::join(words, ", "));
+}
+
+std::string toml_text(const ConfigValue& value) {
+  struct Visitor {
+    std::string operator()(std::monostate) const { return ""; }
+    std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+    std::string operator()(int64_t integer) const { return fmt::format("{}", integer); }
+    std::string operator()(double number) const { return fmt::format("{}", number); }
+    std::string operator()(const std::string& text) const { return toml_quoted(text); }
+    std::string operator()(const std::vector<std::string>& list) const {
+      std::string out = "[";
+      for (const std::string& item : list) out += (out.size() > 1 ? ", " : "") + toml_quoted(item);
+      return out + "]";
+    }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+}  // namespace sextant

@@ -1,0 +1,47 @@
+// Matrix products. `multiply` on one thread is for use inside tasks; with a team, the tiles of c are the tasks.
+// Either wants as much scratch as the function beside it says, aligned to 64 bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/threads.h"
+
+namespace sextant::cpu {
+
+// Element (i, j) stands at data[i * row_stride + j * column_stride]; one of the strides is 1.
+template <class T>
+struct Matrix {
+  const T* data;
+  int64_t row_stride;
+  int64_t column_stride = 1;
+
+  const T* at(int64_t i, int64_t j) const { return data + i * row_stride + j * column_stride; }
+  Matrix transposed() const { return {data, column_stride, row_stride}; }
+};
+
+enum class Write { over, add };
+
+// c = a·b + bias, or that added onto c. a is m×k, b is k×n, bias (n numbers, or null) is added to every row.
+template <class T>
+struct Product {
+  int64_t m, n, k;
+  Matrix<T> a, b;
+  T* c;
+  int64_t c_stride;
+  Write write = Write::over;
+  const T* bias = nullptr;
+};
+
+void multiply(const Product<float>& product, std::byte* scratch);
+void multiply(const Product<double>& product, std::byte* scratch);
+int64_t multiply_scratch(int64_t n, int64_t k);
+
+void multiply(const Product<float>& product, ThreadTeam& team, std::byte* workspace);
+void multiply(const Product<double>& product, ThreadTeam& team, std::byte* workspace);
+int64_t multiply_workspace(int64_t n, int64_t k, int threads);
+
+// OpenBLAS' own threads would compete with our team. Called once, before the first kernel.
+void use_single_threaded_blas();
+
+}  // namespace sextant::cpu

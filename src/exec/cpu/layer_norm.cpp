@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <cmath>
+
+#include "exec/cpu/column_sums.h"
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/vector_math.h"
+
+namespace sextant::cpu {
+
+namespace {
+
+void forward(const KernelCall& call) {
+  for_real_type(call.in[0].dtype, [&]<class T>() {
+    int64_t width = call.in[0].shape.last();
+    T eps = static_cast<T>(call.attrs.real("eps"));
+    const T *x = call.in[0].as<T>(), *w = call.in[1].as<T>(), *bias = call.in[2].as<T>();
+    T *y = call.out[0].as<T>(), *m = call.out[1].as<T>(), *r = call.out[2].as<T>();
+    for_blocks(call.team, call.in[0].shape.rows(), rows_per_task(width), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const T* from = x + row * width;
+        T* to = y + row * width;
+        T mean = sum_of(from, width) / static_cast<T>(width);
+        for (int64_t j = 0; j < width; ++j) to[j] = from[j] - mean;
+        T scale = 1 / std::sqrt(dot(to, to, width) / static_cast<T>(width) + eps);
+        for (int64_t j = 0; j < width; ++j) to[j] = to[j] * scale * w[j] + bias[j];
+        m[row] = mean;
+        r[row] = scale;
+      }
+    });
+  });
+}
+
+// For every block of rows the sums dw and dbias, side by side.
+Bytes workspace(const WorkspaceQuery& query) {
+  int64_t blocks = row_blocks(query.in[0].shape.rows()).count();
+  return {2 * blocks * query.in[0].shape.last() * size_of(query.in[0].dtype)};
+}
+
+template <class T>
+struct BackwardRow {
+  const T *dy, *x, *w;
+  T m, r;
+  T *dx, *dw, *dbias;  // dx may be dy; dw and dbias are added onto
+};
+
+template <class T>
+void backward_row(const BackwardRow<T>& row, int64_t width) {
+  T count = static_cast<T>(width);
+  T mean_g = dot(row.dy, row.w, width) / count;
+  // Σ g·n = r·(Σ g·x − m·Σ g)
+  T mean_gn = row.r * (dot3(row.dy, row.w, row.x, width) / count - row.m * mean_g);
+  for (int64_t j = 0; j < width; ++j) {
+    T dy = row.dy[j], n = (row.x[j] - row.m) * row.r;
+    row.dw[j] += dy * n;
+    row.dbias[j] += dy;
+    row.dx[j] = row.r * (dy * row.w[j] - mean_g - n * mean_gn);
+  }
+}
+
+void backward(const KernelCall& call) {
+  for_real_type(call.in[0].dtype, [&]<class T>() {
+    int64_t width = call.in[0].shape.last();
+    RowBlocks blocks = row_blocks(call.in[0].shape.rows());
+    const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>(), *w = call.in[2].as<T>();
+    const T *m = call.in[3].as<T>(), *r = call.in[4].as<T>();
+    T *dx = call.out[0].as<T>(), *dw_partials = reinterpret_cast<T*>(call.workspace);
+    T* dbias_partials = dw_partials + blocks.count() * width;
+    for_blocks(call.team, blocks.rows, blocks.block, [&](int64_t begin, int64_t end) {
+      T* dw = dw_partials + begin / blocks.block * width;
+      T* dbias = dbias_partials + begin / blocks.block * width;
+      std::fill(dw, dw + width, T(0));
+      std::fill(dbias, dbias + width, T(0));
+      for (int64_t row = begin; row < end; ++row) {
+        int64_t at = row * width;
+        backward_row(BackwardRow<T>{dy + at, x + at, w, m[row], r[row], dx + at, dw, dbias}, width);
+      }
+    });
+    add_partials(call.team, dw_partials, blocks.count(), width, call.out[1].as<T>(), Write::over);
+    add_partials(call.team, dbias_partials, blocks.count(), width, call.out[2].as<T>(), Write::over);
+  });
+}
+
+}  // namespace
+
+const CpuKernel layer_norm{.run = forward};
+const CpuKernel layer_norm_backward{.run = backward, .workspace = workspace};
+
+}  // namespace sextant::cpu

@@ -1,0 +1,74 @@
+#include <algorithm>
+#include <cmath>
+
+#include "exec/cpu/column_sums.h"
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/vector_math.h"
+
+namespace sextant::cpu {
+
+namespace {
+
+void forward(const KernelCall& call) {
+  for_real_type(call.in[0].dtype, [&]<class T>() {
+    int64_t width = call.in[0].shape.last();
+    T eps = static_cast<T>(call.attrs.real("eps"));
+    const T *x = call.in[0].as<T>(), *w = call.in[1].as<T>();
+    T *y = call.out[0].as<T>(), *r = call.out[1].as<T>();
+    for_blocks(call.team, call.in[0].shape.rows(), rows_per_task(width), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const T* from = x + row * width;
+        T* to = y + row * width;
+        T scale = 1 / std::sqrt(dot(from, from, width) / static_cast<T>(width) + eps);
+        r[row] = scale;
+        for (int64_t j = 0; j < width; ++j) to[j] = from[j] * scale * w[j];
+      }
+    });
+  });
+}
+
+Bytes workspace(const WorkspaceQuery& query) {
+  int64_t blocks = row_blocks(query.in[0].shape.rows()).count();
+  return {blocks * query.in[0].shape.last() * size_of(query.in[0].dtype)};
+}
+
+template <class T>
+struct BackwardRow {
+  const T *dy, *x, *w;
+  T *dx, *dw;  // dx may be dy; dw is added onto
+};
+
+template <class T>
+void backward_row(const BackwardRow<T>& row, T r, int64_t width) {
+  T projection = dot3(row.dy, row.w, row.x, width) / static_cast<T>(width) * r * r;
+  for (int64_t j = 0; j < width; ++j) {
+    T dy = row.dy[j], x = row.x[j];
+    row.dw[j] += dy * x * r;
+    row.dx[j] = r * (dy * row.w[j] - x * projection);
+  }
+}
+
+void backward(const KernelCall& call) {
+  for_real_type(call.in[0].dtype, [&]<class T>() {
+    int64_t width = call.in[0].shape.last();
+    RowBlocks blocks = row_blocks(call.in[0].shape.rows());
+    const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>(), *w = call.in[2].as<T>(), *r = call.in[3].as<T>();
+    T *dx = call.out[0].as<T>(), *dw = call.out[1].as<T>(), *partials = reinterpret_cast<T*>(call.workspace);
+    for_blocks(call.team, blocks.rows, blocks.block, [&](int64_t begin, int64_t end) {
+      T* partial = partials + begin / blocks.block * width;
+      std::fill(partial, partial + width, T(0));
+      for (int64_t row = begin; row < end; ++row) {
+        int64_t at = row * width;
+        backward_row(BackwardRow<T>{dy + at, x + at, w, dx + at, partial}, r[row], width);
+      }
+    });
+    add_partials(call.team, partials, blocks.count(), width, dw, Write::over);
+  });
+}
+
+}  // namespace
+
+const CpuKernel rms_norm{.run = forward};
+const CpuKernel rms_norm_backward{.run = backward, .workspace = workspace};
+
+}  // namespace sextant::cpu

@@ -1,0 +1,86 @@
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "exec/cpu/blocks.h"
+#include "exec/cpu/heads.h"
+#include "exec/cpu/kernel.h"
+
+namespace sextant::cpu {
+
+namespace {
+
+// Llama 3 stretches wavelengths that are long beside the context the model was first trained on, blends the middle ones
+// and leaves the short ones.
+double frequency(const Attrs& attrs, int64_t j, int64_t dim) {
+  double plain = std::pow(attrs.real("theta"), -2.0 * static_cast<double>(j) / static_cast<double>(dim));
+  if (!attrs.has("scale_factor")) return plain;
+  double stretched = plain / attrs.real("scale_factor");
+  double low = attrs.real("low_freq_factor"), high = attrs.real("high_freq_factor");
+  double turns = attrs.real("original_max_positions") * plain / (2 * std::numbers::pi);  // over the first context
+  if (turns < low) return stretched;
+  if (turns > high) return plain;
+  double blend = (turns - low) / (high - low);
+  return (1 - blend) * stretched + blend * plain;
+}
+
+// For every position: dim/2 cosines, then dim/2 sines. The same for all heads and sequences of a call.
+Bytes workspace(const WorkspaceQuery& query) {
+  int64_t length = query.in[0].shape[1], half = query.attrs.integer("head_dim") / 2;
+  return {(length + 1) * 2 * half * static_cast<int64_t>(sizeof(double))};
+}
+
+template <class T>
+void fill_table(const KernelCall& call, T* table, int64_t dim) {
+  int64_t half = dim / 2, length = call.in[0].shape[1];
+  int64_t start = call.in.size() > 1 ? *call.in[1].as<int32_t>() : 0;
+  double direction = call.attrs.integer_or("inverse", 0) != 0 ? -1 : 1;
+  double* frequencies = reinterpret_cast<double*>(call.workspace) + length * 2 * half;
+  for (int64_t j = 0; j < half; ++j) frequencies[j] = frequency(call.attrs, j, dim);
+  for_blocks(call.team, length, rows_per_task(dim * 32), [&](int64_t begin, int64_t end) {
+    for (int64_t s = begin; s < end; ++s) {
+      T *cosines = table + s * dim, *sines = cosines + half;
+      for (int64_t j = 0; j < half; ++j) {
+        double angle = static_cast<double>(start + s) * frequencies[j];
+        cosines[j] = static_cast<T>(std::cos(angle));
+        sines[j] = static_cast<T>(direction * std::sin(angle));
+      }
+    }
+  });
+}
+
+template <class T>
+void turn_head(const T* x, const T* cosines, T* y, int64_t half) {
+  const T* sines = cosines + half;
+  for (int64_t j = 0; j < half; ++j) {
+    T a = x[j], b = x[j + half];
+    y[j] = a * cosines[j] - b * sines[j];
+    y[j + half] = b * cosines[j] + a * sines[j];
+  }
+}
+
+void run(const KernelCall& call) {
+  for_real_type(call.in[0].dtype, [&]<class T>() {
+    const LocalShape& shape = call.in[0].shape;
+    int64_t length = shape[1], width = shape[2];
+    Heads heads = local_heads(call.attrs, width);
+    const T* x = call.in[0].as<T>();
+    T *y = call.out[0].as<T>(), *table = reinterpret_cast<T*>(call.workspace);
+    fill_table(call, table, heads.dim);
+    for_blocks(call.team, shape.rows(), rows_per_task(width), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const T* from = x + row * width;
+        T* to = y + row * width;
+        for (int64_t head = 0; head < heads.q + heads.kv; ++head)
+          turn_head(from + head * heads.dim, table + row % length * heads.dim, to + head * heads.dim, heads.dim / 2);
+        if (from != to) std::copy(from + heads.v_at(0), from + width, to + heads.v_at(0));
+      }
+    });
+  });
+}
+
+}  // namespace
+
+const CpuKernel rope{.run = run, .workspace = workspace};
+
+}  // namespace sextant::cpu
