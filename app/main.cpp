@@ -1,1 +1,136 @@
-int main() { return 0; }
+// The command line: reads options, calls a verb, and turns whatever escapes into one message and an exit code:
+// 2 what was given cannot be used, 3 the run failed, 4 our own mistake.
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+
+#include "app/verbs.h"
+#include "base/error.h"
+
+namespace {
+
+using namespace sextant;
+
+void add_config(CLI::App& verb, std::string& config, std::vector<std::string>& overrides) {
+  verb.add_option("config", config, "the run's TOML file (docs/config.md lists every key)")->required();
+  verb.add_option("overrides", overrides, "key=value pairs that take the place of the file's, such as train.steps=50");
+}
+
+void add_train(CLI::App& app, TrainArguments& a) {
+  CLI::App* verb = app.add_subcommand("train", "Train a model; run again to resume");
+  add_config(*verb, a.config, a.overrides);
+  verb->add_option("--out", a.out, "directory for checkpoints and metrics [runs/NAME]");
+  verb->callback([&a] { train_verb(a); });
+}
+
+void add_generate(CLI::App& app, GenerateArguments& a) {
+  CLI::App* verb = app.add_subcommand("generate", "Write text with a trained model or any Hugging Face directory");
+  verb->add_option("directory", a.directory, "a run's --out, one of its checkpoints, or a Hugging Face model")->required();
+  verb->add_option("--prompt", a.prompt, "text to go on from");
+  verb->add_option("--temperature", a.temperature, "0 = always the likeliest token")->capture_default_str();
+  verb->add_option("--top-k", a.top_k, "choose among the k likeliest; 0 = all")->capture_default_str();
+  verb->add_option("--top-p", a.top_p, "choose among the likeliest that hold this probability")->capture_default_str();
+  verb->add_option("--max-tokens", a.max_tokens, "stop after this many")->capture_default_str();
+  verb->add_option("--seed", a.seed, "the same seed writes the same text")->capture_default_str();
+  verb->add_option("--samples", a.samples, "how many texts")->capture_default_str();
+  verb->add_option("--stop", a.stop, "token that ends the text (may be repeated)");
+  verb->add_option("--context", a.context, "positions to keep; 0 = all the model can see")->capture_default_str();
+  verb->add_option("--threads", a.threads, "0 = one per core")->capture_default_str();
+  verb->add_option("--check-stories", a.check_stories,
+                   "write this many sentences and check them against the built-in stories' grammar");
+  verb->callback([&a] { generate_verb(a); });
+}
+
+void add_plan(CLI::App& app, PlanArguments& a) {
+  CLI::App* verb = app.add_subcommand("plan", "Parameters and memory of a run, exactly, before it starts");
+  add_config(*verb, a.config, a.overrides);
+  verb->add_flag("--json", a.json, "print JSON");
+  verb->callback([&a] { plan_verb(a); });
+}
+
+void add_explain(CLI::App& app, ExplainArguments& a) {
+  CLI::App* verb = app.add_subcommand("explain", "Show how a config becomes the program that runs");
+  add_config(*verb, a.config, a.overrides);
+  verb->add_option("--after", a.after, "print the program as it stands after this pass");
+  verb->callback([&a] { explain_verb(a); });
+}
+
+struct DataArguments {
+  TokenizeArguments tokenize;
+  TrainTokenizerArguments train_tokenizer;
+  InspectArguments inspect;
+};
+
+void add_data(CLI::App& app, DataArguments& a) {
+  CLI::App* data = app.add_subcommand("data", "Tokenize text, train a tokenizer, look into data files");
+  data->require_subcommand(1);
+
+  CLI::App* tokenize = data->add_subcommand("tokenize", "Text or JSONL files (.gz, .zst) to a token file");
+  tokenize->add_option("inputs", a.tokenize.inputs, "files or folders")->required();
+  tokenize->add_option("--tokenizer", a.tokenize.tokenizer, "tokenizer.json")->required();
+  tokenize->add_option("--out", a.tokenize.output, "file to write, such as train.bin")->required();
+  tokenize->add_option("--format", a.tokenize.format, "flat or megatron")->check(CLI::IsMember({"flat", "megatron"}))->capture_default_str();
+  tokenize->add_option("--text-key", a.tokenize.text_key, "where JSON lines keep the text")->capture_default_str();
+  tokenize->add_option("--threads", a.tokenize.threads, "0 = one per core")->capture_default_str();
+  tokenize->callback([&a] { tokenize_verb(a.tokenize); });
+
+  CLI::App* train = data->add_subcommand("train-tokenizer", "Train a byte-level BPE tokenizer from text");
+  train->add_option("inputs", a.train_tokenizer.inputs, "files or folders, or \"stories\"")->required();
+  train->add_option("--out", a.train_tokenizer.output, "file to write")->capture_default_str();
+  train->add_option("--vocab", a.train_tokenizer.vocab, "how many tokens")->capture_default_str();
+  train->add_option("--pattern", a.train_tokenizer.pattern, "how text is split: gpt2 or llama3")->check(CLI::IsMember({"gpt2", "llama3"}))->capture_default_str();
+  train->add_option("--text-key", a.train_tokenizer.text_key, "where JSON lines keep the text")->capture_default_str();
+  train->callback([&a] { train_tokenizer_verb(a.train_tokenizer); });
+
+  CLI::App* inspect = data->add_subcommand("inspect", "What a text or token file holds");
+  inspect->add_option("path", a.inspect.path, "file or folder")->required();
+  inspect->add_option("--tokenizer", a.inspect.tokenizer, "tokenizer.json, to show the first tokens as text");
+  inspect->add_option("--text-key", a.inspect.text_key, "where JSON lines keep the text")->capture_default_str();
+  inspect->add_flag("--json", a.inspect.json, "print JSON");
+  inspect->callback([&a] { inspect_verb(a.inspect); });
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app("Sextant plans, trains and watches large language models.", "sextant");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "sextant 0.1.0");
+  TrainArguments train;
+  GenerateArguments generate;
+  PlanArguments plan;
+  ExplainArguments explain;
+  DataArguments data;
+  add_train(app, train);
+  add_generate(app, generate);
+  add_data(app, data);
+  add_plan(app, plan);
+  add_explain(app, explain);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return parse_and_run(argc, argv);
+  } catch (const sextant::UserError& error) {
+    fmt::print(stderr, "sextant: {}\n", error.what());
+    return 2;
+  } catch (const sextant::RunError& error) {
+    fmt::print(stderr, "sextant: {}\n", error.what());
+    return 3;
+  } catch (const std::filesystem::filesystem_error& error) {
+    fmt::print(stderr, "sextant: {}: {}\n", error.path1().string(), error.code().message());
+    return 3;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "sextant: out of memory\n");
+    return 3;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "sextant: {}\n  this is our mistake: please report it with the command you ran\n", error.what());
+    return 4;
+  }
+}

@@ -1,8 +1,17 @@
 #include "base/toml_document.h"
 
+#include <fmt/format.h>
+
+// toml++ 3.3 asserts what it should report: "[!" as a table header stops a debug build and is undefined behaviour in
+// a release build. So its assertions are kept in all builds, and become exceptions.
+struct TomlAssertionFailed {};
+#undef NDEBUG
+#define TOML_ASSERT(condition)                     \
+  do {                                             \
+    if (!(condition)) throw TomlAssertionFailed{}; \
+  } while (false)
 // Nesting is limited here and in check_key_depth so that neither the parser nor we recurse without bound.
 #define TOML_MAX_NESTED_VALUES 16
-#include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -42,6 +51,25 @@ void check_key_depth(std::string_view text, std::string_view place) {
                        .got = "a key of too many parts",
                        .expected = fmt::format("at most {} parts between dots", kMaxKeyParts)});
   }
+}
+
+// The line that made toml++ give up.
+int line_of_odd_header(std::string_view text) {
+  int line = 1;
+  for (size_t at = 0; at < text.size(); ++line) {
+    size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view rest = text.substr(at, end - at);
+    auto skip = [&](std::string_view blanks) {
+      rest.remove_prefix(std::min(rest.find_first_not_of(blanks), rest.size()));
+    };
+    skip(" \t");
+    bool header = rest.starts_with('[');
+    skip("[ \t");
+    bool name_follows = !rest.empty() && (is_bare(rest.substr(0, 1)) || rest[0] == '"' || rest[0] == '\'');
+    if (header && !name_follows) return line;
+    at = end + 1;
+  }
+  return 1;
 }
 
 std::string date_text(const auto& value) {
@@ -104,6 +132,10 @@ std::vector<TomlEntry> parse_toml(std::string_view text, std::string_view place)
     flatten(toml::parse(text, place), "", entries);
   } catch (const toml::parse_error& error) {
     throw UserError(complaint_of(error, place));
+  } catch (const TomlAssertionFailed&) {
+    throw UserError({.place = fmt::format("{}:{}", place, line_of_odd_header(text)),
+                     .got = "not valid TOML: a table header does not begin with a name",
+                     .expected = "[name]"});
   }
   // toml++ sorts tables by key; people read top down. A table stands before what is in it.
   std::stable_sort(entries.begin(), entries.end(), [](const TomlEntry& a, const TomlEntry& b) {

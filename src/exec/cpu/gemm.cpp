@@ -21,21 +21,6 @@ int64_t equal_blocks(int64_t n, int64_t most, int64_t unit) {
   return round_up(ceil_div(n, std::max<int64_t>(1, ceil_div(n, most))), unit);
 }
 
-// Panels of `width` rows of x (m×k), the last one filled up with zeros: element (i, p) of a panel at [p * width + i].
-void pack(const Matrix<float>& x, int64_t m, int64_t k, int64_t width, float* to) {
-  for (int64_t first = 0; first < m; first += width, to += width * k) {
-    int64_t rows = std::min(width, m - first);
-    const float* from = x.at(first, 0);
-    if (rows < width) std::fill_n(to, width * k, 0.0f);
-    if (x.row_stride == 1) {
-      for (int64_t p = 0; p < k; ++p) std::copy_n(from + p * x.column_stride, rows, to + p * width);
-    } else {
-      for (int64_t i = 0; i < rows; ++i)
-        for (int64_t p = 0; p < k; ++p) to[p * width + i] = from[i * x.row_stride + p];
-    }
-  }
-}
-
 // A tile at the lower or right edge of c, of which only rows×columns exist.
 void multiply_edge(const GemmKernel& kernel, RegisterTile tile, int64_t rows, int64_t columns) {
   float whole[kMostTileElements];
@@ -109,16 +94,17 @@ int64_t b_bytes(int64_t n, int64_t k) {
 void multiply_on_team(const Product<float>& p, ThreadTeam& team, std::byte* workspace) {
   const GemmKernel& kernel = gemm_kernel();
   float* b = reinterpret_cast<float*>(workspace + team.size() * a_bytes(p.k));
-  team.parallel_for(ceil_div(p.n, kernel.columns * 4), [&](int64_t task, int) {
-    int64_t first = task * kernel.columns * 4;
-    pack({p.b.at(0, first), p.b.column_stride, p.b.row_stride}, std::min(kernel.columns * 4, p.n - first), p.k,
-         kernel.columns, b + first * p.k);
+  team.parallel_for(ceil_div(p.n, kernel.columns * 16), [&](int64_t task, int) {
+    int64_t first = task * kernel.columns * 16;
+    Matrix<float> rows = p.b.transposed();
+    rows.data = rows.at(first, 0);
+    kernel.pack({rows, std::min(kernel.columns * 16, p.n - first), p.k, kernel.columns, b + first * p.k});
   });
   int64_t rows = equal_blocks(p.m, kRows, kernel.rows);
   team.parallel_for(ceil_div(p.m, rows), [&](int64_t task, int thread) {
     float* a = reinterpret_cast<float*>(workspace + thread * a_bytes(p.k));
     Product<float> tile = tile_of(p, task * rows, rows, 0, p.n);
-    pack(tile.a, tile.m, tile.k, kernel.rows, a);
+    kernel.pack({tile.a, tile.m, tile.k, kernel.rows, a});
     multiply_packed(tile, a, b);
   });
 }
@@ -148,10 +134,10 @@ void multiply(const Product<float>& p, std::byte* scratch) {
     Product<float> slab = depth_block(p, first, depth);
     for (int64_t j = 0; j < p.n; j += columns) {
       Product<float> strip = tile_of(slab, 0, p.m, j, columns);
-      pack(strip.b.transposed(), strip.n, strip.k, kernel.columns, b);
+      kernel.pack({strip.b.transposed(), strip.n, strip.k, kernel.columns, b});
       for (int64_t i = 0; i < p.m; i += rows) {
         Product<float> tile = tile_of(strip, i, rows, 0, strip.n);
-        pack(tile.a, tile.m, tile.k, kernel.rows, a);
+        kernel.pack({tile.a, tile.m, tile.k, kernel.rows, a});
         multiply_packed(tile, a, b);
       }
     }

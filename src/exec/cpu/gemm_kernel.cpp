@@ -1,6 +1,6 @@
 #include "exec/cpu/gemm_kernel.h"
 
-#include <utility>
+#include <algorithm>
 
 // This file is compiled once per instruction set of the processor family; the best one is chosen when the program runs.
 // SVE is left out: its vectors have no size at compile time, so a tile cannot be an array of them.
@@ -17,54 +17,55 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Lanes = hn::ScalableTag<float>;
 using Vector = hn::Vec<Lanes>;
 
-// The accumulators fill the register file but for what holds a column of a and a row of b: 24 of 32 registers (two or
-// three for b, one or two for a), 12 of 16.
+// With a row of b and a number or two of a, the accumulators fill the register file: 24 of 32 registers, or 12 of 16.
+constexpr int kVectors = 3;
+constexpr int kRows = HWY_TARGET == HWY_NEON || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) ? 8 : 4;
+
 #if HWY_TARGET == HWY_NEON
-constexpr int kRows = 8, kVectors = 3;
-#elif HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-constexpr int kRows = 12, kVectors = 2;
-#else
-constexpr int kRows = 6, kVectors = 2;
+// Arm multiplies by one lane of a register at no cost, where a broadcast would take a slot of the multiplier.
+template <int kLane>
+HWY_INLINE void add_row(Vector (&sums)[kVectors], float32x4_t a, const Vector (&b)[kVectors]) {
+  for (int j = 0; j < kVectors; ++j) sums[j].raw = vfmaq_laneq_f32(sums[j].raw, b[j].raw, a, kLane);
+}
 #endif
 
-struct Accumulators {
-  Vector at[kRows][kVectors];
-};
-
-HWY_INLINE void add_row(Vector* sums, Vector a, const Vector* b) {
-#pragma GCC unroll 4
-  for (int j = 0; j < kVectors; ++j) sums[j] = hn::MulAdd(a, b[j], sums[j]);
-}
-
-// sums += a (a column of kRows) · b (a row of kVectors).
-HWY_INLINE void add_outer_product(Accumulators& sums, const float* HWY_RESTRICT a, const Vector* b) {
+// sums += a (a column of kRows numbers) · b (a row of kVectors vectors).
+HWY_INLINE void add_outer_product(Vector (&sums)[kRows][kVectors], const float* HWY_RESTRICT a, const Vector (&b)[kVectors]) {
 #if HWY_TARGET == HWY_NEON
-  // Arm multiplies by one lane of a register at no cost, where a broadcast would take a slot of the multiplier.
   float32x4_t top = vld1q_f32(a), bottom = vld1q_f32(a + 4);
-  [&]<int... lane>(std::integer_sequence<int, lane...>) {
-    for (int j = 0; j < kVectors; ++j) {
-      ((sums.at[lane][j].raw = vfmaq_laneq_f32(sums.at[lane][j].raw, b[j].raw, top, lane)), ...);
-      ((sums.at[lane + 4][j].raw = vfmaq_laneq_f32(sums.at[lane + 4][j].raw, b[j].raw, bottom, lane)), ...);
-    }
-  }(std::make_integer_sequence<int, 4>{});
+  add_row<0>(sums[0], top, b);
+  add_row<1>(sums[1], top, b);
+  add_row<2>(sums[2], top, b);
+  add_row<3>(sums[3], top, b);
+  add_row<0>(sums[4], bottom, b);
+  add_row<1>(sums[5], bottom, b);
+  add_row<2>(sums[6], bottom, b);
+  add_row<3>(sums[7], bottom, b);
 #else
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) add_row(sums.at[i], hn::Set(Lanes(), a[i]), b);
-#endif
-}
-
-HWY_INLINE void store(const Accumulators& sums, const RegisterTile& tile) {
-  const Lanes lanes;
-  const int64_t width = static_cast<int64_t>(hn::Lanes(lanes));
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
+    Vector one = hn::Set(Lanes(), a[i]);
+#pragma GCC unroll 4
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(one, b[j], sums[i][j]);
+  }
+#endif
+}
+
+// The choice is made once for the tile, not for each vector of it.
+template <bool kAdd, bool kBias>
+HWY_INLINE void store(const Vector (&sums)[kRows][kVectors], const RegisterTile& tile) {
+  const Lanes lanes;
+  const int64_t width = static_cast<int64_t>(hn::Lanes(lanes)), stride = tile.c_stride;
+  float* HWY_RESTRICT row = tile.c;
+  const float* HWY_RESTRICT bias = tile.bias;
+#pragma GCC unroll 16
+  for (int i = 0; i < kRows; ++i, row += stride) {
 #pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) {
-      float* to = tile.c + i * tile.c_stride + j * width;
-      Vector value = sums.at[i][j];
-      if (tile.write == Write::add) value = hn::Add(value, hn::LoadU(lanes, to));
-      if (tile.bias != nullptr) value = hn::Add(value, hn::LoadU(lanes, tile.bias + j * width));
-      hn::StoreU(value, lanes, to);
+      Vector value = sums[i][j];
+      if (kAdd) value = hn::Add(value, hn::LoadU(lanes, row + j * width));
+      if (kBias) value = hn::Add(value, hn::LoadU(lanes, bias + j * width));
+      hn::StoreU(value, lanes, row + j * width);
     }
   }
 }
@@ -72,12 +73,12 @@ HWY_INLINE void store(const Accumulators& sums, const RegisterTile& tile) {
 void multiply_tile(const RegisterTile& tile) {
   const Lanes lanes;
   const int64_t width = static_cast<int64_t>(hn::Lanes(lanes));
-  Accumulators sums;
+  Vector sums[kRows][kVectors];
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
-    hwy::Prefetch(tile.c + i * tile.c_stride);
+    __builtin_prefetch(tile.c + i * tile.c_stride, 1);
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) sums.at[i][j] = hn::Zero(lanes);
+    for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::Zero(lanes);
   }
   const float* HWY_RESTRICT a = tile.a;
   const float* HWY_RESTRICT b = tile.b;
@@ -89,11 +90,65 @@ void multiply_tile(const RegisterTile& tile) {
     a += kRows;
     b += kVectors * width;
   }
-  store(sums, tile);
+  if (tile.bias != nullptr)
+    tile.write == Write::add ? store<true, true>(sums, tile) : store<false, true>(sums, tile);
+  else
+    tile.write == Write::add ? store<true, false>(sums, tile) : store<false, false>(sums, tile);
+}
+
+using Four = hn::CappedTag<float, 4>;  // panels are packed four rows at a time, whatever the vectors' size
+
+void copy_four_rows(const Packing& packing, const float* HWY_RESTRICT from, float* HWY_RESTRICT to, int64_t columns) {
+  for (int64_t p = 0; p < columns; ++p, from += packing.x.column_stride, to += packing.width)
+    hn::StoreU(hn::LoadU(Four(), from), Four(), to);
+}
+
+void transpose_four_rows(const Packing& packing, const float* HWY_RESTRICT from, float* HWY_RESTRICT to, int64_t columns) {
+  const Four four;
+  const int64_t stride = packing.x.row_stride, width = packing.width;
+  int64_t p = 0;
+  for (; p + 4 <= columns; p += 4, to += 4 * width) {
+    auto a = hn::LoadU(four, from + p), b = hn::LoadU(four, from + p + stride);
+    auto c = hn::LoadU(four, from + p + 2 * stride), d = hn::LoadU(four, from + p + 3 * stride);
+    auto ab = hn::InterleaveLower(four, a, b), cd = hn::InterleaveLower(four, c, d);
+    hn::StoreU(hn::ConcatLowerLower(four, cd, ab), four, to);
+    hn::StoreU(hn::ConcatUpperUpper(four, cd, ab), four, to + width);
+    ab = hn::InterleaveUpper(four, a, b);
+    cd = hn::InterleaveUpper(four, c, d);
+    hn::StoreU(hn::ConcatLowerLower(four, cd, ab), four, to + 2 * width);
+    hn::StoreU(hn::ConcatUpperUpper(four, cd, ab), four, to + 3 * width);
+  }
+  for (; p < columns; ++p, to += width)
+    for (int64_t i = 0; i < 4; ++i) to[i] = from[i * stride + p];
+}
+
+// Columns [begin, begin + columns) of x. Few at a time where columns are far apart: neighbouring panels then find their
+// part of the same cache lines and pages.
+void pack_columns(const Packing& packing, int64_t begin, int64_t columns) {
+  const Matrix<float>& x = packing.x;
+  float* to = packing.to + begin * packing.width;
+  for (int64_t first = 0; first < packing.m; first += packing.width, to += packing.width * packing.k) {
+    for (int64_t i = 0; i < packing.width; i += 4) {
+      int64_t left = packing.m - first - i;
+      if (left >= 4 && x.row_stride == 1)
+        copy_four_rows(packing, x.at(first + i, begin), to + i, columns);
+      else if (left >= 4)
+        transpose_four_rows(packing, x.at(first + i, begin), to + i, columns);
+      else
+        for (int64_t p = 0; p < columns; ++p)
+          for (int64_t r = 0; r < 4; ++r) to[p * packing.width + i + r] = r < left ? *x.at(first + i + r, begin + p) : 0.0f;
+    }
+  }
+}
+
+void pack(const Packing& packing) {
+  int64_t step = packing.x.row_stride == 1 ? 32 : packing.k;
+  for (int64_t begin = 0; begin < packing.k; begin += step)
+    pack_columns(packing, begin, std::min(step, packing.k - begin));
 }
 
 const GemmKernel* kernel() {
-  static const GemmKernel kernel{kRows, kVectors * static_cast<int64_t>(hn::Lanes(Lanes())), multiply_tile};
+  static const GemmKernel kernel{kRows, kVectors * static_cast<int64_t>(hn::Lanes(Lanes())), multiply_tile, pack};
   return &kernel;
 }
 

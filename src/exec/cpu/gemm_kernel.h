@@ -19,12 +19,22 @@ struct RegisterTile {
   const float* bias;  // of this tile's columns, or null
 };
 
-struct GemmKernel {
-  int64_t rows, columns;
-  void (*multiply)(const RegisterTile& tile);
+// Rows [0, m) of x (m×k) cut into panels of `width` rows, the last one filled up with zeros: element (i, p) of a panel
+// goes to to[p * width + i]. The columns of b are the rows of its transpose.
+struct Packing {
+  Matrix<float> x;
+  int64_t m, k;
+  int64_t width;  // the kernel's rows or columns
+  float* to;
 };
 
-constexpr int64_t kMostTileElements = 12 * 48;  // rows · columns of any machine's tile
+struct GemmKernel {
+  int64_t rows, columns;  // of a register tile; multiples of 4
+  void (*multiply)(const RegisterTile& tile);
+  void (*pack)(const Packing& packing);
+};
+
+constexpr int64_t kMostTileElements = 8 * 48;  // rows · columns of any machine's tile
 
 const GemmKernel& gemm_kernel();
 

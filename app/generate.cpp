@@ -1,0 +1,90 @@
+#include <filesystem>
+
+#include "app/verbs.h"
+#include "base/error.h"
+#include "ckpt/model_directory.h"
+#include "data/stories.h"
+#include "exec/cpu/cpu_executor.h"
+#include "generate/generator.h"
+
+namespace sextant {
+
+namespace {
+
+void require(bool holds, std::string_view option, std::string got, std::string_view expected) {
+  if (!holds) throw UserError({.place = std::string(option), .got = std::move(got), .expected = std::string(expected)});
+}
+
+void check_arguments(const GenerateArguments& a) {
+  require(a.temperature >= 0, "--temperature", fmt::format("{}", a.temperature), "a number of at least 0");
+  require(a.top_k >= 0, "--top-k", std::to_string(a.top_k), "an integer of at least 0");
+  require(a.top_p > 0 && a.top_p <= 1, "--top-p", fmt::format("{}", a.top_p), "a number above 0 and at most 1");
+  require(a.max_tokens >= 0, "--max-tokens", std::to_string(a.max_tokens), "an integer of at least 0");
+  require(a.samples >= 1, "--samples", std::to_string(a.samples), "an integer of at least 1");
+  require(a.threads >= 0, "--threads", std::to_string(a.threads), "an integer of at least 0");
+}
+
+GenerateOptions options_of(const GenerateArguments& a, const Tokenizer& tokenizer) {
+  GenerateOptions options{.sampling = {a.temperature, a.top_k, a.top_p}, .max_tokens = a.max_tokens, .seed = a.seed};
+  for (const std::string& token : a.stop) {
+    auto id = tokenizer.token_id(token);
+    require(id.has_value(), "--stop", fmt::format("'{}' is no token of this model", token), "one of its tokens");
+    options.stop_tokens.push_back(*id);
+  }
+  return options;
+}
+
+std::string_view remark(StopReason reason) {
+  if (reason == StopReason::context_full) return "(stopped: the model sees no further)";
+  if (reason == StopReason::max_tokens) return "(stopped: --max-tokens reached)";
+  return "";
+}
+
+// Streams one text to the terminal as it is made.
+void write_sample(Generator& generator, const GenerateArguments& a, const GenerateOptions& options) {
+  StreamDecoder decoder(generator.tokenizer(), Specials::skip);
+  fmt::print("{}", a.prompt);
+  StopReason reason = generator.generate(a.prompt, options, [&](uint32_t token) {
+    fmt::print("{}", decoder.push(token));
+    std::fflush(stdout);
+  });
+  fmt::print("{}\n", decoder.finish());
+  if (!remark(reason).empty()) fmt::print(stderr, "{}\n", remark(reason));
+}
+
+// Writes stories until there are enough whole sentences, then asks the grammar about them.
+void check_stories_of(Generator& generator, const GenerateArguments& a, GenerateOptions options) {
+  std::string text;
+  constexpr uint64_t kMostStories = 1000;  // a model that never ends a sentence must not keep us here
+  for (options.stream = 0; options.stream < kMostStories; ++options.stream) {
+    if (static_cast<int64_t>(split_sentences(text).size()) >= a.check_stories) break;
+    StreamDecoder decoder(generator.tokenizer(), Specials::skip);
+    std::string story = a.prompt;
+    generator.generate(a.prompt, options, [&](uint32_t token) { story += decoder.push(token); });
+    if (options.stream == 0) fmt::print("{}\n", story);
+    // The last sentence of a story that was cut off does not count.
+    size_t end = story.find_last_of(".!?\"\n");
+    text += story.substr(0, end == std::string::npos ? 0 : end + 1) + "\n";
+  }
+  StoryCheck check = check_stories(text);
+  auto percent = [](size_t part, size_t whole) { return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole); };
+  fmt::print("{} sentences: {:.1f} % of {} words are words of the corpus, {:.1f} % of the sentences parse\n", check.sentences,
+             percent(check.known, check.words), check.words, percent(check.parsed, check.sentences));
+}
+
+}  // namespace
+
+void generate_verb(const GenerateArguments& arguments) {
+  check_arguments(arguments);
+  std::unique_ptr<Executor> executor = make_cpu_executor(static_cast<int>(arguments.threads));
+  Generator generator(find_model_directory(arguments.directory), *executor, arguments.context);
+  GenerateOptions options = options_of(arguments, generator.tokenizer());
+  if (arguments.check_stories > 0) return check_stories_of(generator, arguments, options);
+  for (int64_t sample = 0; sample < arguments.samples; ++sample) {
+    if (sample > 0) fmt::print("\n---\n");
+    options.stream = static_cast<uint64_t>(sample);
+    write_sample(generator, arguments, options);
+  }
+}
+
+}  // namespace sextant

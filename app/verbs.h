@@ -1,0 +1,74 @@
+// The verbs of the program, one file each, as plain functions on the options that main.cpp read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+struct TrainArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::string out;  // empty: runs/NAME
+};
+void train_verb(const TrainArguments& arguments);
+
+struct GenerateArguments {
+  std::string directory;
+  std::string prompt;
+  double temperature = 0.8;
+  int64_t top_k = 0;
+  double top_p = 1.0;
+  int64_t max_tokens = 256;
+  uint64_t seed = 1;
+  int64_t samples = 1;
+  int64_t context = 0;
+  int64_t threads = 0;
+  std::vector<std::string> stop;
+  int64_t check_stories = 0;  // sentences to write and check against the stories' grammar
+};
+void generate_verb(const GenerateArguments& arguments);
+
+struct PlanArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+void plan_verb(const PlanArguments& arguments);
+
+struct ExplainArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::string after;  // empty: the list of passes and what each did
+};
+void explain_verb(const ExplainArguments& arguments);
+
+struct TokenizeArguments {
+  std::vector<std::string> inputs;
+  std::string tokenizer;
+  std::string output;
+  std::string format = "flat";  // or megatron
+  std::string text_key = "text";
+  int64_t threads = 0;
+};
+void tokenize_verb(const TokenizeArguments& arguments);
+
+struct TrainTokenizerArguments {
+  std::vector<std::string> inputs;
+  std::string output = "tokenizer.json";
+  int64_t vocab = 4096;
+  std::string pattern = "gpt2";  // or llama3
+  std::string text_key = "text";
+};
+void train_tokenizer_verb(const TrainTokenizerArguments& arguments);
+
+struct InspectArguments {
+  std::string path;
+  std::string tokenizer;  // to show the first tokens as text
+  std::string text_key = "text";
+  bool json = false;
+};
+void inspect_verb(const InspectArguments& arguments);
+
+}  // namespace sextant

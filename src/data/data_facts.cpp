@@ -1,0 +1,91 @@
+#include "data/data_facts.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+class LengthCount {
+ public:
+  void add(int64_t length) {
+    shortest_ = count_ == 0 ? length : std::min(shortest_, length);
+    longest_ = std::max(longest_, length);
+    total_ += length;
+    ++count_;
+  }
+  int64_t count() const { return count_; }
+  std::optional<LengthFacts> facts() const {
+    if (count_ == 0) return std::nullopt;
+    return LengthFacts{shortest_, longest_, static_cast<double>(total_) / static_cast<double>(count_)};
+  }
+
+ private:
+  int64_t count_ = 0, total_ = 0, shortest_ = 0, longest_ = 0;
+};
+
+bool is_folder(const fs::path& path) {
+  std::error_code failure;
+  return fs::is_directory(path, failure);
+}
+
+std::string kind_of_text(const fs::path& path, TextFormat format) {
+  if (is_folder(path)) return "folder of text";
+  if (format == TextFormat::by_extension) format = *text_format_of(path);
+  return format == TextFormat::jsonl ? "JSON lines" : "plain text";
+}
+
+DataFacts inspect_text(const fs::path& path, const TextOptions& options) {
+  std::array paths{path};
+  DocumentReader reader(paths, options);
+  LengthCount lengths;
+  while (auto document = reader.next()) lengths.add(std::ssize(*document));
+  return {.kind = kind_of_text(path, options.format),
+          .bytes_on_disk = reader.bytes_total(),
+          .documents = lengths.count(),
+          .lengths = lengths.facts()};
+}
+
+DataFacts inspect_tokens(const fs::path& path, const InspectOptions& options) {
+  TokenFile file = open_token_file(path, options.tokens);
+  LengthCount lengths;
+  int32_t max_id = -1;
+  int64_t document_begin = 0;
+  const bool marked = options.end_of_text && !file.document_count();
+  for_each_piece(file, 0, file.token_count(), [&](int64_t first, std::span<const int32_t> ids) {
+    for (int32_t id : ids) max_id = std::max(max_id, id);
+    if (!marked) return;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (ids[i] != *options.end_of_text) continue;
+      int64_t end = first + static_cast<int64_t>(i) + 1;
+      lengths.add(end - document_begin);
+      document_begin = end;
+    }
+  });
+  if (marked && document_begin < file.token_count()) lengths.add(file.token_count() - document_begin);
+  for (int64_t i = 0; i < file.document_count().value_or(0); ++i)
+    lengths.add(file.document_begin(i + 1) - file.document_begin(i));
+
+  DataFacts facts{.kind = fmt::format("{} tokens", name_of(file.kind())),
+                  .bytes_on_disk = file.bytes_on_disk(),
+                  .type = file.type(),
+                  .tokens = file.token_count()};
+  if (max_id >= 0) facts.max_id = max_id;
+  if (marked || file.document_count()) facts.documents = lengths.count();
+  facts.lengths = lengths.facts();
+  return facts;
+}
+
+}  // namespace
+
+DataFacts inspect_data(const fs::path& path, const InspectOptions& options) {
+  bool is_text = is_folder(path) || text_format_of(path) || options.text.format != TextFormat::by_extension;
+  return is_text ? inspect_text(path, options.text) : inspect_tokens(path, options);
+}
+
+}  // namespace sextant

@@ -1,0 +1,38 @@
+// What a data file holds, as numbers for `sextant data inspect`. Enters the path of a text or token file; leaves facts
+// from one pass over it. Whatever cannot be read is a UserError.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "data/text_source.h"
+#include "data/token_file.h"
+
+namespace sextant {
+
+struct LengthFacts {
+  int64_t shortest = 0, longest = 0;
+  double mean = 0;
+};
+
+struct DataFacts {
+  std::string kind;  // "plain text", "JSON lines", "folder of text", "flat tokens", "llm.c tokens", "Megatron tokens"
+  int64_t bytes_on_disk = 0;
+  std::optional<TokenType> type;       // of tokens
+  std::optional<int64_t> tokens;       // of a token file
+  std::optional<int64_t> max_id;       // of a token file that is not empty
+  std::optional<int64_t> documents;    // unknown in a flat file without end_of_text
+  std::optional<LengthFacts> lengths;  // of documents: in tokens with their end-of-text, in bytes for text
+};
+
+struct InspectOptions {
+  TextOptions text;
+  TokenFileOptions tokens;
+  std::optional<int32_t> end_of_text;  // ends a document where the file itself does not say
+};
+
+DataFacts inspect_data(const std::filesystem::path& path, const InspectOptions& options = {});
+
+}  // namespace sextant

@@ -1,0 +1,40 @@
+// Cuts a byte stream at a separator. Enters a stream; leave its records one by one, without the separator, in a buffer
+// that grows to the longest record and no further. A record over the limit is a StreamError.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "data/decompress.h"
+
+namespace sextant {
+
+class RecordReader {
+ public:
+  // An empty separator makes the whole stream one record.
+  RecordReader(std::unique_ptr<ByteStream> stream, std::string separator, int64_t max_record_bytes);
+
+  // The view holds until the next call. The last record needs no separator after it; an empty one is not reported.
+  std::optional<std::string_view> next();
+
+  int64_t number() const { return number_; }  // of the record that next() returned, or failed to read, from 1
+  bool ended_by_separator() const { return ended_by_separator_; }
+  int64_t consumed() const { return stream_->consumed(); }
+
+ private:
+  bool read_more();  // appends to the buffer; false at the end of the stream
+  std::string_view take(size_t length, size_t separator_length);
+
+  std::unique_ptr<ByteStream> stream_;
+  std::string separator_;
+  size_t max_record_bytes_;
+  std::string buffer_;
+  size_t begin_ = 0;  // of the record being read, in the buffer
+  size_t end_ = 0;    // of the bytes read into the buffer
+  int64_t number_ = 0;
+  bool ended_by_separator_ = false;
+};
+
+}  // namespace sextant

@@ -1,0 +1,53 @@
+// Splitters cut text into pieces, the units inside which byte pairs are merged.
+// Enters: valid UTF-8. Leaves: views into it, in order, none empty. A splitter never changes after it is made, so
+// threads may share it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sextant {
+
+class Splitter {
+ public:
+  virtual ~Splitter() = default;
+
+  // Cuts `text` from byte `at` on, until `pieces` (room for two at least) is full or the text ends. Returns how many it
+  // wrote, and moves `at` to where the next call must go on; 0 pieces means that the text is done.
+  virtual size_t cut(std::string_view text, size_t& at, std::span<std::string_view> pieces) const = 0;
+};
+
+// Which parts become pieces: HF's behaviours "Isolated", "Removed", and "Removed" with "invert".
+enum class SplitKeep { everything, gaps_only, matches_only };
+
+enum class PatternKind { regex, literal };
+
+struct SplitPattern {
+  std::string text;
+  PatternKind kind = PatternKind::regex;
+  SplitKeep keep = SplitKeep::everything;
+};
+
+inline constexpr std::string_view kGpt2Pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+inline constexpr std::string_view kLlama3Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr std::string_view kQwen2Pattern =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+// A splitter written by hand where the pattern is one of the three above, else one that runs PCRE2.
+// UserError at `place` where PCRE2 cannot compile the pattern or would read it otherwise than HF's engine does.
+std::unique_ptr<Splitter> make_splitter(const SplitPattern& pattern, std::string_view place);
+
+// The parts of make_splitter, apart. `known_splitter` is null for a pattern it does not know.
+std::unique_ptr<Splitter> known_splitter(std::string_view pattern);
+std::unique_ptr<Splitter> pcre_splitter(const SplitPattern& pattern, std::string_view place);
+
+// Runs of numbers apart from all else (HF's "Digits"), whole or digit by digit.
+enum class DigitRuns { whole, single };
+std::unique_ptr<Splitter> digit_splitter(DigitRuns runs);
+
+}  // namespace sextant

@@ -1,0 +1,149 @@
+#include "data/text_source.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kTextNames = ".txt or .jsonl, also with .gz or .zst after it";
+
+void add_folder(const fs::path& folder, std::vector<fs::path>& files) {
+  size_t first = files.size();
+  try {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
+      if (entry.is_regular_file() && text_format_of(entry.path())) files.push_back(entry.path());
+  } catch (const fs::filesystem_error& failure) {
+    throw UserError({.place = failure.path1().empty() ? folder.string() : failure.path1().string(),
+                     .got = fmt::format("cannot list the folder: {}", failure.code().message())});
+  }
+  if (files.size() == first)
+    throw UserError({.place = folder.string(),
+                     .got = "the folder holds no text file",
+                     .expected = fmt::format("files named {}", kTextNames)});
+  std::sort(files.begin() + static_cast<std::ptrdiff_t>(first), files.end());
+}
+
+void drop_break_at_front(std::string_view& text) {
+  if (text.starts_with("\r\n")) {
+    text.remove_prefix(2);
+  } else if (text.starts_with('\n')) {
+    text.remove_prefix(1);
+  }
+}
+
+void drop_break_at_back(std::string_view& text) {
+  if (text.ends_with("\r\n")) {
+    text.remove_suffix(2);
+  } else if (text.ends_with('\n')) {
+    text.remove_suffix(1);
+  }
+}
+
+bool is_blank(std::string_view line) {
+  return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<TextFormat> text_format_of(const fs::path& path) {
+  fs::path name = compression_of(path) == Compression::none ? path : path.stem();
+  fs::path extension = name.extension();
+  if (extension == ".txt") return TextFormat::plain;
+  if (extension == ".jsonl") return TextFormat::jsonl;
+  return std::nullopt;
+}
+
+std::vector<fs::path> list_text_files(std::span<const fs::path> paths, TextFormat format) {
+  std::vector<fs::path> files;
+  for (const fs::path& path : paths) {
+    std::error_code failure;
+    fs::file_status status = fs::status(path, failure);
+    if (!fs::exists(status))
+      throw UserError({.place = path.string(), .got = "there is no such file", .expected = "a text file or folder"});
+    if (fs::is_directory(status)) {
+      add_folder(path, files);
+    } else if (format == TextFormat::by_extension && !text_format_of(path)) {
+      throw UserError({.place = path.string(),
+                       .got = "the name does not say what kind of text this is",
+                       .expected = fmt::format("a file named {}", kTextNames)});
+    } else {
+      files.push_back(path);
+    }
+  }
+  if (files.empty()) throw UserError(Complaint{.got = "no text file is given", .expected = "one at least"});
+  return files;
+}
+
+DocumentReader::DocumentReader(std::span<const fs::path> paths, TextOptions options)
+    : options_(std::move(options)), files_(list_text_files(paths, options_.format)), json_(options_.json_key) {
+  for (const fs::path& file : files_) {
+    std::error_code failure;  // a pipe has no size; progress is then unknown, reading is not
+    auto size = fs::file_size(file, failure);
+    if (!failure) bytes_total_ += static_cast<int64_t>(size);
+  }
+}
+
+std::optional<std::string_view> DocumentReader::next() {
+  while (records_ || open_next_file()) {
+    try {
+      if (auto document = next_in_file()) return document;
+    } catch (const StreamError& error) {
+      throw UserError({.place = place(), .got = error.what()});
+    }
+    bytes_of_closed_ += records_->consumed();
+    records_.reset();
+  }
+  return std::nullopt;
+}
+
+bool DocumentReader::open_next_file() {
+  if (files_opened_ == files_.size()) return false;
+  const fs::path& path = files_[files_opened_++];
+  file_name_ = path.string();
+  file_format_ = options_.format == TextFormat::by_extension ? *text_format_of(path) : options_.format;
+  records_.emplace(open_stream(path, compression_of(path)),
+                   file_format_ == TextFormat::jsonl ? "\n" : options_.separator, options_.max_document_bytes);
+  return true;
+}
+
+std::optional<std::string_view> DocumentReader::next_in_file() {
+  while (auto record = records_->next()) {
+    std::string_view document;
+    if (file_format_ == TextFormat::plain) {
+      document = without_separator_breaks(*record);
+    } else if (!is_blank(*record)) {
+      document = json_.parse(*record, {.file = file_name_, .line = records_->number()});
+    }
+    if (!document.empty()) return document;
+  }
+  return std::nullopt;
+}
+
+std::string_view DocumentReader::without_separator_breaks(std::string_view record) const {
+  if (records_->number() > 1) drop_break_at_front(record);
+  if (records_->ended_by_separator()) drop_break_at_back(record);
+  return record;
+}
+
+std::string DocumentReader::place() const {
+  int64_t number = records_ ? records_->number() : 0;
+  return file_format_ == TextFormat::jsonl ? fmt::format("{}:{}", file_name_, number)
+                                           : fmt::format("{}: document {}", file_name_, number);
+}
+
+int64_t DocumentReader::bytes_done() const {
+  return bytes_of_closed_ + (records_ ? records_->consumed() : 0);
+}
+
+void for_each_document(std::span<const fs::path> paths, const TextOptions& options,
+                       const std::function<void(std::string_view)>& visit) {
+  DocumentReader reader(paths, options);
+  while (auto document = reader.next()) visit(*document);
+}
+
+}  // namespace sextant

@@ -1,0 +1,132 @@
+#include "data/token_file.h"
+
+#include "base/error.h"
+#include "base/units.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+bool is_file(const fs::path& path) {
+  std::error_code failure;
+  return fs::is_regular_file(path, failure);
+}
+
+// By the name alone: a Megatron index, or one standing beside the file.
+bool is_megatron(const fs::path& path) {
+  if (path.extension() == ".idx") return true;
+  return (path.extension() == ".bin" || !is_file(path)) && is_file(megatron_pair(path).idx);
+}
+
+std::optional<TokenType> type_of_name(const fs::path& path) {
+  if (path.extension() == ".u16") return TokenType::u16;
+  if (path.extension() == ".u32") return TokenType::u32;
+  return std::nullopt;
+}
+
+TokenType flat_type(const fs::path& path, TokenFileOptions options, std::span<const std::byte> bytes) {
+  if (options.type) return *options.type;
+  if (auto named = type_of_name(path)) return *named;
+  if (path.extension() != ".bin" && path.extension() != ".ds")
+    throw UserError({.place = path.string(),
+                     .got = "nothing says what type its tokens have",
+                     .expected = "a name ending in .bin, .ds, .u16, .u32 or .idx",
+                     .hint = "If these are tokens, state their type."});
+  if (looks_like_u32(bytes))
+    throw UserError({.place = path.string(),
+                     .got = "a headerless file is taken for u16, but this one looks like u32",
+                     .expected = "a type",
+                     .hint = "State the type of its tokens, or name the file .u16 or .u32."});
+  return TokenType::u16;
+}
+
+TokenLayout layout_without_index(const fs::path& path, TokenFileOptions options, std::span<const std::byte> bytes) {
+  if (options.kind != TokenKind::flat)
+    if (auto layout = llmc_layout(bytes, path.string())) return *layout;
+  if (options.kind == TokenKind::llmc)
+    throw UserError({.place = fmt::format("{} at byte 0", path.string()),
+                     .got = "no magic number of llm.c",
+                     .expected = "20240520 or 20240801"});
+  return flat_layout(static_cast<int64_t>(bytes.size()), flat_type(path, options, bytes), path.string());
+}
+
+}  // namespace
+
+MegatronPair megatron_pair(const fs::path& path) {
+  fs::path prefix = path;
+  if (path.extension() == ".bin" || path.extension() == ".idx") prefix.replace_extension();
+  MegatronPair pair{prefix, prefix};
+  pair.bin += ".bin";
+  pair.idx += ".idx";
+  return pair;
+}
+
+TokenFile open_token_file(const fs::path& path, TokenFileOptions options) {
+  auto check_type = [&](TokenFile file) {
+    if (options.type && *options.type != file.type())
+      throw UserError({.place = file.name(),
+                       .got = fmt::format("the file says that its tokens are {}", name_of(file.type())),
+                       .expected = fmt::format("{}, as stated", name_of(*options.type))});
+    return file;
+  };
+  if (options.kind.value_or(is_megatron(path) ? TokenKind::megatron : TokenKind::flat) == TokenKind::megatron) {
+    MegatronPair pair = megatron_pair(path);
+    MappedFile idx(pair.idx), bin(pair.bin);
+    MegatronIndex index(idx.bytes(), static_cast<int64_t>(bin.size()), pair.idx.string());
+    TokenFile file(pair.bin.string(), std::move(bin),
+                   {.kind = TokenKind::megatron, .type = index.type(), .first_byte = 0, .tokens = index.tokens()});
+    file.index_file_ = std::move(idx);
+    file.index_ = index;
+    return check_type(std::move(file));
+  }
+  MappedFile mapped(path);
+  TokenLayout layout = layout_without_index(path, options, mapped.bytes());
+  return check_type(TokenFile(path.string(), std::move(mapped), layout));
+}
+
+int64_t TokenFile::bytes_on_disk() const {
+  return static_cast<int64_t>(tokens_.size() + (index_file_ ? index_file_->size() : 0));
+}
+
+std::optional<int64_t> TokenFile::document_count() const {
+  return index_ ? std::optional(index_->documents()) : std::nullopt;
+}
+
+int64_t TokenFile::document_begin(int64_t document) const {
+  BUG_IF(!index_ || document < 0 || document > index_->documents(), "no document {} in {}", document, name_);
+  return index_->document_begin(document);
+}
+
+void TokenFile::read(int64_t first, std::span<int32_t> out) const {
+  BUG_IF(first < 0 || std::ssize(out) > token_count() - first, "tokens {} to {} of {} in {}", first,
+         first + std::ssize(out), token_count(), name_);
+  if (out.empty()) return;
+  const std::byte* from = tokens_.bytes().data() + layout_.first_byte + first * size_of(type());
+  size_t good = decode_tokens(from, type(), out);
+  if (good < out.size())
+    throw UserError({.place = place_of(first + static_cast<int64_t>(good)),
+                     .got = fmt::format("the {} there is no token id", name_of(type())),
+                     .expected = "a number from 0 to 2^31 - 1",
+                     .hint = "The file is damaged, or has another type."});
+}
+
+void TokenFile::check_vocab(int64_t vocab) const {
+  for_each_piece(*this, 0, token_count(), [&](int64_t first, std::span<const int32_t> ids) {
+    int32_t largest = 0;
+    for (int32_t id : ids) largest = std::max(largest, id);
+    if (largest < vocab) return;
+    auto bad = std::find_if(ids.begin(), ids.end(), [&](int32_t id) { return id >= vocab; });
+    throw UserError({.place = place_of(first + (bad - ids.begin())),
+                     .got = fmt::format("token id {}", *bad),
+                     .expected = fmt::format("an id below {}, the vocabulary", human_count(vocab)),
+                     .hint = "The tokens were made with another tokenizer, or have another type."});
+  });
+}
+
+std::string TokenFile::place_of(int64_t token) const {
+  return fmt::format("{} at byte {} (token {})", name_, layout_.first_byte + token * size_of(type()), token);
+}
+
+}  // namespace sextant

@@ -1,0 +1,62 @@
+#include "data/tokenize.h"
+
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+namespace {
+
+constexpr size_t kBatchBytes = size_t{8} << 20;
+
+class Batch {
+ public:
+  Batch(const Tokenizer& tokenizer, TokenWriter& writer, ThreadTeam& team)
+      : tokenizer_(tokenizer), writer_(writer), team_(team) {}
+
+  void add(std::string_view document) {
+    texts_.emplace_back(document);
+    bytes_ += document.size();
+    if (bytes_ >= kBatchBytes) flush();
+  }
+
+  void flush() {
+    std::vector<std::string_view> views(texts_.begin(), texts_.end());
+    for (const std::vector<uint32_t>& ids : tokenizer_.encode_batch(views, team_)) {
+      ids_.assign(ids.begin(), ids.end());
+      writer_.append_document(ids_);
+    }
+    texts_.clear();
+    bytes_ = 0;
+  }
+
+ private:
+  const Tokenizer& tokenizer_;
+  TokenWriter& writer_;
+  ThreadTeam& team_;
+  std::vector<std::string> texts_;
+  std::vector<int32_t> ids_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace
+
+TokenizeSummary tokenize_documents(const Documents& documents, const Tokenizer& tokenizer, const TokenOutput& output,
+                                   ThreadTeam& team) {
+  TokenWriterOptions options{.kind = output.kind, .type = token_type_for(tokenizer.vocab_size(), output.kind)};
+  if (auto eos = tokenizer.eos_id()) options.end_of_text = static_cast<int32_t>(*eos);
+  TokenWriter writer(output.path, options);
+  Batch batch(tokenizer, writer, team);
+  TokenizeSummary summary;
+  documents([&](std::string_view document) {
+    batch.add(document);
+    summary.text_bytes += static_cast<int64_t>(document.size());
+  });
+  batch.flush();
+  writer.finish();
+  summary.documents = writer.document_count();
+  summary.tokens = writer.token_count();
+  return summary;
+}
+
+}  // namespace sextant

@@ -1,0 +1,33 @@
+// Documents to a token file. They are tokenized in batches: the team's threads share a batch, and memory stays bounded.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string_view>
+
+#include "base/threads.h"
+#include "data/token_writer.h"
+#include "data/tokenizer.h"
+
+namespace sextant {
+
+using DocumentVisitor = std::function<void(std::string_view document)>;
+using Documents = std::function<void(const DocumentVisitor&)>;  // calls the visitor with every document
+
+struct TokenOutput {
+  std::filesystem::path path;
+  TokenKind kind = TokenKind::flat;
+};
+
+struct TokenizeSummary {
+  int64_t documents = 0;
+  int64_t tokens = 0;  // with the end-of-text token of each document
+  int64_t text_bytes = 0;
+};
+
+// Ids are written in the smallest type that holds the tokenizer's vocabulary.
+TokenizeSummary tokenize_documents(const Documents& documents, const Tokenizer& tokenizer, const TokenOutput& output,
+                                   ThreadTeam& team);
+
+}  // namespace sextant

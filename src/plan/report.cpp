@@ -1,0 +1,87 @@
+#include "plan/report.h"
+
+#include "models/model.h"
+
+namespace sextant {
+
+namespace {
+
+Flops region_flops(const Program& program, RegionKind kind) {
+  Flops total;
+  for (const Region& region : program.regions) {
+    if (region.kind != kind) continue;
+    for (const Op& op : region.ops) {
+      // Costs are functions of types; with local shapes they are one rank's.
+      auto local = [&](const std::vector<ValueId>& ids) {
+        TensorTypes types;
+        for (ValueId id : ids) {
+          const Value& value = program[id];
+          types.push_back({value.dtype, GlobalShape(std::vector<int64_t>(value.local.dims().begin(), value.local.dims().end()))});
+        }
+        return types;
+      };
+      total += op.def->cost(op.attrs, local(op.inputs), local(op.outputs)).flops;
+    }
+  }
+  return total;
+}
+
+Flops step_flops(const Program& program, int64_t microbatches) {
+  Flops per_microbatch = region_flops(program, RegionKind::forward) + region_flops(program, RegionKind::backward);
+  return Flops{per_microbatch.n * static_cast<double>(microbatches)} + region_flops(program, RegionKind::update);
+}
+
+struct Row {
+  const char* key;    // in JSON
+  const char* title;  // on screen
+  Bytes bytes;
+};
+
+std::vector<Row> memory_rows(const PlanReport& r) {
+  return {{"weights", "weights (f32)", r.train.weights},
+          {"gradients", "gradients (f32)", r.train.gradients},
+          {"optimizer", "optimizer (AdamW, two f32 moments)", r.train.optimizer},
+          {"saved", "activations kept for backward", r.train.saved},
+          {"working", "working memory", r.train.working},
+          {"evaluation", "more for evaluation", r.evaluation_extra}};
+}
+
+}  // namespace
+
+PlanReport plan_report(const RunConfig& run, const RunShape& shape, const Target& target) {
+  RunPrograms programs = build_programs(run, shape, target);
+  PlanReport report{.architecture = shape.spec.architecture,
+                    .parameters = parameter_count(build_model(shape.spec, {.seq = 1}, single_rank_mesh())),
+                    .mesh = shape.mesh.text(),
+                    .ranks = shape.mesh.world_size(),
+                    .microbatches = shape.microbatches,
+                    .tokens_per_step = run.batch.sequences * run.batch.seq,
+                    .train = memory_use(programs.train),
+                    .arena = {programs.arena_bytes}};
+  report.evaluation_extra = {report.arena.n - report.train.total.n};
+  report.flops_per_step = step_flops(programs.train, shape.microbatches);
+  return report;
+}
+
+std::string report_text(const PlanReport& r) {
+  std::string out = fmt::format("model       {}, {} parameters\n", r.architecture, human_count(r.parameters));
+  out += fmt::format("mesh        {} ({} rank{})\n", r.mesh, r.ranks, r.ranks == 1 ? "" : "s");
+  out += fmt::format("step        {} tokens in {} microbatch{} per rank, {:.3g} TFLOP executed per rank (attention causal)\n\n",
+                     human_count(r.tokens_per_step), r.microbatches, r.microbatches == 1 ? "" : "es", r.flops_per_step.n / 1e12);
+  out += fmt::format("memory of one rank{:>36}\n", "bytes");
+  for (const Row& row : memory_rows(r))
+    if (row.bytes.n > 0) out += fmt::format("  {:<34} {:>17}  {:>10}\n", row.title, human_count(row.bytes.n), human(row.bytes));
+  out += fmt::format("  {:<34} {:>17}  {:>10}\n", "in all, allocated at the start", human_count(r.arena.n), human(r.arena));
+  return out;
+}
+
+std::string report_json(const PlanReport& r) {
+  std::string memory;
+  for (const Row& row : memory_rows(r)) memory += fmt::format("\"{}\": {}, ", row.key, row.bytes.n);
+  return fmt::format(
+      "{{\"architecture\": \"{}\", \"parameters\": {}, \"mesh\": \"{}\", \"ranks\": {}, \"microbatches\": {}, "
+      "\"tokens_per_step\": {}, \"flops_per_step_and_rank\": {:.0f}, \"memory_bytes_per_rank\": {{{}\"total\": {}}}}}\n",
+      r.architecture, r.parameters, r.mesh, r.ranks, r.microbatches, r.tokens_per_step, r.flops_per_step.n, memory, r.arena.n);
+}
+
+}  // namespace sextant

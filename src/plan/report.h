@@ -1,0 +1,30 @@
+// The report of `sextant plan`: parameters to the unit, memory to the byte, all read off the Programs that will run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "passes/memory.h"
+#include "plan/programs.h"
+
+namespace sextant {
+
+struct PlanReport {
+  std::string architecture;
+  int64_t parameters = 0;
+  std::string mesh;
+  int64_t ranks = 1;
+  int64_t microbatches = 1;
+  int64_t tokens_per_step = 0;
+  MemoryUse train;          // of the training Program alone
+  Bytes evaluation_extra;   // what evaluation needs beyond it
+  Bytes arena;              // what `train` allocates, per rank
+  Flops flops_per_step;     // executed, per rank, by the ops' own costs; attention counted causal
+};
+
+PlanReport plan_report(const RunConfig& run, const RunShape& shape, const Target& target);
+
+std::string report_text(const PlanReport& report);
+std::string report_json(const PlanReport& report);
+
+}  // namespace sextant

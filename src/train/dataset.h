@@ -1,0 +1,35 @@
+// The data of a run: from the config's paths (or the built-in stories) to samplers of token sequences. Text is tokenized once
+// and kept in the cache directory, under a name made from everything that decides its content.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/threads.h"
+#include "config/run_config.h"
+#include "data/sampler.h"
+#include "data/tokenizer.h"
+#include "models/spec.h"
+
+namespace sextant {
+
+struct Dataset {
+  std::shared_ptr<const Tokenizer> tokenizer;  // null for token files without one
+  BatchSampler train;
+  std::optional<BatchSampler> validation;
+  int64_t train_tokens = 0;
+  int64_t validation_tokens = 0;
+  double unigram_entropy = 0;  // of the validation tokens (of the training tokens where there are none), in nats
+};
+
+using Say = std::function<void(std::string_view line)>;
+
+// `spec` has its vocabulary: every id of the data is held to it. `say` gets a line per long piece of work.
+Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& team, const Say& say);
+
+// The config's model with its vocabulary, which may be the tokenizer's; nothing is tokenized for it.
+ModelSpec resolve_spec(const RunConfig& run);
+
+}  // namespace sextant

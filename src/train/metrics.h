@@ -1,0 +1,35 @@
+// metrics.jsonl: one line per step, in order, each step once. Opening it for a resumed run drops the lines of steps that
+// will be run again.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+namespace sextant {
+
+struct StepMetrics {
+  int64_t step = 0;  // counts from 1
+  double loss = 0;   // mean over the step's tokens, in nats
+  double grad_norm = 0;
+  double lr = 0;
+  int64_t tokens = 0;  // seen since the run's start
+  double tokens_per_s = 0;
+  double step_s = 0;
+  std::optional<double> mfu;  // null until a machine profile is known
+  int64_t arena_bytes = 0;
+  std::optional<double> validation_loss;  // on steps that end with an evaluation
+};
+
+class MetricsFile {
+ public:
+  // `resume_step`: the last step already done; 0 starts afresh.
+  MetricsFile(std::filesystem::path path, int64_t resume_step);
+  void append(const StepMetrics& metrics);  // RunError when the disk is full
+
+ private:
+  std::filesystem::path path_;
+  std::ofstream file_;
+};
+
+}  // namespace sextant

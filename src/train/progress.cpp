@@ -1,0 +1,48 @@
+#include "train/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/units.h"
+
+namespace sextant {
+
+Progress::Progress(int64_t first_step, int64_t last_step, int64_t log_every)
+    : terminal_(::isatty(STDOUT_FILENO) == 1),
+      first_step_(first_step),
+      last_step_(last_step),
+      log_every_(log_every),
+      start_(Clock::now()) {}
+
+void Progress::clear_line() {
+  if (line_open_) fmt::print("\r\033[K");
+  line_open_ = false;
+}
+
+void Progress::say(std::string_view line) {
+  clear_line();
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+double Progress::seconds_left(int64_t step) const {
+  double spent = std::chrono::duration<double>(Clock::now() - start_).count();
+  return spent / static_cast<double>(step - first_step_ + 1) * static_cast<double>(last_step_ - step);
+}
+
+void Progress::step(const StepMetrics& m) {
+  bool keep = m.step == first_step_ || m.step == last_step_ || m.step % log_every_ == 0 || m.validation_loss.has_value();
+  if (!terminal_ && !keep) return;
+  std::string line = fmt::format("step {:>{}}/{}  loss {:.4f}  grad norm {:.3f}  lr {:.2e}  {:>7} tokens/s  {} left", m.step,
+                                 fmt::formatted_size("{}", last_step_), last_step_, m.loss, m.grad_norm, m.lr,
+                                 human_count(static_cast<int64_t>(m.tokens_per_s)), human_duration(seconds_left(m.step)));
+  if (m.validation_loss) line += fmt::format("  validation {:.4f}", *m.validation_loss);
+  clear_line();
+  fmt::print("{}{}", line, keep ? "\n" : "");
+  line_open_ = !keep;
+  std::fflush(stdout);
+}
+
+}  // namespace sextant

@@ -1,0 +1,31 @@
+// What a person sees of a run: one line that renews itself on a terminal, a plain line every `log_every` steps elsewhere.
+#pragma once
+
+#include <chrono>
+#include <string_view>
+
+#include "train/metrics.h"
+
+namespace sextant {
+
+class Progress {
+ public:
+  Progress(int64_t first_step, int64_t last_step, int64_t log_every);
+
+  void say(std::string_view line);        // a line of its own
+  void step(const StepMetrics& metrics);  // after every step
+
+ private:
+  void clear_line();
+  double seconds_left(int64_t step) const;
+
+  using Clock = std::chrono::steady_clock;
+  bool terminal_;
+  bool line_open_ = false;
+  int64_t first_step_;
+  int64_t last_step_;
+  int64_t log_every_;
+  Clock::time_point start_;
+};
+
+}  // namespace sextant

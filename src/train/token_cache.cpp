@@ -1,0 +1,147 @@
+#include "train/token_cache.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "ckpt/staged_directory.h"
+#include "data/bpe_trainer.h"
+#include "data/stories.h"
+#include "data/text_source.h"
+#include "data/tokenize.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kStories = "stories";
+constexpr std::string_view kEndOfText = "<|endoftext|>";
+constexpr std::string_view kCacheVersion = "1";  // raise it when what is written changes
+
+bool is_stories(const std::vector<std::string>& paths) { return paths.size() == 1 && paths[0] == kStories; }
+
+std::vector<fs::path> as_paths(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
+
+TextOptions text_options(const RunConfig& run) {
+  TextOptions options{.json_key = run.data.text_key};
+  if (run.data.format == "text") options.format = TextFormat::plain;
+  if (run.data.format == "jsonl") options.format = TextFormat::jsonl;
+  return options;
+}
+
+bool are_token_files(const RunConfig& run, const std::vector<std::string>& paths) {
+  if (is_stories(paths)) return false;
+  if (run.data.format != "auto") return run.data.format != "text" && run.data.format != "jsonl";
+  return std::none_of(paths.begin(), paths.end(),
+                      [](const std::string& p) { return fs::is_directory(p) || text_format_of(p).has_value(); });
+}
+
+// One part of the data, whatever it is made of.
+struct Part {
+  std::string_view file;  // "train.bin"
+  Documents documents;
+};
+
+std::vector<Part> parts_of(const RunConfig& run) {
+  TextOptions options = text_options(run);
+  if (is_stories(run.data.train)) {
+    auto bytes = static_cast<uint64_t>(run.data.stories_bytes);
+    auto held_out = std::max<uint64_t>(static_cast<uint64_t>(static_cast<double>(bytes) * run.data.validation_fraction), 1);
+    std::vector<Part> parts{{"train.bin", [bytes](const DocumentVisitor& visit) { for_each_story({.bytes = bytes}, visit); }}};
+    if (run.data.validation_fraction > 0)
+      parts.push_back({"validation.bin", [bytes, held_out](const DocumentVisitor& visit) {
+                         uint64_t first = for_each_story({.bytes = bytes}, [](std::string_view) {});
+                         for_each_story({.first = first, .bytes = held_out}, visit);
+                       }});
+    return parts;
+  }
+  auto from_files = [options](const std::vector<std::string>& names) -> Documents {
+    return [options, paths = as_paths(names)](const DocumentVisitor& visit) { for_each_document(paths, options, visit); };
+  };
+  std::vector<Part> parts{{"train.bin", from_files(run.data.train)}};
+  if (!run.data.validation.empty()) parts.push_back({"validation.bin", from_files(run.data.validation)});
+  return parts;
+}
+
+std::string cache_key(const RunConfig& run) {
+  std::string text = fmt::format("{}|{}|{}|{}|{}|{}", kCacheVersion, run.data.format, run.data.text_key,
+                                 run.data.tokenizer_vocab, run.data.stories_bytes, run.data.validation_fraction);
+  if (auto path = tokenizer_path(run)) text += fmt::format("|{:016x}", hash64(read_file(*path)));
+  if (is_stories(run.data.train)) return fmt::format("stories-{:016x}", hash64(text));
+  for (const auto* names : {&run.data.train, &run.data.validation}) {
+    text += "|";
+    if (names->empty()) continue;
+    for (const fs::path& file : list_text_files(as_paths(*names), text_options(run).format)) {
+      auto when = fs::last_write_time(file).time_since_epoch().count();
+      text += fmt::format("{}:{}:{};", fs::absolute(file).string(), fs::file_size(file), when);
+    }
+  }
+  return fmt::format("text-{:016x}", hash64(text));
+}
+
+Tokenizer make_tokenizer(const RunConfig& run, const std::vector<Part>& parts, const std::function<void(std::string_view)>& say) {
+  if (auto path = tokenizer_path(run)) return Tokenizer::load(*path);
+  say(fmt::format("training a tokenizer of {} tokens", human_count(run.data.tokenizer_vocab)));
+  BpeTrainer trainer({.vocab_size = static_cast<uint32_t>(run.data.tokenizer_vocab),
+                      .special_tokens = {std::string(kEndOfText)}});
+  parts.front().documents([&](std::string_view document) { trainer.feed(document); });
+  return trainer.train();
+}
+
+void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team, const std::function<void(std::string_view)>& say) {
+  fs::create_directories(place.parent_path());
+  StagedDirectory staged(place, Existing::replace);
+  std::vector<Part> parts = parts_of(run);
+  Tokenizer tokenizer = make_tokenizer(run, parts, say);
+  write_file_atomically(staged.path() / "tokenizer.json", tokenizer.to_json());
+  for (const Part& part : parts) {
+    say(fmt::format("tokenizing {}", is_stories(run.data.train) ? "the built-in stories" : part.file));
+    tokenize_documents(part.documents, tokenizer, {.path = staged.path() / part.file}, team);
+  }
+  staged.commit();
+}
+
+std::shared_ptr<const TokenFile> open_shared(const fs::path& path, TokenFileOptions options = {}) {
+  return std::make_shared<const TokenFile>(open_token_file(path, options));
+}
+
+TokenizedData open_token_files(const RunConfig& run) {
+  TokenFileOptions options;
+  if (run.data.format == "tokens-u16") options = {TokenKind::flat, TokenType::u16};
+  if (run.data.format == "tokens-u32") options = {TokenKind::flat, TokenType::u32};
+  if (run.data.format == "megatron") options = {TokenKind::megatron, {}};
+  TokenizedData data;
+  for (const std::string& name : run.data.train) data.train.push_back(open_shared(name, options));
+  for (const std::string& name : run.data.validation) data.validation.push_back(open_shared(name, options));
+  if (auto path = tokenizer_path(run)) data.tokenizer = std::make_shared<const Tokenizer>(Tokenizer::load(*path));
+  return data;
+}
+
+}  // namespace
+
+std::optional<fs::path> tokenizer_path(const RunConfig& run) {
+  if (!run.data.tokenizer.empty()) return run.data.tokenizer;
+  if (run.model.from && fs::exists(fs::path(*run.model.from) / "tokenizer.json"))
+    return fs::path(*run.model.from) / "tokenizer.json";
+  return std::nullopt;
+}
+
+bool has_text(const RunConfig& run) { return !are_token_files(run, run.data.train); }
+
+TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say) {
+  if (!has_text(run)) return open_token_files(run);
+  fs::path place = fs::path(run.data.cache) / cache_key(run);
+  if (!fs::exists(place / "train.bin")) fill_cache(run, place, team, say);
+  TokenizedData data;
+  data.tokenizer = std::make_shared<const Tokenizer>(Tokenizer::load(place / "tokenizer.json"));
+  TokenFileOptions options{TokenKind::flat, token_type_for(data.tokenizer->vocab_size(), TokenKind::flat)};
+  data.train.push_back(open_shared(place / "train.bin", options));
+  if (fs::exists(place / "validation.bin")) data.validation.push_back(open_shared(place / "validation.bin", options));
+  return data;
+}
+
+}  // namespace sextant

@@ -1,0 +1,32 @@
+// Text to token files, once. The cache directory of a run holds, under a key of everything that decides the content (paths,
+// sizes and times of the files, the tokenizer, its size), a tokenizer.json and the tokenized documents.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/threads.h"
+#include "config/run_config.h"
+#include "data/token_file.h"
+#include "data/tokenizer.h"
+
+namespace sextant {
+
+struct TokenizedData {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::vector<std::shared_ptr<const TokenFile>> train;
+  std::vector<std::shared_ptr<const TokenFile>> validation;  // empty: split off the training data
+};
+
+TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say);
+
+// The tokenizer.json that the config names, by data.tokenizer or model.from; nullopt when one is to be trained.
+std::optional<std::filesystem::path> tokenizer_path(const RunConfig& run);
+
+bool has_text(const RunConfig& run);  // whether the training data must be tokenized
+
+}  // namespace sextant

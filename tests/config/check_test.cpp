@@ -1,0 +1,235 @@
+#include "config/check.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "config/load.h"
+#include "config/resolve.h"
+#include "models/hf_config.h"
+#include "models/presets.h"
+
+namespace sextant {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a person sees about a small sound config with these overrides; "" when it is accepted.
+std::string complaint_about(std::vector<std::string> overrides, std::string_view model = R"(
+architecture = "llama"
+layers = 2
+hidden = 64
+heads = 4
+)") {
+  try {
+    parse_config("[model]\n" + std::string(model) + "[batch]\nseq = 64\n", "run.toml", overrides);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+ModelSpec resolved(std::vector<std::string> overrides) {
+  return resolve_model(load_config("", overrides));
+}
+
+TEST(Check, SoundConfigs) {
+  EXPECT_EQ(complaint_about({}), "");
+  EXPECT_EQ(complaint_about({"mesh.dp=2", "mesh.pp=2", "mesh.tp=2", "mesh.cp=4"}), "");
+  EXPECT_EQ(complaint_about({"pipeline.schedule=csv", "pipeline.file=s.csv"}), "");
+  EXPECT_EQ(complaint_about({"optimizer.schedule=wsd", "optimizer.decay=80", "optimizer.warmup=20"}), "");
+  EXPECT_EQ(complaint_about({"data.format=tokens-u16", "model.vocab=100"}), "");
+}
+
+TEST(Check, ModelShape) {
+  EXPECT_EQ(complaint_about({"model.heads=7"}),
+            "command line: model.heads=7: heads 7 does not divide hidden 64; expected a divisor of 64");
+  EXPECT_EQ(complaint_about({"model.hidden=66"}),
+            "run.toml:6:1 model.heads: heads 4 does not divide hidden 66; expected a divisor of 66");
+  EXPECT_EQ(complaint_about({"model.kv_heads=3"}),
+            "command line: model.kv_heads=3: kv_heads 3 does not divide heads 4; expected a divisor of 4");
+  EXPECT_EQ(complaint_about({"model.head_dim=15"}),
+            "command line: model.head_dim=15: head_dim 15 is odd; expected an even head_dim, because RoPE turns pairs");
+  EXPECT_EQ(complaint_about({"model.hidden=60"}),
+            "run.toml:6:1 model.heads: head_dim 15 is odd; expected an even head_dim, because RoPE turns pairs");
+  EXPECT_EQ(complaint_about({"model.rope_scaling.low_freq_factor=4"}),
+            "command line: model.rope_scaling.low_freq_factor=4: high_freq_factor 4 is not above low_freq_factor 4");
+  EXPECT_EQ(
+      complaint_about({"model.architecture=gpt2", "model.kv_heads=2", "model.head_dim=8"}),
+      "command line: model.kv_heads=2: kv_heads 2 differs from heads 4; expected equal numbers, because gpt2 has no "
+      "grouped-query attention\n"
+      "command line: model.head_dim=8: head_dim 8 is not hidden / heads; expected 16, because gpt2 knows no other");
+  EXPECT_EQ(complaint_about({"model.architecture=gpt2", "model.rope_theta=5"}),
+            "command line: model.rope_theta=5: gpt2 has learned positions and no RoPE; expected no such key");
+}
+
+TEST(Check, ModelIsNamed) {
+  EXPECT_EQ(complaint_about({}, ""),
+            "run.toml [model]: names no model; expected model.preset, model.from, or model.architecture with layers, "
+            "hidden and heads");
+  EXPECT_EQ(complaint_about({}, "architecture = \"gpt2\"\nhidden = 64\n"),
+            "run.toml model.layers: is missing; expected an integer from 1 to 16384\n"
+            "run.toml model.heads: is missing; expected an integer from 1 to 16384");
+  EXPECT_EQ(complaint_about({}, "layers = 1\nhidden = 64\nheads = 2\n"),
+            "run.toml model.architecture: is missing; expected one of gpt2, llama");
+  EXPECT_EQ(complaint_about({}, "preset = \"llama3.1-7b\"\n"),
+            "run.toml:2:1 model.preset: got \"llama3.1-7b\"; expected one of gpt2, gpt2-medium, gpt2-large, gpt2-xl, "
+            "llama-7b, llama-13b, llama-30b, llama-65b, llama2-7b, llama2-13b, llama2-70b, llama3-8b, llama3-70b, "
+            "llama3.1-8b, llama3.1-70b, llama3.1-405b, llama3.2-1b, llama3.2-3b\n"
+            "  hint: did you mean llama3.1-8b?");
+}
+
+TEST(Check, Mesh) {
+  EXPECT_EQ(complaint_about({"mesh.dp=3"}),
+            "command line: mesh.dp=3: sequences 8 is not a multiple of microbatch 1 × dp 3; expected a multiple of 3");
+  EXPECT_EQ(
+      complaint_about({"mesh.tp=1e6", "mesh.cp=64"}),
+      "command line: mesh.tp=1e6: dp 1 × tp 1000000 × pp 1 × cp 64 makes 64000000 ranks; expected at most 16777216");
+  EXPECT_EQ(complaint_about({"mesh.ep=2"}),
+            "command line: mesh.ep=2: ep is 2, but the model has no experts; expected 1");
+  EXPECT_EQ(complaint_about({"mesh.pp=4"}),
+            "command line: mesh.pp=4: 4 stages × 1 chunks are more than the model's 2 layers; "
+            "expected a layer or more in every chunk");
+  EXPECT_EQ(complaint_about({"mesh.cp=3"}),
+            "command line: mesh.cp=3: cp 3 does not divide seq 64; expected a divisor of 64");
+}
+
+TEST(Check, Pipeline) {
+  EXPECT_EQ(complaint_about({"pipeline.chunks=2"}),
+            "command line: pipeline.chunks=2: chunks is 2, but the schedule 1f1b knows one chunk; expected 1\n"
+            "  hint: use the schedule interleaved, breadth-first or zbv");
+  EXPECT_EQ(
+      complaint_about({"pipeline.schedule=zbv"}),
+      "command line: pipeline.schedule=zbv: chunks is 1, but the schedule zbv goes down and up again; expected 2");
+  EXPECT_EQ(
+      complaint_about({"pipeline.schedule=csv"}),
+      "command line: pipeline.schedule=csv: csv names no file; expected pipeline.file with the path of the schedule");
+  EXPECT_EQ(complaint_about({"pipeline.file=s.csv"}),
+            "command line: pipeline.file=s.csv: a file is given, but the schedule is 1f1b; expected pipeline.schedule "
+            "= \"csv\"");
+}
+
+TEST(Check, BatchAndOptimizer) {
+  EXPECT_EQ(complaint_about({"batch.microbatch=3"}),
+            "command line: batch.microbatch=3: sequences 8 is not a multiple of microbatch 3 × dp 1; expected a "
+            "multiple of 3");
+  EXPECT_EQ(complaint_about({"model.max_seq=32"}),
+            "run.toml:8:1 batch.seq: seq 64 is longer than the model's max_seq 32; expected at most 32");
+  EXPECT_EQ(complaint_about({"optimizer.min_lr=1"}),
+            "command line: optimizer.min_lr=1: min_lr 1 is above lr 0.0003; expected at most 0.0003");
+  EXPECT_EQ(
+      complaint_about({"optimizer.warmup=101"}),
+      "command line: optimizer.warmup=101: warmup 101 is longer than the 100 steps of the run; expected at most 100");
+  EXPECT_EQ(complaint_about({"optimizer.schedule=wsd"}),
+            "command line: optimizer.schedule=wsd: wsd has no decay; expected optimizer.decay, the steps of the fall "
+            "at the end");
+  EXPECT_EQ(complaint_about({"optimizer.decay=10"}),
+            "command line: optimizer.decay=10: decay is given, but the schedule is cosine; expected optimizer.schedule "
+            "= \"wsd\"\n"
+            "  hint: the other schedules end with the last step");
+  EXPECT_EQ(complaint_about({"optimizer.schedule=wsd", "optimizer.decay=60", "optimizer.warmup=50"}),
+            "command line: optimizer.decay=60: warmup 50 and decay 60 are longer than the 100 steps of the run; "
+            "expected at most 50");
+}
+
+TEST(Check, NameAndData) {
+  EXPECT_EQ(complaint_about({"name=../x"}),
+            "command line: name=../x: got \"../x\"; expected a name for a directory, without '/'");
+  EXPECT_EQ(complaint_about({"data.train=[]"}),
+            "command line: data.train=[]: names no data; expected files, or \"stories\"");
+  EXPECT_EQ(complaint_about({"data.validation=v.txt", "data.validation_fraction=0.1"}),
+            "command line: data.validation_fraction=0.1: is not used, because data.validation names files; expected "
+            "one of the two");
+  EXPECT_EQ(complaint_about({"data.validation_fraction=0", "train.eval_every=5"}),
+            "command line: train.eval_every=5: there is no validation data to measure; expected data.validation, or a "
+            "data.validation_fraction above 0");
+  EXPECT_EQ(complaint_about({"data.tokenizer=t.json", "data.tokenizer_vocab=300"}),
+            "command line: data.tokenizer_vocab=300: is not used, because data.tokenizer brings a tokenizer; expected "
+            "one of the two");
+  EXPECT_EQ(complaint_about({"data.format=tokens-u16"}),
+            "command line: data.format=tokens-u16: tokens-u16 files do not tell the size of the vocabulary; expected "
+            "model.vocab or data.tokenizer");
+}
+
+TEST(Check, HandmadeConfigs) {
+  RunConfig run;
+  run.model.preset = "gpt2";
+  EXPECT_TRUE(check(run).empty());
+  run.batch.seq = 2048;
+  ASSERT_EQ(check(run).size(), 1u);
+  EXPECT_EQ(check(run)[0].text(),
+            "batch.seq (default): seq 2048 is longer than the model's max_seq 1024; expected at most 1024");
+}
+
+TEST(Resolve, DerivesWhatIsNotGiven) {
+  ModelSpec llama =
+      resolved({"model.architecture=llama", "model.layers=2", "model.hidden=4096", "model.heads=32", "batch.seq=99"});
+  EXPECT_EQ(llama.kv_heads, 32);
+  EXPECT_EQ(llama.head_dim, 128);
+  EXPECT_EQ(llama.ffn, 11008);  // Llama 7B
+  EXPECT_EQ(llama.max_seq, 99);
+  EXPECT_EQ(llama.vocab, 0);
+  EXPECT_FALSE(llama.tied_head);
+  EXPECT_EQ(llama.rope_scaling, std::nullopt);
+  ModelSpec gpt2 = resolved({"model.architecture=gpt2", "model.layers=2", "model.hidden=64", "model.heads=4"});
+  EXPECT_EQ(gpt2.ffn, 256);
+  EXPECT_EQ(gpt2.head_dim, 16);
+  EXPECT_TRUE(gpt2.tied_head);
+}
+
+TEST(Resolve, LaysFieldsOverThePreset) {
+  ModelSpec expected = find_preset("llama3.1-8b")->spec;
+  EXPECT_EQ(resolved({"model.preset=llama3.1-8b"}), expected);
+  expected.layers = 3;
+  expected.rope_scaling->factor = 16;
+  expected.vocab = 0;
+  EXPECT_EQ(resolved({"model.preset=llama3.1-8b", "model.layers=3", "model.rope_scaling.factor=16", "model.vocab=0"}),
+            expected);
+  EXPECT_EQ(resolved({"model.preset=llama3.1-8b", "model.rope_scaling.factor=1"}).rope_scaling, std::nullopt);
+  // What the preset has because of its other sizes follows the new ones.
+  ModelSpec small = resolved({"model.preset=llama-7b", "model.hidden=96", "model.heads=6"});
+  EXPECT_EQ(small.head_dim, 16);
+  EXPECT_EQ(small.kv_heads, 6);
+  EXPECT_EQ(small.ffn, 256);
+}
+
+class FromDirectory : public testing::Test {
+ protected:
+  FromDirectory() { fs::create_directories(dir_); }
+  ~FromDirectory() override { fs::remove_all(dir_); }
+  void write(const std::string& text) { std::ofstream(dir_ / "config.json") << text; }
+  std::string from() const { return "model.from=" + dir_.string(); }
+
+  fs::path dir_ = fs::path(testing::TempDir()) / "sextant_from_test";
+};
+
+TEST_F(FromDirectory, ShapeComesFromConfigJson) {
+  ModelSpec expected = find_preset("llama3.2-1b")->spec;
+  write(hf_config_json(expected));
+  EXPECT_EQ(resolved({from()}), expected);
+  expected.max_seq = 5000;
+  expected.rope_theta = 1e6;
+  EXPECT_EQ(resolved({from(), "model.max_seq=5000", "model.rope_theta=1e6"}), expected);
+}
+
+TEST_F(FromDirectory, WeightsDecideTheShape) {
+  write(hf_config_json(find_preset("gpt2")->spec));
+  EXPECT_EQ(complaint_about({from(), "model.layers=3", "model.max_seq=77", "model.preset=gpt2"}, ""),
+            "command line: " + from() +
+                ": model.preset is given too; expected one of the two\n"
+                "command line: model.layers=3: is decided by the weights of model.from; expected one of the two\n"
+                "command line: model.max_seq=77: is decided by the weights of model.from; expected one of the two");
+}
+
+TEST_F(FromDirectory, Unreadable) {
+  std::string file = (dir_ / "config.json").string();
+  EXPECT_EQ(complaint_about({from()}, ""),
+            "command line: " + from() + ": there is no " + file + "; expected a Hugging Face model directory");
+  write("{\"model_type\": \"mamba\"}");
+  EXPECT_EQ(complaint_about({from()}, ""),
+            file + " model_type: \"mamba\" is not supported; expected one of gpt2, llama");
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,203 @@
+// The splitters written by hand against PCRE2, which runs the patterns as they are written.
+#include "data/split.h"
+
+#include <gtest/gtest.h>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "data/unicode_classes.h"
+
+namespace sextant {
+namespace {
+
+std::vector<std::string> pieces_of(const Splitter& splitter, std::string_view text, size_t room = 64) {
+  std::vector<std::string> out;
+  std::vector<std::string_view> pieces(room);
+  size_t at = 0;
+  while (size_t count = splitter.cut(text, at, pieces)) out.insert(out.end(), pieces.begin(), pieces.begin() + static_cast<ptrdiff_t>(count));
+  return out;
+}
+
+std::vector<std::string> regex_pieces(std::string_view pattern, std::string_view text, SplitKeep keep = SplitKeep::everything) {
+  return pieces_of(*pcre_splitter({.text = std::string(pattern), .keep = keep}, "test"), text);
+}
+
+std::string utf8(char32_t c) {
+  std::string out;
+  auto add = [&](char32_t byte) { out += static_cast<char>(byte); };
+  if (c < 0x80) {
+    add(c);
+  } else if (c < 0x800) {
+    add(0xC0 | c >> 6), add(0x80 | (c & 0x3F));
+  } else if (c < 0x10000) {
+    add(0xE0 | c >> 12), add(0x80 | (c >> 6 & 0x3F)), add(0x80 | (c & 0x3F));
+  } else {
+    add(0xF0 | c >> 18), add(0x80 | (c >> 12 & 0x3F)), add(0x80 | (c >> 6 & 0x3F)), add(0x80 | (c & 0x3F));
+  }
+  return out;
+}
+
+std::set<std::string> characters_matching(std::string_view pattern) {
+  std::string all;
+  for (char32_t c = 0; c < 0x110000; ++c)
+    if (c < 0xD800 || c >= 0xE000) all += utf8(c);
+  std::vector<std::string> found = regex_pieces(pattern, all, SplitKeep::matches_only);
+  return {found.begin(), found.end()};
+}
+
+struct KindsOfPcre {
+  std::set<std::string> letters = characters_matching(R"(\p{L})");
+  std::set<std::string> numbers = characters_matching(R"(\p{N})");
+  std::set<std::string> spaces = characters_matching(R"(\s)");
+
+  CharKind of(const std::string& c) const {
+    return letters.contains(c)   ? CharKind::letter
+           : numbers.contains(c) ? CharKind::number
+           : spaces.contains(c)  ? CharKind::space
+                                 : CharKind::other;
+  }
+};
+
+const KindsOfPcre& pcre_kinds() {
+  static const KindsOfPcre kinds;
+  return kinds;
+}
+
+bool pcre_knows_newer_unicode() {
+  char version[32] = {};
+  pcre2_config(PCRE2_CONFIG_UNICODE_VERSION, version);
+  return std::atoi(version) > 16;
+}
+
+TEST(UnicodeKinds, AgreeWithPcreWhereBothKnowTheCharacter) {
+  std::set<std::string> unassigned = characters_matching(R"(\p{Cn})");
+  size_t newer = 0;
+  for (char32_t c = 0; c < 0x110000; ++c) {
+    if (c >= 0xD800 && c < 0xE000) continue;
+    CharKind ours = UnicodeKinds::get().of(c), theirs = pcre_kinds().of(utf8(c));
+    if (ours == theirs) continue;
+    bool only_we_know = unassigned.contains(utf8(c));
+    bool only_they_know = ours == CharKind::other && pcre_knows_newer_unicode();
+    EXPECT_TRUE(only_we_know || only_they_know) << "U+" << std::hex << static_cast<uint32_t>(c);
+    ++newer;
+  }
+  EXPECT_LT(newer, 15000u);
+}
+
+TEST(UnicodeKinds, WordCharacters) {
+  for (char32_t c : {U'a', U'Z', U'0', U'_', U'é', U'中', U'\u0301', U'\u200D', U'\U00010D4A'})
+    EXPECT_TRUE(is_word_character(c)) << static_cast<uint32_t>(c);
+  for (char32_t c : {U' ', U'-', U'\0', U'²', U'€', U'\U0001F600', U'\U0010FFFF'})
+    EXPECT_FALSE(is_word_character(c)) << static_cast<uint32_t>(c);
+}
+
+// Strings of what patterns care about, mixed with any characters at all.
+std::string random_text(const Random& random, uint64_t& draw) {
+  static const std::vector<std::string> kTricky{
+      "a",  "b",      "S",      "s",      "t",      "re",     "ve",     "LL",      "'",          "'",  " ",
+      " ",  "  ",     "\n",     "\r",     "\r\n",   "\t",     "\v",     "1",       "23",         ".",  "!",
+      "é",  "中",     "한",     "ſ",      "\u00A0", "\u0085", "\u2028", "\u3000",  "\u180E",     "٣",  "Ⅷ",
+      "²",  "\u0301", "\u200D", "😀",     "𝟘",      "-",      "\x7F",   "longword", "evenlongerword", "'d", "_"};
+  std::string text;
+  for (uint64_t left = random.below(draw++, 24); left > 0; --left) {
+    if (random.below(draw++, 8) > 0) {
+      text += kTricky[random.below(draw++, kTricky.size())];
+      continue;
+    }
+    uint64_t limit = random.below(draw++, 2) ? 0x3000 : 0x110000;
+    auto c = static_cast<char32_t>(random.below(draw++, limit));
+    if (c >= 0xD800 && c < 0xE000) continue;
+    if (UnicodeKinds::get().of(c) == pcre_kinds().of(utf8(c))) text += utf8(c);
+  }
+  return text;
+}
+
+class KnownPattern : public testing::TestWithParam<std::string_view> {};
+
+TEST_P(KnownPattern, SplitsRandomTextAsPcreDoes) {
+  std::unique_ptr<Splitter> by_hand = known_splitter(GetParam());
+  ASSERT_NE(by_hand, nullptr);
+  std::unique_ptr<Splitter> by_regex = pcre_splitter({.text = std::string(GetParam())}, "test");
+  Random random(7, "split_test");
+  uint64_t draw = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string text = random_text(random, draw);
+    size_t room = 2 + random.below(draw++, 9);
+    ASSERT_EQ(pieces_of(*by_hand, text, room), pieces_of(*by_regex, text)) << testing::PrintToString(text);
+  }
+}
+
+TEST_P(KnownPattern, SplitsEveryShortTextOfAFewCharactersAsPcreDoes) {
+  std::unique_ptr<Splitter> by_hand = known_splitter(GetParam());
+  std::unique_ptr<Splitter> by_regex = pcre_splitter({.text = std::string(GetParam())}, "test");
+  const std::vector<std::string> alphabet{"a", "s", "'", " ", "\n", "\t", "1", ".", "é", "\u3000"};
+  std::vector<std::string> texts{""};
+  for (size_t begin = 0, length = 0; length < 4; ++length) {
+    size_t end = texts.size();
+    for (size_t i = begin; i < end; ++i)
+      for (const std::string& c : alphabet) texts.push_back(texts[i] + c);
+    begin = end;
+  }
+  for (const std::string& text : texts) ASSERT_EQ(pieces_of(*by_hand, text), pieces_of(*by_regex, text)) << text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Split, KnownPattern, testing::Values(kGpt2Pattern, kLlama3Pattern, kQwen2Pattern));
+
+TEST(Split, LongRunsTakeTimeInProportion) {
+  for (std::string_view pattern : {kGpt2Pattern, kLlama3Pattern}) {
+    std::unique_ptr<Splitter> splitter = known_splitter(pattern);
+    std::string spaces(1 << 20, ' ');
+    EXPECT_EQ(pieces_of(*splitter, spaces + "x").size(), 2u);
+    EXPECT_EQ(pieces_of(*splitter, std::string(1 << 20, 'x')).size(), 1u);
+    EXPECT_EQ(pieces_of(*splitter, std::string(1 << 20, '.')).size(), 1u);
+  }
+}
+
+TEST(Split, Digits) {
+  using Pieces = std::vector<std::string>;
+  EXPECT_EQ(pieces_of(*digit_splitter(DigitRuns::whole), "ab12 3½c"), (Pieces{"ab", "12", " ", "3½", "c"}));
+  EXPECT_EQ(pieces_of(*digit_splitter(DigitRuns::single), "ab12 3½c"), (Pieces{"ab", "1", "2", " ", "3", "½", "c"}));
+}
+
+TEST(SplitPcre, GapsAndMatches) {
+  using Pieces = std::vector<std::string>;
+  EXPECT_EQ(regex_pieces("[0-9]+", "a12b3"), (Pieces{"a", "12", "b", "3"}));
+  EXPECT_EQ(regex_pieces("[0-9]+", "a12b3", SplitKeep::matches_only), (Pieces{"12", "3"}));
+  EXPECT_EQ(regex_pieces("[0-9]+", "a12b3", SplitKeep::gaps_only), (Pieces{"a", "b"}));
+  EXPECT_EQ(pieces_of(*pcre_splitter({.text = ".", .kind = PatternKind::literal}, "test"), "a.b"), (Pieces{"a", ".", "b"}));
+}
+
+// What HF gives for the same: Split(Regex(p), "isolated").pre_tokenize_str(text).
+TEST(SplitPcre, EmptyMatchesCutAsInHf) {
+  using Pieces = std::vector<std::string>;
+  EXPECT_EQ(regex_pieces("x*", "abxxc"), (Pieces{"a", "b", "xx", "c"}));
+  EXPECT_EQ(regex_pieces("(?=[A-Z])", "helloBigWorld"), (Pieces{"hello", "Big", "World"}));
+}
+
+TEST(SplitPcre, ReadsClassesAsHfDoes) {
+  using Pieces = std::vector<std::string>;
+  EXPECT_EQ(regex_pieces(R"(\s)", "a\u0085b\u180Ec"), (Pieces{"a", "\u0085", "b\u180Ec"}));
+  EXPECT_EQ(regex_pieces(R"([\s]+)", "a\u0085 b\u180Ec"), (Pieces{"a", "\u0085 ", "b\u180Ec"}));
+  EXPECT_EQ(regex_pieces(R"(\w+)", "né²_e\u0301-½x⁴"), (Pieces{"né²_e\u0301", "-", "½x", "⁴"}));
+  EXPECT_EQ(regex_pieces(R"([\u4E00-\u9FFF])", "a中b"), (Pieces{"a", "中", "b"}));
+  EXPECT_EQ(regex_pieces("^b", "a\nb"), (Pieces{"a\n", "b"}));
+}
+
+TEST(SplitPcre, RefusesWhatTheEnginesReadDifferently) {
+  for (std::string_view pattern : {R"(\h+)", R"([a-z&&[^b]])", R"([a[bc]])", R"([\W])", R"((?m:.))", R"(\p{N}{1,3}+)"})
+    EXPECT_THROW(regex_pieces(pattern, "a"), UserError) << pattern;
+}
+
+TEST(SplitPcre, RefusesWhatDoesNotCompileOrRunsAway) {
+  for (std::string_view pattern : {"(", "[a", R"(\)", "a{2,1}", R"(\u12)", R"(\p{Nonsense})", "*"})
+    EXPECT_THROW(regex_pieces(pattern, "a"), UserError) << pattern;
+  EXPECT_THROW(regex_pieces("(a|aa)+$b", std::string(60, 'a')), UserError);
+}
+
+}  // namespace
+}  // namespace sextant

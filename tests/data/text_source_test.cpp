@@ -1,0 +1,184 @@
+#include "data/text_source.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <array>
+
+#include "data/scratch_folder.h"
+
+namespace sextant {
+namespace {
+
+namespace fs = std::filesystem;
+using Documents = std::vector<std::string>;
+
+std::string gzip(std::string_view text) {
+  z_stream state{};
+  deflateInit2(&state, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
+  std::string out(deflateBound(&state, text.size()), '\0');
+  state.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  state.avail_in = static_cast<uInt>(text.size());
+  state.next_out = reinterpret_cast<Bytef*>(out.data());
+  state.avail_out = static_cast<uInt>(out.size());
+  deflate(&state, Z_FINISH);
+  out.resize(state.total_out);
+  deflateEnd(&state);
+  return out;
+}
+
+std::string zstd(std::string_view text) {
+  std::string out(ZSTD_compressBound(text.size()), '\0');
+  out.resize(ZSTD_compress(out.data(), out.size(), text.data(), text.size(), 3));
+  return out;
+}
+
+Documents read_all(std::vector<fs::path> paths, const TextOptions& options = {}) {
+  Documents documents;
+  for_each_document(paths, options, [&](std::string_view document) { documents.emplace_back(document); });
+  return documents;
+}
+
+std::string complaint_about(const fs::path& path, const TextOptions& options = {}) {
+  return complaint_of([&] { read_all({path}, options); });
+}
+
+TEST(PlainText, IsCutAtSeparatorsAndTheirLineBreaks) {
+  ScratchFolder folder;
+  auto path = folder.write("a.txt",
+                           "one\ntwo\n<|endoftext|>\nthree\n\n<|endoftext|>four<|endoftext|>\r\nfive\r\n"
+                           "<|endoftext|>\n<|endoftext|>six\n");
+  // Only the line break next to a separator goes with it; the file's own last one stays.
+  EXPECT_EQ(read_all({path}), (Documents{"one\ntwo", "three\n", "four", "five", "six\n"}));
+}
+
+TEST(PlainText, OtherSeparators) {
+  ScratchFolder folder;
+  auto path = folder.write("a.txt", "one\nstill one\n\ntwo\n\n\nthree");
+  EXPECT_EQ(read_all({path}), (Documents{"one\nstill one\n\ntwo\n\n\nthree"}));
+  EXPECT_EQ(read_all({path}, {.separator = ""}), (Documents{"one\nstill one\n\ntwo\n\n\nthree"}));
+  EXPECT_EQ(read_all({path}, {.separator = "\n\n"}), (Documents{"one\nstill one", "two", "three"}));
+}
+
+// Documents of many sizes, so that separators fall across the edges of what is read at once.
+TEST(PlainText, LongFilesComeBackWhole) {
+  ScratchFolder folder;
+  Documents expected;
+  std::string all;
+  for (size_t i = 0; all.size() < (size_t{5} << 20); ++i) {
+    expected.push_back(std::string(1 + i * 7919 % 300000, static_cast<char>('a' + i % 26)) + "<|endof");
+    all += expected.back() + "<|endoftext|>";
+  }
+  EXPECT_EQ(read_all({folder.write("long.txt", all)}), expected);
+  EXPECT_EQ(read_all({folder.write("long.txt.gz", gzip(all))}), expected);
+  EXPECT_EQ(read_all({folder.write("long.txt.zst", zstd(all))}), expected);
+}
+
+TEST(PlainText, DocumentOverTheLimitIsRefused) {
+  ScratchFolder folder;
+  TextOptions options{.max_document_bytes = 10};
+  EXPECT_EQ(complaint_about(folder.write("a.txt", "0123456789<|endoftext|>0123456789"), options), "");
+  EXPECT_TRUE(says(complaint_about(folder.write("a.txt", "short<|endoftext|>0123456789a"), options),
+                   {"a.txt: document 2: no document ends within 10 bytes"}));
+}
+
+TEST(Jsonl, TakesTheKeyOfEveryLine) {
+  ScratchFolder folder;
+  auto path = folder.write("a.jsonl",
+                           "{\"id\": 1, \"text\": \"caf\\u00e9 \\n \\ud83d\\ude00\", \"meta\": {\"text\": \"inner\"}}\n"
+                           "\n"
+                           "{\"meta\": [{\"text\": 3}], \"text\": \"two\"}\r\n"
+                           "{\"text\": \"\"}\n"
+                           "{\"text\": \"three\"}");
+  EXPECT_EQ(read_all({path}), (Documents{"caf\xc3\xa9 \n \xf0\x9f\x98\x80", "two", "three"}));
+  EXPECT_EQ(read_all({folder.write("b.jsonl", "{\"text\": 1, \"body\": \"x\"}\n")}, {.json_key = "body"}),
+            (Documents{"x"}));
+}
+
+TEST(Jsonl, EveryFaultNamesFileAndLine) {
+  ScratchFolder folder;
+  auto complaint = [&](std::string_view second_line) {
+    return complaint_about(folder.write("bad.jsonl", fmt::format("{{\"text\": \"good\"}}\n{}\n", second_line)));
+  };
+  EXPECT_TRUE(says(complaint("{\"text\": \"x\""), {"bad.jsonl:2:13: the line is cut short; expected ',' or '}'"}));
+  EXPECT_TRUE(says(complaint("{\"text\": x}"), {"bad.jsonl:2:10: the line is not valid JSON; expected a value"}));
+  EXPECT_TRUE(says(complaint("{\"text\": \"ab\xff\"}"), {"bad.jsonl:2:13: ", "expected UTF-8"}));
+  EXPECT_TRUE(says(complaint("{\"text\": \"a\"} tail"), {"bad.jsonl:2:15: ", "the end of the line"}));
+  EXPECT_TRUE(says(complaint("{\"body\": \"x\", \"id\": 1}"), {"bad.jsonl:2: ", "no key \"text\"", "body, id"}));
+  EXPECT_TRUE(says(complaint("{}"), {"bad.jsonl:2: ", "no key \"text\""}));
+  EXPECT_TRUE(says(complaint("{\"text\": 5}"), {"bad.jsonl:2: ", "key \"text\" holds a number", "expected a string"}));
+  EXPECT_TRUE(says(complaint("{\"text\": null}"), {"bad.jsonl:2: ", "holds null"}));
+  EXPECT_TRUE(says(complaint("{\"text\": [\"a\"]}"), {"bad.jsonl:2: ", "holds an array"}));
+  EXPECT_TRUE(says(complaint("{\"text\": {\"text\": \"a\"}}"), {"bad.jsonl:2: ", "holds an object"}));
+  EXPECT_TRUE(says(complaint("[\"text\"]"), {"bad.jsonl:2: ", "the line is an array", "a JSON object"}));
+  EXPECT_TRUE(says(complaint("\"text\""), {"bad.jsonl:2: ", "the line is a string"}));
+  EXPECT_TRUE(says(complaint("{\"text\": \"a\", \"text\": \"b\"}"), {"bad.jsonl:2: ", "twice"}));
+}
+
+TEST(Jsonl, DeepNestingNeedsNoStack) {
+  ScratchFolder folder;
+  std::string deep(1000000, '[');
+  EXPECT_TRUE(says(complaint_about(folder.write("deep.jsonl", deep)), {"deep.jsonl:1:1000001: the line is cut short"}));
+}
+
+TEST(Compressed, MembersFollowOneAnother) {
+  ScratchFolder folder;
+  std::string one = "{\"text\": \"one\"}\n", two = "{\"text\": \"two\"}\n";
+  EXPECT_EQ(read_all({folder.write("a.jsonl.gz", gzip(one) + gzip(two))}), (Documents{"one", "two"}));
+  EXPECT_EQ(read_all({folder.write("a.jsonl.zst", zstd(one) + zstd(two))}), (Documents{"one", "two"}));
+}
+
+TEST(Compressed, CutOrDamagedStreamsAreRefusedAtEveryByte) {
+  ScratchFolder folder;
+  const std::string text = "{\"text\": \"one\"}\n{\"text\": \"two and a half\"}\n";
+  for (auto [name, whole] : {std::pair{"a.jsonl.gz", gzip(text)}, std::pair{"a.jsonl.zst", zstd(text)}}) {
+    for (size_t kept = 0; kept < whole.size(); ++kept)
+      EXPECT_TRUE(says(complaint_about(folder.write(name, std::string_view(whole).substr(0, kept))),
+                       {name, ":", "cut short at compressed byte " + std::to_string(kept)}))
+          << kept;
+    EXPECT_TRUE(says(complaint_about(folder.write(name, "plain text under a false name")), {name, "damaged"}));
+    EXPECT_TRUE(says(complaint_about(folder.write(name, whole + "plain text after the end")), {name, "damaged"}));
+  }
+  std::string crc = gzip(text);
+  crc[crc.size() - 6] ^= 1;
+  EXPECT_TRUE(says(complaint_about(folder.write("a.jsonl.gz", crc)), {"a.jsonl.gz:", "damaged", "data check"}));
+}
+
+TEST(Files, FoldersAreReadSortedAndOtherFilesLeft) {
+  ScratchFolder folder;
+  folder.write("set/b.txt", "b");
+  folder.write("set/a/z.jsonl", "{\"text\": \"z\"}");
+  folder.write("set/c.txt.gz", gzip("c"));
+  folder.write("set/readme.md", "not data");
+  auto extra = folder.write("0.txt", "last");
+  EXPECT_EQ(read_all({folder / "set", extra}), (Documents{"z", "b", "c", "last"}));
+}
+
+TEST(Files, WhatCannotBeTextIsRefused) {
+  ScratchFolder folder;
+  fs::create_directories(folder / "empty");
+  EXPECT_TRUE(says(complaint_about(folder / "nowhere.txt"), {"nowhere.txt", "no such file"}));
+  EXPECT_TRUE(says(complaint_about(folder / "empty"), {"empty", "holds no text file", ".jsonl"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("train.bin", "ab")), {"train.bin", "the name does not say"}));
+  EXPECT_EQ(read_all({folder / "train.bin"}, {.format = TextFormat::plain}), (Documents{"ab"}));
+  EXPECT_TRUE(says(complaint_of([] { read_all({}); }), {"no text file"}));
+}
+
+TEST(Files, ProgressAndPlaces) {
+  ScratchFolder folder;
+  std::array<fs::path, 2> paths{folder.write("a.jsonl", "\n{\"text\": \"a\"}\n"), folder.write("b.txt", "b")};
+  DocumentReader reader(paths);
+  EXPECT_EQ(reader.bytes_total(), 16);
+  EXPECT_EQ(reader.bytes_done(), 0);
+  ASSERT_EQ(reader.next(), "a");
+  EXPECT_TRUE(reader.place().ends_with("a.jsonl:2"));
+  ASSERT_EQ(reader.next(), "b");
+  EXPECT_TRUE(reader.place().ends_with("b.txt: document 1"));
+  EXPECT_EQ(reader.next(), std::nullopt);
+  EXPECT_EQ(reader.bytes_done(), 16);
+  EXPECT_EQ(reader.next(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace sextant

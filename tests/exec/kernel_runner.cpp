@@ -1,0 +1,117 @@
+#include "exec/kernel_runner.h"
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "base/rng.h"
+#include "exec/cpu/gemm.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr std::align_val_t kAlignment{64};
+
+struct Buffer {
+  struct Free {
+    void operator()(std::byte* p) const { ::operator delete[](p, kAlignment); }
+  };
+  explicit Buffer(int64_t bytes)
+      : data(static_cast<std::byte*>(::operator new[](static_cast<size_t>(bytes) + 1, kAlignment))) {
+    std::memset(data.get(), 0xff, static_cast<size_t>(bytes));  // NaN in every floating-point format
+  }
+  std::unique_ptr<std::byte[], Free> data;
+};
+
+Tensor tensor_of(const TensorType& type, DType real, std::byte* data) {
+  auto dims = type.shape.dims();
+  return {data, type.dtype == DType::i32 ? DType::i32 : real, LocalShape(std::vector<int64_t>(dims.begin(), dims.end()))};
+}
+
+template <class T>
+void write_as(const Tensor& tensor, const Numbers& numbers) {
+  for (size_t i = 0; i < numbers.size(); ++i) tensor.as<T>()[i] = static_cast<T>(numbers[i]);
+}
+
+void write(const Tensor& tensor, const Numbers& numbers) {
+  if (tensor.dtype == DType::i32) return write_as<int32_t>(tensor, numbers);
+  if (tensor.dtype == DType::f32) return write_as<float>(tensor, numbers);
+  write_as<double>(tensor, numbers);
+}
+
+Numbers read(const Tensor& tensor) {
+  Numbers numbers(static_cast<size_t>(tensor.count()));
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = tensor.dtype == DType::f32 ? static_cast<double>(tensor.as<float>()[i]) : tensor.as<double>()[i];
+  return numbers;
+}
+
+const Alias* alias_of(const KernelRun& run, int output) {
+  for (const Alias& alias : run.def.alias)
+    if (alias.output == output && (alias.rule == Alias::Rule::must || alias.input == run.over_input)) return &alias;
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<Numbers> run_kernel(const KernelRun& run) {
+  cpu::use_single_threaded_blas();
+  std::vector<Buffer> buffers;
+  std::vector<Tensor> in, out;
+  for (size_t i = 0; i < run.types.size(); ++i) {
+    buffers.emplace_back(run.types[i].bytes().n);
+    in.push_back(tensor_of(run.types[i], run.real, buffers.back().data.get()));
+    write(in.back(), run.inputs[i]);
+  }
+  TensorTypes out_types = infer_types(run.def, run.attrs, run.types);
+  for (size_t i = 0; i < out_types.size(); ++i) {
+    const Alias* alias = alias_of(run, static_cast<int>(i));
+    if (!alias) buffers.emplace_back(out_types[i].bytes().n);
+    void* data = alias ? in[static_cast<size_t>(alias->input)].data : buffers.back().data.get();
+    out.push_back(tensor_of(out_types[i], run.real, static_cast<std::byte*>(data)));
+  }
+  if (!run.first_output.empty()) write(out[0], run.first_output);
+
+  const CpuKernel& kernel = cpu_kernel(run.def);
+  const Attrs& attrs = run.kernel_attrs ? *run.kernel_attrs : run.attrs;
+  Buffer workspace(kernel.workspace ? kernel.workspace({attrs, in, out, run.threads}).n : 0);
+  ThreadTeam team(run.threads);
+  kernel.run({in, out, attrs, workspace.data.get(), team});
+
+  std::vector<Numbers> results;
+  for (const Tensor& tensor : out) results.push_back(read(tensor));
+  return results;
+}
+
+std::vector<Numbers> draw_inputs(const OpDef& def, const Example& example, uint64_t seed) {
+  std::vector<Numbers> inputs;
+  for (size_t i = 0; i < example.inputs.size(); ++i) {
+    const TensorType& type = example.inputs[i];
+    Random random(seed, def.name, i);
+    // Second moments, sums of squares and inverse deviations are positive; a step counts from 1.
+    bool positive = (&def == &ops::adamw && i >= 3) || &def == &ops::clip_scale || (&def == &ops::rms_norm_backward && i == 3) ||
+                    (&def == &ops::layer_norm_backward && i == 4);
+    Numbers numbers(static_cast<size_t>(type.shape.count()));
+    for (size_t j = 0; j < numbers.size(); ++j) {
+      if (type.dtype == DType::i32)
+        numbers[j] = static_cast<double>(random.below(j, static_cast<uint64_t>(example.integers_below)) + (positive ? 1 : 0));
+      else
+        numbers[j] = static_cast<float>(positive ? std::abs(random.normal(j)) : random.normal(j));
+    }
+    inputs.push_back(std::move(numbers));
+  }
+  return inputs;
+}
+
+double relative_error(const Numbers& a, const Numbers& b) {
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < b.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    size += b[i] * b[i];
+  }
+  return size == 0 ? std::sqrt(difference) : std::sqrt(difference / size);
+}
+
+}  // namespace sextant

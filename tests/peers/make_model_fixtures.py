@@ -1,0 +1,219 @@
+"""Writes tests/fixtures/models: tiny random models and what PyTorch computes with them.
+
+  gpt2/ llama/ llama3/     a Hugging Face model directory (fp32) and expected.safetensors:
+                           input_ids and targets [2, 24] int32 (-100: ignored; a target stands under the position that
+                           predicts it), logits [2, 24, 97], loss [1], grad.<parameter> for every parameter
+  llama_zloss/             expected.safetensors of llama/ with z_loss [1] = 1e-3 (no logits: they are llama's)
+  llama_adamw/             expected.safetensors after three AdamW steps of llama/ on its own batch: losses [3] before
+                           each step, grad_norms [3] before clipping, param.<parameter>; settings are in its metadata
+
+All numbers are computed in float64 from the fp32 weights and then rounded to fp32, so every fp32 implementation has the
+same distance to go; the script checks that transformers itself, in plain fp32, is within half of the tests' tolerance.
+"""
+import json
+import math
+import pathlib
+import shutil
+
+import torch
+from safetensors.torch import save_file
+from torch import nn
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers.utils import logging as transformers_logging
+
+from model_peer import IGNORED, TOLERANCE, deviations, forward_backward, load_model
+
+FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "models"
+VOCAB, BATCH, LENGTH = 97, 2, 24
+Z_LOSS = 1e-3
+ADAMW = dict(lr=1e-2, betas=(0.9, 0.95), eps=1e-8)
+WEIGHT_DECAY, CLIP, STEPS = 0.1, 1.0, 3
+
+
+def gpt2():
+    return GPT2LMHeadModel(GPT2Config(
+        vocab_size=VOCAB, n_positions=32, n_embd=48, n_layer=2, n_head=4, activation_function="gelu_new",
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=0, eos_token_id=0))
+
+
+def llama():
+    """Grouped-query attention, its own output head, plain RoPE."""
+    return LlamaForCausalLM(LlamaConfig(
+        vocab_size=VOCAB, hidden_size=48, intermediate_size=80, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=64, rms_norm_eps=1e-6, tie_word_embeddings=False,
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0}, bos_token_id=1, eos_token_id=2))
+
+
+def llama3():
+    """Tied embeddings, heads wider than hidden / heads, stretched RoPE. With 64 original positions the first frequency
+    stays, the second is interpolated and the rest are divided by the factor."""
+    return LlamaForCausalLM(LlamaConfig(
+        vocab_size=VOCAB, hidden_size=48, intermediate_size=40, num_hidden_layers=3, num_attention_heads=6,
+        num_key_value_heads=2, head_dim=16, max_position_embeddings=512, rms_norm_eps=1e-5, tie_word_embeddings=True,
+        rope_parameters={"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0,
+                         "high_freq_factor": 4.0, "original_max_position_embeddings": 64},
+        bos_token_id=1, eos_token_id=[2, 3]))
+
+
+def randomise(model, generator):
+    """Nothing may stay 0 or 1, else a forgotten bias or norm weight would not show."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            noise = torch.randn(parameter.shape, generator=generator)
+            if parameter.dim() == 2:
+                is_table = "embed" in name or "wte" in name or "wpe" in name
+                parameter.copy_(noise * (0.3 if is_table else 1.0 / math.sqrt(model.config.hidden_size)))
+            elif name.endswith("bias"):
+                parameter.copy_(0.1 * noise)
+            else:
+                parameter.copy_(1.0 + 0.3 * noise)
+
+
+def make_batch(generator):
+    tokens = torch.randint(0, VOCAB, (BATCH, LENGTH + 1), generator=generator)
+    input_ids, targets = tokens[:, :-1].clone(), tokens[:, 1:].clone()
+    targets[0, :3] = IGNORED  # a prompt
+    targets[0, 11] = IGNORED
+    targets[1, -5:] = IGNORED  # padding
+    return input_ids.int(), targets.int()
+
+
+class Norm64(nn.Module):
+    """RMSNorm without the step down to fp32 that transformers takes."""
+
+    def __init__(self, original):
+        super().__init__()
+        self.weight, self.eps = original.weight, original.variance_epsilon
+
+    def forward(self, x):
+        return self.weight * (x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.eps))
+
+
+class Rotary64(nn.Module):
+    """RoPE's cosines and sines in float64 from their formula, not from transformers' fp32 table."""
+
+    def __init__(self, config):
+        super().__init__()
+        self.frequencies = rope_frequencies(config.head_dim, config.rope_parameters)
+
+    def forward(self, x, position_ids):
+        angles = position_ids[..., None].double() * self.frequencies
+        angles = torch.cat((angles, angles), -1)
+        return angles.cos(), angles.sin()
+
+
+def rope_frequencies(head_dim, rope):
+    frequencies = rope["rope_theta"] ** (-torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
+    if rope["rope_type"] == "default":
+        return frequencies
+    low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+    turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)
+    keep = ((turns - low) / (high - low)).clamp(0, 1)  # 1: untouched, 0: divided by the factor
+    return frequencies * (keep + (1 - keep) / rope["factor"])
+
+
+def float64_twin(model):
+    """A copy of the model that computes in float64 throughout."""
+    twin = type(model)(model.config)
+    twin.load_state_dict(model.state_dict())
+    if isinstance(model, LlamaForCausalLM):
+        twin.model.rotary_emb = Rotary64(model.config)
+        for parent in list(twin.modules()):
+            for name, child in list(parent.named_children()):
+                if type(child).__name__ == "LlamaRMSNorm":
+                    setattr(parent, name, Norm64(child))
+    return twin.double().eval()
+
+
+def write(path, tensors, metadata=None):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rounded = {name: t.float() if t.is_floating_point() else t for name, t in tensors.items()}
+    save_file({name: t.contiguous() for name, t in rounded.items()}, path, metadata=metadata)
+
+
+def use_old_config_keys(directory):
+    """Files before transformers 5 have rope_theta beside rope_scaling, and torch_dtype; most released models do."""
+    path = directory / "config.json"
+    config = json.loads(path.read_text())
+    config["rope_theta"] = config.pop("rope_parameters")["rope_theta"]
+    config["rope_scaling"] = None
+    config["torch_dtype"] = config.pop("dtype")
+    path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+
+
+def check_plain_fp32(directory, name, input_ids, targets, truth, z_loss=0.0):
+    plain = forward_backward(load_model(directory), input_ids, targets, z_loss)
+    worst = max(deviations(plain, truth).items(), key=lambda item: item[1])
+    print(f"{name:12} loss {truth['loss'].item():.6f}  plain fp32 is off by at most {worst[1]:.1e} ({worst[0]})")
+    assert worst[1] < TOLERANCE / 2, worst
+
+
+def make_model(name, build, seed):
+    generator = torch.Generator().manual_seed(seed)
+    model = build().eval()
+    randomise(model, generator)
+    directory = FIXTURES / name
+    shutil.rmtree(directory, ignore_errors=True)
+    model.save_pretrained(directory)
+    (directory / "generation_config.json").unlink(missing_ok=True)
+    if name == "llama":
+        use_old_config_keys(directory)
+    input_ids, targets = make_batch(generator)
+    twin = float64_twin(load_model(directory))
+    truth = forward_backward(twin, input_ids, targets)
+    check_plain_fp32(directory, name, input_ids, targets, truth)
+    write(directory / "expected.safetensors", {"input_ids": input_ids, "targets": targets, **truth})
+    return twin, input_ids, targets
+
+
+def make_z_loss(twin, input_ids, targets):
+    truth = forward_backward(twin, input_ids, targets, Z_LOSS)
+    check_plain_fp32(FIXTURES / "llama", "llama_zloss", input_ids, targets, truth, Z_LOSS)
+    del truth["logits"]
+    write(FIXTURES / "llama_zloss" / "expected.safetensors",
+          {"input_ids": input_ids, "targets": targets, "z_loss": torch.tensor([Z_LOSS]), **truth})
+
+
+def train(model, input_ids, targets):
+    """The AdamW steps on any precision of the model: losses, gradient norms and the parameters at the end."""
+    parameters = list(model.parameters())
+    optimizer = torch.optim.AdamW([
+        {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": WEIGHT_DECAY},
+        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}], **ADAMW)
+    losses, norms = [], []
+    for _ in range(STEPS):
+        losses.append(forward_backward(model, input_ids, targets)["loss"])
+        norms.append(nn.utils.clip_grad_norm_(parameters, CLIP).reshape(1))
+        optimizer.step()
+    results = {"losses": torch.cat(losses), "grad_norms": torch.cat(norms)}
+    results.update({"param." + name: p.detach().clone() for name, p in model.named_parameters()})
+    return results
+
+
+def make_adamw(input_ids, targets):
+    truth = train(float64_twin(load_model(FIXTURES / "llama")), input_ids, targets)
+    found = deviations(train(load_model(FIXTURES / "llama"), input_ids, targets), truth)
+    worst = max(found.items(), key=lambda item: item[1])
+    print(f"llama_adamw  losses {truth['losses'].tolist()} norms {truth['grad_norms'].tolist()}  "
+          f"plain fp32 is off by at most {worst[1]:.1e} ({worst[0]})")
+    assert worst[1] < TOLERANCE / 2, worst
+    # One key only: save_file writes several in random order, and the files should come out the same each time.
+    settings = dict(**ADAMW, weight_decay=WEIGHT_DECAY, weight_decay_on="parameters of two dims", clip=CLIP)
+    write(FIXTURES / "llama_adamw" / "expected.safetensors", {"input_ids": input_ids, "targets": targets, **truth},
+          metadata={"adamw": json.dumps(settings)})
+
+
+def main():
+    transformers_logging.disable_progress_bar()
+    make_model("gpt2", gpt2, seed=1)
+    make_model("llama3", llama3, seed=3)
+    # Adam's first step is nearly the gradient's sign, so an element whose gradient happens to lie within rounding of 0
+    # may land 2 lr apart in two right programs. Seed 14 has no such element: noise of 5e-7 on every gradient moves the
+    # weights after three steps by less than 1e-6 (seed 12: 3e-4).
+    twin, input_ids, targets = make_model("llama", llama, seed=14)
+    make_z_loss(twin, input_ids, targets)
+    make_adamw(input_ids, targets)
+
+
+if __name__ == "__main__":
+    main()
