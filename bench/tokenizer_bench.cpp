@@ -2,10 +2,14 @@
 // on `threads` (default: all cores): of the first pass, which meets empty caches, and of the best of five. By the clock,
 // and by processor time, which does not count what other programs take of a busy machine.
 // Documents are cut at the first line end after every 16 KiB; bench/tokenizer_peer.py cuts alike.
+//
+// bench_tokenizer --ids TOKENIZER_JSON DOCUMENTS_FILE writes the ids to standard output, for tests/peers/tokenizer_peer.py:
+// per document a count and the ids, as u32 in memory order. The file holds each document as a u32 length and its bytes.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 #include "base/error.h"
@@ -63,19 +67,43 @@ void measure(const std::string& json, std::string_view text, int threads) {
              megabytes / first.cpu_s, megabytes / best.cpu_s);
 }
 
+// The u32 at the front of `text`, which it leaves.
+uint32_t take_u32(std::string_view& text) {
+  uint32_t value = 0;
+  std::memcpy(&value, text.data(), std::min(sizeof value, text.size()));
+  text.remove_prefix(std::min(sizeof value, text.size()));
+  return value;
+}
+
+void print_ids(const Tokenizer& tokenizer, std::string_view documents) {
+  while (!documents.empty()) {
+    uint32_t size = take_u32(documents);
+    std::vector<uint32_t> ids = tokenizer.encode(documents.substr(0, size));
+    documents.remove_prefix(std::min<size_t>(size, documents.size()));
+    auto count = static_cast<uint32_t>(ids.size());
+    std::fwrite(&count, sizeof count, 1, stdout);
+    std::fwrite(ids.data(), sizeof(uint32_t), ids.size(), stdout);
+  }
+}
+
+void run(std::span<char*> arguments) {
+  if (arguments.size() == 3 && std::string_view(arguments[0]) == "--ids")
+    return print_ids(Tokenizer::load(arguments[1]), MappedFile(arguments[2]).text());
+  if (arguments.size() < 2)
+    throw UserError({.place = "arguments", .got = fmt::format("{}", arguments.size()),
+                     .expected = "TOKENIZER_JSON TEXT_FILE [threads], or --ids TOKENIZER_JSON DOCUMENTS_FILE"});
+  std::string json = read_file(arguments[0]);
+  MappedFile text(arguments[1]);
+  int threads = arguments.size() > 2 ? std::atoi(arguments[2]) : core_count();
+  measure(json, text.text(), 1);
+  if (threads != 1) measure(json, text.text(), threads);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) {
-    fmt::print(stderr, "usage: {} TOKENIZER_JSON TEXT_FILE [threads]\n", argv[0]);
-    return 2;
-  }
   try {
-    std::string json = read_file(argv[1]);
-    MappedFile text(argv[2]);
-    int threads = argc > 3 ? std::atoi(argv[3]) : core_count();
-    measure(json, text.text(), 1);
-    if (threads != 1) measure(json, text.text(), threads);
+    run({argv + 1, static_cast<size_t>(argc - 1)});
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 2;

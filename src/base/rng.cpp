@@ -46,7 +46,8 @@ double Random::normal(uint64_t i) const {
 }
 
 uint64_t Random::below(uint64_t i, uint64_t n) const {
-  return static_cast<uint64_t>((static_cast<unsigned __int128>(bits(i)) * n) >> 64);
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<uint64_t>((static_cast<Wide>(bits(i)) * n) >> 64);
 }
 
 }  // namespace sextant

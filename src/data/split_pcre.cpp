@@ -48,7 +48,10 @@ class PatternTranslator {
         return replace(2, fmt::format("[^{}]", kWordItems));
       case 'h':
       case 'H': refuse(R"(\h (a hexadecimal digit to Oniguruma, a blank to PCRE2))");
-      case 'u': return replace(6, fmt::format("\\x{{{}}}", pattern_.substr(at_ + 2, 4)));
+      case 'u':
+        if (pattern_.substr(at_ + 2).find_first_not_of("0123456789abcdefABCDEF") < 4 || at_ + 6 > pattern_.size())
+          refuse(R"(\u without four hexadecimal digits)");
+        return replace(6, fmt::format("\\x{{{}}}", pattern_.substr(at_ + 2, 4)));
       case 'p':
       case 'P':
       case 'x':

@@ -27,7 +27,9 @@ TEST_P(FixtureTokenizer, EncodesAMegabyteAsHfDoes) {
   for (int pass = 0; pass < 2; ++pass) {
     for (size_t i = 0; i < documents.size(); ++i) {
       Ids ids = tokenizer.encode(documents[i]);
-      if (!expected[i].ids.empty()) ASSERT_EQ(ids, expected[i].ids) << i << " " << testing::PrintToString(documents[i]);
+      if (!expected[i].ids.empty()) {
+        ASSERT_EQ(ids, expected[i].ids) << i << " " << testing::PrintToString(documents[i]);
+      }
       ASSERT_EQ(ids.size(), expected[i].count) << i << " " << testing::PrintToString(documents[i]);
       ASSERT_EQ(crc_of(ids), expected[i].crc) << i << " " << testing::PrintToString(documents[i]);
       bytes += documents[i].size();
@@ -130,13 +132,13 @@ TEST(Tokenizer, AddedTokenFlags) {
   EXPECT_EQ(single.encode("bb abb bb,bb_"), (Ids{6, 2, 3, 1, 2, 6, 1, 1}));
   Tokenizer longest = tiny(R"({"id": 6, "content": "<a"}, {"id": 7, "content": "<a>"}, {"id": 8, "content": "a>b"})", kPlain);
   EXPECT_EQ(longest.encode("<a<a>b a>b"), (Ids{6, 7, 1, 2, 8}));
-  Tokenizer rounds = tiny(R"({"id": 6, "content": "bab", "normalized": true}, {"id": 7, "content": "a"})", kPlain);
-  EXPECT_EQ(rounds.encode("babab"), (Ids{1, 7, 1, 7, 1}));
+  Tokenizer rounds = tiny(R"({"id": 6, "content": "bab", "normalized": true}, {"id": 7, "content": "aa"})", kPlain);
+  EXPECT_EQ(rounds.encode("babaaba bab"), (Ids{6, 7, 1, 0, 2, 6}));
 }
 
 TEST(Tokenizer, PrefixSpace) {
   Tokenizer tokenizer = tiny(R"({"id": 6, "content": "<x>"})", R"({"type": "ByteLevel", "add_prefix_space": true})");
-  EXPECT_EQ(tokenizer.encode("ab a<x>a a"), (Ids{4, 1, 4, 6, 4, 4}));
+  EXPECT_EQ(tokenizer.encode("ab a<x>a a"), (Ids{2, 3, 4, 6, 4, 4}));
   EXPECT_EQ(tokenizer.encode(""), Ids{});
 }
 

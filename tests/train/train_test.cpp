@@ -1,0 +1,104 @@
+// Whole runs of the tiny configs: losses fall, repeat bit for bit, and go on after a stop as if there had been none.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <thread>
+
+#include "base/error.h"
+#include "plan/report.h"
+#include "scratch_run.h"
+#include "train/dataset.h"
+
+namespace sextant {
+namespace {
+
+TEST(Train, LossFallsAndRepeatsBitForBit) {
+  ScratchRun scratch("repeat");
+  for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
+    scratch.run("a", {}, file);
+    scratch.run("b", {}, file);
+    std::vector<std::string> losses = scratch.losses("a");
+    ASSERT_EQ(losses.size(), 10u);
+    EXPECT_LT(std::stod(losses.back()), std::stod(losses.front()) - 0.2);
+    EXPECT_EQ(losses, scratch.losses("b"));
+    std::filesystem::remove_all(scratch.root() / "a");
+    std::filesystem::remove_all(scratch.root() / "b");
+  }
+}
+
+TEST(Train, ResumeIsBitIdentical) {
+  ScratchRun scratch("resume");
+  std::vector<std::string> settings{"train.steps=8", "checkpoint.every=3"};
+  scratch.run("whole", settings);
+  // Stops after the checkpoint of step 3, with the schedule of all eight steps.
+  scratch.run("parts", settings);
+  for (int step : {6, 8}) std::filesystem::remove_all(scratch.root() / "parts" / fmt::format("step-{:06}", step));
+  TrainResult result = scratch.run("parts", settings);
+  EXPECT_EQ(result.step, 8);
+  EXPECT_EQ(scratch.losses("parts"), scratch.losses("whole"));
+  for (const char* file : {"model.safetensors", "optimizer.safetensors", "run_state.json"})
+    EXPECT_EQ(read_file(scratch.root() / "parts/step-000008" / file), read_file(scratch.root() / "whole/step-000008" / file)) << file;
+}
+
+TEST(Train, MicrobatchesDoNotChangeTheLoss) {
+  ScratchRun scratch("accumulate");
+  scratch.run("one", {"batch.microbatch=8", "train.steps=4"});
+  scratch.run("four", {"batch.microbatch=2", "train.steps=4"});
+  std::vector<std::string> one = scratch.losses("one"), four = scratch.losses("four");
+  ASSERT_EQ(one.size(), four.size());
+  for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(std::stod(one[i]), std::stod(four[i]), 1e-5 * std::stod(one[i]));
+}
+
+TEST(Train, RecomputeDoesNotChangeTheLossAndPlanTellsTheBytes) {
+  ScratchRun scratch("recompute");
+  std::vector<std::string> reference;
+  int64_t before = 0;
+  for (const char* mode : {"none", "selective", "full"}) {
+    std::string setting = fmt::format("train.recompute={}", mode);
+    scratch.run(mode, {setting, "train.steps=3", "batch.microbatch=8"});
+    if (reference.empty()) reference = scratch.losses(mode);
+    EXPECT_EQ(scratch.losses(mode), reference) << mode;
+
+    RunConfig run = scratch.config("tiny-llama.toml", {setting, "train.steps=3", "batch.microbatch=8"});
+    PlanReport plan = plan_report(run, run_shape(run, resolve_spec(run)), cpu_target(2));
+    std::string metrics = read_file(scratch.root() / mode / "metrics.jsonl");
+    EXPECT_NE(metrics.find(fmt::format("\"arena_bytes\":{}", plan.arena.n)), std::string::npos) << mode;
+    if (before > 0) EXPECT_LT(plan.arena.n, before) << mode;
+    before = plan.arena.n;
+  }
+}
+
+TEST(Train, StartsFromAHuggingFaceDirectory) {
+  ScratchRun scratch("from");
+  scratch.run("first", {"train.steps=5"});
+  std::string from = fmt::format("model.from={}", (scratch.root() / "first/step-000005").string());
+  RunConfig run = load_config("", std::vector<std::string>{from, "data.train=stories", "data.stories_bytes=60000", "batch.seq=64",
+                                  "train.steps=2", "optimizer.lr=1e-3", fmt::format("data.cache={}", (scratch.root() / "cache").string())});
+  auto executor = make_cpu_executor(2);
+  TrainResult result = train(run, scratch.root() / "second", *executor);
+  EXPECT_LT(result.loss, std::stod(scratch.losses("first").front()));
+}
+
+TEST(Train, StopSignalSavesAndResumeGoesOn) {
+  ScratchRun scratch("stop");
+  std::thread interrupter([&] {
+    while (!std::filesystem::exists(scratch.root() / "run/metrics.jsonl")) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    std::raise(SIGINT);
+  });
+  TrainResult result = scratch.run("run", {"train.steps=100000", "optimizer.warmup=2"});
+  interrupter.join();
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_GE(result.step, 1);
+  EXPECT_TRUE(std::filesystem::exists(result.checkpoint / "run_state.json"));
+}
+
+TEST(Train, RefusesWhatItCannotDo) {
+  ScratchRun scratch("refuse");
+  EXPECT_THROW(scratch.run("x", {"mesh.tp=2"}), UserError);
+  EXPECT_THROW(scratch.run("x", {"mesh.pp=2"}), UserError);
+  EXPECT_THROW(scratch.run("x", {"mesh.zero=1"}), UserError);
+}
+
+}  // namespace
+}  // namespace sextant
