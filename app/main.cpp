@@ -1,7 +1,9 @@
 // The command line: reads options, calls a verb, and turns whatever escapes into one message and an exit code:
 // 2 what was given cannot be used, 3 the run failed, 4 our own mistake.
-#include <CLI/CLI.hpp>
+#include <signal.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 
 #include "app/verbs.h"
@@ -90,6 +92,15 @@ void add_data(CLI::App& app, DataArguments& a) {
   inspect->callback([&a] { inspect_verb(a.inspect); });
 }
 
+void refuse_unknown_verb(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands(nullptr)) verbs.push_back(verb->get_name());
+  if (std::find(verbs.begin(), verbs.end(), argv[1]) == verbs.end())
+    throw UserError({.place = "command line", .got = fmt::format("no verb is called '{}'", argv[1]),
+                     .expected = fmt::format("one of {}", fmt::join(verbs, ", "))});
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Sextant plans, trains and watches large language models.", "sextant");
   app.require_subcommand(1);
@@ -104,6 +115,7 @@ int parse_and_run(int argc, char** argv) {
   add_data(app, data);
   add_plan(app, plan);
   add_explain(app, explain);
+  refuse_unknown_verb(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -115,6 +127,8 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A file that grows past `ulimit -f` is to fail with an error we can report, not with a signal.
+  ::signal(SIGXFSZ, SIG_IGN);
   try {
     return parse_and_run(argc, argv);
   } catch (const sextant::UserError& error) {

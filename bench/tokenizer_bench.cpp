@@ -1,10 +1,11 @@
-// Tokenizer speed: bench_tokenizer TOKENIZER_JSON TEXT_FILE [threads] prints MB/s (10^6 bytes of text) on one thread and
-// on `threads` (default: all cores): of the first pass, which meets empty caches, and of the best of five. By the clock,
-// and by processor time, which does not count what other programs take of a busy machine.
-// Documents are cut at the first line end after every 16 KiB; bench/tokenizer_peer.py cuts alike.
+// Tokenizer speed: bench_tokenizer TOKENIZER_JSON TEXT_FILE [threads] prints MB/s (10^6 bytes of text) on one thread
+// and on `threads` (default: all cores): of the first pass, which meets empty caches, and of the best of five. By the
+// clock, and by processor time, which does not count what other programs take of a busy machine. Documents are cut at
+// the first line end after every 16 KiB; bench/tokenizer_peer.py cuts alike.
 //
-// bench_tokenizer --ids TOKENIZER_JSON DOCUMENTS_FILE writes the ids to standard output, for tests/peers/tokenizer_peer.py:
-// per document a count and the ids, as u32 in memory order. The file holds each document as a u32 length and its bytes.
+// bench_tokenizer --ids TOKENIZER_JSON DOCUMENTS_FILE writes the ids to standard output, for
+// tests/peers/tokenizer_peer.py: per document a count and the ids, as u32 in memory order. The file holds each document
+// as a u32 length and its bytes.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -39,8 +40,12 @@ struct Pass {
   size_t tokens = 0;
 };
 
-double wall_now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-double cpu_now() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+double wall_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+double cpu_now() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
 
 Pass encode_all(const Tokenizer& tokenizer, const std::vector<std::string_view>& documents, ThreadTeam& team) {
   double wall = wall_now(), cpu = cpu_now();
@@ -62,9 +67,10 @@ void measure(const std::string& json, std::string_view text, int threads) {
     best.wall_s = std::min(best.wall_s, pass.wall_s);
     best.cpu_s = std::min(best.cpu_s, pass.cpu_s);
   }
-  fmt::print("threads {} documents {} tokens {} MB/s first {:.1f} best {:.1f}  per CPU second first {:.1f} best {:.1f}\n",
-             threads, documents.size(), best.tokens, megabytes / first.wall_s, megabytes / best.wall_s,
-             megabytes / first.cpu_s, megabytes / best.cpu_s);
+  fmt::print(
+      "threads {} documents {} tokens {} MB/s first {:.1f} best {:.1f}  per CPU second first {:.1f} best {:.1f}\n",
+      threads, documents.size(), best.tokens, megabytes / first.wall_s, megabytes / best.wall_s,
+      megabytes / first.cpu_s, megabytes / best.cpu_s);
 }
 
 // The u32 at the front of `text`, which it leaves.
@@ -90,7 +96,8 @@ void run(std::span<char*> arguments) {
   if (arguments.size() == 3 && std::string_view(arguments[0]) == "--ids")
     return print_ids(Tokenizer::load(arguments[1]), MappedFile(arguments[2]).text());
   if (arguments.size() < 2)
-    throw UserError({.place = "arguments", .got = fmt::format("{}", arguments.size()),
+    throw UserError({.place = "arguments",
+                     .got = fmt::format("{}", arguments.size()),
                      .expected = "TOKENIZER_JSON TEXT_FILE [threads], or --ids TOKENIZER_JSON DOCUMENTS_FILE"});
   std::string json = read_file(arguments[0]);
   MappedFile text(arguments[1]);

@@ -1,75 +1,24 @@
 #include "base/toml_document.h"
 
-#include <fmt/format.h>
-
-// toml++ 3.3 asserts what it should report: "[!" as a table header stops a debug build and is undefined behaviour in
-// a release build. So its assertions are kept in all builds, and become exceptions.
-struct TomlAssertionFailed {};
-#undef NDEBUG
-#define TOML_ASSERT(condition)                     \
-  do {                                             \
-    if (!(condition)) throw TomlAssertionFailed{}; \
-  } while (false)
-// Nesting is limited here and in check_key_depth so that neither the parser nor we recurse without bound.
+// Deeper lists and inline tables are refused, so that neither the parser nor we recurse without bound.
 #define TOML_MAX_NESTED_VALUES 16
+#include <fmt/format.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cctype>
 #include <sstream>
 
 #include "base/error.h"
+#include "base/toml_guard.h"
 
 namespace sextant {
 
 namespace {
 
-constexpr int kMaxKeyParts = 64;
-
 bool is_bare(std::string_view text) {
   return !text.empty() &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-'; });
-}
-
-// toml++ builds a table per part of a dotted key, however many there are.
-void check_key_depth(std::string_view text, std::string_view place) {
-  int line = 1, dots = 0;
-  bool at_line_start = true, in_comment = false;
-  for (char c : text) {
-    if (c == '\n') {
-      ++line, dots = 0, at_line_start = true, in_comment = false;
-      continue;
-    }
-    if (at_line_start && c == '#') in_comment = true;
-    if (c != ' ' && c != '\t') at_line_start = false;
-    if (in_comment) continue;
-    if (c == '.')
-      ++dots;
-    else if (!is_bare({&c, 1}) && c != ' ' && c != '\t' && c != '"' && c != '\'')
-      dots = 0;
-    if (dots >= kMaxKeyParts)
-      throw UserError({.place = fmt::format("{}:{}", place, line),
-                       .got = "a key of too many parts",
-                       .expected = fmt::format("at most {} parts between dots", kMaxKeyParts)});
-  }
-}
-
-// The line that made toml++ give up.
-int line_of_odd_header(std::string_view text) {
-  int line = 1;
-  for (size_t at = 0; at < text.size(); ++line) {
-    size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view rest = text.substr(at, end - at);
-    auto skip = [&](std::string_view blanks) {
-      rest.remove_prefix(std::min(rest.find_first_not_of(blanks), rest.size()));
-    };
-    skip(" \t");
-    bool header = rest.starts_with('[');
-    skip("[ \t");
-    bool name_follows = !rest.empty() && (is_bare(rest.substr(0, 1)) || rest[0] == '"' || rest[0] == '\'');
-    if (header && !name_follows) return line;
-    at = end + 1;
-  }
-  return 1;
 }
 
 std::string date_text(const auto& value) {
@@ -126,16 +75,12 @@ Complaint complaint_of(const toml::parse_error& error, std::string_view place) {
 }  // namespace
 
 std::vector<TomlEntry> parse_toml(std::string_view text, std::string_view place) {
-  check_key_depth(text, place);
+  guard_toml(text, place);
   std::vector<TomlEntry> entries;
   try {
     flatten(toml::parse(text, place), "", entries);
   } catch (const toml::parse_error& error) {
     throw UserError(complaint_of(error, place));
-  } catch (const TomlAssertionFailed&) {
-    throw UserError({.place = fmt::format("{}:{}", place, line_of_odd_header(text)),
-                     .got = "not valid TOML: a table header does not begin with a name",
-                     .expected = "[name]"});
   }
   // toml++ sorts tables by key; people read top down. A table stands before what is in it.
   std::stable_sort(entries.begin(), entries.end(), [](const TomlEntry& a, const TomlEntry& b) {

@@ -126,7 +126,8 @@ void flush_tree(const fs::path& directory) {
   fs::recursive_directory_iterator entry(directory, error), end;
   for (; !error && entry != end; entry.increment(error)) {
     fs::file_status status = entry->symlink_status(error);
-    if (!error && (fs::is_regular_file(status) || fs::is_directory(status))) flush_to_disk(entry->path());
+    if (error) break;
+    if (fs::is_regular_file(status) || fs::is_directory(status)) flush_to_disk(entry->path());
   }
   if (error) throw_disk_error(directory, "cannot flush to disk", error.value());
   flush_to_disk(directory);

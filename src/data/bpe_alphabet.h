@@ -1,5 +1,5 @@
-// The byte-level alphabet: how vocabularies write bytes as printable characters. Bytes 33-126, 161-172 and 174-255 stand
-// for themselves as code points; the other 68 stand for code points 256 upward, in byte order.
+// The byte-level alphabet: how vocabularies write bytes as printable characters. Bytes 33-126, 161-172 and 174-255
+// stand for themselves as code points; the other 68 stand for code points 256 upward, in byte order.
 #pragma once
 
 #include <optional>

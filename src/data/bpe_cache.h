@@ -31,9 +31,7 @@ class PieceCache {
     uint16_t size = 0, count = 0;
     uint32_t ids[kShortIds] = {};
 
-    bool holds(const ShortKey& key) const {
-      return ((low ^ key.low) | (high ^ key.high) | (size ^ key.size)) == 0;
-    }
+    bool holds(const ShortKey& key) const { return ((low ^ key.low) | (high ^ key.high) | (size ^ key.size)) == 0; }
   };
 
   // Up to `readable_end`, which may lie beyond the piece, memory can be read.

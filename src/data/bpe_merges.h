@@ -1,5 +1,6 @@
-// Which pairs of tokens merge, in what order, into what. Asked several times for every byte of an unseen piece, and most
-// often the answer is "not at all": a filter that fits a core's own cache says so before the larger table is touched.
+// Which pairs of tokens merge, in what order, into what. Asked several times for every byte of an unseen piece, and
+// most often the answer is "not at all": a filter that fits a core's own cache says so before the larger table is
+// touched.
 #pragma once
 
 #include <cstdint>

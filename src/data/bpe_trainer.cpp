@@ -30,8 +30,8 @@ class Vocabulary {
   std::unordered_map<std::string, uint32_t> ids_;
 };
 
-// The words of the text, as symbols that merge, and how often each pair of neighbours occurs. Counts are kept up to date
-// merge by merge: only words that hold the pair are visited.
+// The words of the text, as symbols that merge, and how often each pair of neighbours occurs. Counts are kept up to
+// date merge by merge: only words that hold the pair are visited.
 class PairCounter {
  public:
   void add_word(std::span<const uint32_t> symbols, uint64_t count) {
@@ -166,12 +166,14 @@ BpeTrainer::BpeTrainer(BpeTrainingPlan plan)
     : plan_(std::move(plan)), splitter_(make_splitter({.text = plan_.pattern}, "pattern")) {
   uint64_t least = 256 + plan_.special_tokens.size();
   if (plan_.vocab_size < least)
-    throw UserError({.place = "vocab_size", .got = fmt::format("{}", plan_.vocab_size),
+    throw UserError({.place = "vocab_size",
+                     .got = fmt::format("{}", plan_.vocab_size),
                      .expected = fmt::format("at least {}: 256 bytes and the special tokens", least)});
   std::unordered_set<std::string_view> seen;
   for (const std::string& token : plan_.special_tokens)
     if (token.empty() || !is_valid_utf8(token) || !seen.insert(token).second)
-      throw UserError({.place = "special_tokens", .got = fmt::format("\"{}\"", token),
+      throw UserError({.place = "special_tokens",
+                       .got = fmt::format("\"{}\"", token),
                        .expected = "strings that are not empty, valid UTF-8, and given once"});
 }
 

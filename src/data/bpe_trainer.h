@@ -1,6 +1,6 @@
 // Learns a byte-level BPE tokenizer from text: the commonest pair of neighbours becomes a token, again and again. Given
-// the same documents, vocabulary size and pattern the merges are those of HF's `BpeTrainer` with the byte-level alphabet:
-// of equally common pairs the one with the lower ids comes first. The order of the documents does not matter.
+// the same documents, vocabulary size and pattern the merges are those of HF's `BpeTrainer` with the byte-level
+// alphabet: of equally common pairs the one with the lower ids comes first. The order of the documents does not matter.
 #pragma once
 
 #include <cstdint>

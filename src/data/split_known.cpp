@@ -11,7 +11,9 @@ namespace sextant {
 
 namespace {
 
-constexpr bool is_newline(char c) { return c == '\r' || c == '\n'; }
+constexpr bool is_newline(char c) {
+  return c == '\r' || c == '\n';
+}
 
 // Bytes 0..n-1 of `word` (n = the result) are ASCII letters. Eight are tested at once, since the length of a word is
 // what a branch predictor cannot know.

@@ -1,6 +1,7 @@
-// Any other pattern, run by PCRE2. Patterns in tokenizer.json are written for Oniguruma, HF's engine; where the two read
-// the same text differently it is translated, or refused by name. One difference stays: \p{...} follows the Unicode
-// version of the PCRE2 at hand, HF's the one of Oniguruma, so characters added to Unicode in between may split apart.
+// Any other pattern, run by PCRE2. Patterns in tokenizer.json are written for Oniguruma, HF's engine; where the two
+// read the same text differently it is translated, or refused by name. One difference stays: \p{...} follows the
+// Unicode version of the PCRE2 at hand, HF's the one of Oniguruma, so characters added to Unicode in between may split
+// apart.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
@@ -40,14 +41,18 @@ class PatternTranslator {
   void escape() {
     char letter = at_ + 1 < pattern_.size() ? pattern_[at_ + 1] : '\0';
     switch (letter) {
-      case 's': return replace(2, R"(\p{White_Space})");
-      case 'S': return replace(2, R"(\P{White_Space})");
-      case 'w': return replace(2, in_class_ ? std::string(kWordItems) : fmt::format("[{}]", kWordItems));
+      case 's':
+        return replace(2, R"(\p{White_Space})");
+      case 'S':
+        return replace(2, R"(\P{White_Space})");
+      case 'w':
+        return replace(2, in_class_ ? std::string(kWordItems) : fmt::format("[{}]", kWordItems));
       case 'W':
         if (in_class_) refuse(R"(\W inside [...])");
         return replace(2, fmt::format("[^{}]", kWordItems));
       case 'h':
-      case 'H': refuse(R"(\h (a hexadecimal digit to Oniguruma, a blank to PCRE2))");
+      case 'H':
+        refuse(R"(\h (a hexadecimal digit to Oniguruma, a blank to PCRE2))");
       case 'u':
         if (pattern_.substr(at_ + 2).find_first_not_of("0123456789abcdefABCDEF") < 4 || at_ + 6 > pattern_.size())
           refuse(R"(\u without four hexadecimal digits)");
@@ -130,7 +135,8 @@ class PcreSplitter : public Splitter {
     uint32_t options = PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C);
     int error = 0;
     PCRE2_SIZE offset = 0;
-    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), options, &error, &offset, nullptr));
+    code_.reset(
+        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), options, &error, &offset, nullptr));
     if (!code_)
       throw UserError({.place = std::string(place),
                        .got = fmt::format("the split pattern does not compile: {} (near byte {} of {})",
@@ -184,9 +190,10 @@ class PcreSplitter : public Splitter {
     if (result == PCRE2_ERROR_JIT_STACKLIMIT) result = match(PCRE2_NO_JIT);
     if (result >= 0) return true;
     if (result == PCRE2_ERROR_NOMATCH) return false;
-    throw UserError({.place = place_,
-                     .got = fmt::format("the split pattern failed at byte {} of the text: {}", from, pcre_message(result)),
-                     .expected = "a pattern without runaway backtracking"});
+    throw UserError(
+        {.place = place_,
+         .got = fmt::format("the split pattern failed at byte {} of the text: {}", from, pcre_message(result)),
+         .expected = "a pattern without runaway backtracking"});
   }
 
   SplitPattern pattern_;

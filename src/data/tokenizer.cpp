@@ -33,7 +33,10 @@ uint32_t ids_of(const TokenizerParts& parts) {
 
 struct Tokenizer::State {
   explicit State(TokenizerParts given)
-      : parts(std::move(given)), model(make_model(parts)), finder(parts.added), bytes(ids_of(parts)),
+      : parts(std::move(given)),
+        model(make_model(parts)),
+        finder(parts.added),
+        bytes(ids_of(parts)),
         special(bytes.size()) {
     for (const VocabEntry& entry : parts.vocab) {
       bytes[entry.id] = bytes_of_name(entry.name).value_or(entry.name);
@@ -105,9 +108,13 @@ Tokenizer Tokenizer::from_json(std::string_view text, std::string_view place) {
   return Tokenizer(parse_tokenizer(text, place));
 }
 
-Tokenizer Tokenizer::load(const std::filesystem::path& path) { return from_json(read_file(path), path.string()); }
+Tokenizer Tokenizer::load(const std::filesystem::path& path) {
+  return from_json(read_file(path), path.string());
+}
 
-std::string Tokenizer::to_json() const { return write_tokenizer(state_->parts); }
+std::string Tokenizer::to_json() const {
+  return write_tokenizer(state_->parts);
+}
 
 std::vector<uint32_t> Tokenizer::encode(std::string_view text) const {
   std::vector<uint32_t> ids;
@@ -160,16 +167,22 @@ std::string_view Tokenizer::token_bytes(uint32_t id) const {
   return id < state_->bytes.size() ? std::string_view(state_->bytes[id]) : std::string_view();
 }
 
-uint32_t Tokenizer::vocab_size() const { return static_cast<uint32_t>(state_->bytes.size()); }
+uint32_t Tokenizer::vocab_size() const {
+  return static_cast<uint32_t>(state_->bytes.size());
+}
 
 std::optional<uint32_t> Tokenizer::token_id(std::string_view content) const {
   auto found = state_->ids.find(std::string(content));
   return found == state_->ids.end() ? std::nullopt : std::optional(found->second);
 }
 
-bool Tokenizer::is_special(uint32_t id) const { return id < state_->special.size() && state_->special[id]; }
+bool Tokenizer::is_special(uint32_t id) const {
+  return id < state_->special.size() && state_->special[id];
+}
 
-const std::vector<AddedToken>& Tokenizer::added_tokens() const { return state_->parts.added; }
+const std::vector<AddedToken>& Tokenizer::added_tokens() const {
+  return state_->parts.added;
+}
 
 namespace {
 
@@ -183,15 +196,15 @@ std::optional<uint32_t> first_special_of(const Tokenizer& tokenizer, std::span<c
 
 std::optional<uint32_t> Tokenizer::eos_id() const {
   if (!state_->parts.suffix.empty()) return state_->parts.suffix.back();
-  static constexpr std::array<std::string_view, 6> kNames{
-      "<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|eos|>", "<｜end▁of▁sentence｜>"};
+  static constexpr std::array<std::string_view, 6> kNames{"<|endoftext|>", "<|end_of_text|>", "</s>",
+                                                          "<eos>",         "<|eos|>",         "<｜end▁of▁sentence｜>"};
   return first_special_of(*this, kNames);
 }
 
 std::optional<uint32_t> Tokenizer::bos_id() const {
   if (!state_->parts.prefix.empty()) return state_->parts.prefix.front();
-  static constexpr std::array<std::string_view, 6> kNames{
-      "<|begin_of_text|>", "<s>", "<bos>", "<|bos|>", "<｜begin▁of▁sentence｜>", "<|endoftext|>"};
+  static constexpr std::array<std::string_view, 6> kNames{"<|begin_of_text|>",       "<s>",          "<bos>", "<|bos|>",
+                                                          "<｜begin▁of▁sentence｜>", "<|endoftext|>"};
   return first_special_of(*this, kNames);
 }
 

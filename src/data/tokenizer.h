@@ -43,8 +43,9 @@ class Tokenizer {
   std::string decode(std::span<const uint32_t> ids, Specials specials = Specials::keep) const;
   std::string_view token_bytes(uint32_t id) const;
 
-  uint32_t vocab_size() const;                                     // the highest id plus one
-  std::optional<uint32_t> token_id(std::string_view content) const;  // added tokens as they stand in text, others by name
+  uint32_t vocab_size() const;  // the highest id plus one
+  // Added tokens by their content, others by their name in the byte-level alphabet ("Ġthe").
+  std::optional<uint32_t> token_id(std::string_view content) const;
   bool is_special(uint32_t id) const;
   const std::vector<AddedToken>& added_tokens() const;
 

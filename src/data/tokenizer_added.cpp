@@ -17,7 +17,9 @@ bool starts_with_word(std::string_view text) {
   return !text.empty() && is_word_character(decode_valid_utf8(text.data()).code);
 }
 
-bool is_space(const char* at) { return UnicodeKinds::get().of(decode_valid_utf8(at).code) == CharKind::space; }
+bool is_space(const char* at) {
+  return UnicodeKinds::get().of(decode_valid_utf8(at).code) == CharKind::space;
+}
 
 size_t without_space_at_end(std::string_view text) {
   const char* end = text.data() + text.size();

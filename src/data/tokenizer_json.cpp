@@ -14,8 +14,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kDeepest = 64;         // levels of nesting; real files have 6
-constexpr uint32_t kHoles = 1 << 20; // ids that may be without a token: the tables by id stay in proportion to the file
+constexpr int kDeepest = 64;  // levels of nesting; real files have 6
+
+// Ids that may be without a token. It bounds the tables by id, which a hostile id would make huge.
+constexpr uint32_t kHoles = 1 << 20;
 
 // A value of the file and the way to it, for errors.
 class Field {
@@ -30,7 +32,8 @@ class Field {
     static const Json kNull;
     expect(value_->is_object(), "an object");
     auto found = value_->find(key);
-    return {found == value_->end() ? kNull : *found, place_, path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key)};
+    return {found == value_->end() ? kNull : *found, place_,
+            path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key)};
   }
   std::vector<Field> items() const {
     expect(value_->is_array(), "an array");
@@ -58,7 +61,9 @@ class Field {
   }
   [[noreturn]] void refuse(std::string_view got, std::string_view expected, std::string_view hint = "") const {
     throw UserError({.place = path_.empty() ? std::string(place_) : fmt::format("{} {}", place_, path_),
-                     .got = std::string(got), .expected = std::string(expected), .hint = std::string(hint)});
+                     .got = std::string(got),
+                     .expected = std::string(expected),
+                     .hint = std::string(hint)});
   }
   std::string place() const { return fmt::format("{} {}", place_, path_); }
 
@@ -90,7 +95,8 @@ void check_depth(std::string_view text, std::string_view place) {
     if (c == '[' || c == '{') ++depth;
     if (c == ']' || c == '}') --depth;
     if (depth > kDeepest)
-      throw UserError({.place = fmt::format("{} byte {}", place, at), .got = fmt::format("nested over {} deep", kDeepest),
+      throw UserError({.place = fmt::format("{} byte {}", place, at),
+                       .got = fmt::format("nested over {} deep", kDeepest),
                        .expected = "a tokenizer.json"});
   }
 }
@@ -100,8 +106,10 @@ Json parse_json(std::string_view text, std::string_view place) {
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
-    throw UserError({.place = fmt::format("{} byte {}", place, error.byte), .got = "not valid JSON",
-                     .expected = "a tokenizer.json", .hint = error.what()});
+    throw UserError({.place = fmt::format("{} byte {}", place, error.byte),
+                     .got = "not valid JSON",
+                     .expected = "a tokenizer.json",
+                     .hint = error.what()});
   }
 }
 
@@ -121,7 +129,8 @@ IdOfName read_vocab(const Field& vocab, TokenizerParts& parts) {
   for (size_t i = 0; i < parts.vocab.size(); ++i) {
     const VocabEntry& entry = parts.vocab[i];
     if (i > 0 && parts.vocab[i - 1].id == entry.id)
-      vocab.refuse(fmt::format("\"{}\" and \"{}\" share id {}", parts.vocab[i - 1].name, entry.name, entry.id), "unique ids");
+      vocab.refuse(fmt::format("\"{}\" and \"{}\" share id {}", parts.vocab[i - 1].name, entry.name, entry.id),
+                   "unique ids");
     ids.emplace(entry.name, entry.id);
   }
   return ids;
@@ -149,7 +158,8 @@ void read_merges(const Field& merges, const IdOfName& ids, TokenizerParts& parts
     if (!names) continue;
     auto id_of = [&](const std::string& name) {
       auto found = ids.find(name);
-      if (found == ids.end()) merge.refuse(fmt::format("\"{}\" is not in the vocabulary", name), "tokens of model.vocab");
+      if (found == ids.end())
+        merge.refuse(fmt::format("\"{}\" is not in the vocabulary", name), "tokens of model.vocab");
       return found->second;
     };
     parts.merges.push_back({{id_of(names->first), id_of(names->second)}, id_of(names->first + names->second)});
@@ -174,11 +184,13 @@ void read_model(const Field& model, TokenizerParts& parts) {
     if (found != ids.end()) parts.unknown.id = found->second;
   }
   bool all_bytes = true;
-  for (int byte = 0; byte < 256; ++byte) all_bytes &= ids.contains(name_of_bytes(std::string(1, static_cast<char>(byte))));
+  for (int byte = 0; byte < 256; ++byte)
+    all_bytes &= ids.contains(name_of_bytes(std::string(1, static_cast<char>(byte))));
   if (!all_bytes && model["byte_fallback"].flag(false))
     model["byte_fallback"].refuse("is true", "a vocabulary that holds all 256 bytes");
   if (!all_bytes && parts.unknown_name && !parts.unknown.id)
-    model["unk_token"].refuse(fmt::format("\"{}\" is not in the vocabulary", *parts.unknown_name), "a token of model.vocab");
+    model["unk_token"].refuse(fmt::format("\"{}\" is not in the vocabulary", *parts.unknown_name),
+                              "a token of model.vocab");
 }
 
 // HF gives ids to added tokens anew when it reads a file, in order after the vocabulary. Files made by it agree with
@@ -190,9 +202,12 @@ void read_added(const Field& added, TokenizerParts& parts) {
   std::unordered_set<std::string> contents;
   auto next_id = static_cast<uint32_t>(parts.vocab.size());
   for (const Field& item : added.items()) {
-    AddedToken token{.id = item["id"].id(), .content = item["content"].text(),
-                     .single_word = item["single_word"].flag(false), .lstrip = item["lstrip"].flag(false),
-                     .rstrip = item["rstrip"].flag(false), .normalized = item["normalized"].flag(false),
+    AddedToken token{.id = item["id"].id(),
+                     .content = item["content"].text(),
+                     .single_word = item["single_word"].flag(false),
+                     .lstrip = item["lstrip"].flag(false),
+                     .rstrip = item["rstrip"].flag(false),
+                     .normalized = item["normalized"].flag(false),
                      .special = item["special"].flag(false)};
     if (token.content.empty()) item["content"].refuse("is empty", "a string to look for");
     if (!contents.insert(token.content).second)
@@ -207,8 +222,9 @@ void read_added(const Field& added, TokenizerParts& parts) {
   }
   std::sort(parts.added.begin(), parts.added.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   if (!parts.vocab.empty() && next_id > parts.vocab.size() && parts.vocab.back().id >= parts.vocab.size())
-    added.refuse(fmt::format("ids from {} on, while the vocabulary reaches {}", parts.vocab.size(), parts.vocab.back().id),
-                 "a vocabulary without gaps below added tokens");
+    added.refuse(
+        fmt::format("ids from {} on, while the vocabulary reaches {}", parts.vocab.size(), parts.vocab.back().id),
+        "a vocabulary without gaps below added tokens");
 }
 
 PretokenStage byte_level_stage(const Field& field) {
@@ -232,20 +248,23 @@ PretokenStage split_stage(const Field& field) {
 }
 
 PretokenStages read_stages(const Field& field) {
-  if (field.is_null()) field.refuse("no pre_tokenizer", "one of byte-level BPE", "other kinds of tokenizers are not supported");
+  if (field.is_null())
+    field.refuse("no pre_tokenizer", "one of byte-level BPE", "other kinds of tokenizers are not supported");
   std::vector<Field> steps = field.type() == "Sequence" ? field["pretokenizers"].items() : std::vector{field};
   PretokenStages stages;
   for (size_t i = 0; i < steps.size(); ++i) {
     const Field& step = steps[i];
     std::string type = step.type();
     bool last = i + 1 == steps.size();
-    if ((type == "ByteLevel") != last) step.refuse(fmt::format("{} at place {}", type, i + 1), "ByteLevel as the last step, and only there");
+    if ((type == "ByteLevel") != last)
+      step.refuse(fmt::format("{} at place {}", type, i + 1), "ByteLevel as the last step, and only there");
     if (type == "ByteLevel")
       stages.push_back(byte_level_stage(step));
     else if (type == "Split")
       stages.push_back(split_stage(step));
     else if (type == "Digits")
-      stages.push_back({.splitter = digit_splitter(step["individual_digits"].flag(false) ? DigitRuns::single : DigitRuns::whole)});
+      stages.push_back(
+          {.splitter = digit_splitter(step["individual_digits"].flag(false) ? DigitRuns::single : DigitRuns::whole)});
     else
       step.refuse(fmt::format("a {} pre-tokenizer", type), "ByteLevel, Split or Digits");
   }
@@ -294,7 +313,8 @@ void read_post_processor(const Field& field, TokenizerParts& parts) {
       parts.prefix = {first[1].id()};
       parts.suffix = {last[1].id()};
     } else {
-      step.refuse(fmt::format("a {} post-processor", type), "TemplateProcessing, RobertaProcessing, BertProcessing or ByteLevel");
+      step.refuse(fmt::format("a {} post-processor", type),
+                  "TemplateProcessing, RobertaProcessing, BertProcessing or ByteLevel");
     }
   }
 }
@@ -303,9 +323,9 @@ void read_extras(const Field& top, TokenizerExtras& extras) {
   extras.pre_tokenizer = top["pre_tokenizer"].json().dump();
   extras.post_processor = top["post_processor"].json().dump();
   extras.decoder = top["decoder"].json().dump();
-  static const std::unordered_set<std::string_view> kKnown{"version",       "truncation",     "padding",
-                                                           "added_tokens",  "normalizer",     "pre_tokenizer",
-                                                           "post_processor", "decoder",       "model"};
+  static const std::unordered_set<std::string_view> kKnown{"version",        "truncation", "padding",
+                                                           "added_tokens",   "normalizer", "pre_tokenizer",
+                                                           "post_processor", "decoder",    "model"};
   for (const auto& [key, value] : top.json().items())
     if (!kKnown.contains(key)) extras.unknown_keys.emplace_back(key, value.dump());
 }

@@ -38,8 +38,9 @@ std::string merges_text(const TokenizerParts& parts) {
   std::vector<std::string> items;
   for (const BpeMerge& merge : parts.merges) {
     std::string_view left = names.at(merge.pair.left), right = names.at(merge.pair.right);
-    items.push_back(parts.notation == MergeNotation::joined ? json_quoted(fmt::format("{} {}", left, right))
-                                                            : fmt::format("[{}, {}]", json_quoted(left), json_quoted(right)));
+    items.push_back(parts.notation == MergeNotation::joined
+                        ? json_quoted(fmt::format("{} {}", left, right))
+                        : fmt::format("[{}, {}]", json_quoted(left), json_quoted(right)));
   }
   return lines(items, "[", "]", "    ");
 }

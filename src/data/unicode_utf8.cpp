@@ -17,11 +17,16 @@ struct ByteRange {
 // (the Unicode Standard, table 3-7).
 ByteRange second_byte_range(uint8_t first) {
   switch (first) {
-    case 0xE0: return {0xA0, 0xBF};
-    case 0xED: return {0x80, 0x9F};
-    case 0xF0: return {0x90, 0xBF};
-    case 0xF4: return {0x80, 0x8F};
-    default: return {0x80, 0xBF};
+    case 0xE0:
+      return {0xA0, 0xBF};
+    case 0xED:
+      return {0x80, 0x9F};
+    case 0xF0:
+      return {0x90, 0xBF};
+    case 0xF4:
+      return {0x80, 0x8F};
+    default:
+      return {0x80, 0xBF};
   }
 }
 
@@ -66,7 +71,9 @@ Utf8Step step_utf8(std::string_view text) {
   return {Utf8State::valid, size};
 }
 
-bool is_valid_utf8(std::string_view text) { return valid_prefix(text) == text.size(); }
+bool is_valid_utf8(std::string_view text) {
+  return valid_prefix(text) == text.size();
+}
 
 void append_mended_utf8(std::string_view text, std::string& out) {
   while (!text.empty()) {

@@ -18,11 +18,13 @@ std::vector<std::string> pieces_of(const Splitter& splitter, std::string_view te
   std::vector<std::string> out;
   std::vector<std::string_view> pieces(room);
   size_t at = 0;
-  while (size_t count = splitter.cut(text, at, pieces)) out.insert(out.end(), pieces.begin(), pieces.begin() + static_cast<ptrdiff_t>(count));
+  while (size_t count = splitter.cut(text, at, pieces))
+    out.insert(out.end(), pieces.begin(), pieces.begin() + static_cast<ptrdiff_t>(count));
   return out;
 }
 
-std::vector<std::string> regex_pieces(std::string_view pattern, std::string_view text, SplitKeep keep = SplitKeep::everything) {
+std::vector<std::string> regex_pieces(std::string_view pattern, std::string_view text,
+                                      SplitKeep keep = SplitKeep::everything) {
   return pieces_of(*pcre_splitter({.text = std::string(pattern), .keep = keep}, "test"), text);
 }
 
@@ -43,7 +45,9 @@ std::string utf8(char32_t c) {
 
 constexpr char32_t kCodes = 0x110000;
 
-bool is_surrogate(char32_t c) { return c >= 0xD800 && c < 0xE000; }
+bool is_surrogate(char32_t c) {
+  return c >= 0xD800 && c < 0xE000;
+}
 
 // By code point: whether PCRE2 says it matches.
 std::vector<bool> matching(std::string_view pattern) {
@@ -103,11 +107,14 @@ TEST(UnicodeKinds, WordCharacters) {
 
 // Strings of what patterns care about, mixed with any characters at all.
 std::string random_text(const Random& random, uint64_t& draw) {
-  static const std::vector<std::string> kTricky{
-      "a",  "b",      "S",      "s",      "t",      "re",     "ve",     "LL",      "'",          "'",  " ",
-      " ",  "  ",     "\n",     "\r",     "\r\n",   "\t",     "\v",     "1",       "23",         ".",  "!",
-      "é",  "中",     "한",     "ſ",      "\u00A0", "\u0085", "\u2028", "\u3000",  "\u180E",     "٣",  "Ⅷ",
-      "²",  "\u0301", "\u200D", "😀",     "𝟘",      "-",      "\x7F",   "longword", "evenlongerword", "'d", "_"};
+  static const std::vector<std::string> kTricky{"a",      "b",  "S",      "s",      "t",        "re",
+                                                "ve",     "LL", "'",      "'",      " ",        " ",
+                                                "  ",     "\n", "\r",     "\r\n",   "\t",       "\v",
+                                                "1",      "23", ".",      "!",      "é",        "中",
+                                                "한",     "ſ",  "\u00A0", "\u0085", "\u2028",   "\u3000",
+                                                "\u180E", "٣",  "Ⅷ",      "²",      "\u0301",   "\u200D",
+                                                "😀",      "𝟘",  "-",      "\x7F",   "longword", "evenlongerword",
+                                                "'d",     "_"};
   std::string text;
   for (uint64_t left = random.below(draw++, 24); left > 0; --left) {
     if (random.below(draw++, 8) > 0) {
@@ -173,7 +180,8 @@ TEST(SplitPcre, GapsAndMatches) {
   EXPECT_EQ(regex_pieces("[0-9]+", "a12b3"), (Pieces{"a", "12", "b", "3"}));
   EXPECT_EQ(regex_pieces("[0-9]+", "a12b3", SplitKeep::matches_only), (Pieces{"12", "3"}));
   EXPECT_EQ(regex_pieces("[0-9]+", "a12b3", SplitKeep::gaps_only), (Pieces{"a", "b"}));
-  EXPECT_EQ(pieces_of(*pcre_splitter({.text = ".", .kind = PatternKind::literal}, "test"), "a.b"), (Pieces{"a", ".", "b"}));
+  EXPECT_EQ(pieces_of(*pcre_splitter({.text = ".", .kind = PatternKind::literal}, "test"), "a.b"),
+            (Pieces{"a", ".", "b"}));
 }
 
 // What HF gives for the same: Split(Regex(p), "isolated").pre_tokenize_str(text).

@@ -39,6 +39,10 @@ std::string complaint_with(std::string_view pointer, const Json& value) {
   return complaint_about(file.dump());
 }
 
+Json before_byte_level(const Json& step) {
+  return {{"type", "Sequence"}, {"pretokenizers", Json::array({step, Json{{"type", "ByteLevel"}}})}};
+}
+
 void expect_in(std::string_view part, const std::string& whole) {
   EXPECT_NE(whole.find(part), std::string::npos) << whole << "\n does not contain: " << part;
 }
@@ -117,8 +121,7 @@ TEST(TokenizerJson, KindsThatAreNotSupportedAreNamed) {
   expect_in("a WordPiece model", complaint_with("/model/type", "WordPiece"));
   expect_in("a NFC normalizer", complaint_with("/normalizer", {{"type", "NFC"}}));
   expect_in("accepted", complaint_with("/normalizer", {{"type", "Sequence"}, {"normalizers", Json::array()}}));
-  expect_in("a Metaspace pre-tokenizer", complaint_with("/pre_tokenizer", Json::parse(
-      R"({"type": "Sequence", "pretokenizers": [{"type": "Metaspace"}, {"type": "ByteLevel"}]})")));
+  expect_in("a Metaspace pre-tokenizer", complaint_with("/pre_tokenizer", before_byte_level({{"type", "Metaspace"}})));
   expect_in("ByteLevel as the last step", complaint_with("/pre_tokenizer", {{"type", "Whitespace"}}));
   expect_in("no pre_tokenizer", complaint_with("/pre_tokenizer", nullptr));
   expect_in("a Unknown post-processor", complaint_with("/post_processor", {{"type", "Unknown"}}));
@@ -128,10 +131,8 @@ TEST(TokenizerJson, KindsThatAreNotSupportedAreNamed) {
   expect_in("byte_fallback", complaint_with("/model/byte_fallback", true));
   expect_in("unk_token", complaint_with("/model/unk_token", "<unk>"));
   expect_in("version", complaint_with("/version", "2.0"));
-  expect_in("MergedWithNext", complaint_with("/pre_tokenizer", Json::parse(
-      R"({"type": "Sequence", "pretokenizers": [
-          {"type": "Split", "pattern": {"Regex": "a"}, "behavior": "MergedWithNext", "invert": false},
-          {"type": "ByteLevel"}]})")));
+  Json split{{"type", "Split"}, {"pattern", {{"Regex", "a"}}}, {"behavior", "MergedWithNext"}, {"invert", false}};
+  expect_in("MergedWithNext", complaint_with("/pre_tokenizer", before_byte_level(split)));
 }
 
 TEST(TokenizerJson, RobertaStyleEnds) {

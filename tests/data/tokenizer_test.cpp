@@ -59,7 +59,8 @@ TEST_P(FixtureTokenizer, SurvivesWritingAndReading) {
   Tokenizer again = Tokenizer::from_json(written, "again");
   EXPECT_EQ(again.to_json(), written);
   EXPECT_EQ(again.vocab_size(), tokenizer.vocab_size());
-  for (size_t i = 0; i < 300; ++i) ASSERT_EQ(again.encode_with_special(documents[i]), tokenizer.encode_with_special(documents[i]));
+  for (size_t i = 0; i < 300; ++i)
+    ASSERT_EQ(again.encode_with_special(documents[i]), tokenizer.encode_with_special(documents[i]));
 }
 
 TEST_P(FixtureTokenizer, StreamsWholeCharactersOnly) {
@@ -130,7 +131,8 @@ TEST(Tokenizer, AddedTokenFlags) {
   EXPECT_EQ(stripping.encode("a \u3000<x> \n<x> a"), (Ids{0, 6, 6, 0}));
   Tokenizer single = tiny(R"({"id": 6, "content": "bb", "single_word": true})", kPlain);
   EXPECT_EQ(single.encode("bb abb bb,bb_"), (Ids{6, 2, 3, 1, 2, 6, 1, 1}));
-  Tokenizer longest = tiny(R"({"id": 6, "content": "<a"}, {"id": 7, "content": "<a>"}, {"id": 8, "content": "a>b"})", kPlain);
+  Tokenizer longest =
+      tiny(R"({"id": 6, "content": "<a"}, {"id": 7, "content": "<a>"}, {"id": 8, "content": "a>b"})", kPlain);
   EXPECT_EQ(longest.encode("<a<a>b a>b"), (Ids{6, 7, 1, 2, 8}));
   Tokenizer rounds = tiny(R"({"id": 6, "content": "bab", "normalized": true}, {"id": 7, "content": "aa"})", kPlain);
   EXPECT_EQ(rounds.encode("babaaba bab"), (Ids{6, 7, 1, 0, 2, 6}));
@@ -143,7 +145,8 @@ TEST(Tokenizer, PrefixSpace) {
 }
 
 TEST(Tokenizer, SequencesOfPreTokenizers) {
-  std::string_view split_b = R"({"type": "Split", "pattern": {"String": "b"}, "behavior": "Isolated", "invert": false})";
+  std::string_view split_b =
+      R"({"type": "Split", "pattern": {"String": "b"}, "behavior": "Isolated", "invert": false})";
   std::string_view drop_b = R"({"type": "Split", "pattern": {"Regex": "b+"}, "behavior": "Removed", "invert": false})";
   std::string_view digits = R"({"type": "Digits", "individual_digits": true})";
   auto sequence = [](std::string_view first, std::string_view last) {
@@ -157,7 +160,9 @@ TEST(Tokenizer, SequencesOfPreTokenizers) {
   EXPECT_EQ(tiny("", sequence(digits, kPlain)).encode("ab 1 1"), (Ids{3, 2, 5, 2, 5}));
 }
 
-TEST(Tokenizer, BytesWithoutATokenAreDropped) { EXPECT_EQ(tiny("", kPlain).encode("a?b\n"), (Ids{0, 1})); }
+TEST(Tokenizer, BytesWithoutATokenAreDropped) {
+  EXPECT_EQ(tiny("", kPlain).encode("a?b\n"), (Ids{0, 1}));
+}
 
 // Python: bytes.decode('utf-8', errors='replace').
 TEST(Utf8, MendsAsPythonDoes) {

@@ -11,10 +11,14 @@ namespace sextant::cpu {
 
 namespace {
 
-// The blocks of the product (after Goto and van de Geijn 2008). A panel of a and one of b share the L1 cache, which limits
-// their depth; kRows rows of a, packed by the thread that uses them, live in its L2; kColumns columns of b, packed once
-// for all threads, in L3.
-constexpr int64_t kDepth = 512, kRows = 128, kColumns = 4096;
+// The blocks of the product (after Goto and van de Geijn 2008). A panel of a and one of b share the L1 cache; up to kRows
+// rows of a, packed by the thread that uses them, live in its L2; up to kColumns columns of b, packed once for all
+// threads, in L3.
+//
+// How c is cut may depend on the thread count: each of its elements is the same sum, over k in order, in any tile.
+constexpr int64_t kRows = 256, kColumns = 4096;
+constexpr int64_t kFewestRows = 64, kFewestColumns = 96;  // smaller tiles would spend their time packing
+constexpr int64_t kPanelsPerTask = 16;                     // of b
 
 // As few equal blocks as do not exceed `most`, in multiples of `unit`.
 int64_t equal_blocks(int64_t n, int64_t most, int64_t unit) {
@@ -35,15 +39,18 @@ void multiply_edge(const GemmKernel& kernel, RegisterTile tile, int64_t rows, in
   kernel.multiply(tile);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
-      float value = whole[i * kernel.columns + j] + (bias != nullptr ? bias[j] : 0.0f);
+      float value = whole[i * kernel.columns + j];
       float& at = c[i * c_stride + j];
-      at = write == Write::add ? at + value : value;
+      if (write == Write::add) value += at;
+      if (bias != nullptr) value += bias[j];
+      at = value;
     }
 }
 
 // c = a·b for packed a and b: one block of the product.
 void multiply_packed(const Product<float>& p, const float* a, const float* b) {
   const GemmKernel& kernel = gemm_kernel();
+  int64_t lines = ceil_div(kernel.columns * p.k, kFloatsPerLine * ceil_div(p.m, kernel.rows));
   for (int64_t j = 0; j < p.n; j += kernel.columns) {
     for (int64_t i = 0; i < p.m; i += kernel.rows) {
       RegisterTile tile{.a = a + i * p.k,
@@ -52,7 +59,9 @@ void multiply_packed(const Product<float>& p, const float* a, const float* b) {
                         .c = p.c + i * p.c_stride + j,
                         .c_stride = p.c_stride,
                         .write = p.write,
-                        .bias = p.bias != nullptr ? p.bias + j : nullptr};
+                        .bias = p.bias != nullptr ? p.bias + j : nullptr,
+                        .ahead = b + (j + kernel.columns) * p.k + i / kernel.rows * lines * kFloatsPerLine,
+                        .ahead_lines = lines};
       if (i + kernel.rows <= p.m && j + kernel.columns <= p.n)
         kernel.multiply(tile);
       else
@@ -86,26 +95,37 @@ Product<T> tile_of(const Product<T>& p, int64_t i, int64_t rows, int64_t j, int6
   return tile;
 }
 
-int64_t a_bytes(int64_t k) { return round_up(kRows + gemm_kernel().rows, 16) * std::min(k, kDepth) * 4; }
+int64_t a_bytes(int64_t k) { return round_up(kRows + gemm_kernel().rows, 16) * std::min(k, gemm_kernel().depth) * 4; }
 int64_t b_bytes(int64_t n, int64_t k) {
-  return round_up(std::min(n, kColumns) + gemm_kernel().columns, 16) * std::min(k, kDepth) * 4;
+  return round_up(std::min(n, kColumns) + gemm_kernel().columns, 16) * std::min(k, gemm_kernel().depth) * 4;
 }
 
-void multiply_on_team(const Product<float>& p, ThreadTeam& team, std::byte* workspace) {
+void pack_columns(const Product<float>& p, ThreadTeam& team, float* to) {
   const GemmKernel& kernel = gemm_kernel();
-  float* b = reinterpret_cast<float*>(workspace + team.size() * a_bytes(p.k));
-  team.parallel_for(ceil_div(p.n, kernel.columns * 16), [&](int64_t task, int) {
-    int64_t first = task * kernel.columns * 16;
-    Matrix<float> rows = p.b.transposed();
-    rows.data = rows.at(first, 0);
-    kernel.pack({rows, std::min(kernel.columns * 16, p.n - first), p.k, kernel.columns, b + first * p.k});
+  for_blocks(team, p.n, kPanelsPerTask * kernel.columns, [&](int64_t begin, int64_t end) {
+    Matrix<float> columns = p.b.transposed();
+    columns.data = columns.at(begin, 0);
+    kernel.pack({columns, end - begin, p.k, kernel.columns, to + begin * p.k});
   });
-  int64_t rows = equal_blocks(p.m, kRows, kernel.rows);
-  team.parallel_for(ceil_div(p.m, rows), [&](int64_t task, int thread) {
-    float* a = reinterpret_cast<float*>(workspace + thread * a_bytes(p.k));
-    Product<float> tile = tile_of(p, task * rows, rows, 0, p.n);
+}
+
+// k fits the L1 cache, n the packed columns.
+void multiply_block(const Product<float>& p, ThreadTeam& team, std::byte* workspace) {
+  const GemmKernel& kernel = gemm_kernel();
+  int64_t scratch = a_bytes(p.k);
+  float* b = reinterpret_cast<float*>(workspace + team.size() * scratch);
+  pack_columns(p, team, b);
+  int64_t rows = equal_blocks(p.m, std::clamp(ceil_div(p.m, 4 * team.size()), kFewestRows, kRows), kernel.rows);
+  int64_t down = ceil_div(p.m, rows);
+  int64_t across = std::clamp<int64_t>(p.n / kFewestColumns, 1, ceil_div(2 * team.size(), down));
+  int64_t columns = equal_blocks(p.n, ceil_div(p.n, across), kernel.columns);
+  across = ceil_div(p.n, columns);
+  team.parallel_for(down * across, [&](int64_t task, int thread) {
+    float* a = reinterpret_cast<float*>(workspace + thread * scratch);
+    int64_t j = task % across * columns;
+    Product<float> tile = tile_of(p, task / across * rows, rows, j, columns);
     kernel.pack({tile.a, tile.m, tile.k, kernel.rows, a});
-    multiply_packed(tile, a, b);
+    multiply_packed(tile, a, b + j * p.k);
   });
 }
 
@@ -128,7 +148,7 @@ void multiply(const Product<float>& p, std::byte* scratch) {
   const GemmKernel& kernel = gemm_kernel();
   float* a = reinterpret_cast<float*>(scratch);
   float* b = reinterpret_cast<float*>(scratch + a_bytes(p.k));
-  int64_t depth = equal_blocks(p.k, kDepth, 1), rows = equal_blocks(p.m, kRows, kernel.rows);
+  int64_t depth = equal_blocks(p.k, gemm_kernel().depth, 1), rows = equal_blocks(p.m, kRows, kernel.rows);
   int64_t columns = equal_blocks(p.n, kColumns, kernel.columns);
   for (int64_t first = 0; first < p.k; first += depth) {
     Product<float> slab = depth_block(p, first, depth);
@@ -149,11 +169,11 @@ void multiply(const Product<double>& p, std::byte*) { blas(p); }
 int64_t multiply_scratch(int64_t n, int64_t k) { return a_bytes(k) + b_bytes(n, k); }
 
 void multiply(const Product<float>& p, ThreadTeam& team, std::byte* workspace) {
-  int64_t depth = equal_blocks(p.k, kDepth, 1), columns = equal_blocks(p.n, kColumns, gemm_kernel().columns);
+  int64_t depth = equal_blocks(p.k, gemm_kernel().depth, 1), columns = equal_blocks(p.n, kColumns, gemm_kernel().columns);
   for (int64_t first = 0; first < p.k; first += depth) {
     Product<float> slab = depth_block(p, first, depth);
     for (int64_t j = 0; j < p.n; j += columns)
-      multiply_on_team(tile_of(slab, 0, p.m, j, columns), team, workspace);
+      multiply_block(tile_of(slab, 0, p.m, j, columns), team, workspace);
   }
 }
 

@@ -20,6 +20,7 @@ using Vector = hn::Vec<Lanes>;
 // With a row of b and a number or two of a, the accumulators fill the register file: 24 of 32 registers, or 12 of 16.
 constexpr int kVectors = 3;
 constexpr int kRows = HWY_TARGET == HWY_NEON || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) ? 8 : 4;
+constexpr int64_t kDepth = HWY_TARGET == HWY_NEON ? 384 : 256;
 
 #if HWY_TARGET == HWY_NEON
 // Arm multiplies by one lane of a register at no cost, where a broadcast would take a slot of the multiplier.
@@ -80,6 +81,7 @@ void multiply_tile(const RegisterTile& tile) {
 #pragma GCC unroll 4
     for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::Zero(lanes);
   }
+  for (int64_t i = 0; i < tile.ahead_lines; ++i) __builtin_prefetch(tile.ahead + i * kFloatsPerLine);
   const float* HWY_RESTRICT a = tile.a;
   const float* HWY_RESTRICT b = tile.b;
   for (int64_t p = 0; p < tile.k; ++p) {
@@ -148,7 +150,8 @@ void pack(const Packing& packing) {
 }
 
 const GemmKernel* kernel() {
-  static const GemmKernel kernel{kRows, kVectors * static_cast<int64_t>(hn::Lanes(Lanes())), multiply_tile, pack};
+  static const GemmKernel kernel{kRows, kVectors * static_cast<int64_t>(hn::Lanes(Lanes())), kDepth, multiply_tile,
+                                 pack};
   return &kernel;
 }
 

@@ -16,7 +16,9 @@ struct RegisterTile {
   float* c;
   int64_t c_stride;
   Write write;
-  const float* bias;  // of this tile's columns, or null
+  const float* bias;   // of this tile's columns, or null
+  const float* ahead;  // what the caller will need soon: brought nearer while this tile is computed
+  int64_t ahead_lines;
 };
 
 // Rows [0, m) of x (m×k) cut into panels of `width` rows, the last one filled up with zeros: element (i, p) of a panel
@@ -30,10 +32,12 @@ struct Packing {
 
 struct GemmKernel {
   int64_t rows, columns;  // of a register tile; multiples of 4
+  int64_t depth;          // the longest k for which a panel of a and one of b fit the L1 cache together
   void (*multiply)(const RegisterTile& tile);
   void (*pack)(const Packing& packing);
 };
 
+constexpr int64_t kFloatsPerLine = 16;         // of the cache
 constexpr int64_t kMostTileElements = 8 * 48;  // rows · columns of any machine's tile
 
 const GemmKernel& gemm_kernel();

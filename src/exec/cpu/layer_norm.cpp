@@ -19,9 +19,11 @@ void forward(const KernelCall& call) {
       for (int64_t row = begin; row < end; ++row) {
         const T* from = x + row * width;
         T* to = y + row * width;
-        T mean = sum_of(from, width) / static_cast<T>(width);
+        T mean = sum(from, width) / static_cast<T>(width);
+#pragma GCC ivdep
         for (int64_t j = 0; j < width; ++j) to[j] = from[j] - mean;
         T scale = 1 / std::sqrt(dot(to, to, width) / static_cast<T>(width) + eps);
+#pragma GCC ivdep
         for (int64_t j = 0; j < width; ++j) to[j] = to[j] * scale * w[j] + bias[j];
         m[row] = mean;
         r[row] = scale;
@@ -47,8 +49,8 @@ template <class T>
 void backward_row(const BackwardRow<T>& row, int64_t width) {
   T count = static_cast<T>(width);
   T mean_g = dot(row.dy, row.w, width) / count;
-  // Σ g·n = r·(Σ g·x − m·Σ g)
-  T mean_gn = row.r * (dot3(row.dy, row.w, row.x, width) / count - row.m * mean_g);
+  T mean_gn = row.r * dot_shifted(row.dy, row.w, row.x, row.m, width) / count;
+#pragma GCC ivdep
   for (int64_t j = 0; j < width; ++j) {
     T dy = row.dy[j], n = (row.x[j] - row.m) * row.r;
     row.dw[j] += dy * n;

@@ -52,6 +52,7 @@ void fill_table(const KernelCall& call, T* table, int64_t dim) {
 template <class T>
 void turn_head(const T* x, const T* cosines, T* y, int64_t half) {
   const T* sines = cosines + half;
+#pragma GCC ivdep
   for (int64_t j = 0; j < half; ++j) {
     T a = x[j], b = x[j + half];
     y[j] = a * cosines[j] - b * sines[j];

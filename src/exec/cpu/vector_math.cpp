@@ -1,105 +1,277 @@
 #include "exec/cpu/vector_math.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
+// Compiled once per instruction set of the processor family; the best one is chosen when the program runs.
+// SVE is left out: arrays of its vectors, whose size is unknown at compile time, cannot be made.
+#define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "exec/cpu/vector_math.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace sextant::cpu::HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using Lanes = hn::ScalableTag<float>;
+using Vector = hn::Vec<Lanes>;
+
+constexpr Lanes kLanes;
+constexpr int64_t kWidth = hn::MaxLanes(Lanes());
+
+HWY_INLINE Vector all(float x) { return hn::Set(kLanes, x); }
+HWY_INLINE Vector load(const float* x) { return hn::LoadU(kLanes, x); }
+
+// e^x = 2^n · e^r with |r| <= ln(2)/2, e^r = 1 + r + r²·q(r), q the polynomial of least relative error (3e-9, found by
+// Lawson's iteration). Overflows to infinity; underflows to zero where the result would no longer be normal.
+HWY_INLINE Vector exp(Vector x) {
+  const hn::RebindToSigned<Lanes> integers;
+  Vector wanted = hn::Mul(x, all(1.44269504f));
+  auto n = hn::NearestInt(hn::Max(all(-126.0f), hn::Min(all(127.0f), wanted)));
+  Vector whole = hn::ConvertTo(kLanes, n);
+  // ln(2) in two parts, so that r keeps its last bits.
+  Vector r = hn::NegMulAdd(whole, all(-2.12194440e-4f), hn::NegMulAdd(whole, all(0.693359375f), x));
+  Vector q = hn::MulAdd(all(1.3814539880e-3f), r, all(8.3687451271e-3f));
+  q = hn::MulAdd(q, r, all(4.1668390790e-2f));
+  q = hn::MulAdd(q, r, all(1.6666520399e-1f));
+  q = hn::MulAdd(q, r, all(4.9999993432e-1f));
+  Vector e = hn::Add(hn::MulAdd(hn::Mul(r, r), q, r), all(1.0f));
+  Vector power = hn::BitCast(kLanes, hn::ShiftLeft<23>(hn::Add(n, hn::Set(integers, 127))));
+  return hn::IfThenZeroElse(hn::Lt(x, all(-87.3f)), hn::Mul(e, power));
+}
+
+HWY_INLINE Vector sigmoid(Vector x) { return hn::Div(all(1.0f), hn::Add(all(1.0f), exp(hn::Neg(x)))); }
+
+// Applies `op` to vectors of the inputs and writes its results; what is left over goes through a padded copy.
+template <int kIn, int kOut, class Op>
+HWY_INLINE void map(const float* const (&in)[kIn], float* const (&out)[kOut], int64_t n, const Op& op) {
+  Vector from[kIn], to[kOut];
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    for (int k = 0; k < kIn; ++k) from[k] = load(in[k] + i);
+    op.apply(from, to);
+    for (int k = 0; k < kOut; ++k) hn::StoreU(to[k], kLanes, out[k] + i);
+  }
+  if (i == n) return;
+  HWY_ALIGN float rest[kWidth] = {};
+  for (int k = 0; k < kIn; ++k) {
+    std::copy(in[k] + i, in[k] + n, rest);
+    from[k] = load(rest);
+  }
+  op.apply(from, to);
+  for (int k = 0; k < kOut; ++k) {
+    hn::StoreU(to[k], kLanes, rest);
+    std::copy(rest, rest + (n - i), out[k] + i);
+  }
+}
+
+// Σ term(i), in four running sums that hide the latency of an addition.
+template <int kIn, class Term>
+HWY_INLINE float add_up(const float* const (&in)[kIn], int64_t n, const Term& term) {
+  Vector totals[4] = {all(0), all(0), all(0), all(0)};
+  Vector from[kIn];
+  int64_t i = 0;
+  for (; i + 4 * kWidth <= n; i += 4 * kWidth)
+    for (int part = 0; part < 4; ++part) {
+      for (int k = 0; k < kIn; ++k) from[k] = load(in[k] + i + part * kWidth);
+      totals[part] = term.add(from, totals[part]);
+    }
+  for (; i < n; i += kWidth) {
+    for (int k = 0; k < kIn; ++k) {
+      HWY_ALIGN float rest[kWidth] = {};
+      std::copy(in[k] + i, in[k] + std::min(n, i + kWidth), rest);
+      from[k] = load(rest);
+    }
+    totals[0] = term.add(from, totals[0]);
+  }
+  Vector total = hn::Add(hn::Add(totals[0], totals[1]), hn::Add(totals[2], totals[3]));
+  return hn::GetLane(hn::SumOfLanes(kLanes, total));
+}
+
+struct ProductTerm {
+  HWY_INLINE Vector add(const Vector (&x)[2], Vector total) const { return hn::MulAdd(x[0], x[1], total); }
+};
+
+float dot(const float* a, const float* b, int64_t n) { return add_up<2>({a, b}, n, ProductTerm()); }
+
+// Where a row ends, a and b are padded with zeros, so it does not matter that c − shift is not zero there.
+struct ShiftedTerm {
+  float shift;
+  HWY_INLINE Vector add(const Vector (&x)[3], Vector total) const {
+    return hn::MulAdd(hn::Mul(x[0], x[1]), hn::Sub(x[2], all(shift)), total);
+  }
+};
+
+float dot_shifted(const float* a, const float* b, const float* c, float shift, int64_t n) {
+  return add_up<3>({a, b, c}, n, ShiftedTerm{shift});
+}
+
+struct PlainTerm {
+  HWY_INLINE Vector add(const Vector (&x)[1], Vector total) const { return hn::Add(x[0], total); }
+};
+
+float sum(const float* x, int64_t n) { return add_up<1>({x}, n, PlainTerm()); }
+
+float largest(const float* x, int64_t n) {
+  Vector best[4] = {all(x[0]), all(x[0]), all(x[0]), all(x[0])};
+  int64_t i = 0;
+  for (; i + 4 * kWidth <= n; i += 4 * kWidth)
+    for (int part = 0; part < 4; ++part) best[part] = hn::Max(best[part], load(x + i + part * kWidth));
+  float most = hn::GetLane(hn::MaxOfLanes(kLanes, hn::Max(hn::Max(best[0], best[1]), hn::Max(best[2], best[3]))));
+  for (; i < n; ++i) most = std::max(most, x[i]);
+  return most;
+}
+
+double square_sum(const float* x, int64_t n) {
+  const hn::Repartition<double, Lanes> doubles;
+  const hn::Half<Lanes> half;
+  auto low = hn::Zero(doubles), high = low;
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) {
+    Vector v = load(x + i);
+    auto a = hn::PromoteTo(doubles, hn::LowerHalf(half, v)), b = hn::PromoteTo(doubles, hn::UpperHalf(half, v));
+    low = hn::MulAdd(a, a, low);
+    high = hn::MulAdd(b, b, high);
+  }
+  double total = hn::GetLane(hn::SumOfLanes(doubles, hn::Add(low, high)));
+  for (; i < n; ++i) total += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  return total;
+}
+
+float exp_and_sum(float* x, int64_t n, float scale, float shift) {
+  const Vector factor = all(scale), less = all(shift);
+  Vector totals[2] = {all(0), all(0)};
+  int64_t i = 0;
+  for (; i + 2 * kWidth <= n; i += 2 * kWidth)
+    for (int part = 0; part < 2; ++part) {
+      float* at = x + i + part * kWidth;
+      Vector e = exp(hn::MulSub(factor, load(at), less));
+      hn::StoreU(e, kLanes, at);
+      totals[part] = hn::Add(totals[part], e);
+    }
+  for (; i < n; i += kWidth) {
+    int64_t count = std::min(kWidth, n - i);
+    HWY_ALIGN float rest[kWidth];
+    std::fill_n(rest, kWidth, -std::numeric_limits<float>::infinity());  // adds nothing to the sum
+    for (int64_t k = 0; k < count; ++k) rest[k] = scale * x[i + k] - shift;
+    Vector e = exp(load(rest));
+    totals[0] = hn::Add(totals[0], e);
+    hn::StoreU(e, kLanes, rest);
+    std::copy_n(rest, count, x + i);
+  }
+  return hn::GetLane(hn::SumOfLanes(kLanes, hn::Add(totals[0], totals[1])));
+}
+
+// (1 + tanh(u))/2 is the logistic function of 2u.
+HWY_INLINE Vector gelu_argument(Vector x) {
+  Vector cubic = hn::MulAdd(hn::Mul(x, x), all(2 * kGeluRoot * kGeluCubic), all(2 * kGeluRoot));
+  return hn::Mul(x, cubic);
+}
+
+struct Gelu {
+  HWY_INLINE void apply(const Vector (&x)[1], Vector (&y)[1]) const {
+    y[0] = hn::Mul(x[0], sigmoid(gelu_argument(x[0])));
+  }
+};
+
+void gelu_row(const float* x, float* y, int64_t n) { map<1, 1>({x}, {y}, n, Gelu()); }
+
+struct GeluBackward {
+  HWY_INLINE void apply(const Vector (&in)[2], Vector (&out)[1]) const {
+    // Beyond ±100 the slope is 1 or 0 to the last bit, and x² could overflow.
+    Vector x = hn::Max(all(-100.0f), hn::Min(all(100.0f), in[1]));
+    Vector s = sigmoid(gelu_argument(x));
+    Vector slope = hn::MulAdd(hn::Mul(x, x), all(6 * kGeluRoot * kGeluCubic), all(2 * kGeluRoot));
+    Vector bend = hn::Mul(hn::Mul(x, slope), hn::Mul(s, hn::Sub(all(1.0f), s)));
+    out[0] = hn::Mul(in[0], hn::Add(s, bend));
+  }
+};
+
+void gelu_backward_row(const float* dy, const float* x, float* dx, int64_t n) {
+  map<2, 1>({dy, x}, {dx}, n, GeluBackward());
+}
+
+struct Swiglu {
+  HWY_INLINE void apply(const Vector (&in)[2], Vector (&y)[1]) const {
+    Vector silu = hn::Div(in[0], hn::Add(all(1.0f), exp(hn::Neg(in[0]))));
+    y[0] = hn::Mul(silu, in[1]);
+  }
+};
+
+void swiglu_row(const float* gate, const float* up, float* y, int64_t n) { map<2, 1>({gate, up}, {y}, n, Swiglu()); }
+
+struct SwigluBackward {
+  HWY_INLINE void apply(const Vector (&in)[3], Vector (&out)[2]) const {
+    Vector dy = in[0], gate = in[1], up = in[2];
+    Vector s = sigmoid(gate), silu = hn::Mul(gate, s);
+    // silu' = s·(1 + gate·(1 − s)) = s + silu·(1 − s)
+    out[0] = hn::Mul(hn::Mul(dy, up), hn::MulAdd(silu, hn::Sub(all(1.0f), s), s));
+    out[1] = hn::Mul(dy, silu);
+  }
+};
+
+void swiglu_backward_row(const SwigluRow<float>& row, int64_t n) {
+  map<3, 2>({row.dy, row.gate, row.up}, {row.dgate, row.dup}, n, SwigluBackward());
+}
+
+struct Adamw {
+  const AdamwRow<float>& row;
+  HWY_INLINE void apply(const Vector (&in)[4], Vector (&out)[3]) const {
+    Vector g = hn::Mul(in[1], all(row.scale));
+    Vector m = hn::MulAdd(in[2], all(row.beta1), hn::Mul(g, all(1 - row.beta1)));
+    Vector v = hn::MulAdd(in[3], all(row.beta2), hn::Mul(hn::Mul(g, g), all(1 - row.beta2)));
+    Vector step = hn::Div(hn::Mul(m, all(row.rate)), hn::MulAdd(hn::Sqrt(v), all(row.root), all(row.eps)));
+    out[0] = hn::MulSub(in[0], all(row.keep), step);
+    out[1] = m;
+    out[2] = v;
+  }
+};
+
+void adamw_row(const AdamwRow<float>& row, int64_t n) {
+  map<4, 3>({row.p, row.g, row.m, row.v}, {row.p, row.m, row.v}, n, Adamw{row});
+}
+
+}  // namespace sextant::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace sextant::cpu {
 
-template <class T>
-T dot(const T* a, const T* b, int64_t n) {
-  T sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-template <class T>
-T dot3(const T* a, const T* b, const T* c, int64_t n) {
-  T sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i] * c[i];
-  return sum;
-}
-
-template <class T>
-T largest(const T* x, int64_t n) {
-  return *std::max_element(x, x + n);
-}
-
-template <class T>
-T sum_of(const T* x, int64_t n) {
-  T sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += x[i];
-  return sum;
-}
-
-template <class T>
-double square_sum(const T* x, int64_t n) {
-  double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  return sum;
-}
-
-template <class T>
-T exp_and_sum(T* x, int64_t n, T scale, T shift) {
-  T sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += x[i] = std::exp(scale * x[i] - shift);
-  return sum;
-}
-
-template <class T>
-void add_scaled(const T* x, T scale, T* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] += scale * x[i];
-}
-
 namespace {
-constexpr double kRoot = 0.7978845608028654;  // sqrt(2/pi)
-constexpr double kCubic = 0.044715;
+HWY_EXPORT(dot);
+HWY_EXPORT(dot_shifted);
+HWY_EXPORT(sum);
+HWY_EXPORT(largest);
+HWY_EXPORT(square_sum);
+HWY_EXPORT(exp_and_sum);
+HWY_EXPORT(gelu_row);
+HWY_EXPORT(gelu_backward_row);
+HWY_EXPORT(swiglu_row);
+HWY_EXPORT(swiglu_backward_row);
+HWY_EXPORT(adamw_row);
 }  // namespace
 
-template <class T>
-void gelu_row(const T* x, T* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    T t = std::tanh(T(kRoot) * (x[i] + T(kCubic) * x[i] * x[i] * x[i]));
-    y[i] = x[i] / 2 * (1 + t);
-  }
+float dot(const float* a, const float* b, int64_t n) { return HWY_DYNAMIC_DISPATCH(dot)(a, b, n); }
+float dot_shifted(const float* a, const float* b, const float* c, float shift, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(dot_shifted)(a, b, c, shift, n);
 }
-
-template <class T>
-void gelu_backward_row(const T* dy, const T* x, T* dx, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    T t = std::tanh(T(kRoot) * (x[i] + T(kCubic) * x[i] * x[i] * x[i]));
-    T slope = T(kRoot) * (1 + 3 * T(kCubic) * x[i] * x[i]);
-    dx[i] = dy[i] * ((1 + t) / 2 + x[i] / 2 * (1 - t * t) * slope);
-  }
+float sum(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(sum)(x, n); }
+float largest(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(largest)(x, n); }
+double square_sum(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(square_sum)(x, n); }
+float exp_and_sum(float* x, int64_t n, float scale, float shift) {
+  return HWY_DYNAMIC_DISPATCH(exp_and_sum)(x, n, scale, shift);
 }
-
-template <class T>
-void swiglu_row(const T* gate, const T* up, T* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = gate[i] / (1 + std::exp(-gate[i])) * up[i];
+void gelu_row(const float* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(gelu_row)(x, y, n); }
+void gelu_backward_row(const float* dy, const float* x, float* dx, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(gelu_backward_row)(dy, x, dx, n);
 }
-
-template <class T>
-void swiglu_backward_row(const SwigluRow<T>& row, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    T gate = row.gate[i], up = row.up[i], sigmoid = 1 / (1 + std::exp(-gate));
-    row.dgate[i] = row.dy[i] * up * sigmoid * (1 + gate * (1 - sigmoid));
-    row.dup[i] = row.dy[i] * gate * sigmoid;
-  }
+void swiglu_row(const float* gate, const float* up, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(swiglu_row)(gate, up, y, n);
 }
-
-#define INSTANTIATE(T)                                                  \
-  template T dot(const T*, const T*, int64_t);                          \
-  template T dot3(const T*, const T*, const T*, int64_t);               \
-  template T largest(const T*, int64_t);                                \
-  template T sum_of(const T*, int64_t);                                 \
-  template double square_sum(const T*, int64_t);                        \
-  template T exp_and_sum(T*, int64_t, T, T);                            \
-  template void add_scaled(const T*, T, T*, int64_t);                   \
-  template void gelu_row(const T*, T*, int64_t);                        \
-  template void gelu_backward_row(const T*, const T*, T*, int64_t);     \
-  template void swiglu_row(const T*, const T*, T*, int64_t);            \
-  template void swiglu_backward_row(const SwigluRow<T>&, int64_t);
-INSTANTIATE(float)
-INSTANTIATE(double)
-#undef INSTANTIATE
+void swiglu_backward_row(const SwigluRow<float>& row, int64_t n) { HWY_DYNAMIC_DISPATCH(swiglu_backward_row)(row, n); }
+void adamw_row(const AdamwRow<float>& row, int64_t n) { HWY_DYNAMIC_DISPATCH(adamw_row)(row, n); }
 
 }  // namespace sextant::cpu
+#endif

@@ -1,27 +1,58 @@
-// Loops over contiguous numbers, vectorised: what kernels do to a row. Inputs and outputs may be the same row.
+// Loops over n contiguous numbers, which kernels apply to rows. f32 is vectorised; f64 is plain and the truth it is tested
+// against. An output may be the same row as an input. NaN goes in, NaN comes out.
 #pragma once
 
 #include <cstdint>
 
 namespace sextant::cpu {
 
-template <class T> T dot(const T* a, const T* b, int64_t n);
-template <class T> T dot3(const T* a, const T* b, const T* c, int64_t n);     // Σ a·b·c
-template <class T> T largest(const T* x, int64_t n);                       // n >= 1
-template <class T> T sum_of(const T* x, int64_t n);
-template <class T> double square_sum(const T* x, int64_t n);               // added up in double
-template <class T> T exp_and_sum(T* x, int64_t n, T scale, T shift);       // x = exp(scale·x − shift); Σ of the new x
-template <class T> void add_scaled(const T* x, T scale, T* y, int64_t n);  // y += scale·x
-template <class T> void gelu_row(const T* x, T* y, int64_t n);
-template <class T> void gelu_backward_row(const T* dy, const T* x, T* dx, int64_t n);
-template <class T> void swiglu_row(const T* gate, const T* up, T* y, int64_t n);
+float dot(const float* a, const float* b, int64_t n);
+double dot(const double* a, const double* b, int64_t n);
 
-// dgate and dup may be the rows gate and up.
+// Σ a·b·(c − shift)
+float dot_shifted(const float* a, const float* b, const float* c, float shift, int64_t n);
+double dot_shifted(const double* a, const double* b, const double* c, double shift, int64_t n);
+
+float sum(const float* x, int64_t n);
+double sum(const double* x, int64_t n);
+
+float largest(const float* x, int64_t n);  // n >= 1
+double largest(const double* x, int64_t n);
+
+double square_sum(const float* x, int64_t n);  // added up in double
+double square_sum(const double* x, int64_t n);
+
+// x = exp(scale·x − shift), and the sum of the new x.
+float exp_and_sum(float* x, int64_t n, float scale, float shift);
+double exp_and_sum(double* x, int64_t n, double scale, double shift);
+
+void gelu_row(const float* x, float* y, int64_t n);
+void gelu_row(const double* x, double* y, int64_t n);
+
+void gelu_backward_row(const float* dy, const float* x, float* dx, int64_t n);
+void gelu_backward_row(const double* dy, const double* x, double* dx, int64_t n);
+
+void swiglu_row(const float* gate, const float* up, float* y, int64_t n);
+void swiglu_row(const double* gate, const double* up, double* y, int64_t n);
+
 template <class T>
 struct SwigluRow {
   const T *dy, *gate, *up;
   T *dgate, *dup;
 };
-template <class T> void swiglu_backward_row(const SwigluRow<T>& row, int64_t n);
+void swiglu_backward_row(const SwigluRow<float>& row, int64_t n);
+void swiglu_backward_row(const SwigluRow<double>& row, int64_t n);
+
+// m = beta1·m + (1 − beta1)·g', v = beta2·v + (1 − beta2)·g'², p = keep·p − rate·m / (root·sqrt(v) + eps), g' = scale·g.
+template <class T>
+struct AdamwRow {
+  T *p, *g, *m, *v;
+  T scale, beta1, beta2, eps, keep, rate, root;
+};
+void adamw_row(const AdamwRow<float>& row, int64_t n);
+void adamw_row(const AdamwRow<double>& row, int64_t n);
+
+constexpr double kGeluRoot = 0.7978845608028654;  // sqrt(2/pi)
+constexpr double kGeluCubic = 0.044715;
 
 }  // namespace sextant::cpu

@@ -1,0 +1,117 @@
+// What a person meets who gets something wrong: one clear message with the place and what was expected, exit code 2 or 3,
+// nothing already saved is damaged.
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+
+#include <fstream>
+
+#include "base/files.h"
+#include "command.h"
+
+namespace sextant {
+namespace {
+
+namespace fs = std::filesystem;
+
+void expect_refusal(const Outcome& outcome, int code, std::initializer_list<std::string> fragments) {
+  EXPECT_EQ(outcome.code, code) << outcome.output;
+  for (const std::string& fragment : fragments)
+    EXPECT_NE(outcome.output.find(fragment), std::string::npos) << "no '" << fragment << "' in:\n" << outcome.output;
+  EXPECT_EQ(outcome.output.find("our mistake"), std::string::npos) << outcome.output;
+}
+
+void write(const std::string& path, std::string_view content) { std::ofstream(path, std::ios::binary) << content; }
+
+TEST(BadInput, CommandLine) {
+  expect_refusal(run_command(""), 2, {"subcommand is required"});
+  expect_refusal(run_command("fly"), 2, {"fly"});
+  expect_refusal(run_command("train"), 2, {"config is required"});
+  EXPECT_EQ(run_command("--help").code, 0);
+  EXPECT_EQ(run_command("train --help").code, 0);
+}
+
+TEST(BadInput, Config) {
+  std::string tiny = config_path("tiny-llama.toml");
+  expect_refusal(run_command("plan nowhere.toml"), 2, {"nowhere.toml", "No such file"});
+  expect_refusal(run_command("plan " + tiny + " model.hiden=64"), 2, {"model.hiden", "model.hidden"});
+  expect_refusal(run_command("plan " + tiny + " train.steps=many"), 2, {"train.steps", "integer"});
+  expect_refusal(run_command("plan " + tiny + " model.heads=7"), 2, {"heads", "64"});
+  expect_refusal(run_command("plan " + tiny + " model.heads=7 train.steps=-1 nope=1"), 2, {"heads", "train.steps", "nope"});
+  expect_refusal(run_command("explain " + tiny + " --after nothing"), 2, {"--after", "autodiff"});
+  expect_refusal(run_command("train " + tiny + " device=cuda"), 2, {"device", "CUDA"});
+  expect_refusal(run_command("train " + tiny + " mesh.tp=2"), 2, {"mesh.tp", "2 ranks"});
+}
+
+TEST(BadInput, ModelDirectories) {
+  ScratchPlace place("models");
+  expect_refusal(run_command("generate " + (place / "none")), 2, {place / "none", "Hugging Face"});
+  expect_refusal(run_command("generate " + place.path().string()), 2, {"config.json"});
+
+  ASSERT_EQ(run_command(tiny_train(place, "train.steps=2")).code, 0);
+  std::string model = place / "run/step-000002", weights = model + "/model.safetensors";
+  std::string good = read_file(weights);
+  ASSERT_EQ(run_command("generate " + model + " --max-tokens 3").code, 0);
+
+  write(weights, good.substr(0, good.size() / 2));
+  expect_refusal(run_command("generate " + model), 2, {"model.safetensors"});
+  write(weights, std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8) + good.substr(8));
+  expect_refusal(run_command("generate " + model), 2, {"model.safetensors", "header"});
+  write(weights, "");
+  expect_refusal(run_command("generate " + model), 2, {"model.safetensors"});
+  write(weights, good);
+  write(model + "/config.json", "{\"model_type\": \"llama\", \"hidden_size\": 1e30}");
+  expect_refusal(run_command("generate " + model), 2, {"config.json", "hidden_size"});
+}
+
+TEST(BadInput, Data) {
+  ScratchPlace place("data");
+  write(place / "odd.bin", "abc");
+  std::string tiny = config_path("tiny-llama.toml");
+  expect_refusal(run_command(fmt::format("train {} --out {} data.train={} model.vocab=512", tiny, place / "run", place / "odd.bin")), 2,
+                 {"odd.bin"});
+  expect_refusal(run_command(fmt::format("data inspect {}", place / "odd.bin")), 2, {"odd.bin"});
+  write(place / "bad.jsonl", "{\"text\": \"fine\"}\n{\"txt\": 3}\n");
+  expect_refusal(run_command(fmt::format("data inspect {}", place / "bad.jsonl")), 2, {"bad.jsonl:2", "text"});
+  write(place / "ids.bin", std::string(4000, '\xff'));
+  expect_refusal(run_command(fmt::format("train {} --out {} data.train={} data.format=tokens-u16 model.vocab=512 batch.seq=16", tiny,
+                                         place / "run", place / "ids.bin")), 2, {"ids.bin", "512"});
+}
+
+TEST(BadInput, UnreadableDirectory) {
+  if (::getuid() != 0) GTEST_SKIP() << "only root can become somebody else; others are refused by the file system itself";
+  ScratchPlace place("unreadable");
+  ASSERT_EQ(run_command(tiny_train(place, "train.steps=1")).code, 0);
+  fs::permissions(place.path() / "run", fs::perms::none);
+  // The program is read through a copy, since the build may lie where nobody may look.
+  fs::copy_file(SEXTANT_BINARY, place.path() / "sextant");
+  fs::permissions(place.path(), fs::perms::all);
+  std::string as_nobody = fmt::format("cd / && setpriv --reuid=65534 --regid=65534 --clear-groups {} generate {} ; exit $? ;",
+                                      place / "sextant", place / "run");
+  Outcome outcome = run_command("--version", as_nobody);
+  expect_refusal(outcome, 2, {place / "run", "Permission denied"});
+  fs::permissions(place.path() / "run", fs::perms::all);
+}
+
+// A disk that fills up while a checkpoint is written: what was saved before stays whole.
+TEST(BadInput, FullDisk) {
+  ScratchPlace place("full");
+  bool tmpfs = ::getuid() == 0 && ::mount("tmpfs", place.path().c_str(), "tmpfs", 0, "size=6m") == 0;
+  // Two checkpoints of this model do not fit into 6 MB; without a file system of our own, files are limited instead.
+  std::string limit = tmpfs ? "" : "ulimit -f 3000 ; ";
+  std::string bigger = tmpfs ? "model.hidden=128 model.ffn=256" : "model.hidden=256 model.ffn=512";
+  std::string smaller = "model.hidden=128 model.ffn=256 train.steps=1";
+  Outcome first = run_command(tiny_train(place, smaller));
+  ASSERT_EQ(first.code, 0) << first.output;
+  std::string before = read_file(place / "run/step-000001/model.safetensors");
+  Outcome second = run_command(tiny_train(place, bigger + " train.steps=4 checkpoint.every=1 checkpoint.resume=never checkpoint.keep=9"),
+                               limit);
+  expect_refusal(second, 3, {"space"});
+  EXPECT_EQ(run_command("generate " + (place / "run/step-000001") + " --max-tokens 2").code, 0);
+  EXPECT_EQ(read_file(place / "run/step-000001/model.safetensors").size(), before.size());
+  for (const auto& entry : fs::directory_iterator(place.path() / "run"))
+    EXPECT_EQ(entry.path().filename().string().find(".tmp"), std::string::npos) << entry.path();
+  if (tmpfs) ::umount(place.path().c_str());
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,71 @@
+// The verbs, as a newcomer would type them.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "command.h"
+
+namespace sextant {
+namespace {
+
+TEST(Verbs, TrainThenGenerate) {
+  ScratchPlace place("verbs");
+  Outcome trained = run_command(tiny_train(place, ""));
+  EXPECT_EQ(trained.code, 0) << trained.output;
+  EXPECT_NE(trained.output.find("step 10/10"), std::string::npos) << trained.output;
+  Outcome one = run_command(fmt::format("generate {} --prompt 'One day' --seed 3 --max-tokens 20", place / "run"));
+  Outcome two = run_command(fmt::format("generate {} --prompt 'One day' --seed 3 --max-tokens 20", place / "run"));
+  Outcome other = run_command(fmt::format("generate {} --prompt 'One day' --seed 4 --max-tokens 20", place / "run"));
+  EXPECT_EQ(one.code, 0) << one.output;
+  EXPECT_EQ(one.output, two.output);
+  EXPECT_NE(one.output, other.output);
+  EXPECT_TRUE(one.output.starts_with("One day"));
+}
+
+TEST(Verbs, PlanTellsThePublishedParameterCounts) {
+  struct Published {
+    const char* preset;
+    int64_t parameters;
+  };
+  for (const Published& p : {Published{"gpt2", 124439808}, Published{"gpt2-xl", 1557611200}, Published{"llama2-7b", 6738415616},
+                             Published{"llama2-13b", 13015864320}, Published{"llama2-70b", 68976648192},
+                             Published{"llama3.1-8b", 8030261248}, Published{"llama3.1-70b", 70553706496},
+                             Published{"llama3.1-405b", 405853388800}}) {
+    ScratchPlace place("plan");
+    std::ofstream(place / "run.toml") << fmt::format("[model]\npreset = \"{}\"\n[batch]\nseq = 128\n", p.preset);
+    Outcome outcome = run_command(fmt::format("plan {} --json", place / "run.toml"));
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    nlohmann::json report = nlohmann::json::parse(outcome.output);
+    EXPECT_EQ(report["parameters"], p.parameters) << p.preset;
+    EXPECT_EQ(report["memory_bytes_per_rank"]["weights"], p.parameters * 4) << p.preset;
+  }
+}
+
+TEST(Verbs, DataTokenizeAndInspect) {
+  ScratchPlace place("tokens");
+  std::ofstream(place / "a.jsonl") << "{\"text\": \"one fox\"}\n{\"text\": \"two foxes ran\"}\n";
+  std::string tokenizer = place / "tokenizer.json", tokens = place / "a.bin";
+  Outcome trained = run_command(fmt::format("data train-tokenizer {} --vocab 300 --out {}", place / "a.jsonl", tokenizer));
+  ASSERT_EQ(trained.code, 0) << trained.output;
+  Outcome written = run_command(fmt::format("data tokenize {} --tokenizer {} --out {}", place / "a.jsonl", tokenizer, tokens));
+  ASSERT_EQ(written.code, 0) << written.output;
+  EXPECT_NE(written.output.find("2 documents"), std::string::npos);
+  Outcome shown = run_command(fmt::format("data inspect {} --tokenizer {}", tokens, tokenizer));
+  ASSERT_EQ(shown.code, 0) << shown.output;
+  EXPECT_NE(shown.output.find("one fox<|endoftext|>two foxes ran<|endoftext|>"), std::string::npos) << shown.output;
+  Outcome json = run_command(fmt::format("data inspect {} --tokenizer {} --json", tokens, tokenizer));
+  EXPECT_EQ(nlohmann::json::parse(json.output)["documents"], 2);
+}
+
+TEST(Verbs, ExplainPrintsEveryPass) {
+  for (const char* pass : {"build", "infer", "autodiff", "recompute", "update", "partition", "memory", "freeze"}) {
+    Outcome outcome = run_command(fmt::format("explain {} --after {}", config_path("tiny-gpt2.toml"), pass));
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    EXPECT_TRUE(outcome.output.starts_with("graph gpt2") || outcome.output.starts_with("program gpt2")) << pass;
+  }
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,52 @@
+// A fuzzer for any compiler: runs a target on every seed file and on mutations of them, the same ones every time. Whatever the
+// target lets escape fails the test; built with the sanitizers, so does every bad access. libFuzzer takes this file's place
+// with -DSEXTANT_FUZZ=ON.
+//   fuzz_NAME ROUNDS SEED_FILE…
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "base/rng.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
+
+namespace {
+
+using sextant::Random;
+
+// One to four changes: a flipped bit, an interesting byte, a removed or doubled stretch, a cut, a digit run made huge.
+std::string mutate(std::string text, const Random& random) {
+  uint64_t draw = 0;
+  auto below = [&](size_t n) { return n == 0 ? 0 : static_cast<size_t>(random.below(draw++, n)); };
+  for (size_t change = 1 + below(4); change > 0; --change) {
+    size_t at = below(text.size() + 1), length = 1 + below(16);
+    switch (below(6)) {
+      case 0: if (at < text.size()) text[at] = static_cast<char>(text[at] ^ (1 << below(8))); break;
+      case 1: if (at < text.size()) text[at] = "\0\xff\x7f\x80{}[]\",:0-"[below(13)]; break;
+      case 2: text.erase(std::min(at, text.size()), length); break;
+      case 3: text.insert(at, text.substr(below(text.size() + 1), length)); break;
+      case 4: text.resize(at); break;
+      case 5: text.insert(at, "99999999999999999999"); break;
+    }
+  }
+  return text;
+}
+
+void run(const std::string& input) { LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size()); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  auto rounds = static_cast<uint64_t>(std::atoll(argv[1]));
+  std::vector<std::string> seeds{""};
+  for (int i = 2; i < argc; ++i) seeds.push_back(sextant::read_file(argv[i]));
+  for (const std::string& seed : seeds) run(seed);
+  for (uint64_t round = 0; round < rounds; ++round) run(mutate(seeds[round % seeds.size()], Random(1, "fuzz", round)));
+  std::printf("%llu inputs\n", static_cast<unsigned long long>(rounds + seeds.size()));
+  return 0;
+}
