@@ -2,15 +2,28 @@
 
 #include "base/error.h"
 #include "exec/cpu/cpu_executor.h"
+#ifdef SEXTANT_CUDA
+#include "exec/cuda/devices.h"
+#endif
 
 namespace sextant {
 
 namespace {
 
+// What a person who asked for a GPU wants to know: is it the build, the machine, or us?
+std::string why_no_cuda() {
+#ifdef SEXTANT_CUDA
+  CudaDevices found = cuda_devices();
+  if (found.devices.empty()) return fmt::format("no CUDA device here ({})", found.problem);
+  return fmt::format("{} is here, but there is no CUDA executor yet", found.devices.front().name);
+#else
+  return "this build has no CUDA parts, and there is no CUDA executor yet";
+#endif
+}
+
 void refuse_cuda(const RunConfig& run) {
   if (run.device == "cuda")
-    throw UserError({.place = run.place_of("device"), .got = "this build has no CUDA executor",
-                     .expected = "\"cpu\" or \"auto\""});
+    throw UserError({.place = run.place_of("device"), .got = why_no_cuda(), .expected = "\"cpu\" or \"auto\""});
 }
 
 }  // namespace

@@ -37,6 +37,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = [] {
   room("config", {"models"});
   room("exec", {"ops", "trace"});
   room("exec/cpu", {"exec"});
+  room("exec/cuda", {"exec"});
   room("ckpt", {"models", "exec"});
   room("data", {"base"});
   room("generate", {"passes", "ckpt", "data"});
