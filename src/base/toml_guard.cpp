@@ -59,6 +59,8 @@ class Guard {
 
   // From the opening quote to behind the closing one; false when there is none.
   bool skip_string(char quote) {
+    bool opens = at_ == line_begin_ || std::string_view(" \t=,[{.").find(text_[at_ - 1]) != std::string_view::npos;
+    if (!opens) refuse("a quote inside a word");  // the parser would not take it for the beginning of a string
     const std::string three(3, quote);
     bool long_form = text_.substr(at_).starts_with(three);
     at_ += long_form ? 3 : 1;

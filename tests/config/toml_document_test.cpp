@@ -69,14 +69,16 @@ TEST(TomlGuard, RefusesWhatTheParserDoesNotSurvive) {
             "x.toml:3:5: not valid TOML: a letter outside quotes that is not ASCII");
   EXPECT_EQ(complaint("\"é\" = é"), "x.toml:1:7: not valid TOML: a letter outside quotes that is not ASCII");
   EXPECT_EQ(complaint(std::string_view("k = 1\0", 6)), "x.toml:1:6: not valid TOML: a control character");
+  EXPECT_EQ(complaint("k = 10'''é'''"), "x.toml:1:7: not valid TOML: a quote inside a word");
   for (std::string_view text : {"[", "[]", "[[]]", "[ [a]]", "[a.]", "[a..b]", "[=]", "[\xc3\xa9]", "[a]]", "k = \"é"})
     EXPECT_NE(complaint(text), "") << text;
 }
 
 TEST(TomlGuard, LeavesValidTextsAlone) {
-  for (std::string_view text : {"\xef\xbb\xbf[a]\n", "# é [!x] \"\nk = 1", "k = 'é\\' # é", "k = \"é\\\"é\"",
-                                "[ \"é\" ]\r\n", "k = \"\"\"\n[!x]\né\\\"\"\"\"\"\"\nl = 1", "k = '''\né\\'''\n[b]",
-                                "k = [\n[1],\n[{a=1}],\n]\n[b]", "k = [\"\", '']\n[b]", "k = { a = [\n1 ] }"})
+  for (std::string_view text :
+       {"\xef\xbb\xbf[a]\n", "\xef\xbb\xbf\"a\" = 1", "# é [!x] \"\nk = 1", "k = 'é\\' # é", "k = \"é\\\"é\"",
+        "[ \"é\" ]\r\n", "k = \"\"\"\n[!x]\né\\\"\"\"\"\"\"\nl = 1", "k = '''\né\\'''\n[b]",
+        "k = [\n[1],\n[{a=1}],\n]\n[b]", "k = [\"\", '']\n[b]", "k = { a = [\n1 ] }"})
     EXPECT_NO_THROW(parse_toml(text, "x.toml")) << text;
 }
 

@@ -1,0 +1,109 @@
+// What our executor makes of a Hugging Face directory and a batch: loss, logits and gradients under the names of the file.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "ckpt/model_weights.h"
+#include "exec/cpu/cpu_executor.h"
+#include "models/hf_config.h"
+#include "models/model.h"
+#include "passes/lower.h"
+
+namespace sextant {
+
+// A bound program with the weights of a directory in it.
+struct Loaded {
+  Loaded(const std::filesystem::path& directory, const Use& use, const LowerOptions& options)
+      : spec(spec_from_hf_config(read_file(directory / "config.json"), "config.json")),
+        executor(make_cpu_executor(2)),
+        program(lower(build_model(spec, use, single_rank_mesh()), executor->target(), options)),
+        arena(executor->allocate(program.arena_bytes)),
+        bound(executor->bind(program, *arena)) {
+    load_weights(*bound, spec, WeightsReader(directory));
+  }
+  std::vector<float> read(std::string_view path) const {
+    const Value& value = program.at(path);
+    std::vector<float> x(static_cast<size_t>(value.shape.count()));
+    bound->read(value, std::as_writable_bytes(std::span(x)));
+    return x;
+  }
+
+  ModelSpec spec;
+  std::unique_ptr<Executor> executor;
+  Program program;
+  std::unique_ptr<Arena> arena;
+  std::unique_ptr<Bound> bound;
+};
+
+struct Batch {
+  int64_t rows = 0, seq = 0;
+  std::vector<int32_t> tokens, targets;  // a negative target does not count
+  int64_t counted() const { return std::count_if(targets.begin(), targets.end(), [](int32_t t) { return t >= 0; }); }
+};
+
+struct NamedTensor {
+  GlobalShape shape;
+  std::vector<float> values;
+};
+using NamedTensors = std::map<std::string, NamedTensor>;
+
+// One parameter's gradient as the file would hold it: rows of the packed matrix, transposed where the file is.
+inline NamedTensor file_gradient(const Loaded& model, const HfTensor& tensor) {
+  std::vector<float> packed = model.read("grad." + tensor.parameter);
+  const Value& value = model.program.at(tensor.parameter);
+  int64_t columns = value.shape.rank() == 2 ? value.shape[1] : 1;
+  NamedTensor out{value.shape.rank() == 1 ? GlobalShape{tensor.rows} : GlobalShape{tensor.rows, columns},
+                  {packed.begin() + tensor.first_row * columns, packed.begin() + (tensor.first_row + tensor.rows) * columns}};
+  if (tensor.order == HfTensor::Order::as_is) return out;
+  std::vector<float> flipped(out.values.size());
+  for (int64_t r = 0; r < tensor.rows; ++r)
+    for (int64_t c = 0; c < columns; ++c)
+      flipped[static_cast<size_t>(c * tensor.rows + r)] = out.values[static_cast<size_t>(r * columns + c)];
+  return {{columns, tensor.rows}, flipped};
+}
+
+// "loss" (mean over counted targets) and "grad.NAME" for every tensor of the file.
+inline NamedTensors loss_and_gradients(const std::filesystem::path& directory, const Batch& batch, double z_loss,
+                                       RecomputeMode recompute) {
+  LowerOptions options{.train = AdamW{}};
+  options.plan.recompute = recompute;
+  Loaded model(directory, {.batch = batch.rows, .seq = batch.seq, .z_loss = z_loss}, options);
+  model.bound->write(model.program.at("tokens"), std::as_bytes(std::span(batch.tokens)));
+  model.bound->write(model.program.at("targets"), std::as_bytes(std::span(batch.targets)));
+  float scale = 1.0f / static_cast<float>(batch.counted());
+  write_value(*model.bound, model.program.at("loss_scale"), scale);
+  model.bound->run({.region = RegionKind::forward});
+  model.bound->run({.region = RegionKind::backward});
+  NamedTensors results;
+  results["loss"] = {{1}, {read_value<float>(*model.bound, model.program.at("loss")) * scale}};
+  for (const HfTensor& tensor : architecture_of(model.spec).tensors(model.spec))
+    results["grad." + tensor.name] = file_gradient(model, tensor);
+  return results;
+}
+
+// Logits [rows, seq, vocab] through the generation Program, `block` positions at a time (the last position of each block
+// only; the others stay zero).
+inline NamedTensor cached_logits(const std::filesystem::path& directory, const Batch& batch, int64_t block) {
+  Loaded model(directory, {.kind = Use::Kind::generate, .batch = 1, .seq = block, .cache_positions = batch.seq}, {});
+  NamedTensor logits{{batch.rows, batch.seq, model.spec.vocab}, {}};
+  logits.values.resize(static_cast<size_t>(logits.shape.count()));
+  for (int64_t row = 0; row < batch.rows; ++row) {
+    for (int64_t start = 0; start < batch.seq; start += block) {
+      auto tokens = std::span(batch.tokens).subspan(static_cast<size_t>(row * batch.seq + start), static_cast<size_t>(block));
+      model.bound->write(model.program.at("tokens"), std::as_bytes(tokens));
+      write_value(*model.bound, model.program.at("start"), static_cast<int32_t>(start));
+      write_value(*model.bound, model.program.at("at"), static_cast<int32_t>(block - 1));
+      run_schedule(*model.bound);
+      std::vector<float> at = model.read("logits");
+      std::copy(at.begin(), at.end(), logits.values.begin() + (row * batch.seq + start + block - 1) * model.spec.vocab);
+    }
+  }
+  return logits;
+}
+
+}  // namespace sextant
