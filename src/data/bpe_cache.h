@@ -2,7 +2,7 @@
 // so memory is bounded (6 MiB) whatever the text. A cache serves one thread at a time.
 #pragma once
 
-#include <bit>
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -68,7 +68,7 @@ class PieceCache {
     ShortSet& set = short_sets_[key.set];
     set.entries[1] = set.entries[0];  // the older of the two goes
     set.entries[0] = {key.low, key.high, static_cast<uint16_t>(key.size), static_cast<uint16_t>(ids.size()), {}};
-    std::memcpy(set.entries[0].ids, ids.data(), ids.size_bytes());
+    std::copy(ids.begin(), ids.end(), set.entries[0].ids);
   }
 
   // For pieces of at most kLongBytes bytes. Empty where the piece is not remembered.
@@ -83,7 +83,7 @@ class PieceCache {
     entry.size = static_cast<uint16_t>(piece.size());
     entry.count = static_cast<uint16_t>(ids.size());
     std::memcpy(entry.bytes, piece.data(), piece.size());
-    std::memcpy(entry.ids, ids.data(), ids.size_bytes());
+    std::copy(ids.begin(), ids.end(), entry.ids);
   }
 
  private:

@@ -75,7 +75,9 @@ void BpeModel::merge_short(std::vector<uint32_t>& ids) const {
 // The same by a heap of candidates over a linked list. A candidate whose symbols have changed since is stale, and
 // is known by the merge it names no longer being the one at its place.
 void BpeModel::merge_long(Scratch& scratch) const {
-  auto& [ids, symbols, heap] = scratch;
+  std::vector<uint32_t>& ids = scratch.ids;
+  std::vector<Scratch::Symbol>& symbols = scratch.symbols;
+  std::vector<Scratch::Candidate>& heap = scratch.heap;
   auto later = [](const Scratch::Candidate& a, const Scratch::Candidate& b) {
     return a.merge != b.merge ? a.merge > b.merge : a.at > b.at;
   };

@@ -101,15 +101,19 @@ void check_depth(std::string_view text, std::string_view place) {
   }
 }
 
+[[noreturn]] void not_json(std::string place, std::string_view why) {
+  throw UserError(
+      {.place = std::move(place), .got = "not valid JSON", .expected = "a tokenizer.json", .hint = std::string(why)});
+}
+
 Json parse_json(std::string_view text, std::string_view place) {
   check_depth(text, place);
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
-    throw UserError({.place = fmt::format("{} byte {}", place, error.byte),
-                     .got = "not valid JSON",
-                     .expected = "a tokenizer.json",
-                     .hint = error.what()});
+    not_json(fmt::format("{} byte {}", place, error.byte), error.what());
+  } catch (const Json::out_of_range& error) {  // a number too large for a double
+    not_json(std::string(place), error.what());
   }
 }
 

@@ -1,6 +1,4 @@
 // GPT-2: learned positions, LayerNorm before each half of a block, GELU, biases everywhere, the head tied to the embedding.
-#include <cmath>
-
 #include "models/frame.h"
 
 namespace sextant {
@@ -9,9 +7,6 @@ namespace {
 
 Heads heads_of(const ModelSpec& m) { return {m.heads, m.heads, m.head_dim}; }
 
-// Radford et al. 2019: weights into the residual stream start scaled by 1/sqrt(number of residual layers).
-double output_std(const ModelSpec& m) { return m.init_std / std::sqrt(2.0 * static_cast<double>(m.layers)); }
-
 ValueId attention_half(Builder& b, const ModelSpec& m, ValueId x, const Frame& frame) {
   auto scope = b.scope("attn");
   Heads heads = heads_of(m);
@@ -19,7 +14,7 @@ ValueId attention_half(Builder& b, const ModelSpec& m, ValueId x, const Frame& f
   ValueId qkv = linear(b, normed, {.name = "qkv", .outputs = heads.packed_width(), .init_std = m.init_std,
                                    .bias = Bias::added, .split = TensorSplit::outputs, .segments = heads.segments()});
   ValueId mixed = attention(b, qkv, {.heads = heads, .rope = {}, .cache = frame.cache});
-  ValueId out = linear(b, mixed, {.name = "out", .outputs = m.hidden, .init_std = output_std(m), .bias = Bias::added,
+  ValueId out = linear(b, mixed, {.name = "out", .outputs = m.hidden, .init_std = residual_std(m.init_std, m.layers), .bias = Bias::added,
                                   .split = TensorSplit::inputs});
   return b.op(ops::add, "add", {x, b.residual(out)});
 }
@@ -30,7 +25,7 @@ ValueId mlp_half(Builder& b, const ModelSpec& m, ValueId x) {
   ValueId up = linear(b, normed, {.name = "up", .outputs = m.ffn, .init_std = m.init_std, .bias = Bias::added,
                                   .split = TensorSplit::outputs});
   ValueId inner = b.op(ops::gelu, "gelu", {up});
-  ValueId out = linear(b, inner, {.name = "down", .outputs = m.hidden, .init_std = output_std(m), .bias = Bias::added,
+  ValueId out = linear(b, inner, {.name = "down", .outputs = m.hidden, .init_std = residual_std(m.init_std, m.layers), .bias = Bias::added,
                                   .split = TensorSplit::inputs});
   return b.op(ops::add, "add", {x, b.residual(out)});
 }

@@ -1,6 +1,4 @@
 // Llama 1, 2 and 3: RMSNorm before each half of a block, rotary positions, grouped-query attention, SwiGLU, no biases.
-#include <cmath>
-
 #include "models/frame.h"
 
 namespace sextant {
@@ -20,9 +18,6 @@ Rope rope_of(const ModelSpec& m) {
   return rope;
 }
 
-// What a block adds to the residual stream starts smaller the more blocks there are, so that the sum stays in scale.
-double output_std(const ModelSpec& m) { return m.init_std / std::sqrt(2.0 * static_cast<double>(m.layers)); }
-
 ValueId attention_half(Builder& b, const ModelSpec& m, ValueId x, const Frame& frame) {
   auto scope = b.scope("attn");
   Heads heads = heads_of(m);
@@ -30,7 +25,7 @@ ValueId attention_half(Builder& b, const ModelSpec& m, ValueId x, const Frame& f
   ValueId qkv = linear(b, normed, {.name = "qkv", .outputs = heads.packed_width(), .init_std = m.init_std,
                                    .split = TensorSplit::outputs, .segments = heads.segments()});
   ValueId mixed = attention(b, qkv, {.heads = heads, .rope = rope_of(m), .cache = frame.cache});
-  ValueId out = linear(b, mixed, {.name = "out", .outputs = m.hidden, .init_std = output_std(m),
+  ValueId out = linear(b, mixed, {.name = "out", .outputs = m.hidden, .init_std = residual_std(m.init_std, m.layers),
                                   .split = TensorSplit::inputs});
   return b.op(ops::add, "add", {x, b.residual(out)});
 }
@@ -41,7 +36,7 @@ ValueId mlp_half(Builder& b, const ModelSpec& m, ValueId x) {
   ValueId gate_up = linear(b, normed, {.name = "gate_up", .outputs = 2 * m.ffn, .init_std = m.init_std,
                                        .split = TensorSplit::outputs, .segments = {m.ffn, m.ffn}});
   ValueId inner = b.op(ops::swiglu, "swiglu", {gate_up});
-  ValueId out = linear(b, inner, {.name = "down", .outputs = m.hidden, .init_std = output_std(m),
+  ValueId out = linear(b, inner, {.name = "down", .outputs = m.hidden, .init_std = residual_std(m.init_std, m.layers),
                                   .split = TensorSplit::inputs});
   return b.op(ops::add, "add", {x, b.residual(out)});
 }

@@ -1,5 +1,7 @@
 #include "nn/blocks.h"
 
+#include <cmath>
+
 namespace sextant {
 
 ValueId linear(Builder& b, ValueId x, const Linear& spec) {
@@ -17,6 +19,8 @@ ValueId linear(Builder& b, ValueId x, const Linear& spec) {
   }
   return b.op(ops::linear, "out", std::move(inputs));
 }
+
+double residual_std(double init_std, int64_t layers) { return init_std / std::sqrt(2.0 * static_cast<double>(layers)); }
 
 ValueId rms_norm(Builder& b, ValueId x, std::string_view name, double eps) {
   auto scope = b.scope(name);

@@ -19,6 +19,10 @@ struct Linear {
 };
 ValueId linear(Builder& b, ValueId x, const Linear& spec);
 
+// The initial spread of a weight that writes into the residual stream: smaller the more blocks there are, so that their sum
+// stays in scale (Radford et al. 2019).
+double residual_std(double init_std, int64_t layers);
+
 ValueId rms_norm(Builder& b, ValueId x, std::string_view name, double eps);
 ValueId layer_norm(Builder& b, ValueId x, std::string_view name, double eps);
 

@@ -65,6 +65,20 @@ RunState state_from_json(const fs::path& file) {
   return state;
 }
 
+void refuse_other_model(const fs::path& directory, ModelSpec spec) {
+  std::string place = (directory / "config.json").string();
+  ModelSpec saved = spec_from_hf_config(read_file(place), place);
+  // Which tokens begin and end a text is the tokenizer's business and may be known to one side only; how weights were drawn
+  // no longer matters.
+  spec.bos_token = saved.bos_token;
+  spec.eos_tokens = saved.eos_tokens;
+  spec.init_std = saved.init_std;
+  if (!(spec == saved))
+    throw UserError({.place = place, .got = "this checkpoint holds another model than the config describes",
+                     .expected = "the same [model] as when the run began",
+                     .hint = "choose another --out, or go back to the config.toml in the run's directory"});
+}
+
 // What transformers' AutoTokenizer needs beside tokenizer.json.
 std::string tokenizer_config(const Tokenizer& tokenizer, const ModelSpec& spec) {
   nlohmann::ordered_json json{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"model_max_length", spec.max_seq}};
@@ -96,6 +110,7 @@ void save_run_checkpoint(const fs::path& directory, const CheckpointContent& con
 }
 
 RunState load_run_checkpoint(const fs::path& directory, Bound& bound, const ModelSpec& spec) {
+  refuse_other_model(directory, spec);
   RunState state = state_from_json(directory / kRunStateFile);
   load_weights(bound, spec, WeightsReader(directory));
   load_optimizer(bound, directory / kOptimizerFile);

@@ -39,10 +39,15 @@ void prepare_directory(const fs::path& out) {
 
 // The checkpoint to go on from: what checkpoint.resume names, or the newest of this run.
 std::optional<fs::path> resume_from(const RunConfig& run, const fs::path& out) {
-  if (run.checkpoint.resume == "never") return std::nullopt;
-  if (run.checkpoint.resume != "auto") return find_model_directory(run.checkpoint.resume);
   auto latest = latest_checkpoint(out, kRunStateFile);
-  return latest ? std::optional(latest->path) : std::nullopt;
+  if (run.checkpoint.resume == "auto") return latest ? std::optional(latest->path) : std::nullopt;
+  // Two runs in one directory would prune each other's checkpoints.
+  if (latest && run.checkpoint.resume == "never")
+    throw UserError({.place = out.string(), .got = fmt::format("already holds a run, at step {}", latest->step),
+                     .expected = "an empty directory for a run that starts afresh",
+                     .hint = "choose another --out, or remove this one"});
+  if (run.checkpoint.resume == "never") return std::nullopt;
+  return find_model_directory(run.checkpoint.resume);
 }
 
 class Run {
@@ -69,6 +74,8 @@ class Run {
     StopRequest stop;
     MetricsFile metrics(out_ / "metrics.jsonl", state_.step);
     Progress progress(state_.step + 1, run_.train.steps, run_.train.log_every);
+    if (state_.step >= run_.train.steps)
+      progress.say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
     while (state_.step < run_.train.steps && !stop.asked()) one_step(metrics, progress);
     result_.interrupted = state_.step < run_.train.steps;
     if (saved_step_ != state_.step && state_.step > 0) save();

@@ -103,12 +103,14 @@ TEST(BadInput, FullDisk) {
   Outcome first = run_command(tiny_train(place, smaller));
   ASSERT_EQ(first.code, 0) << first.output;
   std::string before = read_file(place / "run/step-000001/model.safetensors");
-  Outcome second = run_command(tiny_train(place, bigger + " train.steps=4 checkpoint.every=1 checkpoint.resume=never checkpoint.keep=9"),
-                               limit);
-  expect_refusal(second, 3, {"space"});
+  std::string more = tiny_train(place, bigger + " train.steps=4 checkpoint.every=1 checkpoint.keep=9");
+  expect_refusal(run_command(more + " model.layers=3"), 2, {"holds another model"});
+  size_t out = more.find("--out");
+  more.replace(out, more.find(' ', out + 6) - out, "--out " + (place / "second"));
+  expect_refusal(run_command(more, limit), 3, {"space"});
   EXPECT_EQ(run_command("generate " + (place / "run/step-000001") + " --max-tokens 2").code, 0);
   EXPECT_EQ(read_file(place / "run/step-000001/model.safetensors").size(), before.size());
-  for (const auto& entry : fs::directory_iterator(place.path() / "run"))
+  for (const auto& entry : fs::recursive_directory_iterator(place.path()))
     EXPECT_EQ(entry.path().filename().string().find(".tmp"), std::string::npos) << entry.path();
   if (tmpfs) ::umount(place.path().c_str());
 }

@@ -51,8 +51,7 @@ TEST(TomlDocument, LongTextIsNotShown) {
   EXPECT_EQ(shown({std::string(3, 'x')}), "\"xxx\"");
 }
 
-// toml++ itself does not survive these.
-TEST(TomlGuard, RefusesWhatTheParserDoesNotSurvive) {
+TEST(TomlDocument, WhatTheParserOnlyAsserts) {
   auto complaint = [](std::string_view text) -> std::string {
     try {
       parse_toml(text, "x.toml");
@@ -61,25 +60,12 @@ TEST(TomlGuard, RefusesWhatTheParserDoesNotSurvive) {
     }
     return "";
   };
-  const std::string_view odd_header = "not valid TOML: a table header that does not begin with a name";
-  EXPECT_EQ(complaint("[a]\nk = 1\n [!b]\n"), fmt::format("x.toml:3:2: {}", odd_header));
-  EXPECT_EQ(complaint("[[ .b]]\n"), fmt::format("x.toml:1:1: {}", odd_header));
-  EXPECT_EQ(complaint("[\na]\n"), fmt::format("x.toml:1:1: {}", odd_header));
-  EXPECT_EQ(complaint("k = 1\n\"é\" = 2\nl = é\n"),
-            "x.toml:3:5: not valid TOML: a letter outside quotes that is not ASCII");
-  EXPECT_EQ(complaint("\"é\" = é"), "x.toml:1:7: not valid TOML: a letter outside quotes that is not ASCII");
-  EXPECT_EQ(complaint(std::string_view("k = 1\0", 6)), "x.toml:1:6: not valid TOML: a control character");
-  EXPECT_EQ(complaint("k = 10'''é'''"), "x.toml:1:7: not valid TOML: a quote inside a word");
-  for (std::string_view text : {"[", "[]", "[[]]", "[ [a]]", "[a.]", "[a..b]", "[=]", "[\xc3\xa9]", "[a]]", "k = \"é"})
+  const std::string_view senseless = "not valid TOML: the parser cannot make sense of this line";
+  EXPECT_EQ(complaint("[a]\nk = 1\n [!b]\nl = 2\n"), fmt::format("x.toml:3: {}", senseless));
+  EXPECT_EQ(complaint("k = 1979-05-27Topt32: 0"), fmt::format("x.toml:1: {}", senseless));
+  for (std::string_view text : {"[", "[]", "[[]]", "[ [a]]", "[[[a", "[a.]", "[a..b]", "[=]", "[a]]", "[é]", "k = é",
+                                "é = 1", "k = \"\"\"\\é", "k = 64.\"é\"", "k = 1é"})
     EXPECT_NE(complaint(text), "") << text;
-}
-
-TEST(TomlGuard, LeavesValidTextsAlone) {
-  for (std::string_view text :
-       {"\xef\xbb\xbf[a]\n", "\xef\xbb\xbf\"a\" = 1", "# é [!x] \"\nk = 1", "k = 'é\\' # é", "k = \"é\\\"é\"",
-        "[ \"é\" ]\r\n", "k = \"\"\"\n[!x]\né\\\"\"\"\"\"\"\nl = 1", "k = '''\né\\'''\n[b]",
-        "k = [\n[1],\n[{a=1}],\n]\n[b]", "k = [\"\", '']\n[b]", "k = { a = [\n1 ] }"})
-    EXPECT_NO_THROW(parse_toml(text, "x.toml")) << text;
 }
 
 TEST(TomlDocument, NestingHasBounds) {

@@ -71,6 +71,7 @@ TEST(TokenizerJson, NotJson) {
   expect_in("file.json byte", complaint_about(""));
   expect_in("not valid JSON", complaint_about("{\"model\": "));
   expect_in("not valid JSON", complaint_about("\xFF\xFE"));
+  expect_in("not valid JSON", complaint_about("[1e999]"));
   expect_in("expected an object", complaint_about("[]"));
   expect_in("nested over", complaint_about(std::string(1 << 20, '[')));
   std::string deep;

@@ -9,7 +9,7 @@
 
 namespace sextant::cpu {
 
-constexpr int64_t kQueriesPerBlock = 64;
+constexpr int64_t kQueriesPerBlock = 128;
 constexpr int64_t kKeysPerBlock = 256;
 
 template <class T>

@@ -6,6 +6,7 @@
 
 #include "exec/cpu/blocks.h"
 #include "exec/cpu/gemm_kernel.h"
+#include "exec/cpu/vector_math.h"
 
 namespace sextant::cpu {
 
@@ -26,25 +27,33 @@ int64_t equal_blocks(int64_t n, int64_t most, int64_t unit) {
 }
 
 // A tile at the lower or right edge of c, of which only rows×columns exist.
-void multiply_edge(const GemmKernel& kernel, RegisterTile tile, int64_t rows, int64_t columns) {
-  float whole[kMostTileElements];
-  float* c = tile.c;
-  int64_t c_stride = tile.c_stride;
-  Write write = tile.write;
-  const float* bias = tile.bias;
-  tile.c = whole;
-  tile.c_stride = kernel.columns;
-  tile.write = Write::over;
-  tile.bias = nullptr;
-  kernel.multiply(tile);
+void multiply_edge(const GemmKernel& kernel, const RegisterTile& tile, int64_t rows, int64_t columns) {
+  float sums[kMostTileElements];
+  RegisterTile whole = tile;
+  whole.c = sums;
+  whole.c_stride = kernel.columns;
+  whole.write = Write::over;
+  whole.bias = nullptr;
+  kernel.multiply(whole);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
-      float value = whole[i * kernel.columns + j];
-      float& at = c[i * c_stride + j];
-      if (write == Write::add) value += at;
-      if (bias != nullptr) value += bias[j];
+      float value = sums[i * kernel.columns + j];
+      float& at = tile.c[i * tile.c_stride + j];
+      if (tile.write == Write::add) value += at;
+      if (tile.bias != nullptr) value += tile.bias[j];
       at = value;
     }
+}
+
+// The part of k that counts for rows [i, i + rows) of c.
+struct Span {
+  int64_t begin, end;
+};
+
+Span span_of(const Product<float>& p, int64_t i, int64_t rows) {
+  if (p.triangle == Triangle::a_lower) return {0, std::clamp<int64_t>(i + rows + p.diagonal, 0, p.k)};
+  if (p.triangle == Triangle::a_upper) return {std::clamp<int64_t>(i - p.diagonal, 0, p.k), p.k};
+  return {0, p.k};
 }
 
 // c = a·b for packed a and b: one block of the product.
@@ -52,20 +61,24 @@ void multiply_packed(const Product<float>& p, const float* a, const float* b) {
   const GemmKernel& kernel = gemm_kernel();
   int64_t lines = ceil_div(kernel.columns * p.k, kFloatsPerLine * ceil_div(p.m, kernel.rows));
   for (int64_t j = 0; j < p.n; j += kernel.columns) {
+    int64_t columns = std::min(kernel.columns, p.n - j);
     for (int64_t i = 0; i < p.m; i += kernel.rows) {
-      RegisterTile tile{.a = a + i * p.k,
-                        .b = b + j * p.k,
-                        .k = p.k,
+      if (p.triangle == Triangle::c_lower && j >= i + kernel.rows + p.diagonal) continue;
+      Span span = span_of(p, i, kernel.rows);
+      RegisterTile tile{.a = a + i * p.k + span.begin * kernel.rows,
+                        .b = b + j * p.k + span.begin * kernel.columns,
+                        .k = span.end - span.begin,
+                        .columns = round_up(columns, kernel.lanes),
                         .c = p.c + i * p.c_stride + j,
                         .c_stride = p.c_stride,
                         .write = p.write,
                         .bias = p.bias != nullptr ? p.bias + j : nullptr,
                         .ahead = b + (j + kernel.columns) * p.k + i / kernel.rows * lines * kFloatsPerLine,
                         .ahead_lines = lines};
-      if (i + kernel.rows <= p.m && j + kernel.columns <= p.n)
+      if (i + kernel.rows <= p.m && tile.columns == columns)
         kernel.multiply(tile);
       else
-        multiply_edge(kernel, tile, std::min(kernel.rows, p.m - i), std::min(kernel.columns, p.n - j));
+        multiply_edge(kernel, tile, std::min(kernel.rows, p.m - i), columns);
     }
   }
 }
@@ -76,6 +89,8 @@ Product<float> depth_block(const Product<float>& p, int64_t first, int64_t depth
   part.k = std::min(depth, p.k - first);
   part.a.data = p.a.at(0, first);
   part.b.data = p.b.at(first, 0);
+  if (p.triangle == Triangle::a_lower) part.diagonal -= first;
+  if (p.triangle == Triangle::a_upper) part.diagonal += first;
   if (first > 0) {
     part.write = Write::add;
     part.bias = nullptr;
@@ -92,7 +107,27 @@ Product<T> tile_of(const Product<T>& p, int64_t i, int64_t rows, int64_t j, int6
   tile.b.data = p.b.at(0, j);
   tile.c = p.c + i * p.c_stride + j;
   if (p.bias != nullptr) tile.bias = p.bias + j;
+  if (p.triangle == Triangle::c_lower) tile.diagonal += i - j;
+  if (p.triangle == Triangle::a_lower) tile.diagonal += i;
+  if (p.triangle == Triangle::a_upper) tile.diagonal -= i;
   return tile;
+}
+
+// In generation there are a row or two: each element of b is used so seldom that packing it would double the work.
+bool has_few_rows(const Product<float>& p) { return p.m <= 4 && p.a.column_stride == 1; }
+
+void multiply_few_rows(const Product<float>& p) {
+  for (int64_t i = 0; i < p.m; ++i) {
+    const float* a = p.a.at(i, 0);
+    float* c = p.c + i * p.c_stride;
+    if (p.write == Write::over) std::fill_n(c, p.n, 0.0f);
+    if (p.bias != nullptr)
+      for (int64_t j = 0; j < p.n; ++j) c[j] += p.bias[j];
+    if (p.b.row_stride == 1)
+      for (int64_t j = 0; j < p.n; ++j) c[j] += dot(a, p.b.at(0, j), p.k);
+    else
+      for (int64_t k = 0; k < p.k; ++k) add_scaled(p.b.at(k, 0), a[k], c, p.n);
+  }
 }
 
 int64_t a_bytes(int64_t k) { return round_up(kRows + gemm_kernel().rows, 16) * std::min(k, gemm_kernel().depth) * 4; }
@@ -145,6 +180,7 @@ void blas(const Product<double>& p) {
 }  // namespace
 
 void multiply(const Product<float>& p, std::byte* scratch) {
+  if (has_few_rows(p)) return multiply_few_rows(p);
   const GemmKernel& kernel = gemm_kernel();
   float* a = reinterpret_cast<float*>(scratch);
   float* b = reinterpret_cast<float*>(scratch + a_bytes(p.k));
@@ -169,6 +205,10 @@ void multiply(const Product<double>& p, std::byte*) { blas(p); }
 int64_t multiply_scratch(int64_t n, int64_t k) { return a_bytes(k) + b_bytes(n, k); }
 
 void multiply(const Product<float>& p, ThreadTeam& team, std::byte* workspace) {
+  if (has_few_rows(p))
+    return for_blocks(team, p.n, rows_per_task(p.k), [&](int64_t begin, int64_t end) {
+      multiply_few_rows(tile_of(p, 0, p.m, begin, end - begin));
+    });
   int64_t depth = equal_blocks(p.k, gemm_kernel().depth, 1), columns = equal_blocks(p.n, kColumns, gemm_kernel().columns);
   for (int64_t first = 0; first < p.k; first += depth) {
     Product<float> slab = depth_block(p, first, depth);

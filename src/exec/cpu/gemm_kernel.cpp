@@ -16,22 +16,28 @@ namespace sextant::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 using Lanes = hn::ScalableTag<float>;
 using Vector = hn::Vec<Lanes>;
+constexpr int64_t kLanes = hn::MaxLanes(Lanes());
 
 // With a row of b and a number or two of a, the accumulators fill the register file: 24 of 32 registers, or 12 of 16.
 constexpr int kVectors = 3;
 constexpr int kRows = HWY_TARGET == HWY_NEON || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) ? 8 : 4;
 constexpr int64_t kDepth = HWY_TARGET == HWY_NEON ? 384 : 256;
 
+// A tile is computed with its first kUsed vectors of columns, so that one at the right edge of c costs what it holds.
+template <int kUsed>
+using Tile = Vector[kRows][kUsed];
+
 #if HWY_TARGET == HWY_NEON
 // Arm multiplies by one lane of a register at no cost, where a broadcast would take a slot of the multiplier.
-template <int kLane>
-HWY_INLINE void add_row(Vector (&sums)[kVectors], float32x4_t a, const Vector (&b)[kVectors]) {
-  for (int j = 0; j < kVectors; ++j) sums[j].raw = vfmaq_laneq_f32(sums[j].raw, b[j].raw, a, kLane);
+template <int kLane, int kUsed>
+HWY_INLINE void add_row(Vector (&sums)[kUsed], float32x4_t a, const Vector (&b)[kUsed]) {
+  for (int j = 0; j < kUsed; ++j) sums[j].raw = vfmaq_laneq_f32(sums[j].raw, b[j].raw, a, kLane);
 }
 #endif
 
-// sums += a (a column of kRows numbers) · b (a row of kVectors vectors).
-HWY_INLINE void add_outer_product(Vector (&sums)[kRows][kVectors], const float* HWY_RESTRICT a, const Vector (&b)[kVectors]) {
+// sums += a (a column of kRows numbers) · b (a row of vectors).
+template <int kUsed>
+HWY_INLINE void add_outer_product(Tile<kUsed>& sums, const float* HWY_RESTRICT a, const Vector (&b)[kUsed]) {
 #if HWY_TARGET == HWY_NEON
   float32x4_t top = vld1q_f32(a), bottom = vld1q_f32(a + 4);
   add_row<0>(sums[0], top, b);
@@ -47,55 +53,61 @@ HWY_INLINE void add_outer_product(Vector (&sums)[kRows][kVectors], const float* 
   for (int i = 0; i < kRows; ++i) {
     Vector one = hn::Set(Lanes(), a[i]);
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::MulAdd(one, b[j], sums[i][j]);
+    for (int j = 0; j < kUsed; ++j) sums[i][j] = hn::MulAdd(one, b[j], sums[i][j]);
   }
 #endif
 }
 
-// The choice is made once for the tile, not for each vector of it.
-template <bool kAdd, bool kBias>
-HWY_INLINE void store(const Vector (&sums)[kRows][kVectors], const RegisterTile& tile) {
+// The choices are made once for the tile, not for each vector of it.
+template <bool kAdd, bool kBias, int kUsed>
+HWY_INLINE void store(const Tile<kUsed>& sums, const RegisterTile& tile) {
   const Lanes lanes;
-  const int64_t width = static_cast<int64_t>(hn::Lanes(lanes)), stride = tile.c_stride;
+  const int64_t stride = tile.c_stride;
   float* HWY_RESTRICT row = tile.c;
   const float* HWY_RESTRICT bias = tile.bias;
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i, row += stride) {
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) {
+    for (int j = 0; j < kUsed; ++j) {
       Vector value = sums[i][j];
-      if (kAdd) value = hn::Add(value, hn::LoadU(lanes, row + j * width));
-      if (kBias) value = hn::Add(value, hn::LoadU(lanes, bias + j * width));
-      hn::StoreU(value, lanes, row + j * width);
+      if (kAdd) value = hn::Add(value, hn::LoadU(lanes, row + j * kLanes));
+      if (kBias) value = hn::Add(value, hn::LoadU(lanes, bias + j * kLanes));
+      hn::StoreU(value, lanes, row + j * kLanes);
     }
   }
 }
 
-void multiply_tile(const RegisterTile& tile) {
+template <int kUsed>
+HWY_INLINE void multiply_vectors(const RegisterTile& tile) {
   const Lanes lanes;
-  const int64_t width = static_cast<int64_t>(hn::Lanes(lanes));
-  Vector sums[kRows][kVectors];
+  Tile<kUsed> sums;
 #pragma GCC unroll 16
   for (int i = 0; i < kRows; ++i) {
     __builtin_prefetch(tile.c + i * tile.c_stride, 1);
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) sums[i][j] = hn::Zero(lanes);
+    for (int j = 0; j < kUsed; ++j) sums[i][j] = hn::Zero(lanes);
   }
   for (int64_t i = 0; i < tile.ahead_lines; ++i) __builtin_prefetch(tile.ahead + i * kFloatsPerLine);
   const float* HWY_RESTRICT a = tile.a;
   const float* HWY_RESTRICT b = tile.b;
   for (int64_t p = 0; p < tile.k; ++p) {
-    Vector row[kVectors];
+    Vector row[kUsed];
 #pragma GCC unroll 4
-    for (int j = 0; j < kVectors; ++j) row[j] = hn::LoadU(lanes, b + j * width);
-    add_outer_product(sums, a, row);
+    for (int j = 0; j < kUsed; ++j) row[j] = hn::LoadU(lanes, b + j * kLanes);
+    add_outer_product<kUsed>(sums, a, row);
     a += kRows;
-    b += kVectors * width;
+    b += kVectors * kLanes;
   }
   if (tile.bias != nullptr)
-    tile.write == Write::add ? store<true, true>(sums, tile) : store<false, true>(sums, tile);
+    tile.write == Write::add ? store<true, true, kUsed>(sums, tile) : store<false, true, kUsed>(sums, tile);
   else
-    tile.write == Write::add ? store<true, false>(sums, tile) : store<false, false>(sums, tile);
+    tile.write == Write::add ? store<true, false, kUsed>(sums, tile) : store<false, false, kUsed>(sums, tile);
+}
+
+void multiply_tile(const RegisterTile& tile) {
+  if (tile.columns == 3 * kLanes) return multiply_vectors<3>(tile);
+  if (tile.columns == 2 * kLanes) return multiply_vectors<2>(tile);
+  multiply_vectors<1>(tile);
 }
 
 using Four = hn::CappedTag<float, 4>;  // panels are packed four rows at a time, whatever the vectors' size
@@ -150,8 +162,12 @@ void pack(const Packing& packing) {
 }
 
 const GemmKernel* kernel() {
-  static const GemmKernel kernel{kRows, kVectors * static_cast<int64_t>(hn::Lanes(Lanes())), kDepth, multiply_tile,
-                                 pack};
+  static constexpr GemmKernel kernel{.rows = kRows,
+                                     .columns = kVectors * kLanes,
+                                     .lanes = kLanes,
+                                     .depth = kDepth,
+                                     .multiply = multiply_tile,
+                                     .pack = pack};
   return &kernel;
 }
 

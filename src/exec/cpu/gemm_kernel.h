@@ -13,6 +13,7 @@ struct RegisterTile {
   const float* a;
   const float* b;
   int64_t k;
+  int64_t columns;  // to compute: a multiple of the kernel's lanes
   float* c;
   int64_t c_stride;
   Write write;
@@ -32,6 +33,7 @@ struct Packing {
 
 struct GemmKernel {
   int64_t rows, columns;  // of a register tile; multiples of 4
+  int64_t lanes;          // numbers in a vector
   int64_t depth;          // the longest k for which a panel of a and one of b fit the L1 cache together
   void (*multiply)(const RegisterTile& tile);
   void (*pack)(const Packing& packing);

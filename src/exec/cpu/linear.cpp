@@ -3,48 +3,23 @@
 #include "exec/cpu/column_sums.h"
 #include "exec/cpu/gemm.h"
 #include "exec/cpu/kernel.h"
-#include "exec/cpu/vector_math.h"
 
 namespace sextant::cpu {
 
 namespace {
 
-// In generation there are a row or two: each weight is used so seldom that a product is one pass over the weights.
-constexpr int64_t kFewRows = 4;
-
-template <class T>
-void few_rows(const KernelCall& call) {
-  int64_t rows = call.in[0].shape.rows(), inner = call.in[0].shape.last(), outputs = call.out[0].shape.last();
-  const T *x = call.in[0].as<T>(), *w = call.in[1].as<T>();
-  const T* bias = call.in.size() > 2 ? call.in[2].as<T>() : nullptr;
-  T* y = call.out[0].as<T>();
-  for_blocks(call.team, outputs, rows_per_task(inner), [&](int64_t begin, int64_t end) {
-    for (int64_t o = begin; o < end; ++o)
-      for (int64_t row = 0; row < rows; ++row)
-        y[row * outputs + o] = dot(x + row * inner, w + o * inner, inner) + (bias != nullptr ? bias[o] : T(0));
-  });
-}
-
-template <class T>
-void many_rows(const KernelCall& call) {
-  int64_t inner = call.in[0].shape.last(), outputs = call.out[0].shape.last();
-  Product<T> product{.m = call.in[0].shape.rows(),
-                     .n = outputs,
-                     .k = inner,
-                     .a = {call.in[0].as<T>(), inner},
-                     .b = Matrix<T>{call.in[1].as<T>(), inner}.transposed(),
-                     .c = call.out[0].as<T>(),
-                     .c_stride = outputs};
-  if (call.in.size() > 2) product.bias = call.in[2].as<T>();
-  multiply(product, call.team, call.workspace);
-}
-
 void forward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
-    if (call.in[0].shape.rows() <= kFewRows)
-      few_rows<T>(call);
-    else
-      many_rows<T>(call);
+    int64_t inner = call.in[0].shape.last(), outputs = call.out[0].shape.last();
+    multiply(Product<T>{.m = call.in[0].shape.rows(),
+                        .n = outputs,
+                        .k = inner,
+                        .a = {call.in[0].as<T>(), inner},
+                        .b = Matrix<T>{call.in[1].as<T>(), inner}.transposed(),
+                        .c = call.out[0].as<T>(),
+                        .c_stride = outputs,
+                        .bias = call.in.size() > 2 ? call.in[2].as<T>() : nullptr},
+             call.team, call.workspace);
   });
 }
 

@@ -114,6 +114,13 @@ struct PlainTerm {
 
 float sum(const float* x, int64_t n) { return add_up<1>({x}, n, PlainTerm()); }
 
+struct AddScaled {
+  float scale;
+  HWY_INLINE void apply(const Vector (&in)[2], Vector (&out)[1]) const { out[0] = hn::MulAdd(in[0], all(scale), in[1]); }
+};
+
+void add_scaled(const float* x, float scale, float* y, int64_t n) { map<2, 1>({x, y}, {y}, n, AddScaled{scale}); }
+
 float largest(const float* x, int64_t n) {
   Vector best[4] = {all(x[0]), all(x[0]), all(x[0]), all(x[0])};
   int64_t i = 0;
@@ -243,6 +250,7 @@ namespace {
 HWY_EXPORT(dot);
 HWY_EXPORT(dot_shifted);
 HWY_EXPORT(sum);
+HWY_EXPORT(add_scaled);
 HWY_EXPORT(largest);
 HWY_EXPORT(square_sum);
 HWY_EXPORT(exp_and_sum);
@@ -258,6 +266,7 @@ float dot_shifted(const float* a, const float* b, const float* c, float shift, i
   return HWY_DYNAMIC_DISPATCH(dot_shifted)(a, b, c, shift, n);
 }
 float sum(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(sum)(x, n); }
+void add_scaled(const float* x, float scale, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(add_scaled)(x, scale, y, n); }
 float largest(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(largest)(x, n); }
 double square_sum(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(square_sum)(x, n); }
 float exp_and_sum(float* x, int64_t n, float scale, float shift) {

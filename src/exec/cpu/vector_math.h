@@ -16,6 +16,8 @@ double dot_shifted(const double* a, const double* b, const double* c, double shi
 float sum(const float* x, int64_t n);
 double sum(const double* x, int64_t n);
 
+void add_scaled(const float* x, float scale, float* y, int64_t n);  // y += scale·x
+
 float largest(const float* x, int64_t n);  // n >= 1
 double largest(const double* x, int64_t n);
 
