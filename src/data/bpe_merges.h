@@ -42,7 +42,7 @@ class MergeTable {
   }
 
  private:
-  static constexpr size_t kBitsPerMerge = 16;
+  static constexpr size_t kBitsPerMerge = 8;
 
   size_t filter_bits() const { return size_t{1} << (64 - filter_shift_); }
   size_t filter_bit(TokenPair pair) const {

@@ -107,7 +107,7 @@ class Run {
   void save() {
     result_.checkpoint = checkpoint_path(out_, state_.step);
     save_run_checkpoint(result_.checkpoint, {trainer_.bound(), spec_, dataset_.tokenizer.get(), state_});
-    prune_checkpoints(out_, run_.checkpoint.keep, kRunStateFile);
+    if (run_.checkpoint.keep > 0) prune_checkpoints(out_, run_.checkpoint.keep, kRunStateFile);
     mark_saved();
   }
 

@@ -4,6 +4,9 @@
 
 // This file is compiled once per instruction set of the processor family; the best one is chosen when the program runs.
 // SVE is left out: its vectors have no size at compile time, so a tile cannot be an array of them.
+// Highway's emulation of vectors, there only for processors older than SSSE3, is allowed in spite of a compiler bug: its
+// stand-in has one lane, which this file could not use.
+#define HWY_BROKEN_EMU128 0
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "exec/cpu/gemm_kernel.cpp"

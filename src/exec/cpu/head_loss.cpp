@@ -11,14 +11,14 @@ namespace sextant::cpu {
 namespace {
 
 // The logits of this many bytes live at once.
-constexpr int64_t kLogitBytes = int64_t{64} << 20;
+constexpr int64_t kLogitBytes = int64_t{16} << 20;
 
 struct Sizes {
   int64_t rows, hidden, vocabulary;
   int64_t chunk;  // rows whose logits live at once
 
   Sizes(const LocalShape& x, const LocalShape& w) : rows(x.rows()), hidden(x.last()), vocabulary(w[0]) {
-    chunk = std::min(rows, std::clamp<int64_t>(kLogitBytes / 4 / vocabulary, 64, 2048));
+    chunk = std::min(rows, std::clamp<int64_t>(kLogitBytes / 4 / vocabulary, 64, 1024));
   }
   int64_t loss_bytes() const { return round_up(rows * static_cast<int64_t>(sizeof(double)), 64); }
   int64_t logit_bytes(DType dtype) const { return round_up(chunk * vocabulary * size_of(dtype), 64); }

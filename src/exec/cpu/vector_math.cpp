@@ -5,6 +5,9 @@
 
 // Compiled once per instruction set of the processor family; the best one is chosen when the program runs.
 // SVE is left out: arrays of its vectors, whose size is unknown at compile time, cannot be made.
+// Highway's emulation of vectors, there only for processors older than SSSE3, is allowed in spite of a compiler bug: its
+// stand-in has one lane, which this file could not use.
+#define HWY_BROKEN_EMU128 0
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "exec/cpu/vector_math.cpp"
@@ -28,17 +31,20 @@ HWY_INLINE Vector load(const float* x) { return hn::LoadU(kLanes, x); }
 // Lawson's iteration). Overflows to infinity; underflows to zero where the result would no longer be normal.
 HWY_INLINE Vector exp(Vector x) {
   const hn::RebindToSigned<Lanes> integers;
-  Vector wanted = hn::Mul(x, all(1.44269504f));
-  auto n = hn::NearestInt(hn::Max(all(-126.0f), hn::Min(all(127.0f), wanted)));
-  Vector whole = hn::ConvertTo(kLanes, n);
+  // Adding 1.5·2^23 rounds to an integer and leaves it in the lowest bits; 127 more make it the exponent's bits.
+  const Vector rounder = all(12582912.0f + 127.0f);
+  Vector rounded = hn::MulAdd(x, all(1.44269504f), rounder);
+  rounded = hn::Min(all(12582912.0f + 254.0f), rounded);
+  Vector n = hn::Sub(rounded, rounder);
+  Vector power = hn::BitCast(kLanes, hn::ShiftLeft<23>(hn::BitCast(integers, rounded)));
   // ln(2) in two parts, so that r keeps its last bits.
-  Vector r = hn::NegMulAdd(whole, all(-2.12194440e-4f), hn::NegMulAdd(whole, all(0.693359375f), x));
-  Vector q = hn::MulAdd(all(1.3814539880e-3f), r, all(8.3687451271e-3f));
-  q = hn::MulAdd(q, r, all(4.1668390790e-2f));
-  q = hn::MulAdd(q, r, all(1.6666520399e-1f));
-  q = hn::MulAdd(q, r, all(4.9999993432e-1f));
-  Vector e = hn::Add(hn::MulAdd(hn::Mul(r, r), q, r), all(1.0f));
-  Vector power = hn::BitCast(kLanes, hn::ShiftLeft<23>(hn::Add(n, hn::Set(integers, 127))));
+  Vector r = hn::NegMulAdd(n, all(-2.12194440e-4f), hn::NegMulAdd(n, all(0.693359375f), x));
+  Vector r2 = hn::Mul(r, r);
+  Vector low = hn::MulAdd(r, all(1.6666520399e-1f), all(4.9999993432e-1f));
+  Vector high = hn::MulAdd(r, all(8.3687451271e-3f), all(4.1668390790e-2f));
+  high = hn::MulAdd(r2, all(1.3814539880e-3f), high);
+  Vector q = hn::MulAdd(r2, high, low);
+  Vector e = hn::MulAdd(r2, q, hn::Add(r, all(1.0f)));
   return hn::IfThenZeroElse(hn::Lt(x, all(-87.3f)), hn::Mul(e, power));
 }
 
