@@ -52,6 +52,13 @@ void write_sample(Generator& generator, const GenerateArguments& a, const Genera
   if (!remark(reason).empty()) fmt::print(stderr, "{}\n", remark(reason));
 }
 
+// A few that the grammar would not have made, so that a person can judge the figure.
+void print_some_failures(std::string_view text) {
+  int left = 3;
+  for (std::string_view sentence : split_sentences(text))
+    if (!parses(sentence) && left-- > 0) fmt::print("  does not parse: {}\n", sentence);
+}
+
 // Writes stories until there are enough whole sentences, then asks the grammar about them.
 void check_stories_of(Generator& generator, const GenerateArguments& a, GenerateOptions options) {
   std::string text;
@@ -70,6 +77,7 @@ void check_stories_of(Generator& generator, const GenerateArguments& a, Generate
   auto percent = [](size_t part, size_t whole) { return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole); };
   fmt::print("{} sentences: {:.1f} % of {} words are words of the corpus, {:.1f} % of the sentences parse\n", check.sentences,
              percent(check.known, check.words), check.words, percent(check.parsed, check.sentences));
+  print_some_failures(text);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Times every CPU kernel at the shapes of a small Llama (hidden 384, 6 heads of 64, ffn 1024, vocabulary 8192, 8 sequences
-// of 256 tokens) in f32: the best and the median of several runs, as GFLOP/s and as GB/s by the op's own cost.
-// Usage: bench_kernels [threads=0 (all cores)] [repeats=20] [only ops whose name contains this]
+// Times every CPU kernel at the shapes of a small Llama (hidden 384, 6 heads of 64, ffn 1024, vocabulary 8192, 8
+// sequences of 256 tokens) in f32: the best and the median of several runs, as GFLOP/s and as GB/s by the op's own
+// cost. Usage: bench_kernels [threads=0 (all cores)] [repeats=20] [only ops whose name contains this]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,10 +26,13 @@ struct Load {
   int64_t integers_below = 1;
 };
 
-TensorType f32(GlobalShape shape) { return {DType::f32, std::move(shape)}; }
+TensorType f32(GlobalShape shape) {
+  return {DType::f32, std::move(shape)};
+}
 
 std::vector<Load> loads() {
-  constexpr int64_t kBatch = 8, kLength = 256, kHidden = 384, kHeads = 6, kDim = 64, kQkv = 3 * 384, kFfn = 1024, kVocabulary = 8192;
+  constexpr int64_t kBatch = 8, kLength = 256, kHidden = 384, kHeads = 6, kDim = 64, kQkv = 3 * 384, kFfn = 1024,
+                    kVocabulary = 8192;
   auto rows = [](int64_t width) { return f32({kBatch, kLength, width}); };
   TensorType h = rows(kHidden), w = f32({kHidden}), row = f32({kBatch, kLength}), tokens = i32({kBatch, kLength});
   TensorType lse = f32({kBatch, kHeads, kLength}), embedding = f32({kVocabulary, kHidden}), scalar = f32({});
@@ -42,7 +45,10 @@ std::vector<Load> loads() {
     const char* name;
     int64_t in, out;
   };
-  for (Linear l : {Linear{"qkv", kHidden, kQkv}, {"proj", kHidden, kHidden}, {"gate_up", kHidden, 2 * kFfn}, {"down", kFfn, kHidden}}) {
+  for (Linear l : {Linear{"qkv", kHidden, kQkv},
+                   {"proj", kHidden, kHidden},
+                   {"gate_up", kHidden, 2 * kFfn},
+                   {"down", kFfn, kHidden}}) {
     list.push_back({&ops::linear, l.name, {rows(l.in), f32({l.out, l.in})}, {}});
     list.push_back({&ops::linear_input_gradient, l.name, {rows(l.out), f32({l.out, l.in})}, {}});
     list.push_back({&ops::linear_weight_gradient, l.name, {rows(l.out), rows(l.in)}, {{"accumulate", int64_t{1}}}});
@@ -56,8 +62,15 @@ std::vector<Load> loads() {
            {&ops::attention, "", {rows(kQkv)}, heads},
            {&ops::attention_backward, "", {h, rows(kQkv), h, lse}, heads},
            {&ops::attention, "long", {f32({1, 2048, kQkv})}, heads},
-           {&ops::attention_backward, "long", {f32({1, 2048, kHidden}), f32({1, 2048, kQkv}), f32({1, 2048, kHidden}), f32({1, kHeads, 2048})}, heads},
-           {&ops::attention_cached, "decode", {f32({1, 1, kQkv}), f32({1, kHeads, 1024, kDim}), f32({1, kHeads, 1024, kDim}), i32({})}, heads, 1024},
+           {&ops::attention_backward,
+            "long",
+            {f32({1, 2048, kHidden}), f32({1, 2048, kQkv}), f32({1, 2048, kHidden}), f32({1, kHeads, 2048})},
+            heads},
+           {&ops::attention_cached,
+            "decode",
+            {f32({1, 1, kQkv}), f32({1, kHeads, 1024, kDim}), f32({1, kHeads, 1024, kDim}), i32({})},
+            heads,
+            1024},
            {&ops::rope, "", {rows(kQkv)}, turned},
            {&ops::rms_norm, "", {h, w}, {{"eps", 1e-5}}},
            {&ops::rms_norm_backward, "", {h, h, w, row}, {}},
@@ -119,7 +132,8 @@ void measure(const Load& load, ThreadTeam& team, int repeats) {
         out.back().data = in[static_cast<size_t>(alias.input)].data;
   }
   const CpuKernel& kernel = cpu_kernel(*load.def);
-  std::byte* workspace = buffers.allocate(kernel.workspace ? kernel.workspace({load.attrs, in, out, team.size()}).n : 0);
+  std::byte* workspace =
+      buffers.allocate(kernel.workspace ? kernel.workspace({load.attrs, in, out, team.size()}).n : 0);
   std::vector<double> seconds;
   for (int i = 0; i <= repeats; ++i) {  // the first run warms up
     auto start = std::chrono::steady_clock::now();
@@ -131,8 +145,8 @@ void measure(const Load& load, ThreadTeam& team, int repeats) {
   double best = seconds.front(), median = seconds[seconds.size() / 2];
   Cost cost = load.def->cost(load.attrs, load.inputs, types);
   double bytes = static_cast<double>((cost.read + cost.written).n);
-  fmt::print("{:<24} {:<13} best {:>8.3f} ms  median {:>8.3f} ms  {:>7.1f} GFLOP/s  {:>6.1f} GB/s\n", load.def->name, load.name,
-             best * 1e3, median * 1e3, cost.flops.n / best * 1e-9, bytes / best * 1e-9);
+  fmt::print("{:<24} {:<13} best {:>8.3f} ms  median {:>8.3f} ms  {:>7.1f} GFLOP/s  {:>6.1f} GB/s\n", load.def->name,
+             load.name, best * 1e3, median * 1e3, cost.flops.n / best * 1e-9, bytes / best * 1e-9);
 }
 
 }  // namespace

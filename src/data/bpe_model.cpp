@@ -11,7 +11,7 @@ namespace {
 // Up to here a scan for the lowest rank after every merge beats a heap; beyond it would be quadratic.
 constexpr size_t kShort = 64;
 
-// Beyond this the scratch of the caller would hold on to more memory than it is worth keeping.
+// A longer piece gets scratch of its own: the caller's would hold on to the memory from then on.
 constexpr size_t kHuge = 1 << 20;
 
 }  // namespace
@@ -20,18 +20,21 @@ BpeModel::BpeModel(const BpeModelParts& parts) : merges_(parts.merges), unknown_
   byte_ids_.fill(kNoToken);
   for (const auto& [bytes, id] : parts.tokens)
     if (bytes.size() == 1) byte_ids_[static_cast<uint8_t>(bytes[0])] = id;
-  if (parts.whole_pieces_first) whole_.insert(parts.tokens.begin(), parts.tokens.end());
+  if (parts.whole_pieces_first) whole_ = WholeTokens(parts.tokens);
 }
 
 void BpeModel::encode(std::string_view piece, std::vector<uint32_t>& out, Scratch& scratch) const {
-  if (!whole_.empty())
-    if (auto token = whole_.find(piece); token != whole_.end()) return out.push_back(token->second);
-  if (piece.size() > kHuge && scratch.symbols.capacity() <= kHuge) {
-    Scratch for_this_piece;
-    for_this_piece.symbols.reserve(piece.size());
-    return encode(piece, out, for_this_piece);
-  }
-  BUG_IF(piece.size() >= kNoToken, "a piece of {} bytes", piece.size());
+  if (std::optional<uint32_t> token = whole_.find(piece)) return out.push_back(*token);
+  if (piece.size() <= kHuge) return merge_bytes(piece, out, scratch);
+  if (piece.size() >= kNoToken)
+    throw UserError({.place = "text",
+                     .got = fmt::format("{} bytes that the tokenizer's pattern does not split", piece.size()),
+                     .expected = "pieces under 4 GiB"});
+  Scratch for_this_piece;
+  merge_bytes(piece, out, for_this_piece);
+}
+
+void BpeModel::merge_bytes(std::string_view piece, std::vector<uint32_t>& out, Scratch& scratch) const {
   bytes_to_ids(piece, scratch.ids);
   if (scratch.ids.size() <= kShort)
     merge_short(scratch.ids);

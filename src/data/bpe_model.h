@@ -4,15 +4,14 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "data/bpe_merges.h"
+#include "data/bpe_whole.h"
 
 namespace sextant {
 
@@ -48,24 +47,20 @@ class BpeModel {
     std::vector<Candidate> heap;
   };
 
-  // Appends the ids of one piece. `piece` must be shorter than 4 GiB.
+  // Appends the ids of one piece. UserError for a piece of 4 GiB or more.
   void encode(std::string_view piece, std::vector<uint32_t>& out, Scratch& scratch) const;
 
  private:
+  void merge_bytes(std::string_view piece, std::vector<uint32_t>& out, Scratch& scratch) const;
   void bytes_to_ids(std::string_view piece, std::vector<uint32_t>& ids) const;
   void merge_short(std::vector<uint32_t>& ids) const;
   void merge_long(Scratch& scratch) const;
-
-  struct TextHash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-  };
 
   static constexpr uint32_t kNoToken = ~uint32_t{0};
   std::array<uint32_t, 256> byte_ids_;
   MergeTable merges_;
   BpeUnknown unknown_;
-  std::unordered_map<std::string, uint32_t, TextHash, std::equal_to<>> whole_;  // empty unless whole_pieces_first
+  WholeTokens whole_;  // empty unless whole_pieces_first
 };
 
 }  // namespace sextant

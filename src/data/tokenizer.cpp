@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/files.h"
+#include "base/units.h"
 #include "data/bpe_alphabet.h"
 #include "data/tokenizer_encoder.h"
 #include "data/unicode_utf8.h"
@@ -135,20 +136,19 @@ std::vector<uint32_t> Tokenizer::encode_with_special(std::string_view text) cons
 
 std::vector<std::vector<uint32_t>> Tokenizer::encode_batch(std::span<const std::string_view> documents,
                                                            ThreadTeam& team) const {
-  std::vector<std::vector<uint32_t>> ids(documents.size());
-  std::vector<std::exception_ptr> failures(documents.size());
-  // A task is some documents together, so that the encoder is borrowed and the task fetched seldom.
-  constexpr int64_t kPerTask = 16;
+  // A task is a few documents together, so that an encoder is seldom borrowed and big documents still spread.
+  constexpr int64_t kPerTask = 8;
   auto count = static_cast<int64_t>(documents.size());
-  team.parallel_for((count + kPerTask - 1) / kPerTask, [&](int64_t task, int) {
-    int64_t end = std::min(count, (task + 1) * kPerTask);
-    for (int64_t i = task * kPerTask; i < end; ++i) {
-      auto document = static_cast<size_t>(i);
-      try {
-        encode_into(documents[document], ids[document]);
-      } catch (...) {
-        failures[document] = std::current_exception();
-      }
+  int64_t tasks = ceil_div(count, kPerTask);
+  std::vector<std::vector<uint32_t>> ids(documents.size());
+  std::vector<std::exception_ptr> failures(static_cast<size_t>(tasks));
+  team.parallel_for(tasks, [&](int64_t task, int) {
+    try {
+      BorrowedEncoder encoder(*state_);
+      for (int64_t i = task * kPerTask; i < std::min(count, (task + 1) * kPerTask); ++i)
+        encoder.encode_into(documents[static_cast<size_t>(i)], ids[static_cast<size_t>(i)]);
+    } catch (...) {
+      failures[static_cast<size_t>(task)] = std::current_exception();
     }
   });
   for (const std::exception_ptr& failure : failures)

@@ -1,6 +1,6 @@
 #include "data/tokenizer_added.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "data/unicode_classes.h"
 #include "data/unicode_utf8.h"
@@ -43,7 +43,7 @@ AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std
 std::vector<TextPart> AddedTokenFinder::split(std::string_view text) const {
   std::vector<TextPart> first_round, parts;
   split_with(raw_, text, first_round);
-  if (normalized_.first_bytes.empty()) return first_round;
+  if (normalized_.empty()) return first_round;
   for (const TextPart& part : first_round) {
     if (part.id)
       parts.push_back(part);
@@ -69,7 +69,11 @@ void AddedTokenFinder::split_with(const Tree& tree, std::string_view text, std::
 }
 
 void AddedTokenFinder::Tree::add(std::string_view content, int32_t token) {
-  if (first_bytes.find(content[0]) == std::string::npos) first_bytes += content[0];
+  if (empty())
+    only_beginning = content[0];
+  else if (only_beginning != content[0])
+    only_beginning.reset();
+  begins[static_cast<uint8_t>(content[0])] = true;
   int32_t at = 0;
   for (char byte : content) {
     int32_t next = child(at, byte);
@@ -91,13 +95,13 @@ int32_t AddedTokenFinder::Tree::child(int32_t node, char byte) const {
 
 // The first byte from `from` on at which some token could begin.
 size_t AddedTokenFinder::Tree::next_candidate(std::string_view text, size_t from) const {
-  if (first_bytes.size() != 1) return std::min(text.find_first_of(first_bytes, from), text.size());
-  const void* found = std::memchr(text.data() + from, first_bytes[0], text.size() - from);
-  return found ? static_cast<size_t>(static_cast<const char*>(found) - text.data()) : text.size();
+  if (only_beginning) return std::min(text.find(*only_beginning, from), text.size());
+  while (from < text.size() && !begins[static_cast<uint8_t>(text[from])]) ++from;
+  return from;
 }
 
 std::optional<AddedTokenFinder::Tree::Match> AddedTokenFinder::Tree::find(std::string_view text, size_t from) const {
-  if (first_bytes.empty()) return std::nullopt;
+  if (empty()) return std::nullopt;
   for (size_t begin = next_candidate(text, from); begin < text.size(); begin = next_candidate(text, begin + 1)) {
     std::optional<Match> longest;
     int32_t node = 0;

@@ -3,6 +3,7 @@
 // refuse it beside word characters; `normalized` tokens are looked for only in what the others left.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -48,13 +49,15 @@ class AddedTokenFinder {
       int32_t token;
     };
 
+    bool empty() const { return nodes.size() == 1; }
     void add(std::string_view content, int32_t token);
     std::optional<Match> find(std::string_view text, size_t from) const;
     int32_t child(int32_t node, char byte) const;
     size_t next_candidate(std::string_view text, size_t from) const;
 
     std::vector<Node> nodes = std::vector<Node>(1);  // the root
-    std::string first_bytes;
+    std::array<bool, 256> begins{};                  // bytes with which tokens begin
+    std::optional<char> only_beginning;              // where it is but one
   };
 
   void split_with(const Tree& tree, std::string_view text, std::vector<TextPart>& parts) const;

@@ -160,6 +160,18 @@ TEST(Tokenizer, SequencesOfPreTokenizers) {
   EXPECT_EQ(tiny("", sequence(digits, kPlain)).encode("ab 1 1"), (Ids{3, 2, 5, 2, 5}));
 }
 
+TEST(Tokenizer, AFailureInABatchReachesTheCaller) {
+  Tokenizer tokenizer = tiny("", R"({"type": "Sequence", "pretokenizers": [
+      {"type": "Split", "pattern": {"Regex": "(a|aa)+$"}, "behavior": "Isolated", "invert": false},
+      {"type": "ByteLevel", "add_prefix_space": false, "use_regex": false}]})");
+  std::string runaway = std::string(60, 'a') + "b";
+  std::vector<std::string_view> documents(40, "ab");
+  ThreadTeam team(2);
+  EXPECT_EQ(tokenizer.encode_batch(documents, team), std::vector<Ids>(40, Ids{3}));
+  documents[33] = runaway;
+  EXPECT_THROW(tokenizer.encode_batch(documents, team), UserError);
+}
+
 TEST(Tokenizer, BytesWithoutATokenAreDropped) {
   EXPECT_EQ(tiny("", kPlain).encode("a?b\n"), (Ids{0, 1}));
 }

@@ -27,7 +27,8 @@ struct Buffer {
 
 Tensor tensor_of(const TensorType& type, DType real, std::byte* data) {
   auto dims = type.shape.dims();
-  return {data, type.dtype == DType::i32 ? DType::i32 : real, LocalShape(std::vector<int64_t>(dims.begin(), dims.end()))};
+  return {data, type.dtype == DType::i32 ? DType::i32 : real,
+          LocalShape(std::vector<int64_t>(dims.begin(), dims.end()))};
 }
 
 template <class T>
@@ -91,12 +92,13 @@ std::vector<Numbers> draw_inputs(const OpDef& def, const Example& example, uint6
     const TensorType& type = example.inputs[i];
     Random random(seed, def.name, i);
     // Second moments, sums of squares and inverse deviations are positive; a step counts from 1.
-    bool positive = (&def == &ops::adamw && i >= 3) || &def == &ops::clip_scale || (&def == &ops::rms_norm_backward && i == 3) ||
-                    (&def == &ops::layer_norm_backward && i == 4);
+    bool positive = (&def == &ops::adamw && i >= 3) || &def == &ops::clip_scale ||
+                    (&def == &ops::rms_norm_backward && i == 3) || (&def == &ops::layer_norm_backward && i == 4);
     Numbers numbers(static_cast<size_t>(type.shape.count()));
     for (size_t j = 0; j < numbers.size(); ++j) {
       if (type.dtype == DType::i32)
-        numbers[j] = static_cast<double>(random.below(j, static_cast<uint64_t>(example.integers_below)) + (positive ? 1 : 0));
+        numbers[j] =
+            static_cast<double>(random.below(j, static_cast<uint64_t>(example.integers_below)) + (positive ? 1 : 0));
       else
         numbers[j] = static_cast<float>(positive ? std::abs(random.normal(j)) : random.normal(j));
     }

@@ -14,12 +14,12 @@ using Numbers = std::vector<double>;
 struct KernelRun {
   const OpDef& def;
   Attrs attrs;
-  TensorTypes types;               // of the inputs
+  TensorTypes types;  // of the inputs
   std::vector<Numbers> inputs;
-  DType real = DType::f64;         // what floating-point operands become
+  DType real = DType::f64;  // what floating-point operands become
   int threads = 1;
-  int over_input = -1;             // write over this input too, which the definition says may be done
-  Numbers first_output = {};       // what output 0 holds before the run (for accumulate=1)
+  int over_input = -1;                     // write over this input too, which the definition says may be done
+  Numbers first_output = {};               // what output 0 holds before the run (for accumulate=1)
   std::optional<Attrs> kernel_attrs = {};  // what the kernel sees instead of `attrs` (a rank with part of the heads)
 };
 

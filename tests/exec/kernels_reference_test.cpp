@@ -72,7 +72,8 @@ TEST(KernelReference, RmsNorm) {
 
 TEST(KernelReference, RmsNormBackward) {
   constexpr size_t kRows = 70, kWidth = 33;
-  Sample sample{ops::rms_norm_backward, {"", {f64({2, 35, kWidth}), f64({2, 35, kWidth}), f64({kWidth}), f64({2, 35})}, {}}};
+  Sample sample{ops::rms_norm_backward,
+                {"", {f64({2, 35, kWidth}), f64({2, 35, kWidth}), f64({kWidth}), f64({2, 35})}, {}}};
   const Numbers &dy = sample.in[0], &x = sample.in[1], &w = sample.in[2], &r = sample.in[3];
   Numbers dx, dw(kWidth);
   for (size_t row = 0; row < kRows; ++row) {
@@ -122,8 +123,7 @@ TEST(KernelReference, LayerNormBackward) {
       dw[j] += dy[j] * n;
       dbias[j] += dy[j];
     }
-    for (size_t j = 0; j < kWidth; ++j)
-      dx.push_back(r * (dy[j] * sample.in[2][j] - mean_g - (x[j] - m) * r * mean_gn));
+    for (size_t j = 0; j < kWidth; ++j) dx.push_back(r * (dy[j] * sample.in[2][j] - mean_g - (x[j] - m) * r * mean_gn));
   }
   std::vector<Numbers> out = sample.run();
   EXPECT_LT(relative_error(out[0], dx), kTolerance);
@@ -146,15 +146,19 @@ TEST(KernelReference, LayerNormBackwardWithLargeMean) {
 
 TEST(KernelReference, Rope) {
   constexpr size_t kBatch = 2, kLength = 9, kHeads = 3, kKvHeads = 1, kDim = 8, kWidth = 5 * kDim;
-  Sample sample{ops::rope,
-                {"", {f64({kBatch, kLength, kWidth}), i32({})},
-                 {{"heads", int64_t{kHeads}}, {"kv_heads", int64_t{kKvHeads}}, {"head_dim", int64_t{kDim}}, {"theta", 100.0}}, 50}};
+  Sample sample{
+      ops::rope,
+      {"",
+       {f64({kBatch, kLength, kWidth}), i32({})},
+       {{"heads", int64_t{kHeads}}, {"kv_heads", int64_t{kKvHeads}}, {"head_dim", int64_t{kDim}}, {"theta", 100.0}},
+       50}};
   double start = sample.in[1][0];
   Numbers y = sample.in[0];
   for (size_t row = 0; row < kBatch * kLength; ++row)
     for (size_t head = 0; head < kHeads + kKvHeads; ++head)
       for (size_t j = 0; j < kDim / 2; ++j) {
-        double angle = (start + static_cast<double>(row % kLength)) * std::pow(100.0, -2.0 * static_cast<double>(j) / kDim);
+        double angle =
+            (start + static_cast<double>(row % kLength)) * std::pow(100.0, -2.0 * static_cast<double>(j) / kDim);
         size_t at = row * kWidth + head * kDim + j;
         double a = sample.in[0][at], b = sample.in[0][at + kDim / 2];
         y[at] = a * std::cos(angle) - b * std::sin(angle);
@@ -172,9 +176,15 @@ TEST(KernelReference, Rope) {
 // Llama 3.1's published numbers: wavelengths above 8192 are stretched by 8, those under 2048 stay.
 TEST(KernelReference, RopeStretchesLowFrequencies) {
   Sample sample{ops::rope,
-                {"", {f64({1, 2, 3 * 128})},
-                 {{"heads", int64_t{1}}, {"kv_heads", int64_t{1}}, {"head_dim", int64_t{128}}, {"theta", 500000.0},
-                  {"scale_factor", 8.0}, {"low_freq_factor", 1.0}, {"high_freq_factor", 4.0},
+                {"",
+                 {f64({1, 2, 3 * 128})},
+                 {{"heads", int64_t{1}},
+                  {"kv_heads", int64_t{1}},
+                  {"head_dim", int64_t{128}},
+                  {"theta", 500000.0},
+                  {"scale_factor", 8.0},
+                  {"low_freq_factor", 1.0},
+                  {"high_freq_factor", 4.0},
                   {"original_max_positions", int64_t{8192}}}}};
   for (size_t i = 0; i < 2 * 384; ++i) sample.in[0][i] = i % 128 < 64 ? 1 : 0;  // (1, 0) turns to (cos, sin)
   Numbers y = sample.run()[0];
@@ -198,11 +208,19 @@ struct AttentionShape {
   size_t v(size_t b, size_t s, size_t h) const { return q(b, s, heads + kv_heads + h * kv_heads / heads); }
   size_t y(size_t b, size_t s, size_t h) const { return ((b * length + s) * heads + h) * dim; }
   Attrs attrs() const {
-    return {{"heads", static_cast<int64_t>(heads)}, {"kv_heads", static_cast<int64_t>(kv_heads)}, {"head_dim", static_cast<int64_t>(dim)}};
+    return {{"heads", static_cast<int64_t>(heads)},
+            {"kv_heads", static_cast<int64_t>(kv_heads)},
+            {"head_dim", static_cast<int64_t>(dim)}};
   }
-  TensorType qkv_type() const { return f64({static_cast<int64_t>(batch), static_cast<int64_t>(length), static_cast<int64_t>(width())}); }
-  TensorType y_type() const { return f64({static_cast<int64_t>(batch), static_cast<int64_t>(length), static_cast<int64_t>(heads * dim)}); }
-  TensorType lse_type() const { return f64({static_cast<int64_t>(batch), static_cast<int64_t>(heads), static_cast<int64_t>(length)}); }
+  TensorType qkv_type() const {
+    return f64({static_cast<int64_t>(batch), static_cast<int64_t>(length), static_cast<int64_t>(width())});
+  }
+  TensorType y_type() const {
+    return f64({static_cast<int64_t>(batch), static_cast<int64_t>(length), static_cast<int64_t>(heads * dim)});
+  }
+  TensorType lse_type() const {
+    return f64({static_cast<int64_t>(batch), static_cast<int64_t>(heads), static_cast<int64_t>(length)});
+  }
 };
 
 constexpr AttentionShape kShapes[] = {{2, 130, 4, 2, 8}, {1, 300, 2, 1, 5}, {2, 3, 3, 3, 6}};
@@ -284,7 +302,11 @@ TEST(KernelReference, AttentionSurvivesLargeScores) {
       sample.in[0][a.q(0, s, 0) + d] = 20;
       sample.in[0][a.k(0, s, 0) + d] = static_cast<double>(s) / 4;
     }
-  KernelRun run{.def = sample.def, .attrs = sample.example.attrs, .types = sample.example.inputs, .inputs = sample.in, .real = DType::f32};
+  KernelRun run{.def = sample.def,
+                .attrs = sample.example.attrs,
+                .types = sample.example.inputs,
+                .inputs = sample.in,
+                .real = DType::f32};
   Numbers y = run_kernel(run)[0];
   // Each key scores 10 above the one before: a query sees almost only the newest.
   for (size_t s = 1; s < a.length; ++s)
@@ -307,9 +329,12 @@ TEST(KernelReference, AttentionCachedAgreesWithAttention) {
       auto y_row = y.begin() + static_cast<ptrdiff_t>(a.y(b, start, 0));
       expected.insert(expected.end(), y_row, y_row + static_cast<ptrdiff_t>(piece * a.heads * a.dim));
     }
-    KernelRun run{.def = ops::attention_cached, .attrs = a.attrs(),
-                  .types = {f64({2, static_cast<int64_t>(piece), static_cast<int64_t>(a.width())}), cache, cache, i32({})},
-                  .inputs = {qkv, keys, values, {static_cast<double>(start)}}, .threads = 2};
+    KernelRun run{
+        .def = ops::attention_cached,
+        .attrs = a.attrs(),
+        .types = {f64({2, static_cast<int64_t>(piece), static_cast<int64_t>(a.width())}), cache, cache, i32({})},
+        .inputs = {qkv, keys, values, {static_cast<double>(start)}},
+        .threads = 2};
     std::vector<Numbers> out = run_kernel(run);
     EXPECT_LT(relative_error(out[0], expected), kTolerance) << "from " << start;
     keys = out[1];
@@ -330,15 +355,20 @@ TEST(KernelReference, AttentionOnPartOfTheHeads) {
   for (size_t row = 0; row < 2 * 70; ++row)
     for (size_t d = 16; d < 32; ++d) expected.push_back(y[row * 32 + d]);
   // The definition's shape function counts global heads, so y's local shape is given by the half's attrs.
-  KernelRun run{.def = ops::attention, .attrs = half.attrs(), .types = {half.qkv_type()}, .inputs = {part}, .kernel_attrs = all.attrs()};
+  KernelRun run{.def = ops::attention,
+                .attrs = half.attrs(),
+                .types = {half.qkv_type()},
+                .inputs = {part},
+                .kernel_attrs = all.attrs()};
   EXPECT_LT(relative_error(run_kernel(run)[0], expected), kTolerance);
 }
 
 TEST(KernelReference, HeadLossBackward) {
   constexpr size_t kRows = 75, kHidden = 9, kVocabulary = 41;
   constexpr double kZ = 0.02;
-  Sample sample{ops::head_loss_backward,
-                {"", {f64({3, 25, kHidden}), f64({kVocabulary, kHidden}), i32({3, 25}), f64({})}, {{"z_loss", kZ}}, kVocabulary}};
+  Sample sample{
+      ops::head_loss_backward,
+      {"", {f64({3, 25, kHidden}), f64({kVocabulary, kHidden}), i32({3, 25}), f64({})}, {{"z_loss", kZ}}, kVocabulary}};
   const Numbers &x = sample.in[0], &w = sample.in[1];
   for (size_t row = 0; row < kRows; row += 7) sample.in[2][row] = row % 2 == 0 ? -1 : -100;
   double dloss = sample.in[3][0], loss = 0;
@@ -374,7 +404,8 @@ TEST(KernelReference, HeadLossBackward) {
 }
 
 Example adamw_example() {
-  return {"", {f64({3, 50}), f64({3, 50}), f64({3, 50}), f64({3, 50}), f64({}), f64({}), i32({})},
+  return {"",
+          {f64({3, 50}), f64({3, 50}), f64({3, 50}), f64({3, 50}), f64({}), f64({}), i32({})},
           {{"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-3}, {"weight_decay", 0.1}}};
 }
 
@@ -420,7 +451,8 @@ TEST(KernelReference, ClipScale) {
 }
 
 TEST(KernelReference, ElementwiseFunctions) {
-  Sample gelu{ops::gelu, {"", {f64({1, 1, 300})}, {}}}, gelu_back{ops::gelu_backward, {"", {f64({300}), f64({300})}, {}}};
+  Sample gelu{ops::gelu, {"", {f64({1, 1, 300})}, {}}},
+      gelu_back{ops::gelu_backward, {"", {f64({300}), f64({300})}, {}}};
   Sample swiglu{ops::swiglu, {"", {f64({2, 3, 2 * 50})}, {}}};
   Sample swiglu_back{ops::swiglu_backward, {"", {f64({2, 3, 50}), f64({2, 3, 2 * 50})}, {}}};
   auto gelu_of = [](double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); };

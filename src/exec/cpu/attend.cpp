@@ -51,14 +51,26 @@ void attend(const Attend<T>& block, std::byte* scratch) {
   for (int64_t first_key = 0; first_key < all_keys; first_key += kKeysPerBlock) {
     int64_t keys = std::min(kKeysPerBlock, all_keys - first_key);
     Matrix<T> k{block.k.at(first_key, 0), block.k.row_stride}, v{block.v.at(first_key, 0), block.v.row_stride};
-    multiply(Product<T>{.m = block.queries, .n = keys, .k = block.dim, .a = block.q, .b = k.transposed(),
-                        .c = scores, .c_stride = kKeysPerBlock, .triangle = Triangle::c_lower,
+    multiply(Product<T>{.m = block.queries,
+                        .n = keys,
+                        .k = block.dim,
+                        .a = block.q,
+                        .b = k.transposed(),
+                        .c = scores,
+                        .c_stride = kKeysPerBlock,
+                        .triangle = Triangle::c_lower,
                         .diagonal = block.first - first_key},
              product_scratch);
     soften(block, scores, first_key, keys, running);
-    multiply(Product<T>{.m = block.queries, .n = block.dim, .k = keys, .a = {scores, kKeysPerBlock}, .b = v,
-                        .c = block.y, .c_stride = block.y_stride,
-                        .write = first_key == 0 ? Write::over : Write::add, .triangle = Triangle::a_lower,
+    multiply(Product<T>{.m = block.queries,
+                        .n = block.dim,
+                        .k = keys,
+                        .a = {scores, kKeysPerBlock},
+                        .b = v,
+                        .c = block.y,
+                        .c_stride = block.y_stride,
+                        .write = first_key == 0 ? Write::over : Write::add,
+                        .triangle = Triangle::a_lower,
                         .diagonal = block.first - first_key},
              product_scratch);
   }

@@ -73,9 +73,15 @@ template <class T>
 void score_gradients(const HeadGradient<T>& h, const Square& s, T* scores, std::byte* product_scratch) {
   T scale = 1 / std::sqrt(static_cast<T>(h.dim));
   T* slopes = scores + kScores;
-  Product<T> product{.m = s.queries, .n = s.keys, .k = h.dim, .a = {h.q.at(s.first, 0), h.q.row_stride},
+  Product<T> product{.m = s.queries,
+                     .n = s.keys,
+                     .k = h.dim,
+                     .a = {h.q.at(s.first, 0), h.q.row_stride},
                      .b = Matrix<T>{h.k.at(s.first_key, 0), h.k.row_stride}.transposed(),
-                     .c = scores, .c_stride = kKeysPerBlock, .triangle = Triangle::c_lower, .diagonal = s.diagonal()};
+                     .c = scores,
+                     .c_stride = kKeysPerBlock,
+                     .triangle = Triangle::c_lower,
+                     .diagonal = s.diagonal()};
   multiply(product, product_scratch);
   product.a = {h.dy.at(s.first, 0), h.dy.row_stride};
   product.b = Matrix<T>{h.v.at(s.first_key, 0), h.v.row_stride}.transposed();
@@ -102,21 +108,38 @@ void head_backward(const HeadGradient<T>& h, std::byte* scratch) {
       Square s{first, std::min(kQueriesPerBlock, h.length - first), first_key, 0};
       s.keys = std::min({kKeysPerBlock, h.length - first_key, first + s.queries - first_key});
       score_gradients(h, s, scores, product_scratch);
-      multiply(Product<T>{.m = s.queries, .n = h.dim, .k = s.keys, .a = {slopes, kKeysPerBlock},
-                          .b = {h.k.at(first_key, 0), stride}, .c = h.dq + first * stride, .c_stride = stride,
-                          .write = first_key == 0 ? Write::over : Write::add, .triangle = Triangle::a_lower,
+      multiply(Product<T>{.m = s.queries,
+                          .n = h.dim,
+                          .k = s.keys,
+                          .a = {slopes, kKeysPerBlock},
+                          .b = {h.k.at(first_key, 0), stride},
+                          .c = h.dq + first * stride,
+                          .c_stride = stride,
+                          .write = first_key == 0 ? Write::over : Write::add,
+                          .triangle = Triangle::a_lower,
                           .diagonal = s.diagonal()},
                product_scratch);
-      multiply(Product<T>{.m = s.keys, .n = h.dim, .k = s.queries,
-                          .a = Matrix<T>{slopes, kKeysPerBlock}.transposed(), .b = {h.q.at(first, 0), stride},
-                          .c = h.dk + first_key * stride, .c_stride = stride, .write = Write::add,
-                          .triangle = Triangle::a_upper, .diagonal = s.diagonal()},
+      multiply(Product<T>{.m = s.keys,
+                          .n = h.dim,
+                          .k = s.queries,
+                          .a = Matrix<T>{slopes, kKeysPerBlock}.transposed(),
+                          .b = {h.q.at(first, 0), stride},
+                          .c = h.dk + first_key * stride,
+                          .c_stride = stride,
+                          .write = Write::add,
+                          .triangle = Triangle::a_upper,
+                          .diagonal = s.diagonal()},
                product_scratch);
-      multiply(Product<T>{.m = s.keys, .n = h.dim, .k = s.queries,
+      multiply(Product<T>{.m = s.keys,
+                          .n = h.dim,
+                          .k = s.queries,
                           .a = Matrix<T>{scores, kKeysPerBlock}.transposed(),
                           .b = {h.dy.at(first, 0), h.dy.row_stride},
-                          .c = h.dv + first_key * stride, .c_stride = stride, .write = Write::add,
-                          .triangle = Triangle::a_upper, .diagonal = s.diagonal()},
+                          .c = h.dv + first_key * stride,
+                          .c_stride = stride,
+                          .write = Write::add,
+                          .triangle = Triangle::a_upper,
+                          .diagonal = s.diagonal()},
                product_scratch);
     }
   }

@@ -1,5 +1,5 @@
-// Sums over rows, such as the gradient of a norm's weight. Rows are cut into blocks by shape alone; each block leaves its
-// own sum in `partials`, and the sums are added in block order: the result does not depend on the thread count.
+// Sums over rows, such as the gradient of a norm's weight. Rows are cut into blocks by shape alone; each block leaves
+// its own sum in `partials`, and the sums are added in block order: the result does not depend on the thread count.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,9 @@ struct RowBlocks {
 };
 
 // At most 64 blocks, so that the partial sums stay small beside the rows themselves.
-inline RowBlocks row_blocks(int64_t rows) { return {rows, std::max<int64_t>(16, ceil_div(rows, 64))}; }
+inline RowBlocks row_blocks(int64_t rows) {
+  return {rows, std::max<int64_t>(16, ceil_div(rows, 64))};
+}
 
 // out = (or +=) the sum over blocks of partials[block * width + column].
 template <class T>

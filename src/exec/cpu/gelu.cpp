@@ -20,9 +20,8 @@ void backward(const KernelCall& call) {
     const T* dy = call.in[0].as<T>();
     const T* x = call.in[1].as<T>();
     T* dx = call.out[0].as<T>();
-    for_blocks(call.team, call.in[0].count(), kElementsPerTask, [&](int64_t begin, int64_t end) {
-      gelu_backward_row(dy + begin, x + begin, dx + begin, end - begin);
-    });
+    for_blocks(call.team, call.in[0].count(), kElementsPerTask,
+               [&](int64_t begin, int64_t end) { gelu_backward_row(dy + begin, x + begin, dx + begin, end - begin); });
   });
 }
 

@@ -12,14 +12,14 @@ namespace sextant::cpu {
 
 namespace {
 
-// The blocks of the product (after Goto and van de Geijn 2008). A panel of a and one of b share the L1 cache; up to kRows
-// rows of a, packed by the thread that uses them, live in its L2; up to kColumns columns of b, packed once for all
-// threads, in L3.
+// The blocks of the product (after Goto and van de Geijn 2008). A panel of a and one of b share the L1 cache; up to
+// kRows rows of a, packed by the thread that uses them, live in its L2; up to kColumns columns of b, packed once for
+// all threads, in L3.
 //
 // How c is cut may depend on the thread count: each of its elements is the same sum, over k in order, in any tile.
 constexpr int64_t kRows = 256, kColumns = 4096;
 constexpr int64_t kFewestRows = 64, kFewestColumns = 96;  // smaller tiles would spend their time packing
-constexpr int64_t kPanelsPerTask = 16;                     // of b
+constexpr int64_t kPanelsPerTask = 16;                    // of b
 
 // As few equal blocks as do not exceed `most`, in multiples of `unit`.
 int64_t equal_blocks(int64_t n, int64_t most, int64_t unit) {
@@ -114,7 +114,9 @@ Product<T> tile_of(const Product<T>& p, int64_t i, int64_t rows, int64_t j, int6
 }
 
 // In generation there are a row or two: each element of b is used so seldom that packing it would double the work.
-bool has_few_rows(const Product<float>& p) { return p.m <= 4 && p.a.column_stride == 1; }
+bool has_few_rows(const Product<float>& p) {
+  return p.m <= 4 && p.a.column_stride == 1;
+}
 
 void multiply_few_rows(const Product<float>& p) {
   for (int64_t i = 0; i < p.m; ++i) {
@@ -130,7 +132,9 @@ void multiply_few_rows(const Product<float>& p) {
   }
 }
 
-int64_t a_bytes(int64_t k) { return round_up(kRows + gemm_kernel().rows, 16) * std::min(k, gemm_kernel().depth) * 4; }
+int64_t a_bytes(int64_t k) {
+  return round_up(kRows + gemm_kernel().rows, 16) * std::min(k, gemm_kernel().depth) * 4;
+}
 int64_t b_bytes(int64_t n, int64_t k) {
   return round_up(std::min(n, kColumns) + gemm_kernel().columns, 16) * std::min(k, gemm_kernel().depth) * 4;
 }
@@ -170,8 +174,8 @@ void blas(const Product<double>& p) {
     return static_cast<int>(x.column_stride == 1 ? x.row_stride : x.column_stride);
   };
   cblas_dgemm(CblasRowMajor, order(p.a), order(p.b), static_cast<int>(p.m), static_cast<int>(p.n),
-              static_cast<int>(p.k), 1, p.a.data, stride(p.a), p.b.data, stride(p.b), p.write == Write::add ? 1 : 0, p.c,
-              static_cast<int>(p.c_stride));
+              static_cast<int>(p.k), 1, p.a.data, stride(p.a), p.b.data, stride(p.b), p.write == Write::add ? 1 : 0,
+              p.c, static_cast<int>(p.c_stride));
   if (p.bias == nullptr) return;
   for (int64_t i = 0; i < p.m; ++i)
     for (int64_t j = 0; j < p.n; ++j) p.c[i * p.c_stride + j] += p.bias[j];
@@ -200,20 +204,23 @@ void multiply(const Product<float>& p, std::byte* scratch) {
   }
 }
 
-void multiply(const Product<double>& p, std::byte*) { blas(p); }
+void multiply(const Product<double>& p, std::byte*) {
+  blas(p);
+}
 
-int64_t multiply_scratch(int64_t n, int64_t k) { return a_bytes(k) + b_bytes(n, k); }
+int64_t multiply_scratch(int64_t n, int64_t k) {
+  return a_bytes(k) + b_bytes(n, k);
+}
 
 void multiply(const Product<float>& p, ThreadTeam& team, std::byte* workspace) {
   if (has_few_rows(p))
-    return for_blocks(team, p.n, rows_per_task(p.k), [&](int64_t begin, int64_t end) {
-      multiply_few_rows(tile_of(p, 0, p.m, begin, end - begin));
-    });
-  int64_t depth = equal_blocks(p.k, gemm_kernel().depth, 1), columns = equal_blocks(p.n, kColumns, gemm_kernel().columns);
+    return for_blocks(team, p.n, rows_per_task(p.k),
+                      [&](int64_t begin, int64_t end) { multiply_few_rows(tile_of(p, 0, p.m, begin, end - begin)); });
+  int64_t depth = equal_blocks(p.k, gemm_kernel().depth, 1),
+          columns = equal_blocks(p.n, kColumns, gemm_kernel().columns);
   for (int64_t first = 0; first < p.k; first += depth) {
     Product<float> slab = depth_block(p, first, depth);
-    for (int64_t j = 0; j < p.n; j += columns)
-      multiply_block(tile_of(slab, 0, p.m, j, columns), team, workspace);
+    for (int64_t j = 0; j < p.n; j += columns) multiply_block(tile_of(slab, 0, p.m, j, columns), team, workspace);
   }
 }
 
@@ -225,8 +232,12 @@ void multiply(const Product<double>& p, ThreadTeam& team, std::byte*) {
   });
 }
 
-int64_t multiply_workspace(int64_t n, int64_t k, int threads) { return threads * a_bytes(k) + b_bytes(n, k); }
+int64_t multiply_workspace(int64_t n, int64_t k, int threads) {
+  return threads * a_bytes(k) + b_bytes(n, k);
+}
 
-void use_single_threaded_blas() { openblas_set_num_threads(1); }
+void use_single_threaded_blas() {
+  openblas_set_num_threads(1);
+}
 
 }  // namespace sextant::cpu

@@ -22,8 +22,8 @@ struct Matrix {
 
 enum class Write { over, add };
 
-// Half of causal attention's work is not needed. Of the named matrix only elements (i, j) on one side of a diagonal count:
-// lower means j <= i + diagonal, upper j >= i − diagonal. Beyond it c may be left unwritten, and a must be zero.
+// Half of causal attention's work is not needed. Of the named matrix only elements (i, j) on one side of a diagonal
+// count: lower means j <= i + diagonal, upper j >= i − diagonal. Beyond it c may be left unwritten, and a must be zero.
 enum class Triangle { none, c_lower, a_lower, a_upper };
 
 // c = a·b + bias, or that added onto c. a is m×k, b is k×n, bias (n numbers, or null) is added to every row.

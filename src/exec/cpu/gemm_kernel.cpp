@@ -4,8 +4,8 @@
 
 // This file is compiled once per instruction set of the processor family; the best one is chosen when the program runs.
 // SVE is left out: its vectors have no size at compile time, so a tile cannot be an array of them.
-// Highway's emulation of vectors, there only for processors older than SSSE3, is allowed in spite of a compiler bug: its
-// stand-in has one lane, which this file could not use.
+// Highway's emulation of vectors, there only for processors older than SSSE3, is allowed in spite of a compiler bug:
+// its stand-in has one lane, which this file could not use.
 #define HWY_BROKEN_EMU128 0
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
@@ -120,7 +120,8 @@ void copy_four_rows(const Packing& packing, const float* HWY_RESTRICT from, floa
     hn::StoreU(hn::LoadU(Four(), from), Four(), to);
 }
 
-void transpose_four_rows(const Packing& packing, const float* HWY_RESTRICT from, float* HWY_RESTRICT to, int64_t columns) {
+void transpose_four_rows(const Packing& packing, const float* HWY_RESTRICT from, float* HWY_RESTRICT to,
+                         int64_t columns) {
   const Four four;
   const int64_t stride = packing.x.row_stride, width = packing.width;
   int64_t p = 0;
@@ -153,7 +154,8 @@ void pack_columns(const Packing& packing, int64_t begin, int64_t columns) {
         transpose_four_rows(packing, x.at(first + i, begin), to + i, columns);
       else
         for (int64_t p = 0; p < columns; ++p)
-          for (int64_t r = 0; r < 4; ++r) to[p * packing.width + i + r] = r < left ? *x.at(first + i + r, begin + p) : 0.0f;
+          for (int64_t r = 0; r < 4; ++r)
+            to[p * packing.width + i + r] = r < left ? *x.at(first + i + r, begin + p) : 0.0f;
     }
   }
 }
@@ -182,7 +184,9 @@ namespace sextant::cpu {
 
 HWY_EXPORT(kernel);
 
-const GemmKernel& gemm_kernel() { return *HWY_DYNAMIC_DISPATCH(kernel)(); }
+const GemmKernel& gemm_kernel() {
+  return *HWY_DYNAMIC_DISPATCH(kernel)();
+}
 
 }  // namespace sextant::cpu
 #endif

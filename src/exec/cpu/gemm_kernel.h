@@ -8,7 +8,8 @@
 
 namespace sextant::cpu {
 
-// A panel of a holds `rows` rows: element (i, p) stands at a[p * rows + i]; of b, `columns` columns: b[p * columns + j].
+// A panel of a holds `rows` rows: element (i, p) stands at a[p * rows + i]; of b, `columns` columns: b[p * columns +
+// j].
 struct RegisterTile {
   const float* a;
   const float* b;

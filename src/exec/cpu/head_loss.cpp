@@ -58,8 +58,8 @@ struct RowLoss {
   }
 };
 
-// What both ops share: the chunks of tokens, their logits and losses. `per_chunk(begin, rows, logits, products)` sees the
-// chunk's logits after `row_loss`.
+// What both ops share: the chunks of tokens, their logits and losses. `per_chunk(begin, rows, logits, products)` sees
+// the chunk's logits after `row_loss`.
 template <class T, class PerChunk>
 T for_chunks(const KernelCall& call, const RowLoss<T>& row_loss, const PerChunk& per_chunk) {
   Sizes sizes(call.in[0].shape, call.in[1].shape);
@@ -70,9 +70,13 @@ T for_chunks(const KernelCall& call, const RowLoss<T>& row_loss, const PerChunk&
   std::byte* products = call.workspace + sizes.loss_bytes() + sizes.logit_bytes(call.in[0].dtype);
   for (int64_t begin = 0; begin < sizes.rows; begin += sizes.chunk) {
     int64_t rows = std::min(sizes.chunk, sizes.rows - begin);
-    multiply(Product<T>{.m = rows, .n = sizes.vocabulary, .k = sizes.hidden, .a = {x + begin * sizes.hidden, sizes.hidden},
+    multiply(Product<T>{.m = rows,
+                        .n = sizes.vocabulary,
+                        .k = sizes.hidden,
+                        .a = {x + begin * sizes.hidden, sizes.hidden},
                         .b = Matrix<T>{call.in[1].as<T>(), sizes.hidden}.transposed(),
-                        .c = logits, .c_stride = sizes.vocabulary},
+                        .c = logits,
+                        .c_stride = sizes.vocabulary},
              call.team, products);
     for_blocks(call.team, rows, rows_per_task(sizes.vocabulary), [&](int64_t first, int64_t end) {
       for (int64_t row = first; row < end; ++row)
@@ -99,12 +103,21 @@ void backward(const KernelCall& call) {
     T *dw = call.out[0].as<T>(), *dx = call.out[1].as<T>();
     RowLoss<T> row_loss{call.attrs.real("z_loss"), *call.in[3].as<T>(), Want::gradient};
     auto gradients = [&](int64_t begin, int64_t rows, const T* dlogits, std::byte* products) {
-      multiply(Product<T>{.m = rows, .n = sizes.hidden, .k = sizes.vocabulary, .a = {dlogits, sizes.vocabulary},
-                          .b = {w, sizes.hidden}, .c = dx + begin * sizes.hidden, .c_stride = sizes.hidden},
+      multiply(Product<T>{.m = rows,
+                          .n = sizes.hidden,
+                          .k = sizes.vocabulary,
+                          .a = {dlogits, sizes.vocabulary},
+                          .b = {w, sizes.hidden},
+                          .c = dx + begin * sizes.hidden,
+                          .c_stride = sizes.hidden},
                call.team, products);
-      multiply(Product<T>{.m = sizes.vocabulary, .n = sizes.hidden, .k = rows,
+      multiply(Product<T>{.m = sizes.vocabulary,
+                          .n = sizes.hidden,
+                          .k = rows,
                           .a = Matrix<T>{dlogits, sizes.vocabulary}.transposed(),
-                          .b = {x + begin * sizes.hidden, sizes.hidden}, .c = dw, .c_stride = sizes.hidden,
+                          .b = {x + begin * sizes.hidden, sizes.hidden},
+                          .c = dw,
+                          .c_stride = sizes.hidden,
                           .write = begin > 0 || call.accumulate() ? Write::add : Write::over},
                call.team, products);
     };

@@ -1,5 +1,6 @@
-// The heads that this rank holds. Attrs count the heads of the whole model; a tensor-parallel rank has a part of them, in
-// the same proportion, and its packed rows say how many: (q + 2·kv)·dim elements of q heads, then k heads, then v heads.
+// The heads that this rank holds. Attrs count the heads of the whole model; a tensor-parallel rank has a part of them,
+// in the same proportion, and its packed rows say how many: (q + 2·kv)·dim elements of q heads, then k heads, then v
+// heads.
 #pragma once
 
 #include <cstdint>

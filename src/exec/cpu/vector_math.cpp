@@ -5,8 +5,8 @@
 
 // Compiled once per instruction set of the processor family; the best one is chosen when the program runs.
 // SVE is left out: arrays of its vectors, whose size is unknown at compile time, cannot be made.
-// Highway's emulation of vectors, there only for processors older than SSSE3, is allowed in spite of a compiler bug: its
-// stand-in has one lane, which this file could not use.
+// Highway's emulation of vectors, there only for processors older than SSSE3, is allowed in spite of a compiler bug:
+// its stand-in has one lane, which this file could not use.
 #define HWY_BROKEN_EMU128 0
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
@@ -24,11 +24,16 @@ using Vector = hn::Vec<Lanes>;
 constexpr Lanes kLanes;
 constexpr int64_t kWidth = hn::MaxLanes(Lanes());
 
-HWY_INLINE Vector all(float x) { return hn::Set(kLanes, x); }
-HWY_INLINE Vector load(const float* x) { return hn::LoadU(kLanes, x); }
+HWY_INLINE Vector all(float x) {
+  return hn::Set(kLanes, x);
+}
+HWY_INLINE Vector load(const float* x) {
+  return hn::LoadU(kLanes, x);
+}
 
 // e^x = 2^n · e^r with |r| <= ln(2)/2, e^r = 1 + r + r²·q(r), q the polynomial of least relative error (3e-9, found by
-// Lawson's iteration). Overflows to infinity; underflows to zero where the result would no longer be normal.
+// Lawson's iteration). Within 2 units in the last place up to 88.3, then rougher, then
+// infinity; underflows to zero where the result would no longer be normal.
 HWY_INLINE Vector exp(Vector x) {
   const hn::RebindToSigned<Lanes> integers;
   // Adding 1.5·2^23 rounds to an integer and leaves it in the lowest bits; 127 more make it the exponent's bits.
@@ -48,7 +53,9 @@ HWY_INLINE Vector exp(Vector x) {
   return hn::IfThenZeroElse(hn::Lt(x, all(-87.3f)), hn::Mul(e, power));
 }
 
-HWY_INLINE Vector sigmoid(Vector x) { return hn::Div(all(1.0f), hn::Add(all(1.0f), exp(hn::Neg(x)))); }
+HWY_INLINE Vector sigmoid(Vector x) {
+  return hn::Div(all(1.0f), hn::Add(all(1.0f), exp(hn::Neg(x))));
+}
 
 // Applies `op` to vectors of the inputs and writes its results; what is left over goes through a padded copy.
 template <int kIn, int kOut, class Op>
@@ -100,7 +107,9 @@ struct ProductTerm {
   HWY_INLINE Vector add(const Vector (&x)[2], Vector total) const { return hn::MulAdd(x[0], x[1], total); }
 };
 
-float dot(const float* a, const float* b, int64_t n) { return add_up<2>({a, b}, n, ProductTerm()); }
+float dot(const float* a, const float* b, int64_t n) {
+  return add_up<2>({a, b}, n, ProductTerm());
+}
 
 // Where a row ends, a and b are padded with zeros, so it does not matter that c − shift is not zero there.
 struct ShiftedTerm {
@@ -118,14 +127,20 @@ struct PlainTerm {
   HWY_INLINE Vector add(const Vector (&x)[1], Vector total) const { return hn::Add(x[0], total); }
 };
 
-float sum(const float* x, int64_t n) { return add_up<1>({x}, n, PlainTerm()); }
+float sum(const float* x, int64_t n) {
+  return add_up<1>({x}, n, PlainTerm());
+}
 
 struct AddScaled {
   float scale;
-  HWY_INLINE void apply(const Vector (&in)[2], Vector (&out)[1]) const { out[0] = hn::MulAdd(in[0], all(scale), in[1]); }
+  HWY_INLINE void apply(const Vector (&in)[2], Vector (&out)[1]) const {
+    out[0] = hn::MulAdd(in[0], all(scale), in[1]);
+  }
 };
 
-void add_scaled(const float* x, float scale, float* y, int64_t n) { map<2, 1>({x, y}, {y}, n, AddScaled{scale}); }
+void add_scaled(const float* x, float scale, float* y, int64_t n) {
+  map<2, 1>({x, y}, {y}, n, AddScaled{scale});
+}
 
 float largest(const float* x, int64_t n) {
   Vector best[4] = {all(x[0]), all(x[0]), all(x[0]), all(x[0])};
@@ -185,16 +200,18 @@ HWY_INLINE Vector gelu_argument(Vector x) {
 
 struct Gelu {
   HWY_INLINE void apply(const Vector (&x)[1], Vector (&y)[1]) const {
-    y[0] = hn::Mul(x[0], sigmoid(gelu_argument(x[0])));
+    y[0] = hn::Div(x[0], hn::Add(all(1.0f), exp(hn::Neg(gelu_argument(x[0])))));
   }
 };
 
-void gelu_row(const float* x, float* y, int64_t n) { map<1, 1>({x}, {y}, n, Gelu()); }
+void gelu_row(const float* x, float* y, int64_t n) {
+  map<1, 1>({x}, {y}, n, Gelu());
+}
 
 struct GeluBackward {
   HWY_INLINE void apply(const Vector (&in)[2], Vector (&out)[1]) const {
-    // Beyond ±100 the slope is 1 or 0 to the last bit, and x² could overflow.
-    Vector x = hn::Max(all(-100.0f), hn::Min(all(100.0f), in[1]));
+    // Beyond ±100 the slope is 1 or 0 to the last bit, and x² could overflow. (Min and Max would swallow NaN.)
+    Vector x = hn::IfThenElse(hn::Gt(hn::Abs(in[1]), all(100.0f)), hn::CopySign(all(100.0f), in[1]), in[1]);
     Vector s = sigmoid(gelu_argument(x));
     Vector slope = hn::MulAdd(hn::Mul(x, x), all(6 * kGeluRoot * kGeluCubic), all(2 * kGeluRoot));
     Vector bend = hn::Mul(hn::Mul(x, slope), hn::Mul(s, hn::Sub(all(1.0f), s)));
@@ -213,7 +230,9 @@ struct Swiglu {
   }
 };
 
-void swiglu_row(const float* gate, const float* up, float* y, int64_t n) { map<2, 1>({gate, up}, {y}, n, Swiglu()); }
+void swiglu_row(const float* gate, const float* up, float* y, int64_t n) {
+  map<2, 1>({gate, up}, {y}, n, Swiglu());
+}
 
 struct SwigluBackward {
   HWY_INLINE void apply(const Vector (&in)[3], Vector (&out)[2]) const {
@@ -267,26 +286,42 @@ HWY_EXPORT(swiglu_backward_row);
 HWY_EXPORT(adamw_row);
 }  // namespace
 
-float dot(const float* a, const float* b, int64_t n) { return HWY_DYNAMIC_DISPATCH(dot)(a, b, n); }
+float dot(const float* a, const float* b, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(dot)(a, b, n);
+}
 float dot_shifted(const float* a, const float* b, const float* c, float shift, int64_t n) {
   return HWY_DYNAMIC_DISPATCH(dot_shifted)(a, b, c, shift, n);
 }
-float sum(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(sum)(x, n); }
-void add_scaled(const float* x, float scale, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(add_scaled)(x, scale, y, n); }
-float largest(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(largest)(x, n); }
-double square_sum(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(square_sum)(x, n); }
+float sum(const float* x, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(sum)(x, n);
+}
+void add_scaled(const float* x, float scale, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(add_scaled)(x, scale, y, n);
+}
+float largest(const float* x, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(largest)(x, n);
+}
+double square_sum(const float* x, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(square_sum)(x, n);
+}
 float exp_and_sum(float* x, int64_t n, float scale, float shift) {
   return HWY_DYNAMIC_DISPATCH(exp_and_sum)(x, n, scale, shift);
 }
-void gelu_row(const float* x, float* y, int64_t n) { HWY_DYNAMIC_DISPATCH(gelu_row)(x, y, n); }
+void gelu_row(const float* x, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(gelu_row)(x, y, n);
+}
 void gelu_backward_row(const float* dy, const float* x, float* dx, int64_t n) {
   HWY_DYNAMIC_DISPATCH(gelu_backward_row)(dy, x, dx, n);
 }
 void swiglu_row(const float* gate, const float* up, float* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(swiglu_row)(gate, up, y, n);
 }
-void swiglu_backward_row(const SwigluRow<float>& row, int64_t n) { HWY_DYNAMIC_DISPATCH(swiglu_backward_row)(row, n); }
-void adamw_row(const AdamwRow<float>& row, int64_t n) { HWY_DYNAMIC_DISPATCH(adamw_row)(row, n); }
+void swiglu_backward_row(const SwigluRow<float>& row, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(swiglu_backward_row)(row, n);
+}
+void adamw_row(const AdamwRow<float>& row, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(adamw_row)(row, n);
+}
 
 }  // namespace sextant::cpu
 #endif

@@ -1,5 +1,5 @@
-// Loops over n contiguous numbers, which kernels apply to rows. f32 is vectorised; f64 is plain and the truth it is tested
-// against. An output may be the same row as an input. NaN goes in, NaN comes out.
+// Loops over n contiguous numbers, which kernels apply to rows. f32 is vectorised; f64 is plain and the truth it is
+// tested against. An output may be the same row as an input. NaN goes in, NaN comes out.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,8 @@ struct SwigluRow {
 void swiglu_backward_row(const SwigluRow<float>& row, int64_t n);
 void swiglu_backward_row(const SwigluRow<double>& row, int64_t n);
 
-// m = beta1·m + (1 − beta1)·g', v = beta2·v + (1 − beta2)·g'², p = keep·p − rate·m / (root·sqrt(v) + eps), g' = scale·g.
+// m = beta1·m + (1 − beta1)·g', v = beta2·v + (1 − beta2)·g'², p = keep·p − rate·m / (root·sqrt(v) + eps), g' =
+// scale·g.
 template <class T>
 struct AdamwRow {
   T *p, *g, *m, *v;

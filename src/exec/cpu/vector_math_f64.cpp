@@ -23,9 +23,13 @@ double sum(const double* x, int64_t n) {
   return total;
 }
 
-double largest(const double* x, int64_t n) { return *std::max_element(x, x + n); }
+double largest(const double* x, int64_t n) {
+  return *std::max_element(x, x + n);
+}
 
-double square_sum(const double* x, int64_t n) { return dot(x, x, n); }
+double square_sum(const double* x, int64_t n) {
+  return dot(x, x, n);
+}
 
 double exp_and_sum(double* x, int64_t n, double scale, double shift) {
   double total = 0;
