@@ -14,10 +14,12 @@ namespace {
 class Teller {
  public:
   Teller(uint64_t seed, uint64_t index)
-      : random_(seed, "story", index), chosen_(grammar_.variables.size()), theme_(draw(grammar_.themes.size(), 6)) {}
+      : random_(seed, "story", index),
+        chosen_(grammar_.variables.size()),
+        theme_(random_.below(draws_++, grammar_.themes.size())) {}
 
   std::string tell() {
-    const Entry& plot = grammar_.plots[draw(grammar_.plots.size(), 6)];
+    const Entry& plot = grammar_.plots[random_.below(draws_++, grammar_.plots.size())];
     for (const Element& beat : plot.parts[0]) {
       if (beat.kind == Element::Kind::slot) tell_beat(chosen(beat.variable));
       else end_paragraph();
@@ -51,7 +53,7 @@ class Teller {
     size_t word_class = grammar_.variables[variable].word_class;
     const auto& entries = grammar_.classes[word_class].entries(theme_);
     while (!chosen_[variable]) {
-      size_t entry = draw(entries.size(), grammar_.classes[word_class].fields.size()||!grammar_.classes[word_class].is_shared()?1:2);
+      size_t entry = draw_by_rank(entries.size());
       bool is_taken = false;
       for (size_t other = 0; other < chosen_.size(); ++other)
         is_taken |= grammar_.variables[other].word_class == word_class && chosen_[other] == entry;
@@ -60,8 +62,9 @@ class Teller {
     return entries[*chosen_[variable]];
   }
 
-  size_t draw(size_t count, size_t shift) {
-    auto weight = [&](size_t k) { return 1.0 / static_cast<double>(k + shift); };
+  // Entry k of a class has the weight 1 / (k + 2), nearly Zipf's law: a small model meets most of what it writes often.
+  size_t draw_by_rank(size_t count) {
+    auto weight = [](size_t k) { return 1.0 / static_cast<double>(k + 2); };
     double total = 0;
     for (size_t k = 0; k < count; ++k) total += weight(k);
     double left = random_.uniform(draws_++) * total;

@@ -132,8 +132,7 @@ class Compiler {
   size_t variable_named(std::string_view name) {
     auto known = std::ranges::find(grammar_.variables, name, &Variable::name);
     if (known == grammar_.variables.end()) {
-      std::string_view words = name == "hero" || name == "friend" ? "person" : name;
-      words = words.substr(0, words.find_last_not_of("0123456789") + 1);
+      std::string_view words = name.substr(0, name.find_last_not_of("0123456789") + 1);
       known = grammar_.variables.insert(known, {std::string(name), class_named(words)});
     }
     return static_cast<size_t>(known - grammar_.variables.begin());

@@ -4,18 +4,20 @@ namespace sextant {
 
 std::string_view story_words() {
   return R"(
-person(name, he, him, his, himself, kind):
-  Mia/she/her/her/herself/girl | Tom/he/him/his/himself/boy | Anna/she/her/her/herself/girl
-  Ben/he/him/his/himself/boy | Lily/she/her/her/herself/girl | Max/he/him/his/himself/boy
-  Emma/she/her/her/herself/girl | Sam/he/him/his/himself/boy | Ella/she/her/her/herself/girl
-  Leo/he/him/his/himself/boy | Nora/she/her/her/herself/girl | Finn/he/him/his/himself/boy
-  Ruby/she/her/her/herself/girl | Jack/he/him/his/himself/boy | Clara/she/her/her/herself/girl
-  Oscar/he/him/his/himself/boy | Zoe/she/her/her/herself/girl | Hugo/he/him/his/himself/boy
-  Rosa/she/her/her/herself/girl | Felix/he/him/his/himself/boy | Maya/she/her/her/herself/girl
-  Omar/he/him/his/himself/boy | Alice/she/her/her/herself/girl | Noah/he/him/his/himself/boy
-  Lucy/she/her/her/herself/girl | Theo/he/him/his/himself/boy | Hana/she/her/her/herself/girl
-  Ravi/he/him/his/himself/boy | Nina/she/her/her/herself/girl | Diego/he/him/his/himself/boy
-  Amara/she/her/her/herself/girl | Kofi/he/him/his/himself/boy
+hero(name, he, him, his, himself, kind):
+  Mia/she/her/her/herself/girl | Ben/he/him/his/himself/boy | Lily/she/her/her/herself/girl
+  Sam/he/him/his/himself/boy | Ella/she/her/her/herself/girl | Finn/he/him/his/himself/boy
+  Ruby/she/her/her/herself/girl | Oscar/he/him/his/himself/boy | Zoe/she/her/her/herself/girl
+  Felix/he/him/his/himself/boy | Maya/she/her/her/herself/girl | Noah/he/him/his/himself/boy
+  Lucy/she/her/her/herself/girl | Ravi/he/him/his/himself/boy | Nina/she/her/her/herself/girl
+  Kofi/he/him/his/himself/boy
+friend(name, he, him, his, himself, kind):
+  Tom/he/him/his/himself/boy | Anna/she/her/her/herself/girl | Max/he/him/his/himself/boy
+  Emma/she/her/her/herself/girl | Leo/he/him/his/himself/boy | Nora/she/her/her/herself/girl
+  Jack/he/him/his/himself/boy | Clara/she/her/her/herself/girl | Hugo/he/him/his/himself/boy
+  Rosa/she/her/her/herself/girl | Omar/he/him/his/himself/boy | Alice/she/her/her/herself/girl
+  Theo/he/him/his/himself/boy | Hana/she/her/her/herself/girl | Diego/he/him/his/himself/boy
+  Amara/she/her/her/herself/girl
 relative: grandmother | father | mother | grandfather | aunt | uncle | sister | brother | cousin
 weather: sunny | warm | bright | windy | quiet | cool | misty | cold | rainy | golden
 daytime: morning | afternoon | day | evening
@@ -51,15 +53,15 @@ std::string_view story_plots() {
   return R"(
 plot:
   [start] [view] [own] # [lose] [cry] [comfort] [search] [clue] [found] # [thanks] [treat] [close]
-  [start] [view] # [stuck] [pity] [free] # [grateful] [treat] [close]
-  [start] [view] # [noise] [guess] [peek] [reveal] # [laugh] [treat] [close]
-  [start] [view] # [breaks] [dismay] [fix] [mended] # [praise] [treat] [close]
-  [start] [wish] [fail] # [advice] [practise] # [success] [cheer] [close]
-  [start] [idea] # [agree] [work] [watch] [made] # [give] [treat] [close]
+  [start] [hello] [view] # [stuck] [pity] [free] # [grateful] [treat] [close]
+  [start] [hello] [view] # [noise] [guess] [peek] [reveal] # [laugh] [treat] [close]
+  [start] [hello] [view] # [breaks] [dismay] [fix] [mended] # [praise] [treat] [close]
+  [start] [hello] [wish] [fail] # [advice] [practise] # [success] [cheer] [close]
+  [start] [hello] [view] [idea] # [agree] [work] [watch] [made] # [give] [treat] [close]
   [start] [view] [find] # [claim] [angry] [alone] [wise] # [sorry] [share] [close]
-  [start] [view] # [weary] [offer] [toil] # [reward] [close]
+  [start] [hello] [view] # [weary] [offer] [toil] # [reward] [treat] [close]
   [arrive] [lonely] # [greet] [join] # [friends] [treat] [close]
-  [start] [contest] [train] # [great_day] [win] # [prize] [close]
+  [start] [view] [contest] [train] # [great_day] [win] # [fair] [prize] [close]
 )";
 }
 
@@ -72,6 +74,11 @@ start:
   [hero] was a [trait] [hero.kind] who loved the [place]. / One [weather] [daytime], [hero.he] went there with [hero.his] friend [friend].
   It was a [weather] [daytime], and [hero] and [friend] were [place.at] the [place].
   [hero] and [friend] were best friends. / Every [daytime], they met [place.at] the [place].
+hello:
+  "What shall we do today?" asked [friend]. / "Let's have some fun," said [hero].
+  They were very happy to be there.
+  "I am so glad that we came," said [friend].
+  "What a lovely [daytime]!" said [hero].
 view:
   [scene].
   Together they [fun].
@@ -276,16 +283,16 @@ share:
   They took turns with the [thing], and both were [happy].
 
 weary:
-  The [worker] looked very tired. / "I must still [skill]," [worker.he] said.
-  There they met the [worker]. / "I must [skill] before dark, and I am all alone," [worker.he] said.
+  The [worker] looked very tired. / "There is so much work to do, and I am all alone," [worker.he] said.
+  There they met the [worker]. / "I have too much work to do," [worker.he] said.
   The [worker] had far too much work to do.
 offer:
   "We can help you!" said [hero].
-  "Let us help you to [skill]," said [hero].
+  "Let us help you," said [friend]. / "What shall we do first?" asked [hero].
   [hero] and [friend] did not think twice. / "We will help you," they said.
 toil:
-  They began [skill.doing], and soon the work was done.
-  [hero] was good at [skill.doing], and [friend] was even better.
+  [hero] carried the heavy boxes, and [friend] swept the floor. / Soon the work was done.
+  They carried and swept and cleaned until everything was done.
   They worked side by side until the [daytime] was over.
 reward:
   "Thank you, my friends," said the [worker], and [worker.he] gave them [food].
@@ -316,7 +323,7 @@ friends:
   [friend] was not lonely any more.
 
 contest:
-  That week, there was a great contest. / Who could [skill] best?
+  That week, there was a great contest. / Everyone wanted to see who could [skill] best.
   "There is a contest tomorrow," said the [worker]. / "We will see who can [skill] best."
 train:
   [hero] and [friend] practised [skill.doing] all [daytime].
@@ -331,6 +338,10 @@ win:
   In the end, [friend] won the contest.
   [hero] and [friend] were both so good that nobody could choose.
   To the surprise of everyone, [hero] won!
+fair:
+  "Well done!" said [hero]. / "You were great too," said [friend].
+  They shook hands and laughed.
+  "It does not matter who wins," said [friend]. / "We had fun," said [hero].
 prize:
   The prize was a [thing.look] [thing].
   The [worker] gave them both [food].

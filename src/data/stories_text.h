@@ -3,7 +3,7 @@
 //   thing(noun, look): shell/pink | compass/brass      a word class, its fields, its entries
 //     bucket/striped                                    a new line is a new entry too
 //   [thing] [thing.look]                                a slot: the first field, or a named one
-//   [scene2]                                            a second, different scene; [hero] and [friend] are persons
+//   [scene2]                                            a second, different scene
 //   #                                                   in a plot: a new paragraph
 //
 // Every slot is a variable of the story: chosen at its first use, the same until the story ends. Entries stand in

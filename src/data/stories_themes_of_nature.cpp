@@ -8,14 +8,14 @@ theme: sea
 place: harbour/at | beach/on | lighthouse/at | pier/on | bay/in
 thing: shell/pink | compass/brass | spyglass/golden | bottle/green | bucket/striped | pearl/white | flag/blue
 animal: crab/red/clicked its claws | gull/noisy/flapped its wings | turtle/slow/poked out its head
-  seal/sleepy/barked twice | pelican/hungry/opened its beak
+  starfish/orange/wiggled its arms | seal/sleepy/barked twice
 worker: fisherman/he/his | captain/she/her | sailor/he/his | diver/she/her
-spot: under the nets | behind the barrels | inside the old boot | between the rocks | beneath the seaweed
+spot: under the nets | behind the barrels | inside the fish crate | between the rocks | beneath the seaweed
   under the rowing boat
 skill: row a boat/rowing a boat | tie a knot/tying a knot | mend a net/mending a net | catch a fish/catching a fish
   steer the ship/steering the ship
 trouble: sail/tore in the wind/sewed it up with strong thread | boat/sprang a leak/plugged the hole with wax
-  oar/snapped in two/bound it with rope | mast/cracked in the storm/nailed a board across it
+  oar/snapped in two/bound it with a rope | mast/cracked in the storm/nailed a board across it
 scene: the waves rolled onto the sand | gulls circled above the water | a ship sailed past the rocks
   the tide crept up the shore | the salty wind blew | the boats rocked gently
 food: a bowl of fish soup | a bag of salty crackers | some grilled shrimp
@@ -45,12 +45,12 @@ make: build a hut/built a cosy hut/hut | carve a flute/carved a slender flute/fl
 fun: hopped over the roots | played hide and seek | gathered acorns | listened to the birds
 
 theme: winter
-place: frozen lake/at | ski slope/on | igloo/in | village/in | ice rink/at
+place: frozen lake/at | ski slope/on | cabin/in | village/in | ice rink/at
 thing: mitten/woollen | sledge/fast | skate/sharp | icicle/glittering | snow globe/pretty | cap/furry | shovel/wide
-animal: penguin/funny/waddled in a circle | reindeer/strong/shook its antlers | robin/small/fluffed its feathers
-  hare/snowy/hopped away | husky/friendly/wagged its tail
+animal: penguin/funny/waddled in a circle | reindeer calf/young/shook its head | robin/small/fluffed its feathers
+  hare/snowy/thumped its foot | husky/friendly/wagged its tail
 worker: skier/she/her | postman/he/his | snowplough driver/she/her | sledge maker/he/his
-spot: under the snow | behind the snowdrift | inside the fur boot | between the fir trees | beneath the ice
+spot: under the snow | behind the snowdrift | inside the igloo | between the fir trees | beneath the frozen branches
   behind the woodpile
 skill: skate/skating | ski/skiing | build an igloo/building an igloo | drive the sledge/driving the sledge
   clear the snow/clearing the snow
@@ -68,9 +68,9 @@ theme: river
 place: river/by | lake/at | pond/at | dam/on | island/on
 thing: paddle/painted | fishing hook/bent | reed pipe/hollow | toy boat/yellow | pebble/smooth | net/fine | float/orange
 animal: frog/green/puffed up its throat | duck/fluffy/quacked | otter/playful/rolled onto its back
-  beaver/busy/slapped its tail | heron/tall/stood on one leg
+  beaver/busy/slapped its tail | newt/spotted/wagged its tail
 worker: ferryman/he/his | miller/he/his | angler/she/her | lock keeper/she/her
-spot: under the willow | behind the reeds | inside the drainpipe | between the water lilies | beneath the jetty
+spot: under the willow | behind the reeds | inside the barrel | between the water lilies | beneath the jetty
   under the canoe
 skill: paddle a canoe/paddling a canoe | swim/swimming | skip a stone/skipping a stone | open the lock/opening the lock
   steer the ferry/steering the ferry
@@ -88,14 +88,14 @@ theme: mountain
 place: mountain/on | summit/on | cave/at | cabin/in | ridge/on
 thing: crystal/clear | map/folded | rope/thick | rucksack/heavy | goat bell/rusty | flask/silver | eagle feather/brown
 animal: goat/woolly/stamped its hoof | marmot/plump/sat up and whistled | eagle/proud/spread its wings
-  lizard/tiny/darted away | raven/black/croaked loudly
+  lizard/tiny/flicked its tongue | raven/black/croaked loudly
 worker: guide/she/her | shepherd/he/his | climber/she/her | hermit/he/his
 spot: behind the boulder | under the ledge | inside the crack in the rock | between the stones | beneath the juniper
   behind the waterfall
 skill: read a map/reading a map | climb a cliff/climbing a cliff | herd the goats/herding the goats
-  yodel/yodelling | find the trail/finding the trail
+  find the trail/finding the trail | yodel/yodelling
 trouble: cable car/stopped halfway/oiled the big wheel | ladder/lost a rung/fitted a new rung
-  backpack/ripped open/stitched the seam | fence/was crushed by a boulder/raised the posts again
+  backpack/ripped open/stitched the seam | fence/fell flat/raised the posts again
 scene: clouds drifted below the peak | an echo rang across the valley | the snow glittered on the summit
   a stream tumbled down the slope | the thin air was cold and fresh | the path wound up the steep slope
 food: a piece of goat cheese | some dried apricots | a pot of barley soup

@@ -8,10 +8,10 @@ theme: bakery
 place: bakery/in | kitchen/in | mill/at | sweet shop/in | cafe/in
 thing: rolling pin/smooth | cookie cutter/sharp | whisk/wire | apron/white | recipe/secret | cake tin/round
   jar/cracked
-animal: mouse/grey/nibbled a crumb | wasp/angry/buzzed around | puppy/spotted/begged for more
+animal: mouse/grey/nibbled a crumb | kitten/white/mewed | puppy/spotted/begged for more
   ant/tiny/carried a sugar grain | canary/yellow/trilled
 worker: baker/he/his | pastry cook/she/her | waiter/he/his | confectioner/she/her
-spot: under the dough | behind the flour sacks | inside the oven | between the loaves | beneath the tea towel
+spot: under the kitchen table | behind the flour sacks | inside the bread bin | between the loaves | beneath the tea towel
   behind the sugar jar
 skill: knead dough/kneading dough | bake bread/baking bread | whip cream/whipping cream
   ice a cake/icing a cake | flip a pancake/flipping a pancake
@@ -28,7 +28,7 @@ fun: licked the spoons | rolled out the dough | cut out cookies | sprinkled suga
 theme: school
 place: school/at | classroom/in | schoolyard/in | gym/in | science room/in
 thing: pencil/sharp | ruler/straight | satchel/leather | marble/glass | notebook/neat | magnet/strong | lunch box/square
-animal: hamster/brown/ran in its wheel | rabbit/white/wiggled its nose | goldfish/lively/blew bubbles
+animal: hamster/brown/stuffed its cheeks | rabbit/white/wiggled its nose | guinea pig/fat/squeaked
   parakeet/talkative/said hello | snail/patient/left a silver trail
 worker: teacher/she/her | caretaker/he/his | headmaster/he/his | librarian/she/her
 spot: under the desk | behind the blackboard | inside the cupboard | between the books | beneath the coat hooks
@@ -36,7 +36,7 @@ spot: under the desk | behind the blackboard | inside the cupboard | between the
 skill: spell long words/spelling long words | do sums/doing sums | write a poem/writing a poem
   tidy the shelves/tidying the shelves | draw a map of the world/drawing a map of the world
 trouble: globe/rolled off the table/glued its stand | bell/would not ring/tightened a screw
-  clock/stood still/wound it up | projector/blew a fuse/changed the fuse
+  piano/lost a key/glued on a new key | projector/blew a fuse/changed the fuse
 scene: chalk dust hung in the air | the children whispered and giggled | the bell rang for recess
   the teacher wrote on the blackboard | pens scratched on paper | the hall echoed with footsteps
 food: a box of raisins | some buttered toast | a carton of milk
@@ -49,14 +49,14 @@ theme: market
 place: market/at | square/in | fountain/at | fruit stall/at | town hall/at
 thing: coin/shiny | purse/velvet | vase/blue | bracelet/amber | umbrella/red | candle/scented | mirror/round
 animal: pigeon/plump/cooed | cat/ginger/licked its paws | sparrow/bold/pecked at crumbs
-  rat/clever/twitched its whiskers | donkey/stubborn/brayed
+  rat/clever/twitched its whiskers | lapdog/fluffy/yelped
 worker: greengrocer/she/her | butcher/he/his | flower seller/she/her | mayor/he/his
 spot: under the stall | behind the crates | inside the sack | between the cabbages | beneath the awning
   behind the scales
 skill: weigh the apples/weighing the apples | sell flowers/selling flowers | count the change/counting the change
   juggle oranges/juggling oranges | carry the crates/carrying the crates
 trouble: cart/lost a wheel/pushed the wheel back on | awning/came down/hung it up with string
-  pair of scales/stopped working/polished every part | fountain/ran dry/cleaned out the pipe
+  clock/stopped at noon/polished every wheel | fountain/ran dry/cleaned out the pipe
 scene: the traders shouted their prices | people crowded around the stalls | the church bell struck noon
   water bubbled in the fountain | a busker played the accordion | the smell of spices filled the air
 food: a bag of cherries | some ripe peaches | a paper cone of peanuts
@@ -90,7 +90,7 @@ place: station/at | platform/on | tunnel/at | signal box/in | level crossing/at
 thing: ticket/pink | suitcase/battered | pocket watch/silver | timetable/torn | engine badge/brass | flag/green
   parcel/heavy
 animal: poodle/elegant/yapped | jackdaw/thieving/hopped along | terrier/scruffy/dug a hole
-  starling/glossy/chattered | weasel/slim/slipped past
+  starling/glossy/chattered | weasel/slim/sniffed the air
 worker: conductor/she/her | engine driver/he/his | porter/he/his | signalman/he/his
 spot: under the bench | behind the ticket machine | inside the carriage | between the rails | beneath the platform
   behind the luggage
@@ -112,7 +112,7 @@ thing: juggling ball/striped | trumpet/golden | hoop/silver | clown nose/red | u
 animal: elephant/baby/lifted its trunk | monkey/tiny/turned a somersault | poodle/trained/jumped through a hoop
   sea lion/clever/balanced a ball | pony/white/trotted in a circle
 worker: clown/he/his | acrobat/she/her | ringmaster/he/his | juggler/she/her
-spot: under the benches | behind the wagon | inside the cannon | between the tent ropes | beneath the trampoline
+spot: under the benches | behind the wagon | inside the costume trunk | between the tent ropes | beneath the trampoline
   behind the popcorn stand
 skill: walk the tightrope/walking the tightrope | juggle three balls/juggling three balls | turn a cartwheel/turning a cartwheel
   ride a unicycle/riding a unicycle | tame a lion/taming a lion

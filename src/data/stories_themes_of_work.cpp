@@ -15,7 +15,7 @@ spot: under the hay | behind the tractor | inside the trough | between the pumpk
 skill: milk a cow/milking a cow | ride a pony/riding a pony | shear a sheep/shearing a sheep
   plough a field/ploughing a field | stack the hay/stacking the hay
 trouble: tractor/would not start/cleaned the spark plug | gate/fell off its hinges/hung it on new hinges
-  henhouse/had a hole in the wall/nailed a plank over the hole | scarecrow/lost its arm/stuffed a new sleeve with straw
+  henhouse/lost its door/nailed together a new door | scarecrow/lost its arm/stuffed a new sleeve with straw
 scene: the cows grazed by the fence | the rooster crowed on the roof | the wheat swayed in the fields
   swallows swooped through the barn | the pigs wallowed in the mud | the windmill turned slowly
 food: a glass of fresh milk | some boiled eggs | a bowl of porridge
@@ -30,7 +30,7 @@ thing: shield/wooden | goblet/golden | sword/blunt | royal seal/wax | glass slip
 animal: unicorn/gentle/bowed its head | dragon/baby/puffed out smoke | falcon/royal/ruffled its feathers
   hound/faithful/thumped its tail | toad/enchanted/winked
 worker: knight/he/his | queen/she/her | princess/she/her | jester/he/his
-spot: under the throne | behind the tapestry | inside the treasure chest | between the battlements | beneath the drawbridge
+spot: under the throne | behind the tapestry | inside the cellar | between the battlements | beneath the drawbridge
   behind the suit of armour
 skill: ride a horse/riding a horse | shoot an arrow/shooting an arrow | polish the armour/polishing the armour
   guard the gate/guarding the gate | blow the horn/blowing the horn
@@ -48,7 +48,7 @@ theme: garden
 place: garden/in | greenhouse/in | rose bed/at | shed/in | lawn/on
 thing: watering can/green | trowel/pointed | flower pot/clay | seed packet/paper | glove/leather | garden gnome/cheerful
   sunflower/tall
-animal: ladybird/red/crawled up a stem | worm/pink/wriggled | butterfly/bright/opened its wings
+animal: ladybird/red/crawled up a stem | worm/pink/wriggled | butterfly/bright/fluttered its wings
   bee/busy/hummed | caterpillar/hairy/munched a leaf
 worker: gardener/she/her | florist/he/his | neighbour/she/her | park keeper/he/his
 spot: under the lettuce | behind the compost heap | inside the flower pot | between the tomatoes | beneath the roses
@@ -56,7 +56,7 @@ spot: under the lettuce | behind the compost heap | inside the flower pot | betw
 skill: plant seeds/planting seeds | water the flowers/watering the flowers | mow the lawn/mowing the lawn
   prune the roses/pruning the roses | pull up weeds/pulling up weeds
 trouble: wheelbarrow/tipped over and cracked/riveted a patch onto it | greenhouse/lost a pane/slid in a new pane
-  sprinkler/was blocked/rinsed out the nozzle | trellis/broke under the vines/wired it together
+  sprinkler/stopped spraying/rinsed out the nozzle | trellis/broke under the vines/wired it together
 scene: bees buzzed around the lavender | the roses were in full bloom | a sprinkler sprayed the lawn
   petals fell onto the path | the tomatoes grew ripe and red | a blackbird sang on the gate
 food: a bowl of strawberries | some crunchy carrots | a cucumber sandwich
@@ -75,8 +75,8 @@ spot: under the piano | behind the drums | inside the tuba | between the music s
   behind the harp
 skill: play the violin/playing the violin | dance a waltz/dancing a waltz | sing in tune/singing in tune
   keep the beat/keeping the beat | tune the guitar/tuning the guitar
-trouble: guitar/lost a string/put on a new string | piano/was out of tune/tightened every string
-  drum/got a hole in its skin/stretched a new skin over it | microphone/went dead/plugged it in again
+trouble: guitar/lost a string/put on a new string | piano/went out of tune/tightened every string
+  drum/burst/stretched a new skin over it | microphone/went dead/plugged it in again
 scene: the orchestra tuned up | a melody floated across the room | the audience hushed
   the cellos hummed | couples twirled across the floor | the choir practised a hymn
 food: some honey drops | a glass of ginger ale | a tray of tiny tarts
@@ -90,7 +90,7 @@ place: workshop/in | sawmill/at | toy shop/in | garage/in | smithy/in
 thing: hammer/sturdy | spinning top/wooden | music box/tiny | tape measure/yellow | toolbox/steel | chisel/sharp
   puppet/jolly
 animal: cricket/merry/chirped | tomcat/lazy/stretched its legs | termite/hungry/gnawed at a board
-  cuckoo/wooden/popped out of its clock | dormouse/drowsy/rubbed its eyes
+  sparrow/dusty/hopped about | dormouse/drowsy/rubbed its eyes
 worker: carpenter/she/her | blacksmith/he/his | toymaker/he/his | inventor/she/her
 spot: under the workbench | behind the anvil | inside the toolbox | between the planks | beneath the sawdust
   behind the paint cans
@@ -113,12 +113,12 @@ thing: telescope/long | meteorite/black | star chart/blue | model rocket/tall | 
 animal: alien/friendly/waved its antennae | robot dog/metal/beeped | space monkey/famous/floated upside down
   glow worm/bright/lit up | night owl/wise/turned its head
 worker: astronaut/she/her | astronomer/he/his | pilot/she/her | engineer/he/his
-spot: under the telescope | behind the control panel | inside the capsule | between the satellites | beneath the dome
+spot: under the telescope | behind the control panel | inside the capsule | between the computers | beneath the dome
   behind the fuel tank
 skill: find the North Star/finding the North Star | launch a rocket/launching a rocket | fly a spaceship/flying a spaceship
   count down from ten/counting down from ten | land on the moon/landing on the moon
 trouble: rocket/lost a fin/welded the fin back on | telescope/went blurry/wiped the lens
-  radio/was full of static/bent the antenna | space rover/tipped onto its side/turned it the right way up
+  radio/went silent/bent the antenna | space rover/tipped onto its side/turned it the right way up
 scene: a comet streaked across the sky | the planets gleamed | the rocket roared into space
   Saturn showed its rings | screens flashed in the control room | the moon was round and full
 food: some dried space fruit | a tube of peanut paste | a star of shortbread

@@ -11,7 +11,6 @@ void run(const KernelCall& call) {
     const T* b = call.in[1].as<T>();
     T* y = call.out[0].as<T>();
     for_blocks(call.team, call.out[0].count(), kElementsPerTask, [&](int64_t begin, int64_t end) {
-#pragma GCC ivdep
       for (int64_t i = begin; i < end; ++i) y[i] = a[i] + b[i];
     });
   });

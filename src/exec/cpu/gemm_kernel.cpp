@@ -23,14 +23,14 @@ constexpr int64_t kLanes = hn::MaxLanes(Lanes());
 
 // With a row of b and a number or two of a, the accumulators fill the register file: 24 of 32 registers, or 12 of 16.
 constexpr int kVectors = 3;
-constexpr int kRows = HWY_TARGET == HWY_NEON || (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3) ? 8 : 4;
-constexpr int64_t kDepth = HWY_TARGET == HWY_NEON ? 384 : 256;
+constexpr int kRows = HWY_ARCH_ARM_A64 || HWY_TARGET <= HWY_AVX3 ? 8 : 4;
+constexpr int64_t kDepth = HWY_ARCH_ARM_A64 ? 384 : 256;
 
 // A tile is computed with its first kUsed vectors of columns, so that one at the right edge of c costs what it holds.
 template <int kUsed>
 using Tile = Vector[kRows][kUsed];
 
-#if HWY_TARGET == HWY_NEON
+#if HWY_ARCH_ARM_A64
 // Arm multiplies by one lane of a register at no cost, where a broadcast would take a slot of the multiplier.
 template <int kLane, int kUsed>
 HWY_INLINE void add_row(Vector (&sums)[kUsed], float32x4_t a, const Vector (&b)[kUsed]) {
@@ -41,7 +41,7 @@ HWY_INLINE void add_row(Vector (&sums)[kUsed], float32x4_t a, const Vector (&b)[
 // sums += a (a column of kRows numbers) · b (a row of vectors).
 template <int kUsed>
 HWY_INLINE void add_outer_product(Tile<kUsed>& sums, const float* HWY_RESTRICT a, const Vector (&b)[kUsed]) {
-#if HWY_TARGET == HWY_NEON
+#if HWY_ARCH_ARM_A64
   float32x4_t top = vld1q_f32(a), bottom = vld1q_f32(a + 4);
   add_row<0>(sums[0], top, b);
   add_row<1>(sums[1], top, b);
@@ -113,57 +113,78 @@ void multiply_tile(const RegisterTile& tile) {
   multiply_vectors<1>(tile);
 }
 
-using Four = hn::CappedTag<float, 4>;  // panels are packed four rows at a time, whatever the vectors' size
+// Packing. `from` is where a panel's first row stands at the first of `columns` columns, `to` where it goes.
+struct Strip {
+  const Matrix<float>& x;
+  const float* HWY_RESTRICT from;
+  float* HWY_RESTRICT to;
+  int64_t columns;
+};
 
-void copy_four_rows(const Packing& packing, const float* HWY_RESTRICT from, float* HWY_RESTRICT to, int64_t columns) {
-  for (int64_t p = 0; p < columns; ++p, from += packing.x.column_stride, to += packing.width)
-    hn::StoreU(hn::LoadU(Four(), from), Four(), to);
+template <int64_t kWidth, int64_t kCopied>
+void copy_rows(Strip strip) {
+  for (int64_t p = 0; p < strip.columns; ++p, strip.from += strip.x.column_stride, strip.to += kWidth)
+    std::copy_n(strip.from, kCopied, strip.to);
 }
 
-void transpose_four_rows(const Packing& packing, const float* HWY_RESTRICT from, float* HWY_RESTRICT to,
-                         int64_t columns) {
-  const Four four;
-  const int64_t stride = packing.x.row_stride, width = packing.width;
+template <int64_t kWidth>
+void transpose_four_rows(Strip strip) {
+  const hn::CappedTag<float, 4> four;
+  const int64_t stride = strip.x.row_stride;
   int64_t p = 0;
-  for (; p + 4 <= columns; p += 4, to += 4 * width) {
-    auto a = hn::LoadU(four, from + p), b = hn::LoadU(four, from + p + stride);
-    auto c = hn::LoadU(four, from + p + 2 * stride), d = hn::LoadU(four, from + p + 3 * stride);
+  for (; p + 4 <= strip.columns; p += 4, strip.to += 4 * kWidth) {
+    const float* from = strip.from + p;
+    auto a = hn::LoadU(four, from), b = hn::LoadU(four, from + stride);
+    auto c = hn::LoadU(four, from + 2 * stride), d = hn::LoadU(four, from + 3 * stride);
     auto ab = hn::InterleaveLower(four, a, b), cd = hn::InterleaveLower(four, c, d);
-    hn::StoreU(hn::ConcatLowerLower(four, cd, ab), four, to);
-    hn::StoreU(hn::ConcatUpperUpper(four, cd, ab), four, to + width);
+    hn::StoreU(hn::ConcatLowerLower(four, cd, ab), four, strip.to);
+    hn::StoreU(hn::ConcatUpperUpper(four, cd, ab), four, strip.to + kWidth);
     ab = hn::InterleaveUpper(four, a, b);
     cd = hn::InterleaveUpper(four, c, d);
-    hn::StoreU(hn::ConcatLowerLower(four, cd, ab), four, to + 2 * width);
-    hn::StoreU(hn::ConcatUpperUpper(four, cd, ab), four, to + 3 * width);
+    hn::StoreU(hn::ConcatLowerLower(four, cd, ab), four, strip.to + 2 * kWidth);
+    hn::StoreU(hn::ConcatUpperUpper(four, cd, ab), four, strip.to + 3 * kWidth);
   }
-  for (; p < columns; ++p, to += width)
-    for (int64_t i = 0; i < 4; ++i) to[i] = from[i * stride + p];
+  for (; p < strip.columns; ++p, strip.to += kWidth)
+    for (int64_t i = 0; i < 4; ++i) strip.to[i] = strip.from[i * stride + p];
 }
 
-// Columns [begin, begin + columns) of x. Few at a time where columns are far apart: neighbouring panels then find their
-// part of the same cache lines and pages.
-void pack_columns(const Packing& packing, int64_t begin, int64_t columns) {
-  const Matrix<float>& x = packing.x;
-  float* to = packing.to + begin * packing.width;
-  for (int64_t first = 0; first < packing.m; first += packing.width, to += packing.width * packing.k) {
-    for (int64_t i = 0; i < packing.width; i += 4) {
-      int64_t left = packing.m - first - i;
-      if (left >= 4 && x.row_stride == 1)
-        copy_four_rows(packing, x.at(first + i, begin), to + i, columns);
-      else if (left >= 4)
-        transpose_four_rows(packing, x.at(first + i, begin), to + i, columns);
-      else
-        for (int64_t p = 0; p < columns; ++p)
-          for (int64_t r = 0; r < 4; ++r)
-            to[p * packing.width + i + r] = r < left ? *x.at(first + i + r, begin + p) : 0.0f;
-    }
+// `rows` may be none.
+template <int64_t kWidth>
+void pad_to_four_rows(const Strip& strip, int64_t rows) {
+  for (int64_t p = 0; p < strip.columns; ++p)
+    for (int64_t i = 0; i < 4; ++i)
+      strip.to[p * kWidth + i] = i < rows ? strip.from[i * strip.x.row_stride + p * strip.x.column_stride] : 0.0f;
+}
+
+template <int64_t kWidth>
+void pack_panel(const Strip& panel, int64_t rows) {
+  bool adjacent = panel.x.row_stride == 1;
+  if (adjacent && rows == kWidth) return copy_rows<kWidth, kWidth>(panel);
+  for (int64_t i = 0; i < kWidth; i += 4) {
+    Strip four{panel.x, panel.from + i * panel.x.row_stride, panel.to + i, panel.columns};
+    if (rows - i < 4)
+      pad_to_four_rows<kWidth>(four, rows - i);
+    else if (adjacent)
+      copy_rows<kWidth, 4>(four);
+    else
+      transpose_four_rows<kWidth>(four);
   }
+}
+
+template <int64_t kWidth>
+void pack_panels(const Packing& packing) {
+  // Where rows are adjacent, few columns at a time: the next panel then finds its part of the same cache lines.
+  const int64_t step = packing.x.row_stride == 1 ? 16 : packing.k;
+  for (int64_t begin = 0; begin < packing.k; begin += step)
+    for (int64_t first = 0; first < packing.m; first += kWidth) {
+      Strip panel{packing.x, packing.x.at(first, begin), packing.to + first * packing.k + begin * kWidth,
+                  std::min(step, packing.k - begin)};
+      pack_panel<kWidth>(panel, std::min(kWidth, packing.m - first));
+    }
 }
 
 void pack(const Packing& packing) {
-  int64_t step = packing.x.row_stride == 1 ? 32 : packing.k;
-  for (int64_t begin = 0; begin < packing.k; begin += step)
-    pack_columns(packing, begin, std::min(step, packing.k - begin));
+  packing.width == kRows ? pack_panels<kRows>(packing) : pack_panels<kVectors * kLanes>(packing);
 }
 
 const GemmKernel* kernel() {

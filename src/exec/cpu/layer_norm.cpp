@@ -20,10 +20,8 @@ void forward(const KernelCall& call) {
         const T* from = x + row * width;
         T* to = y + row * width;
         T mean = sum(from, width) / static_cast<T>(width);
-#pragma GCC ivdep
         for (int64_t j = 0; j < width; ++j) to[j] = from[j] - mean;
         T scale = 1 / std::sqrt(dot(to, to, width) / static_cast<T>(width) + eps);
-#pragma GCC ivdep
         for (int64_t j = 0; j < width; ++j) to[j] = to[j] * scale * w[j] + bias[j];
         m[row] = mean;
         r[row] = scale;
@@ -50,7 +48,6 @@ void backward_row(const BackwardRow<T>& row, int64_t width) {
   T count = static_cast<T>(width);
   T mean_g = dot(row.dy, row.w, width) / count;
   T mean_gn = row.r * dot_shifted(row.dy, row.w, row.x, row.m, width) / count;
-#pragma GCC ivdep
   for (int64_t j = 0; j < width; ++j) {
     T dy = row.dy[j], n = (row.x[j] - row.m) * row.r;
     row.dw[j] += dy * n;

@@ -18,7 +18,6 @@ void forward(const KernelCall& call) {
     for_blocks(call.team, shape.rows(), rows_per_task(width), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const T* position = w + row % length * width;
-#pragma GCC ivdep
         for (int64_t j = 0; j < width; ++j) y[row * width + j] = x[row * width + j] + position[j];
       }
     });

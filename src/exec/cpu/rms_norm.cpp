@@ -21,7 +21,6 @@ void forward(const KernelCall& call) {
         T* to = y + row * width;
         T scale = 1 / std::sqrt(dot(from, from, width) / static_cast<T>(width) + eps);
         r[row] = scale;
-#pragma GCC ivdep
         for (int64_t j = 0; j < width; ++j) to[j] = from[j] * scale * w[j];
       }
     });
@@ -42,7 +41,6 @@ struct BackwardRow {
 template <class T>
 void backward_row(const BackwardRow<T>& row, T r, int64_t width) {
   T projection = dot_shifted(row.dy, row.w, row.x, T(0), width) / static_cast<T>(width) * r * r;
-#pragma GCC ivdep
   for (int64_t j = 0; j < width; ++j) {
     T dy = row.dy[j], x = row.x[j];
     row.dw[j] += dy * x * r;

@@ -5,6 +5,7 @@
 #include "exec/cpu/blocks.h"
 #include "exec/cpu/heads.h"
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/vector_math.h"
 
 namespace sextant::cpu {
 
@@ -49,17 +50,6 @@ void fill_table(const KernelCall& call, T* table, int64_t dim) {
   });
 }
 
-template <class T>
-void turn_head(const T* x, const T* cosines, T* y, int64_t half) {
-  const T* sines = cosines + half;
-#pragma GCC ivdep
-  for (int64_t j = 0; j < half; ++j) {
-    T a = x[j], b = x[j + half];
-    y[j] = a * cosines[j] - b * sines[j];
-    y[j + half] = b * cosines[j] + a * sines[j];
-  }
-}
-
 void run(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
@@ -73,7 +63,7 @@ void run(const KernelCall& call) {
         const T* from = x + row * width;
         T* to = y + row * width;
         for (int64_t head = 0; head < heads.q + heads.kv; ++head)
-          turn_head(from + head * heads.dim, table + row % length * heads.dim, to + head * heads.dim, heads.dim / 2);
+          turn_halves(from + head * heads.dim, table + row % length * heads.dim, to + head * heads.dim, heads.dim / 2);
         if (from != to) std::copy(from + heads.v_at(0), from + width, to + heads.v_at(0));
       }
     });

@@ -21,19 +21,19 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Lanes = hn::ScalableTag<float>;
 using Vector = hn::Vec<Lanes>;
 
-constexpr Lanes kLanes;
+constexpr Lanes kTag;
 constexpr int64_t kWidth = hn::MaxLanes(Lanes());
 
 HWY_INLINE Vector all(float x) {
-  return hn::Set(kLanes, x);
+  return hn::Set(kTag, x);
 }
 HWY_INLINE Vector load(const float* x) {
-  return hn::LoadU(kLanes, x);
+  return hn::LoadU(kTag, x);
 }
 
 // e^x = 2^n · e^r with |r| <= ln(2)/2, e^r = 1 + r + r²·q(r), q the polynomial of least relative error (3e-9, found by
-// Lawson's iteration). Within 2 units in the last place up to 88.3, then rougher, then
-// infinity; underflows to zero where the result would no longer be normal.
+// Lawson's iteration). Within 2 units in the last place up to 88.3, then rougher, then infinity; underflows to zero
+// where the result would no longer be normal.
 HWY_INLINE Vector exp(Vector x) {
   const hn::RebindToSigned<Lanes> integers;
   // Adding 1.5·2^23 rounds to an integer and leaves it in the lowest bits; 127 more make it the exponent's bits.
@@ -41,7 +41,7 @@ HWY_INLINE Vector exp(Vector x) {
   Vector rounded = hn::MulAdd(x, all(1.44269504f), rounder);
   rounded = hn::Min(all(12582912.0f + 254.0f), rounded);
   Vector n = hn::Sub(rounded, rounder);
-  Vector power = hn::BitCast(kLanes, hn::ShiftLeft<23>(hn::BitCast(integers, rounded)));
+  Vector power = hn::BitCast(kTag, hn::ShiftLeft<23>(hn::BitCast(integers, rounded)));
   // ln(2) in two parts, so that r keeps its last bits.
   Vector r = hn::NegMulAdd(n, all(-2.12194440e-4f), hn::NegMulAdd(n, all(0.693359375f), x));
   Vector r2 = hn::Mul(r, r);
@@ -65,7 +65,7 @@ HWY_INLINE void map(const float* const (&in)[kIn], float* const (&out)[kOut], in
   for (; i + kWidth <= n; i += kWidth) {
     for (int k = 0; k < kIn; ++k) from[k] = load(in[k] + i);
     op.apply(from, to);
-    for (int k = 0; k < kOut; ++k) hn::StoreU(to[k], kLanes, out[k] + i);
+    for (int k = 0; k < kOut; ++k) hn::StoreU(to[k], kTag, out[k] + i);
   }
   if (i == n) return;
   HWY_ALIGN float rest[kWidth] = {};
@@ -75,7 +75,7 @@ HWY_INLINE void map(const float* const (&in)[kIn], float* const (&out)[kOut], in
   }
   op.apply(from, to);
   for (int k = 0; k < kOut; ++k) {
-    hn::StoreU(to[k], kLanes, rest);
+    hn::StoreU(to[k], kTag, rest);
     std::copy(rest, rest + (n - i), out[k] + i);
   }
 }
@@ -100,7 +100,7 @@ HWY_INLINE float add_up(const float* const (&in)[kIn], int64_t n, const Term& te
     totals[0] = term.add(from, totals[0]);
   }
   Vector total = hn::Add(hn::Add(totals[0], totals[1]), hn::Add(totals[2], totals[3]));
-  return hn::GetLane(hn::SumOfLanes(kLanes, total));
+  return hn::GetLane(hn::SumOfLanes(kTag, total));
 }
 
 struct ProductTerm {
@@ -147,7 +147,7 @@ float largest(const float* x, int64_t n) {
   int64_t i = 0;
   for (; i + 4 * kWidth <= n; i += 4 * kWidth)
     for (int part = 0; part < 4; ++part) best[part] = hn::Max(best[part], load(x + i + part * kWidth));
-  float most = hn::GetLane(hn::MaxOfLanes(kLanes, hn::Max(hn::Max(best[0], best[1]), hn::Max(best[2], best[3]))));
+  float most = hn::GetLane(hn::MaxOfLanes(kTag, hn::Max(hn::Max(best[0], best[1]), hn::Max(best[2], best[3]))));
   for (; i < n; ++i) most = std::max(most, x[i]);
   return most;
 }
@@ -176,7 +176,7 @@ float exp_and_sum(float* x, int64_t n, float scale, float shift) {
     for (int part = 0; part < 2; ++part) {
       float* at = x + i + part * kWidth;
       Vector e = exp(hn::MulSub(factor, load(at), less));
-      hn::StoreU(e, kLanes, at);
+      hn::StoreU(e, kTag, at);
       totals[part] = hn::Add(totals[part], e);
     }
   for (; i < n; i += kWidth) {
@@ -186,10 +186,22 @@ float exp_and_sum(float* x, int64_t n, float scale, float shift) {
     for (int64_t k = 0; k < count; ++k) rest[k] = scale * x[i + k] - shift;
     Vector e = exp(load(rest));
     totals[0] = hn::Add(totals[0], e);
-    hn::StoreU(e, kLanes, rest);
+    hn::StoreU(e, kTag, rest);
     std::copy_n(rest, count, x + i);
   }
-  return hn::GetLane(hn::SumOfLanes(kLanes, hn::Add(totals[0], totals[1])));
+  return hn::GetLane(hn::SumOfLanes(kTag, hn::Add(totals[0], totals[1])));
+}
+
+struct Turn {
+  HWY_INLINE void apply(const Vector (&in)[4], Vector (&out)[2]) const {
+    Vector a = in[0], b = in[1], cosine = in[2], sine = in[3];
+    out[0] = hn::NegMulAdd(b, sine, hn::Mul(a, cosine));
+    out[1] = hn::MulAdd(a, sine, hn::Mul(b, cosine));
+  }
+};
+
+void turn_halves(const float* x, const float* cosines, float* y, int64_t half) {
+  map<4, 2>({x, x + half, cosines, cosines + half}, {y, y + half}, half, Turn());
 }
 
 // (1 + tanh(u))/2 is the logistic function of 2u.
@@ -279,6 +291,7 @@ HWY_EXPORT(add_scaled);
 HWY_EXPORT(largest);
 HWY_EXPORT(square_sum);
 HWY_EXPORT(exp_and_sum);
+HWY_EXPORT(turn_halves);
 HWY_EXPORT(gelu_row);
 HWY_EXPORT(gelu_backward_row);
 HWY_EXPORT(swiglu_row);
@@ -306,6 +319,9 @@ double square_sum(const float* x, int64_t n) {
 }
 float exp_and_sum(float* x, int64_t n, float scale, float shift) {
   return HWY_DYNAMIC_DISPATCH(exp_and_sum)(x, n, scale, shift);
+}
+void turn_halves(const float* x, const float* cosines, float* y, int64_t half) {
+  HWY_DYNAMIC_DISPATCH(turn_halves)(x, cosines, y, half);
 }
 void gelu_row(const float* x, float* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(gelu_row)(x, y, n);

@@ -28,6 +28,10 @@ double square_sum(const double* x, int64_t n);
 float exp_and_sum(float* x, int64_t n, float scale, float shift);
 double exp_and_sum(double* x, int64_t n, double scale, double shift);
 
+// Pairs (a, b) of the two halves of x become (a·cos − b·sin, b·cos + a·sin); `half` cosines, then as many sines.
+void turn_halves(const float* x, const float* cosines, float* y, int64_t half);
+void turn_halves(const double* x, const double* cosines, double* y, int64_t half);
+
 void gelu_row(const float* x, float* y, int64_t n);
 void gelu_row(const double* x, double* y, int64_t n);
 
@@ -45,8 +49,8 @@ struct SwigluRow {
 void swiglu_backward_row(const SwigluRow<float>& row, int64_t n);
 void swiglu_backward_row(const SwigluRow<double>& row, int64_t n);
 
-// m = beta1·m + (1 − beta1)·g', v = beta2·v + (1 − beta2)·g'², p = keep·p − rate·m / (root·sqrt(v) + eps), g' =
-// scale·g.
+// With g' = scale·g: m = beta1·m + (1 − beta1)·g', v = beta2·v + (1 − beta2)·g'², then
+// p = keep·p − rate·m / (root·sqrt(v) + eps).
 template <class T>
 struct AdamwRow {
   T *p, *g, *m, *v;

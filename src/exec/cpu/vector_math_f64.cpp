@@ -37,6 +37,15 @@ double exp_and_sum(double* x, int64_t n, double scale, double shift) {
   return total;
 }
 
+void turn_halves(const double* x, const double* cosines, double* y, int64_t half) {
+  const double* sines = cosines + half;
+  for (int64_t j = 0; j < half; ++j) {
+    double a = x[j], b = x[j + half];
+    y[j] = a * cosines[j] - b * sines[j];
+    y[j + half] = b * cosines[j] + a * sines[j];
+  }
+}
+
 void gelu_row(const double* x, double* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     double t = std::tanh(kGeluRoot * (x[i] + kGeluCubic * x[i] * x[i] * x[i]));
