@@ -65,7 +65,8 @@ constexpr Key make_key(std::string_view name, Access, Parts... parts) {
   Key key{.name = name, .kind = kind_of<Value>()};
   key.set = [](RunConfig& run, const ConfigValue& value) { Access{}(run) = std::get<Value>(value); };
   key.get = [](const RunConfig& run) -> ConfigValue {
-    const Field& field = Access{}(run);
+    constexpr Access access;
+    const Field& field = access(run);
     if constexpr (std::is_same_v<Field, Value>)
       return field;
     else

@@ -60,7 +60,7 @@ plot:
   [start] [hello] [view] [idea] # [agree] [work] [watch] [made] # [give] [treat] [close]
   [start] [view] [find] # [claim] [angry] [alone] [wise] # [sorry] [share] [close]
   [start] [hello] [view] # [weary] [offer] [toil] # [reward] [treat] [close]
-  [arrive] [lonely] # [greet] [join] # [friends] [treat] [close]
+  [arrive] [view_alone] [lonely] # [greet] [join] # [friends] [treat] [close]
   [start] [view] [contest] [train] # [great_day] [win] # [fair] [prize] [close]
 )";
 }
@@ -76,8 +76,8 @@ start:
   [hero] and [friend] were best friends. / Every [daytime], they met [place.at] the [place].
 hello:
   "What shall we do today?" asked [friend]. / "Let's have some fun," said [hero].
-  They were very happy to be there.
-  "I am so glad that we came," said [friend].
+  They were very happy to be [place.at] the [place].
+  "I am so glad that we came to the [place]," said [friend].
   "What a lovely [daytime]!" said [hero].
 view:
   [scene].
@@ -303,6 +303,10 @@ reward:
 arrive:
   One [weather] [daytime], a new [friend.kind] came to the [place]. / [friend.his] name was [friend].
   One [weather] [daytime], [hero] met a new [friend.kind] [place.at] the [place]. / [friend.his] name was [friend].
+view_alone:
+  [scene].
+  Some children [fun] while [scene].
+  [scene], and some children [fun].
 lonely:
   [friend] did not know anybody there. / [friend.he] was shy and [sad].
   Nobody played with [friend], and [friend.he] was very [sad].
@@ -328,7 +332,6 @@ contest:
 train:
   [hero] and [friend] practised [skill.doing] all [daytime].
   "I want to win," said [hero]. / "So do I," said [friend].
-  -
 great_day:
   When the contest began, everyone cheered.
   On the day of the contest, [scene].

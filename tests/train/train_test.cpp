@@ -79,6 +79,30 @@ TEST(Train, StartsFromAHuggingFaceDirectory) {
   EXPECT_LT(result.loss, std::stod(scratch.losses("first").front()));
 }
 
+// transformers loads the checkpoint as it is and measures the loss that our last evaluation step would.
+TEST(Train, TransformersLoadsWhatWasTrained) {
+  std::filesystem::path python = std::filesystem::path(SEXTANT_SOURCE_DIR) / "build/peers/bin/python";
+  if (!std::filesystem::exists(python)) GTEST_SKIP() << "scripts/peers has not been run";
+  ScratchRun scratch("peer");
+  for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
+    std::vector<std::string> settings{"train.steps=4", "train.eval_every=4", "train.eval_batches=1", "batch.microbatch=1", "batch.sequences=4"};
+    TrainResult result = scratch.run(file, settings, file);
+    RunConfig run = scratch.config(file, settings);
+    ThreadTeam team(1);
+    Dataset data = open_dataset(run, resolve_spec(run), team, [](std::string_view) {});
+    std::vector<int32_t> tokens(64), targets(64);
+    data.validation->fill(0, 1, tokens, targets);
+    std::string ids = (scratch.root() / "ids.json").string(), out = (scratch.root() / "out.json").string();
+    write_file_atomically(ids, fmt::format("{{\"input_ids\": [[{}]], \"targets\": [[{}]]}}", fmt::join(tokens, ", "), fmt::join(targets, ", ")));
+    std::string command = fmt::format("{} {}/tests/peers/model_peer.py loss {} {} > {}", python.string(), SEXTANT_SOURCE_DIR,
+                                      result.checkpoint.string(), ids, out);
+    ASSERT_EQ(std::system(command.c_str()), 0);
+    std::string answer = read_file(out);
+    double theirs = std::stod(answer.substr(answer.find("\"loss\":") + 7));
+    EXPECT_NEAR(theirs, *result.validation_loss, 1e-5 * theirs) << file;
+  }
+}
+
 TEST(Train, StopSignalSavesAndResumeGoesOn) {
   ScratchRun scratch("stop");
   std::thread interrupter([&] {
