@@ -21,8 +21,10 @@ class Teller {
   std::string tell() {
     const Entry& plot = grammar_.plots[random_.below(draws_++, grammar_.plots.size())];
     for (const Element& beat : plot.parts[0]) {
-      if (beat.kind == Element::Kind::slot) tell_beat(chosen(beat.variable));
-      else end_paragraph();
+      if (beat.kind == Element::Kind::slot)
+        tell_beat(chosen(beat.variable));
+      else
+        end_paragraph();
     }
     end_paragraph();
     return std::move(text_);
@@ -44,8 +46,10 @@ class Teller {
 
   void expand(const Phrase& phrase, std::vector<std::string>& tokens) {
     for (const Element& element : phrase) {
-      if (element.kind == Element::Kind::slot) expand(chosen(element.variable).parts.at(element.field), tokens);
-      else tokens.push_back(element.word);
+      if (element.kind == Element::Kind::slot)
+        expand(chosen(element.variable).parts.at(element.field), tokens);
+      else
+        tokens.push_back(element.word);
     }
   }
 
@@ -62,9 +66,9 @@ class Teller {
     return entries[*chosen_[variable]];
   }
 
-  // Entry k of a class has the weight 1 / (k + 2), nearly Zipf's law: a small model meets most of what it writes often.
+  // Entry k of a class has the weight 1 / (k + 1), Zipf's law: a small model meets most of what it writes often.
   size_t draw_by_rank(size_t count) {
-    auto weight = [](size_t k) { return 1.0 / static_cast<double>(k + 2); };
+    auto weight = [](size_t k) { return 1.0 / static_cast<double>(k + 1); };
     double total = 0;
     for (size_t k = 0; k < count; ++k) total += weight(k);
     double left = random_.uniform(draws_++) * total;
@@ -83,7 +87,9 @@ class Teller {
 
 }  // namespace
 
-std::string story(uint64_t seed, uint64_t index) { return Teller(seed, index).tell(); }
+std::string story(uint64_t seed, uint64_t index) {
+  return Teller(seed, index).tell();
+}
 
 uint64_t for_each_story(const StoryRange& range, const std::function<void(std::string_view)>& use) {
   uint64_t index = range.first;

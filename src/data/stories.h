@@ -18,16 +18,17 @@ std::string story(uint64_t seed, uint64_t index);
 
 struct StoryRange {
   uint64_t seed = 0;
-  uint64_t first = 0;    // index of the first story
-  uint64_t bytes = 0;    // stories are told until their text reaches this size
+  uint64_t first = 0;  // index of the first story
+  uint64_t bytes = 0;  // stories are told until their text reaches this size
 };
 // Returns the index after the last story told.
 uint64_t for_each_story(const StoryRange& range, const std::function<void(std::string_view)>& use);
 
 // Does one sentence, with its final . ! or ? (and closing quote), belong to the grammar? Checked inside the sentence:
 // the words and their order, spacing, capitals, punctuation, a or an; that all theme words come from one theme; that a
-// name keeps its pronouns, and everything mentioned twice stays the same; that two roles are not one person. Not
-// checked: anything that needs another sentence (who "she" is, whether the boat was mentioned before).
+// name keeps its pronouns, a noun its adjective, and whatever is mentioned twice stays the same, while two places to
+// look are two. Not checked: anything that needs another sentence (who "she" is, whether the boat was mentioned
+// before).
 bool parses(std::string_view sentence);
 
 // The words of the grammar, case-folded, letters only; a possessive 's is no word.

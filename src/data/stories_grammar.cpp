@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 
 #include "base/error.h"
 #include "data/stories_text.h"
@@ -48,7 +49,13 @@ std::vector<Declaration> declarations(std::string_view text) {
       line.remove_prefix(head + 1);
     }
     BUG_IF(found.empty(), "story text before the first class: {}", line);
-    for (std::string_view entry : split(line, "|")) found.back().entries.push_back(entry);
+    auto& entries = found.back().entries;
+    if (line.starts_with('/') && !entries.empty()) {
+      const char* begin = entries.back().data();  // the lines follow each other in the text
+      entries.back() = {begin, static_cast<size_t>(line.data() + line.size() - begin)};
+      continue;
+    }
+    for (std::string_view entry : split(line, "|")) entries.push_back(entry);
   }
   return found;
 }
@@ -56,22 +63,20 @@ std::vector<Declaration> declarations(std::string_view text) {
 class Compiler {
  public:
   StoryGrammar compile() {
-    for (const Declaration& words : declarations(story_words())) add_class(words, 1);
-    size_t theme_count = 0;
-    std::vector<std::vector<Declaration>> themes;
-    for (std::string_view text : story_themes()) themes.push_back(declarations(text));
-    for (const auto& text : themes) theme_count += static_cast<size_t>(std::ranges::count(text, "theme", &Declaration::name));
-    for (const Declaration& words : declarations(story_theme_classes())) add_class(words, theme_count);
-    std::vector<Declaration> beats = declarations(story_beats());
+    std::vector<Declaration> words = declarations(story_words()), beats = declarations(story_beats()), themes;
+    for (std::string_view text : story_themes()) std::ranges::move(declarations(text), std::back_inserter(themes));
+    auto theme_count = static_cast<size_t>(std::ranges::count(themes, "theme", &Declaration::name));
+    for (const Declaration& shared : words) add_class(shared, 1);
+    for (const Declaration& themed : declarations(story_theme_classes())) add_class(themed, theme_count);
     for (const Declaration& beat : beats) add_class(beat, 1);
-    // Entries come last: their slots may name any class.
-    for (const Declaration& words : declarations(story_words())) fill(words, 0);
-    for (const auto& text : themes) fill_themes(text);
+    // Entries come after all classes, because their slots may name any.
+    for (const Declaration& shared : words) fill(shared, 0);
+    fill_themes(themes);
     for (const Declaration& beat : beats) fill(beat, 0);
     for (const Declaration& plots : declarations(story_plots()))
       for (std::string_view plot : plots.entries) grammar_.plots.push_back({{phrase(plot)}});
-    for (const WordClass& words : grammar_.classes)
-      for (const auto& entries : words.by_theme) BUG_IF(entries.empty(), "story class {} is empty", words.name);
+    for (const WordClass& filled : grammar_.classes)
+      for (const auto& entries : filled.by_theme) BUG_IF(entries.empty(), "story class {} is empty", filled.name);
     return std::move(grammar_);
   }
 
@@ -84,8 +89,10 @@ class Compiler {
 
   void fill_themes(const std::vector<Declaration>& text) {
     for (const Declaration& words : text) {
-      if (words.name == "theme") grammar_.themes.emplace_back(words.entries.at(0));
-      else fill(words, grammar_.themes.size() - 1);
+      if (words.name == "theme")
+        grammar_.themes.emplace_back(words.entries.at(0));
+      else
+        fill(words, grammar_.themes.size() - 1);
     }
   }
 
@@ -96,7 +103,8 @@ class Compiler {
       if (text != "-")
         for (std::string_view part : split(text, "/")) entry.parts.push_back(phrase(part));
       WordClass& words = grammar_.classes[index];
-      BUG_IF(!words.fields.empty() && entry.parts.size() != words.fields.size(), "story class {}: {}", words.name, text);
+      bool is_whole = words.fields.empty() || entry.parts.size() == words.fields.size();
+      BUG_IF(!is_whole, "story class {} has not {} fields in: {}", words.name, words.fields.size(), text);
       words.by_theme.at(theme).push_back(std::move(entry));
     }
   }

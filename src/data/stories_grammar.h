@@ -55,6 +55,9 @@ const StoryGrammar& story_grammar();  // compiled at first use
 std::vector<std::string> story_tokens(std::string_view text);
 // One sentence from its tokens: spaces, capitals, and a or an.
 std::string write_sentence(const std::vector<std::string>& tokens);
+// Where a sentence, a quotation, or a sentence inside a quotation begins.
+std::vector<bool> capital_places(const std::vector<std::string>& tokens);
+std::string capitalised(std::string word);
 bool is_story_word(std::string_view token);  // not punctuation, not 's
 std::string fold_case(std::string_view word);
 

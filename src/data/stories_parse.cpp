@@ -11,7 +11,8 @@ namespace {
 // Matches one sentence against the grammar by backtracking: a slot not yet bound tries every entry of its class.
 class Matcher {
  public:
-  explicit Matcher(const std::vector<std::string>& tokens) : tokens_(tokens), bound_(grammar_.variables.size()) {}
+  explicit Matcher(const std::vector<std::string>& tokens)
+      : tokens_(tokens), capital_(capital_places(tokens)), bound_(grammar_.variables.size()) {}
 
   bool matches(const Phrase& sentence) { return match({sentence.data(), sentence.data() + sentence.size()}, 0); }
 
@@ -33,14 +34,10 @@ class Matcher {
     return at < tokens_.size() && is_same(element, at) && match(rest, at + 1);
   }
 
-  // Whether it must be a or an, and where capitals stand, was checked on the whole sentence.
   bool is_same(const Element& element, size_t at) const {
-    std::string_view token = tokens_[at], word = element.word;
-    bool may_be_capital = at == 0 || !is_story_word(tokens_[at - 1]);
-    if (element.kind == Element::Kind::article) return fold_case(token) == "a" || fold_case(token) == "an";
-    if (token == word) return true;
-    return may_be_capital && token.substr(1) == word.substr(1) &&
-           token[0] == static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
+    // Which of the two it must be was checked on the whole sentence.
+    if (element.kind == Element::Kind::article) return fold_case(tokens_[at]) == "a" || fold_case(tokens_[at]) == "an";
+    return tokens_[at] == (capital_[at] ? capitalised(element.word) : element.word);
   }
 
   bool match_slot(const Element& slot, const Rest& rest, size_t at) {
@@ -82,11 +79,19 @@ class Matcher {
 
   const StoryGrammar& grammar_ = story_grammar();
   const std::vector<std::string>& tokens_;
+  std::vector<bool> capital_;
   std::vector<std::optional<size_t>> bound_;
   std::optional<size_t> theme_;
 };
 
-bool is_end(char c) { return c == '.' || c == '!' || c == '?'; }
+bool is_end(char c) {
+  return c == '.' || c == '!' || c == '?';
+}
+
+bool goes_on_in_lower_case(std::string_view text) {
+  size_t next = text.find_first_not_of(' ');
+  return next != std::string_view::npos && std::islower(static_cast<unsigned char>(text[next]));
+}
 
 }  // namespace
 
@@ -94,12 +99,17 @@ bool parses(std::string_view sentence) {
   std::vector<std::string> tokens = story_tokens(sentence);
   if (tokens.empty() || write_sentence(tokens) != sentence) return false;  // spacing, capitals, a or an
   static const std::vector<const Phrase*> sentences = story_grammar().sentences();
-  return std::ranges::any_of(sentences, [&](const Phrase* known) { return Matcher(tokens).matches(*known); });
+  Matcher matcher(tokens);
+  return std::ranges::any_of(sentences, [&](const Phrase* known) { return matcher.matches(*known); });
 }
 
-bool is_corpus_word(std::string_view word) { return story_grammar().words.contains(fold_case(word)); }
+bool is_corpus_word(std::string_view word) {
+  return story_grammar().words.contains(fold_case(word));
+}
 
-size_t corpus_word_count() { return story_grammar().words.size(); }
+size_t corpus_word_count() {
+  return story_grammar().words.size();
+}
 
 std::vector<std::string_view> split_sentences(std::string_view text) {
   std::vector<std::string_view> sentences;
@@ -115,9 +125,7 @@ std::vector<std::string_view> split_sentences(std::string_view text) {
     if (text[i] == '\n') finish(i);
     if (text[i] == '"') quoted = !quoted;
     bool ends_quote = text[i] == '"' && !quoted && i > begin && is_end(text[i - 1]);
-    size_t next = text.find_first_not_of(' ', i + 1);
-    bool goes_on = next != std::string_view::npos && std::islower(static_cast<unsigned char>(text[next]));
-    if ((is_end(text[i]) && !quoted) || (ends_quote && !goes_on)) finish(i + 1);
+    if ((is_end(text[i]) && !quoted) || (ends_quote && !goes_on_in_lower_case(text.substr(i + 1)))) finish(i + 1);
   }
   return sentences;
 }

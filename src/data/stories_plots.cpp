@@ -9,15 +9,11 @@ hero(name, he, him, his, himself, kind):
   Sam/he/him/his/himself/boy | Ella/she/her/her/herself/girl | Finn/he/him/his/himself/boy
   Ruby/she/her/her/herself/girl | Oscar/he/him/his/himself/boy | Zoe/she/her/her/herself/girl
   Felix/he/him/his/himself/boy | Maya/she/her/her/herself/girl | Noah/he/him/his/himself/boy
-  Lucy/she/her/her/herself/girl | Ravi/he/him/his/himself/boy | Nina/she/her/her/herself/girl
-  Kofi/he/him/his/himself/boy
 friend(name, he, him, his, himself, kind):
   Tom/he/him/his/himself/boy | Anna/she/her/her/herself/girl | Max/he/him/his/himself/boy
   Emma/she/her/her/herself/girl | Leo/he/him/his/himself/boy | Nora/she/her/her/herself/girl
   Jack/he/him/his/himself/boy | Clara/she/her/her/herself/girl | Hugo/he/him/his/himself/boy
   Rosa/she/her/her/herself/girl | Omar/he/him/his/himself/boy | Alice/she/her/her/herself/girl
-  Theo/he/him/his/himself/boy | Hana/she/her/her/herself/girl | Diego/he/him/his/himself/boy
-  Amara/she/her/her/herself/girl
 relative: grandmother | father | mother | grandfather | aunt | uncle | sister | brother | cousin
 weather: sunny | warm | bright | windy | quiet | cool | misty | cold | rainy | golden
 daytime: morning | afternoon | day | evening
@@ -70,13 +66,15 @@ std::string_view story_beats() {
 start:
   One [weather] [daytime], [hero] and [friend] went to the [place].
   One [weather] [daytime], [hero] went to the [place] with [hero.his] friend [friend].
-  Once there was a [trait] [hero.kind] named [hero]. / [hero.his] best friend was [friend], and they often met [place.at] the [place].
-  [hero] was a [trait] [hero.kind] who loved the [place]. / One [weather] [daytime], [hero.he] went there with [hero.his] friend [friend].
+  Once there was a [trait] [hero.kind] named [hero].
+    / [hero.his] best friend was [friend], and they often met [place.at] the [place].
+  [hero] was a [trait] [hero.kind] who loved the [place].
+    / One [weather] [daytime], [hero.he] went there with [hero.his] friend [friend].
   It was a [weather] [daytime], and [hero] and [friend] were [place.at] the [place].
   [hero] and [friend] were best friends. / Every [daytime], they met [place.at] the [place].
 hello:
   "What shall we do today?" asked [friend]. / "Let's have some fun," said [hero].
-  They were very happy to be [place.at] the [place].
+  They were both in a very good mood.
   "I am so glad that we came to the [place]," said [friend].
   "What a lovely [daytime]!" said [hero].
 view:
@@ -305,14 +303,14 @@ arrive:
   One [weather] [daytime], [hero] met a new [friend.kind] [place.at] the [place]. / [friend.his] name was [friend].
 view_alone:
   [scene].
-  Some children [fun] while [scene].
-  [scene], and some children [fun].
+  Some children [fun2] while [scene].
+  [scene], and some children [fun2].
 lonely:
   [friend] did not know anybody there. / [friend.he] was shy and [sad].
   Nobody played with [friend], and [friend.he] was very [sad].
   [friend] only watched while the others [fun].
 greet:
-  "Hello, my name is [hero]," said [hero].
+  "Hello, my name is [hero]." / "Do you want to be my friend?"
   "Would you like to play with me?" asked [hero].
   "Come with me," said [hero], and [hero.he] held out [hero.his] hand.
   [hero] shared [food] with [friend].
@@ -324,7 +322,7 @@ join:
 friends:
   By the end of the [daytime], they were best friends.
   "I am so glad that I met you," said [friend].
-  [friend] was not lonely any more.
+  From then on, [friend] was not lonely any more.
 
 contest:
   That week, there was a great contest. / Everyone wanted to see who could [skill] best.

@@ -7,8 +7,9 @@
 //   #                                                   in a plot: a new paragraph
 //
 // Every slot is a variable of the story: chosen at its first use, the same until the story ends. Entries stand in
-// order of frequency. A beat is a class whose parts, between slashes, are sentences; "-" is a beat left out. Beginnings
-// are made capital and a becomes an where needed, so neither is written here.
+// order of frequency. A beat is a class whose parts, between slashes, are sentences; a line that begins with a slash
+// goes on with the entry before; "-" is a beat left out. Beginnings are made capital and a becomes an where needed, so
+// neither is written here.
 #pragma once
 
 #include <string_view>
@@ -16,11 +17,11 @@
 
 namespace sextant {
 
-std::string_view story_words();                 // classes every theme shares
-std::string_view story_theme_classes();         // classes every theme fills for itself
-std::vector<std::string_view> story_themes();   // "theme: name", then its classes; several themes a text
+std::string_view story_words();                // classes every theme shares
+std::string_view story_theme_classes();        // classes every theme fills for itself
+std::vector<std::string_view> story_themes();  // "theme: name", then its classes; several themes a text
 std::string_view story_beats();
-std::string_view story_plots();                 // each entry a list of beats
+std::string_view story_plots();  // each entry a list of beats
 
 // The texts of story_themes(), one source file each.
 std::string_view story_themes_of_nature();

@@ -8,9 +8,13 @@ namespace sextant {
 namespace {
 
 // Bytes of other alphabets count as letters: they make an unknown word, not punctuation.
-bool is_letter(char c) { return std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80; }
+bool is_letter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80;
+}
 
-bool ends_sentence(std::string_view token) { return token == "." || token == "!" || token == "?"; }
+bool ends_sentence(std::string_view token) {
+  return token == "." || token == "!" || token == "?";
+}
 
 bool takes_an(std::string_view word) {
   constexpr std::array<std::string_view, 6> kLikeYou = {"uni", "use", "one", "eu", "ukulele", "usual"};
@@ -22,7 +26,9 @@ bool takes_an(std::string_view word) {
   return !folded.empty() && std::string_view("aeiou").find(folded[0]) != std::string_view::npos;
 }
 
-bool is_article(std::string_view token) { return token == "a" || token == "an" || token == "A" || token == "An"; }
+bool is_article(std::string_view token) {
+  return token == "a" || token == "an" || token == "A" || token == "An";
+}
 
 }  // namespace
 
@@ -32,7 +38,9 @@ std::string fold_case(std::string_view word) {
   return folded;
 }
 
-bool is_story_word(std::string_view token) { return !token.empty() && is_letter(token[0]); }
+bool is_story_word(std::string_view token) {
+  return !token.empty() && is_letter(token[0]);
+}
 
 std::vector<std::string> story_tokens(std::string_view text) {
   std::vector<std::string> tokens;
@@ -50,21 +58,37 @@ std::vector<std::string> story_tokens(std::string_view text) {
   return tokens;
 }
 
+std::vector<bool> capital_places(const std::vector<std::string>& tokens) {
+  std::vector<bool> places(tokens.size());
+  bool quoted = false, capital = true;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    places[i] = capital && is_story_word(tokens[i]);
+    if (tokens[i] == "\"")
+      capital = quoted = !quoted;  // what follows the end of a quotation goes on in lower case
+    else
+      capital = ends_sentence(tokens[i]);
+  }
+  return places;
+}
+
+std::string capitalised(std::string word) {
+  if (!word.empty()) word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
+  return word;
+}
+
 std::string write_sentence(const std::vector<std::string>& tokens) {
   std::string text;
-  bool quoted = false, space = false, capital = true;
+  std::vector<bool> capital = capital_places(tokens);
+  bool quoted = false, space = false;
   for (size_t i = 0; i < tokens.size(); ++i) {
     std::string token = tokens[i];
     bool is_mark = !is_story_word(token), is_quote = token == "\"";
     if (is_article(token) && i + 1 < tokens.size()) token = takes_an(tokens[i + 1]) ? "an" : "a";
-    if (capital && !is_mark) token[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(token[0])));
+    if (capital[i]) token = capitalised(std::move(token));
     if (space && (!is_mark || (is_quote && !quoted))) text += ' ';
     text += token;
     if (is_quote) quoted = !quoted;
     space = !(is_quote && quoted);
-    // A quotation begins with a capital, and so does a sentence inside one; what follows its end does not.
-    if (is_quote) capital = quoted;
-    else capital = ends_sentence(token) || (capital && is_mark);
   }
   return text;
 }

@@ -45,15 +45,15 @@ struct BackwardRow {
 
 template <class T>
 void backward_row(const BackwardRow<T>& row, int64_t width) {
-  T count = static_cast<T>(width);
-  T mean_g = dot(row.dy, row.w, width) / count;
-  T mean_gn = row.r * dot_shifted(row.dy, row.w, row.x, row.m, width) / count;
+  // Copies, which the compiler knows that no store changes; and two loops, each with few enough arrays to vectorise.
+  auto [dy, x, w, m, r, dx, dw, dbias] = row;
+  T mean_g = dot(dy, w, width) / static_cast<T>(width);
+  T mean_gn = r * dot_shifted(dy, w, x, m, width) / static_cast<T>(width);
   for (int64_t j = 0; j < width; ++j) {
-    T dy = row.dy[j], n = (row.x[j] - row.m) * row.r;
-    row.dw[j] += dy * n;
-    row.dbias[j] += dy;
-    row.dx[j] = row.r * (dy * row.w[j] - mean_g - n * mean_gn);
+    dw[j] += dy[j] * (x[j] - m) * r;
+    dbias[j] += dy[j];
   }
+  for (int64_t j = 0; j < width; ++j) dx[j] = r * (dy[j] * w[j] - mean_g - (x[j] - m) * r * mean_gn);
 }
 
 void backward(const KernelCall& call) {

@@ -62,8 +62,7 @@ void run(const KernelCall& call) {
       for (int64_t row = begin; row < end; ++row) {
         const T* from = x + row * width;
         T* to = y + row * width;
-        for (int64_t head = 0; head < heads.q + heads.kv; ++head)
-          turn_halves(from + head * heads.dim, table + row % length * heads.dim, to + head * heads.dim, heads.dim / 2);
+        turn_heads(from, table + row % length * heads.dim, to, heads.dim / 2, heads.q + heads.kv);
         if (from != to) std::copy(from + heads.v_at(0), from + width, to + heads.v_at(0));
       }
     });

@@ -60,14 +60,15 @@ HWY_INLINE Vector sigmoid(Vector x) {
 // Applies `op` to vectors of the inputs and writes its results; what is left over goes through a padded copy.
 template <int kIn, int kOut, class Op>
 HWY_INLINE void map(const float* const (&in)[kIn], float* const (&out)[kOut], int64_t n, const Op& op) {
-  Vector from[kIn], to[kOut];
   int64_t i = 0;
   for (; i + kWidth <= n; i += kWidth) {
+    Vector from[kIn], to[kOut];  // not shared with the rest below: so they stay in registers
     for (int k = 0; k < kIn; ++k) from[k] = load(in[k] + i);
     op.apply(from, to);
     for (int k = 0; k < kOut; ++k) hn::StoreU(to[k], kTag, out[k] + i);
   }
   if (i == n) return;
+  Vector from[kIn], to[kOut];
   HWY_ALIGN float rest[kWidth] = {};
   for (int k = 0; k < kIn; ++k) {
     std::copy(in[k] + i, in[k] + n, rest);
@@ -84,14 +85,15 @@ HWY_INLINE void map(const float* const (&in)[kIn], float* const (&out)[kOut], in
 template <int kIn, class Term>
 HWY_INLINE float add_up(const float* const (&in)[kIn], int64_t n, const Term& term) {
   Vector totals[4] = {all(0), all(0), all(0), all(0)};
-  Vector from[kIn];
   int64_t i = 0;
   for (; i + 4 * kWidth <= n; i += 4 * kWidth)
     for (int part = 0; part < 4; ++part) {
+      Vector from[kIn];
       for (int k = 0; k < kIn; ++k) from[k] = load(in[k] + i + part * kWidth);
       totals[part] = term.add(from, totals[part]);
     }
   for (; i < n; i += kWidth) {
+    Vector from[kIn];
     for (int k = 0; k < kIn; ++k) {
       HWY_ALIGN float rest[kWidth] = {};
       std::copy(in[k] + i, in[k] + std::min(n, i + kWidth), rest);
@@ -200,8 +202,9 @@ struct Turn {
   }
 };
 
-void turn_halves(const float* x, const float* cosines, float* y, int64_t half) {
-  map<4, 2>({x, x + half, cosines, cosines + half}, {y, y + half}, half, Turn());
+void turn_heads(const float* x, const float* cosines, float* y, int64_t half, int64_t heads) {
+  for (int64_t head = 0; head < heads; ++head, x += 2 * half, y += 2 * half)
+    map<4, 2>({x, x + half, cosines, cosines + half}, {y, y + half}, half, Turn());
 }
 
 // (1 + tanh(u))/2 is the logistic function of 2u.
@@ -291,7 +294,7 @@ HWY_EXPORT(add_scaled);
 HWY_EXPORT(largest);
 HWY_EXPORT(square_sum);
 HWY_EXPORT(exp_and_sum);
-HWY_EXPORT(turn_halves);
+HWY_EXPORT(turn_heads);
 HWY_EXPORT(gelu_row);
 HWY_EXPORT(gelu_backward_row);
 HWY_EXPORT(swiglu_row);
@@ -320,8 +323,8 @@ double square_sum(const float* x, int64_t n) {
 float exp_and_sum(float* x, int64_t n, float scale, float shift) {
   return HWY_DYNAMIC_DISPATCH(exp_and_sum)(x, n, scale, shift);
 }
-void turn_halves(const float* x, const float* cosines, float* y, int64_t half) {
-  HWY_DYNAMIC_DISPATCH(turn_halves)(x, cosines, y, half);
+void turn_heads(const float* x, const float* cosines, float* y, int64_t half, int64_t heads) {
+  HWY_DYNAMIC_DISPATCH(turn_heads)(x, cosines, y, half, heads);
 }
 void gelu_row(const float* x, float* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(gelu_row)(x, y, n);

@@ -28,9 +28,10 @@ double square_sum(const double* x, int64_t n);
 float exp_and_sum(float* x, int64_t n, float scale, float shift);
 double exp_and_sum(double* x, int64_t n, double scale, double shift);
 
-// Pairs (a, b) of the two halves of x become (a·cos − b·sin, b·cos + a·sin); `half` cosines, then as many sines.
-void turn_halves(const float* x, const float* cosines, float* y, int64_t half);
-void turn_halves(const double* x, const double* cosines, double* y, int64_t half);
+// In each of `heads` heads of x, pairs (a, b) of its two halves become (a·cos − b·sin, b·cos + a·sin). All heads share
+// the `half` cosines, which as many sines follow.
+void turn_heads(const float* x, const float* cosines, float* y, int64_t half, int64_t heads);
+void turn_heads(const double* x, const double* cosines, double* y, int64_t half, int64_t heads);
 
 void gelu_row(const float* x, float* y, int64_t n);
 void gelu_row(const double* x, double* y, int64_t n);

@@ -37,13 +37,14 @@ double exp_and_sum(double* x, int64_t n, double scale, double shift) {
   return total;
 }
 
-void turn_halves(const double* x, const double* cosines, double* y, int64_t half) {
+void turn_heads(const double* x, const double* cosines, double* y, int64_t half, int64_t heads) {
   const double* sines = cosines + half;
-  for (int64_t j = 0; j < half; ++j) {
-    double a = x[j], b = x[j + half];
-    y[j] = a * cosines[j] - b * sines[j];
-    y[j + half] = b * cosines[j] + a * sines[j];
-  }
+  for (int64_t head = 0; head < heads; ++head, x += 2 * half, y += 2 * half)
+    for (int64_t j = 0; j < half; ++j) {
+      double a = x[j], b = x[j + half];
+      y[j] = a * cosines[j] - b * sines[j];
+      y[j + half] = b * cosines[j] + a * sines[j];
+    }
 }
 
 void gelu_row(const double* x, double* y, int64_t n) {
