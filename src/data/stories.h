@@ -25,10 +25,10 @@ struct StoryRange {
 uint64_t for_each_story(const StoryRange& range, const std::function<void(std::string_view)>& use);
 
 // Does one sentence, with its final . ! or ? (and closing quote), belong to the grammar? Checked inside the sentence:
-// the words and their order, spacing, capitals, punctuation, a or an; that all theme words come from one theme; that a
-// name keeps its pronouns, a noun its adjective, and whatever is mentioned twice stays the same, while two places to
-// look are two. Not checked: anything that needs another sentence (who "she" is, whether the boat was mentioned
-// before).
+// the words and their order, spacing, capitals, punctuation, a or an; that a name keeps its pronouns, a noun its
+// adjective and its verb, and whatever is mentioned twice stays the same; that its theme words come from one theme
+// (most sentences have one only). Not checked: anything that needs another sentence (who "she" is, whether a crab lives
+// in a castle).
 bool parses(std::string_view sentence);
 
 // The words of the grammar, case-folded, letters only; a possessive 's is no word.

@@ -19,7 +19,7 @@ weather: sunny | warm | bright | windy | quiet | cool | misty | cold | rainy | g
 daytime: morning | afternoon | day | evening
 trait: kind | curious | brave | clever | gentle | cheerful | patient | honest | careful | helpful | thoughtful | lively
 sad: sad | upset | worried | unhappy | disappointed
-happy: happy | proud | glad | pleased | thankful | delighted
+happy: happy | proud | glad | pleased | thankful | cheerful
 beast: monster | ghost | dragon | giant | witch | troll | goblin | wizard
 )";
 }
@@ -80,9 +80,9 @@ hello:
 view:
   [scene].
   Together they [fun].
-  They [fun] while [scene].
-  [scene], and [scene2].
-  [hero] and [friend] [fun] for a long time.
+  They [fun] for a long time.
+  It was lovely there, and [scene].
+  They [fun] until they were tired.
   -
 
 own:
@@ -105,7 +105,7 @@ comfort:
   "Let's look for it," said [friend].
   "I will help you," said [friend], and [friend.he] took [hero.his] hand.
 search:
-  They looked [spot] and [spot2], but it was not there.
+  They looked [spot], but it was not there. / "Maybe it is gone for ever," said [hero].
   First they looked [spot]. / Then they looked [spot2].
   They asked the [worker], but [worker.he] had not seen it.
   They looked [spot], but they found nothing. / "We must not give up," said [friend].
@@ -115,10 +115,10 @@ clue:
   Suddenly a [animal.look] [animal] [animal.did].
   -
 found:
-  [friend] looked [spot3], and there was the [thing]!
-  There it was! / The [thing.look] [thing] lay [spot3].
-  "Here it is!" shouted [friend], and [friend.he] pulled the [thing] out from [spot3].
-  At last [hero] found the [thing] [spot3].
+  [friend] looked [spot3], and there it was!
+  At last they found the [thing.look] [thing]. / It lay [spot3].
+  "Here it is!" shouted [friend], and [friend.he] pulled it out from [spot3].
+  "I see something [spot3]!" shouted [friend]. / It was the [thing]!
 thanks:
   "Thank you, you are a true friend," said [hero].
   [hero] was so [happy] that [hero.he] hugged [friend].
@@ -127,27 +127,27 @@ thanks:
 
 stuck:
   Then [hero] saw a [animal.look] [animal]. / It was stuck [spot].
-  Suddenly they heard [sound]. / A [animal.look] [animal] was trapped [spot].
-  A [animal.look] [animal] was caught [spot], and it could not get out.
+  Suddenly they heard [sound]. / A [animal.look] [animal] was in trouble!
+  A [animal.look] [animal] was caught, and it could not get out.
 pity:
   "Poor little [animal]!" said [friend]. / "We must help it," said [hero].
   The [animal] was cold and afraid. / "Do not be afraid," whispered [hero].
   "We must help the [animal]," said [hero].
 free:
   Very gently, [hero] pulled the [animal] out.
-  They called the [worker], and together they set the [animal] free.
+  They called for help, and together they set the [animal] free.
   With great care, they set the [animal] free.
   [friend] held the [animal] while [hero] set it free.
 grateful:
   The [animal] [animal.did] to say thank you.
   From that day on, the [animal] followed [hero] everywhere.
-  The next day, the [animal] brought them a [thing.look] [thing]!
+  The next day, it came back and brought them a [thing.look] [thing]!
   The [animal] [animal.did], and they laughed.
 
 noise:
   Suddenly they heard [sound]. / It came from [spot].
-  All at once, [sound] came from [spot].
-  "Did you hear that?" asked [friend]. / It was [sound], and it came from [spot].
+  "Did you hear that?" asked [friend]. / There was [sound]. / It came from [spot].
+  All at once, [hero] heard something [spot].
 guess:
   "What is it?" asked [hero]. / "Maybe it is a [beast]," whispered [friend].
   "I think it is a [beast]!" whispered [friend].
@@ -180,7 +180,7 @@ dismay:
 fix:
   [hero] and [friend] [trouble.fixed].
   So they rolled up their sleeves and [trouble.fixed].
-  [hero] asked the [worker] for help, and together they [trouble.fixed].
+  [hero] asked the [worker] for help. / Together they [trouble.fixed].
   [friend] watched while [hero] [trouble.fixed].
 mended:
   Soon the [trouble] was as good as new.
@@ -204,9 +204,9 @@ fail:
   "I will never learn it," said [hero] with tears in [hero.his] eyes.
 advice:
   The [worker] saw [hero] and smiled. / "Try again, but go slowly," [worker.he] said.
-  "[skill.doing] takes time," said the [worker].
+  "[skill.doing] takes time," said [friend].
   "Do not give up," said [friend]. / "I will help you."
-  The [worker] showed [hero] how to [skill].
+  The [worker] showed [hero] how to do it.
 practise:
   So [hero] practised [skill.doing] every day.
   [hero] kept trying, and [friend] cheered for [hero.him].
@@ -215,12 +215,12 @@ practise:
 success:
   At last [hero] could [skill] all by [hero.himself]!
   Then, one day, it worked! / "Look, I can [skill]!" [hero.he] shouted.
-  One [weather2] [daytime2], [hero] could [skill] as well as the [worker].
+  One [weather2] [daytime2], [hero] could [skill] better than anyone else.
 cheer:
   "I knew that you could do it!" said [friend].
   Everyone clapped, and [hero] was very [happy].
   "You did it!" cried [friend].
-  The [worker] was so [happy] that [worker.he] gave them [food].
+  The [worker] was very [happy] too. / "Well done!" [worker.he] said.
   [friend] clapped [friend.his] hands and jumped for joy.
 
 idea:
@@ -246,15 +246,15 @@ made:
   Little by little, they [make.made].
   Together they [make.made]. / It was beautiful.
 give:
-  "This is the finest [make.noun] I have ever seen!" said the [worker].
+  "This is the finest [make.noun] I have ever seen!" said [hero.his] [relative].
   [hero.his] [relative] loved the [make.noun].
   Everyone came to see the [make.noun].
   "I love it!" said [hero.his] [relative]. / [hero] was very [happy].
 
 find:
-  [hero] found a [thing.look] [thing] [spot].
-  [spot] lay a [thing.look] [thing].
-  Then they found a [thing.look] [thing] [spot].
+  Something lay [spot]. / It was a [thing.look] [thing]!
+  Then they found a [thing.look] [thing].
+  "Look, there is something [spot]!" said [hero]. / It was a [thing.look] [thing].
 claim:
   "I saw it first!" said [friend]. / "No, it is mine!" said [hero].
   They both wanted to keep the [thing].
@@ -269,9 +269,9 @@ alone:
   Now [hero] had the [thing], but [hero.he] was very [sad].
   [hero] looked at the [thing] and sighed.
 wise:
-  "A [thing] is nice, but a friend is better," said the [worker].
+  "A [thing] is nice, but a friend is better," thought [hero].
   The [worker] saw it all. / "You could take turns," [worker.he] said.
-  "Is a [thing] worth more than a friend?" asked the [worker].
+  "Is a [thing] worth more than a friend?" asked [hero.his] [relative].
 sorry:
   "I am sorry," said [hero]. / "I am sorry too," said [friend].
   [hero] ran to [friend]. / "I am sorry," [hero.he] said. / "Let's share the [thing]."
@@ -293,9 +293,8 @@ toil:
   They carried and swept and cleaned until everything was done.
   They worked side by side until the [daytime] was over.
 reward:
-  "Thank you, my friends," said the [worker], and [worker.he] gave them [food].
-  The [worker] was so [happy] that [worker.he] gave them a [thing.look] [thing].
-  As a reward, the [worker] gave [hero] a [thing.look] [thing].
+  "Thank you, my friends," said the [worker]. / [worker.he] gave them [food].
+  The [worker] was very [happy]. / As a reward, they got a [thing.look] [thing].
   "What would I do without you?" asked the [worker].
 
 arrive:
@@ -303,8 +302,8 @@ arrive:
   One [weather] [daytime], [hero] met a new [friend.kind] [place.at] the [place]. / [friend.his] name was [friend].
 view_alone:
   [scene].
-  Some children [fun2] while [scene].
-  [scene], and some children [fun2].
+  Some children [fun2] all [daytime].
+  It was busy there, and [scene].
 lonely:
   [friend] did not know anybody there. / [friend.he] was shy and [sad].
   Nobody played with [friend], and [friend.he] was very [sad].
@@ -317,7 +316,7 @@ greet:
 join:
   Together they [fun].
   Then [hero] showed [friend] how to [skill].
-  They [fun] while [scene].
+  They [fun] until it was dark.
   "Do you want to see my [thing]?" asked [friend]. / It was a [thing.look] [thing].
 friends:
   By the end of the [daytime], they were best friends.
@@ -345,14 +344,13 @@ fair:
   "It does not matter who wins," said [friend]. / "We had fun," said [hero].
 prize:
   The prize was a [thing.look] [thing].
-  The [worker] gave them both [food].
-  "Let's share the prize," said [friend]. / It was a [thing.look] [thing].
+  "Let's share the prize," said [friend]. / It was [food].
 
 treat:
   To celebrate, they shared [food].
   Then they sat down and had [food].
-  The [worker] gave them [food].
-  "Are you hungry?" asked the [worker]. / [worker.he] gave them [food].
+  [hero.his] [relative] gave them [food].
+  "Are you hungry?" asked [hero]. / They shared [food].
   -
 close:
   They went home tired but [happy2].

@@ -2,15 +2,19 @@
 
 #include <signal.h>
 
+#include <atomic>
+
 namespace sextant {
 
 namespace {
 
-// The one thing a signal handler may touch.
-volatile sig_atomic_t stop_asked = 0;
+// The one thing the handler touches. Any thread of the process may be the one it runs on, hence atomic; and lock-free, since
+// a handler may take no lock.
+std::atomic<bool> stop_asked{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 void on_signal(int signal) {
-  stop_asked = 1;
+  stop_asked.store(true);
   // The next one takes its usual effect: a run that hangs can still be ended.
   ::signal(signal, SIG_DFL);
 }
@@ -18,7 +22,7 @@ void on_signal(int signal) {
 }  // namespace
 
 StopRequest::StopRequest() {
-  stop_asked = 0;
+  stop_asked.store(false);
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
@@ -31,6 +35,6 @@ StopRequest::~StopRequest() {
   ::signal(SIGTERM, SIG_DFL);
 }
 
-bool StopRequest::asked() const { return stop_asked != 0; }
+bool StopRequest::asked() const { return stop_asked.load(); }
 
 }  // namespace sextant
