@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "exec/cpu/cpu_executor.h"
+#include "plan/programs.h"
 #ifdef SEXTANT_CUDA
 #include "exec/cuda/devices.h"
 #endif
@@ -28,14 +29,14 @@ void refuse_cuda(const RunConfig& run) {
 
 }  // namespace
 
-std::unique_ptr<Executor> executor_for(const RunConfig& run) {
+MakeExecutor executors_for(const RunConfig& run) {
   refuse_cuda(run);
-  return make_cpu_executor(static_cast<int>(run.train.threads));
+  return [](const RankSeat& seat, int threads) { return make_cpu_executor(threads, seat); };
 }
 
-Target target_for(const RunConfig& run) {
+Target target_for(const RunConfig& run, int ranks) {
   refuse_cuda(run);
-  return cpu_target(static_cast<int>(run.train.threads));
+  return cpu_target(threads_per_rank(run, ranks));
 }
 
 }  // namespace sextant

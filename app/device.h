@@ -1,16 +1,15 @@
-// The executor that a config's `device` asks for.
+// The executors that a config's `device` asks for.
 #pragma once
-
-#include <memory>
 
 #include "config/run_config.h"
 #include "exec/executor.h"
+#include "train/train.h"
 
 namespace sextant {
 
-std::unique_ptr<Executor> executor_for(const RunConfig& run);
+MakeExecutor executors_for(const RunConfig& run);
 
-// What planning needs of it, with nothing started.
-Target target_for(const RunConfig& run);
+// What planning needs of one of them, with nothing started. `ranks` share this machine.
+Target target_for(const RunConfig& run, int ranks);
 
 }  // namespace sextant

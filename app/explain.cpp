@@ -35,7 +35,8 @@ void explain_verb(const ExplainArguments& arguments) {
       fmt::print("{:<12}{:>8}{:>8}\n", pass, count_lines(printed, "op "), count_lines(printed, "value "));
     }
   };
-  build_programs(run, run_shape(run, resolve_spec(run)), target_for(run), observe);
+  RunShape shape = run_shape(run, resolve_spec(run));
+  build_programs(run, shape, target_for(run, shape.mesh.world_size()), observe);
   if (table) fmt::print("\n`--after PASS` prints the program as it stands there.\n");
 }
 

@@ -8,7 +8,8 @@ namespace sextant {
 
 void plan_verb(const PlanArguments& arguments) {
   RunConfig run = load_config(arguments.config, arguments.overrides);
-  PlanReport report = plan_report(run, run_shape(run, resolve_spec(run)), target_for(run));
+  RunShape shape = run_shape(run, resolve_spec(run));
+  PlanReport report = plan_report(run, shape, target_for(run, shape.mesh.world_size()));
   fmt::print("{}", arguments.json ? report_json(report) : report_text(report));
 }
 

@@ -15,8 +15,7 @@ void train_verb(const TrainArguments& arguments) {
   RunConfig run = load_config(arguments.config, arguments.overrides);
   std::string name = run.name.empty() ? fs::path(arguments.config).stem().string() : run.name;
   fs::path out = arguments.out.empty() ? fs::path("runs") / name : fs::path(arguments.out);
-  std::unique_ptr<Executor> executor = executor_for(run);
-  TrainResult result = train(run, out, *executor);
+  TrainResult result = train(run, out, executors_for(run));
   if (result.validation_loss)
     fmt::print("validation loss {:.4f} nats per token, {:.1f} % of the unigram entropy ({:.4f})\n", *result.validation_loss,
                100 * *result.validation_loss / result.unigram_entropy, result.unigram_entropy);

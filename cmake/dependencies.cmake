@@ -23,3 +23,11 @@ find_path(TOMLPLUSPLUS_INCLUDE toml++/toml.h REQUIRED)
 add_library(tomlplusplus::tomlplusplus INTERFACE IMPORTED)
 target_include_directories(tomlplusplus::tomlplusplus SYSTEM INTERFACE ${TOMLPLUSPLUS_INCLUDE})
 target_compile_definitions(tomlplusplus::tomlplusplus INTERFACE TOML_HEADER_ONLY=1)
+
+# Optional: without it a run stays in one process.
+find_package(MPI COMPONENTS C)
+if(MPI_C_FOUND)
+  add_library(sextant_mpi INTERFACE)
+  target_link_libraries(sextant_mpi INTERFACE MPI::MPI_C)
+  target_compile_definitions(sextant_mpi INTERFACE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)  # the C interface is all we use
+endif()

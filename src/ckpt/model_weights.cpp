@@ -1,8 +1,12 @@
 #include "ckpt/model_weights.h"
 
+#include <algorithm>
+#include <map>
+
 #include "base/error.h"
 #include "base/rng.h"
 #include "ckpt/convert.h"
+#include "ckpt/slices.h"
 
 namespace sextant {
 
@@ -19,8 +23,14 @@ struct Slot {
     if (value.shape.rank() == 1) return {tensor.rows};
     return transposed() ? GlobalShape{columns(), tensor.rows} : GlobalShape{tensor.rows, columns()};
   }
-  int64_t offset_bytes() const { return tensor.first_row * columns() * size_of(value.dtype); }
-  size_t elements() const { return static_cast<size_t>(tensor.rows * columns()); }
+  // The part of a held piece that is in this tensor; no rows where there is none.
+  Piece part_of(Piece piece) const {
+    int64_t begin = std::max(piece.row, tensor.first_row), end = std::min(piece.row + piece.rows, tensor.first_row + tensor.rows);
+    piece.at += (begin - piece.row) * piece.stride;
+    piece.row = begin;
+    piece.rows = std::max<int64_t>(0, end - begin);
+    return piece;
+  }
   Transpose transpose() const { return transposed() ? Transpose::yes : Transpose::no; }
 };
 
@@ -35,60 +45,145 @@ std::string name_in(const WeightsReader& source, const HfTensor& tensor, std::st
   return source.contains(bare) ? bare : tensor.name;
 }
 
+std::vector<float> read_local(const Bound& bound, const Value& value) {
+  std::vector<float> local(static_cast<size_t>(value.local.count()));
+  bound.read(value, std::as_writable_bytes(std::span(local)));
+  return local;
+}
+
+void write_local(Bound& bound, const Value& value, std::span<const float> local) {
+  bound.write(value, std::as_bytes(local));
+}
+
+// The values that tensors of the file fill, each with the tensors in it.
+std::map<const Value*, std::vector<HfTensor>> tensors_by_value(const Program& program, const std::vector<HfTensor>& tensors) {
+  std::map<const Value*, std::vector<HfTensor>> found;
+  for (const HfTensor& tensor : tensors)
+    if (const Value* value = program.find(tensor.parameter)) found[value].push_back(tensor);
+  return found;
+}
+
+TensorView view_of(const WeightsReader& source, const Slot& slot, std::string_view prefix) {
+  TensorView view = source.tensor(name_in(source, slot.tensor, prefix));
+  if (!(view.shape == slot.file_shape()))
+    throw UserError({.place = view.place, .got = fmt::format("shape {}", view.shape.text()),
+                     .expected = fmt::format("{}, by the sizes in config.json", slot.file_shape().text()),
+                     .hint = "the weights and config.json of this directory do not belong together"});
+  return view;
+}
+
+void load_piece(const TensorView& view, const Slot& slot, const Piece& piece, std::span<float> local) {
+  int64_t columns = slot.columns(), first = piece.row - slot.tensor.first_row;
+  std::vector<float> rows(static_cast<size_t>(piece.rows * columns));
+  load_rows(view, {first, first + piece.rows}, slot.transpose(), rows);
+  for (int64_t r = 0; r < piece.rows; ++r)
+    std::copy_n(rows.begin() + r * columns + piece.column, piece.columns, local.begin() + piece.at + r * piece.stride);
+}
+
+// A piece as it lies in the file: along the file's rows, which are the columns of memory where the file is transposed.
+void save_piece(WeightsWriter& writer, const Slot& slot, FileDType dtype, const Piece& piece, std::span<const float> local) {
+  bool turned = slot.transposed();
+  int64_t lines = turned ? piece.columns : piece.rows, length = turned ? piece.rows : piece.columns;
+  int64_t width = turned ? slot.tensor.rows : slot.columns();
+  int64_t first_line = turned ? piece.column : piece.row - slot.tensor.first_row;
+  int64_t first_in_line = turned ? piece.row - slot.tensor.first_row : piece.column;
+  std::vector<float> line(static_cast<size_t>(length));
+  std::vector<std::byte> bytes(static_cast<size_t>(length * bits_of(dtype) / 8));
+  for (int64_t l = 0; l < lines; ++l) {
+    for (int64_t i = 0; i < length; ++i)
+      line[static_cast<size_t>(i)] = local[static_cast<size_t>(piece.at + (turned ? i * piece.stride + l : l * piece.stride + i))];
+    store_rows({line, length}, {0, 1}, Transpose::no, dtype, bytes);
+    writer.write_elements(slot.tensor.name, (first_line + l) * width + first_in_line, bytes);
+  }
+}
+
+bool is_whole(const Piece& piece, const Slot& slot) {
+  return piece.rows == slot.tensor.rows && piece.column == 0 && piece.columns == slot.columns() &&
+         piece.stride == slot.columns();
+}
+
 }  // namespace
 
 void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source) {
   const Architecture& architecture = architecture_of(spec);
-  std::vector<float> rows;
-  for (const HfTensor& tensor : architecture.tensors(spec)) {
-    Slot slot{tensor, bound.program().at(tensor.parameter)};
-    require_f32(slot.value);
-    TensorView view = source.tensor(name_in(source, tensor, architecture.hf_prefix));
-    if (!(view.shape == slot.file_shape()))
-      throw UserError({.place = view.place, .got = fmt::format("shape {}", view.shape.text()),
-                       .expected = fmt::format("{}, by the sizes in config.json", slot.file_shape().text()),
-                       .hint = "the weights and config.json of this directory do not belong together"});
-    rows.resize(slot.elements());
-    load_rows(view, {0, tensor.rows}, slot.transpose(), rows);
-    bound.write(slot.value, std::as_bytes(std::span(rows)), slot.offset_bytes());
+  for (const auto& [value, tensors] : tensors_by_value(bound.program(), architecture.tensors(spec))) {
+    require_f32(*value);
+    std::vector<float> local(static_cast<size_t>(value->local.count()), 0.0f);
+    for (const HfTensor& tensor : tensors) {
+      Slot slot{tensor, *value};
+      TensorView view = view_of(source, slot, architecture.hf_prefix);
+      for (const Piece& held : held_pieces(bound, *value))
+        if (Piece piece = slot.part_of(held); piece.rows > 0) load_piece(view, slot, piece, local);
+    }
+    write_local(bound, *value, local);
   }
 }
 
 void save_weights(const Bound& bound, const ModelSpec& spec, const std::filesystem::path& directory,
-                  const DTypeOfTensor& dtype_of) {
+                  const DTypeOfTensor& dtype_of, Share share) {
+  // Every rank plans the same files, though it may hold only some stages of the model.
+  Graph model = build_model(spec, {.seq = 1}, single_rank_mesh());
   std::vector<HfTensor> tensors = architecture_of(spec).tensors(spec);
   std::vector<TensorSpec> specs;
   for (const HfTensor& tensor : tensors) {
-    Slot slot{tensor, bound.program().at(tensor.parameter)};
-    specs.push_back({tensor.name, dtype_of ? dtype_of(tensor.name) : FileDType::f32, slot.file_shape()});
+    const Value* value = model.find(tensor.parameter);
+    BUG_IF(!value, "{} has no parameter {}", spec.architecture, tensor.parameter);
+    specs.push_back({tensor.name, dtype_of ? dtype_of(tensor.name) : FileDType::f32, Slot{tensor, *value}.file_shape()});
   }
-  WeightsWriter writer(directory, plan_weights(specs));
-  std::vector<float> rows;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    Slot slot{tensors[i], bound.program().at(tensors[i].parameter)};
-    require_f32(slot.value);
-    rows.resize(slot.elements());
-    bound.read(slot.value, std::as_writable_bytes(std::span(rows)), slot.offset_bytes());
-    writer.stream(tensors[i].name, [&](RowRange range, std::span<std::byte> block) {
-      store_rows({rows, slot.columns()}, range, slot.transpose(), specs[i].dtype, block);
-    });
+  auto dtype_in_file = [&](std::string_view name) {
+    for (const TensorSpec& s : specs)
+      if (s.name == name) return s.dtype;
+    return FileDType::f32;
+  };
+  WeightsWriter writer(directory, plan_weights(specs), share);
+  for (const auto& [value, held] : tensors_by_value(bound.program(), tensors)) {
+    if (!is_writer(bound, *value)) continue;
+    require_f32(*value);
+    std::vector<float> local = read_local(bound, *value);
+    for (const HfTensor& tensor : held) {
+      Slot slot{tensor, *value};
+      FileDType dtype = dtype_in_file(tensor.name);
+      for (const Piece& whole : held_pieces(bound, *value)) {
+        Piece piece = slot.part_of(whole);
+        if (piece.rows == 0) continue;
+        if (is_whole(piece, slot)) {
+          std::span<const float> rows(local.data() + piece.at, static_cast<size_t>(piece.rows * piece.columns));
+          writer.stream(tensor.name, [&](RowRange range, std::span<std::byte> block) {
+            store_rows({rows, piece.columns}, range, slot.transpose(), dtype, block);
+          });
+        } else {
+          save_piece(writer, slot, dtype, piece, local);
+        }
+      }
+    }
   }
   writer.finish();
 }
 
+namespace {
+
+// Element `index` of a parameter, counted over the whole tensor.
+float drawn(const Init& init, const Random& random, int64_t index) {
+  if (init.kind == Init::Kind::ones) return 1;
+  if (init.kind == Init::Kind::normal) return static_cast<float>(random.normal(static_cast<uint64_t>(index)) * init.std);
+  return 0;
+}
+
+}  // namespace
+
 void initialize_weights(Bound& bound, uint64_t seed) {
-  std::vector<float> block;
   for (const Value& value : bound.program().values) {
     if (value.kind != ValueKind::parameter) continue;
     require_f32(value);
     Random random(seed, "weights." + value.path);
-    block.resize(static_cast<size_t>(value.local.count()));
-    for (size_t i = 0; i < block.size(); ++i) {
-      if (value.init.kind == Init::Kind::zeros) block[i] = 0;
-      if (value.init.kind == Init::Kind::ones) block[i] = 1;
-      if (value.init.kind == Init::Kind::normal) block[i] = static_cast<float>(random.normal(i) * value.init.std);
-    }
-    bound.write(value, std::as_bytes(std::span(block)));
+    std::vector<float> local(static_cast<size_t>(value.local.count()), 0.0f);
+    int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1;
+    for (const Piece& piece : held_pieces(bound, value))
+      for (int64_t r = 0; r < piece.rows; ++r)
+        for (int64_t c = 0; c < piece.columns; ++c)
+          local[static_cast<size_t>(piece.at + r * piece.stride + c)] =
+              drawn(value.init, random, (piece.row + r) * width + piece.column + c);
+    write_local(bound, value, local);
   }
 }
 

@@ -12,17 +12,19 @@
 
 namespace sextant {
 
-// Reads every weight. UserError when one is missing or has another shape than the spec says.
+// Reads every weight that this rank holds, or its part of it. UserError when one is missing or has another shape than the
+// spec says.
 void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source);
 
 // The type each tensor is to have in the file; by default all are F32, as they are in memory.
 using DTypeOfTensor = std::function<FileDType(std::string_view name)>;
 
-// Writes model*.safetensors into a directory (meant to be a StagedDirectory's).
+// Writes what this rank holds into model*.safetensors of a directory (meant to be a StagedDirectory's): with Share::whole all
+// of it, with Share::part beside other ranks that write theirs into the same files.
 void save_weights(const Bound& bound, const ModelSpec& spec, const std::filesystem::path& directory,
-                  const DTypeOfTensor& dtype_of = {});
+                  const DTypeOfTensor& dtype_of = {}, Share share = Share::whole);
 
-// Every weight drawn afresh: element i of the parameter at a path depends on (seed, path, i) only.
+// Every weight drawn afresh: element i of the parameter at a path depends on (seed, path, i) only, on every mesh.
 void initialize_weights(Bound& bound, uint64_t seed);
 
 }  // namespace sextant

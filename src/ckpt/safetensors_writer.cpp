@@ -118,6 +118,14 @@ void SafetensorsWriter::write_rows(std::string_view name, RowRange rows, std::sp
   write_data(tensor.begin + rows.begin * (row_bits / 8), bytes);
 }
 
+void SafetensorsWriter::write_elements(std::string_view name, int64_t first, std::span<const std::byte> bytes) {
+  const TensorEntry& tensor = entry(name);
+  BUG_IF(bits_of(tensor.dtype) % 8 != 0, "an element of tensor {} ends inside a byte", shown(name));
+  int64_t begin = tensor.begin + first * (bits_of(tensor.dtype) / 8), end = begin + static_cast<int64_t>(bytes.size());
+  BUG_IF(first < 0 || end > tensor.end, "bytes {} to {} of tensor {}", begin, end, shown(name));
+  write_data(begin, bytes);
+}
+
 void SafetensorsWriter::stream(std::string_view name, const RowFiller& fill) {
   const TensorEntry& tensor = entry(name);
   if (tensor.begin == tensor.end) return;

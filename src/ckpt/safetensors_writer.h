@@ -48,6 +48,8 @@ class SafetensorsWriter {
 
   void write(std::string_view name, std::span<const std::byte> bytes);
   void write_rows(std::string_view name, RowRange rows, std::span<const std::byte> bytes);
+  // Elements of a tensor from `first` on, in the order of the file; types of whole bytes only.
+  void write_elements(std::string_view name, int64_t first, std::span<const std::byte> bytes);
   // Asks for the tensor in blocks of some MB, top to bottom, and writes each.
   void stream(std::string_view name, const RowFiller& fill);
 

@@ -40,6 +40,9 @@ class WeightsWriter {
   void write_rows(std::string_view name, RowRange rows, std::span<const std::byte> bytes) {
     shard_of(name).write_rows(name, rows, bytes);
   }
+  void write_elements(std::string_view name, int64_t first, std::span<const std::byte> bytes) {
+    shard_of(name).write_elements(name, first, bytes);
+  }
   void stream(std::string_view name, const RowFiller& fill) { shard_of(name).stream(name, fill); }
 
   void finish();  // flushes to disk

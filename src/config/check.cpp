@@ -18,6 +18,34 @@ void check_name(const RunConfig& run, Complaints& complaints) {
                    {.got = "got " + toml_quoted(run.name), .expected = "a name for a directory, without '/'"});
 }
 
+// Every rank must get whole positions: the ring's zigzag cuts a sequence into 2·cp pieces, sequence parallelism each into tp.
+void check_sequence_split(const RunConfig& run, Complaints& complaints) {
+  const MeshSection& mesh = run.mesh;
+  int64_t pieces = mesh.cp > 1 && mesh.context == "ring" ? 2 * mesh.cp : mesh.cp;
+  if (mesh.sequence_parallel) pieces *= mesh.tp;
+  if (run.batch.seq % pieces != 0)
+    complaints.add(run, {"mesh.cp", "mesh.tp", "batch.seq"},
+                   {.got = fmt::format("seq {} cannot be cut into {} equal pieces", run.batch.seq, pieces),
+                    .expected = fmt::format("a multiple of {}", pieces)});
+}
+
+void check_heads_split(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
+  const MeshSection& mesh = run.mesh;
+  int64_t parts = mesh.tp * (mesh.context == "ulysses" ? mesh.cp : 1);
+  if (spec.heads > 0 && spec.heads % parts != 0)
+    complaints.add(run, {"mesh.tp", "mesh.cp", "model.heads"},
+                   {.got = fmt::format("{} heads cannot be shared by {} ranks", spec.heads, parts),
+                    .expected = fmt::format("a divisor of {}", spec.heads)});
+  if (spec.kv_heads > 0 && spec.kv_heads % parts != 0)
+    complaints.add(run, {"mesh.tp", "mesh.cp", "model.kv_heads"},
+                   {.got = fmt::format("{} key-value heads cannot be shared by {} ranks", spec.kv_heads, parts),
+                    .expected = fmt::format("a divisor of {}", spec.kv_heads)});
+  if (spec.ffn > 0 && spec.ffn % mesh.tp != 0)
+    complaints.add(run, {"mesh.tp", "model.ffn"},
+                   {.got = fmt::format("ffn {} cannot be shared by {} ranks", spec.ffn, mesh.tp),
+                    .expected = fmt::format("a divisor of {}", spec.ffn)});
+}
+
 void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
   constexpr int64_t kMaxRanks = int64_t{1} << 24;
   const MeshSection& mesh = run.mesh;
@@ -37,14 +65,19 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
                    {.got = fmt::format("{} stages × {} chunks are more than the model's {} layers", mesh.pp,
                                        run.pipeline.chunks, spec.layers),
                     .expected = "a layer or more in every chunk"});
-  if (run.batch.seq % mesh.cp != 0)
-    complaints.add(run, {"mesh.cp", "batch.seq"},
-                   {.got = fmt::format("cp {} does not divide seq {}", mesh.cp, run.batch.seq),
-                    .expected = fmt::format("a divisor of {}", run.batch.seq)});
+  check_sequence_split(run, complaints);
+  if (mesh.zero_ranks > 0 && mesh.dp % mesh.zero_ranks != 0)
+    complaints.add(run, {"mesh.zero_ranks", "mesh.dp"},
+                   {.got = fmt::format("zero_ranks {} does not divide dp {}", mesh.zero_ranks, mesh.dp),
+                    .expected = fmt::format("a divisor of {}, or 0", mesh.dp)});
+  if (mesh.zero_ranks > 0 && mesh.zero == 0)
+    complaints.add(run, {"mesh.zero_ranks", "mesh.zero"},
+                   {.got = "zero_ranks is given, but zero is 0", .expected = "mesh.zero = 1, 2 or 3"});
+  check_heads_split(run, spec, complaints);
 }
 
 void check_pipeline(const RunConfig& run, Complaints& complaints) {
-  const auto& [schedule, chunks, file] = run.pipeline;
+  const auto& [schedule, chunks, file, layers] = run.pipeline;
   bool one_chunk = schedule == "gpipe" || schedule == "1f1b" || schedule == "zb-h1";
   if (one_chunk && chunks != 1)
     complaints.add(run, {"pipeline.chunks", "pipeline.schedule"},

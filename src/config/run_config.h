@@ -30,8 +30,9 @@ struct ModelSection {
 
 struct MeshSection {
   int64_t dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
-  int64_t zero = 0;
+  int64_t zero = 0, zero_ranks = 0;
   bool sequence_parallel = false;
+  std::string context = "ring";
   bool operator==(const MeshSection&) const = default;
 };
 
@@ -39,6 +40,7 @@ struct PipelineSection {
   std::string schedule = "1f1b";
   int64_t chunks = 1;
   std::string file;
+  std::string layers;
   bool operator==(const PipelineSection&) const = default;
 };
 
@@ -79,6 +81,7 @@ struct TrainSection {
   int64_t threads = 0;
   std::string recompute = "none";
   int64_t log_every = 10;
+  double timeout_s = 600;
   int64_t eval_every = 100, eval_batches = 8;
   bool operator==(const TrainSection&) const = default;
 };

@@ -141,6 +141,10 @@ constexpr Key kKeys[] = {
     KEY(mesh.zero, from_to(0, 3),
         "What data-parallel ranks share instead of each holding it whole: 1 optimizer state, 2 also gradients, 3 "
         "also weights."),
+    KEY(mesh.zero_ranks, from_to(0, kMaxAxis),
+        "How many of the `dp` ranks share one set of ZeRO's shards; each set is a replica of the others (HSDP). 0 = all."),
+    KEY(mesh.context, one_of("ring|ulysses"),
+        "How context-parallel ranks attend: `ring` passes keys and values around, `ulysses` exchanges sequences for heads."),
     KEY(mesh.sequence_parallel, "Whether tensor-parallel ranks also share norms and residuals along the sequence."),
 
     KEY(pipeline.schedule, one_of("gpipe|1f1b|interleaved|breadth-first|zb-h1|zbv|csv"),
@@ -148,6 +152,7 @@ constexpr Key kKeys[] = {
     KEY(pipeline.chunks, from_to(1, 1 << 10),
         "Parts of the model each stage holds; more than 1 for `interleaved` and `breadth-first`, 2 for `zbv`."),
     KEY(pipeline.file, "The schedule to read when `schedule` is `csv`."),
+    KEY(pipeline.layers, "Layers of each stage, in order, such as `7,8,8,7`. Empty = balanced by cost."),
 
     KEY(data.train, "Files or folders to train on; `stories` is the built-in corpus."),
     KEY(data.validation,
@@ -189,6 +194,7 @@ constexpr Key kKeys[] = {
     KEY(train.seed, at_least(0), "Decides initial weights and the order of the data."),
     KEY(train.threads, from_to(0, 4096), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
     KEY(train.recompute, one_of("none|selective|full"), "What is computed again in the backward pass to save memory."),
+    KEY(train.timeout_s, above(0), "Seconds a rank waits for another before it ends the run and says whom it waited for."),
     KEY(train.log_every, at_least(1), "Steps between lines of progress."),
     KEY(train.eval_every, at_least(0), "Steps between measurements of the validation loss. 0 = never."),
     KEY(train.eval_batches, at_least(1), "Batches in a measurement of the validation loss."),

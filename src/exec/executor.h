@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 
+#include "comm/transport.h"
 #include "ir/plan.h"
 #include "ir/program.h"
 #include "trace/event.h"
@@ -19,18 +22,29 @@ class Arena {
   virtual int64_t bytes() const = 0;
 };
 
+// One rank of a run. Without a transport it is the only one.
+struct RankSeat {
+  int rank = 0;
+  Transport* transport = nullptr;
+};
+
 // A Program at its addresses.
 class Bound {
  public:
   virtual ~Bound() = default;
   virtual const Program& program() const = 0;
+  virtual int rank() const = 0;
 
   // Runs the region an action names. With a trace, appends one event per op.
   virtual void run(const Action& action, Trace* trace = nullptr) = 0;
 
-  // Bytes of a value, from the host's side. `offset` counts from the value's first byte.
-  virtual void write(const Value& value, std::span<const std::byte> source, int64_t offset = 0) = 0;
+  // Bytes of a value, from the host's side. `offset` counts from the value's first byte; values that several microbatches hold
+  // at once are those of `microbatch`.
+  virtual void write(const Value& value, std::span<const std::byte> source, int64_t offset = 0, int microbatch = 0) = 0;
   virtual void read(const Value& value, std::span<std::byte> destination, int64_t offset = 0) const = 0;
+
+  // Waits until every message of the actions run so far has arrived: before the update, and at the end of a schedule.
+  virtual void settle() = 0;
 };
 
 class Executor {
@@ -40,6 +54,8 @@ class Executor {
   virtual std::unique_ptr<Arena> allocate(int64_t bytes) = 0;
   // UserError that names every op without a kernel. The Program and the arena must outlive the result.
   virtual std::unique_ptr<Bound> bind(const Program& program, Arena& arena) = 0;
+  // Bytes that ops have sent to other ranks so far, by the axes of the group: "dp", "dp,cp", "pp".
+  virtual std::map<std::string, int64_t> bytes_sent() const = 0;
 };
 
 // Runs every action of the schedule in order.

@@ -1,16 +1,19 @@
-// The aliases of one op: those of its definition, and the gradient that an accumulating op adds onto.
+// The aliases of one op: those of its definition, and the buffer that an op was told to write into.
 #pragma once
 
 #include "ir/op_def.h"
 
 namespace sextant {
 
-// An accumulating op (attr accumulate=1) carries the running sum as its last input and writes it as output 0.
+// An accumulating op (attr accumulate=1) carries the running sum as its last input and adds onto it with output 0; an op with
+// attr into=1 overwrites its last input with output 0.
 inline bool accumulates(const Op& op) { return op.attrs.integer_or("accumulate", 0) != 0; }
+inline bool writes_into(const Op& op) { return op.attrs.integer_or("into", 0) != 0; }
 
 inline std::vector<Alias> aliases_of(const Op& op) {
-  if (!accumulates(op)) return op.def->alias;
-  return {{.output = 0, .input = static_cast<int>(op.inputs.size()) - 1, .rule = Alias::Rule::must}};
+  if (accumulates(op) || writes_into(op))
+    return {{.output = 0, .input = static_cast<int>(op.inputs.size()) - 1, .rule = Alias::Rule::must}};
+  return op.def->alias_by_attrs ? op.def->alias_by_attrs(op.attrs) : op.def->alias;
 }
 
 }  // namespace sextant

@@ -41,4 +41,9 @@ int64_t Attrs::integer_or(std::string_view name, int64_t otherwise) const {
   return has(name) ? integer(name) : otherwise;
 }
 
+std::string Attrs::text_or(std::string_view name, std::string_view otherwise) const {
+  const AttrValue* value = find(name);
+  return value ? std::get<std::string>(*value) : std::string(otherwise);
+}
+
 }  // namespace sextant

@@ -22,6 +22,7 @@ class Attrs {
   int64_t integer(std::string_view name) const;
   double real(std::string_view name) const;  // an integer is read as a real
   int64_t integer_or(std::string_view name, int64_t otherwise) const;
+  std::string text_or(std::string_view name, std::string_view otherwise) const;
 
   const std::vector<std::pair<std::string, AttrValue>>& entries() const { return entries_; }
   bool operator==(const Attrs&) const = default;

@@ -1,11 +1,75 @@
 #include "ir/lifetime.h"
 
 #include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "ir/op_def.h"
 
 namespace sextant {
 
+namespace {
+
+// The region an action runs; -1 where the Program has none (a stage without weight gradients to defer).
+int region_of(const Program& program, const Action& action) {
+  for (size_t i = 0; i < program.regions.size(); ++i)
+    if (program.regions[i].kind == action.region && program.regions[i].chunk == action.chunk) return static_cast<int>(i);
+  return -1;
+}
+
+void insert(std::vector<int>& regions, int region) {
+  auto at = std::lower_bound(regions.begin(), regions.end(), region);
+  if (at == regions.end() || *at != region) regions.insert(at, region);
+}
+
+bool is_under_way(const Program& program, const Region& region) {
+  return region.kind == RegionKind::forward && region_of(program, {RegionKind::backward, region.chunk}) >= 0;
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> regions_touching(const Program& program) {
+  std::vector<std::vector<int>> touching(program.values.size());
+  for (size_t i = 0; i < program.regions.size(); ++i) {
+    const Region& region = program.regions[i];
+    for (const Op& op : region.ops) {
+      for (const auto* ids : {&op.inputs, &op.outputs})
+        for (ValueId id : *ids) insert(touching[static_cast<size_t>(id)], static_cast<int>(i));
+      if (op.def->holds_inputs && is_under_way(program, region))
+        for (ValueId id : op.inputs)
+          insert(touching[static_cast<size_t>(id)], region_of(program, {RegionKind::backward, region.chunk}));
+    }
+  }
+  return touching;
+}
+
+int microbatches_in_flight(const Program& program, const std::vector<int>& regions) {
+  std::map<int, std::pair<int, int>> window;  // microbatch -> first and last action
+  for (size_t i = 0; i < program.schedule.size(); ++i) {
+    const Action& action = program.schedule[i];
+    if (std::find(regions.begin(), regions.end(), region_of(program, action)) == regions.end()) continue;
+    auto [at, fresh] = window.emplace(action.microbatch, std::pair(static_cast<int>(i), static_cast<int>(i)));
+    at->second.second = static_cast<int>(i);
+  }
+  std::vector<int> change(program.schedule.size() + 1, 0);
+  for (const auto& [microbatch, span] : window) ++change[static_cast<size_t>(span.first)], --change[static_cast<size_t>(span.second) + 1];
+  std::partial_sum(change.begin(), change.end(), change.begin());
+  return std::max(1, *std::max_element(change.begin(), change.end()));
+}
+
+bool regions_interleave(const Program& program) {
+  std::vector<int> all;
+  for (size_t i = 0; i < program.regions.size(); ++i) {
+    const Region& region = program.regions[i];
+    if (region.kind == RegionKind::weight || region.chunk > 0) return true;
+    if (region.kind != RegionKind::update) all.push_back(static_cast<int>(i));
+  }
+  return microbatches_in_flight(program, all) > 1;
+}
+
 std::vector<Lifetime> lifetimes(const Program& program) {
   std::vector<Lifetime> live(program.values.size());
+  std::vector<bool> held(program.values.size(), false);
   int at = 0;
   auto touch = [&](ValueId id) {
     Lifetime& l = live[static_cast<size_t>(id)];
@@ -16,14 +80,20 @@ std::vector<Lifetime> lifetimes(const Program& program) {
     for (const Op& op : region.ops) {
       for (ValueId id : op.inputs) touch(id);
       for (ValueId id : op.outputs) touch(id);
+      if (op.def->holds_inputs)
+        for (ValueId id : op.inputs) held[static_cast<size_t>(id)] = true;
       ++at;
     }
   }
+  bool interleave = regions_interleave(program);
+  std::vector<std::vector<int>> touching = regions_touching(program);
   for (const Value& value : program.values) {
-    Lifetime& l = live[static_cast<size_t>(value.id)];
+    size_t id = static_cast<size_t>(value.id);
+    Lifetime& l = live[id];
+    if (!l.used()) continue;
     bool from_outside = is_persistent(value.kind) || value.kind == ValueKind::feed;
-    if (from_outside) l = {0, std::max(0, at - 1)};
-    if (value.kind == ValueKind::fetch && l.used()) l.last = std::max(0, at - 1);
+    if (from_outside || held[id] || (interleave && touching[id].size() > 1)) l = {0, std::max(0, at - 1)};
+    if (value.kind == ValueKind::fetch) l.last = std::max(0, at - 1);
   }
   return live;
 }

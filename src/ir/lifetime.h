@@ -1,5 +1,9 @@
 // When a value's bytes are in use, in ops counted over all regions of a Program in order. Values that share a buffer (one
 // updates the other in place) share its lifetime.
+//
+// When a microbatch is finished before the next begins, that order is the order of time. Otherwise a value that is made in one
+// region and used in another may be alive while any region runs, and there may be one for each microbatch in flight: it lives
+// throughout, in several slots.
 #pragma once
 
 #include <vector>
@@ -16,5 +20,16 @@ struct Lifetime {
 
 // Indexed by value id. Persistent values live throughout: [0, ops). Fetches live to the end.
 std::vector<Lifetime> lifetimes(const Program& program);
+
+// For each value the regions (indices) that touch it; a value under way in a message counts as touched by the backward
+// region of its chunk, before which it has arrived.
+std::vector<std::vector<int>> regions_touching(const Program& program);
+
+// The largest number of microbatches that are, at one time, between their first and their last action in these regions.
+int microbatches_in_flight(const Program& program, const std::vector<int>& regions);
+
+// Whether regions run in another order than they stand in: a microbatch begins before another one is finished, there are
+// several chunks, or weight gradients are deferred.
+bool regions_interleave(const Program& program);
 
 }  // namespace sextant

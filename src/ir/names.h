@@ -26,8 +26,10 @@ inline constexpr NameTable<Phase, 5> kPhaseNames{{{Phase::forward, "forward"},
                                                   {Phase::input_gradient, "input_gradient"},
                                                   {Phase::weight_gradient, "weight_gradient"},
                                                   {Phase::update, "update"}}};
-inline constexpr NameTable<RegionKind, 3> kRegionNames{
-    {{RegionKind::forward, "forward"}, {RegionKind::backward, "backward"}, {RegionKind::update, "update"}}};
+inline constexpr NameTable<RegionKind, 4> kRegionNames{{{RegionKind::forward, "forward"},
+                                                        {RegionKind::backward, "backward"},
+                                                        {RegionKind::weight, "weight"},
+                                                        {RegionKind::update, "update"}}};
 inline constexpr NameTable<BufferClass, 8> kBufferNames{{{BufferClass::weights, "weights"},
                                                          {BufferClass::gradients, "gradients"},
                                                          {BufferClass::optimizer, "optimizer"},

@@ -29,6 +29,7 @@ struct Op {
   std::vector<ValueId> outputs;
   Phase phase = Phase::forward;
   int32_t block = -1;  // which repeated block of the model (layer) it belongs to; -1 outside
+  int32_t stage = 0;   // which pipeline stage runs it; ops of the update run wherever their parameter is
   std::string path;    // "layers.3.attn.qkv"
   std::source_location where;
 };

@@ -70,18 +70,21 @@ class LetterSizes {
 
 TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const TensorType> inputs) {
   Signature signature = parse_signature(def.operands);
+  // The buffer that an op was told to add onto or to overwrite stands behind the declared inputs.
+  bool writes_onto_last = attrs.integer_or("accumulate", 0) != 0 || attrs.integer_or("into", 0) != 0;
+  if (writes_onto_last && !inputs.empty()) inputs = inputs.first(inputs.size() - 1);
   size_t required = 0;
   for (const Operand& operand : signature.inputs) required += operand.count == Operand::Count::one;
   BUG_IF(inputs.size() < required, "[{}] wants '{}', got {} inputs", def.name, def.operands, inputs.size());
   for (const auto& [name, value] : attrs.entries()) {
-    bool known = name == "accumulate";
+    bool known = name == "accumulate" || name == "into";
     for (std::string_view allowed : def.attrs) known = known || allowed == name;
     BUG_IF(!known, "[{}] has no attr '{}'", def.name, name);
   }
   LetterSizes sizes(def, inputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    // The gradient that an accumulating op adds onto stands past the declared inputs.
-    if (i >= signature.inputs.size() && signature.inputs.back().count != Operand::Count::repeated) break;
+    bool declared = i < signature.inputs.size() || signature.inputs.back().count == Operand::Count::repeated;
+    BUG_IF(!declared, "[{}] wants '{}', got {} inputs", def.name, def.operands, inputs.size());
     if (signature.input(static_cast<int>(i)).count != Operand::Count::repeated)
       sizes.read(signature.input(static_cast<int>(i)), inputs[i].shape);
   }

@@ -15,6 +15,8 @@
 
 namespace sextant {
 
+struct Graph;
+
 struct TensorType {
   DType dtype = DType::f32;
   GlobalShape shape;
@@ -29,6 +31,7 @@ struct Alias {
   enum class Rule : uint8_t {
     may,   // the kernel allows in == out; memory does so where the input ends here
     must,  // the op updates its input in place: optimizer state, caches, accumulated gradients
+    view,  // the output is the input's bytes under another layout; nothing is done
   };
   int output = 0;
   int input = 0;
@@ -97,12 +100,17 @@ struct OpDef {
   // dim of `*`; or written out: "x:S(i) w:S(i) bias:P -> y:P". All-R and all-I rows hold for every op and are not listed.
   std::vector<std::string_view> rows;
   LayoutRule layout_rule = LayoutRule::rows;
+  // For rows whose local work is not the same op on local shapes: the ops that do it, made from the op with its layouts. The
+  // op itself where nothing differs.
+  std::function<std::vector<Op>(Graph&, const Op&)> localize;
   std::function<void(BackwardScope&)> backward;  // null: no gradient flows
   std::function<Cost(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out)> cost;
   std::vector<Alias> alias;
+  std::function<std::vector<Alias>(const Attrs&)> alias_by_attrs;  // instead of `alias`, where attrs decide
   Recompute recompute = Recompute::allowed;
   Accumulate accumulate = Accumulate::unsupported;
   std::vector<Example> examples;
+  bool holds_inputs = false;  // it returns before it has read its inputs: they must stay as they are (messages under way)
 };
 
 // Each operand once through memory, `flops_per_element` for every element of the first output: what most small ops cost.

@@ -194,6 +194,8 @@ Op parse_op(Line line, const OpLookup& ops, size_t value_count) {
   op.attrs = parse_attrs(line);
   line.expect(" ");
   op.phase = line.named(kPhaseNames, "a phase");
+  op.stage = line.index();
+  line.expect(" ");
   op.block = line.index();
   line.expect(" ");
   op.path = line.rest();
@@ -238,6 +240,10 @@ Program parse_program(std::string_view text, const OpLookup& ops) {
   Program program;
   Line head = lines.next();
   head.expect("program ");
+  program.stage_rank = head.index();
+  head.expect(" ");
+  program.gradient_slots = head.index();
+  head.expect(" ");
   program.name = head.rest();
   program.mesh = parse_mesh(lines.next());
   Line arena = lines.next();
@@ -251,6 +257,8 @@ Program parse_program(std::string_view text, const OpLookup& ops) {
     Buffer buffer{.kind = line.named(kBufferNames, "a buffer class"), .offset = line.integer()};
     line.expect(" ");
     buffer.bytes = line.integer();
+    line.expect(" ");
+    buffer.slots = line.index();
     program.buffers.push_back(buffer);
   }
   parse_values(lines, program.mesh, program.values);

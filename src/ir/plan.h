@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -17,9 +18,27 @@ enum class RecomputeMode : uint8_t {
   full,       // save only what enters each block
 };
 
+enum class ContextMode : uint8_t {
+  ring,     // keys and values travel around the ring, in zigzag order
+  ulysses,  // all-to-all: whole sequences of fewer heads
+};
+
+// How a model's values lie on the mesh, beyond what the axes' sizes say.
+struct Parallel {
+  bool sequence = false;  // tensor-parallel ranks share norms and residuals along the sequence
+  ContextMode context = ContextMode::ring;
+  // ZeRO over the axes `dp` and `cp` (an axis `dp_out` is outside: HSDP). 1: optimizer state is sharded; 2: gradients too;
+  // 3: weights too, gathered where they are used.
+  int zero = 0;
+};
+
+// The axes whose ranks see different data: weights are replicated along them, or sharded in storage.
+inline constexpr std::string_view kDataAxes[] = {"dp_out", "dp", "cp"};
+inline constexpr std::string_view kShardAxes[] = {"dp", "cp"};  // those that ZeRO shards over
+
 struct Plan {
   RecomputeMode recompute = RecomputeMode::none;
-  int zero = 0;          // ZeRO stage over the data axes
+  int zero = 0;          // as in Parallel
   int microbatches = 1;  // per step and rank
 };
 

@@ -32,8 +32,8 @@ std::string attrs_text(const Attrs& attrs) {
 }
 
 void print_op(const Op& op, Out out) {
-  fmt::format_to(out, "op {} = {}({}) {{{}}} {} {} {}\n", ids_text(op.outputs, " "), op.def->name,
-                 ids_text(op.inputs, ", "), attrs_text(op.attrs), name_of(op.phase), op.block, op.path);
+  fmt::format_to(out, "op {} = {}({}) {{{}}} {} {} {} {}\n", ids_text(op.outputs, " "), op.def->name,
+                 ids_text(op.inputs, ", "), attrs_text(op.attrs), name_of(op.phase), op.stage, op.block, op.path);
 }
 
 void print_value(const Value& value, const Mesh& mesh, Out out) {
@@ -55,11 +55,12 @@ std::string print(const Graph& graph) {
 std::string print(const Program& program) {
   std::string text;
   Out out(text);
-  fmt::format_to(out, "program {}\nmesh {}\n", program.name, program.mesh.text());
+  fmt::format_to(out, "program {} {} {}\nmesh {}\n", program.stage_rank, program.gradient_slots, program.name,
+                 program.mesh.text());
   fmt::format_to(out, "arena {} {}\n", program.persistent_bytes, program.arena_bytes);
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
-    fmt::format_to(out, "buffer {} {} {} {}\n", i, name_of(buffer.kind), buffer.offset, buffer.bytes);
+    fmt::format_to(out, "buffer {} {} {} {} {}\n", i, name_of(buffer.kind), buffer.offset, buffer.bytes, buffer.slots);
   }
   for (const Value& value : program.values) {
     print_value(value, program.mesh, out);

@@ -3,7 +3,7 @@
 //   graph tiny-llama
 //   mesh pp=1 dp=1 cp=1 tp=1
 //   value %0 parameter f32[512, 64] I normal(0.02) embed.weight
-//   op %7 = linear(%5, %6) {} forward 0 layers.0.attn.qkv
+//   op %7 = linear(%5, %6) {} forward 0 0 layers.0.attn.qkv      (phase, stage, block, path)
 //
 // A Program adds buffers, regions and the schedule, and to each value its local shape and buffer.
 #pragma once

@@ -23,10 +23,18 @@ enum class BufferClass : uint8_t {
 struct Buffer {
   BufferClass kind = BufferClass::activations;
   int64_t offset = 0;  // bytes from the arena's start
-  int64_t bytes = 0;
+  int64_t bytes = 0;   // of one slot
+  // How many microbatches hold their own copy at once: microbatch m uses slot m % slots, at offset + slot·bytes.
+  int32_t slots = 1;
+  int64_t total_bytes() const { return bytes * slots; }
 };
 
-enum class RegionKind : uint8_t { forward, backward, update };
+enum class RegionKind : uint8_t {
+  forward,
+  backward,  // input gradients, and weight gradients unless the schedule defers them
+  weight,    // deferred weight gradients
+  update,
+};
 
 struct Region {
   RegionKind kind = RegionKind::forward;
@@ -45,6 +53,8 @@ struct Action {
 struct Program {
   std::string name;
   Mesh mesh;
+  int stage_rank = 0;      // the coordinate on the pipeline axis of the ranks that run this
+  int gradient_slots = 1;  // how many gradients on their way to the previous stage have a buffer of their own
   std::vector<Value> values;
   std::vector<Region> regions;
   std::vector<Action> schedule;

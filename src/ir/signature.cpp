@@ -124,6 +124,13 @@ Signature parse_signature(std::string_view text) {
   return {parse_operands(text.substr(0, arrow)), parse_operands(text.substr(arrow + 2))};
 }
 
+LayoutRow in_order(LayoutRow row, ShardOrder order) {
+  for (auto* states : {&row.inputs, &row.outputs})
+    for (AxisState& state : *states)
+      if (state.kind == StateKind::sharded) state.order = order;
+  return row;
+}
+
 std::vector<LayoutRow> layout_rows(const OpDef& def, const std::vector<int>& input_ranks,
                                    const std::vector<int>& output_ranks) {
   Signature signature = parse_signature(def.operands);

@@ -50,6 +50,13 @@ class OrderCheck {
   std::vector<bool> made_;
 };
 
+// In which order the op's operands are split along the axis.
+ShardOrder order_of(const Graph& graph, const Op& op, int axis) {
+  for (ValueId id : op.inputs)
+    if (graph[id].layout.at(axis).kind == StateKind::sharded) return graph[id].layout.at(axis).order;
+  return ShardOrder::plain;
+}
+
 bool row_holds(const Graph& graph, const Op& op, const LayoutRow& row, int axis) {
   for (size_t i = 0; i < op.inputs.size(); ++i)
     if (!(graph[op.inputs[i]].layout.at(axis) == row.inputs[i])) return false;
@@ -66,8 +73,10 @@ void check_rows(const Graph& graph, const Op& op, std::string_view after) {
   for (ValueId id : op.outputs) out.push_back(graph[id].shape.rank());
   std::vector<LayoutRow> rows = layout_rows(*op.def, in, out);
   for (int axis = 0; axis < graph.mesh.axis_count(); ++axis) {
-    if (graph.mesh.size(axis) == 1) continue;
-    bool held = std::any_of(rows.begin(), rows.end(), [&](const LayoutRow& r) { return row_holds(graph, op, r, axis); });
+    if (graph.mesh.size(axis) == 1 || graph.mesh.axes[static_cast<size_t>(axis)].name == kPipelineAxis) continue;
+    ShardOrder order = order_of(graph, op, axis);
+    bool held = std::any_of(rows.begin(), rows.end(),
+                            [&](const LayoutRow& r) { return row_holds(graph, op, in_order(r, order), axis); });
     BUG_IF(!held, "after {}: {} ({}) follows no row of its definition on axis {}", after, op.path, op.def->name,
            graph.mesh.axes[static_cast<size_t>(axis)].name);
   }
@@ -108,14 +117,14 @@ void check_buffers(const Program& program, std::string_view after) {
   std::vector<size_t> by_offset;
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& b = program.buffers[i];
-    BUG_IF(b.offset < 0 || b.offset + b.bytes > program.arena_bytes, "after {}: buffer {} leaves the arena", after, i);
+    BUG_IF(b.offset < 0 || b.offset + b.total_bytes() > program.arena_bytes, "after {}: buffer {} leaves the arena", after, i);
     if (b.bytes > 0 && live[i].used()) by_offset.push_back(i);
   }
   std::sort(by_offset.begin(), by_offset.end(),
             [&](size_t a, size_t b) { return program.buffers[a].offset < program.buffers[b].offset; });
   for (size_t i = 0; i < by_offset.size(); ++i) {
     const Buffer& a = program.buffers[by_offset[i]];
-    for (size_t j = i + 1; j < by_offset.size() && program.buffers[by_offset[j]].offset < a.offset + a.bytes; ++j) {
+    for (size_t j = i + 1; j < by_offset.size() && program.buffers[by_offset[j]].offset < a.offset + a.total_bytes(); ++j) {
       const Lifetime &x = live[by_offset[i]], &y = live[by_offset[j]];
       BUG_IF(x.first <= y.last && y.first <= x.last, "after {}: buffers {} and {} overlap while both live", after,
              by_offset[i], by_offset[j]);

@@ -12,7 +12,7 @@ std::string AxisState::text() const {
   switch (kind) {
     case StateKind::replicated: return "R";
     case StateKind::invariant: return "I";
-    case StateKind::sharded: return fmt::format("S({})", dim);
+    case StateKind::sharded: return fmt::format("{}({})", order == ShardOrder::zigzag ? 'Z' : 'S', dim);
     case StateKind::partial: return "P";
   }
   BUG("unknown axis state");
@@ -37,9 +37,28 @@ Layout gradient_layout(const Layout& layout) {
 std::vector<int> axes_of_dim(const Layout& layout, int dim) {
   std::vector<int> axes;
   for (int axis = 0; axis < static_cast<int>(layout.states.size()); ++axis)
-    if (layout.at(axis) == sharded(dim)) axes.push_back(axis);
+    if (layout.at(axis).shards(dim)) axes.push_back(axis);
   auto place = [&](int axis) { return std::find(layout.order.begin(), layout.order.end(), axis) - layout.order.begin(); };
   std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return place(a) < place(b); });
+  return axes;
+}
+
+namespace {
+
+// All axes, those named in `order` first.
+std::vector<int> axes_in_order(const Layout& layout) {
+  std::vector<int> axes = layout.order;
+  for (int axis = 0; axis < static_cast<int>(layout.states.size()); ++axis)
+    if (std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+  return axes;
+}
+
+}  // namespace
+
+std::vector<int> with_axis_last(const Layout& layout, int axis) {
+  std::vector<int> axes = axes_in_order(layout);
+  axes.erase(std::find(axes.begin(), axes.end(), axis));
+  axes.push_back(axis);
   return axes;
 }
 
@@ -48,8 +67,11 @@ LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mes
   for (int dim = 0; dim < shape.rank(); ++dim) {
     std::vector<int64_t> parts = layout.segments.dim == dim ? layout.segments.extents
                                                               : std::vector<int64_t>{shape[dim]};
-    for (int axis : axes_of_dim(layout, dim))
-      for (int64_t& part : parts) part = ceil_div(part, mesh.size(axis));
+    for (int axis : axes_of_dim(layout, dim)) {
+      if (mesh.size(axis) == 1) continue;
+      int64_t pieces = layout.at(axis).order == ShardOrder::zigzag ? 2 : 1;  // that one rank gets of each part
+      for (int64_t& part : parts) part = pieces * ceil_div(part, pieces * mesh.size(axis));
+    }
     local[dim] = 0;
     for (int64_t part : parts) local[dim] += part;
   }
@@ -58,7 +80,7 @@ LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mes
 
 std::string layout_text(const Layout& layout, const Mesh& mesh) {
   std::string out;
-  for (int axis = 0; axis < mesh.axis_count(); ++axis) {
+  for (int axis : axes_in_order(layout)) {
     if (mesh.size(axis) == 1 || layout.at(axis) == kInvariant) continue;
     out += fmt::format("{}{}:{}", out.empty() ? "" : " ", mesh.axes[static_cast<size_t>(axis)].name,
                        layout.at(axis).text());
@@ -77,10 +99,10 @@ AxisState parse_state(std::string_view text) {
   if (text == "I") return kInvariant;
   if (text == "P") return kPartial;
   int dim = 0;
-  if (text.size() >= 4 && text.starts_with("S(") && text.ends_with(")") &&
+  if (text.size() >= 4 && (text.starts_with("S(") || text.starts_with("Z(")) && text.ends_with(")") &&
       std::from_chars(text.data() + 2, text.data() + text.size() - 1, dim).ptr == text.data() + text.size() - 1)
-    return sharded(dim);
-  throw UserError({.place = std::string(text), .got = "not an axis state", .expected = "R, I, P or S(dim)"});
+    return text[0] == 'Z' ? zigzag(dim) : sharded(dim);
+  throw UserError({.place = std::string(text), .got = "not an axis state", .expected = "R, I, P, S(dim) or Z(dim)"});
 }
 
 Segments parse_segments(int dim, std::string_view text) {
@@ -110,13 +132,15 @@ Layout parse_layout(std::string_view text, const Mesh& mesh) {
     if (colon == std::string_view::npos)
       throw UserError({.place = std::string(word), .got = "not a layout entry", .expected = "axis:state"});
     std::string_view value = word.substr(colon + 1);
-    if (auto axis = mesh.find(name))
+    if (auto axis = mesh.find(name)) {
       layout.states[static_cast<size_t>(*axis)] = parse_state(value);
-    else if (name.size() == 1 && name[0] >= '0' && name[0] <= '9')
+      layout.order.push_back(*axis);
+    } else if (name.size() == 1 && name[0] >= '0' && name[0] <= '9') {
       layout.segments = parse_segments(name[0] - '0', value);
-    else
+    } else {
       throw UserError({.place = std::string(word), .got = fmt::format("the mesh has no axis {}", name),
                        .expected = fmt::format("one of {}", mesh.text())});
+    }
   }
   return layout;
 }

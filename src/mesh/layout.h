@@ -2,6 +2,8 @@
 //   R replicated  same on all ranks, each uses its copy for different work   gradient P
 //   I invariant   same on all ranks, all do the same work with it            gradient I
 //   S(dim)        sharded along a tensor dim                                 gradient S(dim)
+//   Z(dim)        the same, in zigzag order: 2n pieces, rank i has piece i   gradient Z(dim)
+//                 and piece 2n−1−i, so that causal attention is shared evenly
 //   P partial     the true value is the sum over ranks                       gradient R
 // Communication is the difference of two layouts: see redistribution.h.
 #pragma once
@@ -16,19 +18,23 @@
 namespace sextant {
 
 enum class StateKind : uint8_t { replicated, invariant, sharded, partial };
+enum class ShardOrder : uint8_t { plain, zigzag };
 
 struct AxisState {
   StateKind kind = StateKind::invariant;
   int dim = -1;  // sharded only
+  ShardOrder order = ShardOrder::plain;
 
+  bool shards(int d) const { return kind == StateKind::sharded && dim == d; }
   bool operator==(const AxisState&) const = default;
-  std::string text() const;  // "R", "I", "S(1)", "P"
+  std::string text() const;  // "R", "I", "S(1)", "Z(1)", "P"
 };
 
 inline constexpr AxisState kReplicated{StateKind::replicated};
 inline constexpr AxisState kInvariant{StateKind::invariant};
 inline constexpr AxisState kPartial{StateKind::partial};
 constexpr AxisState sharded(int dim) { return {StateKind::sharded, dim}; }
+constexpr AxisState zigzag(int dim) { return {StateKind::sharded, dim, ShardOrder::zigzag}; }
 
 AxisState gradient_state(AxisState state);
 
@@ -57,10 +63,14 @@ Layout gradient_layout(const Layout& layout);
 // The axes that split `dim`, major first.
 std::vector<int> axes_of_dim(const Layout& layout, int dim);
 
+// All axes in the layout's order, `axis` moved to the end: it splits what the others left.
+std::vector<int> with_axis_last(const Layout& layout, int axis);
+
 // What one rank holds. What does not divide is padded: every rank holds the size of the largest part.
 LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mesh& mesh);
 
-// "I" when every axis is invariant, else "dp:S(0) tp:R", with axes of size 1 left out; parse reads it back.
+// "I" when every axis is invariant, else "dp:S(0) tp:R", with axes of size 1 left out and axes that share a dim major first;
+// parse reads it back.
 std::string layout_text(const Layout& layout, const Mesh& mesh);
 Layout parse_layout(std::string_view text, const Mesh& mesh);
 

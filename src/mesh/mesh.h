@@ -15,6 +15,9 @@ struct Axis {
   bool operator==(const Axis&) const = default;
 };
 
+// The axis along which ranks hold different parts of the program, not of its tensors: no op has rows for it.
+inline constexpr std::string_view kPipelineAxis = "pp";
+
 using Coordinate = std::vector<int>;  // one entry per axis
 
 struct Mesh {

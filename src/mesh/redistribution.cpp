@@ -1,5 +1,6 @@
 #include "mesh/redistribution.h"
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -63,6 +64,65 @@ int64_t bytes_sent(Transfer transfer, int64_t local, int64_t full, int ranks) {
     case Transfer::keep_first: return 0;
   }
   BUG("unknown transfer");
+}
+
+namespace {
+
+// Shrinking transfers go first, so that what follows moves less; growing ones last.
+int place_in_route(Transfer transfer) {
+  switch (transfer) {
+    case Transfer::slice: return 0;
+    case Transfer::reduce_scatter: return 1;
+    case Transfer::all_reduce: return 2;
+    case Transfer::all_to_all: return 3;
+    case Transfer::nothing: return 4;
+    case Transfer::keep_first: return 5;
+    case Transfer::all_gather: return 6;
+    case Transfer::pad: return 7;
+  }
+  BUG("unknown transfer");
+}
+
+bool same_change(const Layout& from, const Layout& to, int a, int b) {
+  return from.at(a).kind == from.at(b).kind && to.at(a).kind == to.at(b).kind && from.at(a).dim == from.at(b).dim &&
+         to.at(a).dim == to.at(b).dim;
+}
+
+}  // namespace
+
+std::optional<std::vector<Hop>> route(const Layout& from, const Layout& to, const Mesh& mesh) {
+  std::vector<Hop> hops;
+  for (int axis = 0; axis < mesh.axis_count(); ++axis) {
+    if (mesh.size(axis) == 1 || from.at(axis) == to.at(axis)) continue;
+    auto step = transfer(from.at(axis), to.at(axis));
+    if (!step) return std::nullopt;
+    Hop* same = nullptr;
+    for (Hop& hop : hops)
+      if (*step != Transfer::all_to_all && same_change(from, to, hop.axes[0], axis)) same = &hop;
+    if (same)
+      same->axes.push_back(axis);
+    else
+      hops.push_back({*step, {axis}, {}});
+  }
+  std::stable_sort(hops.begin(), hops.end(),
+                   [](const Hop& a, const Hop& b) { return place_in_route(a.transfer) < place_in_route(b.transfer); });
+  Layout at = from;
+  for (int axis = 0; axis < mesh.axis_count(); ++axis)
+    if (mesh.size(axis) == 1) at.states[static_cast<size_t>(axis)] = to.at(axis);
+  at.segments = to.segments;
+  at.order = to.order.empty() ? from.order : to.order;
+  for (Hop& hop : hops) {
+    for (int axis : hop.axes) at.states[static_cast<size_t>(axis)] = to.at(axis);
+    hop.to = at;
+  }
+  return hops;
+}
+
+Hop hop_between(const Layout& from, const Layout& to, const Mesh& mesh) {
+  auto hops = route(from, to, mesh);
+  BUG_IF(!hops, "no transfer leads from {} to {}", layout_text(from, mesh), layout_text(to, mesh));
+  BUG_IF(hops->size() > 1, "from {} to {} takes {} hops", layout_text(from, mesh), layout_text(to, mesh), hops->size());
+  return hops->empty() ? Hop{.to = to} : hops->front();
 }
 
 }  // namespace sextant

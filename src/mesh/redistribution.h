@@ -35,8 +35,23 @@ std::span<const TransferRule> transfer_rules();
 // How to bring one axis from a state to another; nullopt where no transfer exists. Equal states need nothing.
 std::optional<Transfer> transfer(AxisState from, AxisState to);
 
-// Bytes that one rank sends for `transfer` over `ranks` ranks (ring algorithms); `local` and `full` are the bytes of one
-// rank's part and of the whole. This is what infer compares and what the communicator will count.
+// Bytes that one rank sends for `transfer` over `ranks` ranks; `local` and `full` are the bytes of one rank's part and of
+// the whole. This is what infer compares.
 int64_t bytes_sent(Transfer transfer, int64_t local, int64_t full, int ranks);
+
+// One hop of a redistribution: along all of `axes` the state changes in the same way, by one transfer.
+struct Hop {
+  Transfer transfer = Transfer::nothing;
+  std::vector<int> axes;
+  Layout to;
+};
+
+// From a layout to another in hops, the ones that shrink the tensor first. Axes that change between the same two kinds of
+// states make one hop (one collective over all of them), except all-to-alls, which go axis by axis. Axes of size 1 take
+// their new state in the last hop at no cost. Empty when nothing differs; nullopt where some axis has no transfer.
+std::optional<std::vector<Hop>> route(const Layout& from, const Layout& to, const Mesh& mesh);
+
+// The one hop that leads from a layout to another; BUG when it takes more.
+Hop hop_between(const Layout& from, const Layout& to, const Mesh& mesh);
 
 }  // namespace sextant

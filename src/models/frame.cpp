@@ -15,7 +15,7 @@ void close_frame(Builder& b, const Use& use, const Frame& frame, ValueId x, Valu
   if (use.kind == Use::Kind::loss) {
     ValueId targets = b.feed("targets", DType::i32, {use.batch, use.seq});
     b.feed("loss_scale", use.dtype, {});  // the gradient of the loss: 1/tokens of the global batch
-    b.fetch(b.op(ops::head_loss, "head", {x, head, targets}, {{"z_loss", use.z_loss}}), "loss");
+    b.fetch(b.op(ops::head_loss, "head", {b.gathered(x), head, targets}, {{"z_loss", use.z_loss}}), "loss");
     return;
   }
   ValueId last = b.op(ops::take_position, "last", {x, frame.at});

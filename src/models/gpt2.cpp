@@ -31,10 +31,11 @@ ValueId mlp_half(Builder& b, const ModelSpec& m, ValueId x) {
 }
 
 Graph build_gpt2(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  Builder b("gpt2", mesh, use.dtype);
+  Builder b("gpt2", mesh, use.parallel, use.dtype);
   Frame frame = open_frame(b, use);
   Init normal{Init::Kind::normal, m.init_std};
-  ValueId table = b.parameter({.name = "embed.weight", .shape = {m.vocab, m.hidden}, .init = normal});
+  ValueId table = b.parameter({.name = "embed.weight", .shape = {m.vocab, m.hidden}, .init = normal,
+                               .split = TensorSplit::outputs});
   ValueId positions = b.parameter({.name = "positions.weight", .shape = {m.max_seq, m.hidden}, .init = normal});
   ValueId x = b.residual(b.op(ops::embedding, "embed", {frame.tokens, table}));
   std::vector<ValueId> inputs{x, positions};
@@ -47,7 +48,8 @@ Graph build_gpt2(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   }
   x = layer_norm(b, x, "norm", m.norm_eps);
   ValueId head = m.tied_head ? table
-                             : b.parameter({.name = "head.weight", .shape = {m.vocab, m.hidden}, .init = normal});
+                             : b.parameter({.name = "head.weight", .shape = {m.vocab, m.hidden}, .init = normal,
+                                            .split = TensorSplit::outputs});
   close_frame(b, use, frame, x, head);
   return b.take();
 }

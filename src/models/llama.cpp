@@ -42,9 +42,10 @@ ValueId mlp_half(Builder& b, const ModelSpec& m, ValueId x) {
 }
 
 Graph build_llama(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  Builder b("llama", mesh, use.dtype);
+  Builder b("llama", mesh, use.parallel, use.dtype);
   Frame frame = open_frame(b, use);
-  ValueId table = b.parameter({.name = "embed.weight", .shape = {m.vocab, m.hidden}, .init = {Init::Kind::normal, m.init_std}});
+  ValueId table = b.parameter({.name = "embed.weight", .shape = {m.vocab, m.hidden}, .init = {Init::Kind::normal, m.init_std},
+                               .split = TensorSplit::outputs});
   ValueId x = b.residual(b.op(ops::embedding, "embed", {frame.tokens, table}));
   for (int layer = 0; layer < m.layers; ++layer) {
     auto block = b.block(fmt::format("layers.{}", layer), layer);
@@ -54,7 +55,7 @@ Graph build_llama(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   x = rms_norm(b, x, "norm", m.norm_eps);
   ValueId head = m.tied_head ? table
                              : b.parameter({.name = "head.weight", .shape = {m.vocab, m.hidden},
-                                            .init = {Init::Kind::normal, m.init_std}});
+                                            .init = {Init::Kind::normal, m.init_std}, .split = TensorSplit::outputs});
   close_frame(b, use, frame, x, head);
   return b.take();
 }

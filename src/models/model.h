@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/plan.h"
 #include "models/spec.h"
 
 namespace sextant {
@@ -23,6 +24,7 @@ struct Use {
   double z_loss = 0;            // loss only
   int64_t cache_positions = 0;  // generate only
   DType dtype = DType::f32;
+  Parallel parallel = {};
 };
 
 // One tensor of a Hugging Face file and the rows of a parameter that it holds.

@@ -6,6 +6,7 @@ namespace sextant {
 
 ValueId linear(Builder& b, ValueId x, const Linear& spec) {
   auto scope = b.scope(spec.name);
+  if (spec.split == TensorSplit::outputs) x = b.gathered(x);
   ValueId w = b.parameter({.name = "weight",
                            .shape = {spec.outputs, b.shape(x).last()},
                            .init = {Init::Kind::normal, spec.init_std},
@@ -59,7 +60,12 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
     if (spec.cache) inputs.push_back(spec.cache->start);
     qkv = b.op(ops::rope, "rope", std::move(inputs), rope_attrs(spec.heads, *spec.rope));
   }
-  if (!spec.cache) return b.op(ops::attention, "core", {qkv}, spec.heads.attrs());
+  if (!spec.cache) {
+    bool all_to_all = b.axis_size("cp") > 1 && b.parallel().context == ContextMode::ulysses;
+    if (all_to_all) qkv = b.whole_sequences(qkv);
+    ValueId y = b.op(ops::attention, "core", {qkv}, spec.heads.attrs());
+    return all_to_all ? b.split_sequences(y) : y;
+  }
   GlobalShape cache{b.shape(qkv)[0], spec.heads.key_value, spec.cache->capacity, spec.heads.dim};
   ValueId keys = b.state(b.path("cache", "keys"), cache);
   ValueId values = b.state(b.path("cache", "values"), cache);

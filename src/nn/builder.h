@@ -5,8 +5,11 @@
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "ir/graph.h"
+#include "ir/plan.h"
 #include "ops/ops.h"
 
 namespace sextant {
@@ -28,7 +31,7 @@ struct ParameterSpec {
 
 class Builder {
  public:
-  Builder(std::string name, Mesh mesh, DType dtype = DType::f32);
+  Builder(std::string name, Mesh mesh, const Parallel& parallel, DType dtype = DType::f32);
 
   // Where the following ops stand: scopes nest, and end with the returned object.
   class Scope {
@@ -54,13 +57,20 @@ class Builder {
   // One op; returns its first output. `name` goes below the current scope.
   ValueId op(const OpDef& def, std::string_view name, std::vector<ValueId> inputs, Attrs attrs = {},
              std::source_location where = std::source_location::current());
-  // The residual stream's layout: split like the data, the same on all tensor-parallel ranks.
+  // The residual stream's layout: split like the data; on tensor-parallel ranks all of it, or a part of the sequence each.
   ValueId residual(ValueId value);
+  // The whole of it on every tensor-parallel rank, each of which does other work with it.
+  ValueId gathered(ValueId value);
+  // For attention by all-to-all: each context-parallel rank gets whole sequences of some heads, and back.
+  ValueId whole_sequences(ValueId value);
+  ValueId split_sequences(ValueId value);
   void fetch(ValueId value, std::string path);  // hand the value out under this path
 
   ValueId output(int i) const { return graph_.ops.back().outputs[static_cast<size_t>(i)]; }  // of the last op
   const GlobalShape& shape(ValueId id) const { return graph_[id].shape; }
   DType dtype() const { return dtype_; }
+  const Parallel& parallel() const { return parallel_; }
+  int axis_size(std::string_view axis) const;  // 1 when the mesh has no such axis
   // "PREFIX.where.we.stand.NAME": paths of states.
   std::string path(std::string_view prefix, std::string_view name) const { return std::string(prefix) + "." + below(name); }
 
@@ -69,8 +79,11 @@ class Builder {
  private:
   std::string below(std::string_view name) const { return path_.empty() ? std::string(name) : path_ + "." + std::string(name); }
   void set_state(Layout& layout, std::string_view axis, AxisState state) const;
+  AxisState sequence_state() const;  // of dim 1 on the context axis
+  ValueId pin(ValueId value, std::string_view name, const std::vector<std::pair<std::string_view, AxisState>>& states);
 
   Graph graph_;
+  Parallel parallel_;
   DType dtype_;
   std::string path_;
   int block_ = -1;

@@ -1,4 +1,4 @@
-// embedding: y[b,s,:] = w[tokens[b,s],:]. Saves tokens. The gradient adds each row of dy to the row its token names.
+// embedding: y[b,s,:] = w[tokens[b,s],:]; a rank with a part of the rows gives zeros for the others. Saves tokens. The gradient adds each row of dy to the row its token names.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -11,7 +11,7 @@ const OpDef embedding{
     .shape = [](const Attrs&, auto in) -> TensorTypes {
       return {{in[1].dtype, {in[0].shape[0], in[0].shape[1], in[1].shape[1]}}};
     },
-    .rows = {"b", "s", "h"},
+    .rows = {"b", "s", "h", "tokens:R w:S(v) -> y:P"},
     .backward =
         [](BackwardScope& s) {
           if (!s.needs_gradient(1)) return;
@@ -28,7 +28,7 @@ const OpDef embedding_backward{
     .name = "embedding_backward",
     .contract = "dw[t] = Σ dy over the places where the token is t.",
     .operands = "dy[b s h], tokens[b s], w[v h] -> dw[v h]",
-    .rows = {"b", "s", "h"},
+    .rows = {"b", "s", "h", "dy:R tokens:R w:S(v) -> dw:S(v)"},
     .cost = [](const Attrs&, auto in, auto) {
       return Cost{.flops = {static_cast<double>(in[0].shape.count())},
                   .read = in[0].bytes() + in[0].bytes() + in[1].bytes(), .written = in[0].bytes()};

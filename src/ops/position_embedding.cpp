@@ -4,12 +4,12 @@
 
 namespace sextant::ops {
 
-// No row along s: each rank would need its own first position.
+// Along s a rank adds the rows of the positions it holds, so `start` must be left out there.
 const OpDef position_embedding{
     .name = "position_embedding",
     .contract = "y = x + the rows of w from `start` on, one per position.",
     .operands = "x[b s h], w[p h], start?[] -> y[b s h]",
-    .rows = {"b", "h"},
+    .rows = {"b", "s", "h"},
     .backward =
         [](BackwardScope& s) {
           if (s.needs_gradient(0)) s.pass(0, s.output_gradient(0));
@@ -25,7 +25,7 @@ const OpDef position_embedding_backward{
     .name = "position_embedding_backward",
     .contract = "dw[s] = Σ_b dy[b,s]; rows past the sequence get nothing.",
     .operands = "dy[b s h], w[p h] -> dw[p h]",
-    .rows = {"b", "h"},
+    .rows = {"b", "s", "h"},
     .cost = streaming_cost(1),
     .accumulate = Accumulate::supported,
     .examples = {{.name = "small", .inputs = {f64({2, 4, 6}), f64({8, 6})}}},

@@ -1,5 +1,13 @@
-// redistribute: the same tensor in another layout. Infer inserts it where two layouts differ; its gradient is the
-// redistribution between the dual layouts. What it sends is the table of mesh/redistribution.h.
+// redistribute: the same tensor in another layout. Infer inserts it where two layouts differ, one op per hop (one transfer
+// over one set of axes); its gradient is the hop between the dual layouts. What it sends is the table of
+// mesh/redistribution.h.
+//
+// Attrs. `transfer`, `axes` (such as "dp,cp"), `ranks` (how many) and `packed` (whether the parts must be gathered up before
+// they are sent) repeat what the layouts say, for the reader and for kernels. `pin`, before
+// infer: the states that nn/ wants, such as "tp:R". `into`=1: the last input is overwritten with the result. `clear`=1: the
+// input is a gradient that has done its work, and is set to zero for the next step.
+#include "mesh/redistribution.h"
+
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -9,9 +17,16 @@ const OpDef redistribute{
     .name = "redistribute",
     .contract = "y = x, laid out as y's layout says.",
     .operands = "x[*] -> y[*]",
+    .attrs = {"transfer", "axes", "ranks", "packed", "pin", "clear"},
     .layout_rule = LayoutRule::free,
     .backward = [](BackwardScope& s) { s.emit({redistribute, {s.output_gradient(0)}, {0}}); },
     .cost = [](const Attrs&, auto in, auto out) { return Cost{.read = in[0].bytes(), .written = out[0].bytes()}; },
+    .alias_by_attrs = [](const Attrs& attrs) -> std::vector<Alias> {
+      std::string transfer = attrs.text_or("transfer", "");
+      if (transfer == name_of(Transfer::nothing)) return {{.output = 0, .input = 0, .rule = Alias::Rule::view}};
+      bool in_place = transfer == name_of(Transfer::all_reduce) || transfer == name_of(Transfer::keep_first);
+      return in_place ? std::vector<Alias>{{.output = 0, .input = 0, .rule = Alias::Rule::may}} : std::vector<Alias>{};
+    },
     .examples = {{.name = "small", .inputs = {f64({4, 6})}}},
 };
 

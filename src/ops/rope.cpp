@@ -16,7 +16,7 @@ Attrs inverse_of(const Attrs& attrs) {
 
 }  // namespace
 
-// No row along s: each rank would need its own first position.
+// Along s a rank turns by the positions it holds.
 const OpDef rope{
     .name = "rope",
     .contract = "(a, b) -> (a·cos − b·sin, b·cos + a·sin) with angle (start+s)·theta^(−2j/head_dim), low frequencies "
@@ -24,7 +24,7 @@ const OpDef rope{
     .operands = "qkv[b s e], start?[] -> y[b s e]",
     .attrs = {"heads", "kv_heads", "head_dim", "theta", "inverse", "scale_factor", "low_freq_factor", "high_freq_factor",
               "original_max_positions"},
-    .rows = {"b", "e"},
+    .rows = {"b", "s", "e"},
     .backward =
         [](BackwardScope& s) {
           std::vector<ValueId> inputs{s.output_gradient(0)};

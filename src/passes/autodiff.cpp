@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "ir/alias.h"
 #include "ops/ops.h"
+#include "passes/hops.h"
+#include "passes/storage.h"
 
 namespace sextant {
 
@@ -24,8 +27,9 @@ std::vector<bool> reached_by_parameters(const Graph& graph) {
 
 class Autodiff {
  public:
-  Autodiff(Graph& graph, ValueId loss, ValueId seed) : graph_(graph), needed_(reached_by_parameters(graph)) {
-    gradients_[loss] = seed;
+  Autodiff(Graph& graph, const Differentiation& what)
+      : graph_(graph), zero_(what.zero), needed_(reached_by_parameters(graph)) {
+    gradients_[what.loss] = what.seed;
   }
 
   void run() {
@@ -58,14 +62,16 @@ class Autodiff {
   }
 
   void contribute_to_parameter(ValueId parameter, ValueId gradient, const Op& cause) {
-    Layout layout = gradient_layout(graph_[parameter].layout);
+    Layout stored = stored_gradient_layout(graph_[parameter].layout, graph_.mesh, zero_);
     auto at = totals_.find(parameter);
     if (at == totals_.end()) {
       const Value& p = graph_[parameter];
       ValueId total = graph_.add({.path = "grad." + p.path, .kind = ValueKind::gradient, .dtype = p.dtype,
-                                  .shape = p.shape, .layout = layout});
+                                  .shape = p.shape, .layout = stored});
       at = totals_.emplace(parameter, total).first;
     }
+    for (Op& hop : make_hops(graph_, gradient, stored, graph_[gradient].path + ".moved"))
+      gradient = append(std::move(hop), cause, Phase::input_gradient, {});
     Op& producer = graph_.ops.back();
     bool in_place = producer.def->accumulate == Accumulate::supported && producer.outputs[0] == gradient;
     if (in_place) {  // the op adds onto the total itself; its output is the total's next version
@@ -75,14 +81,20 @@ class Autodiff {
       return;
     }
     Op sum = make_op(graph_, ops::accumulate, {at->second, gradient}, {}, "grad." + graph_[parameter].path);
-    at->second = append(std::move(sum), cause, Phase::weight_gradient, {layout});
+    at->second = append(std::move(sum), cause, Phase::input_gradient, {stored});
   }
 
+  // Without layouts, the outputs keep those they have.
   ValueId append(Op op, const Op& cause, Phase phase, const std::vector<Layout>& layouts) {
-    op.phase = phase;
+    // What works on deferred weight gradients is deferred with them.
+    bool deferred = std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return deferred_.contains(id); });
+    op.phase = deferred ? Phase::weight_gradient : phase;
     op.block = cause.block;
+    op.stage = cause.stage;
     op.where = cause.where;
-    for (size_t i = 0; i < op.outputs.size(); ++i) graph_[op.outputs[i]].layout = layouts[i];
+    if (op.phase == Phase::weight_gradient) deferred_.insert(op.outputs.begin(), op.outputs.end());
+    for (size_t i = 0; i < layouts.size(); ++i) graph_[op.outputs[i]].layout = layouts[i];
+    if (op.def->layout_rule == LayoutRule::free) label_hop(graph_, op);
     graph_.ops.push_back(std::move(op));
     return graph_.ops.back().outputs[0];
   }
@@ -109,7 +121,9 @@ class Autodiff {
   }
 
   Graph& graph_;
+  int zero_;
   std::vector<bool> needed_;
+  std::set<ValueId> deferred_;            // made by weight-gradient ops
   std::map<ValueId, ValueId> gradients_;  // of activations
   std::map<ValueId, ValueId> totals_;     // of parameters: the latest version
   std::map<ValueId, ValueId> replaced_;   // forward outputs that the backward op yields
@@ -163,7 +177,7 @@ void Autodiff::differentiate(const Op& op) {
 
 }  // namespace
 
-void autodiff(Graph& graph, ValueId loss, ValueId seed) { Autodiff(graph, loss, seed).run(); }
+void autodiff(Graph& graph, const Differentiation& what) { Autodiff(graph, what).run(); }
 
 std::vector<std::pair<ValueId, ValueId>> parameter_gradients(const Graph& graph) {
   // Follow each gradient value through the ops that update it in place.

@@ -6,8 +6,14 @@
 
 namespace sextant {
 
-// `loss` is the value to differentiate, `seed` the value that is its gradient (1/tokens of the global batch).
-void autodiff(Graph& graph, ValueId loss, ValueId seed);
+// `loss` is the value to differentiate, `seed` the value that is its gradient (1/tokens of the global batch). With ZeRO 2 and
+// 3 a gradient is stored sharded over the data axes, and every microbatch's contribution is reduced to that.
+struct Differentiation {
+  ValueId loss = kNoValue;
+  ValueId seed = kNoValue;
+  int zero = 0;
+};
+void autodiff(Graph& graph, const Differentiation& what);
 
 // The last version of a parameter's gradient after backward, by parameter id; parameters that nothing uses have none.
 std::vector<std::pair<ValueId, ValueId>> parameter_gradients(const Graph& graph);

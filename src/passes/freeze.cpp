@@ -11,7 +11,7 @@ void freeze(Program& program) {
   std::vector<ValueId> renumbered(program.values.size(), kNoValue);
   std::vector<Value> kept;
   for (Value& value : program.values) {
-    if (!used[static_cast<size_t>(value.id)] && !is_persistent(value.kind)) continue;
+    if (!used[static_cast<size_t>(value.id)]) continue;
     renumbered[static_cast<size_t>(value.id)] = static_cast<ValueId>(kept.size());
     value.id = static_cast<ValueId>(kept.size());
     kept.push_back(std::move(value));

@@ -7,6 +7,7 @@
 #include "ir/signature.h"
 #include "mesh/redistribution.h"
 #include "ops/ops.h"
+#include "passes/hops.h"
 
 namespace sextant {
 
@@ -17,15 +18,18 @@ class Inference {
   explicit Inference(Graph& graph) : graph_(graph) {}
 
   void visit(Op op) {
-    if (op.def->layout_rule == LayoutRule::free) return visit_pin(std::move(op));
     for (ValueId& id : op.inputs) id = current(id);
+    if (op.def->layout_rule == LayoutRule::free) {
+      if (!op.attrs.has("pin")) return ops.push_back(std::move(op));  // a hop that has its layouts already
+      return visit_pin(op);
+    }
     std::vector<Layout> wanted, made;
     for (ValueId id : op.inputs) wanted.push_back(graph_[id].layout);
     for (ValueId id : op.outputs) made.push_back(graph_[id].layout);
     std::vector<LayoutRow> rows = rows_of(op);
     for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis) {
-      if (graph_.mesh.size(axis) == 1) continue;
-      const LayoutRow& row = cheapest_row(op, rows, axis);
+      if (graph_.mesh.size(axis) == 1 || graph_.mesh.axes[static_cast<size_t>(axis)].name == kPipelineAxis) continue;
+      LayoutRow row = cheapest_row(op, rows, axis);
       for (size_t i = 0; i < wanted.size(); ++i) wanted[i].states[static_cast<size_t>(axis)] = row.inputs[i];
       for (size_t i = 0; i < made.size(); ++i) made[i].states[static_cast<size_t>(axis)] = row.outputs[i];
     }
@@ -43,20 +47,18 @@ class Inference {
     return at == replaced_.end() ? id : at->second;
   }
 
-  // A redistribution that nn/ wrote: its output's layout is a pin. Where nothing changes it disappears.
-  void visit_pin(Op op) {
-    ValueId from = current(op.inputs[0]), to = op.outputs[0];
-    Layout pinned = graph_[to].layout;
-    pinned.segments = graph_[from].layout.segments;
-    for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis)
-      if (graph_.mesh.size(axis) == 1) pinned.states[static_cast<size_t>(axis)] = graph_[from].layout.at(axis);
-    if (pinned == graph_[from].layout) {
-      replaced_[to] = from;
-      return;
+  // A redistribution that nn/ wrote: the states it names are pins, the others stay. Where nothing changes it disappears.
+  void visit_pin(const Op& op) {
+    ValueId from = op.inputs[0];
+    Layout wanted = graph_[from].layout;
+    Layout pins = parse_layout(op.attrs.text_or("pin", "I"), graph_.mesh);
+    for (int axis : pins.order) {
+      if (wanted.at(axis) == pins.at(axis)) continue;
+      wanted.states[static_cast<size_t>(axis)] = pins.at(axis);
+      // What splits a dim later splits what each rank has by then.
+      if (pins.at(axis).kind == StateKind::sharded) wanted.order = with_axis_last(wanted, axis);
     }
-    graph_[to].layout = pinned;
-    op.inputs[0] = from;
-    ops.push_back(std::move(op));
+    replaced_[op.outputs[0]] = in_layout(from, wanted, op);
   }
 
   std::vector<LayoutRow> rows_of(const Op& op) const {
@@ -66,16 +68,26 @@ class Inference {
     return layout_rows(*op.def, in, out);
   }
 
-  const LayoutRow& cheapest_row(const Op& op, const std::vector<LayoutRow>& rows, int axis) const {
-    const LayoutRow* best = nullptr;
+  LayoutRow cheapest_row(const Op& op, const std::vector<LayoutRow>& rows, int axis) const {
+    std::optional<LayoutRow> best;
     Moves least;
-    for (const LayoutRow& row : rows) {
+    for (const LayoutRow& plain : rows) {
+      LayoutRow row = in_order(plain, order_for(op, plain, axis));
       std::optional<Moves> moves = moves_into(op, row, axis);
-      if (moves && (!best || *moves < least)) best = &row, least = *moves;
+      if (moves && (!best || *moves < least)) best = row, least = *moves;
     }
     BUG_IF(!best, "{} ({}) has no row that its inputs can reach on axis {}", op.path, op.def->name,
            graph_.mesh.axes[static_cast<size_t>(axis)].name);
     return *best;
+  }
+
+  // A row splits in the order in which an input already is split along the row's dim.
+  ShardOrder order_for(const Op& op, const LayoutRow& row, int axis) const {
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      AxisState state = graph_[op.inputs[i]].layout.at(axis);
+      if (row.inputs[i].kind == StateKind::sharded && state.shards(row.inputs[i].dim)) return state.order;
+    }
+    return ShardOrder::plain;
   }
 
   struct Moves {
@@ -101,15 +113,17 @@ class Inference {
 
   ValueId in_layout(ValueId id, const Layout& layout, const Op& user) {
     if (graph_[id].layout == layout) return id;
-    for (const auto& [target, made] : redistributed_[id])
-      if (target == layout) return made;
-    Op op = make_op(graph_, ops::redistribute, {id}, {}, graph_[id].path + ".moved");
-    op.phase = user.phase;
-    op.block = user.block;
-    ValueId made = op.outputs[0];
-    graph_[made].layout = layout;
-    ops.push_back(std::move(op));
-    redistributed_[id].emplace_back(layout, made);
+    for (const Moved& moved : moved_[id])
+      if (moved.stage == user.stage && moved.layout == layout) return moved.to;
+    ValueId made = id;
+    for (Op& hop : make_hops(graph_, id, layout, graph_[id].path + ".moved")) {
+      hop.phase = user.phase;
+      hop.block = user.block;
+      hop.stage = user.stage;
+      made = hop.outputs[0];
+      ops.push_back(std::move(hop));
+    }
+    moved_[id].push_back({layout, user.stage, made});
     return made;
   }
 
@@ -131,7 +145,14 @@ class Inference {
 
   Graph& graph_;
   std::map<ValueId, ValueId> replaced_;
-  std::map<ValueId, std::vector<std::pair<Layout, ValueId>>> redistributed_;
+
+  // One redistribution per value and target, on each stage that needs it.
+  struct Moved {
+    Layout layout;
+    int stage;
+    ValueId to;
+  };
+  std::map<ValueId, std::vector<Moved>> moved_;
 };
 
 }  // namespace

@@ -6,10 +6,12 @@
 #include "passes/autodiff.h"
 #include "passes/freeze.h"
 #include "passes/infer.h"
+#include "passes/localize.h"
 #include "passes/memory.h"
 #include "passes/partition.h"
 #include "passes/prune.h"
 #include "passes/recompute.h"
+#include "passes/stages.h"
 
 namespace sextant {
 
@@ -36,14 +38,30 @@ ValueId require(const Graph& graph, std::string_view path) {
   return value->id;
 }
 
+// Without pipeline: each microbatch forward and (in training) backward, one after the other.
+PipelineSchedule one_stage(int microbatches, const LowerOptions& options) {
+  PipelineSchedule schedule{.name = "one stage", .shape = {.microbatches = microbatches}, .ranks = {{}}};
+  for (int m = 0; m < microbatches; ++m) {
+    schedule.ranks[0].push_back({RegionKind::forward, 0, m});
+    if (options.train) schedule.ranks[0].push_back({RegionKind::backward, 0, m});
+  }
+  return schedule;
+}
+
 }  // namespace
 
 std::vector<std::string_view> pass_names() {
-  return {"build", "infer", "autodiff", "recompute", "update", "partition", "memory", "freeze"};
+  return {"build", "infer", "autodiff", "recompute", "update", "localize", "partition", "memory", "freeze"};
 }
 
-Program lower(Graph graph, const Target& target, const LowerOptions& options) {
+std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOptions& options) {
   Pipeline pipeline(options);
+  PipelineSchedule schedule = options.pipeline ? *options.pipeline : one_stage(options.plan.microbatches, options);
+
+  // Each op learns which stage of the pipeline runs it; what is added later for an op goes where that op is.
+  std::vector<int> blocks = options.blocks_per_stage;
+  if (blocks.empty()) blocks = balanced_blocks(graph, schedule.shape.stages());
+  assign_stages(graph, blocks);
 
   // The model as it was written: global shapes, forward only, no communication.
   pipeline.after("build", graph, Stage::built);
@@ -54,7 +72,7 @@ Program lower(Graph graph, const Target& target, const LowerOptions& options) {
 
   if (options.train) {
     // Backward ops, from each op's own rule. What they read of forward is what must be saved.
-    autodiff(graph, require(graph, "loss"), require(graph, "loss_scale"));
+    autodiff(graph, {require(graph, "loss"), require(graph, "loss_scale"), options.plan.zero});
     prune(graph);
     pipeline.after("autodiff", graph, Stage::inferred);
 
@@ -64,22 +82,38 @@ Program lower(Graph graph, const Target& target, const LowerOptions& options) {
     pipeline.after("recompute", graph, Stage::inferred);
 
     // Norm, clipping and optimizer read the finished gradients.
-    append_update(graph, *options.train);
+    append_update(graph, {*options.train, options.plan.zero, [&](int stage) {
+                            return rank_of_stage(schedule.shape, schedule.placement, stage);
+                          }});
     pipeline.after("update", graph, Stage::inferred);
   }
 
-  // From the global view to one rank's: local shapes, regions, and the order in which they run.
-  Program program = partition(std::move(graph), options.plan);
-  pipeline.after("partition", program, Stage::partitioned);
+  // Ops whose work on a shard is not simply the same op on less data become the ops that do it.
+  localize(graph);
+  pipeline.after("localize", graph, Stage::built);
 
-  // Every byte gets its place. After this the arena's size is known exactly.
-  plan_memory(program, target, options.transient_from);
-  pipeline.after("memory", program, Stage::planned);
+  std::vector<Program> programs;
+  for (int rank = 0; rank < schedule.shape.ranks; ++rank) {
+    // From the global view to one rank's: local shapes, its stages' regions and messages, and the order in which they run.
+    Program program = partition(graph, schedule, rank);
+    pipeline.after("partition", program, Stage::partitioned);
 
-  // Drop what nothing touches. From here on the Program is only read.
-  freeze(program);
-  pipeline.after("freeze", program, Stage::planned);
-  return program;
+    // Every byte gets its place. After this the arena's size is known exactly.
+    plan_memory(program, target, options.transient_from.empty() ? 0 : options.transient_from[static_cast<size_t>(rank)]);
+    pipeline.after("memory", program, Stage::planned);
+
+    // Drop what nothing touches. From here on the Program is only read.
+    freeze(program);
+    pipeline.after("freeze", program, Stage::planned);
+    programs.push_back(std::move(program));
+  }
+  return programs;
+}
+
+Program lower(Graph graph, const Target& target, const LowerOptions& options) {
+  std::vector<Program> programs = lower_all(std::move(graph), target, options);
+  BUG_IF(programs.size() != 1, "{} pipeline ranks where one was expected", programs.size());
+  return std::move(programs.front());
 }
 
 }  // namespace sextant

@@ -10,17 +10,27 @@
 #include "ir/plan.h"
 #include "ir/program.h"
 #include "passes/update.h"
+#include "schedule/pipeline.h"
 
 namespace sextant {
 
 struct LowerOptions {
   Plan plan;
   std::optional<AdamW> train;  // with it: backward and update; without: forward only (evaluate, generate)
-  int64_t transient_from = 0;  // see memory.h
-  // Called after every pass with its name and a function that prints the IR as it stands.
-  std::function<void(std::string_view pass, const std::function<std::string()>& text)> observe;
+  std::vector<int64_t> transient_from = {};  // see memory.h; one per pipeline rank, empty: 0
+  // The order of work over pipeline stages, all microbatches included. Without it there is one stage, and a microbatch is
+  // finished before the next begins.
+  std::optional<PipelineSchedule> pipeline = {};
+  std::vector<int> blocks_per_stage = {};  // empty: balanced by cost
+  // Called after every pass with its name and a function that prints the IR as it stands. With a pipeline, passes from
+  // partition on run once per pipeline rank.
+  std::function<void(std::string_view pass, const std::function<std::string()>& text)> observe = {};
 };
 
+// One Program per pipeline rank: ranks that differ only along other axes run the same one.
+std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOptions& options);
+
+// The only Program of a Graph without pipeline.
 Program lower(Graph graph, const Target& target, const LowerOptions& options);
 
 // The passes in order, as `observe` will name them.

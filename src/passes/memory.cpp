@@ -1,6 +1,8 @@
 #include "passes/memory.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <numeric>
 
 #include "base/error.h"
@@ -49,7 +51,7 @@ class Groups {
 
 Groups share_buffers(const Program& program) {
   Groups groups(program, lifetimes(program));
-  for (Alias::Rule rule : {Alias::Rule::must, Alias::Rule::may}) {
+  for (Alias::Rule rule : {Alias::Rule::must, Alias::Rule::view, Alias::Rule::may}) {
     int at = 0;
     for (const Region& region : program.regions) {
       for (const Op& op : region.ops) {
@@ -68,7 +70,7 @@ Groups share_buffers(const Program& program) {
   return groups;
 }
 
-BufferClass class_of(const Value& value, const Lifetime& life, int forward_ops) {
+BufferClass class_of(const Value& value, size_t regions) {
   switch (value.kind) {
     case ValueKind::parameter: return BufferClass::weights;
     case ValueKind::gradient: return BufferClass::gradients;
@@ -77,7 +79,7 @@ BufferClass class_of(const Value& value, const Lifetime& life, int forward_ops) 
     case ValueKind::fetch: return BufferClass::feeds;
     case ValueKind::activation: break;
   }
-  return life.first < forward_ops && life.last >= forward_ops ? BufferClass::saved : BufferClass::activations;
+  return regions > 1 ? BufferClass::saved : BufferClass::activations;
 }
 
 bool persistent_class(BufferClass kind) { return kind <= BufferClass::cache; }
@@ -98,7 +100,7 @@ class TransientPlacer {
     for (const Placed& item : items) {
       Buffer& buffer = program_.buffers[static_cast<size_t>(item.buffer)];
       buffer.offset = lowest_gap(placed, item);
-      program_.arena_bytes = std::max(program_.arena_bytes, buffer.offset + buffer.bytes);
+      program_.arena_bytes = std::max(program_.arena_bytes, buffer.offset + buffer.total_bytes());
       auto at = std::lower_bound(placed.begin(), placed.end(), buffer.offset,
                                  [&](const Placed& p, int64_t offset) { return this->offset(p) < offset; });
       placed.insert(at, item);
@@ -106,7 +108,7 @@ class TransientPlacer {
   }
 
  private:
-  int64_t bytes(const Placed& p) const { return program_.buffers[static_cast<size_t>(p.buffer)].bytes; }
+  int64_t bytes(const Placed& p) const { return program_.buffers[static_cast<size_t>(p.buffer)].total_bytes(); }
   int64_t offset(const Placed& p) const { return program_.buffers[static_cast<size_t>(p.buffer)].offset; }
 
   int64_t lowest_gap(const std::vector<Placed>& placed, const Placed& item) const {
@@ -130,17 +132,53 @@ LocalTypes local_types(const Program& program, const std::vector<ValueId>& ids) 
   return types;
 }
 
-int forward_op_count(const Program& program) {
-  int count = 0;
+// For each root the regions that touch any value of its group, and whether one of them is sent.
+struct GroupUse {
+  std::vector<int> regions;
+  bool sent_backward = false;
+};
+
+std::vector<GroupUse> uses_of(const Program& program, const Groups& groups) {
+  std::vector<GroupUse> uses(program.values.size());
+  std::vector<std::vector<int>> touching = regions_touching(program);
+  for (const Value& value : program.values) {
+    std::vector<int>& regions = uses[static_cast<size_t>(groups.root(value.id))].regions;
+    std::vector<int> both;
+    const std::vector<int>& more = touching[static_cast<size_t>(value.id)];
+    std::set_union(regions.begin(), regions.end(), more.begin(), more.end(), std::back_inserter(both));
+    regions = std::move(both);
+  }
   for (const Region& region : program.regions)
-    if (region.kind == RegionKind::forward) count += static_cast<int>(region.ops.size());
-  return count;
+    for (const Op& op : region.ops)
+      if (op.def->holds_inputs && region.kind == RegionKind::backward)
+        for (ValueId id : op.inputs) uses[static_cast<size_t>(groups.root(id))].sent_backward = true;
+  return uses;
 }
+
+// How many microbatches need a copy of the values of a group. Many groups are touched by the same regions.
+class SlotCount {
+ public:
+  explicit SlotCount(const Program& program) : program_(program) {}
+
+  int operator()(const Value& value, const GroupUse& use) {
+    if (is_persistent(value.kind)) return 1;
+    int slots = use.sent_backward ? program_.gradient_slots : 1;
+    if (use.regions.size() < 2) return slots;
+    auto [at, fresh] = known_.emplace(use.regions, 0);
+    if (fresh) at->second = microbatches_in_flight(program_, use.regions);
+    return std::max(slots, at->second);
+  }
+
+ private:
+  const Program& program_;
+  std::map<std::vector<int>, int> known_;
+};
 
 // One buffer per group of values that share bytes.
 std::vector<Placed> make_value_buffers(Program& program, const Groups& groups, int64_t alignment) {
   std::vector<Placed> items;
-  int forward_ops = forward_op_count(program);
+  std::vector<GroupUse> uses = uses_of(program, groups);
+  SlotCount slots(program);
   std::vector<int32_t> buffer_of_root(program.values.size(), -1);
   for (Value& value : program.values) {
     ValueId root = groups.root(value.id);
@@ -149,7 +187,9 @@ std::vector<Placed> make_value_buffers(Program& program, const Groups& groups, i
     int64_t bytes = round_up(value.local_bytes().n, alignment);
     if (buffer < 0) {
       buffer = static_cast<int32_t>(program.buffers.size());
-      program.buffers.push_back({.kind = class_of(program[root], groups.life(root), forward_ops), .bytes = bytes});
+      const GroupUse& use = uses[static_cast<size_t>(root)];
+      program.buffers.push_back({.kind = class_of(program[root], use.regions.size()), .bytes = bytes,
+                                 .slots = slots(program[root], use)});
       items.push_back({buffer, groups.life(root)});
     }
     value.buffer = buffer;
@@ -198,11 +238,11 @@ void plan_memory(Program& program, const Target& target, int64_t transient_from)
 MemoryUse memory_use(const Program& program) {
   MemoryUse use;
   for (const Buffer& buffer : program.buffers) {
-    if (buffer.kind == BufferClass::weights) use.weights += Bytes{buffer.bytes};
+    if (buffer.kind == BufferClass::weights) use.weights += Bytes{buffer.total_bytes()};
     if (buffer.kind == BufferClass::gradients) use.gradients += Bytes{buffer.bytes};
     if (buffer.kind == BufferClass::optimizer) use.optimizer += Bytes{buffer.bytes};
     if (buffer.kind == BufferClass::cache) use.cache += Bytes{buffer.bytes};
-    if (buffer.kind == BufferClass::saved) use.saved += Bytes{buffer.bytes};
+    if (buffer.kind == BufferClass::saved) use.saved += Bytes{buffer.total_bytes()};
   }
   use.total = {program.arena_bytes};
   Bytes named = use.weights + use.gradients + use.optimizer + use.cache + use.saved;

@@ -1,13 +1,13 @@
-// partition: from the global Graph to one rank's Program: local shapes, ops sorted into regions, and the order in which the
-// regions run over the microbatches.
+// partition: from the global Graph to the Program of one pipeline rank: local shapes, the ops of its stages sorted into
+// regions, messages where a value is made on one rank and used on another, and the order in which the regions run.
 #pragma once
 
 #include "ir/graph.h"
-#include "ir/plan.h"
 #include "ir/program.h"
+#include "schedule/pipeline.h"
 
 namespace sextant {
 
-Program partition(Graph graph, const Plan& plan);
+Program partition(const Graph& graph, const PipelineSchedule& schedule, int rank);
 
 }  // namespace sextant

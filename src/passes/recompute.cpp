@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "mesh/redistribution.h"
+
 namespace sextant {
 
 namespace {
@@ -11,6 +13,8 @@ namespace {
 constexpr double kCheapFlopsPerByte = 4;
 
 bool is_backward(const Op& op) { return op.phase == Phase::input_gradient || op.phase == Phase::weight_gradient; }
+
+bool is_gather(const Op& op) { return op.attrs.text_or("transfer", "") == name_of(Transfer::all_gather); }
 
 bool is_cheap(const Graph& graph, const Op& op) {
   Cost cost = cost_of(graph, op);
@@ -27,7 +31,7 @@ class Recomputation {
   std::vector<Op> run() {
     for (Op& op : graph_.ops) {
       if (is_backward(op))
-        for (ValueId& id : op.inputs) id = again(id, op.block);
+        for (ValueId& id : op.inputs) id = again(id, op.block, op.stage);
       out_.push_back(std::move(op));
     }
     return std::move(out_);
@@ -42,7 +46,12 @@ class Recomputation {
     chosen_.resize(forward_.size(), false);
     for (size_t i = 0; i < forward_.size(); ++i) {
       const Op& op = forward_[i];
-      bool possible = op.phase == Phase::forward && op.block >= 0 && op.def->recompute == Recompute::allowed;
+      bool possible = op.phase == Phase::forward && op.def->recompute == Recompute::allowed;
+      if (possible && is_gather(op)) {
+        chosen_[i] = true;
+        continue;
+      }
+      possible = possible && op.block >= 0 && mode != RecomputeMode::none;
       if (mode == RecomputeMode::selective)
         possible = possible && is_cheap(graph_, op) &&
                    std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return at_hand(id, saved); });
@@ -57,13 +66,14 @@ class Recomputation {
   }
 
   // The value to read in backward of `block`: its copy computed again, or itself.
-  ValueId again(ValueId id, int block) {
+  ValueId again(ValueId id, int block, int stage) {
     int producer = made_by_[static_cast<size_t>(id)];
     if (producer < 0 || !chosen_[static_cast<size_t>(producer)]) return id;
-    if (forward_[static_cast<size_t>(producer)].block != block) return id;  // what enters a block is saved
+    const Op& made_by = forward_[static_cast<size_t>(producer)];
+    if (made_by.block != block || made_by.stage != stage) return id;  // what enters a block is saved
     if (auto at = copies_.find(id); at != copies_.end()) return at->second;
     Op copy = forward_[static_cast<size_t>(producer)];
-    for (ValueId& input : copy.inputs) input = again(input, block);
+    for (ValueId& input : copy.inputs) input = again(input, block, stage);
     copy.phase = Phase::recompute;
     for (ValueId& output : copy.outputs) {
       Value value = graph_[output];
@@ -86,7 +96,6 @@ class Recomputation {
 }  // namespace
 
 void recompute(Graph& graph, RecomputeMode mode) {
-  if (mode == RecomputeMode::none) return;
   graph.ops = Recomputation(graph, mode).run();
 }
 

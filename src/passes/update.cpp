@@ -1,70 +1,148 @@
 #include "passes/update.h"
 
+#include <map>
+#include <set>
+
 #include "base/error.h"
 #include "ops/ops.h"
 #include "passes/autodiff.h"
+#include "passes/hops.h"
 #include "passes/infer.h"
+#include "passes/storage.h"
 
 namespace sextant {
 
 namespace {
 
-ValueId append(Graph& graph, Op op) {
-  op.phase = Phase::update;
-  graph.ops.push_back(std::move(op));
-  return graph.ops.back().outputs[0];
+// The pipeline ranks that use each parameter, from the ops that read it, directly or as a view.
+std::map<ValueId, std::set<int>> ranks_using(const Graph& graph, const UpdatePlan& plan) {
+  std::map<ValueId, std::set<int>> ranks;
+  for (const Op& op : graph.ops)
+    for (ValueId id : op.inputs)
+      if (graph[id].kind == ValueKind::parameter) ranks[id].insert(plan.rank_of_stage(op.stage));
+  return ranks;
 }
 
-ValueId state_like(Graph& graph, ValueId parameter, std::string path) {
-  const Value& p = graph[parameter];
-  return graph.add({.path = std::move(path), .kind = ValueKind::state, .dtype = p.dtype, .shape = p.shape,
-                    .layout = p.layout});
-}
+class Update {
+ public:
+  Update(Graph& graph, const UpdatePlan& plan)
+      : graph_(graph), plan_(plan), pairs_(parameter_gradients(graph)), ranks_(ranks_using(graph, plan)) {
+    BUG_IF(pairs_.empty(), "{} has no parameter to update", graph.name);
+    lr_ = graph.add({.path = "lr", .kind = ValueKind::feed, .dtype = graph[pairs_[0].first].dtype});
+    step_ = graph.add({.path = "step", .kind = ValueKind::feed, .dtype = DType::i32});
+  }
 
-// A gradient that is partial over data ranks is summed once per step, here.
-ValueId whole_gradient(Graph& graph, ValueId gradient) {
-  Layout whole = graph[gradient].layout;
-  for (AxisState& state : whole.states)
-    if (state.kind == StateKind::partial) state = kInvariant;
-  if (whole == graph[gradient].layout) return gradient;
-  Op op = make_op(graph, ops::redistribute, {gradient}, {}, graph[gradient].path + ".whole");
-  graph[op.outputs[0]].layout = whole;
-  return append(graph, std::move(op));
-}
+  void run() {
+    std::vector<ValueId> squares;
+    for (auto& [parameter, gradient] : pairs_) {
+      gradient = in_update_layout(parameter, whole_over_stages(parameter, gradient));
+      squares.push_back(append(make_op(graph_, ops::sum_squares, {gradient}, {}, "norm." + graph_[parameter].path)));
+    }
+    ValueId scale = clip(squares);
+    for (const auto& [parameter, gradient] : pairs_) step_on(parameter, gradient, scale);
+    infer(graph_, Phase::update);
+  }
+
+ private:
+  ValueId append(Op op) {
+    op.phase = Phase::update;
+    graph_.ops.push_back(std::move(op));
+    return graph_.ops.back().outputs[0];
+  }
+
+  Layout update_layout_of(ValueId parameter) const {
+    return update_layout(graph_[parameter].layout, graph_.mesh, plan_.zero);
+  }
+
+  ValueId whole_over_stages(ValueId parameter, ValueId gradient) {
+    const std::set<int>& ranks = ranks_.at(parameter);
+    if (ranks.size() < 2) return gradient;
+    Op op = make_op(graph_, ops::sum_stages, {gradient}, {{"ranks", fmt::format("{}", fmt::join(ranks, ","))}},
+                    graph_[gradient].path + ".summed");
+    graph_[op.outputs[0]].layout = graph_[gradient].layout;
+    return append(std::move(op));
+  }
+
+  // A stored gradient that is partial is reduced where it stands, or reduced to a shard and cleared for the next step.
+  ValueId in_update_layout(ValueId parameter, ValueId gradient) {
+    bool stored = true;  // until the first hop that makes a new value
+    for (Op& hop : make_hops(graph_, gradient, update_layout_of(parameter), "grad." + graph_[parameter].path + ".moved")) {
+      bool same_size = hop.attrs.text_or("transfer", "") == "all_reduce" || hop.attrs.text_or("transfer", "") == "nothing";
+      hop.inputs[0] = gradient;
+      if (stored && hop.attrs.text_or("transfer", "") == "all_reduce") {
+        hop.inputs.push_back(gradient);
+        hop.attrs.set("into", int64_t{1});
+      }
+      if (stored && !same_size) hop.attrs.set("clear", int64_t{1});
+      stored = stored && same_size;
+      gradient = append(std::move(hop));
+    }
+    return gradient;
+  }
+
+  // The norm over all of the model: every rank's parts, every stage's weights.
+  ValueId clip(const std::vector<ValueId>& squares) {
+    Op sum = make_op(graph_, ops::add_squares, squares, {}, "norm.parts");
+    ValueId total = sum.outputs[0];
+    if (auto pp = graph_.mesh.find(kPipelineAxis)) graph_[total].layout.states[static_cast<size_t>(*pp)] = kPartial;
+    append(std::move(sum));
+    std::string everywhere;
+    for (const Axis& axis : graph_.mesh.axes) everywhere += fmt::format("{}{}:I", everywhere.empty() ? "" : " ", axis.name);
+    ValueId whole = append(make_op(graph_, ops::redistribute, {total}, {{"pin", everywhere}}, "norm.total"));
+    Op clip = make_op(graph_, ops::clip_scale, {whole}, {{"clip", plan_.optimizer.clip}}, "clip");
+    ValueId norm = clip.outputs[0], scale = clip.outputs[1];
+    graph_[norm].kind = ValueKind::fetch;
+    graph_[norm].path = "grad_norm";
+    append(std::move(clip));
+    return scale;
+  }
+
+  ValueId state_like(ValueId parameter, std::string path) {
+    const Value& p = graph_[parameter];
+    return graph_.add({.path = std::move(path), .kind = ValueKind::state, .dtype = p.dtype, .shape = p.shape,
+                       .layout = update_layout_of(parameter)});
+  }
+
+  void step_on(ValueId parameter, ValueId gradient, ValueId scale) {
+    std::string path = graph_[parameter].path;
+    ValueId m = state_like(parameter, "adam_m." + path), v = state_like(parameter, "adam_v." + path);
+    double decay = graph_[parameter].shape.rank() >= 2 ? plan_.optimizer.weight_decay : 0;
+    ValueId p = parameter;
+    for (Op& hop : make_hops(graph_, parameter, update_layout_of(parameter), path + ".shard")) p = append(std::move(hop));
+    ValueId next = append(make_op(graph_, ops::adamw, {p, gradient, m, v, lr_, scale, step_},
+                                  {{"beta1", plan_.optimizer.beta1},
+                                   {"beta2", plan_.optimizer.beta2},
+                                   {"eps", plan_.optimizer.eps},
+                                   {"weight_decay", decay}},
+                                  "adamw." + path));
+    graph_[next].layout = update_layout_of(parameter);
+    store(parameter, next);
+  }
+
+  // From the optimizer's layout back into the stored weight; nothing to do where adamw has worked on the weight itself.
+  void store(ValueId parameter, ValueId next) {
+    std::vector<Op> hops = make_hops(graph_, next, graph_[parameter].layout, graph_[parameter].path + ".next");
+    bool moves = false;
+    for (const Op& hop : hops) moves = moves || hop.attrs.text_or("transfer", "") == "all_gather";
+    if (!moves) return;
+    for (Op& hop : hops) {
+      if (hop.attrs.text_or("transfer", "") == "all_gather") {
+        hop.inputs.push_back(parameter);
+        hop.attrs.set("into", int64_t{1});
+      }
+      append(std::move(hop));
+    }
+  }
+
+  Graph& graph_;
+  const UpdatePlan& plan_;
+  std::vector<std::pair<ValueId, ValueId>> pairs_;
+  std::map<ValueId, std::set<int>> ranks_;
+  ValueId lr_ = kNoValue, step_ = kNoValue;
+};
 
 }  // namespace
 
-void append_update(Graph& graph, const AdamW& optimizer) {
-  std::vector<std::pair<ValueId, ValueId>> pairs = parameter_gradients(graph);
-  BUG_IF(pairs.empty(), "{} has no parameter to update", graph.name);
-  DType dtype = graph[pairs[0].first].dtype;
-  ValueId lr = graph.add({.path = "lr", .kind = ValueKind::feed, .dtype = dtype});
-  ValueId step = graph.add({.path = "step", .kind = ValueKind::feed, .dtype = DType::i32});
-
-  std::vector<ValueId> squares;
-  for (auto& [parameter, gradient] : pairs) {
-    gradient = whole_gradient(graph, gradient);
-    squares.push_back(append(graph, make_op(graph, ops::sum_squares, {gradient}, {}, "norm." + graph[parameter].path)));
-  }
-  Op clip = make_op(graph, ops::clip_scale, squares, {{"clip", optimizer.clip}}, "clip");
-  ValueId norm = clip.outputs[0], scale = clip.outputs[1];
-  graph[norm].kind = ValueKind::fetch;
-  graph[norm].path = "grad_norm";
-  append(graph, std::move(clip));
-
-  for (auto& [parameter, gradient] : pairs) {
-    std::string path = graph[parameter].path;
-    ValueId m = state_like(graph, parameter, "adam_m." + path);
-    ValueId v = state_like(graph, parameter, "adam_v." + path);
-    double decay = graph[parameter].shape.rank() >= 2 ? optimizer.weight_decay : 0;
-    append(graph, make_op(graph, ops::adamw, {parameter, gradient, m, v, lr, scale, step},
-                          {{"beta1", optimizer.beta1},
-                           {"beta2", optimizer.beta2},
-                           {"eps", optimizer.eps},
-                           {"weight_decay", decay}},
-                          "adamw." + path));
-  }
-  infer(graph, Phase::update);
-}
+void append_update(Graph& graph, const UpdatePlan& plan) { Update(graph, plan).run(); }
 
 }  // namespace sextant

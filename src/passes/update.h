@@ -1,6 +1,9 @@
 // update: appends what happens once per step: the gradient norm, clipping, and AdamW on every parameter. Matrices decay,
-// vectors (biases, norm weights) do not. Feeds "lr" and "step" come in, fetch "grad_norm" goes out.
+// vectors (biases, norm weights) do not. Feeds "lr" and "step" come in, fetch "grad_norm" goes out. Gradients are brought
+// into the optimizer's layout first (ZeRO shards it), weights back into the layout they are stored in.
 #pragma once
+
+#include <functional>
 
 #include "ir/graph.h"
 
@@ -14,6 +17,14 @@ struct AdamW {
   double clip = 1.0;  // largest gradient norm; 0 = off
 };
 
-void append_update(Graph& graph, const AdamW& optimizer);
+struct UpdatePlan {
+  AdamW optimizer;
+  int zero = 0;
+  // The pipeline rank that holds a stage. A weight that is used on several of them (a tied embedding) has its gradient
+  // summed over them, and counts once in the norm.
+  std::function<int(int stage)> rank_of_stage = [](int) { return 0; };
+};
+
+void append_update(Graph& graph, const UpdatePlan& plan);
 
 }  // namespace sextant

@@ -27,7 +27,8 @@ Flops region_flops(const Program& program, RegionKind kind) {
 }
 
 Flops step_flops(const Program& program, int64_t microbatches) {
-  Flops per_microbatch = region_flops(program, RegionKind::forward) + region_flops(program, RegionKind::backward);
+  Flops per_microbatch = region_flops(program, RegionKind::forward) + region_flops(program, RegionKind::backward) +
+                         region_flops(program, RegionKind::weight);
   return Flops{per_microbatch.n * static_cast<double>(microbatches)} + region_flops(program, RegionKind::update);
 }
 
@@ -54,12 +55,18 @@ PlanReport plan_report(const RunConfig& run, const RunShape& shape, const Target
                     .parameters = parameter_count(build_model(shape.spec, {.seq = 1}, single_rank_mesh())),
                     .mesh = shape.mesh.text(),
                     .ranks = shape.mesh.world_size(),
-                    .microbatches = shape.microbatches,
+                    .microbatches = shape.pipeline.shape.microbatches,
                     .tokens_per_step = run.batch.sequences * run.batch.seq,
-                    .train = memory_use(programs.train),
-                    .arena = {programs.arena_bytes}};
+                    .train = {}, .evaluation_extra = {}, .arena = {}, .flops_per_step = {}};
+  // Of the pipeline ranks, the one that needs most memory.
+  for (size_t i = 0; i < programs.train.size(); ++i) {
+    int64_t arena = programs.arena_bytes(static_cast<int>(i));
+    if (arena <= report.arena.n) continue;
+    report.arena = {arena};
+    report.train = memory_use(programs.train[i]);
+    report.flops_per_step = step_flops(programs.train[i], report.microbatches);
+  }
   report.evaluation_extra = {report.arena.n - report.train.total.n};
-  report.flops_per_step = step_flops(programs.train, shape.microbatches);
   return report;
 }
 

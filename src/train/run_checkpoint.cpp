@@ -1,12 +1,15 @@
 #include "train/run_checkpoint.h"
 
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "ckpt/convert.h"
 #include "ckpt/model_directory.h"
 #include "ckpt/model_weights.h"
+#include "ckpt/slices.h"
 #include "ckpt/staged_directory.h"
 #include "models/hf_config.h"
 
@@ -18,30 +21,57 @@ namespace {
 
 constexpr std::string_view kOptimizerFile = "optimizer.safetensors";
 
-void save_optimizer(const Bound& bound, const fs::path& file) {
+// The state of a parameter, by the names that the update gives its values.
+constexpr std::string_view kStateNames[] = {"adam_m.", "adam_v."};
+
+// Every state of the model, whichever rank holds it.
+std::vector<TensorSpec> optimizer_tensors(const ModelSpec& spec) {
   std::vector<TensorSpec> specs;
-  for (const Value& value : bound.program().values)
-    if (value.kind == ValueKind::state) specs.push_back({value.path, file_dtype_of(value.dtype), value.shape});
-  SafetensorsWriter writer(file, plan_safetensors(specs));
-  std::vector<std::byte> bytes;
-  for (const TensorSpec& spec : specs) {
-    const Value& value = bound.program().at(spec.name);
-    bytes.resize(static_cast<size_t>(value.local_bytes().n));
-    bound.read(value, bytes);
-    writer.write(spec.name, bytes);
+  for (const Value& value : build_model(spec, {.seq = 1}, single_rank_mesh()).values)
+    if (value.kind == ValueKind::parameter)
+      for (std::string_view name : kStateNames)
+        specs.push_back({std::string(name) + value.path, file_dtype_of(value.dtype), value.shape});
+  return specs;
+}
+
+void save_optimizer(const Bound& bound, const ModelSpec& spec, const fs::path& file, Share share) {
+  SafetensorsWriter writer(file, plan_safetensors(optimizer_tensors(spec)), share);
+  std::vector<std::byte> local;
+  for (const Value& value : bound.program().values) {
+    if (value.kind != ValueKind::state || !is_writer(bound, value)) continue;
+    local.resize(static_cast<size_t>(value.local_bytes().n));
+    bound.read(value, local);
+    int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1, element = size_of(value.dtype);
+    for (const Piece& piece : held_pieces(bound, value)) {
+      // Whole rows that lie one behind the other are one write.
+      bool dense = piece.columns == width && piece.stride == width;
+      int64_t lines = dense ? 1 : piece.rows, length = dense ? piece.rows * width : piece.columns;
+      for (int64_t line = 0; line < lines; ++line)
+        writer.write_elements(value.path, (piece.row + line) * width + piece.column,
+                              std::span(local).subspan(static_cast<size_t>((piece.at + line * piece.stride) * element),
+                                                       static_cast<size_t>(length * element)));
+    }
   }
   writer.finish();
 }
 
 void load_optimizer(Bound& bound, const fs::path& file) {
   SafetensorsFile source(file);
+  std::vector<std::byte> local;
   for (const Value& value : bound.program().values) {
     if (value.kind != ValueKind::state) continue;
     TensorView view = source.tensor(value.path);
     if (!(view.shape == value.shape) || view.dtype != file_dtype_of(value.dtype))
       throw UserError({.place = view.place, .got = fmt::format("{} {}", name_of(view.dtype), view.shape.text()),
                        .expected = fmt::format("{} {}", name_of(file_dtype_of(value.dtype)), value.shape.text())});
-    bound.write(value, view.bytes);
+    local.assign(static_cast<size_t>(value.local_bytes().n), std::byte{0});
+    int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1, element = size_of(value.dtype);
+    for (const Piece& piece : held_pieces(bound, value))
+      for (int64_t line = 0; line < piece.rows; ++line)
+        std::memcpy(local.data() + (piece.at + line * piece.stride) * element,
+                    view.bytes.data() + ((piece.row + line) * width + piece.column) * element,
+                    static_cast<size_t>(piece.columns * element));
+    bound.write(value, local);
   }
 }
 
@@ -88,25 +118,44 @@ std::string tokenizer_config(const Tokenizer& tokenizer, const ModelSpec& spec) 
 
 }  // namespace
 
-void save_run_checkpoint(const fs::path& directory, const CheckpointContent& content) {
-  if (directory.has_parent_path()) {
-    std::error_code error;
-    fs::create_directories(directory.parent_path(), error);
-    if (error) throw RunError(directory.parent_path().string(), fmt::format("cannot create: {}", error.message()));
-  }
-  StagedDirectory staged(directory, Existing::replace);
+namespace {
+
+// What one rank writes for all: everything but the tensors.
+void write_descriptions(const fs::path& directory, const CheckpointContent& content) {
   ModelSpec spec = content.spec;
   if (content.tokenizer && content.tokenizer->eos_id() && spec.eos_tokens.empty())
     spec.eos_tokens = {static_cast<int64_t>(*content.tokenizer->eos_id())};
-  write_file_atomically(staged.path() / "config.json", hf_config_json(spec));
+  write_file_atomically(directory / "config.json", hf_config_json(spec));
   if (content.tokenizer) {
-    write_file_atomically(staged.path() / "tokenizer.json", content.tokenizer->to_json());
-    write_file_atomically(staged.path() / "tokenizer_config.json", tokenizer_config(*content.tokenizer, spec));
+    write_file_atomically(directory / "tokenizer.json", content.tokenizer->to_json());
+    write_file_atomically(directory / "tokenizer_config.json", tokenizer_config(*content.tokenizer, spec));
   }
-  save_weights(content.bound, content.spec, staged.path());
-  save_optimizer(content.bound, staged.path() / kOptimizerFile);
-  write_file_atomically(staged.path() / kRunStateFile, state_json(content.state));
-  staged.commit();
+  write_file_atomically(directory / kRunStateFile, state_json(content.state));
+}
+
+void create_parent(const fs::path& directory) {
+  if (!directory.has_parent_path()) return;
+  std::error_code error;
+  fs::create_directories(directory.parent_path(), error);
+  if (error) throw RunError(directory.parent_path().string(), fmt::format("cannot create: {}", error.message()));
+}
+
+}  // namespace
+
+void save_run_checkpoint(const fs::path& directory, const CheckpointContent& content, Crew& crew) {
+  std::optional<StagedDirectory> staged;
+  if (crew.leads()) {
+    create_parent(directory);
+    staged.emplace(directory, Existing::replace);
+    write_descriptions(staged->path(), content);
+  }
+  fs::path place = crew.from_leader(staged ? staged->path().string() : std::string());
+  Share share = crew.size() == 1 ? Share::whole : Share::part;
+  save_weights(content.bound, content.spec, place, {}, share);
+  save_optimizer(content.bound, content.spec, place / kOptimizerFile, share);
+  crew.barrier();  // every rank has flushed its part
+  if (staged) staged->commit();
+  crew.barrier();  // nobody goes on, and perhaps looks for it, before it is there
 }
 
 RunState load_run_checkpoint(const fs::path& directory, Bound& bound, const ModelSpec& spec) {

@@ -1,5 +1,6 @@
 // A checkpoint of a run: a Hugging Face model directory (config.json, tokenizer.json, model*.safetensors), and beside those
-// files what only training needs: optimizer.safetensors and run_state.json. It appears whole or not at all.
+// files what only training needs: optimizer.safetensors and run_state.json. It appears whole or not at all. Every rank writes
+// what it holds into the same files, which say nothing of the mesh: another mesh may go on from them.
 #pragma once
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include "data/tokenizer.h"
 #include "exec/executor.h"
 #include "models/spec.h"
+#include "train/crew.h"
 
 namespace sextant {
 
@@ -24,9 +26,10 @@ struct CheckpointContent {
   RunState state;
 };
 
-void save_run_checkpoint(const std::filesystem::path& directory, const CheckpointContent& content);
+// Called by all ranks together.
+void save_run_checkpoint(const std::filesystem::path& directory, const CheckpointContent& content, Crew& crew);
 
-// Weights, optimizer state and run state. UserError when the directory holds another model.
+// This rank's part of weights and optimizer state, and the run state. UserError when the directory holds another model.
 RunState load_run_checkpoint(const std::filesystem::path& directory, Bound& bound, const ModelSpec& spec);
 
 }  // namespace sextant

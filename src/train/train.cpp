@@ -1,5 +1,7 @@
 #include "train/train.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/files.h"
 #include "base/units.h"
@@ -7,11 +9,13 @@
 #include "ckpt/model_directory.h"
 #include "ckpt/model_weights.h"
 #include "ckpt/staged_directory.h"
+#include "comm/tags.h"
 #include "config/load.h"
 #include "models/model.h"
 #include "plan/programs.h"
 #include "train/dataset.h"
 #include "train/progress.h"
+#include "train/ranks.h"
 #include "train/run_checkpoint.h"
 #include "train/stop.h"
 #include "train/trainer.h"
@@ -21,14 +25,6 @@ namespace sextant {
 namespace fs = std::filesystem;
 
 namespace {
-
-void refuse_many_ranks(const RunConfig& run, const Mesh& mesh) {
-  if (mesh.world_size() == 1) return;
-  throw UserError({.place = run.place_of(run.mesh.dp > 1 ? "mesh.dp" : "mesh.tp"),
-                   .got = fmt::format("the mesh has {} ranks", mesh.world_size()),
-                   .expected = "one rank: training on several is not supported yet",
-                   .hint = "`sextant plan` and `sextant explain` show what each rank would do"});
-}
 
 void prepare_directory(const fs::path& out) {
   std::error_code error;
@@ -50,46 +46,75 @@ std::optional<fs::path> resume_from(const RunConfig& run, const fs::path& out) {
   return find_model_directory(run.checkpoint.resume);
 }
 
+// The run as one rank lives it. Only the leader prints and writes metrics; all take part in steps, evaluations and saves.
 class Run {
  public:
-  Run(const RunConfig& run, const fs::path& out, Executor& executor, const ModelSpec& spec, const Dataset& dataset,
-      const RunPrograms& programs)
-      : run_(run), out_(out), spec_(spec), dataset_(dataset), trainer_(run, programs, dataset, executor) {}
+  struct Parts {
+    const RunConfig& run;
+    const fs::path& out;
+    const ModelSpec& spec;
+    const Dataset& dataset;
+    const RunPrograms& programs;
+  };
+  Run(const Parts& parts, Executor& executor, Crew& crew)
+      : parts_(parts), run_(parts.run), crew_(crew),
+        trainer_({parts.run, parts.programs, parts.dataset, executor, crew}) {}
 
-  RunState begin() {
-    if (auto from = resume_from(run_, out_)) {
-      state_ = load_run_checkpoint(*from, trainer_.bound(), spec_);
-      result_.checkpoint = *from;
-      fmt::print("resuming from {} (step {})\n", from->string(), state_.step);
-    } else if (run_.model.from) {
-      load_weights(trainer_.bound(), spec_, WeightsReader(*run_.model.from));
-      fmt::print("starting from the weights of {}\n", *run_.model.from);
-    } else {
-      initialize_weights(trainer_.bound(), static_cast<uint64_t>(run_.train.seed));
+  TrainResult finish_steps(const StopRequest& stop) {
+    begin();
+    std::optional<MetricsFile> metrics;
+    std::optional<Progress> progress;
+    if (crew_.leads()) {
+      metrics.emplace(parts_.out / "metrics.jsonl", state_.step);
+      progress.emplace(state_.step + 1, run_.train.steps, run_.train.log_every);
     }
-    return state_;
-  }
-
-  TrainResult finish_steps() {
-    StopRequest stop;
-    MetricsFile metrics(out_ / "metrics.jsonl", state_.step);
-    Progress progress(state_.step + 1, run_.train.steps, run_.train.log_every);
+    auto say = [&](const std::string& line) {
+      if (progress) progress->say(line);
+    };
     if (state_.step >= run_.train.steps)
-      progress.say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
-    while (state_.step < run_.train.steps && !stop.asked()) one_step(metrics, progress);
+      say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
+    while (state_.step < run_.train.steps && !all_stop(stop)) {
+      StepMetrics m = one_step();
+      if (metrics) metrics->append(m);
+      if (progress) progress->step(m);
+      if (run_.checkpoint.every > 0 && state_.step % run_.checkpoint.every == 0) save();
+    }
     result_.interrupted = state_.step < run_.train.steps;
     if (saved_step_ != state_.step && state_.step > 0) save();
-    if (result_.interrupted)
-      progress.say(fmt::format("stopped at step {}; the same command resumes from here", state_.step));
+    if (result_.interrupted) say(fmt::format("stopped at step {}; the same command resumes from here", state_.step));
     result_.step = state_.step;
-    result_.unigram_entropy = dataset_.unigram_entropy;
+    result_.unigram_entropy = parts_.dataset.unigram_entropy;
     return result_;
   }
 
-  void mark_saved() { saved_step_ = state_.step; }
-
  private:
-  void one_step(MetricsFile& metrics, Progress& progress) {
+  void begin() {
+    // The leader looks, so that all go on from the same place.
+    std::string found;
+    if (crew_.leads())
+      if (auto from = resume_from(run_, parts_.out)) found = from->string();
+    fs::path from = crew_.from_leader(found);
+    if (!from.empty()) {
+      state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec);
+      result_.checkpoint = from;
+      saved_step_ = state_.step;
+      if (crew_.leads()) fmt::print("resuming from {} (step {})\n", from.string(), state_.step);
+    } else if (run_.model.from) {
+      load_weights(trainer_.bound(), parts_.spec, WeightsReader(*run_.model.from));
+      if (crew_.leads()) fmt::print("starting from the weights of {}\n", *run_.model.from);
+    } else {
+      initialize_weights(trainer_.bound(), static_cast<uint64_t>(run_.train.seed));
+    }
+  }
+
+  // A signal may reach one process before another: all stop after the same step.
+  bool all_stop(const StopRequest& stop) {
+    double asked = stop.asked() ? 1 : 0;
+    crew_.sum(std::span(&asked, 1));
+    return asked > 0;
+  }
+
+  StepMetrics one_step() {
     StepMetrics m = trainer_.run_step(state_.step + 1, state_.samples);
     state_.step += 1;
     state_.samples += run_.batch.sequences;
@@ -98,23 +123,20 @@ class Run {
     bool last = state_.step == run_.train.steps;
     if (run_.train.eval_every > 0 && (last || state_.step % run_.train.eval_every == 0))
       m.validation_loss = result_.validation_loss = trainer_.evaluate();
-    metrics.append(m);
-    progress.step(m);
     result_.loss = m.loss;
-    if (run_.checkpoint.every > 0 && state_.step % run_.checkpoint.every == 0) save();
+    return m;
   }
 
   void save() {
-    result_.checkpoint = checkpoint_path(out_, state_.step);
-    save_run_checkpoint(result_.checkpoint, {trainer_.bound(), spec_, dataset_.tokenizer.get(), state_});
-    if (run_.checkpoint.keep > 0) prune_checkpoints(out_, run_.checkpoint.keep, kRunStateFile);
-    mark_saved();
+    result_.checkpoint = checkpoint_path(parts_.out, state_.step);
+    save_run_checkpoint(result_.checkpoint, {trainer_.bound(), parts_.spec, parts_.dataset.tokenizer.get(), state_}, crew_);
+    if (crew_.leads() && run_.checkpoint.keep > 0) prune_checkpoints(parts_.out, run_.checkpoint.keep, kRunStateFile);
+    saved_step_ = state_.step;
   }
 
+  const Parts& parts_;
   const RunConfig& run_;
-  const fs::path& out_;
-  const ModelSpec& spec_;
-  const Dataset& dataset_;
+  Crew& crew_;
   Trainer trainer_;
   RunState state_;
   int64_t saved_step_ = -1;
@@ -123,10 +145,11 @@ class Run {
 
 }  // namespace
 
-TrainResult train(const RunConfig& run, const fs::path& out, Executor& executor) {
+TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor& make_executor) {
   ModelSpec spec = resolve_spec(run);
   RunShape shape = run_shape(run, spec);
-  refuse_many_ranks(run, shape.mesh);
+  int ranks = shape.mesh.world_size();
+  int threads = threads_per_rank(run, ranks);
   prepare_directory(out);
   auto say = [](std::string_view line) { fmt::print("{}\n", line); };
 
@@ -134,15 +157,25 @@ TrainResult train(const RunConfig& run, const fs::path& out, Executor& executor)
     ThreadTeam readers(static_cast<int>(run.train.threads));  // gone before the executor's own team has work
     return open_dataset(run, spec, readers, say);
   }();
-  RunPrograms programs = build_programs(run, shape, executor.target());
-  say(fmt::format("{}: {} parameters, {} training tokens, {} of memory", spec.architecture,
-                  human_count(parameter_count(build_model(spec, {.seq = 1}, shape.mesh))), human_count(dataset.train_tokens),
-                  human(Bytes{programs.arena_bytes})));
+  RunPrograms programs = build_programs(run, shape, make_executor({}, threads)->target());
+  int64_t most = 0;
+  for (int stage = 0; stage < shape.pipeline.shape.ranks; ++stage) most = std::max(most, programs.arena_bytes(stage));
+  say(fmt::format("{}: {} parameters, {} training tokens, {} of memory{}", spec.architecture,
+                  human_count(parameter_count(build_model(spec, {.seq = 1}, single_rank_mesh()))),
+                  human_count(dataset.train_tokens), human(Bytes{most}),
+                  ranks == 1 ? "" : fmt::format(" on each of {} ranks ({})", ranks, shape.mesh.text())));
   write_file_atomically(out / "config.toml", config_toml(run));
 
-  Run work(run, out, executor, spec, dataset, programs);
-  if (work.begin().step > 0) work.mark_saved();
-  return work.finish_steps();
+  Run::Parts parts{run, out, spec, dataset, programs};
+  StopRequest stop;
+  TrainResult result;
+  run_ranks(ranks, std::chrono::milliseconds(static_cast<int64_t>(run.train.timeout_s * 1000)), [&](const RankSeat& seat) {
+    std::unique_ptr<Executor> executor = make_executor(seat, threads);
+    Crew crew = seat.transport ? Crew(*seat.transport, kHostTag) : Crew();
+    TrainResult own = Run(parts, *executor, crew).finish_steps(stop);
+    if (crew.leads()) result = own;
+  });
+  return result;
 }
 
 }  // namespace sextant

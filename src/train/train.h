@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 
 #include "config/run_config.h"
@@ -19,6 +21,10 @@ struct TrainResult {
   bool interrupted = false;          // Ctrl-C came before the last step
 };
 
-TrainResult train(const RunConfig& run, const std::filesystem::path& out, Executor& executor);
+// Makes the executor of one rank, with as many threads as are its share.
+using MakeExecutor = std::function<std::unique_ptr<Executor>(const RankSeat& seat, int threads)>;
+
+// All ranks of the run's mesh, as threads of this process.
+TrainResult train(const RunConfig& run, const std::filesystem::path& out, const MakeExecutor& make_executor);
 
 }  // namespace sextant

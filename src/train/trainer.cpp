@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "train/lr_schedule.h"
@@ -11,45 +12,66 @@ namespace {
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-}  // namespace
-
-Trainer::Trainer(const RunConfig& run, const RunPrograms& programs, const Dataset& dataset, Executor& executor)
-    : run_(run),
-      programs_(programs),
-      dataset_(dataset),
-      arena_(executor.allocate(programs.arena_bytes)),
-      train_(executor.bind(programs.train, *arena_)),
-      tokens_(static_cast<size_t>(microbatch_tokens())),
-      targets_(static_cast<size_t>(microbatch_tokens())) {
-  if (programs.evaluate) evaluate_ = executor.bind(*programs.evaluate, *arena_);
+// The value may be absent: a pipeline rank has only the feeds and fetches of its own stages.
+template <class T>
+void write_if_present(Bound& bound, std::string_view path, T x) {
+  const Value* value = bound.program().find(path);
+  if (value && value->buffer >= 0) write_value(bound, *value, x);
 }
 
-int64_t Trainer::fill(const BatchSampler& sampler, int64_t first_sample, Bound& bound) {
-  sampler.fill(first_sample, run_.batch.microbatch, tokens_, targets_);
-  bound.write(bound.program().at("tokens"), std::as_bytes(std::span(tokens_)));
-  bound.write(bound.program().at("targets"), std::as_bytes(std::span(targets_)));
-  return std::count_if(targets_.begin(), targets_.end(), [](int32_t t) { return t >= 0; });
+// The chunk whose backward yields the loss; -1 where none of this rank's does.
+int chunk_with_loss(const Program& program) {
+  const Value* loss = program.find("loss");
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops)
+      if (loss && std::find(op.outputs.begin(), op.outputs.end(), loss->id) != op.outputs.end()) return region.chunk;
+  return -1;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Parts& parts) : run_(parts.run), dataset_(parts.dataset), crew_(parts.crew) {
+  size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, crew_.rank()));
+  arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)));
+  train_ = parts.executor.bind(parts.programs.train[stage_rank], *arena_);
+  train_feeder_ = std::make_unique<Feeder>(*train_, dataset_.train);
+  loss_chunk_ = chunk_with_loss(train_->program());
+  if (parts.programs.evaluate.empty() || !dataset_.validation) return;
+  evaluate_ = parts.executor.bind(parts.programs.evaluate[stage_rank], *arena_);
+  evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation);
+}
+
+double Trainer::loss_here(const Bound& bound) const {
+  const Program& program = bound.program();
+  const Value* loss = program.find("loss");
+  if (!loss || loss->buffer < 0) return 0;
+  // Along axes where the loss is partial every rank has its part; along the others all have the same.
+  Coordinate at = coordinate_of(program.mesh, bound.rank());
+  for (int axis = 0; axis < program.mesh.axis_count(); ++axis) {
+    bool same_elsewhere = loss->layout.at(axis) != kPartial && program.mesh.axes[static_cast<size_t>(axis)].name != kPipelineAxis;
+    if (same_elsewhere && at[static_cast<size_t>(axis)] != 0) return 0;
+  }
+  return static_cast<double>(read_value<float>(bound, *loss));
 }
 
 StepMetrics Trainer::run_step(int64_t step, int64_t first_sample) {
   double start = now_s();
-  const Program& program = programs_.train;
+  const Program& program = train_->program();
   StepMetrics metrics{.step = step, .lr = learning_rate(run_.optimizer, run_.train.steps, step),
                       .arena_bytes = arena_->bytes()};
-  // Every token of the global batch weighs the same, however it is cut into microbatches. Packed data has no padding, so the
-  // count is known before the first microbatch.
+  // Every token of the global batch weighs the same, however it is cut into microbatches and ranks. Packed data has no
+  // padding, so the count is known before the first microbatch.
   int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;
-  write_value(*train_, program.at("loss_scale"), 1.0f / static_cast<float>(batch_tokens));
-  write_value(*train_, program.at("lr"), static_cast<float>(metrics.lr));
-  write_value(*train_, program.at("step"), static_cast<int32_t>(step));
+  write_if_present(*train_, "loss_scale", 1.0f / static_cast<float>(batch_tokens));
+  write_if_present(*train_, "lr", static_cast<float>(metrics.lr));
+  write_if_present(*train_, "step", static_cast<int32_t>(step));
   double loss = 0;
   for (const Action& action : program.schedule) {
-    if (action.region == RegionKind::forward)
-      fill(dataset_.train, first_sample + action.microbatch * run_.batch.microbatch, *train_);
+    train_feeder_->before(action, first_sample + action.microbatch * microbatch_sequences());
     train_->run(action);
-    if (action.region == RegionKind::backward)
-      loss += static_cast<double>(read_value<float>(*train_, program.at("loss")));
+    if (action == Action{RegionKind::backward, loss_chunk_, action.microbatch}) loss += loss_here(*train_);
   }
+  crew_.sum(std::span(&loss, 1));
   metrics.loss = loss / static_cast<double>(batch_tokens);
   metrics.grad_norm = static_cast<double>(read_value<float>(*train_, program.at("grad_norm")));
   metrics.step_s = now_s() - start;
@@ -58,20 +80,25 @@ StepMetrics Trainer::run_step(int64_t step, int64_t first_sample) {
 }
 
 std::optional<double> Trainer::evaluate() {
-  if (!evaluate_ || !dataset_.validation) return std::nullopt;
+  if (!evaluate_) return std::nullopt;
   int64_t available = 0;
   for (int source = 0; source < dataset_.validation->source_count(); ++source)
     available += dataset_.validation->samples(source);
   // A small validation set is measured once, not over and over.
-  int64_t batches = std::clamp<int64_t>(available / run_.batch.microbatch, 1, run_.train.eval_batches);
-  double loss = 0;
-  int64_t counted = 0;
+  int64_t batches = std::clamp<int64_t>(available / microbatch_sequences(), 1, run_.train.eval_batches);
+  std::array<double, 2> sums{};  // loss, targets that count
   for (int64_t batch = 0; batch < batches; ++batch) {
-    counted += fill(*dataset_.validation, batch * run_.batch.microbatch, *evaluate_);
-    run_schedule(*evaluate_);
-    loss += static_cast<double>(read_value<float>(*evaluate_, programs_.evaluate->at("loss")));
+    int64_t first_sample = batch * microbatch_sequences();
+    for (const Action& action : evaluate_->program().schedule) {
+      evaluate_feeder_->before(action, first_sample);
+      evaluate_->run(action);
+    }
+    evaluate_->settle();
+    sums[0] += loss_here(*evaluate_);
+    sums[1] += static_cast<double>(evaluate_feeder_->counted_targets(first_sample));
   }
-  return loss / static_cast<double>(counted);
+  crew_.sum(sums);
+  return sums[0] / sums[1];
 }
 
 }  // namespace sextant

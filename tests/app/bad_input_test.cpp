@@ -39,7 +39,7 @@ TEST(BadInput, Config) {
   expect_refusal(run_command("plan " + tiny + " model.heads=7 train.steps=-1 nope=1"), 2, {"heads", "train.steps", "nope"});
   expect_refusal(run_command("explain " + tiny + " --after nothing"), 2, {"--after", "autodiff"});
   expect_refusal(run_command("train " + tiny + " device=cuda"), 2, {"device", "CUDA"});
-  expect_refusal(run_command("train " + tiny + " mesh.tp=2"), 2, {"mesh.tp", "2 ranks"});
+  expect_refusal(run_command("train " + tiny + " mesh.tp=3"), 2, {"mesh.tp", "3 ranks"});
 }
 
 TEST(BadInput, ModelDirectories) {

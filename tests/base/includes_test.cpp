@@ -32,10 +32,13 @@ const std::map<std::string, std::set<std::string>> kMayInclude = [] {
   room("ir", {"mesh"});
   room("ops", {"ir"});
   room("nn", {"ops"});
-  room("passes", {"ops"});
+  room("schedule", {"ir"});
+  room("passes", {"ops", "schedule"});
   room("models", {"nn"});
   room("config", {"models"});
-  room("exec", {"ops", "trace"});
+  room("comm", {"base"});
+  room("comm/mpi", {"comm"});
+  room("exec", {"ops", "trace", "comm"});
   room("exec/cpu", {"exec"});
   room("exec/cuda", {"exec"});
   room("ckpt", {"models", "exec"});
@@ -43,6 +46,8 @@ const std::map<std::string, std::set<std::string>> kMayInclude = [] {
   room("generate", {"passes", "ckpt", "data"});
   room("plan", {"config", "passes"});
   room("train", {"plan", "ckpt", "data"});
+  room("observe", {"schedule"});
+  room("launch", {"base"});
   return may;
 }();
 

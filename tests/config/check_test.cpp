@@ -84,15 +84,19 @@ TEST(Check, Mesh) {
   EXPECT_EQ(complaint_about({"mesh.dp=3"}),
             "command line: mesh.dp=3: sequences 8 is not a multiple of microbatch 1 × dp 3; expected a multiple of 3");
   EXPECT_EQ(
-      complaint_about({"mesh.tp=1e6", "mesh.cp=64"}),
-      "command line: mesh.tp=1e6: dp 1 × tp 1000000 × pp 1 × cp 64 makes 64000000 ranks; expected at most 16777216");
+      complaint_about({"mesh.dp=1e6", "mesh.cp=32", "batch.sequences=1000000"}),
+      "command line: mesh.dp=1e6: dp 1000000 × tp 1 × pp 1 × cp 32 makes 32000000 ranks; expected at most 16777216");
   EXPECT_EQ(complaint_about({"mesh.ep=2"}),
             "command line: mesh.ep=2: ep is 2, but the model has no experts; expected 1");
   EXPECT_EQ(complaint_about({"mesh.pp=4"}),
             "command line: mesh.pp=4: 4 stages × 1 chunks are more than the model's 2 layers; "
             "expected a layer or more in every chunk");
   EXPECT_EQ(complaint_about({"mesh.cp=3"}),
-            "command line: mesh.cp=3: cp 3 does not divide seq 64; expected a divisor of 64");
+            "command line: mesh.cp=3: seq 64 cannot be cut into 6 equal pieces; expected a multiple of 6");
+  EXPECT_EQ(complaint_about({"mesh.tp=3"}).substr(0, 67),
+            "command line: mesh.tp=3: 4 heads cannot be shared by 3 ranks; expec");
+  EXPECT_EQ(complaint_about({"mesh.zero=1", "mesh.dp=4", "mesh.zero_ranks=3"}),
+            "command line: mesh.zero_ranks=3: zero_ranks 3 does not divide dp 4; expected a divisor of 4, or 0");
 }
 
 TEST(Check, Pipeline) {

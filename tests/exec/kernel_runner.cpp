@@ -14,11 +14,11 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-struct Buffer {
+struct AlignedBytes {
   struct Free {
     void operator()(std::byte* p) const { ::operator delete[](p, kAlignment); }
   };
-  explicit Buffer(int64_t bytes)
+  explicit AlignedBytes(int64_t bytes)
       : data(static_cast<std::byte*>(::operator new[](static_cast<size_t>(bytes) + 1, kAlignment))) {
     std::memset(data.get(), 0xff, static_cast<size_t>(bytes));  // NaN in every floating-point format
   }
@@ -59,14 +59,16 @@ const Alias* alias_of(const KernelRun& run, int output) {
 
 std::vector<Numbers> run_kernel(const KernelRun& run) {
   cpu::use_single_threaded_blas();
-  std::vector<Buffer> buffers;
+  std::vector<AlignedBytes> buffers;
   std::vector<Tensor> in, out;
   for (size_t i = 0; i < run.types.size(); ++i) {
     buffers.emplace_back(run.types[i].bytes().n);
     in.push_back(tensor_of(run.types[i], run.real, buffers.back().data.get()));
     write(in.back(), run.inputs[i]);
   }
-  TensorTypes out_types = infer_types(run.def, run.attrs, run.types);
+  TensorTypes types = run.types;
+  if (run.attrs.has("accumulate")) types.push_back({});  // stands for the total, which output 0 is
+  TensorTypes out_types = infer_types(run.def, run.attrs, types);
   for (size_t i = 0; i < out_types.size(); ++i) {
     const Alias* alias = alias_of(run, static_cast<int>(i));
     if (!alias) buffers.emplace_back(out_types[i].bytes().n);
@@ -77,7 +79,7 @@ std::vector<Numbers> run_kernel(const KernelRun& run) {
 
   const CpuKernel& kernel = cpu_kernel(run.def);
   const Attrs& attrs = run.kernel_attrs ? *run.kernel_attrs : run.attrs;
-  Buffer workspace(kernel.workspace ? kernel.workspace({attrs, in, out, run.threads}).n : 0);
+  AlignedBytes workspace(kernel.workspace ? kernel.workspace({attrs, in, out, run.threads}).n : 0);
   ThreadTeam team(run.threads);
   kernel.run({in, out, attrs, workspace.data.get(), team});
 

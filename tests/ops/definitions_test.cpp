@@ -24,8 +24,9 @@ TEST(Definitions, EveryExampleHasTypesCostAndRows) {
     SCOPED_TRACE(std::string(def->name));
     EXPECT_FALSE(def->contract.empty());
     ASSERT_TRUE(def->cost);
-    ASSERT_FALSE(def->examples.empty());
     Signature signature = parse_signature(def->operands);
+    if (signature.inputs.empty() || signature.outputs.empty()) continue;  // half a message: nothing to run alone
+    ASSERT_FALSE(def->examples.empty());
     for (const Example& example : def->examples) {
       TensorTypes outputs = infer_types(*def, example.attrs, example.inputs);
       EXPECT_EQ(outputs.size(), signature.outputs.size());

@@ -45,7 +45,7 @@ OpGraph graph_of(const OpDef& def, const Example& example) {
 
 class Running {
  public:
-  Running(Graph graph, Executor& executor) : program_(partition(std::move(graph), {})) {
+  Running(const Graph& graph, Executor& executor) : program_(partition(graph, make_schedule("1f1b", {}), 0)) {
     plan_memory(program_, executor.target());
     verify(program_, Stage::planned, "test");
     arena_ = executor.allocate(program_.arena_bytes);
@@ -84,7 +84,7 @@ void check_example(const OpDef& def, const Example& example) {
   SCOPED_TRACE(fmt::format("{} / {}", def.name, example.name));
   auto executor = make_cpu_executor(2);
   OpGraph forward = graph_of(def, example), backward = graph_of(def, example);
-  autodiff(backward.graph, backward.output, backward.seed);
+  autodiff(backward.graph, {backward.output, backward.seed});
   prune(backward.graph);
   std::string output = forward.graph[forward.output].path;
   Running plain(forward.graph, *executor), trained(backward.graph, *executor);

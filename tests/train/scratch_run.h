@@ -14,6 +14,10 @@
 
 namespace sextant {
 
+inline MakeExecutor cpu_ranks() {
+  return [](const RankSeat& seat, int threads) { return make_cpu_executor(threads, seat); };
+}
+
 class ScratchRun {
  public:
   explicit ScratchRun(std::string_view name)
@@ -35,8 +39,7 @@ class ScratchRun {
 
   TrainResult run(std::string_view out, std::vector<std::string> overrides, std::string_view file = "tiny-llama.toml") const {
     RunConfig run = config(file, std::move(overrides));
-    auto executor = make_cpu_executor(static_cast<int>(run.train.threads));
-    return train(run, root_ / out, *executor);
+    return train(run, root_ / out, cpu_ranks());
   }
 
   // The losses of metrics.jsonl as text, so that equality means bit for bit.

@@ -63,7 +63,9 @@ TEST(Train, RecomputeDoesNotChangeTheLossAndPlanTellsTheBytes) {
     PlanReport plan = plan_report(run, run_shape(run, resolve_spec(run)), cpu_target(2));
     std::string metrics = read_file(scratch.root() / mode / "metrics.jsonl");
     EXPECT_NE(metrics.find(fmt::format("\"arena_bytes\":{}", plan.arena.n)), std::string::npos) << mode;
-    if (before > 0) EXPECT_LT(plan.arena.n, before) << mode;
+    if (before > 0) {
+      EXPECT_LT(plan.arena.n, before) << mode;
+    }
     before = plan.arena.n;
   }
 }
@@ -74,8 +76,7 @@ TEST(Train, StartsFromAHuggingFaceDirectory) {
   std::string from = fmt::format("model.from={}", (scratch.root() / "first/step-000005").string());
   RunConfig run = load_config("", std::vector<std::string>{from, "data.train=stories", "data.stories_bytes=60000", "batch.seq=64",
                                   "train.steps=2", "optimizer.lr=1e-3", fmt::format("data.cache={}", (scratch.root() / "cache").string())});
-  auto executor = make_cpu_executor(2);
-  TrainResult result = train(run, scratch.root() / "second", *executor);
+  TrainResult result = train(run, scratch.root() / "second", cpu_ranks());
   EXPECT_LT(result.loss, std::stod(scratch.losses("first").front()));
 }
 
@@ -119,9 +120,11 @@ TEST(Train, StopSignalSavesAndResumeGoesOn) {
 
 TEST(Train, RefusesWhatItCannotDo) {
   ScratchRun scratch("refuse");
-  EXPECT_THROW(scratch.run("x", {"mesh.tp=2"}), UserError);
-  EXPECT_THROW(scratch.run("x", {"mesh.pp=2"}), UserError);
-  EXPECT_THROW(scratch.run("x", {"mesh.zero=1"}), UserError);
+  EXPECT_THROW(scratch.run("x", {"mesh.tp=3"}), UserError);                               // heads do not divide
+  EXPECT_THROW(scratch.run("x", {"mesh.pp=3"}), UserError);                               // fewer layers than stages
+  EXPECT_THROW(scratch.run("x", {"mesh.pp=2", "pipeline.schedule=zbv"}), UserError);      // needs two chunks
+  EXPECT_THROW(scratch.run("x", {"mesh.zero_ranks=2"}), UserError);                       // without ZeRO
+  EXPECT_THROW(scratch.run("x", {"mesh.pp=2", "pipeline.layers='2,1'"}), UserError);      // three layers, there are two
 }
 
 }  // namespace

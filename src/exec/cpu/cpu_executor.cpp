@@ -2,8 +2,10 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "base/error.h"
 #include "exec/cpu/gemm.h"
@@ -45,94 +47,167 @@ struct BoundOp {
   std::vector<Tensor> in;
   std::vector<Tensor> out;
   std::byte* workspace;
+  std::unique_ptr<PreparedKernel> prepared;  // null for plain kernels
+};
+
+// An operand whose bytes are elsewhere for every microbatch.
+struct SlottedOperand {
+  size_t op, operand;
+  bool output;
+  std::byte* base;
+  int64_t bytes;
+  int slots;
 };
 
 struct BoundRegion {
   RegionKind kind;
   int chunk;
   std::vector<BoundOp> ops;
+  std::vector<SlottedOperand> slotted;
 };
 
 class CpuBound final : public Bound {
  public:
-  CpuBound(const Program& program, HostArena& arena, ThreadTeam& team) : program_(program), arena_(arena), team_(team) {
+  CpuBound(const Program& program, HostArena& arena, ThreadTeam& team, int rank, Wire* wire)
+      : program_(program), arena_(arena), team_(team), rank_(rank), wire_(wire) {
     BUG_IF(arena.bytes() < program.arena_bytes, "arena of {} bytes for a program of {}", arena.bytes(),
            program.arena_bytes);
+    place_values();
     size_t op_index = 0;
     for (const Region& region : program.regions) {
-      BoundRegion bound{region.kind, region.chunk, {}};
-      for (const Op& op : region.ops) {
-        int32_t workspace = program.workspaces[op_index++];
-        bound.ops.push_back({&op, &cpu_kernel(*op.def), tensors(op.inputs), tensors(op.outputs),
-                             workspace < 0 ? nullptr : at(program.buffers[static_cast<size_t>(workspace)].offset)});
-      }
+      BoundRegion bound{region.kind, region.chunk, {}, {}};
+      for (const Op& op : region.ops) bound.ops.push_back(bind_op(op, program.workspaces[op_index++]));
+      for (size_t i = 0; i < region.ops.size(); ++i) note_slots(bound, i, region.ops[i]);
       regions_.push_back(std::move(bound));
     }
   }
 
   const Program& program() const override { return program_; }
+  int rank() const override { return rank_; }
 
   void run(const Action& action, Trace* trace) override {
-    for (const BoundRegion& region : regions_) {
+    if (action.region == RegionKind::update) settle();
+    for (BoundRegion& region : regions_) {
       if (region.kind != action.region || region.chunk != action.chunk) continue;
-      for (const BoundOp& op : region.ops) trace ? run_traced(op, *trace) : run_op(op);
+      for (BoundOp& op : region.ops)
+        if (op.prepared) op.prepared->settle(action.microbatch);
+      move_to_slots(region, action.microbatch);
+      for (BoundOp& op : region.ops) trace ? run_traced(op, action, *trace) : run_op(op, action.microbatch);
     }
   }
 
-  void write(const Value& value, std::span<const std::byte> source, int64_t offset) override {
-    std::memcpy(place(value, source.size(), offset), source.data(), source.size());
+  void settle() override {
+    for (BoundRegion& region : regions_)
+      for (BoundOp& op : region.ops)
+        if (op.prepared)
+          for (int slot = 0; slot < most_slots_; ++slot) op.prepared->settle(slot);
+  }
+
+  void write(const Value& value, std::span<const std::byte> source, int64_t offset, int microbatch) override {
+    std::memcpy(place(value, source.size(), offset, microbatch), source.data(), source.size());
   }
   void read(const Value& value, std::span<std::byte> destination, int64_t offset) const override {
-    std::memcpy(destination.data(), place(value, destination.size(), offset), destination.size());
+    std::memcpy(destination.data(), place(value, destination.size(), offset, 0), destination.size());
   }
 
  private:
   std::byte* at(int64_t offset) const { return arena_.data() + offset; }
 
-  std::byte* place(const Value& value, size_t bytes, int64_t offset) const {
+  const Buffer& buffer_of(const Value& value) const {
     BUG_IF(value.buffer < 0, "{} has no buffer", value.path);
+    return program_.buffers[static_cast<size_t>(value.buffer)];
+  }
+
+  std::byte* place(const Value& value, size_t bytes, int64_t offset, int microbatch) const {
     BUG_IF(offset < 0 || offset + static_cast<int64_t>(bytes) > value.local_bytes().n, "{}: {} bytes at {} of {}",
            value.path, bytes, offset, value.local_bytes().n);
-    return at(program_.buffers[static_cast<size_t>(value.buffer)].offset + offset);
+    const Buffer& buffer = buffer_of(value);
+    return at(buffer.offset + microbatch % buffer.slots * buffer.bytes + offset);
+  }
+
+  // What this rank holds of each value that has bytes.
+  void place_values() {
+    coordinate_ = coordinate_of(program_.mesh, rank_);
+    placements_.resize(program_.values.size());
+    for (const Value& value : program_.values)
+      for (int dim = 0; dim < value.shape.rank(); ++dim)
+        placements_[static_cast<size_t>(value.id)].dims.push_back(
+            held(value.shape[dim], value.layout, dim, program_.mesh, coordinate_));
+  }
+
+  BoundOp bind_op(const Op& op, int32_t workspace) {
+    BoundOp bound{&op, &cpu_kernel(*op.def), tensors(op.inputs), tensors(op.outputs),
+                  workspace < 0 ? nullptr : at(program_.buffers[static_cast<size_t>(workspace)].offset), nullptr};
+    if (bound.kernel->prepare) bound.prepared = bound.kernel->prepare({op, program_, rank_, coordinate_, wire_});
+    return bound;
   }
 
   std::vector<Tensor> tensors(const std::vector<ValueId>& ids) const {
     std::vector<Tensor> out;
     for (ValueId id : ids) {
       const Value& value = program_[id];
-      out.push_back({at(program_.buffers[static_cast<size_t>(value.buffer)].offset), value.dtype, value.local});
+      out.push_back({at(buffer_of(value).offset), value.dtype, value.local, &placements_[static_cast<size_t>(id)]});
     }
     return out;
   }
 
-  void run_op(const BoundOp& op) { op.kernel->run({op.in, op.out, op.op->attrs, op.workspace, team_}); }
+  void note_slots(BoundRegion& region, size_t index, const Op& op) {
+    for (bool output : {false, true}) {
+      const std::vector<ValueId>& ids = output ? op.outputs : op.inputs;
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const Buffer& buffer = buffer_of(program_[ids[i]]);
+        most_slots_ = std::max(most_slots_, static_cast<int>(buffer.slots));
+        if (buffer.slots > 1) region.slotted.push_back({index, i, output, at(buffer.offset), buffer.bytes, buffer.slots});
+      }
+    }
+  }
 
-  void run_traced(const BoundOp& op, Trace& trace) {
+  static void move_to_slots(BoundRegion& region, int microbatch) {
+    for (const SlottedOperand& s : region.slotted) {
+      BoundOp& op = region.ops[s.op];
+      (s.output ? op.out : op.in)[s.operand].data = s.base + microbatch % s.slots * s.bytes;
+    }
+  }
+
+  void run_op(BoundOp& op, int microbatch) {
+    KernelCall call{op.in, op.out, op.op->attrs, op.workspace, team_, microbatch};
+    op.prepared ? op.prepared->run(call) : op.kernel->run(call);
+  }
+
+  void run_traced(BoundOp& op, const Action& action, Trace& trace) {
     using Clock = std::chrono::steady_clock;
     auto seconds = [](Clock::time_point t) { return std::chrono::duration<double>(t.time_since_epoch()).count(); };
     double start = seconds(Clock::now());
-    run_op(op);
+    run_op(op, action.microbatch);
     trace.push_back({op.op->path, std::string(op.op->def->name), start, seconds(Clock::now())});
   }
 
   const Program& program_;
   HostArena& arena_;
   ThreadTeam& team_;
+  int rank_;
+  Wire* wire_;
+  Coordinate coordinate_;
+  std::vector<Placement> placements_;  // by value
   std::vector<BoundRegion> regions_;
+  int most_slots_ = 1;
 };
 
 void refuse_missing_kernels(const Program& program) {
   std::vector<Complaint> missing;
   for (const Region& region : program.regions)
     for (const Op& op : region.ops)
-      if (!cpu_kernel(*op.def).run)
+      if (!cpu_kernel(*op.def).run && !cpu_kernel(*op.def).prepare)
         missing.push_back({.place = op.path, .got = fmt::format("the cpu executor has no kernel for {}", op.def->name)});
   if (!missing.empty()) throw UserError(std::move(missing));
 }
 
 class CpuExecutor final : public Executor {
  public:
-  explicit CpuExecutor(int threads) : team_(threads) { cpu::use_single_threaded_blas(); }
+  CpuExecutor(int threads, const RankSeat& seat) : team_(threads), rank_(seat.rank) {
+    cpu::use_single_threaded_blas();
+    if (seat.transport) wire_.emplace(Wire{.channel = {.transport = *seat.transport, .tag = kCollectiveTag}});
+  }
 
   Target target() const override { return cpu_target(team_.size()); }
   std::unique_ptr<Arena> allocate(int64_t bytes) override { return std::make_unique<HostArena>(bytes); }
@@ -140,22 +215,31 @@ class CpuExecutor final : public Executor {
     refuse_missing_kernels(program);
     auto* host = dynamic_cast<HostArena*>(&arena);
     BUG_IF(!host, "an arena of another executor");
-    return std::make_unique<CpuBound>(program, *host, team_);
+    return std::make_unique<CpuBound>(program, *host, team_, rank_, wire_ ? &*wire_ : nullptr);
+  }
+
+  std::map<std::string, int64_t> bytes_sent() const override {
+    if (!wire_) return {};
+    return {wire_->bytes_sent.begin(), wire_->bytes_sent.end()};
   }
 
  private:
   ThreadTeam team_;
+  int rank_;
+  std::optional<Wire> wire_;
 };
 
 std::vector<Tensor> tensors_of(const LocalTypes& types) {
   std::vector<Tensor> out;
-  for (const LocalType& t : types) out.push_back({nullptr, t.dtype, t.shape});
+  for (const LocalType& t : types) out.push_back({nullptr, t.dtype, t.shape, nullptr});
   return out;
 }
 
 }  // namespace
 
-std::unique_ptr<Executor> make_cpu_executor(int threads) { return std::make_unique<CpuExecutor>(threads); }
+std::unique_ptr<Executor> make_cpu_executor(int threads, const RankSeat& seat) {
+  return std::make_unique<CpuExecutor>(threads, seat);
+}
 
 Target cpu_target(int threads) {
   int team = threads > 0 ? threads : core_count();

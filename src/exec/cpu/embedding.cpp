@@ -14,7 +14,10 @@ void forward(const KernelCall& call) {
     T* y = call.out[0].as<T>();
     int64_t width = call.in[1].shape.last();
     for_blocks(call.team, call.in[0].count(), rows_per_task(width), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row) std::copy_n(w + tokens[row] * width, width, y + row * width);
+      for (int64_t row = begin; row < end; ++row) {
+        int64_t at = call.in[1].local_index(0, tokens[row]);
+        at < 0 ? void(std::fill_n(y + row * width, width, T(0))) : void(std::copy_n(w + at * width, width, y + row * width));
+      }
     });
   });
 }
@@ -32,8 +35,10 @@ void backward(const KernelCall& call) {
                  [&](int64_t begin, int64_t end) { std::fill(dw + begin, dw + end, T(0)); });
     for_blocks(call.team, width, kColumns, [&](int64_t begin, int64_t end) {
       for (int64_t row = 0; row < call.in[1].count(); ++row) {
+        int64_t at = call.out[0].local_index(0, tokens[row]);
+        if (at < 0) continue;
         const T* from = dy + row * width;
-        T* to = dw + tokens[row] * width;
+        T* to = dw + at * width;
         for (int64_t j = begin; j < end; ++j) to[j] += from[j];
       }
     });

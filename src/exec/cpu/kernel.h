@@ -6,22 +6,58 @@
 // split work into tasks by shape alone, and add partial sums in task order.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "base/threads.h"
 #include "base/units.h"
 #include "ir/attrs.h"
+#include "exec/cpu/wire.h"
 #include "ir/op_def.h"
+#include "ir/program.h"
+#include "mesh/placement.h"
 #include "ops/ops.h"
 
 namespace sextant {
+
+// Which elements of the global tensor an operand holds, dim by dim.
+struct Placement {
+  std::vector<std::vector<Span>> dims;
+};
 
 // One operand at its address. Row-major, contiguous, aligned to 64 bytes.
 struct Tensor {
   void* data = nullptr;
   DType dtype = DType::f32;
   LocalShape shape;
+  const Placement* placement = nullptr;  // null: all of it
+
+  // The global index of local element `i` of a dim; -1 in padding.
+  int64_t global_index(int dim, int64_t i) const {
+    if (!placement) return i;
+    for (const Span& span : placement->dims[static_cast<size_t>(dim)])
+      if (i >= span.local && i < span.local + span.count) return span.global + i - span.local;
+    return -1;
+  }
+
+  // The inverse: -1 where another rank holds it.
+  int64_t local_index(int dim, int64_t global) const {
+    if (!placement) return global;
+    for (const Span& span : placement->dims[static_cast<size_t>(dim)])
+      if (global >= span.global && global < span.global + span.count) return span.local + global - span.global;
+    return -1;
+  }
+
+  // How many elements of a dim are real; padding follows them.
+  int64_t real_extent(int dim) const {
+    if (!placement) return shape[dim];
+    int64_t end = 0;
+    for (const Span& span : placement->dims[static_cast<size_t>(dim)]) end = std::max(end, span.local + span.count);
+    return end;
+  }
 
   template <class T>
   T* as() const { return static_cast<T*>(data); }
@@ -34,6 +70,7 @@ struct KernelCall {
   const Attrs& attrs;
   std::byte* workspace;  // as many bytes as the kernel asked for, aligned to 64
   ThreadTeam& team;
+  int microbatch = 0;
 
   // Output 0 is added onto what its buffer holds (ops whose definition supports it).
   bool accumulate() const { return attrs.integer_or("accumulate", 0) != 0; }
@@ -46,9 +83,29 @@ struct WorkspaceQuery {
   int threads;
 };
 
+// What an op that talks to other ranks must know, when it is bound.
+struct Preparation {
+  const Op& op;
+  const Program& program;
+  int rank;
+  Coordinate at;
+  Wire* wire;  // null when there is nobody to talk to
+};
+
+// An op made ready for one rank: whom to talk to, what to pack where.
+class PreparedKernel {
+ public:
+  virtual ~PreparedKernel() = default;
+  virtual void run(const KernelCall& call) = 0;
+  // Called before the op's region runs for a microbatch, and for every microbatch at the end of a step: messages whose bytes
+  // are about to be reused must have arrived.
+  virtual void settle(int /*microbatch*/) {}
+};
+
 struct CpuKernel {
-  void (*run)(const KernelCall&) = nullptr;               // null: this executor cannot run the op; bind says so
+  void (*run)(const KernelCall&) = nullptr;               // null, with `prepare`: this executor cannot run the op; bind says so
   Bytes (*workspace)(const WorkspaceQuery&) = nullptr;    // null: none
+  std::unique_ptr<PreparedKernel> (*prepare)(const Preparation&) = nullptr;  // instead of `run`
 };
 
 namespace cpu {

@@ -17,7 +17,7 @@ void forward(const KernelCall& call) {
     T* y = call.out[0].as<T>();
     for_blocks(call.team, shape.rows(), rows_per_task(width), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
-        const T* position = w + row % length * width;
+        const T* position = w + call.in[0].global_index(1, row % length) * width;
         for (int64_t j = 0; j < width; ++j) y[row * width + j] = x[row * width + j] + position[j];
       }
     });
@@ -32,8 +32,12 @@ void backward(const KernelCall& call) {
     T* dw = call.out[0].as<T>();
     for_blocks(call.team, call.out[0].shape[0], rows_per_task(width), [&](int64_t begin, int64_t end) {
       if (!call.accumulate()) std::fill(dw + begin * width, dw + end * width, T(0));
-      for (int64_t b = 0; b < batch; ++b)
-        for (int64_t i = begin * width; i < std::min(length, end) * width; ++i) dw[i] += dy[b * length * width + i];
+      for (int64_t row = begin; row < end; ++row) {
+        int64_t s = call.in[0].local_index(1, row);
+        if (s < 0 || s >= length) continue;
+        for (int64_t b = 0; b < batch; ++b)
+          for (int64_t j = 0; j < width; ++j) dw[row * width + j] += dy[(b * length + s) * width + j];
+      }
     });
   });
 }

@@ -41,8 +41,9 @@ void fill_table(const KernelCall& call, T* table, int64_t dim) {
   for_blocks(call.team, length, rows_per_task(dim * 32), [&](int64_t begin, int64_t end) {
     for (int64_t s = begin; s < end; ++s) {
       T *cosines = table + s * dim, *sines = cosines + half;
+      double position = static_cast<double>(start + call.in[0].global_index(1, s));
       for (int64_t j = 0; j < half; ++j) {
-        double angle = static_cast<double>(start + s) * frequencies[j];
+        double angle = position * frequencies[j];
         cosines[j] = static_cast<T>(std::cos(angle));
         sines[j] = static_cast<T>(direction * std::sin(angle));
       }

@@ -1,0 +1,34 @@
+// What every transport says about a message, in the same words: for time-outs, sizes that do not match, and runs that
+// ended.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace sextant {
+
+enum class Direction : uint8_t { send, receive };
+
+struct MessageFacts {
+  Direction direction = Direction::send;
+  int rank = 0;  // whose call it is
+  int peer = 0;
+  int tag = 0;
+  size_t bytes = 0;
+};
+
+std::string timeout_reason(const MessageFacts& message, std::chrono::milliseconds waited);
+
+// `met` is the size of the other side's call.
+std::string mismatch_reason(const MessageFacts& message, size_t met);
+
+std::string ended_text(const std::string& reason);
+
+// For tests and benchmarks: SEXTANT_MESSAGE_DELAY_MS says how long a message travels. A receive is complete that long
+// after its send was posted at the earliest; the sender does not wait for it. Zero when unset. UserError when it is no
+// number.
+std::chrono::milliseconds message_delay_from_environment();
+
+}  // namespace sextant

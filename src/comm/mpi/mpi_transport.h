@@ -1,0 +1,39 @@
+// One rank in each process, messages by MPI. Works with every MPI library: nothing beyond the standard is used.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "comm/transport.h"
+
+namespace sextant {
+
+// MPI from start to end. Made once, before the last catch of the program, so that errors are printed before it goes.
+// When the run failed it does not wait for ranks that will never come: it leaves the others a moment to say why, then
+// ends them all. After a run that went well it waits for the others without a time-out, so let a barrier be the last
+// thing they do.
+class MpiSession {
+ public:
+  MpiSession();  // UserError when the launcher and the MPI library do not know each other
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  const std::string& host() const { return host_; }
+
+  // From now on the session ends by ending every process, and the launcher reports this code.
+  void fail_with(int exit_code) { exit_code_ = exit_code; }
+
+ private:
+  int rank_ = 0, size_ = 1, exit_code_ = 0;
+  std::string host_;
+};
+
+// The transport of this process; every process of the session makes one at the same time. The session outlives it.
+// Abort tells the others by a message of its own: they hear of it in their next call.
+std::unique_ptr<Transport> make_mpi_transport(MpiSession& session, std::chrono::milliseconds timeout);
+
+}  // namespace sextant

@@ -1,0 +1,69 @@
+// Transport: messages between the ranks of one run. Every rank holds one; thread_transport.h puts all ranks in one
+// process, comm/mpi one rank in each. Collectives are written once, over these few calls (collectives.h).
+//
+// Calls of one rank may come from several of its threads (lanes). Two messages of the same sender, receiver and tag
+// arrive in the order in which they were sent; lanes that run side by side use different tags. A send and the receive
+// it meets must be of the same size: anything else is a bug and ends the run.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+
+namespace sextant {
+
+// Thrown to ranks whom another rank's abort has ended; that rank holds the cause, this is only its echo.
+class RunEnded : public RunError {
+ public:
+  using RunError::RunError;
+};
+
+// A message under way. Every ticket is waited for once.
+struct Ticket {
+  int32_t slot = -1;
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  // Both return at once, and allocate nothing once the run is warm. The bytes belong to the transport until wait().
+  virtual Ticket send(int to, int tag, std::span<const std::byte> bytes) = 0;
+  virtual Ticket receive(int from, int tag, std::span<std::byte> bytes) = 0;
+
+  // Returns when the message has been delivered. Throws RunEnded when a rank has called abort, and RunError when
+  // nothing came for the time-out: then this rank aborts the others first.
+  virtual void wait(Ticket ticket) = 0;
+
+  // Ends the run for every rank: all who wait, send or receive now or later get a RunEnded that gives this reason. The
+  // first reason counts. When abort returns, and when any call has thrown, the bytes of this rank's messages are its
+  // own again.
+  virtual void abort(const std::string& reason) = 0;
+};
+
+// Stands in the scope that owns the bytes of messages under way: an exception that leaves the scope ends the run before
+// those bytes go, so that no other rank writes to memory that is no longer there.
+class AbortOnThrow {
+ public:
+  explicit AbortOnThrow(Transport& transport) : transport_(transport), exceptions_(std::uncaught_exceptions()) {}
+  ~AbortOnThrow() {
+    if (std::uncaught_exceptions() == exceptions_) return;
+    transport_.abort(fmt::format("rank {} failed; its own error says why", transport_.rank()));
+  }
+  AbortOnThrow(const AbortOnThrow&) = delete;
+  AbortOnThrow& operator=(const AbortOnThrow&) = delete;
+
+ private:
+  Transport& transport_;
+  int exceptions_;
+};
+
+}  // namespace sextant

@@ -1,0 +1,117 @@
+#include <algorithm>
+
+#include "base/error.h"
+#include "exec/cpu/kernel.h"
+
+namespace sextant::cpu {
+
+namespace {
+
+std::span<std::byte> bytes_of(const Tensor& tensor) {
+  return {static_cast<std::byte*>(tensor.data), static_cast<size_t>(tensor.count() * size_of(tensor.dtype))};
+}
+
+// The rank with this one's coordinates, but another place in the pipeline.
+int rank_at_stage(const Preparation& p, int64_t stage_rank) {
+  Coordinate at = p.at;
+  auto axis = p.program.mesh.find(kPipelineAxis);
+  BUG_IF(!axis, "{} in a mesh without pipeline axis", p.op.path);
+  at[static_cast<size_t>(*axis)] = static_cast<int>(stage_rank);
+  return rank_of(p.program.mesh, at);
+}
+
+void count_bytes(Wire& wire, int64_t bytes) {
+  auto at = wire.bytes_sent.find(kPipelineAxis);
+  if (at == wire.bytes_sent.end()) at = wire.bytes_sent.emplace(std::string(kPipelineAxis), 0).first;
+  at->second += bytes;
+}
+
+class SendKernel final : public PreparedKernel {
+ public:
+  explicit SendKernel(const Preparation& p)
+      : wire_(*p.wire), peer_(rank_at_stage(p, p.op.attrs.integer("peer"))),
+        tag_(kFirstStageTag + static_cast<int>(p.op.attrs.integer("tag"))) {
+    const Value& value = p.program[p.op.inputs[0]];
+    slots_ = value.buffer < 0 ? 1 : p.program.buffers[static_cast<size_t>(value.buffer)].slots;
+    under_way_.resize(static_cast<size_t>(slots_));
+  }
+
+  void run(const KernelCall& call) override {
+    under_way_[static_cast<size_t>(call.microbatch % slots_)] = wire_.channel.transport.send(peer_, tag_, bytes_of(call.in[0]));
+    count_bytes(wire_, static_cast<int64_t>(bytes_of(call.in[0]).size()));
+  }
+
+  void settle(int microbatch) override {
+    Ticket& ticket = under_way_[static_cast<size_t>(microbatch % slots_)];
+    if (ticket.slot >= 0) wire_.channel.transport.wait(ticket);
+    ticket = {};
+  }
+
+ private:
+  Wire& wire_;
+  int peer_, tag_;
+  int slots_ = 1;
+  std::vector<Ticket> under_way_;  // by slot of the buffer
+};
+
+class ReceiveKernel final : public PreparedKernel {
+ public:
+  explicit ReceiveKernel(const Preparation& p)
+      : wire_(*p.wire), peer_(rank_at_stage(p, p.op.attrs.integer("peer"))),
+        tag_(kFirstStageTag + static_cast<int>(p.op.attrs.integer("tag"))) {}
+
+  void run(const KernelCall& call) override {
+    wire_.channel.transport.wait(wire_.channel.transport.receive(peer_, tag_, bytes_of(call.out[0])));
+  }
+
+ private:
+  Wire& wire_;
+  int peer_, tag_;
+};
+
+class SumStagesKernel final : public PreparedKernel {
+ public:
+  explicit SumStagesKernel(const Preparation& p) : wire_(*p.wire) {
+    std::string text = p.op.attrs.text_or("ranks", "");
+    std::vector<int> ranks;
+    for (size_t at = 0; at < text.size();) {
+      size_t end = std::min(text.find(',', at), text.size());
+      ranks.push_back(rank_at_stage(p, std::stoi(text.substr(at, end - at))));
+      at = end + 1;
+    }
+    group_ = group_of_ranks(std::move(ranks), p.rank);
+  }
+
+  void run(const KernelCall& call) override {
+    int64_t before = wire_.channel.bytes_sent;
+    int64_t scratch = all_reduce_scratch(call.out[0].count(), call.out[0].dtype, group_.size());
+    all_reduce(wire_.channel, group_,
+               {.data = bytes_of(call.out[0]), .scratch = {call.workspace, static_cast<size_t>(scratch)},
+                .dtype = call.out[0].dtype});
+    count_bytes(wire_, wire_.channel.bytes_sent - before);
+  }
+
+ private:
+  Wire& wire_;
+  Group group_;
+};
+
+Bytes sum_workspace(const WorkspaceQuery& query) {
+  std::string ranks = query.attrs.text_or("ranks", "");
+  int count = 1 + static_cast<int>(std::count(ranks.begin(), ranks.end(), ','));
+  return {all_reduce_scratch(query.out[0].count(), query.out[0].dtype, count)};
+}
+
+template <class Kernel>
+std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
+  BUG_IF(!p.wire, "{} has nobody to talk to", p.op.path);
+  return std::make_unique<Kernel>(p);
+}
+
+}  // namespace
+
+const CpuKernel send{.prepare = prepare<SendKernel>};
+const CpuKernel recv{.prepare = prepare<ReceiveKernel>};
+const CpuKernel sum_stages{.workspace = sum_workspace, .prepare = prepare<SumStagesKernel>};
+
+}  // namespace sextant::cpu

@@ -1,0 +1,17 @@
+// Wire: what the ops of one rank talk to other ranks through, and a count of what they send.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "comm/collectives.h"
+#include "comm/tags.h"
+
+namespace sextant {
+
+struct Wire {
+  Channel channel;
+  std::map<std::string, int64_t, std::less<>> bytes_sent;  // by axes: "dp", "dp,cp", "pp"
+};
+
+}  // namespace sextant

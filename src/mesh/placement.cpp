@@ -1,0 +1,124 @@
+#include "mesh/placement.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace sextant {
+
+namespace {
+
+// A stretch of a dim: [begin, end) is real, and it takes `length` local elements.
+struct Piece {
+  int64_t begin, end, length;
+};
+
+Piece nth_piece(const Piece& whole, int64_t pieces, int64_t index) {
+  int64_t length = ceil_div(whole.length, pieces);
+  int64_t begin = whole.begin + index * length;
+  return {begin, std::min(whole.end, begin + length), length};
+}
+
+}  // namespace
+
+std::vector<Span> held(int64_t extent, const Layout& layout, int dim, const Mesh& mesh, const Coordinate& at) {
+  std::vector<Piece> pieces;
+  std::vector<int64_t> parts = layout.segments.dim == dim ? layout.segments.extents : std::vector<int64_t>{extent};
+  for (int64_t begin = 0; int64_t part : parts) {
+    pieces.push_back({begin, begin + part, part});
+    begin += part;
+  }
+  for (int axis : axes_of_dim(layout, dim)) {
+    int64_t n = mesh.size(axis), own = at[static_cast<size_t>(axis)];
+    if (n == 1) continue;  // its state says nothing
+    std::vector<Piece> mine;
+    for (const Piece& piece : pieces) {
+      if (layout.at(axis).order == ShardOrder::zigzag) {
+        mine.push_back(nth_piece(piece, 2 * n, own));
+        mine.push_back(nth_piece(piece, 2 * n, 2 * n - 1 - own));
+      } else {
+        mine.push_back(nth_piece(piece, n, own));
+      }
+    }
+    pieces = std::move(mine);
+  }
+  std::vector<Span> spans;
+  for (int64_t local = 0; const Piece& piece : pieces) {
+    if (piece.end > piece.begin) spans.push_back({piece.begin, local, piece.end - piece.begin});
+    local += piece.length;
+  }
+  return spans;
+}
+
+int64_t Box::count() const {
+  int64_t n = 1;
+  for (int64_t e : extent) n *= e;
+  return n;
+}
+
+namespace {
+
+// What two lists of spans share, in global order; `global` is dropped, from and to remain.
+struct Shared {
+  int64_t from, to, count;
+};
+
+std::vector<Shared> shared_spans(const std::vector<Span>& from, const std::vector<Span>& to) {
+  std::vector<std::pair<int64_t, Shared>> found;
+  for (const Span& a : from) {
+    for (const Span& b : to) {
+      int64_t begin = std::max(a.global, b.global), end = std::min(a.global + a.count, b.global + b.count);
+      if (begin < end) found.push_back({begin, {a.local + begin - a.global, b.local + begin - b.global, end - begin}});
+    }
+  }
+  std::sort(found.begin(), found.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  std::vector<Shared> out;
+  for (const auto& [global, shared] : found) out.push_back(shared);
+  return out;
+}
+
+}  // namespace
+
+std::vector<Box> common_boxes(const GlobalShape& shape, const Mesh& mesh, const Side& from, const Side& to) {
+  std::vector<Box> boxes{{}};
+  for (int dim = 0; dim < shape.rank(); ++dim) {
+    std::vector<Shared> shared = shared_spans(held(shape[dim], from.layout, dim, mesh, from.at),
+                                              held(shape[dim], to.layout, dim, mesh, to.at));
+    std::vector<Box> longer;
+    for (const Box& box : boxes) {
+      for (const Shared& s : shared) {
+        Box next = box;
+        next.from.push_back(s.from);
+        next.to.push_back(s.to);
+        next.extent.push_back(s.count);
+        longer.push_back(std::move(next));
+      }
+    }
+    boxes = std::move(longer);
+  }
+  return boxes;
+}
+
+bool parts_are_contiguous(const GlobalShape& shape, const Mesh& mesh, const Layout& whole, const Layout& part,
+                          const std::vector<int>& axes) {
+  LocalShape part_shape = local_shape(shape, part, mesh), whole_shape = local_shape(shape, whole, mesh);
+  std::vector<int> group = group_of(mesh, 0, axes);
+  Coordinate own = coordinate_of(mesh, 0);
+  if (whole_shape.count() != part_shape.count() * static_cast<int64_t>(group.size())) return false;
+  for (size_t i = 0; i < group.size(); ++i) {
+    std::vector<Box> boxes = common_boxes(shape, mesh, {part, coordinate_of(mesh, group[i])}, {whole, own});
+    if (boxes.size() != 1 || boxes[0].count() != part_shape.count()) return false;
+    // Only leading dims of size 1 may come before the one that is split.
+    int64_t at = 0;
+    for (int dim = 0; dim < shape.rank(); ++dim) at = at * whole_shape[dim] + boxes[0].to[static_cast<size_t>(dim)];
+    if (at != static_cast<int64_t>(i) * part_shape.count()) return false;
+    bool inside = false;  // past the first dim of extent above 1, the part must span the whole
+    for (int dim = 0; dim < shape.rank(); ++dim) {
+      if (inside && part_shape[dim] != whole_shape[dim]) return false;
+      inside = inside || part_shape[dim] > 1;
+    }
+  }
+  return true;
+}
+
+}  // namespace sextant

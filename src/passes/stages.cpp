@@ -1,0 +1,112 @@
+#include "passes/stages.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+
+namespace sextant {
+
+namespace {
+
+struct ModelCosts {
+  double before = 0, after = 0;
+  std::vector<double> blocks;
+};
+
+ModelCosts costs_of(const Graph& graph) {
+  ModelCosts costs;
+  costs.blocks.resize(static_cast<size_t>(block_count(graph)), 0);
+  bool seen_block = false;
+  for (const Op& op : graph.ops) {
+    double flops = cost_of(graph, op).flops.n;
+    seen_block = seen_block || op.block >= 0;
+    if (op.block >= 0)
+      costs.blocks[static_cast<size_t>(op.block)] += flops;
+    else
+      (seen_block ? costs.after : costs.before) += flops;
+  }
+  return costs;
+}
+
+// The stages needed when none may cost more than `limit`, with as many blocks in each as fit. Every stage gets at least one
+// block, and enough are left for the stages behind it.
+std::vector<int> fill_up_to(const ModelCosts& costs, int stages, double limit) {
+  std::vector<int> counts;
+  size_t next = 0;
+  for (int stage = 0; stage < stages; ++stage) {
+    double total = stage == 0 ? costs.before : 0;
+    int count = 0;
+    size_t leave = static_cast<size_t>(stages - 1 - stage);
+    double tail = stage == stages - 1 ? costs.after : 0;
+    while (next + leave < costs.blocks.size() && (count == 0 || total + costs.blocks[next] + tail <= limit)) {
+      total += costs.blocks[next++];
+      ++count;
+    }
+    counts.push_back(count);
+  }
+  return next == costs.blocks.size() ? counts : std::vector<int>{};
+}
+
+double costliest(const ModelCosts& costs, const std::vector<int>& counts) {
+  double worst = 0;
+  size_t next = 0;
+  for (size_t stage = 0; stage < counts.size(); ++stage) {
+    double total = (stage == 0 ? costs.before : 0) + (stage + 1 == counts.size() ? costs.after : 0);
+    for (int i = 0; i < counts[stage]; ++i) total += costs.blocks[next++];
+    worst = std::max(worst, total);
+  }
+  return worst;
+}
+
+}  // namespace
+
+int block_count(const Graph& graph) {
+  int count = 0;
+  for (const Op& op : graph.ops) count = std::max(count, op.block + 1);
+  return count;
+}
+
+std::vector<int> balanced_blocks(const Graph& graph, int stages) {
+  ModelCosts costs = costs_of(graph);
+  int blocks = static_cast<int>(costs.blocks.size());
+  if (stages == 1) return {blocks};
+  BUG_IF(blocks < stages, "{} blocks for {} stages", blocks, stages);
+  // The answer's limit is the cost of some run of consecutive blocks (with an end, or not): try them all.
+  std::vector<double> limits;
+  for (int first = 0; first < blocks; ++first) {
+    double total = first == 0 ? costs.before : 0;
+    for (int last = first; last < blocks; ++last) {
+      total += costs.blocks[static_cast<size_t>(last)];
+      limits.push_back(total);
+      if (last == blocks - 1) limits.push_back(total + costs.after);
+    }
+  }
+  std::sort(limits.begin(), limits.end());
+  std::vector<int> best;
+  double least = std::numeric_limits<double>::max();
+  for (double limit : limits) {
+    std::vector<int> counts = fill_up_to(costs, stages, limit * (1 + 1e-12));
+    if (counts.empty()) continue;
+    double worst = costliest(costs, counts);
+    if (worst < least) best = counts, least = worst;
+    if (worst <= limit * (1 + 1e-12)) break;
+  }
+  return best;
+}
+
+void assign_stages(Graph& graph, const std::vector<int>& blocks_per_stage) {
+  std::vector<int> stage_of_block;
+  for (size_t stage = 0; stage < blocks_per_stage.size(); ++stage)
+    stage_of_block.insert(stage_of_block.end(), static_cast<size_t>(blocks_per_stage[stage]), static_cast<int>(stage));
+  BUG_IF(static_cast<int>(stage_of_block.size()) != block_count(graph), "{} blocks assigned, the model has {}",
+         stage_of_block.size(), block_count(graph));
+  bool seen_block = false;
+  for (Op& op : graph.ops) {
+    seen_block = seen_block || op.block >= 0;
+    int last = static_cast<int>(blocks_per_stage.size()) - 1;
+    op.stage = op.block >= 0 ? stage_of_block[static_cast<size_t>(op.block)] : seen_block ? last : 0;
+  }
+}
+
+}  // namespace sextant

@@ -1,0 +1,19 @@
+// stages: cuts the model into pipeline stages. What stands before the first block goes to the first stage, what stands
+// behind the last block to the last one, and whole blocks in between, contiguous and in order.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace sextant {
+
+// How many blocks each stage gets, such that the costliest stage costs as little as possible, the ends of the model counted
+// with the stages that hold them.
+std::vector<int> balanced_blocks(const Graph& graph, int stages);
+
+void assign_stages(Graph& graph, const std::vector<int>& blocks_per_stage);
+
+int block_count(const Graph& graph);
+
+}  // namespace sextant

@@ -1,0 +1,125 @@
+#include "schedule/check.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "schedule/timing.h"
+#include "schedule/walk.h"
+
+namespace sextant {
+
+namespace {
+
+class Checker {
+ public:
+  Checker(const PipelineSchedule& schedule, std::string_view place)
+      : schedule_(schedule), place_(place), kinds_(schedule.defers_weights() ? 3 : 2) {}
+
+  void check_shape() const {
+    const PipelineShape& shape = schedule_.shape;
+    if (shape.ranks < 1 || shape.chunks < 1 || shape.microbatches < 1)
+      fail(fmt::format("{} ranks, {} chunks, {} microbatches", shape.ranks, shape.chunks, shape.microbatches),
+           "at least one of each");
+    if (schedule_.ranks.size() != static_cast<size_t>(shape.ranks))
+      fail(fmt::format("{} lists of actions", schedule_.ranks.size()),
+           fmt::format("one for each of {} ranks", shape.ranks));
+  }
+
+  // Every action once and in order: for each chunk, the next F must be the one after the last F, and so on.
+  void check_complete(int rank) const {
+    const auto& actions = schedule_.ranks[static_cast<size_t>(rank)];
+    auto chunks = static_cast<size_t>(schedule_.shape.chunks);
+    if (chunks > actions.size())  // also keeps a count from a hostile file from becoming an allocation
+      fail(fmt::format("rank {} has {} actions for {} chunks", rank, actions.size(), chunks),
+           "F and B of every chunk and microbatch");
+    std::vector<int> next(static_cast<size_t>(kinds_) * chunks);
+    for (const Action& action : actions) {
+      check_known(rank, action);
+      int& expected = next[static_cast<size_t>(action.region) * chunks + static_cast<size_t>(action.chunk)];
+      if (action.microbatch < expected)
+        fail(fmt::format("rank {} runs {} twice", rank, name_of(action)), "every action once");
+      if (action.microbatch > expected)
+        fail(fmt::format("rank {} runs {} before {}", rank, name_of(action),
+                         name_of({action.region, action.chunk, expected})),
+             "F, B and W of a chunk each in microbatch order");
+      ++expected;
+    }
+    for (int kind = 0; kind < kinds_; ++kind)
+      for (size_t chunk = 0; chunk < chunks; ++chunk)
+        if (int have = next[static_cast<size_t>(kind) * chunks + chunk]; have < schedule_.shape.microbatches)
+          fail(fmt::format("rank {} lacks {}", rank,
+                           name_of({static_cast<RegionKind>(kind), static_cast<int>(chunk), have})),
+               fmt::format("{} microbatches in every chunk", schedule_.shape.microbatches));
+  }
+
+  void check_ends() const {
+    Walk done = walk(schedule_, uniform_durations(schedule_.shape));
+    for (int rank = 0; rank < schedule_.shape.ranks; ++rank)
+      if (stuck_at(done, rank)) fail(ring_of_waits(done, rank), "ranks that never wait for each other in a ring");
+  }
+
+ private:
+  void check_known(int rank, const Action& action) const {
+    if (action.region != RegionKind::forward && action.region != RegionKind::backward &&
+        action.region != RegionKind::weight)
+      fail(fmt::format("rank {} runs {}", rank, name_of(action)), "F, B and W only");
+    if (action.chunk < 0 || action.chunk >= schedule_.shape.chunks)
+      fail(fmt::format("rank {} runs {}", rank, name_of(action)),
+           fmt::format("chunks 0 to {}", schedule_.shape.chunks - 1));
+    if (action.microbatch < 0 || action.microbatch >= schedule_.shape.microbatches)
+      fail(fmt::format("rank {} runs {}", rank, name_of(action)),
+           fmt::format("microbatches 0 to {}", schedule_.shape.microbatches - 1));
+  }
+
+  const Action* stuck_at(const Walk& done, int rank) const {
+    const auto& list = schedule_.ranks[static_cast<size_t>(rank)];
+    size_t ran = done.ranks[static_cast<size_t>(rank)].size();
+    return ran < list.size() ? &list[ran] : nullptr;
+  }
+
+  // Every stuck rank waits for an action of a stuck rank, so following the waits leads into a ring.
+  std::string ring_of_waits(const Walk& done, int rank) const {
+    std::vector<char> seen(schedule_.ranks.size());
+    std::string text = fmt::format("rank {}", rank);
+    while (!seen[static_cast<size_t>(rank)]) {
+      seen[static_cast<size_t>(rank)] = true;
+      const Action& action = *stuck_at(done, rank);
+      Need need = unmet(done, rank, action);
+      text += fmt::format(" waits at {} for {} of ", name_of(action), name_of(need.action));
+      text += need.rank == rank ? "its own, which comes later" : fmt::format("rank {}", need.rank);
+      if (need.rank != rank && !seen[static_cast<size_t>(need.rank)]) text += ", which";
+      rank = need.rank;
+    }
+    return text;
+  }
+
+  Need unmet(const Walk& done, int rank, const Action& action) const {
+    for (const Need& need : needs(schedule_, rank, action, kUnlimitedSlots)) {
+      const auto& ran = done.ranks[static_cast<size_t>(need.rank)];
+      if (std::ranges::none_of(ran, [&](const TimedAction& t) { return t.action == need.action; })) return need;
+    }
+    BUG("rank {} is stuck at {} without a reason", rank, name_of(action));
+  }
+
+  [[noreturn]] void fail(std::string got, std::string expected) const {
+    throw UserError(Complaint{.place = std::string(place_),
+                              .got = fmt::format("schedule {}: {}", schedule_.name, got),
+                              .expected = std::move(expected)});
+  }
+
+  const PipelineSchedule& schedule_;
+  std::string_view place_;
+  int kinds_;  // F and B, or F, B and W
+};
+
+}  // namespace
+
+void check(const PipelineSchedule& schedule, std::string_view place) {
+  Checker checker(schedule, place);
+  checker.check_shape();
+  for (int rank = 0; rank < schedule.shape.ranks; ++rank) checker.check_complete(rank);
+  checker.check_ends();
+}
+
+}  // namespace sextant

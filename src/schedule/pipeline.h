@@ -1,0 +1,53 @@
+// PipelineSchedule: the order in which each pipeline rank runs the F, B and W of its chunks over the microbatches. One
+// file per schedule, each a pure function of the shape; check.h proves that the ranks of one fit together, timing.h
+// runs it on paper.
+//
+// The model is cut into ranks × chunks stages, in order. F of stage s needs F of s−1, B of s needs F of s and B of s+1
+// (the last stage only its F), W of s needs B of s. A schedule without W runs weight gradients inside B. On each rank
+// the F of a chunk run in microbatch order, and so do its B and its W: memory planning relies on it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace sextant {
+
+struct PipelineShape {
+  int ranks = 1;
+  int chunks = 1;  // stages on each rank
+  int microbatches = 1;
+
+  int stages() const { return ranks * chunks; }
+  bool operator==(const PipelineShape&) const = default;
+};
+
+// Which rank holds which stage. loop: stage s on rank s mod ranks. v: odd chunks run backwards through the ranks, so
+// that the last stage of one chunk and the first of the next are on the same rank.
+enum class StagePlacement : uint8_t { loop, v };
+
+struct PipelineSchedule {
+  std::string name;
+  PipelineShape shape;
+  StagePlacement placement = StagePlacement::loop;
+  std::vector<std::vector<Action>> ranks;  // per rank, in issue order; forward, backward and weight only
+
+  bool defers_weights() const;  // whether it has W actions
+  bool operator==(const PipelineSchedule&) const = default;
+};
+
+int stage_of(const PipelineShape& shape, StagePlacement placement, int rank, int chunk);
+int rank_of_stage(const PipelineShape& shape, StagePlacement placement, int stage);
+int chunk_of_stage(const PipelineShape& shape, int stage);
+
+// By name: "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zbv". UserError (place = `place`) for an unknown
+// name and for a shape the schedule is not defined for, saying which shapes are.
+PipelineSchedule make_schedule(std::string_view name, const PipelineShape& shape,
+                               std::string_view place = "pipeline.schedule");
+std::vector<std::string_view> schedule_names();
+
+std::string name_of(const Action& action);  // "F 0 3": kind, chunk, microbatch
+
+}  // namespace sextant

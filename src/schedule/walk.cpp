@@ -1,0 +1,127 @@
+#include "schedule/walk.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace sextant {
+
+namespace {
+
+Need of_stage(const PipelineSchedule& s, RegionKind kind, int stage, int microbatch) {
+  return {rank_of_stage(s.shape, s.placement, stage), {kind, chunk_of_stage(s.shape, stage), microbatch}};
+}
+
+class Walker {
+ public:
+  Walker(const PipelineSchedule& schedule, const Durations& durations, int gradient_slots)
+      : schedule_(schedule),
+        durations_(durations),
+        gradient_slots_(gradient_slots),
+        defers_weights_(schedule.defers_weights()),
+        times_(3 * static_cast<size_t>(schedule.shape.stages()) * static_cast<size_t>(schedule.shape.microbatches)) {
+    done_.ranks.resize(schedule.ranks.size());
+  }
+
+  Walk run() {
+    for (int rank = schedule_.shape.ranks - 1; rank >= 0; --rank) awake_.push_back(rank);
+    while (!awake_.empty()) {
+      int rank = awake_.back();
+      awake_.pop_back();
+      while (step(rank)) {
+      }
+    }
+    return std::move(done_);
+  }
+
+ private:
+  struct Time {
+    double start = 0, end = -1;  // the end is −1 while it has not run
+  };
+
+  // Runs the next action of a rank if it may start, and wakes the ranks that can be waiting for it.
+  bool step(int rank) {
+    const auto& list = schedule_.ranks[static_cast<size_t>(rank)];
+    auto& done = done_.ranks[static_cast<size_t>(rank)];
+    if (done.size() == list.size()) return false;
+    const Action& action = list[done.size()];
+    std::optional<double> start = earliest_start(rank, action);
+    if (!start) return false;
+    if (!done.empty()) start = std::max(*start, done.back().end);
+    Time time{*start, *start + seconds(rank, action)};
+    time_of(rank, action) = time;
+    done.push_back({action, time.start, time.end});
+    wake_neighbours(rank, action);
+    return true;
+  }
+
+  std::optional<double> earliest_start(int rank, const Action& action) {
+    double start = 0;
+    for (const Need& need : needs(schedule_, rank, action, gradient_slots_)) {
+      const Time& time = time_of(need.rank, need.action);
+      if (time.end < 0) return std::nullopt;
+      double message = need.rank == rank ? 0 : durations_.message;
+      start = std::max(start, need.until == Need::Until::ended ? time.end + message : time.start);
+    }
+    return start;
+  }
+
+  double seconds(int rank, const Action& action) const {
+    auto stage = static_cast<size_t>(stage_of(schedule_.shape, schedule_.placement, rank, action.chunk));
+    switch (action.region) {
+      case RegionKind::forward: return durations_.forward[stage];
+      case RegionKind::backward: return durations_.backward[stage] + (defers_weights_ ? 0 : durations_.weight[stage]);
+      default: return durations_.weight[stage];
+    }
+  }
+
+  void wake_neighbours(int rank, const Action& action) {
+    int stage = stage_of(schedule_.shape, schedule_.placement, rank, action.chunk);
+    for (int neighbour : {stage - 1, stage + 1})
+      if (neighbour >= 0 && neighbour < schedule_.shape.stages())
+        awake_.push_back(rank_of_stage(schedule_.shape, schedule_.placement, neighbour));
+  }
+
+  Time& time_of(int rank, const Action& action) {
+    auto stage = static_cast<size_t>(stage_of(schedule_.shape, schedule_.placement, rank, action.chunk));
+    auto stages = static_cast<size_t>(schedule_.shape.stages());
+    auto microbatches = static_cast<size_t>(schedule_.shape.microbatches);
+    return times_[(static_cast<size_t>(action.region) * stages + stage) * microbatches +
+                  static_cast<size_t>(action.microbatch)];
+  }
+
+  const PipelineSchedule& schedule_;
+  const Durations& durations_;
+  int gradient_slots_;
+  bool defers_weights_;
+  std::vector<Time> times_;  // of F, B, W of every stage and microbatch
+  std::vector<int> awake_;   // ranks that may be able to go on
+  Walk done_;
+};
+
+}  // namespace
+
+std::vector<Need> needs(const PipelineSchedule& s, int rank, const Action& action, int gradient_slots) {
+  int stage = stage_of(s.shape, s.placement, rank, action.chunk), m = action.microbatch;
+  std::vector<Need> all;
+  switch (action.region) {
+    case RegionKind::forward:
+      if (stage > 0) all.push_back(of_stage(s, RegionKind::forward, stage - 1, m));
+      break;
+    case RegionKind::backward:
+      all.push_back(of_stage(s, RegionKind::forward, stage, m));
+      if (stage + 1 < s.shape.stages()) all.push_back(of_stage(s, RegionKind::backward, stage + 1, m));
+      if (stage > 0 && m >= gradient_slots) {
+        all.push_back(of_stage(s, RegionKind::backward, stage - 1, m - gradient_slots));
+        all.back().until = Need::Until::started;
+      }
+      break;
+    default: all.push_back(of_stage(s, RegionKind::backward, stage, m));
+  }
+  return all;
+}
+
+Walk walk(const PipelineSchedule& schedule, const Durations& durations, int gradient_slots) {
+  return Walker(schedule, durations, gradient_slots).run();
+}
+
+}  // namespace sextant

@@ -1,0 +1,34 @@
+// Walks all ranks through their lists at once: the common ground of check (does it end?), timing (when?) and
+// gradient_slots (how many message buffers?). In: a schedule in which every rank has its actions exactly once. Out: for
+// each rank the actions that could run, with their times; a rank whose list is longer than that is stuck.
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "schedule/pipeline.h"
+#include "schedule/timing.h"
+
+namespace sextant {
+
+constexpr int kUnlimitedSlots = std::numeric_limits<int>::max();
+
+// What must have happened before an action may start.
+struct Need {
+  enum class Until : uint8_t { ended, started };
+  int rank = 0;
+  Action action;
+  Until until = Until::ended;
+};
+
+// The needs that pipeline.h names, and the one that reuse of gradient buffers adds: B of microbatch m writes the buffer
+// that held microbatch m − slots, which the receiver must have begun to use up.
+std::vector<Need> needs(const PipelineSchedule& schedule, int rank, const Action& action, int gradient_slots);
+
+struct Walk {
+  std::vector<std::vector<TimedAction>> ranks;
+};
+
+Walk walk(const PipelineSchedule& schedule, const Durations& durations, int gradient_slots = kUnlimitedSlots);
+
+}  // namespace sextant

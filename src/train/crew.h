@@ -1,0 +1,32 @@
+// Crew: the ranks of a run as one of them sees the others, for what happens between steps: agreeing, adding up, waiting.
+// One rank alone is a crew too.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "comm/collectives.h"
+
+namespace sextant {
+
+class Crew {
+ public:
+  Crew() = default;                         // alone
+  Crew(Transport& transport, int tag);
+
+  int rank() const { return rank_; }
+  int size() const { return group_.size(); }
+  bool leads() const { return rank_ == 0; }  // prints, and does what is done once
+
+  void sum(std::span<double> numbers);  // over all ranks, the same bits on each
+  void barrier();
+  std::string from_leader(std::string text);  // the leader's, on every rank
+
+ private:
+  Transport* transport_ = nullptr;
+  int tag_ = 0;
+  int rank_ = 0;
+  Group group_{{0}, 0};
+};
+
+}  // namespace sextant

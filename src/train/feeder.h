@@ -1,0 +1,42 @@
+// Feeder: gives a bound Program its rank's part of the data. A microbatch is a block of samples over all data-parallel ranks;
+// which rows and positions of it a rank reads follows from the layout of the Program's feeds.
+#pragma once
+
+#include <vector>
+
+#include "data/sampler.h"
+#include "exec/executor.h"
+#include "mesh/placement.h"
+
+namespace sextant {
+
+class Feeder {
+ public:
+  // Both must outlive the feeder.
+  Feeder(Bound& bound, const BatchSampler& sampler);
+
+  // Writes what the action is the first to read of its microbatch. `first_sample`: the microbatch's, over all ranks.
+  void before(const Action& action, int64_t first_sample);
+
+  // Targets of the microbatch that this rank alone accounts for: added up over ranks, each counts once.
+  int64_t counted_targets(int64_t first_sample);
+
+ private:
+  struct Feed {
+    const Value* value = nullptr;  // null where no op of this rank reads it
+    RegionKind region = RegionKind::forward;
+    int chunk = 0;
+    std::vector<Span> rows, positions;
+  };
+  Feed find_feed(std::string_view path) const;
+  void read_rows(const Feed& feed, int64_t first_sample);
+  void take_part(const Feed& feed, const std::vector<int32_t>& rows);
+
+  Bound& bound_;
+  const BatchSampler& sampler_;
+  Feed tokens_, targets_;
+  std::vector<int32_t> token_rows_, target_rows_;  // whole sequences
+  std::vector<int32_t> part_;                      // this rank's positions of them
+};
+
+}  // namespace sextant

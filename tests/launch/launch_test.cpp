@@ -1,0 +1,240 @@
+// What a shell and a YAML reader make of the texts: scripts are run with stand-ins for srun and mpirun that print their
+// arguments, so that quoting is tested by what arrives.
+#include "launch/launch.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "launch/launchers.h"
+#include "launch/quote.h"
+
+namespace sextant {
+namespace {
+
+namespace fs = std::filesystem;
+
+LaunchRequest request(Launcher launcher) {
+  LaunchRequest r;
+  r.launcher = launcher;
+  r.name = "llama-8b";
+  r.world_size = 16;
+  r.ranks_per_node = 8;
+  r.cpus_per_rank = 4;
+  r.gpus_per_rank = 1;
+  r.config = "configs/llama.toml";
+  if (launcher == Launcher::kubernetes) r.container = "registry/sextant:1";
+  return r;
+}
+
+bool has_line(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+// A folder with stand-ins for the launchers: each prints its arguments, one a line.
+class StandIns {
+ public:
+  StandIns() {
+    std::string pattern = (fs::temp_directory_path() / "launch_test.XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+    for (const char* name : {"srun", "mpirun", "kubectl"}) {
+      write_file_atomically(folder_ / name, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n");
+      fs::permissions(folder_ / name, fs::perms::owner_all);
+    }
+  }
+  ~StandIns() { fs::remove_all(folder_); }
+
+  std::string output_of(const std::string& script, const std::string& arguments = "") const {
+    write_file_atomically(folder_ / "script", script);
+    std::string command = "cd " + folder_.string() + " && bash -n script && PATH=" + folder_.string() +
+                          ":$PATH bash script " + arguments + " > output 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0) << script;
+    return read_file(folder_ / "output");
+  }
+
+ private:
+  fs::path folder_;
+};
+
+const char* const kAwkward[] = {"/data/my runs/it's \"here\"/$HOME.toml", "a`b`\\c;d&e|f>g",
+                                "train.note=*? [x] {y} ~ #z", "é ü 漢"};
+
+TEST(Quote, ShellReadsBackWhatWasQuoted) {
+  StandIns stand_ins;
+  for (const char* word : kAwkward)
+    EXPECT_EQ(stand_ins.output_of("srun " + shell_quoted(word) + "\n"), std::string(word) + "\n");
+  EXPECT_EQ(stand_ins.output_of("srun " + shell_quoted("") + "\n"), "\n");
+  EXPECT_EQ(shell_quoted("configs/llama-8b.toml"), "configs/llama-8b.toml");
+}
+
+TEST(Slurm, CountsTasksNodesAndDevices) {
+  LaunchRequest r = request(Launcher::slurm);
+  r.time_limit = "90";
+  r.partition = "gpu_long";
+  std::string text = launch_text(r);
+  for (const char* line : {"#!/bin/bash", "#SBATCH --job-name=llama-8b", "#SBATCH --nodes=2", "#SBATCH --ntasks=16",
+                           "#SBATCH --ntasks-per-node=8", "#SBATCH --cpus-per-task=4", "#SBATCH --gpus-per-task=1",
+                           "#SBATCH --time=0-01:30:00", "#SBATCH --partition=gpu_long", "#SBATCH --signal=TERM@120"})
+    EXPECT_TRUE(has_line(text, line)) << line << "\n" << text;
+  r.gpus_per_rank = 0;
+  EXPECT_EQ(launch_text(r).find("gpus"), std::string::npos);
+}
+
+TEST(Slurm, AWorldSmallerThanANodeTakesOneNode) {
+  LaunchRequest r = request(Launcher::slurm);
+  r.world_size = 3;
+  EXPECT_TRUE(has_line(launch_text(r), "#SBATCH --nodes=1"));
+  EXPECT_TRUE(has_line(launch_text(r), "#SBATCH --ntasks-per-node=3"));
+}
+
+TEST(Slurm, EveryWordArrives) {
+  StandIns stand_ins;
+  LaunchRequest r = request(Launcher::slurm);
+  r.binary = "/opt/my tools/sextant";
+  r.config = kAwkward[0];
+  r.overrides = {kAwkward[1], kAwkward[2], kAwkward[3]};
+  std::string arguments = stand_ins.output_of(launch_text(r));
+  std::string program = r.binary + "\ntrain\n";
+  for (const char* word : kAwkward) program += std::string(word) + "\n";
+  EXPECT_TRUE(arguments.ends_with(program)) << arguments;
+  EXPECT_TRUE(has_line(arguments, "--ntasks=16"));
+  EXPECT_TRUE(has_line(arguments, "--mpi=pmix"));
+}
+
+TEST(Slurm, ContainersOfBothRuntimes) {
+  StandIns stand_ins;
+  LaunchRequest r = request(Launcher::slurm);
+  r.container = "/images/our image.sqsh";
+  EXPECT_TRUE(has_line(stand_ins.output_of(launch_text(r)), "--container-image=/images/our image.sqsh"));
+  r.container_runtime = ContainerRuntime::apptainer;
+  std::string arguments = stand_ins.output_of(launch_text(r));
+  EXPECT_EQ(arguments.find("--container-image"), std::string::npos);
+  EXPECT_NE(arguments.find("apptainer\nexec\n--nv\n"), std::string::npos);
+  EXPECT_NE(arguments.find("\n/images/our image.sqsh\nsextant\ntrain\n"), std::string::npos) << arguments;
+}
+
+TEST(Mpi, MpirunGetsRanksHostsAndProgram) {
+  StandIns stand_ins;
+  LaunchRequest r = request(Launcher::mpi);
+  r.hostfile = "my hosts";
+  r.time_limit = "1-0";
+  r.overrides = {kAwkward[1]};
+  EXPECT_EQ(stand_ins.output_of(launch_text(r)),
+            "-n\n16\n--map-by\nppr:8:node:PE=4\n--bind-to\ncore\n--hostfile\nmy hosts\n--timeout\n86400\n"
+            "sextant\ntrain\nconfigs/llama.toml\n" +
+                std::string(kAwkward[1]) + "\n");
+}
+
+TEST(Mpi, WithoutSshItIsSrun) {
+  StandIns stand_ins;
+  LaunchRequest r = request(Launcher::mpi);
+  r.remote_start = RemoteStart::without_ssh;
+  r.time_limit = "00:10:01";
+  std::string text = launch_text(r), arguments = stand_ins.output_of(text);
+  EXPECT_EQ(text.find("mpirun"), std::string::npos);
+  EXPECT_EQ(text.find("#SBATCH"), std::string::npos);
+  EXPECT_TRUE(has_line(arguments, "--mpi=pmix"));
+  EXPECT_TRUE(has_line(arguments, "--ntasks=16"));
+  EXPECT_TRUE(has_line(arguments, "--time=11"));
+}
+
+TEST(Kubernetes, MpiJobHasTheCountsAtTheirPlaces) {
+  LaunchRequest r = request(Launcher::kubernetes);
+  r.time_limit = "01:00:00";
+  r.overrides = {"train.note=\"a\\b\""};
+  std::string text = launch_text(r);
+  for (const char* line :
+       {"apiVersion: kubeflow.org/v2beta1", "kind: MPIJob", "  name: llama-8b", "  slotsPerWorker: 8",
+        "    activeDeadlineSeconds: 3600", "    Launcher:", "      replicas: 1", "    Worker:", "      replicas: 2",
+        "              image: \"registry/sextant:1\"", "                - \"16\"",
+        "                - \"configs/llama.toml\"", "                - \"train.note=\\\"a\\\\b\\\"\"",
+        "                  cpu: 32", "                  nvidia.com/gpu: 8"})
+    EXPECT_TRUE(has_line(text, line)) << line << "\n" << text;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// Depth grows by one level at a time, and only below a key without a value or a list's dash.
+TEST(Kubernetes, IndentationIsThatOfYaml) {
+  for (RemoteStart start : {RemoteStart::ssh, RemoteStart::without_ssh}) {
+    LaunchRequest r = request(Launcher::kubernetes);
+    r.remote_start = start;
+    std::string before;
+    size_t depth = 0;
+    for (const std::string& line : lines_of(launch_text(r))) {
+      size_t indent = line.find_first_not_of(' ');
+      if (before.ends_with("|") && indent >= 4) continue;  // the agent's script
+      EXPECT_EQ(indent % 2, 0u) << line;
+      if (indent > depth) {
+        EXPECT_EQ(indent, depth + 2) << line;
+        EXPECT_TRUE(before.ends_with(":") || before.starts_with("- ")) << before << "\n" << line;
+      }
+      depth = indent;
+      before = line.substr(indent);
+    }
+  }
+}
+
+TEST(Kubernetes, WithoutSshTheAgentRunsCommandsInPods) {
+  LaunchRequest r = request(Launcher::kubernetes);
+  r.remote_start = RemoteStart::without_ssh;
+  std::string text = launch_text(r);
+  EXPECT_NE(text.find("- \"plm_rsh_agent\""), std::string::npos);
+  size_t begin = text.find("    #!/bin/sh\n"), end = text.find("---", begin);
+  std::string script;
+  for (const std::string& line : lines_of(text.substr(begin, end - begin))) script += line.substr(4) + "\n";
+  StandIns stand_ins;
+  EXPECT_EQ(stand_ins.output_of(script, "-o ConnectionAttempts=10 llama-8b-worker-1.llama-8b.here.svc orted -x 'a b'"),
+            "exec\nllama-8b-worker-1\n--\n/bin/sh\n-c\norted -x a b\n");
+}
+
+TEST(TimeLimit, EveryFormOfSlurm) {
+  EXPECT_EQ(time_limit_seconds("90"), 5400);
+  EXPECT_EQ(time_limit_seconds("2:30"), 150);
+  EXPECT_EQ(time_limit_seconds("01:02:03"), 3723);
+  EXPECT_EQ(time_limit_seconds("2-3"), 2 * 86400 + 3 * 3600);
+  EXPECT_EQ(time_limit_seconds("2-3:4"), 2 * 86400 + 3 * 3600 + 240);
+  EXPECT_EQ(time_limit_seconds("2-3:4:5"), 2 * 86400 + 3 * 3600 + 245);
+  for (const char* bad : {"", "0", "x", "1:2:3:4", "1-", "-1", "1 ", "1h", "99999999999999999999", "::"})
+    EXPECT_THROW(time_limit_seconds(bad), UserError) << bad;
+}
+
+void expect_refused(void (*spoil)(LaunchRequest&), Launcher launcher, std::string_view part) {
+  LaunchRequest r = request(launcher);
+  spoil(r);
+  try {
+    ADD_FAILURE() << "took it: " << launch_text(r);
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
+TEST(Launch, RefusesWhatCannotBeServed) {
+  using R = LaunchRequest;
+  expect_refused([](R& r) { r.world_size = 0; }, Launcher::slurm, "world size");
+  expect_refused([](R& r) { r.world_size = 12; }, Launcher::slurm, "8 does not divide the world of 12 ranks");
+  expect_refused([](R& r) { r.cpus_per_rank = 0; }, Launcher::slurm, "CPUs per rank");
+  expect_refused([](R& r) { r.name = "a b"; }, Launcher::slurm, "name");
+  expect_refused([](R& r) { r.name = "a\n#SBATCH --uid=0"; }, Launcher::slurm, "name");
+  expect_refused([](R& r) { r.name = "Llama"; }, Launcher::kubernetes, "small letters");
+  expect_refused([](R& r) { r.config = "a\nb"; }, Launcher::slurm, "control character");
+  expect_refused([](R& r) { r.config = "-v"; }, Launcher::mpi, "option");
+  expect_refused([](R& r) { r.config = ""; }, Launcher::mpi, "config");
+  expect_refused([](R& r) { r.partition = "gpu"; }, Launcher::mpi, "partition");
+  expect_refused([](R& r) { r.hostfile = "hosts"; }, Launcher::slurm, "hostfile");
+  expect_refused([](R& r) { r.container = ""; }, Launcher::kubernetes, "an image");
+  expect_refused([](R& r) { r.container = "image"; }, Launcher::mpi, "apptainer");
+  expect_refused([](R& r) { r.time_limit = "soon"; }, Launcher::slurm, "time limit");
+}
+
+}  // namespace
+}  // namespace sextant
