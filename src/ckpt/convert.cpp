@@ -36,9 +36,10 @@ void encode_f32(const float* from, std::byte* to, int64_t count) {
   if (count > 0) std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
 }
 
-void encode_bf16(const float* from, std::byte* to, int64_t count) {
+template <uint16_t (*kConvert)(float)>
+void encode_16(const float* from, std::byte* to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    uint16_t bits = bf16_from_float(from[i]);
+    uint16_t bits = kConvert(from[i]);
     std::memcpy(to + i * 2, &bits, sizeof bits);
   }
 }
@@ -62,7 +63,8 @@ Decode decoder_of(const TensorView& source) {
 
 Encode encoder_of(FileDType dtype) {
   if (dtype == FileDType::f32) return encode_f32;
-  if (dtype == FileDType::bf16) return encode_bf16;
+  if (dtype == FileDType::bf16) return encode_16<bf16_from_float>;
+  if (dtype == FileDType::f16) return encode_16<f16_from_float>;
   BUG("weights cannot be stored as {}", name_of(dtype));
 }
 
@@ -100,6 +102,20 @@ uint16_t bf16_from_float(float value) {
 
 float float_from_bf16(uint16_t bits) {
   return std::bit_cast<float>(uint32_t{bits} << 16);
+}
+
+uint16_t f16_from_float(float value) {
+  auto bits = std::bit_cast<uint32_t>(value);
+  auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
+  uint32_t magnitude = bits & 0x7FFFFFFF;
+  if (magnitude > 0x7F800000) return static_cast<uint16_t>(sign | 0x7E00 | ((magnitude >> 13) & 0x3FF));  // NaN, made quiet
+  if (magnitude >= 0x477FF000) return static_cast<uint16_t>(sign | 0x7C00);  // 65520 and above round to infinity
+  if (magnitude < 0x38800000) {  // below 2^-14: a multiple of 2^-24, which adding 1/2 rounds to nearest, ties to even
+    float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5f)));
+  }
+  uint32_t rounded = magnitude + 0xFFF + ((magnitude >> 13) & 1) - (112u << 23);  // the bias is 15 instead of 127
+  return static_cast<uint16_t>(sign | (rounded >> 13));
 }
 
 float float_from_f16(uint16_t bits) {

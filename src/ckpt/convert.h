@@ -24,11 +24,12 @@ struct FloatMatrix {
 };
 
 // The inverse, one block of file rows at a time, as SafetensorsWriter::stream asks for them: rows of `source`, or of
-// its transpose, as F32 or BF16.
+// its transpose, as F32, BF16 or F16.
 void store_rows(const FloatMatrix& source, RowRange rows, Transpose transpose, FileDType dtype,
                 std::span<std::byte> destination);
 
 uint16_t bf16_from_float(float value);
+uint16_t f16_from_float(float value);
 float float_from_bf16(uint16_t bits);
 float float_from_f16(uint16_t bits);
 

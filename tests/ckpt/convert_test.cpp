@@ -71,6 +71,27 @@ TEST(Convert, EveryF16HasItsValue) {
   }
 }
 
+TEST(Convert, EveryF16SurvivesTheRoundTripAndTheMiddleRoundsToEven) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    float value = float_from_f16(static_cast<uint16_t>(bits));
+    uint16_t back = f16_from_float(value);
+    if (std::isnan(value)) {
+      ASSERT_TRUE(std::isnan(float_from_f16(back))) << bits;
+      continue;
+    }
+    ASSERT_EQ(back, bits);
+    if ((bits & 0x7FFF) >= 0x7BFF) continue;  // the largest, and infinity
+    double next = static_cast<double>(float_from_f16(static_cast<uint16_t>(bits + 1)));
+    float middle = static_cast<float>((static_cast<double>(value) + next) / 2);
+    ASSERT_EQ(f16_from_float(middle), bits % 2 == 0 ? bits : bits + 1);
+    ASSERT_EQ(f16_from_float(std::nextafter(middle, value)), bits);
+    ASSERT_EQ(f16_from_float(std::nextafter(middle, static_cast<float>(next))), bits + 1);
+  }
+  EXPECT_EQ(f16_from_float(65519.99f), 0x7BFF);
+  EXPECT_EQ(f16_from_float(65520.0f), 0x7C00);
+  EXPECT_EQ(f16_from_float(-1e30f), 0xFC00);
+}
+
 // A matrix of 100 x 150 numbers, at an odd address as in files with unpadded headers.
 struct Stored {
   static constexpr int64_t kRows = 100, kColumns = 150;

@@ -149,6 +149,30 @@ TEST(RoundTrip, TensorsAreByteIdentical) {
   }
 }
 
+// A directory in a 16-bit type is loaded into f32, and saved in the type that each tensor had.
+TEST(RoundTrip, SixteenBitTensorsAreByteIdentical) {
+  for (FileDType dtype : {FileDType::bf16, FileDType::f16}) {
+    fs::path first = fs::temp_directory_path() / fmt::format("sextant-16-{}", ::getpid()), second = first.string() + "-again";
+    fs::create_directories(first);
+    fs::create_directories(second);
+    Use use{.kind = Use::Kind::generate, .cache_positions = 4};
+    Loaded model(kFixtures / "gpt2", use, {});
+    save_weights(*model.bound, model.spec, first, [&](std::string_view) { return dtype; });
+    fs::copy_file(kFixtures / "gpt2" / "config.json", first / "config.json");
+    Loaded again(first, use, {});
+    WeightsReader before(first);
+    save_weights(*again.bound, again.spec, second, [&](std::string_view name) { return before.tensor(name).dtype; });
+    WeightsReader after(second);
+    EXPECT_EQ(before.names(), after.names());
+    for (const std::string& tensor : before.names()) {
+      EXPECT_EQ(after.tensor(tensor).dtype, dtype);
+      EXPECT_TRUE(std::ranges::equal(before.tensor(tensor).bytes, after.tensor(tensor).bytes)) << tensor;
+    }
+    fs::remove_all(first);
+    fs::remove_all(second);
+  }
+}
+
 // Fresh tokens, judged by transformers itself.
 TEST(LiveParity, TransformersAgreesOnFreshTokens) {
   if (!fs::exists(kPeer)) GTEST_SKIP() << "scripts/peers has not been run";

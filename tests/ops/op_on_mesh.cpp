@@ -1,0 +1,235 @@
+#include "ops/op_on_mesh.h"
+
+#include <chrono>
+#include <cmath>
+#include <memory>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "comm/run_ranks.h"
+#include "exec/cpu/cpu_executor.h"
+#include "ir/verify.h"
+#include "mesh/placement.h"
+#include "passes/autodiff.h"
+#include "passes/localize.h"
+#include "passes/memory.h"
+#include "passes/partition.h"
+#include "passes/prune.h"
+
+namespace sextant {
+
+namespace {
+
+using Numbers = std::vector<double>;
+
+constexpr double kTolerance = 1e-10;
+constexpr uint64_t kSeed = 11;
+
+Layout layout_of(AxisState state, Segments segments) { return {.states = {state}, .order = {}, .segments = std::move(segments)}; }
+
+// The op with its inputs as parameters (integers as feeds), every operand in the row's state.
+struct OpGraph {
+  Graph graph;
+  ValueId output = kNoValue;
+  std::vector<std::string> given, wanted;  // paths of what is written before the run, and read after it
+
+  explicit OpGraph(const RowCase& c) {
+    graph = {.name = std::string(c.def.name), .mesh = {{{"tp", c.ranks}}}, .values = {}, .ops = {}};
+    Signature signature = parse_signature(c.def.operands);
+    auto layout = [&](AxisState state, const Operand& operand, const TensorType& type) {
+      return layout_of(c.ranks == 1 ? kInvariant : state, packed_segments(c.def, operand, type, c.example.attrs));
+    };
+    std::vector<ValueId> inputs;
+    for (size_t i = 0; i < c.example.inputs.size(); ++i) {
+      const TensorType& type = c.example.inputs[i];
+      given.push_back(fmt::format("in{}", i));
+      inputs.push_back(graph.add({.path = given.back(),
+                                  .kind = type.dtype == DType::f64 ? ValueKind::parameter : ValueKind::feed,
+                                  .dtype = type.dtype, .shape = type.shape,
+                                  .layout = layout(c.row.inputs[i], signature.input(static_cast<int>(i)), type)}));
+    }
+    Op op = make_op(graph, c.def, inputs, c.example.attrs, "op");
+    for (size_t i = 0; i < op.outputs.size(); ++i) {
+      Value& value = graph[op.outputs[i]];
+      value.path = fmt::format("out{}", i);
+      value.kind = ValueKind::fetch;
+      value.layout = layout(c.row.outputs[i], signature.outputs[i], type_of(value));
+      wanted.push_back(value.path);
+    }
+    output = op.outputs[0];
+    graph.ops.push_back(std::move(op));
+  }
+
+  void differentiate() {
+    const Value& y = graph[output];
+    ValueId seed = graph.add({.path = "seed", .kind = ValueKind::feed, .dtype = y.dtype, .shape = y.shape,
+                              .layout = gradient_layout(y.layout)});
+    given.push_back("seed");
+    autodiff(graph, {output, seed});
+    prune(graph);
+    for (const auto& [parameter, gradient] : parameter_gradients(graph)) wanted.push_back("grad." + graph[parameter].path);
+  }
+};
+
+// Positive, since some ops take roots: of second moments, of sums of squares. Integers are 1 at least, since steps count from 1.
+Numbers draw(const Value& value, int64_t integers_below) {
+  Random random(kSeed, value.path);
+  Numbers x(static_cast<size_t>(value.shape.count()));
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = value.dtype == DType::f64 ? 0.25 + random.uniform(i)
+                                     : static_cast<double>(1 + random.below(i, static_cast<uint64_t>(integers_below - 1)));
+  return x;
+}
+
+// visit(local, global) for every element that the rank at a coordinate holds.
+template <class Visit>
+void for_each_held(const Value& value, const Mesh& mesh, const Coordinate& at, const Visit& visit) {
+  std::vector<std::pair<int64_t, int64_t>> elements{{0, 0}};
+  for (int dim = 0; dim < value.shape.rank(); ++dim) {
+    std::vector<std::pair<int64_t, int64_t>> longer;
+    for (const auto& [local, global] : elements)
+      for (const Span& span : held(value.shape[dim], value.layout, dim, mesh, at))
+        for (int64_t i = 0; i < span.count; ++i)
+          longer.emplace_back(local * value.local[dim] + span.local + i, global * value.shape[dim] + span.global + i);
+    elements = std::move(longer);
+  }
+  for (const auto& [local, global] : elements) visit(static_cast<size_t>(local), static_cast<size_t>(global));
+}
+
+// One of the terms that add up to a partial value: random on all ranks but the last, which has the rest.
+Numbers term(const Numbers& sum, std::string_view path, int rank, int ranks) {
+  auto random_term = [&](int r, size_t i) { return Random(kSeed, path, static_cast<uint64_t>(r) + 1).normal(i); };
+  Numbers x = sum;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (rank < ranks - 1) x[i] = random_term(rank, i);
+    else
+      for (int r = 0; r < ranks - 1; ++r) x[i] -= random_term(r, i);
+  }
+  return x;
+}
+
+void write_part(Bound& bound, const Value& value, const Numbers& whole) {
+  const Mesh& mesh = bound.program().mesh;
+  Numbers source = value.layout.at(0) == kPartial ? term(whole, value.path, bound.rank(), mesh.world_size()) : whole;
+  Numbers part(static_cast<size_t>(value.local.count()), 0);
+  for_each_held(value, mesh, coordinate_of(mesh, bound.rank()), [&](size_t local, size_t global) { part[local] = source[global]; });
+  if (value.dtype == DType::f64) return bound.write(value, std::as_bytes(std::span(part)));
+  std::vector<int32_t> integers(part.begin(), part.end());
+  bound.write(value, std::as_bytes(std::span(integers)));
+}
+
+Numbers read_part(const Bound& bound, const Value& value) {
+  Numbers part(static_cast<size_t>(value.local.count()));
+  bound.read(value, std::as_writable_bytes(std::span(part)));
+  return part;
+}
+
+using Parts = std::vector<std::map<std::string, Numbers>>;  // by rank and path
+
+Parts run_all_ranks(const Program& program, const OpGraph& op, int64_t integers_below) {
+  int ranks = program.mesh.world_size();
+  Parts parts(static_cast<size_t>(ranks));
+  ThreadHub hub(ranks, std::chrono::seconds(20));
+  std::vector<RankEnd> ends = run_ranks(hub, ranks, [&](Transport& transport) {
+    int rank = transport.rank();
+    auto executor = make_cpu_executor(1, {rank, ranks == 1 ? nullptr : &transport});
+    auto arena = executor->allocate(program.arena_bytes);
+    auto bound = executor->bind(program, *arena);
+    for (const std::string& path : op.given)
+      if (const Value& value = program.at(path); value.buffer >= 0) write_part(*bound, value, draw(value, integers_below));
+    run_schedule(*bound);
+    for (const std::string& path : op.wanted) parts[static_cast<size_t>(rank)][path] = read_part(*bound, program.at(path));
+  });
+  for (const RankEnd& end : ends)
+    if (!end.error.empty() && !end.is_echo) throw std::runtime_error(end.error);
+  return parts;
+}
+
+// By the meaning of the value's state. Appends a complaint where the ranks contradict each other.
+Numbers whole_of(const Value& value, const Mesh& mesh, const Parts& parts, std::vector<std::string>& complaints) {
+  Numbers whole(static_cast<size_t>(value.shape.count()), 0);
+  std::vector<int> holders(whole.size(), 0);
+  StateKind kind = value.layout.at(0).kind;
+  bool copies = kind == StateKind::replicated || kind == StateKind::invariant, same = true;
+  for (int rank = 0; rank < mesh.world_size(); ++rank) {
+    const Numbers& part = parts[static_cast<size_t>(rank)].at(value.path);
+    for_each_held(value, mesh, coordinate_of(mesh, rank), [&](size_t local, size_t global) {
+      if (copies && rank > 0) same = same && whole[global] == part[local];
+      else whole[global] += part[local];
+      ++holders[global];
+    });
+  }
+  if (!same) complaints.push_back(fmt::format("{} is {} but differs between ranks", value.path, value.layout.at(0).text()));
+  int expected = kind == StateKind::sharded && mesh.world_size() > 1 ? 1 : mesh.world_size();
+  for (int count : holders)
+    if (count != expected) {
+      complaints.push_back(fmt::format("{}: an element is held {} times, not {}", value.path, count, expected));
+      break;
+    }
+  return whole;
+}
+
+double relative_error(const Numbers& a, const Numbers& b) {
+  double difference = 0, size = 0;
+  for (size_t i = 0; i < b.size(); ++i) {
+    difference += (a[i] - b[i]) * (a[i] - b[i]);
+    size += b[i] * b[i];
+  }
+  return size == 0 ? std::sqrt(difference) : std::sqrt(difference / size);
+}
+
+}  // namespace
+
+std::string row_text(const LayoutRow& row) {
+  std::string text;
+  for (const AxisState& state : row.inputs) text += state.text() + " ";
+  text += "->";
+  for (const AxisState& state : row.outputs) text += " " + state.text();
+  return text;
+}
+
+std::string RowCase::text() const {
+  return fmt::format("{} / {} on {} ranks: {}", def.name, example.name, ranks, row_text(row));
+}
+
+Segments packed_segments(const OpDef& def, const Operand& operand, const TensorType& type, const Attrs& attrs) {
+  if (size_t dim = operand.letters.find('e'); dim != std::string::npos && attrs.has("kv_heads")) {
+    int64_t kv = attrs.integer("kv_heads") * attrs.integer("head_dim");
+    return {static_cast<int>(dim), {attrs.integer("heads") * attrs.integer("head_dim"), kv, kv}};
+  }
+  size_t dim = operand.letters.find('g');
+  if (dim == std::string::npos || (&def != &ops::swiglu && &def != &ops::swiglu_backward)) return {};
+  int64_t half = type.shape[static_cast<int>(dim)] / 2;
+  return {static_cast<int>(dim), {half, half}};
+}
+
+WholeResults run_on_mesh(const RowCase& c, Direction direction) {
+  OpGraph op(c);
+  if (direction == Direction::backward) op.differentiate();
+  localize(op.graph);
+  verify(op.graph, Stage::built, "localize");
+  Program program = partition(op.graph, make_schedule("1f1b", {}), 0);
+  plan_memory(program, cpu_target(1));
+  verify(program, Stage::planned, "memory");
+  Parts parts = run_all_ranks(program, op, c.example.integers_below);
+  WholeResults results;
+  for (const std::string& path : op.wanted)
+    results.tensors[path] = whole_of(program.at(path), program.mesh, parts, results.complaints);
+  return results;
+}
+
+std::vector<std::string> differences(const RowCase& c) {
+  std::vector<std::string> found;
+  for (Direction direction : {Direction::forward, Direction::backward}) {
+    if (direction == Direction::backward && !c.def.backward) continue;
+    WholeResults expected = run_on_mesh({c.def, c.example, c.row, 1}, direction), got = run_on_mesh(c, direction);
+    for (const std::string& complaint : got.complaints) found.push_back(fmt::format("{}: {}", c.text(), complaint));
+    for (const auto& [path, numbers] : expected.tensors) {
+      double error = relative_error(got.tensors.at(path), numbers);
+      if (!(error <= kTolerance)) found.push_back(fmt::format("{}: {} is off by {:.1e}", c.text(), path, error));
+    }
+  }
+  return found;
+}
+
+}  // namespace sextant
