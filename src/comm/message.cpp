@@ -2,19 +2,43 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <set>
 #include <string_view>
 
 #include "base/error.h"
 
 namespace sextant {
 
-std::string timeout_reason(const MessageFacts& message, std::chrono::milliseconds waited) {
+namespace {
+
+// "; rank 3 was last seen in step 7, waiting for rank 1; rank 1 was last seen …", until one waits for nobody or for one
+// who was named.
+std::string chain_from(int first, int waiting, const Lookout& lookout) {
+  std::string text;
+  std::set<int> named{waiting};
+  for (int rank = first; rank >= 0 && named.insert(rank).second;) {
+    Sighting sighting = lookout(rank);
+    if (sighting.text().empty()) break;
+    text += fmt::format("; rank {} was last seen {}", rank, sighting.text());
+    if (sighting.waiting_for >= 0) text += fmt::format(", waiting for rank {}", sighting.waiting_for);
+    rank = sighting.waiting_for;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string timeout_reason(const MessageFacts& message, std::chrono::milliseconds waited, const Sighting& here,
+                           const Lookout& lookout) {
   double seconds = std::chrono::duration<double>(waited).count();
+  std::string where = here.text();
+  std::string text = fmt::format("rank {} waited {} s{}{} for ", message.rank, seconds, where.empty() ? "" : " ", where);
   if (message.direction == Direction::receive)
-    return fmt::format("rank {} waited {} s for a message from rank {} (tag {}, {} bytes) that did not come",
-                       message.rank, seconds, message.peer, message.tag, message.bytes);
-  return fmt::format("rank {} waited {} s for rank {} to take a message (tag {}, {} bytes)", message.rank, seconds,
-                     message.peer, message.tag, message.bytes);
+    text += fmt::format("a message from rank {} (tag {}, {} bytes) that did not come", message.peer, message.tag,
+                        message.bytes);
+  else
+    text += fmt::format("rank {} to take a message (tag {}, {} bytes)", message.peer, message.tag, message.bytes);
+  return lookout ? text + chain_from(message.peer, message.rank, lookout) : text;
 }
 
 std::string mismatch_reason(const MessageFacts& message, size_t met) {

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "comm/whereabouts.h"
+
 namespace sextant {
 
 enum class Direction : uint8_t { send, receive };
@@ -19,7 +21,10 @@ struct MessageFacts {
   size_t bytes = 0;
 };
 
-std::string timeout_reason(const MessageFacts& message, std::chrono::milliseconds waited);
+// Where the waiting rank stands and, rank after rank, whom each waits for: the last of them is the one to look at. Without a
+// lookout nothing is said of others.
+std::string timeout_reason(const MessageFacts& message, std::chrono::milliseconds waited, const Sighting& here = {},
+                           const Lookout& lookout = {});
 
 // `met` is the size of the other side's call.
 std::string mismatch_reason(const MessageFacts& message, size_t met);

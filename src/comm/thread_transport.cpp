@@ -77,7 +77,8 @@ struct ThreadHub::State {
   // All with the lock held.
   void end_run(Lock& lock, const std::string& new_reason);
   void until_no_copy(Lock& lock);
-  [[noreturn]] void throw_ended(Lock& lock, int rank);
+  Sighting seen(int rank) const;
+  [[noreturn]] void throw_ended(Lock& lock, const std::string& place);
 
   std::chrono::milliseconds timeout;
   std::chrono::milliseconds delay;
@@ -147,10 +148,12 @@ void ThreadHub::State::until_no_copy(Lock& lock) {
   while (copies > 0) copy_made.wait(lock);
 }
 
-void ThreadHub::State::throw_ended(Lock& lock, int rank) {
+void ThreadHub::State::throw_ended(Lock& lock, const std::string& place) {
   until_no_copy(lock);
-  throw RunEnded(fmt::format("rank {}", rank), ended_text(reason));
+  throw RunEnded(place, ended_text(reason));
 }
+
+Sighting ThreadHub::State::seen(int rank) const { return ranks[static_cast<size_t>(rank)]->whereabouts().seen(); }
 
 void ThreadHub::RankTransport::add_message() {
   Message& message = messages_.emplace_back();
@@ -179,7 +182,7 @@ MessageFacts ThreadHub::RankTransport::facts_of(Direction direction, int peer, i
 Ticket ThreadHub::RankTransport::send(int to, int tag, std::span<const std::byte> bytes) {
   MessageFacts facts = facts_of(Direction::send, to, tag, bytes.size());
   Lock lock(hub_.mutex);
-  if (hub_.ended) hub_.throw_ended(lock, rank_);
+  if (hub_.ended) hub_.throw_ended(lock, here());
   Message& message = take_unused();
   message.facts = facts;
   message.source = bytes.data();
@@ -189,7 +192,7 @@ Ticket ThreadHub::RankTransport::send(int to, int tag, std::span<const std::byte
 Ticket ThreadHub::RankTransport::receive(int from, int tag, std::span<std::byte> bytes) {
   MessageFacts facts = facts_of(Direction::receive, from, tag, bytes.size());
   Lock lock(hub_.mutex);
-  if (hub_.ended) hub_.throw_ended(lock, rank_);
+  if (hub_.ended) hub_.throw_ended(lock, here());
   Message& message = take_unused();
   message.facts = facts;
   message.target = bytes.data();
@@ -235,7 +238,7 @@ void ThreadHub::RankTransport::copy(Lock& lock, Message& send, Message& receive)
 
 void ThreadHub::RankTransport::wait(Ticket ticket) {
   Lock lock(hub_.mutex);
-  if (hub_.ended) hub_.throw_ended(lock, rank_);
+  if (hub_.ended) hub_.throw_ended(lock, here());
   BUG_IF(ticket.slot < 0 || ticket.slot >= static_cast<int32_t>(messages_.size()), "rank {} has no message {}", rank_,
          ticket.slot);
   Message& message = messages_[static_cast<size_t>(ticket.slot)];
@@ -247,7 +250,7 @@ void ThreadHub::RankTransport::wait(Ticket ticket) {
   }
   sleep_for(lock, message);
   if (hub_.delay.count() > 0 && message.facts.direction == Direction::receive) sleep_until_due(lock, message);
-  if (hub_.ended) hub_.throw_ended(lock, rank_);
+  if (hub_.ended) hub_.throw_ended(lock, here());
   give_back(message);
 }
 
@@ -259,14 +262,18 @@ void ThreadHub::RankTransport::look_for(const Message& message) const {
 
 void ThreadHub::RankTransport::sleep_for(Lock& lock, Message& message) {
   if (message.phase == Phase::done || hub_.ended) return;
+  whereabouts().wait_for(message.facts.peer);  // and so it stays when the wait fails
   Clock::time_point deadline = Clock::now() + hub_.timeout;
   auto over = [&] { return message.phase == Phase::done || hub_.ended; };
-  if (message.changed.wait_until(lock, deadline, over)) return;
+  bool in_time = message.changed.wait_until(lock, deadline, over);
   // A copy that is being made is no reason to give up.
-  if (message.phase == Phase::copying) return message.changed.wait(lock, over);
-  std::string reason = timeout_reason(message.facts, hub_.timeout);
+  if (!in_time && message.phase == Phase::copying) message.changed.wait(lock, over);
+  if (message.phase == Phase::done) whereabouts().wait_for(-1);
+  if (over()) return;
+  std::string reason =
+      timeout_reason(message.facts, hub_.timeout, whereabouts().seen(), [this](int rank) { return hub_.seen(rank); });
   hub_.end_run(lock, reason);
-  throw RunError(fmt::format("rank {}", rank_), reason);
+  throw RunError("", reason);
 }
 
 void ThreadHub::RankTransport::sleep_until_due(Lock& lock, Message& message) {

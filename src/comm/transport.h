@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "comm/whereabouts.h"
 
 namespace sextant {
 
@@ -47,6 +48,20 @@ class Transport {
   // first reason counts. When abort returns, and when any call has thrown, the bytes of this rank's messages are its
   // own again.
   virtual void abort(const std::string& reason) = 0;
+
+  // Where this rank stands: told by whoever works on it, named in the errors of whoever waits.
+  Whereabouts& whereabouts() { return whereabouts_; }
+  const Whereabouts& whereabouts() const { return whereabouts_; }
+
+ protected:
+  // "rank 2 in step 7, F 0 3, at layers.1.attn.out.moved (all_reduce over tp)": the place of an error.
+  std::string here() const {
+    std::string at = whereabouts_.seen().text();
+    return fmt::format("rank {}{}{}", rank(), at.empty() ? "" : " ", at);
+  }
+
+ private:
+  Whereabouts whereabouts_;
 };
 
 // Stands in the scope that owns the bytes of messages under way: an exception that leaves the scope ends the run before

@@ -1,6 +1,11 @@
 // attention: causal softmax attention over a packed qkv row (heads query heads, kv_heads key and value heads, each head_dim
 // wide; query head h reads key head h·kv_heads/heads). Saves qkv, y and the log-sum-exp of each row, so that backward needs
 // no s×s matrix.
+//
+// Along e, heads are split: head counts in attrs are global, and a rank's packed rows say how many it has. Along s, localize
+// writes the steps of a ring (attention_ring.cpp).
+#include "base/error.h"
+#include "ir/graph.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -19,9 +24,114 @@ Cost attention_cost(const Attrs& attrs, std::span<const TensorType> in, std::spa
   return cost;
 }
 
+// The ring along the one axis that splits the sequence.
+struct Ring {
+  std::string axis;
+  int64_t ranks = 1;
+};
+
+Ring ring_of(const Graph& graph, ValueId qkv) {
+  Ring ring;
+  for (int axis : axes_of_dim(graph[qkv].layout, 1)) {
+    if (graph.mesh.size(axis) == 1) continue;
+    BUG_IF(ring.ranks > 1, "{}: two axes split the sequence of attention", graph[qkv].path);
+    ring = {graph.mesh.axes[static_cast<size_t>(axis)].name, graph.mesh.size(axis)};
+  }
+  return ring;
+}
+
+// Writes the steps of one attention op.
+class RingWriter {
+ public:
+  RingWriter(Graph& graph, const Op& op, ValueId qkv) : graph_(graph), op_(op), qkv_(qkv), ring_(ring_of(graph, qkv)) {}
+
+  bool needed() const { return ring_.ranks > 1; }
+
+  std::vector<Op> forward() {
+    ValueId kv = own_keys_and_values();
+    std::vector<ValueId> so_far;
+    for (int64_t step = 0; step < ring_.ranks; ++step) {
+      if (step > 0) kv = shift(kv);
+      std::vector<ValueId> inputs{qkv_, kv};
+      inputs.insert(inputs.end(), so_far.begin(), so_far.end());
+      so_far = add_step(attention_step, std::move(inputs), step, {op_.outputs[0], op_.outputs[1]});
+    }
+    ops_.back().outputs = op_.outputs;
+    return std::move(ops_);
+  }
+
+  // The gradient of a block of keys travels with it, and arrives at home one step after the block's last visit.
+  std::vector<Op> backward() {
+    ValueId kv = own_keys_and_values();
+    std::vector<ValueId> so_far;
+    for (int64_t step = 0; step < ring_.ranks; ++step) {
+      if (step > 0) {
+        kv = shift(kv);
+        so_far[1] = shift(so_far[1]);
+      }
+      std::vector<ValueId> inputs{op_.inputs[0], qkv_, op_.inputs[2], op_.inputs[3], kv};
+      inputs.insert(inputs.end(), so_far.begin(), so_far.end());
+      so_far = add_step(attention_step_backward, std::move(inputs), step, {op_.inputs[0], kv});
+    }
+    Op join = make_op(graph_, join_qkv, {so_far[0], shift(so_far[1])}, op_.attrs, op_.path);
+    join.outputs = op_.outputs;
+    ops_.push_back(std::move(join));
+    return std::move(ops_);
+  }
+
+ private:
+  ValueId own_keys_and_values() {
+    Op op = make_op(graph_, kv_of, {qkv_}, op_.attrs, op_.path + ".kv");
+    Layout layout = graph_[qkv_].layout;
+    int64_t width = op_.attrs.integer("kv_heads") * op_.attrs.integer("head_dim");
+    layout.segments = {2, {width, width}};
+    graph_[op.outputs[0]].layout = layout;
+    return append(std::move(op));
+  }
+
+  ValueId shift(ValueId value) {
+    Op op = make_op(graph_, ring_shift, {value}, {{"axis", ring_.axis}}, graph_[value].path + ".next");
+    graph_[op.outputs[0]].layout = graph_[value].layout;
+    return append(std::move(op));
+  }
+
+  // One step; its two outputs are laid out like the values given.
+  std::vector<ValueId> add_step(const OpDef& def, std::vector<ValueId> inputs, int64_t step, const std::vector<ValueId>& like) {
+    Attrs attrs = op_.attrs;
+    attrs.set("step", step);
+    attrs.set("axis", ring_.axis);
+    if (&def == &attention_step_backward) attrs.set("backward", int64_t{1});
+    Op op = make_op(graph_, def, std::move(inputs), attrs, fmt::format("{}.{}", op_.path, step));
+    for (size_t i = 0; i < like.size(); ++i) graph_[op.outputs[i]].layout = graph_[like[i]].layout;
+    std::vector<ValueId> outputs = op.outputs;
+    append(std::move(op));
+    return outputs;
+  }
+
+  ValueId append(Op op) {
+    ops_.push_back(std::move(op));
+    return ops_.back().outputs[0];
+  }
+
+  Graph& graph_;
+  const Op& op_;
+  ValueId qkv_;
+  Ring ring_;
+  std::vector<Op> ops_;
+};
+
+std::vector<Op> ring_forward(Graph& graph, const Op& op) {
+  RingWriter writer(graph, op, op.inputs[0]);
+  return writer.needed() ? writer.forward() : std::vector<Op>{op};
+}
+
+std::vector<Op> ring_backward(Graph& graph, const Op& op) {
+  RingWriter writer(graph, op, op.inputs[1]);
+  return writer.needed() ? writer.backward() : std::vector<Op>{op};
+}
+
 }  // namespace
 
-// Along e, heads are split: head counts in attrs are global, and partition divides them with the dim.
 const OpDef attention{
     .name = "attention",
     .contract = "y = softmax(q·kᵀ/sqrt(head_dim), causal)·v per head; lse = log Σ exp of each row.",
@@ -32,7 +142,8 @@ const OpDef attention{
       return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}},
               {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
     },
-    .rows = {"b", "qkv:S(e) -> y:S(a) lse:S(q)"},
+    .rows = {"b", "s", "qkv:S(e) -> y:S(a) lse:S(q)"},
+    .localize = ring_forward,
     .backward =
         [](BackwardScope& s) {
           s.emit({attention_backward, {s.output_gradient(0), s.input(0), s.output(0), s.output(1)}, {0}, s.op().attrs});
@@ -51,7 +162,8 @@ const OpDef attention_backward{
     .contract = "With p = exp(q·kᵀ·c − lse), d = Σ dy·y: dv = pᵀ·dy, ds = p·(dy·vᵀ − d), dq = c·ds·k, dk = c·dsᵀ·q.",
     .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s] -> dqkv[b s e]",
     .attrs = {"heads", "kv_heads", "head_dim"},
-    .rows = {"b", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) -> dqkv:S(e)"},
+    .rows = {"b", "s", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) -> dqkv:S(e)"},
+    .localize = ring_backward,
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, in[1].shape, 5); },
     .examples = {{.name = "gqa",
                   .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6})},

@@ -5,7 +5,8 @@
 
 namespace sextant::ops {
 
-// No gradient: generation only. No row along s: the new positions are one contiguous piece of the cache.
+// No gradient: generation only. No row along s or m: the new positions are one contiguous piece of the cache. No row along d:
+// every score is a product over all of a head.
 const OpDef attention_cached{
     .name = "attention_cached",
     .contract = "k, v caches[start+i] = the new k, v; y = softmax(q·kᵀ/sqrt(head_dim), causal)·v over the caches.",

@@ -4,7 +4,8 @@
 //
 // Along v every rank has the logits of a part of the vocabulary. It first finds the log-sum-exp of its part (head_lse), the
 // ranks exchange these (one number per token), and then each does its part with the whole log-sum-exp at hand (`parts`, with
-// attr groups=how many); the loss of a token is counted by the rank that has its target.
+// attr groups=how many); the loss of a token is counted by the rank that has its target. No row along h: a logit is a sum over
+// all of it, and all logits of a token would have to cross.
 #include "ir/graph.h"
 #include "mesh/redistribution.h"
 #include "ops/ops.h"
@@ -97,7 +98,8 @@ const OpDef head_loss_backward{
                   .attrs = {{"z_loss", 0.0}}, .integers_below = 7}},
 };
 
-// Made by localize only, so the one row it needs is the split of the vocabulary; no gradient passes it.
+// Made by localize only; no gradient passes it. No row along b or s: infer never sees it, and the one row there is says what
+// localize splits.
 const OpDef head_lse{
     .name = "head_lse",
     .contract = "parts[i] = log Σ exp(w·x) over part i of the vocabulary.",

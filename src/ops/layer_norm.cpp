@@ -1,4 +1,5 @@
 // layer_norm: y = (x − m)·r·w + c with m, r the mean and inverse deviation of each row. Saves x, w, m and r.
+// No row along h: mean and deviation are those of the whole row.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 

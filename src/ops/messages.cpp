@@ -4,7 +4,7 @@
 // Attrs: `peer`, the other side's coordinate on the pipeline axis; `tag`, the same on both sides and different for every
 // value that crosses; `ranks`, the coordinates that hold the weight, such as "0,3"; `dims` and `dtype` of what is received.
 //
-// None has layout rows: along every other axis each rank talks to the one with its own coordinates, whatever it holds.
+// No row but any state as it is: along every other axis each rank talks to the one with its own coordinates, whatever it holds.
 #include "base/error.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"

@@ -1,4 +1,5 @@
 // position_embedding: y[b,s,:] = x[b,s,:] + w[start+s,:]. `start` is the first position, 0 when left out. Saves nothing.
+// No row along p: a rank may need any of the rows, by the positions it holds.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 

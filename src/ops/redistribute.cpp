@@ -1,6 +1,6 @@
 // redistribute: the same tensor in another layout. Infer inserts it where two layouts differ, one op per hop (one transfer
 // over one set of axes); its gradient is the hop between the dual layouts. What it sends is the table of
-// mesh/redistribution.h.
+// mesh/redistribution.h. No row but the table: any state to any other is what the op is for.
 //
 // Attrs. `transfer`, `axes` (such as "dp,cp"), `ranks` (how many) and `packed` (whether the parts must be gathered up before
 // they are sent) repeat what the layouts say, for the reader and for kernels. `pin`, before

@@ -1,4 +1,5 @@
 // rms_norm: y = x·r·w with r = 1/√(mean(x²) + eps) over the last dim. Saves x, w and r (one number per row).
+// No row along h: the mean is that of the whole row.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 

@@ -9,10 +9,20 @@ Crew::Crew(Transport& transport, int tag) : transport_(&transport), tag_(tag), r
   std::vector<int> ranks(static_cast<size_t>(transport.size()));
   std::iota(ranks.begin(), ranks.end(), 0);
   group_ = group_of_ranks(std::move(ranks), rank_);
+  Whereabouts& whereabouts = transport.whereabouts();
+  adding_ = whereabouts.keep("adding up between steps (all_reduce over all ranks)");
+  waiting_ = whereabouts.keep("waiting between steps (barrier over all ranks)");
+  listening_ = whereabouts.keep("hearing from the leader (broadcast over all ranks)");
+}
+
+void Crew::arrive(const std::string* place) {
+  transport_->whereabouts().leave_action();
+  transport_->whereabouts().arrive(place);
 }
 
 void Crew::sum(std::span<double> numbers) {
   if (!transport_) return;
+  arrive(adding_);
   Channel channel{.transport = *transport_, .tag = tag_};
   std::vector<std::byte> scratch(static_cast<size_t>(
       all_reduce_scratch(static_cast<int64_t>(numbers.size()), DType::f64, group_.size())));
@@ -21,12 +31,14 @@ void Crew::sum(std::span<double> numbers) {
 
 void Crew::barrier() {
   if (!transport_) return;
+  arrive(waiting_);
   Channel channel{.transport = *transport_, .tag = tag_};
   sextant::barrier(channel, group_);
 }
 
 std::string Crew::from_leader(std::string text) {
   if (!transport_) return text;
+  arrive(listening_);
   Channel channel{.transport = *transport_, .tag = tag_};
   int64_t size = static_cast<int64_t>(text.size());
   broadcast(channel, group_, std::as_writable_bytes(std::span(&size, 1)), 0);

@@ -23,10 +23,14 @@ class Crew {
   std::string from_leader(std::string text);  // the leader's, on every rank
 
  private:
+  void arrive(const std::string* place);
+
   Transport* transport_ = nullptr;
   int tag_ = 0;
   int rank_ = 0;
   Group group_{{0}, 0};
+  // What the rank's whereabouts say while it does these.
+  const std::string *adding_ = nullptr, *waiting_ = nullptr, *listening_ = nullptr;
 };
 
 }  // namespace sextant

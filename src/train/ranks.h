@@ -1,14 +1,32 @@
-// Ranks as threads of this process: each runs the same function with its own seat. When one of them throws, the others are
-// woken and end too, and the first error is the one that comes out.
+// The ranks of a run: threads of this process, or one of them in this process and the others elsewhere. Each runs the same
+// function with its own seat. When one of them throws, the others are woken and end too, and what comes out is the cause, not
+// its echoes, with the place where the others were left waiting.
 #pragma once
 
 #include <chrono>
 #include <functional>
+#include <string>
 
 #include "exec/executor.h"
 
 namespace sextant {
 
-void run_ranks(int ranks, std::chrono::milliseconds timeout, const std::function<void(const RankSeat&)>& work);
+struct Launch {
+  Transport* process = nullptr;  // this process is one rank of several; null: all ranks are threads of this process
+  int ranks_on_host = 1;         // with `process`
+  int cores = 1;                 // this rank's share of them, with `process`
+  // When the run has failed and a rank still does not come back, nothing can be cleaned up any more: this must end the
+  // process. Without it the rank is waited for.
+  std::function<void(const std::string& why)> end_process;
+
+  bool leads() const { return !process || process->rank() == 0; }  // holds rank 0
+};
+
+struct RankTeam {
+  int ranks = 1;
+  std::chrono::milliseconds timeout{0};  // of every wait for another rank
+};
+
+void run_ranks(const Launch& launch, const RankTeam& team, const std::function<void(const RankSeat&)>& work);
 
 }  // namespace sextant

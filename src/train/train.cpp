@@ -14,11 +14,14 @@
 #include "models/model.h"
 #include "plan/programs.h"
 #include "train/dataset.h"
+#include "train/fault.h"
+#include "train/heartbeat.h"
+#include "train/leader_first.h"
 #include "train/progress.h"
-#include "train/ranks.h"
 #include "train/run_checkpoint.h"
 #include "train/stop.h"
 #include "train/trainer.h"
+#include "train/world.h"
 
 namespace sextant {
 
@@ -31,6 +34,9 @@ void prepare_directory(const fs::path& out) {
   fs::create_directories(out, error);
   if (error) throw RunError(out.string(), fmt::format("cannot create the run's directory: {}", error.message()));
   recover_directory(out);
+  std::vector<std::string> words = last_words(out);
+  if (!words.empty()) fmt::print("the last run here did not end well:\n  {}\n", fmt::join(words, "\n  "));
+  forget_heartbeats(out);
 }
 
 // The checkpoint to go on from: what checkpoint.resume names, or the newest of this run.
@@ -46,6 +52,16 @@ std::optional<fs::path> resume_from(const RunConfig& run, const fs::path& out) {
   return find_model_directory(run.checkpoint.resume);
 }
 
+// Where one rank stands, for itself and for those who look on.
+struct Position {
+  Position(const fs::path& out, const RankSeat& seat)
+      : whereabouts(seat.transport ? seat.transport->whereabouts() : alone), heartbeat(out, seat.rank, whereabouts) {}
+
+  Whereabouts alone;  // when there is no transport to keep it
+  Whereabouts& whereabouts;
+  Heartbeat heartbeat;
+};
+
 // The run as one rank lives it. Only the leader prints and writes metrics; all take part in steps, evaluations and saves.
 class Run {
  public:
@@ -55,9 +71,10 @@ class Run {
     const ModelSpec& spec;
     const Dataset& dataset;
     const RunPrograms& programs;
+    Fault fault;
   };
-  Run(const Parts& parts, Executor& executor, Crew& crew)
-      : parts_(parts), run_(parts.run), crew_(crew),
+  Run(const Parts& parts, Executor& executor, Crew& crew, Position& position)
+      : parts_(parts), run_(parts.run), crew_(crew), position_(position),
         trainer_({parts.run, parts.programs, parts.dataset, executor, crew}) {}
 
   TrainResult finish_steps(const StopRequest& stop) {
@@ -115,6 +132,9 @@ class Run {
   }
 
   StepMetrics one_step() {
+    position_.whereabouts.begin_step(state_.step + 1);
+    position_.heartbeat.beat();
+    strike(parts_.fault, crew_.rank(), state_.step + 1);
     StepMetrics m = trainer_.run_step(state_.step + 1, state_.samples);
     state_.step += 1;
     state_.samples += run_.batch.sequences;
@@ -137,43 +157,83 @@ class Run {
   const Parts& parts_;
   const RunConfig& run_;
   Crew& crew_;
+  Position& position_;
   Trainer trainer_;
   RunState state_;
   int64_t saved_step_ = -1;
   TrainResult result_;
 };
 
-}  // namespace
+// One rank from its first message to its last.
+TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankSeat& seat, const StopRequest& stop) {
+  Crew crew = seat.transport ? Crew(*seat.transport, kHostTag) : Crew();
+  Position position(parts.out, seat);
+  Run rank(parts, executor, crew, position);
+  try {
+    TrainResult result = rank.finish_steps(stop);
+    crew.barrier();  // no process leaves before all have done their work
+    position.heartbeat.finish();
+    return result;
+  } catch (const std::exception& error) {
+    position.heartbeat.fail(error.what());
+    // Here, where its memory still is: messages may be on their way into it.
+    if (seat.transport) seat.transport->abort(fmt::format("rank {} ended with: {}", seat.rank, error.what()));
+    throw;
+  }
+}
 
-TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor& make_executor) {
-  ModelSpec spec = resolve_spec(run);
-  RunShape shape = run_shape(run, spec);
-  int ranks = shape.mesh.world_size();
-  int threads = threads_per_rank(run, ranks);
-  prepare_directory(out);
-  auto say = [](std::string_view line) { fmt::print("{}\n", line); };
+int threads_of(const RunConfig& run, const Launch& launch, int ranks) {
+  if (!launch.process) return threads_per_rank(run, ranks);
+  return run.train.threads > 0 ? threads_per_rank(run, launch.ranks_on_host) : launch.cores;
+}
 
-  Dataset dataset = [&] {
-    ThreadTeam readers(static_cast<int>(run.train.threads));  // gone before the executor's own team has work
-    return open_dataset(run, spec, readers, say);
-  }();
-  RunPrograms programs = build_programs(run, shape, make_executor({}, threads)->target());
+// What a person reads before the first step.
+std::string introduction(const ModelSpec& spec, const RunShape& shape, const Dataset& dataset, const RunPrograms& programs) {
   int64_t most = 0;
   for (int stage = 0; stage < shape.pipeline.shape.ranks; ++stage) most = std::max(most, programs.arena_bytes(stage));
-  say(fmt::format("{}: {} parameters, {} training tokens, {} of memory{}", spec.architecture,
-                  human_count(parameter_count(build_model(spec, {.seq = 1}, single_rank_mesh()))),
-                  human_count(dataset.train_tokens), human(Bytes{most}),
-                  ranks == 1 ? "" : fmt::format(" on each of {} ranks ({})", ranks, shape.mesh.text())));
-  write_file_atomically(out / "config.toml", config_toml(run));
+  int ranks = shape.mesh.world_size();
+  return fmt::format("{}: {} parameters, {} training tokens, {} of memory{}", spec.architecture,
+                     human_count(parameter_count(build_model(spec, {.seq = 1}, single_rank_mesh()))),
+                     human_count(dataset.train_tokens), human(Bytes{most}),
+                     ranks == 1 ? "" : fmt::format(" on each of {} ranks ({})", ranks, shape.mesh.text()));
+}
 
-  Run::Parts parts{run, out, spec, dataset, programs};
+}  // namespace
+
+std::chrono::milliseconds timeout_of(const RunConfig& run) {
+  return std::chrono::milliseconds(static_cast<int64_t>(run.train.timeout_s * 1000));
+}
+
+TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor& make_executor, const Launch& launch) {
+  if (launch.process) require_world(run, launch.process->size(), "the launcher");
+  Fault fault = fault_from_environment();
+  ModelSpec spec = resolve_spec(run);
+  RunShape shape = run_shape(run, spec);
+  int ranks = shape.mesh.world_size(), threads = threads_of(run, launch, ranks);
+  auto say = [&](std::string_view line) {
+    if (launch.leads()) fmt::print("{}\n", line);
+  };
+
+  std::optional<AbortOnThrow> tell_others;
+  if (launch.process) tell_others.emplace(*launch.process);
+  Crew processes = launch.process ? Crew(*launch.process, kHostTag) : Crew();
+  std::optional<Dataset> dataset;
+  leader_first(processes, timeout_of(run) / 4, [&] {
+    if (launch.leads()) prepare_directory(out);
+    ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));  // gone before the executor's own team has work
+    dataset = open_dataset(run, spec, readers, say);
+  });
+  RunPrograms programs = build_programs(run, shape, make_executor({}, threads)->target());
+  say(introduction(spec, shape, *dataset, programs));
+  if (launch.leads()) write_file_atomically(out / "config.toml", config_toml(run));
+
+  Run::Parts parts{run, out, spec, *dataset, programs, fault};
   StopRequest stop;
   TrainResult result;
-  run_ranks(ranks, std::chrono::milliseconds(static_cast<int64_t>(run.train.timeout_s * 1000)), [&](const RankSeat& seat) {
+  run_ranks(launch, {ranks, timeout_of(run)}, [&](const RankSeat& seat) {
     std::unique_ptr<Executor> executor = make_executor(seat, threads);
-    Crew crew = seat.transport ? Crew(*seat.transport, kHostTag) : Crew();
-    TrainResult own = Run(parts, *executor, crew).finish_steps(stop);
-    if (crew.leads()) result = own;
+    TrainResult own = run_rank(parts, *executor, seat, stop);
+    if (seat.rank == 0) result = own;
   });
   return result;
 }

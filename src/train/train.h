@@ -1,5 +1,5 @@
 // train: runs the Program of a config, step by step, and keeps what it learns. Everything the run leaves is under `out`:
-// config.toml, metrics.jsonl and step-NNNNNN/ checkpoints.
+// config.toml, metrics.jsonl, heartbeat/ and step-NNNNNN/ checkpoints.
 #pragma once
 
 #include <filesystem>
@@ -9,6 +9,7 @@
 
 #include "config/run_config.h"
 #include "exec/executor.h"
+#include "train/ranks.h"
 
 namespace sextant {
 
@@ -24,7 +25,12 @@ struct TrainResult {
 // Makes the executor of one rank, with as many threads as are its share.
 using MakeExecutor = std::function<std::unique_ptr<Executor>(const RankSeat& seat, int threads)>;
 
-// All ranks of the run's mesh, as threads of this process.
-TrainResult train(const RunConfig& run, const std::filesystem::path& out, const MakeExecutor& make_executor);
+// The ranks of the run's mesh that are this process's to run: by default all, as threads. Only the process of rank 0 prints,
+// and only its result has meaning.
+TrainResult train(const RunConfig& run, const std::filesystem::path& out, const MakeExecutor& make_executor,
+                  const Launch& launch = {});
+
+// How long a rank waits for another.
+std::chrono::milliseconds timeout_of(const RunConfig& run);
 
 }  // namespace sextant

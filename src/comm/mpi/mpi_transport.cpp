@@ -1,6 +1,7 @@
 #include "comm/mpi/mpi_transport.h"
 
 #include <mpi.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -66,7 +67,7 @@ void back_off(Clock::duration waited, size_t bytes) {
 
 class MpiTransport : public Transport {
  public:
-  MpiTransport(MpiSession& session, milliseconds timeout);
+  MpiTransport(MpiSession& session, milliseconds timeout, Lookout lookout);
   ~MpiTransport() override;
 
   int rank() const override { return session_.rank(); }
@@ -91,10 +92,10 @@ class MpiTransport : public Transport {
   void require(int code);
   [[noreturn]] void fail(const std::string& reason);
   [[noreturn]] void throw_ended() const;
-  std::string place() const { return fmt::format("rank {}", rank()); }
 
   MpiSession& session_;
   milliseconds timeout_, delay_;
+  Lookout lookout_;
   int largest_tag_ = 32767;
   MPI_Comm data_ = MPI_COMM_NULL, control_ = MPI_COMM_NULL;
   std::mutex mutex_;
@@ -106,8 +107,8 @@ class MpiTransport : public Transport {
   MPI_Request hearing_ = MPI_REQUEST_NULL;
 };
 
-MpiTransport::MpiTransport(MpiSession& session, milliseconds timeout)
-    : session_(session), timeout_(timeout), delay_(message_delay_from_environment()) {
+MpiTransport::MpiTransport(MpiSession& session, milliseconds timeout, Lookout lookout)
+    : session_(session), timeout_(timeout), delay_(message_delay_from_environment()), lookout_(std::move(lookout)) {
   MPI_Comm_dup(MPI_COMM_WORLD, &data_);
   MPI_Comm_dup(MPI_COMM_WORLD, &control_);
   // Calls on several requests report to the world or to self, depending on the library.
@@ -235,14 +236,17 @@ void MpiTransport::wait(Ticket ticket) {
       if (ended_) throw_ended();
       Message& message = message_at(ticket);
       if (has_arrived(message)) {
+        whereabouts().wait_for(-1);
         message.requests.clear();
         unused_.push_back(message.slot);
         return;
       }
       bytes = message.facts.bytes;
+      whereabouts().wait_for(message.facts.peer);  // and so it stays when the wait fails
       listen();
       if (ended_) throw_ended();
-      if (!message.arrived && Clock::now() - start > timeout_) fail(timeout_reason(message.facts, timeout_));
+      if (!message.arrived && Clock::now() - start > timeout_) 
+        fail(timeout_reason(message.facts, timeout_, whereabouts().seen(), lookout_));
     }
     back_off(Clock::now() - start, bytes);
   }
@@ -305,10 +309,10 @@ void MpiTransport::require(int code) {
 void MpiTransport::fail(const std::string& reason) {
   end_run(reason);
   if (reason_ != reason) throw_ended();
-  throw RunError(place(), reason);
+  throw RunError("", reason);
 }
 
-void MpiTransport::throw_ended() const { throw RunEnded(place(), ended_text(reason_)); }
+void MpiTransport::throw_ended() const { throw RunEnded(here(), ended_text(reason_)); }
 
 }  // namespace
 
@@ -322,7 +326,7 @@ MpiSession::MpiSession() {
   MPI_Get_processor_name(name.data(), &length);
   host_.assign(name.data(), static_cast<size_t>(length));
   int expected = launched_processes();
-  if (provided >= MPI_THREAD_SERIALIZED && (expected <= 1 || expected == size_)) return;
+  if (provided >= MPI_THREAD_SERIALIZED && (expected <= 1 || expected == size_)) return meet_neighbours();
   MPI_Finalize();
   if (provided < MPI_THREAD_SERIALIZED)
     throw UserError(
@@ -332,6 +336,19 @@ MpiSession::MpiSession() {
        .got = fmt::format("the launcher started {} processes, but MPI sees {}", expected, size_),
        .expected = "a launcher of the MPI library this program was built with",
        .hint = "With srun, try --mpi=pmix (srun --mpi=list shows what there is); else use the library's own mpirun."});
+}
+
+// A launcher may have given every rank cores of its own, or all of them the same: the cores that they have between them tell.
+void MpiSession::meet_neighbours() {
+  MPI_Comm host = MPI_COMM_NULL;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host);
+  MPI_Comm_size(host, &ranks_on_host_);
+  cpu_set_t own, all;
+  CPU_ZERO(&own);
+  sched_getaffinity(0, sizeof own, &own);
+  MPI_Allreduce(&own, &all, sizeof own, MPI_BYTE, MPI_BOR, host);
+  MPI_Comm_free(&host);
+  cores_per_rank_ = std::max(1, std::min(CPU_COUNT(&own), CPU_COUNT(&all) / ranks_on_host_));
 }
 
 MpiSession::~MpiSession() {
@@ -344,8 +361,9 @@ MpiSession::~MpiSession() {
   std::_Exit(exit_code_);
 }
 
-std::unique_ptr<Transport> make_mpi_transport(MpiSession& session, std::chrono::milliseconds timeout) {
-  return std::make_unique<MpiTransport>(session, timeout);
+std::unique_ptr<Transport> make_mpi_transport(MpiSession& session, std::chrono::milliseconds timeout,
+                                              Lookout lookout) {
+  return std::make_unique<MpiTransport>(session, timeout, std::move(lookout));
 }
 
 }  // namespace sextant

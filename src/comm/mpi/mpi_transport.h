@@ -23,17 +23,25 @@ class MpiSession {
   int rank() const { return rank_; }
   int size() const { return size_; }
   const std::string& host() const { return host_; }
+  int ranks_on_host() const { return ranks_on_host_; }
+  // The cores this process may use, shared fairly: with those of the ranks on its host that may use the same ones.
+  int cores_per_rank() const { return cores_per_rank_; }
 
   // From now on the session ends by ending every process, and the launcher reports this code.
   void fail_with(int exit_code) { exit_code_ = exit_code; }
 
  private:
+  void meet_neighbours();
+
   int rank_ = 0, size_ = 1, exit_code_ = 0;
+  int ranks_on_host_ = 1, cores_per_rank_ = 1;
   std::string host_;
 };
 
 // The transport of this process; every process of the session makes one at the same time. The session outlives it.
-// Abort tells the others by a message of its own: they hear of it in their next call.
-std::unique_ptr<Transport> make_mpi_transport(MpiSession& session, std::chrono::milliseconds timeout);
+// Abort tells the others by a message of its own: they hear of it in their next call. The lookout serves the words of
+// time-outs alone.
+std::unique_ptr<Transport> make_mpi_transport(MpiSession& session, std::chrono::milliseconds timeout,
+                                              Lookout lookout = {});
 
 }  // namespace sextant

@@ -47,7 +47,7 @@ void attend(const Attend<T>& block, std::byte* scratch) {
   Running<T> running;
   std::fill_n(running.maximum, kQueriesPerBlock, -std::numeric_limits<T>::infinity());
   std::fill_n(running.sum, kQueriesPerBlock, T(0));
-  int64_t all_keys = block.first + block.queries;
+  int64_t all_keys = std::min(block.first + block.queries, block.keys);
   for (int64_t first_key = 0; first_key < all_keys; first_key += kKeysPerBlock) {
     int64_t keys = std::min(kKeysPerBlock, all_keys - first_key);
     Matrix<T> k{block.k.at(first_key, 0), block.k.row_stride}, v{block.v.at(first_key, 0), block.v.row_stride};

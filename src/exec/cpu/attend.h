@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "exec/cpu/gemm.h"
 
@@ -22,6 +23,7 @@ struct Attend {
   T* y;
   int64_t y_stride;
   T* lse;  // one per query, or null
+  int64_t keys = std::numeric_limits<int64_t>::max();  // there are no more than this
 };
 
 template <class T>

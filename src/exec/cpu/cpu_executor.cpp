@@ -48,7 +48,15 @@ struct BoundOp {
   std::vector<Tensor> out;
   std::byte* workspace;
   std::unique_ptr<PreparedKernel> prepared;  // null for plain kernels
+  const std::string* place = nullptr;        // what the rank's whereabouts call it; null when nobody asks
 };
+
+// "layers.1.attn.out.moved (all_reduce over tp)"
+std::string place_of(const Op& op) {
+  std::string axes = op.attrs.text_or("axes", "");
+  return fmt::format("{} ({}{}{})", op.path, op.attrs.text_or("transfer", std::string(op.def->name)),
+                     axes.empty() ? "" : " over ", axes);
+}
 
 // An operand whose bytes are elsewhere for every microbatch.
 struct SlottedOperand {
@@ -87,6 +95,7 @@ class CpuBound final : public Bound {
 
   void run(const Action& action, Trace* trace) override {
     if (action.region == RegionKind::update) settle();
+    if (wire_) wire_->channel.transport.whereabouts().begin_action("FBWU"[static_cast<size_t>(action.region)], action.chunk, action.microbatch);
     for (BoundRegion& region : regions_) {
       if (region.kind != action.region || region.chunk != action.chunk) continue;
       for (BoundOp& op : region.ops)
@@ -138,6 +147,7 @@ class CpuBound final : public Bound {
   BoundOp bind_op(const Op& op, int32_t workspace) {
     BoundOp bound{&op, &cpu_kernel(*op.def), tensors(op.inputs), tensors(op.outputs),
                   workspace < 0 ? nullptr : at(program_.buffers[static_cast<size_t>(workspace)].offset), nullptr};
+    if (wire_) bound.place = wire_->channel.transport.whereabouts().keep(place_of(op));
     if (bound.kernel->prepare) bound.prepared = bound.kernel->prepare({op, program_, rank_, coordinate_, wire_});
     return bound;
   }
@@ -170,6 +180,7 @@ class CpuBound final : public Bound {
   }
 
   void run_op(BoundOp& op, int microbatch) {
+    if (op.place) wire_->channel.transport.whereabouts().arrive(op.place);
     KernelCall call{op.in, op.out, op.op->attrs, op.workspace, team_, microbatch};
     op.prepared ? op.prepared->run(call) : op.kernel->run(call);
   }

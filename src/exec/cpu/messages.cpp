@@ -20,12 +20,6 @@ int rank_at_stage(const Preparation& p, int64_t stage_rank) {
   return rank_of(p.program.mesh, at);
 }
 
-void count_bytes(Wire& wire, int64_t bytes) {
-  auto at = wire.bytes_sent.find(kPipelineAxis);
-  if (at == wire.bytes_sent.end()) at = wire.bytes_sent.emplace(std::string(kPipelineAxis), 0).first;
-  at->second += bytes;
-}
-
 class SendKernel final : public PreparedKernel {
  public:
   explicit SendKernel(const Preparation& p)
@@ -38,7 +32,7 @@ class SendKernel final : public PreparedKernel {
 
   void run(const KernelCall& call) override {
     under_way_[static_cast<size_t>(call.microbatch % slots_)] = wire_.channel.transport.send(peer_, tag_, bytes_of(call.in[0]));
-    count_bytes(wire_, static_cast<int64_t>(bytes_of(call.in[0]).size()));
+    wire_.count(kPipelineAxis, static_cast<int64_t>(bytes_of(call.in[0]).size()));
   }
 
   void settle(int microbatch) override {
@@ -88,7 +82,7 @@ class SumStagesKernel final : public PreparedKernel {
     all_reduce(wire_.channel, group_,
                {.data = bytes_of(call.out[0]), .scratch = {call.workspace, static_cast<size_t>(scratch)},
                 .dtype = call.out[0].dtype});
-    count_bytes(wire_, wire_.channel.bytes_sent - before);
+    wire_.count(kPipelineAxis, wire_.channel.bytes_sent - before);
   }
 
  private:

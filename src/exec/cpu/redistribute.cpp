@@ -48,10 +48,7 @@ class HopKernel : public PreparedKernel {
     int64_t before = wire_ ? wire_->channel.bytes_sent : 0;
     move(call);
     if (clear_) std::memset(call.in[0].data, 0, static_cast<size_t>(bytes_of(call.in[0])));
-    if (!wire_ || wire_->channel.bytes_sent == before) return;
-    auto at = wire_->bytes_sent.find(axes_);
-    if (at == wire_->bytes_sent.end()) at = wire_->bytes_sent.emplace(axes_, 0).first;
-    at->second += wire_->channel.bytes_sent - before;
+    if (wire_ && wire_->channel.bytes_sent > before) wire_->count(axes_, wire_->channel.bytes_sent - before);
   }
 
  protected:

@@ -12,6 +12,12 @@ namespace sextant {
 struct Wire {
   Channel channel;
   std::map<std::string, int64_t, std::less<>> bytes_sent;  // by axes: "dp", "dp,cp", "pp"
+
+  void count(std::string_view axes, int64_t bytes) {
+    auto at = bytes_sent.find(axes);
+    if (at == bytes_sent.end()) at = bytes_sent.emplace(std::string(axes), 0).first;
+    at->second += bytes;
+  }
 };
 
 }  // namespace sextant

@@ -1,0 +1,44 @@
+#include "comm/whereabouts.h"
+
+#include <fmt/format.h>
+
+namespace sextant {
+
+std::string Sighting::text() const {
+  std::string out;
+  if (step > 0) out += fmt::format("in step {}", step);
+  if (!action.empty()) out += fmt::format("{}{}", out.empty() ? "in " : ", ", action);
+  if (!place.empty()) out += fmt::format("{}at {}", out.empty() ? "" : ", ", place);
+  return out;
+}
+
+const std::string* Whereabouts::keep(std::string place) {
+  std::lock_guard lock(mutex_);
+  return &places_.emplace_back(std::move(place));
+}
+
+void Whereabouts::begin_step(int64_t step) {
+  leave_action();
+  arrive(nullptr);
+  step_.store(step, std::memory_order_relaxed);
+}
+
+void Whereabouts::begin_action(char region, int chunk, int microbatch) {
+  action_.store(uint64_t{static_cast<unsigned char>(region)} << 56 | uint64_t{static_cast<uint16_t>(chunk)} << 32 |
+                    static_cast<uint32_t>(microbatch),
+                std::memory_order_relaxed);
+}
+
+Sighting Whereabouts::seen() const {
+  Sighting sighting{.step = step_.load(std::memory_order_relaxed),
+                    .action = {},
+                    .place = {},
+                    .waiting_for = waiting_for_.load(std::memory_order_relaxed)};
+  if (uint64_t action = action_.load(std::memory_order_relaxed))
+    sighting.action =
+        fmt::format("{} {} {}", static_cast<char>(action >> 56), action >> 32 & 0xffff, action & 0xffffffff);
+  if (const std::string* place = place_.load(std::memory_order_acquire)) sighting.place = *place;
+  return sighting;
+}
+
+}  // namespace sextant

@@ -1,0 +1,113 @@
+// Attention over a sequence that is split among the ranks of an axis. Each rank keeps its queries; keys and values travel around
+// the ring, and every rank adds to its output what it finds in the block that visits it. In zigzag order each rank has one
+// early and one late piece of the sequence, so that all have the same causal work at every step.
+//
+// localize (attention.cpp) writes these ops; nothing else does, and no gradient passes them. Rows: none but the implied ones
+// along dims that attention has rows for; the ring itself is not a layout. Attr `step`: the block that visits is that of the
+// rank `step` places back along `axis`.
+//
+// No row along s, t: the ops are the local work of attention's row along s.
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+namespace sextant::ops {
+
+namespace {
+
+int64_t query_width(const Attrs& attrs) { return attrs.integer("heads") * attrs.integer("head_dim"); }
+int64_t kv_width(const Attrs& attrs) { return 2 * attrs.integer("kv_heads") * attrs.integer("head_dim"); }
+
+// On average half of a block of queries may see a block of keys.
+Cost step_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out, double products) {
+  const GlobalShape &q = out[0].shape, &kv = attrs.has("backward") ? in[4].shape : in[1].shape;
+  double width = static_cast<double>(attrs.integer("heads") * attrs.integer("head_dim"));
+  Cost cost{.flops = {products * static_cast<double>(q[0] * q[1] * kv[1]) * width}};
+  for (const TensorType& t : in) cost.read += t.bytes();
+  for (const TensorType& t : out) cost.written += t.bytes();
+  return cost;
+}
+
+// From the second step on, the op adds onto what the step before it made.
+std::function<std::vector<Alias>(const Attrs&)> adds_onto(int first_input) {
+  return [first_input](const Attrs& attrs) -> std::vector<Alias> {
+    if (attrs.integer("step") == 0) return {};
+    return {{.output = 0, .input = first_input, .rule = Alias::Rule::must},
+            {.output = 1, .input = first_input + 1, .rule = Alias::Rule::must}};
+  };
+}
+
+}  // namespace
+
+const OpDef kv_of{
+    .name = "kv_of",
+    .contract = "kv = the key and value part of packed rows.",
+    .operands = "qkv[b s e] -> kv[b s c]",
+    .attrs = {"heads", "kv_heads", "head_dim"},
+    .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
+      return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], kv_width(attrs)}}};
+    },
+    .rows = {"b", "s"},
+    .cost = [](const Attrs&, auto, auto out) { return Cost{.read = out[0].bytes(), .written = out[0].bytes()}; },
+    .examples = {{.name = "gqa", .inputs = {f64({2, 6, 32})}, .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}}},
+};
+
+const OpDef ring_shift{
+    .name = "ring_shift",
+    .contract = "y = x of the previous rank along `axis`; x goes to the next one.",
+    .operands = "x[*] -> y[*]",
+    .attrs = {"axis"},
+    .layout_rule = LayoutRule::free,
+    .cost = [](const Attrs&, auto in, auto out) { return Cost{.read = in[0].bytes(), .written = out[0].bytes()}; },
+    .recompute = Recompute::never,
+    .examples = {{.name = "alone", .inputs = {f64({3, 5})}, .attrs = {{"axis", std::string("cp")}}}},
+};
+
+const OpDef attention_step{
+    .name = "attention_step",
+    .contract = "y, lse = attention over the keys seen so far and those of kv: y0 and y_block weighted by exp(lse0), exp(lse_block).",
+    .operands = "qkv[b s e], kv[b t c], y0?[b s a], lse0?[b q s] -> y[b s a], lse[b q s]",
+    .attrs = {"heads", "kv_heads", "head_dim", "step", "axis"},
+    .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
+      const GlobalShape& s = in[0].shape;
+      return {{in[0].dtype, {s[0], s[1], query_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
+    },
+    .rows = {"b"},
+    .cost = [](const Attrs& a, auto in, auto out) { return step_cost(a, in, out, 2); },
+    .alias_by_attrs = adds_onto(2),
+    .recompute = Recompute::never,
+    .examples = {{.name = "first",
+                  .inputs = {f64({2, 6, 32}), f64({2, 6, 16})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"step", 0}, {"axis", std::string("cp")}}}},
+};
+
+const OpDef attention_step_backward{
+    .name = "attention_step_backward",
+    .contract = "What the keys of kv add to dq, and what the queries add to its dkv (dq0, dkv0: what is there already).",
+    .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], dq0?[b s a], dkv0?[b t c] -> dq[b s a], dkv[b t c]",
+    .attrs = {"heads", "kv_heads", "head_dim", "step", "axis", "backward"},
+    .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[0], in[4]}; },
+    .rows = {"b"},
+    .cost = [](const Attrs& a, auto in, auto out) { return step_cost(a, in, out, 5); },
+    .alias_by_attrs = adds_onto(5),
+    .recompute = Recompute::never,
+    .examples = {{.name = "first",
+                  .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6}), f64({2, 6, 16})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"step", 0}, {"axis", std::string("cp")},
+                            {"backward", 1}}}},
+};
+
+const OpDef join_qkv{
+    .name = "join_qkv",
+    .contract = "qkv = packed rows of q, and k and v.",
+    .operands = "q[b s a], kv[b s c] -> qkv[b s e]",
+    .attrs = {"heads", "kv_heads", "head_dim"},
+    .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
+      return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], query_width(attrs) + kv_width(attrs)}}};
+    },
+    .rows = {"b", "s"},
+    .cost = streaming_cost(0),
+    .examples = {{.name = "gqa", .inputs = {f64({2, 6, 16}), f64({2, 6, 16})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}}},
+};
+
+}  // namespace sextant::ops

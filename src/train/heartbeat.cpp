@@ -1,0 +1,171 @@
+#include "train/heartbeat.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::chrono::milliseconds kInterval{500};
+constexpr size_t kFileBytes = 2048;  // always: a beat is written over the last one, the rest is spaces
+constexpr size_t kReasonBytes = 1024;
+
+fs::path file_of(const fs::path& out, int rank) { return out / "heartbeat" / fmt::format("rank-{}.json", rank); }
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "?";
+}
+
+std::string now_text() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
+
+// One file, as far as it can be read: another machine may have died in the middle of a write.
+struct Record {
+  int rank = -1;
+  std::string host, time, state, reason;
+  int64_t pid = 0;
+  Sighting sighting;
+};
+
+std::optional<Record> read_record(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kFileBytes) return std::nullopt;
+  try {
+    nlohmann::json json = nlohmann::json::parse(read_file(path));
+    return Record{.rank = json.at("rank"),
+                  .host = json.at("host"),
+                  .time = json.at("time"),
+                  .state = json.at("state"),
+                  .reason = json.at("reason"),
+                  .pid = json.at("pid"),
+                  .sighting = {.step = json.at("step"),
+                               .action = json.at("action"),
+                               .place = json.at("op"),
+                               .waiting_for = json.at("waiting_for")}};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<Record> records_in(const fs::path& out) {
+  std::vector<Record> records;
+  std::error_code error;
+  for (fs::directory_iterator at(out / "heartbeat", error), end; !error && at != end; at.increment(error))
+    if (auto record = read_record(at->path())) records.push_back(std::move(*record));
+  std::ranges::sort(records, {}, &Record::rank);
+  return records;
+}
+
+std::string line_of(const Record& r) {
+  std::string where = r.sighting.text();
+  std::string line = fmt::format("rank {} (process {} on {}) {} {}", r.rank, r.pid, r.host,
+                                 r.state == "running" ? "was last seen" : "failed", where.empty() ? "before its first step" : where);
+  if (r.sighting.waiting_for >= 0) line += fmt::format(", waiting for rank {}", r.sighting.waiting_for);
+  line += fmt::format(" ({})", r.time);
+  return r.reason.empty() ? line : line + ": " + r.reason;
+}
+
+}  // namespace
+
+Heartbeat::Heartbeat(const fs::path& out, int rank, const Whereabouts& whereabouts)
+    : rank_(rank), whereabouts_(whereabouts), host_(host_name()) {
+  std::error_code ignored;  // a run without heartbeats is still a run; what must be written reports its own errors
+  fs::create_directories(out / "heartbeat", ignored);
+  file_ = ::open(file_of(out, rank).c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+  beat();
+  watcher_ = std::thread([this] { keep_beating(); });
+}
+
+Heartbeat::~Heartbeat() {
+  if (!over_) fail("");
+  watcher_.join();
+  if (file_ >= 0) ::close(file_);
+}
+
+void Heartbeat::write(const std::string& state, const std::string& reason) {
+  if (file_ < 0) return;
+  Sighting seen = whereabouts_.seen();
+  nlohmann::ordered_json json{{"rank", rank_},
+                              {"host", host_},
+                              {"pid", ::getpid()},
+                              {"state", state},
+                              {"step", seen.step},
+                              {"action", seen.action},
+                              {"op", seen.place},
+                              {"waiting_for", seen.waiting_for},
+                              {"time", now_text()},
+                              {"reason", reason.substr(0, kReasonBytes)}};
+  std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() >= kFileBytes) return;
+  text.resize(kFileBytes - 1, ' ');
+  text += '\n';
+  [[maybe_unused]] ssize_t written = ::pwrite(file_, text.data(), text.size(), 0);
+}
+
+void Heartbeat::beat() {
+  std::lock_guard lock(mutex_);
+  if (!over_) write("running", "");
+}
+
+void Heartbeat::finish() {
+  std::lock_guard lock(mutex_);
+  over_ = true;
+  write("finished", "");
+  ended_.notify_all();
+}
+
+void Heartbeat::fail(const std::string& reason) {
+  std::lock_guard lock(mutex_);
+  over_ = true;
+  write("failed", reason);
+  ended_.notify_all();
+}
+
+void Heartbeat::keep_beating() {
+  std::unique_lock lock(mutex_);
+  while (!ended_.wait_for(lock, kInterval, [this] { return over_; })) write("running", "");
+}
+
+Lookout heartbeat_lookout(const fs::path& out) {
+  return [out](int rank) {
+    auto record = read_record(file_of(out, rank));
+    return record ? record->sighting : Sighting{};
+  };
+}
+
+std::vector<std::string> last_words(const fs::path& out) {
+  constexpr size_t kMost = 16;
+  std::vector<std::string> lines;
+  size_t left = 0;
+  // First those that waited for nobody: one of them is why the others waited.
+  for (bool waiting : {false, true})
+    for (const Record& record : records_in(out)) {
+      if (record.state == "finished" || (record.sighting.waiting_for >= 0) != waiting) continue;
+      lines.size() < kMost ? lines.push_back(line_of(record)) : void(++left);
+    }
+  if (left > 0) lines.push_back(fmt::format("and {} more, in {}", left, (out / "heartbeat").string()));
+  return lines;
+}
+
+void forget_heartbeats(const fs::path& out) {
+  std::error_code ignored;
+  fs::remove_all(out / "heartbeat", ignored);
+}
+
+}  // namespace sextant
