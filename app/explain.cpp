@@ -3,8 +3,11 @@
 #include "app/device.h"
 #include "app/verbs.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "config/load.h"
-#include "plan/programs.h"
+#include "observe/timeline_svg.h"
+#include "plan/stage_flops.h"
+#include "schedule/from_csv.h"
 #include "train/dataset.h"
 
 namespace sextant {
@@ -18,6 +21,20 @@ size_t count_lines(std::string_view text, std::string_view start) {
   return count;
 }
 
+// The schedule as it would run if time went by the operations of each stage alone.
+void draw_timeline(const std::string& file, const RunShape& shape, const RunPrograms& programs) {
+  constexpr Flops kUnit{1e9};
+  const PipelineSchedule& pipeline = shape.pipeline;
+  TimedSchedule timed = run_on_paper(pipeline, stage_flops(programs, pipeline, kUnit));
+  std::string chunks = pipeline.shape.chunks > 1 ? fmt::format(", {} chunks a rank", pipeline.shape.chunks) : "";
+  std::string title = fmt::format("{}: {} stage rank{}, {} microbatches{}; lengths are each stage's operations, messages take none",
+                                  pipeline.name, pipeline.shape.ranks, pipeline.shape.ranks == 1 ? "" : "s",
+                                  pipeline.shape.microbatches, chunks);
+  write_file_atomically(file, timeline_svg(timed, {.title = title, .time_unit = "GFLOP of one rank"}));
+  fmt::print("{}: {} microbatches on {} stage ranks, bubble {:.1f} %\n", file, pipeline.shape.microbatches, pipeline.shape.ranks,
+             100 * timed.bubble_fraction());
+}
+
 }  // namespace
 
 void explain_verb(const ExplainArguments& arguments) {
@@ -26,7 +43,7 @@ void explain_verb(const ExplainArguments& arguments) {
     throw UserError({.place = "--after", .got = fmt::format("no pass is called '{}'", arguments.after),
                      .expected = fmt::format("one of {}", fmt::join(passes, ", "))});
   RunConfig run = load_config(arguments.config, arguments.overrides);
-  bool table = arguments.after.empty();
+  bool table = arguments.after.empty() && arguments.timeline.empty() && arguments.schedule_csv.empty();
   if (table) fmt::print("{:<12}{:>8}{:>8}\n", "after", "ops", "values");
   auto observe = [&](std::string_view pass, const std::function<std::string()>& text) {
     if (pass == arguments.after) fmt::print("{}", text());
@@ -36,7 +53,12 @@ void explain_verb(const ExplainArguments& arguments) {
     }
   };
   RunShape shape = run_shape(run, resolve_spec(run));
-  build_programs(run, shape, target_for(run, shape.mesh.world_size()), observe);
+  RunPrograms programs = build_programs(run, shape, target_for(run, shape.mesh.world_size()), observe);
+  if (!arguments.timeline.empty()) draw_timeline(arguments.timeline, shape, programs);
+  if (!arguments.schedule_csv.empty()) {
+    write_file_atomically(arguments.schedule_csv, csv_text(shape.pipeline));
+    fmt::print("{}: the schedule {}, for pipeline.schedule = \"csv\"\n", arguments.schedule_csv, shape.pipeline.name);
+  }
   if (table) fmt::print("\n`--after PASS` prints the program as it stands there.\n");
 }
 

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "app/processes.h"
 #include "app/verbs.h"
 #include "base/error.h"
+#include "comm/transport.h"
 
 namespace {
 
@@ -18,11 +20,32 @@ void add_config(CLI::App& verb, std::string& config, std::vector<std::string>& o
   verb.add_option("overrides", overrides, "key=value pairs that take the place of the file's, such as train.steps=50");
 }
 
-void add_train(CLI::App& app, TrainArguments& a) {
-  CLI::App* verb = app.add_subcommand("train", "Train a model; run again to resume");
+void add_train(CLI::App& app, TrainArguments& a, Processes& processes) {
+  CLI::App* verb = app.add_subcommand(
+      "train", "Train a model; run again to resume. Ranks are threads of one process, or under mpirun and srun one process each");
   add_config(*verb, a.config, a.overrides);
   verb->add_option("--out", a.out, "directory for checkpoints and metrics [runs/NAME]");
-  verb->callback([&a] { train_verb(a); });
+  verb->add_option("--ranks", a.ranks, "refuse to start unless the mesh has this many ranks");
+  verb->callback([&] { train_verb(a, processes); });
+}
+
+void add_launch(CLI::App& app, LaunchArguments& a) {
+  CLI::App* verb = app.add_subcommand("launch", "Print the script that starts a run on many machines; nothing is started");
+  add_config(*verb, a.config, a.overrides);
+  verb->add_flag("--slurm", a.slurm, "a batch script for sbatch");
+  verb->add_flag("--mpi", a.mpi, "a shell script with mpirun");
+  verb->add_flag("--kubernetes", a.kubernetes, "an MPIJob for kubectl apply (needs --container)");
+  verb->add_option("--ranks-per-node", a.ranks_per_node, "ranks on each machine")->capture_default_str();
+  verb->add_option("--cpus-per-rank", a.cpus_per_rank, "cores for each rank")->capture_default_str();
+  verb->add_option("--gpus-per-rank", a.gpus_per_rank, "GPUs for each rank")->capture_default_str();
+  verb->add_option("--time", a.time, "time limit: MINUTES, HH:MM:SS or DAYS-HH:MM:SS");
+  verb->add_option("--partition", a.partition, "Slurm's partition");
+  verb->add_option("--hosts", a.hosts, "mpirun's hostfile");
+  verb->add_flag("--without-ssh", a.without_ssh, "start ranks by srun (--mpi) or kubectl exec (--kubernetes)");
+  verb->add_option("--container", a.container, "image to run in");
+  verb->add_option("--runtime", a.runtime, "what runs the image: pyxis or apptainer")->check(CLI::IsMember({"pyxis", "apptainer"}));
+  verb->add_option("--binary", a.binary, "path of sextant on those machines")->capture_default_str();
+  verb->callback([&a] { launch_verb(a); });
 }
 
 void add_generate(CLI::App& app, GenerateArguments& a) {
@@ -54,6 +77,8 @@ void add_explain(CLI::App& app, ExplainArguments& a) {
   CLI::App* verb = app.add_subcommand("explain", "Show how a config becomes the program that runs");
   add_config(*verb, a.config, a.overrides);
   verb->add_option("--after", a.after, "print the program as it stands after this pass");
+  verb->add_option("--timeline", a.timeline, "draw the pipeline schedule into this SVG file: who computes what when");
+  verb->add_option("--schedule-csv", a.schedule_csv, "write the schedule to this file, for pipeline.file");
   verb->callback([&a] { explain_verb(a); });
 }
 
@@ -101,7 +126,7 @@ void refuse_unknown_verb(const CLI::App& app, int argc, char** argv) {
                      .expected = fmt::format("one of {}", fmt::join(verbs, ", "))});
 }
 
-int parse_and_run(int argc, char** argv) {
+int parse_and_run(int argc, char** argv, Processes& processes) {
   CLI::App app("Sextant plans, trains and watches large language models.", "sextant");
   app.require_subcommand(1);
   app.set_version_flag("--version", "sextant 0.1.0");
@@ -110,11 +135,13 @@ int parse_and_run(int argc, char** argv) {
   PlanArguments plan;
   ExplainArguments explain;
   DataArguments data;
-  add_train(app, train);
+  LaunchArguments launch;
+  add_train(app, train, processes);
   add_generate(app, generate);
   add_data(app, data);
   add_plan(app, plan);
   add_explain(app, explain);
+  add_launch(app, launch);
   refuse_unknown_verb(app, argc, argv);
   try {
     app.parse(argc, argv);
@@ -124,17 +151,20 @@ int parse_and_run(int argc, char** argv) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  // A file that grows past `ulimit -f` is to fail with an error we can report, not with a signal.
-  ::signal(SIGXFSZ, SIG_IGN);
+// The last catch: one message and an exit code for whatever escapes.
+int run_and_report(int argc, char** argv, Processes& processes) {
   try {
-    return parse_and_run(argc, argv);
-  } catch (const sextant::UserError& error) {
+    return parse_and_run(argc, argv, processes);
+  } catch (const UserError& error) {
+    // All processes were given the same; one need say what is wrong with it.
+    processes.let_first_speak();
     fmt::print(stderr, "sextant: {}\n", error.what());
     return 2;
-  } catch (const sextant::RunError& error) {
+  } catch (const RunEnded& error) {
+    fmt::print(stderr, "sextant: {}\n", error.what());
+    processes.let_cause_end();
+    return 3;
+  } catch (const RunError& error) {
     fmt::print(stderr, "sextant: {}\n", error.what());
     return 3;
   } catch (const std::filesystem::filesystem_error& error) {
@@ -147,4 +177,15 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "sextant: {}\n  this is our mistake: please report it with the command you ran\n", error.what());
     return 4;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A file that grows past `ulimit -f` is to fail with an error we can report, not with a signal.
+  ::signal(SIGXFSZ, SIG_IGN);
+  Processes processes;
+  int code = run_and_report(argc, argv, processes);
+  if (code != 0) processes.fail_with(code);
+  return code;
 }

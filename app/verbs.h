@@ -7,12 +7,32 @@
 
 namespace sextant {
 
+class Processes;
+
 struct TrainArguments {
   std::string config;
   std::vector<std::string> overrides;
-  std::string out;  // empty: runs/NAME
+  std::string out;    // empty: runs/NAME
+  int64_t ranks = 0;  // how many the mesh must have; 0: any
 };
-void train_verb(const TrainArguments& arguments);
+void train_verb(const TrainArguments& arguments, Processes& processes);
+
+struct LaunchArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  bool slurm = false, mpi = false, kubernetes = false;
+  bool without_ssh = false;
+  std::string binary = "sextant";
+  std::string container;
+  std::string runtime;  // of the container; empty: the launcher's usual one
+  std::string hosts;    // mpirun's hostfile
+  std::string time;
+  std::string partition;
+  int64_t ranks_per_node = 8;
+  int64_t cpus_per_rank = 1;
+  int64_t gpus_per_rank = 0;
+};
+void launch_verb(const LaunchArguments& arguments);
 
 struct GenerateArguments {
   std::string directory;
@@ -40,7 +60,9 @@ void plan_verb(const PlanArguments& arguments);
 struct ExplainArguments {
   std::string config;
   std::vector<std::string> overrides;
-  std::string after;  // empty: the list of passes and what each did
+  std::string after;         // empty: the list of passes and what each did
+  std::string timeline;      // an SVG file to draw the pipeline schedule into
+  std::string schedule_csv;  // a file to write it to as text
 };
 void explain_verb(const ExplainArguments& arguments);
 

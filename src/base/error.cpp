@@ -23,7 +23,7 @@ std::string join_complaints(const std::vector<Complaint>& complaints) {
 }
 
 std::string run_error_text(std::string_view place, std::string_view what, std::string_view hint) {
-  std::string out = fmt::format("{}: {}", place, what);
+  std::string out = place.empty() ? std::string(what) : fmt::format("{}: {}", place, what);
   if (!hint.empty()) out += fmt::format("\n  hint: {}", hint);
   return out;
 }

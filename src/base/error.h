@@ -35,7 +35,7 @@ class UserError : public std::runtime_error {
 
 class RunError : public std::runtime_error {
  public:
-  // `place` says where the run stood: a file, "step 12", "layers.3.attn (rank 0)".
+  // `place` says where the run stood: a file, "step 12", "layers.3.attn (rank 0)"; empty when `what` does.
   RunError(std::string_view place, std::string_view what, std::string_view hint = "");
 };
 

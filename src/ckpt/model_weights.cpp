@@ -58,8 +58,10 @@ void write_local(Bound& bound, const Value& value, std::span<const float> local)
 // The values that tensors of the file fill, each with the tensors in it.
 std::map<const Value*, std::vector<HfTensor>> tensors_by_value(const Program& program, const std::vector<HfTensor>& tensors) {
   std::map<const Value*, std::vector<HfTensor>> found;
-  for (const HfTensor& tensor : tensors)
-    if (const Value* value = program.find(tensor.parameter)) found[value].push_back(tensor);
+  for (const Value& value : program.values)
+    if (value.kind == ValueKind::parameter)
+      for (const HfTensor& tensor : tensors)
+        if (tensor.parameter == value.stored_path()) found[&value].push_back(tensor);
   return found;
 }
 
@@ -175,7 +177,7 @@ void initialize_weights(Bound& bound, uint64_t seed) {
   for (const Value& value : bound.program().values) {
     if (value.kind != ValueKind::parameter) continue;
     require_f32(value);
-    Random random(seed, "weights." + value.path);
+    Random random(seed, "weights." + value.stored_path());
     std::vector<float> local(static_cast<size_t>(value.local.count()), 0.0f);
     int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1;
     for (const Piece& piece : held_pieces(bound, value))

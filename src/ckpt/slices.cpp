@@ -28,7 +28,7 @@ std::vector<Piece> held_pieces(const Bound& bound, const Value& value) {
   for (const Box& box : held_boxes(bound, value)) {
     Piece piece{.rows = 1, .columns = 1, .stride = stride};
     if (value.shape.rank() >= 1) {
-      piece.row = box.to[0], piece.rows = box.extent[0];
+      piece.row = value.stored.first_row + box.to[0], piece.rows = box.extent[0];
       piece.at = box.from[0] * stride;
     }
     if (value.shape.rank() == 2) {

@@ -18,7 +18,7 @@ bool is_writer(const Bound& bound, const Value& value);
 
 // A piece of at most two dims as rows and columns; scalars and vectors have one column.
 struct Piece {
-  int64_t row = 0, column = 0;  // in the whole tensor
+  int64_t row = 0, column = 0;  // in the tensor that checkpoints store
   int64_t rows = 0, columns = 0;
   int64_t at = 0;      // first element in local memory
   int64_t stride = 0;  // local elements from row to row

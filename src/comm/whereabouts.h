@@ -13,7 +13,7 @@ namespace sextant {
 
 struct Sighting {
   int64_t step = 0;      // 0: before the first
-  std::string action;    // "F 0 3": region, chunk, microbatch; empty outside of them
+  std::string action;    // "F 0 3": region, chunk, microbatch; or "Update"; empty outside of them
   std::string place;     // "layers.1.attn.out.moved (all_reduce over tp)"; empty before the first op of a step
   int waiting_for = -1;  // the rank whose message it waits for; -1: none
 
@@ -29,7 +29,7 @@ class Whereabouts {
   const std::string* keep(std::string place);
 
   void begin_step(int64_t step);
-  void begin_action(char region, int chunk, int microbatch);
+  void begin_action(char region, int chunk, int microbatch);  // F, B, W or U
   void arrive(const std::string* place) { place_.store(place, std::memory_order_release); }
   void leave_action() { action_.store(0, std::memory_order_relaxed); }
   void wait_for(int rank) { waiting_for_.store(rank, std::memory_order_relaxed); }

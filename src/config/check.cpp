@@ -36,10 +36,10 @@ void check_heads_split(const RunConfig& run, const ModelSpec& spec, Complaints& 
     complaints.add(run, {"mesh.tp", "mesh.cp", "model.heads"},
                    {.got = fmt::format("{} heads cannot be shared by {} ranks", spec.heads, parts),
                     .expected = fmt::format("a divisor of {}", spec.heads)});
-  if (spec.kv_heads > 0 && spec.kv_heads % parts != 0)
+  if (spec.kv_heads > 0 && spec.kv_heads % parts != 0 && parts % spec.kv_heads != 0)
     complaints.add(run, {"mesh.tp", "mesh.cp", "model.kv_heads"},
                    {.got = fmt::format("{} key-value heads cannot be shared by {} ranks", spec.kv_heads, parts),
-                    .expected = fmt::format("a divisor of {}", spec.kv_heads)});
+                    .expected = fmt::format("a divisor or a multiple of {}", spec.kv_heads)});
   if (spec.ffn > 0 && spec.ffn % mesh.tp != 0)
     complaints.add(run, {"mesh.tp", "model.ffn"},
                    {.got = fmt::format("ffn {} cannot be shared by {} ranks", spec.ffn, mesh.tp),

@@ -146,6 +146,13 @@ Value parse_value(Line line, const Mesh& mesh) {
   line.expect(rest.substr(0, end + 1));
   value.init = parse_init(line);
   value.path = line.rest();
+  if (size_t in = value.path.find(" in "); in != std::string::npos) {
+    line.expect(value.path.substr(0, in + 4));
+    value.path.resize(in);
+    value.stored.path = line.until("+");
+    line.expect("+");
+    value.stored.first_row = line.integer();
+  }
   return value;
 }
 

@@ -37,8 +37,10 @@ void print_op(const Op& op, Out out) {
 }
 
 void print_value(const Value& value, const Mesh& mesh, Out out) {
-  fmt::format_to(out, "value %{} {} {}{} {} {} {}\n", value.id, name_of(value.kind), name_of(value.dtype),
+  fmt::format_to(out, "value %{} {} {}{} {} {} {}", value.id, name_of(value.kind), name_of(value.dtype),
                  value.shape.text(), layout_text(value.layout, mesh), init_text(value.init), value.path);
+  if (!value.stored.path.empty()) fmt::format_to(out, " in {}+{}", value.stored.path, value.stored.first_row);
+  fmt::format_to(out, "\n");
 }
 
 }  // namespace

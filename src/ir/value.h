@@ -31,6 +31,14 @@ struct Init {
   bool operator==(const Init&) const = default;
 };
 
+// A value that is some rows of a tensor in checkpoints (and draws its initial elements as those rows): how a model is cut on
+// one mesh then shows on no other.
+struct StoredIn {
+  std::string path;  // empty: a tensor of its own, under the value's path
+  int64_t first_row = 0;
+  bool operator==(const StoredIn&) const = default;
+};
+
 struct Value {
   ValueId id = kNoValue;
   std::string path;  // "layers.3.attn.q"
@@ -39,9 +47,11 @@ struct Value {
   GlobalShape shape;
   Layout layout;
   Init init;            // parameters and states
+  StoredIn stored;      // parameters and states
   LocalShape local;     // set by partition
   int32_t buffer = -1;  // set by memory: an index into Program::buffers
 
+  const std::string& stored_path() const { return stored.path.empty() ? path : stored.path; }
   Bytes global_bytes() const { return {shape.count() * size_of(dtype)}; }
   Bytes local_bytes() const { return {local.count() * size_of(dtype)}; }
 };

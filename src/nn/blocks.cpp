@@ -36,6 +36,42 @@ ValueId layer_norm(Builder& b, ValueId x, std::string_view name, double eps) {
   return b.op(ops::layer_norm, "out", {x, w, bias}, {{"eps", eps}});
 }
 
+namespace {
+
+// How many ranks share the heads.
+int64_t head_ranks(const Builder& b) {
+  return b.axis_size("tp") * (b.parallel().context == ContextMode::ulysses ? b.axis_size("cp") : 1);
+}
+
+// Query weights are split, key-value weights are copies, and each rank packs what it needs of them.
+Packed repeated_kv(Builder& b, ValueId x, const PackedLinear& spec, int64_t copies) {
+  auto scope = b.scope("qkv");
+  x = b.gathered(x);
+  const Heads& heads = spec.heads;
+  int64_t width = b.shape(x).last(), q = heads.query * heads.dim, kv = heads.key_value * heads.dim;
+  Init init{Init::Kind::normal, spec.init_std};
+  ValueId wq = b.parameter({.name = "q.weight", .shape = {q, width}, .init = init, .split = TensorSplit::outputs,
+                            .stored = {"weight", 0}});
+  ValueId wkv = b.parameter({.name = "kv.weight", .shape = {2 * kv, width}, .init = init, .split = TensorSplit::copies,
+                             .stored = {"weight", q}});
+  Attrs attrs = heads.attrs();
+  attrs.set("copies", copies);
+  ValueId w = b.op(ops::repeat_kv, "repeat_kv", {wq, wkv}, attrs);
+  Heads repeated{heads.query, copies, heads.dim};
+  b.set_segments(w, 0, repeated.segments());
+  return {b.op(ops::linear, "out", {x, w}), repeated};
+}
+
+}  // namespace
+
+Packed packed_qkv(Builder& b, ValueId x, const PackedLinear& spec) {
+  int64_t ranks = head_ranks(b);
+  if (spec.heads.key_value % ranks != 0 && spec.bias == Bias::none) return repeated_kv(b, x, spec, ranks);
+  return {linear(b, x, {.name = "qkv", .outputs = spec.heads.packed_width(), .init_std = spec.init_std, .bias = spec.bias,
+                        .split = TensorSplit::outputs, .segments = spec.heads.segments()}),
+          spec.heads};
+}
+
 Attrs Heads::attrs() const { return {{"heads", query}, {"kv_heads", key_value}, {"head_dim", dim}}; }
 
 namespace {

@@ -35,6 +35,19 @@ struct Heads {
   Attrs attrs() const;
 };
 
+// The packed q|k|v rows of attention, weights at qkv.weight. Where there are more ranks to share the heads than key-value heads,
+// every rank makes the one that its query heads read: `heads` is what attention sees then, key-value heads repeated.
+struct Packed {
+  ValueId rows = kNoValue;
+  Heads heads;
+};
+struct PackedLinear {
+  Heads heads;
+  double init_std = 0.02;
+  Bias bias = Bias::none;
+};
+Packed packed_qkv(Builder& b, ValueId x, const PackedLinear& spec);
+
 struct Rope {
   double theta = 10000;
   // Llama-3 stretching; factor 0 = none.

@@ -33,7 +33,7 @@ ValueId Builder::parameter(const ParameterSpec& spec) {
   Layout layout = invariant_layout(graph_.mesh);
   // Ranks that use a weight on different data hold it as R, so that its gradient comes out as P and is summed once a step.
   for (std::string_view axis : kDataAxes) set_state(layout, axis, kReplicated);
-  if (parallel_.sequence) set_state(layout, "tp", kReplicated);
+  if (parallel_.sequence || spec.split == TensorSplit::copies) set_state(layout, "tp", kReplicated);
   if (spec.split == TensorSplit::outputs) set_state(layout, "tp", sharded(0));
   if (spec.split == TensorSplit::inputs) set_state(layout, "tp", sharded(1));
   if (parallel_.zero == 3)
@@ -43,7 +43,8 @@ ValueId Builder::parameter(const ParameterSpec& spec) {
     }
   if (!spec.segments.empty()) layout.segments = {0, spec.segments};
   return graph_.add({.path = below(spec.name), .kind = ValueKind::parameter, .dtype = dtype_, .shape = spec.shape,
-                     .layout = std::move(layout), .init = spec.init});
+                     .layout = std::move(layout), .init = spec.init,
+                     .stored = spec.stored.path.empty() ? StoredIn{} : StoredIn{below(spec.stored.path), spec.stored.first_row}});
 }
 
 ValueId Builder::feed(std::string path, DType dtype, GlobalShape shape) {

@@ -19,6 +19,7 @@ enum class TensorSplit : uint8_t {
   whole,    // every rank holds all of it
   outputs,  // split along dim 0
   inputs,   // split along dim 1
+  copies,   // every rank holds all of it, and uses a part of its own
 };
 
 struct ParameterSpec {
@@ -27,6 +28,7 @@ struct ParameterSpec {
   Init init;
   TensorSplit split = TensorSplit::whole;
   std::vector<int64_t> segments = {};  // of dim 0: q|k|v, gate|up
+  StoredIn stored = {};                // "qkv.weight", below the current scope
 };
 
 class Builder {
@@ -64,6 +66,7 @@ class Builder {
   // For attention by all-to-all: each context-parallel rank gets whole sequences of some heads, and back.
   ValueId whole_sequences(ValueId value);
   ValueId split_sequences(ValueId value);
+  void set_segments(ValueId value, int dim, std::vector<int64_t> extents) { graph_[value].layout.segments = {dim, std::move(extents)}; }
   void fetch(ValueId value, std::string path);  // hand the value out under this path
 
   ValueId output(int i) const { return graph_.ops.back().outputs[static_cast<size_t>(i)]; }  // of the last op

@@ -97,15 +97,17 @@ class Update {
     return scale;
   }
 
-  ValueId state_like(ValueId parameter, std::string path) {
+  ValueId state_like(ValueId parameter, std::string_view prefix) {
     const Value& p = graph_[parameter];
-    return graph_.add({.path = std::move(path), .kind = ValueKind::state, .dtype = p.dtype, .shape = p.shape,
-                       .layout = update_layout_of(parameter)});
+    StoredIn stored;
+    if (!p.stored.path.empty()) stored = {std::string(prefix) + p.stored.path, p.stored.first_row};
+    return graph_.add({.path = std::string(prefix) + p.path, .kind = ValueKind::state, .dtype = p.dtype, .shape = p.shape,
+                       .layout = update_layout_of(parameter), .stored = stored});
   }
 
   void step_on(ValueId parameter, ValueId gradient, ValueId scale) {
     std::string path = graph_[parameter].path;
-    ValueId m = state_like(parameter, "adam_m." + path), v = state_like(parameter, "adam_v." + path);
+    ValueId m = state_like(parameter, "adam_m."), v = state_like(parameter, "adam_v.");
     double decay = graph_[parameter].shape.rank() >= 2 ? plan_.optimizer.weight_decay : 0;
     ValueId p = parameter;
     for (Op& hop : make_hops(graph_, parameter, update_layout_of(parameter), path + ".shard")) p = append(std::move(hop));

@@ -1,30 +1,11 @@
 #include "plan/report.h"
 
 #include "models/model.h"
+#include "plan/stage_flops.h"
 
 namespace sextant {
 
 namespace {
-
-Flops region_flops(const Program& program, RegionKind kind) {
-  Flops total;
-  for (const Region& region : program.regions) {
-    if (region.kind != kind) continue;
-    for (const Op& op : region.ops) {
-      // Costs are functions of types; with local shapes they are one rank's.
-      auto local = [&](const std::vector<ValueId>& ids) {
-        TensorTypes types;
-        for (ValueId id : ids) {
-          const Value& value = program[id];
-          types.push_back({value.dtype, GlobalShape(std::vector<int64_t>(value.local.dims().begin(), value.local.dims().end()))});
-        }
-        return types;
-      };
-      total += op.def->cost(op.attrs, local(op.inputs), local(op.outputs)).flops;
-    }
-  }
-  return total;
-}
 
 Flops step_flops(const Program& program, int64_t microbatches) {
   Flops per_microbatch = region_flops(program, RegionKind::forward) + region_flops(program, RegionKind::backward) +

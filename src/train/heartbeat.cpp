@@ -73,12 +73,12 @@ std::vector<Record> records_in(const fs::path& out) {
 }
 
 std::string line_of(const Record& r) {
-  std::string where = r.sighting.text();
-  std::string line = fmt::format("rank {} (process {} on {}) {} {}", r.rank, r.pid, r.host,
-                                 r.state == "running" ? "was last seen" : "failed", where.empty() ? "before its first step" : where);
-  if (r.sighting.waiting_for >= 0) line += fmt::format(", waiting for rank {}", r.sighting.waiting_for);
-  line += fmt::format(" ({})", r.time);
-  return r.reason.empty() ? line : line + ": " + r.reason;
+  std::string who = fmt::format("rank {} (process {} on {}, {})", r.rank, r.pid, r.host, r.time), where = r.sighting.text();
+  if (where.empty()) where = "before its first step";
+  if (r.state == "failed" && r.reason.starts_with("rank ")) return fmt::format("{} failed: {}", who, r.reason);
+  if (r.state == "failed") return fmt::format("{} failed {}: {}", who, where, r.reason);
+  std::string line = fmt::format("{} was {} {}", who, r.state == "running" ? "last seen" : "ended", where);
+  return r.sighting.waiting_for < 0 ? line : line + fmt::format(", waiting for rank {}", r.sighting.waiting_for);
 }
 
 }  // namespace
@@ -93,7 +93,7 @@ Heartbeat::Heartbeat(const fs::path& out, int rank, const Whereabouts& whereabou
 }
 
 Heartbeat::~Heartbeat() {
-  if (!over_) fail("");
+  if (!over_) end();
   watcher_.join();
   if (file_ >= 0) ::close(file_);
 }
@@ -123,19 +123,16 @@ void Heartbeat::beat() {
   if (!over_) write("running", "");
 }
 
-void Heartbeat::finish() {
+void Heartbeat::close_with(const std::string& state, const std::string& reason) {
   std::lock_guard lock(mutex_);
   over_ = true;
-  write("finished", "");
+  write(state, reason);
   ended_.notify_all();
 }
 
-void Heartbeat::fail(const std::string& reason) {
-  std::lock_guard lock(mutex_);
-  over_ = true;
-  write("failed", reason);
-  ended_.notify_all();
-}
+void Heartbeat::finish() { close_with("finished", ""); }
+void Heartbeat::fail(const std::string& reason) { close_with("failed", reason); }
+void Heartbeat::end() { close_with("ended", ""); }
 
 void Heartbeat::keep_beating() {
   std::unique_lock lock(mutex_);
@@ -153,10 +150,11 @@ std::vector<std::string> last_words(const fs::path& out) {
   constexpr size_t kMost = 16;
   std::vector<std::string> lines;
   size_t left = 0;
-  // First those that waited for nobody: one of them is why the others waited.
-  for (bool waiting : {false, true})
+  // First those that failed or waited for nobody: one of them is why the others waited.
+  auto first = [](const Record& record) { return record.state == "failed" || record.sighting.waiting_for < 0; };
+  for (bool firsts : {true, false})
     for (const Record& record : records_in(out)) {
-      if (record.state == "finished" || (record.sighting.waiting_for >= 0) != waiting) continue;
+      if (record.state == "finished" || first(record) != firsts) continue;
       lines.size() < kMost ? lines.push_back(line_of(record)) : void(++left);
     }
   if (left > 0) lines.push_back(fmt::format("and {} more, in {}", left, (out / "heartbeat").string()));

@@ -19,16 +19,18 @@ namespace sextant {
 class Heartbeat {
  public:
   Heartbeat(const std::filesystem::path& out, int rank, const Whereabouts& whereabouts);
-  ~Heartbeat();  // what has neither finished nor failed is written as failed
+  ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;
 
   void beat();
   void finish();
   void fail(const std::string& reason);
+  void end();  // by the failure of another
 
  private:
   void write(const std::string& state, const std::string& reason);
+  void close_with(const std::string& state, const std::string& reason);
   void keep_beating();
 
   int rank_;

@@ -17,7 +17,7 @@ namespace {
 using Work = std::function<void(const RankSeat&)>;
 
 // For the others to hear that the run has ended. They need do nothing more: what they had saved is whole.
-constexpr std::chrono::seconds kPatience{1};
+constexpr std::chrono::milliseconds kPatience{500};
 
 // How the ranks came back.
 class Homecoming {
@@ -43,7 +43,7 @@ class Homecoming {
   }
 
   // False when the run has failed and some rank does not come back.
-  bool all_are_back(std::optional<std::chrono::seconds> patience) {
+  bool all_are_back(std::optional<std::chrono::milliseconds> patience) {
     std::unique_lock lock(mutex_);
     auto all = [this] { return missing_ == 0; };
     changed_.wait(lock, [&] { return all() || (cause_ && patience); });

@@ -1,6 +1,7 @@
 #include "train/run_checkpoint.h"
 
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -47,7 +48,7 @@ void save_optimizer(const Bound& bound, const ModelSpec& spec, const fs::path& f
       bool dense = piece.columns == width && piece.stride == width;
       int64_t lines = dense ? 1 : piece.rows, length = dense ? piece.rows * width : piece.columns;
       for (int64_t line = 0; line < lines; ++line)
-        writer.write_elements(value.path, (piece.row + line) * width + piece.column,
+        writer.write_elements(value.stored_path(), (piece.row + line) * width + piece.column,
                               std::span(local).subspan(static_cast<size_t>((piece.at + line * piece.stride) * element),
                                                        static_cast<size_t>(length * element)));
     }
@@ -55,15 +56,17 @@ void save_optimizer(const Bound& bound, const ModelSpec& spec, const fs::path& f
   writer.finish();
 }
 
-void load_optimizer(Bound& bound, const fs::path& file) {
+void load_optimizer(Bound& bound, const ModelSpec& spec, const fs::path& file) {
   SafetensorsFile source(file);
+  std::map<std::string, GlobalShape> whole;
+  for (const TensorSpec& tensor : optimizer_tensors(spec)) whole.emplace(tensor.name, tensor.shape);
   std::vector<std::byte> local;
   for (const Value& value : bound.program().values) {
     if (value.kind != ValueKind::state) continue;
-    TensorView view = source.tensor(value.path);
-    if (!(view.shape == value.shape) || view.dtype != file_dtype_of(value.dtype))
+    TensorView view = source.tensor(value.stored_path());
+    if (!(view.shape == whole.at(value.stored_path())) || view.dtype != file_dtype_of(value.dtype))
       throw UserError({.place = view.place, .got = fmt::format("{} {}", name_of(view.dtype), view.shape.text()),
-                       .expected = fmt::format("{} {}", name_of(file_dtype_of(value.dtype)), value.shape.text())});
+                       .expected = fmt::format("{} {}", name_of(file_dtype_of(value.dtype)), whole.at(value.stored_path()).text())});
     local.assign(static_cast<size_t>(value.local_bytes().n), std::byte{0});
     int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1, element = size_of(value.dtype);
     for (const Piece& piece : held_pieces(bound, value))
@@ -162,7 +165,7 @@ RunState load_run_checkpoint(const fs::path& directory, Bound& bound, const Mode
   refuse_other_model(directory, spec);
   RunState state = state_from_json(directory / kRunStateFile);
   load_weights(bound, spec, WeightsReader(directory));
-  load_optimizer(bound, directory / kOptimizerFile);
+  load_optimizer(bound, spec, directory / kOptimizerFile);
   return state;
 }
 

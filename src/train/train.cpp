@@ -174,6 +174,9 @@ TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankSeat
     crew.barrier();  // no process leaves before all have done their work
     position.heartbeat.finish();
     return result;
+  } catch (const RunEnded&) {
+    position.heartbeat.end();
+    throw;
   } catch (const std::exception& error) {
     position.heartbeat.fail(error.what());
     // Here, where its memory still is: messages may be on their way into it.

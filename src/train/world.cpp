@@ -39,6 +39,7 @@ std::vector<Sizes> meshes_of(int64_t ranks) {
   for (int64_t dp : divisors(ranks))
     for (int64_t tp : divisors(ranks / dp))
       for (int64_t pp : divisors(ranks / dp / tp)) found.push_back({dp, tp, pp, ranks / dp / tp / pp});
+  std::ranges::reverse(found);  // of two that are equally near, the one with more data parallelism, then more tensor parallelism
   return found;
 }
 

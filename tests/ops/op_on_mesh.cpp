@@ -25,7 +25,11 @@ using Numbers = std::vector<double>;
 constexpr double kTolerance = 1e-10;
 constexpr uint64_t kSeed = 11;
 
-Layout layout_of(AxisState state, Segments segments) { return {.states = {state}, .order = {}, .segments = std::move(segments)}; }
+// Beside the axis that a row is about there is one of a single rank: ops that name a ring find it alone.
+constexpr int kAxis = 1;
+Mesh mesh_of(int ranks) { return {{{"cp", 1}, {"tp", ranks}}}; }
+
+AxisState state_of(const Value& value) { return value.layout.at(kAxis); }
 
 // The op with its inputs as parameters (integers as feeds), every operand in the row's state.
 struct OpGraph {
@@ -34,10 +38,11 @@ struct OpGraph {
   std::vector<std::string> given, wanted;  // paths of what is written before the run, and read after it
 
   explicit OpGraph(const RowCase& c) {
-    graph = {.name = std::string(c.def.name), .mesh = {{{"tp", c.ranks}}}, .values = {}, .ops = {}};
+    graph = {.name = std::string(c.def.name), .mesh = mesh_of(c.ranks), .values = {}, .ops = {}};
     Signature signature = parse_signature(c.def.operands);
     auto layout = [&](AxisState state, const Operand& operand, const TensorType& type) {
-      return layout_of(c.ranks == 1 ? kInvariant : state, packed_segments(c.def, operand, type, c.example.attrs));
+      return Layout{.states = {kInvariant, c.ranks == 1 ? kInvariant : state}, .order = {},
+                    .segments = packed_segments(c.def, operand, type, c.example.attrs)};
     };
     std::vector<ValueId> inputs;
     for (size_t i = 0; i < c.example.inputs.size(); ++i) {
@@ -110,7 +115,7 @@ Numbers term(const Numbers& sum, std::string_view path, int rank, int ranks) {
 
 void write_part(Bound& bound, const Value& value, const Numbers& whole) {
   const Mesh& mesh = bound.program().mesh;
-  Numbers source = value.layout.at(0) == kPartial ? term(whole, value.path, bound.rank(), mesh.world_size()) : whole;
+  Numbers source = state_of(value) == kPartial ? term(whole, value.path, bound.rank(), mesh.world_size()) : whole;
   Numbers part(static_cast<size_t>(value.local.count()), 0);
   for_each_held(value, mesh, coordinate_of(mesh, bound.rank()), [&](size_t local, size_t global) { part[local] = source[global]; });
   if (value.dtype == DType::f64) return bound.write(value, std::as_bytes(std::span(part)));
@@ -149,7 +154,7 @@ Parts run_all_ranks(const Program& program, const OpGraph& op, int64_t integers_
 Numbers whole_of(const Value& value, const Mesh& mesh, const Parts& parts, std::vector<std::string>& complaints) {
   Numbers whole(static_cast<size_t>(value.shape.count()), 0);
   std::vector<int> holders(whole.size(), 0);
-  StateKind kind = value.layout.at(0).kind;
+  StateKind kind = state_of(value).kind;
   bool copies = kind == StateKind::replicated || kind == StateKind::invariant, same = true;
   for (int rank = 0; rank < mesh.world_size(); ++rank) {
     const Numbers& part = parts[static_cast<size_t>(rank)].at(value.path);
@@ -159,7 +164,7 @@ Numbers whole_of(const Value& value, const Mesh& mesh, const Parts& parts, std::
       ++holders[global];
     });
   }
-  if (!same) complaints.push_back(fmt::format("{} is {} but differs between ranks", value.path, value.layout.at(0).text()));
+  if (!same) complaints.push_back(fmt::format("{} is {} but differs between ranks", value.path, state_of(value).text()));
   int expected = kind == StateKind::sharded && mesh.world_size() > 1 ? 1 : mesh.world_size();
   for (int count : holders)
     if (count != expected) {
@@ -194,7 +199,7 @@ std::string RowCase::text() const {
 
 Segments packed_segments(const OpDef& def, const Operand& operand, const TensorType& type, const Attrs& attrs) {
   if (size_t dim = operand.letters.find('e'); dim != std::string::npos && attrs.has("kv_heads")) {
-    int64_t kv = attrs.integer("kv_heads") * attrs.integer("head_dim");
+    int64_t kv = attrs.integer_or("copies", attrs.integer("kv_heads")) * attrs.integer("head_dim");
     return {static_cast<int>(dim), {attrs.integer("heads") * attrs.integer("head_dim"), kv, kv}};
   }
   size_t dim = operand.letters.find('g');

@@ -326,7 +326,10 @@ MpiSession::MpiSession() {
   MPI_Get_processor_name(name.data(), &length);
   host_.assign(name.data(), static_cast<size_t>(length));
   int expected = launched_processes();
-  if (provided >= MPI_THREAD_SERIALIZED && (expected <= 1 || expected == size_)) return meet_neighbours();
+  if (provided >= MPI_THREAD_SERIALIZED && (expected <= 1 || expected == size_)) {
+    meet_neighbours();
+    return;
+  }
   MPI_Finalize();
   if (provided < MPI_THREAD_SERIALIZED)
     throw UserError(

@@ -1,0 +1,74 @@
+#include "launch/launch.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "app/verbs.h"
+#include "base/error.h"
+#include "config/load.h"
+
+namespace sextant {
+
+namespace {
+
+Launcher launcher_of(const LaunchArguments& a) {
+  if (a.slurm + a.mpi + a.kubernetes != 1)
+    throw UserError({.place = "launch", .got = fmt::format("{} launchers are named", a.slurm + a.mpi + a.kubernetes),
+                     .expected = "one of --slurm, --mpi and --kubernetes"});
+  return a.slurm ? Launcher::slurm : a.mpi ? Launcher::mpi : Launcher::kubernetes;
+}
+
+int count_of(const char* option, int64_t given) {
+  if (given < std::numeric_limits<int>::min() || given > std::numeric_limits<int>::max())
+    throw UserError({.place = option, .got = std::to_string(given), .expected = "a smaller number"});
+  return static_cast<int>(given);
+}
+
+ContainerRuntime runtime_of(const LaunchArguments& a) {
+  if (a.runtime == "apptainer") return ContainerRuntime::apptainer;
+  if (a.runtime == "pyxis") return ContainerRuntime::pyxis;
+  return a.mpi && !a.without_ssh ? ContainerRuntime::apptainer : ContainerRuntime::pyxis;  // mpirun knows no other
+}
+
+// A name that every launcher accepts, from whatever the run is called.
+std::string job_name(const RunConfig& run, const std::string& config) {
+  std::string name = run.name.empty() ? std::filesystem::path(config).stem().string() : run.name;
+  std::string job = "sextant";
+  for (unsigned char c : name) {
+    if (job.size() >= 40) break;
+    bool fits = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
+    if (job == "sextant") job += '-';
+    if (fits || (c >= 'A' && c <= 'Z'))
+      job += static_cast<char>(fits ? c : c - 'A' + 'a');
+    else if (job.back() != '-')
+      job += '-';
+  }
+  while (job.back() == '-') job.pop_back();
+  return job;
+}
+
+}  // namespace
+
+void launch_verb(const LaunchArguments& a) {
+  Launcher launcher = launcher_of(a);
+  RunConfig run = load_config(a.config, a.overrides);
+  LaunchRequest request{.launcher = launcher,
+                        .name = job_name(run, a.config),
+                        .world_size = count_of("mesh", run.mesh.dp * run.mesh.tp * run.mesh.pp * run.mesh.cp),
+                        .ranks_per_node = count_of("--ranks-per-node", a.ranks_per_node),
+                        .gpus_per_rank = count_of("--gpus-per-rank", a.gpus_per_rank),
+                        .cpus_per_rank = count_of("--cpus-per-rank", a.cpus_per_rank),
+                        .binary = a.binary,
+                        .config = a.config,
+                        .overrides = a.overrides,
+                        .container = a.container,
+                        .container_runtime = runtime_of(a),
+                        .time_limit = a.time,
+                        .partition = a.partition,
+                        .hostfile = a.hosts,
+                        .remote_start = a.without_ssh ? RemoteStart::without_ssh : RemoteStart::ssh};
+  fmt::print("{}", launch_text(request));
+}
+
+}  // namespace sextant

@@ -1,0 +1,80 @@
+#include "app/processes.h"
+
+#include <cstdio>
+#include <thread>
+
+#include "base/error.h"
+#include "comm/launcher.h"
+#ifdef SEXTANT_MPI
+#include "comm/mpi/mpi_transport.h"
+#endif
+
+namespace sextant {
+
+namespace {
+
+// A rank thread that does not come back holds on to memory that unwinding would free: the process goes as it stands.
+void end_process(const std::string& why) {
+  fmt::print(stderr, "sextant: {}\n  a rank did not come back; the process ends without it\n", why);
+  std::fflush(nullptr);
+  std::_Exit(3);
+}
+
+}  // namespace
+
+#ifdef SEXTANT_MPI
+
+struct Processes::Joined {
+  MpiSession session;
+  std::unique_ptr<Transport> transport;
+};
+
+void Processes::join() {
+  if (running_under_mpi()) joined_ = std::make_unique<Joined>();
+}
+
+Launch Processes::launch(std::chrono::milliseconds timeout, const Lookout& lookout) {
+  if (!joined_) return {.end_process = end_process};
+  joined_->transport = make_mpi_transport(joined_->session, timeout, lookout);
+  return {.process = joined_->transport.get(),
+          .ranks_on_host = joined_->session.ranks_on_host(),
+          .cores = joined_->session.cores_per_rank(),
+          .end_process = {}};
+}
+
+void Processes::fail_with(int exit_code) {
+  if (joined_) joined_->session.fail_with(exit_code);
+}
+
+void Processes::let_first_speak() const {
+  if (joined_ && joined_->session.rank() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(800));
+}
+
+void Processes::let_cause_end() const {
+  if (joined_) std::this_thread::sleep_for(std::chrono::milliseconds(700));
+}
+
+#else
+
+struct Processes::Joined {};
+
+void Processes::join() {
+  if (running_under_mpi())
+    throw UserError({.place = "this build of sextant has no MPI",
+                     .got = "a launcher started several processes of it",
+                     .expected = "one process, whose threads are the ranks",
+                     .hint = "install libopenmpi-dev and build again, or start it without mpirun and srun"});
+}
+
+Launch Processes::launch(std::chrono::milliseconds, const Lookout&) { return {.end_process = end_process}; }
+
+void Processes::fail_with(int) {}
+void Processes::let_first_speak() const {}
+void Processes::let_cause_end() const {}
+
+#endif
+
+Processes::Processes() = default;
+Processes::~Processes() = default;
+
+}  // namespace sextant

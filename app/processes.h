@@ -1,0 +1,38 @@
+// The processes that mpirun or srun started together with this one, as far as `train` needs them. Made before the last catch,
+// so that errors are printed before MPI ends everything. Without a launcher, and in builds without MPI, it does nothing.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "comm/whereabouts.h"
+#include "train/ranks.h"
+
+namespace sextant {
+
+class Processes {
+ public:
+  Processes();
+  ~Processes();
+  Processes(const Processes&) = delete;
+  Processes& operator=(const Processes&) = delete;
+
+  // Meets the others when there are any. UserError when a launcher started this, but the build has no MPI.
+  void join();
+
+  // What this process is to run: one rank among processes, or all as threads.
+  Launch launch(std::chrono::milliseconds timeout, const Lookout& lookout);
+
+  void fail_with(int exit_code);
+
+  // Waits a moment, on all processes but the first: when all have met the same error, the first one ends them.
+  void let_first_speak() const;
+  // Waits a moment, so that the process with the cause of the failure sets the exit code.
+  void let_cause_end() const;
+
+ private:
+  struct Joined;
+  std::unique_ptr<Joined> joined_;
+};
+
+}  // namespace sextant

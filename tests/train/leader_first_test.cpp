@@ -1,0 +1,89 @@
+// The leader may work longer than any time-out; when it fails the others hear of it.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "comm/tags.h"
+#include "train/leader_first.h"
+#include "train/ranks.h"
+
+namespace sextant {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(LeaderFirst, OthersWaitAsLongAsItLives) {
+  std::atomic<int> done{0}, early{0};
+  run_ranks({}, {.ranks = 3, .timeout = milliseconds(150)}, [&](const RankSeat& seat) {
+    Crew crew(*seat.transport, kHostTag);
+    leader_first(crew, milliseconds(30), [&] {
+      if (crew.leads()) std::this_thread::sleep_for(milliseconds(500));
+      early += !crew.leads() && done == 0;
+      ++done;
+    });
+  });
+  EXPECT_EQ(done, 3);
+  EXPECT_EQ(early, 0);
+}
+
+TEST(LeaderFirst, ItsErrorIsTheOneThatComesOut) {
+  std::atomic<int> followers{0};
+  try {
+    run_ranks({}, {.ranks = 3, .timeout = milliseconds(5000)}, [&](const RankSeat& seat) {
+      Crew crew(*seat.transport, kHostTag);
+      leader_first(crew, milliseconds(30), [&] {
+        if (crew.leads()) throw UserError({.place = "data.txt", .got = "is no text"});
+        ++followers;
+      });
+    });
+    FAIL() << "nobody noticed";
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "data.txt: is no text");
+  }
+  EXPECT_EQ(followers, 0);
+}
+
+// The first real cause, the place where it happened and where the others were: not an echo.
+TEST(Ranks, TellTheCause) {
+  try {
+    run_ranks({}, {.ranks = 4, .timeout = milliseconds(5000)}, [&](const RankSeat& seat) {
+      Crew crew(*seat.transport, kHostTag);
+      seat.transport->whereabouts().begin_step(7);
+      if (seat.rank == 2) throw RunError("model.safetensors", "the disk is full");
+      crew.barrier();
+    });
+    FAIL() << "nobody noticed";
+  } catch (const RunError& error) {
+    std::string text = error.what();
+    EXPECT_TRUE(text.starts_with("rank 2 in step 7: model.safetensors: the disk is full")) << text;
+    EXPECT_EQ(text.find("the run was ended"), std::string::npos) << text;
+  }
+}
+
+// Rank 0 waits for 1, which waits for 2, which does nothing: the chain leads to 2.
+TEST(Ranks, ATimeoutNamesTheOneWhoHoldsAllUp) {
+  try {
+    run_ranks({}, {.ranks = 3, .timeout = milliseconds(200)}, [&](const RankSeat& seat) {
+      Transport& transport = *seat.transport;
+      transport.whereabouts().begin_step(7);
+      transport.whereabouts().begin_action('F', 0, 3);
+      transport.whereabouts().arrive(transport.whereabouts().keep(fmt::format("layers.{} (all_reduce over tp)", seat.rank)));
+      std::byte byte{};
+      std::this_thread::sleep_for(milliseconds(seat.rank * 50));
+      if (seat.rank < 2) transport.wait(transport.receive(seat.rank + 1, 5, std::span(&byte, 1)));
+      std::this_thread::sleep_for(milliseconds(200));
+    });
+    FAIL() << "nobody noticed";
+  } catch (const RunError& error) {
+    std::string text = error.what();
+    EXPECT_TRUE(text.starts_with("rank 0 waited 0.2 s in step 7, F 0 3, at layers.0 (all_reduce over tp) for a message from "
+                                 "rank 1 (tag 5, 1 bytes) that did not come; rank 1 was last seen in step 7, F 0 3, at "
+                                 "layers.1 (all_reduce over tp), waiting for rank 2; rank 2 was last seen in step 7, F 0 3, "
+                                 "at layers.2 (all_reduce over tp)"))
+        << text;
+  }
+}
+
+}  // namespace
+}  // namespace sextant
