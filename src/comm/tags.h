@@ -6,6 +6,7 @@ namespace sextant {
 enum MessageTag : int {
   kCollectiveTag = 1,  // collectives of a Program
   kHostTag = 2,        // between steps: adding up, agreeing, waiting
+  kCommLaneTag = 3,    // collectives of a Program that travel while it computes
   kFirstStageTag = 16,
 };
 

@@ -33,6 +33,8 @@ struct MeshSection {
   int64_t zero = 0, zero_ranks = 0;
   bool sequence_parallel = false;
   std::string context = "ring";
+  bool overlap = true;
+  double bucket_mb = 8;
   bool operator==(const MeshSection&) const = default;
 };
 

@@ -145,6 +145,8 @@ constexpr Key kKeys[] = {
         "How many of the `dp` ranks share one set of ZeRO's shards; each set is a replica of the others (HSDP). 0 = all."),
     KEY(mesh.context, one_of("ring|ulysses"),
         "How context-parallel ranks attend: `ring` passes keys and values around, `ulysses` exchanges sequences for heads."),
+    KEY(mesh.overlap, "Whether gradients are reduced and weights gathered while the ranks compute."),
+    KEY(mesh.bucket_mb, above(0), "Megabytes (2^20 bytes) of gradients that are reduced in one message."),
     KEY(mesh.sequence_parallel, "Whether tensor-parallel ranks also share norms and residuals along the sequence."),
 
     KEY(pipeline.schedule, one_of("gpipe|1f1b|interleaved|breadth-first|zb-h1|zbv|csv"),

@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "ir/lane.h"
 #include "ir/op_def.h"
 
 namespace sextant {
@@ -67,6 +68,33 @@ bool regions_interleave(const Program& program) {
   return microbatches_in_flight(program, all) > 1;
 }
 
+namespace {
+
+// Operands of an op on the comm lane are in use until the first op that reads what it makes.
+void hold_until_joined(const Program& program, std::vector<Lifetime>& live) {
+  int at = 0, end = 0;
+  for (const Region& region : program.regions) end += static_cast<int>(region.ops.size());
+  struct Pending {
+    const Op* op;
+    int joined;
+  };
+  std::vector<Pending> pending;
+  for (const Region& region : program.regions) {
+    for (const Op& op : region.ops) {
+      for (Pending& p : pending)
+        for (ValueId made : p.op->outputs)
+          if (p.joined == end - 1 && std::find(op.inputs.begin(), op.inputs.end(), made) != op.inputs.end()) p.joined = at;
+      if (on_comm_lane(op)) pending.push_back({&op, end - 1});
+      ++at;
+    }
+  }
+  for (const Pending& p : pending)
+    for (const auto* ids : {&p.op->inputs, &p.op->outputs})
+      for (ValueId id : *ids) live[static_cast<size_t>(id)].last = std::max(live[static_cast<size_t>(id)].last, p.joined);
+}
+
+}  // namespace
+
 std::vector<Lifetime> lifetimes(const Program& program) {
   std::vector<Lifetime> live(program.values.size());
   std::vector<bool> held(program.values.size(), false);
@@ -85,6 +113,7 @@ std::vector<Lifetime> lifetimes(const Program& program) {
       ++at;
     }
   }
+  hold_until_joined(program, live);
   bool interleave = regions_interleave(program);
   std::vector<std::vector<int>> touching = regions_touching(program);
   for (const Value& value : program.values) {

@@ -40,6 +40,8 @@ struct Plan {
   RecomputeMode recompute = RecomputeMode::none;
   int zero = 0;          // as in Parallel
   int microbatches = 1;  // per step and rank
+  bool overlap = true;   // messages travel while ranks compute
+  Bytes bucket{8 << 20};  // of gradients that are reduced in one message
 };
 
 struct LocalType {

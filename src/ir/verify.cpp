@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/lane.h"
 #include "ir/lifetime.h"
 #include "ir/signature.h"
 
@@ -100,8 +101,14 @@ std::vector<Lifetime> buffer_lifetimes(const Program& program) {
   for (const Value& value : program.values)
     if (value.buffer >= 0 && values[static_cast<size_t>(value.id)].used())
       include(value.buffer, values[static_cast<size_t>(value.id)]);
-  for (size_t op = 0; op < program.workspaces.size(); ++op)
-    if (program.workspaces[op] >= 0) include(program.workspaces[op], {static_cast<int>(op), static_cast<int>(op)});
+  int at = 0, end = static_cast<int>(program.workspaces.size()) - 1;
+  for (const Region& region : program.regions) {
+    for (const Op& op : region.ops) {
+      int32_t workspace = static_cast<size_t>(at) < program.workspaces.size() ? program.workspaces[static_cast<size_t>(at)] : -1;
+      if (workspace >= 0) include(workspace, on_comm_lane(op) ? Lifetime{0, end} : Lifetime{at, at});
+      ++at;
+    }
+  }
   return live;
 }
 

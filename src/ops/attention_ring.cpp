@@ -6,7 +6,8 @@
 // along dims that attention has rows for; the ring itself is not a layout. Attr `step`: the block that visits is that of the
 // rank `step` places back along `axis`.
 //
-// No row along s, t: the ops are the local work of attention's row along s.
+// No row along a, c, e, q, s or t: infer never sees these ops, they are the local work of attention's row along s. No row but
+// any state as it is for ring_shift: it sends what the rank holds.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 

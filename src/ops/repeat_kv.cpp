@@ -4,6 +4,7 @@
 // y has heads query heads, then `copies` key heads, then `copies` value heads, each head_dim rows; copy i is head i·kv_heads/copies.
 // Along e a rank packs its own query heads and copies: q is split with y, kv is whole on every rank, so that its gradient is
 // partial and summed over the ranks that used a copy. No row along h: one would do, nobody needs it.
+// No row along c: the copies of one head go to several ranks.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 

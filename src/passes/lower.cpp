@@ -8,6 +8,7 @@
 #include "passes/infer.h"
 #include "passes/localize.h"
 #include "passes/memory.h"
+#include "passes/overlap.h"
 #include "passes/partition.h"
 #include "passes/prune.h"
 #include "passes/recompute.h"
@@ -51,7 +52,7 @@ PipelineSchedule one_stage(int microbatches, const LowerOptions& options) {
 }  // namespace
 
 std::vector<std::string_view> pass_names() {
-  return {"build", "infer", "autodiff", "recompute", "update", "localize", "partition", "memory", "freeze"};
+  return {"build", "infer", "autodiff", "recompute", "update", "localize", "partition", "overlap", "memory", "freeze"};
 }
 
 std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOptions& options) {
@@ -97,6 +98,10 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     // From the global view to one rank's: local shapes, its stages' regions and messages, and the order in which they run.
     Program program = partition(graph, schedule, rank);
     pipeline.after("partition", program, Stage::partitioned);
+
+    // Messages that can travel while the rank computes get a lane of their own, and leave early.
+    if (options.plan.overlap) overlap(program, {.bucket = options.plan.bucket});
+    pipeline.after("overlap", program, Stage::partitioned);
 
     // Every byte gets its place. After this the arena's size is known exactly.
     plan_memory(program, target, options.transient_from.empty() ? 0 : options.transient_from[static_cast<size_t>(rank)]);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ir/alias.h"
+#include "ir/lane.h"
 #include "ir/lifetime.h"
 
 namespace sextant {
@@ -136,6 +137,7 @@ LocalTypes local_types(const Program& program, const std::vector<ValueId>& ids) 
 struct GroupUse {
   std::vector<int> regions;
   bool sent_backward = false;
+  bool made_once = false;  // for the last microbatch only
 };
 
 std::vector<GroupUse> uses_of(const Program& program, const Groups& groups) {
@@ -148,10 +150,14 @@ std::vector<GroupUse> uses_of(const Program& program, const Groups& groups) {
     std::set_union(regions.begin(), regions.end(), more.begin(), more.end(), std::back_inserter(both));
     regions = std::move(both);
   }
-  for (const Region& region : program.regions)
-    for (const Op& op : region.ops)
+  for (const Region& region : program.regions) {
+    for (const Op& op : region.ops) {
       if (op.def->holds_inputs && region.kind == RegionKind::backward)
         for (ValueId id : op.inputs) uses[static_cast<size_t>(groups.root(id))].sent_backward = true;
+      if (last_microbatch_only(op))
+        for (ValueId id : op.outputs) uses[static_cast<size_t>(groups.root(id))].made_once = true;
+    }
+  }
   return uses;
 }
 
@@ -161,7 +167,7 @@ class SlotCount {
   explicit SlotCount(const Program& program) : program_(program) {}
 
   int operator()(const Value& value, const GroupUse& use) {
-    if (is_persistent(value.kind)) return 1;
+    if (is_persistent(value.kind) || use.made_once) return 1;
     int slots = use.sent_backward ? program_.gradient_slots : 1;
     if (use.regions.size() < 2) return slots;
     auto [at, fresh] = known_.emplace(use.regions, 0);
@@ -201,17 +207,29 @@ std::vector<Placed> make_value_buffers(Program& program, const Groups& groups, i
 
 void add_workspaces(Program& program, const Target& target, std::vector<Placed>& items) {
   int at = 0;
+  // Ops on the comm lane run one after the other, at times the compute lane does not know: they share one scratch, for good.
+  int32_t comm_scratch = -1;
   for (const Region& region : program.regions) {
     for (const Op& op : region.ops) {
-      Bytes need = target.workspace(op, local_types(program, op.inputs), local_types(program, op.outputs));
-      program.workspaces.push_back(need.n == 0 ? -1 : static_cast<int32_t>(program.buffers.size()));
-      if (need.n > 0) {
-        items.push_back({static_cast<int32_t>(program.buffers.size()), {at, at}});
-        program.buffers.push_back({.kind = BufferClass::workspace, .bytes = round_up(need.n, target.alignment)});
+      int64_t need = target.workspace(op, local_types(program, op.inputs), local_types(program, op.outputs)).n;
+      int32_t buffer = -1;
+      if (need > 0 && on_comm_lane(op) && comm_scratch >= 0) {
+        buffer = comm_scratch;
+      } else if (need > 0) {
+        buffer = static_cast<int32_t>(program.buffers.size());
+        program.buffers.push_back({.kind = BufferClass::workspace});
+        if (on_comm_lane(op)) comm_scratch = buffer;
+        if (!on_comm_lane(op)) items.push_back({buffer, {at, at}});
       }
+      if (buffer >= 0) {
+        int64_t& bytes = program.buffers[static_cast<size_t>(buffer)].bytes;
+        bytes = std::max(bytes, round_up(need, target.alignment));
+      }
+      program.workspaces.push_back(buffer);
       ++at;
     }
   }
+  if (comm_scratch >= 0) items.push_back({comm_scratch, {0, std::max(0, at - 1)}});
 }
 
 void place_persistent(Program& program) {

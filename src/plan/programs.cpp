@@ -133,11 +133,12 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
   LowerOptions options{.train = optimizer_of(run), .pipeline = shape.pipeline, .blocks_per_stage = shape.blocks_per_stage,
                        .observe = observe};
   options.plan = {.recompute = recompute_mode(run), .zero = shape.parallel.zero,
-                  .microbatches = shape.pipeline.shape.microbatches};
+                  .microbatches = shape.pipeline.shape.microbatches, .overlap = run.mesh.overlap,
+                  .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))}};
   RunPrograms programs{.train = lower_all(build_model(shape.spec, use, shape.mesh), target, options), .evaluate = {}};
   if (!has_validation(run)) return programs;
   use.z_loss = 0;  // a regulariser of training, not part of what is measured
-  LowerOptions forward{.pipeline = evaluation_schedule(shape.pipeline), .blocks_per_stage = shape.blocks_per_stage};
+  LowerOptions forward{.plan = {.overlap = run.mesh.overlap}, .pipeline = evaluation_schedule(shape.pipeline), .blocks_per_stage = shape.blocks_per_stage};
   for (const Program& train : programs.train) forward.transient_from.push_back(train.persistent_bytes);
   programs.evaluate = lower_all(build_model(shape.spec, use, shape.mesh), target, forward);
   for (size_t i = 0; i < programs.train.size(); ++i) require_same_weights(programs.train[i], programs.evaluate[i]);

@@ -33,7 +33,7 @@ TEST(LeaderFirst, ItsErrorIsTheOneThatComesOut) {
     run_ranks({}, {.ranks = 3, .timeout = milliseconds(5000)}, [&](const RankSeat& seat) {
       Crew crew(*seat.transport, kHostTag);
       leader_first(crew, milliseconds(30), [&] {
-        if (crew.leads()) throw UserError({.place = "data.txt", .got = "is no text"});
+        if (crew.leads()) throw UserError(Complaint{.place = "data.txt", .got = "is no text"});
         ++followers;
       });
     });

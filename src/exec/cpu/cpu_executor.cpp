@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <optional>
 
 #include "base/error.h"
 #include "exec/cpu/gemm.h"
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/lane.h"
+#include "ir/lane.h"
 
 namespace sextant {
 
@@ -49,6 +52,9 @@ struct BoundOp {
   std::byte* workspace;
   std::unique_ptr<PreparedKernel> prepared;  // null for plain kernels
   const std::string* place = nullptr;        // what the rank's whereabouts call it; null when nobody asks
+  bool on_lane = false;                      // runs on the comm lane
+  uint64_t posted = 0;                       // its number there, the last time it ran
+  std::vector<const BoundOp*> joins = {};    // ops of the comm lane whose results it reads
 };
 
 // "layers.1.attn.out.moved (all_reduce over tp)"
@@ -72,23 +78,38 @@ struct BoundRegion {
   int chunk;
   std::vector<BoundOp> ops;
   std::vector<SlottedOperand> slotted;
+  int last_microbatch = 0;  // in the schedule
+};
+
+// What the bound Programs of a rank share: its threads, and its ways to the other ranks.
+struct RankParts {
+  ThreadTeam& team;
+  int rank = 0;
+  Wire* wire = nullptr;       // of the compute lane; null when there are no other ranks
+  Wire* comm_wire = nullptr;  // of the comm lane
+  Lane* comm_lane = nullptr;
 };
 
 class CpuBound final : public Bound {
  public:
-  CpuBound(const Program& program, HostArena& arena, ThreadTeam& team, int rank, Wire* wire)
-      : program_(program), arena_(arena), team_(team), rank_(rank), wire_(wire) {
+  CpuBound(const Program& program, HostArena& arena, const RankParts& parts)
+      : program_(program), arena_(arena), team_(parts.team), rank_(parts.rank), wire_(parts.wire), comm_wire_(parts.comm_wire),
+        lane_(parts.comm_lane) {
     BUG_IF(arena.bytes() < program.arena_bytes, "arena of {} bytes for a program of {}", arena.bytes(),
            program.arena_bytes);
     place_values();
     size_t op_index = 0;
     for (const Region& region : program.regions) {
-      BoundRegion bound{region.kind, region.chunk, {}, {}};
+      BoundRegion bound{region.kind, region.chunk, {}, {}, last_microbatch(region)};
       for (const Op& op : region.ops) bound.ops.push_back(bind_op(op, program.workspaces[op_index++]));
       for (size_t i = 0; i < region.ops.size(); ++i) note_slots(bound, i, region.ops[i]);
       regions_.push_back(std::move(bound));
     }
+    find_joins();
   }
+
+  // Runs an op that the comm lane has taken.
+  static void run_posted(void* op, int microbatch, ThreadTeam& team) { call_kernel(*static_cast<BoundOp*>(op), microbatch, team); }
 
   const Program& program() const override { return program_; }
   int rank() const override { return rank_; }
@@ -98,14 +119,24 @@ class CpuBound final : public Bound {
     if (wire_) wire_->channel.transport.whereabouts().begin_action("FBWU"[static_cast<size_t>(action.region)], action.chunk, action.microbatch);
     for (BoundRegion& region : regions_) {
       if (region.kind != action.region || region.chunk != action.chunk) continue;
-      for (BoundOp& op : region.ops)
+      for (BoundOp& op : region.ops) {
         if (op.prepared) op.prepared->settle(action.microbatch);
+        if (op.on_lane) lane_->wait(op.posted);
+      }
       move_to_slots(region, action.microbatch);
-      for (BoundOp& op : region.ops) trace ? run_traced(op, action, *trace) : run_op(op, action.microbatch);
+      for (BoundOp& op : region.ops) {
+        for (const BoundOp* other : op.joins) lane_->wait(other->posted);
+        if (last_microbatch_only(*op.op) && action.microbatch != region.last_microbatch) continue;
+        if (op.on_lane)
+          op.posted = lane_->post(&op, action.microbatch);
+        else
+          trace ? run_traced(op, action, *trace) : run_op(op, action.microbatch);
+      }
     }
   }
 
   void settle() override {
+    if (lane_) lane_->wait_all();
     for (BoundRegion& region : regions_)
       for (BoundOp& op : region.ops)
         if (op.prepared)
@@ -148,7 +179,9 @@ class CpuBound final : public Bound {
     BoundOp bound{&op, &cpu_kernel(*op.def), tensors(op.inputs), tensors(op.outputs),
                   workspace < 0 ? nullptr : at(program_.buffers[static_cast<size_t>(workspace)].offset), nullptr};
     if (wire_) bound.place = wire_->channel.transport.whereabouts().keep(place_of(op));
-    if (bound.kernel->prepare) bound.prepared = bound.kernel->prepare({op, program_, rank_, coordinate_, wire_});
+    bound.on_lane = lane_ && on_comm_lane(op);
+    if (bound.kernel->prepare)
+      bound.prepared = bound.kernel->prepare({op, program_, rank_, coordinate_, bound.on_lane ? comm_wire_ : wire_});
     return bound;
   }
 
@@ -159,6 +192,26 @@ class CpuBound final : public Bound {
       out.push_back({at(buffer_of(value).offset), value.dtype, value.local, &placements_[static_cast<size_t>(id)]});
     }
     return out;
+  }
+
+  int last_microbatch(const Region& region) const {
+    int last = 0;
+    for (const Action& action : program_.schedule)
+      if (action.region == region.kind && action.chunk == region.chunk) last = std::max(last, action.microbatch);
+    return last;
+  }
+
+  // Before an op runs, whatever the comm lane makes for it must be there.
+  void find_joins() {
+    std::map<ValueId, const BoundOp*> on_lane;
+    for (BoundRegion& region : regions_)
+      for (BoundOp& op : region.ops)
+        if (op.on_lane)
+          for (ValueId id : op.op->outputs) on_lane[id] = &op;
+    for (BoundRegion& region : regions_)
+      for (BoundOp& op : region.ops)
+        for (ValueId id : op.op->inputs)
+          if (auto at = on_lane.find(id); at != on_lane.end() && !op.on_lane) op.joins.push_back(at->second);
   }
 
   void note_slots(BoundRegion& region, size_t index, const Op& op) {
@@ -181,7 +234,11 @@ class CpuBound final : public Bound {
 
   void run_op(BoundOp& op, int microbatch) {
     if (op.place) wire_->channel.transport.whereabouts().arrive(op.place);
-    KernelCall call{op.in, op.out, op.op->attrs, op.workspace, team_, microbatch};
+    call_kernel(op, microbatch, team_);
+  }
+
+  static void call_kernel(BoundOp& op, int microbatch, ThreadTeam& team) {
+    KernelCall call{op.in, op.out, op.op->attrs, op.workspace, team, microbatch};
     op.prepared ? op.prepared->run(call) : op.kernel->run(call);
   }
 
@@ -197,7 +254,8 @@ class CpuBound final : public Bound {
   HostArena& arena_;
   ThreadTeam& team_;
   int rank_;
-  Wire* wire_;
+  Wire *wire_, *comm_wire_;
+  Lane* lane_;
   Coordinate coordinate_;
   std::vector<Placement> placements_;  // by value
   std::vector<BoundRegion> regions_;
@@ -217,7 +275,9 @@ class CpuExecutor final : public Executor {
  public:
   CpuExecutor(int threads, const RankSeat& seat) : team_(threads), rank_(seat.rank) {
     cpu::use_single_threaded_blas();
-    if (seat.transport) wire_.emplace(Wire{.channel = {.transport = *seat.transport, .tag = kCollectiveTag}});
+    if (!seat.transport) return;
+    wire_.emplace(Wire{.channel = {.transport = *seat.transport, .tag = kCollectiveTag}});
+    comm_wire_.emplace(Wire{.channel = {.transport = *seat.transport, .tag = kCommLaneTag}});
   }
 
   Target target() const override { return cpu_target(team_.size()); }
@@ -226,18 +286,35 @@ class CpuExecutor final : public Executor {
     refuse_missing_kernels(program);
     auto* host = dynamic_cast<HostArena*>(&arena);
     BUG_IF(!host, "an arena of another executor");
-    return std::make_unique<CpuBound>(program, *host, team_, rank_, wire_ ? &*wire_ : nullptr);
+    if (!wire_) return std::make_unique<CpuBound>(program, *host, RankParts{.team = team_, .rank = rank_});
+    if (!lane_ && count_comm_ops(program) > 0)
+      lane_ = std::make_unique<Lane>(kLaneCapacity, [this](void* op, int microbatch) { CpuBound::run_posted(op, microbatch, lane_team_); });
+    return std::make_unique<CpuBound>(program, *host, RankParts{team_, rank_, &*wire_, &*comm_wire_, lane_.get()});
   }
 
   std::map<std::string, int64_t> bytes_sent() const override {
-    if (!wire_) return {};
-    return {wire_->bytes_sent.begin(), wire_->bytes_sent.end()};
+    std::map<std::string, int64_t> bytes;
+    for (const std::optional<Wire>* wire : {&wire_, &comm_wire_})
+      if (*wire)
+        for (const auto& [axes, sent] : (*wire)->bytes_sent) bytes[axes] += sent;
+    return bytes;
   }
 
  private:
+  static constexpr size_t kLaneCapacity = 4096;
+
+  static size_t count_comm_ops(const Program& program) {
+    size_t count = 0;
+    for (const Region& region : program.regions) count += static_cast<size_t>(std::count_if(region.ops.begin(), region.ops.end(), on_comm_lane));
+    BUG_IF(count > kLaneCapacity, "{} ops on the comm lane", count);
+    return count;
+  }
+
   ThreadTeam team_;
+  ThreadTeam lane_team_{1};  // the compute lane owns the cores
   int rank_;
-  std::optional<Wire> wire_;
+  std::optional<Wire> wire_, comm_wire_;
+  std::unique_ptr<Lane> lane_;  // last: it ends before what it works with
 };
 
 std::vector<Tensor> tensors_of(const LocalTypes& types) {

@@ -1,0 +1,203 @@
+#include "passes/overlap.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/alias.h"
+#include "ir/lane.h"
+#include "ops/ops.h"
+
+namespace sextant {
+
+namespace {
+
+bool is_transfer(const Op& op, std::string_view name) {
+  return op.def == &ops::redistribute && op.attrs.text_or("transfer", "") == name;
+}
+
+void put_on_comm_lane(Op& op) { op.attrs.set("lane", std::string("comm")); }
+
+// Where the versions of an accumulated gradient are made.
+class GradientHistory {
+ public:
+  explicit GradientHistory(const Program& program) : program_(program) {
+    for (size_t r = 0; r < program.regions.size(); ++r) {
+      const Region& region = program.regions[r];
+      for (size_t i = 0; i < region.ops.size(); ++i) {
+        for (ValueId id : region.ops[i].outputs) made_[id] = {static_cast<int>(r), static_cast<int>(i)};
+        for (const Alias& alias : aliases_of(region.ops[i]))
+          if (alias.rule == Alias::Rule::must)
+            previous_[region.ops[i].outputs[static_cast<size_t>(alias.output)]] =
+                region.ops[i].inputs[static_cast<size_t>(alias.input)];
+      }
+    }
+  }
+
+  struct Place {
+    int region = -1, op = -1;
+  };
+
+  // The op after which a gradient is finished, when one region makes all of it; region -1 otherwise.
+  Place finished(ValueId gradient) const {
+    auto last = made_.find(gradient);
+    if (last == made_.end()) return {};
+    Place place = last->second;
+    RegionKind kind = program_.regions[static_cast<size_t>(place.region)].kind;
+    if (kind != RegionKind::backward && kind != RegionKind::weight) return {};
+    for (ValueId id = gradient;;) {
+      auto before = previous_.find(id);
+      if (before == previous_.end()) break;
+      id = before->second;
+      auto made = made_.find(id);
+      if (made != made_.end() && made->second.region != place.region) return {};
+    }
+    return program_[first_version(gradient)].kind == ValueKind::gradient ? place : Place{};
+  }
+
+ private:
+  ValueId first_version(ValueId id) const {
+    for (auto at = previous_.find(id); at != previous_.end(); at = previous_.find(id)) id = at->second;
+    return id;
+  }
+
+  const Program& program_;
+  std::map<ValueId, Place> made_;
+  std::map<ValueId, ValueId> previous_;
+};
+
+// Reductions of one region, in the order in which their gradients are finished.
+struct Reduction {
+  Op op;
+  int after;  // the op of the region that finishes the gradient
+};
+
+class ReductionHoist {
+ public:
+  ReductionHoist(Program& program, const Overlap& options) : program_(program), options_(options) {}
+
+  void run() {
+    GradientHistory history(program_);
+    std::map<int, std::vector<Reduction>> by_region;
+    for (Region& region : program_.regions) {
+      if (region.kind != RegionKind::update) continue;
+      std::erase_if(region.ops, [&](Op& op) {
+        bool reduces = (is_transfer(op, "all_reduce") && writes_into(op)) || is_transfer(op, "reduce_scatter");
+        if (!reduces) return false;
+        auto place = history.finished(op.inputs[0]);
+        if (place.region < 0) return false;
+        by_region[place.region].push_back({std::move(op), place.op});
+        return true;
+      });
+    }
+    for (auto& [region, reductions] : by_region) insert(program_.regions[static_cast<size_t>(region)], std::move(reductions));
+  }
+
+ private:
+  void insert(Region& region, std::vector<Reduction> reductions) {
+    std::stable_sort(reductions.begin(), reductions.end(), [](const Reduction& a, const Reduction& b) { return a.after < b.after; });
+    std::multimap<int, Op> after;
+    std::map<std::string, std::vector<Reduction>> open;  // buckets, by axes
+    for (Reduction& reduction : reductions) {
+      reduction.op.attrs.set("when", std::string("last"));
+      put_on_comm_lane(reduction.op);
+      if (is_transfer(reduction.op, "reduce_scatter")) {
+        after.emplace(reduction.after, std::move(reduction.op));
+        continue;
+      }
+      std::vector<Reduction>& bucket = open[reduction.op.attrs.text_or("axes", "")];
+      bucket.push_back(std::move(reduction));
+      if (bytes_of(bucket) >= options_.bucket.n) after.emplace(bucket.back().after, close(bucket));
+    }
+    for (auto& [axes, bucket] : open)
+      if (!bucket.empty()) after.emplace(bucket.back().after, close(bucket));
+    std::vector<Op> ops;
+    for (size_t i = 0; i < region.ops.size(); ++i) {
+      ops.push_back(std::move(region.ops[i]));
+      auto [begin, end] = after.equal_range(static_cast<int>(i));
+      for (auto at = begin; at != end; ++at) ops.push_back(std::move(at->second));
+    }
+    region.ops = std::move(ops);
+  }
+
+  int64_t bytes_of(const std::vector<Reduction>& bucket) const {
+    int64_t bytes = 0;
+    for (const Reduction& r : bucket) bytes += program_[r.op.inputs[0]].local_bytes().n;
+    return bytes;
+  }
+
+  Op close(std::vector<Reduction>& bucket) {
+    Op op{.def = &ops::all_reduce_bucket, .phase = Phase::weight_gradient, .path = bucket.front().op.path + ".bucket"};
+    op.stage = bucket.front().op.stage;
+    op.attrs = {{"axes", bucket.front().op.attrs.text_or("axes", "")},
+                {"ranks", bucket.front().op.attrs.integer("ranks")},
+                {"count", static_cast<int64_t>(bucket.size())},
+                {"when", std::string("last")}};
+    put_on_comm_lane(op);
+    for (const Reduction& reduction : bucket) {
+      op.inputs.push_back(reduction.op.inputs[0]);
+      op.outputs.push_back(reduction.op.outputs[0]);
+    }
+    bucket.clear();
+    return op;
+  }
+
+  Program& program_;
+  const Overlap& options_;
+};
+
+bool reads(const Op& op, ValueId id) { return std::find(op.inputs.begin(), op.inputs.end(), id) != op.inputs.end(); }
+
+// The first op of the block that runs before op `at`'s block: one block ahead.
+size_t one_block_ahead(const std::vector<Op>& ops, size_t at) {
+  size_t start = at;
+  while (start > 0 && ops[start - 1].block == ops[at].block) --start;
+  if (start == 0) return 0;
+  int previous = ops[start - 1].block;
+  while (start > 0 && ops[start - 1].block == previous) --start;
+  return start;
+}
+
+// Weights are gathered from what is stored, so they can be asked for at any time.
+void gather_ahead(const Program& program, Region& region) {
+  for (size_t i = 0; i < region.ops.size(); ++i) {
+    if (!is_transfer(region.ops[i], "all_gather") || program[region.ops[i].inputs[0]].kind != ValueKind::parameter) continue;
+    put_on_comm_lane(region.ops[i]);
+    size_t to = one_block_ahead(region.ops, i);
+    std::rotate(region.ops.begin() + static_cast<std::ptrdiff_t>(to), region.ops.begin() + static_cast<std::ptrdiff_t>(i),
+                region.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+}
+
+// A scattered gradient is needed only when the next one is added: its sum can wait for the end of the next block.
+void add_up_later(Region& region) {
+  std::map<ValueId, Op*> scattered;
+  for (Op& op : region.ops)
+    if (is_transfer(op, "reduce_scatter")) scattered[op.outputs[0]] = &op;
+  for (const Op& op : region.ops)
+    if (op.def == &ops::accumulate && scattered.contains(op.inputs[1])) put_on_comm_lane(*scattered[op.inputs[1]]);
+  for (size_t i = region.ops.size(); i-- > 0;) {
+    if (region.ops[i].def != &ops::accumulate || !scattered.contains(region.ops[i].inputs[1])) continue;
+    size_t to = i + 1;
+    while (to < region.ops.size() && region.ops[to].block == region.ops[i].block) ++to;
+    if (to < region.ops.size())
+      for (int next = region.ops[to].block; to < region.ops.size() && region.ops[to].block == next;) ++to;
+    // Whoever reads the sum comes after it.
+    for (size_t k = i + 1; k < to; ++k)
+      if (reads(region.ops[k], region.ops[i].outputs[0])) to = k;
+    std::rotate(region.ops.begin() + static_cast<std::ptrdiff_t>(i), region.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                region.ops.begin() + static_cast<std::ptrdiff_t>(to));
+  }
+}
+
+}  // namespace
+
+void overlap(Program& program, const Overlap& options) {
+  for (Region& region : program.regions) {
+    if (region.kind == RegionKind::update) continue;
+    gather_ahead(program, region);
+    if (region.kind != RegionKind::forward) add_up_later(region);
+  }
+  ReductionHoist(program, options).run();
+}
+
+}  // namespace sextant

@@ -1,0 +1,116 @@
+// A rank that fails, hangs, is killed or is stopped: the run ends in time and says who, where and in which collective; nothing
+// is left behind but the last checkpoint, which loads, and the next start tells what happened.
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "processes.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kTimeout = 2;  // seconds
+constexpr double kSpare = 4;    // for starting and ending on a busy machine
+const std::string kSmall =
+    "model.layers=4 batch.microbatch=1 batch.seq=32 train.eval_every=0 checkpoint.every=1 train.timeout_s=2 "
+    "mesh.dp=2 mesh.tp=2 ";
+
+void expect_words(const std::string& text, std::initializer_list<std::string> words) {
+  for (const std::string& word : words)
+    EXPECT_NE(text.find(word), std::string::npos) << "no '" << word << "' in:\n" << text;
+}
+
+class Faults : public testing::Test {
+ protected:
+  Faults() : place_(std::string("fault-") + testing::UnitTest::GetInstance()->current_test_info()->name()) {}
+
+  TimedOutcome run(const std::string& before) { return timed_command(tiny_train(place_, kSmall), before); }
+  std::string heartbeat(int rank) { return read_file(place_ / fmt::format("run/heartbeat/rank-{}.json", rank)); }
+
+  // The same command again: tells of the end, goes on from step 2 and finishes.
+  std::string next_start(const std::string& before) {
+    Outcome again = run_command(tiny_train(place_, kSmall), before);
+    EXPECT_EQ(again.code, 0) << again.output;
+    expect_words(again.output, {"the last run here did not end well", "step-000002 (step 2)", "step 10/10"});
+    Outcome third = run_command(tiny_train(place_, kSmall));
+    EXPECT_EQ(third.output.find("did not end well"), std::string::npos) << third.output;
+    return again.output;
+  }
+
+  void expect_end(const TimedOutcome& outcome) {
+    EXPECT_LT(outcome.seconds, kTimeout + kSpare) << outcome.output;
+    for (int tries = 0; tries < 20 && processes_in(place_.path()) > 0; ++tries) ::usleep(100'000);
+    EXPECT_EQ(processes_in(place_.path()), 0);
+  }
+
+  ScratchPlace place_;
+};
+
+TEST_F(Faults, AThreadThatThrows) {
+  TimedOutcome outcome = run("SEXTANT_FAULT=throw:rank=1:step=3");
+  EXPECT_EQ(outcome.code, 3) << outcome.output;
+  expect_end(outcome);
+  expect_words(outcome.output, {"sextant: rank 1 in step 3: SEXTANT_FAULT", "(all_reduce over", "was left waiting"});
+  expect_words(next_start(""), {"rank 1 (process", "failed in step 3: SEXTANT_FAULT"});
+}
+
+TEST_F(Faults, AThreadThatHangs) {
+  TimedOutcome outcome = run("SEXTANT_FAULT=stall:rank=1:step=3");
+  EXPECT_EQ(outcome.code, 3) << outcome.output;
+  EXPECT_GE(outcome.seconds, kTimeout);
+  expect_end(outcome);
+  expect_words(outcome.output, {"waited 2 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
+  expect_words(next_start(""), {"rank 1 (process", "was last seen in step 3", "waited 2 s"});
+}
+
+TEST_F(Faults, BadFaultsAreRefused) {
+  for (const char* fault : {"fall:rank=1:step=3", "throw", "throw:rank=one:step=3", "throw:rank=1:step=3:more", "throw:step=3:rank=1"}) {
+    Outcome outcome = run(fmt::format("SEXTANT_FAULT={}", fault));
+    EXPECT_EQ(outcome.code, 2) << outcome.output;
+    expect_words(outcome.output, {"SEXTANT_FAULT", fault, "stall:rank=1:step=3"});
+  }
+}
+
+class ProcessFaults : public Faults {
+ protected:
+  void SetUp() override {
+    if (!mpirun_works()) GTEST_SKIP() << "this build has no MPI, or there is no mpirun";
+  }
+  TimedOutcome fault(const std::string& kind) { return run(under_mpirun(4, fmt::format("SEXTANT_FAULT={}:rank=1:step=3", kind))); }
+};
+
+TEST_F(ProcessFaults, Throws) {
+  TimedOutcome outcome = fault("throw");
+  EXPECT_EQ(outcome.code, 3) << outcome.output;
+  expect_end(outcome);
+  expect_words(outcome.output, {"sextant: rank 1 in step 3: SEXTANT_FAULT", "the run was ended: rank 1 ended with: SEXTANT_FAULT",
+                                "(all_reduce over"});
+  expect_words(next_start(under_mpirun(4)), {"rank 1 (process", "failed in step 3: SEXTANT_FAULT"});
+}
+
+TEST_F(ProcessFaults, Hangs) {
+  TimedOutcome outcome = fault("stall");
+  EXPECT_EQ(outcome.code, 3) << outcome.output;
+  expect_end(outcome);
+  expect_words(outcome.output, {"waited 2 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
+}
+
+TEST_F(ProcessFaults, IsStopped) {
+  TimedOutcome outcome = fault("stop");
+  EXPECT_EQ(outcome.code, 3) << outcome.output;
+  expect_end(outcome);
+  expect_words(outcome.output, {"waited 2 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
+  next_start(under_mpirun(4));
+}
+
+// mpirun ends the others at once: what they could not say is in their heartbeats.
+TEST_F(ProcessFaults, IsKilled) {
+  TimedOutcome outcome = fault("kill");
+  EXPECT_NE(outcome.code, 0);
+  expect_end(outcome);
+  expect_words(heartbeat(1), {"\"rank\":1", "\"state\":\"running\"", "\"step\":3"});
+  expect_words(heartbeat(0), {"\"op\":\"embed.moved (all_reduce over tp)\"", "\"waiting_for\":1", "\"host\":", "\"pid\":"});
+  expect_words(next_start(under_mpirun(4)), {"rank 1 (process", "was last seen in step 3\n", "waiting for rank 1"});
+}
+
+}  // namespace
+}  // namespace sextant
