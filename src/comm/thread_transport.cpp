@@ -268,7 +268,7 @@ void ThreadHub::RankTransport::sleep_for(Lock& lock, Message& message) {
   bool in_time = message.changed.wait_until(lock, deadline, over);
   // A copy that is being made is no reason to give up.
   if (!in_time && message.phase == Phase::copying) message.changed.wait(lock, over);
-  if (message.phase == Phase::done) whereabouts().wait_for(-1);
+  if (message.phase == Phase::done) whereabouts().waited_for(message.facts.peer);
   if (over()) return;
   std::string reason =
       timeout_reason(message.facts, hub_.timeout, whereabouts().seen(), [this](int rank) { return hub_.seen(rank); });

@@ -9,6 +9,7 @@ std::string Sighting::text() const {
   if (step > 0) out += fmt::format("in step {}", step);
   if (!action.empty()) out += fmt::format("{}{}", out.empty() ? "in " : ", ", action);
   if (!place.empty()) out += fmt::format("{}at {}", out.empty() ? "" : ", ", place);
+  if (!beside.empty()) out += fmt::format("{}with {} under way", out.empty() ? "" : ", ", beside);
   return out;
 }
 
@@ -33,12 +34,14 @@ Sighting Whereabouts::seen() const {
   Sighting sighting{.step = step_.load(std::memory_order_relaxed),
                     .action = {},
                     .place = {},
+                    .beside = {},
                     .waiting_for = waiting_for_.load(std::memory_order_relaxed)};
   if (uint64_t action = action_.load(std::memory_order_relaxed))
     sighting.action = static_cast<char>(action >> 56) == 'U'
                           ? "Update"
                           : fmt::format("{} {} {}", static_cast<char>(action >> 56), action >> 32 & 0xffff, action & 0xffffffff);
   if (const std::string* place = place_.load(std::memory_order_acquire)) sighting.place = *place;
+  if (const std::string* beside = beside_.load(std::memory_order_acquire)) sighting.beside = *beside;
   return sighting;
 }
 

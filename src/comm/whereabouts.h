@@ -15,6 +15,7 @@ struct Sighting {
   int64_t step = 0;      // 0: before the first
   std::string action;    // "F 0 3": region, chunk, microbatch; or "Update"; empty outside of them
   std::string place;     // "layers.1.attn.out.moved (all_reduce over tp)"; empty before the first op of a step
+  std::string beside;    // what another lane does meanwhile; empty: nothing
   int waiting_for = -1;  // the rank whose message it waits for; -1: none
 
   std::string text() const;  // "in step 7, F 0 3, at layers.1.attn.out.moved (all_reduce over tp)"; empty: nothing known
@@ -31,15 +32,17 @@ class Whereabouts {
   void begin_step(int64_t step);
   void begin_action(char region, int chunk, int microbatch);  // F, B, W or U
   void arrive(const std::string* place) { place_.store(place, std::memory_order_release); }
+  void arrive_beside(const std::string* place) { beside_.store(place, std::memory_order_release); }  // on another lane
   void leave_action() { action_.store(0, std::memory_order_relaxed); }
   void wait_for(int rank) { waiting_for_.store(rank, std::memory_order_relaxed); }
+  void waited_for(int rank) { waiting_for_.compare_exchange_strong(rank, -1, std::memory_order_relaxed); }
 
   Sighting seen() const;
 
  private:
   std::atomic<int64_t> step_{0};
   std::atomic<uint64_t> action_{0};  // region, chunk and microbatch in one word: read as they were written
-  std::atomic<const std::string*> place_{nullptr};
+  std::atomic<const std::string*> place_{nullptr}, beside_{nullptr};
   std::atomic<int> waiting_for_{-1};
   std::mutex mutex_;  // of places_
   std::deque<std::string> places_;

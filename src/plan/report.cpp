@@ -42,6 +42,7 @@ PlanReport plan_report(const RunConfig& run, const RunShape& shape, const Target
   // Of the pipeline ranks, the one that needs most memory.
   for (size_t i = 0; i < programs.train.size(); ++i) {
     int64_t arena = programs.arena_bytes(static_cast<int>(i));
+    report.stage_arenas.push_back({arena});
     if (arena <= report.arena.n) continue;
     report.arena = {arena};
     report.train = memory_use(programs.train[i]);
@@ -56,20 +57,28 @@ std::string report_text(const PlanReport& r) {
   out += fmt::format("mesh        {} ({} rank{})\n", r.mesh, r.ranks, r.ranks == 1 ? "" : "s");
   out += fmt::format("step        {} tokens in {} microbatch{} per rank, {:.3g} TFLOP executed per rank (attention causal)\n\n",
                      human_count(r.tokens_per_step), r.microbatches, r.microbatches == 1 ? "" : "es", r.flops_per_step.n / 1e12);
-  out += fmt::format("memory of one rank{:>36}\n", "bytes");
+  out += fmt::format("{:<37}{:>17}\n", r.stage_arenas.size() > 1 ? "memory of a rank of the largest stage" : "memory of one rank",
+                     "bytes");
   for (const Row& row : memory_rows(r))
     if (row.bytes.n > 0) out += fmt::format("  {:<34} {:>17}  {:>10}\n", row.title, human_count(row.bytes.n), human(row.bytes));
   out += fmt::format("  {:<34} {:>17}  {:>10}\n", "in all, allocated at the start", human_count(r.arena.n), human(r.arena));
+  if (r.stage_arenas.size() > 1) out += "\nmemory by stage of the pipeline\n";
+  for (size_t i = 0; r.stage_arenas.size() > 1 && i < r.stage_arenas.size(); ++i)
+    out += fmt::format("  {:<34} {:>17}  {:>10}\n", fmt::format("stage {}", i), human_count(r.stage_arenas[i].n), human(r.stage_arenas[i]));
   return out;
 }
 
 std::string report_json(const PlanReport& r) {
   std::string memory;
   for (const Row& row : memory_rows(r)) memory += fmt::format("\"{}\": {}, ", row.key, row.bytes.n);
+  std::string stages;
+  for (const Bytes& arena : r.stage_arenas) stages += fmt::format("{}{}", stages.empty() ? "" : ", ", arena.n);
   return fmt::format(
       "{{\"architecture\": \"{}\", \"parameters\": {}, \"mesh\": \"{}\", \"ranks\": {}, \"microbatches\": {}, "
-      "\"tokens_per_step\": {}, \"flops_per_step_and_rank\": {:.0f}, \"memory_bytes_per_rank\": {{{}\"total\": {}}}}}\n",
-      r.architecture, r.parameters, r.mesh, r.ranks, r.microbatches, r.tokens_per_step, r.flops_per_step.n, memory, r.arena.n);
+      "\"tokens_per_step\": {}, \"flops_per_step_and_rank\": {:.0f}, \"memory_bytes_per_rank\": {{{}\"total\": {}}}, "
+      "\"memory_bytes_by_stage\": [{}]}}\n",
+      r.architecture, r.parameters, r.mesh, r.ranks, r.microbatches, r.tokens_per_step, r.flops_per_step.n, memory, r.arena.n,
+      stages);
 }
 
 }  // namespace sextant

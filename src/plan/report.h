@@ -18,7 +18,8 @@ struct PlanReport {
   int64_t tokens_per_step = 0;
   MemoryUse train;          // of the training Program alone
   Bytes evaluation_extra;   // what evaluation needs beyond it
-  Bytes arena;              // what `train` allocates, per rank
+  Bytes arena;              // what `train` allocates on such a rank
+  std::vector<Bytes> stage_arenas;  // and on the ranks of each pipeline stage; what is above is the largest of them
   Flops flops_per_step;     // executed, per rank, by the ops' own costs; attention counted causal
 };
 

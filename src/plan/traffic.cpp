@@ -39,8 +39,8 @@ Seat seat_along(const Program& program, int rank, std::string_view axes_text) {
   return {std::move(group), index};
 }
 
-// Every rank reduces one part: it sends the other parts away, and then the sum of its own to all others. What does not divide
-// makes the first parts one element longer.
+// Every rank reduces one part: it sends the other parts away, and then the sum of its own to all others. What does not
+// divide makes the first parts one element longer.
 int64_t all_reduce_elements(int64_t count, int64_t ranks, int64_t index) {
   int64_t own = count / ranks + (index < count % ranks ? 1 : 0);
   return count - own + own * (ranks - 1);
@@ -68,7 +68,8 @@ SentBytes of_redistribution(const Program& program, const Op& op, int rank) {
   int64_t others = seat.size() - 1, elements = 0;
   if (transfer == name_of(Transfer::all_gather)) elements = in.local.count() * others;
   if (transfer == name_of(Transfer::reduce_scatter)) elements = out.local.count() * others;
-  if (transfer == name_of(Transfer::all_reduce)) elements = all_reduce_elements(out.local.count(), seat.size(), seat.index);
+  if (transfer == name_of(Transfer::all_reduce))
+    elements = all_reduce_elements(out.local.count(), seat.size(), seat.index);
   if (transfer == name_of(Transfer::all_to_all)) elements = largest_piece(program, in, out, seat.group) * others;
   return {std::move(axes), elements * size_of(in.dtype)};
 }
@@ -86,7 +87,8 @@ SentBytes of_stage_sum(const Program& program, const Op& op) {
   auto own = std::find(stages.begin(), stages.end(), std::to_string(program.stage_rank));
   BUG_IF(own == stages.end(), "{} is not for pipeline rank {}", op.path, program.stage_rank);
   const Value& value = program[op.outputs[0]];
-  int64_t elements = all_reduce_elements(value.local.count(), static_cast<int64_t>(stages.size()), own - stages.begin());
+  int64_t elements =
+      all_reduce_elements(value.local.count(), static_cast<int64_t>(stages.size()), own - stages.begin());
   return {std::string(kPipelineAxis), elements * size_of(value.dtype)};
 }
 
@@ -113,7 +115,8 @@ std::map<std::string, int64_t> bytes_to_send(const Program& program, int rank) {
     });
     for (const Op& op : region.ops) {
       SentBytes sent = bytes_to_send(program, op, rank);
-      if (sent.bytes > 0) total[sent.axes] += (last_microbatch_only(op) ? std::min<int64_t>(runs, 1) : runs) * sent.bytes;
+      if (sent.bytes > 0)
+        total[sent.axes] += (last_microbatch_only(op) ? std::min<int64_t>(runs, 1) : runs) * sent.bytes;
     }
   }
   return total;

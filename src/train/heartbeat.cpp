@@ -55,6 +55,7 @@ std::optional<Record> read_record(const fs::path& path) {
                   .sighting = {.step = json.at("step"),
                                .action = json.at("action"),
                                .place = json.at("op"),
+                               .beside = json.at("beside"),
                                .waiting_for = json.at("waiting_for")}};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
@@ -108,6 +109,7 @@ void Heartbeat::write(const std::string& state, const std::string& reason) {
                               {"step", seen.step},
                               {"action", seen.action},
                               {"op", seen.place},
+                              {"beside", seen.beside},
                               {"waiting_for", seen.waiting_for},
                               {"time", now_text()},
                               {"reason", reason.substr(0, kReasonBytes)}};

@@ -21,10 +21,10 @@ TEST(Explain, DrawsTheScheduleByTheStagesOwnCosts) {
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   std::string svg = read_file(place / "t.svg"), csv = read_file(place / "s.csv");
   expect_words(svg, {"<svg", "interleaved: 2 stage ranks, 8 microbatches, 2 chunks a rank; lengths are each stage's operations",
-                     "GFLOP of one rank", "F 1 7 on rank 1", "B 0 0 on rank 0"});
+                     "MFLOP of one rank", "F 1 7 on rank 1", "B 0 0 on rank 0"});
   // The last stage has the head and the loss, whose forward and backward are in its backward: its boxes are not the others'.
   auto length = [&](const std::string& box) {
-    size_t at = svg.find("<title>" + box) + box.size() + 9, to = svg.find(" to ", at);
+    size_t at = svg.find("<title>" + box) + box.size() + 7, to = svg.find(" to ", at);
     return std::stod(svg.substr(to + 4)) - std::stod(svg.substr(at));
   };
   EXPECT_NEAR(length("F 0 0 on rank 0: "), length("F 0 1 on rank 0: "), 1e-6);
@@ -68,7 +68,7 @@ TEST(Launch, RefusesPolitely) {
   expect_refusal("--mpi --partition big " + config, {"partition", "Slurm"});
   expect_refusal("--slurm --time soon " + config, {"time"});
   expect_refusal("--slurm nowhere.toml", {"nowhere.toml"});
-  expect_refusal("--slurm --ranks-per-node 3 " + config + " mesh.dp=8", {"ranks per node", "3 does not divide"});
+  expect_refusal("--slurm --ranks-per-node 3 " + config + " mesh.dp=8 batch.microbatch=1", {"ranks per node", "3 does not divide"});
 }
 
 }  // namespace

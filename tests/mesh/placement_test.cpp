@@ -32,7 +32,9 @@ std::vector<Placed> placed_tensors() {
   return all;
 }
 
-std::string text_of(const Placed& p) { return p.shape.text() + " " + layout_text(p.layout, kMesh); }
+std::string text_of(const Placed& p) {
+  return p.shape.text() + " " + layout_text(p.layout, kMesh);
+}
 
 template <class Visit>
 void for_each_coordinate(const Mesh& mesh, const Visit& visit) {
@@ -76,7 +78,8 @@ TEST(Placement, EveryElementIsHeldOncePerCopy) {
     for_each_coordinate(kMesh, [&](const Coordinate& at) {
       Side side{p.layout, at};
       for (const Box& box : common_boxes(p.shape, kMesh, side, side)) EXPECT_EQ(box.from, box.to);
-      std::vector<Span> rows = held(p.shape[0], p.layout, 0, kMesh, at), columns = held(p.shape[1], p.layout, 1, kMesh, at);
+      std::vector<Span> rows = held(p.shape[0], p.layout, 0, kMesh, at),
+                        columns = held(p.shape[1], p.layout, 1, kMesh, at);
       for (const Span& r : rows)
         for (const Span& c : columns)
           for (int64_t i = 0; i < r.count; ++i)
@@ -128,7 +131,8 @@ TEST(Placement, CommonBoxesAreWhatBothSidesHold) {
 }
 
 // The parts of the ranks, one behind the other, element by element.
-bool parts_lie_in_order(const GlobalShape& shape, const Layout& whole, const Layout& part, const std::vector<int>& axes) {
+bool parts_lie_in_order(const GlobalShape& shape, const Layout& whole, const Layout& part,
+                        const std::vector<int>& axes) {
   Elements parts;
   for (int rank : group_of(kMesh, 0, axes)) {
     Elements own = local_elements(shape, part, kMesh, coordinate_of(kMesh, rank));

@@ -1,5 +1,5 @@
-// Routes between layouts: every pair of states on two axes. A hop is one transfer of the table, so is its adjoint, and every
-// rank finds among its group what it is to hold.
+// Routes between layouts: every pair of states on two axes. A hop is one transfer of the table, so is its adjoint, and
+// every rank finds among its group what it is to hold.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,9 @@ namespace {
 const Mesh kMesh{{{"a", 2}, {"b", 3}}};
 const std::vector<AxisState> kStates{kReplicated, kInvariant, kPartial, sharded(0), sharded(1), zigzag(1)};
 
-std::vector<Layout> layouts() { return many_layouts(kStates, {{}}); }
+std::vector<Layout> layouts() {
+  return many_layouts(kStates, {{}});
+}
 
 std::string text_of(const Layout& from, const Layout& to) {
   return layout_text(from, kMesh) + "  to  " + layout_text(to, kMesh);
@@ -74,9 +76,9 @@ TEST(Route, WhatShrinksGoesFirst) {
   for (const Layout& from : layouts())
     for (const Layout& to : layouts()) {
       auto hops = route(from, to, kMesh);
-      EXPECT_TRUE(std::is_sorted(hops->begin(), hops->end(),
-                                 [&](const Hop& x, const Hop& y) { return place(x.transfer) < place(y.transfer); }))
-          << text_of(from, to);
+      EXPECT_TRUE(std::is_sorted(hops->begin(), hops->end(), [&](const Hop& x, const Hop& y) {
+        return place(x.transfer) < place(y.transfer);
+      })) << text_of(from, to);
     }
 }
 
@@ -112,13 +114,25 @@ bool can_be_done(const Layout& from, const Hop& hop) {
     bool good = false;
     switch (hop.transfer) {
       case Transfer::nothing:
-      case Transfer::keep_first: good = wanted == own; break;
-      case Transfer::slice: good = holds(own, wanted); break;
-      case Transfer::pad: good = holds(wanted, own); break;
-      case Transfer::all_gather: good = wanted == between; break;
-      case Transfer::all_to_all: good = holds(between, wanted); break;
+      case Transfer::keep_first:
+        good = wanted == own;
+        break;
+      case Transfer::slice:
+        good = holds(own, wanted);
+        break;
+      case Transfer::pad:
+        good = holds(wanted, own);
+        break;
+      case Transfer::all_gather:
+        good = wanted == between;
+        break;
+      case Transfer::all_to_all:
+        good = holds(between, wanted);
+        break;
       case Transfer::reduce_scatter:
-      case Transfer::all_reduce: good = all_have_it; break;
+      case Transfer::all_reduce:
+        good = all_have_it;
+        break;
     }
     if (!good) return false;
   }

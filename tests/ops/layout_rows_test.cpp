@@ -11,9 +11,12 @@
 namespace sextant {
 namespace {
 
-// Ops that are a change of layout (or messages) have no rows; training on meshes and tests/mesh cover them. head_lse means
-// something only beside the other parts: it has a test of its own below, and runs in every row of head_loss along v.
-bool runs_alone(const OpDef& def) { return def.layout_rule == LayoutRule::rows && &def != &ops::head_lse; }
+// Ops that are a change of layout (or messages) have no rows; training on meshes and tests/mesh cover them. head_lse
+// means something only beside the other parts: it has a test of its own below, and runs in every row of head_loss along
+// v.
+bool runs_alone(const OpDef& def) {
+  return def.layout_rule == LayoutRule::rows && &def != &ops::head_lse;
+}
 
 std::vector<LayoutRow> rows_of(const OpDef& def, const Example& example) {
   std::vector<int> in, out;
@@ -39,7 +42,8 @@ std::vector<SplitDim> split_dims(const OpDef& def, const Example& example, const
     dims.push_back({operand.letters == "*" ? '*' : operand.letters[static_cast<size_t>(state.dim)], state,
                     segments.dim == state.dim ? segments.extents : std::vector<int64_t>{type.shape[state.dim]}});
   };
-  for (size_t i = 0; i < row.inputs.size(); ++i) add(signature.input(static_cast<int>(i)), example.inputs[i], row.inputs[i]);
+  for (size_t i = 0; i < row.inputs.size(); ++i)
+    add(signature.input(static_cast<int>(i)), example.inputs[i], row.inputs[i]);
   for (size_t i = 0; i < row.outputs.size(); ++i) add(signature.outputs[i], outputs[i], row.outputs[i]);
   return dims;
 }
@@ -88,7 +92,8 @@ TEST_P(LayoutRows, AgreeWithOneRank) {
   }
   for (const Example& example : def.examples)
     for (const LayoutRow& row : rows_of(def, example))
-      EXPECT_TRUE(ran.contains(row_text(row))) << def.name << ": no example has dims that can be split as " << row_text(row);
+      EXPECT_TRUE(ran.contains(row_text(row)))
+          << def.name << ": no example has dims that can be split as " << row_text(row);
 }
 
 std::vector<const OpDef*> ops_with_rows() {
@@ -104,8 +109,8 @@ INSTANTIATE_TEST_SUITE_P(Ops, LayoutRows, testing::ValuesIn(ops_with_rows()),
 // The parts of head_lse, one per rank, make up the log-sum-exp of the whole vocabulary.
 TEST(LayoutRowsOfParts, HeadLsePartsMakeUpTheWhole) {
   const Example& whole = ops::head_lse.examples[0];
-  std::vector<double> expected = run_on_mesh({ops::head_lse, whole, rows_of(ops::head_lse, whole)[0], 1},
-                                             Direction::forward).tensors.at("out0");
+  std::vector<double> expected =
+      run_on_mesh({ops::head_lse, whole, rows_of(ops::head_lse, whole)[0], 1}, Direction::forward).tensors.at("out0");
   for (int ranks : {2, 3, 4}) {
     Example split = whole;
     split.attrs.set("groups", int64_t{ranks});
@@ -115,7 +120,8 @@ TEST(LayoutRowsOfParts, HeadLsePartsMakeUpTheWhole) {
     ASSERT_EQ(parts.size(), expected.size() * static_cast<size_t>(ranks));
     for (size_t i = 0; i < expected.size(); ++i) {
       double sum = 0;
-      for (size_t part = 0; part < static_cast<size_t>(ranks); ++part) sum += std::exp(parts[part * expected.size() + i]);
+      for (size_t part = 0; part < static_cast<size_t>(ranks); ++part)
+        sum += std::exp(parts[part * expected.size() + i]);
       EXPECT_NEAR(std::log(sum), expected[i], 1e-10 * std::abs(expected[i])) << ranks << " ranks, row " << i;
     }
   }
@@ -132,14 +138,27 @@ struct BrokenRow {
 
 TEST(BrokenRows, AreFound) {
   const BrokenRow broken[] = {
-      {"the gradient of a weight that ranks use on different data is not summed", ops::linear, 0,
-       {{sharded(0), kInvariant}, {sharded(0)}}, "grad.in1"},
-      {"the gradient of an input that ranks use for different outputs is not summed", ops::linear, 0,
-       {{kInvariant, sharded(0)}, {sharded(2)}}, "grad.in0"},
+      {"the gradient of a weight that ranks use on different data is not summed",
+       ops::linear,
+       0,
+       {{sharded(0), kInvariant}, {sharded(0)}},
+       "grad.in1"},
+      {"the gradient of an input that ranks use for different outputs is not summed",
+       ops::linear,
+       0,
+       {{kInvariant, sharded(0)}, {sharded(2)}},
+       "grad.in0"},
       {"a bias is added once per rank", ops::linear, 1, {{sharded(2), sharded(1), kReplicated}, {kPartial}}, "out0"},
-      {"rows of a table that another rank holds are not added", ops::embedding, 0, {{kReplicated, sharded(0)}, {kReplicated}}, "out0"},
-      {"the mean of a row is taken over a part of it", ops::rms_norm, 0,
-       {{sharded(2), sharded(0)}, {sharded(2), kReplicated}}, "out0"},
+      {"rows of a table that another rank holds are not added",
+       ops::embedding,
+       0,
+       {{kReplicated, sharded(0)}, {kReplicated}},
+       "out0"},
+      {"the mean of a row is taken over a part of it",
+       ops::rms_norm,
+       0,
+       {{sharded(2), sharded(0)}, {sharded(2), kReplicated}},
+       "out0"},
   };
   for (const BrokenRow& b : broken) {
     SCOPED_TRACE(b.what);

@@ -1,5 +1,5 @@
-// Which dims of which ops cannot be split: the list is made from the definitions, and each entry must be explained where the
-// op is defined, in a comment "No row along h: why" or, for ops without any row, "No row but ...: why".
+// Which dims of which ops cannot be split: the list is made from the definitions, and each entry must be explained
+// where the op is defined, in a comment "No row along h: why" or, for ops without any row, "No row but ...: why".
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,8 @@ std::set<char> letters_without_row(const OpDef& def) {
     for (size_t i = 0; i < in.size(); ++i) {
       for (int dim = 0; dim < in[i]; ++dim) {
         const std::string& letters = signature.input(static_cast<int>(i)).letters;
-        bool split = std::any_of(rows.begin(), rows.end(), [&](const LayoutRow& row) { return row.inputs[i].shards(dim); });
+        bool split =
+            std::any_of(rows.begin(), rows.end(), [&](const LayoutRow& row) { return row.inputs[i].shards(dim); });
         if (!split) missing.insert(letters == "*" ? '*' : letters[static_cast<size_t>(dim)]);
       }
     }
@@ -104,13 +105,13 @@ TEST(MissingRows, AreExplainedWhereTheOpIsDefined) {
       for (char letter : letters_without_row(*def)) {
         missing_here.insert(letter);
         std::printf("  %-28s no row along %c\n", std::string(def->name).c_str(), letter);
-        EXPECT_TRUE(explained.contains(letter))
-            << name << ": " << def->name << " has no row along " << letter << ", and no comment 'No row along " << letter
-            << ": ...' says why";
+        EXPECT_TRUE(explained.contains(letter)) << name << ": " << def->name << " has no row along " << letter
+                                                << ", and no comment 'No row along " << letter << ": ...' says why";
       }
     }
     for (char letter : explained)
-      EXPECT_TRUE(missing_here.contains(letter)) << name << ": says why there is no row along " << letter << ", but there is";
+      EXPECT_TRUE(missing_here.contains(letter))
+          << name << ": says why there is no row along " << letter << ", but there is";
   }
 }
 

@@ -27,9 +27,13 @@ constexpr uint64_t kSeed = 11;
 
 // Beside the axis that a row is about there is one of a single rank: ops that name a ring find it alone.
 constexpr int kAxis = 1;
-Mesh mesh_of(int ranks) { return {{{"cp", 1}, {"tp", ranks}}}; }
+Mesh mesh_of(int ranks) {
+  return {{{"cp", 1}, {"tp", ranks}}};
+}
 
-AxisState state_of(const Value& value) { return value.layout.at(kAxis); }
+AxisState state_of(const Value& value) {
+  return value.layout.at(kAxis);
+}
 
 // The op with its inputs as parameters (integers as feeds), every operand in the row's state.
 struct OpGraph {
@@ -41,7 +45,8 @@ struct OpGraph {
     graph = {.name = std::string(c.def.name), .mesh = mesh_of(c.ranks), .values = {}, .ops = {}};
     Signature signature = parse_signature(c.def.operands);
     auto layout = [&](AxisState state, const Operand& operand, const TensorType& type) {
-      return Layout{.states = {kInvariant, c.ranks == 1 ? kInvariant : state}, .order = {},
+      return Layout{.states = {kInvariant, c.ranks == 1 ? kInvariant : state},
+                    .order = {},
                     .segments = packed_segments(c.def, operand, type, c.example.attrs)};
     };
     std::vector<ValueId> inputs;
@@ -50,7 +55,8 @@ struct OpGraph {
       given.push_back(fmt::format("in{}", i));
       inputs.push_back(graph.add({.path = given.back(),
                                   .kind = type.dtype == DType::f64 ? ValueKind::parameter : ValueKind::feed,
-                                  .dtype = type.dtype, .shape = type.shape,
+                                  .dtype = type.dtype,
+                                  .shape = type.shape,
                                   .layout = layout(c.row.inputs[i], signature.input(static_cast<int>(i)), type)}));
     }
     Op op = make_op(graph, c.def, inputs, c.example.attrs, "op");
@@ -67,22 +73,28 @@ struct OpGraph {
 
   void differentiate() {
     const Value& y = graph[output];
-    ValueId seed = graph.add({.path = "seed", .kind = ValueKind::feed, .dtype = y.dtype, .shape = y.shape,
+    ValueId seed = graph.add({.path = "seed",
+                              .kind = ValueKind::feed,
+                              .dtype = y.dtype,
+                              .shape = y.shape,
                               .layout = gradient_layout(y.layout)});
     given.push_back("seed");
     autodiff(graph, {output, seed});
     prune(graph);
-    for (const auto& [parameter, gradient] : parameter_gradients(graph)) wanted.push_back("grad." + graph[parameter].path);
+    for (const auto& [parameter, gradient] : parameter_gradients(graph))
+      wanted.push_back("grad." + graph[parameter].path);
   }
 };
 
-// Positive, since some ops take roots: of second moments, of sums of squares. Integers are 1 at least, since steps count from 1.
+// Positive, since some ops take roots: of second moments, of sums of squares. Integers are 1 at least, since steps
+// count from 1.
 Numbers draw(const Value& value, int64_t integers_below) {
   Random random(kSeed, value.path);
   Numbers x(static_cast<size_t>(value.shape.count()));
   for (size_t i = 0; i < x.size(); ++i)
-    x[i] = value.dtype == DType::f64 ? 0.25 + random.uniform(i)
-                                     : static_cast<double>(1 + random.below(i, static_cast<uint64_t>(integers_below - 1)));
+    x[i] = value.dtype == DType::f64
+               ? 0.25 + random.uniform(i)
+               : static_cast<double>(1 + random.below(i, static_cast<uint64_t>(integers_below - 1)));
   return x;
 }
 
@@ -106,7 +118,8 @@ Numbers term(const Numbers& sum, std::string_view path, int rank, int ranks) {
   auto random_term = [&](int r, size_t i) { return Random(kSeed, path, static_cast<uint64_t>(r) + 1).normal(i); };
   Numbers x = sum;
   for (size_t i = 0; i < x.size(); ++i) {
-    if (rank < ranks - 1) x[i] = random_term(rank, i);
+    if (rank < ranks - 1)
+      x[i] = random_term(rank, i);
     else
       for (int r = 0; r < ranks - 1; ++r) x[i] -= random_term(r, i);
   }
@@ -117,7 +130,8 @@ void write_part(Bound& bound, const Value& value, const Numbers& whole) {
   const Mesh& mesh = bound.program().mesh;
   Numbers source = state_of(value) == kPartial ? term(whole, value.path, bound.rank(), mesh.world_size()) : whole;
   Numbers part(static_cast<size_t>(value.local.count()), 0);
-  for_each_held(value, mesh, coordinate_of(mesh, bound.rank()), [&](size_t local, size_t global) { part[local] = source[global]; });
+  for_each_held(value, mesh, coordinate_of(mesh, bound.rank()),
+                [&](size_t local, size_t global) { part[local] = source[global]; });
   if (value.dtype == DType::f64) return bound.write(value, std::as_bytes(std::span(part)));
   std::vector<int32_t> integers(part.begin(), part.end());
   bound.write(value, std::as_bytes(std::span(integers)));
@@ -141,9 +155,11 @@ Parts run_all_ranks(const Program& program, const OpGraph& op, int64_t integers_
     auto arena = executor->allocate(program.arena_bytes);
     auto bound = executor->bind(program, *arena);
     for (const std::string& path : op.given)
-      if (const Value& value = program.at(path); value.buffer >= 0) write_part(*bound, value, draw(value, integers_below));
+      if (const Value& value = program.at(path); value.buffer >= 0)
+        write_part(*bound, value, draw(value, integers_below));
     run_schedule(*bound);
-    for (const std::string& path : op.wanted) parts[static_cast<size_t>(rank)][path] = read_part(*bound, program.at(path));
+    for (const std::string& path : op.wanted)
+      parts[static_cast<size_t>(rank)][path] = read_part(*bound, program.at(path));
   });
   for (const RankEnd& end : ends)
     if (!end.error.empty() && !end.is_echo) throw std::runtime_error(end.error);
@@ -159,12 +175,15 @@ Numbers whole_of(const Value& value, const Mesh& mesh, const Parts& parts, std::
   for (int rank = 0; rank < mesh.world_size(); ++rank) {
     const Numbers& part = parts[static_cast<size_t>(rank)].at(value.path);
     for_each_held(value, mesh, coordinate_of(mesh, rank), [&](size_t local, size_t global) {
-      if (copies && rank > 0) same = same && whole[global] == part[local];
-      else whole[global] += part[local];
+      if (copies && rank > 0)
+        same = same && whole[global] == part[local];
+      else
+        whole[global] += part[local];
       ++holders[global];
     });
   }
-  if (!same) complaints.push_back(fmt::format("{} is {} but differs between ranks", value.path, state_of(value).text()));
+  if (!same)
+    complaints.push_back(fmt::format("{} is {} but differs between ranks", value.path, state_of(value).text()));
   int expected = kind == StateKind::sharded && mesh.world_size() > 1 ? 1 : mesh.world_size();
   for (int count : holders)
     if (count != expected) {

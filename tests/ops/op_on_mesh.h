@@ -1,6 +1,6 @@
-// One op on a small mesh of one axis, by the passes and the executor that training uses, beside the same op on one rank.
-// Enters: a definition, an example, a layout row and how many ranks. Leaves: what differs, in words; nothing when the row
-// holds forward and backward.
+// One op on a small mesh of one axis, by the passes and the executor that training uses, beside the same op on one
+// rank. Enters: a definition, an example, a layout row and how many ranks. Leaves: what differs, in words; nothing when
+// the row holds forward and backward.
 #pragma once
 
 #include <map>
@@ -31,8 +31,9 @@ enum class Direction : uint8_t {
   backward,  // forward too, and the gradients of all real inputs for a random gradient of output 0
 };
 
-// Whole tensors by path ("out0", "grad.in1"), put together from what the ranks hold as the layouts say: shards are joined,
-// partial values added up, and copies held to be the same bits. Where they are not, a line in `complaints` says so.
+// Whole tensors by path ("out0", "grad.in1"), put together from what the ranks hold as the layouts say: shards are
+// joined, partial values added up, and copies held to be the same bits. Where they are not, a line in `complaints` says
+// so.
 struct WholeResults {
   std::map<std::string, std::vector<double>> tensors;
   std::vector<std::string> complaints;

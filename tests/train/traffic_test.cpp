@@ -1,5 +1,6 @@
 // What one training step sends, counted by the executor on every rank, against the textbook's formulas and against the
-// Program's own figure. In the formulas n (or t) is the size of the axis, M the number of microbatches, L that of layers.
+// Program's own figure. In the formulas n (or t) is the size of the axis, M the number of microbatches, L that of
+// layers.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -20,11 +21,11 @@ constexpr int64_t kElement = 4;  // bytes of a float
 
 struct Step {
   ModelSpec spec;
-  int64_t weights = 0;                  // bytes of all parameters
-  int64_t embedding = 0, head = 0;      // bytes of these two
+  int64_t weights = 0;  // bytes of all parameters
+  int64_t head = 0;     // bytes of the head's own; 0 when it is tied
   int64_t microbatches = 0;
-  int64_t rows = 0;                     // tokens of a microbatch on one data-parallel rank
-  std::vector<Traffic> sent, planned;   // by rank
+  int64_t rows = 0;                    // tokens of a microbatch on one data-parallel rank
+  std::vector<Traffic> sent, planned;  // by rank
 
   int64_t activation() const { return rows * spec.hidden * kElement; }
 };
@@ -37,7 +38,8 @@ class TrafficOf : public testing::Test {
   }
 
   static Step step(std::vector<std::string> settings, std::string_view file = "tiny-llama.toml") {
-    settings.insert(settings.begin(), {"train.eval_every=0", "batch.sequences=8", "batch.microbatch=2", "batch.seq=16"});
+    settings.insert(settings.begin(),
+                    {"train.eval_every=0", "batch.sequences=8", "batch.microbatch=2", "batch.seq=16"});
     RunConfig run = scratch().config(file, settings);
     ModelSpec spec = resolve_spec(run);
     RunShape shape = run_shape(run, spec);
@@ -46,12 +48,14 @@ class TrafficOf : public testing::Test {
     Dataset dataset = open_dataset(run, spec, readers, [](std::string_view) {});
 
     int ranks = shape.mesh.world_size();
-    Step step{.spec = spec, .microbatches = shape.pipeline.shape.microbatches,
-              .rows = run.batch.microbatch * run.batch.seq, .sent = std::vector<Traffic>(static_cast<size_t>(ranks)), .planned = {}};
+    Step step{.spec = spec,
+              .microbatches = shape.pipeline.shape.microbatches,
+              .rows = run.batch.microbatch * run.batch.seq,
+              .sent = std::vector<Traffic>(static_cast<size_t>(ranks)),
+              .planned = {}};
     for (const Value& value : programs.train[0].values)
       if (value.kind == ValueKind::parameter) step.weights += value.global_bytes().n;
-    step.embedding = spec.vocab * spec.hidden * kElement;
-    step.head = spec.tied_head ? 0 : step.embedding;
+    step.head = spec.tied_head ? 0 : spec.vocab * spec.hidden * kElement;
     for (int rank = 0; rank < ranks; ++rank)
       step.planned.push_back(bytes_to_send(programs.train[static_cast<size_t>(stage_rank_of(shape.mesh, rank))], rank));
 
@@ -69,9 +73,11 @@ class TrafficOf : public testing::Test {
   }
 };
 
-// The square of the gradient norm, one number, added up over ranks that have parts of it: the first rank adds up and sends the
-// sum to all, the others send it theirs.
-int64_t norm_sum(int64_t n, size_t rank) { return (rank == 0 ? n - 1 : 1) * kElement; }
+// The square of the gradient norm, one number, added up over ranks that have parts of it: the first rank adds up and
+// sends the sum to all, the others send it theirs.
+int64_t norm_sum(int64_t n, size_t rank) {
+  return (rank == 0 ? n - 1 : 1) * kElement;
+}
 
 void expect_all(const Step& step, const std::function<Traffic(size_t rank)>& textbook) {
   for (size_t rank = 0; rank < step.sent.size(); ++rank) {
@@ -106,8 +112,9 @@ TEST_F(TrafficOf, Zero2) {
   });
 }
 
-// ZeRO-3: in every microbatch each weight is gathered for forward, gathered again for backward, and its gradient reduced to
-// shards: three times (n−1)/n of the bytes. The head's forward and backward are one op, and share one gather.
+// ZeRO-3: in every microbatch each weight is gathered for forward, gathered again for backward, and its gradient
+// reduced to shards: three times (n−1)/n of the bytes. The head's forward and backward are one op, and share one
+// gather.
 TEST_F(TrafficOf, Zero3) {
   for (int64_t n : {2, 4}) {
     Step s = step({fmt::format("mesh.dp={}", n), "mesh.zero=3", "batch.microbatch=1"});
@@ -119,10 +126,12 @@ TEST_F(TrafficOf, Zero3) {
 }
 
 // The log-sum-exps of the parts of the vocabulary: each rank sends its own, one number per token, to the others.
-int64_t lse_gather(const Step& s, int64_t t) { return (t - 1) * s.rows * kElement; }
+int64_t lse_gather(const Step& s, int64_t t) {
+  return (t - 1) * s.rows * kElement;
+}
 
-// Megatron's f and g: per layer two all-reduces of b·s·h forward and two backward, each 2(t−1)/t; one for the embedding's
-// output, one for the gradient of the head's input.
+// Megatron's f and g: per layer two all-reduces of b·s·h forward and two backward, each 2(t−1)/t; one for the
+// embedding's output, one for the gradient of the head's input.
 TEST_F(TrafficOf, TensorParallel) {
   const int64_t t = 2;
   Step s = step({"mesh.tp=2"});
@@ -133,10 +142,10 @@ TEST_F(TrafficOf, TensorParallel) {
   });
 }
 
-// Every all-reduce becomes a reduce-scatter and an all-gather: per layer 4(t−1)/t of b·s·h forward, as much backward, and two
-// to gather the inputs of qkv and gate_up again for their weight gradients. Beside the layers: the embedding's output is
-// reduced and its gradient gathered, the head's input gathered and its gradient reduced. Once a step the gradients of the
-// norms' weights, which each rank has for its part of the sequence, are added up.
+// Every all-reduce becomes a reduce-scatter and an all-gather: per layer 4(t−1)/t of b·s·h forward, as much backward,
+// and two to gather the inputs of qkv and gate_up again for their weight gradients. Beside the layers: the embedding's
+// output is reduced and its gradient gathered, the head's input gathered and its gradient reduced. Once a step the
+// gradients of the norms' weights, which each rank has for its part of the sequence, are added up.
 TEST_F(TrafficOf, SequenceParallel) {
   const int64_t t = 2;
   Step s = step({"mesh.tp=2", "mesh.sequence_parallel=true"});
@@ -154,7 +163,8 @@ TEST_F(TrafficOf, Pipeline) {
   expect_all(s, [&](size_t rank) { return Traffic{{"pp", s.microbatches * s.activation() + norm_sum(2, rank)}}; });
 }
 
-// Ulysses: q, k and v of the own positions are dealt out by heads and the outputs back, (n−1)/n of them forward and backward.
+// Ulysses: q, k and v of the own positions are dealt out by heads and the outputs back, (n−1)/n of them forward and
+// backward.
 TEST_F(TrafficOf, ContextParallelByAllToAll) {
   const int64_t n = 2;
   Step s = step({"mesh.cp=2", "mesh.context=ulysses"});

@@ -236,7 +236,7 @@ void MpiTransport::wait(Ticket ticket) {
       if (ended_) throw_ended();
       Message& message = message_at(ticket);
       if (has_arrived(message)) {
-        whereabouts().wait_for(-1);
+        whereabouts().waited_for(message.facts.peer);
         message.requests.clear();
         unused_.push_back(message.slot);
         return;

@@ -108,8 +108,22 @@ class CpuBound final : public Bound {
     find_joins();
   }
 
+  // What the comm lane still does is done to this memory. When the run has failed, its messages fail too.
+  ~CpuBound() override {
+    try {
+      if (lane_) lane_->wait_all();
+    } catch (...) {
+      // Whoever needed the result has been told.
+    }
+  }
+
   // Runs an op that the comm lane has taken.
-  static void run_posted(void* op, int microbatch, ThreadTeam& team) { call_kernel(*static_cast<BoundOp*>(op), microbatch, team); }
+  static void run_posted(void* op, int microbatch, ThreadTeam& team, Whereabouts& whereabouts) {
+    BoundOp& bound = *static_cast<BoundOp*>(op);
+    whereabouts.arrive_beside(bound.place);
+    call_kernel(bound, microbatch, team);
+    whereabouts.arrive_beside(nullptr);  // not when it throws: then that is where it stands
+  }
 
   const Program& program() const override { return program_; }
   int rank() const override { return rank_; }
@@ -288,7 +302,9 @@ class CpuExecutor final : public Executor {
     BUG_IF(!host, "an arena of another executor");
     if (!wire_) return std::make_unique<CpuBound>(program, *host, RankParts{.team = team_, .rank = rank_});
     if (!lane_ && count_comm_ops(program) > 0)
-      lane_ = std::make_unique<Lane>(kLaneCapacity, [this](void* op, int microbatch) { CpuBound::run_posted(op, microbatch, lane_team_); });
+      lane_ = std::make_unique<Lane>(kLaneCapacity, [this](void* op, int microbatch) {
+        CpuBound::run_posted(op, microbatch, lane_team_, comm_wire_->channel.transport.whereabouts());
+      });
     return std::make_unique<CpuBound>(program, *host, RankParts{team_, rank_, &*wire_, &*comm_wire_, lane_.get()});
   }
 

@@ -1,0 +1,64 @@
+// The meshes on which training is held to one rank's, and what all of those runs share.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+struct MeshCase {
+  const char* name;
+  std::vector<std::string> settings;
+};
+
+inline void PrintTo(const MeshCase& mesh, std::ostream* out) { *out << mesh.name; }
+
+// AdamW divides by the root of the second moment: where a gradient is all but zero, its rounding error would become a step of
+// full size. An eps well above that error keeps the comparison about the arithmetic.
+inline std::vector<std::string> common_settings() {
+  return {"optimizer.eps=1e-6", "optimizer.lr=1e-3", "model.layers=4",       "batch.sequences=8", "batch.microbatch=1", "batch.seq=32",
+                                       "train.steps=20",       "train.eval_every=20", "train.eval_batches=2",
+                                       "optimizer.schedule=constant", "train.timeout_s=60"};
+}
+
+inline std::vector<MeshCase> meshes() {
+  return {
+      {"dp2", {"mesh.dp=2"}},
+      {"dp4", {"mesh.dp=4"}},
+      {"tp2", {"mesh.tp=2"}},
+      {"tp4", {"mesh.tp=4"}},
+      {"dp2_tp2", {"mesh.dp=2", "mesh.tp=2"}},
+      {"tp2_sp", {"mesh.tp=2", "mesh.sequence_parallel=true"}},
+      {"tp4_sp", {"mesh.tp=4", "mesh.sequence_parallel=true"}},
+      {"zero1_dp2", {"mesh.dp=2", "mesh.zero=1"}},
+      {"zero1_dp4", {"mesh.dp=4", "mesh.zero=1"}},
+      {"zero2_dp2", {"mesh.dp=2", "mesh.zero=2"}},
+      {"zero3_dp2", {"mesh.dp=2", "mesh.zero=3"}},
+      {"zero3_dp4", {"mesh.dp=4", "mesh.zero=3"}},
+      {"zero3_dp2_tp2_sp", {"mesh.dp=2", "mesh.zero=3", "mesh.tp=2", "mesh.sequence_parallel=true"}},
+      {"hsdp_zero3_dp4", {"mesh.dp=4", "mesh.zero=3", "mesh.zero_ranks=2"}},
+      {"hsdp_zero1_dp4", {"mesh.dp=4", "mesh.zero=1", "mesh.zero_ranks=2"}},
+      {"pp2_gpipe", {"mesh.pp=2", "pipeline.schedule=gpipe"}},
+      {"pp2_1f1b", {"mesh.pp=2"}},
+      {"pp4_1f1b", {"mesh.pp=4"}},
+      {"pp2_interleaved", {"mesh.pp=2", "pipeline.schedule=interleaved", "pipeline.chunks=2"}},
+      {"pp2_breadth_first", {"mesh.pp=2", "pipeline.schedule=breadth-first", "pipeline.chunks=2"}},
+      {"pp2_zb_h1", {"mesh.pp=2", "pipeline.schedule=zb-h1"}},
+      {"pp2_zbv", {"mesh.pp=2", "pipeline.schedule=zbv", "pipeline.chunks=2"}},
+      {"pp4_uneven", {"mesh.pp=2", "pipeline.layers='1,3'"}},
+      {"dp2_tp2_pp2", {"mesh.dp=2", "mesh.tp=2", "mesh.pp=2"}},
+      {"dp2_pp2_zero3_full", {"mesh.dp=2", "mesh.pp=2", "mesh.zero=3", "train.recompute=full"}},
+      {"cp2", {"mesh.cp=2"}},
+      {"cp4", {"mesh.cp=4"}},
+      {"cp2_tp2_dp2", {"mesh.cp=2", "mesh.tp=2", "mesh.dp=2"}},
+      {"cp2_tp2_sp", {"mesh.cp=2", "mesh.tp=2", "mesh.sequence_parallel=true"}},
+      {"pp2_cp2_zero3", {"mesh.pp=2", "mesh.cp=2", "mesh.zero=3"}},
+      {"pp2_cp2_zero3_full", {"mesh.pp=2", "mesh.cp=2", "mesh.zero=3", "train.recompute=full"}},
+      {"cp2_ulysses", {"mesh.cp=2", "mesh.context=ulysses"}},
+      {"cp4_ulysses", {"mesh.cp=4", "mesh.context=ulysses"}},
+      {"cp2_ulysses_zero3", {"mesh.cp=2", "mesh.context=ulysses", "mesh.zero=3"}},
+  };
+}
+
+}  // namespace sextant
