@@ -25,15 +25,17 @@ size_t count_lines(std::string_view text, std::string_view start) {
 void draw_timeline(const std::string& file, const RunShape& shape, const RunPrograms& programs) {
   const PipelineSchedule& pipeline = shape.pipeline;
   double whole = run_on_paper(pipeline, stage_flops(programs, pipeline, Flops{1})).makespan();
-  auto [unit, name] = whole < 1e10 ? std::pair(1e6, "MFLOP") : whole < 1e13 ? std::pair(1e9, "GFLOP") : std::pair(1e12, "TFLOP");
+  auto [unit, name] = whole < 1e10   ? std::pair(1e6, "MFLOP")
+                      : whole < 1e13 ? std::pair(1e9, "GFLOP")
+                                     : std::pair(1e12, "TFLOP");
   TimedSchedule timed = run_on_paper(pipeline, stage_flops(programs, pipeline, Flops{unit}));
   std::string chunks = pipeline.shape.chunks > 1 ? fmt::format(", {} chunks a rank", pipeline.shape.chunks) : "";
-  std::string title = fmt::format("{}: {} stage rank{}, {} microbatches{}; lengths are each stage's operations, messages take none",
-                                  pipeline.name, pipeline.shape.ranks, pipeline.shape.ranks == 1 ? "" : "s",
-                                  pipeline.shape.microbatches, chunks);
+  std::string title = fmt::format(
+      "{}: {} stage rank{}, {} microbatches{}; lengths are each stage's operations, messages take none", pipeline.name,
+      pipeline.shape.ranks, pipeline.shape.ranks == 1 ? "" : "s", pipeline.shape.microbatches, chunks);
   write_file_atomically(file, timeline_svg(timed, {.title = title, .time_unit = fmt::format("{} of one rank", name)}));
-  fmt::print("{}: {} microbatches on {} stage ranks, bubble {:.1f} %\n", file, pipeline.shape.microbatches, pipeline.shape.ranks,
-             100 * timed.bubble_fraction());
+  fmt::print("{}: {} microbatches on {} stage ranks, bubble {:.1f} %\n", file, pipeline.shape.microbatches,
+             pipeline.shape.ranks, 100 * timed.bubble_fraction());
 }
 
 }  // namespace
@@ -41,7 +43,8 @@ void draw_timeline(const std::string& file, const RunShape& shape, const RunProg
 void explain_verb(const ExplainArguments& arguments) {
   std::vector<std::string_view> passes = pass_names();
   if (!arguments.after.empty() && std::find(passes.begin(), passes.end(), arguments.after) == passes.end())
-    throw UserError({.place = "--after", .got = fmt::format("no pass is called '{}'", arguments.after),
+    throw UserError({.place = "--after",
+                     .got = fmt::format("no pass is called '{}'", arguments.after),
                      .expected = fmt::format("one of {}", fmt::join(passes, ", "))});
   RunConfig run = load_config(arguments.config, arguments.overrides);
   bool table = arguments.after.empty() && arguments.timeline.empty() && arguments.schedule_csv.empty();

@@ -14,7 +14,8 @@ namespace {
 
 Launcher launcher_of(const LaunchArguments& a) {
   if (a.slurm + a.mpi + a.kubernetes != 1)
-    throw UserError({.place = "launch", .got = fmt::format("{} launchers are named", a.slurm + a.mpi + a.kubernetes),
+    throw UserError({.place = "launch",
+                     .got = fmt::format("{} launchers are named", a.slurm + a.mpi + a.kubernetes),
                      .expected = "one of --slurm, --mpi and --kubernetes"});
   return a.slurm ? Launcher::slurm : a.mpi ? Launcher::mpi : Launcher::kubernetes;
 }

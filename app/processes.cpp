@@ -66,7 +66,9 @@ void Processes::join() {
                      .hint = "install libopenmpi-dev and build again, or start it without mpirun and srun"});
 }
 
-Launch Processes::launch(std::chrono::milliseconds, const Lookout&) { return {.end_process = end_process}; }
+Launch Processes::launch(std::chrono::milliseconds, const Lookout&) {
+  return {.end_process = end_process};
+}
 
 void Processes::fail_with(int) {}
 void Processes::let_first_speak() const {}

@@ -1,5 +1,6 @@
-// The processes that mpirun or srun started together with this one, as far as `train` needs them. Made before the last catch,
-// so that errors are printed before MPI ends everything. Without a launcher, and in builds without MPI, it does nothing.
+// The processes that mpirun or srun started together with this one, as far as `train` needs them. Made before the last
+// catch, so that errors are printed before MPI ends everything. Without a launcher, and in builds without MPI, it does
+// nothing.
 #pragma once
 
 #include <chrono>

@@ -32,7 +32,8 @@ std::string timeout_reason(const MessageFacts& message, std::chrono::millisecond
                            const Lookout& lookout) {
   double seconds = std::chrono::duration<double>(waited).count();
   std::string where = here.text();
-  std::string text = fmt::format("rank {} waited {} s{}{} for ", message.rank, seconds, where.empty() ? "" : " ", where);
+  std::string text =
+      fmt::format("rank {} waited {} s{}{} for ", message.rank, seconds, where.empty() ? "" : " ", where);
   if (message.direction == Direction::receive)
     text += fmt::format("a message from rank {} (tag {}, {} bytes) that did not come", message.peer, message.tag,
                         message.bytes);
@@ -48,7 +49,9 @@ std::string mismatch_reason(const MessageFacts& message, size_t met) {
                      sends ? message.peer : message.rank, message.tag, sends ? met : message.bytes);
 }
 
-std::string ended_text(const std::string& reason) { return fmt::format("the run was ended: {}", reason); }
+std::string ended_text(const std::string& reason) {
+  return fmt::format("the run was ended: {}", reason);
+}
 
 std::chrono::milliseconds message_delay_from_environment() {
   const char* given = std::getenv("SEXTANT_MESSAGE_DELAY_MS");

@@ -21,8 +21,8 @@ struct MessageFacts {
   size_t bytes = 0;
 };
 
-// Where the waiting rank stands and, rank after rank, whom each waits for: the last of them is the one to look at. Without a
-// lookout nothing is said of others.
+// Where the waiting rank stands and, rank after rank, whom each waits for: the last of them is the one to look at.
+// Without a lookout nothing is said of others.
 std::string timeout_reason(const MessageFacts& message, std::chrono::milliseconds waited, const Sighting& here = {},
                            const Lookout& lookout = {});
 

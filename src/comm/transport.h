@@ -53,7 +53,6 @@ class Transport {
   Whereabouts& whereabouts() { return whereabouts_; }
   const Whereabouts& whereabouts() const { return whereabouts_; }
 
- protected:
   // "rank 2 in step 7, F 0 3, at layers.1.attn.out.moved (all_reduce over tp)": the place of an error.
   std::string here() const {
     std::string at = whereabouts_.seen().text();

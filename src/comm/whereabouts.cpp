@@ -37,9 +37,9 @@ Sighting Whereabouts::seen() const {
                     .beside = {},
                     .waiting_for = waiting_for_.load(std::memory_order_relaxed)};
   if (uint64_t action = action_.load(std::memory_order_relaxed))
-    sighting.action = static_cast<char>(action >> 56) == 'U'
-                          ? "Update"
-                          : fmt::format("{} {} {}", static_cast<char>(action >> 56), action >> 32 & 0xffff, action & 0xffffffff);
+    sighting.action = static_cast<char>(action >> 56) == 'U' ? "Update"
+                                                             : fmt::format("{} {} {}", static_cast<char>(action >> 56),
+                                                                           action >> 32 & 0xffff, action & 0xffffffff);
   if (const std::string* place = place_.load(std::memory_order_acquire)) sighting.place = *place;
   if (const std::string* beside = beside_.load(std::memory_order_acquire)) sighting.beside = *beside;
   return sighting;

@@ -1,5 +1,5 @@
-// Whereabouts: where one rank stands in its work. The rank tells it by a few plain stores per op; anyone may read it at any
-// time: a peer that has waited too long, the heartbeat of the run. What is read may be one op old, never broken.
+// Whereabouts: where one rank stands in its work. The rank tells it by a few plain stores per op; anyone may read it at
+// any time: a peer that has waited too long, the heartbeat of the run. What is read may be one op old, never broken.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,8 @@ struct Sighting {
   std::string beside;    // what another lane does meanwhile; empty: nothing
   int waiting_for = -1;  // the rank whose message it waits for; -1: none
 
-  std::string text() const;  // "in step 7, F 0 3, at layers.1.attn.out.moved (all_reduce over tp)"; empty: nothing known
+  std::string text()
+      const;  // "in step 7, F 0 3, at layers.1.attn.out.moved (all_reduce over tp)"; empty: nothing known
 };
 
 // How to learn where another rank was last seen.

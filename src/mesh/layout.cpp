@@ -69,8 +69,11 @@ LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mes
                                                               : std::vector<int64_t>{shape[dim]};
     for (int axis : axes_of_dim(layout, dim)) {
       if (mesh.size(axis) == 1) continue;
-      int64_t pieces = layout.at(axis).order == ShardOrder::zigzag ? 2 : 1;  // that one rank gets of each part
-      for (int64_t& part : parts) part = pieces * ceil_div(part, pieces * mesh.size(axis));
+      size_t pieces = layout.at(axis).order == ShardOrder::zigzag ? 2 : 1;  // that one rank gets of each part
+      std::vector<int64_t> mine;
+      for (int64_t part : parts)
+        mine.insert(mine.end(), pieces, ceil_div(part, static_cast<int64_t>(pieces) * mesh.size(axis)));
+      parts = std::move(mine);  // later axes split each piece by itself
     }
     local[dim] = 0;
     for (int64_t part : parts) local[dim] += part;

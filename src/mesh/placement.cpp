@@ -99,6 +99,21 @@ std::vector<Box> common_boxes(const GlobalShape& shape, const Mesh& mesh, const 
   return boxes;
 }
 
+int64_t largest_exchange(const GlobalShape& shape, const Mesh& mesh, const Layout& from, const Layout& to,
+                         const std::vector<int>& axes) {
+  int64_t most = 0;
+  std::vector<int> group = group_of(mesh, 0, axes);
+  for (int a : group) {
+    for (int b : group) {
+      int64_t count = 0;
+      for (const Box& box : common_boxes(shape, mesh, {from, coordinate_of(mesh, a)}, {to, coordinate_of(mesh, b)}))
+        count += box.count();
+      most = std::max(most, count);
+    }
+  }
+  return most;
+}
+
 bool parts_are_contiguous(const GlobalShape& shape, const Mesh& mesh, const Layout& whole, const Layout& part,
                           const std::vector<int>& axes) {
   LocalShape part_shape = local_shape(shape, part, mesh), whole_shape = local_shape(shape, whole, mesh);

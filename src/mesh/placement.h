@@ -34,6 +34,10 @@ struct Side {
 // The pieces that both sides hold, in global order.
 std::vector<Box> common_boxes(const GlobalShape& shape, const Mesh& mesh, const Side& from, const Side& to);
 
+// The most elements that any two ranks of a group have in common, one in each layout: what an all-to-all sends in one part.
+int64_t largest_exchange(const GlobalShape& shape, const Mesh& mesh, const Layout& from, const Layout& to,
+                         const std::vector<int>& axes);
+
 // Whether the parts that the ranks of a group hold, one behind the other, are the whole as it lies in memory: then gathering
 // and scattering need no packing. `axes` are those along which the group's ranks differ.
 bool parts_are_contiguous(const GlobalShape& shape, const Mesh& mesh, const Layout& whole, const Layout& part,

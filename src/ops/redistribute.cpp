@@ -2,8 +2,8 @@
 // over one set of axes); its gradient is the hop between the dual layouts. What it sends is the table of
 // mesh/redistribution.h. No row but the table: any state to any other is what the op is for.
 //
-// Attrs. `transfer`, `axes` (such as "dp,cp"), `ranks` (how many) and `packed` (whether the parts must be gathered up before
-// they are sent) repeat what the layouts say, for the reader and for kernels. `pin`, before
+// Attrs. `transfer`, `axes` (such as "dp,cp"), `ranks` (how many), `packed` (whether the parts must be gathered up before
+// they are sent) and `part` (elements of an all-to-all's largest part) repeat what the layouts say, for the reader and for kernels. `pin`, before
 // infer: the states that nn/ wants, such as "tp:R". `into`=1: the last input is overwritten with the result. `clear`=1: the
 // input is a gradient that has done its work, and is set to zero for the next step.
 #include "mesh/redistribution.h"
@@ -17,7 +17,7 @@ const OpDef redistribute{
     .name = "redistribute",
     .contract = "y = x, laid out as y's layout says.",
     .operands = "x[*] -> y[*]",
-    .attrs = {"transfer", "axes", "ranks", "packed", "pin", "clear"},
+    .attrs = {"transfer", "axes", "ranks", "packed", "part", "pin", "clear"},
     .layout_rule = LayoutRule::free,
     .backward = [](BackwardScope& s) { s.emit({redistribute, {s.output_gradient(0)}, {0}}); },
     .cost = [](const Attrs&, auto in, auto out) { return Cost{.read = in[0].bytes(), .written = out[0].bytes()}; },

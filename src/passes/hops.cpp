@@ -17,6 +17,8 @@ void label_hop(const Graph& graph, Op& op) {
   for (int axis : hop.axes) ranks *= graph.mesh.size(axis);
   op.attrs.set("ranks", ranks);
   const Value &in = graph[op.inputs[0]], &out = graph[op.outputs[0]];
+  if (hop.transfer == Transfer::all_to_all)
+    op.attrs.set("part", largest_exchange(in.shape, graph.mesh, in.layout, out.layout, hop.axes));
   bool gathers = hop.transfer == Transfer::all_gather, scatters = hop.transfer == Transfer::reduce_scatter;
   if (gathers || scatters) {
     bool contiguous = parts_are_contiguous(in.shape, graph.mesh, gathers ? out.layout : in.layout,

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "ir/plan.h"
 #include "ir/signature.h"
 #include "mesh/redistribution.h"
 #include "ops/ops.h"
@@ -23,6 +24,7 @@ class Inference {
       if (!op.attrs.has("pin")) return ops.push_back(std::move(op));  // a hop that has its layouts already
       return visit_pin(op);
     }
+    for (ValueId& id : op.inputs) id = in_use_layout(id, op);
     std::vector<Layout> wanted, made;
     for (ValueId id : op.inputs) wanted.push_back(graph_[id].layout);
     for (ValueId id : op.outputs) made.push_back(graph_[id].layout);
@@ -45,6 +47,16 @@ class Inference {
   ValueId current(ValueId id) const {
     auto at = replaced_.find(id);
     return at == replaced_.end() ? id : at->second;
+  }
+
+  // A weight that ZeRO stores in shards is used whole along the data axes: it is gathered, whatever else would cost less.
+  ValueId in_use_layout(ValueId id, const Op& user) {
+    if (graph_[id].kind != ValueKind::parameter || user.phase != Phase::forward) return id;
+    Layout use = graph_[id].layout;
+    for (std::string_view name : kShardAxes)
+      if (auto axis = graph_.mesh.find(name); axis && use.at(*axis).kind == StateKind::sharded)
+        use.states[static_cast<size_t>(*axis)] = kReplicated;
+    return in_layout(id, use, user);
   }
 
   // A redistribution that nn/ wrote: the states it names are pins, the others stay. Where nothing changes it disappears.
@@ -127,20 +139,42 @@ class Inference {
     return made;
   }
 
-  // A dim keeps its segments (q|k|v) wherever its letter goes.
+  // A dim keeps its segments (q|k|v) wherever its letter goes, and the order in which axes split it.
   void inherit_segments(const Op& op) {
     Signature signature = parse_signature(op.def->operands);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const Segments& segments = graph_[op.inputs[i]].layout.segments;
+      Segments segments = graph_[op.inputs[i]].layout.segments;
       const std::string& letters = signature.input(static_cast<int>(i)).letters;
-      if (!segments.any() || letters == "*") continue;
-      char letter = letters[static_cast<size_t>(segments.dim)];
+      if (!segments.any()) continue;
       for (size_t o = 0; o < op.outputs.size(); ++o) {
-        size_t dim = signature.outputs[o].letters.find(letter);
+        const std::string& out = signature.outputs[o].letters;
+        size_t dim = letters == "*" ? (out == "*" ? static_cast<size_t>(segments.dim) : std::string::npos)
+                                    : out.find(letters[static_cast<size_t>(segments.dim)]);
         if (dim != std::string::npos)
           graph_[op.outputs[o]].layout.segments = Segments{static_cast<int>(dim), segments.extents};
       }
     }
+    if (op.inputs.empty()) return;
+    for (ValueId id : op.outputs)
+      if (graph_[id].layout.order.empty()) graph_[id].layout.order = graph_[op.inputs[0]].layout.order;
+    check_orders(op, signature);
+  }
+
+  // Operands that share a dim which several axes split must be cut in the same order, or local work would mix pieces.
+  void check_orders(const Op& op, const Signature& signature) const {
+    std::map<std::string, std::vector<int>> orders;
+    auto visit = [&](const Value& value, const std::string& letters) {
+      for (int dim = 0; dim < value.shape.rank(); ++dim) {
+        std::vector<int> axes = axes_of_dim(value.layout, dim);
+        std::erase_if(axes, [&](int axis) { return graph_.mesh.size(axis) == 1; });
+        std::string key = letters == "*" ? fmt::format("*{}", dim) : std::string(1, letters[static_cast<size_t>(dim)]);
+        auto [at, fresh] = orders.emplace(key, axes);
+        BUG_IF(axes.size() > 1 && !fresh && at->second != axes, "{} ({}): operands cut dim {} in different orders", op.path,
+               op.def->name, key);
+      }
+    };
+    for (size_t i = 0; i < op.inputs.size(); ++i) visit(graph_[op.inputs[i]], signature.input(static_cast<int>(i)).letters);
+    for (size_t o = 0; o < op.outputs.size(); ++o) visit(graph_[op.outputs[o]], signature.outputs[o].letters);
   }
 
   Graph& graph_;

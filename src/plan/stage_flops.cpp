@@ -8,7 +8,8 @@ Flops region_flops(const Program& program, RegionKind kind, int chunk) {
     TensorTypes types;
     for (ValueId id : ids) {
       const Value& value = program[id];
-      types.push_back({value.dtype, GlobalShape(std::vector<int64_t>(value.local.dims().begin(), value.local.dims().end()))});
+      types.push_back(
+          {value.dtype, GlobalShape(std::vector<int64_t>(value.local.dims().begin(), value.local.dims().end()))});
     }
     return types;
   };

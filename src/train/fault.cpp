@@ -44,7 +44,8 @@ Fault fault_from_environment() {
     good = take_number(text, ":rank=", fault.rank) && take_number(text, ":step=", fault.step) && text.empty();
   }
   if (!good)
-    throw UserError({.place = kVariable, .got = fmt::format("cannot use \"{}\"", given),
+    throw UserError({.place = kVariable,
+                     .got = fmt::format("cannot use \"{}\"", given),
                      .expected = "throw, stall, kill or stop, then where: \"stall:rank=1:step=3\"",
                      .hint = "Unset it: it is for tests and rehearsals."});
   return fault;
@@ -53,12 +54,18 @@ Fault fault_from_environment() {
 void strike(const Fault& fault, int rank, int64_t step) {
   if (fault.kind == FaultKind::none || fault.rank != rank || fault.step != step) return;
   switch (fault.kind) {
-    case FaultKind::none: return;
-    case FaultKind::throws: throw RunError(kVariable, "this rank was asked to fail");
+    case FaultKind::none:
+      return;
+    case FaultKind::throws:
+      throw RunError(kVariable, "this rank was asked to fail");
     case FaultKind::stalls:
       for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
-    case FaultKind::is_killed: std::raise(SIGKILL); return;
-    case FaultKind::is_stopped: std::raise(SIGSTOP); return;
+    case FaultKind::is_killed:
+      std::raise(SIGKILL);
+      return;
+    case FaultKind::is_stopped:
+      std::raise(SIGSTOP);
+      return;
   }
 }
 

@@ -1,5 +1,5 @@
-// SEXTANT_FAULT: a rank falls ill on purpose, to test and to rehearse how a run ends. "throw:rank=1:step=3" throws before
-// step 3 on rank 1; "stall" never goes on; "kill" and "stop" send the process SIGKILL and SIGSTOP.
+// SEXTANT_FAULT: a rank falls ill on purpose, to test and to rehearse how a run ends. "throw:rank=1:step=3" throws
+// before step 3 on rank 1; "stall" never goes on; "kill" and "stop" send the process SIGKILL and SIGSTOP.
 #pragma once
 
 #include <cstdint>

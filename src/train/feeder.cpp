@@ -40,8 +40,11 @@ Feeder::Feed Feeder::find_feed(std::string_view path) const {
   return {};
 }
 
-void Feeder::read_rows(const Feed& feed, int64_t first_sample) {
-  sampler_.fill(first_sample + feed.rows[0].global, feed.rows[0].count, token_rows_, target_rows_);
+void Feeder::read_rows(const Feed& feed, const Samples& samples) {
+  int64_t first = samples.first + feed.rows[0].global, seq = feed.value->shape[1];
+  sampler_.fill(first, feed.rows[0].count, token_rows_, target_rows_);
+  int64_t counted = std::clamp<int64_t>(samples.end - first, 0, feed.rows[0].count);
+  std::fill(target_rows_.begin() + counted * seq, target_rows_.end(), -1);
 }
 
 void Feeder::take_part(const Feed& feed, const std::vector<int32_t>& rows) {
@@ -51,16 +54,16 @@ void Feeder::take_part(const Feed& feed, const std::vector<int32_t>& rows) {
       std::copy_n(rows.begin() + row * seq + span.global, span.count, part_.begin() + row * width + span.local);
 }
 
-void Feeder::before(const Action& action, int64_t first_sample) {
+void Feeder::before(const Action& action, const Samples& samples) {
   for (const Feed* feed : {&tokens_, &targets_}) {
     if (!feed->value || feed->region != action.region || feed->chunk != action.chunk) continue;
-    read_rows(*feed, first_sample);
+    read_rows(*feed, samples);
     take_part(*feed, feed == &tokens_ ? token_rows_ : target_rows_);
     bound_.write(*feed->value, std::as_bytes(std::span(part_)), 0, action.microbatch);
   }
 }
 
-int64_t Feeder::counted_targets(int64_t first_sample) {
+int64_t Feeder::counted_targets(const Samples& samples) {
   if (!targets_.value) return 0;
   const Mesh& mesh = bound_.program().mesh;
   Coordinate at = coordinate_of(mesh, bound_.rank());
@@ -69,7 +72,7 @@ int64_t Feeder::counted_targets(int64_t first_sample) {
                           mesh.axes[static_cast<size_t>(axis)].name != kPipelineAxis;
     if (same_elsewhere && at[static_cast<size_t>(axis)] != 0) return 0;
   }
-  read_rows(targets_, first_sample);
+  read_rows(targets_, samples);
   take_part(targets_, target_rows_);
   return std::count_if(part_.begin(), part_.end(), [](int32_t t) { return t >= 0; });
 }

@@ -2,6 +2,7 @@
 // which rows and positions of it a rank reads follows from the layout of the Program's feeds.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "data/sampler.h"
@@ -15,11 +16,17 @@ class Feeder {
   // Both must outlive the feeder.
   Feeder(Bound& bound, const BatchSampler& sampler);
 
-  // Writes what the action is the first to read of its microbatch. `first_sample`: the microbatch's, over all ranks.
-  void before(const Action& action, int64_t first_sample);
+  // The samples of a microbatch over all ranks. Those from `end` on are there to fill it up: their targets do not count.
+  struct Samples {
+    int64_t first = 0;
+    int64_t end = std::numeric_limits<int64_t>::max();
+  };
+
+  // Writes what the action is the first to read of its microbatch.
+  void before(const Action& action, const Samples& samples);
 
   // Targets of the microbatch that this rank alone accounts for: added up over ranks, each counts once.
-  int64_t counted_targets(int64_t first_sample);
+  int64_t counted_targets(const Samples& samples);
 
  private:
   struct Feed {
@@ -29,7 +36,7 @@ class Feeder {
     std::vector<Span> rows, positions;
   };
   Feed find_feed(std::string_view path) const;
-  void read_rows(const Feed& feed, int64_t first_sample);
+  void read_rows(const Feed& feed, const Samples& samples);
   void take_part(const Feed& feed, const std::vector<int32_t>& rows);
 
   Bound& bound_;

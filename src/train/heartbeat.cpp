@@ -22,7 +22,9 @@ constexpr std::chrono::milliseconds kInterval{500};
 constexpr size_t kFileBytes = 2048;  // always: a beat is written over the last one, the rest is spaces
 constexpr size_t kReasonBytes = 1024;
 
-fs::path file_of(const fs::path& out, int rank) { return out / "heartbeat" / fmt::format("rank-{}.json", rank); }
+fs::path file_of(const fs::path& out, int rank) {
+  return out / "heartbeat" / fmt::format("rank-{}.json", rank);
+}
 
 std::string host_name() {
   char name[256] = {};
@@ -30,7 +32,8 @@ std::string host_name() {
 }
 
 std::string now_text() {
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
 // One file, as far as it can be read: another machine may have died in the middle of a write.
@@ -74,7 +77,8 @@ std::vector<Record> records_in(const fs::path& out) {
 }
 
 std::string line_of(const Record& r) {
-  std::string who = fmt::format("rank {} (process {} on {}, {})", r.rank, r.pid, r.host, r.time), where = r.sighting.text();
+  std::string who = fmt::format("rank {} (process {} on {}, {})", r.rank, r.pid, r.host, r.time),
+              where = r.sighting.text();
   if (where.empty()) where = "before its first step";
   if (r.state == "failed" && r.reason.starts_with("rank ")) return fmt::format("{} failed: {}", who, r.reason);
   if (r.state == "failed") return fmt::format("{} failed {}: {}", who, where, r.reason);
@@ -132,9 +136,15 @@ void Heartbeat::close_with(const std::string& state, const std::string& reason) 
   ended_.notify_all();
 }
 
-void Heartbeat::finish() { close_with("finished", ""); }
-void Heartbeat::fail(const std::string& reason) { close_with("failed", reason); }
-void Heartbeat::end() { close_with("ended", ""); }
+void Heartbeat::finish() {
+  close_with("finished", "");
+}
+void Heartbeat::fail(const std::string& reason) {
+  close_with("failed", reason);
+}
+void Heartbeat::end() {
+  close_with("ended", "");
+}
 
 void Heartbeat::keep_beating() {
   std::unique_lock lock(mutex_);

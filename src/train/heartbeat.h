@@ -1,5 +1,5 @@
-// Heartbeats: OUT/heartbeat/rank-N.json tells where each rank of the run was last seen. They are for a run that nobody could
-// ask any more: a process that was killed, a machine that went away. The next start reads them.
+// Heartbeats: OUT/heartbeat/rank-N.json tells where each rank of the run was last seen. They are for a run that nobody
+// could ask any more: a process that was killed, a machine that went away. The next start reads them.
 //
 // A beat is one small write without flushing, at the start of every step and twice a second; it never ends a run.
 #pragma once

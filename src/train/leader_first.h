@@ -1,5 +1,5 @@
-// Work that all ranks do, the leader before the others, because it leaves something behind that they need: a cache of tokens,
-// a prepared directory. It may take longer than any time-out: while the leader works it tells the others so.
+// Work that all ranks do, the leader before the others, because it leaves something behind that they need: a cache of
+// tokens, a prepared directory. It may take longer than any time-out: while the leader works it tells the others so.
 #pragma once
 
 #include <chrono>

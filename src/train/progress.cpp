@@ -10,8 +10,8 @@
 
 namespace sextant {
 
-Progress::Progress(int64_t first_step, int64_t last_step, int64_t log_every)
-    : terminal_(::isatty(STDOUT_FILENO) == 1),
+Progress::Progress(int64_t first_step, int64_t last_step, int64_t log_every, Lines lines)
+    : terminal_(lines == Lines::as_found && ::isatty(STDOUT_FILENO) == 1),
       first_step_(first_step),
       last_step_(last_step),
       log_every_(log_every),

@@ -8,9 +8,14 @@
 
 namespace sextant {
 
+enum class Lines : uint8_t {
+  as_found,  // one that renews itself if standard output is a terminal
+  plain,     // under a launcher, which passes a terminal off as the program's own and writes to a file
+};
+
 class Progress {
  public:
-  Progress(int64_t first_step, int64_t last_step, int64_t log_every);
+  Progress(int64_t first_step, int64_t last_step, int64_t log_every, Lines lines = Lines::as_found);
 
   void say(std::string_view line);        // a line of its own
   void step(const StepMetrics& metrics);  // after every step

@@ -19,6 +19,13 @@ using Work = std::function<void(const RankSeat&)>;
 // For the others to hear that the run has ended. They need do nothing more: what they had saved is whole.
 constexpr std::chrono::milliseconds kPatience{500};
 
+// What a rank that failed left behind.
+struct Failure {
+  std::exception_ptr error;
+  std::string what;
+  std::string place;  // "rank 2 in step 7, F 0 3, at …"
+};
+
 // How the ranks came back.
 class Homecoming {
  public:
@@ -30,63 +37,55 @@ class Homecoming {
     changed_.notify_all();
   }
 
-  void failed(std::exception_ptr error, const std::string& what, const std::string& place) {
-    std::lock_guard lock(mutex_);
-    if (!cause_) cause_ = std::move(error), what_ = what, place_ = place;
-    changed_.notify_all();
-  }
-
-  // Ended by another's failure.
-  void left_waiting(std::exception_ptr error, const std::string& place) {
-    std::lock_guard lock(mutex_);
-    if (!echo_) echo_ = std::move(error), left_at_ = place;
-  }
+  void failed(Failure failure) { keep(cause_, std::move(failure)); }
+  void was_ended(Failure failure) { keep(echo_, std::move(failure)); }  // by another's failure
 
   // False when the run has failed and some rank does not come back.
   bool all_are_back(std::optional<std::chrono::milliseconds> patience) {
     std::unique_lock lock(mutex_);
     auto all = [this] { return missing_ == 0; };
-    changed_.wait(lock, [&] { return all() || (cause_ && patience); });
-    return !patience || changed_.wait_for(lock, *patience, all);
+    changed_.wait(lock, [&] { return all() || (patience && (cause_ || echo_)); });
+    return all() || changed_.wait_for(lock, *patience, all);
   }
 
   std::string text() {
     std::lock_guard lock(mutex_);
-    std::string text = what_.starts_with("rank ") ? what_ : place_ + ": " + what_;
-    return left_at_.empty() ? text : text + "; " + left_at_ + " was left waiting";
+    if (!cause_) return echo_->what;  // the cause was met on another lane of that rank; its echo repeats it
+    std::string text = cause_->what.starts_with("rank ") ? cause_->what : cause_->place + ": " + cause_->what;
+    return echo_ ? text + "; " + echo_->place + " was left waiting" : text;
   }
 
   void rethrow() {
-    if (!cause_) cause_ = echo_;
-    if (!cause_) return;
+    if (!cause_ && !echo_) return;
     try {
-      std::rethrow_exception(cause_);
+      std::rethrow_exception(cause_ ? cause_->error : echo_->error);
     } catch (const RunError&) {
       throw RunError("", text());  // other kinds say what is wrong with what was given, or with us, wherever it was met
     }
   }
 
  private:
+  void keep(std::optional<Failure>& first, Failure failure) {
+    std::lock_guard lock(mutex_);
+    if (!first) first = std::move(failure);
+    changed_.notify_all();
+  }
+
   std::mutex mutex_;
   std::condition_variable changed_;
   int missing_;
-  std::exception_ptr cause_, echo_;
-  std::string what_, place_, left_at_;
+  std::optional<Failure> cause_, echo_;
 };
 
 void run_one(const RankSeat& seat, const Work& work, Homecoming& home) {
   Transport& transport = *seat.transport;
-  auto here = [&] {
-    std::string at = transport.whereabouts().seen().text();
-    return fmt::format("rank {}{}{}", seat.rank, at.empty() ? "" : " ", at);
-  };
   try {
     work(seat);
-  } catch (const RunEnded&) {
-    home.left_waiting(std::current_exception(), here());
+  } catch (const RunEnded& error) {
+    home.was_ended({std::current_exception(), error.what(), transport.here()});
   } catch (const std::exception& error) {
-    home.failed(std::current_exception(), error.what(), here());
-    transport.abort(fmt::format("{} failed: {}", here(), error.what()));
+    home.failed({std::current_exception(), error.what(), transport.here()});
+    transport.abort(fmt::format("{} failed: {}", transport.here(), error.what()));
   }
   home.back();
 }
@@ -111,9 +110,9 @@ void run_ranks(const Launch& launch, const RankTeam& team, const Work& work) {
   } catch (const RunEnded&) {
     throw;  // it names the place, and whose failure it was
   } catch (const RunError& error) {
-    std::string at = launch.process->whereabouts().seen().text(), what = error.what();
+    std::string what = error.what();
     if (what.starts_with("rank ")) throw;
-    throw RunError(fmt::format("rank {}{}{}", launch.process->rank(), at.empty() ? "" : " ", at), what);
+    throw RunError(launch.process->here(), what);
   }
 }
 

@@ -1,6 +1,6 @@
-// The ranks of a run: threads of this process, or one of them in this process and the others elsewhere. Each runs the same
-// function with its own seat. When one of them throws, the others are woken and end too, and what comes out is the cause, not
-// its echoes, with the place where the others were left waiting.
+// The ranks of a run: threads of this process, or one of them in this process and the others elsewhere. Each runs the
+// same function with its own seat. When one of them throws, the others are woken and end too, and what comes out is the
+// cause, not its echoes, with the place where the others were left waiting.
 #pragma once
 
 #include <chrono>

@@ -72,6 +72,7 @@ class Run {
     const Dataset& dataset;
     const RunPrograms& programs;
     Fault fault;
+    Lines lines;
   };
   Run(const Parts& parts, Executor& executor, Crew& crew, Position& position)
       : parts_(parts), run_(parts.run), crew_(crew), position_(position),
@@ -83,7 +84,7 @@ class Run {
     std::optional<Progress> progress;
     if (crew_.leads()) {
       metrics.emplace(parts_.out / "metrics.jsonl", state_.step);
-      progress.emplace(state_.step + 1, run_.train.steps, run_.train.log_every);
+      progress.emplace(state_.step + 1, run_.train.steps, run_.train.log_every, parts_.lines);
     }
     auto say = [&](const std::string& line) {
       if (progress) progress->say(line);
@@ -223,14 +224,15 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   std::optional<Dataset> dataset;
   leader_first(processes, timeout_of(run) / 4, [&] {
     if (launch.leads()) prepare_directory(out);
-    ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));  // gone before the executor's own team has work
+    // Gone before the executor's own team has work.
+    ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
     dataset = open_dataset(run, spec, readers, say);
   });
   RunPrograms programs = build_programs(run, shape, make_executor({}, threads)->target());
   say(introduction(spec, shape, *dataset, programs));
   if (launch.leads()) write_file_atomically(out / "config.toml", config_toml(run));
 
-  Run::Parts parts{run, out, spec, *dataset, programs, fault};
+  Run::Parts parts{run, out, spec, *dataset, programs, fault, launch.process ? Lines::plain : Lines::as_found};
   StopRequest stop;
   TrainResult result;
   run_ranks(launch, {ranks, timeout_of(run)}, [&](const RankSeat& seat) {

@@ -67,7 +67,7 @@ StepMetrics Trainer::run_step(int64_t step, int64_t first_sample) {
   write_if_present(*train_, "step", static_cast<int32_t>(step));
   double loss = 0;
   for (const Action& action : program.schedule) {
-    train_feeder_->before(action, first_sample + action.microbatch * microbatch_sequences());
+    train_feeder_->before(action, {first_sample + action.microbatch * microbatch_sequences()});
     train_->run(action);
     if (action == Action{RegionKind::backward, loss_chunk_, action.microbatch}) loss += loss_here(*train_);
   }
@@ -84,18 +84,18 @@ std::optional<double> Trainer::evaluate() {
   int64_t available = 0;
   for (int source = 0; source < dataset_.validation->source_count(); ++source)
     available += dataset_.validation->samples(source);
-  // A small validation set is measured once, not over and over.
-  int64_t batches = std::clamp<int64_t>(available / microbatch_sequences(), 1, run_.train.eval_batches);
+  // A small validation set is measured once, not over and over. The samples are the same on every mesh.
+  int64_t samples = run_.batch.microbatch * std::clamp<int64_t>(available / run_.batch.microbatch, 1, run_.train.eval_batches);
   std::array<double, 2> sums{};  // loss, targets that count
-  for (int64_t batch = 0; batch < batches; ++batch) {
-    int64_t first_sample = batch * microbatch_sequences();
+  for (int64_t first = 0; first < samples; first += microbatch_sequences()) {
+    Feeder::Samples part{first, samples};
     for (const Action& action : evaluate_->program().schedule) {
-      evaluate_feeder_->before(action, first_sample);
+      evaluate_feeder_->before(action, part);
       evaluate_->run(action);
     }
     evaluate_->settle();
     sums[0] += loss_here(*evaluate_);
-    sums[1] += static_cast<double>(evaluate_feeder_->counted_targets(first_sample));
+    sums[1] += static_cast<double>(evaluate_feeder_->counted_targets(part));
   }
   crew_.sum(sums);
   return sums[0] / sums[1];

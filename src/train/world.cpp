@@ -18,12 +18,15 @@ constexpr std::array<const char*, 4> kKeys{"mesh.dp", "mesh.tp", "mesh.pp", "mes
 
 using Sizes = std::array<int64_t, 4>;  // in the order of kKeys
 
-Sizes sizes_of(const RunConfig& run) { return {run.mesh.dp, run.mesh.tp, run.mesh.pp, run.mesh.cp}; }
+Sizes sizes_of(const RunConfig& run) {
+  return {run.mesh.dp, run.mesh.tp, run.mesh.pp, run.mesh.cp};
+}
 
 // How far two meshes are apart, in doublings of axes.
 double distance(const Sizes& a, const Sizes& b) {
   double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i) sum += std::abs(std::log2(static_cast<double>(a[i]) / static_cast<double>(b[i])));
+  for (size_t i = 0; i < a.size(); ++i)
+    sum += std::abs(std::log2(static_cast<double>(a[i]) / static_cast<double>(b[i])));
   return sum;
 }
 
@@ -39,7 +42,8 @@ std::vector<Sizes> meshes_of(int64_t ranks) {
   for (int64_t dp : divisors(ranks))
     for (int64_t tp : divisors(ranks / dp))
       for (int64_t pp : divisors(ranks / dp / tp)) found.push_back({dp, tp, pp, ranks / dp / tp / pp});
-  std::ranges::reverse(found);  // of two that are equally near, the one with more data parallelism, then more tensor parallelism
+  std::ranges::reverse(
+      found);  // of two that are equally near, the one with more data parallelism, then more tensor parallelism
   return found;
 }
 

@@ -1,5 +1,5 @@
-// A rank that fails, hangs, is killed or is stopped: the run ends in time and says who, where and in which collective; nothing
-// is left behind but the last checkpoint, which loads, and the next start tells what happened.
+// A rank that fails, hangs, is killed or is stopped: the run ends in time and says who, where and in which collective;
+// nothing is left behind but the last checkpoint, which loads, and the next start tells what happened.
 #include <gtest/gtest.h>
 
 #include "base/files.h"
@@ -58,12 +58,14 @@ TEST_F(Faults, AThreadThatHangs) {
   EXPECT_EQ(outcome.code, 3) << outcome.output;
   EXPECT_GE(outcome.seconds, kTimeout);
   expect_end(outcome);
-  expect_words(outcome.output, {"waited 2 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
+  expect_words(outcome.output,
+               {"waited 2 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
   expect_words(next_start(""), {"rank 1 (process", "was last seen in step 3", "waited 2 s"});
 }
 
 TEST_F(Faults, BadFaultsAreRefused) {
-  for (const char* fault : {"fall:rank=1:step=3", "throw", "throw:rank=one:step=3", "throw:rank=1:step=3:more", "throw:step=3:rank=1"}) {
+  for (const char* fault :
+       {"fall:rank=1:step=3", "throw", "throw:rank=one:step=3", "throw:rank=1:step=3:more", "throw:step=3:rank=1"}) {
     Outcome outcome = run(fmt::format("SEXTANT_FAULT={}", fault));
     EXPECT_EQ(outcome.code, 2) << outcome.output;
     expect_words(outcome.output, {"SEXTANT_FAULT", fault, "stall:rank=1:step=3"});
@@ -75,15 +77,17 @@ class ProcessFaults : public Faults {
   void SetUp() override {
     if (!mpirun_works()) GTEST_SKIP() << "this build has no MPI, or there is no mpirun";
   }
-  TimedOutcome fault(const std::string& kind) { return run(under_mpirun(4, fmt::format("SEXTANT_FAULT={}:rank=1:step=3", kind))); }
+  TimedOutcome fault(const std::string& kind) {
+    return run(under_mpirun(4, fmt::format("SEXTANT_FAULT={}:rank=1:step=3", kind)));
+  }
 };
 
 TEST_F(ProcessFaults, Throws) {
   TimedOutcome outcome = fault("throw");
   EXPECT_EQ(outcome.code, 3) << outcome.output;
   expect_end(outcome);
-  expect_words(outcome.output, {"sextant: rank 1 in step 3: SEXTANT_FAULT", "the run was ended: rank 1 ended with: SEXTANT_FAULT",
-                                "(all_reduce over"});
+  expect_words(outcome.output, {"sextant: rank 1 in step 3: SEXTANT_FAULT",
+                                "the run was ended: rank 1 ended with: SEXTANT_FAULT", "(all_reduce over"});
   expect_words(next_start(under_mpirun(4)), {"rank 1 (process", "failed in step 3: SEXTANT_FAULT"});
 }
 
@@ -91,14 +95,16 @@ TEST_F(ProcessFaults, Hangs) {
   TimedOutcome outcome = fault("stall");
   EXPECT_EQ(outcome.code, 3) << outcome.output;
   expect_end(outcome);
-  expect_words(outcome.output, {"waited 2 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
+  expect_words(outcome.output,
+               {"waited 2 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
 }
 
 TEST_F(ProcessFaults, IsStopped) {
   TimedOutcome outcome = fault("stop");
   EXPECT_EQ(outcome.code, 3) << outcome.output;
   expect_end(outcome);
-  expect_words(outcome.output, {"waited 2 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
+  expect_words(outcome.output,
+               {"waited 2 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
   next_start(under_mpirun(4));
 }
 
@@ -108,7 +114,8 @@ TEST_F(ProcessFaults, IsKilled) {
   EXPECT_NE(outcome.code, 0);
   expect_end(outcome);
   expect_words(heartbeat(1), {"\"rank\":1", "\"state\":\"running\"", "\"step\":3"});
-  expect_words(heartbeat(0), {"\"op\":\"embed.moved (all_reduce over tp)\"", "\"waiting_for\":1", "\"host\":", "\"pid\":"});
+  expect_words(heartbeat(0),
+               {"\"op\":\"embed.moved (all_reduce over tp)\"", "\"waiting_for\":1", "\"host\":", "\"pid\":"});
   expect_words(next_start(under_mpirun(4)), {"rank 1 (process", "was last seen in step 3\n", "waiting for rank 1"});
 }
 

@@ -11,7 +11,8 @@ namespace sextant {
 namespace {
 
 const std::string kSmall =
-    "model.layers=4 batch.microbatch=1 batch.seq=32 optimizer.eps=1e-6 optimizer.lr=1e-3 train.eval_every=0 train.timeout_s=20 ";
+    "model.layers=4 batch.microbatch=1 batch.seq=32 optimizer.eps=1e-6 optimizer.lr=1e-3 train.eval_every=0 "
+    "train.timeout_s=20 ";
 
 std::vector<double> losses_in(const std::string& metrics) {
   std::vector<double> losses;
@@ -44,7 +45,8 @@ TEST_F(Mpi, LossesAreThoseOfOneRank) {
     EXPECT_EQ(count_of(many.output, "step 10/10"), 1u) << many.output;  // only one of them prints
     std::vector<double> losses = losses_in(place / "run/metrics.jsonl");
     ASSERT_EQ(losses.size(), expected.size()) << c.mesh;
-    for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 1e-5 * expected[i]) << c.mesh << " step " << i + 1;
+    for (size_t i = 0; i < losses.size(); ++i)
+      EXPECT_NEAR(losses[i], expected[i], 1e-5 * expected[i]) << c.mesh << " step " << i + 1;
   }
 }
 
@@ -66,7 +68,8 @@ TEST_F(Mpi, AWorldThatDoesNotFitIsRefusedOnce) {
   ScratchPlace place("mpi-world");
   Outcome outcome = run_command(tiny_train(place, kSmall + "mesh.dp=2"), under_mpirun(4));
   EXPECT_EQ(outcome.code, 2) << outcome.output;
-  EXPECT_NE(outcome.output.find("4 ranks, but the mesh dp 2 × tp 1 × pp 1 × cp 1 has 2"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("4 ranks, but the mesh dp 2 × tp 1 × pp 1 × cp 1 has 2"), std::string::npos)
+      << outcome.output;
   EXPECT_NE(outcome.output.find("try mesh.dp=4, or mesh.dp=2 mesh.tp=2, or"), std::string::npos) << outcome.output;
   EXPECT_EQ(count_of(outcome.output, "sextant: "), 1u) << outcome.output;
   // An error that only the leader can meet comes from it alone, and is not drowned by the others.

@@ -7,7 +7,8 @@
 namespace sextant {
 namespace {
 
-const std::string kPipeline = config_path("tiny-llama.toml") + " model.layers=4 batch.microbatch=1 mesh.pp=2 pipeline.chunks=2 ";
+const std::string kPipeline =
+    config_path("tiny-llama.toml") + " model.layers=4 batch.microbatch=1 mesh.pp=2 pipeline.chunks=2 ";
 
 void expect_words(const std::string& text, std::initializer_list<std::string> words) {
   for (const std::string& word : words)
@@ -16,13 +17,15 @@ void expect_words(const std::string& text, std::initializer_list<std::string> wo
 
 TEST(Explain, DrawsTheScheduleByTheStagesOwnCosts) {
   ScratchPlace place("timeline");
-  Outcome outcome = run_command(fmt::format("explain {} pipeline.schedule=interleaved --timeline {} --schedule-csv {}", kPipeline,
-                                            place / "t.svg", place / "s.csv"));
+  Outcome outcome = run_command(fmt::format("explain {} pipeline.schedule=interleaved --timeline {} --schedule-csv {}",
+                                            kPipeline, place / "t.svg", place / "s.csv"));
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   std::string svg = read_file(place / "t.svg"), csv = read_file(place / "s.csv");
-  expect_words(svg, {"<svg", "interleaved: 2 stage ranks, 8 microbatches, 2 chunks a rank; lengths are each stage's operations",
-                     "MFLOP of one rank", "F 1 7 on rank 1", "B 0 0 on rank 0"});
-  // The last stage has the head and the loss, whose forward and backward are in its backward: its boxes are not the others'.
+  expect_words(
+      svg, {"<svg", "interleaved: 2 stage ranks, 8 microbatches, 2 chunks a rank; lengths are each stage's operations",
+            "MFLOP of one rank", "F 1 7 on rank 1", "B 0 0 on rank 0"});
+  // The last stage has the head and the loss, whose forward and backward are in its backward: its boxes are not the
+  // others'.
   auto length = [&](const std::string& box) {
     size_t at = svg.find("<title>" + box) + box.size() + 7, to = svg.find(" to ", at);
     return std::stod(svg.substr(to + 4)) - std::stod(svg.substr(at));
@@ -30,8 +33,8 @@ TEST(Explain, DrawsTheScheduleByTheStagesOwnCosts) {
   EXPECT_NEAR(length("F 0 0 on rank 0: "), length("F 0 1 on rank 0: "), 1e-6);
   EXPECT_GT(length("B 1 7 on rank 1: "), 1.2 * length("B 0 7 on rank 1: "));
   // What was written can be run, and is drawn the same.
-  Outcome again = run_command(fmt::format("explain {} pipeline.schedule=csv pipeline.file={} --schedule-csv {}", kPipeline,
-                                          place / "s.csv", place / "s2.csv"));
+  Outcome again = run_command(fmt::format("explain {} pipeline.schedule=csv pipeline.file={} --schedule-csv {}",
+                                          kPipeline, place / "s.csv", place / "s2.csv"));
   EXPECT_EQ(again.code, 0) << again.output;
   EXPECT_EQ(read_file(place / "s2.csv"), csv);
   EXPECT_NE(run_command(fmt::format("explain {} --timeline {}", kPipeline, place / "no/t.svg")).code, 0);
@@ -39,18 +42,23 @@ TEST(Explain, DrawsTheScheduleByTheStagesOwnCosts) {
 
 TEST(Launch, PrintsWhatStartsTheRun) {
   std::string config = config_path("tiny-llama.toml");
-  Outcome slurm = run_command(fmt::format("launch --slurm {} mesh.dp=4 mesh.tp=4 model.heads=4 model.kv_heads=4 batch.sequences=16 "
-                                          "--ranks-per-node 8 --time 01:30:00 --partition big --container image.sqsh", config));
+  Outcome slurm =
+      run_command(fmt::format("launch --slurm {} mesh.dp=4 mesh.tp=4 model.heads=4 model.kv_heads=4 batch.sequences=16 "
+                              "--ranks-per-node 8 --time 01:30:00 --partition big --container image.sqsh",
+                              config));
   EXPECT_EQ(slurm.code, 0) << slurm.output;
-  expect_words(slurm.output, {"#SBATCH --nodes=2", "#SBATCH --ntasks=16", "--time=0-01:30:00", "--partition=big", "srun", "train",
-                              "mesh.dp=4", "--container-image=image.sqsh", "--job-name=sextant-tiny-llama"});
-  Outcome mpi = run_command(fmt::format("launch --mpi {} mesh.pp=2 batch.microbatch=1 --hosts hosts.txt --container image.sif", config));
+  expect_words(slurm.output,
+               {"#SBATCH --nodes=2", "#SBATCH --ntasks=16", "--time=0-01:30:00", "--partition=big", "srun", "train",
+                "mesh.dp=4", "--container-image=image.sqsh", "--job-name=sextant-tiny-llama"});
+  Outcome mpi = run_command(
+      fmt::format("launch --mpi {} mesh.pp=2 batch.microbatch=1 --hosts hosts.txt --container image.sif", config));
   EXPECT_EQ(mpi.code, 0) << mpi.output;
   expect_words(mpi.output, {"mpirun", "-n 2", "--hostfile hosts.txt", "apptainer", "mesh.pp=2"});
   Outcome srun = run_command(fmt::format("launch --mpi --without-ssh {} mesh.pp=2 batch.microbatch=1", config));
   EXPECT_EQ(srun.code, 0) << srun.output;
   expect_words(srun.output, {"srun", "--ntasks=2"});
-  Outcome kubernetes = run_command(fmt::format("launch --kubernetes {} mesh.dp=2 batch.microbatch=1 --container registry/image:1 --without-ssh", config));
+  Outcome kubernetes = run_command(fmt::format(
+      "launch --kubernetes {} mesh.dp=2 batch.microbatch=1 --container registry/image:1 --without-ssh", config));
   EXPECT_EQ(kubernetes.code, 0) << kubernetes.output;
   expect_words(kubernetes.output, {"kind: MPIJob", "registry/image:1", "kubectl exec"});
 }
@@ -68,7 +76,8 @@ TEST(Launch, RefusesPolitely) {
   expect_refusal("--mpi --partition big " + config, {"partition", "Slurm"});
   expect_refusal("--slurm --time soon " + config, {"time"});
   expect_refusal("--slurm nowhere.toml", {"nowhere.toml"});
-  expect_refusal("--slurm --ranks-per-node 3 " + config + " mesh.dp=8 batch.microbatch=1", {"ranks per node", "3 does not divide"});
+  expect_refusal("--slurm --ranks-per-node 3 " + config + " mesh.dp=8 batch.microbatch=1",
+                 {"ranks per node", "3 does not divide"});
 }
 
 }  // namespace

@@ -17,15 +17,18 @@ inline constexpr const char* kMpirun = "";
 // Whether this build has MPI and mpirun starts anything at all.
 inline bool mpirun_works() {
   if (*kMpirun == '\0') return false;
-  return std::system(fmt::format("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} -n 1 true >/dev/null 2>&1",
-                                 kMpirun).c_str()) == 0;
+  return std::system(
+             fmt::format("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} -n 1 true >/dev/null 2>&1",
+                         kMpirun)
+                 .c_str()) == 0;
 }
 
 // Open MPI refuses root, and more ranks than cores, unless told. What hangs is ended, and counts as killed.
 inline std::string under_mpirun(int ranks, const std::string& environment = "") {
-  return fmt::format("{} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 "
-                     "timeout -k 2 40 {} --oversubscribe -n {}",
-                     environment, kMpirun, ranks);
+  return fmt::format(
+      "{} OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 "
+      "timeout -k 2 40 {} --oversubscribe -n {}",
+      environment, kMpirun, ranks);
 }
 
 struct TimedOutcome : Outcome {

@@ -68,7 +68,8 @@ TEST(Ranks, ATimeoutNamesTheOneWhoHoldsAllUp) {
       Transport& transport = *seat.transport;
       transport.whereabouts().begin_step(7);
       transport.whereabouts().begin_action('F', 0, 3);
-      transport.whereabouts().arrive(transport.whereabouts().keep(fmt::format("layers.{} (all_reduce over tp)", seat.rank)));
+      transport.whereabouts().arrive(
+          transport.whereabouts().keep(fmt::format("layers.{} (all_reduce over tp)", seat.rank)));
       std::byte byte{};
       std::this_thread::sleep_for(milliseconds(seat.rank * 50));
       if (seat.rank < 2) transport.wait(transport.receive(seat.rank + 1, 5, std::span(&byte, 1)));
@@ -77,10 +78,11 @@ TEST(Ranks, ATimeoutNamesTheOneWhoHoldsAllUp) {
     FAIL() << "nobody noticed";
   } catch (const RunError& error) {
     std::string text = error.what();
-    EXPECT_TRUE(text.starts_with("rank 0 waited 0.2 s in step 7, F 0 3, at layers.0 (all_reduce over tp) for a message from "
-                                 "rank 1 (tag 5, 1 bytes) that did not come; rank 1 was last seen in step 7, F 0 3, at "
-                                 "layers.1 (all_reduce over tp), waiting for rank 2; rank 2 was last seen in step 7, F 0 3, "
-                                 "at layers.2 (all_reduce over tp)"))
+    EXPECT_TRUE(
+        text.starts_with("rank 0 waited 0.2 s in step 7, F 0 3, at layers.0 (all_reduce over tp) for a message from "
+                         "rank 1 (tag 5, 1 bytes) that did not come; rank 1 was last seen in step 7, F 0 3, at "
+                         "layers.1 (all_reduce over tp), waiting for rank 2; rank 2 was last seen in step 7, F 0 3, "
+                         "at layers.2 (all_reduce over tp)"))
         << text;
   }
 }

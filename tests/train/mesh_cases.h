@@ -56,6 +56,7 @@ inline std::vector<MeshCase> meshes() {
       {"pp2_cp2_zero3", {"mesh.pp=2", "mesh.cp=2", "mesh.zero=3"}},
       {"pp2_cp2_zero3_full", {"mesh.pp=2", "mesh.cp=2", "mesh.zero=3", "train.recompute=full"}},
       {"cp2_ulysses", {"mesh.cp=2", "mesh.context=ulysses"}},
+      {"cp2_tp2_ulysses", {"mesh.cp=2", "mesh.tp=2", "mesh.context=ulysses"}},
       {"cp4_ulysses", {"mesh.cp=4", "mesh.context=ulysses"}},
       {"cp2_ulysses_zero3", {"mesh.cp=2", "mesh.context=ulysses", "mesh.zero=3"}},
   };

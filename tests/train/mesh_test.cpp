@@ -56,7 +56,24 @@ TEST_P(OnMeshes, TrainsAsOneRankDoes) {
   ASSERT_EQ(losses.size(), expected.size());
   for (size_t i = 0; i < losses.size(); ++i)
     EXPECT_NEAR(loss_at(losses, i), loss_at(expected, i), 1e-5 * loss_at(expected, i)) << "step " << i + 1;
+  double validation = std::stod(scratch().metric("one-" + std::string(file), "validation_loss").back());
+  EXPECT_NEAR(std::stod(scratch().metric(out, "validation_loss").back()), validation, 1e-5 * validation);
   expect_same_weights(scratch().root() / ("one-" + std::string(file)) / "step-000020", scratch().root() / out / "step-000020");
+}
+
+// A schedule of one's own: GPipe on two ranks, written by hand.
+TEST(MeshSchedule, TrainsByAScheduleFromAFile) {
+  ScratchRun scratch("csv");
+  std::string row_of_f, row_of_b;
+  for (int m = 0; m < 8; ++m) row_of_f += fmt::format("F{},", m), row_of_b += fmt::format("B{}{}", m, m < 7 ? "," : "\n");
+  write_file_atomically(scratch.root() / "schedule.csv", row_of_f + row_of_b + row_of_f + row_of_b);
+  scratch.run("one", kCommon);
+  std::vector<std::string> settings = kCommon;
+  for (std::string setting : {std::string("mesh.pp=2"), std::string("pipeline.schedule=csv"),
+                              fmt::format("pipeline.file={}", (scratch.root() / "schedule.csv").string())})
+    settings.push_back(setting);
+  scratch.run("csv", settings);
+  EXPECT_NEAR(loss_at(scratch.losses("csv"), 19), loss_at(scratch.losses("one"), 19), 1e-5 * loss_at(scratch.losses("one"), 19));
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, OnMeshes,

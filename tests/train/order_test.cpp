@@ -78,9 +78,17 @@ TEST_P(Orders, WhatRunsIsWhatIsDrawn) {
   PipelineShape shape{.ranks = 2, .chunks = two_chunks ? 2 : 1, .microbatches = 8};
   PipelineSchedule expected = make_schedule(name == "csv" ? "gpipe" : name, shape);
   ScratchRun scratch("order");
-  std::vector<std::string> settings{"mesh.pp=2", "model.layers=4", "batch.seq=16", "batch.sequences=8", "batch.microbatch=1",
-                                    "train.steps=1", "train.eval_every=0", "train.timeout_s=30",
-                                    "pipeline.schedule=" + name, fmt::format("pipeline.chunks={}", shape.chunks)};
+  std::vector<std::string> settings{"mesh.pp=2",
+                                    "model.layers=4",
+                                    "batch.seq=16",
+                                    "batch.sequences=8",
+                                    "batch.microbatch=1",
+                                    "train.steps=1",
+                                    "optimizer.warmup=0",
+                                    "train.eval_every=0",
+                                    "train.timeout_s=30",
+                                    "pipeline.schedule=" + name,
+                                    fmt::format("pipeline.chunks={}", shape.chunks)};
   if (name == "csv") {
     // An order of our own that no generator makes: the first forwards of two microbatches, then one for one.
     std::filesystem::path file = scratch.root() / "own.csv";

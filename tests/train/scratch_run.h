@@ -43,12 +43,15 @@ class ScratchRun {
   }
 
   // The losses of metrics.jsonl as text, so that equality means bit for bit.
-  std::vector<std::string> losses(std::string_view out) const {
+  std::vector<std::string> losses(std::string_view out) const { return metric(out, "loss"); }
+
+  // A number of every line that has it.
+  std::vector<std::string> metric(std::string_view out, std::string_view name) const {
     std::vector<std::string> found;
     std::string text = read_file(root_ / out / "metrics.jsonl");
-    const std::string key = "\"loss\":";
+    const std::string key = fmt::format("\"{}\":", name);
     for (size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1))
-      found.push_back(text.substr(at + key.size(), text.find(',', at) - at - key.size()));
+      found.push_back(text.substr(at + key.size(), text.find_first_of(",}", at) - at - key.size()));
     return found;
   }
 

@@ -245,7 +245,7 @@ void MpiTransport::wait(Ticket ticket) {
       whereabouts().wait_for(message.facts.peer);  // and so it stays when the wait fails
       listen();
       if (ended_) throw_ended();
-      if (!message.arrived && Clock::now() - start > timeout_) 
+      if (!message.arrived && Clock::now() - start > timeout_)
         fail(timeout_reason(message.facts, timeout_, whereabouts().seen(), lookout_));
     }
     back_off(Clock::now() - start, bytes);
@@ -312,7 +312,9 @@ void MpiTransport::fail(const std::string& reason) {
   throw RunError("", reason);
 }
 
-void MpiTransport::throw_ended() const { throw RunEnded(here(), ended_text(reason_)); }
+void MpiTransport::throw_ended() const {
+  throw RunEnded(here(), ended_text(reason_));
+}
 
 }  // namespace
 
@@ -341,7 +343,8 @@ MpiSession::MpiSession() {
        .hint = "With srun, try --mpi=pmix (srun --mpi=list shows what there is); else use the library's own mpirun."});
 }
 
-// A launcher may have given every rank cores of its own, or all of them the same: the cores that they have between them tell.
+// A launcher may have given every rank cores of its own, or all of them the same: the cores that they have between them
+// tell.
 void MpiSession::meet_neighbours() {
   MPI_Comm host = MPI_COMM_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &host);
@@ -364,8 +367,7 @@ MpiSession::~MpiSession() {
   std::_Exit(exit_code_);
 }
 
-std::unique_ptr<Transport> make_mpi_transport(MpiSession& session, std::chrono::milliseconds timeout,
-                                              Lookout lookout) {
+std::unique_ptr<Transport> make_mpi_transport(MpiSession& session, std::chrono::milliseconds timeout, Lookout lookout) {
   return std::make_unique<MpiTransport>(session, timeout, std::move(lookout));
 }
 

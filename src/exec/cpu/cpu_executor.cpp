@@ -130,7 +130,9 @@ class CpuBound final : public Bound {
 
   void run(const Action& action, Trace* trace) override {
     if (action.region == RegionKind::update) settle();
-    if (wire_) wire_->channel.transport.whereabouts().begin_action("FBWU"[static_cast<size_t>(action.region)], action.chunk, action.microbatch);
+    if (wire_)
+      wire_->channel.transport.whereabouts().begin_action("FBWU"[static_cast<size_t>(action.region)], action.chunk,
+                                                          action.microbatch);
     for (BoundRegion& region : regions_) {
       if (region.kind != action.region || region.chunk != action.chunk) continue;
       for (BoundOp& op : region.ops) {

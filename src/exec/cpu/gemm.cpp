@@ -170,12 +170,14 @@ void multiply_block(const Product<float>& p, ThreadTeam& team, std::byte* worksp
 
 void blas(const Product<double>& p) {
   auto order = [](const Matrix<double>& x) { return x.column_stride == 1 ? CblasNoTrans : CblasTrans; };
-  auto stride = [](const Matrix<double>& x) {
-    return static_cast<int>(x.column_stride == 1 ? x.row_stride : x.column_stride);
+  // The stride of a single row, or of no element at all, says nothing; BLAS still wants the width at least.
+  auto stride = [](const Matrix<double>& x, int64_t rows, int64_t columns) {
+    bool plain = x.column_stride == 1;
+    return static_cast<int>(std::max({plain ? x.row_stride : x.column_stride, plain ? columns : rows, int64_t{1}}));
   };
   cblas_dgemm(CblasRowMajor, order(p.a), order(p.b), static_cast<int>(p.m), static_cast<int>(p.n),
-              static_cast<int>(p.k), 1, p.a.data, stride(p.a), p.b.data, stride(p.b), p.write == Write::add ? 1 : 0,
-              p.c, static_cast<int>(p.c_stride));
+              static_cast<int>(p.k), 1, p.a.data, stride(p.a, p.m, p.k), p.b.data, stride(p.b, p.k, p.n),
+              p.write == Write::add ? 1 : 0, p.c, static_cast<int>(std::max({p.c_stride, p.n, int64_t{1}})));
   if (p.bias == nullptr) return;
   for (int64_t i = 0; i < p.m; ++i)
     for (int64_t j = 0; j < p.n; ++j) p.c[i * p.c_stride + j] += p.bias[j];

@@ -29,7 +29,8 @@ Bytes workspace(const WorkspaceQuery& query) {
   if (transfer == name_of(Transfer::reduce_scatter)) return {padded(out) + (packed ? ranks * out : 0)};
   if (transfer == name_of(Transfer::all_reduce))
     return {all_reduce_scratch(query.out[0].count(), query.out[0].dtype, static_cast<int>(ranks))};
-  if (transfer == name_of(Transfer::all_to_all)) return {2 * padded(std::max(in, out))};
+  if (transfer == name_of(Transfer::all_to_all))
+    return {2 * padded(ranks * query.attrs.integer("part") * size_of(query.in[0].dtype))};
   return {0};
 }
 
@@ -198,13 +199,7 @@ class AllToAllKernel final : public HopKernel {
     auto boxes = [&](const Coordinate& from, const Coordinate& to) {
       return common_boxes(in_.shape, p.program.mesh, {in_.layout, from}, {out_.layout, to});
     };
-    auto count = [](const std::vector<Box>& list) {
-      int64_t n = 0;
-      for (const Box& box : list) n += box.count();
-      return n;
-    };
-    for (const Coordinate& from : peers_)
-      for (const Coordinate& to : peers_) part_ = std::max(part_, count(boxes(from, to)) * element());
+    part_ = p.op.attrs.integer("part") * element();
     for (size_t i = 0; i < peers_.size(); ++i) {
       int64_t at = static_cast<int64_t>(i) * part_;
       for (const Run& run : runs_to_packed(boxes(own(), peers_[i]), in_.local, element(), at)) pack_.push_back(run);
@@ -215,9 +210,7 @@ class AllToAllKernel final : public HopKernel {
  private:
   void move(const KernelCall& call) override {
     size_t bytes = static_cast<size_t>(part_) * static_cast<size_t>(group_.size());
-    int64_t half = padded(std::max(bytes_of(call.in[0]), bytes_of(call.out[0])));
-    BUG_IF(static_cast<int64_t>(bytes) > half, "all-to-all of {} bytes in a workspace of {}", bytes, half);
-    std::span<std::byte> sent{call.workspace, bytes}, received{call.workspace + half, bytes};
+    std::span<std::byte> sent{call.workspace, bytes}, received{call.workspace + padded(static_cast<int64_t>(bytes)), bytes};
     copy_runs(pack_, const_bytes(call.in[0]).data(), sent.data());
     all_to_all(wire_->channel, group_, sent, received);
     copy_runs(unpack_, received.data(), mutable_bytes(call.out[0]).data());
