@@ -45,9 +45,9 @@ std::string name_in(const WeightsReader& source, const HfTensor& tensor, std::st
   return source.contains(bare) ? bare : tensor.name;
 }
 
-std::vector<float> read_local(const Bound& bound, const Value& value) {
+std::vector<float> read_local(const StateView& state, const Value& value) {
   std::vector<float> local(static_cast<size_t>(value.local.count()));
-  bound.read(value, std::as_writable_bytes(std::span(local)));
+  state.read(value, std::as_writable_bytes(std::span(local)));
   return local;
 }
 
@@ -121,7 +121,7 @@ void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& sour
   }
 }
 
-void save_weights(const Bound& bound, const ModelSpec& spec, const std::filesystem::path& directory,
+void save_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& directory,
                   const DTypeOfTensor& dtype_of, Share share) {
   // Every rank plans the same files, though it may hold only some stages of the model.
   Graph model = build_model(spec, {.seq = 1}, single_rank_mesh());
@@ -138,14 +138,14 @@ void save_weights(const Bound& bound, const ModelSpec& spec, const std::filesyst
     return FileDType::f32;
   };
   WeightsWriter writer(directory, plan_weights(specs), share);
-  for (const auto& [value, held] : tensors_by_value(bound.program(), tensors)) {
-    if (!is_writer(bound, *value)) continue;
+  for (const auto& [value, held] : tensors_by_value(state.program(), tensors)) {
+    if (!is_writer(state, *value)) continue;
     require_f32(*value);
-    std::vector<float> local = read_local(bound, *value);
+    std::vector<float> local = read_local(state, *value);
     for (const HfTensor& tensor : held) {
       Slot slot{tensor, *value};
       FileDType dtype = dtype_in_file(tensor.name);
-      for (const Piece& whole : held_pieces(bound, *value)) {
+      for (const Piece& whole : held_pieces(state, *value)) {
         Piece piece = slot.part_of(whole);
         if (piece.rows == 0) continue;
         if (is_whole(piece, slot)) {

@@ -21,7 +21,7 @@ using DTypeOfTensor = std::function<FileDType(std::string_view name)>;
 
 // Writes what this rank holds into model*.safetensors of a directory (meant to be a StagedDirectory's): with Share::whole all
 // of it, with Share::part beside other ranks that write theirs into the same files.
-void save_weights(const Bound& bound, const ModelSpec& spec, const std::filesystem::path& directory,
+void save_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& directory,
                   const DTypeOfTensor& dtype_of = {}, Share share = Share::whole);
 
 // Every weight drawn afresh: element i of the parameter at a path depends on (seed, path, i) only, on every mesh.

@@ -4,16 +4,16 @@
 
 namespace sextant {
 
-std::vector<Box> held_boxes(const Bound& bound, const Value& value) {
-  const Mesh& mesh = bound.program().mesh;
+std::vector<Box> held_boxes(const StateView& state, const Value& value) {
+  const Mesh& mesh = state.program().mesh;
   Layout whole = invariant_layout(mesh);
-  Coordinate at = coordinate_of(mesh, bound.rank());
+  Coordinate at = coordinate_of(mesh, state.rank());
   return common_boxes(value.shape, mesh, {value.layout, at}, {whole, at});
 }
 
-bool is_writer(const Bound& bound, const Value& value) {
-  const Mesh& mesh = bound.program().mesh;
-  Coordinate at = coordinate_of(mesh, bound.rank());
+bool is_writer(const StateView& state, const Value& value) {
+  const Mesh& mesh = state.program().mesh;
+  Coordinate at = coordinate_of(mesh, state.rank());
   for (int axis = 0; axis < mesh.axis_count(); ++axis) {
     if (mesh.axes[static_cast<size_t>(axis)].name == kPipelineAxis) continue;
     if (value.layout.at(axis).kind != StateKind::sharded && at[static_cast<size_t>(axis)] != 0) return false;
@@ -21,11 +21,11 @@ bool is_writer(const Bound& bound, const Value& value) {
   return true;
 }
 
-std::vector<Piece> held_pieces(const Bound& bound, const Value& value) {
+std::vector<Piece> held_pieces(const StateView& state, const Value& value) {
   BUG_IF(value.shape.rank() > 2, "{} has {} dims; checkpoints hold vectors and matrices", value.path, value.shape.rank());
   std::vector<Piece> pieces;
   int64_t stride = value.local.rank() == 2 ? value.local[1] : 1;
-  for (const Box& box : held_boxes(bound, value)) {
+  for (const Box& box : held_boxes(state, value)) {
     Piece piece{.rows = 1, .columns = 1, .stride = stride};
     if (value.shape.rank() >= 1) {
       piece.row = value.stored.first_row + box.to[0], piece.rows = box.extent[0];

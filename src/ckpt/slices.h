@@ -10,11 +10,11 @@
 namespace sextant {
 
 // From the local bytes (`from`) to the whole tensor (`to`).
-std::vector<Box> held_boxes(const Bound& bound, const Value& value);
+std::vector<Box> held_boxes(const StateView& state, const Value& value);
 
 // Of the ranks that hold the same bytes, one writes them. (A weight that two pipeline stages share is written twice, with
 // the same bytes.)
-bool is_writer(const Bound& bound, const Value& value);
+bool is_writer(const StateView& state, const Value& value);
 
 // A piece of at most two dims as rows and columns; scalars and vectors have one column.
 struct Piece {
@@ -23,6 +23,6 @@ struct Piece {
   int64_t at = 0;      // first element in local memory
   int64_t stride = 0;  // local elements from row to row
 };
-std::vector<Piece> held_pieces(const Bound& bound, const Value& value);
+std::vector<Piece> held_pieces(const StateView& state, const Value& value);
 
 }  // namespace sextant

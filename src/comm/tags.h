@@ -7,6 +7,7 @@ enum MessageTag : int {
   kCollectiveTag = 1,  // collectives of a Program
   kHostTag = 2,        // between steps: adding up, agreeing, waiting
   kCommLaneTag = 3,    // collectives of a Program that travel while it computes
+  kSaveTag = 4,        // ranks that write a checkpoint together
   kFirstStageTag = 16,
 };
 

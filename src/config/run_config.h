@@ -91,6 +91,7 @@ struct TrainSection {
 struct CheckpointSection {
   int64_t every = 0, keep = 3;
   std::string resume = "auto";
+  bool background = true;
   bool operator==(const CheckpointSection&) const = default;
 };
 

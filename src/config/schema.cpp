@@ -203,6 +203,8 @@ constexpr Key kKeys[] = {
 
     KEY(checkpoint.every, at_least(0), "Steps between checkpoints. 0 = only at the end."),
     KEY(checkpoint.keep, at_least(0), "How many of the latest checkpoints are kept. 0 = all."),
+    KEY(checkpoint.background,
+        "Whether training goes on while a checkpoint of `every` is written, from a copy of weights and optimizer state."),
     KEY(checkpoint.resume,
         "`auto` goes on from the run's latest checkpoint when there is one, `never` starts anew, a path goes on "
         "from that checkpoint."),

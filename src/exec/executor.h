@@ -28,12 +28,19 @@ struct RankSeat {
   Transport* transport = nullptr;
 };
 
-// A Program at its addresses.
-class Bound {
+// The values of a Program on one rank, to be read.
+class StateView {
  public:
-  virtual ~Bound() = default;
+  virtual ~StateView() = default;
   virtual const Program& program() const = 0;
   virtual int rank() const = 0;
+  // `offset` counts from the value's first byte.
+  virtual void read(const Value& value, std::span<std::byte> destination, int64_t offset = 0) const = 0;
+};
+
+// A Program at its addresses.
+class Bound : public StateView {
+ public:
 
   // Runs the region an action names. With a trace, appends one event per op.
   virtual void run(const Action& action, Trace* trace = nullptr) = 0;
@@ -41,7 +48,6 @@ class Bound {
   // Bytes of a value, from the host's side. `offset` counts from the value's first byte; values that several microbatches hold
   // at once are those of `microbatch`.
   virtual void write(const Value& value, std::span<const std::byte> source, int64_t offset = 0, int microbatch = 0) = 0;
-  virtual void read(const Value& value, std::span<std::byte> destination, int64_t offset = 0) const = 0;
 
   // Waits until every message of the actions run so far has arrived: before the update, and at the end of a schedule.
   virtual void settle() = 0;

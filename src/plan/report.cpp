@@ -13,6 +13,15 @@ Flops step_flops(const Program& program, int64_t microbatches) {
   return Flops{per_microbatch.n * static_cast<double>(microbatches)} + region_flops(program, RegionKind::update);
 }
 
+// Weights and optimizer state, copied when a checkpoint is due.
+Bytes snapshot_of(const RunConfig& run, const Program& program) {
+  Bytes bytes;
+  if (!run.checkpoint.background || run.checkpoint.every == 0) return bytes;
+  for (const Value& value : program.values)
+    if (value.kind == ValueKind::parameter || value.kind == ValueKind::state) bytes += value.local_bytes();
+  return bytes;
+}
+
 struct Row {
   const char* key;    // in JSON
   const char* title;  // on screen
@@ -38,7 +47,7 @@ PlanReport plan_report(const RunConfig& run, const RunShape& shape, const Target
                     .ranks = shape.mesh.world_size(),
                     .microbatches = shape.pipeline.shape.microbatches,
                     .tokens_per_step = run.batch.sequences * run.batch.seq,
-                    .train = {}, .evaluation_extra = {}, .arena = {}, .flops_per_step = {}};
+                    .train = {}};
   // Of the pipeline ranks, the one that needs most memory.
   for (size_t i = 0; i < programs.train.size(); ++i) {
     int64_t arena = programs.arena_bytes(static_cast<int>(i));
@@ -46,6 +55,7 @@ PlanReport plan_report(const RunConfig& run, const RunShape& shape, const Target
     if (arena <= report.arena.n) continue;
     report.arena = {arena};
     report.train = memory_use(programs.train[i]);
+    report.snapshot = snapshot_of(run, programs.train[i]);
     report.flops_per_step = step_flops(programs.train[i], report.microbatches);
   }
   report.evaluation_extra = {report.arena.n - report.train.total.n};
@@ -62,6 +72,8 @@ std::string report_text(const PlanReport& r) {
   for (const Row& row : memory_rows(r))
     if (row.bytes.n > 0) out += fmt::format("  {:<34} {:>17}  {:>10}\n", row.title, human_count(row.bytes.n), human(row.bytes));
   out += fmt::format("  {:<34} {:>17}  {:>10}\n", "in all, allocated at the start", human_count(r.arena.n), human(r.arena));
+  if (r.snapshot.n > 0)
+    out += fmt::format("  {:<34} {:>17}  {:>10}\n", "and a copy, to save in the background", human_count(r.snapshot.n), human(r.snapshot));
   if (r.stage_arenas.size() > 1) out += "\nmemory by stage of the pipeline\n";
   for (size_t i = 0; r.stage_arenas.size() > 1 && i < r.stage_arenas.size(); ++i)
     out += fmt::format("  {:<34} {:>17}  {:>10}\n", fmt::format("stage {}", i), human_count(r.stage_arenas[i].n), human(r.stage_arenas[i]));
@@ -76,9 +88,9 @@ std::string report_json(const PlanReport& r) {
   return fmt::format(
       "{{\"architecture\": \"{}\", \"parameters\": {}, \"mesh\": \"{}\", \"ranks\": {}, \"microbatches\": {}, "
       "\"tokens_per_step\": {}, \"flops_per_step_and_rank\": {:.0f}, \"memory_bytes_per_rank\": {{{}\"total\": {}}}, "
-      "\"memory_bytes_by_stage\": [{}]}}\n",
+      "\"memory_bytes_by_stage\": [{}], \"snapshot_bytes_per_rank\": {}}}\n",
       r.architecture, r.parameters, r.mesh, r.ranks, r.microbatches, r.tokens_per_step, r.flops_per_step.n, memory, r.arena.n,
-      stages);
+      stages, r.snapshot.n);
 }
 
 }  // namespace sextant

@@ -20,6 +20,7 @@ struct PlanReport {
   Bytes evaluation_extra;   // what evaluation needs beyond it
   Bytes arena;              // what `train` allocates on such a rank
   std::vector<Bytes> stage_arenas;  // and on the ranks of each pipeline stage; what is above is the largest of them
+  Bytes snapshot;           // beside it: the copy from which checkpoints are written while training goes on
   Flops flops_per_step;     // executed, per rank, by the ops' own costs; attention counted causal
 };
 

@@ -35,15 +35,15 @@ std::vector<TensorSpec> optimizer_tensors(const ModelSpec& spec) {
   return specs;
 }
 
-void save_optimizer(const Bound& bound, const ModelSpec& spec, const fs::path& file, Share share) {
+void save_optimizer(const StateView& values, const ModelSpec& spec, const fs::path& file, Share share) {
   SafetensorsWriter writer(file, plan_safetensors(optimizer_tensors(spec)), share);
   std::vector<std::byte> local;
-  for (const Value& value : bound.program().values) {
-    if (value.kind != ValueKind::state || !is_writer(bound, value)) continue;
+  for (const Value& value : values.program().values) {
+    if (value.kind != ValueKind::state || !is_writer(values, value)) continue;
     local.resize(static_cast<size_t>(value.local_bytes().n));
-    bound.read(value, local);
+    values.read(value, local);
     int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1, element = size_of(value.dtype);
-    for (const Piece& piece : held_pieces(bound, value)) {
+    for (const Piece& piece : held_pieces(values, value)) {
       // Whole rows that lie one behind the other are one write.
       bool dense = piece.columns == width && piece.stride == width;
       int64_t lines = dense ? 1 : piece.rows, length = dense ? piece.rows * width : piece.columns;
@@ -154,8 +154,8 @@ void save_run_checkpoint(const fs::path& directory, const CheckpointContent& con
   }
   fs::path place = crew.from_leader(staged ? staged->path().string() : std::string());
   Share share = crew.size() == 1 ? Share::whole : Share::part;
-  save_weights(content.bound, content.spec, place, {}, share);
-  save_optimizer(content.bound, content.spec, place / kOptimizerFile, share);
+  save_weights(content.values, content.spec, place, {}, share);
+  save_optimizer(content.values, content.spec, place / kOptimizerFile, share);
   crew.barrier();  // every rank has flushed its part
   if (staged) staged->commit();
   crew.barrier();  // nobody goes on, and perhaps looks for it, before it is there

@@ -20,7 +20,7 @@ struct RunState {
 };
 
 struct CheckpointContent {
-  const Bound& bound;  // of the training Program
+  const StateView& values;  // of the training Program
   const ModelSpec& spec;
   const Tokenizer* tokenizer;  // may be null
   RunState state;

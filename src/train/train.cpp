@@ -19,6 +19,7 @@
 #include "train/leader_first.h"
 #include "train/progress.h"
 #include "train/run_checkpoint.h"
+#include "train/saver.h"
 #include "train/stop.h"
 #include "train/trainer.h"
 #include "train/world.h"
@@ -74,9 +75,13 @@ class Run {
     Fault fault;
     Lines lines;
   };
-  Run(const Parts& parts, Executor& executor, Crew& crew, Position& position)
+  Run(const Parts& parts, Executor& executor, Crew& crew, Position& position, Transport* transport)
       : parts_(parts), run_(parts.run), crew_(crew), position_(position),
-        trainer_({parts.run, parts.programs, parts.dataset, executor, crew}) {}
+        trainer_({parts.run, parts.programs, parts.dataset, executor, crew}),
+        saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), trainer_.bound(), transport}) {}
+
+  // Where a save in the background has ended the run, that is the cause.
+  void rethrow_failed_save() { saver_.check(); }
 
   TrainResult finish_steps(const StopRequest& stop) {
     begin();
@@ -99,6 +104,7 @@ class Run {
     }
     result_.interrupted = state_.step < run_.train.steps;
     if (saved_step_ != state_.step && state_.step > 0) save();
+    saver_.finish();
     if (result_.interrupted) say(fmt::format("stopped at step {}; the same command resumes from here", state_.step));
     result_.step = state_.step;
     result_.unigram_entropy = parts_.dataset.unigram_entropy;
@@ -136,6 +142,7 @@ class Run {
     position_.whereabouts.begin_step(state_.step + 1);
     position_.heartbeat.beat();
     strike(parts_.fault, crew_.rank(), state_.step + 1);
+    saver_.check();
     StepMetrics m = trainer_.run_step(state_.step + 1, state_.samples);
     state_.step += 1;
     state_.samples += run_.batch.sequences;
@@ -149,9 +156,7 @@ class Run {
   }
 
   void save() {
-    result_.checkpoint = checkpoint_path(parts_.out, state_.step);
-    save_run_checkpoint(result_.checkpoint, {trainer_.bound(), parts_.spec, parts_.dataset.tokenizer.get(), state_}, crew_);
-    if (crew_.leads() && run_.checkpoint.keep > 0) prune_checkpoints(parts_.out, run_.checkpoint.keep, kRunStateFile);
+    result_.checkpoint = saver_.save(state_);
     saved_step_ = state_.step;
   }
 
@@ -160,6 +165,7 @@ class Run {
   Crew& crew_;
   Position& position_;
   Trainer trainer_;
+  Saver saver_;
   RunState state_;
   int64_t saved_step_ = -1;
   TrainResult result_;
@@ -169,7 +175,7 @@ class Run {
 TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankSeat& seat, const StopRequest& stop) {
   Crew crew = seat.transport ? Crew(*seat.transport, kHostTag) : Crew();
   Position position(parts.out, seat);
-  Run rank(parts, executor, crew, position);
+  Run rank(parts, executor, crew, position, seat.transport);
   try {
     TrainResult result = rank.finish_steps(stop);
     crew.barrier();  // no process leaves before all have done their work
@@ -177,6 +183,7 @@ TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankSeat
     return result;
   } catch (const RunEnded&) {
     position.heartbeat.end();
+    rank.rethrow_failed_save();
     throw;
   } catch (const std::exception& error) {
     position.heartbeat.fail(error.what());
