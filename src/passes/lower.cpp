@@ -100,7 +100,7 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     pipeline.after("partition", program, Stage::partitioned);
 
     // Messages that can travel while the rank computes get a lane of their own, and leave early.
-    if (options.plan.overlap) overlap(program, {.bucket = options.plan.bucket});
+    overlap(program, {options.plan.bucket, options.plan.overlap ? Lanes::on : Lanes::off});
     pipeline.after("overlap", program, Stage::partitioned);
 
     // Every byte gets its place. After this the arena's size is known exactly.

@@ -99,7 +99,7 @@ class ReductionHoist {
     std::map<std::string, std::vector<Reduction>> open;  // buckets, by axes
     for (Reduction& reduction : reductions) {
       reduction.op.attrs.set("when", std::string("last"));
-      put_on_comm_lane(reduction.op);
+      if (options_.lanes == Lanes::on) put_on_comm_lane(reduction.op);
       if (is_transfer(reduction.op, "reduce_scatter")) {
         after.emplace(reduction.after, std::move(reduction.op));
         continue;
@@ -132,7 +132,7 @@ class ReductionHoist {
                 {"ranks", bucket.front().op.attrs.integer("ranks")},
                 {"count", static_cast<int64_t>(bucket.size())},
                 {"when", std::string("last")}};
-    put_on_comm_lane(op);
+    if (options_.lanes == Lanes::on) put_on_comm_lane(op);
     for (const Reduction& reduction : bucket) {
       op.inputs.push_back(reduction.op.inputs[0]);
       op.outputs.push_back(reduction.op.outputs[0]);
@@ -193,7 +193,7 @@ void add_up_later(Region& region) {
 
 void overlap(Program& program, const Overlap& options) {
   for (Region& region : program.regions) {
-    if (region.kind == RegionKind::update) continue;
+    if (region.kind == RegionKind::update || options.lanes == Lanes::off) continue;
     gather_ahead(program, region);
     if (region.kind != RegionKind::forward) add_up_later(region);
   }

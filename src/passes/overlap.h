@@ -3,7 +3,8 @@
 //   microbatch, several of them in one bucket;
 //   weights that are gathered (ZeRO-3) are asked for one block ahead;
 //   gradients that are scattered within a microbatch (ZeRO 2, 3) are added up one block later.
-// These ops get the comm lane (ir/lane.h).
+// These ops get the comm lane (ir/lane.h). With lanes = off the messages are the same, in the same buckets, and the rank waits
+// for each.
 #pragma once
 
 #include "base/units.h"
@@ -11,8 +12,11 @@
 
 namespace sextant {
 
+enum class Lanes : uint8_t { off, on };
+
 struct Overlap {
   Bytes bucket{8 << 20};  // of gradients in one reduction
+  Lanes lanes = Lanes::on;
 };
 
 void overlap(Program& program, const Overlap& options);

@@ -3,6 +3,8 @@
 #include <numeric>
 #include <vector>
 
+#include "comm/tags.h"
+
 namespace sextant {
 
 Crew::Crew(Transport& transport, int tag) : transport_(&transport), tag_(tag), rank_(transport.rank()) {
@@ -16,6 +18,7 @@ Crew::Crew(Transport& transport, int tag) : transport_(&transport), tag_(tag), r
 }
 
 void Crew::arrive(const std::string* place) {
+  if (tag_ != kHostTag) return;  // it works beside the steps, and the rank is wherever they are
   transport_->whereabouts().leave_action();
   transport_->whereabouts().arrive(place);
 }

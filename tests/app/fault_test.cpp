@@ -11,7 +11,7 @@ namespace {
 constexpr double kTimeout = 2;  // seconds
 constexpr double kSpare = 4;    // for starting and ending on a busy machine
 const std::string kSmall =
-    "model.layers=4 batch.microbatch=1 batch.seq=32 train.eval_every=0 checkpoint.every=1 train.timeout_s=2 "
+    "model.layers=4 batch.microbatch=1 batch.seq=32 train.eval_every=0 checkpoint.every=1 checkpoint.background=false train.timeout_s=2 "
     "mesh.dp=2 mesh.tp=2 ";
 
 void expect_words(const std::string& text, std::initializer_list<std::string> words) {

@@ -55,7 +55,7 @@ TEST(Schema, EveryKeySetsAFieldOfItsOwn) {
     ConfigValue other;
     switch (key.kind) {
       case Kind::flag:
-        other = true;
+        other = key.get(run) != ConfigValue(true);
         break;
       case Kind::integer:
         other = int64_t{987};

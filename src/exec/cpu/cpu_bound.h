@@ -1,0 +1,44 @@
+// A Program at its addresses in host memory: what a CPU executor's bind makes.
+#pragma once
+
+#include <memory>
+
+#include "base/threads.h"
+#include "exec/cpu/lane.h"
+#include "exec/cpu/wire.h"
+#include "exec/executor.h"
+
+namespace sextant {
+
+// Pages of this process. They are zero, page-aligned, and cost nothing until touched.
+class HostArena final : public Arena {
+ public:
+  explicit HostArena(int64_t bytes);  // RunError when there is no room
+  ~HostArena() override;
+  HostArena(const HostArena&) = delete;
+  HostArena& operator=(const HostArena&) = delete;
+
+  int64_t bytes() const override { return bytes_; }
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  int64_t bytes_;
+};
+
+// What the bound Programs of a rank share: its threads, and its ways to the other ranks.
+struct RankParts {
+  ThreadTeam& team;
+  int rank = 0;
+  Wire* wire = nullptr;       // of the compute lane; null when there are no other ranks
+  Wire* comm_wire = nullptr;  // of the comm lane
+  Lane* comm_lane = nullptr;
+};
+
+// All must outlive the result.
+std::unique_ptr<Bound> bind_on_cpu(const Program& program, HostArena& arena, const RankParts& parts);
+
+// Runs an op that a bound Program has posted on the comm lane.
+void run_posted_op(void* op, int microbatch, ThreadTeam& team, Whereabouts& whereabouts);
+
+}  // namespace sextant
