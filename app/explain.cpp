@@ -29,11 +29,7 @@ void draw_timeline(const std::string& file, const RunShape& shape, const RunProg
                       : whole < 1e13 ? std::pair(1e9, "GFLOP")
                                      : std::pair(1e12, "TFLOP");
   TimedSchedule timed = run_on_paper(pipeline, stage_flops(programs, pipeline, Flops{unit}));
-  std::string chunks = pipeline.shape.chunks > 1 ? fmt::format(", {} chunks a rank", pipeline.shape.chunks) : "";
-  std::string title = fmt::format(
-      "{}: {} stage rank{}, {} microbatches{}; lengths are each stage's operations, messages take none", pipeline.name,
-      pipeline.shape.ranks, pipeline.shape.ranks == 1 ? "" : "s", pipeline.shape.microbatches, chunks);
-  write_file_atomically(file, timeline_svg(timed, {.title = title, .time_unit = fmt::format("{} of one rank", name)}));
+  write_file_atomically(file, timeline_svg(timed, {.title = "", .time_unit = fmt::format("{} of a rank's operations; messages take none", name)}));
   fmt::print("{}: {} microbatches on {} stage ranks, bubble {:.1f} %\n", file, pipeline.shape.microbatches,
              pipeline.shape.ranks, 100 * timed.bubble_fraction());
 }

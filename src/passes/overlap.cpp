@@ -80,14 +80,16 @@ class ReductionHoist {
     std::map<int, std::vector<Reduction>> by_region;
     for (Region& region : program_.regions) {
       if (region.kind != RegionKind::update) continue;
-      std::erase_if(region.ops, [&](Op& op) {
+      std::vector<Op> left;
+      for (Op& op : region.ops) {
         bool reduces = (is_transfer(op, "all_reduce") && writes_into(op)) || is_transfer(op, "reduce_scatter");
-        if (!reduces) return false;
-        auto place = history.finished(op.inputs[0]);
-        if (place.region < 0) return false;
-        by_region[place.region].push_back({std::move(op), place.op});
-        return true;
-      });
+        auto place = reduces ? history.finished(op.inputs[0]) : GradientHistory::Place{};
+        if (place.region < 0)
+          left.push_back(std::move(op));
+        else
+          by_region[place.region].push_back({std::move(op), place.op});
+      }
+      region.ops = std::move(left);
     }
     for (auto& [region, reductions] : by_region) insert(program_.regions[static_cast<size_t>(region)], std::move(reductions));
   }
@@ -106,10 +108,10 @@ class ReductionHoist {
       }
       std::vector<Reduction>& bucket = open[reduction.op.attrs.text_or("axes", "")];
       bucket.push_back(std::move(reduction));
-      if (bytes_of(bucket) >= options_.bucket.n) after.emplace(bucket.back().after, close(bucket));
+      if (bytes_of(bucket) >= options_.bucket.n) close(bucket, after);
     }
     for (auto& [axes, bucket] : open)
-      if (!bucket.empty()) after.emplace(bucket.back().after, close(bucket));
+      if (!bucket.empty()) close(bucket, after);
     std::vector<Op> ops;
     for (size_t i = 0; i < region.ops.size(); ++i) {
       ops.push_back(std::move(region.ops[i]));
@@ -125,7 +127,8 @@ class ReductionHoist {
     return bytes;
   }
 
-  Op close(std::vector<Reduction>& bucket) {
+  // One op in place of the bucket's, behind the last gradient that is finished.
+  void close(std::vector<Reduction>& bucket, std::multimap<int, Op>& after) const {
     Op op{.def = &ops::all_reduce_bucket, .phase = Phase::weight_gradient, .path = bucket.front().op.path + ".bucket"};
     op.stage = bucket.front().op.stage;
     op.attrs = {{"axes", bucket.front().op.attrs.text_or("axes", "")},
@@ -137,8 +140,8 @@ class ReductionHoist {
       op.inputs.push_back(reduction.op.inputs[0]);
       op.outputs.push_back(reduction.op.outputs[0]);
     }
+    after.emplace(bucket.back().after, std::move(op));
     bucket.clear();
-    return op;
   }
 
   Program& program_;

@@ -1,7 +1,9 @@
 #include "plan/report.h"
 
+#include "base/error.h"
 #include "models/model.h"
 #include "plan/stage_flops.h"
+#include "plan/traffic.h"
 
 namespace sextant {
 
@@ -11,6 +13,12 @@ Flops step_flops(const Program& program, int64_t microbatches) {
   Flops per_microbatch = region_flops(program, RegionKind::forward) + region_flops(program, RegionKind::backward) +
                          region_flops(program, RegionKind::weight);
   return Flops{per_microbatch.n * static_cast<double>(microbatches)} + region_flops(program, RegionKind::update);
+}
+
+int first_rank_of_stage(const Mesh& mesh, int stage_rank) {
+  for (int rank = 0; rank < mesh.world_size(); ++rank)
+    if (stage_rank_of(mesh, rank) == stage_rank) return rank;
+  BUG("no rank {} on the pipeline axis", stage_rank);
 }
 
 // Weights and optimizer state, copied when a checkpoint is due.
@@ -56,6 +64,7 @@ PlanReport plan_report(const RunConfig& run, const RunShape& shape, const Target
     report.arena = {arena};
     report.train = memory_use(programs.train[i]);
     report.snapshot = snapshot_of(run, programs.train[i]);
+    report.sent = bytes_to_send(programs.train[i], first_rank_of_stage(shape.mesh, static_cast<int>(i)));
     report.flops_per_step = step_flops(programs.train[i], report.microbatches);
   }
   report.evaluation_extra = {report.arena.n - report.train.total.n};
@@ -73,7 +82,10 @@ std::string report_text(const PlanReport& r) {
     if (row.bytes.n > 0) out += fmt::format("  {:<34} {:>17}  {:>10}\n", row.title, human_count(row.bytes.n), human(row.bytes));
   out += fmt::format("  {:<34} {:>17}  {:>10}\n", "in all, allocated at the start", human_count(r.arena.n), human(r.arena));
   if (r.snapshot.n > 0)
-    out += fmt::format("  {:<34} {:>17}  {:>10}\n", "and a copy, to save in the background", human_count(r.snapshot.n), human(r.snapshot));
+    out += fmt::format("  {:<34} {:>17}  {:>10}\n", "and a copy, for saving", human_count(r.snapshot.n), human(r.snapshot));
+  if (!r.sent.empty()) out += fmt::format("\n{:<37}{:>17}\n", "sent by such a rank in a step, along", "bytes");
+  for (const auto& [axes, bytes] : r.sent)
+    out += fmt::format("  {:<34} {:>17}  {:>10}\n", axes, human_count(bytes), human(Bytes{bytes}));
   if (r.stage_arenas.size() > 1) out += "\nmemory by stage of the pipeline\n";
   for (size_t i = 0; r.stage_arenas.size() > 1 && i < r.stage_arenas.size(); ++i)
     out += fmt::format("  {:<34} {:>17}  {:>10}\n", fmt::format("stage {}", i), human_count(r.stage_arenas[i].n), human(r.stage_arenas[i]));
@@ -83,14 +95,17 @@ std::string report_text(const PlanReport& r) {
 std::string report_json(const PlanReport& r) {
   std::string memory;
   for (const Row& row : memory_rows(r)) memory += fmt::format("\"{}\": {}, ", row.key, row.bytes.n);
+  std::string sent;
+  for (const auto& [axes, bytes] : r.sent) sent += fmt::format("{}\"{}\": {}", sent.empty() ? "" : ", ", axes, bytes);
   std::string stages;
   for (const Bytes& arena : r.stage_arenas) stages += fmt::format("{}{}", stages.empty() ? "" : ", ", arena.n);
   return fmt::format(
       "{{\"architecture\": \"{}\", \"parameters\": {}, \"mesh\": \"{}\", \"ranks\": {}, \"microbatches\": {}, "
       "\"tokens_per_step\": {}, \"flops_per_step_and_rank\": {:.0f}, \"memory_bytes_per_rank\": {{{}\"total\": {}}}, "
-      "\"memory_bytes_by_stage\": [{}], \"snapshot_bytes_per_rank\": {}}}\n",
+      "\"memory_bytes_by_stage\": [{}], \"snapshot_bytes_per_rank\": {}, "
+      "\"sent_bytes_per_rank_and_step\": {{{}}}}}\n",
       r.architecture, r.parameters, r.mesh, r.ranks, r.microbatches, r.tokens_per_step, r.flops_per_step.n, memory, r.arena.n,
-      stages, r.snapshot.n);
+      stages, r.snapshot.n, sent);
 }
 
 }  // namespace sextant

@@ -1,6 +1,7 @@
 // The report of `sextant plan`: parameters to the unit, memory to the byte, all read off the Programs that will run.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct PlanReport {
   Bytes arena;              // what `train` allocates on such a rank
   std::vector<Bytes> stage_arenas;  // and on the ranks of each pipeline stage; what is above is the largest of them
   Bytes snapshot;           // beside it: the copy from which checkpoints are written while training goes on
+  std::map<std::string, int64_t> sent;  // by such a rank in a step, by the axes of the group
   Flops flops_per_step;     // executed, per rank, by the ops' own costs; attention counted causal
 };
 

@@ -212,7 +212,10 @@ std::string introduction(const ModelSpec& spec, const RunShape& shape, const Dat
 }  // namespace
 
 std::chrono::milliseconds timeout_of(const RunConfig& run) {
-  return std::chrono::milliseconds(static_cast<int64_t>(run.train.timeout_s * 1000));
+  // Telling the others, and ending those that do not listen, takes about a second: the run is to be over in time.
+  constexpr double kToEnd = 1.5;
+  double wait_s = std::max(run.train.timeout_s / 2, run.train.timeout_s - kToEnd);
+  return std::chrono::milliseconds(static_cast<int64_t>(wait_s * 1000));
 }
 
 TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor& make_executor, const Launch& launch) {

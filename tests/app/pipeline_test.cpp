@@ -22,8 +22,8 @@ TEST(Explain, DrawsTheScheduleByTheStagesOwnCosts) {
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   std::string svg = read_file(place / "t.svg"), csv = read_file(place / "s.csv");
   expect_words(
-      svg, {"<svg", "interleaved: 2 stage ranks, 8 microbatches, 2 chunks a rank; lengths are each stage's operations",
-            "MFLOP of one rank", "F 1 7 on rank 1", "B 0 0 on rank 0"});
+      svg, {"<svg", "interleaved: 2 ranks, 8 microbatches, 2 chunks a rank",
+            "MFLOP of a rank", "F 1 7 on rank 1", "B 0 0 on rank 0"});
   // The last stage has the head and the loss, whose forward and backward are in its backward: its boxes are not the
   // others'.
   auto length = [&](const std::string& box) {

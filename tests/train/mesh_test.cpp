@@ -47,7 +47,7 @@ class OnMeshes : public testing::TestWithParam<std::tuple<const char*, MeshCase>
 
 TEST_P(OnMeshes, TrainsAsOneRankDoes) {
   const auto& [file, mesh] = GetParam();
-  const std::vector<std::string>& expected = reference(file);
+  std::vector<std::string> expected = reference(file);
   std::vector<std::string> settings = kCommon;
   settings.insert(settings.end(), mesh.settings.begin(), mesh.settings.end());
   std::string out = fmt::format("{}-{}", mesh.name, file);
