@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How much of a slow network the comm lane hides: data-parallel training under MPI, with every message delayed.
 
-    bench/overlap.py [--delay-ms 5] [--ranks 2] [--steps 14] [--sextant build/release/sextant]
+    bench/overlap.py [--delay-ms 5] [--ranks 2] [--bucket-mb 1] [--steps 14] [--sextant build/release/sextant] [key=value…]
 
 Four runs of the same steps: with and without the comm lane (mesh.overlap), with and without the delay. The messages and their
 buckets are the same in all four; without the lane a rank waits for each. The delay also holds up what no lane can hide (the norm's
@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 MODEL = ["model.layers=6", "model.hidden=192", "model.heads=6", "model.kv_heads=6", "model.ffn=512", "batch.seq=128",
-         "batch.microbatch=4", "optimizer.warmup=0", "train.eval_every=0", "mesh.bucket_mb=1"]
+         "batch.microbatch=4", "optimizer.warmup=0", "train.eval_every=0"]
 
 
 def step_ms(args, scratch, overlap, delay_ms):
@@ -26,7 +26,8 @@ def step_ms(args, scratch, overlap, delay_ms):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                        SEXTANT_MESSAGE_DELAY_MS=str(delay_ms))
     settings = MODEL + [f"mesh.dp={args.ranks}", f"batch.sequences={4 * args.ranks}", f"train.steps={args.steps}",
-                        f"mesh.overlap={overlap}", f"data.cache={scratch}/cache"]
+                        f"mesh.overlap={overlap}", f"mesh.bucket_mb={args.bucket_mb}", f"data.cache={scratch}/cache",
+                        *args.settings]
     subprocess.run(["mpirun", "-n", str(args.ranks), "--oversubscribe", args.sextant, "train",
                     str(ROOT / "configs/tiny-llama.toml"), "--out", str(out), *settings],
                    check=True, env=environment, stdout=subprocess.DEVNULL)
@@ -38,7 +39,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--delay-ms", type=int, default=5)
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--bucket-mb", type=float, default=1)
     parser.add_argument("--steps", type=int, default=14)
+    parser.add_argument("settings", nargs="*", help="more key=value, such as batch.seq=256 where steps are too short to hide in")
     parser.add_argument("--sextant", default=str(ROOT / "build/release/sextant"))
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
