@@ -92,6 +92,11 @@ Tokenizer make_tokenizer(const RunConfig& run, const std::vector<Part>& parts, c
   return trainer.train();
 }
 
+// "a.txt", "a.txt and 2 more"
+std::string named(const std::vector<std::string>& files) {
+  return files.size() == 1 ? files.front() : fmt::format("{} and {} more", files.front(), files.size() - 1);
+}
+
 void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team, const std::function<void(std::string_view)>& say) {
   fs::create_directories(place.parent_path());
   StagedDirectory staged(place, Existing::replace);
@@ -99,7 +104,9 @@ void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team, c
   Tokenizer tokenizer = make_tokenizer(run, parts, say);
   write_file_atomically(staged.path() / "tokenizer.json", tokenizer.to_json());
   for (const Part& part : parts) {
-    say(fmt::format("tokenizing {}", is_stories(run.data.train) ? "the built-in stories" : part.file));
+    bool trains = part.file == parts.front().file;
+    say(fmt::format("tokenizing the {} data: {}", trains ? "training" : "validation",
+                    is_stories(run.data.train) ? "built-in stories" : named(trains ? run.data.train : run.data.validation)));
     tokenize_documents(part.documents, tokenizer, {.path = staged.path() / part.file}, team);
   }
   staged.commit();
