@@ -44,7 +44,6 @@ void explain_verb(const ExplainArguments& arguments) {
                      .expected = fmt::format("one of {}", fmt::join(passes, ", "))});
   RunConfig run = load_config(arguments.config, arguments.overrides);
   bool table = arguments.after.empty() && arguments.timeline.empty() && arguments.schedule_csv.empty();
-  if (table) fmt::print("{:<12}{:>8}{:>8}\n", "after", "ops", "values");
   auto observe = [&](std::string_view pass, const std::function<std::string()>& text) {
     if (pass == arguments.after) fmt::print("{}", text());
     if (table) {
@@ -53,6 +52,7 @@ void explain_verb(const ExplainArguments& arguments) {
     }
   };
   RunShape shape = run_shape(run, resolve_spec(run));
+  if (table) fmt::print("{:<12}{:>8}{:>8}\n", "after", "ops", "values");
   RunPrograms programs = build_programs(run, shape, target_for(run, shape.mesh.world_size()), observe);
   if (!arguments.timeline.empty()) draw_timeline(arguments.timeline, shape, programs);
   if (!arguments.schedule_csv.empty()) {

@@ -2,10 +2,13 @@
 
 #include "base/error.h"
 #include "mesh/placement.h"
-#include "mesh/redistribution.h"
 #include "ops/ops.h"
 
 namespace sextant {
+
+bool is_hop(const Op& op, Transfer transfer) {
+  return op.def == &ops::redistribute && op.attrs.text_or("transfer", "") == name_of(transfer);
+}
 
 void label_hop(const Graph& graph, Op& op) {
   Hop hop = hop_between(graph[op.inputs[0]].layout, graph[op.outputs[0]].layout, graph.mesh);

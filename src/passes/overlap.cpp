@@ -6,14 +6,11 @@
 #include "ir/alias.h"
 #include "ir/lane.h"
 #include "ops/ops.h"
+#include "passes/hops.h"
 
 namespace sextant {
 
 namespace {
-
-bool is_transfer(const Op& op, std::string_view name) {
-  return op.def == &ops::redistribute && op.attrs.text_or("transfer", "") == name;
-}
 
 void put_on_comm_lane(Op& op) { op.attrs.set("lane", std::string("comm")); }
 
@@ -82,7 +79,7 @@ class ReductionHoist {
       if (region.kind != RegionKind::update) continue;
       std::vector<Op> left;
       for (Op& op : region.ops) {
-        bool reduces = (is_transfer(op, "all_reduce") && writes_into(op)) || is_transfer(op, "reduce_scatter");
+        bool reduces = (is_hop(op, Transfer::all_reduce) && writes_into(op)) || is_hop(op, Transfer::reduce_scatter);
         auto place = reduces ? history.finished(op.inputs[0]) : GradientHistory::Place{};
         if (place.region < 0)
           left.push_back(std::move(op));
@@ -102,7 +99,7 @@ class ReductionHoist {
     for (Reduction& reduction : reductions) {
       reduction.op.attrs.set("when", std::string("last"));
       if (options_.lanes == Lanes::on) put_on_comm_lane(reduction.op);
-      if (is_transfer(reduction.op, "reduce_scatter")) {
+      if (is_hop(reduction.op, Transfer::reduce_scatter)) {
         after.emplace(reduction.after, std::move(reduction.op));
         continue;
       }
@@ -163,7 +160,7 @@ size_t one_block_ahead(const std::vector<Op>& ops, size_t at) {
 // Weights are gathered from what is stored, so they can be asked for at any time.
 void gather_ahead(const Program& program, Region& region) {
   for (size_t i = 0; i < region.ops.size(); ++i) {
-    if (!is_transfer(region.ops[i], "all_gather") || program[region.ops[i].inputs[0]].kind != ValueKind::parameter) continue;
+    if (!is_hop(region.ops[i], Transfer::all_gather) || program[region.ops[i].inputs[0]].kind != ValueKind::parameter) continue;
     put_on_comm_lane(region.ops[i]);
     size_t to = one_block_ahead(region.ops, i);
     std::rotate(region.ops.begin() + static_cast<std::ptrdiff_t>(to), region.ops.begin() + static_cast<std::ptrdiff_t>(i),
@@ -175,7 +172,7 @@ void gather_ahead(const Program& program, Region& region) {
 void add_up_later(Region& region) {
   std::map<ValueId, Op*> scattered;
   for (Op& op : region.ops)
-    if (is_transfer(op, "reduce_scatter")) scattered[op.outputs[0]] = &op;
+    if (is_hop(op, Transfer::reduce_scatter)) scattered[op.outputs[0]] = &op;
   for (const Op& op : region.ops)
     if (op.def == &ops::accumulate && scattered.contains(op.inputs[1])) put_on_comm_lane(*scattered[op.inputs[1]]);
   for (size_t i = region.ops.size(); i-- > 0;) {

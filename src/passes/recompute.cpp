@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "mesh/redistribution.h"
+#include "passes/hops.h"
 
 namespace sextant {
 
@@ -13,8 +13,6 @@ namespace {
 constexpr double kCheapFlopsPerByte = 4;
 
 bool is_backward(const Op& op) { return op.phase == Phase::input_gradient || op.phase == Phase::weight_gradient; }
-
-bool is_gather(const Op& op) { return op.attrs.text_or("transfer", "") == name_of(Transfer::all_gather); }
 
 bool is_cheap(const Graph& graph, const Op& op) {
   Cost cost = cost_of(graph, op);
@@ -47,7 +45,7 @@ class Recomputation {
     for (size_t i = 0; i < forward_.size(); ++i) {
       const Op& op = forward_[i];
       bool possible = op.phase == Phase::forward && op.def->recompute == Recompute::allowed;
-      if (possible && is_gather(op)) {
+      if (possible && is_hop(op, Transfer::all_gather)) {
         chosen_[i] = true;
         continue;
       }

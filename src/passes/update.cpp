@@ -67,9 +67,9 @@ class Update {
   ValueId in_update_layout(ValueId parameter, ValueId gradient) {
     bool stored = true;  // until the first hop that makes a new value
     for (Op& hop : make_hops(graph_, gradient, update_layout_of(parameter), "grad." + graph_[parameter].path + ".moved")) {
-      bool same_size = hop.attrs.text_or("transfer", "") == "all_reduce" || hop.attrs.text_or("transfer", "") == "nothing";
+      bool same_size = is_hop(hop, Transfer::all_reduce) || is_hop(hop, Transfer::nothing);
       hop.inputs[0] = gradient;
-      if (stored && hop.attrs.text_or("transfer", "") == "all_reduce") {
+      if (stored && is_hop(hop, Transfer::all_reduce)) {
         hop.inputs.push_back(gradient);
         hop.attrs.set("into", int64_t{1});
       }
@@ -125,10 +125,10 @@ class Update {
   void store(ValueId parameter, ValueId next) {
     std::vector<Op> hops = make_hops(graph_, next, graph_[parameter].layout, graph_[parameter].path + ".next");
     bool moves = false;
-    for (const Op& hop : hops) moves = moves || hop.attrs.text_or("transfer", "") == "all_gather";
+    for (const Op& hop : hops) moves = moves || is_hop(hop, Transfer::all_gather);
     if (!moves) return;
     for (Op& hop : hops) {
-      if (hop.attrs.text_or("transfer", "") == "all_gather") {
+      if (is_hop(hop, Transfer::all_gather)) {
         hop.inputs.push_back(parameter);
         hop.attrs.set("into", int64_t{1});
       }
