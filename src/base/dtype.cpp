@@ -31,6 +31,8 @@ const DTypeFact& fact(DType dtype) {
 int64_t size_of(DType dtype) { return fact(dtype).size; }
 std::string_view name_of(DType dtype) { return fact(dtype).name; }
 
+DType wide_of(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16 ? DType::f32 : dtype; }
+
 std::optional<DType> dtype_from_name(std::string_view name) {
   for (const DTypeFact& f : kFacts)
     if (f.name == name) return f.dtype;

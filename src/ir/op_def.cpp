@@ -77,7 +77,7 @@ TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const Te
   for (const Operand& operand : signature.inputs) required += operand.count == Operand::Count::one;
   BUG_IF(inputs.size() < required, "[{}] wants '{}', got {} inputs", def.name, def.operands, inputs.size());
   for (const auto& [name, value] : attrs.entries()) {
-    bool known = name == "accumulate" || name == "into" || name == "lane" || name == "when";
+    bool known = name == "accumulate" || name == "into" || name == "lane" || name == "when" || name == "starts";
     for (std::string_view allowed : def.attrs) known = known || allowed == name;
     BUG_IF(!known, "[{}] has no attr '{}'", def.name, name);
   }
@@ -88,9 +88,12 @@ TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const Te
     if (signature.input(static_cast<int>(i)).count != Operand::Count::repeated)
       sizes.read(signature.input(static_cast<int>(i)), inputs[i].shape);
   }
-  if (def.shape) return def.shape(attrs, inputs);
   TensorTypes outputs;
-  for (const Operand& operand : signature.outputs) outputs.push_back({inputs[0].dtype, sizes.shape_of(operand)});
+  if (def.shape)
+    outputs = def.shape(attrs, inputs);
+  else
+    for (const Operand& operand : signature.outputs) outputs.push_back({inputs[0].dtype, sizes.shape_of(operand)});
+  for (int i : def.wide) outputs[static_cast<size_t>(i)].dtype = wide_of(outputs[static_cast<size_t>(i)].dtype);
   return outputs;
 }
 

@@ -96,6 +96,8 @@ struct OpDef {
   std::vector<std::string_view> attrs;  // the names it understands
   // Output types from input types. Null: dtypes of the first input, shapes by the letters.
   std::function<TensorTypes(const Attrs&, std::span<const TensorType>)> shape;
+  // Outputs (indices) that are sums or statistics, and so kept in f32 where the operands are 16-bit floats.
+  std::vector<int> wide;
   // Layout rows for one axis. "b": split along letter b (operands without it are R as inputs, P as outputs); "*": along any
   // dim of `*`; or written out: "x:S(i) w:S(i) bias:P -> y:P". All-R and all-I rows hold for every op and are not listed.
   std::vector<std::string_view> rows;

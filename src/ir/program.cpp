@@ -16,4 +16,17 @@ const Value& Program::at(std::string_view path) const {
   return *value;
 }
 
+int first_microbatch(const Program& program, const Region& region) {
+  for (const Action& action : program.schedule)
+    if (action.region == region.kind && action.chunk == region.chunk) return action.microbatch;
+  return 0;
+}
+
+int last_microbatch(const Program& program, const Region& region) {
+  int last = 0;
+  for (const Action& action : program.schedule)
+    if (action.region == region.kind && action.chunk == region.chunk) last = action.microbatch;
+  return last;
+}
+
 }  // namespace sextant

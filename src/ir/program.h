@@ -68,6 +68,10 @@ struct Program {
   const Value& at(std::string_view path) const;  // BUG when there is none
 };
 
+// The microbatches that a region runs for first and last in a step.
+int first_microbatch(const Program& program, const Region& region);
+int last_microbatch(const Program& program, const Region& region);
+
 std::string_view name_of(BufferClass kind);
 std::string_view name_of(RegionKind kind);
 

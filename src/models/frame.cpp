@@ -14,7 +14,7 @@ Frame open_frame(Builder& b, const Use& use) {
 void close_frame(Builder& b, const Use& use, const Frame& frame, ValueId x, ValueId head) {
   if (use.kind == Use::Kind::loss) {
     ValueId targets = b.feed("targets", DType::i32, {use.batch, use.seq});
-    b.feed("loss_scale", use.dtype, {});  // the gradient of the loss: 1/tokens of the global batch
+    b.feed("loss_scale", wide_of(use.dtype), {});  // the gradient of the loss: 1/tokens of the global batch
     b.fetch(b.op(ops::head_loss, "head", {b.gathered(x), head, targets}, {{"z_loss", use.z_loss}}), "loss");
     return;
   }

@@ -1,5 +1,9 @@
-// adamw: one step of AdamW (Loshchilov & Hutter 2019) on one parameter, in place. Consumes the gradient: it leaves zeros, so
-// that the next step accumulates onto a clean buffer. scale = 0 means skip: weights and moments stay, the gradient is cleared.
+// adamw: one step of AdamW (Loshchilov & Hutter 2019) on one parameter, in place. scale = 0 means skip: weights and moments
+// stay as they are.
+//
+// A parameter that is computed with in bf16 has its full precision in two halves: p, the value rounded to bf16, and `low`, the
+// low 16 bits of the f32. Together they are the f32 bit for bit (rounding moved the upper half up exactly where the top bit of
+// `low` is set), so the master copy costs two bytes and not four.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -8,16 +12,20 @@ namespace sextant::ops {
 const OpDef adamw{
     .name = "adamw",
     .contract = "g' = scale·g; m = beta1·m + (1−beta1)·g'; v = beta2·v + (1−beta2)·g'²; "
-                "p −= lr·(m/(1−beta1^step) / (sqrt(v/(1−beta2^step)) + eps) + weight_decay·p); g = 0.",
-    .operands = "p[*], g[*], m[*], v[*], lr[], scale[], step[] -> p_next[*], g_next[*], m_next[*], v_next[*]",
+                "p −= lr·(m/(1−beta1^step) / (sqrt(v/(1−beta2^step)) + eps) + weight_decay·p).",
+    .operands = "p[*], g[*], m[*], v[*], lr[], scale[], step[], low?[*] -> p_next[*], m_next[*], v_next[*], low_next?[*]",
     .attrs = {"beta1", "beta2", "eps", "weight_decay"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[0], in[1], in[2], in[3]}; },
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      TensorTypes out{in[0], in[2], in[3]};
+      if (in.size() == 8) out.push_back(in[7]);
+      return out;
+    },
     .rows = {"*"},
     .cost = streaming_cost(14),
     .alias = {{.output = 0, .input = 0, .rule = Alias::Rule::must},
-              {.output = 1, .input = 1, .rule = Alias::Rule::must},
-              {.output = 2, .input = 2, .rule = Alias::Rule::must},
-              {.output = 3, .input = 3, .rule = Alias::Rule::must}},
+              {.output = 1, .input = 2, .rule = Alias::Rule::must},
+              {.output = 2, .input = 3, .rule = Alias::Rule::must},
+              {.output = 3, .input = 7, .rule = Alias::Rule::must}},
     .recompute = Recompute::never,
     .examples = {{.name = "small",
                   .inputs = {f64({3, 5}), f64({3, 5}), f64({3, 5}), f64({3, 5}), f64({}), f64({}), i32({})},

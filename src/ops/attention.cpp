@@ -142,6 +142,7 @@ const OpDef attention{
       return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}},
               {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
     },
+    .wide = {1},
     .rows = {"b", "s", "qkv:S(e) -> y:S(a) lse:S(q)"},
     .localize = ring_forward,
     .backward =

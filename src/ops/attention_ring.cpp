@@ -72,6 +72,7 @@ const OpDef attention_step{
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], query_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
     },
+    .wide = {1},
     .rows = {"b"},
     .cost = [](const Attrs& a, auto in, auto out) { return step_cost(a, in, out, 2); },
     .alias_by_attrs = adds_onto(2),

@@ -28,6 +28,7 @@ const OpDef embedding_backward{
     .name = "embedding_backward",
     .contract = "dw[t] = Σ dy over the places where the token is t.",
     .operands = "dy[b s h], tokens[b s], w[v h] -> dw[v h]",
+    .wide = {0},
     .rows = {"b", "s", "h", "dy:R tokens:R w:S(v) -> dw:S(v)"},
     .cost = [](const Attrs&, auto in, auto) {
       return Cost{.flops = {static_cast<double>(in[0].shape.count())},

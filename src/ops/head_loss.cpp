@@ -62,6 +62,7 @@ const OpDef head_loss{
     .operands = "x[b s h], w[v h], targets[b s], parts?[g b s] -> loss[]",
     .attrs = {"z_loss", "groups"},
     .shape = [](const Attrs&, auto in) -> TensorTypes { return {{in[0].dtype, {}}}; },
+    .wide = {0},
     .rows = {"b", "s", "x:R w:S(v) targets:R parts:R -> loss:P"},
     .localize = exchange_lse,
     .backward =
@@ -87,6 +88,7 @@ const OpDef head_loss_backward{
     .operands = "x[b s h], w[v h], targets[b s], dloss[], parts?[g b s] -> dw[v h], dx[b s h], loss[]",
     .attrs = {"z_loss", "groups"},
     .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[1], in[0], {in[0].dtype, {}}}; },
+    .wide = {0, 2},
     .rows = {"b", "s", "x:R w:S(v) targets:R dloss:R parts:R -> dw:S(v) dx:P loss:P"},
     .localize = exchange_lse,
     .cost = [](const Attrs&, auto in, auto out) {
@@ -108,6 +110,7 @@ const OpDef head_lse{
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {attrs.integer("groups"), in[0].shape[0], in[0].shape[1]}}};
     },
+    .wide = {0},
     .rows = {"x:R w:S(v) -> parts:S(g)"},
     .cost = [](const Attrs&, auto in, auto out) {
       return matmul_cost(static_cast<double>(in[0].shape.rows()), static_cast<double>(in[0].shape.last()),

@@ -1,5 +1,8 @@
 // linear: y[b,s,o] = Σ_i x[b,s,i]·w[o,i] (+ bias[o]). Saves x and w. Its gradients are three ops, so that weight gradients
 // can be deferred: dx = dy·w, dw = dyᵀ·x, dbias = Σ_{b,s} dy.
+//
+// linear_gelu and linear_gelu_gradient are what passes/fuse makes of a linear followed by gelu, and of their gradients, where
+// the target's product can do the gelu while it writes. No row along i for linear_gelu and no row along o for its gradient: gelu is not linear, so the sum must be whole.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -34,6 +37,25 @@ const OpDef linear{
                  {.name = "one_row", .inputs = {f64({1, 1, 7}), f64({5, 7})}}},
 };
 
+const OpDef linear_gelu{
+    .name = "linear_gelu",
+    .contract = "pre = x·wᵀ (+ bias); y = gelu(pre), in its tanh form.",
+    .operands = "x[b s i], w[o i], bias?[o] -> y[b s o], pre[b s o]",
+    .rows = {"b", "s", "o"},
+    .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in, out, in[0].shape, out[0].shape); },
+    .examples = {{.name = "plain", .inputs = {f64({2, 3, 4}), f64({6, 4})}},
+                 {.name = "bias", .inputs = {f64({2, 4, 6}), f64({8, 6}), f64({8})}}},
+};
+
+const OpDef linear_gelu_gradient{
+    .name = "linear_gelu_gradient",
+    .contract = "dpre = (dy·w)·gelu'(pre).",
+    .operands = "dy[b s o], w[o i], pre[b s i] -> dpre[b s i]",
+    .rows = {"b", "s", "i"},
+    .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in, out, out[0].shape, in[0].shape); },
+    .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({6, 4}), f64({2, 3, 4})}}},
+};
+
 const OpDef linear_input_gradient{
     .name = "linear_input_gradient",
     .contract = "dx = dy·w.",
@@ -47,6 +69,7 @@ const OpDef linear_weight_gradient{
     .name = "linear_weight_gradient",
     .contract = "dw = dyᵀ·x, summed over all rows.",
     .operands = "dy[b s o], x[b s i] -> dw[o i]",
+    .wide = {0},
     .rows = {"b", "s", "o", "i"},
     .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in, out, in[1].shape, in[0].shape); },
     .accumulate = Accumulate::supported,
@@ -57,6 +80,7 @@ const OpDef linear_bias_gradient{
     .name = "linear_bias_gradient",
     .contract = "dbias = dy summed over all rows.",
     .operands = "dy[b s o] -> dbias[o]",
+    .wide = {0},
     .rows = {"b", "s", "o"},
     .cost = [](const Attrs& a, auto in, auto out) {
       Cost cost = streaming_cost(0)(a, in, out);

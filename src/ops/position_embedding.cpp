@@ -26,6 +26,7 @@ const OpDef position_embedding_backward{
     .name = "position_embedding_backward",
     .contract = "dw[s] = Σ_b dy[b,s]; rows past the sequence get nothing.",
     .operands = "dy[b s h], w[p h] -> dw[p h]",
+    .wide = {0},
     .rows = {"b", "s", "h"},
     .cost = streaming_cost(1),
     .accumulate = Accumulate::supported,

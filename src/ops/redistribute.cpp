@@ -4,8 +4,7 @@
 //
 // Attrs. `transfer`, `axes` (such as "dp,cp"), `ranks` (how many), `packed` (whether the parts must be gathered up before
 // they are sent) and `part` (elements of an all-to-all's largest part) repeat what the layouts say, for the reader and for kernels. `pin`, before
-// infer: the states that nn/ wants, such as "tp:R". `into`=1: the last input is overwritten with the result. `clear`=1: the
-// input is a gradient that has done its work, and is set to zero for the next step.
+// infer: the states that nn/ wants, such as "tp:R". `into`=1: the last input is overwritten with the result.
 #include "mesh/redistribution.h"
 
 #include "ops/ops.h"
@@ -17,7 +16,7 @@ const OpDef redistribute{
     .name = "redistribute",
     .contract = "y = x, laid out as y's layout says.",
     .operands = "x[*] -> y[*]",
-    .attrs = {"transfer", "axes", "ranks", "packed", "part", "pin", "clear"},
+    .attrs = {"transfer", "axes", "ranks", "packed", "part", "pin"},
     .layout_rule = LayoutRule::free,
     .backward = [](BackwardScope& s) { s.emit({redistribute, {s.output_gradient(0)}, {0}}); },
     .cost = [](const Attrs&, auto in, auto out) { return Cost{.read = in[0].bytes(), .written = out[0].bytes()}; },

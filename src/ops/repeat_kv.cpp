@@ -41,6 +41,7 @@ const OpDef repeat_kv_backward{
     .operands = "dy[e h], q[a h], kv[c h] -> dq[a h], dkv[c h]",
     .attrs = {"heads", "kv_heads", "head_dim", "copies"},
     .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[1], in[2]}; },
+    .wide = {0, 1},
     .rows = {"dy:S(e) q:S(a) kv:R -> dq:S(a) dkv:P"},
     .cost = streaming_cost(1),
     .examples = {{.name = "one_to_two",

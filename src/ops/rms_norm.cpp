@@ -1,5 +1,8 @@
 // rms_norm: y = x·r·w with r = 1/√(mean(x²) + eps) over the last dim. Saves x, w and r (one number per row).
 // No row along h: the mean is that of the whole row.
+//
+// add_rms_norm is what passes/fuse makes of an add whose sum is normed: the sum crosses memory once. Backward takes the
+// gradient that reaches x by another way (the residual stream) as `plus`, for the same reason.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -10,6 +13,7 @@ const OpDef rms_norm{
     .contract = "y = x·r·w, r = 1/sqrt(mean(x²) + eps), row by row.",
     .operands = "x[b s h], w[h] -> y[b s h], r[b s]",
     .attrs = {"eps"},
+    .wide = {1},
     .rows = {"b", "s"},
     .backward =
         [](BackwardScope& s) {
@@ -20,14 +24,28 @@ const OpDef rms_norm{
                  {.name = "odd", .inputs = {f64({1, 3, 7}), f64({7})}, .attrs = {{"eps", 1e-6}}}},
 };
 
+const OpDef add_rms_norm{
+    .name = "add_rms_norm",
+    .contract = "sum = a + c; y = sum·r·w, r = 1/sqrt(mean(sum²) + eps), row by row.",
+    .operands = "a[b s h], c[b s h], w[h] -> sum[b s h], y[b s h], r[b s]",
+    .attrs = {"eps"},
+    .wide = {2},
+    .rows = {"b", "s"},
+    .cost = streaming_cost(5),
+    .alias = {{.output = 0, .input = 0}, {.output = 0, .input = 1}},
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8})}, .attrs = {{"eps", 1e-5}}}},
+};
+
 const OpDef rms_norm_backward{
     .name = "rms_norm_backward",
-    .contract = "dx = r·(dy·w − x·r²·mean(dy·w·x)); dw = Σ dy·x·r.",
-    .operands = "dy[b s h], x[b s h], w[h], r[b s] -> dx[b s h], dw[h]",
+    .contract = "dx = r·(dy·w − x·r²·mean(dy·w·x)) (+ plus); dw = Σ dy·x·r.",
+    .operands = "dy[b s h], x[b s h], w[h], r[b s], plus?[b s h] -> dx[b s h], dw[h]",
+    .wide = {1},
     .rows = {"b", "s"},
     .cost = streaming_cost(9),
-    .alias = {{.output = 0, .input = 0}},
-    .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({2, 4})}}},
+    .alias = {{.output = 0, .input = 0}, {.output = 0, .input = 4}},
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({2, 4})}},
+                 {.name = "plus", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({2, 4}), f64({2, 4, 8})}}},
 };
 
 }  // namespace sextant::ops

@@ -66,7 +66,7 @@ class Autodiff {
     auto at = totals_.find(parameter);
     if (at == totals_.end()) {
       const Value& p = graph_[parameter];
-      ValueId total = graph_.add({.path = "grad." + p.path, .kind = ValueKind::gradient, .dtype = p.dtype,
+      ValueId total = graph_.add({.path = "grad." + p.path, .kind = ValueKind::gradient, .dtype = wide_of(p.dtype),
                                   .shape = p.shape, .layout = stored});
       at = totals_.emplace(parameter, total).first;
     }

@@ -122,6 +122,7 @@ class Partition {
     Place place = place_of(op);
     for (ValueId& id : op.inputs) id = version_here(id);
     remember_versions(op);
+    mark_start(op);
     std::vector<ValueId> outputs = op.outputs;
     int stage = op.stage;
     Phase phase = op.phase;
@@ -144,6 +145,13 @@ class Partition {
       id = at->second;
     }
     return id;
+  }
+
+  // The first op of this rank that adds onto a stored gradient begins its sum.
+  void mark_start(Op& op) const {
+    for (const Alias& alias : aliases_of(op))
+      if (alias.rule == Alias::Rule::must && graph_[op.inputs[static_cast<size_t>(alias.input)]].kind == ValueKind::gradient)
+        op.attrs.set("starts", int64_t{1});
   }
 
   void remember_versions(const Op& op) {

@@ -28,7 +28,7 @@ class Update {
   Update(Graph& graph, const UpdatePlan& plan)
       : graph_(graph), plan_(plan), pairs_(parameter_gradients(graph)), ranks_(ranks_using(graph, plan)) {
     BUG_IF(pairs_.empty(), "{} has no parameter to update", graph.name);
-    lr_ = graph.add({.path = "lr", .kind = ValueKind::feed, .dtype = graph[pairs_[0].first].dtype});
+    lr_ = graph.add({.path = "lr", .kind = ValueKind::feed, .dtype = wide_of(graph[pairs_[0].first].dtype)});
     step_ = graph.add({.path = "step", .kind = ValueKind::feed, .dtype = DType::i32});
   }
 
@@ -63,7 +63,7 @@ class Update {
     return append(std::move(op));
   }
 
-  // A stored gradient that is partial is reduced where it stands, or reduced to a shard and cleared for the next step.
+  // A stored gradient that is partial is reduced where it stands, or reduced to a shard.
   ValueId in_update_layout(ValueId parameter, ValueId gradient) {
     bool stored = true;  // until the first hop that makes a new value
     for (Op& hop : make_hops(graph_, gradient, update_layout_of(parameter), "grad." + graph_[parameter].path + ".moved")) {
@@ -73,7 +73,6 @@ class Update {
         hop.inputs.push_back(gradient);
         hop.attrs.set("into", int64_t{1});
       }
-      if (stored && !same_size) hop.attrs.set("clear", int64_t{1});
       stored = stored && same_size;
       gradient = append(std::move(hop));
     }
@@ -97,21 +96,24 @@ class Update {
     return scale;
   }
 
-  ValueId state_like(ValueId parameter, std::string_view prefix) {
+  ValueId state_like(ValueId parameter, std::string_view prefix, DType dtype) {
     const Value& p = graph_[parameter];
     StoredIn stored;
     if (!p.stored.path.empty()) stored = {std::string(prefix) + p.stored.path, p.stored.first_row};
-    return graph_.add({.path = std::string(prefix) + p.path, .kind = ValueKind::state, .dtype = p.dtype, .shape = p.shape,
+    return graph_.add({.path = std::string(prefix) + p.path, .kind = ValueKind::state, .dtype = dtype, .shape = p.shape,
                        .layout = update_layout_of(parameter), .stored = stored});
   }
 
   void step_on(ValueId parameter, ValueId gradient, ValueId scale) {
     std::string path = graph_[parameter].path;
-    ValueId m = state_like(parameter, "adam_m."), v = state_like(parameter, "adam_v.");
+    DType dtype = graph_[parameter].dtype, wide = wide_of(dtype);
+    ValueId m = state_like(parameter, "adam_m.", wide), v = state_like(parameter, "adam_v.", wide);
     double decay = graph_[parameter].shape.rank() >= 2 ? plan_.optimizer.weight_decay : 0;
     ValueId p = parameter;
     for (Op& hop : make_hops(graph_, parameter, update_layout_of(parameter), path + ".shard")) p = append(std::move(hop));
-    ValueId next = append(make_op(graph_, ops::adamw, {p, gradient, m, v, lr_, scale, step_},
+    std::vector<ValueId> inputs{p, gradient, m, v, lr_, scale, step_};
+    if (dtype != wide) inputs.push_back(state_like(parameter, kLowHalf, DType::u16));
+    ValueId next = append(make_op(graph_, ops::adamw, std::move(inputs),
                                   {{"beta1", plan_.optimizer.beta1},
                                    {"beta2", plan_.optimizer.beta2},
                                    {"eps", plan_.optimizer.eps},

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "ir/graph.h"
 
@@ -16,6 +17,9 @@ struct AdamW {
   double weight_decay = 0.1;
   double clip = 1.0;  // largest gradient norm; 0 = off
 };
+
+// A parameter at PATH that is computed with in bf16 keeps the low half of its f32 as the state "low.PATH" (see ops/adamw.cpp).
+inline constexpr std::string_view kLowHalf = "low.";
 
 struct UpdatePlan {
   AdamW optimizer;

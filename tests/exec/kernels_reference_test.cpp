@@ -420,9 +420,8 @@ TEST(KernelReference, Adamw) {
     double m = 0.9 * sample.in[2][i] + 0.1 * g, v = 0.95 * sample.in[3][i] + 0.05 * g * g;
     double m_hat = m / (1 - std::pow(0.9, 3)), v_hat = v / (1 - std::pow(0.95, 3));
     EXPECT_NEAR(out[0][i], p - 0.02 * (m_hat / (std::sqrt(v_hat) + 1e-3) + 0.1 * p), 1e-12);
-    EXPECT_EQ(out[1][i], 0);
-    EXPECT_NEAR(out[2][i], m, 1e-14);
-    EXPECT_NEAR(out[3][i], v, 1e-14);
+    EXPECT_NEAR(out[1][i], m, 1e-14);
+    EXPECT_NEAR(out[2][i], v, 1e-14);
   }
 }
 
@@ -431,8 +430,9 @@ TEST(KernelReference, AdamwSkipsWhenScaleIsZero) {
   sample.in[5] = {0};
   sample.in[1][3] = std::numeric_limits<double>::quiet_NaN();
   std::vector<Numbers> out = sample.run();
-  for (size_t state : {0, 2, 3}) EXPECT_EQ(out[state], sample.in[state]);
-  EXPECT_EQ(out[1], Numbers(150, 0.0));
+  EXPECT_EQ(out[0], sample.in[0]);
+  EXPECT_EQ(out[1], sample.in[2]);
+  EXPECT_EQ(out[2], sample.in[3]);
 }
 
 TEST(KernelReference, ClipScale) {

@@ -111,7 +111,8 @@ TEST_P(Kernels, ThreadsChangeNoBit) {
 
 TEST_P(Kernels, InPlaceAgreesWithOutOfPlace) {
   for (const Alias& alias : GetParam().def->alias) {
-    if (alias.rule == Alias::Rule::must) continue;
+    bool left_out = alias.input >= static_cast<int>(GetParam().example.inputs.size());
+    if (alias.rule == Alias::Rule::must || left_out) continue;
     KernelRun run = run_of(GetParam());
     run.real = DType::f32;
     std::vector<Numbers> apart = run_kernel(run);

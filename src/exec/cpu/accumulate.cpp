@@ -10,7 +10,7 @@ void run(const KernelCall& call) {
     T* total = call.out[0].as<T>();
     const T* x = call.in[1].as<T>();
     for_blocks(call.team, call.in[1].count(), kElementsPerTask, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) total[i] += x[i];
+      for (int64_t i = begin; i < end; ++i) total[i] = call.sum == SumState::fresh ? x[i] : total[i] + x[i];
     });
   });
 }

@@ -15,9 +15,9 @@ AdamwRow<T> step_of(const KernelCall& call) {
   double lr = static_cast<double>(*call.in[4].as<T>());
   double step = *call.in[6].as<int32_t>();
   return {.p = call.out[0].as<T>(),
-          .g = call.out[1].as<T>(),
-          .m = call.out[2].as<T>(),
-          .v = call.out[3].as<T>(),
+          .g = call.in[1].as<T>(),
+          .m = call.out[1].as<T>(),
+          .v = call.out[2].as<T>(),
           .scale = *call.in[5].as<T>(),
           .beta1 = static_cast<T>(beta1),
           .beta2 = static_cast<T>(beta2),
@@ -30,11 +30,12 @@ AdamwRow<T> step_of(const KernelCall& call) {
 void run(const KernelCall& call) {
   for_real_type(call.out[0].dtype, [&]<class T>() {
     AdamwRow<T> step = step_of<T>(call);
+    if (step.scale == 0) return;
     for_blocks(call.team, call.out[0].count(), kElementsPerTask, [&](int64_t begin, int64_t end) {
       AdamwRow<T> part = step;
-      for (T** state : {&part.p, &part.g, &part.m, &part.v}) *state += begin;
-      if (step.scale != 0) adamw_row(part, end - begin);
-      std::fill_n(part.g, end - begin, T(0));
+      for (T** state : {&part.p, &part.m, &part.v}) *state += begin;
+      part.g += begin;
+      adamw_row(part, end - begin);
     });
   });
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "exec/cpu/kernel.h"
+#include "ir/alias.h"
 #include "ir/lane.h"
 
 namespace sextant {
@@ -37,13 +38,15 @@ struct BoundOp {
   std::byte* workspace;
   std::unique_ptr<PreparedKernel> prepared;  // null for plain kernels
   const std::string* place = nullptr;        // what the rank's whereabouts call it; null when nobody asks
+  int first_microbatch = 0;                  // that its region runs for, in a step
   bool on_lane = false;                      // runs on the comm lane
   uint64_t posted = 0;                       // its number there, the last time it ran
   std::vector<const BoundOp*> joins = {};    // ops of the comm lane whose results it reads
 };
 
 void call_kernel(BoundOp& op, int microbatch, ThreadTeam& team) {
-  KernelCall call{op.in, op.out, op.op->attrs, op.workspace, team, microbatch};
+  SumState sum = starts_sum(*op.op) && microbatch == op.first_microbatch ? SumState::fresh : SumState::running;
+  KernelCall call{op.in, op.out, op.op->attrs, op.workspace, team, microbatch, sum};
   op.prepared ? op.prepared->run(call) : op.kernel->run(call);
 }
 
@@ -81,8 +84,11 @@ class CpuBound final : public Bound {
     place_values();
     size_t op_index = 0;
     for (const Region& region : program.regions) {
-      BoundRegion bound{region.kind, region.chunk, {}, {}, last_microbatch(region)};
-      for (const Op& op : region.ops) bound.ops.push_back(bind_op(op, program.workspaces[op_index++]));
+      BoundRegion bound{region.kind, region.chunk, {}, {}, last_microbatch(program, region)};
+      for (const Op& op : region.ops) {
+        bound.ops.push_back(bind_op(op, program.workspaces[op_index++]));
+        bound.ops.back().first_microbatch = first_microbatch(program, region);
+      }
       for (size_t i = 0; i < region.ops.size(); ++i) note_slots(bound, i, region.ops[i]);
       regions_.push_back(std::move(bound));
     }
@@ -181,13 +187,6 @@ class CpuBound final : public Bound {
       out.push_back({at(buffer_of(value).offset), value.dtype, value.local, &placements_[static_cast<size_t>(id)]});
     }
     return out;
-  }
-
-  int last_microbatch(const Region& region) const {
-    int last = 0;
-    for (const Action& action : program_.schedule)
-      if (action.region == region.kind && action.chunk == region.chunk) last = std::max(last, action.microbatch);
-    return last;
   }
 
   // Before an op runs, whatever the comm lane makes for it must be there.

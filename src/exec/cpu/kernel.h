@@ -16,53 +16,12 @@
 #include "base/units.h"
 #include "ir/attrs.h"
 #include "exec/cpu/wire.h"
+#include "exec/tensor.h"
 #include "ir/op_def.h"
 #include "ir/program.h"
-#include "mesh/placement.h"
 #include "ops/ops.h"
 
 namespace sextant {
-
-// Which elements of the global tensor an operand holds, dim by dim.
-struct Placement {
-  std::vector<std::vector<Span>> dims;
-};
-
-// One operand at its address. Row-major, contiguous, aligned to 64 bytes.
-struct Tensor {
-  void* data = nullptr;
-  DType dtype = DType::f32;
-  LocalShape shape;
-  const Placement* placement = nullptr;  // null: all of it
-
-  // The global index of local element `i` of a dim; -1 in padding.
-  int64_t global_index(int dim, int64_t i) const {
-    if (!placement) return i;
-    for (const Span& span : placement->dims[static_cast<size_t>(dim)])
-      if (i >= span.local && i < span.local + span.count) return span.global + i - span.local;
-    return -1;
-  }
-
-  // The inverse: -1 where another rank holds it.
-  int64_t local_index(int dim, int64_t global) const {
-    if (!placement) return global;
-    for (const Span& span : placement->dims[static_cast<size_t>(dim)])
-      if (global >= span.global && global < span.global + span.count) return span.local + global - span.global;
-    return -1;
-  }
-
-  // How many elements of a dim are real; padding follows them.
-  int64_t real_extent(int dim) const {
-    if (!placement) return shape[dim];
-    int64_t end = 0;
-    for (const Span& span : placement->dims[static_cast<size_t>(dim)]) end = std::max(end, span.local + span.count);
-    return end;
-  }
-
-  template <class T>
-  T* as() const { return static_cast<T*>(data); }
-  int64_t count() const { return shape.count(); }
-};
 
 struct KernelCall {
   std::span<const Tensor> in;
@@ -71,16 +30,10 @@ struct KernelCall {
   std::byte* workspace;  // as many bytes as the kernel asked for, aligned to 64
   ThreadTeam& team;
   int microbatch = 0;
+  SumState sum = SumState::running;
 
   // Output 0 is added onto what its buffer holds (ops whose definition supports it).
-  bool accumulate() const { return attrs.integer_or("accumulate", 0) != 0; }
-};
-
-struct WorkspaceQuery {
-  const Attrs& attrs;
-  std::span<const Tensor> in;   // data is null
-  std::span<const Tensor> out;
-  int threads;
+  bool accumulate() const { return sum == SumState::running && attrs.integer_or("accumulate", 0) != 0; }
 };
 
 // What an op that talks to other ranks must know, when it is bound.

@@ -3,23 +3,37 @@
 #include "exec/cpu/column_sums.h"
 #include "exec/cpu/gemm.h"
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/vector_math.h"
 
 namespace sextant::cpu {
 
 namespace {
 
+template <class T>
+void multiply_weights(const KernelCall& call, const Tensor& y) {
+  int64_t inner = call.in[0].shape.last(), outputs = y.shape.last();
+  multiply(Product<T>{.m = call.in[0].shape.rows(),
+                      .n = outputs,
+                      .k = inner,
+                      .a = {call.in[0].as<T>(), inner},
+                      .b = Matrix<T>{call.in[1].as<T>(), inner}.transposed(),
+                      .c = y.as<T>(),
+                      .c_stride = outputs,
+                      .bias = call.in.size() > 2 ? call.in[2].as<T>() : nullptr},
+           call.team, call.workspace);
+}
+
 void forward(const KernelCall& call) {
+  for_real_type(call.in[0].dtype, [&]<class T>() { multiply_weights<T>(call, call.out[0]); });
+}
+
+void forward_gelu(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
-    int64_t inner = call.in[0].shape.last(), outputs = call.out[0].shape.last();
-    multiply(Product<T>{.m = call.in[0].shape.rows(),
-                        .n = outputs,
-                        .k = inner,
-                        .a = {call.in[0].as<T>(), inner},
-                        .b = Matrix<T>{call.in[1].as<T>(), inner}.transposed(),
-                        .c = call.out[0].as<T>(),
-                        .c_stride = outputs,
-                        .bias = call.in.size() > 2 ? call.in[2].as<T>() : nullptr},
-             call.team, call.workspace);
+    multiply_weights<T>(call, call.out[1]);
+    const T* pre = call.out[1].as<T>();
+    T* y = call.out[0].as<T>();
+    for_blocks(call.team, call.out[0].count(), kElementsPerTask,
+               [&](int64_t begin, int64_t end) { gelu_row(pre + begin, y + begin, end - begin); });
   });
 }
 
@@ -38,6 +52,17 @@ void input_gradient(const KernelCall& call) {
                         .c = call.out[0].as<T>(),
                         .c_stride = inner},
              call.team, call.workspace);
+  });
+}
+
+void gelu_gradient(const KernelCall& call) {
+  input_gradient(call);
+  for_real_type(call.in[0].dtype, [&]<class T>() {
+    const T* pre = call.in[2].as<T>();
+    T* dx = call.out[0].as<T>();
+    for_blocks(call.team, call.out[0].count(), kElementsPerTask, [&](int64_t begin, int64_t end) {
+      gelu_backward_row(dx + begin, pre + begin, dx + begin, end - begin);
+    });
   });
 }
 
@@ -89,6 +114,8 @@ Bytes bias_gradient_workspace(const WorkspaceQuery& query) {
 }  // namespace
 
 const CpuKernel linear{.run = forward, .workspace = forward_workspace};
+const CpuKernel linear_gelu{.run = forward_gelu, .workspace = forward_workspace};
+const CpuKernel linear_gelu_gradient{.run = gelu_gradient, .workspace = input_gradient_workspace};
 const CpuKernel linear_input_gradient{.run = input_gradient, .workspace = input_gradient_workspace};
 const CpuKernel linear_weight_gradient{.run = weight_gradient, .workspace = weight_gradient_workspace};
 const CpuKernel linear_bias_gradient{.run = bias_gradient, .workspace = bias_gradient_workspace};

@@ -42,13 +42,11 @@ class HopKernel : public PreparedKernel {
     group_ = group_of_ranks(group_of(p.program.mesh, p.rank, hop.axes), p.rank);
     for (int rank : group_.ranks) peers_.push_back(coordinate_of(p.program.mesh, rank));
     BUG_IF(!wire_ && group_.size() > 1, "{} talks to {} ranks and has no wire", p.op.path, group_.size());
-    clear_ = p.op.attrs.integer_or("clear", 0) != 0;
   }
 
   void run(const KernelCall& call) final {
     int64_t before = wire_ ? wire_->channel.bytes_sent : 0;
     move(call);
-    if (clear_) std::memset(call.in[0].data, 0, static_cast<size_t>(bytes_of(call.in[0])));
     if (wire_ && wire_->channel.bytes_sent > before) wire_->count(axes_, wire_->channel.bytes_sent - before);
   }
 
@@ -63,7 +61,6 @@ class HopKernel : public PreparedKernel {
   const Value &in_, &out_;
   Group group_;
   std::vector<Coordinate> peers_;
-  bool clear_;
 };
 
 // slice and pad: the pieces that both layouts of this rank have in common; the rest of the output is zero.

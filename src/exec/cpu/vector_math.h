@@ -54,7 +54,9 @@ void swiglu_backward_row(const SwigluRow<double>& row, int64_t n);
 // p = keep·p − rate·m / (root·sqrt(v) + eps).
 template <class T>
 struct AdamwRow {
-  T *p, *g, *m, *v;
+  T* p;
+  const T* g;
+  T *m, *v;
   T scale, beta1, beta2, eps, keep, rate, root;
 };
 void adamw_row(const AdamwRow<float>& row, int64_t n);
