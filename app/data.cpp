@@ -5,10 +5,12 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/units.h"
+#include "config/load.h"
 #include "data/bpe_trainer.h"
 #include "data/data_facts.h"
 #include "data/stories.h"
 #include "data/tokenize.h"
+#include "train/dataset.h"
 
 namespace sextant {
 
@@ -90,6 +92,19 @@ void inspect_verb(const InspectArguments& a) {
   }
   print_facts(facts);
   if (tokenizer && facts.tokens) print_beginning(a.path, *tokenizer);
+}
+
+// Sample s of a source begins at its token s × batch.seq.
+void order_verb(const OrderArguments& a) {
+  RunConfig run = load_config(a.config, a.overrides);
+  ThreadTeam team(static_cast<int>(run.train.threads));
+  Dataset dataset = open_dataset(run, resolve_spec(run), team, [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
+  std::string text;
+  for (int64_t k = 0; k < a.samples; ++k) {
+    BatchSampler::Draw draw = dataset.train.draw(k);
+    text += fmt::format("{}[{}, {}]", k == 0 ? "[" : ", ", draw.source, draw.sample);
+  }
+  fmt::print("{}]\n", a.samples > 0 ? text : "[");
 }
 
 }  // namespace sextant

@@ -4,6 +4,7 @@
 #include "exec/cpu/cpu_executor.h"
 #include "plan/programs.h"
 #ifdef SEXTANT_CUDA
+#include "exec/cuda/cuda_executor.h"
 #include "exec/cuda/devices.h"
 #endif
 
@@ -11,31 +12,45 @@ namespace sextant {
 
 namespace {
 
-// What a person who asked for a GPU wants to know: is it the build, the machine, or us?
-std::string why_no_cuda() {
 #ifdef SEXTANT_CUDA
-  CudaDevices found = cuda_devices();
-  if (found.devices.empty()) return fmt::format("no CUDA device here ({})", found.problem);
-  return fmt::format("{} is here, but there is no CUDA executor yet", found.devices.front().name);
-#else
-  return "this build has no CUDA parts, and there is no CUDA executor yet";
-#endif
-}
+bool wants_cuda(const RunConfig& run) { return run.device == "cuda" || (run.device == "auto" && !cuda_devices().devices.empty()); }
 
+// Before data is read and memory taken: is there a GPU at all?
+void require_device(const RunConfig& run) {
+  CudaDevices found = cuda_devices();
+  if (found.devices.empty())
+    throw UserError({.place = run.place_of("device"), .got = fmt::format("no CUDA device here ({})", found.problem),
+                     .expected = "\"cpu\" or \"auto\""});
+}
+#else
 void refuse_cuda(const RunConfig& run) {
   if (run.device == "cuda")
-    throw UserError({.place = run.place_of("device"), .got = why_no_cuda(), .expected = "\"cpu\" or \"auto\""});
+    throw UserError({.place = run.place_of("device"), .got = "this program was built without its CUDA parts",
+                     .expected = "\"cpu\" or \"auto\"", .hint = "scripts/build cuda makes one that has them"});
 }
+#endif
 
 }  // namespace
 
 MakeExecutor executors_for(const RunConfig& run) {
+#ifdef SEXTANT_CUDA
+  if (wants_cuda(run)) {
+    require_device(run);
+    CudaOptions options{.determinism = run.train.deterministic ? Determinism::repeatable : Determinism::fast};
+    return [options](const RankSeat& seat, int) { return make_cuda_executor(options, seat); };
+  }
+#else
   refuse_cuda(run);
+#endif
   return [](const RankSeat& seat, int threads) { return make_cpu_executor(threads, seat); };
 }
 
 Target target_for(const RunConfig& run, int ranks) {
+#ifdef SEXTANT_CUDA
+  if (wants_cuda(run)) return cuda_target();
+#else
   refuse_cuda(run);
+#endif
   return cpu_target(threads_per_rank(run, ranks));
 }
 

@@ -26,6 +26,7 @@ void add_train(CLI::App& app, TrainArguments& a, Processes& processes) {
   add_config(*verb, a.config, a.overrides);
   verb->add_option("--out", a.out, "directory for checkpoints and metrics [runs/NAME]");
   verb->add_option("--ranks", a.ranks, "refuse to start unless the mesh has this many ranks");
+  verb->add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto");
   verb->callback([&] { train_verb(a, processes); });
 }
 
@@ -86,6 +87,7 @@ struct DataArguments {
   TokenizeArguments tokenize;
   TrainTokenizerArguments train_tokenizer;
   InspectArguments inspect;
+  OrderArguments order;
 };
 
 void add_data(CLI::App& app, DataArguments& a) {
@@ -115,6 +117,12 @@ void add_data(CLI::App& app, DataArguments& a) {
   inspect->add_option("--text-key", a.inspect.text_key, "where JSON lines keep the text")->capture_default_str();
   inspect->add_flag("--json", a.inspect.json, "print JSON");
   inspect->callback([&a] { inspect_verb(a.inspect); });
+
+  CLI::App* order = data->add_subcommand("order", "Which samples a run reads, in order, as JSON: [source, sample] pairs");
+  order->add_option("config", a.order.config, "config file")->required();
+  order->add_option("overrides", a.order.overrides, "key=value");
+  order->add_option("--samples", a.order.samples, "how many")->required();
+  order->callback([&a] { order_verb(a.order); });
 }
 
 void refuse_unknown_verb(const CLI::App& app, int argc, char** argv) {

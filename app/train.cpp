@@ -6,13 +6,32 @@
 #include "app/processes.h"
 #include "app/verbs.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "config/load.h"
+#include "observe/chrome_trace.h"
+#include "observe/op_table.h"
 #include "train/heartbeat.h"
 #include "train/world.h"
 
 namespace sextant {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// The table on the screen, the trace beside the run's other files.
+void report_profile(const Trace& trace, Executor& executor, const fs::path& file) {
+  DeviceRates rates = executor.measure_rates().value_or(DeviceRates{});
+  fmt::print("\nops of this step, launched one by one{}\n{}\n",
+             rates.flops_per_s > 0 ? fmt::format("; the device reaches {:.0f} TFLOP/s in a large product and {:.2f} TB/s in a copy",
+                                                 rates.flops_per_s / 1e12, rates.bytes_per_s / 1e12)
+                                   : "",
+             op_table(trace, {rates.flops_per_s, rates.bytes_per_s}));
+  write_file_atomically(file, chrome_trace(trace));
+  fmt::print("trace    {} (open it in ui.perfetto.dev or chrome://tracing)\n", file.string());
+}
+
+}  // namespace
 
 void train_verb(const TrainArguments& arguments, Processes& processes) {
   processes.join();
@@ -22,7 +41,10 @@ void train_verb(const TrainArguments& arguments, Processes& processes) {
   fs::path out = arguments.out.empty() ? fs::path("runs") / name : fs::path(arguments.out);
   MakeExecutor executors = executors_for(run);
   Launch launch = processes.launch(timeout_of(run), heartbeat_lookout(out));
-  TrainResult result = train(run, out, executors, launch);
+  Profile profile{arguments.profile, [&](const Trace& trace, Executor& executor) {
+                    report_profile(trace, executor, out / fmt::format("profile-step-{}.json", arguments.profile));
+                  }};
+  TrainResult result = train(run, out, executors, launch, profile);
   if (!launch.leads()) return;
   if (result.validation_loss)
     fmt::print("validation loss {:.4f} nats per token, {:.1f} % of the unigram entropy ({:.4f})\n", *result.validation_loss,

@@ -14,6 +14,7 @@ struct TrainArguments {
   std::vector<std::string> overrides;
   std::string out;    // empty: runs/NAME
   int64_t ranks = 0;  // how many the mesh must have; 0: any
+  int64_t profile = 0;  // the step to time op by op; 0: none
 };
 void train_verb(const TrainArguments& arguments, Processes& processes);
 
@@ -92,5 +93,12 @@ struct InspectArguments {
   bool json = false;
 };
 void inspect_verb(const InspectArguments& arguments);
+
+struct OrderArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  int64_t samples = 0;
+};
+void order_verb(const OrderArguments& arguments);
 
 }  // namespace sextant

@@ -6,8 +6,9 @@ find_package(Threads REQUIRED)
 add_library(sextant_settings INTERFACE)
 target_include_directories(sextant_settings INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_link_libraries(sextant_settings INTERFACE Threads::Threads)
-target_compile_options(sextant_settings INTERFACE -Wall -Wextra -Wpedantic -Wno-missing-field-initializers
-                       $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)  # GCC 12 gives false -Wrestrict warnings in std::string
+target_compile_options(sextant_settings INTERFACE
+                       $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wno-missing-field-initializers>
+                       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)  # GCC 12 gives false -Wrestrict warnings in std::string
 if(SEXTANT_SANITIZE)
   target_compile_options(sextant_settings INTERFACE -fsanitize=${SEXTANT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(sextant_settings INTERFACE -fsanitize=${SEXTANT_SANITIZE})

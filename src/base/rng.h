@@ -23,6 +23,8 @@ class Random {
   double uniform(uint64_t i) const;  // in [0, 1)
   double normal(uint64_t i) const;   // mean 0, standard deviation 1 (Box–Muller)
   uint64_t below(uint64_t i, uint64_t n) const;  // uniform in [0, n)
+  uint64_t key() const { return key_; }
+  uint64_t stream() const { return stream_; }
 
  private:
   uint64_t key_;

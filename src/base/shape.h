@@ -2,8 +2,6 @@
 // neither is mistaken for the other, and only mesh/ converts between them.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -35,7 +33,11 @@ class Shape {
 
   bool operator==(const Shape&) const = default;
 
-  std::string text() const { return fmt::format("[{}]", fmt::join(dims_, ", ")); }
+  std::string text() const {  // "[2, 3]"; without fmt, which the CUDA compiler cannot read
+    std::string out;
+    for (int64_t d : dims_) out += (out.empty() ? "" : ", ") + std::to_string(d);
+    return "[" + out + "]";
+  }
 
  private:
   std::vector<int64_t> dims_;

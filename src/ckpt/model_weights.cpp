@@ -1,12 +1,13 @@
 #include "ckpt/model_weights.h"
 
 #include <algorithm>
-#include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "base/rng.h"
 #include "ckpt/convert.h"
 #include "ckpt/slices.h"
+#include "ckpt/weight_halves.h"
 
 namespace sextant {
 
@@ -34,10 +35,6 @@ struct Slot {
   Transpose transpose() const { return transposed() ? Transpose::yes : Transpose::no; }
 };
 
-void require_f32(const Value& value) {
-  BUG_IF(value.dtype != DType::f32, "{}: weights are moved as f32, this one is {}", value.path, name_of(value.dtype));
-}
-
 // Files of older days leave the architecture's prefix out ("wte.weight" for "transformer.wte.weight").
 std::string name_in(const WeightsReader& source, const HfTensor& tensor, std::string_view prefix) {
   if (source.contains(tensor.name) || !tensor.name.starts_with(prefix)) return tensor.name;
@@ -45,23 +42,17 @@ std::string name_in(const WeightsReader& source, const HfTensor& tensor, std::st
   return source.contains(bare) ? bare : tensor.name;
 }
 
-std::vector<float> read_local(const StateView& state, const Value& value) {
-  std::vector<float> local(static_cast<size_t>(value.local.count()));
-  state.read(value, std::as_writable_bytes(std::span(local)));
-  return local;
-}
-
-void write_local(Bound& bound, const Value& value, std::span<const float> local) {
-  bound.write(value, std::as_bytes(local));
-}
-
 // The values that tensors of the file fill, each with the tensors in it.
-std::map<const Value*, std::vector<HfTensor>> tensors_by_value(const Program& program, const std::vector<HfTensor>& tensors) {
-  std::map<const Value*, std::vector<HfTensor>> found;
-  for (const Value& value : program.values)
-    if (value.kind == ValueKind::parameter)
-      for (const HfTensor& tensor : tensors)
-        if (tensor.parameter == value.stored_path()) found[&value].push_back(tensor);
+std::vector<std::pair<const Value*, std::vector<HfTensor>>> tensors_by_value(const Program& program,
+                                                                             const std::vector<HfTensor>& tensors) {
+  std::vector<std::pair<const Value*, std::vector<HfTensor>>> found;
+  for (const Value& value : program.values) {
+    if (value.kind != ValueKind::parameter) continue;
+    std::vector<HfTensor> of_value;
+    for (const HfTensor& tensor : tensors)
+      if (tensor.parameter == value.stored_path()) of_value.push_back(tensor);
+    if (!of_value.empty()) found.emplace_back(&value, std::move(of_value));
+  }
   return found;
 }
 
@@ -109,15 +100,16 @@ bool is_whole(const Piece& piece, const Slot& slot) {
 void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source) {
   const Architecture& architecture = architecture_of(spec);
   for (const auto& [value, tensors] : tensors_by_value(bound.program(), architecture.tensors(spec))) {
-    require_f32(*value);
-    std::vector<float> local(static_cast<size_t>(value->local.count()), 0.0f);
-    for (const HfTensor& tensor : tensors) {
-      Slot slot{tensor, *value};
-      TensorView view = view_of(source, slot, architecture.hf_prefix);
-      for (const Piece& held : held_pieces(bound, *value))
-        if (Piece piece = slot.part_of(held); piece.rows > 0) load_piece(view, slot, piece, local);
+    for (const Value* part : parts_of_weight(bound.program(), *value)) {
+      std::vector<float> local(static_cast<size_t>(part->local.count()), 0.0f);
+      for (const HfTensor& tensor : tensors) {
+        Slot slot{tensor, *part};
+        TensorView view = view_of(source, slot, architecture.hf_prefix);
+        for (const Piece& held : held_pieces(bound, *part))
+          if (Piece piece = slot.part_of(held); piece.rows > 0) load_piece(view, slot, piece, local);
+      }
+      write_weight(bound, *part, local);
     }
-    write_local(bound, *value, local);
   }
 }
 
@@ -139,13 +131,14 @@ void save_weights(const StateView& state, const ModelSpec& spec, const std::file
   };
   WeightsWriter writer(directory, plan_weights(specs), share);
   for (const auto& [value, held] : tensors_by_value(state.program(), tensors)) {
-    if (!is_writer(state, *value)) continue;
-    require_f32(*value);
-    std::vector<float> local = read_local(state, *value);
+    // With two halves, what a rank holds in full precision is what it holds of both.
+    const Value& in_full = *parts_of_weight(state.program(), *value).back();
+    if (!is_writer(state, in_full)) continue;
+    std::vector<float> local = read_weight(state, *value);
     for (const HfTensor& tensor : held) {
-      Slot slot{tensor, *value};
+      Slot slot{tensor, in_full};
       FileDType dtype = dtype_in_file(tensor.name);
-      for (const Piece& whole : held_pieces(state, *value)) {
+      for (const Piece& whole : held_pieces(state, in_full)) {
         Piece piece = slot.part_of(whole);
         if (piece.rows == 0) continue;
         if (is_whole(piece, slot)) {
@@ -162,30 +155,14 @@ void save_weights(const StateView& state, const ModelSpec& spec, const std::file
   writer.finish();
 }
 
-namespace {
-
-// Element `index` of a parameter, counted over the whole tensor.
-float drawn(const Init& init, const Random& random, int64_t index) {
-  if (init.kind == Init::Kind::ones) return 1;
-  if (init.kind == Init::Kind::normal) return static_cast<float>(random.normal(static_cast<uint64_t>(index)) * init.std);
-  return 0;
-}
-
-}  // namespace
-
 void initialize_weights(Bound& bound, uint64_t seed) {
   for (const Value& value : bound.program().values) {
     if (value.kind != ValueKind::parameter) continue;
-    require_f32(value);
     Random random(seed, "weights." + value.stored_path());
-    std::vector<float> local(static_cast<size_t>(value.local.count()), 0.0f);
     int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1;
-    for (const Piece& piece : held_pieces(bound, value))
-      for (int64_t r = 0; r < piece.rows; ++r)
-        for (int64_t c = 0; c < piece.columns; ++c)
-          local[static_cast<size_t>(piece.at + r * piece.stride + c)] =
-              drawn(value.init, random, (piece.row + r) * width + piece.column + c);
-    write_local(bound, value, local);
+    for (const Value* part : parts_of_weight(bound.program(), value))
+      for (const Piece& p : held_pieces(bound, *part))
+        bound.draw(*part, {value.init, random, p.row * width + p.column, width, p.rows, p.columns, p.at, p.stride});
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bf16.h"
 #include "base/error.h"
 
 namespace sextant {
@@ -67,11 +68,22 @@ void combine_as(Reduction reduction, MutableBytes into, ConstBytes with) {
     for (size_t i = 0; i < count; ++i) a[i] = b[i] > a[i] || b[i] != b[i] ? b[i] : a[i];
 }
 
+// A bf16 that is added and compared as an f32: every sum is rounded once.
+struct Bf16 {
+  uint16_t bits;
+  operator float() const { return bf16_value(bits); }
+  Bf16& operator+=(Bf16 other) {
+    bits = bf16_bits(bf16_value(bits) + bf16_value(other.bits));
+    return *this;
+  }
+};
+
 // into = into ⊕ with
 void combine(DType dtype, Reduction reduction, MutableBytes into, ConstBytes with) {
   switch (dtype) {
     case DType::f32: return combine_as<float>(reduction, into, with);
     case DType::f64: return combine_as<double>(reduction, into, with);
+    case DType::bf16: return combine_as<Bf16>(reduction, into, with);
     case DType::i32: return combine_as<int32_t>(reduction, into, with);
     case DType::i64: return combine_as<int64_t>(reduction, into, with);
     default: BUG("no reduction in {}", name_of(dtype));
@@ -156,6 +168,11 @@ void reduce_scatter(Channel& channel, const Group& group, const ReduceScatter& c
 
 int64_t all_reduce_scratch(int64_t count, DType dtype, int ranks) {
   return ranks > 1 ? 2 * part_of(count, ranks, 0).count * size_of(dtype) : 0;
+}
+
+int64_t all_reduce_bytes_sent(int64_t count, DType dtype, const Group& group) {
+  int64_t own = part_of(count, group.size(), group.self).count;
+  return ((count - own) + (group.size() - 1) * own) * size_of(dtype);
 }
 
 // Reduce-scatter, then all-gather. A group too large for its data has empty parts; nothing is sent for them.

@@ -82,6 +82,8 @@ struct TrainSection {
   int64_t seed = 1;
   int64_t threads = 0;
   std::string recompute = "none";
+  std::string precision = "auto";
+  bool deterministic = false;
   int64_t log_every = 10;
   double timeout_s = 600;
   int64_t eval_every = 100, eval_batches = 8;
@@ -90,6 +92,7 @@ struct TrainSection {
 
 struct CheckpointSection {
   int64_t every = 0, keep = 3;
+  bool at_end = true;
   std::string resume = "auto";
   bool background = true;
   bool operator==(const CheckpointSection&) const = default;

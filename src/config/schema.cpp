@@ -196,6 +196,10 @@ constexpr Key kKeys[] = {
     KEY(train.seed, at_least(0), "Decides initial weights and the order of the data."),
     KEY(train.threads, from_to(0, 4096), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
     KEY(train.recompute, one_of("none|selective|full"), "What is computed again in the backward pass to save memory."),
+    KEY(train.precision, one_of("auto|f32|bf16"),
+        "What is computed in. bf16 keeps weights in f32 precision beside it, and gradients and optimizer state in f32. `auto` "
+        "is bf16 on a GPU and f32 on the CPU."),
+    KEY(train.deterministic, "On a GPU, give up some speed so that two runs give the same bits. On the CPU they always do."),
     KEY(train.timeout_s, above(0),
         "Seconds after which a run has ended when a rank no longer answers; those who waited say for whom, and where."),
     KEY(train.log_every, at_least(1), "Steps between lines of progress."),
@@ -203,6 +207,7 @@ constexpr Key kKeys[] = {
     KEY(train.eval_batches, at_least(1), "Batches in a measurement of the validation loss."),
 
     KEY(checkpoint.every, at_least(0), "Steps between checkpoints. 0 = only at the end."),
+    KEY(checkpoint.at_end, "Write one when the run ends, or is stopped. Without it a run leaves only its metrics."),
     KEY(checkpoint.keep, at_least(0), "How many of the latest checkpoints are kept. 0 = all."),
     KEY(checkpoint.background,
         "Whether training goes on while a checkpoint of `every` is written, from a copy of weights and optimizer state."),

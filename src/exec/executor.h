@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "comm/transport.h"
+#include "exec/drawn_piece.h"
 #include "ir/plan.h"
 #include "ir/program.h"
 #include "trace/event.h"
@@ -49,8 +51,23 @@ class Bound : public StateView {
   // at once are those of `microbatch`.
   virtual void write(const Value& value, std::span<const std::byte> source, int64_t offset = 0, int microbatch = 0) = 0;
 
+  // Draws a piece of an f32 parameter, or of one half of it: bf16 values get the upper half, u16 values the low one.
+  virtual void draw(const Value& value, const DrawnPiece& piece);
+
+  // A number as it stands after the actions run so far; collect waits for it. Each ticket is collected once, in order, and
+  // not more than kFetchesUnderWay are open.
+  static constexpr int kFetchesUnderWay = 1024;
+  virtual int64_t fetch(const Value& scalar) = 0;
+  virtual float collect(int64_t ticket) = 0;
+
   // Waits until every message of the actions run so far has arrived: before the update, and at the end of a schedule.
   virtual void settle() = 0;
+};
+
+// What a device reached when it was measured: a large product, a large copy.
+struct DeviceRates {
+  double flops_per_s = 0;
+  double bytes_per_s = 0;  // read and written
 };
 
 class Executor {
@@ -60,6 +77,12 @@ class Executor {
   virtual std::unique_ptr<Arena> allocate(int64_t bytes) = 0;
   // UserError that names every op without a kernel. The Program and the arena must outlive the result.
   virtual std::unique_ptr<Bound> bind(const Program& program, Arena& arena) = 0;
+  // Steps that may be issued before the numbers of an earlier one are collected: 0 where run returns when the work is done.
+  virtual int steps_ahead() const { return 0; }
+  // The largest arena there is room for, where the executor knows.
+  virtual std::optional<Bytes> room() const { return std::nullopt; }
+  // Measured now, in a moment; nothing where the executor has no way to.
+  virtual std::optional<DeviceRates> measure_rates() { return std::nullopt; }
   // Bytes that ops have sent to other ranks so far, by the axes of the group: "dp", "dp,cp", "pp".
   virtual std::map<std::string, int64_t> bytes_sent() const = 0;
 };

@@ -55,8 +55,12 @@ struct Target {
   std::string name;  // "cpu"
   int threads = 1;
   int64_t alignment = 64;  // of every buffer, in bytes
+  std::vector<std::string_view> fusions = {};     // those of passes/fuse that it has kernels for
+  std::vector<DType> computes_in = {DType::f32};  // what weights and activations may be, the best first
   // Scratch of one op's kernel, from the local types of its operands.
   std::function<Bytes(const Op&, const LocalTypes& in, const LocalTypes& out)> workspace;
+  // Whether ops of this kind that stand side by side are done at once: their scratch then lives side by side too.
+  std::function<bool(const OpDef&)> done_together = [](const OpDef&) { return false; };
 };
 
 }  // namespace sextant

@@ -1,5 +1,7 @@
 #include "ir/print.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
 
 #include "base/rng.h"

@@ -1,4 +1,6 @@
 // GPT-2: learned positions, LayerNorm before each half of a block, GELU, biases everywhere, the head tied to the embedding.
+#include <fmt/format.h>
+
 #include "models/frame.h"
 
 namespace sextant {

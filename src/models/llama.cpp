@@ -1,4 +1,6 @@
 // Llama 1, 2 and 3: RMSNorm before each half of a block, rotary positions, grouped-query attention, SwiGLU, no biases.
+#include <fmt/format.h>
+
 #include "models/frame.h"
 
 namespace sextant {

@@ -1,5 +1,7 @@
 #include "nn/builder.h"
 
+#include <fmt/format.h>
+
 namespace sextant {
 
 Builder::Builder(std::string name, Mesh mesh, const Parallel& parallel, DType dtype) : parallel_(parallel), dtype_(dtype) {

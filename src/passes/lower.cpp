@@ -5,6 +5,7 @@
 #include "ir/verify.h"
 #include "passes/autodiff.h"
 #include "passes/freeze.h"
+#include "passes/fuse.h"
 #include "passes/infer.h"
 #include "passes/localize.h"
 #include "passes/memory.h"
@@ -52,7 +53,7 @@ PipelineSchedule one_stage(int microbatches, const LowerOptions& options) {
 }  // namespace
 
 std::vector<std::string_view> pass_names() {
-  return {"build", "infer", "autodiff", "recompute", "update", "localize", "partition", "overlap", "memory", "freeze"};
+  return {"build", "infer", "autodiff", "recompute", "update", "localize", "partition", "fuse", "overlap", "memory", "freeze"};
 }
 
 std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOptions& options) {
@@ -98,6 +99,10 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     // From the global view to one rank's: local shapes, its stages' regions and messages, and the order in which they run.
     Program program = partition(graph, schedule, rank);
     pipeline.after("partition", program, Stage::partitioned);
+
+    // Neighbours become one op where the target has a kernel for both at once.
+    fuse(program, target);
+    pipeline.after("fuse", program, Stage::partitioned);
 
     // Messages that can travel while the rank computes get a lane of their own, and leave early.
     overlap(program, {options.plan.bucket, options.plan.overlap ? Lanes::on : Lanes::off});

@@ -205,12 +205,23 @@ std::vector<Placed> make_value_buffers(Program& program, const Groups& groups, i
   return items;
 }
 
+// From the first to the last of the ops that are done together with op `at` of the region, as indices in it.
+std::pair<size_t, size_t> done_together(const Region& region, size_t at, const Target& target) {
+  size_t first = at, last = at;
+  const OpDef* def = region.ops[at].def;
+  if (!target.done_together(*def)) return {at, at};
+  while (first > 0 && region.ops[first - 1].def == def) --first;
+  while (last + 1 < region.ops.size() && region.ops[last + 1].def == def) ++last;
+  return {first, last};
+}
+
 void add_workspaces(Program& program, const Target& target, std::vector<Placed>& items) {
-  int at = 0;
+  int start = 0;  // of the region, in ops counted over all
   // Ops on the comm lane run one after the other, at times the compute lane does not know: they share one scratch, for good.
   int32_t comm_scratch = -1;
   for (const Region& region : program.regions) {
-    for (const Op& op : region.ops) {
+    for (size_t i = 0; i < region.ops.size(); ++i) {
+      const Op& op = region.ops[i];
       int64_t need = target.workspace(op, local_types(program, op.inputs), local_types(program, op.outputs)).n;
       int32_t buffer = -1;
       if (need > 0 && on_comm_lane(op) && comm_scratch >= 0) {
@@ -219,17 +230,18 @@ void add_workspaces(Program& program, const Target& target, std::vector<Placed>&
         buffer = static_cast<int32_t>(program.buffers.size());
         program.buffers.push_back({.kind = BufferClass::workspace});
         if (on_comm_lane(op)) comm_scratch = buffer;
-        if (!on_comm_lane(op)) items.push_back({buffer, {at, at}});
+        auto [first, last] = done_together(region, i, target);
+        if (!on_comm_lane(op)) items.push_back({buffer, {start + static_cast<int>(first), start + static_cast<int>(last)}});
       }
       if (buffer >= 0) {
         int64_t& bytes = program.buffers[static_cast<size_t>(buffer)].bytes;
         bytes = std::max(bytes, round_up(need, target.alignment));
       }
       program.workspaces.push_back(buffer);
-      ++at;
     }
+    start += static_cast<int>(region.ops.size());
   }
-  if (comm_scratch >= 0) items.push_back({comm_scratch, {0, std::max(0, at - 1)}});
+  if (comm_scratch >= 0) items.push_back({comm_scratch, {0, std::max(0, start - 1)}});
 }
 
 void place_persistent(Program& program) {

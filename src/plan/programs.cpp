@@ -19,6 +19,15 @@ RecomputeMode recompute_mode(const RunConfig& run) {
   return run.train.recompute == "selective" ? RecomputeMode::selective : RecomputeMode::none;
 }
 
+DType precision_of(const RunConfig& run, const Target& target) {
+  if (run.train.precision == "auto") return target.computes_in.front();
+  DType wanted = *dtype_from_name(run.train.precision);
+  if (std::find(target.computes_in.begin(), target.computes_in.end(), wanted) != target.computes_in.end()) return wanted;
+  throw UserError({.place = run.place_of("train.precision"),
+                   .got = fmt::format("the {} does not compute in {}", target.name, name_of(wanted)),
+                   .expected = fmt::format("\"{}\" or \"auto\"", name_of(target.computes_in.front()))});
+}
+
 AdamW optimizer_of(const RunConfig& run) {
   const OptimizerSection& o = run.optimizer;
   return {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps, .weight_decay = o.weight_decay, .clip = o.clip};
@@ -129,7 +138,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
                            const decltype(LowerOptions::observe)& observe) {
   // A Graph is one microbatch over all data-parallel ranks.
   Use use{.batch = run.batch.microbatch * run.mesh.dp, .seq = run.batch.seq, .z_loss = run.optimizer.z_loss,
-          .parallel = shape.parallel};
+          .dtype = precision_of(run, target), .parallel = shape.parallel};
   LowerOptions options{.train = optimizer_of(run), .pipeline = shape.pipeline, .blocks_per_stage = shape.blocks_per_stage,
                        .observe = observe};
   options.plan = {.recompute = recompute_mode(run), .zero = shape.parallel.zero,

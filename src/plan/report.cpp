@@ -37,9 +37,9 @@ struct Row {
 };
 
 std::vector<Row> memory_rows(const PlanReport& r) {
-  return {{"weights", "weights (f32)", r.train.weights},
+  return {{"weights", r.halved ? "weights (bf16)" : "weights (f32)", r.train.weights},
           {"gradients", "gradients (f32)", r.train.gradients},
-          {"optimizer", "optimizer (AdamW, two f32 moments)", r.train.optimizer},
+          {"optimizer", r.halved ? "optimizer (moments; weights to f32)" : "optimizer (AdamW, two f32 moments)", r.train.optimizer},
           {"saved", "activations kept for backward", r.train.saved},
           {"working", "working memory", r.train.working},
           {"evaluation", "more for evaluation", r.evaluation_extra}};
@@ -63,6 +63,8 @@ PlanReport plan_report(const RunConfig& run, const RunShape& shape, const Target
     if (arena <= report.arena.n) continue;
     report.arena = {arena};
     report.train = memory_use(programs.train[i]);
+    for (const Value& value : programs.train[i].values)
+      report.halved = report.halved || (value.kind == ValueKind::parameter && value.dtype == DType::bf16);
     report.snapshot = snapshot_of(run, programs.train[i]);
     report.sent = bytes_to_send(programs.train[i], first_rank_of_stage(shape.mesh, static_cast<int>(i)));
     report.flops_per_step = step_flops(programs.train[i], report.microbatches);

@@ -16,6 +16,7 @@ struct PlanReport {
   std::string mesh;
   int64_t ranks = 1;
   int64_t microbatches = 1;
+  bool halved = false;  // weights are bf16, and their low halves part of the optimizer's state
   int64_t tokens_per_step = 0;
   MemoryUse train;          // of the training Program alone
   Bytes evaluation_extra;   // what evaluation needs beyond it

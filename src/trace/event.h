@@ -1,6 +1,7 @@
 // One record for everything that takes time, measured or simulated.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,11 @@ struct Event {
   std::string name;  // "linear"
   double start_s = 0;
   double end_s = 0;
+  std::string lane = "compute";
+  double flops = 0;   // executed
+  int64_t bytes = 0;  // that must cross memory
+  int rank = 0;
+  int64_t step = 0;
 };
 
 using Trace = std::vector<Event>;

@@ -1,5 +1,6 @@
 #include "train/run_checkpoint.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -25,6 +26,13 @@ constexpr std::string_view kOptimizerFile = "optimizer.safetensors";
 // The state of a parameter, by the names that the update gives its values.
 constexpr std::string_view kStateNames[] = {"adam_m.", "adam_v."};
 
+// The low halves of weights are states too, but in files the weights are whole.
+bool is_saved(const Value& value) {
+  return value.kind == ValueKind::state && std::any_of(std::begin(kStateNames), std::end(kStateNames), [&](std::string_view name) {
+           return value.path.starts_with(name);
+         });
+}
+
 // Every state of the model, whichever rank holds it.
 std::vector<TensorSpec> optimizer_tensors(const ModelSpec& spec) {
   std::vector<TensorSpec> specs;
@@ -39,7 +47,7 @@ void save_optimizer(const StateView& values, const ModelSpec& spec, const fs::pa
   SafetensorsWriter writer(file, plan_safetensors(optimizer_tensors(spec)), share);
   std::vector<std::byte> local;
   for (const Value& value : values.program().values) {
-    if (value.kind != ValueKind::state || !is_writer(values, value)) continue;
+    if (!is_saved(value) || !is_writer(values, value)) continue;
     local.resize(static_cast<size_t>(value.local_bytes().n));
     values.read(value, local);
     int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1, element = size_of(value.dtype);
@@ -62,7 +70,7 @@ void load_optimizer(Bound& bound, const ModelSpec& spec, const fs::path& file) {
   for (const TensorSpec& tensor : optimizer_tensors(spec)) whole.emplace(tensor.name, tensor.shape);
   std::vector<std::byte> local;
   for (const Value& value : bound.program().values) {
-    if (value.kind != ValueKind::state) continue;
+    if (!is_saved(value)) continue;
     TensorView view = source.tensor(value.stored_path());
     if (!(view.shape == whole.at(value.stored_path())) || view.dtype != file_dtype_of(value.dtype))
       throw UserError({.place = view.place, .got = fmt::format("{} {}", name_of(view.dtype), view.shape.text()),

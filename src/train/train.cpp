@@ -12,6 +12,7 @@
 #include "comm/tags.h"
 #include "config/load.h"
 #include "models/model.h"
+#include "plan/fit.h"
 #include "plan/programs.h"
 #include "train/dataset.h"
 #include "train/fault.h"
@@ -74,9 +75,10 @@ class Run {
     const RunPrograms& programs;
     Fault fault;
     Lines lines;
+    const Profile& profile;
   };
   Run(const Parts& parts, Executor& executor, Crew& crew, Position& position, Transport* transport)
-      : parts_(parts), run_(parts.run), crew_(crew), position_(position),
+      : parts_(parts), run_(parts.run), executor_(executor), crew_(crew), position_(position),
         trainer_({parts.run, parts.programs, parts.dataset, executor, crew}),
         saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), trainer_.bound(), transport}) {}
 
@@ -96,14 +98,25 @@ class Run {
     };
     if (state_.step >= run_.train.steps)
       say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
-    while (state_.step < run_.train.steps && !all_stop(stop)) {
-      StepMetrics m = one_step();
+    auto note = [&](const StepMetrics& m) {
       if (metrics) metrics->append(m);
       if (progress) progress->step(m);
-      if (run_.checkpoint.every > 0 && state_.step % run_.checkpoint.every == 0) save();
+    };
+    while (state_.step < run_.train.steps && !all_stop(stop)) {
+      begin_step();
+      // Where something looks at the weights, or nothing follows, the device is waited for; else the host stays ahead of it.
+      bool pause = is_due(run_.train.eval_every) || is_due(run_.checkpoint.every) || state_.step == run_.train.steps;
+      while (trainer_.steps_under_way() > (pause ? 1 : trainer_.steps_ahead())) note(finish_step());
+      if (!pause) continue;
+      StepMetrics m = finish_step();
+      if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == run_.train.steps))
+        m.validation_loss = result_.validation_loss = trainer_.evaluate();
+      note(m);
+      if (is_due(run_.checkpoint.every)) save();
     }
+    while (trainer_.steps_under_way() > 0) note(finish_step());
     result_.interrupted = state_.step < run_.train.steps;
-    if (saved_step_ != state_.step && state_.step > 0) save();
+    if (run_.checkpoint.at_end && saved_step_ != state_.step && state_.step > 0) save();
     saver_.finish();
     if (result_.interrupted) say(fmt::format("stopped at step {}; the same command resumes from here", state_.step));
     result_.step = state_.step;
@@ -138,19 +151,26 @@ class Run {
     return asked > 0;
   }
 
-  StepMetrics one_step() {
+  bool is_due(int64_t every) const { return every > 0 && state_.step % every == 0; }
+
+  void begin_step() {
     position_.whereabouts.begin_step(state_.step + 1);
     position_.heartbeat.beat();
     strike(parts_.fault, crew_.rank(), state_.step + 1);
     saver_.check();
-    StepMetrics m = trainer_.run_step(state_.step + 1, state_.samples);
+    bool traced = parts_.profile.step == state_.step + 1;
+    Trace trace;
+    trainer_.begin_step(state_.step + 1, state_.samples, traced ? &trace : nullptr);
+    for (Event& event : trace) event.step = state_.step + 1;
+    if (traced && crew_.leads()) parts_.profile.take(trace, executor_);
     state_.step += 1;
     state_.samples += run_.batch.sequences;
     state_.tokens += run_.batch.sequences * run_.batch.seq;
-    m.tokens = state_.tokens;
-    bool last = state_.step == run_.train.steps;
-    if (run_.train.eval_every > 0 && (last || state_.step % run_.train.eval_every == 0))
-      m.validation_loss = result_.validation_loss = trainer_.evaluate();
+  }
+
+  StepMetrics finish_step() {
+    StepMetrics m = trainer_.finish_step();
+    m.tokens = state_.tokens - (state_.step - m.step) * run_.batch.sequences * run_.batch.seq;
     result_.loss = m.loss;
     return m;
   }
@@ -162,6 +182,7 @@ class Run {
 
   const Parts& parts_;
   const RunConfig& run_;
+  Executor& executor_;
   Crew& crew_;
   Position& position_;
   Trainer trainer_;
@@ -198,6 +219,14 @@ int threads_of(const RunConfig& run, const Launch& launch, int ranks) {
   return run.train.threads > 0 ? threads_per_rank(run, launch.ranks_on_host) : launch.cores;
 }
 
+// The Programs, if there is room for them; nothing is allocated yet.
+RunPrograms planned(const RunConfig& run, const RunShape& shape, const Executor& executor) {
+  Target target = executor.target();
+  RunPrograms programs = build_programs(run, shape, target);
+  if (auto room = executor.room()) require_room(run, shape, programs, target, *room);
+  return programs;
+}
+
 // What a person reads before the first step.
 std::string introduction(const ModelSpec& spec, const RunShape& shape, const Dataset& dataset, const RunPrograms& programs) {
   int64_t most = 0;
@@ -218,7 +247,8 @@ std::chrono::milliseconds timeout_of(const RunConfig& run) {
   return std::chrono::milliseconds(static_cast<int64_t>(wait_s * 1000));
 }
 
-TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor& make_executor, const Launch& launch) {
+TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor& make_executor, const Launch& launch,
+                  const Profile& profile) {
   if (launch.process) require_world(run, launch.process->size(), "the launcher");
   Fault fault = fault_from_environment();
   ModelSpec spec = resolve_spec(run);
@@ -238,11 +268,11 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
     dataset = open_dataset(run, spec, readers, say);
   });
-  RunPrograms programs = build_programs(run, shape, make_executor({}, threads)->target());
+  RunPrograms programs = planned(run, shape, *make_executor({}, threads));
   say(introduction(spec, shape, *dataset, programs));
   if (launch.leads()) write_file_atomically(out / "config.toml", config_toml(run));
 
-  Run::Parts parts{run, out, spec, *dataset, programs, fault, launch.process ? Lines::plain : Lines::as_found};
+  Run::Parts parts{run, out, spec, *dataset, programs, fault, launch.process ? Lines::plain : Lines::as_found, profile};
   StopRequest stop;
   TrainResult result;
   run_ranks(launch, {ranks, timeout_of(run)}, [&](const RankSeat& seat) {

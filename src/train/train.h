@@ -25,10 +25,16 @@ struct TrainResult {
 // Makes the executor of one rank, with as many threads as are its share.
 using MakeExecutor = std::function<std::unique_ptr<Executor>(const RankSeat& seat, int threads)>;
 
+// A step whose ops are timed one by one, and who gets to see the times: on rank 0, after the step.
+struct Profile {
+  int64_t step = 0;  // 0: none
+  std::function<void(const Trace& trace, Executor& executor)> take = {};
+};
+
 // The ranks of the run's mesh that are this process's to run: by default all, as threads. Only the process of rank 0 prints,
 // and only its result has meaning.
 TrainResult train(const RunConfig& run, const std::filesystem::path& out, const MakeExecutor& make_executor,
-                  const Launch& launch = {});
+                  const Launch& launch = {}, const Profile& profile = {});
 
 // How long a rank waits for another.
 std::chrono::milliseconds timeout_of(const RunConfig& run);

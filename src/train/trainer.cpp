@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <utility>
 
+#include "base/error.h"
 #include "train/lr_schedule.h"
 
 namespace sextant {
@@ -36,47 +38,65 @@ Trainer::Trainer(const Parts& parts) : run_(parts.run), dataset_(parts.dataset),
   train_ = parts.executor.bind(parts.programs.train[stage_rank], *arena_);
   train_feeder_ = std::make_unique<Feeder>(*train_, dataset_.train);
   loss_chunk_ = chunk_with_loss(train_->program());
+  steps_ahead_ = parts.executor.steps_ahead();
+  begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
+  for (Begun& begun : begun_) begun.losses.reserve(train_->program().schedule.size());
   if (parts.programs.evaluate.empty() || !dataset_.validation) return;
   evaluate_ = parts.executor.bind(parts.programs.evaluate[stage_rank], *arena_);
   evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation);
 }
 
-double Trainer::loss_here(const Bound& bound) const {
+bool Trainer::counts_loss(const Bound& bound) const {
   const Program& program = bound.program();
   const Value* loss = program.find("loss");
-  if (!loss || loss->buffer < 0) return 0;
+  if (!loss || loss->buffer < 0) return false;
   // Along axes where the loss is partial every rank has its part; along the others all have the same.
   Coordinate at = coordinate_of(program.mesh, bound.rank());
   for (int axis = 0; axis < program.mesh.axis_count(); ++axis) {
     bool same_elsewhere = loss->layout.at(axis) != kPartial && program.mesh.axes[static_cast<size_t>(axis)].name != kPipelineAxis;
-    if (same_elsewhere && at[static_cast<size_t>(axis)] != 0) return 0;
+    if (same_elsewhere && at[static_cast<size_t>(axis)] != 0) return false;
   }
-  return static_cast<double>(read_value<float>(bound, *loss));
+  return true;
 }
 
-StepMetrics Trainer::run_step(int64_t step, int64_t first_sample) {
-  double start = now_s();
+void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
+  BUG_IF(steps_under_way() > steps_ahead_, "{} steps under way", steps_under_way());
+  if (steps_under_way() == 0) last_finish_s_ = now_s();
   const Program& program = train_->program();
-  StepMetrics metrics{.step = step, .lr = learning_rate(run_.optimizer, run_.train.steps, step),
-                      .arena_bytes = arena_->bytes()};
+  Begun& begun = begun_[static_cast<size_t>(steps_begun_++) % begun_.size()];
+  begun.step = step;
+  begun.lr = learning_rate(run_.optimizer, run_.train.steps, step);
+  begun.losses.clear();
   // Every token of the global batch weighs the same, however it is cut into microbatches and ranks. Packed data has no
   // padding, so the count is known before the first microbatch.
-  int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;
-  write_if_present(*train_, "loss_scale", 1.0f / static_cast<float>(batch_tokens));
-  write_if_present(*train_, "lr", static_cast<float>(metrics.lr));
+  write_if_present(*train_, "loss_scale", 1.0f / static_cast<float>(run_.batch.sequences * run_.batch.seq));
+  write_if_present(*train_, "lr", static_cast<float>(begun.lr));
   write_if_present(*train_, "step", static_cast<int32_t>(step));
-  double loss = 0;
+  bool counts = counts_loss(*train_);
   for (const Action& action : program.schedule) {
     train_feeder_->before(action, {first_sample + action.microbatch * microbatch_sequences()});
-    train_->run(action);
-    if (action == Action{RegionKind::backward, loss_chunk_, action.microbatch}) loss += loss_here(*train_);
+    train_->run(action, trace);
+    if (counts && action == Action{RegionKind::backward, loss_chunk_, action.microbatch})
+      begun.losses.push_back(train_->fetch(program.at("loss")));
   }
+  begun.grad_norm = train_->fetch(program.at("grad_norm"));
+}
+
+StepMetrics Trainer::finish_step() {
+  const Begun& begun = begun_[static_cast<size_t>(steps_finished_++) % begun_.size()];
+  double loss = 0;
+  for (int64_t ticket : begun.losses) loss += static_cast<double>(train_->collect(ticket));
+  double grad_norm = static_cast<double>(train_->collect(begun.grad_norm));
   crew_.sum(std::span(&loss, 1));
-  metrics.loss = loss / static_cast<double>(batch_tokens);
-  metrics.grad_norm = static_cast<double>(read_value<float>(*train_, program.at("grad_norm")));
-  metrics.step_s = now_s() - start;
-  metrics.tokens_per_s = static_cast<double>(batch_tokens) / metrics.step_s;
-  return metrics;
+  int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;
+  double now = now_s(), seconds = now - std::exchange(last_finish_s_, now);
+  return {.step = begun.step,
+          .loss = loss / static_cast<double>(batch_tokens),
+          .grad_norm = grad_norm,
+          .lr = begun.lr,
+          .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
+          .step_s = seconds,
+          .arena_bytes = arena_->bytes()};
 }
 
 std::optional<double> Trainer::evaluate() {
@@ -87,6 +107,7 @@ std::optional<double> Trainer::evaluate() {
   // A small validation set is measured once, not over and over. The samples are the same on every mesh.
   int64_t samples = run_.batch.microbatch * std::clamp<int64_t>(available / run_.batch.microbatch, 1, run_.train.eval_batches);
   std::array<double, 2> sums{};  // loss, targets that count
+  bool counts = counts_loss(*evaluate_);
   for (int64_t first = 0; first < samples; first += microbatch_sequences()) {
     Feeder::Samples part{first, samples};
     for (const Action& action : evaluate_->program().schedule) {
@@ -94,7 +115,7 @@ std::optional<double> Trainer::evaluate() {
       evaluate_->run(action);
     }
     evaluate_->settle();
-    sums[0] += loss_here(*evaluate_);
+    if (counts) sums[0] += static_cast<double>(read_value<float>(*evaluate_, evaluate_->program().at("loss")));
     sums[1] += static_cast<double>(evaluate_feeder_->counted_targets(part));
   }
   crew_.sum(sums);

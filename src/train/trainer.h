@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "config/run_config.h"
 #include "exec/executor.h"
@@ -29,16 +30,28 @@ class Trainer {
   Bound& bound() { return *train_; }
   int64_t arena_bytes() const { return arena_->bytes(); }
 
-  // Step `step` (from 1) on the samples from `first_sample` on. Fills in all of the metrics but tokens, the same on every
-  // rank.
-  StepMetrics run_step(int64_t step, int64_t first_sample);
+  // Issues step `step` (from 1) on the samples from `first_sample` on. Its numbers are collected later, in the same order: on a
+  // device that works beside the host, the next step is then already under way. With a trace, ops are timed one by one.
+  void begin_step(int64_t step, int64_t first_sample, Trace* trace = nullptr);
+  // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every rank.
+  StepMetrics finish_step();
+  int steps_under_way() const { return static_cast<int>(steps_begun_ - steps_finished_); }
+  int steps_ahead() const { return steps_ahead_; }
 
   // Mean loss over the first eval_batches microbatches of the validation data.
   std::optional<double> evaluate();
 
  private:
   int64_t microbatch_sequences() const { return run_.batch.microbatch * run_.mesh.dp; }  // over all ranks
-  double loss_here(const Bound& bound) const;  // what this rank adds to the sum over ranks
+  // Whether this rank adds the loss of `bound` to the sum over ranks.
+  bool counts_loss(const Bound& bound) const;
+
+  struct Begun {
+    int64_t step;
+    double lr;
+    std::vector<int64_t> losses;  // tickets, one per microbatch
+    int64_t grad_norm;            // ticket
+  };
 
   const RunConfig& run_;
   const Dataset& dataset_;
@@ -47,6 +60,10 @@ class Trainer {
   std::unique_ptr<Bound> train_;
   std::unique_ptr<Bound> evaluate_;
   int loss_chunk_ = -1;
+  int steps_ahead_ = 0;
+  std::vector<Begun> begun_;  // those under way, in turn; made once, so that a step allocates nothing
+  int64_t steps_begun_ = 0, steps_finished_ = 0;
+  double last_finish_s_ = 0;
   std::unique_ptr<Feeder> train_feeder_;
   std::unique_ptr<Feeder> evaluate_feeder_;
 };

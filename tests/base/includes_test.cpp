@@ -38,15 +38,16 @@ const std::map<std::string, std::set<std::string>> kMayInclude = [] {
   room("config", {"models"});
   room("comm", {"base"});
   room("comm/mpi", {"comm"});
+  room("comm/nccl", {"comm"});
   room("exec", {"ops", "trace", "comm"});
   room("exec/cpu", {"exec"});
-  room("exec/cuda", {"exec"});
+  room("exec/cuda", {"exec/cpu", "comm/nccl"});
   room("ckpt", {"models", "exec"});
   room("data", {"base"});
   room("generate", {"passes", "ckpt", "data"});
   room("plan", {"config", "passes"});
   room("train", {"plan", "ckpt", "data"});
-  room("observe", {"schedule"});
+  room("observe", {"schedule", "trace"});
   room("launch", {"base"});
   return may;
 }();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/bf16.h"
 #include "base/rng.h"
 #include "comm/collectives.h"
 
@@ -63,6 +65,23 @@ std::vector<T> wild_numbers(int rank, int64_t count) {
     values[i] = static_cast<T>(random.normal(2 * i) * std::exp2(static_cast<double>(random.below(2 * i + 1, 30))));
   return values;
 }
+
+// bf16 by slow means: of the two neighbours of an f32 the nearer, of equally near ones the even.
+struct SlowBf16 {
+  uint16_t bits = 0;
+  SlowBf16() = default;
+  explicit SlowBf16(double value) {
+    float below = static_cast<float>(value);
+    bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(below) >> 16);  // towards zero
+    auto distance = [&](int up) { return std::abs(double{bf16_value(static_cast<uint16_t>(bits + up))} - double{below}); };
+    if (distance(1) < distance(0) || (distance(1) == distance(0) && bits % 2 == 1)) ++bits;
+  }
+  double value() const { return bf16_value(bits); }
+  friend SlowBf16 operator+(SlowBf16 a, SlowBf16 b) {
+    return SlowBf16(double{static_cast<float>(a.value()) + static_cast<float>(b.value())});
+  }
+  friend bool operator<(SlowBf16 a, SlowBf16 b) { return a.value() < b.value(); }
+};
 
 template <class T>
 using Maker = std::vector<T> (*)(int rank, int64_t count);
@@ -147,6 +166,7 @@ void check_all_reduce(Transport& transport, const Group& group, int64_t count, c
   require_same_bits(data, expected, "all-reduce", group);
   int64_t elements = n == 1 ? 0 : (count - own) + (n - 1) * own;  // 2 (n−1)/n of the whole where n divides it
   require_bytes(channel.bytes_sent, elements * static_cast<int64_t>(sizeof(T)), "all-reduce", group);
+  require_bytes(all_reduce_bytes_sent(count, how.dtype, group), channel.bytes_sent, "all-reduce, as foretold,", group);
 }
 
 template <class T>
@@ -165,6 +185,12 @@ inline void check_max_keeps_nan(Transport& transport, const Group& group) {
     Channel channel{transport, 4};
     all_reduce(channel, group, {bytes_of(data), bytes_of(scratch), DType::f32, Reduction::max});
     require(data[0] != data[0], "max lost the NaN of member {} of {}", sick, group.size());
+    for (Reduction reduction : {Reduction::sum, Reduction::max}) {
+      std::vector<uint16_t> halves{bf16_bits(group.self == sick ? std::numeric_limits<float>::quiet_NaN() : 1.0f)};
+      all_reduce(channel, group, {bytes_of(halves), bytes_of(scratch), DType::bf16, reduction});
+      float value = bf16_value(halves[0]);
+      require(value != value, "bf16 lost the NaN of member {} of {}", sick, group.size());
+    }
   }
 }
 
@@ -204,6 +230,7 @@ inline void check_group(Transport& transport, const Group& group) {
     check_reductions<int64_t>(transport, group, count, DType::i64, whole_numbers<int64_t>);
     check_reductions<float>(transport, group, count, DType::f32, wild_numbers<float>);
     check_reductions<double>(transport, group, count, DType::f64, wild_numbers<double>);
+    check_reductions<SlowBf16>(transport, group, count, DType::bf16, wild_numbers<SlowBf16>);
   }
   check_max_keeps_nan(transport, group);
   check_barrier(transport, group);

@@ -42,6 +42,8 @@ class NotingBound final : public Bound {
   void read(const Value& value, std::span<std::byte> destination, int64_t offset) const override {
     bound_->read(value, destination, offset);
   }
+  int64_t fetch(const Value& scalar) override { return bound_->fetch(scalar); }
+  float collect(int64_t ticket) override { return bound_->collect(ticket); }
   void settle() override { bound_->settle(); }
 
  private:

@@ -65,7 +65,8 @@ class TrafficOf : public testing::Test {
            Crew crew(transport, kHostTag);
            Trainer trainer({run, programs, dataset, *executor, crew});
            initialize_weights(trainer.bound(), 1);
-           trainer.run_step(1, 0);
+           trainer.begin_step(1, 0);
+           trainer.finish_step();
            step.sent[static_cast<size_t>(transport.rank())] = executor->bytes_sent();
          }))
       EXPECT_EQ(end.error, "");

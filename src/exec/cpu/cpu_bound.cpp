@@ -3,12 +3,15 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <map>
 
 #include "base/error.h"
+#include "exec/addresses.h"
 #include "exec/cpu/kernel.h"
+#include "exec/op_place.h"
 #include "ir/alias.h"
 #include "ir/lane.h"
 
@@ -50,22 +53,6 @@ void call_kernel(BoundOp& op, int microbatch, ThreadTeam& team) {
   op.prepared ? op.prepared->run(call) : op.kernel->run(call);
 }
 
-// "layers.1.attn.out.moved (all_reduce over tp)"
-std::string place_of(const Op& op) {
-  std::string axes = op.attrs.text_or("axes", "");
-  return fmt::format("{} ({}{}{})", op.path, op.attrs.text_or("transfer", std::string(op.def->name)),
-                     axes.empty() ? "" : " over ", axes);
-}
-
-// An operand whose bytes are elsewhere for every microbatch.
-struct SlottedOperand {
-  size_t op, operand;
-  bool output;
-  std::byte* base;
-  int64_t bytes;
-  int slots;
-};
-
 struct BoundRegion {
   RegionKind kind;
   int chunk;
@@ -77,19 +64,18 @@ struct BoundRegion {
 class CpuBound final : public Bound {
  public:
   CpuBound(const Program& program, HostArena& arena, const RankParts& parts)
-      : program_(program), arena_(arena), team_(parts.team), rank_(parts.rank), wire_(parts.wire), comm_wire_(parts.comm_wire),
+      : program_(program), addresses_(program, parts.rank, arena.data()), team_(parts.team), rank_(parts.rank), wire_(parts.wire), comm_wire_(parts.comm_wire),
         lane_(parts.comm_lane) {
     BUG_IF(arena.bytes() < program.arena_bytes, "arena of {} bytes for a program of {}", arena.bytes(),
            program.arena_bytes);
-    place_values();
     size_t op_index = 0;
     for (const Region& region : program.regions) {
-      BoundRegion bound{region.kind, region.chunk, {}, {}, last_microbatch(program, region)};
+      BoundRegion bound{region.kind, region.chunk, {}, addresses_.slotted(region), last_microbatch(program, region)};
       for (const Op& op : region.ops) {
         bound.ops.push_back(bind_op(op, program.workspaces[op_index++]));
         bound.ops.back().first_microbatch = first_microbatch(program, region);
       }
-      for (size_t i = 0; i < region.ops.size(); ++i) note_slots(bound, i, region.ops[i]);
+      for (const SlottedOperand& operand : bound.slotted) most_slots_ = std::max(most_slots_, operand.slots);
       regions_.push_back(std::move(bound));
     }
     find_joins();
@@ -110,7 +96,7 @@ class CpuBound final : public Bound {
   void run(const Action& action, Trace* trace) override {
     if (action.region == RegionKind::update) settle();
     if (wire_)
-      wire_->channel.transport.whereabouts().begin_action("FBWU"[static_cast<size_t>(action.region)], action.chunk,
+      wire_->channel.transport.whereabouts().begin_action(letter_of(action.region), action.chunk,
                                                           action.microbatch);
     for (BoundRegion& region : regions_) {
       if (region.kind != action.region || region.chunk != action.chunk) continue;
@@ -138,55 +124,30 @@ class CpuBound final : public Bound {
           for (int slot = 0; slot < most_slots_; ++slot) op.prepared->settle(slot);
   }
 
+  int64_t fetch(const Value& scalar) override {
+    float number = 0;
+    read(scalar, std::as_writable_bytes(std::span(&number, 1)), 0);
+    fetched_[static_cast<size_t>(fetches_ % kFetchesUnderWay)] = number;
+    return fetches_++;
+  }
+  float collect(int64_t ticket) override { return fetched_[static_cast<size_t>(ticket % kFetchesUnderWay)]; }
+
   void write(const Value& value, std::span<const std::byte> source, int64_t offset, int microbatch) override {
-    std::memcpy(place(value, source.size(), offset, microbatch), source.data(), source.size());
+    std::memcpy(addresses_.place(value, source.size(), offset, microbatch), source.data(), source.size());
   }
   void read(const Value& value, std::span<std::byte> destination, int64_t offset) const override {
-    std::memcpy(destination.data(), place(value, destination.size(), offset, 0), destination.size());
+    std::memcpy(destination.data(), addresses_.place(value, destination.size(), offset, 0), destination.size());
   }
 
  private:
-  std::byte* at(int64_t offset) const { return arena_.data() + offset; }
-
-  const Buffer& buffer_of(const Value& value) const {
-    BUG_IF(value.buffer < 0, "{} has no buffer", value.path);
-    return program_.buffers[static_cast<size_t>(value.buffer)];
-  }
-
-  std::byte* place(const Value& value, size_t bytes, int64_t offset, int microbatch) const {
-    BUG_IF(offset < 0 || offset + static_cast<int64_t>(bytes) > value.local_bytes().n, "{}: {} bytes at {} of {}",
-           value.path, bytes, offset, value.local_bytes().n);
-    const Buffer& buffer = buffer_of(value);
-    return at(buffer.offset + microbatch % buffer.slots * buffer.bytes + offset);
-  }
-
-  // What this rank holds of each value that has bytes.
-  void place_values() {
-    coordinate_ = coordinate_of(program_.mesh, rank_);
-    placements_.resize(program_.values.size());
-    for (const Value& value : program_.values)
-      for (int dim = 0; dim < value.shape.rank(); ++dim)
-        placements_[static_cast<size_t>(value.id)].dims.push_back(
-            held(value.shape[dim], value.layout, dim, program_.mesh, coordinate_));
-  }
-
   BoundOp bind_op(const Op& op, int32_t workspace) {
-    BoundOp bound{&op, &cpu_kernel(*op.def), tensors(op.inputs), tensors(op.outputs),
-                  workspace < 0 ? nullptr : at(program_.buffers[static_cast<size_t>(workspace)].offset), nullptr};
+    BoundOp bound{&op, &cpu_kernel(*op.def), addresses_.tensors(op.inputs), addresses_.tensors(op.outputs),
+                  addresses_.workspace(workspace), nullptr};
     if (wire_) bound.place = wire_->channel.transport.whereabouts().keep(place_of(op));
     bound.on_lane = lane_ && on_comm_lane(op);
     if (bound.kernel->prepare)
-      bound.prepared = bound.kernel->prepare({op, program_, rank_, coordinate_, bound.on_lane ? comm_wire_ : wire_});
+      bound.prepared = bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), bound.on_lane ? comm_wire_ : wire_});
     return bound;
-  }
-
-  std::vector<Tensor> tensors(const std::vector<ValueId>& ids) const {
-    std::vector<Tensor> out;
-    for (ValueId id : ids) {
-      const Value& value = program_[id];
-      out.push_back({at(buffer_of(value).offset), value.dtype, value.local, &placements_[static_cast<size_t>(id)]});
-    }
-    return out;
   }
 
   // Before an op runs, whatever the comm lane makes for it must be there.
@@ -202,21 +163,10 @@ class CpuBound final : public Bound {
           if (auto at = on_lane.find(id); at != on_lane.end() && !op.on_lane) op.joins.push_back(at->second);
   }
 
-  void note_slots(BoundRegion& region, size_t index, const Op& op) {
-    for (bool output : {false, true}) {
-      const std::vector<ValueId>& ids = output ? op.outputs : op.inputs;
-      for (size_t i = 0; i < ids.size(); ++i) {
-        const Buffer& buffer = buffer_of(program_[ids[i]]);
-        most_slots_ = std::max(most_slots_, static_cast<int>(buffer.slots));
-        if (buffer.slots > 1) region.slotted.push_back({index, i, output, at(buffer.offset), buffer.bytes, buffer.slots});
-      }
-    }
-  }
-
   static void move_to_slots(BoundRegion& region, int microbatch) {
     for (const SlottedOperand& s : region.slotted) {
       BoundOp& op = region.ops[s.op];
-      (s.output ? op.out : op.in)[s.operand].data = s.base + microbatch % s.slots * s.bytes;
+      (s.side == SlottedOperand::Side::output ? op.out : op.in)[s.operand].data = s.at(microbatch);
     }
   }
 
@@ -234,15 +184,15 @@ class CpuBound final : public Bound {
   }
 
   const Program& program_;
-  HostArena& arena_;
+  Addresses addresses_;
   ThreadTeam& team_;
   int rank_;
   Wire *wire_, *comm_wire_;
   Lane* lane_;
-  Coordinate coordinate_;
-  std::vector<Placement> placements_;  // by value
   std::vector<BoundRegion> regions_;
   int most_slots_ = 1;
+  std::array<float, kFetchesUnderWay> fetched_{};
+  int64_t fetches_ = 0;
 };
 
 }  // namespace

@@ -7,14 +7,14 @@
 
 namespace sextant {
 
-struct CudaDevice {
+struct CudaDeviceFacts {
   std::string name;  // "NVIDIA H200"
   int major = 0, minor = 0;  // compute capability
   int64_t memory_bytes = 0;
 };
 
 struct CudaDevices {
-  std::vector<CudaDevice> devices;
+  std::vector<CudaDeviceFacts> devices;
   std::string problem;  // why there are none, in the driver's words
 };
 

@@ -1,0 +1,55 @@
+#include "exec/addresses.h"
+
+#include "base/error.h"
+
+namespace sextant {
+
+Addresses::Addresses(const Program& program, int rank, std::byte* arena)
+    : program_(program), arena_(arena), coordinate_(coordinate_of(program.mesh, rank)), placements_(program.values.size()) {
+  for (const Value& value : program.values)
+    for (int dim = 0; dim < value.shape.rank(); ++dim)
+      placements_[static_cast<size_t>(value.id)].dims.push_back(
+          held(value.shape[dim], value.layout, dim, program.mesh, coordinate_));
+}
+
+const Buffer& Addresses::buffer_of(const Value& value) const {
+  BUG_IF(value.buffer < 0, "{} has no buffer", value.path);
+  return program_.buffers[static_cast<size_t>(value.buffer)];
+}
+
+std::vector<Tensor> Addresses::tensors(const std::vector<ValueId>& ids) const {
+  std::vector<Tensor> out;
+  for (ValueId id : ids) {
+    const Value& value = program_[id];
+    out.push_back({arena_ + buffer_of(value).offset, value.dtype, value.local, &placements_[static_cast<size_t>(id)]});
+  }
+  return out;
+}
+
+std::vector<SlottedOperand> Addresses::slotted(const Region& region) const {
+  std::vector<SlottedOperand> found;
+  for (size_t op = 0; op < region.ops.size(); ++op) {
+    auto note = [&](const std::vector<ValueId>& ids, SlottedOperand::Side side) {
+      for (size_t i = 0; i < ids.size(); ++i) {
+        const Buffer& buffer = buffer_of(program_[ids[i]]);
+        if (buffer.slots > 1) found.push_back({op, i, side, arena_ + buffer.offset, buffer.bytes, buffer.slots});
+      }
+    };
+    note(region.ops[op].inputs, SlottedOperand::Side::input);
+    note(region.ops[op].outputs, SlottedOperand::Side::output);
+  }
+  return found;
+}
+
+std::byte* Addresses::workspace(int32_t buffer) const {
+  return buffer < 0 ? nullptr : arena_ + program_.buffers[static_cast<size_t>(buffer)].offset;
+}
+
+std::byte* Addresses::place(const Value& value, size_t bytes, int64_t offset, int microbatch) const {
+  BUG_IF(offset < 0 || offset + static_cast<int64_t>(bytes) > value.local_bytes().n, "{}: {} bytes at {} of {}",
+         value.path, bytes, offset, value.local_bytes().n);
+  const Buffer& buffer = buffer_of(value);
+  return arena_ + buffer.offset + microbatch % buffer.slots * buffer.bytes + offset;
+}
+
+}  // namespace sextant

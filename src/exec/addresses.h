@@ -1,0 +1,44 @@
+// Addresses: where the values of a Program are on one rank, once its arena has a place.
+#pragma once
+
+#include <vector>
+
+#include "exec/tensor.h"
+#include "ir/program.h"
+
+namespace sextant {
+
+// An operand whose bytes are elsewhere for every microbatch.
+struct SlottedOperand {
+  size_t op, operand;  // of the region
+  enum class Side : uint8_t { input, output } side;
+  std::byte* base;
+  int64_t bytes;
+  int slots;
+
+  void* at(int microbatch) const { return base + microbatch % slots * bytes; }
+};
+
+class Addresses {
+ public:
+  // The Program must outlive it.
+  Addresses(const Program& program, int rank, std::byte* arena);
+
+  const Coordinate& coordinate() const { return coordinate_; }
+  std::vector<Tensor> tensors(const std::vector<ValueId>& ids) const;  // in the slot of microbatch 0
+  std::vector<SlottedOperand> slotted(const Region& region) const;
+  std::byte* workspace(int32_t buffer) const;  // null for -1
+
+  // `bytes` bytes of a value from `offset` on; BUG when they are not its own.
+  std::byte* place(const Value& value, size_t bytes, int64_t offset, int microbatch) const;
+
+ private:
+  const Buffer& buffer_of(const Value& value) const;
+
+  const Program& program_;
+  std::byte* arena_;
+  Coordinate coordinate_;
+  std::vector<Placement> placements_;  // by value
+};
+
+}  // namespace sextant

@@ -1,0 +1,341 @@
+#include "exec/cuda/attention_library.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "base/error.h"
+
+namespace sextant {
+
+namespace {
+
+// What plans keep beside the tensors below: tile counters, tensor maps.
+constexpr int64_t kSmallChange = int64_t{4} << 20;
+
+int64_t query_rows(const AttentionShape& shape) { return shape.batch * shape.heads * round_up(shape.length, 128); }
+
+}  // namespace
+
+bool attention_library_takes(DType dtype, const AttentionShape& shape) {
+  // A single position is refused by cuDNN, and is no work.
+  return dtype == DType::bf16 && shape.head_dim % 8 == 0 && shape.head_dim <= 256 && shape.length > 1;
+}
+
+Bytes attention_library_scratch(const AttentionShape&) { return {kSmallChange}; }
+
+// dq is summed in f32, beside the sums of dy·y and the rows' statistics; where query heads share a key head, dk and dv
+// are made per query head first, in bf16.
+Bytes attention_library_backward_scratch(const AttentionShape& shape) {
+  int64_t dq = query_rows(shape) * shape.head_dim * 4, sums = 2 * query_rows(shape) * 4;
+  int64_t shared = shape.heads == shape.kv_heads ? 0 : 2 * query_rows(shape) * shape.head_dim * 2;
+  return {dq + sums + shared + kSmallChange};
+}
+
+}  // namespace sextant
+
+#ifdef SEXTANT_CUDNN
+
+#define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
+#define CUDNN_FRONTEND_SKIP_JSON_LIB
+#include <cudnn_frontend.h>
+#include <dlfcn.h>
+
+namespace cudnn_frontend {
+void* cudnn_dlhandle = nullptr;  // the frontend looks its functions up here
+}
+
+namespace sextant {
+
+namespace fe = cudnn_frontend;
+
+namespace {
+
+constexpr const char* kLibrary = "libcudnn.so.9";
+constexpr size_t kOldest = 90600;      // from here on a backward plan clears its own sums
+constexpr size_t kOddLengths = 91501;  // from here on lengths that are no multiple of 128 need no copies from the host
+
+std::string version_text(size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+// Opened once and never closed: cuDNN leaves threads and static objects behind. Null when it is not there.
+void* open_library() {
+  static void* const library = fe::cudnn_dlhandle = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  return library;
+}
+
+// The numbers by which a plan's tensors are found when it runs.
+enum Operand : int64_t { kQ = 1, kK, kV, kY, kLse, kDy, kDq, kDk, kDv };
+
+using TensorPointer = std::shared_ptr<fe::graph::Tensor_attributes>;
+
+// Heads of packed rows, `width` elements each, as cuDNN names dims: batch, head, position, element.
+struct Packed {
+  int64_t heads, width;
+};
+
+// Sets what an operand looks like.
+void describe(fe::graph::Tensor_attributes& tensor, Operand id, const AttentionShape& shape, Packed rows) {
+  tensor.set_uid(id)
+      .set_dim({shape.batch, rows.heads, shape.length, shape.head_dim})
+      .set_stride({shape.length * rows.width, shape.head_dim, rows.width, 1})
+      .set_data_type(fe::DataType_t::BFLOAT16);
+}
+
+void describe_lse(fe::graph::Tensor_attributes& tensor, const AttentionShape& shape) {
+  tensor.set_uid(kLse)
+      .set_dim({shape.batch, shape.heads, shape.length, 1})
+      .set_stride({shape.heads * shape.length, shape.length, 1, 1})
+      .set_data_type(fe::DataType_t::FLOAT);
+}
+
+float scale_of(const AttentionShape& shape) { return 1 / std::sqrt(static_cast<float>(shape.head_dim)); }
+
+// One graph under construction, and the widths of its operands.
+struct GraphWriter {
+  explicit GraphWriter(const AttentionShape& s, int capability) : shape(s) {
+    graph->set_io_data_type(fe::DataType_t::BFLOAT16)
+        .set_intermediate_data_type(fe::DataType_t::FLOAT)
+        .set_compute_data_type(fe::DataType_t::FLOAT)
+        .set_sm_version(capability)
+        // Our CUDA graphs never outlive the plans, so they need not hold on to them.
+        .set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);
+  }
+
+  TensorPointer input(Operand id, Packed rows) {
+    fe::graph::Tensor_attributes tensor;
+    describe(tensor, id, shape, rows);
+    return graph->tensor(tensor);
+  }
+  void output(const TensorPointer& tensor, Operand id, Packed rows) {
+    tensor->set_output(true);
+    describe(*tensor, id, shape, rows);
+  }
+
+  void forward() {
+    auto [y, lse] = graph->sdpa(input(kQ, q), input(kK, kv), input(kV, kv),
+                                fe::graph::SDPA_attributes()
+                                    .set_name("attention")
+                                    .set_generate_stats(true)
+                                    .set_causal_mask(true)
+                                    .set_attn_scale(scale_of(shape)));
+    output(y, kY, out);
+    lse->set_output(true);
+    describe_lse(*lse, shape);
+  }
+
+  void backward(Determinism determinism) {
+    fe::graph::Tensor_attributes lse;
+    describe_lse(lse, shape);
+    auto [dq, dk, dv] = graph->sdpa_backward(input(kQ, q), input(kK, kv), input(kV, kv), input(kY, out),
+                                             input(kDy, out), graph->tensor(lse),
+                                             fe::graph::SDPA_backward_attributes()
+                                                 .set_name("attention_backward")
+                                                 .set_causal_mask(true)
+                                                 .set_attn_scale(scale_of(shape))
+                                                 .set_deterministic_algorithm(determinism == Determinism::repeatable));
+    output(dq, kDq, q);
+    output(dk, kDk, kv);
+    output(dv, kDv, kv);
+  }
+
+  AttentionShape shape;
+  int64_t width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
+  int64_t y_width = shape.heads * shape.head_dim;
+  Packed q{shape.heads, width}, kv{shape.kv_heads, width}, out{shape.heads, y_width};
+  std::shared_ptr<fe::graph::Graph> graph = std::make_shared<fe::graph::Graph>();
+};
+
+}  // namespace
+
+// A graph for `shape.batch` sequences, which is run `parts` times for all of them.
+struct AttentionPlan {
+  AttentionShape shape;
+  int64_t parts = 1;
+  std::shared_ptr<fe::graph::Graph> graph;
+  Bytes scratch;
+};
+
+struct AttentionLibrary::Opened {
+  using Plans = std::map<AttentionShape, std::unique_ptr<AttentionPlan>>;  // null: cuDNN cannot
+
+  explicit Opened(const CudaDevice& d) : device(d) {}
+  ~Opened() {
+    forward.clear();
+    backward.clear();
+    if (handle) fe::detail::destroy_handle(handle);
+  }
+
+  // Null, and `why`, when cuDNN has no plan for the graph.
+  std::unique_ptr<AttentionPlan> build(const GraphWriter& writer, std::string& why) const {
+    fe::graph::Graph& graph = *writer.graph;
+    auto good = [&why](fe::error_t status) {
+      if (status.is_bad()) why = status.get_message();
+      return !status.is_bad();
+    };
+    try {
+      if (!good(graph.validate()) || !good(graph.build_operation_graph(handle)) ||
+          !good(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK})) ||
+          !good(graph.check_support()) || !good(graph.build_plans()))
+        return nullptr;
+      return std::make_unique<AttentionPlan>(
+          AttentionPlan{writer.shape, 1, writer.graph, {graph.get_workspace_size()}});
+    } catch (const std::runtime_error& error) {  // a function that this version of the library does not have
+      why = error.what();
+      return nullptr;
+    }
+  }
+
+  // Repeatable sums need a matrix of s×s per head, which may fit in the planned scratch only for a part of the batch.
+  std::unique_ptr<AttentionPlan> build_backward(const AttentionShape& shape, std::string& why) const {
+    Bytes planned = attention_library_backward_scratch(shape);
+    Determinism determinism = device.determinism();
+    AttentionShape part = shape;
+    if (determinism == Determinism::repeatable)
+      while (part.batch % 2 == 0 && part.batch * shape.heads * shape.length * shape.length * 2 > planned.n)
+        part.batch /= 2;
+    while (true) {
+      GraphWriter writer(part, device.capability());
+      writer.backward(determinism);
+      std::unique_ptr<AttentionPlan> plan = build(writer, why);
+      if (!plan) return nullptr;
+      plan->parts = shape.batch / part.batch;
+      if (plan->scratch <= planned) return plan;
+      if (part.batch % 2 != 0) {
+        std::string both =
+            fmt::format("cuDNN wants {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
+        if (determinism == Determinism::fast)
+          throw RunError("attention_backward", both, "another version of cuDNN may want less");
+        why = both;
+        return nullptr;
+      }
+      part.batch /= 2;
+    }
+  }
+
+  std::unique_ptr<AttentionPlan> build_forward(const AttentionShape& shape, std::string& why) const {
+    GraphWriter writer(shape, device.capability());
+    writer.forward();
+    std::unique_ptr<AttentionPlan> plan = build(writer, why);
+    Bytes planned = attention_library_scratch(shape);
+    if (plan && plan->scratch > planned)
+      throw RunError("attention",
+                     fmt::format("cuDNN wants {} bytes of scratch where {} are planned", plan->scratch.n, planned.n),
+                     "another version of cuDNN may want less");
+    return plan;
+  }
+
+  template <class Build>
+  const AttentionPlan* find_or_build(Plans& plans, const AttentionShape& shape, const Build& build_plan) const {
+    if (auto found = plans.find(shape); found != plans.end()) return found->second.get();
+    std::string why;
+    std::unique_ptr<AttentionPlan> plan;
+    device.use();
+    if (shape.length % 128 != 0 && fe::detail::get_backend_version() < kOddLengths)
+      why = fmt::format("cuDNN {} is too old for {} positions, which is no multiple of 128",
+                        version_text(fe::detail::get_backend_version()), shape.length);
+    else
+      plan = build_plan(why);
+    if (!plan)
+      fmt::print(stderr,
+                 "sextant: attention over {} positions with {} heads of {} goes without cuDNN, which is slower: {}\n",
+                 shape.length, shape.heads, shape.head_dim, why);
+    return plans.emplace(shape, std::move(plan)).first->second.get();
+  }
+
+  const CudaDevice& device;
+  cudnnHandle_t handle = nullptr;
+  Plans forward, backward;
+};
+
+AttentionLibrary::AttentionLibrary(const CudaDevice& device) {
+  if (!open_library()) {
+    problem_ = fmt::format("{} cannot be opened; it must be where the loader looks (LD_LIBRARY_PATH)", kLibrary);
+  } else if (size_t version = fe::detail::get_backend_version(); version < kOldest) {
+    problem_ = fmt::format("cuDNN {} is too old, {} or newer is needed", version_text(version), version_text(kOldest));
+  } else {
+    device.use();
+    opened_ = std::make_unique<Opened>(device);
+    cudnnStatus_t status = fe::detail::create_handle(&opened_->handle);
+    if (status != CUDNN_STATUS_SUCCESS) {
+      problem_ =
+          fmt::format("cuDNN {} does not start: {}", version_text(version), fe::detail::get_error_string(status));
+      opened_->handle = nullptr;
+    }
+  }
+  if (!problem_.empty()) {
+    opened_.reset();
+    fmt::print(stderr, "sextant: attention goes without cuDNN, which is slower: {}\n", problem_);
+  }
+}
+
+const AttentionPlan* AttentionLibrary::forward(const AttentionShape& shape) {
+  if (!opened_) return nullptr;
+  return opened_->find_or_build(opened_->forward, shape,
+                                [&](std::string& why) { return opened_->build_forward(shape, why); });
+}
+
+const AttentionPlan* AttentionLibrary::backward(const AttentionShape& shape) {
+  if (!opened_) return nullptr;
+  return opened_->find_or_build(opened_->backward, shape,
+                                [&](std::string& why) { return opened_->build_backward(shape, why); });
+}
+
+void AttentionLibrary::run(const AttentionPlan& plan, const AttentionOperands& operands, std::byte* workspace,
+                           cudaStream_t stream) const {
+  const AttentionShape& s = plan.shape;
+  fe::detail::set_stream(opened_->handle, stream);
+  for (int64_t part = 0; part < plan.parts; ++part) {
+    // `element` of the rows of the part's first sequence.
+    auto at = [&](void* data, int64_t width, int64_t element) -> void* {
+      return data ? static_cast<std::byte*>(data) + (part * s.batch * s.length * width + element) * 2 : nullptr;
+    };
+    int64_t y_width = s.heads * s.head_dim, width = y_width + 2 * s.kv_heads * s.head_dim;
+    int64_t k_at = y_width, v_at = y_width + s.kv_heads * s.head_dim;
+    std::unordered_map<int64_t, void*> pointers{
+        {kQ, at(operands.qkv, width, 0)},
+        {kK, at(operands.qkv, width, k_at)},
+        {kV, at(operands.qkv, width, v_at)},
+        {kY, at(operands.y, y_width, 0)},
+        {kLse, static_cast<float*>(operands.lse) + part * s.batch * s.heads * s.length},
+        {kDy, at(operands.dy, y_width, 0)},
+        {kDq, at(operands.dqkv, width, 0)},
+        {kDk, at(operands.dqkv, width, k_at)},
+        {kDv, at(operands.dqkv, width, v_at)}};
+    fe::error_t status = plan.graph->execute(opened_->handle, pointers, workspace);
+    if (status.is_bad()) throw RunError("attention", fmt::format("cuDNN: {}", status.get_message()));
+  }
+}
+
+}  // namespace sextant
+
+#else  // built without cuDNN's headers
+
+namespace sextant {
+
+struct AttentionPlan {};
+struct AttentionLibrary::Opened {};
+
+AttentionLibrary::AttentionLibrary(const CudaDevice&)
+    : problem_("this program was built without cuDNN's frontend headers") {
+  fmt::print(stderr, "sextant: attention goes without cuDNN, which is slower: {}\n", problem_);
+}
+const AttentionPlan* AttentionLibrary::forward(const AttentionShape&) { return nullptr; }
+const AttentionPlan* AttentionLibrary::backward(const AttentionShape&) { return nullptr; }
+void AttentionLibrary::run(const AttentionPlan&, const AttentionOperands&, std::byte*, cudaStream_t) const {
+  BUG("attention has no plans without cuDNN");
+}
+
+}  // namespace sextant
+
+#endif
+
+namespace sextant {
+
+AttentionLibrary::~AttentionLibrary() = default;
+
+}  // namespace sextant

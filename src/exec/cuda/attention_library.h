@@ -1,0 +1,66 @@
+// AttentionLibrary: cuDNN's attention, which reads and writes packed qkv rows in place. libcudnn.so.9 is opened at run
+// time, so that a program built with it starts without it; execution plans are built once per shape and kept as long as
+// the device.
+//
+// Enters: shapes of one rank, in bf16. Leaves: plans to run on a stream. cuDNN's headers stay in attention_library.cpp.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/dtype.h"
+#include "base/units.h"
+#include "exec/cuda/device.h"
+
+namespace sextant {
+
+// Heads of this rank. Masks that keep documents apart would be one more field here, and one more operand below.
+struct AttentionShape {
+  int64_t batch = 0, length = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  auto operator<=>(const AttentionShape&) const = default;
+};
+
+// Whether cuDNN may be asked for such an op, and the most scratch its plans may then use: both are known before there
+// is a GPU.
+bool attention_library_takes(DType dtype, const AttentionShape& shape);
+Bytes attention_library_scratch(const AttentionShape& shape);
+Bytes attention_library_backward_scratch(const AttentionShape& shape);
+
+// qkv, dqkv [b, s, (heads + 2·kv_heads)·d]; y, dy [b, s, heads·d]; lse [b, heads, s] in f32. Forward has no dy and
+// dqkv.
+struct AttentionOperands {
+  void *qkv = nullptr, *y = nullptr, *lse = nullptr, *dy = nullptr, *dqkv = nullptr;
+};
+
+struct AttentionPlan;
+
+class AttentionLibrary {
+ public:
+  // Says on stderr, once, why cuDNN cannot be used where that is so.
+  explicit AttentionLibrary(const CudaDevice& device);
+  ~AttentionLibrary();
+  AttentionLibrary(const AttentionLibrary&) = delete;
+  AttentionLibrary& operator=(const AttentionLibrary&) = delete;
+
+  const std::string& problem() const { return problem_; }  // why there are no plans; empty when there are
+
+  // Null when cuDNN has no way to do it: then our own kernels must. RunError when its plan needs more scratch than was
+  // planned.
+  const AttentionPlan* forward(const AttentionShape& shape);
+  const AttentionPlan* backward(const AttentionShape& shape);
+  // Only puts work on the stream. CUDA graphs captured from it must not outlive the library.
+  void run(const AttentionPlan& plan, const AttentionOperands& operands, std::byte* workspace,
+           cudaStream_t stream) const;
+
+ private:
+  struct Opened;
+  std::unique_ptr<Opened> opened_;
+  std::string problem_;
+};
+
+}  // namespace sextant

@@ -1,0 +1,40 @@
+// Sums over the rows of a matrix: the gradient of a bias. Rows are cut into slices by shape alone; each slice leaves its
+// sums in `workspace`, and these are added in a fixed order, so that the result is the same on every device.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/dtype.h"
+
+namespace sextant::cuda {
+
+struct ColumnSums {
+  enum class Write : uint8_t { over, add };
+
+  const void* x;  // [rows, width], f32 or bf16
+  DType dtype;
+  int64_t rows, width;
+  float* out;  // [width]
+  Write write;
+  std::byte* workspace;  // column_sums_workspace bytes
+  cudaStream_t stream;
+};
+
+int64_t column_sums_workspace(int64_t rows, int64_t width);  // bytes
+void sum_columns(const ColumnSums& sums);
+
+// The second half alone: out (=|+=) the sum over slices of partials[slice][column].
+struct PartialSums {
+  const float* partials;
+  int64_t slices, width;
+  float* out;
+  ColumnSums::Write write;
+  cudaStream_t stream;
+};
+
+void add_partials(const PartialSums& sums);
+
+}  // namespace sextant::cuda

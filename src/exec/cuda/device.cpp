@@ -1,0 +1,48 @@
+#include "exec/cuda/device.h"
+
+#include "base/error.h"
+#include "exec/cuda/attention_library.h"
+#include "exec/cuda/check.h"
+#include "exec/cuda/gemm.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr int kLeastCapability = 80;  // bf16 products begin with Ampere
+
+}  // namespace
+
+CudaDevice::CudaDevice(int index, Determinism determinism) : index_(index), determinism_(determinism) {
+  use();
+  cudaDeviceProp facts{};
+  check_cuda(cudaGetDeviceProperties(&facts, index), fmt::format("asking device {} what it is", index));
+  name_ = facts.name;
+  multiprocessors_ = facts.multiProcessorCount;
+  capability_ = 10 * facts.major + facts.minor;
+  if (capability_ < kLeastCapability)
+    throw RunError("cuda", fmt::format("{} has compute capability {}.{}", name_, facts.major, facts.minor),
+                   "8.0 (A100) or newer is needed, or device=cpu");
+  check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream");
+}
+
+CudaDevice::~CudaDevice() {
+  cudaSetDevice(index_);
+  gemm_.reset();
+  attention_.reset();
+  if (stream_) cudaStreamDestroy(stream_);
+}
+
+void CudaDevice::use() const { check_cuda(cudaSetDevice(index_), fmt::format("using device {}", index_)); }
+
+GemmLibrary& CudaDevice::gemm() {
+  if (!gemm_) gemm_ = std::make_unique<GemmLibrary>(*this);
+  return *gemm_;
+}
+
+AttentionLibrary& CudaDevice::attention() {
+  if (!attention_) attention_ = std::make_unique<AttentionLibrary>(*this);
+  return *attention_;
+}
+
+}  // namespace sextant

@@ -1,0 +1,161 @@
+#include "exec/cuda/gemm_tuner.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <limits>
+
+#include "base/error.h"
+#include "exec/cuda/check.h"
+#include "exec/cuda/fill.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kCandidates = 24;
+constexpr int kRepeats = 4;
+
+// Operands of a product, filled with random numbers: zeros would run faster than real data.
+class Operands {
+ public:
+  Operands(const GemmShape& s, cudaStream_t stream) {
+    int64_t in = size_of(s.in), out = size_of(s.out);
+    int64_t a = (s.a_order == MatrixOrder::as_is ? s.m * std::max(s.a_stride, s.k) : s.k * std::max(s.a_stride, s.m)) * in;
+    int64_t b = s.k * s.n * in, c = s.m * std::max(s.c_stride, s.n) * out;
+    for (int64_t bytes : {a, b, c, c, s.n * int64_t{4}, GemmLibrary::kWorkspace}) {
+      void* at = nullptr;
+      check_cuda(cudaMalloc(&at, static_cast<size_t>(bytes)), "room to time a product");
+      parts_.push_back(at);
+    }
+    fill_random(parts_[0], a / in, s.in, stream);
+    fill_random(parts_[1], b / in, s.in, stream);
+    fill_random(parts_[2], c / out, s.out, stream);
+    fill_random(parts_[3], c / out, s.out, stream);
+    fill_random(parts_[4], s.n, s.in, stream);
+  }
+  ~Operands() {
+    for (void* part : parts_) cudaFree(part);
+  }
+  Operands(const Operands&) = delete;
+  Operands& operator=(const Operands&) = delete;
+
+  GemmOperands of(const GemmShape& s) const {
+    bool bias = s.epilogue == GemmEpilogue::bias || s.epilogue == GemmEpilogue::gelu_bias;
+    bool aux = s.epilogue >= GemmEpilogue::gelu;
+    return {parts_[0], parts_[1], parts_[2], bias ? parts_[4] : nullptr, aux ? parts_[3] : nullptr};
+  }
+  std::byte* workspace() const { return static_cast<std::byte*>(parts_[5]); }
+
+ private:
+  std::vector<void*> parts_;
+};
+
+class Events {
+ public:
+  Events() {
+    check_cuda(cudaEventCreate(&begin), "an event");
+    check_cuda(cudaEventCreate(&end), "an event");
+  }
+  ~Events() {
+    cudaEventDestroy(begin);
+    cudaEventDestroy(end);
+  }
+  cudaEvent_t begin = nullptr, end = nullptr;
+};
+
+std::string hex(const cublasLtMatmulAlgo_t& algorithm) {
+  std::string text;
+  for (uint64_t word : algorithm.data) text += fmt::format("{:016x}", word);
+  return text;
+}
+
+bool from_hex(std::string_view text, cublasLtMatmulAlgo_t& algorithm) {
+  if (text.size() != 16 * std::size(algorithm.data)) return false;
+  for (size_t i = 0; i < std::size(algorithm.data); ++i) {
+    std::string_view word = text.substr(16 * i, 16);
+    auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), algorithm.data[i], 16);
+    if (error != std::errc{} || end != word.data() + word.size()) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+fs::path tuning_directory() {
+  auto set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value ? fs::path(value) : fs::path();
+  };
+  if (fs::path own = set("SEXTANT_CACHE"); !own.empty()) return own;
+  if (fs::path cache = set("XDG_CACHE_HOME"); !cache.empty()) return cache / "sextant";
+  if (fs::path home = set("HOME"); !home.empty()) return home / ".cache" / "sextant";
+  return {};
+}
+
+GemmTuner::GemmTuner(const CudaDevice& device, cublasLtHandle_t handle) : device_(device), handle_(handle) {
+  fs::path directory = tuning_directory();
+  if (directory.empty()) return;
+  std::string name = device.name();
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '-');
+  file_ = directory / fmt::format("gemm-{}-{}.txt", name, cublaslt().cublasLtGetVersion());
+  load();
+}
+
+// A line is "HEX SHAPE". Lines that make no sense, perhaps cut off by a crash, are left out.
+void GemmTuner::load() {
+  std::ifstream in(file_);
+  for (std::string line; std::getline(in, line);) {
+    size_t space = line.find(' ');
+    cublasLtMatmulAlgo_t algorithm{};
+    if (space != std::string::npos && from_hex(std::string_view(line).substr(0, space), algorithm))
+      known_[line.substr(space + 1)] = algorithm;
+  }
+}
+
+void GemmTuner::append(const std::string& shape, const cublasLtMatmulAlgo_t& algorithm) const {
+  if (file_.empty()) return;
+  std::error_code ignored;
+  fs::create_directories(file_.parent_path(), ignored);
+  std::ofstream(file_, std::ios::app) << hex(algorithm) << ' ' << shape << '\n';
+}
+
+cublasLtMatmulAlgo_t GemmTuner::fastest(const GemmPlan& plan) {
+  std::string shape = plan.shape().text();
+  if (auto at = known_.find(shape); at != known_.end()) return at->second;
+  cublasLtMatmulAlgo_t algorithm = timed(plan);
+  known_[shape] = algorithm;
+  append(shape, algorithm);
+  return algorithm;
+}
+
+cublasLtMatmulAlgo_t GemmTuner::timed(const GemmPlan& plan) const {
+  std::vector<cublasLtMatmulHeuristicResult_t> candidates = plan.candidates(handle_, kCandidates);
+  if (candidates.size() == 1) return candidates[0].algo;
+  cudaStream_t stream = device_.stream();
+  Operands operands(plan.shape(), stream);
+  Events events;
+  float best = std::numeric_limits<float>::infinity();
+  cublasLtMatmulAlgo_t chosen = candidates[0].algo;
+  for (const cublasLtMatmulHeuristicResult_t& candidate : candidates) {
+    float least = std::numeric_limits<float>::infinity();
+    for (int i = 0; i < kRepeats; ++i) {
+      check_cuda(cudaEventRecord(events.begin, stream), "timing a product");
+      plan.run(handle_, candidate.algo, operands.of(plan.shape()), operands.workspace(), stream);
+      check_cuda(cudaEventRecord(events.end, stream), "timing a product");
+      check_cuda(cudaEventSynchronize(events.end), plan.shape().text());
+      float ms = 0;
+      check_cuda(cudaEventElapsedTime(&ms, events.begin, events.end), "timing a product");
+      least = std::min(least, ms);
+      if (least > 1.5f * best) break;  // hopeless
+    }
+    if (least < best) best = least, chosen = candidate.algo;
+  }
+  return chosen;
+}
+
+}  // namespace sextant

@@ -1,0 +1,70 @@
+// Our own attention kernels: for what cuDNN does not do (f32, odd head sizes, caches, steps of a ring) and for machines
+// without it. Tiles of queries and keys in shared memory, a running maximum (FlashAttention's recurrence), f32
+// arithmetic.
+//
+// Enters: one block of queries of every head and sequence against one block of keys, in f32 or bf16, head_dim at most
+// 256. Leaves: y and the log-sum-exp of each row, or the gradients; always in the same order of sums, without atomics.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "base/dtype.h"
+
+namespace sextant::cuda {
+
+// The rows of all heads of one operand: element j of row i is at data[b·batch + head·this->head + i·row + j].
+struct HeadRows {
+  void* data = nullptr;
+  int64_t batch = 0, head = 0, row = 0;
+};
+
+// What enters both directions. Query head h reads key head h·kv_heads/heads.
+struct AttentionBlock {
+  DType dtype = DType::f32;
+  int64_t batch = 0, heads = 0, kv_heads = 0, dim = 0;
+  int64_t queries = 0, keys = 0;
+  int64_t diagonal = 0;  // query i sees the keys up to i + diagonal; not negative
+  const int32_t* start =
+      nullptr;  // in device memory: the diagonal, and keys is this + queries; then `keys` says nothing
+  HeadRows q, k, v;
+  float* lse = nullptr;  // of query i of a head: lse[(b·heads + head)·lse_length + i]; may be null where it is a result
+  int64_t lse_length = 0;
+};
+
+enum class Onto : uint8_t {
+  nothing,   // results are written over whatever is there
+  existing,  // y and lse: joined with those of other keys; gradients: added
+};
+
+struct AttentionForward : AttentionBlock {
+  HeadRows y;
+  Onto onto = Onto::nothing;
+};
+
+struct AttentionGradient : AttentionBlock {
+  HeadRows dy;
+  const float* dots = nullptr;  // Σ dy·y of each query, indexed like lse
+  HeadRows dq, dk, dv;
+  Onto onto = Onto::nothing;
+};
+
+constexpr int64_t kLargestHead = 256;
+[[noreturn]] void refuse_head_size(int64_t dim);  // RunError; the kernels call it beyond kLargestHead
+
+void attend(const AttentionForward& block, cudaStream_t stream);
+// The lse of rows that have seen no key yet, −∞: what blocks are then joined with.
+void clear_lse(float* lse, int64_t count, cudaStream_t stream);
+void attend_backward(const AttentionGradient& block, cudaStream_t stream);
+
+// dots[b, head, i] = Σ dy·y over the head's part of row i; dy and y are [batch, length, heads·dim].
+struct OutputDots {
+  DType dtype = DType::f32;
+  int64_t batch = 0, length = 0, heads = 0, dim = 0;
+  const void *dy = nullptr, *y = nullptr;
+  float* dots = nullptr;
+};
+void output_dots(const OutputDots& rows, cudaStream_t stream);
+
+}  // namespace sextant::cuda

@@ -1,0 +1,171 @@
+// The gradient in two passes, so that every sum has one owner: keys by keys for dk and dv, queries by queries for dq.
+// Both make the scores again from q, k and the log-sum-exp.
+#include "base/units.h"
+#include "exec/cuda/attention_tile.cuh"
+#include "exec/cuda/real_type.h"
+
+namespace sextant::cuda {
+
+namespace {
+
+constexpr int kDotThreads = 256;
+
+template <class T>
+__global__ void __launch_bounds__(kDotThreads) dot_rows(OutputDots rows) {
+  const int lane = threadIdx.x % 32;
+  const int64_t at = static_cast<int64_t>(blockIdx.x) * (kDotThreads / 32) + threadIdx.x / 32;
+  if (at >= rows.batch * rows.length * rows.heads) return;
+  const T *dy = static_cast<const T*>(rows.dy) + at * rows.dim, *y = static_cast<const T*>(rows.y) + at * rows.dim;
+  float sum = 0;
+  for (int64_t j = lane; j < rows.dim; j += 32) sum = fmaf(static_cast<float>(dy[j]), static_cast<float>(y[j]), sum);
+  for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(0xffffffff, sum, other);
+  int64_t head = at % rows.heads, row = at / rows.heads % rows.length, b = at / rows.heads / rows.length;
+  if (lane == 0) rows.dots[(b * rows.heads + head) * rows.length + row] = sum;
+}
+
+// A tile of queries against a tile of keys, all in shared memory.
+struct Square {
+  const float *q, *dy, *k, *v;
+  int64_t first, first_key, head;
+};
+
+// p <- exp(c·q·kᵀ − lse) unless null, ds <- c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen.
+template <int kDim, int kQ, int kK>
+__device__ void score_gradients(const AttentionGradient& block, const Square& square, float* p, float* ds) {
+  constexpr int kR = kQ / kSide, kC = kK / kSide, kPitch = pitch_of(kK);
+  const int dim = static_cast<int>(block.dim);
+  const float scale = rsqrtf(static_cast<float>(block.dim));
+  float scores[kR][kC], slopes[kR][kC];
+  row_products<kDim>(square.q, square.k, dim, scores);
+  row_products<kDim>(square.dy, square.v, dim, slopes);
+#pragma unroll
+  for (int i = 0; i < kR; ++i) {
+    int64_t row = square.first + tile_y() * kR + i;
+    bool exists = row < block.queries;
+    int64_t at = (static_cast<int64_t>(blockIdx.z) * block.heads + square.head) * block.lse_length + row;
+    float lse = exists ? block.lse[at] : 0, dot = exists ? block.dots[at] : 0;
+#pragma unroll
+    for (int j = 0; j < kC; ++j) {
+      int column = tile_x() + kSide * j;
+      int64_t key = square.first_key + column;
+      bool seen = exists && key < block.keys && key <= row + block.diagonal;
+      float weight = seen ? expf(scores[i][j] * scale - lse) : 0;
+      if (p) p[(tile_y() * kR + i) * kPitch + column] = weight;
+      ds[(tile_y() * kR + i) * kPitch + column] = scale * weight * (slopes[i][j] - dot);
+    }
+  }
+}
+
+// Rows of a head from `first` on; there are `count` in all.
+struct TileRows {
+  int64_t head, first, count;
+};
+
+template <class T, int kDim, int kR>
+__device__ void write_gradient(const AttentionGradient& block, const HeadRows& to, TileRows tile,
+                               float (&sums)[kR][kDim / kSide]) {
+#pragma unroll
+  for (int i = 0; i < kR; ++i) {
+    int64_t row = tile.first + tile_y() * kR + i;
+    if (row >= tile.count) continue;
+    T* at = const_cast<T*>(rows_of<T>(to, blockIdx.z, tile.head, row));
+    for_columns<kDim>(sums[i], static_cast<int>(block.dim), [&](int column, float value) {
+      if (block.onto == Onto::existing) value += static_cast<float>(at[column]);
+      at[column] = static_cast<T>(value);
+    });
+  }
+}
+
+// dk, dv of kK keys of one key head: the queries of all heads that read it, in order.
+template <class T, int kDim, int kQ, int kK>
+__global__ void __launch_bounds__(kTileThreads) key_gradients(AttentionGradient block) {
+  constexpr int kR = kK / kSide, kPitch = pitch_of(kDim);
+  extern __shared__ float4 shared[];
+  float* k = reinterpret_cast<float*>(shared);
+  float *v = k + kK * kPitch, *q = v + kK * kPitch, *dy = q + kQ * kPitch;
+  float *p = dy + kQ * kPitch, *ds = p + kQ * pitch_of(kK);
+
+  const int64_t b = blockIdx.z, kv = blockIdx.y, first_key = static_cast<int64_t>(blockIdx.x) * kK;
+  const int64_t group = block.heads / block.kv_heads;
+  const int dim = static_cast<int>(block.dim);
+  load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, block.keys - first_key, dim);
+  load_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, block.keys - first_key, dim);
+  float dk[kR][kDim / kSide] = {}, dv[kR][kDim / kSide] = {};
+
+  // Queries before the first key's own position see none of the tile.
+  const int64_t from = max(first_key - block.diagonal, int64_t{0}) / kQ * kQ;
+  for (int64_t head = kv * group; head < (kv + 1) * group; ++head) {
+    for (int64_t first = from; first < block.queries; first += kQ) {
+      __syncthreads();  // the square before this one has been used
+      load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, dim);
+      load_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, block.queries - first, dim);
+      __syncthreads();
+      score_gradients<kDim, kQ, kK>(block, {q, dy, k, v, first, first_key, head}, p, ds);
+      __syncthreads();
+      add_weighted_rows<kDim, kQ>(Weights{p, 1, pitch_of(kK)}, dy, dv);
+      add_weighted_rows<kDim, kQ>(Weights{ds, 1, pitch_of(kK)}, q, dk);
+    }
+  }
+  write_gradient<T, kDim>(block, block.dk, {kv, first_key, block.keys}, dk);
+  write_gradient<T, kDim>(block, block.dv, {kv, first_key, block.keys}, dv);
+}
+
+// dq of kQ queries of one head.
+template <class T, int kDim, int kQ, int kK>
+__global__ void __launch_bounds__(kTileThreads) query_gradients(AttentionGradient block) {
+  constexpr int kR = kQ / kSide, kPitch = pitch_of(kDim);
+  extern __shared__ float4 shared[];
+  float* k = reinterpret_cast<float*>(shared);
+  float *v = k + kK * kPitch, *q = v + kK * kPitch, *dy = q + kQ * kPitch, *ds = dy + kQ * kPitch;
+
+  const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
+  const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kQ;  // long tiles first, for balance
+  const int dim = static_cast<int>(block.dim);
+  load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, dim);
+  load_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, block.queries - first, dim);
+  float dq[kR][kDim / kSide] = {};
+
+  const int64_t end = min(block.keys, first + kQ + block.diagonal);
+  for (int64_t first_key = 0; first_key < end; first_key += kK) {
+    __syncthreads();  // the square before this one has been used
+    load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, block.keys - first_key, dim);
+    load_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, block.keys - first_key, dim);
+    __syncthreads();
+    score_gradients<kDim, kQ, kK>(block, {q, dy, k, v, first, first_key, head}, nullptr, ds);
+    __syncwarp();  // a row of ds belongs to threads of one warp
+    add_weighted_rows<kDim, kK>(Weights{ds, pitch_of(kK), 1}, k, dq);
+  }
+  write_gradient<T, kDim>(block, block.dq, {head, first, block.queries}, dq);
+}
+
+template <class T, int kDim, int kQ, int kK>
+void launch_backward(const AttentionGradient& block, cudaStream_t stream) {
+  constexpr int rows = 2 * (kQ + kK) * pitch_of(kDim), square = kQ * pitch_of(kK);
+  launch_tiles(key_gradients<T, kDim, kQ, kK>, block,
+               {ceil_div(block.keys, kK), block.kv_heads, block.batch, rows + 2 * square, stream});
+  launch_tiles(query_gradients<T, kDim, kQ, kK>, block,
+               {ceil_div(block.queries, kQ), block.heads, block.batch, rows + square, stream});
+}
+
+}  // namespace
+
+// Tiles as large as the 163 KiB of shared memory of an A100 allow.
+void attend_backward(const AttentionGradient& block, cudaStream_t stream) {
+  if (block.batch * block.heads * block.queries == 0) return;
+  for_cuda_type(block.dtype, [&]<class T>() {
+    for_head_size(block.dim, [&]<int kDim>() {
+      constexpr int kQ = kDim == 64 ? 64 : 32, kK = kDim == 256 ? 32 : 64;
+      launch_backward<T, kDim, kQ, kK>(block, stream);
+    });
+  });
+}
+
+void output_dots(const OutputDots& rows, cudaStream_t stream) {
+  int64_t count = rows.batch * rows.length * rows.heads;
+  if (count == 0) return;
+  for_cuda_type(rows.dtype, [&]<class T>() {
+    dot_rows<T><<<static_cast<unsigned>(ceil_div(count, kDotThreads / 32)), kDotThreads, 0, stream>>>(rows);
+  });
+}
+
+}  // namespace sextant::cuda

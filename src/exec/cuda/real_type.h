@@ -1,0 +1,19 @@
+// The element types that CUDA kernels are written for.
+#pragma once
+
+#include <cuda_bf16.h>
+
+#include "base/dtype.h"
+
+namespace sextant {
+
+// Calls body.template operator()<T>() with T = float or __nv_bfloat16. bind has refused every other type.
+template <class Body>
+void for_cuda_type(DType dtype, const Body& body) {
+  if (dtype == DType::bf16)
+    body.template operator()<__nv_bfloat16>();
+  else
+    body.template operator()<float>();
+}
+
+}  // namespace sextant

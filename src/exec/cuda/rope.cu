@@ -1,0 +1,135 @@
+#include <cmath>
+#include <numbers>
+
+#include "exec/cpu/heads.h"
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/rows.cuh"
+#include "exec/cuda/spans.cuh"
+#include "exec/cuda/vector.cuh"
+
+namespace sextant::cuda {
+
+namespace {
+
+constexpr int kMostPairs = 128;  // of a head: head_dim up to 256
+constexpr int kHeadsAtOnce = 8;  // that share the sines of one thread
+constexpr int kHeadsOnTheirWay = 4;
+
+struct Frequencies {
+  double of_pair[kMostPairs];
+};
+
+// Llama 3 stretches wavelengths that are long beside the context the model was first trained on, blends the middle ones
+// and leaves the short ones.
+double frequency(const Attrs& attrs, int64_t j, int64_t dim) {
+  double plain = std::pow(attrs.real("theta"), -2.0 * static_cast<double>(j) / static_cast<double>(dim));
+  if (!attrs.has("scale_factor")) return plain;
+  double stretched = plain / attrs.real("scale_factor");
+  double low = attrs.real("low_freq_factor"), high = attrs.real("high_freq_factor");
+  double turns = attrs.real("original_max_positions") * plain / (2 * std::numbers::pi);  // over the first context
+  if (turns < low) return stretched;
+  if (turns > high) return plain;
+  double blend = (turns - low) / (high - low);
+  return (1 - blend) * stretched + blend * plain;
+}
+
+Frequencies frequencies_of(const Attrs& attrs, int64_t dim) {
+  BUG_IF(dim / 2 > kMostPairs, "head_dim {} is more than rope's kernel takes", dim);
+  Frequencies frequencies{};
+  for (int64_t j = 0; j < dim / 2; ++j) frequencies.of_pair[j] = frequency(attrs, j, dim);
+  return frequencies;
+}
+
+// A "row" here is a group of heads of one packed row, a "column" a pair within a head: the sines of V pairs are found once
+// for kHeadsAtOnce heads.
+template <class T, int V>
+struct Turn {
+  const T* x;
+  const int32_t* start;  // may be null
+  T* y;
+  int64_t length, width;
+  int heads, turned, half, groups;  // turned: the heads of q and k, in front; groups of heads in one row
+  float direction;
+  Spans positions;
+  Frequencies frequencies;
+
+  __device__ void find_sines(int64_t s, int64_t pair, float (&cosines)[V], float (&sines)[V]) const {
+    int64_t position = positions.global_index(s) + (start ? *start : 0);
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      // Whole turns are taken off in double: late positions turn by 1e5 radians and more.
+      double turns = static_cast<double>(position) * frequencies.of_pair[pair + i] * 0.15915494309189535;  // 1/(2 pi)
+      sincospif(static_cast<float>(2.0 * (turns - rint(turns))), &sines[i], &cosines[i]);
+      sines[i] *= direction;
+    }
+  }
+
+  // V pairs of one head.
+  struct Pairs {
+    Packed<T, V> first, second;
+  };
+
+  __device__ void turn(Pairs& pairs, const float (&cosines)[V], const float (&sines)[V]) const {
+    float a[V], b[V], left[V], right[V];
+    unpack(pairs.first, a);
+    unpack(pairs.second, b);
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      left[i] = a[i] * cosines[i] - b[i] * sines[i];
+      right[i] = b[i] * cosines[i] + a[i] * sines[i];
+    }
+    pairs = {pack<T>(left), pack<T>(right)};
+  }
+
+  __device__ void operator()(int64_t grouped, int64_t pair) const {
+    int64_t row = grouped / groups;
+    int begin = static_cast<int>(grouped - row * groups) * kHeadsAtOnce;
+    float cosines[V], sines[V];
+    find_sines(row % length, pair, cosines, sines);
+#pragma unroll
+    for (int first = begin; first < begin + kHeadsAtOnce; first += kHeadsOnTheirWay) {
+      int64_t at = row * width + static_cast<int64_t>(first) * 2 * half + pair;
+      Pairs pairs[kHeadsOnTheirWay];
+#pragma unroll
+      for (int k = 0; k < kHeadsOnTheirWay; ++k)
+        if (first + k < heads) pairs[k] = {load<V>(x + at + k * 2 * half), load<V>(x + at + k * 2 * half + half)};
+#pragma unroll
+      for (int k = 0; k < kHeadsOnTheirWay; ++k) {
+        if (first + k >= heads) break;
+        if (first + k < turned) turn(pairs[k], cosines, sines);
+        store(y + at + k * 2 * half, pairs[k].first);
+        store(y + at + k * 2 * half + half, pairs[k].second);
+      }
+    }
+  }
+};
+
+void launch(const CudaCall& call) {
+  const LocalShape& shape = call.in[0].shape;
+  cpu::Heads heads = cpu::local_heads(call.attrs, shape[2]);
+  int turned = static_cast<int>(heads.q + heads.kv);
+  // In place, the values already are where they belong.
+  int visited = call.in[0].data == call.out[0].data ? turned : turned + static_cast<int>(heads.kv);
+  int groups = static_cast<int>(ceil_div(visited, kHeadsAtOnce));
+  for_cuda_vectors(call.in[0].dtype, heads.dim / 2, [&]<class T, int V>() {
+    Turn<T, V> turn{.x = call.in[0].as<T>(),
+                    .start = call.in.size() > 1 ? call.in[1].as<int32_t>() : nullptr,
+                    .y = call.out[0].as<T>(),
+                    .length = shape[1],
+                    .width = shape[2],
+                    .heads = visited,
+                    .turned = turned,
+                    .half = static_cast<int>(heads.dim / 2),
+                    .groups = groups,
+                    .direction = call.attrs.integer_or("inverse", 0) != 0 ? -1.0f : 1.0f,
+                    .positions = spans_of(call.in[0], 1),
+                    .frequencies = frequencies_of(call.attrs, heads.dim)};
+    for_row_vectors<V>(call.stream, shape.rows() * groups, heads.dim / 2, turn);
+  });
+}
+
+}  // namespace
+
+const CudaKernel rope{.launch = launch};
+
+}  // namespace sextant::cuda

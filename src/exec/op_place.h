@@ -1,0 +1,19 @@
+// What a rank's whereabouts call an op: "layers.1.attn.out.moved (all_reduce over tp)".
+#pragma once
+
+#include <string>
+
+#include "ir/op_def.h"
+#include "ir/program.h"
+
+namespace sextant {
+
+inline std::string place_of(const Op& op) {
+  std::string axes = op.attrs.text_or("axes", "");
+  return op.path + " (" + op.attrs.text_or("transfer", std::string(op.def->name)) + (axes.empty() ? "" : " over " + axes) + ")";
+}
+
+// How whereabouts call the regions of an action.
+inline char letter_of(RegionKind kind) { return "FBWU"[static_cast<size_t>(kind)]; }
+
+}  // namespace sextant

@@ -1,0 +1,172 @@
+#include "passes/fuse.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/error.h"
+#include "ops/ops.h"
+
+namespace sextant {
+
+namespace {
+
+// The ops of one region while pairs of them are replaced. A replaced op has no definition any more until `finish`.
+class FusedRegion {
+ public:
+  FusedRegion(Region& region, const std::vector<int>& uses) : ops_(region.ops), region_(region), uses_(uses) {
+    for (size_t i = 0; i < ops_.size(); ++i) {
+      for (ValueId id : ops_[i].outputs) made_by_[id] = i;
+      for (ValueId id : ops_[i].inputs) readers_[id].push_back(i);
+    }
+  }
+
+  size_t size() const { return ops_.size(); }
+  const Op& op(size_t i) const { return ops_[i]; }
+  bool is(size_t i, const OpDef& def) const { return ops_[i].def == &def; }
+
+  // The first op of the region of one of these kinds that reads the value as its input 0; size() when there is none.
+  size_t first_reader(ValueId id, std::initializer_list<const OpDef*> defs) const {
+    auto at = readers_.find(id);
+    if (at == readers_.end()) return size();
+    for (size_t i : at->second)
+      for (const OpDef* def : defs)
+        if (ops_[i].def == def && ops_[i].inputs[0] == id) return i;
+    return size();
+  }
+
+  // The op of the region that makes the value; size() when none does.
+  size_t maker(ValueId id) const {
+    auto at = made_by_.find(id);
+    return at == made_by_.end() ? size() : at->second;
+  }
+
+  // Whether nothing but one op of the Program reads it.
+  bool has_one_reader(ValueId id) const { return uses_[static_cast<size_t>(id)] == 1; }
+
+  // Whether the value is there before op i of the region.
+  bool is_made_before(ValueId id, size_t i) const {
+    size_t by = maker(id);
+    return by == size() || by < i;
+  }
+
+  // `fused` stands in place of op `at`; op `gone` is no more.
+  void replace(size_t at, size_t gone, Op fused) {
+    for (ValueId id : fused.outputs) made_by_[id] = at;
+    for (ValueId id : fused.inputs) readers_[id].push_back(at);
+    ops_[at] = std::move(fused);
+    ops_[gone].def = nullptr;
+  }
+
+  void finish() {
+    std::erase_if(ops_, [](const Op& op) { return op.def == nullptr; });
+    region_.ops = std::move(ops_);
+  }
+
+ private:
+  std::vector<Op> ops_;
+  Region& region_;
+  const std::vector<int>& uses_;
+  std::map<ValueId, size_t> made_by_;
+  std::map<ValueId, std::vector<size_t>> readers_;
+};
+
+void add_norm(FusedRegion& region, size_t i) {
+  if (!region.is(i, ops::add)) return;
+  size_t norm = region.first_reader(region.op(i).outputs[0], {&ops::rms_norm, &ops::layer_norm});
+  if (norm == region.size()) return;
+  const Op &sum = region.op(i), &of = region.op(norm);
+  for (size_t k = 1; k < of.inputs.size(); ++k)
+    if (!region.is_made_before(of.inputs[k], i)) return;  // a gathered weight
+  Op fused = of;
+  fused.def = of.def == &ops::rms_norm ? &ops::add_rms_norm : &ops::add_layer_norm;
+  fused.inputs = {sum.inputs[0], sum.inputs[1]};
+  fused.inputs.insert(fused.inputs.end(), of.inputs.begin() + 1, of.inputs.end());
+  fused.outputs.insert(fused.outputs.begin(), sum.outputs[0]);
+  region.replace(i, norm, std::move(fused));
+}
+
+void norm_gradient(FusedRegion& region, size_t i) {
+  if (!region.is(i, ops::add)) return;
+  for (size_t side : {size_t{0}, size_t{1}}) {
+    ValueId gradient = region.op(i).inputs[side], plus = region.op(i).inputs[1 - side];
+    size_t norm = region.maker(gradient);
+    if (norm == region.size() || !region.has_one_reader(gradient)) continue;
+    bool plain = (region.is(norm, ops::rms_norm_backward) && region.op(norm).inputs.size() == 4) ||
+                 (region.is(norm, ops::layer_norm_backward) && region.op(norm).inputs.size() == 5);
+    if (!plain || region.op(norm).outputs[0] != gradient || !region.is_made_before(plus, norm)) continue;
+    Op fused = region.op(norm);
+    fused.inputs.push_back(plus);
+    fused.outputs[0] = region.op(i).outputs[0];
+    region.replace(norm, i, std::move(fused));
+    return;
+  }
+}
+
+void gelu(FusedRegion& region, size_t i) {
+  if (!region.is(i, ops::linear)) return;
+  size_t after = region.first_reader(region.op(i).outputs[0], {&ops::gelu});
+  if (after == region.size()) return;
+  Op fused = region.op(i);
+  fused.def = &ops::linear_gelu;
+  fused.outputs = {region.op(after).outputs[0], region.op(i).outputs[0]};
+  region.replace(i, after, std::move(fused));
+}
+
+void gelu_gradient(FusedRegion& region, size_t i) {
+  if (!region.is(i, ops::linear_input_gradient)) return;
+  ValueId gradient = region.op(i).outputs[0];
+  size_t after = region.first_reader(gradient, {&ops::gelu_backward});
+  if (after == region.size() || !region.has_one_reader(gradient)) return;
+  ValueId pre = region.op(after).inputs[1];
+  if (!region.is_made_before(pre, i)) return;
+  Op fused = region.op(i);
+  fused.def = &ops::linear_gelu_gradient;
+  fused.inputs.push_back(pre);
+  fused.outputs = region.op(after).outputs;
+  region.replace(i, after, std::move(fused));
+}
+
+struct Fusion {
+  std::string_view name;
+  void (*at)(FusedRegion&, size_t op);
+};
+
+constexpr std::array kFusions{Fusion{"add_norm", add_norm}, Fusion{"norm_gradient", norm_gradient}, Fusion{"gelu", gelu},
+                              Fusion{"gelu_gradient", gelu_gradient}};
+
+std::vector<int> count_uses(const Program& program) {
+  std::vector<int> uses(program.values.size(), 0);
+  for (const Value& value : program.values) uses[static_cast<size_t>(value.id)] = value.kind == ValueKind::fetch ? 1 : 0;
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops)
+      for (ValueId id : op.inputs) ++uses[static_cast<size_t>(id)];
+  return uses;
+}
+
+}  // namespace
+
+void fuse(Program& program, const Target& target) {
+  for (std::string_view wanted : target.fusions) {
+    auto fusion = std::find_if(kFusions.begin(), kFusions.end(), [&](const Fusion& f) { return f.name == wanted; });
+    BUG_IF(fusion == kFusions.end(), "target {} wants the fusion '{}', which there is not", target.name, wanted);
+    std::vector<int> uses = count_uses(program);
+    for (Region& region : program.regions) {
+      FusedRegion fused(region, uses);
+      for (size_t i = 0; i < fused.size(); ++i)
+        if (fused.op(i).def) fusion->at(fused, i);
+      fused.finish();
+    }
+  }
+}
+
+std::span<const std::string_view> fusion_names() {
+  static constexpr auto kNames = [] {
+    std::array<std::string_view, kFusions.size()> names;
+    for (size_t i = 0; i < names.size(); ++i) names[i] = kFusions[i].name;
+    return names;
+  }();
+  return kNames;
+}
+
+}  // namespace sextant

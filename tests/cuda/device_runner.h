@@ -1,0 +1,61 @@
+// Runs one CUDA kernel on device copies of its operands. Enters: op, attrs and inputs as doubles, as for the CPU's
+// kernels. Leaves: outputs as doubles. Outputs and workspace are filled with NaN before the run, and every buffer is
+// followed by bytes that no kernel may touch.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "exec/cuda/device.h"
+#include "exec/cuda/kernel.h"
+#include "exec/kernel_runner.h"
+
+namespace sextant {
+
+// Device memory that knows when something was written behind its end.
+class GuardedBytes {
+ public:
+  explicit GuardedBytes(int64_t bytes);
+  ~GuardedBytes();
+  GuardedBytes(GuardedBytes&& other) noexcept;
+  GuardedBytes(const GuardedBytes&) = delete;
+  GuardedBytes& operator=(const GuardedBytes&) = delete;
+
+  void* data() const { return data_; }
+  bool end_is_whole() const;
+
+ private:
+  void* data_ = nullptr;
+  int64_t bytes_;
+};
+
+// Numbers to and from a tensor in device memory. Reals are rounded to the tensor's type.
+void write_to_device(const Tensor& tensor, const Numbers& numbers);
+Numbers read_from_device(const Tensor& tensor);
+
+// What an operand of an example becomes when the op computes in `real`: statistics, gradients of weights and scalars stay
+// f32.
+DType input_dtype(const OpDef& def, size_t input, DType declared, DType real);
+
+// The numbers as the device will see them.
+std::vector<Numbers> rounded_inputs(const KernelRun& run);
+
+// run.real is f32 or bf16; run.threads says nothing.
+std::vector<Numbers> run_cuda_kernel(const KernelRun& run, CudaDevice& device);
+
+// A suite on the first GPU; skipped where there is none.
+class OnDevice : public testing::Test {
+ protected:
+  static void SetUpTestSuite();
+  static void TearDownTestSuite() { device_.reset(); }
+  void SetUp() override;
+  static CudaDevice& device() { return *device_; }
+
+ private:
+  static inline std::unique_ptr<CudaDevice> device_;
+};
+
+}  // namespace sextant

@@ -1,0 +1,185 @@
+// Every CUDA kernel against the CPU's in double, on the examples of its definition and on shapes that cross its tiles, in
+// f32 and bf16 (inputs are rounded before both): results, in place, accumulate, and the same bits twice.
+#include <gtest/gtest.h>
+
+#include "cuda/device_runner.h"
+#include "ops/shapes.h"
+
+namespace sextant {
+namespace {
+
+struct Case {
+  const OpDef* def;
+  Example example;
+};
+
+Attrs heads(int64_t q, int64_t kv, int64_t dim) {
+  return {{"heads", q}, {"kv_heads", kv}, {"head_dim", dim}};
+}
+
+Attrs rope_attrs(int64_t q, int64_t kv, int64_t dim) {
+  Attrs attrs = heads(q, kv, dim);
+  attrs.set("theta", 10000.0);
+  return attrs;
+}
+
+// Both norms, forward and backward, over rows of one width.
+void add_norms(std::vector<Case>& cases, int64_t rows, int64_t width) {
+  TensorType x = f64({1, rows, width}), w = f64({width}), r = f64({1, rows});
+  Attrs eps{{"eps", 1e-5}};
+  std::string name = fmt::format("{}x{}", rows, width);
+  cases.push_back({&ops::rms_norm, {name, {x, w}, eps}});
+  cases.push_back({&ops::add_rms_norm, {name, {x, x, w}, eps}});
+  cases.push_back({&ops::rms_norm_backward, {name, {x, x, w, r}, {}}});
+  cases.push_back({&ops::rms_norm_backward, {name + "_plus", {x, x, w, r, x}, {}}});
+  cases.push_back({&ops::layer_norm, {name, {x, w, w}, eps}});
+  cases.push_back({&ops::add_layer_norm, {name, {x, x, w, w}, eps}});
+  cases.push_back({&ops::layer_norm_backward, {name, {x, x, w, r, r}, {}}});
+  cases.push_back({&ops::layer_norm_backward, {name + "_plus", {x, x, w, r, r, x}, {}}});
+}
+
+// A width for each way in which norms share out a row (norm.cuh), in both types.
+void add_norm_cases(std::vector<Case>& cases) {
+  for (auto [rows, width] : std::vector<std::pair<int64_t, int64_t>>{
+           {300, 768}, {2200, 256}, {700, 512}, {257, 1600}, {64, 2048}, {40, 3072}, {9, 4096}, {5, 1003}, {6, 8192},
+           {3, 16384}, {3, 20000}})
+    add_norms(cases, rows, width);
+}
+
+void add_streaming_cases(std::vector<Case>& cases) {
+  for (int64_t n : {int64_t{16411}, int64_t{40960}}) {
+    TensorType x = f64({3, n});
+    std::string name = fmt::format("of_{}", 3 * n);
+    cases.push_back({&ops::accumulate, {name, {x, x}, {}}});
+    cases.push_back({&ops::add, {name, {x, x}, {}}});
+    cases.push_back({&ops::gelu, {name, {x}, {}}});
+    cases.push_back({&ops::gelu_backward, {name, {x, x}, {}}});
+    cases.push_back({&ops::sum_squares, {name, {x}, {}}});
+  }
+  for (int64_t f : {int64_t{131}, int64_t{1408}}) {
+    std::string name = fmt::format("width_{}", f);
+    cases.push_back({&ops::swiglu, {name, {f64({3, 173, 2 * f})}, {}}});
+    cases.push_back({&ops::swiglu_backward, {name, {f64({3, 173, f}), f64({3, 173, 2 * f})}, {}}});
+    cases.push_back({&ops::linear_bias_gradient, {name, {f64({3, 411, f})}, {}}});
+    cases.push_back({&ops::take_position, {name, {f64({5, 130, f}), i32({})}, {}, 130}});
+  }
+  cases.push_back({&ops::add_squares, {"many", TensorTypes(1000, f64({})), {}}});
+  cases.push_back({&ops::clip_scale, {"many", TensorTypes(1000, f64({})), {{"clip", 1.0}}}});
+}
+
+void add_position_cases(std::vector<Case>& cases) {
+  Attrs llama = rope_attrs(32, 8, 64), inverse = rope_attrs(12, 12, 64);
+  inverse.set("inverse", int64_t{1});
+  cases.push_back({&ops::rope, {"gpt", {f64({2, 130, 36 * 64})}, rope_attrs(12, 12, 64)}});
+  cases.push_back({&ops::rope, {"inverse", {f64({2, 130, 36 * 64})}, inverse}});
+  cases.push_back({&ops::rope, {"late", {f64({2, 40, 48 * 64}), i32({})}, llama, 100000}});
+  cases.push_back({&ops::rope, {"odd", {f64({2, 130, 10 * 12}), i32({})}, rope_attrs(6, 2, 12), 1000}});
+  for (int64_t h : {int64_t{70}, int64_t{256}}) {
+    std::string name = fmt::format("width_{}", h);
+    cases.push_back({&ops::position_embedding, {name, {f64({3, 130, h}), f64({200, h}), i32({})}, {}, 71}});
+    cases.push_back({&ops::position_embedding_backward, {name, {f64({3, 130, h}), f64({900, h})}, {}}});
+  }
+  Attrs copies = heads(16, 2, 8);
+  copies.set("copies", int64_t{4});
+  cases.push_back({&ops::repeat_kv, {"wide", {f64({128, 64}), f64({32, 64})}, copies}});
+  cases.push_back({&ops::repeat_kv_backward, {"wide", {f64({192, 64}), f64({128, 64}), f64({32, 64})}, copies}});
+}
+
+void add_vocabulary_cases(std::vector<Case>& cases) {
+  for (int64_t h : {int64_t{130}, int64_t{768}}) {
+    std::string name = fmt::format("width_{}", h);
+    cases.push_back({&ops::embedding, {name, {i32({5, 1000}), f64({700, h})}, {}, 700}});
+    for (int64_t below : {3, 700})  // few tokens, each very often; and many
+      cases.push_back({&ops::embedding_backward,
+                       {fmt::format("{}_of_{}", name, below),
+                        {f64({5, 1000, h}), i32({5, 1000}), f64({700, h})},
+                        {},
+                        below}});
+  }
+  cases.push_back({&ops::embedding_backward,
+                   {"three_digits", {f64({1, 4000, 8}), i32({1, 4000}), f64({300000, 8})}, {}, 300000}});
+  for (double z_loss : {0.0, 0.001}) {
+    Attrs attrs{{"z_loss", z_loss}};
+    TensorType x = f64({3, 173, 64}), w = f64({1003, 64}), targets = i32({3, 173});
+    std::string name = z_loss == 0 ? "many" : "many_z";
+    cases.push_back({&ops::head_loss, {name, {x, w, targets}, attrs, 1003}});
+    cases.push_back({&ops::head_loss_backward, {name, {x, w, targets, f64({})}, attrs, 1003}});
+  }
+}
+
+bool runs_here(const OpDef& def) {
+  const CudaKernel& kernel = cuda_kernel(def);
+  return cpu_kernel(def).run && (kernel.launch || kernel.launch_all || kernel.prepare);
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases, runnable;
+  for (const OpDef* def : all_ops())
+    for (const Example& example : def->examples) cases.push_back({def, example});
+  add_norm_cases(cases);
+  add_streaming_cases(cases);
+  add_position_cases(cases);
+  add_vocabulary_cases(cases);
+  for (Case& c : cases)
+    if (runs_here(*c.def)) runnable.push_back(std::move(c));
+  return runnable;
+}
+
+KernelRun run_of(const Case& c, DType real) {
+  KernelRun run{.def = *c.def,
+                .attrs = c.example.attrs,
+                .types = c.example.inputs,
+                .inputs = draw_inputs(*c.def, c.example),
+                .real = real};
+  run.inputs = rounded_inputs(run);
+  return run;
+}
+
+double tolerance(DType real) { return real == DType::bf16 ? 1e-2 : 1e-5; }
+
+class CudaOps : public OnDevice, public testing::WithParamInterface<Case> {};
+
+TEST_P(CudaOps, AgreeWithTheCpu) {
+  for (DType real : {DType::f32, DType::bf16}) {
+    KernelRun run = run_of(GetParam(), real);
+    std::vector<Numbers> here = run_cuda_kernel(run, device());
+    EXPECT_EQ(run_cuda_kernel(run, device()), here) << name_of(real) << ": not the same bits twice";
+    run.real = DType::f64;
+    std::vector<Numbers> exact = run_kernel(run);
+    for (size_t i = 0; i < exact.size(); ++i)
+      EXPECT_LT(relative_error(here[i], exact[i]), tolerance(real)) << name_of(real) << " output " << i;
+  }
+}
+
+TEST_P(CudaOps, InPlaceAgreesWithOutOfPlace) {
+  for (DType real : {DType::f32, DType::bf16})
+    for (const Alias& alias : GetParam().def->alias) {
+      KernelRun run = run_of(GetParam(), real);
+      if (alias.rule != Alias::Rule::may || static_cast<size_t>(alias.input) >= run.inputs.size()) continue;
+      std::vector<Numbers> apart = run_cuda_kernel(run, device());
+      run.over_input = alias.input;
+      EXPECT_EQ(run_cuda_kernel(run, device()), apart) << name_of(real) << " over input " << alias.input;
+    }
+}
+
+TEST_P(CudaOps, AccumulateAddsOntoTheFirstOutput) {
+  if (GetParam().def->accumulate == Accumulate::unsupported) return;
+  for (DType real : {DType::f32, DType::bf16}) {
+    KernelRun run = run_of(GetParam(), real);
+    std::vector<Numbers> fresh = run_cuda_kernel(run, device());
+    run.attrs.set("accumulate", int64_t{1});
+    run.first_output = fresh[0];
+    for (double& x : run.first_output) x = 1 - 2 * x;
+    std::vector<Numbers> added = run_cuda_kernel(run, device());
+    for (double& x : fresh[0]) x = 1 - x;
+    for (size_t i = 0; i < fresh.size(); ++i)
+      EXPECT_LT(relative_error(added[i], fresh[i]), 1e-5) << name_of(real) << " output " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ops, CudaOps, testing::ValuesIn(all_cases()), [](const auto& info) {
+  return fmt::format("{}_{}_{}", info.param.def->name, info.param.example.name, info.index);
+});
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,135 @@
+// Whole runs on the GPU: as on the CPU in f32, near it in bf16; on several ranks that share the device; bit for bit where that
+// was asked for; checkpoints that move between the devices; a plan that does not fit is refused before anything is taken.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "exec/cuda/cuda_executor.h"
+#include "train/mesh_cases.h"
+#include "train/scratch_run.h"
+
+namespace sextant {
+namespace {
+
+MakeExecutor cuda_ranks(Determinism determinism = Determinism::fast) {
+  return [determinism](const RankSeat& seat, int) { return make_cuda_executor({.determinism = determinism}, seat); };
+}
+
+class OnCuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) GTEST_SKIP() << "no CUDA device";
+  }
+  ScratchRun scratch_{"cuda"};
+
+  std::vector<double> run(std::string_view out, const MakeExecutor& executors, std::vector<std::string> settings,
+                          std::string_view file = "tiny-llama.toml") {
+    train(scratch_.config(file, std::move(settings)), scratch_.root() / out, executors);
+    std::vector<double> losses;
+    for (const std::string& text : scratch_.losses(out)) losses.push_back(std::stod(text));
+    return losses;
+  }
+};
+
+void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], tolerance * b[i]) << "step " << i + 1;
+}
+
+std::vector<std::string> with(std::vector<std::string> settings, std::initializer_list<std::string> more) {
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
+TEST_F(OnCuda, TrainsAsTheCpuDoes) {
+  for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
+    for (const char* recompute : {"none", "selective", "full"}) {
+      std::string name = fmt::format("{}-{}", file, recompute);
+      std::vector<std::string> settings = with(common_settings(), {fmt::format("train.recompute={}", recompute)});
+      std::vector<double> cpu = run("cpu-" + name, cpu_ranks(), settings, file);
+      expect_near(run("f32-" + name, cuda_ranks(), with(settings, {"train.precision=f32"}), file), cpu, 2e-5);
+      expect_near(run("bf16-" + name, cuda_ranks(), with(settings, {"train.precision=bf16"}), file), cpu, 1e-2);
+    }
+  }
+}
+
+TEST_F(OnCuda, RanksThatShareADeviceTrainAsOne) {
+  for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
+    std::vector<std::string> settings = with(common_settings(), {"train.precision=f32"});
+    std::vector<double> one = run(fmt::format("one-{}", file), cuda_ranks(), settings, file);
+    for (const MeshCase& mesh : meshes()) {
+      std::vector<std::string> all = settings;
+      all.insert(all.end(), mesh.settings.begin(), mesh.settings.end());
+      RunConfig config = scratch_.config(file, all);
+      if (config.mesh.dp * config.mesh.tp * config.mesh.pp * config.mesh.cp > 4) continue;
+      SCOPED_TRACE(fmt::format("{} {}", file, mesh.name));
+      expect_near(run(fmt::format("{}-{}", mesh.name, file), cuda_ranks(), all, file), one, 2e-5);
+    }
+  }
+}
+
+TEST_F(OnCuda, RanksInBf16TrainAsOneWithinItsNoise) {
+  std::vector<std::string> settings = with(common_settings(), {"train.precision=bf16"});
+  std::vector<double> one = run("one", cuda_ranks(), settings);
+  for (std::vector<std::string> mesh : {std::vector<std::string>{"mesh.tp=2"}, {"mesh.dp=2", "mesh.zero=1"}, {"mesh.dp=2", "mesh.zero=3"},
+                                        {"mesh.pp=2"}, {"mesh.cp=2"}}) {
+    std::string name = fmt::format("{}", fmt::join(mesh, "-"));
+    SCOPED_TRACE(name);
+    std::vector<std::string> all = settings;
+    all.insert(all.end(), mesh.begin(), mesh.end());
+    expect_near(run(name, cuda_ranks(), all), one, 1e-2);
+  }
+}
+
+TEST_F(OnCuda, DeterministicRunsRepeatBitForBit) {
+  std::vector<std::string> settings = with(common_settings(), {"train.precision=bf16", "train.deterministic=true"});
+  std::vector<double> first = run("first", cuda_ranks(Determinism::repeatable), settings);
+  EXPECT_EQ(run("second", cuda_ranks(Determinism::repeatable), settings), first);
+}
+
+TEST_F(OnCuda, CheckpointsMoveBetweenDevices) {
+  std::vector<std::string> settings = common_settings();
+  auto ten = with(settings, {"train.steps=10"});
+  auto twenty = with(settings, {"train.steps=20"});
+  std::vector<double> cpu = run("whole", cpu_ranks(), twenty);
+  // Ten steps on one device, ten on the other, in both directions and in both precisions.
+  for (const char* precision : {"f32", "bf16"}) {
+    SCOPED_TRACE(precision);
+    double tolerance = std::string(precision) == "f32" ? 2e-5 : 1e-2;
+    std::string there = fmt::format("there-{}", precision), back = fmt::format("back-{}", precision);
+    std::string setting = fmt::format("train.precision={}", precision);
+    run(there, cpu_ranks(), ten);
+    expect_near(run(there, cuda_ranks(), with(twenty, {setting})), cpu, tolerance);
+    run(back, cuda_ranks(), with(ten, {setting}));
+    expect_near(run(back, cpu_ranks(), twenty), cpu, tolerance);
+  }
+}
+
+TEST_F(OnCuda, ResumeIsBitIdentical) {
+  std::vector<std::string> settings = with(common_settings(), {"train.precision=bf16", "train.deterministic=true"});
+  std::vector<double> whole = run("whole", cuda_ranks(Determinism::repeatable), settings);
+  run("parts", cuda_ranks(Determinism::repeatable), with(settings, {"train.steps=7"}));
+  EXPECT_EQ(run("parts", cuda_ranks(Determinism::repeatable), settings), whole);
+}
+
+TEST_F(OnCuda, APlanThatDoesNotFitIsRefusedWithOneThatDoes) {
+  size_t free_before = 0, free_after = 0, total = 0;
+  cudaMemGetInfo(&free_before, &total);
+  RunConfig config = scratch_.config("tiny-llama.toml", {"batch.microbatch=131072", "batch.sequences=131072", "batch.seq=256",
+                                                         "model.max_seq=256", "model.layers=24"});
+  try {
+    train(config, scratch_.root() / "large", cuda_ranks());
+    FAIL() << "a plan far beyond the device was not refused";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("would fit: "), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("microbatch="), std::string::npos) << error.what();
+  }
+  cudaMemGetInfo(&free_after, &total);
+  EXPECT_LT(free_before - free_after, size_t{1} << 30);
+}
+
+}  // namespace
+}  // namespace sextant

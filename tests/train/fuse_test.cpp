@@ -1,0 +1,85 @@
+// Fused ops against their expansion: the same training run with each of the fusions a target may ask for.
+#include "passes/fuse.h"
+
+#include <gtest/gtest.h>
+
+#include "models/model.h"
+#include "passes/lower.h"
+#include "scratch_run.h"
+
+namespace sextant {
+namespace {
+
+// The CPU with the wish for some fusions.
+class Fusing final : public Executor {
+ public:
+  Fusing(std::unique_ptr<Executor> cpu, std::vector<std::string_view> fusions) : cpu_(std::move(cpu)), fusions_(std::move(fusions)) {}
+
+  Target target() const override {
+    Target target = cpu_->target();
+    target.fusions = fusions_;
+    return target;
+  }
+  std::unique_ptr<Arena> allocate(int64_t bytes) override { return cpu_->allocate(bytes); }
+  std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override { return cpu_->bind(program, arena); }
+  std::map<std::string, int64_t> bytes_sent() const override { return cpu_->bytes_sent(); }
+
+ private:
+  std::unique_ptr<Executor> cpu_;
+  std::vector<std::string_view> fusions_;
+};
+
+std::vector<std::string> losses_with(ScratchRun& scratch, const std::string& out, const char* file,
+                                     const std::vector<std::string_view>& fusions, const std::string& recompute) {
+  RunConfig run = scratch.config(file, {"train.steps=6", "train.eval_every=6", "train.recompute=" + recompute});
+  train(run, scratch.root() / out, [&](const RankSeat& seat, int threads) {
+    return std::make_unique<Fusing>(make_cpu_executor(threads, seat), fusions);
+  });
+  return scratch.losses(out);
+}
+
+class Fusions : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Models, Fusions, testing::Values("tiny-llama.toml", "tiny-gpt2.toml"),
+                         [](const auto& info) { return std::string(info.param).substr(5, info.index == 0 ? 5 : 4); });
+
+TEST_P(Fusions, TrainAsTheirExpansionsDo) {
+  ScratchRun scratch("fuse");
+  std::vector<std::string_view> all(fusion_names().begin(), fusion_names().end());
+  for (std::string recompute : {"none", "selective"}) {
+    std::vector<std::string> plain = losses_with(scratch, "plain-" + recompute, GetParam(), {}, recompute);
+    ASSERT_EQ(plain.size(), 6u);
+    std::vector<std::vector<std::string_view>> sets{all};
+    for (std::string_view one : all) sets.push_back({one});
+    for (const auto& set : sets) {
+      std::string name = fmt::format("{}-{}", fmt::join(set, "+"), recompute);
+      std::vector<std::string> fused = losses_with(scratch, name, GetParam(), set, recompute);
+      ASSERT_EQ(fused.size(), plain.size());
+      for (size_t i = 0; i < plain.size(); ++i)
+        EXPECT_NEAR(std::stod(fused[i]), std::stod(plain[i]), 2e-6 * std::stod(plain[i])) << name << ", step " << i + 1;
+    }
+  }
+}
+
+// That there was something to fuse: fewer ops than before, by the count that the model's structure gives.
+TEST(Fuse, FindsEveryPair) {
+  ScratchRun scratch("fuse-count");
+  RunConfig run = scratch.config("tiny-gpt2.toml", {});
+  ModelSpec spec{.architecture = "gpt2", .layers = 3, .hidden = 32, .heads = 4, .kv_heads = 4, .head_dim = 8, .ffn = 64,
+                 .vocab = 50, .max_seq = 16, .tied_head = true};
+  auto count_ops = [&](std::vector<std::string_view> fusions) {
+    Target target = cpu_target(1);
+    target.fusions = std::move(fusions);
+    Program program = lower(build_model(spec, {.batch = 2, .seq = 16}, single_rank_mesh()), target, {.train = AdamW{}});
+    size_t count = 0;
+    for (const Region& region : program.regions) count += region.ops.size();
+    return count;
+  };
+  size_t plain = count_ops({});
+  EXPECT_EQ(plain - count_ops({"add_norm"}), 6u);       // two halves of three blocks; the embedding's sum is no add
+  EXPECT_EQ(plain - count_ops({"norm_gradient"}), 6u);  // as many come back
+  EXPECT_EQ(plain - count_ops({"gelu"}), 3u);
+  EXPECT_EQ(plain - count_ops({"gelu_gradient"}), 3u);
+}
+
+}  // namespace
+}  // namespace sextant
