@@ -45,6 +45,13 @@ MakeExecutor executors_for(const RunConfig& run) {
   return [](const RankSeat& seat, int threads) { return make_cpu_executor(threads, seat); };
 }
 
+std::unique_ptr<Executor> executor_for(const std::string& device, int threads) {
+  RunConfig run;
+  run.device = device;
+  run.places["device"] = "--device";
+  return executors_for(run)({}, threads);
+}
+
 Target target_for(const RunConfig& run, int ranks) {
 #ifdef SEXTANT_CUDA
   if (wants_cuda(run)) return cuda_target();

@@ -1,10 +1,10 @@
 #include <filesystem>
 
+#include "app/device.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "ckpt/model_directory.h"
 #include "data/stories.h"
-#include "exec/cpu/cpu_executor.h"
 #include "generate/generator.h"
 
 namespace sextant {
@@ -84,7 +84,7 @@ void check_stories_of(Generator& generator, const GenerateArguments& a, Generate
 
 void generate_verb(const GenerateArguments& arguments) {
   check_arguments(arguments);
-  std::unique_ptr<Executor> executor = make_cpu_executor(static_cast<int>(arguments.threads));
+  std::unique_ptr<Executor> executor = executor_for(arguments.device, static_cast<int>(arguments.threads));
   Generator generator(find_model_directory(arguments.directory), *executor, arguments.context);
   GenerateOptions options = options_of(arguments, generator.tokenizer());
   if (arguments.check_stories > 0) return check_stories_of(generator, arguments, options);

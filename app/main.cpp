@@ -61,6 +61,7 @@ void add_generate(CLI::App& app, GenerateArguments& a) {
   verb->add_option("--samples", a.samples, "how many texts")->capture_default_str();
   verb->add_option("--stop", a.stop, "token that ends the text (may be repeated)");
   verb->add_option("--context", a.context, "positions to keep; 0 = all the model can see")->capture_default_str();
+  verb->add_option("--device", a.device, "where to compute")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
   verb->add_option("--threads", a.threads, "0 = one per core")->capture_default_str();
   verb->add_option("--check-stories", a.check_stories,
                    "write this many sentences and check them against the built-in stories' grammar");

@@ -49,7 +49,8 @@ void train_verb(const TrainArguments& arguments, Processes& processes) {
   if (result.validation_loss)
     fmt::print("validation loss {:.4f} nats per token, {:.1f} % of the unigram entropy ({:.4f})\n", *result.validation_loss,
                100 * *result.validation_loss / result.unigram_entropy, result.unigram_entropy);
-  fmt::print("model    {}\nmetrics  {}\n", result.checkpoint.string(), (out / "metrics.jsonl").string());
+  if (!result.checkpoint.empty()) fmt::print("model    {}\n", result.checkpoint.string());
+  fmt::print("metrics  {}\n", (out / "metrics.jsonl").string());
 }
 
 }  // namespace sextant

@@ -37,8 +37,20 @@ def shape_of(config):
             "batch": batch["sequences"], "seq": batch["seq"]}
 
 
+def torch_cudnn():
+    """The folder of the cuDNN that PyTorch brought along, so that both sides compute attention with the same one; None: the system's."""
+    import importlib.util
+    found = importlib.util.find_spec("nvidia")
+    for place in (found.submodule_search_locations if found else []):
+        if list(pathlib.Path(place).glob("cudnn/lib/libcudnn.so.9")):
+            return pathlib.Path(place) / "cudnn" / "lib"
+    return None
+
+
 def run_sextant(arguments, config, out):
     environment = dict(os.environ, SEXTANT_CACHE=str(out / "cache"))
+    if cudnn := torch_cudnn():
+        environment["LD_LIBRARY_PATH"] = f"{cudnn}:{environment.get('LD_LIBRARY_PATH', '')}"
     command = [arguments.sextant, "train", config, "--out", out / "run", "device=cuda", f"train.steps={arguments.steps}",
                *arguments.overrides]
     begin, first = time.perf_counter(), None
@@ -53,7 +65,7 @@ def run_sextant(arguments, config, out):
         return None
     metrics = [json.loads(line) for line in (out / "run" / "metrics.jsonl").read_text().splitlines()]
     late = sorted(m["step_s"] for m in metrics[len(metrics) // 2:])
-    return {"step_s": late[len(late) // 2], "first_step_s": first, "peak_bytes": metrics[-1]["arena_bytes"],
+    return {"step_s": late[len(late) // 2], "first_step_s": first, "peak_bytes": metrics[-1]["arena_bytes"], "settings": arguments.overrides,
             "losses": [m["loss"] for m in metrics]}
 
 

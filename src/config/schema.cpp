@@ -195,7 +195,7 @@ constexpr Key kKeys[] = {
     KEY(train.steps, from_to(1, 1e12), "Steps of the whole run; a resumed run goes on to the same number."),
     KEY(train.seed, at_least(0), "Decides initial weights and the order of the data."),
     KEY(train.threads, from_to(0, 4096), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
-    KEY(train.recompute, one_of("none|selective|full"), "What is computed again in the backward pass to save memory."),
+    KEY(train.recompute, one_of("none|norms|selective|full"), "What is computed again in the backward pass to save memory."),
     KEY(train.precision, one_of("auto|f32|bf16"),
         "What is computed in. bf16 keeps weights in f32 precision beside it, and gradients and optimizer state in f32. `auto` "
         "is bf16 on a GPU and f32 on the CPU."),

@@ -68,6 +68,12 @@ bool regions_interleave(const Program& program) {
   return microbatches_in_flight(program, all) > 1;
 }
 
+bool has_several_microbatches(const Program& program) {
+  return std::any_of(program.schedule.begin(), program.schedule.end(), [&](const Action& action) {
+    return action.region != RegionKind::update && action.microbatch != program.schedule.front().microbatch;
+  });
+}
+
 namespace {
 
 // Operands of an op on the comm lane are in use until the first op that reads what it makes.
@@ -114,15 +120,16 @@ std::vector<Lifetime> lifetimes(const Program& program) {
     }
   }
   hold_until_joined(program, live);
-  bool interleave = regions_interleave(program);
+  bool interleave = regions_interleave(program), sums_over_microbatches = has_several_microbatches(program);
   std::vector<std::vector<int>> touching = regions_touching(program);
   for (const Value& value : program.values) {
     size_t id = static_cast<size_t>(value.id);
     Lifetime& l = live[id];
     if (!l.used()) continue;
-    bool from_outside = is_persistent(value.kind) || value.kind == ValueKind::feed;
+    bool begun_here = value.kind == ValueKind::gradient && !sums_over_microbatches;
+    bool from_outside = (is_persistent(value.kind) && !begun_here) || value.kind == ValueKind::feed;
     if (from_outside || held[id] || (interleave && touching[id].size() > 1)) l = {0, std::max(0, at - 1)};
-    if (value.kind == ValueKind::fetch) l.last = std::max(0, at - 1);
+    if (value.kind == ValueKind::fetch || value.kind == ValueKind::gradient) l.last = std::max(0, at - 1);
   }
   return live;
 }

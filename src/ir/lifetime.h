@@ -18,6 +18,10 @@ struct Lifetime {
   bool used() const { return first >= 0; }
 };
 
+// Whether a step's gradients are sums over microbatches: they then live throughout. The gradient of a single microbatch lives
+// only from the op that begins it to the end of the step, where the activations of forward have been.
+bool has_several_microbatches(const Program& program);
+
 // Indexed by value id. Persistent values live throughout: [0, ops). Fetches live to the end.
 std::vector<Lifetime> lifetimes(const Program& program);
 

@@ -74,6 +74,7 @@ struct Example {
 
 enum class Recompute : uint8_t {
   allowed,
+  first,  // before all others: little work, and for a narrow output
   never,  // has effects, or reads what changes: must run once
 };
 

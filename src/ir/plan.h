@@ -14,7 +14,8 @@ namespace sextant {
 
 enum class RecomputeMode : uint8_t {
   none,       // save everything backward reads
-  selective,  // compute cheap ops (norms, activations) again
+  norms,      // compute norms again
+  selective,  // compute all cheap ops (norms, activations) again
   full,       // save only what enters each block
 };
 

@@ -21,6 +21,7 @@ const OpDef layer_norm{
                   {0, 1, 2}});
         },
     .cost = streaming_cost(7),
+    .recompute = Recompute::first,
     .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({8}), f64({8})}, .attrs = {{"eps", 1e-5}}}},
 };
 

@@ -2,7 +2,9 @@
 // can be deferred: dx = dy·w, dw = dyᵀ·x, dbias = Σ_{b,s} dy.
 //
 // linear_gelu and linear_gelu_gradient are what passes/fuse makes of a linear followed by gelu, and of their gradients, where
-// the target's product can do the gelu while it writes. No row along i for linear_gelu and no row along o for its gradient: gelu is not linear, so the sum must be whole.
+// the target's product can do the gelu while it writes; linear_gradients is what it makes of the gradients of a weight and its
+// bias, which both read dy. No row along i for linear_gelu and no row along o for its gradient: gelu is not linear, so the sum must be whole.
+// No row along i for linear_gradients either: every part would add the bias's gradient.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -89,6 +91,18 @@ const OpDef linear_bias_gradient{
     },
     .accumulate = Accumulate::supported,
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 6})}}},
+};
+
+const OpDef linear_gradients{
+    .name = "linear_gradients",
+    .contract = "dw = dw0 + dyᵀ·x; dbias = dbias0 + Σ dy; each written over what it is added to.",
+    .operands = "dy[b s o], x[b s i], dw0[o i], dbias0[o] -> dw[o i], dbias[o]",
+    .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[2], in[3]}; },
+    .rows = {"o", "dy:S(b) x:S(b) dw0:P dbias0:P -> dw:P dbias:P", "dy:S(s) x:S(s) dw0:P dbias0:P -> dw:P dbias:P"},
+    .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in.first(2), out, in[1].shape, in[0].shape); },
+    .alias = {{.output = 0, .input = 2, .rule = Alias::Rule::must}, {.output = 1, .input = 3, .rule = Alias::Rule::must}},
+    .recompute = Recompute::never,
+    .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({2, 3, 4}), f64({6, 4}), f64({6})}}},
 };
 
 }  // namespace sextant::ops

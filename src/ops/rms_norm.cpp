@@ -20,6 +20,7 @@ const OpDef rms_norm{
           s.emit({rms_norm_backward, {s.output_gradient(0), s.input(0), s.input(1), s.output(1)}, {0, 1}});
         },
     .cost = streaming_cost(4),
+    .recompute = Recompute::first,
     .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({8})}, .attrs = {{"eps", 1e-5}}},
                  {.name = "odd", .inputs = {f64({1, 3, 7}), f64({7})}, .attrs = {{"eps", 1e-6}}}},
 };

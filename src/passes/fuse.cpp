@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "ir/alias.h"
 #include "ops/ops.h"
 
 namespace sextant {
@@ -127,13 +128,29 @@ void gelu_gradient(FusedRegion& region, size_t i) {
   region.replace(i, after, std::move(fused));
 }
 
+void gradients(FusedRegion& region, size_t i) {
+  if (!region.is(i, ops::linear_weight_gradient) || !accumulates(region.op(i))) return;
+  size_t bias = region.first_reader(region.op(i).inputs[0], {&ops::linear_bias_gradient});
+  if (bias == region.size() || !accumulates(region.op(bias))) return;
+  const Op &w = region.op(i), &b = region.op(bias);
+  // Both begin their sums, or neither does; and both are there when the first is asked for.
+  if (starts_sum(w) != starts_sum(b) || !region.is_made_before(b.inputs.back(), i)) return;
+  Op fused = w;
+  fused.def = &ops::linear_gradients;
+  fused.attrs = {};
+  if (starts_sum(w)) fused.attrs.set("starts", int64_t{1});
+  fused.inputs = {w.inputs[0], w.inputs[1], w.inputs[2], b.inputs[1]};
+  fused.outputs = {w.outputs[0], b.outputs[0]};
+  region.replace(i, bias, std::move(fused));
+}
+
 struct Fusion {
   std::string_view name;
   void (*at)(FusedRegion&, size_t op);
 };
 
 constexpr std::array kFusions{Fusion{"add_norm", add_norm}, Fusion{"norm_gradient", norm_gradient}, Fusion{"gelu", gelu},
-                              Fusion{"gelu_gradient", gelu_gradient}};
+                              Fusion{"gelu_gradient", gelu_gradient}, Fusion{"gradients", gradients}};
 
 std::vector<int> count_uses(const Program& program) {
   std::vector<int> uses(program.values.size(), 0);

@@ -5,6 +5,7 @@
 //   norm_gradient  rms_norm_backward or layer_norm_backward, then add of the gradient that came another way
 //   gelu           linear, then gelu
 //   gelu_gradient  linear_input_gradient, then gelu_backward
+//   gradients      linear_weight_gradient and linear_bias_gradient of one dy, each added onto its sum
 #pragma once
 
 #include <span>

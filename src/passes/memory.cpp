@@ -71,10 +71,11 @@ Groups share_buffers(const Program& program) {
   return groups;
 }
 
-BufferClass class_of(const Value& value, size_t regions) {
+BufferClass class_of(const Program& program, const Value& value, size_t regions) {
   switch (value.kind) {
     case ValueKind::parameter: return BufferClass::weights;
-    case ValueKind::gradient: return BufferClass::gradients;
+    case ValueKind::gradient:
+      return has_several_microbatches(program) ? BufferClass::gradients : BufferClass::activations;
     case ValueKind::state: return value.path.starts_with("cache.") ? BufferClass::cache : BufferClass::optimizer;
     case ValueKind::feed:
     case ValueKind::fetch: return BufferClass::feeds;
@@ -194,7 +195,7 @@ std::vector<Placed> make_value_buffers(Program& program, const Groups& groups, i
     if (buffer < 0) {
       buffer = static_cast<int32_t>(program.buffers.size());
       const GroupUse& use = uses[static_cast<size_t>(root)];
-      program.buffers.push_back({.kind = class_of(program[root], use.regions.size()), .bytes = bytes,
+      program.buffers.push_back({.kind = class_of(program, program[root], use.regions.size()), .bytes = bytes,
                                  .slots = slots(program[root], use)});
       items.push_back({buffer, groups.life(root)});
     }

@@ -44,13 +44,14 @@ class Recomputation {
     chosen_.resize(forward_.size(), false);
     for (size_t i = 0; i < forward_.size(); ++i) {
       const Op& op = forward_[i];
-      bool possible = op.phase == Phase::forward && op.def->recompute == Recompute::allowed;
+      bool possible = op.phase == Phase::forward && op.def->recompute != Recompute::never;
       if (possible && is_hop(op, Transfer::all_gather)) {
         chosen_[i] = true;
         continue;
       }
       possible = possible && op.block >= 0 && mode != RecomputeMode::none;
-      if (mode == RecomputeMode::selective)
+      if (mode == RecomputeMode::norms) possible = possible && op.def->recompute == Recompute::first;
+      if (mode != RecomputeMode::full)
         possible = possible && is_cheap(graph_, op) &&
                    std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return at_hand(id, saved); });
       chosen_[i] = possible;

@@ -9,7 +9,7 @@ namespace sextant {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kRecompute{"none", "selective", "full"};  // each saves more than the one before
+constexpr std::array<std::string_view, 4> kRecompute{"none", "norms", "selective", "full"};  // each saves more than the one before
 
 std::vector<int64_t> smaller_microbatches(const RunConfig& run) {
   std::vector<int64_t> sizes{run.batch.microbatch};

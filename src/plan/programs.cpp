@@ -16,6 +16,7 @@ namespace {
 
 RecomputeMode recompute_mode(const RunConfig& run) {
   if (run.train.recompute == "full") return RecomputeMode::full;
+  if (run.train.recompute == "norms") return RecomputeMode::norms;
   return run.train.recompute == "selective" ? RecomputeMode::selective : RecomputeMode::none;
 }
 

@@ -41,7 +41,7 @@ std::vector<Row> memory_rows(const PlanReport& r) {
           {"gradients", "gradients (f32)", r.train.gradients},
           {"optimizer", r.halved ? "optimizer (moments; weights to f32)" : "optimizer (AdamW, two f32 moments)", r.train.optimizer},
           {"saved", "activations kept for backward", r.train.saved},
-          {"working", "working memory", r.train.working},
+          {"working", r.train.gradients.n > 0 ? "working memory" : "working memory, gradients among it", r.train.working},
           {"evaluation", "more for evaluation", r.evaluation_extra}};
 }
 

@@ -52,7 +52,7 @@ TEST_P(BothArchitectures, RecomputeSavesLessInOrder) {
     use[mode] = memory_use(lower(build_model(tiny(GetParam()), training(), single_rank_mesh()), cpu_target(2), options));
     const MemoryUse& u = use[mode];
     EXPECT_EQ((u.weights + u.gradients + u.optimizer + u.cache + u.saved + u.working).n, u.total.n);
-    EXPECT_EQ(u.gradients, u.weights);
+    EXPECT_EQ(u.gradients.n, 0);  // of one microbatch: they lie where activations have been
     EXPECT_EQ(u.optimizer.n, 2 * u.weights.n);
   }
   EXPECT_LT(use[RecomputeMode::selective].saved, use[RecomputeMode::none].saved);

@@ -49,7 +49,8 @@ int device_for(const CudaOptions& options, const RankSeat& seat) {
 class CudaExecutor final : public Executor {
  public:
   CudaExecutor(const CudaOptions& options, const RankSeat& seat)
-      : device_(device_for(options, seat), options.determinism), rank_(seat.rank) {
+      : device_(device_for(options, seat), options.determinism, seat.transport ? Tuning::first_choice : Tuning::timed),
+        rank_(seat.rank) {
     if (seat.transport)
       wires_ = std::make_unique<CudaWires>(*seat.transport, device_, choose_wires(*seat.transport, device_));
   }
@@ -99,7 +100,7 @@ std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options, const R
 
 Target cuda_target() {
   return {.name = "cuda", .threads = 1, .alignment = kAlignment,
-          .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient"},
+          .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients"},
           .computes_in = {DType::bf16, DType::f32},
           .workspace = [](const Op& op, const LocalTypes& in, const LocalTypes& out) {
             const CudaKernel& kernel = cuda_kernel(*op.def);

@@ -13,13 +13,18 @@ constexpr int kLeastCapability = 80;  // bf16 products begin with Ampere
 
 }  // namespace
 
-CudaDevice::CudaDevice(int index, Determinism determinism) : index_(index), determinism_(determinism) {
+CudaDevice::CudaDevice(int index, Determinism determinism, Tuning tuning)
+    : index_(index), determinism_(determinism), tuning_(determinism == Determinism::repeatable ? Tuning::first_choice : tuning) {
   use();
   cudaDeviceProp facts{};
   check_cuda(cudaGetDeviceProperties(&facts, index), fmt::format("asking device {} what it is", index));
   name_ = facts.name;
   multiprocessors_ = facts.multiProcessorCount;
   capability_ = 10 * facts.major + facts.minor;
+  int khz = 0, bits = 0;
+  check_cuda(cudaDeviceGetAttribute(&khz, cudaDevAttrMemoryClockRate, index), "asking for the memory's clock");
+  check_cuda(cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, index), "asking for the memory's width");
+  bytes_per_s_ = 2.0 * khz * 1e3 * bits / 8;  // two transfers a clock
   if (capability_ < kLeastCapability)
     throw RunError("cuda", fmt::format("{} has compute capability {}.{}", name_, facts.major, facts.minor),
                    "8.0 (A100) or newer is needed, or device=cpu");

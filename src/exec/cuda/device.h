@@ -15,13 +15,18 @@ enum class Determinism : uint8_t {
   repeatable,  // two runs give the same bits
 };
 
+enum class Tuning : uint8_t {
+  timed,         // algorithms of products are chosen by timing them
+  first_choice,  // the library's first: the same on every rank, so that copies of a value stay the same
+};
+
 class GemmLibrary;
 class AttentionLibrary;
 
 class CudaDevice {
  public:
   // RunError when the device cannot be used.
-  CudaDevice(int index, Determinism determinism);
+  CudaDevice(int index, Determinism determinism, Tuning tuning = Tuning::timed);
   ~CudaDevice();
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -30,7 +35,9 @@ class CudaDevice {
   const std::string& name() const { return name_; }  // "NVIDIA H200"
   int multiprocessors() const { return multiprocessors_; }
   int capability() const { return capability_; }  // 90 for 9.0
+  double bytes_per_s() const { return bytes_per_s_; }  // of memory, by its clock and width
   Determinism determinism() const { return determinism_; }
+  Tuning tuning() const { return tuning_; }
   cudaStream_t stream() const { return stream_; }
   void use() const;  // makes it the current device of this thread
 
@@ -40,9 +47,11 @@ class CudaDevice {
  private:
   int index_;
   Determinism determinism_;
+  Tuning tuning_;
   std::string name_;
   int multiprocessors_ = 0;
   int capability_ = 0;
+  double bytes_per_s_ = 0;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<GemmLibrary> gemm_;
   std::unique_ptr<AttentionLibrary> attention_;

@@ -1,6 +1,7 @@
 // Matrix products on the GPU: C (+)= op(A)·op(B), row-major, through cuBLASLt, with f32 accumulation. For every shape the
 // library's candidates are timed once on random data and the fastest is kept, also on disk (by shape, device and library
-// version), so that the next run starts at once. Repeatable runs take the library's first choice instead.
+// version), so that the next run starts at once. Repeatable runs and runs of
+// several ranks take the library's first choice instead (Tuning).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,6 +26,7 @@ enum class GemmEpilogue : uint8_t {
   gelu,           // aux = AB, C = gelu(aux)
   gelu_bias,      // aux = AB + bias, C = gelu(aux)
   gelu_gradient,  // C = AB·gelu'(aux)
+  row_sums,       // bias = the sums over A's columns, which are added up anyway: of op(A), one f32 per row of C
 };
 
 struct GemmShape {
@@ -42,7 +44,7 @@ struct GemmOperands {
   const void* a;
   const void* b;
   void* c;
-  const void* bias = nullptr;
+  void* bias = nullptr;  // read, or written with row_sums
   void* aux = nullptr;
   SumState sum = SumState::fresh;  // running: C is added onto (no epilogue then)
 };
@@ -55,8 +57,14 @@ class GemmLibrary {
   explicit GemmLibrary(const CudaDevice& device);
   ~GemmLibrary();
 
-  // Times candidates when the shape is new. Not during a capture.
+  // Times candidates when the shape is new. Not during a capture. RunError when the library cannot do it.
   const GemmPlan& plan(const GemmShape& shape);
+  // Null when the library cannot do it.
+  const GemmPlan* find_plan(const GemmShape& shape);
+
+  // Whether one product with an epilogue is faster than another followed by a kernel that moves this many bytes. Without
+  // timings (repeatable runs), yes.
+  bool pays(const GemmPlan& with_epilogue, const GemmPlan& without, int64_t bytes_more) const;
   void run(const GemmPlan& plan, const GemmOperands& operands, std::byte* workspace, cudaStream_t stream) const;
 
   static constexpr int64_t kWorkspace = int64_t{32} << 20;  // of every product

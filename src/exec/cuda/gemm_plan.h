@@ -6,6 +6,11 @@
 
 namespace sextant {
 
+struct TimedAlgorithm {
+  cublasLtMatmulAlgo_t algorithm{};
+  float ms = 0;  // 0: not timed
+};
+
 class GemmPlan {
  public:
   explicit GemmPlan(const GemmShape& shape);
@@ -17,11 +22,11 @@ class GemmPlan {
   void run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm, const GemmOperands& operands,
            std::byte* workspace, cudaStream_t stream) const;
 
-  // The library's candidates, likely best first.
-  std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle, int most) const;
+  // The library's candidates, likely best first; none when it cannot do the product.
+  std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle) const;
 
   const GemmShape& shape() const { return shape_; }
-  cublasLtMatmulAlgo_t algorithm{};
+  TimedAlgorithm choice;
 
  private:
   GemmShape shape_;

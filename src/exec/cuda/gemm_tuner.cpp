@@ -17,7 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kCandidates = 24;
 constexpr int kRepeats = 4;
 
 // Operands of a product, filled with random numbers: zeros would run faster than real data.
@@ -27,7 +26,7 @@ class Operands {
     int64_t in = size_of(s.in), out = size_of(s.out);
     int64_t a = (s.a_order == MatrixOrder::as_is ? s.m * std::max(s.a_stride, s.k) : s.k * std::max(s.a_stride, s.m)) * in;
     int64_t b = s.k * s.n * in, c = s.m * std::max(s.c_stride, s.n) * out;
-    for (int64_t bytes : {a, b, c, c, s.n * int64_t{4}, GemmLibrary::kWorkspace}) {
+    for (int64_t bytes : {a, b, c, c, std::max(s.m, s.n) * int64_t{4}, GemmLibrary::kWorkspace}) {
       void* at = nullptr;
       check_cuda(cudaMalloc(&at, static_cast<size_t>(bytes)), "room to time a product");
       parts_.push_back(at);
@@ -45,8 +44,8 @@ class Operands {
   Operands& operator=(const Operands&) = delete;
 
   GemmOperands of(const GemmShape& s) const {
-    bool bias = s.epilogue == GemmEpilogue::bias || s.epilogue == GemmEpilogue::gelu_bias;
-    bool aux = s.epilogue >= GemmEpilogue::gelu;
+    bool bias = s.epilogue == GemmEpilogue::bias || s.epilogue == GemmEpilogue::gelu_bias || s.epilogue == GemmEpilogue::row_sums;
+    bool aux = s.epilogue == GemmEpilogue::gelu || s.epilogue == GemmEpilogue::gelu_bias || s.epilogue == GemmEpilogue::gelu_gradient;
     return {parts_[0], parts_[1], parts_[2], bias ? parts_[4] : nullptr, aux ? parts_[3] : nullptr};
   }
   std::byte* workspace() const { return static_cast<std::byte*>(parts_[5]); }
@@ -106,41 +105,40 @@ GemmTuner::GemmTuner(const CudaDevice& device, cublasLtHandle_t handle) : device
   load();
 }
 
-// A line is "HEX SHAPE". Lines that make no sense, perhaps cut off by a crash, are left out.
+// A line is "HEX MILLISECONDS SHAPE". Lines that make no sense, perhaps cut off by a crash, are left out.
 void GemmTuner::load() {
   std::ifstream in(file_);
   for (std::string line; std::getline(in, line);) {
-    size_t space = line.find(' ');
-    cublasLtMatmulAlgo_t algorithm{};
-    if (space != std::string::npos && from_hex(std::string_view(line).substr(0, space), algorithm))
-      known_[line.substr(space + 1)] = algorithm;
+    size_t first = line.find(' '), second = line.find(' ', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    TimedAlgorithm choice;
+    auto [end, error] = std::from_chars(line.data() + first + 1, line.data() + second, choice.ms);
+    bool sound = error == std::errc{} && end == line.data() + second && choice.ms > 0;
+    if (sound && from_hex(std::string_view(line).substr(0, first), choice.algorithm)) known_[line.substr(second + 1)] = choice;
   }
 }
 
-void GemmTuner::append(const std::string& shape, const cublasLtMatmulAlgo_t& algorithm) const {
+void GemmTuner::append(const std::string& shape, const TimedAlgorithm& choice) const {
   if (file_.empty()) return;
   std::error_code ignored;
   fs::create_directories(file_.parent_path(), ignored);
-  std::ofstream(file_, std::ios::app) << hex(algorithm) << ' ' << shape << '\n';
+  std::ofstream(file_, std::ios::app) << fmt::format("{} {:.5f} {}\n", hex(choice.algorithm), choice.ms, shape);
 }
 
-cublasLtMatmulAlgo_t GemmTuner::fastest(const GemmPlan& plan) {
+TimedAlgorithm GemmTuner::fastest(const GemmPlan& plan, const Candidates& candidates) {
   std::string shape = plan.shape().text();
   if (auto at = known_.find(shape); at != known_.end()) return at->second;
-  cublasLtMatmulAlgo_t algorithm = timed(plan);
-  known_[shape] = algorithm;
-  append(shape, algorithm);
-  return algorithm;
+  TimedAlgorithm choice = timed(plan, candidates);
+  known_[shape] = choice;
+  append(shape, choice);
+  return choice;
 }
 
-cublasLtMatmulAlgo_t GemmTuner::timed(const GemmPlan& plan) const {
-  std::vector<cublasLtMatmulHeuristicResult_t> candidates = plan.candidates(handle_, kCandidates);
-  if (candidates.size() == 1) return candidates[0].algo;
+TimedAlgorithm GemmTuner::timed(const GemmPlan& plan, const Candidates& candidates) const {
   cudaStream_t stream = device_.stream();
   Operands operands(plan.shape(), stream);
   Events events;
-  float best = std::numeric_limits<float>::infinity();
-  cublasLtMatmulAlgo_t chosen = candidates[0].algo;
+  TimedAlgorithm best{candidates[0].algo, std::numeric_limits<float>::infinity()};
   for (const cublasLtMatmulHeuristicResult_t& candidate : candidates) {
     float least = std::numeric_limits<float>::infinity();
     for (int i = 0; i < kRepeats; ++i) {
@@ -151,11 +149,11 @@ cublasLtMatmulAlgo_t GemmTuner::timed(const GemmPlan& plan) const {
       float ms = 0;
       check_cuda(cudaEventElapsedTime(&ms, events.begin, events.end), "timing a product");
       least = std::min(least, ms);
-      if (least > 1.5f * best) break;  // hopeless
+      if (least > 1.5f * best.ms) break;  // hopeless
     }
-    if (least < best) best = least, chosen = candidate.algo;
+    if (least < best.ms) best = {candidate.algo, least};
   }
-  return chosen;
+  return best;
 }
 
 }  // namespace sextant

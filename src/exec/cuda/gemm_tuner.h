@@ -14,17 +14,18 @@ class GemmTuner {
  public:
   GemmTuner(const CudaDevice& device, cublasLtHandle_t handle);
 
-  cublasLtMatmulAlgo_t fastest(const GemmPlan& plan);
+  using Candidates = std::vector<cublasLtMatmulHeuristicResult_t>;
+  TimedAlgorithm fastest(const GemmPlan& plan, const Candidates& candidates);
 
  private:
-  cublasLtMatmulAlgo_t timed(const GemmPlan& plan) const;
+  TimedAlgorithm timed(const GemmPlan& plan, const Candidates& candidates) const;
   void load();
-  void append(const std::string& shape, const cublasLtMatmulAlgo_t& algorithm) const;
+  void append(const std::string& shape, const TimedAlgorithm& choice) const;
 
   const CudaDevice& device_;
   cublasLtHandle_t handle_;
   std::filesystem::path file_;  // empty: nowhere to keep it
-  std::map<std::string, cublasLtMatmulAlgo_t> known_;
+  std::map<std::string, TimedAlgorithm> known_;
 };
 
 // Where results of tuning are kept: $SEXTANT_CACHE, $XDG_CACHE_HOME/sextant or ~/.cache/sextant; empty when there is none.

@@ -8,9 +8,9 @@ namespace sextant::cuda {
 
 namespace {
 
-// The logits of this many bytes live at once: enough that the products fill the device and the gradient of the weights, which
-// crosses memory once per chunk, stays cheap; and a bound that does not grow with tokens × vocabulary.
-constexpr int64_t kLogitBytes = int64_t{2} << 30;
+// The logits of this many bytes live at once, and of twice the bytes of the weights' gradient, if that is more: the gradient
+// crosses memory once per chunk, which then stays cheap. Neither grows with tokens × vocabulary.
+constexpr int64_t kLogitBytes = int64_t{1} << 30;
 constexpr int64_t kRowMultiple = 256;
 constexpr int64_t kStrideMultiple = 64;  // rows of logits begin where products can read them fast
 
@@ -23,7 +23,8 @@ struct Sizes {
   Sizes(const Tensor& x, const Tensor& w)
       : rows(x.shape.rows()), hidden(x.shape.last()), vocabulary(w.shape[0]), dtype(x.dtype) {
     stride = round_up(vocabulary, kStrideMultiple);
-    int64_t fit = std::max(kRowMultiple, kLogitBytes / (stride * size_of(dtype)) / kRowMultiple * kRowMultiple);
+    int64_t most = std::max(kLogitBytes, 2 * vocabulary * hidden * size_of(wide_of(dtype)));
+    int64_t fit = std::max(kRowMultiple, most / (stride * size_of(dtype)) / kRowMultiple * kRowMultiple);
     int64_t chunks = ceil_div(rows, fit);
     chunk = std::min(rows, round_up(ceil_div(rows, chunks), kRowMultiple));  // chunks of one size, as nearly as can be
   }
