@@ -71,7 +71,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    sextant::run(sextant::load_config(argv[1], {argv + 2, argv + argc}));
+    std::vector<std::string> overrides(argv + 2, argv + argc);
+    sextant::run(sextant::load_config(argv[1], overrides));
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;

@@ -2,7 +2,7 @@
 
   bench/gpu_losses_peer.py [--model gpt2|llama] [--steps N] [--sextant FILE] [--reference MODE]
 
-A small model on the built-in stories. Sextant writes its initial weights (a run of no steps cannot, so: one step at a learning rate of 0),
+A small model on the built-in stories. Sextant writes initial weights (one step at a learning rate of 0, which leaves them as drawn),
 PyTorch loads them and reads the samples in the order that `sextant data order` prints. Prints both curves' means over the last 50 steps.
 """
 import argparse
@@ -19,12 +19,25 @@ SHAPES = {"gpt2": {"architecture": "gpt2", "layers": 6, "hidden": 384, "heads": 
 BATCH, SEQ = 32, 256
 
 
-def overrides(shape, directory, vocab):
-    settings = [f"model.{key}={value}" for key, value in shape.items() if key != "architecture"]
-    return settings + [f"model.architecture={shape['architecture']}", "model.tied_head=true", f"model.vocab={vocab}",
-                       f"data.train={directory}/tokens.bin", "data.format=tokens-u32", "data.validation_fraction=0",
-                       f"batch.sequences={BATCH}", f"batch.microbatch={BATCH}", f"batch.seq={SEQ}", "optimizer.schedule=constant",
-                       "optimizer.warmup=0", "train.eval_every=0", "train.log_every=50"]
+def write_config(path, model, tokens):
+    """A run on `tokens` of a model given by its fields, or by the directory it starts from."""
+    text = "[model]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in model.items())
+    text += f"""[data]
+train = "{tokens}"
+format = "tokens-u32"
+validation_fraction = 0.0
+[batch]
+sequences = {BATCH}
+microbatch = {BATCH}
+seq = {SEQ}
+[optimizer]
+schedule = "constant"
+[train]
+eval_every = 0
+log_every = 50
+"""
+    path.write_text(text)
+    return path
 
 
 def run(command):
@@ -38,7 +51,7 @@ def make_tokens(sextant, directory, vocab):
     """Stories as text, tokenized: something to learn, so that the curves have a slope to disagree on."""
     run([sextant, "train", REPOSITORY / "configs" / "tiny-llama.toml", "--out", directory / "first", "device=cpu", "train.steps=1",
          "data.stories_bytes=12000000", f"data.tokenizer_vocab={vocab}", f"data.cache={directory}/cache", "train.eval_every=0",
-         "model.layers=1", f"model.vocab={vocab}"])
+         "optimizer.warmup=0", "model.layers=1", f"model.vocab={vocab}"])
     import numpy as np
     largest = max((p for p in (directory / "cache").rglob("*.bin")), key=lambda p: p.stat().st_size)
     np.fromfile(largest, dtype=np.uint16).astype(np.uint32).tofile(directory / "tokens.bin")
@@ -55,16 +68,15 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         make_tokens(arguments.sextant, directory, vocab)
-        settings = overrides(shape, directory, vocab)
-        config = REPOSITORY / "configs" / "tiny-llama.toml"
-        run([arguments.sextant, "train", config, "--out", directory / "start", "device=cuda", "train.precision=f32", "optimizer.lr=0",
-             "train.steps=1", *settings])
+        fresh = write_config(directory / "fresh.toml", {**shape, "vocab": vocab, "tied_head": True}, directory / "tokens.bin")
+        run([arguments.sextant, "train", fresh, "--out", directory / "start", "device=cuda", "train.precision=f32", "optimizer.lr=0",
+             "train.steps=1"])
         start = max((directory / "start").glob("step-*"))
+        config = write_config(directory / "from.toml", {"from": str(start)}, directory / "tokens.bin")
         run([arguments.sextant, "train", config, "--out", directory / "ours", "device=cuda", f"train.steps={arguments.steps}",
-             f"model.from={start}", "checkpoint.at_end=false", *[s for s in settings if not s.startswith("model.")]])
+             "checkpoint.at_end=false"])
         ours = [json.loads(line)["loss"] for line in (directory / "ours" / "metrics.jsonl").read_text().splitlines()]
-        (directory / "order.json").write_text(run([arguments.sextant, "data", "order", config, "--samples", arguments.steps * BATCH,
-                                                   *settings]))
+        (directory / "order.json").write_text(run([arguments.sextant, "data", "order", config, "--samples", arguments.steps * BATCH]))
         torch_shape = {**shape, "kv_heads": shape.get("kv_heads", shape["heads"]), "vocab": vocab, "batch": BATCH, "seq": SEQ,
                        "rope_theta": shape.get("rope_theta", 10000.0)}
         theirs = json.loads(run([sys.executable, REPOSITORY / "bench" / "torch_gpu_step.py", "--shape", json.dumps(torch_shape), "--tokens",

@@ -26,11 +26,12 @@ struct ColumnSums {
 int64_t column_sums_workspace(int64_t rows, int64_t width);  // bytes
 void sum_columns(const ColumnSums& sums);
 
-// The second half alone: out (=|+=) the sum over slices of partials[slice][column].
+// The second half alone, for one set of partial sums or two: out[set] (=|+=) the sum over slices of
+// partials[set][slice][column].
 struct PartialSums {
   const float* partials;
   int64_t slices, width;
-  float* out;
+  float* out[2];  // the second is null when there is one set
   ColumnSums::Write write;
   cudaStream_t stream;
 };

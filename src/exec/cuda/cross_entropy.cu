@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "exec/cuda/async_copy.cuh"
 #include "exec/cuda/check.h"
 #include "exec/cuda/reduce.cuh"
 #include "exec/cuda/spans.cuh"
@@ -13,28 +14,12 @@ namespace sextant::cuda {
 
 namespace {
 
-constexpr int kThreads = 512;
-constexpr int kBlocksPerMultiprocessor = 2;
-constexpr int kUnroll = 4;            // vectors that a thread has on their way
+constexpr int kThreadsAtOnce = 1024;  // of a multiprocessor: two blocks', or one's where a row needs all its memory
+constexpr int kUnroll = 4;            // vectors that a thread works on at once
+constexpr int kParts = 4;             // groups of copies, so that the first is worked on while the last is on its way
 constexpr float kLogE = 1.44269504f;  // log2(e): exponentials are taken to base 2
 constexpr float kLn2 = 0.69314718f;
 constexpr float kLowest = -1e30f;  // below every logit, and still finite when scaled
-
-// A sum of exponentials while it is gathered: Σ 2^(kLogE·(x − maximum)).
-struct Exponentials {
-  float maximum = kLowest, sum = 0;
-
-  __device__ void rescale(float higher) {
-    sum *= exp2f(kLogE * (maximum - higher));
-    maximum = higher;
-  }
-  __device__ void add(const Exponentials& other) {
-    float higher = fmaxf(maximum, other.maximum);
-    sum = sum * exp2f(kLogE * (maximum - higher)) + other.sum * exp2f(kLogE * (other.maximum - higher));
-    maximum = higher;
-  }
-  __device__ float log() const { return maximum + kLn2 * log2f(sum); }
-};
 
 __device__ float exp2_fast(float x) {
   float y;
@@ -42,19 +27,83 @@ __device__ float exp2_fast(float x) {
   return y;
 }
 
-// One row, as the threads of a block share it: thread t has vectors t, t + kThreads, ... The first `cached` of them stay
-// in shared memory between the two passes; what does not fit comes from L2 again.
-template <class T, int V>
+// A sum of exponentials while it is gathered: Σ 2^(kLogE·(x − maximum)).
+struct Exponentials {
+  float maximum = kLowest, sum = 0;
+
+  __device__ void rescale(float higher) {
+    sum *= exp2_fast(kLogE * (maximum - higher));
+    maximum = higher;
+  }
+  __device__ float log() const { return maximum + kLn2 * log2f(sum); }
+};
+
+// One row, as the threads of a block share it: thread t has vectors t, t + kBlock, ... The first `cached` of them are
+// copied to shared memory, all at once; what does not fit is read twice, from L2 the second time.
+template <class T, int V, int kBlock>
 struct Row {
   T* logits;
-  int64_t vocabulary, stride;
+  int vocabulary, stride;
   Packed<T, V>* cache;
-  int64_t cached;
+  int cached;
 
-  __device__ int64_t vectors() const { return (vocabulary + V - 1) / V; }
+  __device__ int vectors() const { return (vocabulary + V - 1) / V; }
+  __device__ int part_size() const { return (cached + kParts * kBlock - 1) / (kParts * kBlock) * kBlock; }
+
+  __device__ void fetch() const {
+    for (int part = 0; part < kParts; ++part) {
+      int end = min(cached, (part + 1) * part_size());
+      for (int vector = part * part_size() + threadIdx.x; vector < end; vector += kBlock)
+        copy_async(cache + vector, logits + static_cast<int64_t>(vector) * V);
+      close_copies();
+    }
+  }
+
+  // After fetch.
+  __device__ Exponentials gather() const {
+    Exponentials all;
+    add_range(all, cached, vectors());
+    add_parts<0>(all);
+    return all;
+  }
+
+  // logits = scale·exp(logit − lse), less dloss at the target; 0 in padding.
+  __device__ void write_gradient(float scale, float lse, float dloss, int target) const {
+    float shift = kLogE * lse;
+    for (int first = threadIdx.x; first * V < stride; first += kUnroll * kBlock) {
+      Packed<T, V> packed[kUnroll];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u)
+        if (first + u * kBlock < vectors()) packed[u] = vector_at(first + u * kBlock);
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+        int vector = first + u * kBlock;
+        if (vector * V >= stride) break;
+        float x[V] = {};
+        if (vector < vectors()) {
+          values(packed[u], vector, x);
+#pragma unroll
+          for (int i = 0; i < V; ++i) x[i] = scale * exp2_fast(fmaf(kLogE, x[i], -shift));
+          if (int i = target - vector * V; i >= 0 && i < V) take_off(x, i, dloss);
+        }
+        store_floats(logits + static_cast<int64_t>(vector) * V, x);
+      }
+    }
+  }
+
+  __device__ void clear() const {
+    const float zeros[V] = {};
+    for (int vector = threadIdx.x; vector * V < stride; vector += kBlock)
+      store_floats(logits + static_cast<int64_t>(vector) * V, zeros);
+  }
+
+ private:
+  __device__ Packed<T, V> vector_at(int vector) const {
+    return vector < cached ? cache[vector] : load<V>(logits + static_cast<int64_t>(vector) * V);
+  }
 
   // Columns from `vocabulary` on count as −inf.
-  __device__ void values(const Packed<T, V>& packed, int64_t vector, float (&x)[V]) const {
+  __device__ void values(const Packed<T, V>& packed, int vector, float (&x)[V]) const {
     unpack(packed, x);
     if ((vector + 1) * V <= vocabulary) return;
 #pragma unroll
@@ -62,20 +111,23 @@ struct Row {
       if (vector * V + i >= vocabulary) x[i] = -INFINITY;
   }
 
-  __device__ Exponentials gather() const {
-    Exponentials all;
-    for (int64_t first = threadIdx.x; first < vectors(); first += kUnroll * kThreads) {
+  __device__ static void take_off(float (&x)[V], int at, float amount) {
+#pragma unroll
+    for (int i = 0; i < V; ++i)
+      if (i == at) x[i] -= amount;
+  }
+
+  __device__ void add_range(Exponentials& all, int begin, int end) const {
+    for (int first = begin + threadIdx.x; first < end; first += kUnroll * kBlock) {
       Packed<T, V> packed[kUnroll];
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u)
-        if (first + u * kThreads < vectors()) packed[u] = load<V>(logits + (first + u * kThreads) * V);
+        if (first + u * kBlock < end) packed[u] = vector_at(first + u * kBlock);
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u) {
-        int64_t vector = first + u * kThreads;
-        if (vector >= vectors()) break;
-        if (vector < cached) cache[vector] = packed[u];
+        if (first + u * kBlock >= end) break;
         float x[V], highest = all.maximum;
-        values(packed[u], vector, x);
+        values(packed[u], first + u * kBlock, x);
 #pragma unroll
         for (int i = 0; i < V; ++i) highest = fmaxf(highest, x[i]);
         if (highest > all.maximum) all.rescale(highest);
@@ -84,63 +136,39 @@ struct Row {
         for (int i = 0; i < V; ++i) all.sum += exp2_fast(fmaf(kLogE, x[i], -shift));
       }
     }
-    return all;
   }
 
-  // logits = scale·exp(logit − lse), less dloss at the target; 0 in padding.
-  __device__ void write_gradient(float scale, float lse, float dloss, int64_t target) const {
-    float shift = kLogE * lse;
-    for (int64_t first = threadIdx.x; first * V < stride; first += kUnroll * kThreads) {
-      Packed<T, V> packed[kUnroll];
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        int64_t vector = first + u * kThreads;
-        if (vector < vectors()) packed[u] = vector < cached ? cache[vector] : load<V>(logits + vector * V);
-      }
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        int64_t vector = first + u * kThreads;
-        if (vector * V >= stride) break;
-        float x[V] = {};
-        if (vector < vectors()) {
-          values(packed[u], vector, x);
-#pragma unroll
-          for (int i = 0; i < V; ++i) x[i] = scale * exp2_fast(fmaf(kLogE, x[i], -shift));
-          if (target / V == vector && target >= 0) {
-#pragma unroll
-            for (int i = 0; i < V; ++i)
-              if (target % V == i) x[i] -= dloss;
-          }
-        }
-        store_floats(logits + vector * V, x);
-      }
-    }
-  }
-
-  __device__ void clear() const {
-    const float zeros[V] = {};
-    for (int64_t vector = threadIdx.x; vector * V < stride; vector += kThreads)
-      store_floats(logits + vector * V, zeros);
+  template <int kPart>
+  __device__ void add_parts(Exponentials& all) const {
+    wait_for_copies<kParts - 1 - kPart>();
+    add_range(all, min(cached, kPart * part_size()), min(cached, (kPart + 1) * part_size()));
+    if constexpr (kPart + 1 < kParts) add_parts<kPart + 1>(all);
   }
 };
 
+// The sum over a warp, in every thread.
+__device__ Exponentials over_warp(Exponentials all) {
+  float highest = all.maximum;
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2)
+    highest = fmaxf(highest, __shfl_xor_sync(kWholeWarp, highest, distance));
+  all.rescale(highest);
+  all.sum = warp_sum(all.sum);
+  return all;
+}
+
 // The log-sum-exp over what all threads of the block have gathered, in every thread.
+template <int kBlock>
 __device__ float log_sum_exp(Exponentials all) {
-  constexpr int kWarps = kThreads / 32;
-  __shared__ Exponentials warps[kWarps];
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) {
-    Exponentials other;
-    other.maximum = __shfl_xor_sync(kWholeWarp, all.maximum, distance);
-    other.sum = __shfl_xor_sync(kWholeWarp, all.sum, distance);
-    all.add(other);
-  }
-  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = all;
+  constexpr int kWarps = kBlock / 32;
+  __shared__ float maxima[kWarps], sums[kWarps];
+  all = over_warp(all);
+  int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (lane == 0) maxima[warp] = all.maximum, sums[warp] = all.sum;
   __syncthreads();
-  Exponentials block = warps[0];
-#pragma unroll
-  for (int warp = 1; warp < kWarps; ++warp) block.add(warps[warp]);
-  return block.log();
+  Exponentials one;
+  if (lane < kWarps) one = {maxima[lane], sums[lane]};
+  return over_warp(one).log();
 }
 
 struct Loss {
@@ -161,24 +189,28 @@ struct Loss {
 
 struct Rows {
   void* logits;
-  int64_t vocabulary, stride, cached;  // cached: vectors of a row
+  int64_t vocabulary, stride;
+  int cached;  // vectors of a row
   float* numbers;
 
-  template <class T, int V>
-  __device__ Row<T, V> row(std::byte* cache) const {
-    return {static_cast<T*>(logits) + blockIdx.x * stride, vocabulary, stride,
+  template <class T, int V, int kBlock>
+  __device__ Row<T, V, kBlock> row(std::byte* cache) const {
+    return {static_cast<T*>(logits) + blockIdx.x * stride, static_cast<int>(vocabulary), static_cast<int>(stride),
             reinterpret_cast<Packed<T, V>*>(cache), cached};
   }
 };
 
 extern __shared__ uint4 cache_bytes[];
 
-template <class T, int V>
-__global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
+template <class T, int V, int kBlock>
+__global__ void __launch_bounds__(kBlock, kThreadsAtOnce / kBlock)
     cross_entropy_kernel(const __grid_constant__ Rows rows, const __grid_constant__ Loss loss) {
-  Row<T, V> row = rows.row<T, V>(reinterpret_cast<std::byte*>(cache_bytes));
+  Row<T, V, kBlock> row = rows.row<T, V, kBlock>(reinterpret_cast<std::byte*>(cache_bytes));
+  row.fetch();  // first of all, so that what else is read does not cost time
   int64_t target = loss.targets[blockIdx.x];
+  float dloss = loss.dloss ? *loss.dloss : 0;
   if (target < 0) {
+    wait_for_copies<0>();
     if (threadIdx.x == 0) rows.numbers[blockIdx.x] = 0;
     if (loss.dloss) row.clear();
     return;
@@ -186,17 +218,18 @@ __global__ void __launch_bounds__(kThreads, kBlocksPerMultiprocessor)
   int64_t here = loss.ids.local_index(target);
   if (here >= rows.vocabulary) here = -1;
   float at_target = here < 0 ? 0 : static_cast<float>(row.logits[here]);
-  float lse = loss.parts ? loss.whole_lse(blockIdx.x) : log_sum_exp(row.gather());
+  float lse = loss.parts ? loss.whole_lse(blockIdx.x) : log_sum_exp<kBlock>(row.gather());
   if (threadIdx.x == 0) rows.numbers[blockIdx.x] = here < 0 ? 0 : lse - at_target + loss.z_loss * lse * lse;
   if (!loss.dloss) return;
   __syncthreads();  // thread 0 has read the logit of the target
-  float dloss = *loss.dloss;
-  row.write_gradient(dloss * (1.0f + 2.0f * loss.z_loss * lse), lse, dloss, here);
+  row.write_gradient(dloss * (1.0f + 2.0f * loss.z_loss * lse), lse, dloss, static_cast<int>(here));
 }
+
+constexpr int kThreads = 512;  // where the logits are only read
 
 template <class T, int V>
 __global__ void __launch_bounds__(kThreads) log_sum_exp_kernel(const __grid_constant__ Rows rows) {
-  float lse = log_sum_exp(rows.row<T, V>(nullptr).gather());
+  float lse = log_sum_exp<kThreads>(rows.row<T, V, kThreads>(nullptr).gather());
   if (threadIdx.x == 0) rows.numbers[blockIdx.x] = rows.vocabulary == 0 ? -INFINITY : lse;
 }
 
@@ -210,30 +243,39 @@ __global__ void __launch_bounds__(kSumThreads) sum_numbers_kernel(const float* x
   if (threadIdx.x == 0) *out = static_cast<float>(sum);
 }
 
-// Shared memory that leaves room for kBlocksPerMultiprocessor blocks on one multiprocessor.
-int64_t cache_limit() {
+// Shared memory that a block can have when so many run on one multiprocessor.
+int64_t cache_limit(int blocks) {
   int device = 0, bytes = 0;
   check_cuda(cudaGetDevice(&device), "which device is in use");
   check_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device), "shared memory");
   constexpr int kTaken = 2048;  // by the system and by what the kernel declares itself, per block
-  return bytes / kBlocksPerMultiprocessor - kTaken;
+  return bytes / blocks - kTaken;
+}
+
+template <class T, int V, int kBlock>
+void launch_rows(const LogitRows& rows, int64_t cached) {
+  Loss loss{rows.targets, spans_of(*rows.w, 0), static_cast<float>(rows.z_loss), rows.dloss,
+            rows.parts,   rows.groups,          rows.parts_rows};
+  int bytes = static_cast<int>(cached * static_cast<int64_t>(sizeof(Packed<T, V>)));
+  auto* kernel = cross_entropy_kernel<T, V, kBlock>;
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+             "shared memory of cross-entropy");
+  kernel<<<static_cast<unsigned>(rows.rows), kBlock, static_cast<size_t>(bytes), rows.stream>>>(
+      Rows{rows.logits, rows.vocabulary, rows.stride, static_cast<int>(cached), rows.losses}, loss);
 }
 
 }  // namespace
 
 void cross_entropy_rows(const LogitRows& rows) {
   if (rows.rows == 0) return;
-  Loss loss{rows.targets, spans_of(*rows.w, 0), static_cast<float>(rows.z_loss), rows.dloss,
-            rows.parts,   rows.groups,          rows.parts_rows};
   for_cuda_vectors(rows.dtype, rows.stride, [&]<class T, int V>() {
     constexpr auto kVectorBytes = static_cast<int64_t>(sizeof(Packed<T, V>));
     bool two_passes = rows.dloss && !rows.parts;
-    int64_t cached = two_passes ? std::min(ceil_div(rows.vocabulary, V), cache_limit() / kVectorBytes) : 0;
-    int bytes = static_cast<int>(cached * kVectorBytes);
-    check_cuda(cudaFuncSetAttribute(cross_entropy_kernel<T, V>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-               "shared memory of cross-entropy");
-    cross_entropy_kernel<T, V><<<static_cast<unsigned>(rows.rows), kThreads, static_cast<size_t>(bytes), rows.stream>>>(
-        Rows{rows.logits, rows.vocabulary, rows.stride, cached, rows.losses}, loss);
+    int64_t wanted = two_passes ? ceil_div(rows.vocabulary, V) : 0;
+    if (wanted * kVectorBytes <= cache_limit(2))
+      launch_rows<T, V, kThreadsAtOnce / 2>(rows, wanted);
+    else
+      launch_rows<T, V, kThreadsAtOnce>(rows, std::min(wanted, cache_limit(1) / kVectorBytes));
   });
 }
 

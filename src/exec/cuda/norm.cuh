@@ -1,9 +1,10 @@
 // RMS norm and layer norm, forward and backward, row by row. An RMS norm is a layer norm that takes no mean off and has
 // no bias, so both are one set of kernels.
 //
-// The threads that share a row keep it in registers, so that every tensor crosses memory once; rows that are too wide for
-// that, or do not begin on 16-byte boundaries, are read again instead (norm_any.cuh). Sums over rows (dw, dbias) stay in
-// the registers of a grid that walks all rows, and are added up in the end by column_sums.
+// A grid walks all rows. The threads that share a row hold it in shared memory, with the next rows on their way there, so
+// that every tensor crosses memory once and memory never waits for arithmetic. Rows that are too wide for that, or do not
+// begin on 16-byte boundaries, are read as often as needed instead (norm_any.cuh). Sums over rows (dw, dbias) stay in the
+// registers of the threads, and are added up in the end by column_sums.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "exec/cuda/async_copy.cuh"
 #include "exec/cuda/column_sums.h"
 #include "exec/cuda/reduce.cuh"
 #include "exec/cuda/vector.cuh"
@@ -43,10 +45,15 @@ constexpr int kNormThreads = 128;  // of a block, unless a row takes more
 
 constexpr int norm_block(int threads_of_row) { return threads_of_row > kNormThreads ? threads_of_row : kNormThreads; }
 
-// Blocks that walk all rows in backward: four on each of 132 multiprocessors. By shape alone, for the sums' order.
+// Blocks on one multiprocessor, unless a row takes more threads, and the shared memory that each can have then.
+constexpr int kForwardBlocks = 6, kForwardBytes = 36 * 1024;
+constexpr int kBackwardBlocks = 4, kBackwardBytes = 50 * 1024;
+constexpr int kWideBytes = 144 * 1024;
+constexpr int64_t kMultiprocessors = 132;
+
+// Blocks that walk all rows in backward. By shape alone, for the sums' order.
 inline int64_t norm_backward_blocks(int64_t rows) {
-  constexpr int64_t kMost = 528;
-  return std::clamp<int64_t>(rows, 1, kMost);
+  return std::clamp<int64_t>(rows, 1, kBackwardBlocks * kMultiprocessors);
 }
 
 // Sums of N numbers over the kThreads threads of a row, in each of them. With more than a warp, every second call uses
@@ -84,69 +91,161 @@ class RowSums {
   int half_ = 0;
 };
 
-template <Norm kNorm, class T, int kThreads, int kVectors>
-__global__ void __launch_bounds__(norm_block(kThreads)) norm_rows_kernel(const __grid_constant__ NormRows<T> n) {
+extern __shared__ uint4 norm_row_bytes[];
+
+// Rows of kTensors tensors in shared memory: the one at work and those that come next. Each thread copies just the
+// vectors that it reads itself, so that no barrier is needed.
+template <class T, int kThreads, int kVectors, int kTensors, int kMostBytes>
+class RowQueue {
+ public:
+  static constexpr int V = kFullVector<T>, kBlock = norm_block(kThreads), kGroups = kBlock / kThreads;
+  static constexpr int kStageBytes = kTensors * kVectors * kBlock * 16;
+  static constexpr int kStages = std::clamp((kBlock > kNormThreads ? kWideBytes : kMostBytes) / kStageBytes, 1, 4);
+  static constexpr int kBytes = kStages * kStageBytes;
+  using Tensors = const T* [kTensors];
+
+  __device__ RowQueue(const Tensors& tensors, int64_t rows, int64_t width)
+      : rows_(rows), width_(width), vectors_(static_cast<int>(width / V)) {
+#pragma unroll
+    for (int t = 0; t < kTensors; ++t) tensors_[t] = tensors[t];
+  }
+
+  // The rows of the thread's group.
+  __device__ int64_t first_row() const { return static_cast<int64_t>(blockIdx.x) * kGroups + threadIdx.x / kThreads; }
+  __device__ int64_t step() const { return static_cast<int64_t>(gridDim.x) * kGroups; }
+
+  // Calls body(row) for each of them.
+  template <class Body>
+  __device__ void walk(const Body& body) {
+    for (int stage = 0; stage < kStages - 1; ++stage) fetch(first_row() + stage * step(), stage);
+    for (int64_t row = first_row(); row < rows_; row += step()) {
+      fetch(row + (kStages - 1) * step(), (stage_ + kStages - 1) % kStages);
+      wait_for_copies<kStages - 1>();
+      body(row);
+      stage_ = (stage_ + 1) % kStages;
+    }
+  }
+
+  // Whether the thread has a k-th vector, where in a row that begins, and its values in the row at work.
+  __device__ bool has(int k) const { return index(k) < vectors_; }
+  __device__ int column(int k) const { return index(k) * V; }
+  __device__ void values(int tensor, int k, float (&x)[V]) const { unpack(*slot(stage_, tensor, k), x); }
+  __device__ void put(int tensor, int k, const Packed<T, V>& x) { *slot(stage_, tensor, k) = x; }
+
+ private:
+  __device__ static int index(int k) { return static_cast<int>(threadIdx.x) % kThreads + k * kThreads; }
+
+  __device__ static Packed<T, V>* slot(int stage, int tensor, int k) {
+    auto* slots = reinterpret_cast<Packed<T, V>*>(norm_row_bytes);
+    return slots + ((stage * kTensors + tensor) * kVectors + k) * kBlock + threadIdx.x;
+  }
+
+  // Closes a group of copies even where there is no row, so that the groups can be counted.
+  __device__ void fetch(int64_t row, int stage) {
+    if (row < rows_) {
+#pragma unroll
+      for (int t = 0; t < kTensors; ++t)
+#pragma unroll
+        for (int k = 0; k < kVectors; ++k)
+          if (tensors_[t] && has(k)) copy_async(slot(stage, t, k), tensors_[t] + row * width_ + column(k));
+    }
+    close_copies();
+  }
+
+  const T* tensors_[kTensors];
+  int64_t rows_, width_;
+  int vectors_;
+  int stage_ = 0;
+};
+
+template <class T, int kThreads, int kVectors>
+using ForwardQueue = RowQueue<T, kThreads, kVectors, 2, kForwardBytes>;  // x, plus
+template <class T, int kThreads, int kVectors>
+using BackwardQueue = RowQueue<T, kThreads, kVectors, 3, kBackwardBytes>;  // dy, x, plus
+
+// A thread's columns of w or bias, which stay with it from row to row.
+template <class T, int kVectors>
+struct Weights {
+  static constexpr int V = kFullVector<T>;
+  Packed<T, V> vectors[kVectors];
+
+  template <class Queue>
+  __device__ void load_from(const T* w, const Queue& queue) {
+#pragma unroll
+    for (int k = 0; k < kVectors; ++k)
+      if (queue.has(k)) vectors[k] = load<V>(w + queue.column(k));
+  }
+};
+
+// What is normed in the row at work: x, or the sum x + plus as it is stored.
+template <class T, int kVectors, class Queue>
+__device__ void add_plus(const NormRows<T>& n, int64_t row, Queue& queue) {
   constexpr int V = kFullVector<T>;
-  int lane = threadIdx.x % kThreads;
-  int64_t row = blockIdx.x * static_cast<int64_t>(norm_block(kThreads) / kThreads) + threadIdx.x / kThreads;
-  if (row >= n.rows) return;  // whole warps, or the whole block
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k)
+    if (queue.has(k)) {
+      float x[V], more[V];
+      queue.values(0, k, x);
+      queue.values(1, k, more);
+#pragma unroll
+      for (int e = 0; e < V; ++e) x[e] += more[e];
+      Packed<T, V> sum = pack<T>(x);
+      queue.put(0, k, sum);
+      store(n.sum + row * n.width + queue.column(k), sum);
+    }
+}
+
+// Σ (x − mean)^kPower over the thread's part of the row at work.
+template <int kPower, int kVectors, class Queue>
+__device__ float sum_of_powers(const Queue& queue, float mean) {
+  float total = 0;
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k)
+    if (queue.has(k)) {
+      float x[Queue::V];
+      queue.values(0, k, x);
+#pragma unroll
+      for (int e = 0; e < Queue::V; ++e) total += kPower == 1 ? x[e] - mean : (x[e] - mean) * (x[e] - mean);
+    }
+  return total;
+}
+
+template <Norm kNorm, class T, int kThreads, int kVectors>
+__global__ void __launch_bounds__(norm_block(kThreads), kThreads > kNormThreads ? 1 : kForwardBlocks)
+    norm_rows_kernel(const __grid_constant__ NormRows<T> n) {
+  constexpr int V = kFullVector<T>;
   __shared__ typename RowSums<kThreads, 1>::Scratch scratch;
   RowSums<kThreads, 1> row_sum(scratch);
-  int vectors = static_cast<int>(n.width / V);
-  int64_t at = row * n.width;
-  Packed<T, V> x[kVectors];
-  float values[V], total[1] = {0}, mean = 0;
-#pragma unroll
-  for (int k = 0; k < kVectors; ++k)
-    if (int i = lane + k * kThreads; i < vectors) x[k] = load<V>(n.x + at + i * V);
-  if (n.plus) {
-#pragma unroll
-    for (int k = 0; k < kVectors; ++k)
-      if (int i = lane + k * kThreads; i < vectors) {
-        float more[V];
-        load_floats(n.plus + at + i * V, more);
-        unpack(x[k], values);
-#pragma unroll
-        for (int e = 0; e < V; ++e) values[e] += more[e];
-        x[k] = pack<T>(values);  // what is normed is the sum as it is stored
-        store(n.sum + at + i * V, x[k]);
-      }
-  }
-  if constexpr (kNorm == Norm::layer) {
-#pragma unroll
-    for (int k = 0; k < kVectors; ++k)
-      if (lane + k * kThreads < vectors) {
-        unpack(x[k], values);
-#pragma unroll
-        for (int e = 0; e < V; ++e) total[0] += values[e];
-      }
+  ForwardQueue<T, kThreads, kVectors> queue({n.x, n.plus}, n.rows, n.width);
+  Weights<T, kVectors> w, bias;
+  w.load_from(n.w, queue);
+  if constexpr (kNorm == Norm::layer) bias.load_from(n.bias, queue);
+  queue.walk([&](int64_t row) {
+    if (n.plus) add_plus<T, kVectors>(n, row, queue);
+    float total[1], mean = 0;
+    if constexpr (kNorm == Norm::layer) {
+      total[0] = sum_of_powers<1, kVectors>(queue, 0);
+      row_sum(total);
+      mean = total[0] / static_cast<float>(n.width);
+    }
+    total[0] = sum_of_powers<2, kVectors>(queue, mean);
     row_sum(total);
-    mean = total[0] / static_cast<float>(n.width);
-    total[0] = 0;
-  }
+    float r = 1.0f / sqrtf(total[0] / static_cast<float>(n.width) + n.eps);
 #pragma unroll
-  for (int k = 0; k < kVectors; ++k)
-    if (lane + k * kThreads < vectors) {
-      unpack(x[k], values);
+    for (int k = 0; k < kVectors; ++k)
+      if (queue.has(k)) {
+        float x[V], weights[V], biases[V] = {};
+        queue.values(0, k, x);
+        unpack(w.vectors[k], weights);
+        if constexpr (kNorm == Norm::layer) unpack(bias.vectors[k], biases);
 #pragma unroll
-      for (int e = 0; e < V; ++e) total[0] += (values[e] - mean) * (values[e] - mean);
-    }
-  row_sum(total);
-  float r = 1.0f / sqrtf(total[0] / static_cast<float>(n.width) + n.eps);
-#pragma unroll
-  for (int k = 0; k < kVectors; ++k)
-    if (int i = lane + k * kThreads; i < vectors) {
-      float w[V], bias[V] = {};
-      load_floats(n.w + i * V, w);
-      if constexpr (kNorm == Norm::layer) load_floats(n.bias + i * V, bias);
-      unpack(x[k], values);
-#pragma unroll
-      for (int e = 0; e < V; ++e) values[e] = (values[e] - mean) * r * w[e] + bias[e];
-      store_floats(n.y + at + i * V, values);
-    }
-  if (lane != 0) return;
-  n.r[row] = r;
-  if constexpr (kNorm == Norm::layer) n.m[row] = mean;
+        for (int e = 0; e < V; ++e) x[e] = (x[e] - mean) * r * weights[e] + biases[e];
+        store_floats(n.y + row * n.width + queue.column(k), x);
+      }
+    if (threadIdx.x % kThreads != 0) return;
+    n.r[row] = r;
+    if constexpr (kNorm == Norm::layer) n.m[row] = mean;
+  });
 }
 
 // The sums dw and dbias of a thread's columns, over the rows that its group has walked.
@@ -156,53 +255,45 @@ struct WeightSums {
   float dbias[kNorm == Norm::layer ? kVectors : 1][V] = {};
 };
 
-// One row's dx, and its part of the sums.
-template <Norm kNorm, class T, int kThreads, int kVectors>
-__device__ void norm_gradient_row(const NormGradient<T>& n, int64_t row, RowSums<kThreads, 2>& row_sums,
-                                  WeightSums<kNorm, kVectors, kFullVector<T>>& sums) {
-  constexpr int V = kFullVector<T>;
-  int lane = threadIdx.x % kThreads, vectors = static_cast<int>(n.width / V);
-  int64_t at = row * n.width;
-  Packed<T, V> dys[kVectors], xs[kVectors], pluses[kVectors];
-  float m = kNorm == Norm::layer ? n.m[row] : 0.0f, r = n.r[row];
+// Adds a row's part to the sums, and finds the thread's part of Σ g and Σ g·n, with g = dy·w and n = (x − m)·r.
+template <Norm kNorm, class T, int kVectors, class Queue>
+__device__ void add_row(const Queue& queue, const Weights<T, kVectors>& w, float2 m_r,
+                        WeightSums<kNorm, kVectors, Queue::V>& sums, float (&totals)[2]) {
 #pragma unroll
   for (int k = 0; k < kVectors; ++k)
-    if (int i = lane + k * kThreads; i < vectors) {
-      dys[k] = load<V>(n.dy + at + i * V);
-      xs[k] = load<V>(n.x + at + i * V);
-      if (n.plus) pluses[k] = load<V>(n.plus + at + i * V);
-    }
-  float means[2] = {0, 0};  // of g and of g·n, with g = dy·w and n = (x − m)·r
-  float dy[V], x[V], w[V];
+    if (queue.has(k)) {
+      float dy[Queue::V], x[Queue::V], weights[Queue::V];
+      queue.values(0, k, dy);
+      queue.values(1, k, x);
+      unpack(w.vectors[k], weights);
 #pragma unroll
-  for (int k = 0; k < kVectors; ++k)
-    if (int i = lane + k * kThreads; i < vectors) {
-      load_floats(n.w + i * V, w);
-      unpack(dys[k], dy);
-      unpack(xs[k], x);
-#pragma unroll
-      for (int e = 0; e < V; ++e) {
-        float normed = (x[e] - m) * r, g = dy[e] * w[e];
-        if constexpr (kNorm == Norm::layer) means[0] += g;
-        means[1] += g * normed;
+      for (int e = 0; e < Queue::V; ++e) {
+        float normed = (x[e] - m_r.x) * m_r.y, g = dy[e] * weights[e];
+        if constexpr (kNorm == Norm::layer) totals[0] += g;
+        totals[1] += g * normed;
         sums.dw[k][e] += dy[e] * normed;
         if constexpr (kNorm == Norm::layer) sums.dbias[k][e] += dy[e];
       }
     }
-  row_sums(means);
-  means[0] /= static_cast<float>(n.width);
-  means[1] /= static_cast<float>(n.width);
+}
+
+// dx = r·(g − mean(g) − n·mean(g·n)) + plus.
+template <class T, int kVectors, class Queue>
+__device__ void write_dx(const NormGradient<T>& n, int64_t row, const Queue& queue, const Weights<T, kVectors>& w,
+                         float4 m_r_means) {
+  auto [m, r, mean_g, mean_gn] = m_r_means;
+  float slope = r * r * mean_gn, shift = r * mean_g;
 #pragma unroll
   for (int k = 0; k < kVectors; ++k)
-    if (int i = lane + k * kThreads; i < vectors) {
-      float plus[V] = {};
-      if (n.plus) unpack(pluses[k], plus);
-      load_floats(n.w + i * V, w);
-      unpack(dys[k], dy);
-      unpack(xs[k], x);
+    if (queue.has(k)) {
+      float dy[Queue::V], x[Queue::V], weights[Queue::V], plus[Queue::V] = {};
+      queue.values(0, k, dy);
+      queue.values(1, k, x);
+      if (n.plus) queue.values(2, k, plus);
+      unpack(w.vectors[k], weights);
 #pragma unroll
-      for (int e = 0; e < V; ++e) x[e] = plus[e] + r * (dy[e] * w[e] - means[0] - (x[e] - m) * r * means[1]);
-      store_floats(n.dx + at + i * V, x);
+      for (int e = 0; e < Queue::V; ++e) x[e] = plus[e] + (r * dy[e] * weights[e] - shift - slope * (x[e] - m));
+      store_floats(n.dx + row * n.width + queue.column(k), x);
     }
 }
 
@@ -232,15 +323,28 @@ __device__ void join_groups(float (&sums)[kVectors][V], float* partial, int64_t 
 }
 
 template <Norm kNorm, class T, int kThreads, int kVectors>
-__global__ void __launch_bounds__(norm_block(kThreads), kThreads > kNormThreads ? 1 : 4)
+__global__ void __launch_bounds__(norm_block(kThreads), kThreads > kNormThreads ? 1 : kBackwardBlocks)
     norm_gradient_kernel(const __grid_constant__ NormGradient<T> n) {
-  constexpr int kGroups = norm_block(kThreads) / kThreads;
   __shared__ typename RowSums<kThreads, 2>::Scratch scratch;
   RowSums<kThreads, 2> row_sums(scratch);
+  BackwardQueue<T, kThreads, kVectors> queue({n.dy, n.x, n.plus}, n.rows, n.width);
+  Weights<T, kVectors> w;
+  w.load_from(n.w, queue);
   WeightSums<kNorm, kVectors, kFullVector<T>> sums;
-  int64_t step = static_cast<int64_t>(gridDim.x) * kGroups;
-  for (int64_t row = static_cast<int64_t>(blockIdx.x) * kGroups + threadIdx.x / kThreads; row < n.rows; row += step)
-    norm_gradient_row<kNorm, T, kThreads, kVectors>(n, row, row_sums, sums);
+  auto statistics = [&](int64_t row) -> float2 {
+    if (row >= n.rows) return {0, 0};
+    return {kNorm == Norm::layer ? n.m[row] : 0.0f, n.r[row]};
+  };
+  float2 next = statistics(queue.first_row());
+  queue.walk([&](int64_t row) {
+    float2 m_r = next;
+    next = statistics(row + queue.step());  // on its way meanwhile
+    float means[2] = {0, 0};
+    add_row<kNorm, T, kVectors>(queue, w, m_r, sums, means);
+    row_sums(means);
+    auto width = static_cast<float>(n.width);
+    write_dx<T, kVectors>(n, row, queue, w, {m_r.x, m_r.y, means[0] / width, means[1] / width});
+  });
   join_groups<kThreads>(sums.dw, n.dw + blockIdx.x * n.width, n.width);
   if constexpr (kNorm == Norm::layer) join_groups<kThreads>(sums.dbias, n.dbias + blockIdx.x * n.width, n.width);
 }

@@ -2,6 +2,7 @@
 // kernels and those of norm.cuh.
 #pragma once
 
+#include "exec/cuda/check.h"
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/norm.cuh"
 
@@ -85,15 +86,24 @@ bool in_vectors(int64_t width) {
   return width % kFullVector<T> == 0;
 }
 
+// Blocks with more than 48 KiB of shared memory must be allowed to have it.
+template <class Queue, class Kernel>
+void allow_queue(Kernel* kernel) {
+  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Queue::kBytes),
+             "shared memory of a norm");
+}
+
 template <Norm kNorm, class T>
 void launch_norm(const NormRows<T>& rows, cudaStream_t stream) {
   if (rows.rows == 0) return;
-  auto in_registers = [&]<int kThreads, int kVectors>() {
-    int64_t blocks = ceil_div(rows.rows, norm_block(kThreads) / kThreads);
+  auto in_vectors_of_row = [&]<int kThreads, int kVectors>() {
+    using Queue = ForwardQueue<T, kThreads, kVectors>;
+    int64_t blocks = std::min<int64_t>(ceil_div(rows.rows, Queue::kGroups), kForwardBlocks * kMultiprocessors);
+    allow_queue<Queue>(norm_rows_kernel<kNorm, T, kThreads, kVectors>);
     norm_rows_kernel<kNorm, T, kThreads, kVectors>
-        <<<static_cast<unsigned>(blocks), norm_block(kThreads), 0, stream>>>(rows);
+        <<<static_cast<unsigned>(blocks), Queue::kBlock, Queue::kBytes, stream>>>(rows);
   };
-  if (in_vectors<T>(rows.width) && for_row_layout(rows.width / kFullVector<T>, in_registers)) return;
+  if (in_vectors<T>(rows.width) && for_row_layout(rows.width / kFullVector<T>, in_vectors_of_row)) return;
   norm_any_kernel<kNorm><<<static_cast<unsigned>(rows.rows), kAnyThreads, 0, stream>>>(rows);
 }
 
@@ -111,19 +121,24 @@ void launch_norm_gradient(NormGradient<T> n, const CudaCall& call) {
   int64_t blocks = norm_backward_blocks(n.rows);
   n.dw = reinterpret_cast<float*>(call.workspace);
   n.dbias = n.dw + blocks * n.width;
-  auto in_registers = [&]<int kThreads, int kVectors>() {
+  auto in_vectors_of_row = [&]<int kThreads, int kVectors>() {
+    using Queue = BackwardQueue<T, kThreads, kVectors>;
+    allow_queue<Queue>(norm_gradient_kernel<kNorm, T, kThreads, kVectors>);
     norm_gradient_kernel<kNorm, T, kThreads, kVectors>
-        <<<static_cast<unsigned>(blocks), norm_block(kThreads), 0, call.stream>>>(n);
+        <<<static_cast<unsigned>(blocks), Queue::kBlock, Queue::kBytes, call.stream>>>(n);
   };
-  if (!in_vectors<T>(n.width) || !for_row_layout(n.width / kFullVector<T>, in_registers)) {
+  if (!in_vectors<T>(n.width) || !for_row_layout(n.width / kFullVector<T>, in_vectors_of_row)) {
     dim3 grid(static_cast<unsigned>(ceil_div(n.width, kAnyThreads)), static_cast<unsigned>(blocks));
     weight_gradient_any_kernel<kNorm><<<grid, kAnyThreads, 0, call.stream>>>(n, blocks);
     if (n.rows > 0)
       input_gradient_any_kernel<kNorm><<<static_cast<unsigned>(n.rows), kAnyThreads, 0, call.stream>>>(n);
   }
-  add_partials({n.dw, blocks, n.width, call.out[1].as<float>(), ColumnSums::Write::over, call.stream});
-  if constexpr (kNorm == Norm::layer)
-    add_partials({n.dbias, blocks, n.width, call.out[2].as<float>(), ColumnSums::Write::over, call.stream});
+  add_partials({.partials = n.dw,
+                .slices = blocks,
+                .width = n.width,
+                .out = {call.out[1].as<float>(), kNorm == Norm::layer ? call.out[2].as<float>() : nullptr},
+                .write = ColumnSums::Write::over,
+                .stream = call.stream});
 }
 
 }  // namespace sextant::cuda
