@@ -106,7 +106,7 @@ def main():
                        f"{row['step_s'] / ours['step_s']:>6.3f}x{ours['peak_bytes'] / row['peak_bytes']:>7.2f}x")
             print(f"{name:<12}{side:<22}{shape['batch'] * shape['seq'] / row['step_s']:>10.0f}{1e3 * row['step_s']:>9.2f}"
                   f"{row['peak_bytes'] / 2**30:>7.1f}{row['first_step_s'] or 0:>14.1f}{against}", flush=True)
-    arguments.results.write_text(json.dumps(results, indent=1) + "\n")
+        arguments.results.write_text(json.dumps(results, indent=1) + "\n")  # what is done is kept
 
 
 if __name__ == "__main__":

@@ -47,6 +47,13 @@ void print_rows(std::string& out, std::string_view heading, const std::vector<Op
                    percent(share_of_ceiling(row, ceiling)));
 }
 
+double least_seconds(double flops, int64_t bytes, const Ceiling& ceiling) {
+  double least = 0;
+  if (ceiling.flops_per_s > 0) least = std::max(least, flops / ceiling.flops_per_s);
+  if (ceiling.bytes_per_s > 0) least = std::max(least, static_cast<double>(bytes) / ceiling.bytes_per_s);
+  return least;
+}
+
 }  // namespace
 
 std::vector<OpRow> op_rows(const Trace& trace, GroupBy by) {
@@ -67,11 +74,13 @@ std::vector<OpRow> op_rows(const Trace& trace, GroupBy by) {
 }
 
 double share_of_ceiling(const OpRow& row, const Ceiling& ceiling) {
-  if (row.seconds <= 0) return 0;
-  double least = 0;
-  if (ceiling.flops_per_s > 0) least = std::max(least, row.flops / ceiling.flops_per_s);
-  if (ceiling.bytes_per_s > 0) least = std::max(least, static_cast<double>(row.bytes) / ceiling.bytes_per_s);
-  return least / row.seconds;
+  return row.seconds > 0 ? least_seconds(row.flops, row.bytes, ceiling) / row.seconds : 0;
+}
+
+double floor_seconds(const Trace& trace, const Ceiling& ceiling) {
+  double seconds = 0;
+  for (const Event& event : trace) seconds += least_seconds(event.flops, event.bytes, ceiling);
+  return seconds;
 }
 
 std::string op_table(const Trace& trace, const Ceiling& ceiling) {
@@ -79,6 +88,11 @@ std::string op_table(const Trace& trace, const Ceiling& ceiling) {
   print_rows(out, "op", op_rows(trace, GroupBy::kind), ceiling);
   out += '\n';
   print_rows(out, "part", op_rows(trace, GroupBy::part), ceiling);
+  double all = 0, least = floor_seconds(trace, ceiling);
+  for (const Event& event : trace) all += event.end_s - event.start_s;
+  if (least > 0)
+    out += fmt::format("\nall ops: {:.2f} ms; at the ceilings their flops or bytes alone would take {:.2f} ms ({})\n", 1e3 * all,
+                       1e3 * least, percent(least / all));
   return out;
 }
 

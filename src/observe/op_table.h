@@ -33,7 +33,10 @@ std::vector<OpRow> op_rows(const Trace& trace, GroupBy by);
 // The least time that the ceiling allows for this work, as a share of the time it took; 0 when that is not known.
 double share_of_ceiling(const OpRow& row, const Ceiling& ceiling);
 
-// Both groupings, one below the other.
+// The least time that the ceiling allows for all of it: each op by the larger of its flops and its bytes.
+double floor_seconds(const Trace& trace, const Ceiling& ceiling);
+
+// Both groupings, one below the other, and the floor.
 std::string op_table(const Trace& trace, const Ceiling& ceiling = {});
 
 }  // namespace sextant

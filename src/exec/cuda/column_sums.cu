@@ -10,11 +10,11 @@ namespace sextant::cuda {
 
 namespace {
 
-constexpr int kLanes = 32;         // threads side by side, V columns each
-constexpr int kLines = 8;          // rows that a block reads side by side
-constexpr int kAtOnce = 6;         // rows that a thread has on their way
-constexpr int kBlocksAtOnce = 4;   // on one multiprocessor
-constexpr int64_t kBlocks = 528;   // as many as run at once on 132 multiprocessors: none waits for another to end
+constexpr int kLanes = 32;        // threads side by side, V columns each
+constexpr int kLines = 8;         // rows that a block reads side by side
+constexpr int kAtOnce = 6;        // rows that a thread has on their way
+constexpr int kBlocksAtOnce = 4;  // on one multiprocessor
+constexpr int64_t kBlocks = 528;  // as many as run at once on 132 multiprocessors: none waits for another to end
 constexpr int64_t kLeastRows = 64;
 
 // Slices of rows, the same for every element type and every alignment.
@@ -32,8 +32,9 @@ __global__ void __launch_bounds__(kLanes* kLines, kBlocksAtOnce)
     sum_slices(const T* x, float* partials, Slices slices) {
   int lane = threadIdx.x % kLanes, line = threadIdx.x / kLanes;
   int64_t column = (static_cast<int64_t>(blockIdx.x) * kLanes + lane) * V;
-  int64_t begin = blockIdx.y * slices.rows_in_slice + line, end = min(slices.rows, (blockIdx.y + 1) * slices.rows_in_slice);
-  int left = column < slices.width ? static_cast<int>(end - begin) : 0;  // rows from here on, every kLines-th is read
+  int64_t begin = blockIdx.y * slices.rows_in_slice + line;
+  int64_t end = min(slices.rows, (blockIdx.y + 1) * slices.rows_in_slice);
+  int left = column < slices.width ? static_cast<int>(end - begin) : 0;  // rows to the end
   const T* from = x + begin * slices.width + column;
   int64_t step = kLines * slices.width;
   float sum[V] = {};

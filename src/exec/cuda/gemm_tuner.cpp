@@ -17,7 +17,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kRepeats = 4;
+// First every candidate briefly, then the best of them for long enough that clocks settle where a training step has them.
+constexpr int kFirstRepeats = 3;
+constexpr size_t kFinalists = 5;
+constexpr float kFinalMs = 12;  // for each finalist
 
 // Operands of a product, filled with random numbers: zeros would run faster than real data.
 class Operands {
@@ -138,22 +141,29 @@ TimedAlgorithm GemmTuner::timed(const GemmPlan& plan, const Candidates& candidat
   cudaStream_t stream = device_.stream();
   Operands operands(plan.shape(), stream);
   Events events;
-  TimedAlgorithm best{candidates[0].algo, std::numeric_limits<float>::infinity()};
+  // Milliseconds of one product, the mean of `repeats` back to back.
+  auto time = [&](const cublasLtMatmulAlgo_t& algorithm, int repeats) {
+    float ms = 0;
+    check_cuda(cudaEventRecord(events.begin, stream), "timing a product");
+    for (int i = 0; i < repeats; ++i)
+      plan.run(handle_, algorithm, operands.of(plan.shape()), operands.workspace(), stream);
+    check_cuda(cudaEventRecord(events.end, stream), "timing a product");
+    check_cuda(cudaEventSynchronize(events.end), plan.shape().text());
+    check_cuda(cudaEventElapsedTime(&ms, events.begin, events.end), "timing a product");
+    return ms / static_cast<float>(repeats);
+  };
+  std::vector<TimedAlgorithm> choices;
   for (const cublasLtMatmulHeuristicResult_t& candidate : candidates) {
-    float least = std::numeric_limits<float>::infinity();
-    for (int i = 0; i < kRepeats; ++i) {
-      check_cuda(cudaEventRecord(events.begin, stream), "timing a product");
-      plan.run(handle_, candidate.algo, operands.of(plan.shape()), operands.workspace(), stream);
-      check_cuda(cudaEventRecord(events.end, stream), "timing a product");
-      check_cuda(cudaEventSynchronize(events.end), plan.shape().text());
-      float ms = 0;
-      check_cuda(cudaEventElapsedTime(&ms, events.begin, events.end), "timing a product");
-      least = std::min(least, ms);
-      if (least > 1.5f * best.ms) break;  // hopeless
-    }
-    if (least < best.ms) best = {candidate.algo, least};
+    TimedAlgorithm choice{candidate.algo, std::numeric_limits<float>::infinity()};
+    for (int i = 0; i < kFirstRepeats; ++i) choice.ms = std::min(choice.ms, time(candidate.algo, 1));
+    choices.push_back(choice);
   }
-  return best;
+  auto faster = [](const TimedAlgorithm& a, const TimedAlgorithm& b) { return a.ms < b.ms; };
+  std::sort(choices.begin(), choices.end(), faster);
+  choices.resize(std::min(choices.size(), kFinalists));
+  int repeats = std::clamp(static_cast<int>(kFinalMs / choices[0].ms), 2, 200);
+  for (TimedAlgorithm& choice : choices) choice.ms = time(choice.algorithm, repeats);
+  return *std::min_element(choices.begin(), choices.end(), faster);
 }
 
 }  // namespace sextant

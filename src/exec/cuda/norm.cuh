@@ -1,10 +1,10 @@
 // RMS norm and layer norm, forward and backward, row by row. An RMS norm is a layer norm that takes no mean off and has
 // no bias, so both are one set of kernels.
 //
-// A grid walks all rows. The threads that share a row hold it in shared memory, with the next rows on their way there, so
-// that every tensor crosses memory once and memory never waits for arithmetic. Rows that are too wide for that, or do not
-// begin on 16-byte boundaries, are read as often as needed instead (norm_any.cuh). Sums over rows (dw, dbias) stay in the
-// registers of the threads, and are added up in the end by column_sums.
+// A grid walks all rows. The threads that share a row hold it in shared memory, with the next rows on their way there,
+// so that every tensor crosses memory once and memory never waits for arithmetic. Rows that are too wide for that, or do
+// not begin on 16-byte boundaries, are read as often as needed instead (norm_any.cuh). Sums over rows (dw, dbias) stay in
+// the registers of the threads, and are added up in the end by column_sums.
 #pragma once
 
 #include <cuda_bf16.h>
