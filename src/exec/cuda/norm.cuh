@@ -1,10 +1,11 @@
 // RMS norm and layer norm, forward and backward, row by row. An RMS norm is a layer norm that takes no mean off and has
 // no bias, so both are one set of kernels.
 //
-// A grid walks all rows. The threads that share a row hold it in shared memory, with the next rows on their way there,
-// so that every tensor crosses memory once and memory never waits for arithmetic. Rows that are too wide for that, or do
-// not begin on 16-byte boundaries, are read as often as needed instead (norm_any.cuh). Sums over rows (dw, dbias) stay in
-// the registers of the threads, and are added up in the end by column_sums.
+// Every tensor crosses memory once. Forward keeps a row in the registers of the threads that share it; there are enough
+// rows to hide memory's delay. Backward has sums over all rows (dw, dbias), so a grid walks the rows and keeps the sums in
+// registers: rows wait in shared memory, with the next ones on their way there (bench/cuda_kernels.cpp: forward was slower so,
+// backward faster). Rows that are too wide, or do not begin on 16-byte boundaries, are read as often as needed instead
+// (norm_any.cuh). column_sums adds up the sums of all blocks in the end.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -45,8 +46,7 @@ constexpr int kNormThreads = 128;  // of a block, unless a row takes more
 
 constexpr int norm_block(int threads_of_row) { return threads_of_row > kNormThreads ? threads_of_row : kNormThreads; }
 
-// Blocks on one multiprocessor, unless a row takes more threads, and the shared memory that each can have then.
-constexpr int kForwardBlocks = 6, kForwardBytes = 36 * 1024;
+// Blocks of backward on one multiprocessor, unless a row takes more threads, and the shared memory that each can have then.
 constexpr int kBackwardBlocks = 4, kBackwardBytes = 50 * 1024;
 constexpr int kWideBytes = 144 * 1024;
 constexpr int64_t kMultiprocessors = 132;
@@ -90,6 +90,72 @@ class RowSums {
   Scratch& scratch_;
   int half_ = 0;
 };
+
+// Forward: a row per group of threads, in their registers.
+template <Norm kNorm, class T, int kThreads, int kVectors>
+__global__ void __launch_bounds__(norm_block(kThreads)) norm_rows_kernel(const __grid_constant__ NormRows<T> n) {
+  constexpr int V = kFullVector<T>;
+  int lane = threadIdx.x % kThreads;
+  int64_t row = blockIdx.x * static_cast<int64_t>(norm_block(kThreads) / kThreads) + threadIdx.x / kThreads;
+  if (row >= n.rows) return;  // whole warps, or the whole block
+  __shared__ typename RowSums<kThreads, 1>::Scratch scratch;
+  RowSums<kThreads, 1> row_sum(scratch);
+  int vectors = static_cast<int>(n.width / V);
+  int64_t at = row * n.width;
+  Packed<T, V> x[kVectors];
+  float values[V], total[1] = {0}, mean = 0;
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k)
+    if (int i = lane + k * kThreads; i < vectors) x[k] = load<V>(n.x + at + i * V);
+  if (n.plus) {
+#pragma unroll
+    for (int k = 0; k < kVectors; ++k)
+      if (int i = lane + k * kThreads; i < vectors) {
+        float more[V];
+        load_floats(n.plus + at + i * V, more);
+        unpack(x[k], values);
+#pragma unroll
+        for (int e = 0; e < V; ++e) values[e] += more[e];
+        x[k] = pack<T>(values);  // what is normed is the sum as it is stored
+        store(n.sum + at + i * V, x[k]);
+      }
+  }
+  if constexpr (kNorm == Norm::layer) {
+#pragma unroll
+    for (int k = 0; k < kVectors; ++k)
+      if (lane + k * kThreads < vectors) {
+        unpack(x[k], values);
+#pragma unroll
+        for (int e = 0; e < V; ++e) total[0] += values[e];
+      }
+    row_sum(total);
+    mean = total[0] / static_cast<float>(n.width);
+    total[0] = 0;
+  }
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k)
+    if (lane + k * kThreads < vectors) {
+      unpack(x[k], values);
+#pragma unroll
+      for (int e = 0; e < V; ++e) total[0] += (values[e] - mean) * (values[e] - mean);
+    }
+  row_sum(total);
+  float r = 1.0f / sqrtf(total[0] / static_cast<float>(n.width) + n.eps);
+#pragma unroll
+  for (int k = 0; k < kVectors; ++k)
+    if (int i = lane + k * kThreads; i < vectors) {
+      float w[V], bias[V] = {};
+      load_floats(n.w + i * V, w);
+      if constexpr (kNorm == Norm::layer) load_floats(n.bias + i * V, bias);
+      unpack(x[k], values);
+#pragma unroll
+      for (int e = 0; e < V; ++e) values[e] = (values[e] - mean) * r * w[e] + bias[e];
+      store_floats(n.y + at + i * V, values);
+    }
+  if (lane != 0) return;
+  n.r[row] = r;
+  if constexpr (kNorm == Norm::layer) n.m[row] = mean;
+}
 
 extern __shared__ uint4 norm_row_bytes[];
 
@@ -159,8 +225,6 @@ class RowQueue {
 };
 
 template <class T, int kThreads, int kVectors>
-using ForwardQueue = RowQueue<T, kThreads, kVectors, 2, kForwardBytes>;  // x, plus
-template <class T, int kThreads, int kVectors>
 using BackwardQueue = RowQueue<T, kThreads, kVectors, 3, kBackwardBytes>;  // dy, x, plus
 
 // A thread's columns of w or bias, which stay with it from row to row.
@@ -176,77 +240,6 @@ struct Weights {
       if (queue.has(k)) vectors[k] = load<V>(w + queue.column(k));
   }
 };
-
-// What is normed in the row at work: x, or the sum x + plus as it is stored.
-template <class T, int kVectors, class Queue>
-__device__ void add_plus(const NormRows<T>& n, int64_t row, Queue& queue) {
-  constexpr int V = kFullVector<T>;
-#pragma unroll
-  for (int k = 0; k < kVectors; ++k)
-    if (queue.has(k)) {
-      float x[V], more[V];
-      queue.values(0, k, x);
-      queue.values(1, k, more);
-#pragma unroll
-      for (int e = 0; e < V; ++e) x[e] += more[e];
-      Packed<T, V> sum = pack<T>(x);
-      queue.put(0, k, sum);
-      store(n.sum + row * n.width + queue.column(k), sum);
-    }
-}
-
-// Σ (x − mean)^kPower over the thread's part of the row at work.
-template <int kPower, int kVectors, class Queue>
-__device__ float sum_of_powers(const Queue& queue, float mean) {
-  float total = 0;
-#pragma unroll
-  for (int k = 0; k < kVectors; ++k)
-    if (queue.has(k)) {
-      float x[Queue::V];
-      queue.values(0, k, x);
-#pragma unroll
-      for (int e = 0; e < Queue::V; ++e) total += kPower == 1 ? x[e] - mean : (x[e] - mean) * (x[e] - mean);
-    }
-  return total;
-}
-
-template <Norm kNorm, class T, int kThreads, int kVectors>
-__global__ void __launch_bounds__(norm_block(kThreads), kThreads > kNormThreads ? 1 : kForwardBlocks)
-    norm_rows_kernel(const __grid_constant__ NormRows<T> n) {
-  constexpr int V = kFullVector<T>;
-  __shared__ typename RowSums<kThreads, 1>::Scratch scratch;
-  RowSums<kThreads, 1> row_sum(scratch);
-  ForwardQueue<T, kThreads, kVectors> queue({n.x, n.plus}, n.rows, n.width);
-  Weights<T, kVectors> w, bias;
-  w.load_from(n.w, queue);
-  if constexpr (kNorm == Norm::layer) bias.load_from(n.bias, queue);
-  queue.walk([&](int64_t row) {
-    if (n.plus) add_plus<T, kVectors>(n, row, queue);
-    float total[1], mean = 0;
-    if constexpr (kNorm == Norm::layer) {
-      total[0] = sum_of_powers<1, kVectors>(queue, 0);
-      row_sum(total);
-      mean = total[0] / static_cast<float>(n.width);
-    }
-    total[0] = sum_of_powers<2, kVectors>(queue, mean);
-    row_sum(total);
-    float r = 1.0f / sqrtf(total[0] / static_cast<float>(n.width) + n.eps);
-#pragma unroll
-    for (int k = 0; k < kVectors; ++k)
-      if (queue.has(k)) {
-        float x[V], weights[V], biases[V] = {};
-        queue.values(0, k, x);
-        unpack(w.vectors[k], weights);
-        if constexpr (kNorm == Norm::layer) unpack(bias.vectors[k], biases);
-#pragma unroll
-        for (int e = 0; e < V; ++e) x[e] = (x[e] - mean) * r * weights[e] + biases[e];
-        store_floats(n.y + row * n.width + queue.column(k), x);
-      }
-    if (threadIdx.x % kThreads != 0) return;
-    n.r[row] = r;
-    if constexpr (kNorm == Norm::layer) n.m[row] = mean;
-  });
-}
 
 // The sums dw and dbias of a thread's columns, over the rows that its group has walked.
 template <Norm kNorm, int kVectors, int V>

@@ -96,14 +96,12 @@ void allow_queue(Kernel* kernel) {
 template <Norm kNorm, class T>
 void launch_norm(const NormRows<T>& rows, cudaStream_t stream) {
   if (rows.rows == 0) return;
-  auto in_vectors_of_row = [&]<int kThreads, int kVectors>() {
-    using Queue = ForwardQueue<T, kThreads, kVectors>;
-    int64_t blocks = std::min<int64_t>(ceil_div(rows.rows, Queue::kGroups), kForwardBlocks * kMultiprocessors);
-    allow_queue<Queue>(norm_rows_kernel<kNorm, T, kThreads, kVectors>);
+  auto in_registers = [&]<int kThreads, int kVectors>() {
+    int64_t blocks = ceil_div(rows.rows, norm_block(kThreads) / kThreads);
     norm_rows_kernel<kNorm, T, kThreads, kVectors>
-        <<<static_cast<unsigned>(blocks), Queue::kBlock, Queue::kBytes, stream>>>(rows);
+        <<<static_cast<unsigned>(blocks), norm_block(kThreads), 0, stream>>>(rows);
   };
-  if (in_vectors<T>(rows.width) && for_row_layout(rows.width / kFullVector<T>, in_vectors_of_row)) return;
+  if (in_vectors<T>(rows.width) && for_row_layout(rows.width / kFullVector<T>, in_registers)) return;
   norm_any_kernel<kNorm><<<static_cast<unsigned>(rows.rows), kAnyThreads, 0, stream>>>(rows);
 }
 
