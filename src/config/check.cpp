@@ -121,6 +121,16 @@ void check_data(const RunConfig& run, const ModelSpec& spec, Complaints& complai
                     .expected = "model.vocab or data.tokenizer"});
 }
 
+void check_documents(const RunConfig& run, Complaints& complaints) {
+  if (run.data.mask_documents && run.mesh.cp > 1)
+    complaints.add(run, {"data.mask_documents", "mesh.cp"},
+                   {.got = "a mask of documents on a sequence that is split among ranks is not there yet",
+                    .expected = "mesh.cp = 1, or no mask_documents"});
+  if (run.data.end_of_text && !run.data.mask_documents)
+    complaints.add(run, {"data.end_of_text", "data.mask_documents"},
+                   {.got = "end_of_text is given, but nothing asks for it", .expected = "data.mask_documents = true"});
+}
+
 void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
   const auto& [sequences, microbatch, seq] = run.batch;
   int64_t at_once = microbatch * run.mesh.dp;
@@ -171,6 +181,7 @@ void check_together(const RunConfig& run, Complaints& complaints) {
   check_mesh(run, spec, complaints);
   check_pipeline(run, complaints);
   check_data(run, spec, complaints);
+  check_documents(run, complaints);
   check_batch(run, spec, complaints);
   check_optimizer(run, complaints);
 }

@@ -55,6 +55,8 @@ struct DataSection {
   std::string tokenizer;
   int64_t tokenizer_vocab = 4096;
   int64_t stories_bytes = 4'000'000;
+  bool mask_documents = false;
+  std::optional<int64_t> end_of_text;
   std::string cache = ".cache";
   bool operator==(const DataSection&) const = default;
 };

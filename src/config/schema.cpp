@@ -167,6 +167,9 @@ constexpr Key kKeys[] = {
     KEY(data.tokenizer, "A tokenizer.json. Empty = that of `model.from`, else one trained on the data."),
     KEY(data.tokenizer_vocab, from_to(257, 1 << 20), "Tokens of the tokenizer when one is trained."),
     KEY(data.stories_bytes, from_to(1000, 1e12), "Size of the built-in corpus."),
+    KEY(data.mask_documents,
+        "Whether tokens see only their own document. Documents end with `end_of_text`; sequences hold several of them."),
+    KEY(data.end_of_text, at_least(0), unset("the tokenizer's"), "The id that ends a document, for `mask_documents`."),
     KEY(data.cache, "Directory for what is made of the data: tokenizers, token files."),
 
     KEY(batch.sequences, from_to(1, 1 << 30),

@@ -16,6 +16,13 @@ const Value& Program::at(std::string_view path) const {
   return *value;
 }
 
+int rank_at_stage(const Program& program, Coordinate at, int64_t stage_rank) {
+  auto axis = program.mesh.find(kPipelineAxis);
+  BUG_IF(!axis, "{} has no pipeline axis", program.name);
+  at[static_cast<size_t>(*axis)] = static_cast<int>(stage_rank);
+  return rank_of(program.mesh, at);
+}
+
 int first_microbatch(const Program& program, const Region& region) {
   for (const Action& action : program.schedule)
     if (action.region == region.kind && action.chunk == region.chunk) return action.microbatch;

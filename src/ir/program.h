@@ -68,6 +68,9 @@ struct Program {
   const Value& at(std::string_view path) const;  // BUG when there is none
 };
 
+// The rank with these coordinates, but another place in the pipeline. BUG in a mesh without one.
+int rank_at_stage(const Program& program, Coordinate at, int64_t stage_rank);
+
 // The microbatches that a region runs for first and last in a step.
 int first_microbatch(const Program& program, const Region& region);
 int last_microbatch(const Program& program, const Region& region);

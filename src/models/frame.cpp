@@ -4,6 +4,7 @@ namespace sextant {
 
 Frame open_frame(Builder& b, const Use& use) {
   Frame frame{.tokens = b.feed("tokens", DType::i32, {use.batch, use.seq})};
+  if (use.documents) frame.begins = b.feed("begins", DType::i32, {use.batch, use.seq});
   if (use.kind == Use::Kind::generate) {
     frame.cache = CachePosition{b.feed("start", DType::i32, {}), use.cache_positions};
     frame.at = b.feed("at", DType::i32, {});

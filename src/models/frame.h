@@ -11,6 +11,7 @@ namespace sextant {
 // The feeds of a use, made before the model's first op.
 struct Frame {
   ValueId tokens = kNoValue;
+  ValueId begins = kNoValue;           // with a mask of documents
   std::optional<CachePosition> cache;  // generation only
   ValueId at = kNoValue;               // generation only: the position whose logits are wanted
 };

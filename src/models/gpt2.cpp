@@ -15,7 +15,7 @@ ValueId attention_half(Builder& b, const ModelSpec& m, ValueId x, const Frame& f
   ValueId normed = layer_norm(b, x, "norm", m.norm_eps);
   ValueId qkv = linear(b, normed, {.name = "qkv", .outputs = heads.packed_width(), .init_std = m.init_std,
                                    .bias = Bias::added, .split = TensorSplit::outputs, .segments = heads.segments()});
-  ValueId mixed = attention(b, qkv, {.heads = heads, .rope = {}, .cache = frame.cache});
+  ValueId mixed = attention(b, qkv, {.heads = heads, .rope = {}, .cache = frame.cache, .begins = frame.begins});
   ValueId out = linear(b, mixed, {.name = "out", .outputs = m.hidden, .init_std = residual_std(m.init_std, m.layers), .bias = Bias::added,
                                   .split = TensorSplit::inputs});
   return b.op(ops::add, "add", {x, b.residual(out)});

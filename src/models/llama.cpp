@@ -25,7 +25,7 @@ ValueId attention_half(Builder& b, const ModelSpec& m, ValueId x, const Frame& f
   Heads heads = heads_of(m);
   ValueId normed = rms_norm(b, x, "norm", m.norm_eps);
   Packed qkv = packed_qkv(b, normed, {.heads = heads, .init_std = m.init_std});
-  ValueId mixed = attention(b, qkv.rows, {.heads = qkv.heads, .rope = rope_of(m), .cache = frame.cache});
+  ValueId mixed = attention(b, qkv.rows, {.heads = qkv.heads, .rope = rope_of(m), .cache = frame.cache, .begins = frame.begins});
   ValueId out = linear(b, mixed, {.name = "out", .outputs = m.hidden, .init_std = residual_std(m.init_std, m.layers),
                                   .split = TensorSplit::inputs});
   return b.op(ops::add, "add", {x, b.residual(out)});

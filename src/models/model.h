@@ -23,6 +23,7 @@ struct Use {
   int64_t seq = 1;
   double z_loss = 0;            // loss only
   int64_t cache_positions = 0;  // generate only
+  bool documents = false;       // loss only: feeds begins [batch, seq] too, where each token's document begins
   DType dtype = DType::f32;
   Parallel parallel = {};
 };

@@ -99,7 +99,9 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
   if (!spec.cache) {
     bool all_to_all = b.axis_size("cp") > 1 && b.parallel().context == ContextMode::ulysses;
     if (all_to_all) qkv = b.whole_sequences(qkv);
-    ValueId y = b.op(ops::attention, "core", {qkv}, spec.heads.attrs());
+    std::vector<ValueId> inputs{qkv};
+    if (spec.begins != kNoValue) inputs.push_back(spec.begins);
+    ValueId y = b.op(ops::attention, "core", std::move(inputs), spec.heads.attrs());
     return all_to_all ? b.split_sequences(y) : y;
   }
   GlobalShape cache{b.shape(qkv)[0], spec.heads.key_value, spec.cache->capacity, spec.heads.dim};

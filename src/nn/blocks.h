@@ -66,6 +66,7 @@ struct Attention {
   Heads heads;
   std::optional<Rope> rope;
   std::optional<CachePosition> cache;
+  ValueId begins = kNoValue;  // where each token's document begins; kNoValue: all earlier tokens are seen
 };
 ValueId attention(Builder& b, ValueId qkv, const Attention& spec);
 

@@ -1,9 +1,11 @@
 // attention: causal softmax attention over a packed qkv row (heads query heads, kv_heads key and value heads, each head_dim
 // wide; query head h reads key head h·kv_heads/heads). Saves qkv, y and the log-sum-exp of each row, so that backward needs
-// no s×s matrix.
+// no s×s matrix. With `begins`, documents that share a sequence do not see each other: begins[b][i] is the position where
+// the document of query i begins.
 //
 // Along e, heads are split: head counts in attrs are global, and a rank's packed rows say how many it has. Along s, localize
-// writes the steps of a ring (attention_ring.cpp).
+// writes the steps of a ring (attention_ring.cpp), which knows no documents: an op with `begins` that is split along s is a
+// BUG, and who builds one must refuse it before.
 #include "base/error.h"
 #include "ir/graph.h"
 #include "ops/ops.h"
@@ -13,7 +15,8 @@ namespace sextant::ops {
 
 namespace {
 
-// Causal: half of the s×s square, two products forward (q·kᵀ, p·v), five backward.
+// Causal: half of the s×s square, two products forward (q·kᵀ, p·v), five backward. An upper bound with `begins`: what
+// documents do not see of each other depends on the data.
 Cost attention_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out,
                     const GlobalShape& qkv, double products) {
   double b = static_cast<double>(qkv[0]), s = static_cast<double>(qkv[1]);
@@ -40,12 +43,18 @@ Ring ring_of(const Graph& graph, ValueId qkv) {
   return ring;
 }
 
+// Where `begins` stands among the inputs.
+constexpr size_t kBegins = 1, kBackwardBegins = 4;
+
 // Writes the steps of one attention op.
 class RingWriter {
  public:
   RingWriter(Graph& graph, const Op& op, ValueId qkv) : graph_(graph), op_(op), qkv_(qkv), ring_(ring_of(graph, qkv)) {}
 
   bool needed() const { return ring_.ranks > 1; }
+  void refuse_begins(size_t at) const {
+    BUG_IF(needed() && op_.inputs.size() > at, "{}: the ring of attention does not keep documents apart", op_.path);
+  }
 
   std::vector<Op> forward() {
     ValueId kv = own_keys_and_values();
@@ -122,11 +131,13 @@ class RingWriter {
 
 std::vector<Op> ring_forward(Graph& graph, const Op& op) {
   RingWriter writer(graph, op, op.inputs[0]);
+  writer.refuse_begins(kBegins);
   return writer.needed() ? writer.forward() : std::vector<Op>{op};
 }
 
 std::vector<Op> ring_backward(Graph& graph, const Op& op) {
   RingWriter writer(graph, op, op.inputs[1]);
+  writer.refuse_begins(kBackwardBegins);
   return writer.needed() ? writer.backward() : std::vector<Op>{op};
 }
 
@@ -134,8 +145,9 @@ std::vector<Op> ring_backward(Graph& graph, const Op& op) {
 
 const OpDef attention{
     .name = "attention",
-    .contract = "y = softmax(q·kᵀ/sqrt(head_dim), causal)·v per head; lse = log Σ exp of each row.",
-    .operands = "qkv[b s e] -> y[b s a], lse[b q s]",
+    .contract = "y = softmax(q·kᵀ/sqrt(head_dim), causal)·v per head; lse = log Σ exp of each row. "
+                "Query i sees keys up to i, with begins from min(begins, i) on.",
+    .operands = "qkv[b s e], begins?[b s] -> y[b s a], lse[b q s]",
     .attrs = {"heads", "kv_heads", "head_dim"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
@@ -143,11 +155,13 @@ const OpDef attention{
               {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
     },
     .wide = {1},
-    .rows = {"b", "s", "qkv:S(e) -> y:S(a) lse:S(q)"},
+    .rows = {"b", "s", "qkv:S(e) begins:R -> y:S(a) lse:S(q)"},
     .localize = ring_forward,
     .backward =
         [](BackwardScope& s) {
-          s.emit({attention_backward, {s.output_gradient(0), s.input(0), s.output(0), s.output(1)}, {0}, s.op().attrs});
+          std::vector<ValueId> inputs{s.output_gradient(0), s.input(0), s.output(0), s.output(1)};
+          if (s.op().inputs.size() > kBegins) inputs.push_back(s.op().inputs[kBegins]);
+          s.emit({attention_backward, std::move(inputs), {0}, s.op().attrs});
         },
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, in[0].shape, 2); },
     .examples = {{.name = "gqa",
@@ -155,20 +169,29 @@ const OpDef attention{
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}},
                  {.name = "mha_long",
                   .inputs = {f64({1, 70, 12})},
-                  .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}}}},
+                  .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}}},
+                 {.name = "documents",
+                  .inputs = {f64({2, 6, 32}), i32({2, 6})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},
+                  .integers_below = 6}},
 };
 
 const OpDef attention_backward{
     .name = "attention_backward",
-    .contract = "With p = exp(q·kᵀ·c − lse), d = Σ dy·y: dv = pᵀ·dy, ds = p·(dy·vᵀ − d), dq = c·ds·k, dk = c·dsᵀ·q.",
-    .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s] -> dqkv[b s e]",
+    .contract = "With p = exp(q·kᵀ·c − lse), d = Σ dy·y: dv = pᵀ·dy, ds = p·(dy·vᵀ − d), dq = c·ds·k, dk = c·dsᵀ·q. "
+                "p is 0 where attention's query does not see the key.",
+    .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], begins?[b s] -> dqkv[b s e]",
     .attrs = {"heads", "kv_heads", "head_dim"},
-    .rows = {"b", "s", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) -> dqkv:S(e)"},
+    .rows = {"b", "s", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) begins:R -> dqkv:S(e)"},
     .localize = ring_backward,
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, in[1].shape, 5); },
     .examples = {{.name = "gqa",
                   .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6})},
-                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}}},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}},
+                 {.name = "documents",
+                  .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6}), i32({2, 6})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},
+                  .integers_below = 6}},
 };
 
 }  // namespace sextant::ops

@@ -139,7 +139,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
                            const decltype(LowerOptions::observe)& observe) {
   // A Graph is one microbatch over all data-parallel ranks.
   Use use{.batch = run.batch.microbatch * run.mesh.dp, .seq = run.batch.seq, .z_loss = run.optimizer.z_loss,
-          .dtype = precision_of(run, target), .parallel = shape.parallel};
+          .documents = run.data.mask_documents, .dtype = precision_of(run, target), .parallel = shape.parallel};
   LowerOptions options{.train = optimizer_of(run), .pipeline = shape.pipeline, .blocks_per_stage = shape.blocks_per_stage,
                        .observe = observe};
   options.plan = {.recompute = recompute_mode(run), .zero = shape.parallel.zero,

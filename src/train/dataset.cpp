@@ -74,6 +74,21 @@ ModelSpec resolve_spec(const RunConfig& run) {
   return spec;
 }
 
+namespace {
+
+int32_t end_of_text(const RunConfig& run, const ModelSpec& spec, const Tokenizer* tokenizer) {
+  if (!run.data.mask_documents) return -1;
+  if (run.data.end_of_text && *run.data.end_of_text >= spec.vocab)
+    throw UserError({.place = run.place_of("data.end_of_text"), .got = std::to_string(*run.data.end_of_text),
+                     .expected = fmt::format("an id below {}, the vocabulary", spec.vocab)});
+  if (run.data.end_of_text) return static_cast<int32_t>(*run.data.end_of_text);
+  if (tokenizer && tokenizer->eos_id()) return static_cast<int32_t>(*tokenizer->eos_id());
+  throw UserError({.place = run.place_of("data.mask_documents"), .got = "no tokenizer tells which id ends a document",
+                   .expected = "data.end_of_text"});
+}
+
+}  // namespace
+
 Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& team, const Say& say) {
   TokenizedData data = tokenize_once(run, team, say);
   if (data.tokenizer && data.tokenizer->vocab_size() > spec.vocab)
@@ -93,6 +108,7 @@ Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& te
                   .validation = {},
                   .train_tokens = train_tokens,
                   .validation_tokens = validation_tokens,
+                  .end_of_text = end_of_text(run, spec, data.tokenizer.get()),
                   .unigram_entropy = entropy};
   if (!validation.empty()) {
     options.order = SampleOrder::sequential;

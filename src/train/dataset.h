@@ -21,6 +21,7 @@ struct Dataset {
   std::optional<BatchSampler> validation;
   int64_t train_tokens = 0;
   int64_t validation_tokens = 0;
+  int32_t end_of_text = -1;    // with data.mask_documents: the id that ends a document
   double unigram_entropy = 0;  // of the validation tokens (of the training tokens where there are none), in nats
 };
 

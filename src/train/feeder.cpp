@@ -16,14 +16,16 @@ bool reads(const Region& region, ValueId id) {
 
 }  // namespace
 
-Feeder::Feeder(Bound& bound, const BatchSampler& sampler)
-    : bound_(bound), sampler_(sampler), tokens_(find_feed("tokens")), targets_(find_feed("targets")) {
-  for (const Feed* feed : {&tokens_, &targets_}) {
+Feeder::Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text)
+    : bound_(bound), sampler_(sampler), end_of_text_(end_of_text), tokens_(find_feed("tokens")), targets_(find_feed("targets")),
+      begins_(find_feed("begins")) {
+  for (const Feed* feed : {&tokens_, &targets_, &begins_}) {
     if (!feed->value) continue;
     BUG_IF(feed->rows.size() != 1, "{}: a rank's rows are {} pieces", feed->value->path, feed->rows.size());
     size_t whole = static_cast<size_t>(feed->rows[0].count * feed->value->shape[1]);
     token_rows_.resize(whole);
     target_rows_.resize(whole);
+    begin_rows_.resize(whole);
     part_.resize(static_cast<size_t>(feed->value->local.count()));
   }
 }
@@ -54,11 +56,24 @@ void Feeder::take_part(const Feed& feed, const std::vector<int32_t>& rows) {
       std::copy_n(rows.begin() + row * seq + span.global, span.count, part_.begin() + row * width + span.local);
 }
 
+// A token that ends a document is its last one.
+void Feeder::find_begins(const Feed& feed) {
+  int64_t seq = feed.value->shape[1];
+  for (int64_t row = 0; row < feed.rows[0].count; ++row) {
+    int32_t begin = 0;
+    for (int64_t i = 0; i < seq; ++i) {
+      begin_rows_[static_cast<size_t>(row * seq + i)] = begin;
+      if (token_rows_[static_cast<size_t>(row * seq + i)] == end_of_text_) begin = static_cast<int32_t>(i + 1);
+    }
+  }
+}
+
 void Feeder::before(const Action& action, const Samples& samples) {
-  for (const Feed* feed : {&tokens_, &targets_}) {
+  for (const Feed* feed : {&tokens_, &targets_, &begins_}) {
     if (!feed->value || feed->region != action.region || feed->chunk != action.chunk) continue;
     read_rows(*feed, samples);
-    take_part(*feed, feed == &tokens_ ? token_rows_ : target_rows_);
+    if (feed == &begins_) find_begins(*feed);
+    take_part(*feed, feed == &tokens_ ? token_rows_ : feed == &targets_ ? target_rows_ : begin_rows_);
     bound_.write(*feed->value, std::as_bytes(std::span(part_)), 0, action.microbatch);
   }
 }

@@ -13,8 +13,8 @@ namespace sextant {
 
 class Feeder {
  public:
-  // Both must outlive the feeder.
-  Feeder(Bound& bound, const BatchSampler& sampler);
+  // Both must outlive the feeder. `end_of_text` ends documents, for a Program that masks them.
+  Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text);
 
   // The samples of a microbatch over all ranks. Those from `end` on are there to fill it up: their targets do not count.
   struct Samples {
@@ -38,11 +38,13 @@ class Feeder {
   Feed find_feed(std::string_view path) const;
   void read_rows(const Feed& feed, const Samples& samples);
   void take_part(const Feed& feed, const std::vector<int32_t>& rows);
+  void find_begins(const Feed& feed);
 
   Bound& bound_;
   const BatchSampler& sampler_;
-  Feed tokens_, targets_;
-  std::vector<int32_t> token_rows_, target_rows_;  // whole sequences
+  int32_t end_of_text_;
+  Feed tokens_, targets_, begins_;
+  std::vector<int32_t> token_rows_, target_rows_, begin_rows_;  // whole sequences
   std::vector<int32_t> part_;                      // this rank's positions of them
 };
 

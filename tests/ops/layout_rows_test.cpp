@@ -18,11 +18,19 @@ bool runs_alone(const OpDef& def) {
   return def.layout_rule == LayoutRule::rows && &def != &ops::head_lse;
 }
 
+// The row of attention along s is a ring, which takes no begins of documents: localize refuses it.
+bool is_refused(const OpDef& def, const Example& example, const LayoutRow& row) {
+  bool attention = &def == &ops::attention || &def == &ops::attention_backward;
+  return attention && example.inputs.back().dtype == DType::i32 && row.outputs[0].shards(1);
+}
+
 std::vector<LayoutRow> rows_of(const OpDef& def, const Example& example) {
   std::vector<int> in, out;
   for (const TensorType& t : example.inputs) in.push_back(t.shape.rank());
   for (const TensorType& t : infer_types(def, example.attrs, example.inputs)) out.push_back(t.shape.rank());
-  return layout_rows(def, in, out);
+  std::vector<LayoutRow> rows = layout_rows(def, in, out);
+  std::erase_if(rows, [&](const LayoutRow& row) { return is_refused(def, example, row); });
+  return rows;
 }
 
 // The dims that a row splits, of all operands.

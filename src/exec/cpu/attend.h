@@ -3,6 +3,7 @@
 // kKeysPerBlock.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -24,7 +25,20 @@ struct Attend {
   int64_t y_stride;
   T* lse;  // one per query, or null
   int64_t keys = std::numeric_limits<int64_t>::max();  // there are no more than this
+  const int32_t* begins = nullptr;                     // one per query: it sees no key before this position
 };
+
+// The first key that query i sees, whose own position is `own`: no later one.
+inline int64_t first_seen(const int32_t* begins, int64_t i, int64_t own) {
+  return begins ? std::clamp<int64_t>(begins[i], 0, own) : 0;
+}
+
+// The first key that any of `queries` neighbouring queries sees; `first` is the position of the first of them.
+inline int64_t first_seen_by_any(const int32_t* begins, int64_t queries, int64_t first) {
+  int64_t key = first_seen(begins, 0, first);
+  for (int64_t i = 1; i < queries && key > 0; ++i) key = std::min(key, first_seen(begins, i, first + i));
+  return key;
+}
 
 template <class T>
 void attend(const Attend<T>& block, std::byte* scratch);

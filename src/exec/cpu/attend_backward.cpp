@@ -15,6 +15,7 @@ constexpr int64_t kScores = kQueriesPerBlock * kKeysPerBlock;
 struct Square {
   int64_t first, queries, first_key, keys;
   int64_t diagonal;  // query i of the square sees its keys up to i + diagonal
+  Write dq_write;    // over: these are the first keys that its queries see
 };
 
 // scores <- p = exp(c·q·kᵀ − lse), slopes <- ds = c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen.
@@ -40,11 +41,25 @@ void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std
     T *p = scores + i * kKeysPerBlock, *ds = slopes + i * kKeysPerBlock;
     int64_t seen = std::clamp<int64_t>(i + s.diagonal + 1, 0, s.keys);
     T d = dot(h.dy.at(s.first + i, 0), h.y.at(s.first + i, 0), h.dim);
-    exp_and_sum(p, seen, scale, h.lse[s.first + i]);
-    for (int64_t j = 0; j < seen; ++j) ds[j] = scale * p[j] * (ds[j] - d);
-    std::fill(p + seen, p + s.keys, T(0));
-    std::fill(ds + seen, ds + s.keys, T(0));
+    int64_t row = s.first + i;
+    int64_t hidden = std::clamp<int64_t>(first_seen(h.begins, row, row + h.diagonal) - s.first_key, 0, seen);
+    exp_and_sum(p + hidden, seen - hidden, scale, h.lse[row]);
+    for (int64_t j = hidden; j < seen; ++j) ds[j] = scale * p[j] * (ds[j] - d);
+    for (T* zeroed : {p, ds}) {
+      std::fill(zeroed, zeroed + hidden, T(0));
+      std::fill(zeroed + seen, zeroed + s.keys, T(0));
+    }
   }
+}
+
+// Of a block of queries against a block of keys, the part between the first and the last key that any of the queries
+// sees.
+template <class T>
+Square square_at(const AttendGradient<T>& h, int64_t first, int64_t first_key) {
+  int64_t queries = std::min(kQueriesPerBlock, h.queries - first), own = first + h.diagonal;
+  int64_t begin = h.begins ? first_seen_by_any(h.begins + first, queries, own) : 0;
+  int64_t from = std::max(first_key, begin), to = std::min({first_key + kKeysPerBlock, h.keys, own + queries});
+  return {first, queries, from, to - from, own - from, from == begin ? h.dq_write : Write::add};
 }
 
 template <class T>
@@ -58,7 +73,7 @@ void add_square(const AttendGradient<T>& h, const Square& s, T* scores, std::byt
                       .b = {h.k.at(s.first_key, 0), h.k.row_stride},
                       .c = h.dq + s.first * h.dq_stride,
                       .c_stride = h.dq_stride,
-                      .write = s.first_key == 0 ? h.dq_write : Write::add,
+                      .write = s.dq_write,
                       .triangle = Triangle::a_lower,
                       .diagonal = s.diagonal},
            product_scratch);
@@ -89,8 +104,7 @@ void attend_backward(const AttendGradient<T>& h, std::byte* scratch) {
     // Queries before the first key's own position see none of the block.
     int64_t from = std::max<int64_t>(0, first_key - h.diagonal) / kQueriesPerBlock * kQueriesPerBlock;
     for (int64_t first = from; first < h.queries; first += kQueriesPerBlock) {
-      Square s{first, std::min(kQueriesPerBlock, h.queries - first), first_key, 0, first + h.diagonal - first_key};
-      s.keys = std::min({kKeysPerBlock, h.keys - first_key, s.queries + s.diagonal});
+      Square s = square_at(h, first, first_key);
       if (s.keys > 0) add_square(h, s, scores, product_scratch);
     }
   }

@@ -21,6 +21,7 @@ struct AttendGradient {
   Write dq_write;  // over: this is the first block of keys
   T *dk, *dv;      // added onto
   int64_t dkv_stride;
+  const int32_t* begins = nullptr;  // one per query: it sees no key before this position, but always key i + diagonal
 };
 
 template <class T>

@@ -12,6 +12,11 @@ namespace sextant::cpu {
 
 namespace {
 
+// Those of sequence b: input `at`, which may be left out.
+const int32_t* begins_of(const KernelCall& call, size_t at, int64_t b) {
+  return call.in.size() > at ? call.in[at].as<int32_t>() + b * call.in[at].shape[1] : nullptr;
+}
+
 Bytes forward_workspace(const WorkspaceQuery& query) {
   return {query.threads * attend_scratch(query.attrs.integer("head_dim"))};
 }
@@ -29,6 +34,7 @@ void forward(const KernelCall& call) {
       int64_t first = (blocks - 1 - task % blocks) * kQueriesPerBlock;  // long blocks first, for balance
       const T* sequence = qkv + b * length * width;
       int64_t kv = heads.kv_of(head);
+      const int32_t* begins = begins_of(call, 1, b);
       attend(Attend<T>{.queries = std::min(kQueriesPerBlock, length - first),
                        .first = first,
                        .dim = heads.dim,
@@ -37,7 +43,8 @@ void forward(const KernelCall& call) {
                        .v = {sequence + heads.v_at(kv), width},
                        .y = y + (b * length + first) * heads.y_width() + head * heads.dim,
                        .y_stride = heads.y_width(),
-                       .lse = lse + (b * heads.q + head) * length + first},
+                       .lse = lse + (b * heads.q + head) * length + first,
+                       .begins = begins ? begins + first : nullptr},
              call.workspace + thread * scratch);
     });
   });
@@ -79,7 +86,8 @@ void backward(const KernelCall& call) {
                                           .dq_write = Write::over,
                                           .dk = dqkv + heads.k_at(kv),
                                           .dv = dqkv + heads.v_at(kv),
-                                          .dkv_stride = width},
+                                          .dkv_stride = width,
+                                          .begins = begins_of(call, 4, b)},
                         call.workspace + thread * scratch);
       }
     });

@@ -9,6 +9,7 @@
 #include "exec/cpu/blocks.h"
 #include "exec/cpu/heads.h"
 #include "exec/cpu/kernel.h"
+#include "exec/ring_pieces.h"
 
 namespace sextant::cpu {
 
@@ -37,32 +38,6 @@ void join(const KernelCall& call) {
   });
 }
 
-// Queries of one piece of the sequence that may see keys of another: all of them, or those on and below the diagonal.
-struct PiecePair {
-  Span q, k;
-  int64_t diagonal;  // query i of the piece sees its keys up to i + diagonal
-};
-
-// The two sides are cut alike, so pieces are the same, or one lies wholly before the other.
-std::vector<PiecePair> visible_pairs(const Preparation& p, const Value& qkv, const Value& kv) {
-  auto axis = p.program.mesh.find(p.op.attrs.text_or("axis", ""));
-  Coordinate visitor = p.at;
-  if (axis) {
-    int n = p.program.mesh.size(*axis), step = static_cast<int>(p.op.attrs.integer("step"));
-    int& place = visitor[static_cast<size_t>(*axis)];
-    place = (place - step + n) % n;
-  }
-  std::vector<PiecePair> pairs;
-  for (const Span& q : held(qkv.shape[1], qkv.layout, 1, p.program.mesh, p.at)) {
-    for (const Span& k : held(kv.shape[1], kv.layout, 1, p.program.mesh, visitor)) {
-      if (k.global > q.global) continue;
-      BUG_IF(k.global < q.global && k.global + k.count > q.global, "{}: pieces of the sequence overlap", p.op.path);
-      pairs.push_back({q, k, k.global == q.global ? 0 : k.count});
-    }
-  }
-  return pairs;
-}
-
 // y, lse <- what they hold and a block's own y, lse, each weighted by the exponential of its lse.
 template <class T>
 void merge(T* y, int64_t y_stride, T* lse, const T* block_y, const T* block_lse, int64_t queries, int64_t dim) {
@@ -78,7 +53,7 @@ void merge(T* y, int64_t y_stride, T* lse, const T* block_y, const T* block_lse,
 class StepKernel final : public PreparedKernel {
  public:
   explicit StepKernel(const Preparation& p)
-      : pairs_(visible_pairs(p, p.program[p.op.inputs[0]], p.program[p.op.inputs[1]])), first_(p.op.attrs.integer("step") == 0) {}
+      : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[0]], p.program[p.op.inputs[1]])), first_(p.op.attrs.integer("step") == 0) {}
 
   static Bytes workspace(const WorkspaceQuery& query) {
     return {query.threads * scratch_bytes(query.attrs.integer("head_dim"))};
@@ -140,7 +115,7 @@ class StepKernel final : public PreparedKernel {
 class StepBackwardKernel final : public PreparedKernel {
  public:
   explicit StepBackwardKernel(const Preparation& p)
-      : pairs_(visible_pairs(p, p.program[p.op.inputs[1]], p.program[p.op.inputs[4]])), first_(p.op.attrs.integer("step") == 0) {}
+      : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[1]], p.program[p.op.inputs[4]])), first_(p.op.attrs.integer("step") == 0) {}
 
   static Bytes workspace(const WorkspaceQuery& query) {
     return {query.threads * round_up(attend_backward_scratch(query.attrs.integer("head_dim")), 64)};

@@ -11,19 +11,10 @@ std::span<std::byte> bytes_of(const Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.data), static_cast<size_t>(tensor.count() * size_of(tensor.dtype))};
 }
 
-// The rank with this one's coordinates, but another place in the pipeline.
-int rank_at_stage(const Preparation& p, int64_t stage_rank) {
-  Coordinate at = p.at;
-  auto axis = p.program.mesh.find(kPipelineAxis);
-  BUG_IF(!axis, "{} in a mesh without pipeline axis", p.op.path);
-  at[static_cast<size_t>(*axis)] = static_cast<int>(stage_rank);
-  return rank_of(p.program.mesh, at);
-}
-
 class SendKernel final : public PreparedKernel {
  public:
   explicit SendKernel(const Preparation& p)
-      : wire_(*p.wire), peer_(rank_at_stage(p, p.op.attrs.integer("peer"))),
+      : wire_(*p.wire), peer_(rank_at_stage(p.program, p.at, p.op.attrs.integer("peer"))),
         tag_(kFirstStageTag + static_cast<int>(p.op.attrs.integer("tag"))) {
     const Value& value = p.program[p.op.inputs[0]];
     slots_ = value.buffer < 0 ? 1 : p.program.buffers[static_cast<size_t>(value.buffer)].slots;
@@ -51,7 +42,7 @@ class SendKernel final : public PreparedKernel {
 class ReceiveKernel final : public PreparedKernel {
  public:
   explicit ReceiveKernel(const Preparation& p)
-      : wire_(*p.wire), peer_(rank_at_stage(p, p.op.attrs.integer("peer"))),
+      : wire_(*p.wire), peer_(rank_at_stage(p.program, p.at, p.op.attrs.integer("peer"))),
         tag_(kFirstStageTag + static_cast<int>(p.op.attrs.integer("tag"))) {}
 
   void run(const KernelCall& call) override {
@@ -70,7 +61,7 @@ class SumStagesKernel final : public PreparedKernel {
     std::vector<int> ranks;
     for (size_t at = 0; at < text.size();) {
       size_t end = std::min(text.find(',', at), text.size());
-      ranks.push_back(rank_at_stage(p, std::stoi(text.substr(at, end - at))));
+      ranks.push_back(rank_at_stage(p.program, p.at, std::stoi(text.substr(at, end - at))));
       at = end + 1;
     }
     group_ = group_of_ranks(std::move(ranks), p.rank);

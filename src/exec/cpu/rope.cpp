@@ -1,29 +1,15 @@
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "exec/cpu/blocks.h"
 #include "exec/cpu/heads.h"
 #include "exec/cpu/kernel.h"
+#include "exec/rope_frequency.h"
 #include "exec/cpu/vector_math.h"
 
 namespace sextant::cpu {
 
 namespace {
-
-// Llama 3 stretches wavelengths that are long beside the context the model was first trained on, blends the middle ones
-// and leaves the short ones.
-double frequency(const Attrs& attrs, int64_t j, int64_t dim) {
-  double plain = std::pow(attrs.real("theta"), -2.0 * static_cast<double>(j) / static_cast<double>(dim));
-  if (!attrs.has("scale_factor")) return plain;
-  double stretched = plain / attrs.real("scale_factor");
-  double low = attrs.real("low_freq_factor"), high = attrs.real("high_freq_factor");
-  double turns = attrs.real("original_max_positions") * plain / (2 * std::numbers::pi);  // over the first context
-  if (turns < low) return stretched;
-  if (turns > high) return plain;
-  double blend = (turns - low) / (high - low);
-  return (1 - blend) * stretched + blend * plain;
-}
 
 // For every position: dim/2 cosines, then dim/2 sines. The same for all heads and sequences of a call.
 Bytes workspace(const WorkspaceQuery& query) {
@@ -37,7 +23,7 @@ void fill_table(const KernelCall& call, T* table, int64_t dim) {
   int64_t start = call.in.size() > 1 ? *call.in[1].as<int32_t>() : 0;
   double direction = call.attrs.integer_or("inverse", 0) != 0 ? -1 : 1;
   double* frequencies = reinterpret_cast<double*>(call.workspace) + length * 2 * half;
-  for (int64_t j = 0; j < half; ++j) frequencies[j] = frequency(call.attrs, j, dim);
+  for (int64_t j = 0; j < half; ++j) frequencies[j] = rope_frequency(call.attrs, j, dim);
   for_blocks(call.team, length, rows_per_task(dim * 32), [&](int64_t begin, int64_t end) {
     for (int64_t s = begin; s < end; ++s) {
       T *cosines = table + s * dim, *sines = cosines + half;

@@ -10,15 +10,34 @@ namespace {
 
 using cpu::Heads;
 
-AttentionShape shape_of(const Attrs& attrs, const Tensor& qkv) {
+AttentionShape shape_of(const Attrs& attrs, const Tensor& qkv, Documents documents) {
   Heads heads = cpu::local_heads(attrs, qkv.shape[2]);
-  return {qkv.shape[0], qkv.shape[1], heads.q, heads.kv, heads.dim};
+  return {qkv.shape[0], qkv.shape[1], heads.q, heads.kv, heads.dim, documents};
 }
 
 // One head part of packed rows of `width` elements, beginning at element `at`.
 HeadRows part(const Tensor& rows, int64_t at, int64_t dim) {
   int64_t width = rows.shape[2];
   return {rows.as<std::byte>() + at * size_of(rows.dtype), rows.shape[1] * width, dim, width};
+}
+
+// Where the positions stand at which documents begin, among the inputs: last, where they are at all.
+constexpr size_t kBegins = 1, kBackwardBegins = 4;
+
+Documents documents_of(std::span<const Tensor> in, size_t at) {
+  return in.size() > at ? Documents::apart : Documents::together;
+}
+
+AttentionShape forward_shape(const Attrs& attrs, std::span<const Tensor> in) {
+  return shape_of(attrs, in[0], documents_of(in, kBegins));
+}
+
+AttentionShape backward_shape(const Attrs& attrs, std::span<const Tensor> in) {
+  return shape_of(attrs, in[1], documents_of(in, kBackwardBegins));
+}
+
+const int32_t* begins_of(std::span<const Tensor> in, size_t at) {
+  return in.size() > at ? in[at].as<int32_t>() : nullptr;
 }
 
 void fill_block(AttentionBlock& block, const Attrs& attrs, const Tensor& qkv, const Tensor& lse) {
@@ -40,6 +59,7 @@ class OwnForward final : public PreparedCudaKernel {
   void launch(const CudaCall& call) override {
     AttentionForward block;
     fill_block(block, call.attrs, call.in[0], call.out[1]);
+    block.begins = begins_of(call.in, kBegins);
     block.y = part(call.out[0], 0, block.dim);
     attend(block, call.stream);
   }
@@ -62,6 +82,7 @@ class OwnBackward final : public PreparedCudaKernel {
                 call.stream);
     AttentionGradient block;
     fill_block(block, call.attrs, call.in[1], call.in[3]);
+    block.begins = begins_of(call.in, kBackwardBegins);
     block.dy = part(dy, 0, heads.dim);
     block.dots = dots;
     block.dq = part(dqkv, heads.q_at(0), heads.dim);
@@ -82,13 +103,17 @@ class LibraryKernel final : public PreparedCudaKernel {
   void launch(const CudaCall& call) override {
     AttentionOperands operands;
     if (direction_ == Direction::forward)
-      operands = {.qkv = call.in[0].data, .y = call.out[0].data, .lse = call.out[1].data};
+      operands = {.qkv = call.in[0].data,
+                  .y = call.out[0].data,
+                  .lse = call.out[1].data,
+                  .begins = begins_of(call.in, kBegins)};
     else
       operands = {.qkv = call.in[1].data,
                   .y = call.in[2].data,
                   .lse = call.in[3].data,
                   .dy = call.in[0].data,
-                  .dqkv = call.out[0].data};
+                  .dqkv = call.out[0].data,
+                  .begins = begins_of(call.in, kBackwardBegins)};
     library_.run(plan_, operands, call.workspace, call.stream);
   }
 
@@ -99,7 +124,7 @@ class LibraryKernel final : public PreparedCudaKernel {
 };
 
 std::unique_ptr<PreparedCudaKernel> prepare_forward(const CudaPreparation& p) {
-  AttentionShape shape = shape_of(p.op.attrs, p.in[0]);
+  AttentionShape shape = forward_shape(p.op.attrs, p.in);
   if (attention_library_takes(p.in[0].dtype, shape))
     if (const AttentionPlan* plan = p.device.attention().forward(shape))
       return std::make_unique<LibraryKernel>(p.device.attention(), *plan, LibraryKernel::Direction::forward);
@@ -107,7 +132,7 @@ std::unique_ptr<PreparedCudaKernel> prepare_forward(const CudaPreparation& p) {
 }
 
 std::unique_ptr<PreparedCudaKernel> prepare_backward(const CudaPreparation& p) {
-  AttentionShape shape = shape_of(p.op.attrs, p.in[1]);
+  AttentionShape shape = backward_shape(p.op.attrs, p.in);
   if (attention_library_takes(p.in[1].dtype, shape))
     if (const AttentionPlan* plan = p.device.attention().backward(shape))
       return std::make_unique<LibraryKernel>(p.device.attention(), *plan, LibraryKernel::Direction::backward);
@@ -115,13 +140,13 @@ std::unique_ptr<PreparedCudaKernel> prepare_backward(const CudaPreparation& p) {
 }
 
 Bytes forward_workspace(const WorkspaceQuery& query) {
-  AttentionShape shape = shape_of(query.attrs, query.in[0]);
+  AttentionShape shape = forward_shape(query.attrs, query.in);
   return attention_library_takes(query.in[0].dtype, shape) ? attention_library_scratch(shape) : Bytes{};
 }
 
 // Our own kernels need Σ dy·y of each row, less than cuDNN does.
 Bytes backward_workspace(const WorkspaceQuery& query) {
-  AttentionShape shape = shape_of(query.attrs, query.in[1]);
+  AttentionShape shape = backward_shape(query.attrs, query.in);
   if (attention_library_takes(query.in[1].dtype, shape)) return attention_library_backward_scratch(shape);
   return {shape.batch * shape.heads * shape.length * static_cast<int64_t>(sizeof(float))};
 }

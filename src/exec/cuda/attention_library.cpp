@@ -69,7 +69,7 @@ void* open_library() {
 }
 
 // The numbers by which a plan's tensors are found when it runs.
-enum Operand : int64_t { kQ = 1, kK, kV, kY, kLse, kDy, kDq, kDk, kDv };
+enum Operand : int64_t { kQ = 1, kK, kV, kY, kLse, kDy, kDq, kDk, kDv, kBegins };
 
 using TensorPointer = std::shared_ptr<fe::graph::Tensor_attributes>;
 
@@ -91,6 +91,38 @@ void describe_lse(fe::graph::Tensor_attributes& tensor, const AttentionShape& sh
       .set_dim({shape.batch, shape.heads, shape.length, 1})
       .set_stride({shape.heads * shape.length, shape.length, 1, 1})
       .set_data_type(fe::DataType_t::FLOAT);
+}
+
+using GraphPointer = std::shared_ptr<fe::graph::Graph>;
+
+// Scores from which documents that share a sequence do not see each other, nor queries what comes after them: query i
+// sees keys from begins[i] on, itself in any case, and none behind itself.
+TensorPointer mask(const GraphPointer& graph, TensorPointer score, const TensorPointer& begins) {
+  using Mode = fe::PointwiseMode_t;
+  auto index = [&](const char* name, int64_t axis) {
+    TensorPointer at = graph->pointwise(score, fe::graph::Pointwise_attributes()
+                                                   .set_name(name)
+                                                   .set_mode(Mode::GEN_INDEX)
+                                                   .set_axis(axis)
+                                                   .set_compute_data_type(fe::DataType_t::INT32));
+    at->set_data_type(fe::DataType_t::INT32);
+    return at;
+  };
+  auto judge = [&](const char* name, Mode mode, const TensorPointer& a, const TensorPointer& b) {
+    TensorPointer verdict = graph->pointwise(
+        a, b,
+        fe::graph::Pointwise_attributes().set_name(name).set_mode(mode).set_compute_data_type(fe::DataType_t::BOOLEAN));
+    verdict->set_data_type(fe::DataType_t::BOOLEAN);
+    return verdict;
+  };
+  TensorPointer query = index("query", 2), key = index("key", 3);
+  TensorPointer seen = judge("seen", Mode::LOGICAL_OR, judge("own_document", Mode::CMP_GE, key, begins),
+                             judge("itself", Mode::CMP_GE, key, query));
+  auto nothing =
+      std::make_shared<fe::graph::Tensor_attributes>(fe::graph::attn::score_modifiers::get_negative_inf_value());
+  score = graph->pointwise(score, nothing, seen,
+                           fe::graph::Pointwise_attributes().set_name("documents").set_mode(Mode::BINARY_SELECT));
+  return fe::graph::attn::score_modifiers::causal_mask(graph, score);
 }
 
 float scale_of(const AttentionShape& shape) { return 1 / std::sqrt(static_cast<float>(shape.head_dim)); }
@@ -116,13 +148,27 @@ struct GraphWriter {
     describe(*tensor, id, shape, rows);
   }
 
+  template <class Attributes>
+  void set_mask(Attributes& attributes) {
+    if (shape.documents == Documents::together) {
+      attributes.set_causal_mask(true);
+      return;
+    }
+    TensorPointer begins = graph->tensor(fe::graph::Tensor_attributes()
+                                             .set_uid(kBegins)
+                                             .set_dim({shape.batch, 1, shape.length, 1})
+                                             .set_stride({shape.length, shape.length, 1, 1})
+                                             .set_data_type(fe::DataType_t::INT32));
+    // Where a score is masked its weight is 0, and so is its gradient: backward needs no more than the same scores.
+    attributes.set_score_mod(
+        [begins](GraphPointer part, TensorPointer score) { return mask(part, std::move(score), begins); });
+  }
+
   void forward() {
-    auto [y, lse] = graph->sdpa(input(kQ, q), input(kK, kv), input(kV, kv),
-                                fe::graph::SDPA_attributes()
-                                    .set_name("attention")
-                                    .set_generate_stats(true)
-                                    .set_causal_mask(true)
-                                    .set_attn_scale(scale_of(shape)));
+    fe::graph::SDPA_attributes attributes;
+    attributes.set_name("attention").set_generate_stats(true).set_attn_scale(scale_of(shape));
+    set_mask(attributes);
+    auto [y, lse] = graph->sdpa(input(kQ, q), input(kK, kv), input(kV, kv), attributes);
     output(y, kY, out);
     lse->set_output(true);
     describe_lse(*lse, shape);
@@ -131,13 +177,13 @@ struct GraphWriter {
   void backward(Determinism determinism) {
     fe::graph::Tensor_attributes lse;
     describe_lse(lse, shape);
+    fe::graph::SDPA_backward_attributes attributes;
+    attributes.set_name("attention_backward")
+        .set_attn_scale(scale_of(shape))
+        .set_deterministic_algorithm(determinism == Determinism::repeatable);
+    set_mask(attributes);
     auto [dq, dk, dv] = graph->sdpa_backward(input(kQ, q), input(kK, kv), input(kV, kv), input(kY, out),
-                                             input(kDy, out), graph->tensor(lse),
-                                             fe::graph::SDPA_backward_attributes()
-                                                 .set_name("attention_backward")
-                                                 .set_causal_mask(true)
-                                                 .set_attn_scale(scale_of(shape))
-                                                 .set_deterministic_algorithm(determinism == Determinism::repeatable));
+                                             input(kDy, out), graph->tensor(lse), attributes);
     output(dq, kDq, q);
     output(dk, kDk, kv);
     output(dv, kDv, kv);
@@ -147,7 +193,7 @@ struct GraphWriter {
   int64_t width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
   int64_t y_width = shape.heads * shape.head_dim;
   Packed q{shape.heads, width}, kv{shape.kv_heads, width}, out{shape.heads, y_width};
-  std::shared_ptr<fe::graph::Graph> graph = std::make_shared<fe::graph::Graph>();
+  GraphPointer graph = std::make_shared<fe::graph::Graph>();
 };
 
 }  // namespace
@@ -170,14 +216,16 @@ struct AttentionLibrary::Opened {
     if (handle) fe::detail::destroy_handle(handle);
   }
 
-  // Null, and `why`, when cuDNN has no plan for the graph.
-  std::unique_ptr<AttentionPlan> build(const GraphWriter& writer, std::string& why) const {
+  // Null, and `why`, when cuDNN has no plan for the graph that `write` makes.
+  template <class Write>
+  std::unique_ptr<AttentionPlan> build(const GraphWriter& writer, const Write& write, std::string& why) const {
     fe::graph::Graph& graph = *writer.graph;
     auto good = [&why](fe::error_t status) {
       if (status.is_bad()) why = status.get_message();
       return !status.is_bad();
     };
     try {
+      write();
       if (!good(graph.validate()) || !good(graph.build_operation_graph(handle)) ||
           !good(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK})) ||
           !good(graph.check_support()) || !good(graph.build_plans()))
@@ -200,15 +248,14 @@ struct AttentionLibrary::Opened {
         part.batch /= 2;
     while (true) {
       GraphWriter writer(part, device.capability());
-      writer.backward(determinism);
-      std::unique_ptr<AttentionPlan> plan = build(writer, why);
+      std::unique_ptr<AttentionPlan> plan = build(writer, [&] { writer.backward(determinism); }, why);
       if (!plan) return nullptr;
       plan->parts = shape.batch / part.batch;
       if (plan->scratch <= planned) return plan;
       if (part.batch % 2 != 0) {
         std::string both =
             fmt::format("cuDNN wants {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
-        if (determinism == Determinism::fast)
+        if (determinism == Determinism::fast && shape.documents == Documents::together)
           throw RunError("attention_backward", both, "another version of cuDNN may want less");
         why = both;
         return nullptr;
@@ -219,14 +266,13 @@ struct AttentionLibrary::Opened {
 
   std::unique_ptr<AttentionPlan> build_forward(const AttentionShape& shape, std::string& why) const {
     GraphWriter writer(shape, device.capability());
-    writer.forward();
-    std::unique_ptr<AttentionPlan> plan = build(writer, why);
+    std::unique_ptr<AttentionPlan> plan = build(writer, [&] { writer.forward(); }, why);
     Bytes planned = attention_library_scratch(shape);
-    if (plan && plan->scratch > planned)
-      throw RunError("attention",
-                     fmt::format("cuDNN wants {} bytes of scratch where {} are planned", plan->scratch.n, planned.n),
-                     "another version of cuDNN may want less");
-    return plan;
+    if (!plan || plan->scratch <= planned) return plan;
+    why = fmt::format("cuDNN wants {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
+    if (shape.documents == Documents::together)
+      throw RunError("attention", why, "another version of cuDNN may want less");
+    return nullptr;
   }
 
   template <class Build>
@@ -306,6 +352,7 @@ void AttentionLibrary::run(const AttentionPlan& plan, const AttentionOperands& o
         {kDq, at(operands.dqkv, width, 0)},
         {kDk, at(operands.dqkv, width, k_at)},
         {kDv, at(operands.dqkv, width, v_at)}};
+    if (operands.begins) pointers[kBegins] = const_cast<int32_t*>(operands.begins) + part * s.batch * s.length;
     fe::error_t status = plan.graph->execute(opened_->handle, pointers, workspace);
     if (status.is_bad()) throw RunError("attention", fmt::format("cuDNN: {}", status.get_message()));
   }

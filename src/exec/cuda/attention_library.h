@@ -19,9 +19,13 @@
 
 namespace sextant {
 
-// Heads of this rank. Masks that keep documents apart would be one more field here, and one more operand below.
+// Of one sequence: whether they see each other.
+enum class Documents : uint8_t { together, apart };
+
+// Heads of this rank.
 struct AttentionShape {
   int64_t batch = 0, length = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  Documents documents = Documents::together;
   auto operator<=>(const AttentionShape&) const = default;
 };
 
@@ -31,10 +35,11 @@ bool attention_library_takes(DType dtype, const AttentionShape& shape);
 Bytes attention_library_scratch(const AttentionShape& shape);
 Bytes attention_library_backward_scratch(const AttentionShape& shape);
 
-// qkv, dqkv [b, s, (heads + 2·kv_heads)·d]; y, dy [b, s, heads·d]; lse [b, heads, s] in f32. Forward has no dy and
-// dqkv.
+// qkv, dqkv [b, s, (heads + 2·kv_heads)·d]; y, dy [b, s, heads·d]; lse [b, heads, s] in f32; begins [b, s]
+// in i32, where documents stay apart. Forward has no dy and dqkv.
 struct AttentionOperands {
   void *qkv = nullptr, *y = nullptr, *lse = nullptr, *dy = nullptr, *dqkv = nullptr;
+  const int32_t* begins = nullptr;
 };
 
 struct AttentionPlan;
@@ -50,7 +55,7 @@ class AttentionLibrary {
   const std::string& problem() const { return problem_; }  // why there are no plans; empty when there are
 
   // Null when cuDNN has no way to do it: then our own kernels must. RunError when its plan needs more scratch than was
-  // planned.
+  // planned; where documents stay apart, that is no way either.
   const AttentionPlan* forward(const AttentionShape& shape);
   const AttentionPlan* backward(const AttentionShape& shape);
   // Only puts work on the stream. CUDA graphs captured from it must not outlive the library.

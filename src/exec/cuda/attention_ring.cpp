@@ -5,6 +5,7 @@
 #include "exec/cuda/check.h"
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/own_attention.h"
+#include "exec/ring_pieces.h"
 
 namespace sextant::cuda {
 
@@ -36,32 +37,6 @@ void join(const CudaCall& call) {
   int64_t q = call.in[0].shape.last(), kv = call.in[1].shape.last();
   copy_columns({call.in[0], 0}, {call.out[0], 0}, q, call.stream);
   copy_columns({call.in[1], 0}, {call.out[0], q}, kv, call.stream);
-}
-
-// Queries of one piece of the sequence that may see keys of another: all of them, or those on and below the diagonal.
-struct PiecePair {
-  Span q, k;
-  int64_t diagonal;  // query i of the piece sees its keys up to i + diagonal
-};
-
-// The two sides are cut alike, so pieces are the same, or one lies wholly before the other.
-std::vector<PiecePair> visible_pairs(const CudaPreparation& p, const Value& qkv, const Value& kv) {
-  auto axis = p.program.mesh.find(p.op.attrs.text_or("axis", ""));
-  Coordinate visitor = p.at;
-  if (axis) {
-    int n = p.program.mesh.size(*axis), step = static_cast<int>(p.op.attrs.integer("step"));
-    int& place = visitor[static_cast<size_t>(*axis)];
-    place = (place - step + n) % n;
-  }
-  std::vector<PiecePair> pairs;
-  for (const Span& q : held(qkv.shape[1], qkv.layout, 1, p.program.mesh, p.at)) {
-    for (const Span& k : held(kv.shape[1], kv.layout, 1, p.program.mesh, visitor)) {
-      if (k.global > q.global || k.count == 0) continue;
-      BUG_IF(k.global < q.global && k.global + k.count > q.global, "{}: pieces of the sequence overlap", p.op.path);
-      pairs.push_back({q, k, k.global == q.global ? 0 : k.count});
-    }
-  }
-  return pairs;
 }
 
 // What one pair of pieces is for the kernels: rows of packed queries, and of keys beside their values.
@@ -96,7 +71,7 @@ void clear(const Tensor& tensor, cudaStream_t stream) {
 class StepKernel final : public PreparedCudaKernel {
  public:
   explicit StepKernel(const CudaPreparation& p)
-      : pairs_(visible_pairs(p, p.program[p.op.inputs[0]], p.program[p.op.inputs[1]])),
+      : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[0]], p.program[p.op.inputs[1]])),
         first_(p.op.attrs.integer("step") == 0) {}
 
   void launch(const CudaCall& call) override {
@@ -124,7 +99,7 @@ class StepKernel final : public PreparedCudaKernel {
 class StepBackwardKernel final : public PreparedCudaKernel {
  public:
   explicit StepBackwardKernel(const CudaPreparation& p)
-      : pairs_(visible_pairs(p, p.program[p.op.inputs[1]], p.program[p.op.inputs[4]])),
+      : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[1]], p.program[p.op.inputs[4]])),
         first_(p.op.attrs.integer("step") == 0) {}
 
   // Σ dy·y of each row.

@@ -33,6 +33,23 @@ __device__ const T* rows_of(const HeadRows& rows, int64_t b, int64_t head, int64
   return static_cast<const T*>(rows.data) + b * rows.batch + head * rows.head + first * rows.row;
 }
 
+// The first key that a query sees; for one that does not exist, a key behind all others.
+__device__ inline int64_t first_seen(const AttentionBlock& block, int64_t b, int64_t row, int64_t diagonal) {
+  if (!block.begins) return 0;
+  int64_t own = row + diagonal;
+  return row < block.queries ? min(max(int64_t{block.begins[b * block.queries + row]}, int64_t{0}), own) : own;
+}
+
+// The first key that any of kQ queries sees. Every warp finds it for itself, so all threads of the block know it.
+template <int kQ>
+__device__ int64_t first_seen_by_any(const AttentionBlock& block, int64_t b, int64_t first, int64_t diagonal) {
+  if (!block.begins) return 0;
+  int64_t key = first + diagonal;  // the first query sees itself
+  for (int i = threadIdx.x % 32; i < kQ; i += 32) key = min(key, first_seen(block, b, first + i, diagonal));
+  for (int other = 16; other > 0; other /= 2) key = min(key, __shfl_xor_sync(0xffffffff, key, other));
+  return key;
+}
+
 // kRows rows into shared memory as floats: `count` of them exist, `dim` elements of each; the rest is 0. Heads begin at
 // multiples of dim, so dim alone says whether four elements lie together.
 template <int kRows, int kDim, class T>
@@ -149,6 +166,7 @@ struct TileLaunch {
   int64_t tiles, heads, batch;
   int floats;  // of shared memory
   cudaStream_t stream;
+  int threads = kTileThreads;
 };
 
 template <class Block>
@@ -158,7 +176,136 @@ void launch_tiles(void (*kernel)(Block), const Block& block, const TileLaunch& l
   (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
   dim3 grid(static_cast<unsigned>(launch.tiles), static_cast<unsigned>(launch.heads),
             static_cast<unsigned>(launch.batch));
-  kernel<<<grid, kTileThreads, bytes, launch.stream>>>(block);
+  kernel<<<grid, launch.threads, bytes, launch.stream>>>(block);
+}
+
+// The same on tensor cores, for bf16: tiles stay bf16 in shared memory, and a block's four warps make 16 rows each of
+// 64. Of a result, a thread has rows core_row() and the one 8 below, and of every 8 columns core_column() and the next:
+// elements 0, 1 and 2, 3 of a fragment.
+constexpr int kCoreThreads = 128;
+constexpr int kCoreRows = 64;
+
+using Bf16 = __nv_bfloat16;
+template <int kColumns>
+using Fragments = float[kColumns / 8][4];
+
+constexpr int core_pitch(int columns) { return columns + 8; }
+
+__device__ inline int core_row() {
+  return static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
+}
+__device__ inline int core_column() { return static_cast<int>(threadIdx.x) % 4 * 2; }
+__device__ inline uint32_t pair_at(const Bf16* at) { return *reinterpret_cast<const uint32_t*>(at); }
+__device__ inline uint32_t pair_of(float low, float high) {
+  __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return reinterpret_cast<const uint32_t&>(pair);
+}
+
+// Heads whose rows can be read four elements at a time.
+inline bool cores_take(const AttentionBlock& block) {
+  return block.dtype == DType::bf16 && block.begins && block.dim % 4 == 0 && block.dim <= 128;
+}
+
+// As load_tile, in pieces of 8 or 16 bytes.
+template <int kRows, int kDim, class Piece>
+__device__ void load_pieces(Bf16* tile, const Bf16* from, int64_t stride, int64_t count, int dim) {
+  constexpr int wide = sizeof(Piece) / sizeof(Bf16), pieces = kDim / wide;
+  for (int i = threadIdx.x; i < kRows * pieces; i += kCoreThreads) {
+    int row = i / pieces, column = i % pieces * wide;
+    bool exists = row < count && column < dim;
+    Piece x = exists ? *reinterpret_cast<const Piece*>(from + row * stride + column) : Piece{};
+    *reinterpret_cast<Piece*>(tile + row * core_pitch(kDim) + column) = x;
+  }
+}
+
+template <int kRows, int kDim>
+__device__ void load_core_tile(Bf16* tile, const Bf16* from, int64_t stride, int64_t count, int dim) {
+  if (dim % 8 == 0)
+    load_pieces<kRows, kDim, uint4>(tile, from, stride, count, dim);
+  else
+    load_pieces<kRows, kDim, uint2>(tile, from, stride, count, dim);
+}
+
+// c += a·b for 16×16 of a and 16×8 of b.
+__device__ inline void core_product(float (&c)[4], const uint32_t (&a)[4], uint32_t b_top, uint32_t b_bottom) {
+  asm volatile(
+      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_top), "r"(b_bottom));
+}
+
+// products = a·bᵀ: rows of a (64, the warp's 16 of them) against kN rows of b.
+template <int kDim, int kN>
+__device__ void core_row_products(const Bf16* a, const Bf16* b, Fragments<kN>& products) {
+  constexpr int pitch = core_pitch(kDim);
+  const Bf16* a_row = a + core_row() * pitch + core_column();
+  const Bf16* b_row = b + static_cast<int>(threadIdx.x) % 32 / 4 * pitch + core_column();
+#pragma unroll
+  for (int n = 0; n < kN / 8; ++n)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) products[n][e] = 0;
+#pragma unroll
+  for (int d = 0; d < kDim; d += 16) {
+    uint32_t part[4] = {pair_at(a_row + d), pair_at(a_row + 8 * pitch + d), pair_at(a_row + d + 8),
+                        pair_at(a_row + 8 * pitch + d + 8)};
+#pragma unroll
+    for (int n = 0; n < kN / 8; ++n)
+      core_product(products[n], part, pair_at(b_row + n * 8 * pitch + d), pair_at(b_row + n * 8 * pitch + d + 8));
+  }
+}
+
+// sums += weights·rows, over kN rows; a product's fragments are the left side of the next as they are.
+template <int kDim, int kN>
+__device__ void add_core_rows(const Fragments<kN>& weights, const Bf16* rows, Fragments<kDim>& sums) {
+  constexpr int pitch = core_pitch(kDim);
+  const Bf16* row = rows + static_cast<int>(threadIdx.x) % 16 * pitch;
+#pragma unroll
+  for (int k = 0; k < kN / 16; ++k) {
+    const float(&left)[4] = weights[2 * k], (&right)[4] = weights[2 * k + 1];
+    uint32_t part[4] = {pair_of(left[0], left[1]), pair_of(left[2], left[3]), pair_of(right[0], right[1]),
+                        pair_of(right[2], right[3])};
+#pragma unroll
+    for (int n = 0; n < kDim / 8; ++n) {
+      uint32_t top, bottom;  // of 16 rows, 8 columns, turned
+      asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
+                   : "=r"(top), "=r"(bottom)
+                   : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row + k * 16 * pitch + n * 8))));
+      core_product(sums[n], part, top, bottom);
+    }
+  }
+}
+
+// Over the four threads that share a row.
+__device__ inline float core_row_maximum(float x) {
+  for (int other = 2; other > 0; other /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, other));
+  return x;
+}
+__device__ inline float core_row_sum(float x) {
+  for (int other = 2; other > 0; other /= 2) x += __shfl_xor_sync(0xffffffff, x, other);
+  return x;
+}
+
+// Rows of a head from `first` on, of `count` in all; each times a factor of its own.
+struct CoreRows {
+  int64_t head, first, count;
+  int dim;
+  float factors[2] = {1, 1};
+};
+
+template <int kDim>
+__device__ void write_core_rows(const HeadRows& to, const CoreRows& tile, const Fragments<kDim>& sums) {
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    int64_t row = tile.first + core_row() + 8 * half;
+    if (row >= tile.count) continue;
+    Bf16* at = const_cast<Bf16*>(rows_of<Bf16>(to, blockIdx.z, tile.head, row));
+#pragma unroll
+    for (int n = 0; n < kDim / 8; ++n) {
+      int column = n * 8 + core_column();
+      float low = sums[n][2 * half] * tile.factors[half], high = sums[n][2 * half + 1] * tile.factors[half];
+      if (column < tile.dim) *reinterpret_cast<uint32_t*>(at + column) = pair_of(low, high);
+    }
+  }
 }
 
 }  // namespace sextant::cuda

@@ -14,19 +14,10 @@ int64_t bytes_of(const Tensor& tensor) {
   return tensor.count() * size_of(tensor.dtype);
 }
 
-// The rank with this one's coordinates, but another place in the pipeline.
-int rank_at_stage(const CudaPreparation& p, int64_t stage_rank) {
-  Coordinate at = p.at;
-  auto axis = p.program.mesh.find(kPipelineAxis);
-  BUG_IF(!axis, "{} in a mesh without pipeline axis", p.op.path);
-  at[static_cast<size_t>(*axis)] = static_cast<int>(stage_rank);
-  return rank_of(p.program.mesh, at);
-}
-
 // The two ends of a message, alike on both sides. Every value that crosses has a group of its own: NCCL tells messages
 // apart by their order alone, and two ranks may send several values in one order and take them in another.
 NcclGroup& ends_of_message(const CudaPreparation& p) {
-  std::vector<int> ranks{p.rank, rank_at_stage(p, p.op.attrs.integer("peer"))};
+  std::vector<int> ranks{p.rank, rank_at_stage(p.program, p.at, p.op.attrs.integer("peer"))};
   std::sort(ranks.begin(), ranks.end());
   return p.wires->group_for(kFirstStageTag + static_cast<int>(p.op.attrs.integer("tag")),
                             group_of_ranks(ranks, p.rank));
@@ -100,7 +91,7 @@ Group holders_of(const CudaPreparation& p) {
   std::vector<int> ranks;
   for (size_t at = 0; at < text.size();) {
     size_t end = std::min(text.find(',', at), text.size());
-    ranks.push_back(rank_at_stage(p, std::stoi(text.substr(at, end - at))));
+    ranks.push_back(rank_at_stage(p.program, p.at, std::stoi(text.substr(at, end - at))));
     at = end + 1;
   }
   return group_of_ranks(std::move(ranks), p.rank);

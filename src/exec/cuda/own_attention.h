@@ -1,6 +1,6 @@
-// Our own attention kernels: for what cuDNN does not do (f32, odd head sizes, caches, steps of a ring) and for machines
-// without it. Tiles of queries and keys in shared memory, a running maximum (FlashAttention's recurrence), f32
-// arithmetic.
+// Our own attention kernels: for what cuDNN does not do (f32, odd head sizes, caches, steps of a ring, documents) and
+// for machines without it. Tiles of queries and keys in shared memory, a running maximum (FlashAttention's recurrence),
+// f32 arithmetic; with documents, products of bf16 go through tensor cores.
 //
 // Enters: one block of queries of every head and sequence against one block of keys, in f32 or bf16, head_dim at most
 // 256. Leaves: y and the log-sum-exp of each row, or the gradients; always in the same order of sums, without atomics.
@@ -28,6 +28,9 @@ struct AttentionBlock {
   int64_t diagonal = 0;  // query i sees the keys up to i + diagonal; not negative
   const int32_t* start =
       nullptr;  // in device memory: the diagonal, and keys is this + queries; then `keys` says nothing
+  // In device memory, [batch, queries]: query i sees keys from min(begins, i + diagonal) on. Null: from 0 on. With it
+  // results are written over whatever is there, lse is not null, and there is no `start`.
+  const int32_t* begins = nullptr;
   HeadRows q, k, v;
   float* lse = nullptr;  // of query i of a head: lse[(b·heads + head)·lse_length + i]; may be null where it is a result
   int64_t lse_length = 0;

@@ -1,11 +1,11 @@
 #include <cmath>
-#include <numbers>
 
 #include "exec/cpu/heads.h"
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/rows.cuh"
 #include "exec/cuda/spans.cuh"
 #include "exec/cuda/vector.cuh"
+#include "exec/rope_frequency.h"
 
 namespace sextant::cuda {
 
@@ -19,24 +19,10 @@ struct Frequencies {
   double of_pair[kMostPairs];
 };
 
-// Llama 3 stretches wavelengths that are long beside the context the model was first trained on, blends the middle ones
-// and leaves the short ones.
-double frequency(const Attrs& attrs, int64_t j, int64_t dim) {
-  double plain = std::pow(attrs.real("theta"), -2.0 * static_cast<double>(j) / static_cast<double>(dim));
-  if (!attrs.has("scale_factor")) return plain;
-  double stretched = plain / attrs.real("scale_factor");
-  double low = attrs.real("low_freq_factor"), high = attrs.real("high_freq_factor");
-  double turns = attrs.real("original_max_positions") * plain / (2 * std::numbers::pi);  // over the first context
-  if (turns < low) return stretched;
-  if (turns > high) return plain;
-  double blend = (turns - low) / (high - low);
-  return (1 - blend) * stretched + blend * plain;
-}
-
 Frequencies frequencies_of(const Attrs& attrs, int64_t dim) {
   BUG_IF(dim / 2 > kMostPairs, "head_dim {} is more than rope's kernel takes", dim);
   Frequencies frequencies{};
-  for (int64_t j = 0; j < dim / 2; ++j) frequencies.of_pair[j] = frequency(attrs, j, dim);
+  for (int64_t j = 0; j < dim / 2; ++j) frequencies.of_pair[j] = rope_frequency(attrs, j, dim);
   return frequencies;
 }
 

@@ -1,0 +1,61 @@
+// Masks of documents in whole runs: every mesh agrees with one rank, the mask changes what is learned, and what is not there is refused.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+#include "scratch_run.h"
+
+namespace sextant {
+namespace {
+
+std::vector<std::string> settings(std::initializer_list<std::string> more) {
+  std::vector<std::string> all{"train.steps=6",  "train.eval_every=6",    "batch.sequences=4", "batch.microbatch=1",
+                               "batch.seq=64",   "model.max_seq=64",      "model.layers=2",    "optimizer.eps=1e-6"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::vector<double> numbers(const std::vector<std::string>& texts) {
+  std::vector<double> values;
+  for (const std::string& text : texts) values.push_back(std::stod(text));
+  return values;
+}
+
+TEST(Documents, EveryMeshMasksAsOneRankDoes) {
+  ScratchRun scratch("documents");
+  for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
+    std::string one = fmt::format("one-{}", file);
+    scratch.run(one, settings({"data.mask_documents=true"}), file);
+    std::vector<double> expected = numbers(scratch.losses(one));
+    scratch.run("plain", settings({}), file);
+    std::vector<double> plain = numbers(scratch.losses("plain"));
+    EXPECT_GT(std::abs(plain.back() - expected.back()), 1e-4) << "the mask changed nothing";
+    for (const char* mesh : {"mesh.tp=2", "mesh.dp=2", "mesh.pp=2"}) {
+      std::string out = fmt::format("{}-{}", mesh, file);
+      scratch.run(out, settings({"data.mask_documents=true", mesh}), file);
+      std::vector<double> losses = numbers(scratch.losses(out));
+      ASSERT_EQ(losses.size(), expected.size());
+      for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 1e-5 * expected[i]) << out << " step " << i + 1;
+    }
+    std::filesystem::remove_all(scratch.root() / "plain");
+  }
+}
+
+TEST(Documents, WhatIsNotThereIsRefused) {
+  ScratchRun scratch("documents-refused");
+  auto complaint = [&](std::initializer_list<std::string> more) -> std::string {
+    try {
+      scratch.run("refused", settings(more));
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  EXPECT_NE(complaint({"data.mask_documents=true", "mesh.cp=2"}).find("mesh.cp = 1"), std::string::npos);
+  EXPECT_NE(complaint({"data.end_of_text=3"}).find("data.mask_documents = true"), std::string::npos);
+  EXPECT_NE(complaint({"data.mask_documents=true", "data.end_of_text=100000"}).find("an id below"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sextant
