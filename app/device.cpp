@@ -15,6 +15,10 @@ namespace {
 #ifdef SEXTANT_CUDA
 bool wants_cuda(const RunConfig& run) { return run.device == "cuda" || (run.device == "auto" && !cuda_devices().devices.empty()); }
 
+Determinism determinism_of(const RunConfig& run) {
+  return run.train.deterministic ? Determinism::repeatable : Determinism::fast;
+}
+
 // Before data is read and memory taken: is there a GPU at all?
 void require_device(const RunConfig& run) {
   CudaDevices found = cuda_devices();
@@ -36,7 +40,7 @@ MakeExecutor executors_for(const RunConfig& run) {
 #ifdef SEXTANT_CUDA
   if (wants_cuda(run)) {
     require_device(run);
-    CudaOptions options{.determinism = run.train.deterministic ? Determinism::repeatable : Determinism::fast};
+    CudaOptions options{.determinism = determinism_of(run)};
     return [options](const RankSeat& seat, int) { return make_cuda_executor(options, seat); };
   }
 #else
@@ -54,7 +58,7 @@ std::unique_ptr<Executor> executor_for(const std::string& device, int threads) {
 
 Target target_for(const RunConfig& run, int ranks) {
 #ifdef SEXTANT_CUDA
-  if (wants_cuda(run)) return cuda_target();
+  if (wants_cuda(run)) return cuda_target(determinism_of(run));
 #else
   refuse_cuda(run);
 #endif

@@ -65,6 +65,7 @@ struct WorkspaceQuery {
   std::span<const Tensor> in;   // data is null
   std::span<const Tensor> out;
   int threads;
+  bool repeatable = false;  // two runs must give the same bits, which may take more room
 };
 
 }  // namespace sextant

@@ -172,7 +172,7 @@ std::vector<Numbers> rounded_inputs(const KernelRun& run) {
 std::vector<Numbers> run_cuda_kernel(const KernelRun& run, CudaDevice& device) {
   Operands operands = place_operands(run);
   const CudaKernel& kernel = cuda_kernel(run.def);
-  Bytes scratch = kernel.workspace ? kernel.workspace({run.attrs, operands.in, operands.out, 1}) : Bytes{};
+  Bytes scratch = kernel.workspace ? kernel.workspace({run.attrs, operands.in, operands.out, 1, true}) : Bytes{};
   operands.buffers.emplace_back(scratch.n);
   CudaCall call{.in = operands.in,
                 .out = operands.out,

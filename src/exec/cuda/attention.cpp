@@ -147,7 +147,8 @@ Bytes forward_workspace(const WorkspaceQuery& query) {
 // Our own kernels need Σ dy·y of each row, less than cuDNN does.
 Bytes backward_workspace(const WorkspaceQuery& query) {
   AttentionShape shape = backward_shape(query.attrs, query.in);
-  if (attention_library_takes(query.in[1].dtype, shape)) return attention_library_backward_scratch(shape);
+  if (attention_library_takes(query.in[1].dtype, shape)) 
+    return attention_library_backward_scratch(shape, query.repeatable ? Determinism::repeatable : Determinism::fast);
   return {shape.batch * shape.heads * shape.length * static_cast<int64_t>(sizeof(float))};
 }
 

@@ -16,6 +16,10 @@ namespace {
 // What plans keep beside the tensors below: tile counters, tensor maps.
 constexpr int64_t kSmallChange = int64_t{4} << 20;
 
+Bytes repeatable_matrix(const AttentionShape& shape) {
+  return {shape.batch * shape.heads * round_up(shape.length, 128) * round_up(shape.length, 128) * 2};
+}
+
 int64_t query_rows(const AttentionShape& shape) { return shape.batch * shape.heads * round_up(shape.length, 128); }
 
 }  // namespace
@@ -28,11 +32,16 @@ bool attention_library_takes(DType dtype, const AttentionShape& shape) {
 Bytes attention_library_scratch(const AttentionShape&) { return {kSmallChange}; }
 
 // dq is summed in f32, beside the sums of dy·y and the rows' statistics; where query heads share a key head, dk and dv
-// are made per query head first, in bf16.
-Bytes attention_library_backward_scratch(const AttentionShape& shape) {
+// are made per query head first, in bf16. Repeatable sums need a matrix of s×s per head besides: room is planned for those of
+// one sequence at least, and the batch is worked off in parts that fit.
+Bytes attention_library_backward_scratch(const AttentionShape& shape, Determinism determinism) {
   int64_t dq = query_rows(shape) * shape.head_dim * 4, sums = 2 * query_rows(shape) * 4;
   int64_t shared = shape.heads == shape.kv_heads ? 0 : 2 * query_rows(shape) * shape.head_dim * 2;
-  return {dq + sums + shared + kSmallChange};
+  Bytes fast{dq + sums + shared + kSmallChange};
+  if (determinism == Determinism::fast) return fast;
+  AttentionShape one = shape;
+  one.batch = 1;
+  return std::max(fast, attention_library_backward_scratch(one, Determinism::fast) + repeatable_matrix(one));
 }
 
 }  // namespace sextant
@@ -238,21 +247,27 @@ struct AttentionLibrary::Opened {
     }
   }
 
-  // Repeatable sums need a matrix of s×s per head, which may fit in the planned scratch only for a part of the batch.
+  // The next smaller part of a batch that divides it.
+  static int64_t smaller_part(int64_t batch, int64_t part) {
+    do --part;
+    while (part > 1 && batch % part != 0);
+    return part;
+  }
+
   std::unique_ptr<AttentionPlan> build_backward(const AttentionShape& shape, std::string& why) const {
-    Bytes planned = attention_library_backward_scratch(shape);
     Determinism determinism = device.determinism();
+    Bytes planned = attention_library_backward_scratch(shape, determinism);
     AttentionShape part = shape;
-    if (determinism == Determinism::repeatable)
-      while (part.batch % 2 == 0 && part.batch * shape.heads * shape.length * shape.length * 2 > planned.n)
-        part.batch /= 2;
+    auto estimate = [&] { return attention_library_backward_scratch(part, Determinism::fast) + repeatable_matrix(part); };
+    while (determinism == Determinism::repeatable && part.batch > 1 && estimate() > planned)
+      part.batch = smaller_part(shape.batch, part.batch);
     while (true) {
       GraphWriter writer(part, device.capability());
       std::unique_ptr<AttentionPlan> plan = build(writer, [&] { writer.backward(determinism); }, why);
       if (!plan) return nullptr;
       plan->parts = shape.batch / part.batch;
       if (plan->scratch <= planned) return plan;
-      if (part.batch % 2 != 0) {
+      if (part.batch == 1) {
         std::string both =
             fmt::format("cuDNN wants {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
         if (determinism == Determinism::fast && shape.documents == Documents::together)
@@ -260,7 +275,7 @@ struct AttentionLibrary::Opened {
         why = both;
         return nullptr;
       }
-      part.batch /= 2;
+      part.batch = smaller_part(shape.batch, part.batch);
     }
   }
 

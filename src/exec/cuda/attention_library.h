@@ -33,7 +33,7 @@ struct AttentionShape {
 // is a GPU.
 bool attention_library_takes(DType dtype, const AttentionShape& shape);
 Bytes attention_library_scratch(const AttentionShape& shape);
-Bytes attention_library_backward_scratch(const AttentionShape& shape);
+Bytes attention_library_backward_scratch(const AttentionShape& shape, Determinism determinism);
 
 // qkv, dqkv [b, s, (heads + 2·kv_heads)·d]; y, dy [b, s, heads·d]; lse [b, heads, s] in f32; begins [b, s]
 // in i32, where documents stay apart. Forward has no dy and dqkv.

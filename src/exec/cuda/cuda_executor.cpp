@@ -55,7 +55,7 @@ class CudaExecutor final : public Executor {
       wires_ = std::make_unique<CudaWires>(*seat.transport, device_, choose_wires(*seat.transport, device_));
   }
 
-  Target target() const override { return cuda_target(); }
+  Target target() const override { return cuda_target(device_.determinism()); }
   std::unique_ptr<Arena> allocate(int64_t bytes) override { return std::make_unique<CudaArena>(device_, bytes); }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
     refuse_unsupported(program);
@@ -98,14 +98,15 @@ std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options, const R
   return std::make_unique<CudaExecutor>(options, seat);
 }
 
-Target cuda_target() {
+Target cuda_target(Determinism determinism) {
+  bool repeatable = determinism == Determinism::repeatable;
   return {.name = "cuda", .threads = 1, .alignment = kAlignment,
           .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients"},
           .computes_in = {DType::bf16, DType::f32},
-          .workspace = [](const Op& op, const LocalTypes& in, const LocalTypes& out) {
+          .workspace = [repeatable](const Op& op, const LocalTypes& in, const LocalTypes& out) {
             const CudaKernel& kernel = cuda_kernel(*op.def);
             if (!kernel.workspace) return Bytes{0};
-            return kernel.workspace({op.attrs, tensors_of(in), tensors_of(out), 1});
+            return kernel.workspace({op.attrs, tensors_of(in), tensors_of(out), 1, repeatable});
           },
           .done_together = [](const OpDef& def) { return cuda_kernel(def).launch_all != nullptr; }};
 }

@@ -17,6 +17,6 @@ struct CudaOptions {
 std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options, const RankSeat& seat = {});
 
 // The target alone, for planning without running: no GPU is needed.
-Target cuda_target();
+Target cuda_target(Determinism determinism = Determinism::fast);
 
 }  // namespace sextant
