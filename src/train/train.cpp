@@ -268,7 +268,8 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
     dataset = open_dataset(run, spec, readers, say);
   });
-  RunPrograms programs = planned(run, shape, *make_executor({}, threads));
+  RankSeat planner{.rank = launch.process ? launch.process->rank() : 0};  // which device it would have; nobody to talk to
+  RunPrograms programs = planned(run, shape, *make_executor(planner, threads));
   say(introduction(spec, shape, *dataset, programs));
   if (launch.leads()) write_file_atomically(out / "config.toml", config_toml(run));
 
