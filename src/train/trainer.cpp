@@ -14,6 +14,10 @@ namespace {
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
+// Losses of a step that may be under way at once: several steps of them, and their norms, are no more than an executor holds.
+constexpr size_t kOpenLosses = 256;
+static_assert(3 * (kOpenLosses + 1) <= Bound::kFetchesUnderWay);
+
 // The value may be absent: a pipeline rank has only the feeds and fetches of its own stages.
 template <class T>
 void write_if_present(Bound& bound, std::string_view path, T x) {
@@ -40,7 +44,7 @@ Trainer::Trainer(const Parts& parts) : run_(parts.run), dataset_(parts.dataset),
   loss_chunk_ = chunk_with_loss(train_->program());
   steps_ahead_ = parts.executor.steps_ahead();
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
-  for (Begun& begun : begun_) begun.losses.reserve(train_->program().schedule.size());
+  for (Begun& begun : begun_) begun.losses.reserve(kOpenLosses);
   if (parts.programs.evaluate.empty() || !dataset_.validation) return;
   evaluate_ = parts.executor.bind(parts.programs.evaluate[stage_rank], *arena_);
   evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation, dataset_.end_of_text);
@@ -66,7 +70,7 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   Begun& begun = begun_[static_cast<size_t>(steps_begun_++) % begun_.size()];
   begun.step = step;
   begun.lr = learning_rate(run_.optimizer, run_.train.steps, step);
-  begun.losses.clear();
+  begun.loss = 0;
   // Every token of the global batch weighs the same, however it is cut into microbatches and ranks. Packed data has no
   // padding, so the count is known before the first microbatch.
   write_if_present(*train_, "loss_scale", 1.0f / static_cast<float>(run_.batch.sequences * run_.batch.seq));
@@ -76,16 +80,22 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   for (const Action& action : program.schedule) {
     train_feeder_->before(action, {first_sample + action.microbatch * microbatch_sequences()});
     train_->run(action, trace);
-    if (counts && action == Action{RegionKind::backward, loss_chunk_, action.microbatch})
-      begun.losses.push_back(train_->fetch(program.at("loss")));
+    if (!counts || action != Action{RegionKind::backward, loss_chunk_, action.microbatch}) continue;
+    if (begun.losses.size() == kOpenLosses) collect_losses(begun);
+    begun.losses.push_back(train_->fetch(program.at("loss")));
   }
   begun.grad_norm = train_->fetch(program.at("grad_norm"));
 }
 
+void Trainer::collect_losses(Begun& begun) {
+  for (int64_t ticket : begun.losses) begun.loss += static_cast<double>(train_->collect(ticket));
+  begun.losses.clear();
+}
+
 StepMetrics Trainer::finish_step() {
-  const Begun& begun = begun_[static_cast<size_t>(steps_finished_++) % begun_.size()];
-  double loss = 0;
-  for (int64_t ticket : begun.losses) loss += static_cast<double>(train_->collect(ticket));
+  Begun& begun = begun_[static_cast<size_t>(steps_finished_++) % begun_.size()];
+  collect_losses(begun);
+  double loss = begun.loss;
   double grad_norm = static_cast<double>(train_->collect(begun.grad_norm));
   crew_.sum(std::span(&loss, 1));
   int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;

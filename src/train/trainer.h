@@ -49,9 +49,11 @@ class Trainer {
   struct Begun {
     int64_t step;
     double lr;
-    std::vector<int64_t> losses;  // tickets, one per microbatch
+    double loss;                  // of the microbatches collected so far
+    std::vector<int64_t> losses;  // tickets of the others
     int64_t grad_norm;            // ticket
   };
+  void collect_losses(Begun& begun);
 
   const RunConfig& run_;
   const Dataset& dataset_;

@@ -49,6 +49,19 @@ TEST(Train, MicrobatchesDoNotChangeTheLoss) {
   for (size_t i = 0; i < one.size(); ++i) EXPECT_NEAR(std::stod(one[i]), std::stod(four[i]), 1e-5 * std::stod(one[i]));
 }
 
+// More losses than an executor keeps on their way.
+TEST(Train, SoDoVeryManyMicrobatches) {
+  ScratchRun scratch("many");
+  std::vector<std::string> common{"train.steps=1", "train.eval_every=0", "optimizer.warmup=0", "batch.sequences=1200", "batch.seq=4"};
+  auto loss = [&](const std::string& microbatch) {
+    std::vector<std::string> settings = common;
+    settings.push_back("batch.microbatch=" + microbatch);
+    scratch.run("run-" + microbatch, settings);
+    return std::stod(scratch.losses("run-" + microbatch)[0]);
+  };
+  EXPECT_NEAR(loss("1"), loss("300"), 1e-5);
+}
+
 TEST(Train, RecomputeDoesNotChangeTheLossAndPlanTellsTheBytes) {
   ScratchRun scratch("recompute");
   std::vector<std::string> reference;
