@@ -50,7 +50,7 @@ TEST(Train, MicrobatchesDoNotChangeTheLoss) {
 }
 
 // More losses than an executor keeps on their way.
-TEST(Train, SoDoVeryManyMicrobatches) {
+TEST(Train, NorDoVeryManyMicrobatches) {
   ScratchRun scratch("many");
   std::vector<std::string> common{"train.steps=1", "train.eval_every=0", "optimizer.warmup=0", "batch.sequences=1200", "batch.seq=4"};
   auto loss = [&](const std::string& microbatch) {
