@@ -36,6 +36,9 @@ void report_profile(const Trace& trace, Executor& executor, const fs::path& file
 void train_verb(const TrainArguments& arguments, Processes& processes) {
   processes.join();
   RunConfig run = load_config(arguments.config, arguments.overrides);
+  if (arguments.profile < 0 || arguments.profile > run.train.steps)
+    throw UserError({.place = "--profile", .got = fmt::format("step {}", arguments.profile),
+                     .expected = fmt::format("one of the run's steps, 1 to {}", run.train.steps)});
   if (arguments.ranks != 0) require_world(run, arguments.ranks, "--ranks");
   std::string name = run.name.empty() ? fs::path(arguments.config).stem().string() : run.name;
   fs::path out = arguments.out.empty() ? fs::path("runs") / name : fs::path(arguments.out);

@@ -16,6 +16,18 @@ const Value& Program::at(std::string_view path) const {
   return *value;
 }
 
+Cost local_cost(const Program& program, const Op& op) {
+  auto types = [&](const std::vector<ValueId>& ids) {
+    TensorTypes local;
+    for (ValueId id : ids) {
+      auto dims = program[id].local.dims();
+      local.push_back({program[id].dtype, GlobalShape(std::vector<int64_t>(dims.begin(), dims.end()))});
+    }
+    return local;
+  };
+  return op.def->cost(op.attrs, types(op.inputs), types(op.outputs));
+}
+
 int rank_at_stage(const Program& program, Coordinate at, int64_t stage_rank) {
   auto axis = program.mesh.find(kPipelineAxis);
   BUG_IF(!axis, "{} has no pipeline axis", program.name);

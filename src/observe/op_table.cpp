@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <utility>
 
 namespace sextant {
 
@@ -38,12 +39,14 @@ void print_rows(std::string& out, std::string_view heading, const std::vector<Op
     width = std::max(width, row.name.size());
     total += row.seconds;
   }
+  auto slow = [](const OpRow& row) { return row.flops < 1e12 * row.seconds; };
+  auto [unit, unit_name] = std::all_of(rows.begin(), rows.end(), slow) ? std::pair(1e9, "GFLOP/s") : std::pair(1e12, "TFLOP/s");
   fmt::format_to(std::back_inserter(out), "{:<{}}  {:>7}  {:>10}  {:>6}  {:>8}  {:>8}  {:>10}\n", heading, width,
-                 "count", "ms", "share", "TFLOP/s", "GB/s", "of ceiling");
+                 "count", "ms", "share", unit_name, "GB/s", "of ceiling");
   for (const OpRow& row : rows)
     fmt::format_to(std::back_inserter(out), "{:<{}}  {:>7}  {:>10.3f}  {:>6}  {:>8}  {:>8}  {:>10}\n", row.name, width,
                    row.count, row.seconds * 1e3, percent(total > 0 ? row.seconds / total : 0),
-                   rate(row.flops, row.seconds, 1e12), rate(static_cast<double>(row.bytes), row.seconds, 1e9),
+                   rate(row.flops, row.seconds, unit), rate(static_cast<double>(row.bytes), row.seconds, 1e9),
                    percent(share_of_ceiling(row, ceiling)));
 }
 

@@ -180,7 +180,12 @@ class CpuBound final : public Bound {
     auto seconds = [](Clock::time_point t) { return std::chrono::duration<double>(t.time_since_epoch()).count(); };
     double start = seconds(Clock::now());
     run_op(op, action.microbatch);
-    trace.push_back({op.op->path, std::string(op.op->def->name), start, seconds(Clock::now())});
+    Event event{op.op->path, std::string(op.op->def->name), start, seconds(Clock::now())};
+    Cost cost = local_cost(program_, *op.op);
+    event.flops = cost.flops.n;
+    event.bytes = cost.read.n + cost.written.n;
+    event.rank = rank_;
+    trace.push_back(std::move(event));
   }
 
   const Program& program_;

@@ -191,7 +191,7 @@ class CudaBound final : public Bound {
  private:
   BoundOp bind_op(const Op& op, int32_t workspace) {
     BoundOp bound{&op, &cuda_kernel(*op.def), addresses_.tensors(op.inputs), addresses_.tensors(op.outputs),
-                  addresses_.workspace(workspace), nullptr, local_cost(op)};
+                  addresses_.workspace(workspace), nullptr, local_cost(program_, op)};
     if (bound.kernel->prepare)
       bound.prepared = bound.kernel->prepare(
           {op, program_, rank_, addresses_.coordinate(), bound.in, bound.out, device_, wires_});
@@ -199,19 +199,6 @@ class CudaBound final : public Bound {
     bound.on_comm_lane = on_comm_lane(op) && (!bound.prepared || bound.prepared->capturable());
     if (bound.on_comm_lane) check_cuda(cudaEventCreateWithFlags(&bound.done, cudaEventDisableTiming), "an event");
     return bound;
-  }
-
-  // Of what this rank does, by the op's own formula on local shapes.
-  Cost local_cost(const Op& op) const {
-    auto types = [&](const std::vector<ValueId>& ids) {
-      TensorTypes local;
-      for (ValueId id : ids) {
-        auto dims = program_[id].local.dims();
-        local.push_back({program_[id].dtype, GlobalShape(std::vector<int64_t>(dims.begin(), dims.end()))});
-      }
-      return local;
-    };
-    return op.def->cost(op.attrs, types(op.inputs), types(op.outputs));
   }
 
   // Ops of one kind that stand side by side go out together where their kernel can do that.
