@@ -3,6 +3,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/files.h"
 #include "command.h"
@@ -22,6 +23,35 @@ TEST(Verbs, TrainThenGenerate) {
   EXPECT_EQ(one.output, two.output);
   EXPECT_NE(one.output, other.output);
   EXPECT_TRUE(one.output.starts_with("One day"));
+}
+
+TEST(Verbs, ProfileTimesEveryOpOfAStep) {
+  ScratchPlace place("profile");
+  Outcome trained = run_command(tiny_train(place, "--profile 2"));
+  EXPECT_EQ(trained.code, 0) << trained.output;
+  EXPECT_NE(trained.output.find("linear_weight_gradient"), std::string::npos) << trained.output;
+  nlohmann::json trace = nlohmann::json::parse(read_file(place / "run/profile-step-2.json"));
+  size_t ops = 0;
+  for (const nlohmann::json& event : trace["traceEvents"]) ops += event["ph"] == "X";
+  EXPECT_GT(ops, 50u);
+  EXPECT_EQ(run_command(tiny_train(place, "--profile 11")).code, 2);
+}
+
+TEST(Verbs, DataOrderIsTheOneOfTheRun) {
+  ScratchPlace place("order");
+  std::ofstream(place / "run.toml") << fmt::format("[model]\npreset = \"gpt2\"\n[data]\ntrain = \"stories\"\nstories_bytes = 60000\n"
+                                                   "cache = \"{}\"\ntokenizer_vocab = 300\n[batch]\nseq = 64\n", place / "cache");
+  auto order = [&](int samples) {
+    Outcome outcome = run_command(fmt::format("data order {} --samples {} 2>/dev/null", place / "run.toml", samples));
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    return nlohmann::json::parse(outcome.output.substr(outcome.output.find('[')));
+  };
+  nlohmann::json few = order(5), more = order(20);
+  ASSERT_EQ(few.size(), 5u);
+  ASSERT_EQ(more.size(), 20u);
+  for (size_t i = 0; i < 5; ++i) EXPECT_EQ(few[i], more[i]);
+  std::set<nlohmann::json> distinct(more.begin(), more.end());
+  EXPECT_EQ(distinct.size(), 20u);  // of one epoch: none twice
 }
 
 TEST(Verbs, PlanTellsThePublishedParameterCounts) {
