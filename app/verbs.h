@@ -48,7 +48,7 @@ struct GenerateArguments {
   int64_t threads = 0;
   std::vector<std::string> stop;
   int64_t check_stories = 0;  // sentences to write and check against the stories' grammar
-  std::string device = "auto";
+  std::string device = "cpu";
 };
 void generate_verb(const GenerateArguments& arguments);
 

@@ -4,7 +4,8 @@
 
 For each model of configs/bench the sides take turns; PyTorch's is bench/torch_gpu_step.py in each mode (compile: fp32 master weights
 under torch.compile; compile-bf16; eager). Sextant starts with no algorithm cache, so that its first step is a newcomer's. Both train on
-random tokens, and the fastest half of the steps is left out of neither. Writes bench/results/train_gpu.json. Needs a Python with PyTorch.
+random tokens; each side's figure is the median of the second half of its steps. Writes bench/results/train_gpu.json, and fails when a model
+falls short of what is asked of it beside `compile`. Needs a Python with PyTorch.
 """
 import argparse
 import datetime
@@ -19,7 +20,20 @@ import time
 import tomllib
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
-MODELS = ["gpt2-124m", "gpt2-1.5b", "llama-1b", "llama-3b"]
+# What must hold beside torch.compile: tokens/s at least, memory at most; and seconds from the start to the end of the first step.
+REQUIRED = {"gpt2-124m": (1.10, 0.8), "gpt2-1.5b": (1.10, 0.8), "llama-1b": (1.04, 0.8), "llama-3b": (1.04, 0.9)}
+FIRST_STEP_S = 10
+
+
+def shortfalls(name, rows):
+    ours, torch = rows.get("sextant"), rows.get("torch compile")
+    if not ours or not torch:
+        return [f"{name}: a side is missing"]
+    speed, memory = torch["step_s"] / ours["step_s"], ours["peak_bytes"] / torch["peak_bytes"]
+    least, most = REQUIRED[name]
+    return ([f"{name}: {speed:.3f}x of torch.compile's tokens/s, {least} wanted"] * (speed < least) +
+            [f"{name}: {memory:.3f}x of its memory, at most {most} wanted"] * (memory > most) +
+            [f"{name}: first step after {ours['first_step_s']:.1f} s"] * ((ours["first_step_s"] or 0) > FIRST_STEP_S))
 
 
 def random_tokens(vocab, count=1 << 23):
@@ -81,7 +95,7 @@ def run_torch(arguments, shape, tokens, mode):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=lambda text: text.split(","), default=MODELS)
+    parser.add_argument("--models", type=lambda text: text.split(","), default=list(REQUIRED))
     parser.add_argument("--modes", type=lambda text: [m for m in text.split(",") if m], default=["compile"])
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--sextant", type=pathlib.Path, default=REPOSITORY / "build" / "cuda" / "sextant")
@@ -90,6 +104,7 @@ def main():
     arguments = parser.parse_args()
     gpu = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True)
     results = {"date": str(datetime.date.today()), "gpu": gpu.stdout.strip(), "models": {}}
+    missing = []
     print(f"{'model':<12}{'side':<22}{'tokens/s':>10}{'ms/step':>9}{'GiB':>7}{'first step s':>14}{'ratio':>7}{'memory':>8}")
     for name in arguments.models:
         config = REPOSITORY / "configs" / "bench" / f"{name}.toml"
@@ -99,6 +114,7 @@ def main():
             ours = run_sextant(arguments, config, pathlib.Path(directory))
         rows = [("sextant", ours)] + [(f"torch {mode}", run_torch(arguments, shape, tokens, mode)) for mode in arguments.modes]
         results["models"][name] = dict(rows)
+        missing += shortfalls(name, dict(rows)) if "compile" in arguments.modes else []
         for side, row in rows:
             if not row:
                 continue
@@ -107,6 +123,9 @@ def main():
             print(f"{name:<12}{side:<22}{shape['batch'] * shape['seq'] / row['step_s']:>10.0f}{1e3 * row['step_s']:>9.2f}"
                   f"{row['peak_bytes'] / 2**30:>7.1f}{row['first_step_s'] or 0:>14.1f}{against}", flush=True)
         arguments.results.write_text(json.dumps(results, indent=1) + "\n")  # what is done is kept
+    for line in missing:
+        print(line)
+    sys.exit(1 if missing else 0)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,11 @@
 namespace sextant {
 
 constexpr uint16_t bf16_bits(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  if (value != value) return static_cast<uint16_t>(bits >> 16 | 0x40);  // rounding could carry it into an infinity
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+  auto bits = std::bit_cast<uint32_t>(value);
+  uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+  // Rounding could carry a NaN into infinity; keep its upper bits and make it quiet.
+  uint32_t nan = (bits >> 16) | 0x40;
+  return static_cast<uint16_t>((bits & 0x7FFFFFFF) > 0x7F800000 ? nan : rounded);
 }
 
 constexpr float bf16_value(uint16_t bits) {

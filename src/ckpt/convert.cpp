@@ -5,6 +5,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "base/bf16.h"
 #include "base/error.h"
 
 namespace sextant {
@@ -49,7 +50,7 @@ Decode decoder_of(const TensorView& source) {
     case FileDType::f32:
       return decode_f32;
     case FileDType::bf16:
-      return decode_each<uint16_t, float_from_bf16>;
+      return decode_each<uint16_t, bf16_value>;
     case FileDType::f16:
       return decode_each<uint16_t, float_from_f16>;
     case FileDType::f64:
@@ -63,7 +64,7 @@ Decode decoder_of(const TensorView& source) {
 
 Encode encoder_of(FileDType dtype) {
   if (dtype == FileDType::f32) return encode_f32;
-  if (dtype == FileDType::bf16) return encode_16<bf16_from_float>;
+  if (dtype == FileDType::bf16) return encode_16<bf16_bits>;
   if (dtype == FileDType::f16) return encode_16<f16_from_float>;
   BUG("weights cannot be stored as {}", name_of(dtype));
 }
@@ -91,18 +92,6 @@ void check_rows(RowRange rows, int64_t count) {
 }
 
 }  // namespace
-
-uint16_t bf16_from_float(float value) {
-  auto bits = std::bit_cast<uint32_t>(value);
-  uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-  // Rounding could carry a NaN into infinity; keep its upper bits and make it quiet.
-  uint32_t nan = (bits >> 16) | 0x40;
-  return static_cast<uint16_t>((bits & 0x7FFFFFFF) > 0x7F800000 ? nan : rounded);
-}
-
-float float_from_bf16(uint16_t bits) {
-  return std::bit_cast<float>(uint32_t{bits} << 16);
-}
 
 uint16_t f16_from_float(float value) {
   auto bits = std::bit_cast<uint32_t>(value);

@@ -28,9 +28,7 @@ struct FloatMatrix {
 void store_rows(const FloatMatrix& source, RowRange rows, Transpose transpose, FileDType dtype,
                 std::span<std::byte> destination);
 
-uint16_t bf16_from_float(float value);
 uint16_t f16_from_float(float value);
-float float_from_bf16(uint16_t bits);
 float float_from_f16(uint16_t bits);
 
 }  // namespace sextant

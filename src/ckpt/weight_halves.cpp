@@ -8,8 +8,6 @@ namespace sextant {
 
 namespace {
 
-constexpr std::string_view kLowHalf = "low.";  // as the update names them
-
 template <class T>
 std::vector<T> read_local(const StateView& state, const Value& value) {
   std::vector<T> local(static_cast<size_t>(value.local.count()));

@@ -9,6 +9,7 @@
 #include "base/dtype.h"
 #include "base/shape.h"
 #include "ir/attrs.h"
+#include "ir/plan.h"
 #include "mesh/placement.h"
 
 namespace sextant {
@@ -53,6 +54,13 @@ struct Tensor {
   T* as() const { return static_cast<T*>(data); }
   int64_t count() const { return shape.count(); }
 };
+
+// Tensors of these types, nowhere yet.
+inline std::vector<Tensor> tensors_of(const LocalTypes& types) {
+  std::vector<Tensor> tensors;
+  for (const LocalType& t : types) tensors.push_back({nullptr, t.dtype, t.shape, nullptr});
+  return tensors;
+}
 
 // Whether the buffer that an accumulating op adds onto already holds a part of this step's sum.
 enum class SumState : uint8_t {

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/halves.h"
 #include "ops/ops.h"
 #include "passes/autodiff.h"
 #include "passes/hops.h"

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <functional>
-#include <string_view>
 
 #include "ir/graph.h"
 
@@ -17,9 +16,6 @@ struct AdamW {
   double weight_decay = 0.1;
   double clip = 1.0;  // largest gradient norm; 0 = off
 };
-
-// A parameter at PATH that is computed with in bf16 keeps the low half of its f32 as the state "low.PATH" (see ops/adamw.cpp).
-inline constexpr std::string_view kLowHalf = "low.";
 
 struct UpdatePlan {
   AdamW optimizer;

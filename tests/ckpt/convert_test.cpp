@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/bf16.h"
 #include "ckpt/safetensors.h"
 #include "scratch.h"
 
@@ -47,15 +48,15 @@ TEST(Convert, RoundsToBf16AsNumpyDoes) {
 
 TEST(Convert, EveryBf16SurvivesTheRoundTrip) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
-    float value = float_from_bf16(static_cast<uint16_t>(bits));
-    uint16_t back = bf16_from_float(value);
+    float value = bf16_value(static_cast<uint16_t>(bits));
+    uint16_t back = bf16_bits(value);
     if (std::isnan(value))
-      ASSERT_TRUE(std::isnan(float_from_bf16(back))) << bits;
+      ASSERT_TRUE(std::isnan(bf16_value(back))) << bits;
     else
       ASSERT_EQ(back, bits);
   }
-  EXPECT_TRUE(std::isnan(float_from_bf16(bf16_from_float(std::bit_cast<float>(0x7F800001u)))));
-  EXPECT_TRUE(std::isnan(float_from_bf16(bf16_from_float(std::bit_cast<float>(0xFFFFFFFFu)))));
+  EXPECT_TRUE(std::isnan(bf16_value(bf16_bits(std::bit_cast<float>(0x7F800001u)))));
+  EXPECT_TRUE(std::isnan(bf16_value(bf16_bits(std::bit_cast<float>(0xFFFFFFFFu)))));
 }
 
 TEST(Convert, EveryF16HasItsValue) {
@@ -99,7 +100,7 @@ struct Stored {
   TensorView view{"m", FileDType::bf16, {kRows, kColumns}, std::span(bytes).subspan(1)};
   Stored() {
     for (int64_t i = 0; i < kRows * kColumns; ++i) {
-      uint16_t bits = bf16_from_float(value(i / kColumns, i % kColumns));
+      uint16_t bits = bf16_bits(value(i / kColumns, i % kColumns));
       std::memcpy(bytes.data() + 1 + i * 2, &bits, 2);
     }
   }

@@ -71,12 +71,6 @@ class CpuExecutor final : public Executor {
   std::unique_ptr<Lane> lane_;  // last: it ends before what it works with
 };
 
-std::vector<Tensor> tensors_of(const LocalTypes& types) {
-  std::vector<Tensor> out;
-  for (const LocalType& t : types) out.push_back({nullptr, t.dtype, t.shape, nullptr});
-  return out;
-}
-
 }  // namespace
 
 std::unique_ptr<Executor> make_cpu_executor(int threads, const RankSeat& seat) {

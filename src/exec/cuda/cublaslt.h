@@ -14,7 +14,7 @@ struct CublasLt {
   F(cublasLtMatmulDescCreate) F(cublasLtMatmulDescDestroy) F(cublasLtMatmulDescSetAttribute)                             \
   F(cublasLtMatrixLayoutCreate) F(cublasLtMatrixLayoutDestroy) F(cublasLtMatmulPreferenceCreate)                         \
   F(cublasLtMatmulPreferenceDestroy) F(cublasLtMatmulPreferenceSetAttribute) F(cublasLtMatmulAlgoGetHeuristic)           \
-  F(cublasLtMatmulAlgoCheck) F(cublasLtMatmulAlgoConfigGetAttribute) F(cublasLtMatmulAlgoConfigSetAttribute)
+  F(cublasLtMatmulAlgoCheck)
 #define DECLARE(name) decltype(&::name) name = nullptr;
   SEXTANT_CUBLASLT(DECLARE)
 #undef DECLARE

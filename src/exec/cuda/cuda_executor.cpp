@@ -86,12 +86,6 @@ class CudaExecutor final : public Executor {
   std::unique_ptr<CudaWires> wires_;
 };
 
-std::vector<Tensor> tensors_of(const LocalTypes& types) {
-  std::vector<Tensor> out;
-  for (const LocalType& t : types) out.push_back({nullptr, t.dtype, t.shape, nullptr});
-  return out;
-}
-
 }  // namespace
 
 std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options, const RankSeat& seat) {

@@ -98,4 +98,10 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmPlan::candidates(cublasLtHandle
   return found;
 }
 
+bool GemmPlan::accepts(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm) const {
+  cublasLtMatmulHeuristicResult_t result{};
+  cublasStatus_t status = cublaslt().cublasLtMatmulAlgoCheck(handle, product_, first_, second_, result_, result_, &algorithm, &result);
+  return status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= static_cast<size_t>(GemmLibrary::kWorkspace);
+}
+
 }  // namespace sextant

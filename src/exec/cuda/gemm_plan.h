@@ -25,6 +25,9 @@ class GemmPlan {
   // The library's candidates, likely best first; none when it cannot do the product.
   std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle) const;
 
+  // Whether an algorithm that comes from a file can do this product, in the workspace there is.
+  bool accepts(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm) const;
+
   const GemmShape& shape() const { return shape_; }
   TimedAlgorithm choice;
 

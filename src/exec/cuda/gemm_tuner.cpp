@@ -130,7 +130,7 @@ void GemmTuner::append(const std::string& shape, const TimedAlgorithm& choice) c
 
 TimedAlgorithm GemmTuner::fastest(const GemmPlan& plan, const Candidates& candidates) {
   std::string shape = plan.shape().text();
-  if (auto at = known_.find(shape); at != known_.end()) return at->second;
+  if (auto at = known_.find(shape); at != known_.end() && plan.accepts(handle_, at->second.algorithm)) return at->second;
   TimedAlgorithm choice = timed(plan, candidates);
   known_[shape] = choice;
   append(shape, choice);
