@@ -69,9 +69,28 @@ void add_generate(CLI::App& app, GenerateArguments& a) {
 }
 
 void add_plan(CLI::App& app, PlanArguments& a) {
-  CLI::App* verb = app.add_subcommand("plan", "Parameters and memory of a run, exactly, before it starts");
-  add_config(*verb, a.config, a.overrides);
+  CLI::App* verb = app.add_subcommand("plan", "Memory, time and cost of a run before it starts; the best layout; scaling laws");
+  verb->add_option("config", a.config, "the run's TOML file (docs/config.md lists every key)");
+  verb->add_option("overrides", a.overrides, "key=value pairs that take the place of the file's, such as mesh.tp=8");
   verb->add_flag("--json", a.json, "print JSON");
+  verb->add_option("--machine", a.machine, "what it runs on: a name of machines/ or a TOML file");
+  verb->add_option("--stack", a.stack, "whose software runs it, a name of machines/stacks.toml [sextant's own]");
+  verb->add_option("--report", a.report, "write the plan as one HTML file");
+  verb->add_option("--trace", a.trace, "write the simulated step for Perfetto");
+  verb->add_option("--timeline", a.timeline, "draw the simulated step (SVG)");
+  verb->add_option("--memory-timeline", a.memory_timeline, "draw what the memory holds during the step (SVG)");
+  verb->add_option("--mesh", a.mesh, "draw the mesh: who talks to whom along which axis (SVG)");
+  verb->add_option("--straggler", a.straggler, "every device is this much slower than it should be")->capture_default_str();
+  verb->add_option("--jitter", a.jitter, "spread of op times, as a share")->capture_default_str();
+  verb->add_flag("--search", a.search, "find the fastest layouts that fit");
+  verb->add_option("--devices", a.devices, "how many the search may use [as many as the config's mesh]");
+  verb->add_option("--validate", a.validate, "predict the runs of a CSV file and compare");
+  verb->add_flag("--calibrate", a.calibrate, "with --validate: fit the machines' efficiencies and print them");
+  verb->add_option("--tokens", a.tokens, "tokens to train on: days and cost; without a config, the size they suit");
+  verb->add_option("--compute", a.compute, "floating-point operations to spend: the best size and tokens by scaling laws");
+  verb->add_option("--params", a.params, "parameters: the tokens and loss that suit them");
+  verb->add_option("--inference-tokens", a.inference_tokens, "tokens to be served in the model's life");
+  verb->add_option("--fit", a.fit, "fit a scaling law to your own runs (CSV: params, tokens, loss)");
   verb->callback([&a] { plan_verb(a); });
 }
 

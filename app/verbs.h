@@ -56,8 +56,22 @@ struct PlanArguments {
   std::string config;
   std::vector<std::string> overrides;
   bool json = false;
+  std::string machine;   // a name of machines/ or a file; empty: none, and no times
+  std::string stack;     // whose software; empty: ours
+  std::string report;    // an HTML file to write
+  std::string trace;     // the simulated step, for Perfetto
+  std::string timeline;  // SVG files to draw into
+  std::string memory_timeline;
+  std::string mesh;
+  bool search = false;
+  int64_t devices = 0;  // for the search; 0: as many as the config's mesh has
+  std::string validate;  // a CSV file of published runs
+  bool calibrate = false;
+  std::string compute, tokens, params, inference_tokens, fit;  // scaling laws; with a config, `tokens` is the run's budget
+  double straggler = 1, jitter = 0;
 };
 void plan_verb(const PlanArguments& arguments);
+void validate_verb(const PlanArguments& arguments);
 
 struct ExplainArguments {
   std::string config;

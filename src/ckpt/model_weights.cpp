@@ -13,7 +13,7 @@ namespace sextant {
 
 namespace {
 
-// How one tensor of a file lies in one parameter.
+// How rows of one tensor of a file lie in one parameter.
 struct Slot {
   const HfTensor& tensor;
   const Value& value;
@@ -21,10 +21,11 @@ struct Slot {
   int64_t columns() const { return value.shape.rank() == 2 ? value.shape[1] : 1; }
   bool transposed() const { return tensor.order == HfTensor::Order::transposed; }
   GlobalShape file_shape() const {
-    if (value.shape.rank() == 1) return {tensor.rows};
-    return transposed() ? GlobalShape{columns(), tensor.rows} : GlobalShape{tensor.rows, columns()};
+    if (value.shape.rank() == 1) return {tensor.rows_in_file()};
+    return transposed() ? GlobalShape{columns(), tensor.rows_in_file()} : GlobalShape{tensor.rows_in_file(), columns()};
   }
-  // The part of a held piece that is in this tensor; no rows where there is none.
+  int64_t row_in_file(int64_t row) const { return row - tensor.first_row + tensor.file_row; }
+  // The part of a held piece that is in these rows; none where there is none.
   Piece part_of(Piece piece) const {
     int64_t begin = std::max(piece.row, tensor.first_row), end = std::min(piece.row + piece.rows, tensor.first_row + tensor.rows);
     piece.at += (begin - piece.row) * piece.stride;
@@ -66,9 +67,11 @@ TensorView view_of(const WeightsReader& source, const Slot& slot, std::string_vi
 }
 
 void load_piece(const TensorView& view, const Slot& slot, const Piece& piece, std::span<float> local) {
-  int64_t columns = slot.columns(), first = piece.row - slot.tensor.first_row;
+  int64_t columns = slot.columns(), first = slot.row_in_file(piece.row);
   std::vector<float> rows(static_cast<size_t>(piece.rows * columns));
   load_rows(view, {first, first + piece.rows}, slot.transpose(), rows);
+  if (float less = slot.tensor.file_less; less != 0)
+    for (float& element : rows) element += less;
   for (int64_t r = 0; r < piece.rows; ++r)
     std::copy_n(rows.begin() + r * columns + piece.column, piece.columns, local.begin() + piece.at + r * piece.stride);
 }
@@ -77,21 +80,23 @@ void load_piece(const TensorView& view, const Slot& slot, const Piece& piece, st
 void save_piece(WeightsWriter& writer, const Slot& slot, FileDType dtype, const Piece& piece, std::span<const float> local) {
   bool turned = slot.transposed();
   int64_t lines = turned ? piece.columns : piece.rows, length = turned ? piece.rows : piece.columns;
-  int64_t width = turned ? slot.tensor.rows : slot.columns();
-  int64_t first_line = turned ? piece.column : piece.row - slot.tensor.first_row;
-  int64_t first_in_line = turned ? piece.row - slot.tensor.first_row : piece.column;
+  int64_t width = turned ? slot.tensor.rows_in_file() : slot.columns();
+  int64_t first_line = turned ? piece.column : slot.row_in_file(piece.row);
+  int64_t first_in_line = turned ? slot.row_in_file(piece.row) : piece.column;
   std::vector<float> line(static_cast<size_t>(length));
   std::vector<std::byte> bytes(static_cast<size_t>(length * bits_of(dtype) / 8));
   for (int64_t l = 0; l < lines; ++l) {
     for (int64_t i = 0; i < length; ++i)
-      line[static_cast<size_t>(i)] = local[static_cast<size_t>(piece.at + (turned ? i * piece.stride + l : l * piece.stride + i))];
+      line[static_cast<size_t>(i)] =
+          local[static_cast<size_t>(piece.at + (turned ? i * piece.stride + l : l * piece.stride + i))] - slot.tensor.file_less;
     store_rows({line, length}, {0, 1}, Transpose::no, dtype, bytes);
     writer.write_elements(slot.tensor.name, (first_line + l) * width + first_in_line, bytes);
   }
 }
 
+// Whether the piece is all of the file's tensor, element for element.
 bool is_whole(const Piece& piece, const Slot& slot) {
-  return piece.rows == slot.tensor.rows && piece.column == 0 && piece.columns == slot.columns() &&
+  return slot.tensor.file_less == 0 && piece.rows == slot.tensor.rows_in_file() && piece.column == 0 && piece.columns == slot.columns() &&
          piece.stride == slot.columns();
 }
 
@@ -122,6 +127,7 @@ void save_weights(const StateView& state, const ModelSpec& spec, const std::file
   for (const HfTensor& tensor : tensors) {
     const Value* value = model.find(tensor.parameter);
     BUG_IF(!value, "{} has no parameter {}", spec.architecture, tensor.parameter);
+    if (tensor.file_row > 0) continue;  // more of one that is there
     specs.push_back({tensor.name, dtype_of ? dtype_of(tensor.name) : FileDType::f32, Slot{tensor, *value}.file_shape()});
   }
   auto dtype_in_file = [&](std::string_view name) {

@@ -143,6 +143,12 @@ void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& compla
     complaints.add(run, {"batch.seq", "model.max_seq"},
                    {.got = fmt::format("seq {} is longer than the model's max_seq {}", seq, spec.max_seq),
                     .expected = fmt::format("at most {}", spec.max_seq)});
+  if (spec.window > 0 && seq > spec.window)
+    complaints.add(run, {"batch.seq", "model.window"},
+                   {.got = fmt::format("seq {} is longer than the {} tokens that a token of the model sees, and attention "
+                                       "over a window is not there yet",
+                                       seq, spec.window),
+                    .expected = fmt::format("at most {}", spec.window)});
 }
 
 void check_optimizer(const RunConfig& run, Complaints& complaints) {

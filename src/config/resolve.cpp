@@ -18,7 +18,8 @@ namespace {
 
 // With weights at hand these are facts, not choices.
 constexpr std::string_view kFixedByWeights[] = {"architecture", "layers", "hidden", "heads",     "kv_heads",
-                                                "head_dim",     "ffn",    "vocab",  "tied_head", "init_std"};
+                                                "head_dim",     "ffn",    "vocab",  "tied_head", "init_std",
+                                                "rotary_fraction", "exact_gelu", "qkv_bias", "qk_norm", "window"};
 constexpr std::string_view kRopeKeys[] = {"rope_theta", "rope_scaling.factor", "rope_scaling.low_freq_factor",
                                           "rope_scaling.high_freq_factor", "rope_scaling.original_max_positions"};
 
@@ -30,10 +31,12 @@ ModelSpec start_from_preset(const RunConfig& run, Complaints& complaints) {
   if (const Preset* preset = find_preset(*run.model.preset)) return preset->spec;
   std::vector<std::string_view> names;
   for (const Preset& preset : presets()) names.push_back(preset.name);
-  auto meant = nearest(*run.model.preset, names);
+  std::string why = why_unsupported(*run.model.preset);
+  auto meant = why.empty() ? nearest(*run.model.preset, names) : std::nullopt;
   complaints.add(run, {"model.preset"},
-                 {.got = "got " + toml_quoted(*run.model.preset),
-                  .expected = fmt::format("one of {}", fmt::join(names, ", ")),
+                 {.got = fmt::format("got {}{}{}", toml_quoted(*run.model.preset), why.empty() ? "" : ": ", why),
+                  .expected = fmt::format("one of the {} presets that docs/config.md lists, such as {} or {}", names.size(),
+                                          names.front(), find_preset("llama3.1-8b")->name),
                   .hint = meant ? fmt::format("did you mean {}?", *meant) : ""});
   complaints.distrust("model.preset");
   return {};
@@ -60,8 +63,9 @@ ModelSpec start_from_directory(const RunConfig& run, Complaints& complaints) {
   };
   for (std::string_view field : kFixedByWeights)
     if (run.given(model_key(field))) refuse(field);
-  // Learned positions are weights, rotary ones are not.
-  if (spec.architecture == "gpt2" && run.given("model.max_seq")) refuse("max_seq");
+  // Learned positions are weights, the others are not.
+  const ArchitectureTraits* traits = find_traits(spec.architecture);
+  if (traits && traits->positions == Positions::learned && run.given("model.max_seq")) refuse("max_seq");
   return spec;
 }
 
@@ -88,7 +92,12 @@ ModelSpec start_from_nothing(const RunConfig& run, Complaints& complaints) {
   need("hidden", model.hidden.has_value());
   need("heads", model.heads.has_value());
   ModelSpec spec;
-  spec.tied_head = model.architecture == "gpt2";
+  if (const ArchitectureTraits* traits = find_traits(model.architecture.value_or(""))) {
+    spec.tied_head = traits->tied_head;
+    spec.rotary_fraction = traits->rotary_fraction;
+    spec.exact_gelu = traits->exact_gelu;
+    spec.kv_heads = traits->kv_heads;
+  }
   return spec;
 }
 
@@ -132,6 +141,11 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   lay_over(model.max_seq, spec.max_seq);
   lay_over(model.norm_eps, spec.norm_eps);
   lay_over(model.rope_theta, spec.rope_theta);
+  lay_over(model.rotary_fraction, spec.rotary_fraction);
+  lay_over(model.exact_gelu, spec.exact_gelu);
+  lay_over(model.qkv_bias, spec.qkv_bias);
+  lay_over(model.qk_norm, spec.qk_norm);
+  lay_over(model.window, spec.window);
   lay_over(model.tied_head, spec.tied_head);
   lay_over(model.init_std, spec.init_std);
 
@@ -166,11 +180,11 @@ ModelSpec draft_model(const RunConfig& run, Complaints& complaints) {
   lay_fields_over(run, spec);
   derive_missing(spec, run);
 
-  if (spec.architecture == "gpt2") {
+  const ArchitectureTraits* traits = find_traits(spec.architecture);
+  if (std::string why = traits ? why_no_rope(*traits) : ""; !why.empty()) {
     for (std::string_view field : kRopeKeys)
       if (run.given(model_key(field)))
-        complaints.add(run, {model_key(field)},
-                       {.got = "gpt2 has learned positions and no RoPE", .expected = "no such key"});
+        complaints.add(run, {model_key(field)}, {.got = why, .expected = "no such key"});
     spec.rope_scaling.reset();
   }
   distrust_derived(model, complaints);

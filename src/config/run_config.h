@@ -23,6 +23,9 @@ struct ModelSection {
   std::optional<int64_t> layers, hidden, heads, kv_heads, head_dim, ffn, vocab, max_seq;
   std::optional<double> norm_eps, rope_theta;
   RopeScalingSection rope_scaling;
+  std::optional<double> rotary_fraction;
+  std::optional<bool> exact_gelu, qkv_bias, qk_norm;
+  std::optional<int64_t> window;
   std::optional<bool> tied_head;
   std::optional<double> init_std;
   bool operator==(const ModelSection&) const = default;

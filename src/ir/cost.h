@@ -1,20 +1,52 @@
 // Cost: what an op needs, from shapes only. Executed flops count multiply and add as two; bytes are the least that must
-// cross memory (each operand once).
+// cross memory (each operand once). Where the kind of kernel decides the time, its key stands here too: an op that says nothing
+// is a streaming kernel.
 #pragma once
+
+#include <optional>
+#include <vector>
 
 #include "base/units.h"
 
 namespace sextant {
 
+// y[rows, columns], each a sum of `depth` terms.
+struct Product {
+  double rows = 0, columns = 0, depth = 0;
+  bool again = false;  // a product that another op has computed already: executed, but no work of the model
+  double flops() const { return 2 * rows * columns * depth; }
+};
+
+// Softmax attention of one rank's heads. Two products forward, five backward, of which one repeats the scores.
+struct AttentionWork {
+  double batch = 0, heads = 0, queries = 0, keys = 0, head_dim = 0;
+  double seen = 0.5;  // share of the queries × keys square that is computed
+  bool backward = false;
+
+  double products() const { return backward ? 5 : 2; }
+  double square() const { return batch * heads * queries * keys; }  // scores, seen or not
+  double flops() const { return products() * 2 * square() * seen * head_dim; }
+};
+
 struct Cost {
   Flops flops;   // executed
   Bytes read;
   Bytes written;
+  std::vector<Product> products = {};
+  std::optional<AttentionWork> attention = {};
+  double inner = 0;  // elements that it makes and reads again inside: logits of a loss
 
   Cost& operator+=(const Cost& o) {
-    flops += o.flops, read += o.read, written += o.written;
+    flops += o.flops, read += o.read, written += o.written, inner += o.inner;
+    products.insert(products.end(), o.products.begin(), o.products.end());
+    if (o.attention) attention = o.attention;
     return *this;
   }
 };
+
+// What the model asks for, however it is executed: products counted once, attention twice forward and four times backward.
+// `square`: how much of attention's square counts, causal (what is seen) or full.
+enum class CountAttention : uint8_t { causal, full };
+Flops model_flops(const Cost& cost, CountAttention square);
 
 }  // namespace sextant

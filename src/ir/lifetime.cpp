@@ -1,7 +1,6 @@
 #include "ir/lifetime.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 
 #include "ir/lane.h"
@@ -45,15 +44,28 @@ std::vector<std::vector<int>> regions_touching(const Program& program) {
 }
 
 int microbatches_in_flight(const Program& program, const std::vector<int>& regions) {
-  std::map<int, std::pair<int, int>> window;  // microbatch -> first and last action
+  std::vector<const Region*> among;
+  for (int region : regions) among.push_back(&program.regions[static_cast<size_t>(region)]);
+  auto concerns = [&](const Action& action) {
+    return std::any_of(among.begin(), among.end(), [&](const Region* region) {
+      return region->kind == action.region && region->chunk == action.chunk;
+    });
+  };
+  struct Window {
+    int first = -1, last = -1;  // actions
+  };
+  std::vector<Window> windows;  // by microbatch
   for (size_t i = 0; i < program.schedule.size(); ++i) {
     const Action& action = program.schedule[i];
-    if (std::find(regions.begin(), regions.end(), region_of(program, action)) == regions.end()) continue;
-    auto [at, fresh] = window.emplace(action.microbatch, std::pair(static_cast<int>(i), static_cast<int>(i)));
-    at->second.second = static_cast<int>(i);
+    if (!concerns(action)) continue;
+    auto microbatch = static_cast<size_t>(action.microbatch);
+    if (windows.size() <= microbatch) windows.resize(microbatch + 1);
+    if (windows[microbatch].first < 0) windows[microbatch].first = static_cast<int>(i);
+    windows[microbatch].last = static_cast<int>(i);
   }
   std::vector<int> change(program.schedule.size() + 1, 0);
-  for (const auto& [microbatch, span] : window) ++change[static_cast<size_t>(span.first)], --change[static_cast<size_t>(span.second) + 1];
+  for (const Window& window : windows)
+    if (window.first >= 0) ++change[static_cast<size_t>(window.first)], --change[static_cast<size_t>(window.last) + 1];
   std::partial_sum(change.begin(), change.end(), change.begin());
   return std::max(1, *std::max_element(change.begin(), change.end()));
 }
@@ -76,27 +88,31 @@ bool has_several_microbatches(const Program& program) {
 
 namespace {
 
-// Operands of an op on the comm lane are in use until the first op that reads what it makes.
+// Operands of an op on the comm lane are in use until the first op behind it that reads what it makes; to the end where none does.
 void hold_until_joined(const Program& program, std::vector<Lifetime>& live) {
-  int at = 0, end = 0;
-  for (const Region& region : program.regions) end += static_cast<int>(region.ops.size());
-  struct Pending {
+  struct Posted {
     const Op* op;
-    int joined;
+    int joined;  // -1: not yet
   };
-  std::vector<Pending> pending;
+  std::vector<Posted> posted;
+  std::vector<int> posted_by(program.values.size(), -1);
+  int at = 0;
   for (const Region& region : program.regions) {
     for (const Op& op : region.ops) {
-      for (Pending& p : pending)
-        for (ValueId made : p.op->outputs)
-          if (p.joined == end - 1 && std::find(op.inputs.begin(), op.inputs.end(), made) != op.inputs.end()) p.joined = at;
-      if (on_comm_lane(op)) pending.push_back({&op, end - 1});
+      for (ValueId id : op.inputs)
+        if (int by = posted_by[static_cast<size_t>(id)]; by >= 0 && posted[static_cast<size_t>(by)].joined < 0)
+          posted[static_cast<size_t>(by)].joined = at;
+      if (on_comm_lane(op)) {
+        for (ValueId id : op.outputs) posted_by[static_cast<size_t>(id)] = static_cast<int>(posted.size());
+        posted.push_back({&op, -1});
+      }
       ++at;
     }
   }
-  for (const Pending& p : pending)
+  for (const Posted& p : posted)
     for (const auto* ids : {&p.op->inputs, &p.op->outputs})
-      for (ValueId id : *ids) live[static_cast<size_t>(id)].last = std::max(live[static_cast<size_t>(id)].last, p.joined);
+      for (ValueId id : *ids)
+        live[static_cast<size_t>(id)].last = std::max(live[static_cast<size_t>(id)].last, p.joined < 0 ? at - 1 : p.joined);
 }
 
 }  // namespace

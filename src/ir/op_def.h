@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "ir/attrs.h"
 #include "ir/cost.h"
+#include "ir/message.h"
 #include "ir/op.h"
 #include "ir/value.h"
 
@@ -108,6 +110,8 @@ struct OpDef {
   std::function<std::vector<Op>(Graph&, const Op&)> localize;
   std::function<void(BackwardScope&)> backward;  // null: no gradient flows
   std::function<Cost(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out)> cost;
+  // What it sends to other ranks, from its rank's types; null: nothing.
+  std::function<std::optional<Message>(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out)> message;
   std::vector<Alias> alias;
   std::function<std::vector<Alias>(const Attrs&)> alias_by_attrs;  // instead of `alias`, where attrs decide
   Recompute recompute = Recompute::allowed;

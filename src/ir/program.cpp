@@ -16,16 +16,22 @@ const Value& Program::at(std::string_view path) const {
   return *value;
 }
 
+TensorTypes local_types(const Program& program, const std::vector<ValueId>& ids) {
+  TensorTypes local;
+  for (ValueId id : ids) {
+    auto dims = program[id].local.dims();
+    local.push_back({program[id].dtype, GlobalShape(std::vector<int64_t>(dims.begin(), dims.end()))});
+  }
+  return local;
+}
+
 Cost local_cost(const Program& program, const Op& op) {
-  auto types = [&](const std::vector<ValueId>& ids) {
-    TensorTypes local;
-    for (ValueId id : ids) {
-      auto dims = program[id].local.dims();
-      local.push_back({program[id].dtype, GlobalShape(std::vector<int64_t>(dims.begin(), dims.end()))});
-    }
-    return local;
-  };
-  return op.def->cost(op.attrs, types(op.inputs), types(op.outputs));
+  return op.def->cost(op.attrs, local_types(program, op.inputs), local_types(program, op.outputs));
+}
+
+std::optional<Message> local_message(const Program& program, const Op& op) {
+  if (!op.def->message) return std::nullopt;
+  return op.def->message(op.attrs, local_types(program, op.inputs), local_types(program, op.outputs));
 }
 
 int rank_at_stage(const Program& program, Coordinate at, int64_t stage_rank) {

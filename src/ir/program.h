@@ -68,8 +68,9 @@ struct Program {
   const Value& at(std::string_view path) const;  // BUG when there is none
 };
 
-// What one rank does for an op: its definition's cost on local shapes.
+// What one rank does for an op, and what it sends: its definition's answers on local shapes.
 Cost local_cost(const Program& program, const Op& op);
+std::optional<Message> local_message(const Program& program, const Op& op);
 
 // The rank with these coordinates, but another place in the pipeline. BUG in a mesh without one.
 int rank_at_stage(const Program& program, Coordinate at, int64_t stage_rank);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -62,21 +63,41 @@ std::vector<int> with_axis_last(const Layout& layout, int axis) {
   return axes;
 }
 
+namespace {
+
+// Split into segments, or in zigzag order: each part by itself, axis by axis.
+int64_t local_extent_of_parts(std::vector<int64_t> parts, const Layout& layout, int dim, const Mesh& mesh) {
+  for (int axis : axes_of_dim(layout, dim)) {
+    if (mesh.size(axis) == 1) continue;
+    size_t pieces = layout.at(axis).order == ShardOrder::zigzag ? 2 : 1;  // that one rank gets of each part
+    std::vector<int64_t> mine;
+    for (int64_t part : parts)
+      mine.insert(mine.end(), pieces, ceil_div(part, static_cast<int64_t>(pieces) * mesh.size(axis)));
+    parts = std::move(mine);  // later axes split each piece by itself
+  }
+  return std::accumulate(parts.begin(), parts.end(), int64_t{0});
+}
+
+}  // namespace
+
 LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mesh& mesh) {
   LocalShape local{std::vector<int64_t>(shape.dims().begin(), shape.dims().end())};
   for (int dim = 0; dim < shape.rank(); ++dim) {
-    std::vector<int64_t> parts = layout.segments.dim == dim ? layout.segments.extents
-                                                              : std::vector<int64_t>{shape[dim]};
-    for (int axis : axes_of_dim(layout, dim)) {
-      if (mesh.size(axis) == 1) continue;
-      size_t pieces = layout.at(axis).order == ShardOrder::zigzag ? 2 : 1;  // that one rank gets of each part
-      std::vector<int64_t> mine;
-      for (int64_t part : parts)
-        mine.insert(mine.end(), pieces, ceil_div(part, static_cast<int64_t>(pieces) * mesh.size(axis)));
-      parts = std::move(mine);  // later axes split each piece by itself
+    bool split = false, in_parts = layout.segments.dim == dim;
+    for (int axis = 0; axis < static_cast<int>(layout.states.size()); ++axis) {
+      if (!layout.at(axis).shards(dim) || mesh.size(axis) == 1) continue;
+      split = true;
+      in_parts = in_parts || layout.at(axis).order == ShardOrder::zigzag;
     }
-    local[dim] = 0;
-    for (int64_t part : parts) local[dim] += part;
+    if (!split) continue;
+    if (in_parts) {
+      std::vector<int64_t> parts{shape[dim]};
+      local[dim] = local_extent_of_parts(layout.segments.dim == dim ? layout.segments.extents : parts, layout, dim, mesh);
+      continue;
+    }
+    // In one piece the order of the axes does not matter.
+    for (int axis = 0; axis < static_cast<int>(layout.states.size()); ++axis)
+      if (layout.at(axis).shards(dim)) local[dim] = ceil_div(local[dim], int64_t{mesh.size(axis)});
   }
   return local;
 }

@@ -44,16 +44,21 @@ int rank_of(const Mesh& mesh, const Coordinate& coordinate) {
 }
 
 std::vector<int> group_of(const Mesh& mesh, int rank, const std::vector<int>& axes) {
-  std::vector<int> ranks;
-  Coordinate own = coordinate_of(mesh, rank);
-  for (int other = 0; other < mesh.world_size(); ++other) {
-    Coordinate at = coordinate_of(mesh, other);
-    bool same = true;
-    for (int axis = 0; axis < mesh.axis_count(); ++axis) {
-      bool free = std::find(axes.begin(), axes.end(), axis) != axes.end();
-      same = same && (free || at[static_cast<size_t>(axis)] == own[static_cast<size_t>(axis)]);
+  coordinate_of(mesh, rank);  // checks the rank
+  std::vector<int> ranks{rank};
+  int stride = 1;
+  for (int axis = mesh.axis_count() - 1; axis >= 0; --axis) {
+    int size = mesh.size(axis);
+    if (size > 1 && std::find(axes.begin(), axes.end(), axis) != axes.end()) {
+      // Every rank so far, moved to each place along this axis; the axis is slower than those before it.
+      int origin = -((rank / stride) % size) * stride;
+      std::vector<int> along;
+      along.reserve(ranks.size() * static_cast<size_t>(size));
+      for (int place = 0; place < size; ++place)
+        for (int other : ranks) along.push_back(other + origin + place * stride);
+      ranks = std::move(along);
     }
-    if (same) ranks.push_back(other);
+    stride *= size;
   }
   return ranks;
 }

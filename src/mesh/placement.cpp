@@ -120,7 +120,16 @@ bool parts_are_contiguous(const GlobalShape& shape, const Mesh& mesh, const Layo
   std::vector<int> group = group_of(mesh, 0, axes);
   Coordinate own = coordinate_of(mesh, 0);
   if (whole_shape.count() != part_shape.count() * static_cast<int64_t>(group.size())) return false;
-  for (size_t i = 0; i < group.size(); ++i) {
+  // Where a part lies is affine in its place along each axis, and the last part is the one that padding would cut: the first,
+  // its neighbour along each axis, and the last speak for all.
+  std::vector<size_t> tested{0, group.size() - 1};
+  size_t stride = 1;
+  for (size_t axis = mesh.axes.size(); axis-- > 0;) {
+    if (mesh.axes[axis].size == 1 || std::find(axes.begin(), axes.end(), static_cast<int>(axis)) == axes.end()) continue;
+    tested.push_back(stride);
+    stride *= static_cast<size_t>(mesh.axes[axis].size);
+  }
+  for (size_t i : tested) {
     std::vector<Box> boxes = common_boxes(shape, mesh, {part, coordinate_of(mesh, group[i])}, {whole, own});
     if (boxes.size() != 1 || boxes[0].count() != part_shape.count()) return false;
     // Only leading dims of size 1 may come before the one that is split.

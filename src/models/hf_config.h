@@ -1,4 +1,5 @@
-// Hugging Face config.json <-> ModelSpec, for the model types gpt2 and llama.
+// Hugging Face config.json <-> ModelSpec, for the model types gpt2, gpt_neox, opt, bloom, mpt, llama, mistral, qwen2, qwen3
+// and nemotron; and palm, which is ours: transformers has no such model.
 // Reading accepts files old (rope_theta, rope_scaling) and new (rope_parameters), fills what is absent with the
 // defaults of `transformers`, and refuses by name what our models do not compute. Dropout rates are not part of a
 // spec: they are ignored when read and written as 0.

@@ -1,84 +1,72 @@
-// Llama 1, 2 and 3: RMSNorm before each half of a block, rotary positions, grouped-query attention, SwiGLU, no biases.
-#include <fmt/format.h>
-
+// Llama 1, 2 and 3, and what differs from it in a detail: Mistral 7B, Qwen 2 (biases of q, k and v) and Qwen 3 (norms of
+// their heads). RMSNorm before each half of a block, rotary positions, grouped-query attention, SwiGLU, no other biases.
 #include "models/frame.h"
+#include "models/hf_tensors.h"
 
 namespace sextant {
 
 namespace {
 
-Heads heads_of(const ModelSpec& m) { return {m.heads, m.kv_heads, m.head_dim}; }
-
-Rope rope_of(const ModelSpec& m) {
-  Rope rope{.theta = m.rope_theta};
-  if (m.rope_scaling) {
-    rope.scale_factor = m.rope_scaling->factor;
-    rope.low_freq_factor = m.rope_scaling->low_freq_factor;
-    rope.high_freq_factor = m.rope_scaling->high_freq_factor;
-    rope.original_max_positions = m.rope_scaling->original_max_positions;
-  }
-  return rope;
-}
-
 ValueId attention_half(Builder& b, const ModelSpec& m, ValueId x, const Frame& frame) {
   auto scope = b.scope("attn");
-  Heads heads = heads_of(m);
   ValueId normed = rms_norm(b, x, "norm", m.norm_eps);
-  Packed qkv = packed_qkv(b, normed, {.heads = heads, .init_std = m.init_std});
-  ValueId mixed = attention(b, qkv.rows, {.heads = qkv.heads, .rope = rope_of(m), .cache = frame.cache, .begins = frame.begins});
-  ValueId out = linear(b, mixed, {.name = "out", .outputs = m.hidden, .init_std = residual_std(m.init_std, m.layers),
-                                  .split = TensorSplit::inputs});
+  SelfAttention spec{.qkv_bias = m.qkv_bias ? Bias::added : Bias::none, .rope = rope_of(m)};
+  if (m.qk_norm) spec.qk_norm_eps = m.norm_eps;
+  ValueId out = self_attention(b, m, frame, normed, spec);
   return b.op(ops::add, "add", {x, b.residual(out)});
 }
 
 ValueId mlp_half(Builder& b, const ModelSpec& m, ValueId x) {
   auto scope = b.scope("mlp");
   ValueId normed = rms_norm(b, x, "norm", m.norm_eps);
-  ValueId gate_up = linear(b, normed, {.name = "gate_up", .outputs = 2 * m.ffn, .init_std = m.init_std,
-                                       .split = TensorSplit::outputs, .segments = {m.ffn, m.ffn}});
-  ValueId inner = b.op(ops::swiglu, "swiglu", {gate_up});
-  ValueId out = linear(b, inner, {.name = "down", .outputs = m.hidden, .init_std = residual_std(m.init_std, m.layers),
-                                  .split = TensorSplit::inputs});
+  ValueId out = gated_mlp(b, m, normed);
   return b.op(ops::add, "add", {x, b.residual(out)});
 }
 
 Graph build_llama(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   Builder b("llama", mesh, use.parallel, use.dtype);
   Frame frame = open_frame(b, use);
-  ValueId table = b.parameter({.name = "embed.weight", .shape = {m.vocab, m.hidden}, .init = {Init::Kind::normal, m.init_std},
-                               .split = TensorSplit::outputs});
-  ValueId x = b.residual(b.op(ops::embedding, "embed", {frame.tokens, table}));
+  ValueId table = token_table(b, m);
+  ValueId x = embedded(b, frame, table);
   for (int layer = 0; layer < m.layers; ++layer) {
     auto block = b.block(fmt::format("layers.{}", layer), layer);
     x = attention_half(b, m, x, frame);
     x = mlp_half(b, m, x);
   }
   x = rms_norm(b, x, "norm", m.norm_eps);
-  ValueId head = m.tied_head ? table
-                             : b.parameter({.name = "head.weight", .shape = {m.vocab, m.hidden},
-                                            .init = {Init::Kind::normal, m.init_std}, .split = TensorSplit::outputs});
-  close_frame(b, use, frame, x, head);
+  close_frame(b, use, frame, x, output_head(b, m, table));
   return b.take();
 }
 
 std::vector<HfTensor> llama_tensors(const ModelSpec& m) {
-  std::vector<HfTensor> t{{"model.embed_tokens.weight", "embed.weight", 0, m.vocab}};
+  HfTensors t;
   int64_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim;
+  t.add("model.embed_tokens.weight", "embed.weight", m.vocab);
   for (int layer = 0; layer < m.layers; ++layer) {
-    std::string hf = fmt::format("model.layers.{}.", layer), own = fmt::format("layers.{}.", layer);
-    t.push_back({hf + "input_layernorm.weight", own + "attn.norm.weight", 0, m.hidden});
-    t.push_back({hf + "self_attn.q_proj.weight", own + "attn.qkv.weight", 0, q});
-    t.push_back({hf + "self_attn.k_proj.weight", own + "attn.qkv.weight", q, kv});
-    t.push_back({hf + "self_attn.v_proj.weight", own + "attn.qkv.weight", q + kv, kv});
-    t.push_back({hf + "self_attn.o_proj.weight", own + "attn.out.weight", 0, m.hidden});
-    t.push_back({hf + "post_attention_layernorm.weight", own + "mlp.norm.weight", 0, m.hidden});
-    t.push_back({hf + "mlp.gate_proj.weight", own + "mlp.gate_up.weight", 0, m.ffn});
-    t.push_back({hf + "mlp.up_proj.weight", own + "mlp.gate_up.weight", m.ffn, m.ffn});
-    t.push_back({hf + "mlp.down_proj.weight", own + "mlp.down.weight", 0, m.hidden});
+    t.begin(fmt::format("model.layers.{}.", layer), fmt::format("layers.{}.", layer));
+    t.add("input_layernorm.weight", "attn.norm.weight", m.hidden);
+    t.add("self_attn.q_proj.weight", "attn.qkv.weight", 0, q);
+    t.add("self_attn.k_proj.weight", "attn.qkv.weight", q, kv);
+    t.add("self_attn.v_proj.weight", "attn.qkv.weight", q + kv, kv);
+    if (m.qkv_bias) {
+      t.add("self_attn.q_proj.bias", "attn.qkv.bias", 0, q);
+      t.add("self_attn.k_proj.bias", "attn.qkv.bias", q, kv);
+      t.add("self_attn.v_proj.bias", "attn.qkv.bias", q + kv, kv);
+    }
+    if (m.qk_norm) {
+      t.add("self_attn.q_norm.weight", "attn.q_norm.weight", m.head_dim);
+      t.add("self_attn.k_norm.weight", "attn.k_norm.weight", m.head_dim);
+    }
+    t.add("self_attn.o_proj.weight", "attn.out.weight", m.hidden);
+    t.add("post_attention_layernorm.weight", "mlp.norm.weight", m.hidden);
+    t.add("mlp.gate_proj.weight", "mlp.gate_up.weight", 0, m.ffn);
+    t.add("mlp.up_proj.weight", "mlp.gate_up.weight", m.ffn, m.ffn);
+    t.add("mlp.down_proj.weight", "mlp.down.weight", m.hidden);
   }
-  t.push_back({"model.norm.weight", "norm.weight", 0, m.hidden});
-  if (!m.tied_head) t.push_back({"lm_head.weight", "head.weight", 0, m.vocab});
-  return t;
+  t.begin("", "");
+  t.add("model.norm.weight", "norm.weight", m.hidden);
+  if (!m.tied_head) t.add("lm_head.weight", "head.weight", m.vocab);
+  return t.take();
 }
 
 }  // namespace

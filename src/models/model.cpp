@@ -1,14 +1,22 @@
 #include "models/model.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace sextant {
 
 extern const Architecture kGpt2;
 extern const Architecture kLlama;
+extern const Architecture kNeox;
+extern const Architecture kOpt;
+extern const Architecture kBloom;
+extern const Architecture kMpt;
+extern const Architecture kPalm;
+extern const Architecture kNemotron;
 
 std::span<const Architecture> architectures() {
-  static const Architecture kAll[] = {kGpt2, kLlama};
+  static const Architecture kAll[] = {kGpt2, kLlama, kNeox, kOpt, kBloom, kMpt, kPalm, kNemotron};
   return kAll;
 }
 
@@ -23,6 +31,11 @@ const Architecture& architecture_of(const ModelSpec& spec) {
 }
 
 Graph build_model(const ModelSpec& spec, const Use& use, const Mesh& mesh) {
+  int64_t seen = std::max(use.seq, use.cache_positions);
+  if (spec.window > 0 && seen > spec.window)
+    throw UserError({.place = "model.window",
+                     .got = fmt::format("{} positions are more than the {} that a token of the model sees", seen, spec.window),
+                     .expected = fmt::format("at most {}: attention over a window is not there yet", spec.window)});
   return architecture_of(spec).build(spec, use, mesh);
 }
 

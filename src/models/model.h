@@ -28,13 +28,19 @@ struct Use {
   Parallel parallel = {};
 };
 
-// One tensor of a Hugging Face file and the rows of a parameter that it holds.
+// Rows of one tensor of a Hugging Face file, and the rows of a parameter that they are: most often all of the tensor, and
+// several times a part of it where the file mixes what we keep apart (q, k and v of each head in turn).
 struct HfTensor {
   std::string name;       // "model.layers.0.self_attn.q_proj.weight"
   std::string parameter;  // "layers.0.attn.qkv.weight"
   int64_t first_row = 0;  // of the parameter
   int64_t rows = 0;
   enum class Order : uint8_t { as_is, transposed } order = Order::as_is;  // GPT-2 files hold [in, out]
+  int64_t file_row = 0;   // the first of these rows in the file's tensor
+  int64_t file_rows = 0;  // all rows of the file's tensor; 0 = these
+  float file_less = 0;    // what the file leaves off every element: Nemotron's hold the weights of norms less 1
+
+  int64_t rows_in_file() const { return file_rows > 0 ? file_rows : rows; }
 };
 
 struct Architecture {

@@ -29,11 +29,11 @@ ValueId rms_norm(Builder& b, ValueId x, std::string_view name, double eps) {
   return b.op(ops::rms_norm, "out", {x, w}, {{"eps", eps}});
 }
 
-ValueId layer_norm(Builder& b, ValueId x, std::string_view name, double eps) {
+ValueId layer_norm(Builder& b, ValueId x, std::string_view name, double eps, Bias bias) {
   auto scope = b.scope(name);
-  ValueId w = b.parameter({.name = "weight", .shape = {b.shape(x).last()}, .init = {Init::Kind::ones}});
-  ValueId bias = b.parameter({.name = "bias", .shape = {b.shape(x).last()}});
-  return b.op(ops::layer_norm, "out", {x, w, bias}, {{"eps", eps}});
+  std::vector<ValueId> inputs{x, b.parameter({.name = "weight", .shape = {b.shape(x).last()}, .init = {Init::Kind::ones}})};
+  if (bias == Bias::added) inputs.push_back(b.parameter({.name = "bias", .shape = {b.shape(x).last()}}));
+  return b.op(ops::layer_norm, "out", std::move(inputs), {{"eps", eps}});
 }
 
 namespace {
@@ -59,17 +59,36 @@ Packed repeated_kv(Builder& b, ValueId x, const PackedLinear& spec, int64_t copi
   ValueId w = b.op(ops::repeat_kv, "repeat_kv", {wq, wkv}, attrs);
   Heads repeated{heads.query, copies, heads.dim};
   b.set_segments(w, 0, repeated.segments());
-  return {b.op(ops::linear, "out", {x, w}), repeated};
+  std::vector<ValueId> inputs{x, w};
+  if (spec.bias == Bias::added) {
+    ValueId bias_q = b.parameter({.name = "q.bias", .shape = {q}, .split = TensorSplit::outputs, .stored = {"bias", 0}});
+    ValueId bias_kv = b.parameter({.name = "kv.bias", .shape = {2 * kv}, .split = TensorSplit::copies, .stored = {"bias", q}});
+    inputs.push_back(b.op(ops::repeat_kv_bias, "repeat_kv_bias", {bias_q, bias_kv}, attrs));
+    b.set_segments(inputs.back(), 0, repeated.segments());
+  }
+  return {b.op(ops::linear, "out", std::move(inputs)), repeated};
 }
 
 }  // namespace
 
 Packed packed_qkv(Builder& b, ValueId x, const PackedLinear& spec) {
   int64_t ranks = head_ranks(b);
-  if (spec.heads.key_value % ranks != 0 && spec.bias == Bias::none) return repeated_kv(b, x, spec, ranks);
+  if (spec.heads.key_value % ranks != 0) return repeated_kv(b, x, spec, ranks);
   return {linear(b, x, {.name = "qkv", .outputs = spec.heads.packed_width(), .init_std = spec.init_std, .bias = spec.bias,
                         .split = TensorSplit::outputs, .segments = spec.heads.segments()}),
           spec.heads};
+}
+
+ValueId qk_norm(Builder& b, const Packed& qkv, double eps) {
+  // Each tensor-parallel rank norms other heads with the same weights.
+  auto weight = [&](std::string_view name) {
+    auto scope = b.scope(name);
+    return b.parameter({.name = "weight", .shape = {qkv.heads.dim}, .init = {Init::Kind::ones}, .split = TensorSplit::copies});
+  };
+  ValueId wq = weight("q_norm"), wk = weight("k_norm");
+  Attrs attrs = qkv.heads.attrs();
+  attrs.set("eps", eps);
+  return b.op(ops::qk_norm, "qk_norm", {qkv.rows, wq, wk}, attrs);
 }
 
 Attrs Heads::attrs() const { return {{"heads", query}, {"kv_heads", key_value}, {"head_dim", dim}}; }
@@ -79,6 +98,7 @@ namespace {
 Attrs rope_attrs(const Heads& heads, const Rope& rope) {
   Attrs attrs = heads.attrs();
   attrs.set("theta", rope.theta);
+  if (rope.dims > 0 && rope.dims < heads.dim) attrs.set("rotary_dim", rope.dims);
   if (rope.scale_factor > 0) {
     attrs.set("scale_factor", rope.scale_factor);
     attrs.set("low_freq_factor", rope.low_freq_factor);
@@ -96,18 +116,29 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
     if (spec.cache) inputs.push_back(spec.cache->start);
     qkv = b.op(ops::rope, "rope", std::move(inputs), rope_attrs(spec.heads, *spec.rope));
   }
+  Attrs attrs = spec.heads.attrs();
+  if (spec.alibi == Alibi::added) attrs.set("alibi", int64_t{1});
   if (!spec.cache) {
     bool all_to_all = b.axis_size("cp") > 1 && b.parallel().context == ContextMode::ulysses;
     if (all_to_all) qkv = b.whole_sequences(qkv);
     std::vector<ValueId> inputs{qkv};
     if (spec.begins != kNoValue) inputs.push_back(spec.begins);
-    ValueId y = b.op(ops::attention, "core", std::move(inputs), spec.heads.attrs());
+    ValueId y = b.op(ops::attention, "core", std::move(inputs), attrs);
     return all_to_all ? b.split_sequences(y) : y;
   }
   GlobalShape cache{b.shape(qkv)[0], spec.heads.key_value, spec.cache->capacity, spec.heads.dim};
   ValueId keys = b.state(b.path("cache", "keys"), cache);
   ValueId values = b.state(b.path("cache", "values"), cache);
-  return b.op(ops::attention_cached, "core", {qkv, keys, values, spec.cache->start}, spec.heads.attrs());
+  return b.op(ops::attention_cached, "core", {qkv, keys, values, spec.cache->start}, attrs);
+}
+
+ValueId mlp(Builder& b, ValueId normed, const Mlp& spec) {
+  int64_t outputs = b.shape(normed).last();
+  ValueId up = linear(b, normed, {.name = "up", .outputs = spec.inner, .init_std = spec.init_std, .bias = spec.bias,
+                                  .split = TensorSplit::outputs});
+  ValueId inner = b.op(spec.activation, spec.activation.name, {up});
+  return linear(b, inner, {.name = "down", .outputs = outputs, .init_std = spec.down_std, .bias = spec.bias,
+                           .split = TensorSplit::inputs});
 }
 
 }  // namespace sextant

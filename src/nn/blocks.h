@@ -24,7 +24,7 @@ ValueId linear(Builder& b, ValueId x, const Linear& spec);
 double residual_std(double init_std, int64_t layers);
 
 ValueId rms_norm(Builder& b, ValueId x, std::string_view name, double eps);
-ValueId layer_norm(Builder& b, ValueId x, std::string_view name, double eps);
+ValueId layer_norm(Builder& b, ValueId x, std::string_view name, double eps, Bias bias = Bias::added);
 
 struct Heads {
   int64_t query = 0;
@@ -48,8 +48,12 @@ struct PackedLinear {
 };
 Packed packed_qkv(Builder& b, ValueId x, const PackedLinear& spec);
 
+// Every head of q and k to a root mean square of 1, times a weight; weights at q_norm.weight and k_norm.weight.
+ValueId qk_norm(Builder& b, const Packed& qkv, double eps);
+
 struct Rope {
   double theta = 10000;
+  int64_t dims = 0;  // how many elements of each head turn; 0 = all
   // Llama-3 stretching; factor 0 = none.
   double scale_factor = 0, low_freq_factor = 0, high_freq_factor = 0;
   int64_t original_max_positions = 0;
@@ -61,13 +65,26 @@ struct CachePosition {
   int64_t capacity = 0;
 };
 
+enum class Alibi : uint8_t { none, added };
+
 // Attention over packed q|k|v rows; with a cache position, over the cache "cache.PATH".
 struct Attention {
   Heads heads;
   std::optional<Rope> rope;
+  Alibi alibi = Alibi::none;
   std::optional<CachePosition> cache;
   ValueId begins = kNoValue;  // where each token's document begins; kNoValue: all earlier tokens are seen
 };
 ValueId attention(Builder& b, ValueId qkv, const Attention& spec);
+
+// Normed rows up to `inner` wide, through a function of single elements, and down again: weights at up and down. What
+// comes out is still to be added to the residual stream.
+struct Mlp {
+  const OpDef& activation;
+  int64_t inner = 0;
+  double init_std = 0.02, down_std = 0.02;
+  Bias bias = Bias::none;
+};
+ValueId mlp(Builder& b, ValueId normed, const Mlp& spec);
 
 }  // namespace sextant

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <iterator>
 
+#include "observe/svg.h"
+
 namespace sextant {
 
 namespace {
@@ -23,34 +25,12 @@ struct Colour {
 constexpr std::array<Colour, 3> kColours = {{{111, 181, 229}, {240, 174, 82}, {96, 190, 160}}};  // F, B, W
 constexpr std::array<char, 3> kLetters = {'F', 'B', 'W'};
 
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (char c : text) {
-    switch (c) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      default: safe += static_cast<unsigned char>(c) < ' ' ? ' ' : c;  // XML has no control characters
-    }
-  }
-  return safe;
-}
-
 // The first chunk has the full colour, later ones are lighter.
 std::string shade(size_t kind, int chunk, int chunks) {
   double white = chunks > 1 ? 0.62 * chunk / (chunks - 1) : 0;
   auto mix = [&](int channel) { return static_cast<int>(std::lround(channel + (255 - channel) * white)); };
   const Colour& c = kColours[kind];
   return fmt::format("#{:02x}{:02x}{:02x}", mix(c.red), mix(c.green), mix(c.blue));
-}
-
-// 1, 2 or 5 times a power of ten, so that there are about a dozen ticks.
-double tick_step(double length) {
-  double rough = length / 12, power = std::pow(10, std::floor(std::log10(rough)));
-  for (double factor : {1.0, 2.0, 5.0})
-    if (factor * power >= rough) return factor * power;
-  return 10 * power;
 }
 
 class Drawing {

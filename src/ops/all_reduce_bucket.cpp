@@ -15,6 +15,11 @@ const OpDef all_reduce_bucket{
     .shape = [](const Attrs&, auto in) -> TensorTypes { return TensorTypes(in.begin(), in.end()); },
     .layout_rule = LayoutRule::free,
     .cost = streaming_cost(1),
+    .message = [](const Attrs& attrs, auto in, auto) {
+      Message message{Message::Kind::all_reduce, attrs.text_or("axes", ""), {}};
+      for (const TensorType& t : in) message.bytes += t.bytes();
+      return message;
+    },
     .alias_by_attrs = [](const Attrs& attrs) {
       std::vector<Alias> aliases;
       for (int i = 0; i < static_cast<int>(attrs.integer_or("count", 1)); ++i)

@@ -1,7 +1,8 @@
 // attention: causal softmax attention over a packed qkv row (heads query heads, kv_heads key and value heads, each head_dim
 // wide; query head h reads key head h·kv_heads/heads). Saves qkv, y and the log-sum-exp of each row, so that backward needs
 // no s×s matrix. With `begins`, documents that share a sequence do not see each other: begins[b][i] is the position where
-// the document of query i begins.
+// the document of query i begins. With alibi=1 a key loses score with every position that it lies before its query, at a
+// slope of the query head's own (Press et al. 2021); slopes go by the head's place among all heads of the model.
 //
 // Along e, heads are split: head counts in attrs are global, and a rank's packed rows say how many it has. Along s, localize
 // writes the steps of a ring (attention_ring.cpp), which knows no documents: an op with `begins` that is split along s is a
@@ -15,13 +16,16 @@ namespace sextant::ops {
 
 namespace {
 
-// Causal: half of the s×s square, two products forward (q·kᵀ, p·v), five backward. An upper bound with `begins`: what
-// documents do not see of each other depends on the data.
-Cost attention_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out,
-                    const GlobalShape& qkv, double products) {
-  double b = static_cast<double>(qkv[0]), s = static_cast<double>(qkv[1]);
-  double width = static_cast<double>(attrs.integer("heads") * attrs.integer("head_dim"));
-  Cost cost{.flops = {products * 2 * b * s * (s + 1) / 2 * width}};
+enum class Pass : uint8_t { forward, backward };
+
+// Causal: half of the s×s square. An upper bound with `begins`: what documents do not see of each other depends on the data.
+// `y` tells how many heads are here: attrs count them over all ranks.
+Cost attention_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out, const GlobalShape& y,
+                    Pass pass) {
+  double s = static_cast<double>(y[1]), head_dim = static_cast<double>(attrs.integer("head_dim"));
+  AttentionWork work{.batch = static_cast<double>(y[0]), .heads = static_cast<double>(y[2]) / head_dim, .queries = s, .keys = s,
+                     .head_dim = head_dim, .seen = (s + 1) / (2 * s), .backward = pass == Pass::backward};
+  Cost cost{.flops = {work.flops()}, .attention = work};
   for (const TensorType& t : in) cost.read += t.bytes();
   for (const TensorType& t : out) cost.written += t.bytes();
   return cost;
@@ -146,9 +150,10 @@ std::vector<Op> ring_backward(Graph& graph, const Op& op) {
 const OpDef attention{
     .name = "attention",
     .contract = "y = softmax(q·kᵀ/sqrt(head_dim), causal)·v per head; lse = log Σ exp of each row. "
-                "Query i sees keys up to i, with begins from min(begins, i) on.",
+                "Query i sees keys up to i, with begins from min(begins, i) on; with alibi the score of key j is less by "
+                "slope(head)·(i − j).",
     .operands = "qkv[b s e], begins?[b s] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}},
@@ -163,13 +168,16 @@ const OpDef attention{
           if (s.op().inputs.size() > kBegins) inputs.push_back(s.op().inputs[kBegins]);
           s.emit({attention_backward, std::move(inputs), {0}, s.op().attrs});
         },
-    .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, in[0].shape, 2); },
+    .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, out[0].shape, Pass::forward); },
     .examples = {{.name = "gqa",
                   .inputs = {f64({2, 6, 32})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}},
                  {.name = "mha_long",
                   .inputs = {f64({1, 70, 12})},
                   .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}}},
+                 {.name = "alibi",
+                  .inputs = {f64({2, 12, 20})},
+                  .attrs = {{"heads", 6}, {"kv_heads", 2}, {"head_dim", 2}, {"alibi", 1}}},
                  {.name = "documents",
                   .inputs = {f64({2, 6, 32}), i32({2, 6})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},
@@ -179,15 +187,18 @@ const OpDef attention{
 const OpDef attention_backward{
     .name = "attention_backward",
     .contract = "With p = exp(q·kᵀ·c − lse), d = Σ dy·y: dv = pᵀ·dy, ds = p·(dy·vᵀ − d), dq = c·ds·k, dk = c·dsᵀ·q. "
-                "p is 0 where attention's query does not see the key.",
+                "p is 0 where attention's query does not see the key, and alibi's part of the score is in it.",
     .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], begins?[b s] -> dqkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
     .rows = {"b", "s", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) begins:R -> dqkv:S(e)"},
     .localize = ring_backward,
-    .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, in[1].shape, 5); },
+    .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, in[0].shape, Pass::backward); },
     .examples = {{.name = "gqa",
                   .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}},
+                 {.name = "alibi",
+                  .inputs = {f64({2, 12, 12}), f64({2, 12, 20}), f64({2, 12, 12}), f64({2, 6, 12})},
+                  .attrs = {{"heads", 6}, {"kv_heads", 2}, {"head_dim", 2}, {"alibi", 1}}},
                  {.name = "documents",
                   .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6}), i32({2, 6})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},

@@ -9,26 +9,33 @@ namespace sextant::ops {
 // every score is a product over all of a head.
 const OpDef attention_cached{
     .name = "attention_cached",
-    .contract = "k, v caches[start+i] = the new k, v; y = softmax(q·kᵀ/sqrt(head_dim), causal)·v over the caches.",
+    .contract = "k, v caches[start+i] = the new k, v; y = softmax(q·kᵀ/sqrt(head_dim), causal)·v over the caches; alibi as in attention.",
     .operands = "qkv[b s e], keys[b k m d], values[b k m d], start[] -> y[b s a], keys_next[b k m d], values_next[b k m d]",
-    .attrs = {"heads", "kv_heads", "head_dim"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}}, in[1], in[2]};
     },
     .rows = {"b", "qkv:S(e) keys:S(k) values:S(k) -> y:S(a) keys_next:S(k) values_next:S(k)"},
     .cost = [](const Attrs& a, auto in, auto out) {
-      // An upper bound: every new query reads the whole cache.
-      double rows = static_cast<double>(in[0].shape[0] * in[0].shape[1]);
-      double width = static_cast<double>(a.integer("heads") * a.integer("head_dim"));
-      return Cost{.flops = {4 * rows * static_cast<double>(in[1].shape[2]) * width},
-                  .read = in[0].bytes() + in[1].bytes() + in[2].bytes(), .written = out[0].bytes()};
+      // An upper bound: every new query reads the whole cache. `y` tells how many heads are here.
+      const GlobalShape& y = out[0].shape;
+      double head_dim = static_cast<double>(a.integer("head_dim"));
+      AttentionWork work{.batch = static_cast<double>(y[0]), .heads = static_cast<double>(y[2]) / head_dim,
+                         .queries = static_cast<double>(y[1]), .keys = static_cast<double>(in[1].shape[2]),
+                         .head_dim = head_dim, .seen = 1};
+      return Cost{.flops = {work.flops()}, .read = in[0].bytes() + in[1].bytes() + in[2].bytes(), .written = out[0].bytes(),
+                  .attention = work};
     },
     .alias = {{.output = 1, .input = 1, .rule = Alias::Rule::must}, {.output = 2, .input = 2, .rule = Alias::Rule::must}},
     .recompute = Recompute::never,
     .examples = {{.name = "prefill",
                   .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},
+                  .integers_below = 5},
+                 {.name = "alibi",
+                  .inputs = {f64({2, 3, 20}), f64({2, 2, 8, 2}), f64({2, 2, 8, 2}), i32({})},
+                  .attrs = {{"heads", 6}, {"kv_heads", 2}, {"head_dim", 2}, {"alibi", 1}},
                   .integers_below = 5}},
 };
 

@@ -19,10 +19,14 @@ int64_t query_width(const Attrs& attrs) { return attrs.integer("heads") * attrs.
 int64_t kv_width(const Attrs& attrs) { return 2 * attrs.integer("kv_heads") * attrs.integer("head_dim"); }
 
 // On average half of a block of queries may see a block of keys.
-Cost step_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out, double products) {
-  const GlobalShape &q = out[0].shape, &kv = attrs.has("backward") ? in[4].shape : in[1].shape;
-  double width = static_cast<double>(attrs.integer("heads") * attrs.integer("head_dim"));
-  Cost cost{.flops = {products * static_cast<double>(q[0] * q[1] * kv[1]) * width}};
+Cost step_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out) {
+  bool backward = attrs.has("backward");
+  const GlobalShape &q = out[0].shape, &kv = backward ? in[4].shape : in[1].shape;
+  double head_dim = static_cast<double>(attrs.integer("head_dim"));
+  AttentionWork work{.batch = static_cast<double>(q[0]), .heads = static_cast<double>(q[2]) / head_dim,
+                     .queries = static_cast<double>(q[1]), .keys = static_cast<double>(kv[1]), .head_dim = head_dim,
+                     .seen = 0.5, .backward = backward};
+  Cost cost{.flops = {work.flops()}, .attention = work};
   for (const TensorType& t : in) cost.read += t.bytes();
   for (const TensorType& t : out) cost.written += t.bytes();
   return cost;
@@ -43,7 +47,7 @@ const OpDef kv_of{
     .name = "kv_of",
     .contract = "kv = the key and value part of packed rows.",
     .operands = "qkv[b s e] -> kv[b s c]",
-    .attrs = {"heads", "kv_heads", "head_dim"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], kv_width(attrs)}}};
     },
@@ -59,6 +63,7 @@ const OpDef ring_shift{
     .attrs = {"axis"},
     .layout_rule = LayoutRule::free,
     .cost = [](const Attrs&, auto in, auto out) { return Cost{.read = in[0].bytes(), .written = out[0].bytes()}; },
+    .message = [](const Attrs& a, auto in, auto) { return Message{Message::Kind::shift, a.text_or("axis", ""), in[0].bytes()}; },
     .recompute = Recompute::never,
     .examples = {{.name = "alone", .inputs = {f64({3, 5})}, .attrs = {{"axis", std::string("cp")}}}},
 };
@@ -67,14 +72,14 @@ const OpDef attention_step{
     .name = "attention_step",
     .contract = "y, lse = attention over the keys seen so far and those of kv: y0 and y_block weighted by exp(lse0), exp(lse_block).",
     .operands = "qkv[b s e], kv[b t c], y0?[b s a], lse0?[b q s] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim", "step", "axis"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "step", "axis"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], query_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
     },
     .wide = {1},
     .rows = {"b"},
-    .cost = [](const Attrs& a, auto in, auto out) { return step_cost(a, in, out, 2); },
+    .cost = [](const Attrs& a, auto in, auto out) { return step_cost(a, in, out); },
     .alias_by_attrs = adds_onto(2),
     .recompute = Recompute::never,
     .examples = {{.name = "first",
@@ -86,10 +91,10 @@ const OpDef attention_step_backward{
     .name = "attention_step_backward",
     .contract = "What the keys of kv add to dq, and what the queries add to its dkv (dq0, dkv0: what is there already).",
     .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], dq0?[b s a], dkv0?[b t c] -> dq[b s a], dkv[b t c]",
-    .attrs = {"heads", "kv_heads", "head_dim", "step", "axis", "backward"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "step", "axis", "backward"},
     .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[0], in[4]}; },
     .rows = {"b"},
-    .cost = [](const Attrs& a, auto in, auto out) { return step_cost(a, in, out, 5); },
+    .cost = [](const Attrs& a, auto in, auto out) { return step_cost(a, in, out); },
     .alias_by_attrs = adds_onto(5),
     .recompute = Recompute::never,
     .examples = {{.name = "first",
@@ -102,7 +107,7 @@ const OpDef join_qkv{
     .name = "join_qkv",
     .contract = "qkv = packed rows of q, and k and v.",
     .operands = "q[b s a], kv[b s c] -> qkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], query_width(attrs) + kv_width(attrs)}}};
     },

@@ -1,4 +1,6 @@
-// gelu, in the tanh form that GPT-2 uses: y = x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))). Saves x.
+// gelu, in the tanh form that GPT-2 uses: y = x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))), and gelu_erf, what that form
+// is close to and GPT-NeoX and MPT use: y = x/2·(1 + erf(x/√2)). Two ops, because a product can be fused with the first
+// only (passes/fuse). Both save x.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -22,6 +24,28 @@ const OpDef gelu_backward{
     .operands = "dy[*], x[*] -> dx[*]",
     .rows = {"*"},
     .cost = streaming_cost(16),
+    .alias = {{.output = 0, .input = 0}},
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 6}), f64({2, 4, 6})}}},
+};
+
+const OpDef gelu_erf{
+    .name = "gelu_erf",
+    .contract = "y = x/2·(1 + erf(x/sqrt(2))).",
+    .operands = "x[*] -> y[*]",
+    .rows = {"*"},
+    .backward =
+        [](BackwardScope& s) { s.emit({gelu_erf_backward, {s.output_gradient(0), s.input(0)}, {0}}); },
+    .cost = streaming_cost(16),
+    .alias = {{.output = 0, .input = 0}},
+    .examples = {{.name = "small", .inputs = {f64({2, 4, 6})}}},
+};
+
+const OpDef gelu_erf_backward{
+    .name = "gelu_erf_backward",
+    .contract = "dx = dy·((1 + erf(x/sqrt(2)))/2 + x·exp(−x²/2)/sqrt(2·pi)).",
+    .operands = "dy[*], x[*] -> dx[*]",
+    .rows = {"*"},
+    .cost = streaming_cost(20),
     .alias = {{.output = 0, .input = 0}},
     .examples = {{.name = "small", .inputs = {f64({2, 4, 6}), f64({2, 4, 6})}}},
 };

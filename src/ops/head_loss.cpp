@@ -15,6 +15,24 @@ namespace sextant::ops {
 
 namespace {
 
+// The products of a head: logits, and what their gradients need.
+Product logits_of(std::span<const TensorType> in) {
+  return {.rows = static_cast<double>(in[0].shape.rows()), .columns = static_cast<double>(in[1].shape[0]),
+          .depth = static_cast<double>(in[0].shape.last())};
+}
+
+std::vector<Product> training_products(std::span<const TensorType> in) {
+  Product l = logits_of(in);
+  return {l, {.rows = l.rows, .columns = l.depth, .depth = l.columns}, {.rows = l.columns, .columns = l.depth, .depth = l.rows}};
+}
+
+Cost head_cost(std::vector<Product> products, std::span<const TensorType> in, std::span<const TensorType> out) {
+  Cost cost = products_cost(std::move(products), in, out);
+  Product logits = logits_of(in);
+  cost.inner = logits.rows * logits.columns;
+  return cost;
+}
+
 // The op itself where the vocabulary is whole, else with the log-sum-exps of all parts as a further input.
 std::vector<Op> exchange_lse(Graph& graph, const Op& op) {
   const Layout& w = graph[op.inputs[1]].layout;
@@ -72,10 +90,7 @@ const OpDef head_loss{
                   {1, 0, BackwardScope::kForwardOutput},
                   s.op().attrs});
         },
-    .cost = [](const Attrs&, auto in, auto out) {
-      return matmul_cost(static_cast<double>(in[0].shape.rows()), static_cast<double>(in[0].shape.last()),
-                         static_cast<double>(in[1].shape[0]), in, out);
-    },
+    .cost = [](const Attrs&, auto in, auto out) { return head_cost({logits_of(in)}, in, out); },
     .examples = {{.name = "plain", .inputs = {f64({2, 4, 6}), f64({7, 6}), i32({2, 4})}, .attrs = {{"z_loss", 0.0}},
                   .integers_below = 7},
                  {.name = "z_loss", .inputs = {f64({1, 5, 6}), f64({9, 6}), i32({1, 5})}, .attrs = {{"z_loss", 0.01}},
@@ -91,10 +106,7 @@ const OpDef head_loss_backward{
     .wide = {0, 2},
     .rows = {"b", "s", "x:R w:S(v) targets:R dloss:R parts:R -> dw:S(v) dx:P loss:P"},
     .localize = exchange_lse,
-    .cost = [](const Attrs&, auto in, auto out) {
-      return matmul_cost(3 * static_cast<double>(in[0].shape.rows()), static_cast<double>(in[0].shape.last()),
-                         static_cast<double>(in[1].shape[0]), in, out);
-    },
+    .cost = [](const Attrs&, auto in, auto out) { return head_cost(training_products(in), in, out); },
     .accumulate = Accumulate::supported,
     .examples = {{.name = "plain", .inputs = {f64({2, 4, 6}), f64({7, 6}), i32({2, 4}), f64({})},
                   .attrs = {{"z_loss", 0.0}}, .integers_below = 7}},
@@ -113,8 +125,9 @@ const OpDef head_lse{
     .wide = {0},
     .rows = {"x:R w:S(v) -> parts:S(g)"},
     .cost = [](const Attrs&, auto in, auto out) {
-      return matmul_cost(static_cast<double>(in[0].shape.rows()), static_cast<double>(in[0].shape.last()),
-                         static_cast<double>(in[1].shape[0]), in, out);
+      Product logits = logits_of(in);
+      logits.again = true;  // the loss computes them too
+      return head_cost({logits}, in, out);
     },
     .recompute = Recompute::never,
     .examples = {{.name = "whole", .inputs = {f64({2, 4, 6}), f64({7, 6})}, .attrs = {{"groups", 1}}}},

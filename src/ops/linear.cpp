@@ -12,9 +12,25 @@ namespace sextant::ops {
 
 namespace {
 
-Cost linear_cost(std::span<const TensorType> in, std::span<const TensorType> out, const GlobalShape& x,
-                 const GlobalShape& y) {
-  return matmul_cost(static_cast<double>(x.rows()), static_cast<double>(x.last()), static_cast<double>(y.last()), in, out);
+// One product among three sizes: rows of the tokens, width of x, width of y. What is summed over differs.
+struct Sizes {
+  double tokens, inputs, outputs;
+};
+
+Sizes sizes_of(const GlobalShape& x, const GlobalShape& y) {
+  return {static_cast<double>(x.rows()), static_cast<double>(x.last()), static_cast<double>(y.last())};
+}
+
+Cost forward_cost(std::span<const TensorType> in, std::span<const TensorType> out, const Sizes& n) {
+  return products_cost({{.rows = n.tokens, .columns = n.outputs, .depth = n.inputs}}, in, out);
+}
+
+Cost input_gradient_cost(std::span<const TensorType> in, std::span<const TensorType> out, const Sizes& n) {
+  return products_cost({{.rows = n.tokens, .columns = n.inputs, .depth = n.outputs}}, in, out);
+}
+
+Cost weight_gradient_cost(std::span<const TensorType> in, std::span<const TensorType> out, const Sizes& n) {
+  return products_cost({{.rows = n.outputs, .columns = n.inputs, .depth = n.tokens}}, in, out);
 }
 
 }  // namespace
@@ -33,7 +49,7 @@ const OpDef linear{
           if (s.input_count() == 3 && s.needs_gradient(2))
             s.emit({linear_bias_gradient, {dy}, {2}, {}, Phase::weight_gradient});
         },
-    .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in, out, in[0].shape, out[0].shape); },
+    .cost = [](const Attrs&, auto in, auto out) { return forward_cost(in, out, sizes_of(in[0].shape, out[0].shape)); },
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 4}), f64({6, 4})}},
                  {.name = "bias", .inputs = {f64({2, 4, 6}), f64({8, 6}), f64({8})}},
                  {.name = "one_row", .inputs = {f64({1, 1, 7}), f64({5, 7})}}},
@@ -44,7 +60,7 @@ const OpDef linear_gelu{
     .contract = "pre = x·wᵀ (+ bias); y = gelu(pre), in its tanh form.",
     .operands = "x[b s i], w[o i], bias?[o] -> y[b s o], pre[b s o]",
     .rows = {"b", "s", "o"},
-    .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in, out, in[0].shape, out[0].shape); },
+    .cost = [](const Attrs&, auto in, auto out) { return forward_cost(in, out, sizes_of(in[0].shape, out[0].shape)); },
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 4}), f64({6, 4})}},
                  {.name = "bias", .inputs = {f64({2, 4, 6}), f64({8, 6}), f64({8})}}},
 };
@@ -54,7 +70,7 @@ const OpDef linear_gelu_gradient{
     .contract = "dpre = (dy·w)·gelu'(pre).",
     .operands = "dy[b s o], w[o i], pre[b s i] -> dpre[b s i]",
     .rows = {"b", "s", "i"},
-    .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in, out, out[0].shape, in[0].shape); },
+    .cost = [](const Attrs&, auto in, auto out) { return input_gradient_cost(in, out, sizes_of(out[0].shape, in[0].shape)); },
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({6, 4}), f64({2, 3, 4})}}},
 };
 
@@ -63,7 +79,7 @@ const OpDef linear_input_gradient{
     .contract = "dx = dy·w.",
     .operands = "dy[b s o], w[o i] -> dx[b s i]",
     .rows = {"b", "s", "i", "o"},
-    .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in, out, out[0].shape, in[0].shape); },
+    .cost = [](const Attrs&, auto in, auto out) { return input_gradient_cost(in, out, sizes_of(out[0].shape, in[0].shape)); },
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({6, 4})}}},
 };
 
@@ -73,7 +89,7 @@ const OpDef linear_weight_gradient{
     .operands = "dy[b s o], x[b s i] -> dw[o i]",
     .wide = {0},
     .rows = {"b", "s", "o", "i"},
-    .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in, out, in[1].shape, in[0].shape); },
+    .cost = [](const Attrs&, auto in, auto out) { return weight_gradient_cost(in, out, sizes_of(in[1].shape, in[0].shape)); },
     .accumulate = Accumulate::supported,
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({2, 3, 4})}}},
 };
@@ -99,7 +115,7 @@ const OpDef linear_gradients{
     .operands = "dy[b s o], x[b s i], dw0[o i], dbias0[o] -> dw[o i], dbias[o]",
     .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[2], in[3]}; },
     .rows = {"o", "dy:S(b) x:S(b) dw0:P dbias0:P -> dw:P dbias:P", "dy:S(s) x:S(s) dw0:P dbias0:P -> dw:P dbias:P"},
-    .cost = [](const Attrs&, auto in, auto out) { return linear_cost(in.first(2), out, in[1].shape, in[0].shape); },
+    .cost = [](const Attrs&, auto in, auto out) { return weight_gradient_cost(in.first(2), out, sizes_of(in[1].shape, in[0].shape)); },
     .alias = {{.output = 0, .input = 2, .rule = Alias::Rule::must}, {.output = 1, .input = 3, .rule = Alias::Rule::must}},
     .recompute = Recompute::never,
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({2, 3, 4}), f64({6, 4}), f64({6})}}},

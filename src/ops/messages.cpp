@@ -33,6 +33,7 @@ const OpDef send{
     .shape = [](const Attrs&, auto) -> TensorTypes { return {}; },
     .layout_rule = LayoutRule::free,
     .cost = [](const Attrs&, auto in, auto) { return Cost{.read = in[0].bytes()}; },
+    .message = [](const Attrs&, auto in, auto) { return Message{Message::Kind::send, {}, in[0].bytes()}; },
     .recompute = Recompute::never,
     .holds_inputs = true,
 };
@@ -49,6 +50,7 @@ const OpDef recv{
     },
     .layout_rule = LayoutRule::free,
     .cost = [](const Attrs&, auto, auto out) { return Cost{.written = out[0].bytes()}; },
+    .message = [](const Attrs&, auto, auto out) { return Message{Message::Kind::receive, {}, out[0].bytes()}; },
     .recompute = Recompute::never,
 };
 
@@ -59,6 +61,7 @@ const OpDef sum_stages{
     .attrs = {"ranks"},
     .layout_rule = LayoutRule::free,
     .cost = streaming_cost(1),
+    .message = [](const Attrs&, auto in, auto) { return Message{Message::Kind::stage_sum, {}, in[0].bytes()}; },
     .alias = {{.output = 0, .input = 0, .rule = Alias::Rule::must}},
     .recompute = Recompute::never,
     .examples = {{.name = "alone", .inputs = {f64({3, 5})}, .attrs = {{"ranks", std::string("0")}}}},

@@ -12,6 +12,20 @@
 
 namespace sextant::ops {
 
+namespace {
+
+std::optional<Message> hop_message(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out) {
+  using enum Message::Kind;
+  std::string transfer = attrs.text_or("transfer", ""), axes = attrs.text_or("axes", "");
+  if (transfer == name_of(Transfer::all_reduce)) return Message{all_reduce, axes, out[0].bytes()};
+  if (transfer == name_of(Transfer::all_gather)) return Message{all_gather, axes, out[0].bytes()};
+  if (transfer == name_of(Transfer::reduce_scatter)) return Message{reduce_scatter, axes, in[0].bytes()};
+  if (transfer == name_of(Transfer::all_to_all)) return Message{all_to_all, axes, in[0].bytes()};
+  return std::nullopt;
+}
+
+}  // namespace
+
 const OpDef redistribute{
     .name = "redistribute",
     .contract = "y = x, laid out as y's layout says.",
@@ -20,6 +34,7 @@ const OpDef redistribute{
     .layout_rule = LayoutRule::free,
     .backward = [](BackwardScope& s) { s.emit({redistribute, {s.output_gradient(0)}, {0}}); },
     .cost = [](const Attrs&, auto in, auto out) { return Cost{.read = in[0].bytes(), .written = out[0].bytes()}; },
+    .message = hop_message,
     .alias_by_attrs = [](const Attrs& attrs) -> std::vector<Alias> {
       std::string transfer = attrs.text_or("transfer", "");
       if (transfer == name_of(Transfer::nothing)) return {{.output = 0, .input = 0, .rule = Alias::Rule::view}};

@@ -49,4 +49,39 @@ const OpDef repeat_kv_backward{
                   .attrs = {{"heads", 4}, {"kv_heads", 1}, {"head_dim", 2}, {"copies", 2}}}},
 };
 
+// The same for biases, whose rows are single numbers.
+const OpDef repeat_kv_bias{
+    .name = "repeat_kv_bias",
+    .contract = "y = q | k repeated | v repeated, head by head.",
+    .operands = "q[a], kv[c] -> y[e]",
+    .attrs = {"heads", "kv_heads", "head_dim", "copies"},
+    .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
+      return {{in[0].dtype, {(attrs.integer("heads") + 2 * attrs.integer("copies")) * attrs.integer("head_dim")}}};
+    },
+    .rows = {"q:S(a) kv:R -> y:S(e)"},
+    .backward =
+        [](BackwardScope& s) {
+          s.emit({repeat_kv_bias_backward, {s.output_gradient(0), s.input(0), s.input(1)}, {0, 1}, s.op().attrs,
+                  Phase::weight_gradient});
+        },
+    .cost = streaming_cost(0),
+    .examples = {{.name = "one_to_two",
+                  .inputs = {f64({8}), f64({4})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 1}, {"head_dim", 2}, {"copies", 2}}}},
+};
+
+const OpDef repeat_kv_bias_backward{
+    .name = "repeat_kv_bias_backward",
+    .contract = "dq = the query rows of dy; dkv = for each key-value head the sum over its copies.",
+    .operands = "dy[e], q[a], kv[c] -> dq[a], dkv[c]",
+    .attrs = {"heads", "kv_heads", "head_dim", "copies"},
+    .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[1], in[2]}; },
+    .wide = {0, 1},
+    .rows = {"dy:S(e) q:S(a) kv:R -> dq:S(a) dkv:P"},
+    .cost = streaming_cost(1),
+    .examples = {{.name = "one_to_two",
+                  .inputs = {f64({16}), f64({8}), f64({4})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 1}, {"head_dim", 2}, {"copies", 2}}}},
+};
+
 }  // namespace sextant::ops

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <vector>
 
 #include "base/error.h"
 #include "ir/alias.h"
@@ -12,13 +12,45 @@ namespace sextant {
 
 namespace {
 
+// The ops that read each value, in the order in which they were told.
+class Readers {
+ public:
+  explicit Readers(size_t values) : first_(values, kNone), last_(values, kNone) {}
+
+  void add(ValueId id, size_t op) {
+    int32_t& last = last_[static_cast<size_t>(id)];
+    auto entry = static_cast<int32_t>(entries_.size());
+    (last == kNone ? first_[static_cast<size_t>(id)] : entries_[static_cast<size_t>(last)].next) = entry;
+    last = entry;
+    entries_.push_back({op, kNone});
+  }
+
+  // The first of them for which `holds`; `otherwise` when there is none.
+  template <class Holds>
+  size_t first_that(ValueId id, size_t otherwise, Holds holds) const {
+    for (int32_t at = first_[static_cast<size_t>(id)]; at != kNone; at = entries_[static_cast<size_t>(at)].next)
+      if (holds(entries_[static_cast<size_t>(at)].op)) return entries_[static_cast<size_t>(at)].op;
+    return otherwise;
+  }
+
+ private:
+  static constexpr int32_t kNone = -1;
+  struct Entry {
+    size_t op;
+    int32_t next;
+  };
+  std::vector<int32_t> first_, last_;  // entries, by value
+  std::vector<Entry> entries_;
+};
+
 // The ops of one region while pairs of them are replaced. A replaced op has no definition any more until `finish`.
 class FusedRegion {
  public:
-  FusedRegion(Region& region, const std::vector<int>& uses) : ops_(region.ops), region_(region), uses_(uses) {
+  FusedRegion(Region& region, const std::vector<int>& uses)
+      : ops_(std::move(region.ops)), region_(region), uses_(uses), made_by_(uses.size(), ops_.size()), readers_(uses.size()) {
     for (size_t i = 0; i < ops_.size(); ++i) {
-      for (ValueId id : ops_[i].outputs) made_by_[id] = i;
-      for (ValueId id : ops_[i].inputs) readers_[id].push_back(i);
+      for (ValueId id : ops_[i].outputs) made_by_[static_cast<size_t>(id)] = i;
+      for (ValueId id : ops_[i].inputs) readers_.add(id, i);
     }
   }
 
@@ -28,19 +60,13 @@ class FusedRegion {
 
   // The first op of the region of one of these kinds that reads the value as its input 0; size() when there is none.
   size_t first_reader(ValueId id, std::initializer_list<const OpDef*> defs) const {
-    auto at = readers_.find(id);
-    if (at == readers_.end()) return size();
-    for (size_t i : at->second)
-      for (const OpDef* def : defs)
-        if (ops_[i].def == def && ops_[i].inputs[0] == id) return i;
-    return size();
+    return readers_.first_that(id, size(), [&](size_t i) {
+      return ops_[i].def && ops_[i].inputs[0] == id && std::find(defs.begin(), defs.end(), ops_[i].def) != defs.end();
+    });
   }
 
   // The op of the region that makes the value; size() when none does.
-  size_t maker(ValueId id) const {
-    auto at = made_by_.find(id);
-    return at == made_by_.end() ? size() : at->second;
-  }
+  size_t maker(ValueId id) const { return made_by_[static_cast<size_t>(id)]; }
 
   // Whether nothing but one op of the Program reads it.
   bool has_one_reader(ValueId id) const { return uses_[static_cast<size_t>(id)] == 1; }
@@ -53,8 +79,8 @@ class FusedRegion {
 
   // `fused` stands in place of op `at`; op `gone` is no more.
   void replace(size_t at, size_t gone, Op fused) {
-    for (ValueId id : fused.outputs) made_by_[id] = at;
-    for (ValueId id : fused.inputs) readers_[id].push_back(at);
+    for (ValueId id : fused.outputs) made_by_[static_cast<size_t>(id)] = at;
+    for (ValueId id : fused.inputs) readers_.add(id, at);
     ops_[at] = std::move(fused);
     ops_[gone].def = nullptr;
   }
@@ -68,8 +94,8 @@ class FusedRegion {
   std::vector<Op> ops_;
   Region& region_;
   const std::vector<int>& uses_;
-  std::map<ValueId, size_t> made_by_;
-  std::map<ValueId, std::vector<size_t>> readers_;
+  std::vector<size_t> made_by_;  // by value
+  Readers readers_;
 };
 
 void add_norm(FusedRegion& region, size_t i) {

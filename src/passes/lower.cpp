@@ -26,7 +26,8 @@ class Pipeline {
 
   template <class Ir>
   void after(std::string_view pass, const Ir& ir, Stage stage) const {
-    verify(ir, stage, pass);
+    if (options_.checks == Checks::each_pass || (options_.checks == Checks::end && pass == pass_names().back()))
+      verify(ir, stage, pass);
     if (options_.observe) options_.observe(pass, [&] { return print(ir); });
   }
 
@@ -94,10 +95,10 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
   localize(graph);
   pipeline.after("localize", graph, Stage::built);
 
-  std::vector<Program> programs;
-  for (int rank = 0; rank < schedule.shape.ranks; ++rank) {
-    // From the global view to one rank's: local shapes, its stages' regions and messages, and the order in which they run.
-    Program program = partition(graph, schedule, rank);
+  // From the global view to one rank's: local shapes, its stages' regions and messages, and the order in which they run.
+  std::vector<Program> programs = partition_all(graph, schedule);
+  for (size_t rank = 0; rank < programs.size(); ++rank) {
+    Program& program = programs[rank];
     pipeline.after("partition", program, Stage::partitioned);
 
     // Neighbours become one op where the target has a kernel for both at once.
@@ -109,13 +110,12 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     pipeline.after("overlap", program, Stage::partitioned);
 
     // Every byte gets its place. After this the arena's size is known exactly.
-    plan_memory(program, target, options.transient_from.empty() ? 0 : options.transient_from[static_cast<size_t>(rank)]);
+    plan_memory(program, target, options.transient_from.empty() ? 0 : options.transient_from[rank]);
     pipeline.after("memory", program, Stage::planned);
 
     // Drop what nothing touches. From here on the Program is only read.
     freeze(program);
     pipeline.after("freeze", program, Stage::planned);
-    programs.push_back(std::move(program));
   }
   return programs;
 }

@@ -14,6 +14,9 @@
 
 namespace sextant {
 
+// When the rules of the IR are checked (ir/verify.h). A search lowers the same model hundreds of times and checks what it keeps.
+enum class Checks : uint8_t { each_pass, end, none };
+
 struct LowerOptions {
   Plan plan;
   std::optional<AdamW> train;  // with it: backward and update; without: forward only (evaluate, generate)
@@ -22,6 +25,7 @@ struct LowerOptions {
   // finished before the next begins.
   std::optional<PipelineSchedule> pipeline = {};
   std::vector<int> blocks_per_stage = {};  // empty: balanced by cost
+  Checks checks = Checks::each_pass;
   // Called after every pass with its name and a function that prints the IR as it stands. With a pipeline, passes from
   // partition on run once per pipeline rank.
   std::function<void(std::string_view pass, const std::function<std::string()>& text)> observe = {};

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "ir/alias.h"
@@ -21,63 +21,86 @@ struct Place {
   auto operator<=>(const Place&) const = default;
 };
 
-class Partition {
+// A value that is made on one rank and used on another, once for each of the others. Numbered alike on all ranks.
+struct Crossing {
+  ValueId value;
+  int from, to;
+  int tag;
+  Place arrives;  // the first region of the receiver that needs it
+};
+
+// What holds for all ranks: which op goes where, what travels, who has which parameter.
+class Cut {
  public:
-  Partition(const Graph& graph, const PipelineSchedule& schedule, int rank)
-      : graph_(graph), schedule_(schedule), rank_(rank), made_here_(graph.values.size(), false) {
+  Cut(const Graph& graph, const PipelineSchedule& schedule)
+      : graph_(graph),
+        schedule_(schedule),
+        defers_weights_(schedule.defers_weights()),
+        ops_(static_cast<size_t>(schedule.shape.ranks)),
+        previous_version_(graph.values.size(), kNoValue),
+        owners_(graph.values.size()) {
+    sort_ops();
     find_messages();
     find_versions();
     find_owners();
+    auto is_backward = [](const Action& action) { return action.region == RegionKind::backward; };
+    bool trains = std::any_of(schedule.ranks[0].begin(), schedule.ranks[0].end(), is_backward);
+    if (trains && schedule.shape.ranks > 1) gradient_slots_ = gradient_slots(schedule);
   }
 
-  Program run() {
-    program_ = {.name = graph_.name, .mesh = graph_.mesh, .stage_rank = rank_, .values = graph_.values};
-    for (Value& value : program_.values) value.local = local_shape(value.shape, value.layout, program_.mesh);
-    open_regions();
-    for (const Op& op : graph_.ops)
-      if (op.phase != Phase::update && place_of(op).rank == rank_) add(op);
-    for (const Op& op : graph_.ops)
-      if (op.phase == Phase::update && runs_here(op)) add_update(op);
-    std::erase_if(program_.regions, [](const Region& region) { return region.ops.empty(); });
-    set_schedule();
-    return std::move(program_);
+  const Graph& graph() const { return graph_; }
+  const PipelineSchedule& schedule() const { return schedule_; }
+  int gradient_slots_needed() const { return gradient_slots_; }
+  const std::vector<const Op*>& ops_of(int rank) const { return ops_[static_cast<size_t>(rank)]; }
+  const std::vector<const Op*>& updates() const { return updates_; }
+  const std::vector<Crossing>& messages() const { return messages_; }
+  ValueId previous_version(ValueId id) const { return previous_version_[static_cast<size_t>(id)]; }
+
+  // kNoValue when there is none of that path.
+  ValueId parameter(std::string_view path) const {
+    auto at = parameters_.find(path);
+    return at == parameters_.end() ? kNoValue : at->second;
   }
 
- private:
+  // The ranks that use a parameter, or the parameter whose gradient this is; ascending.
+  const std::vector<int>& owners(ValueId id) const { return owners_[static_cast<size_t>(id)]; }
+
   Place place_of(const Op& op) const {
     Place place{.rank = rank_of_stage(schedule_.shape, schedule_.placement, op.stage),
                 .chunk = chunk_of_stage(schedule_.shape, op.stage)};
-    if (op.phase == Phase::update) return {rank_, RegionKind::update, 0};
     if (op.phase != Phase::forward) place.kind = RegionKind::backward;
-    if (op.phase == Phase::weight_gradient && schedule_.defers_weights()) place.kind = RegionKind::weight;
+    if (op.phase == Phase::weight_gradient && defers_weights_) place.kind = RegionKind::weight;
     return place;
   }
 
-  // A value that is made on one rank and used on another, once for each of the others. Numbered alike on all ranks.
-  struct Message {
-    ValueId value;
-    int from, to;
-    int tag;
-    Place arrives;  // the first region of the receiver that needs it
-  };
+ private:
+  void sort_ops() {
+    for (const Op& op : graph_.ops)
+      (op.phase == Phase::update ? updates_ : ops_[static_cast<size_t>(place_of(op).rank)]).push_back(&op);
+  }
 
   void find_messages() {
-    std::map<ValueId, Place> made;
+    struct Made {
+      bool known = false;
+      Place place;
+    };
+    std::vector<Made> made(graph_.values.size());
     std::map<std::pair<ValueId, int>, Place> needed;
     for (const Op& op : graph_.ops) {
       if (op.phase == Phase::update) continue;
       Place place = place_of(op);
-      for (ValueId id : op.outputs) made[id] = place;
+      for (ValueId id : op.outputs) made[static_cast<size_t>(id)] = {true, place};
       for (ValueId id : op.inputs) {
         // The running sum of a gradient is not sent: every rank has its own, and sum_stages adds them up.
-        auto at = made.find(id);
-        if (at == made.end() || at->second.rank == place.rank || is_running_sum(op, id)) continue;
+        const Made& at = made[static_cast<size_t>(id)];
+        if (!at.known || at.place.rank == place.rank || is_running_sum(op, id)) continue;
         auto [first, fresh] = needed.emplace(std::pair(id, place.rank), place);
         if (!fresh) first->second = std::min(first->second, place);
       }
     }
     int tag = 0;
-    for (const auto& [key, place] : needed) messages_.push_back({key.first, made[key.first].rank, key.second, tag++, place});
+    for (const auto& [key, place] : needed)
+      messages_.push_back({key.first, made[static_cast<size_t>(key.first)].place.rank, key.second, tag++, place});
   }
 
   static bool is_running_sum(const Op& op, ValueId id) {
@@ -86,16 +109,79 @@ class Partition {
     return false;
   }
 
+  void find_versions() {
+    for (const Op& op : graph_.ops)
+      for (const Alias& alias : aliases_of(op))
+        if (alias.rule == Alias::Rule::must)
+          previous_version_[static_cast<size_t>(op.outputs[static_cast<size_t>(alias.output)])] =
+              op.inputs[static_cast<size_t>(alias.input)];
+  }
+
+  void find_owners() {
+    for (size_t rank = 0; rank < ops_.size(); ++rank) {
+      for (const Op* op : ops_[rank]) {
+        for (ValueId id : op->inputs) {
+          std::vector<int>& owners = owners_[static_cast<size_t>(id)];
+          if (graph_[id].kind != ValueKind::parameter) continue;
+          if (owners.empty() || owners.back() != static_cast<int>(rank)) owners.push_back(static_cast<int>(rank));
+        }
+      }
+    }
+    for (const Value& value : graph_.values)
+      if (value.kind == ValueKind::parameter) parameters_.emplace(value.path, value.id);
+    for (const Value& value : graph_.values) {
+      if (value.kind != ValueKind::gradient) continue;
+      ValueId of = parameter(std::string_view(value.path).substr(std::string_view("grad.").size()));
+      if (of != kNoValue) owners_[static_cast<size_t>(value.id)] = owners(of);
+    }
+  }
+
+  const Graph& graph_;
+  const PipelineSchedule& schedule_;
+  const bool defers_weights_;
+  int gradient_slots_ = 1;
+  std::vector<std::vector<const Op*>> ops_;  // of each rank, without the update
+  std::vector<const Op*> updates_;
+  std::vector<Crossing> messages_;
+  std::vector<ValueId> previous_version_;
+  std::unordered_map<std::string_view, ValueId> parameters_;  // by path
+  std::vector<std::vector<int>> owners_;                       // by value
+};
+
+class Partition {
+ public:
+  Partition(const Cut& cut, int rank)
+      : cut_(cut), graph_(cut.graph()), rank_(rank), made_here_(graph_.values.size(), false) {
+    for (const Crossing& message : cut.messages())
+      if (message.from == rank) sent_.emplace(message.value, &message);
+  }
+
+  Program run() {
+    program_ = {.name = graph_.name, .mesh = graph_.mesh, .stage_rank = rank_,
+                .gradient_slots = cut_.gradient_slots_needed()};
+    open_regions();
+    for (const Op* op : cut_.ops_of(rank_)) add(*op);
+    for (const Op* op : cut_.updates())
+      if (runs_here(*op)) add_update(*op);
+    std::erase_if(program_.regions, [](const Region& region) { return region.ops.empty(); });
+    set_schedule();
+    take_values();
+    return std::move(program_);
+  }
+
+ private:
+  const PipelineShape& shape() const { return cut_.schedule().shape; }
+
   // Forward regions by ascending stage, backward ones by descending: values are then made before they are used.
   void open_regions() {
     for (RegionKind kind : {RegionKind::forward, RegionKind::backward, RegionKind::weight}) {
-      for (int i = 0; i < schedule_.shape.chunks; ++i) {
-        int chunk = kind == RegionKind::forward ? i : schedule_.shape.chunks - 1 - i;
-        program_.regions.push_back({.kind = kind, .chunk = chunk});
+      for (int i = 0; i < shape().chunks; ++i) {
+        int chunk = kind == RegionKind::forward ? i : shape().chunks - 1 - i;
+        program_.regions.push_back({.kind = kind, .chunk = chunk, .ops = {}});
       }
     }
-    program_.regions.push_back({.kind = RegionKind::update});
-    for (const Message& message : messages_)
+    program_.regions.push_back({.kind = RegionKind::update, .ops = {}});
+    for (const Crossing& message : cut_.messages())
       if (message.to == rank_) receive(message);
   }
 
@@ -105,7 +191,7 @@ class Partition {
     BUG("no region {} {}", name_of(place.kind), place.chunk);
   }
 
-  void receive(const Message& message) {
+  void receive(const Crossing& message) {
     const Value& value = graph_[message.value];
     Op op{.def = &ops::recv, .outputs = {message.value}, .path = value.path + ".recv"};
     op.attrs = {{"peer", int64_t{message.from}},
@@ -113,37 +199,31 @@ class Partition {
                 {"dims", fmt::format("{}", fmt::join(value.shape.dims(), ","))},
                 {"dtype", std::string(name_of(value.dtype))}};
     op.phase = message.arrives.kind == RegionKind::forward ? Phase::forward : Phase::input_gradient;
-    op.stage = stage_of(schedule_.shape, schedule_.placement, rank_, message.arrives.chunk);
+    op.stage = stage_of(shape(), cut_.schedule().placement, rank_, message.arrives.chunk);
     made_here_[static_cast<size_t>(message.value)] = true;
     region(message.arrives).ops.push_back(std::move(op));
   }
 
   void add(Op op) {
-    Place place = place_of(op);
+    Region& into = region(cut_.place_of(op));
     for (ValueId& id : op.inputs) id = version_here(id);
     remember_versions(op);
     mark_start(op);
-    std::vector<ValueId> outputs = op.outputs;
-    int stage = op.stage;
-    Phase phase = op.phase;
-    region(place).ops.push_back(std::move(op));
-    for (ValueId id : outputs) {
-      for (const Message& message : messages_) {
-        if (message.value != id || message.from != rank_) continue;
-        Op send{.def = &ops::send, .inputs = {id}, .phase = phase, .stage = stage, .path = graph_[id].path + ".send"};
-        send.attrs = {{"peer", int64_t{message.to}}, {"tag", int64_t{message.tag}}};
-        region(place).ops.push_back(std::move(send));
+    into.ops.push_back(std::move(op));
+    const Op added = into.ops.back();
+    for (ValueId id : added.outputs) {
+      auto [begin, end] = sent_.equal_range(id);
+      for (auto at = begin; at != end; ++at) {
+        Op send{.def = &ops::send, .inputs = {id}, .phase = added.phase, .stage = added.stage, .path = graph_[id].path + ".send"};
+        send.attrs = {{"peer", int64_t{at->second->to}}, {"tag", int64_t{at->second->tag}}};
+        into.ops.push_back(std::move(send));
       }
     }
   }
 
   // An accumulated gradient has a version per contribution; here only those of this rank's ops exist.
   ValueId version_here(ValueId id) const {
-    while (!made_here_[static_cast<size_t>(id)]) {
-      auto at = previous_version_.find(id);
-      if (at == previous_version_.end()) break;
-      id = at->second;
-    }
+    while (!made_here_[static_cast<size_t>(id)] && cut_.previous_version(id) != kNoValue) id = cut_.previous_version(id);
     return id;
   }
 
@@ -158,24 +238,18 @@ class Partition {
     for (ValueId id : op.outputs) made_here_[static_cast<size_t>(id)] = true;
   }
 
-  void find_versions() {
-    for (const Op& op : graph_.ops)
-      for (const Alias& alias : aliases_of(op))
-        if (alias.rule == Alias::Rule::must)
-          previous_version_[op.outputs[static_cast<size_t>(alias.output)]] = op.inputs[static_cast<size_t>(alias.input)];
-  }
-
-  bool has_parameter(std::string_view path) const {
-    auto at = owners_.find(path);
-    return at != owners_.end() && at->second.contains(rank_);
+  bool is_owner(ValueId id) const {
+    return std::binary_search(cut_.owners(id).begin(), cut_.owners(id).end(), rank_);
   }
 
   bool available(ValueId id) const {
-    const Value& value = graph_[id];
-    if (value.kind == ValueKind::feed || value.kind == ValueKind::state) return true;
-    if (value.kind == ValueKind::parameter) return has_parameter(value.path);
-    if (value.kind == ValueKind::gradient) return has_parameter(value.path.substr(std::string_view("grad.").size()));
-    return made_here_[static_cast<size_t>(id)];
+    switch (graph_[id].kind) {
+      case ValueKind::feed:
+      case ValueKind::state: return true;
+      case ValueKind::parameter:
+      case ValueKind::gradient: return is_owner(id);
+      default: return made_here_[static_cast<size_t>(id)];
+    }
   }
 
   // The update of a parameter runs where the parameter is used.
@@ -187,16 +261,8 @@ class Partition {
 
   // A weight that several ranks hold counts once in the norm: on the first of them.
   bool counts_here(const Op& op) const {
-    auto owners = owners_.find(op.path.substr(std::string_view("norm.").size()));
-    return owners == owners_.end() || *owners->second.begin() == rank_;
-  }
-
-  void find_owners() {
-    for (const Op& op : graph_.ops) {
-      if (op.phase == Phase::update) continue;
-      for (ValueId id : op.inputs)
-        if (graph_[id].kind == ValueKind::parameter) owners_[graph_[id].path].insert(place_of(op).rank);
-    }
+    ValueId parameter = cut_.parameter(std::string_view(op.path).substr(std::string_view("norm.").size()));
+    return parameter == kNoValue || cut_.owners(parameter).empty() || cut_.owners(parameter).front() == rank_;
   }
 
   void add_update(Op op) {
@@ -207,28 +273,51 @@ class Partition {
   }
 
   void set_schedule() {
-    program_.schedule = schedule_.ranks[static_cast<size_t>(rank_)];
-    auto is_backward = [](const Action& action) { return action.region == RegionKind::backward; };
-    bool trains = std::any_of(program_.schedule.begin(), program_.schedule.end(), is_backward);
-    if (trains && schedule_.shape.ranks > 1) program_.gradient_slots = gradient_slots(schedule_);
+    program_.schedule = cut_.schedule().ranks[static_cast<size_t>(rank_)];
     for (const Region& region : program_.regions)
       if (region.kind == RegionKind::update) program_.schedule.push_back({.region = RegionKind::update});
   }
 
+  // Those that its ops touch, with new numbers.
+  void take_values() {
+    std::vector<ValueId> number(graph_.values.size(), kNoValue);
+    auto each_id = [&](auto visit) {
+      for (Region& region : program_.regions)
+        for (Op& op : region.ops)
+          for (auto* ids : {&op.inputs, &op.outputs})
+            for (ValueId& id : *ids) visit(id);
+    };
+    each_id([&](ValueId& id) { number[static_cast<size_t>(id)] = 0; });
+    for (const Value& value : graph_.values) {
+      ValueId& mine = number[static_cast<size_t>(value.id)];
+      if (mine == kNoValue) continue;
+      mine = static_cast<ValueId>(program_.values.size());
+      Value& taken = program_.values.emplace_back(value);
+      taken.id = mine;
+      taken.local = local_shape(taken.shape, taken.layout, program_.mesh);
+    }
+    each_id([&](ValueId& id) { id = number[static_cast<size_t>(id)]; });
+  }
+
+  const Cut& cut_;
   const Graph& graph_;
-  const PipelineSchedule& schedule_;
   int rank_;
   Program program_;
-  std::vector<Message> messages_;
+  std::multimap<ValueId, const Crossing*> sent_;  // by the value
   std::vector<bool> made_here_;
-  std::map<ValueId, ValueId> previous_version_;
-  std::map<std::string, std::set<int>, std::less<>> owners_;  // of parameters, by path: the ranks that use them
 };
 
 }  // namespace
 
 Program partition(const Graph& graph, const PipelineSchedule& schedule, int rank) {
-  return Partition(graph, schedule, rank).run();
+  return Partition(Cut(graph, schedule), rank).run();
+}
+
+std::vector<Program> partition_all(const Graph& graph, const PipelineSchedule& schedule) {
+  Cut cut(graph, schedule);
+  std::vector<Program> programs;
+  for (int rank = 0; rank < schedule.shape.ranks; ++rank) programs.push_back(Partition(cut, rank).run());
+  return programs;
 }
 
 }  // namespace sextant

@@ -50,8 +50,10 @@ class Recomputation {
         continue;
       }
       possible = possible && op.block >= 0 && mode != RecomputeMode::none;
+      bool whole = mode == RecomputeMode::full || mode == RecomputeMode::alternate;
+      if (mode == RecomputeMode::alternate) possible = possible && op.block % 2 == 0;
       if (mode == RecomputeMode::norms) possible = possible && op.def->recompute == Recompute::first;
-      if (mode != RecomputeMode::full)
+      if (!whole)
         possible = possible && is_cheap(graph_, op) &&
                    std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return at_hand(id, saved); });
       chosen_[i] = possible;

@@ -16,6 +16,7 @@ namespace {
 
 RecomputeMode recompute_mode(const RunConfig& run) {
   if (run.train.recompute == "full") return RecomputeMode::full;
+  if (run.train.recompute == "alternate") return RecomputeMode::alternate;
   if (run.train.recompute == "norms") return RecomputeMode::norms;
   return run.train.recompute == "selective" ? RecomputeMode::selective : RecomputeMode::none;
 }
@@ -136,19 +137,20 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec) {
 }
 
 RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Target& target,
-                           const decltype(LowerOptions::observe)& observe) {
+                           const decltype(LowerOptions::observe)& observe, Checks checks) {
   // A Graph is one microbatch over all data-parallel ranks.
   Use use{.batch = run.batch.microbatch * run.mesh.dp, .seq = run.batch.seq, .z_loss = run.optimizer.z_loss,
           .documents = run.data.mask_documents, .dtype = precision_of(run, target), .parallel = shape.parallel};
   LowerOptions options{.train = optimizer_of(run), .pipeline = shape.pipeline, .blocks_per_stage = shape.blocks_per_stage,
-                       .observe = observe};
+                       .checks = checks, .observe = observe};
   options.plan = {.recompute = recompute_mode(run), .zero = shape.parallel.zero,
                   .microbatches = shape.pipeline.shape.microbatches, .overlap = run.mesh.overlap,
                   .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))}};
   RunPrograms programs{.train = lower_all(build_model(shape.spec, use, shape.mesh), target, options), .evaluate = {}};
   if (!has_validation(run)) return programs;
   use.z_loss = 0;  // a regulariser of training, not part of what is measured
-  LowerOptions forward{.plan = {.overlap = run.mesh.overlap}, .pipeline = evaluation_schedule(shape.pipeline), .blocks_per_stage = shape.blocks_per_stage};
+  LowerOptions forward{.plan = {.overlap = run.mesh.overlap}, .pipeline = evaluation_schedule(shape.pipeline), .blocks_per_stage = shape.blocks_per_stage,
+                       .checks = checks};
   for (const Program& train : programs.train) forward.transient_from.push_back(train.persistent_bytes);
   programs.evaluate = lower_all(build_model(shape.spec, use, shape.mesh), target, forward);
   for (size_t i = 0; i < programs.train.size(); ++i) require_same_weights(programs.train[i], programs.evaluate[i]);

@@ -31,7 +31,7 @@ struct RunShape {
 RunShape run_shape(const RunConfig& run, const ModelSpec& spec);
 
 RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Target& target,
-                           const decltype(LowerOptions::observe)& observe = {});
+                           const decltype(LowerOptions::observe)& observe = {}, Checks checks = Checks::each_pass);
 
 bool has_validation(const RunConfig& run);
 

@@ -3,20 +3,10 @@
 namespace sextant {
 
 Flops region_flops(const Program& program, RegionKind kind, int chunk) {
-  // Costs are functions of types; with local shapes they are one rank's.
-  auto local = [&](const std::vector<ValueId>& ids) {
-    TensorTypes types;
-    for (ValueId id : ids) {
-      const Value& value = program[id];
-      types.push_back(
-          {value.dtype, GlobalShape(std::vector<int64_t>(value.local.dims().begin(), value.local.dims().end()))});
-    }
-    return types;
-  };
   Flops total;
   for (const Region& region : program.regions) {
     if (region.kind != kind || (chunk >= 0 && region.chunk != chunk)) continue;
-    for (const Op& op : region.ops) total += op.def->cost(op.attrs, local(op.inputs), local(op.outputs)).flops;
+    for (const Op& op : region.ops) total += local_cost(program, op).flops;
   }
   return total;
 }

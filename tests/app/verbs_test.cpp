@@ -68,8 +68,8 @@ TEST(Verbs, PlanTellsThePublishedParameterCounts) {
     Outcome outcome = run_command(fmt::format("plan {} --json", place / "run.toml"));
     ASSERT_EQ(outcome.code, 0) << outcome.output;
     nlohmann::json report = nlohmann::json::parse(outcome.output);
-    EXPECT_EQ(report["parameters"], p.parameters) << p.preset;
-    EXPECT_EQ(report["memory_bytes_per_rank"]["weights"], p.parameters * 4) << p.preset;
+    EXPECT_EQ(report["params"]["total"], p.parameters) << p.preset;
+    EXPECT_EQ(report["memory"]["ranks"][0]["weights"], p.parameters * 4) << p.preset;
   }
 }
 

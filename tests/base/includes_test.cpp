@@ -28,11 +28,14 @@ const std::map<std::string, std::set<std::string>> kMayInclude = [] {
   };
   room("base", {});
   room("trace", {"base"});
+  room("laws", {"base"});
   room("mesh", {"base"});
   room("ir", {"mesh"});
   room("ops", {"ir"});
   room("nn", {"ops"});
   room("schedule", {"ir"});
+  room("cost", {"ops"});
+  room("sim", {"cost", "schedule", "trace"});
   room("passes", {"ops", "schedule"});
   room("models", {"nn"});
   room("config", {"models"});
@@ -45,7 +48,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = [] {
   room("ckpt", {"models", "exec"});
   room("data", {"base"});
   room("generate", {"passes", "ckpt", "data"});
-  room("plan", {"config", "passes"});
+  room("plan", {"config", "passes", "sim", "laws"});
   room("train", {"plan", "ckpt", "data"});
   room("observe", {"schedule", "trace"});
   room("launch", {"base"});

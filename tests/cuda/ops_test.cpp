@@ -36,6 +36,8 @@ void add_norms(std::vector<Case>& cases, int64_t rows, int64_t width) {
   cases.push_back({&ops::add_layer_norm, {name, {x, x, w, w}, eps}});
   cases.push_back({&ops::layer_norm_backward, {name, {x, x, w, r, r}, {}}});
   cases.push_back({&ops::layer_norm_backward, {name + "_plus", {x, x, w, r, r, x}, {}}});
+  cases.push_back({&ops::layer_norm, {name + "_no_bias", {x, w}, eps}});
+  cases.push_back({&ops::layer_norm_backward, {name + "_no_bias", {x, x, w, r, r}, {{"bias", 0}}}});
 }
 
 // A width for each way in which norms share out a row (norm.cuh), in both types.
@@ -54,6 +56,12 @@ void add_streaming_cases(std::vector<Case>& cases) {
     cases.push_back({&ops::add, {name, {x, x}, {}}});
     cases.push_back({&ops::gelu, {name, {x}, {}}});
     cases.push_back({&ops::gelu_backward, {name, {x, x}, {}}});
+    cases.push_back({&ops::gelu_erf, {name, {x}, {}}});
+    cases.push_back({&ops::gelu_erf_backward, {name, {x, x}, {}}});
+    cases.push_back({&ops::relu, {name, {x}, {}}});
+    cases.push_back({&ops::relu_backward, {name, {x, x}, {}}});
+    cases.push_back({&ops::squared_relu, {name, {x}, {}}});
+    cases.push_back({&ops::squared_relu_backward, {name, {x, x}, {}}});
     cases.push_back({&ops::sum_squares, {name, {x}, {}}});
   }
   for (int64_t f : {int64_t{131}, int64_t{1408}}) {
@@ -74,6 +82,20 @@ void add_position_cases(std::vector<Case>& cases) {
   cases.push_back({&ops::rope, {"inverse", {f64({2, 130, 36 * 64})}, inverse}});
   cases.push_back({&ops::rope, {"late", {f64({2, 40, 48 * 64}), i32({})}, llama, 100000}});
   cases.push_back({&ops::rope, {"odd", {f64({2, 130, 10 * 12}), i32({})}, rope_attrs(6, 2, 12), 1000}});
+  for (int64_t front : {int64_t{16}, int64_t{6}}) {
+    Attrs partial = rope_attrs(12, 4, 64);
+    partial.set("rotary_dim", front);
+    cases.push_back({&ops::rope, {fmt::format("front_{}", front), {f64({2, 130, 20 * 64})}, partial}});
+  }
+  for (int64_t dim : {int64_t{7}, int64_t{64}, int64_t{128}, int64_t{130}, int64_t{256}}) {
+    Attrs attrs = heads(6, 2, dim);
+    attrs.set("eps", 1e-6);
+    TensorType qkv = f64({3, 173, 10 * dim}), w = f64({dim});
+    cases.push_back({&ops::qk_norm, {fmt::format("dim_{}", dim), {qkv, w, w}, attrs}});
+    cases.push_back({&ops::qk_norm_backward, {fmt::format("dim_{}", dim), {qkv, qkv, w, w}, attrs}});
+  }
+  cases.push_back({&ops::position_embedding, {"offset", {f64({3, 130, 64}), f64({200, 64}), i32({})}, {{"offset", 2}}, 61}});
+  cases.push_back({&ops::position_embedding_backward, {"offset", {f64({3, 130, 64}), f64({200, 64})}, {{"offset", 2}}}});
   for (int64_t h : {int64_t{70}, int64_t{256}}) {
     std::string name = fmt::format("width_{}", h);
     cases.push_back({&ops::position_embedding, {name, {f64({3, 130, h}), f64({200, h}), i32({})}, {}, 71}});
@@ -83,6 +105,8 @@ void add_position_cases(std::vector<Case>& cases) {
   copies.set("copies", int64_t{4});
   cases.push_back({&ops::repeat_kv, {"wide", {f64({128, 64}), f64({32, 64})}, copies}});
   cases.push_back({&ops::repeat_kv_backward, {"wide", {f64({192, 64}), f64({128, 64}), f64({32, 64})}, copies}});
+  cases.push_back({&ops::repeat_kv_bias, {"many", {f64({128}), f64({32})}, copies}});
+  cases.push_back({&ops::repeat_kv_bias_backward, {"many", {f64({192}), f64({128}), f64({32})}, copies}});
 }
 
 void add_vocabulary_cases(std::vector<Case>& cases) {

@@ -35,6 +35,8 @@ const char* const kLlama1 = R"({
   "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32, "pad_token_id": 0,
   "rms_norm_eps": 1e-06, "tie_word_embeddings": false, "vocab_size": 32000})";
 
+const std::string kTypes = "one of gpt2, gpt_neox, opt, bloom, mpt, llama, mistral, qwen2, qwen3, nemotron, palm";
+
 ModelSpec read(const json& document) {
   return spec_from_hf_config(document.dump(), "config.json");
 }
@@ -148,7 +150,12 @@ TEST(HfConfig, RefusesByName) {
   EXPECT_EQ(complaint_about(kGpt2, {{"add_cross_attention", true}}),
             "config.json add_cross_attention: true is not supported; expected false");
   EXPECT_EQ(complaint_about(kGpt2, {{"model_type", "mamba"}}),
-            "config.json model_type: \"mamba\" is not supported; expected one of gpt2, llama");
+            "config.json model_type: \"mamba\" is not supported; expected " + kTypes);
+  for (const char* type : {"mixtral", "qwen3_moe", "dbrx"})
+    EXPECT_EQ(complaint_about(kLlama1, {{"model_type", type}}),
+              fmt::format("config.json model_type: \"{}\": models with experts are not supported yet; expected {}", type, kTypes));
+  EXPECT_EQ(complaint_about(kLlama1, {{"model_type", "deepseek_v3"}}),
+            "config.json model_type: \"deepseek_v3\": models with experts and latent attention are not supported yet; expected " + kTypes);
 }
 
 TEST(HfConfig, RefusesBadValues) {
@@ -182,7 +189,7 @@ TEST(HfConfig, RefusesWhatIsNotAConfig) {
   EXPECT_EQ(complaint_about(""), "config.json: byte 1 is not valid JSON; expected a Hugging Face config.json");
   EXPECT_EQ(complaint_about("{\"a\": 1e999}"),
             "config.json: a number is too large for 64 bits; expected a Hugging Face config.json");
-  EXPECT_EQ(complaint_about("{}"), "config.json model_type: is missing; expected one of gpt2, llama");
+  EXPECT_EQ(complaint_about("{}"), "config.json model_type: is missing; expected " + kTypes);
 }
 
 }  // namespace

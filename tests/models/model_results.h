@@ -52,19 +52,24 @@ struct NamedTensor {
 };
 using NamedTensors = std::map<std::string, NamedTensor>;
 
-// One parameter's gradient as the file would hold it: rows of the packed matrix, transposed where the file is.
-inline NamedTensor file_gradient(const Loaded& model, const HfTensor& tensor) {
+// Adds rows of a parameter's gradient to what the file would hold, transposed where the file is.
+inline void add_file_gradient(const Loaded& model, const HfTensor& tensor, NamedTensors& results) {
   std::vector<float> packed = model.read("grad." + tensor.parameter);
   const Value& value = model.program.at(tensor.parameter);
-  int64_t columns = value.shape.rank() == 2 ? value.shape[1] : 1;
-  NamedTensor out{value.shape.rank() == 1 ? GlobalShape{tensor.rows} : GlobalShape{tensor.rows, columns},
-                  {packed.begin() + tensor.first_row * columns, packed.begin() + (tensor.first_row + tensor.rows) * columns}};
-  if (tensor.order == HfTensor::Order::as_is) return out;
-  std::vector<float> flipped(out.values.size());
+  int64_t columns = value.shape.rank() == 2 ? value.shape[1] : 1, all_rows = tensor.rows_in_file();
+  bool flipped = tensor.order == HfTensor::Order::transposed;
+  NamedTensor& out = results["grad." + tensor.name];
+  if (out.values.empty()) {
+    out.shape = value.shape.rank() == 1 ? GlobalShape{all_rows}
+                : flipped               ? GlobalShape{columns, all_rows}
+                                        : GlobalShape{all_rows, columns};
+    out.values.resize(static_cast<size_t>(all_rows * columns));
+  }
   for (int64_t r = 0; r < tensor.rows; ++r)
-    for (int64_t c = 0; c < columns; ++c)
-      flipped[static_cast<size_t>(c * tensor.rows + r)] = out.values[static_cast<size_t>(r * columns + c)];
-  return {{columns, tensor.rows}, flipped};
+    for (int64_t c = 0; c < columns; ++c) {
+      int64_t row = tensor.file_row + r, at = flipped ? c * all_rows + row : row * columns + c;
+      out.values[static_cast<size_t>(at)] = packed[static_cast<size_t>((tensor.first_row + r) * columns + c)];
+    }
 }
 
 // "loss" (mean over counted targets) and "grad.NAME" for every tensor of the file.
@@ -82,7 +87,7 @@ inline NamedTensors loss_and_gradients(const std::filesystem::path& directory, c
   NamedTensors results;
   results["loss"] = {{1}, {read_value<float>(*model.bound, model.program.at("loss")) * scale}};
   for (const HfTensor& tensor : architecture_of(model.spec).tensors(model.spec))
-    results["grad." + tensor.name] = file_gradient(model, tensor);
+    add_file_gradient(model, tensor, results);
   return results;
 }
 

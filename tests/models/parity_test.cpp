@@ -19,6 +19,9 @@ namespace fs = std::filesystem;
 const fs::path kFixtures = fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/models";
 const fs::path kPeer = fs::path(SEXTANT_SOURCE_DIR) / "build/peers/bin/python";
 
+constexpr const char* kModels[] = {"gpt2",  "llama", "llama3",   "neox",  "opt",
+                                   "bloom", "mpt",   "nemotron", "qwen2", "qwen3"};
+
 std::vector<float> floats(const TensorView& view) {
   std::vector<float> x(static_cast<size_t>(view.shape.count()));
   load_rows(view, {0, row_count(view.shape)}, Transpose::no, x);
@@ -67,6 +70,19 @@ INSTANTIATE_TEST_SUITE_P(Models, Parity,
                                          Case{"llama", "llama", 0, RecomputeMode::selective},
                                          Case{"llama", "llama", 0, RecomputeMode::full},
                                          Case{"llama3", "llama3", 0, RecomputeMode::none},
+                                         Case{"neox", "neox", 0, RecomputeMode::none},
+                                         Case{"neox", "neox", 0, RecomputeMode::selective},
+                                         Case{"opt", "opt", 0, RecomputeMode::none},
+                                         Case{"opt", "opt", 0, RecomputeMode::full},
+                                         Case{"bloom", "bloom", 0, RecomputeMode::none},
+                                         Case{"bloom", "bloom", 0, RecomputeMode::full},
+                                         Case{"mpt", "mpt", 0, RecomputeMode::none},
+                                         Case{"mpt", "mpt", 0, RecomputeMode::selective},
+                                         Case{"nemotron", "nemotron", 0, RecomputeMode::none},
+                                         Case{"nemotron", "nemotron", 0, RecomputeMode::full},
+                                         Case{"qwen2", "qwen2", 0, RecomputeMode::none},
+                                         Case{"qwen3", "qwen3", 0, RecomputeMode::none},
+                                         Case{"qwen3", "qwen3", 0, RecomputeMode::selective},
                                          Case{"llama", "llama_zloss", 1e-3, RecomputeMode::none}));
 
 TEST_P(Parity, LossAndEveryGradient) {
@@ -81,14 +97,15 @@ TEST_P(Parity, LossAndEveryGradient) {
     if (!name.starts_with("grad.")) continue;
     TensorView theirs = expected.tensor(name);
     ASSERT_EQ(tensor.shape, theirs.shape) << name;
-    // GPT-2's key bias has a gradient of exactly zero, so only the floor can judge it.
-    double floor = 1e-4 * std::sqrt(all);
-    EXPECT_LE(distance(tensor.values, floats(theirs)), 1e-5 * std::max(norm(floats(theirs)), floor)) << name;
+    // A bias of keys has a gradient of exactly zero, for softmax does not see it. In GPT-2's packed bias the first floor
+    // judges it; where it is a tensor of its own (OPT), it is all rounding.
+    double size = norm(floats(theirs)), floor = (size < 1e-6 * std::sqrt(all) ? 1e-2 : 1e-4) * std::sqrt(all);
+    EXPECT_LE(distance(tensor.values, floats(theirs)), 1e-5 * std::max(size, floor)) << name;
   }
 }
 
 TEST(Logits, AgreeWithTheCacheFilledAtOnceOrTokenByToken) {
-  for (const char* name : {"gpt2", "llama", "llama3"}) {
+  for (const char* name : kModels) {
     SafetensorsFile expected(kFixtures / name / "expected.safetensors");
     Batch batch = fixture_batch(expected);
     std::vector<float> theirs = floats(expected.tensor("logits"));
@@ -133,7 +150,7 @@ TEST(AdamWParity, ThreeStepsOfTorch) {
 }
 
 TEST(RoundTrip, TensorsAreByteIdentical) {
-  for (const char* name : {"gpt2", "llama", "llama3"}) {
+  for (const char* name : kModels) {
     Loaded model(kFixtures / name, {.kind = Use::Kind::generate, .cache_positions = 4}, {});
     fs::path out = fs::temp_directory_path() / fmt::format("sextant-round-trip-{}-{}", name, ::getpid());
     fs::create_directories(out);
@@ -143,7 +160,11 @@ TEST(RoundTrip, TensorsAreByteIdentical) {
     for (const std::string& tensor : before.names()) {
       TensorView a = before.tensor(tensor), b = after.tensor(tensor);
       EXPECT_EQ(a.shape, b.shape);
-      EXPECT_TRUE(std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end())) << tensor;
+      // Nemotron's files hold the weights of norms less 1, and 1 takes a few bits off and on again.
+      if (std::string_view(name) == "nemotron" && tensor.find("norm.weight") != std::string::npos)
+        EXPECT_LE(distance(floats(a), floats(b)), 1e-6 * norm(floats(a))) << tensor;
+      else
+        EXPECT_TRUE(std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end())) << name << " " << tensor;
     }
     fs::remove_all(out);
   }
@@ -173,31 +194,49 @@ TEST(RoundTrip, SixteenBitTensorsAreByteIdentical) {
   }
 }
 
-// Fresh tokens, judged by transformers itself.
+// Fresh tokens and what we make of them, in a file for the peer.
+fs::path write_live_results(const char* name) {
+  Batch batch{.rows = 2, .seq = 24, .tokens = {}, .targets = {}};
+  Random random(99, name);
+  for (uint64_t i = 0; i < 48; ++i) {
+    batch.tokens.push_back(static_cast<int32_t>(random.below(i, 97)));
+    batch.targets.push_back(i % 7 == 3 ? -100 : static_cast<int32_t>(random.below(1000 + i, 97)));
+  }
+  NamedTensors ours = loss_and_gradients(kFixtures / name, batch, 0, RecomputeMode::none);
+  ours["logits"] = cached_logits(kFixtures / name, batch, 1);
+  std::vector<TensorSpec> specs{{"input_ids", FileDType::i32, {2, 24}}, {"targets", FileDType::i32, {2, 24}}};
+  for (const auto& [tensor, content] : ours) specs.push_back({tensor, FileDType::f32, content.shape});
+  fs::path file = fs::temp_directory_path() / fmt::format("sextant-live-{}-{}.safetensors", name, ::getpid());
+  SafetensorsWriter writer(file, plan_safetensors(specs));
+  writer.write("input_ids", std::as_bytes(std::span(batch.tokens)));
+  writer.write("targets", std::as_bytes(std::span(batch.targets)));
+  for (const auto& [tensor, content] : ours) writer.write(tensor, std::as_bytes(std::span(content.values)));
+  writer.finish();
+  return file;
+}
+
+// The model as we export it.
+fs::path write_directory(const char* name) {
+  Loaded model(kFixtures / name, {.kind = Use::Kind::generate, .cache_positions = 4}, {});
+  fs::path out = fs::temp_directory_path() / fmt::format("sextant-live-{}-{}", name, ::getpid());
+  fs::create_directories(out);
+  save_weights(*model.bound, model.spec, out);
+  write_file_atomically(out / "config.json", hf_config_json(model.spec));
+  return out;
+}
+
+// Judged by transformers itself.
 TEST(LiveParity, TransformersAgreesOnFreshTokens) {
   if (!fs::exists(kPeer)) GTEST_SKIP() << "scripts/peers has not been run";
-  for (const char* name : {"gpt2", "llama", "llama3"}) {
-    Batch batch{.rows = 2, .seq = 24, .tokens = {}, .targets = {}};
-    Random random(99, name);
-    for (uint64_t i = 0; i < 48; ++i) {
-      batch.tokens.push_back(static_cast<int32_t>(random.below(i, 97)));
-      batch.targets.push_back(i % 7 == 3 ? -100 : static_cast<int32_t>(random.below(1000 + i, 97)));
-    }
-    NamedTensors ours = loss_and_gradients(kFixtures / name, batch, 0, RecomputeMode::none);
-    ours["logits"] = cached_logits(kFixtures / name, batch, 1);
-    std::vector<TensorSpec> specs{{"input_ids", FileDType::i32, {2, 24}}, {"targets", FileDType::i32, {2, 24}}};
-    for (const auto& [tensor, content] : ours) specs.push_back({tensor, FileDType::f32, content.shape});
-    fs::path file = fs::temp_directory_path() / fmt::format("sextant-live-{}-{}.safetensors", name, ::getpid());
-    SafetensorsWriter writer(file, plan_safetensors(specs));
-    writer.write("input_ids", std::as_bytes(std::span(batch.tokens)));
-    writer.write("targets", std::as_bytes(std::span(batch.targets)));
-    for (const auto& [tensor, content] : ours) writer.write(tensor, std::as_bytes(std::span(content.values)));
-    writer.finish();
-    std::string command = fmt::format("{} {}/tests/peers/model_peer.py compare {} {}", kPeer.string(), SEXTANT_SOURCE_DIR,
-                                      (kFixtures / name).string(), file.string());
-    EXPECT_EQ(std::system(command.c_str()), 0) << name;
-    fs::remove(file);
+  std::string command = fmt::format("{} {}/tests/peers/model_peer.py compare", kPeer.string(), SEXTANT_SOURCE_DIR);
+  std::vector<fs::path> files;
+  for (const char* name : kModels) {
+    files.push_back(write_directory(name));
+    files.push_back(write_live_results(name));
+    command += fmt::format(" {} {}", files[files.size() - 2].string(), files.back().string());
   }
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  for (const fs::path& file : files) fs::remove_all(file);
 }
 
 }  // namespace

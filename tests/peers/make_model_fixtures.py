@@ -1,6 +1,8 @@
 """Writes tests/fixtures/models: tiny random models and what PyTorch computes with them.
 
   gpt2/ llama/ llama3/     a Hugging Face model directory (fp32) and expected.safetensors:
+  neox/ opt/ bloom/ mpt/   ...
+  nemotron/ qwen2/ qwen3/  ...
                            input_ids and targets [2, 24] int32 (-100: ignored; a target stands under the position that
                            predicts it), logits [2, 24, 97], loss [1], grad.<parameter> for every parameter
   llama_zloss/             expected.safetensors of llama/ with z_loss [1] = 1e-3 (no logits: they are llama's)
@@ -18,7 +20,9 @@ import shutil
 import torch
 from safetensors.torch import save_file
 from torch import nn
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import (BloomConfig, BloomForCausalLM, GPT2Config, GPT2LMHeadModel, GPTNeoXConfig, GPTNeoXForCausalLM,
+                          LlamaConfig, LlamaForCausalLM, MptConfig, MptForCausalLM, NemotronConfig, NemotronForCausalLM,
+                          OPTConfig, OPTForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM)
 from transformers.utils import logging as transformers_logging
 
 from model_peer import IGNORED, TOLERANCE, deviations, forward_backward, load_model
@@ -53,6 +57,56 @@ def llama3():
         rope_parameters={"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0,
                          "high_freq_factor": 4.0, "original_max_position_embeddings": 64},
         bos_token_id=1, eos_token_id=[2, 3]))
+
+
+def neox():
+    """Halves of a block side by side, RoPE for half of each head, the exact GELU."""
+    return GPTNeoXForCausalLM(GPTNeoXConfig(
+        vocab_size=VOCAB, hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=64, hidden_act="gelu", attention_dropout=0.0, hidden_dropout=0.0,
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5},
+        bos_token_id=0, eos_token_id=0))
+
+
+def opt():
+    """No padding token: transformers would leave its row of the embedding without a gradient."""
+    return OPTForCausalLM(OPTConfig(
+        vocab_size=VOCAB, hidden_size=48, word_embed_proj_dim=48, ffn_dim=96, num_hidden_layers=2, num_attention_heads=4,
+        max_position_embeddings=32, dropout=0.0, bos_token_id=2, eos_token_id=2, pad_token_id=None))
+
+
+def bloom():
+    """Six heads: no power of two, so that ALiBi has slopes of both kinds."""
+    return BloomForCausalLM(BloomConfig(
+        vocab_size=VOCAB, hidden_size=48, n_layer=2, n_head=6, bos_token_id=1, eos_token_id=2))
+
+
+def mpt():
+    return MptForCausalLM(MptConfig(
+        vocab_size=VOCAB, d_model=48, n_layers=2, n_heads=4, max_seq_len=64, learned_pos_emb=False, bos_token_id=0,
+        eos_token_id=0))
+
+
+def nemotron():
+    return NemotronForCausalLM(NemotronConfig(
+        vocab_size=VOCAB, hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, head_dim=16,
+        num_key_value_heads=2, max_position_embeddings=64,
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5},
+        bos_token_id=2, eos_token_id=3))
+
+
+def qwen2():
+    return Qwen2ForCausalLM(Qwen2Config(
+        vocab_size=VOCAB, hidden_size=48, intermediate_size=80, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=64, tie_word_embeddings=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 1000000.0}, bos_token_id=1, eos_token_id=2))
+
+
+def qwen3():
+    return Qwen3ForCausalLM(Qwen3Config(
+        vocab_size=VOCAB, hidden_size=48, intermediate_size=80, num_hidden_layers=2, num_attention_heads=4, head_dim=16,
+        num_key_value_heads=2, max_position_embeddings=64,
+        rope_parameters={"rope_type": "default", "rope_theta": 1000000.0}, bos_token_id=1, eos_token_id=2))
 
 
 def randomise(model, generator):
@@ -94,7 +148,9 @@ class Rotary64(nn.Module):
 
     def __init__(self, config):
         super().__init__()
-        self.frequencies = rope_frequencies(config.head_dim, config.rope_parameters)
+        head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        turning = int(head_dim * config.rope_parameters.get("partial_rotary_factor", 1.0))
+        self.frequencies = rope_frequencies(turning, config.rope_parameters)
 
     def forward(self, x, position_ids):
         angles = position_ids[..., None].double() * self.frequencies
@@ -116,12 +172,12 @@ def float64_twin(model):
     """A copy of the model that computes in float64 throughout."""
     twin = type(model)(model.config)
     twin.load_state_dict(model.state_dict())
-    if isinstance(model, LlamaForCausalLM):
-        twin.model.rotary_emb = Rotary64(model.config)
-        for parent in list(twin.modules()):
-            for name, child in list(parent.named_children()):
-                if type(child).__name__ == "LlamaRMSNorm":
-                    setattr(parent, name, Norm64(child))
+    for parent in list(twin.modules()):
+        for name, child in list(parent.named_children()):
+            if type(child).__name__.endswith("RMSNorm"):
+                setattr(parent, name, Norm64(child))
+            if type(child).__name__.endswith("RotaryEmbedding"):
+                setattr(parent, name, Rotary64(model.config))
     return twin.double().eval()
 
 
@@ -135,8 +191,11 @@ def use_old_config_keys(directory):
     """Files before transformers 5 have rope_theta beside rope_scaling, and torch_dtype; most released models do."""
     path = directory / "config.json"
     config = json.loads(path.read_text())
-    config["rope_theta"] = config.pop("rope_parameters")["rope_theta"]
-    config["rope_scaling"] = None
+    rope = config.pop("rope_parameters")
+    if config["model_type"] == "gpt_neox":
+        config["rotary_emb_base"], config["rotary_pct"] = rope["rope_theta"], rope["partial_rotary_factor"]
+    else:
+        config["rope_theta"], config["rope_scaling"] = rope["rope_theta"], None
     config["torch_dtype"] = config.pop("dtype")
     path.write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
 
@@ -156,7 +215,7 @@ def make_model(name, build, seed):
     shutil.rmtree(directory, ignore_errors=True)
     model.save_pretrained(directory)
     (directory / "generation_config.json").unlink(missing_ok=True)
-    if name == "llama":
+    if name in ("llama", "neox"):
         use_old_config_keys(directory)
     input_ids, targets = make_batch(generator)
     twin = float64_twin(load_model(directory))
@@ -207,6 +266,8 @@ def main():
     transformers_logging.disable_progress_bar()
     make_model("gpt2", gpt2, seed=1)
     make_model("llama3", llama3, seed=3)
+    for seed, build in enumerate((neox, opt, bloom, mpt, nemotron, qwen2, qwen3), start=21):
+        make_model(build.__name__, build, seed)
     # Adam's first step is nearly the gradient's sign, so an element whose gradient happens to lie within rounding of 0
     # may land 2 lr apart in two right programs. Seed 14 has no such element: noise of 5e-7 on every gradient moves the
     # weights after three steps by less than 1e-6 (seed 12: 3e-4).

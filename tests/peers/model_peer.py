@@ -2,7 +2,8 @@
 
   model_peer.py loss     DIR ids.json               prints {"loss", "logits_sum", "targets"} as JSON
   model_peer.py generate DIR ids.json --tokens N    prints {"ids"}: greedy continuations, new tokens only
-  model_peer.py compare  DIR ours.safetensors       holds our logits, loss and gradients against transformers'
+  model_peer.py compare  DIR ours.safetensors       holds our logits, loss and gradients against transformers';
+                         [DIR ours.safetensors ...] several at once, because starting takes longest
 
 ids.json is a list of equally long rows of token ids, where each token's target is the next one in its row, or an object
 {"input_ids": rows, "targets": rows} whose targets stand under the position that predicts them (-100: ignored).
@@ -25,6 +26,8 @@ from transformers.utils import logging as transformers_logging
 IGNORED = -100
 TOLERANCE = 1e-5  # of the L2 norm of a tensor
 GRADIENT_FLOOR = 1e-4  # a gradient smaller than this part of all gradients together is measured against that part
+ZERO_GRADIENT = 1e-6  # one smaller than this part is all rounding (a bias of keys, which softmax does not see)
+ZERO_FLOOR = 1e-2  # and is measured against this part
 
 
 def load_model(directory):
@@ -37,6 +40,10 @@ def load_model(directory):
         if info[fault]:
             raise ValueError(f"{directory}: {fault} for transformers: {sorted(info[fault])}")
     return model.eval()
+
+
+# Where transformers calls a parameter other than the files do.
+FILE_NAMES = {"gpt_neox": {"lm_head.weight": "embed_out.weight"}}
 
 
 def loss_of(logits, targets, z_loss=0.0):
@@ -55,8 +62,9 @@ def forward_backward(model, input_ids, targets, z_loss=0.0):
     loss = loss_of(logits, targets, z_loss)
     loss.backward()
     results = {"logits": logits.detach(), "loss": loss.detach().reshape(1)}
+    names = FILE_NAMES.get(model.config.model_type, {})
     for name, parameter in model.named_parameters():
-        results["grad." + name] = parameter.grad.detach().clone()
+        results["grad." + names.get(name, name)] = parameter.grad.detach().clone()
     return results
 
 
@@ -64,12 +72,13 @@ def deviations(ours, truth):
     """Per name: ||ours - truth|| over what the tolerance is a part of. The rule of all of Sextant's model tests:
     ||a - b|| <= 1e-5 max(||b||, 1e-4 ||all gradients||), the second term for gradients only."""
     gradients = [t.double().norm() for name, t in truth.items() if name.startswith("grad.")]
-    floor = GRADIENT_FLOOR * torch.stack(gradients).norm() if gradients else 0.0
+    all_gradients = torch.stack(gradients).norm() if gradients else 0.0
     result = {}
     for name, b in truth.items():
         scale = b.double().norm()
         if name.startswith("grad."):
-            scale = max(scale, floor)
+            floor = ZERO_FLOOR if scale < ZERO_GRADIENT * all_gradients else GRADIENT_FLOOR
+            scale = max(scale, floor * all_gradients)
         difference = (ours[name].double() - b.double()).norm()
         result[name] = (difference / scale).item() if difference > 0 else difference.item()
     return result
@@ -106,7 +115,15 @@ def generate_command(model, arguments):
 
 
 def compare_command(model, arguments):
-    ours = load_file(arguments.file)
+    results = [compare(model, arguments.file, arguments.tolerance)]
+    for directory, file in zip(arguments.more[::2], arguments.more[1::2], strict=True):
+        results.append(compare(load_model(directory), file, arguments.tolerance))
+    return max(results)
+
+
+def compare(model, file, tolerance):
+    print(model.config.model_type)
+    ours = load_file(file)
     z_loss = ours["z_loss"].item() if "z_loss" in ours else 0.0
     truth = forward_backward(model, ours["input_ids"], ours["targets"], z_loss)
     missing = sorted(set(truth) - set(ours))
@@ -119,10 +136,10 @@ def compare_command(model, arguments):
         return 1
     found = deviations(ours, truth)
     # "not <=" rather than ">": a NaN must fail.
-    wrong = [name for name, deviation in found.items() if not deviation <= arguments.tolerance]
+    wrong = [name for name, deviation in found.items() if not deviation <= tolerance]
     for name, deviation in found.items():
         print(f"{'WRONG' if name in wrong else 'ok':6}{deviation:10.2e}  {name}")
-    print(f"{len(found) - len(wrong)} of {len(found)} tensors within {arguments.tolerance:.0e} of transformers; "
+    print(f"{len(found) - len(wrong)} of {len(found)} tensors within {tolerance:.0e} of transformers; "
           f"worst {max(found.values()):.2e}")
     return 1 if wrong else 0
 
@@ -138,6 +155,7 @@ def parse_arguments():
         if name == "generate":
             verb.add_argument("--tokens", type=int, default=16)
         if name == "compare":
+            verb.add_argument("more", nargs="*")
             verb.add_argument("--tolerance", type=float, default=TOLERANCE)
     return parser.parse_args()
 

@@ -3,7 +3,7 @@
 
 #include "mesh_cases.h"
 #include "passes/memory.h"
-#include "plan/report.h"
+#include "plan/run_plan.h"
 #include "scratch_run.h"
 #include "train/dataset.h"
 #include "train/ranks.h"
@@ -34,8 +34,9 @@ TEST(MeshMemory, PlanTellsTheBytesOfEveryRank) {
     Dataset dataset = open_dataset(run, spec, team, say);
     int ranks = shape.mesh.world_size();
     Target target = cpu_target(threads_per_rank(run, ranks));
-    PlanReport plan = plan_report(run, shape, target);
-    RunPrograms programs = build_programs(run, shape, target);
+    LoweredRun lowered = lower_run(run, spec, target);
+    RunPlan plan = make_plan({.run = run, .lowered = lowered});
+    const RunPrograms& programs = lowered.programs;
     std::vector<int64_t> allocated(static_cast<size_t>(ranks));
     run_ranks({}, {ranks, std::chrono::seconds(60)}, [&](const RankSeat& seat) {
       std::unique_ptr<Executor> executor = make_cpu_executor(threads_per_rank(run, ranks), seat);
@@ -44,7 +45,7 @@ TEST(MeshMemory, PlanTellsTheBytesOfEveryRank) {
       allocated[static_cast<size_t>(seat.rank)] = trainer.arena_bytes();
     });
     for (int rank = 0; rank < ranks; ++rank)
-      EXPECT_EQ(allocated[static_cast<size_t>(rank)], plan.stage_arenas[static_cast<size_t>(stage_rank_of(shape.mesh, rank))].n)
+      EXPECT_EQ(allocated[static_cast<size_t>(rank)], plan.classes[static_cast<size_t>(stage_rank_of(shape.mesh, rank))].memory.total())
           << mesh.name << " rank " << rank;
   }
 }

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "plan/report.h"
+#include "plan/run_plan.h"
 #include "scratch_run.h"
 #include "train/dataset.h"
 
@@ -73,13 +73,13 @@ TEST(Train, RecomputeDoesNotChangeTheLossAndPlanTellsTheBytes) {
     EXPECT_EQ(scratch.losses(mode), reference) << mode;
 
     RunConfig run = scratch.config("tiny-llama.toml", {setting, "train.steps=3", "batch.microbatch=8"});
-    PlanReport plan = plan_report(run, run_shape(run, resolve_spec(run)), cpu_target(2));
+    RunPlan plan = make_plan({.run = run, .lowered = lower_run(run, resolve_spec(run), cpu_target(2))});
     std::string metrics = read_file(scratch.root() / mode / "metrics.jsonl");
-    EXPECT_NE(metrics.find(fmt::format("\"arena_bytes\":{}", plan.arena.n)), std::string::npos) << mode;
+    EXPECT_NE(metrics.find(fmt::format("\"arena_bytes\":{}", plan.peak_bytes)), std::string::npos) << mode;
     if (before > 0) {
-      EXPECT_LT(plan.arena.n, before) << mode;
+      EXPECT_LT(plan.peak_bytes, before) << mode;
     }
-    before = plan.arena.n;
+    before = plan.peak_bytes;
   }
 }
 

@@ -32,6 +32,8 @@ void soften(const Attend<T>& block, T* scores, int64_t first_key, int64_t keys, 
     std::fill(row + seen, row + keys, T(0));
     std::fill(row, row + hidden, T(0));
     if (seen == hidden) continue;
+    if (block.slope != 0)
+      add_alibi(row + hidden, seen - hidden, first_key + hidden, block.distance + i, block.slope / scale);
     T maximum = std::max(running.maximum[i], scale * largest(row + hidden, seen - hidden));
     T rescale = std::exp(running.maximum[i] - maximum);
     running.sum[i] = running.sum[i] * rescale + exp_and_sum(row + hidden, seen - hidden, scale, maximum);

@@ -26,7 +26,17 @@ struct Attend {
   T* lse;  // one per query, or null
   int64_t keys = std::numeric_limits<int64_t>::max();  // there are no more than this
   const int32_t* begins = nullptr;                     // one per query: it sees no key before this position
+  // ALiBi: what a key's score loses per position that it lies before its query. Query i stands distance + i positions
+  // after key 0.
+  T slope = 0;
+  int64_t distance = 0;
 };
+
+// Adds −slope·(own − j) to the scores of keys j = first_key, …, which are still to be multiplied by `scale`.
+template <class T>
+void add_alibi(T* scores, int64_t keys, int64_t first_key, int64_t own, T slope_by_scale) {
+  for (int64_t j = 0; j < keys; ++j) scores[j] += slope_by_scale * static_cast<T>(first_key + j - own);
+}
 
 // The first key that query i sees, whose own position is `own`: no later one.
 inline int64_t first_seen(const int32_t* begins, int64_t i, int64_t own) {

@@ -22,6 +22,8 @@ struct AttendGradient {
   T *dk, *dv;      // added onto
   int64_t dkv_stride;
   const int32_t* begins = nullptr;  // one per query: it sees no key before this position, but always key i + diagonal
+  T slope = 0;           // ALiBi, as in attend.h
+  int64_t distance = 0;  // of query 0 from key 0
 };
 
 template <class T>

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "exec/alibi.h"
 #include "exec/cpu/attend.h"
 #include "exec/cpu/attend_backward.h"
 #include "exec/cpu/blocks.h"
@@ -44,7 +45,9 @@ void forward(const KernelCall& call) {
                        .y = y + (b * length + first) * heads.y_width() + head * heads.dim,
                        .y_stride = heads.y_width(),
                        .lse = lse + (b * heads.q + head) * length + first,
-                       .begins = begins ? begins + first : nullptr},
+                       .begins = begins ? begins + first : nullptr,
+                       .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
+                       .distance = first},
              call.workspace + thread * scratch);
     });
   });
@@ -87,7 +90,9 @@ void backward(const KernelCall& call) {
                                           .dk = dqkv + heads.k_at(kv),
                                           .dv = dqkv + heads.v_at(kv),
                                           .dkv_stride = width,
-                                          .begins = begins_of(call, 4, b)},
+                                          .begins = begins_of(call, 4, b),
+                                          .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
+                                          .distance = 0},
                         call.workspace + thread * scratch);
       }
     });

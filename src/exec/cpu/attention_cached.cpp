@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "exec/alibi.h"
 #include "exec/cpu/attend.h"
 #include "exec/cpu/blocks.h"
 #include "exec/cpu/heads.h"
@@ -48,7 +49,9 @@ void run(const KernelCall& call) {
                        .v = {call.out[2].as<T>() + cache_at, heads.dim},
                        .y = call.out[0].as<T>() + (b * length + first) * heads.y_width() + head * heads.dim,
                        .y_stride = heads.y_width(),
-                       .lse = nullptr},
+                       .lse = nullptr,
+                       .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
+                       .distance = start + first},
              call.workspace + thread * scratch);
     });
   });

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "exec/alibi.h"
 #include "exec/cpu/attend.h"
 #include "exec/cpu/attend_backward.h"
 #include "exec/cpu/blocks.h"
@@ -99,7 +100,9 @@ class StepKernel final : public PreparedKernel {
                            .y = block_y,
                            .y_stride = heads.dim,
                            .lse = block_lse,
-                           .keys = pair.k.count},
+                           .keys = pair.k.count,
+                           .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
+                           .distance = first + pair.q.global - pair.k.global},
                  scratch + block_bytes(heads.dim));
           merge(y + (b * length + row) * heads.y_width() + head * heads.dim, heads.y_width(),
                 lse + (b * heads.q + head) * length + row, block_y, block_lse, queries, heads.dim);
@@ -158,7 +161,10 @@ class StepBackwardKernel final : public PreparedKernel {
                                             .dq_write = Write::add,
                                             .dk = call.out[1].as<T>() + k_at,
                                             .dv = call.out[1].as<T>() + v_at,
-                                            .dkv_stride = kv_width},
+                                            .dkv_stride = kv_width,
+                                            .begins = nullptr,
+                                            .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
+                                            .distance = pair.q.global - pair.k.global},
                           call.workspace + thread * scratch);
         }
     });

@@ -11,7 +11,7 @@ namespace {
 
 template <class T>
 struct Row {
-  const T *x, *w, *bias;
+  const T *x, *w, *bias;  // bias may be null
   T *y, *m, *r;
 };
 
@@ -21,7 +21,10 @@ void norm_row(const Row<T>& row, T eps, int64_t width) {
   T mean = sum(from, width) / static_cast<T>(width);
   for (int64_t j = 0; j < width; ++j) to[j] = from[j] - mean;
   T scale = 1 / std::sqrt(dot(to, to, width) / static_cast<T>(width) + eps);
-  for (int64_t j = 0; j < width; ++j) to[j] = to[j] * scale * w[j] + bias[j];
+  if (bias)
+    for (int64_t j = 0; j < width; ++j) to[j] = to[j] * scale * w[j] + bias[j];
+  else
+    for (int64_t j = 0; j < width; ++j) to[j] = to[j] * scale * w[j];
   *m = mean;
   *r = scale;
 }
@@ -30,7 +33,8 @@ void add_forward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     int64_t width = call.in[0].shape.last();
     T eps = static_cast<T>(call.attrs.real("eps"));
-    const T *a = call.in[0].as<T>(), *c = call.in[1].as<T>(), *w = call.in[2].as<T>(), *bias = call.in[3].as<T>();
+    const T *a = call.in[0].as<T>(), *c = call.in[1].as<T>(), *w = call.in[2].as<T>();
+    const T* bias = call.in.size() > 3 ? call.in[3].as<T>() : nullptr;
     T *x = call.out[0].as<T>(), *y = call.out[1].as<T>(), *m = call.out[2].as<T>(), *r = call.out[3].as<T>();
     for_blocks(call.team, call.in[0].shape.rows(), rows_per_task(width), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
@@ -46,7 +50,8 @@ void forward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     int64_t width = call.in[0].shape.last();
     T eps = static_cast<T>(call.attrs.real("eps"));
-    const T *x = call.in[0].as<T>(), *w = call.in[1].as<T>(), *bias = call.in[2].as<T>();
+    const T *x = call.in[0].as<T>(), *w = call.in[1].as<T>();
+    const T* bias = call.in.size() > 2 ? call.in[2].as<T>() : nullptr;
     T *y = call.out[0].as<T>(), *m = call.out[1].as<T>(), *r = call.out[2].as<T>();
     for_blocks(call.team, call.in[0].shape.rows(), rows_per_task(width), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row)
@@ -103,7 +108,8 @@ void backward(const KernelCall& call) {
       }
     });
     add_partials(call.team, dw_partials, blocks.count(), width, call.out[1].as<T>(), Write::over);
-    add_partials(call.team, dbias_partials, blocks.count(), width, call.out[2].as<T>(), Write::over);
+    if (call.out.size() > 2)
+      add_partials(call.team, dbias_partials, blocks.count(), width, call.out[2].as<T>(), Write::over);
   });
 }
 

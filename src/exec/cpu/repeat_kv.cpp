@@ -23,9 +23,12 @@ Source source_of(const Attrs& attrs, int64_t global) {
   return {false, (value * kv_heads + original) * dim + within};
 }
 
+// Of a row: a bias has single numbers.
+int64_t width_of(const Tensor& rows) { return rows.shape.rank() == 2 ? rows.shape[1] : 1; }
+
 void forward(const KernelCall& call) {
   for_real_type(call.out[0].dtype, [&]<class T>() {
-    int64_t width = call.out[0].shape[1];
+    int64_t width = width_of(call.out[0]);
     for_blocks(call.team, call.out[0].shape[0], rows_per_task(width), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         Source source = source_of(call.attrs, call.out[0].global_index(0, row));
@@ -41,7 +44,7 @@ void forward(const KernelCall& call) {
 void backward(const KernelCall& call) {
   constexpr int64_t kColumns = 64;
   for_real_type(call.in[0].dtype, [&]<class T>() {
-    int64_t width = call.in[0].shape[1];
+    int64_t width = width_of(call.in[0]);
     for_blocks(call.team, width, kColumns, [&](int64_t begin, int64_t end) {
       for (int64_t row = 0; row < call.out[1].shape[0]; ++row)
         std::fill(call.out[1].as<T>() + row * width + begin, call.out[1].as<T>() + row * width + end, T(0));
@@ -60,5 +63,7 @@ void backward(const KernelCall& call) {
 
 const CpuKernel repeat_kv{.run = forward};
 const CpuKernel repeat_kv_backward{.run = backward};
+const CpuKernel repeat_kv_bias{.run = forward};
+const CpuKernel repeat_kv_bias_backward{.run = backward};
 
 }  // namespace sextant::cpu

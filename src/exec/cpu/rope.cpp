@@ -11,9 +11,12 @@ namespace sextant::cpu {
 
 namespace {
 
-// For every position: dim/2 cosines, then dim/2 sines. The same for all heads and sequences of a call.
+// How many elements at the front of each head turn.
+int64_t turning(const Attrs& attrs) { return attrs.integer_or("rotary_dim", attrs.integer("head_dim")); }
+
+// For every position: a cosine for every pair, then a sine. The same for all heads and sequences of a call.
 Bytes workspace(const WorkspaceQuery& query) {
-  int64_t length = query.in[0].shape[1], half = query.attrs.integer("head_dim") / 2;
+  int64_t length = query.in[0].shape[1], half = turning(query.attrs) / 2;
   return {(length + 1) * 2 * half * static_cast<int64_t>(sizeof(double))};
 }
 
@@ -37,6 +40,15 @@ void fill_table(const KernelCall& call, T* table, int64_t dim) {
   });
 }
 
+// Heads of which only the front turns.
+template <class T>
+void turn_fronts(const T* from, const T* cosines, T* to, const Heads& heads, int64_t front) {
+  for (int64_t head = 0; head < heads.q + heads.kv; ++head, from += heads.dim, to += heads.dim) {
+    turn_heads(from, cosines, to, front / 2, 1);
+    if (from != to) std::copy(from + front, from + heads.dim, to + front);
+  }
+}
+
 void run(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
@@ -44,12 +56,17 @@ void run(const KernelCall& call) {
     Heads heads = local_heads(call.attrs, width);
     const T* x = call.in[0].as<T>();
     T *y = call.out[0].as<T>(), *table = reinterpret_cast<T*>(call.workspace);
-    fill_table(call, table, heads.dim);
+    int64_t front = turning(call.attrs);
+    fill_table(call, table, front);
     for_blocks(call.team, shape.rows(), rows_per_task(width), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const T* from = x + row * width;
         T* to = y + row * width;
-        turn_heads(from, table + row % length * heads.dim, to, heads.dim / 2, heads.q + heads.kv);
+        const T* cosines = table + row % length * front;
+        if (front == heads.dim)
+          turn_heads(from, cosines, to, front / 2, heads.q + heads.kv);
+        else
+          turn_fronts(from, cosines, to, heads, front);
         if (from != to) std::copy(from + heads.v_at(0), from + width, to + heads.v_at(0));
       }
     });

@@ -238,6 +238,43 @@ void gelu_backward_row(const float* dy, const float* x, float* dx, int64_t n) {
   map<2, 1>({dy, x}, {dx}, n, GeluBackward());
 }
 
+// What a normal variable does with x: its density at x, and the chance that it is below x.
+struct Normal {
+  Vector density, below;
+};
+
+// erfc(z) = exp(−z²)·p(t), t = 1/(1 + 0.3275911·z), for z >= 0 within 1.5e-7 (Abramowitz and Stegun, 7.1.26).
+HWY_INLINE Normal normal_at(Vector x) {
+  Vector bell = exp(hn::Mul(hn::Mul(x, x), all(-0.5f)));
+  Vector t = hn::Div(all(1.0f), hn::MulAdd(hn::Abs(x), all(0.3275911f * 0.70710678f), all(1.0f)));
+  Vector p = hn::MulAdd(t, all(1.061405429f), all(-1.453152027f));
+  p = hn::MulAdd(t, p, all(1.421413741f));
+  p = hn::MulAdd(t, p, all(-0.284496736f));
+  p = hn::MulAdd(t, p, all(0.254829592f));
+  Vector tail = hn::Mul(hn::Mul(hn::Mul(t, p), bell), all(0.5f));
+  Vector below = hn::IfThenElse(hn::Lt(x, all(0)), tail, hn::Sub(all(1.0f), tail));
+  return {hn::Mul(bell, all(static_cast<float>(kNormalDensity))), below};
+}
+
+struct GeluErf {
+  HWY_INLINE void apply(const Vector (&x)[1], Vector (&y)[1]) const { y[0] = hn::Mul(x[0], normal_at(x[0]).below); }
+};
+
+void gelu_erf_row(const float* x, float* y, int64_t n) {
+  map<1, 1>({x}, {y}, n, GeluErf());
+}
+
+struct GeluErfBackward {
+  HWY_INLINE void apply(const Vector (&in)[2], Vector (&out)[1]) const {
+    Normal normal = normal_at(in[1]);
+    out[0] = hn::Mul(in[0], hn::MulAdd(in[1], normal.density, normal.below));
+  }
+};
+
+void gelu_erf_backward_row(const float* dy, const float* x, float* dx, int64_t n) {
+  map<2, 1>({dy, x}, {dx}, n, GeluErfBackward());
+}
+
 struct Swiglu {
   HWY_INLINE void apply(const Vector (&in)[2], Vector (&y)[1]) const {
     Vector silu = hn::Div(in[0], hn::Add(all(1.0f), exp(hn::Neg(in[0]))));
@@ -297,6 +334,8 @@ HWY_EXPORT(exp_and_sum);
 HWY_EXPORT(turn_heads);
 HWY_EXPORT(gelu_row);
 HWY_EXPORT(gelu_backward_row);
+HWY_EXPORT(gelu_erf_row);
+HWY_EXPORT(gelu_erf_backward_row);
 HWY_EXPORT(swiglu_row);
 HWY_EXPORT(swiglu_backward_row);
 HWY_EXPORT(adamw_row);
@@ -331,6 +370,12 @@ void gelu_row(const float* x, float* y, int64_t n) {
 }
 void gelu_backward_row(const float* dy, const float* x, float* dx, int64_t n) {
   HWY_DYNAMIC_DISPATCH(gelu_backward_row)(dy, x, dx, n);
+}
+void gelu_erf_row(const float* x, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(gelu_erf_row)(x, y, n);
+}
+void gelu_erf_backward_row(const float* dy, const float* x, float* dx, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(gelu_erf_backward_row)(dy, x, dx, n);
 }
 void swiglu_row(const float* gate, const float* up, float* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(swiglu_row)(gate, up, y, n);

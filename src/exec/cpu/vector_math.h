@@ -39,6 +39,13 @@ void gelu_row(const double* x, double* y, int64_t n);
 void gelu_backward_row(const float* dy, const float* x, float* dx, int64_t n);
 void gelu_backward_row(const double* dy, const double* x, double* dx, int64_t n);
 
+// gelu with erf instead of tanh.
+void gelu_erf_row(const float* x, float* y, int64_t n);
+void gelu_erf_row(const double* x, double* y, int64_t n);
+
+void gelu_erf_backward_row(const float* dy, const float* x, float* dx, int64_t n);
+void gelu_erf_backward_row(const double* dy, const double* x, double* dx, int64_t n);
+
 void swiglu_row(const float* gate, const float* up, float* y, int64_t n);
 void swiglu_row(const double* gate, const double* up, double* y, int64_t n);
 
@@ -64,5 +71,6 @@ void adamw_row(const AdamwRow<double>& row, int64_t n);
 
 constexpr double kGeluRoot = 0.7978845608028654;  // sqrt(2/pi)
 constexpr double kGeluCubic = 0.044715;
+constexpr double kNormalDensity = 0.3989422804014327;  // 1/sqrt(2 pi)
 
 }  // namespace sextant::cpu

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "exec/cpu/vector_math.h"
 
@@ -60,6 +61,15 @@ void gelu_backward_row(const double* dy, const double* x, double* dx, int64_t n)
     double slope = kGeluRoot * (1 + 3 * kGeluCubic * x[i] * x[i]);
     dx[i] = dy[i] * ((1 + t) / 2 + x[i] / 2 * (1 - t * t) * slope);
   }
+}
+
+void gelu_erf_row(const double* x, double* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] / 2 * std::erfc(-x[i] / std::numbers::sqrt2);
+}
+
+void gelu_erf_backward_row(const double* dy, const double* x, double* dx, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    dx[i] = dy[i] * (std::erfc(-x[i] / std::numbers::sqrt2) / 2 + x[i] * kNormalDensity * std::exp(-x[i] * x[i] / 2));
 }
 
 void swiglu_row(const double* gate, const double* up, double* y, int64_t n) {

@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "exec/cpu/heads.h"
+#include "exec/cuda/alibi.h"
 #include "exec/cuda/attention_library.h"
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/own_attention.h"
@@ -61,6 +62,7 @@ class OwnForward final : public PreparedCudaKernel {
     fill_block(block, call.attrs, call.in[0], call.out[1]);
     block.begins = begins_of(call.in, kBegins);
     block.y = part(call.out[0], 0, block.dim);
+    set_alibi(block, call.attrs, call.out[0], 0);
     attend(block, call.stream);
   }
 };
@@ -84,6 +86,7 @@ class OwnBackward final : public PreparedCudaKernel {
     fill_block(block, call.attrs, call.in[1], call.in[3]);
     block.begins = begins_of(call.in, kBackwardBegins);
     block.dy = part(dy, 0, heads.dim);
+    set_alibi(block, call.attrs, dy, 0);
     block.dots = dots;
     block.dq = part(dqkv, heads.q_at(0), heads.dim);
     block.dk = part(dqkv, heads.k_at(0), heads.dim);
@@ -123,9 +126,14 @@ class LibraryKernel final : public PreparedCudaKernel {
   Direction direction_;
 };
 
+// cuDNN's plans know no ALiBi.
+bool library_takes(const Attrs& attrs, const Tensor& qkv, const AttentionShape& shape) {
+  return !has_alibi(attrs) && attention_library_takes(qkv.dtype, shape);
+}
+
 std::unique_ptr<PreparedCudaKernel> prepare_forward(const CudaPreparation& p) {
   AttentionShape shape = forward_shape(p.op.attrs, p.in);
-  if (attention_library_takes(p.in[0].dtype, shape))
+  if (library_takes(p.op.attrs, p.in[0], shape))
     if (const AttentionPlan* plan = p.device.attention().forward(shape))
       return std::make_unique<LibraryKernel>(p.device.attention(), *plan, LibraryKernel::Direction::forward);
   return std::make_unique<OwnForward>();
@@ -133,7 +141,7 @@ std::unique_ptr<PreparedCudaKernel> prepare_forward(const CudaPreparation& p) {
 
 std::unique_ptr<PreparedCudaKernel> prepare_backward(const CudaPreparation& p) {
   AttentionShape shape = backward_shape(p.op.attrs, p.in);
-  if (attention_library_takes(p.in[1].dtype, shape))
+  if (library_takes(p.op.attrs, p.in[1], shape))
     if (const AttentionPlan* plan = p.device.attention().backward(shape))
       return std::make_unique<LibraryKernel>(p.device.attention(), *plan, LibraryKernel::Direction::backward);
   return std::make_unique<OwnBackward>();
@@ -141,13 +149,13 @@ std::unique_ptr<PreparedCudaKernel> prepare_backward(const CudaPreparation& p) {
 
 Bytes forward_workspace(const WorkspaceQuery& query) {
   AttentionShape shape = forward_shape(query.attrs, query.in);
-  return attention_library_takes(query.in[0].dtype, shape) ? attention_library_scratch(shape) : Bytes{};
+  return library_takes(query.attrs, query.in[0], shape) ? attention_library_scratch(shape) : Bytes{};
 }
 
 // Our own kernels need Σ dy·y of each row, less than cuDNN does.
 Bytes backward_workspace(const WorkspaceQuery& query) {
   AttentionShape shape = backward_shape(query.attrs, query.in);
-  if (attention_library_takes(query.in[1].dtype, shape)) 
+  if (library_takes(query.attrs, query.in[1], shape))
     return attention_library_backward_scratch(shape, query.repeatable ? Determinism::repeatable : Determinism::fast);
   return {shape.batch * shape.heads * shape.length * static_cast<int64_t>(sizeof(float))};
 }

@@ -1,5 +1,6 @@
 #include "base/units.h"
 #include "exec/cpu/heads.h"
+#include "exec/cuda/alibi.h"
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/own_attention.h"
 #include "exec/cuda/real_type.h"
@@ -65,6 +66,7 @@ void launch(const CudaCall& call) {
   block.k = {call.out[1].data, heads.kv * capacity * heads.dim, capacity * heads.dim, heads.dim};
   block.v = {call.out[2].data, heads.kv * capacity * heads.dim, capacity * heads.dim, heads.dim};
   block.y = {call.out[0].data, length * heads.y_width(), heads.dim, heads.y_width()};
+  set_alibi(block, call.attrs, call.out[0], 0);
   attend(block, call.stream);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "exec/cpu/heads.h"
+#include "exec/cuda/alibi.h"
 #include "exec/cuda/check.h"
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/own_attention.h"
@@ -83,6 +84,7 @@ class StepKernel final : public PreparedCudaKernel {
     for (const PiecePair& pair : pairs_) {
       AttentionForward block;
       fill_block(block, pair, call.attrs, call.in[0], call.in[1]);
+      set_alibi(block, call.attrs, y, pair.q.global - pair.k.global);
       block.y = rows_from(y, pair.q.local, 0, block.dim);
       block.lse = lse.as<float>() + pair.q.local;
       block.lse_length = lse.shape[2];
@@ -131,6 +133,7 @@ class StepBackwardKernel final : public PreparedCudaKernel {
       block.lse = lse.as<float>() + pair.q.local;
       block.dots = dots + pair.q.local;
       block.lse_length = lse.shape[2];
+      set_alibi(block, call.attrs, dy, pair.q.global - pair.k.global);
       block.dy = rows_from(dy, pair.q.local, 0, heads.dim);
       block.dq = rows_from(dq, pair.q.local, 0, heads.dim);
       block.dk = rows_from(dkv, pair.k.local, 0, heads.dim);

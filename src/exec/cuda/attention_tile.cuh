@@ -50,6 +50,14 @@ __device__ int64_t first_seen_by_any(const AttentionBlock& block, int64_t b, int
   return key;
 }
 
+// The slope of a head (exec/alibi.h); 0 without ALiBi.
+__device__ inline float alibi_slope(const AttentionBlock& block, int64_t head) {
+  if (block.alibi_heads == 0) return 0;
+  int n = 1 << (31 - __clz(block.alibi_heads));  // the largest power of two among them
+  float own = static_cast<float>(block.first_head + head), step = -8.0f / static_cast<float>(n);
+  return own < static_cast<float>(n) ? exp2f(step * (own + 1)) : exp2f(step * (own - static_cast<float>(n) + 0.5f));
+}
+
 // kRows rows into shared memory as floats: `count` of them exist, `dim` elements of each; the rest is 0. Heads begin at
 // multiples of dim, so dim alone says whether four elements lie together.
 template <int kRows, int kDim, class T>
@@ -201,9 +209,12 @@ __device__ inline uint32_t pair_of(float low, float high) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
-// Heads whose rows can be read four elements at a time.
-inline bool cores_take(const AttentionBlock& block) {
-  return block.dtype == DType::bf16 && block.begins && block.dim % 4 == 0 && block.dim <= 128;
+// Heads whose rows can be read four elements at a time. Without documents they are for ALiBi of whole sequences only.
+template <class Block>
+bool cores_take(const Block& block) {
+  bool whole = block.onto == Onto::nothing && !block.start && block.lse && block.distance == block.diagonal;
+  return block.dtype == DType::bf16 && (block.begins || (block.alibi_heads > 0 && whole)) && block.dim % 4 == 0 &&
+         block.dim <= 128;
 }
 
 // As load_tile, in pieces of 8 or 16 bytes.

@@ -26,22 +26,38 @@ struct GeluGradient {
   }
 };
 
+struct GeluErf {
+  __device__ float operator()(const float* x) const { return x[0] * normcdff(x[0]); }
+};
+
+struct GeluErfGradient {
+  __device__ float operator()(const float* dy_x) const {
+    constexpr float kDensity = 0.3989422804014327f;  // 1/sqrt(2 pi)
+    float x = dy_x[1];
+    return dy_x[0] * (normcdff(x) + x * kDensity * __expf(-0.5f * x * x));
+  }
+};
+
+template <class Function>
 void forward(const CudaCall& call) {
   for_cuda_type(call.in[0].dtype, [&]<class T>() {
-    map_elements(call.stream, Gelu{}, call.in[0].count(), call.out[0].as<T>(), call.in[0].as<const T>());
+    map_elements(call.stream, Function{}, call.in[0].count(), call.out[0].as<T>(), call.in[0].as<const T>());
   });
 }
 
+template <class Function>
 void backward(const CudaCall& call) {
   for_cuda_type(call.in[0].dtype, [&]<class T>() {
-    map_elements(call.stream, GeluGradient{}, call.in[0].count(), call.out[0].as<T>(), call.in[0].as<const T>(),
+    map_elements(call.stream, Function{}, call.in[0].count(), call.out[0].as<T>(), call.in[0].as<const T>(),
                  call.in[1].as<const T>());
   });
 }
 
 }  // namespace
 
-const CudaKernel gelu{.launch = forward};
-const CudaKernel gelu_backward{.launch = backward};
+const CudaKernel gelu{.launch = forward<Gelu>};
+const CudaKernel gelu_backward{.launch = backward<GeluGradient>};
+const CudaKernel gelu_erf{.launch = forward<GeluErf>};
+const CudaKernel gelu_erf_backward{.launch = backward<GeluErfGradient>};
 
 }  // namespace sextant::cuda

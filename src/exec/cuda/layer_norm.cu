@@ -9,7 +9,7 @@ void forward(const CudaCall& call) {
   for_cuda_type(call.in[0].dtype, [&]<class T>() {
     launch_norm<Norm::layer>(NormRows<T>{.x = call.in[0].as<T>(),
                                          .w = call.in[1].as<T>(),
-                                         .bias = call.in[2].as<T>(),
+                                         .bias = call.in.size() > 2 ? call.in[2].as<T>() : nullptr,
                                          .y = call.out[0].as<T>(),
                                          .m = call.out[1].as<float>(),
                                          .r = call.out[2].as<float>(),
@@ -26,7 +26,7 @@ void add_forward(const CudaCall& call) {
     launch_norm<Norm::layer>(NormRows<T>{.x = call.in[0].as<T>(),
                                          .plus = call.in[1].as<T>(),
                                          .w = call.in[2].as<T>(),
-                                         .bias = call.in[3].as<T>(),
+                                         .bias = call.in.size() > 3 ? call.in[3].as<T>() : nullptr,
                                          .sum = call.out[0].as<T>(),
                                          .y = call.out[1].as<T>(),
                                          .m = call.out[2].as<float>(),

@@ -25,7 +25,7 @@ enum class Norm : uint8_t { rms, layer };
 template <class T>
 struct NormRows {
   const T *x, *plus;  // with `plus`, what is normed is x + plus, and goes to `sum`; else both are null
-  const T *w, *bias;  // bias: layer norm only
+  const T *w, *bias;  // bias: layer norm only, and may be null there too
   T *sum, *y;
   float *m, *r;  // m: layer norm only
   int64_t rows, width;
@@ -146,7 +146,8 @@ __global__ void __launch_bounds__(norm_block(kThreads)) norm_rows_kernel(const _
     if (int i = lane + k * kThreads; i < vectors) {
       float w[V], bias[V] = {};
       load_floats(n.w + i * V, w);
-      if constexpr (kNorm == Norm::layer) load_floats(n.bias + i * V, bias);
+      if constexpr (kNorm == Norm::layer)
+        if (n.bias) load_floats(n.bias + i * V, bias);
       unpack(x[k], values);
 #pragma unroll
       for (int e = 0; e < V; ++e) values[e] = (values[e] - mean) * r * w[e] + bias[e];

@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kAnyThreads) norm_any_kernel(const __grid_cons
   row_sum(total);
   float r = 1.0f / sqrtf(total[0] / static_cast<float>(n.width) + n.eps);
   for (int64_t j = threadIdx.x; j < n.width; j += kAnyThreads) {
-    float bias = kNorm == Norm::layer ? static_cast<float>(n.bias[j]) : 0.0f;
+    float bias = kNorm == Norm::layer && n.bias ? static_cast<float>(n.bias[j]) : 0.0f;
     n.y[at + j] = static_cast<T>((static_cast<float>(x[at + j]) - mean) * r * static_cast<float>(n.w[j]) + bias);
   }
   if (threadIdx.x != 0) return;
@@ -113,7 +113,7 @@ Bytes norm_gradient_workspace(const WorkspaceQuery& query) {
   return {sums * norm_backward_blocks(shape.rows()) * shape.last() * static_cast<int64_t>(sizeof(float))};
 }
 
-// `n` without the partial sums, which lie in the call's workspace; outputs 1 and 2 are dw and dbias.
+// `n` without the partial sums, which lie in the call's workspace; outputs 1 and 2 are dw and dbias, if it is there.
 template <Norm kNorm, class T>
 void launch_norm_gradient(NormGradient<T> n, const CudaCall& call) {
   int64_t blocks = norm_backward_blocks(n.rows);
@@ -134,7 +134,7 @@ void launch_norm_gradient(NormGradient<T> n, const CudaCall& call) {
   add_partials({.partials = n.dw,
                 .slices = blocks,
                 .width = n.width,
-                .out = {call.out[1].as<float>(), kNorm == Norm::layer ? call.out[2].as<float>() : nullptr},
+                .out = {call.out[1].as<float>(), call.out.size() > 2 ? call.out[2].as<float>() : nullptr},
                 .write = ColumnSums::Write::over,
                 .stream = call.stream});
 }

@@ -17,7 +17,8 @@ struct Running {
 // count from the tile's first key.
 struct View {
   int64_t last_seen, keys, first_key;
-  float scale;
+  float scale, slope;  // slope: of ALiBi
+  int64_t behind;      // how many positions the block's first query stands after the tile's first key
   float* weights;  // where they go, in shared memory
 };
 
@@ -29,11 +30,12 @@ __device__ void soften(const View& view, float (&scores)[kR][kC], float (&y)[kR]
 #pragma unroll
   for (int i = 0; i < kR; ++i) {
     int64_t last = min(view.last_seen + tile_y() * kR + i, view.keys - 1), hidden = running.begin[i] - view.first_key;
-    float maximum = running.maximum[i];
+    float maximum = running.maximum[i], position = static_cast<float>(view.behind + tile_y() * kR + i);
 #pragma unroll
     for (int j = 0; j < kC; ++j) {
       int key = tile_x() + kSide * j;
-      scores[i][j] = hidden <= key && key <= last ? scores[i][j] * view.scale : -INFINITY;
+      float score = scores[i][j] * view.scale + view.slope * (static_cast<float>(key) - position);
+      scores[i][j] = hidden <= key && key <= last ? score : -INFINITY;
       maximum = fmaxf(maximum, scores[i][j]);
     }
     maximum = row_maximum(maximum);
@@ -91,9 +93,10 @@ __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward blo
   const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
   const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kQ;  // long tiles first, for balance
   const int64_t diagonal = block.start ? *block.start : block.diagonal;
+  const int64_t distance = block.start ? *block.start : block.distance;
   const int64_t keys = block.start ? *block.start + block.queries : block.keys;
   const int dim = static_cast<int>(block.dim);
-  const float scale = rsqrtf(static_cast<float>(dim));
+  const float scale = rsqrtf(static_cast<float>(dim)), slope = alibi_slope(block, head);
 
   load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, dim);
   float y[kR][kDim / kSide] = {};
@@ -112,7 +115,9 @@ __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward blo
     __syncthreads();
     float scores[kR][kC];
     row_products<kDim>(q, k, dim, scores);
-    soften<kDim>(View{first + diagonal - first_key, keys - first_key, first_key, scale, weights}, scores, y, running);
+    soften<kDim>(View{first + diagonal - first_key, keys - first_key, first_key, scale, slope,
+                      first + distance - first_key, weights},
+                 scores, y, running);
     __syncwarp();  // a row of weights belongs to threads of one warp
     add_weighted_rows<kDim, kK>(Weights{weights, pitch_of(kK), 1}, v, y);
   }
@@ -134,8 +139,9 @@ struct CoreRunning {
 
 // As `soften`, in place.
 template <int kDim>
-__device__ void soften_on_cores(float scale, int64_t first_key, Fragments<kCoreRows>& scores, Fragments<kDim>& y,
-                                CoreRunning& running) {
+__device__ void soften_on_cores(float2 scale_slope, int64_t first_key, Fragments<kCoreRows>& scores,
+                                Fragments<kDim>& y, CoreRunning& running) {
+  const auto [scale, slope] = scale_slope;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     float maximum = running.maximum[half], sum = 0;
@@ -143,7 +149,9 @@ __device__ void soften_on_cores(float scale, int64_t first_key, Fragments<kCoreR
     for (int i = 0; i < kCoreRows / 4; ++i) {
       float& score = scores[i / 2][2 * half + i % 2];
       int64_t key = first_key + i / 2 * 8 + core_column() + i % 2;
-      score = running.begin[half] <= key && key <= running.own[half] ? score * scale : -INFINITY;
+      score *= scale;
+      if (slope != 0) score += slope * static_cast<float>(key - running.own[half]);
+      score = running.begin[half] <= key && key <= running.own[half] ? score : -INFINITY;
       maximum = fmaxf(maximum, score);
     }
     maximum = core_row_maximum(maximum);
@@ -170,7 +178,7 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward
   const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
   const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kCoreRows;
   const int dim = static_cast<int>(block.dim);
-  const float scale = rsqrtf(static_cast<float>(dim));
+  const float scale = rsqrtf(static_cast<float>(dim)), slope = alibi_slope(block, head);
 
   load_core_tile<kCoreRows, kDim>(q, rows_of<Bf16>(block.q, b, head, first), block.q.row, block.queries - first, dim);
   Fragments<kDim> y = {};
@@ -191,7 +199,7 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward
     __syncthreads();
     Fragments<kCoreRows> scores;
     core_row_products<kDim, kCoreRows>(q, k, scores);
-    soften_on_cores<kDim>(scale, first_key, scores, y, running);
+    soften_on_cores<kDim>({scale, slope}, first_key, scores, y, running);
     add_core_rows<kDim, kCoreRows>(scores, v, y);
   }
   CoreRows rows{head, first, block.queries, dim};

@@ -34,7 +34,7 @@ template <int kDim, int kQ, int kK>
 __device__ void score_gradients(const AttentionGradient& block, const Square& square, float* p, float* ds) {
   constexpr int kR = kQ / kSide, kC = kK / kSide, kPitch = pitch_of(kK);
   const int dim = static_cast<int>(block.dim);
-  const float scale = rsqrtf(static_cast<float>(block.dim));
+  const float scale = rsqrtf(static_cast<float>(block.dim)), alibi = alibi_slope(block, square.head);
   float scores[kR][kC], slopes[kR][kC];
   row_products<kDim>(square.q, square.k, dim, scores);
   row_products<kDim>(square.dy, square.v, dim, slopes);
@@ -50,7 +50,8 @@ __device__ void score_gradients(const AttentionGradient& block, const Square& sq
       int column = tile_x() + kSide * j;
       int64_t key = square.first_key + column;
       bool seen = exists && begin <= key && key < block.keys && key <= row + block.diagonal;
-      float weight = seen ? expf(scores[i][j] * scale - lse) : 0;
+      float bias = alibi * static_cast<float>(key - row - block.distance);
+      float weight = seen ? expf(scores[i][j] * scale + bias - lse) : 0;
       if (p) p[(tile_y() * kR + i) * kPitch + column] = weight;
       ds[(tile_y() * kR + i) * kPitch + column] = scale * weight * (slopes[i][j] - dot);
     }
@@ -146,8 +147,10 @@ template <int kQ>
 struct CoreStatistics {
   float lse[kQ], dots[kQ];
   int64_t begins[kQ];
+  float alibi;  // the head's slope
 
   __device__ void load(const AttentionGradient& block, int64_t head, int64_t first) {
+    if (threadIdx.x == 0) alibi = alibi_slope(block, head);
     for (int i = threadIdx.x; i < kQ; i += kCoreThreads) {
       int64_t row = first + i, at = (static_cast<int64_t>(blockIdx.z) * block.heads + head) * block.lse_length + row;
       bool exists = row < block.queries;
@@ -159,7 +162,9 @@ struct CoreStatistics {
 
   // score <- p, slope <- ds, of query `i` of the tile, at position `own`, and a key.
   __device__ void turn(int i, int64_t own, int64_t key, float scale, float& score, float& slope) const {
-    score = begins[i] <= key && key <= own ? __expf(score * scale - lse[i]) : 0;
+    score = score * scale - lse[i];
+    if (alibi != 0) score += alibi * static_cast<float>(key - own);
+    score = begins[i] <= key && key <= own ? __expf(score) : 0;
     slope = scale * score * (slope - dots[i]);
   }
 };

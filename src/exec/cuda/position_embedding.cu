@@ -13,6 +13,7 @@ struct Forward {
   const int32_t* start;  // may be null
   T* y;
   int64_t length, width;
+  int64_t offset;  // of the first position in w
   Spans positions;
 
   __device__ void operator()(int64_t row, int64_t column) const {
@@ -21,7 +22,7 @@ struct Forward {
     float sum[V], embedding[V];
     load_floats(x + at, sum);
     if (position >= 0) {
-      if (start) position += *start;
+      position += offset + (start ? *start : 0);
       load_floats(w + position * width + column, embedding);
 #pragma unroll
       for (int i = 0; i < V; ++i) sum[i] += embedding[i];
@@ -36,6 +37,7 @@ struct Backward {
   const T* dy;
   float* dw;
   int64_t batch, length, width;
+  int64_t offset;
   Spans positions;
   SumState before;
 
@@ -43,7 +45,7 @@ struct Backward {
     float sum[V] = {};
     float* to = dw + row * width + column;
     if (before == SumState::running) load_floats(to, sum);
-    int64_t position = positions.local_index(row);
+    int64_t position = row < offset ? -1 : positions.local_index(row - offset);
     if (position >= 0 && position < length) {
       const T* from = dy + position * width + column;
 #pragma unroll 8
@@ -64,7 +66,7 @@ void forward(const CudaCall& call) {
   for_cuda_vectors(call.in[0].dtype, shape[2], [&]<class T, int V>() {
     for_row_vectors<V>(call.stream, shape.rows(), shape[2],
                        Forward<T, V>{call.in[0].as<T>(), call.in[1].as<T>(), start, call.out[0].as<T>(), shape[1],
-                                     shape[2], spans_of(call.in[0], 1)});
+                                     shape[2], call.attrs.integer_or("offset", 0), spans_of(call.in[0], 1)});
   });
 }
 
@@ -74,7 +76,7 @@ void backward(const CudaCall& call) {
   for_cuda_vectors(call.in[0].dtype, shape[2], [&]<class T, int V>() {
     for_row_vectors<V>(call.stream, call.out[0].shape[0], shape[2],
                        Backward<T, V>{call.in[0].as<T>(), call.out[0].as<float>(), shape[0], shape[1], shape[2],
-                                      spans_of(call.in[0], 1), before});
+                                      call.attrs.integer_or("offset", 0), spans_of(call.in[0], 1), before});
   });
 }
 

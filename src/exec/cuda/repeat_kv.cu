@@ -85,9 +85,12 @@ struct KvGradient {
   }
 };
 
+// Of a row: a bias has single numbers.
+int64_t width_of(const Tensor& rows) { return rows.shape.rank() == 2 ? rows.shape[1] : 1; }
+
 void forward(const CudaCall& call) {
   const Tensor& y = call.out[0];
-  int64_t width = y.shape[1];
+  int64_t width = width_of(y);
   for_cuda_vectors(y.dtype, width, [&]<class T, int V>() {
     for_row_vectors<V>(call.stream, y.shape[0], width,
                        Forward<T, V>{call.in[0].as<T>(), call.in[1].as<T>(), y.as<T>(), width, Heads(call.attrs),
@@ -97,7 +100,7 @@ void forward(const CudaCall& call) {
 
 void backward(const CudaCall& call) {
   const Tensor &dy = call.in[0], &dq = call.out[0], &dkv = call.out[1];
-  int64_t width = dy.shape[1];
+  int64_t width = width_of(dy);
   for_cuda_vectors(dy.dtype, width, [&]<class T, int V>() {
     for_row_vectors<V>(call.stream, dq.shape[0], width,
                        QueryGradient<T, V>{dy.as<T>(), dq.as<float>(), width, spans_of(dy, 0), spans_of(dq, 0)});
@@ -110,5 +113,7 @@ void backward(const CudaCall& call) {
 
 const CudaKernel repeat_kv{.launch = forward};
 const CudaKernel repeat_kv_backward{.launch = backward};
+const CudaKernel repeat_kv_bias{.launch = forward};
+const CudaKernel repeat_kv_bias_backward{.launch = backward};
 
 }  // namespace sextant::cuda

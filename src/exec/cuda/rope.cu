@@ -1,6 +1,8 @@
 #include <cmath>
+#include <numeric>
 
 #include "exec/cpu/heads.h"
+#include "exec/cuda/check.h"
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/rows.cuh"
 #include "exec/cuda/spans.cuh"
@@ -35,6 +37,7 @@ struct Turn {
   T* y;
   int64_t length, width;
   int heads, turned, half, groups;  // turned: the heads of q and k, in front; groups of heads in one row
+  int dim;                          // of a head; 2·half of it turn
   float direction;
   Spans positions;
   Frequencies frequencies;
@@ -74,17 +77,17 @@ struct Turn {
     find_sines(row % length, pair, cosines, sines);
 #pragma unroll
     for (int first = begin; first < begin + kHeadsAtOnce; first += kHeadsOnTheirWay) {
-      int64_t at = row * width + static_cast<int64_t>(first) * 2 * half + pair;
+      int64_t at = row * width + static_cast<int64_t>(first) * dim + pair;
       Pairs pairs[kHeadsOnTheirWay];
 #pragma unroll
       for (int k = 0; k < kHeadsOnTheirWay; ++k)
-        if (first + k < heads) pairs[k] = {load<V>(x + at + k * 2 * half), load<V>(x + at + k * 2 * half + half)};
+        if (first + k < heads) pairs[k] = {load<V>(x + at + k * dim), load<V>(x + at + k * dim + half)};
 #pragma unroll
       for (int k = 0; k < kHeadsOnTheirWay; ++k) {
         if (first + k >= heads) break;
         if (first + k < turned) turn(pairs[k], cosines, sines);
-        store(y + at + k * 2 * half, pairs[k].first);
-        store(y + at + k * 2 * half + half, pairs[k].second);
+        store(y + at + k * dim, pairs[k].first);
+        store(y + at + k * dim + half, pairs[k].second);
       }
     }
   }
@@ -93,11 +96,19 @@ struct Turn {
 void launch(const CudaCall& call) {
   const LocalShape& shape = call.in[0].shape;
   cpu::Heads heads = cpu::local_heads(call.attrs, shape[2]);
+  const int64_t front = call.attrs.integer_or("rotary_dim", heads.dim), half = front / 2;
   int turned = static_cast<int>(heads.q + heads.kv);
+  bool in_place = call.in[0].data == call.out[0].data;
+  // What does not turn of a head is brought over with all the rest.
+  if (front < heads.dim && !in_place)
+    check_cuda(cudaMemcpyAsync(call.out[0].data, call.in[0].data,
+                               static_cast<size_t>(call.in[0].count() * size_of(call.in[0].dtype)),
+                               cudaMemcpyDeviceToDevice, call.stream),
+               "copying what RoPE does not turn");
   // In place, the values already are where they belong.
-  int visited = call.in[0].data == call.out[0].data ? turned : turned + static_cast<int>(heads.kv);
+  int visited = in_place || front < heads.dim ? turned : turned + static_cast<int>(heads.kv);
   int groups = static_cast<int>(ceil_div(visited, kHeadsAtOnce));
-  for_cuda_vectors(call.in[0].dtype, heads.dim / 2, [&]<class T, int V>() {
+  for_cuda_vectors(call.in[0].dtype, std::gcd(half, heads.dim), [&]<class T, int V>() {
     Turn<T, V> turn{.x = call.in[0].as<T>(),
                     .start = call.in.size() > 1 ? call.in[1].as<int32_t>() : nullptr,
                     .y = call.out[0].as<T>(),
@@ -105,12 +116,13 @@ void launch(const CudaCall& call) {
                     .width = shape[2],
                     .heads = visited,
                     .turned = turned,
-                    .half = static_cast<int>(heads.dim / 2),
+                    .half = static_cast<int>(half),
                     .groups = groups,
+                    .dim = static_cast<int>(heads.dim),
                     .direction = call.attrs.integer_or("inverse", 0) != 0 ? -1.0f : 1.0f,
                     .positions = spans_of(call.in[0], 1),
-                    .frequencies = frequencies_of(call.attrs, heads.dim)};
-    for_row_vectors<V>(call.stream, shape.rows() * groups, heads.dim / 2, turn);
+                    .frequencies = frequencies_of(call.attrs, front)};
+    for_row_vectors<V>(call.stream, shape.rows() * groups, half, turn);
   });
 }
 

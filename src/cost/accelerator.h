@@ -1,0 +1,11 @@
+// The Target of an accelerator that is planned for and not here: kernels as ours would be, scratch as the libraries ask for it.
+#pragma once
+
+#include "cost/stack.h"
+#include "ir/plan.h"
+
+namespace sextant {
+
+Target accelerator_target(const Stack& stack);
+
+}  // namespace sextant

@@ -1,0 +1,33 @@
+// The time of a collective or message, from its kind, its bytes and where the ranks of its group sit. Latency and bandwidth
+// follow NCCL's own model (src/graph/tuning.cc, 2026): the best of ring and tree in three protocols.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cost/machine.h"
+
+namespace sextant {
+
+// How the ranks of a group are spread over a machine's levels.
+struct GroupPlace {
+  int64_t ranks = 1;
+  std::vector<int64_t> inside;  // per level: how many of them share one unit of it
+  int level = 0;                // the innermost level that holds them all
+};
+
+// Ranks sit on devices in order: rank r on device r.
+GroupPlace place_group(const Machine& machine, const std::vector<int>& ranks);
+
+enum class Collective : uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, message };
+
+// `bytes`: what is reduced; what a rank has after a gather and before a scatter; what a rank sends in all in an all-to-all; the
+// message.
+double collective_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes,
+                          const GroupPlace& place);
+
+// Bytes per second that each rank of the group can send to its neighbours while all do.
+double group_bandwidth(const Machine& machine, const Efficiencies& efficiency, const GroupPlace& place);
+
+}  // namespace sextant

@@ -1,0 +1,22 @@
+#include "cost/machine.h"
+
+namespace sextant {
+
+const std::vector<NamedEfficiency>& named_efficiencies() {
+  // No kernel passes its peak, and what falls below these bounds is not slow but broken. The attention table is itself
+  // measured, so other shapes may do better than it.
+  static const std::vector<NamedEfficiency> all{
+      {"product", &Efficiencies::product, {0.4, 0.95}},   {"attention", &Efficiencies::attention, {0.6, 1.3}},
+      {"memory", &Efficiencies::memory, {0.5, 0.95}},     {"near_link", &Efficiencies::near_link, {0.4, 0.98}},
+      {"far_link", &Efficiencies::far_link, {0.3, 0.98}}, {"overlap", &Efficiencies::overlap, {0.6, 1.0}},
+      {"kernel_s", &Efficiencies::kernel_s, {0, 3e-5}},   {"imbalance", &Efficiencies::imbalance, {1, 1.15}},
+  };
+  return all;
+}
+
+double Machine::peak(const std::string& dtype) const {
+  auto found = device.peaks.find(dtype);
+  return found == device.peaks.end() ? 0 : found->second;
+}
+
+}  // namespace sextant

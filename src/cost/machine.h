@@ -1,0 +1,106 @@
+// Machine: what the simulator knows of the hardware. Public figures, tables measured by others or by `sextant bench`, and a few
+// named efficiencies. Read from machines/NAME.toml (machine_file.h), where every figure names its source.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+// One direction, per device.
+struct Link {
+  double bytes_per_s = 0;
+  double latency_s = 0;  // of one hop of a collective
+  bool operator==(const Link&) const = default;
+};
+
+// Devices that reach each other in the same way: a node, a rack with one switch, an island of a cluster. Innermost first; the
+// last level holds everything.
+struct Level {
+  std::string name;     // "node", "rack", "cluster"
+  int64_t devices = 0;  // inside one of them; 0: no limit
+  Link link;
+  bool reduces_in_switch = false;  // NVLS, SHARP: an all-reduce sends everything once
+  bool operator==(const Level&) const = default;
+};
+
+// Seconds and flop/s of fused attention kernels, as shares of the device's dense peak, at long sequences. Between head sizes
+// the nearer one counts.
+struct AttentionRate {
+  double forward_64 = 0, forward_128 = 0, backward_64 = 0, backward_128 = 0;
+  bool operator==(const AttentionRate&) const = default;
+};
+
+// One measured product: y[rows, columns] = Σ over depth.
+struct MeasuredProduct {
+  double rows = 0, columns = 0, depth = 0;
+  double seconds = 0;
+  std::string dtype = "bf16";
+  bool operator==(const MeasuredProduct&) const = default;
+};
+
+// What a device type reaches of its figures. Each has physical bounds (bounds_of); at most these eight are ever fitted.
+struct Efficiencies {
+  double product = 0.8;     // of the peak, in large products with well-shaped operands
+  double attention = 1;     // of the attention table
+  double memory = 0.85;     // of the memory's bandwidth, in streaming kernels
+  double near_link = 0.8;   // of the node's links, in long collectives
+  double far_link = 0.8;    // of the links between nodes
+  double overlap = 0.9;     // speed of compute while a message travels beside it
+  double kernel_s = 4e-6;   // lost between two kernels that depend on each other
+  double imbalance = 1.02;  // the slowest of many devices against the mean
+  bool operator==(const Efficiencies&) const = default;
+};
+
+struct Bounds {
+  double least, most;
+};
+struct NamedEfficiency {
+  const char* name;
+  double Efficiencies::*field;
+  Bounds bounds;
+};
+// All of them, for files, fits and reports.
+const std::vector<NamedEfficiency>& named_efficiencies();
+
+struct Device {
+  std::string name;   // "H100 SXM"
+  std::string maker;  // "NVIDIA"
+  int64_t units = 0;  // SMs, CUs, cores: what a product's tiles are dealt to
+  double clock_hz = 0;
+  double flops_per_clock_and_unit = 0;   // dense, bf16 or what `peaks` calls reference
+  std::map<std::string, double> peaks;   // dense flop/s by dtype: "bf16", "fp16", "tf32", "fp32", "fp8"
+  double memory_bytes = 0;
+  double memory_bytes_per_s = 0;
+  double cache_bytes = 0;
+  double watts = 0;
+  bool operator==(const Device&) const = default;
+};
+
+struct Machine {
+  std::string name;   // "h100-sxm"
+  std::string place;  // the file it came from
+  std::string about, date;
+  Device device;
+  int64_t devices_per_node = 8;
+  std::vector<Level> levels;
+  std::map<std::string, AttentionRate> attention;  // by kernel: "flash1", "flash2", "flash3", "cudnn", "unfused" is computed
+  std::vector<MeasuredProduct> products;
+  Efficiencies tables;                   // from published kernel and collective tables
+  std::optional<Efficiencies> fitted;    // calibrated on published or own runs
+  double context_bytes = 1.5e9;          // driver context, libraries' code, communicators
+  double price_per_hour = 0;             // of one device; 0: unknown
+  double mtbf_hours = 0;                 // of one device; 0: unknown
+  double checkpoint_bytes_per_s = 0;     // of one device, to shared storage; 0: unknown
+  std::string fitted_on;                 // the runs `fitted` was calibrated on
+  std::map<std::string, std::string> sources;  // where each table's figures come from, by the table's name
+
+  const Efficiencies& efficiency() const { return fitted ? *fitted : tables; }
+  double peak(const std::string& dtype) const;  // 0 when the device has no such units
+  bool operator==(const Machine&) const = default;
+};
+
+}  // namespace sextant

@@ -1,0 +1,63 @@
+#include "cost/machine_fields.h"
+
+namespace sextant {
+
+namespace {
+constexpr double kMega = 1e6, kGiga = 1e9, kTera = 1e12, kMebi = 1048576;
+constexpr int64_t kMostDevices = 100'000'000;
+}  // namespace
+
+std::vector<Field> top_fields(Machine& machine) {
+  return {{"name", TextPlace{&machine.name}}, {"about", TextPlace{&machine.about}}, {"date", TextPlace{&machine.date}}};
+}
+
+std::vector<Field> device_fields(Device& device) {
+  return {{"name", TextPlace{&device.name}},
+          {"maker", TextPlace{&device.maker}},
+          {"units", CountPlace{&device.units, 1, 100'000}},
+          {"clock_mhz", NumberPlace{&device.clock_hz, {10, 20'000}, kMega}},
+          {"flops_per_clock_and_unit", NumberPlace{&device.flops_per_clock_and_unit, {1, 1e8}}},
+          {"memory_gb", NumberPlace{&device.memory_bytes, {0.1, 1e6}, kGiga}},
+          {"memory_tb_s", NumberPlace{&device.memory_bytes_per_s, {0.001, 1e4}, kTera}},
+          {"cache_mib", NumberPlace{&device.cache_bytes, {0, 1e6}, kMebi}},
+          {"watts", NumberPlace{&device.watts, {0, 1e6}}}};
+}
+
+Field peak_field(std::string_view type, double& flops_per_s) {
+  return {std::string(type), NumberPlace{&flops_per_s, {0.001, 1e7}, kTera}};
+}
+
+std::vector<Field> node_fields(Machine& machine) {
+  return {{"devices", CountPlace{&machine.devices_per_node, 1, 4096}}};
+}
+
+std::vector<Field> level_fields(Level& level) {
+  return {{"devices", CountPlace{&level.devices, 0, kMostDevices}},
+          {"gb_s", NumberPlace{&level.link.bytes_per_s, {1e-3, 1e5}, kGiga}},
+          {"latency_us", NumberPlace{&level.link.latency_s, {0, 1e5}, 1, kMega}},
+          {"reduces_in_switch", FlagPlace{&level.reduces_in_switch}}};
+}
+
+std::vector<Field> attention_fields(AttentionRate& rate) {
+  const Bounds share{0.01, 1};
+  return {{"forward_64", NumberPlace{&rate.forward_64, share}},
+          {"forward_128", NumberPlace{&rate.forward_128, share}},
+          {"backward_64", NumberPlace{&rate.backward_64, share}},
+          {"backward_128", NumberPlace{&rate.backward_128, share}}};
+}
+
+std::vector<Field> efficiency_fields(Efficiencies& efficiencies) {
+  std::vector<Field> fields;
+  for (const NamedEfficiency& named : named_efficiencies())
+    fields.push_back({named.name, NumberPlace{&(efficiencies.*named.field), named.bounds}});
+  return fields;
+}
+
+std::vector<Field> run_fields(Machine& machine) {
+  return {{"context_gb", NumberPlace{&machine.context_bytes, {0, 1e3}, kGiga}},
+          {"price_per_hour", NumberPlace{&machine.price_per_hour, {0, 1e5}}},
+          {"mtbf_hours", NumberPlace{&machine.mtbf_hours, {0, 1e9}}},
+          {"checkpoint_gb_s", NumberPlace{&machine.checkpoint_bytes_per_s, {0, 1e4}, kGiga}}};
+}
+
+}  // namespace sextant

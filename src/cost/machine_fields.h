@@ -1,0 +1,26 @@
+// What stands in each table of a machine's file, for reading and writing alike. Inside cost/ only.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "cost/machine.h"
+#include "cost/toml_fields.h"
+
+namespace sextant {
+
+constexpr std::array<std::string_view, 7> kPeakTypes{"bf16", "fp16", "tf32", "fp32", "fp8", "int8", "fp4"};
+// Tables whose figures must say where they come from, under these names in [source].
+constexpr std::array<std::string_view, 6> kSourced{"device", "level", "attention", "efficiency", "products", "run"};
+
+std::vector<Field> top_fields(Machine& machine);
+std::vector<Field> device_fields(Device& device);
+Field peak_field(std::string_view type, double& flops_per_s);
+std::vector<Field> node_fields(Machine& machine);
+std::vector<Field> level_fields(Level& level);
+std::vector<Field> attention_fields(AttentionRate& rate);
+std::vector<Field> efficiency_fields(Efficiencies& efficiencies);
+std::vector<Field> run_fields(Machine& machine);
+
+}  // namespace sextant

@@ -1,0 +1,303 @@
+#include "cost/machine_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "base/files.h"
+#include "cost/machine_fields.h"
+#include "cost/toml_fields.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr std::string_view kEnding = ".toml";
+constexpr std::string_view kStacks = "stacks";  // lies beside the machines and is none
+
+std::vector<std::filesystem::path> machine_folders() {
+  std::vector<std::filesystem::path> folders;
+  if (const char* own = std::getenv("SEXTANT_MACHINES"); own && *own) folders.emplace_back(own);
+  folders.emplace_back(SEXTANT_MACHINES_DIR);
+  return folders;
+}
+
+bool is_list_of(const TomlValue& value, size_t size, std::vector<double>& numbers) {
+  auto list = std::get_if<TomlValue::List>(&value.is);
+  if (!list || list->size() != size) return false;
+  for (const TomlValue& item : *list) {
+    std::optional<double> number = number_of(item);
+    if (!number || !(*number > 0 && *number < 1e12)) return false;
+    numbers.push_back(*number);
+  }
+  return true;
+}
+
+enum class Base { allowed, refused };
+
+class MachineReader {
+ public:
+  MachineReader(std::string_view text, std::string_view place, Base base)
+      : entries_(parse_toml(text, place)), place_(place), base_(base), reader_(place) {}
+
+  Machine read() {
+    start_from_device();
+    for (const TomlEntry& entry : entries_)
+      if (!is_under(entry.key, "fitted")) read(entry);
+    read_fitted();
+    if (machine_.name.empty()) machine_.name = std::filesystem::path(place_).stem().string();
+    machine_.place = place_;
+    check_complete();
+    reader_.throw_if_any();
+    return std::move(machine_);
+  }
+
+ private:
+  static bool is_under(std::string_view key, std::string_view table) {
+    return key.starts_with(table) && (key.size() == table.size() || key[table.size()] == '.');
+  }
+
+  bool has(std::string_view table) const {
+    return std::any_of(entries_.begin(), entries_.end(),
+                       [&](const TomlEntry& entry) { return is_under(entry.key, table); });
+  }
+
+  void start_from_device() {
+    auto from = std::find_if(entries_.begin(), entries_.end(),
+                             [](const TomlEntry& entry) { return entry.key == "device_from"; });
+    if (from == entries_.end()) return;
+    started_ = true;  // or would have: what it lacks is then not worth saying
+    auto name = std::get_if<std::string>(&from->value.is);
+    std::string file = name ? find_machine_file(*name) : "";
+    if (base_ == Base::refused)
+      return reader_.complain(*from, {.got = "another machine starts from this one, which starts from a third",
+                                      .expected = "a machine that stands alone"});
+    if (file.empty())
+      return reader_.complain(*from, {.got = "got " + shown(from->value),
+                                      .expected = "the name of a machine",
+                                      .hint = fmt::format("there are {}", fmt::join(known_machines(), ", "))});
+    machine_ = MachineReader(read_file(file), file, Base::refused).read();
+    machine_.name.clear();
+    machine_.about.clear();
+    machine_.date.clear();
+    if (!has("level")) return;
+    machine_.levels.clear();
+    machine_.sources.erase("level");
+  }
+
+  void read(const TomlEntry& entry) {
+    if (!skipped_.empty() && is_under(entry.key, skipped_)) return;
+    if (std::holds_alternative<TomlValue::Table>(entry.value.is)) return open_table(entry);
+    auto [table, key] = table_and_key(entry.key);
+    if (table == "device.peak_tflops") return read_peak(entry, key);
+    if (table == "products") return read_products(entry, key);
+    if (table == "source") return read_source(entry, key);
+    if (table.empty() && key == "device_from") return;  // done
+    reader_.read(entry, key, fields_of(table), table);
+    // A cluster's own efficiency counts for it, whatever its device was fitted to elsewhere.
+    if (table == "efficiency" && machine_.fitted) {
+      FieldReader again(place_);
+      again.read(entry, key, efficiency_fields(*machine_.fitted), table);
+    }
+  }
+
+  // Tables with names of their own are made when they open.
+  void open_table(const TomlEntry& entry) {
+    static const std::set<std::string_view> known{"device", "device.peak_tflops", "node",     "level", "attention",
+                                                  "run",    "efficiency",         "products", "source"};
+    auto [parent, name] = table_and_key(entry.key);
+    bool named = name.find('"') == name.npos;
+    if (parent == "level" && named) {
+      level(name);
+    } else if (parent == "attention" && named) {
+      machine_.attention[std::string(name)];
+    } else if (!known.contains(entry.key)) {
+      skipped_ = entry.key;
+      reader_.complain(
+          entry, {.got = "is not a known table",
+                  .hint = fmt::format("there are {}, fitted, level.NAME, attention.KERNEL", fmt::join(known, ", "))});
+    }
+  }
+
+  Level& level(std::string_view name) {
+    for (Level& each : machine_.levels)
+      if (each.name == name) return each;
+    machine_.levels.push_back({.name = std::string(name)});
+    return machine_.levels.back();
+  }
+
+  std::vector<Field> fields_of(std::string_view table) {
+    if (table.empty()) return top_fields(machine_);
+    if (table == "device") return device_fields(machine_.device);
+    if (table == "node") return node_fields(machine_);
+    if (table == "efficiency") return efficiency_fields(machine_.tables);
+    if (table == "run") return run_fields(machine_);
+    auto [parent, name] = table_and_key(table);
+    if (parent == "level") return level_fields(level(name));
+    if (parent == "attention") return attention_fields(machine_.attention[std::string(name)]);
+    return {};  // [level] and [attention] have tables only
+  }
+
+  void read_peak(const TomlEntry& entry, std::string_view key) {
+    std::array<double, kPeakTypes.size()> peaks{};
+    std::vector<Field> fields;
+    for (size_t i = 0; i < peaks.size(); ++i) fields.push_back(peak_field(kPeakTypes[i], peaks[i]));
+    reader_.read(entry, key, fields, "device.peak_tflops");
+    for (size_t i = 0; i < peaks.size(); ++i)
+      if (peaks[i] > 0) machine_.device.peaks[std::string(kPeakTypes[i])] = peaks[i];
+  }
+
+  void read_products(const TomlEntry& entry, std::string_view key) {
+    if (std::ranges::count(kPeakTypes, key) == 0)
+      return reader_.complain(
+          entry, {.got = "is not a known type", .expected = fmt::format("one of {}", fmt::join(kPeakTypes, ", "))});
+    std::string type(key);
+    std::erase_if(machine_.products, [&](const MeasuredProduct& product) { return product.dtype == type; });
+    auto list = std::get_if<TomlValue::List>(&entry.value.is);
+    bool fits = list;
+    for (size_t i = 0; fits && i < list->size(); ++i) {
+      std::vector<double> n;
+      fits = is_list_of((*list)[i], 4, n);
+      if (fits) machine_.products.push_back({n[0], n[1], n[2], n[3] / 1e6, type});
+    }
+    if (!fits)
+      reader_.complain(
+          entry, {.got = "got " + shown(entry.value), .expected = "a list of [rows, columns, depth, microseconds]"});
+  }
+
+  void read_source(const TomlEntry& entry, std::string_view key) {
+    std::vector<Field> fields;
+    std::string text;
+    for (std::string_view name : kSourced) fields.push_back({std::string(name), TextPlace{&text}});
+    reader_.read(entry, key, fields, "source");
+    if (!text.empty()) machine_.sources[std::string(key)] = text;
+  }
+
+  // After [efficiency], whose values stand for what is not fitted.
+  void read_fitted() {
+    if (!has("fitted")) return;
+    machine_.fitted = machine_.tables;
+    std::vector<Field> fields = efficiency_fields(*machine_.fitted);
+    fields.push_back({"on", TextPlace{&machine_.fitted_on}});
+    for (const TomlEntry& entry : entries_) {
+      auto [table, key] = table_and_key(entry.key);
+      if (table == "fitted") reader_.read(entry, key, fields, table);
+      if (entry.key == "fitted" && !std::holds_alternative<TomlValue::Table>(entry.value.is))
+        reader_.complain(entry, {.got = "got " + shown(entry.value), .expected = "a table, [fitted]"});
+    }
+  }
+
+  void require(bool given, std::string_view what) {
+    if (!given) reader_.complain({.place = place_, .got = fmt::format("{} is not given", what)});
+  }
+
+  void check_complete() {
+    const Device& device = machine_.device;
+    if (!started_) {
+      require(device.units > 0, "device.units");
+      require(device.clock_hz > 0, "device.clock_mhz");
+      require(device.flops_per_clock_and_unit > 0, "device.flops_per_clock_and_unit");
+      require(device.memory_bytes > 0, "device.memory_gb");
+      require(device.memory_bytes_per_s > 0, "device.memory_tb_s");
+      require(!device.peaks.empty(), "a peak in [device.peak_tflops]");
+    }
+    require(!machine_.levels.empty(), "a level ([level.node], [level.cluster])");
+    for (const Level& each : machine_.levels)
+      require(each.link.bytes_per_s > 0, fmt::format("level.{}.gb_s", each.name));
+    for (const auto& [kernel, rate] : machine_.attention)
+      require(rate.forward_64 > 0 && rate.forward_128 > 0 && rate.backward_64 > 0 && rate.backward_128 > 0,
+              fmt::format("one of forward_64, forward_128, backward_64, backward_128 of attention.{}", kernel));
+  }
+
+  std::vector<TomlEntry> entries_;
+  std::string place_;
+  Base base_;
+  FieldReader reader_;
+  Machine machine_;
+  bool started_ = false;
+  std::string skipped_;  // one complaint about an unknown table is enough
+};
+
+std::string products_text(const Machine& machine, std::string_view type) {
+  std::string rows;
+  for (const MeasuredProduct& p : machine.products) {
+    if (p.dtype != type) continue;
+    rows += fmt::format("  [{}, {}, {}, {}],\n", number_text(p.rows), number_text(p.columns), number_text(p.depth),
+                        number_text(p.seconds, 1, 1e6));
+  }
+  return rows.empty() ? "" : fmt::format("{} = [\n{}]\n", type, rows);
+}
+
+}  // namespace
+
+Machine parse_machine(std::string_view text, std::string_view place) {
+  return MachineReader(text, place, Base::allowed).read();
+}
+
+std::string find_machine_file(std::string_view name) {
+  if (name.empty() || name.find_first_of("/\\") != name.npos) return "";
+  for (const std::filesystem::path& folder : machine_folders()) {
+    std::filesystem::path file = folder / (std::string(name) + std::string(kEnding));
+    std::error_code none;
+    if (std::filesystem::is_regular_file(file, none)) return file.string();
+  }
+  return "";
+}
+
+std::vector<std::string> known_machines() {
+  std::set<std::string> names;
+  for (const std::filesystem::path& folder : machine_folders()) {
+    std::error_code none;
+    for (const auto& file : std::filesystem::directory_iterator(folder, none))
+      if (file.path().extension() == kEnding && file.path().stem() != kStacks)
+        names.insert(file.path().stem().string());
+  }
+  return {names.begin(), names.end()};
+}
+
+Machine load_machine(std::string_view name_or_path) {
+  if (name_or_path.ends_with(kEnding))
+    return parse_machine(read_file(std::filesystem::path(name_or_path)), name_or_path);
+  std::string file = name_or_path == kStacks ? "" : find_machine_file(name_or_path);
+  if (file.empty())
+    throw UserError(
+        {.place = std::string(name_or_path),
+         .got = "is not a known machine",
+         .expected = fmt::format("a file that ends in .toml, or one of {}", fmt::join(known_machines(), ", ")),
+         .hint = "docs/machines.md tells how to describe your own"});
+  return parse_machine(read_file(file), file);
+}
+
+std::string machine_text(const Machine& given) {
+  Machine machine = given;  // fields point into what may be written
+  std::string out = fields_text(top_fields(machine));
+  auto table = [&](const std::string& name, const std::string& body) {
+    if (!body.empty()) out += fmt::format("\n[{}]\n{}", name, body);
+  };
+  table("device", fields_text(device_fields(machine.device)));
+  std::string peaks, products, sources;
+  for (auto& [type, peak] : machine.device.peaks) peaks += fields_text(std::vector{peak_field(type, peak)});
+  table("device.peak_tflops", peaks);
+  table("node", fields_text(node_fields(machine)));
+  for (Level& level : machine.levels) table("level." + level.name, fields_text(level_fields(level)));
+  for (auto& [kernel, rate] : machine.attention) table("attention." + kernel, fields_text(attention_fields(rate)));
+  table("efficiency", fields_text(efficiency_fields(machine.tables)));
+  if (machine.fitted) {
+    std::vector<Field> fields = efficiency_fields(*machine.fitted);
+    fields.insert(fields.begin(), {"on", TextPlace{&machine.fitted_on}});
+    table("fitted", fields_text(fields));
+  }
+  table("run", fields_text(run_fields(machine)));
+  for (std::string_view type : kPeakTypes) products += products_text(machine, type);
+  table("products", products);
+  for (const auto& [name, text] : machine.sources) sources += fmt::format("{} = {}\n", name, toml_quoted(text));
+  table("source", sources);
+  return out;
+}
+
+}  // namespace sextant

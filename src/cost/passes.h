@@ -1,0 +1,17 @@
+// How often the operands of an op that only streams cross memory in a given software, against once in one kernel of ours.
+#pragma once
+
+#include <string_view>
+
+#include "cost/stack.h"
+
+namespace sextant {
+
+struct Passes {
+  double bytes = 1;    // times the op's own bytes
+  double kernels = 1;
+};
+
+Passes passes_of(Elementwise style, std::string_view op);
+
+}  // namespace sextant

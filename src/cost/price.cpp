@@ -1,0 +1,157 @@
+#include "cost/price.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "cost/attention_time.h"
+#include "cost/passes.h"
+#include "cost/products.h"
+#include "ir/plan.h"
+#include "mesh/placement.h"
+
+namespace sextant {
+
+namespace {
+
+// Reading and writing the logits of a loss again: in one pass over 16-bit ones, or as f32 in the separate steps of a softmax.
+constexpr double kLogitBytes = 6, kLogitBytesInF32 = 26;
+// Below this many bytes a streaming kernel does not fill the device.
+constexpr double kHalfRateBytes = 2e6;
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    std::string_view word = text.substr(0, text.find(','));
+    words.emplace_back(word);
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+  }
+  return words;
+}
+
+// The rank of this Program's class that stands at the origin of every other axis.
+int own_rank(const Program& program) {
+  Coordinate at(program.mesh.axes.size(), 0);
+  if (auto axis = program.mesh.find(kPipelineAxis)) at[static_cast<size_t>(*axis)] = program.stage_rank;
+  return rank_of(program.mesh, at);
+}
+
+std::string_view units_of(DType dtype) {
+  switch (dtype) {
+    case DType::bf16: return "bf16";
+    case DType::f16: return "fp16";
+    default: return "fp32";
+  }
+}
+
+// The units that products run on: those of a 16-bit operand, else f32's. Devices older than bf16 have fp16 in its place.
+std::string compute_dtype(const Machine& machine, const Program& program, const Op& op) {
+  for (ValueId id : op.inputs) {
+    if (program[id].dtype != DType::bf16 && program[id].dtype != DType::f16) continue;
+    std::string units(units_of(program[id].dtype));
+    return machine.peak(units) > 0 ? units : "fp16";
+  }
+  return "fp32";
+}
+
+bool crosses_data_axes(const std::string& axes) {
+  for (const std::string& axis : words_of(axes))
+    for (std::string_view data : kDataAxes)
+      if (axis == data) return true;
+  return false;
+}
+
+// What travels is as wide as the stack sends it, and our Program is as wide as ours.
+double wire_bytes(const Stack& stack, const Program& program, const Op& op, const Message& message) {
+  double bytes = static_cast<double>(message.bytes.n);
+  if (!crosses_data_axes(message.axes) || op.inputs.empty()) return bytes;
+  const Value& value = program[op.inputs[0]];
+  double held = size_of(value.dtype);
+  bool reduces = message.kind == Message::Kind::all_reduce || message.kind == Message::Kind::reduce_scatter;
+  if (reduces && (op.phase == Phase::weight_gradient || op.phase == Phase::update || value.kind == ValueKind::gradient))
+    return bytes * stack.gradient_wire_bytes / held;
+  if (message.kind == Message::Kind::all_gather && value.kind == ValueKind::parameter) return bytes * stack.weight_wire_bytes / held;
+  return bytes;
+}
+
+}  // namespace
+
+const GroupPlace& Pricer::group(const Program& program, const std::string& axes) {
+  std::string key = axes + "@" + std::to_string(program.stage_rank);
+  auto found = groups_.find(key);
+  if (found != groups_.end()) return found->second;
+  std::vector<int> indices;
+  for (const std::string& name : words_of(axes)) indices.push_back(program.mesh.find(name).value());
+  return groups_.emplace(key, place_group(machine_, group_of(program.mesh, own_rank(program), indices))).first->second;
+}
+
+OpPrice Pricer::price_message(const Program& program, const Op& op, const Message& message) {
+  using enum Message::Kind;
+  OpPrice out{.kernels = 1, .bytes = wire_bytes(stack_, program, op, message), .message = message.kind, .axes = message.axes};
+  if (message.kind == send || message.kind == receive) {
+    int self = own_rank(program);
+    int peer = rank_at_stage(program, coordinate_of(program.mesh, self), op.attrs.integer("peer"));
+    GroupPlace place = place_group(machine_, {self, peer});
+    out.axes = kPipelineAxis, out.level = place.level;
+    out.seconds = collective_seconds(machine_, efficiency_, Collective::message, out.bytes, place);
+    return out;
+  }
+  if (message.kind == stage_sum) {
+    std::vector<int> ranks;
+    for (const std::string& stage : words_of(op.attrs.text_or("ranks", "")))
+      ranks.push_back(rank_at_stage(program, coordinate_of(program.mesh, own_rank(program)), std::stoi(stage)));
+    GroupPlace place = place_group(machine_, ranks);
+    out.axes = kPipelineAxis, out.level = place.level;
+    out.bytes *= static_cast<double>(stack_.gradient_wire_bytes) / size_of(program[op.inputs[0]].dtype);
+    out.seconds = collective_seconds(machine_, efficiency_, Collective::all_reduce, out.bytes, place);
+    return out;
+  }
+  const GroupPlace& place = group(program, message.axes);
+  out.level = place.level;
+  if (place.ranks <= 1) return {};
+  Collective kind = message.kind == all_reduce       ? Collective::all_reduce
+                    : message.kind == all_gather     ? Collective::all_gather
+                    : message.kind == reduce_scatter ? Collective::reduce_scatter
+                    : message.kind == all_to_all     ? Collective::all_to_all
+                                                     : Collective::message;
+  // A part of a larger message has its part of that message's time.
+  double together = crosses_data_axes(message.axes) ? std::max(out.bytes, stack_.bucket_bytes) : out.bytes;
+  out.seconds = collective_seconds(machine_, efficiency_, kind, together, place) * (together > 0 ? out.bytes / together : 0);
+  return out;
+}
+
+OpPrice Pricer::price_compute(const Program& program, const Op& op) {
+  Cost cost = local_cost(program, op);
+  OpPrice out{.flops = cost.flops.n, .bytes = static_cast<double>(cost.read.n + cost.written.n)};
+  std::string dtype = compute_dtype(machine_, program, op);
+  double bandwidth = machine_.device.memory_bytes_per_s * efficiency_.memory;
+  double inner_bytes = cost.inner * (stack_.loss_in_f32 ? kLogitBytesInF32 : kLogitBytes);
+  if (!cost.products.empty() || cost.attention) {
+    double width = dtype == "fp32" ? 4 : 2;
+    for (const Product& product : cost.products) {
+      out.seconds += product_seconds(machine_, efficiency_, {product, 1, width, dtype});
+      out.kernels += 1;
+    }
+    if (cost.attention) {
+      AttentionTime time = attention_time(machine_, efficiency_, stack_, *cost.attention, dtype);
+      out.seconds += time.seconds, out.kernels += time.kernels;
+    }
+    out.seconds += inner_bytes / bandwidth;
+    out.kernels += cost.inner > 0 ? 3 : 0;
+  } else {
+    Passes passes = passes_of(stack_.elementwise, op.def->name);
+    double bytes = out.bytes * passes.bytes;
+    out.kernels = passes.kernels;
+    out.seconds = bytes / (bandwidth * bytes / (bytes + kHalfRateBytes * passes.kernels));
+  }
+  out.seconds += out.kernels * efficiency_.kernel_s;
+  return out;
+}
+
+OpPrice Pricer::price(const Program& program, const Op& op) {
+  for (const Alias& alias : op.def->alias_by_attrs ? op.def->alias_by_attrs(op.attrs) : op.def->alias)
+    if (alias.rule == Alias::Rule::view) return {};  // nothing is done
+  if (std::optional<Message> message = local_message(program, op)) return price_message(program, op, *message);
+  return price_compute(program, op);
+}
+
+}  // namespace sextant

@@ -1,0 +1,47 @@
+// price: what an op of a Program costs on a machine under a stack. Everything is read off the op's own Cost and Message; an op
+// that says nothing about its kernel is a streaming one.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "cost/collective.h"
+#include "cost/machine.h"
+#include "cost/stack.h"
+#include "ir/program.h"
+
+namespace sextant {
+
+struct OpPrice {
+  double seconds = 0;    // of the device, or of the links where it is a message
+  double kernels = 0;    // launched for it
+  double flops = 0;      // executed
+  double bytes = 0;      // that cross memory, or travel where it is a message
+  std::optional<Message::Kind> message = {};
+  std::string axes = {};      // of the message's group; "pp" between stages
+  int level = -1;             // of the machine, that the message crosses
+};
+
+// For one rank of a Program's class; the others are like it.
+class Pricer {
+ public:
+  Pricer(const Machine& machine, const Efficiencies& efficiency, const Stack& stack) : machine_(machine), efficiency_(efficiency), stack_(stack) {}
+
+  OpPrice price(const Program& program, const Op& op);
+
+  const Machine& machine() const { return machine_; }
+  const Efficiencies& efficiency() const { return efficiency_; }
+  const Stack& stack() const { return stack_; }
+
+ private:
+  OpPrice price_message(const Program& program, const Op& op, const Message& message);
+  OpPrice price_compute(const Program& program, const Op& op);
+  const GroupPlace& group(const Program& program, const std::string& axes);
+
+  const Machine& machine_;
+  const Efficiencies& efficiency_;
+  const Stack& stack_;
+  std::map<std::string, GroupPlace> groups_;  // by axes and pipeline rank
+};
+
+}  // namespace sextant

@@ -1,0 +1,77 @@
+#include "cost/products.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace sextant {
+
+namespace {
+
+// What one unit computes at a time, and the share of its rate that the reuse of operands inside such a tile allows.
+struct Tile {
+  double rows, columns, rate;
+};
+constexpr std::array kTiles{Tile{256, 128, 1.0},  Tile{128, 256, 1.0}, Tile{128, 128, 0.95}, Tile{256, 64, 0.88},
+                            Tile{64, 256, 0.88},  Tile{128, 64, 0.85}, Tile{64, 128, 0.85},  Tile{64, 64, 0.70}};
+constexpr std::array kSplits{1.0, 2.0, 4.0, 8.0};  // of the depth, summed at the end
+
+// Loading the first operands of a tile and storing its result, in terms of depth.
+constexpr double kFillDepth = 96;
+
+double tiles_along(double size, double tile) { return std::ceil(size / tile); }
+
+// Seconds at the full rate of the device.
+double in_waves(const Machine& machine, const ProductQuery& q, const Tile& tile, double split, double flops_per_s) {
+  double units = static_cast<double>(std::max<int64_t>(machine.device.units, 1));
+  double tiles = q.count * tiles_along(q.product.rows, tile.rows) * tiles_along(q.product.columns, tile.columns) * split;
+  double depth = q.product.depth / split + kFillDepth;
+  double tile_s = 2 * tile.rows * tile.columns * depth / (flops_per_s / units * tile.rate);
+  double seconds = std::ceil(tiles / units) * tile_s;
+  if (split > 1) seconds += 3 * 4 * q.count * q.product.rows * q.product.columns * split / machine.device.memory_bytes_per_s;
+  return seconds;
+}
+
+double modelled(const Machine& machine, const Efficiencies& efficiency, const ProductQuery& q) {
+  double rate = machine.peak(q.dtype) * efficiency.product * std::min(alignment_rate(q.product.columns), alignment_rate(q.product.depth));
+  double best = 1e300;
+  for (const Tile& tile : kTiles)
+    for (double split : kSplits) best = std::min(best, in_waves(machine, q, tile, split, rate));
+  const Product& p = q.product;
+  double bytes = q.count * q.operand_bytes * (p.rows * p.depth + p.depth * p.columns + p.rows * p.columns);
+  return std::max(best, bytes / (machine.device.memory_bytes_per_s * efficiency.memory));
+}
+
+// Measured over modelled, from the measured products nearest in shape.
+double correction(const Machine& machine, const Efficiencies& efficiency, const ProductQuery& q) {
+  double weights = 0, sum = 0;
+  for (const MeasuredProduct& m : machine.products) {
+    if (m.dtype != q.dtype) continue;
+    double away = std::abs(std::log(q.product.rows / m.rows)) + std::abs(std::log(q.product.columns / m.columns)) +
+                  std::abs(std::log(q.product.depth / m.depth)) + std::log(q.count);
+    double weight = 1 / (1e-3 + away * away * away);  // the nearest decide
+    double model = modelled(machine, efficiency, {{m.rows, m.columns, m.depth}, 1, q.operand_bytes, q.dtype});
+    weights += weight;
+    sum += weight * std::log(m.seconds / model);
+  }
+  return weights > 0 ? std::exp(sum / weights) : 1;
+}
+
+}  // namespace
+
+double alignment_rate(double size) {
+  auto n = static_cast<int64_t>(size);
+  if (n % 64 == 0) return 1;
+  if (n % 32 == 0) return 0.97;
+  if (n % 16 == 0) return 0.82;
+  if (n % 8 == 0) return 0.75;
+  return n % 2 == 0 ? 0.45 : 0.25;  // loads of two bytes at a time
+}
+
+double product_seconds(const Machine& machine, const Efficiencies& efficiency, const ProductQuery& query) {
+  const Product& p = query.product;
+  if (p.rows <= 0 || p.columns <= 0 || p.depth <= 0) return 0;
+  return modelled(machine, efficiency, query) * correction(machine, efficiency, query);
+}
+
+}  // namespace sextant

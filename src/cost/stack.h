@@ -1,0 +1,57 @@
+// Stack: facts about the software that runs a Program, where it differs from ours: which attention kernel, what is fused, what
+// overlaps, what travels in which type. Read from machines/stacks.toml, each with its source; no fitted numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+enum class AttentionKernel : uint8_t {
+  fused,    // scores stay on the chip; its rate stands in the machine's attention table under `attention_table`
+  unfused,  // scores are written and read: two products, scaling, mask, softmax, dropout
+};
+
+enum class Elementwise : uint8_t {
+  fused,     // one kernel per op of ours, each operand once through memory
+  compiled,  // torch.compile or XLA: fused, but norms and losses take a second pass
+  jit,       // Megatron's fused bias-gelu, bias-dropout-add; norms and rotary apart
+  eager,     // one kernel per arithmetic operation
+};
+
+struct Stack {
+  std::string name;    // "megatron-2021"
+  std::string about;
+  std::string source;  // where its facts are written
+  AttentionKernel attention = AttentionKernel::fused;
+  std::string attention_table = "cudnn";
+  Elementwise elementwise = Elementwise::fused;
+  bool dropout = false;
+  bool separate_mask = false;        // unfused attention masks and casts its scores in kernels of their own
+  bool loss_in_f32 = false;          // logits are held and read in f32
+  int gradient_wire_bytes = 4;       // per element, on the wire
+  int weight_wire_bytes = 2;
+  int gradient_bytes = 4;            // per element, in memory
+  int optimizer_bytes = 12;          // per parameter: master copy and moments
+  double bucket_bytes = 0;           // gradients and weights travel in messages of at least this much
+  bool overlap_gradients = true;     // reductions beside backward
+  bool overlap_gathers = true;       // weights of the next block gathered beside this one
+  bool overlap_pipeline = true;      // messages between stages beside compute
+  bool overlap_tensor = false;       // collectives of tensor parallelism cut up beside products
+  double host_s_per_kernel = 0;      // the host issues no faster than this; 0: graphs or far ahead
+  std::optional<double> far_bytes_per_s_per_node;  // what the source says of its network
+  double far_latency_s = 0;          // of a hop between nodes, where it is known to be more than the machine's
+  std::vector<std::string> matches;  // sources of published runs that ran on it, by their beginning
+  std::string recompute = "none";    // when a row does not say
+  bool sequence_parallel = false;    // when a row with tensor parallelism does not say
+  bool selective_is_attention = false;  // its selective recompute is of attention, not of cheap ops
+  bool selective_is_half = false;       // or of every second product or block
+  bool recompute_attention = false;  // attention's scores are computed again in backward
+};
+
+// Our own executors.
+Stack own_stack();
+
+}  // namespace sextant

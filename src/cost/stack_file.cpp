@@ -1,0 +1,204 @@
+#include "cost/stack_file.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/files.h"
+#include "cost/machine_file.h"
+#include "cost/toml_fields.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr std::string_view kUnfused = "unfused";
+constexpr std::string_view kAndSchedule = " :: ";
+
+// In the order of Elementwise.
+const std::vector<std::string_view> kElementwise{"fused", "compiled", "jit", "eager"};
+
+struct Overlap {
+  std::string_view word;
+  bool Stack::*flag;
+};
+constexpr std::array kOverlaps{
+    Overlap{"gradients", &Stack::overlap_gradients}, Overlap{"gathers", &Stack::overlap_gathers},
+    Overlap{"pipeline", &Stack::overlap_pipeline}, Overlap{"tensor", &Stack::overlap_tensor}};
+
+// A stack as the file has it: some of what it says is more than one field of ours.
+struct WrittenStack {
+  Stack stack;
+  std::string like;
+  std::string attention;
+  size_t elementwise = 0;
+  int64_t gradient_wire_bytes = 4, weight_wire_bytes = 2, gradient_bytes = 4, optimizer_bytes = 12;
+  double far_gb_s_per_node = 0;
+  std::vector<std::string> overlap;
+
+  explicit WrittenStack(Stack given = {})
+      : stack(std::move(given)),
+        attention(stack.attention == AttentionKernel::unfused ? std::string(kUnfused) : stack.attention_table),
+        elementwise(static_cast<size_t>(stack.elementwise)),
+        gradient_wire_bytes(stack.gradient_wire_bytes),
+        weight_wire_bytes(stack.weight_wire_bytes),
+        gradient_bytes(stack.gradient_bytes),
+        optimizer_bytes(stack.optimizer_bytes),
+        far_gb_s_per_node(stack.far_bytes_per_s_per_node.value_or(0) / 1e9) {
+    for (const Overlap& each : kOverlaps)
+      if (stack.*each.flag) overlap.emplace_back(each.word);
+  }
+
+  std::vector<Field> fields() {
+    constexpr int64_t kMostBytes = 64;
+    return {{"about", TextPlace{&stack.about}},
+            {"source", TextPlace{&stack.source}},
+            {"like", TextPlace{&like}},
+            {"matches", TextsPlace{&stack.matches}},
+            {"attention", TextPlace{&attention}},
+            {"elementwise", WordPlace{&elementwise, kElementwise}},
+            {"dropout", FlagPlace{&stack.dropout}},
+            {"separate_mask", FlagPlace{&stack.separate_mask}},
+            {"loss_in_f32", FlagPlace{&stack.loss_in_f32}},
+            {"gradient_wire_bytes", CountPlace{&gradient_wire_bytes, 1, kMostBytes}},
+            {"weight_wire_bytes", CountPlace{&weight_wire_bytes, 1, kMostBytes}},
+            {"gradient_bytes", CountPlace{&gradient_bytes, 1, kMostBytes}},
+            {"optimizer_bytes", CountPlace{&optimizer_bytes, 0, kMostBytes}},
+            {"bucket_mb", NumberPlace{&stack.bucket_bytes, {0, 1e5}, 1, 1e-6}},
+            {"overlap", TextsPlace{&overlap}},
+            {"host_us_per_kernel", NumberPlace{&stack.host_s_per_kernel, {0, 1e4}, 1, 1e6}},
+            {"far_gb_s_per_node", NumberPlace{&far_gb_s_per_node, {0.01, 1e5}}},
+            {"far_latency_us", NumberPlace{&stack.far_latency_s, {0, 1e4}, 1, 1e6}},
+            {"recompute", TextPlace{&stack.recompute}},
+            {"sequence_parallel", FlagPlace{&stack.sequence_parallel}},
+            {"selective_is_attention", FlagPlace{&stack.selective_is_attention}},
+            {"selective_is_half", FlagPlace{&stack.selective_is_half}}};
+  }
+
+  Stack finished() const {
+    Stack out = stack;
+    out.attention = attention == kUnfused ? AttentionKernel::unfused : AttentionKernel::fused;
+    out.attention_table = attention;
+    out.elementwise = static_cast<Elementwise>(elementwise);
+    out.gradient_wire_bytes = static_cast<int>(gradient_wire_bytes);
+    out.weight_wire_bytes = static_cast<int>(weight_wire_bytes);
+    out.gradient_bytes = static_cast<int>(gradient_bytes);
+    out.optimizer_bytes = static_cast<int>(optimizer_bytes);
+    if (far_gb_s_per_node > 0) out.far_bytes_per_s_per_node = far_gb_s_per_node * 1e9;
+    for (const Overlap& each : kOverlaps) out.*each.flag = std::ranges::count(overlap, each.word) > 0;
+    return out;
+  }
+};
+
+class StacksReader {
+ public:
+  StacksReader(std::string_view text, std::string_view place) : entries_(parse_toml(text, place)), reader_(place) {}
+
+  std::vector<Stack> read() {
+    for (size_t at = 0; at < entries_.size(); ++at)
+      if (table_and_key(entries_[at].key).first.empty()) read_stack(entries_[at]);
+    reader_.throw_if_any();
+    return std::move(stacks_);
+  }
+
+ private:
+  void read_stack(const TomlEntry& table) {
+    if (!std::holds_alternative<TomlValue::Table>(table.value.is))
+      return reader_.complain(table,
+                              {.got = "got " + shown(table.value), .expected = "a table, [NAME], for each stack"});
+    WrittenStack written(start_of(table.key));
+    written.stack.name = table.key;
+    std::vector<Field> fields = written.fields();
+    for (const TomlEntry& entry : entries_) {
+      auto [parent, key] = table_and_key(entry.key);
+      if (parent == table.key) reader_.read(entry, key, fields, table.key);
+      if (parent == table.key && key == "overlap") check_overlap(entry, written.overlap);
+    }
+    if (written.attention.empty())
+      reader_.complain(table, {.got = "attention is not given", .expected = "a kernel's name or \"unfused\""});
+    if (written.stack.source.empty())
+      reader_.complain(table,
+                       {.got = "has no source", .expected = "source = \"where its facts are written, and when\""});
+    stacks_.push_back(written.finished());
+  }
+
+  // What `like` names, without what belongs to those runs alone.
+  Stack start_of(const std::string& name) {
+    Stack plain;
+    plain.attention_table.clear();
+    plain.overlap_gradients = plain.overlap_gathers = plain.overlap_pipeline = plain.overlap_tensor = false;
+    for (const TomlEntry& entry : entries_) {
+      if (entry.key != name + ".like") continue;
+      auto wanted = std::get_if<std::string>(&entry.value.is);
+      auto found = std::ranges::find_if(stacks_, [&](const Stack& each) { return wanted && each.name == *wanted; });
+      if (found == stacks_.end()) {
+        reader_.complain(entry, {.got = "got " + shown(entry.value), .expected = "the name of a stack further up"});
+        return plain;
+      }
+      plain = *found;
+      plain.about.clear();
+      plain.source.clear();
+      plain.matches.clear();
+      plain.far_bytes_per_s_per_node.reset();  // of a cluster, not of software
+      plain.far_latency_s = 0;
+    }
+    return plain;
+  }
+
+  void check_overlap(const TomlEntry& entry, const std::vector<std::string>& words) {
+    auto known = [](const std::string& word) {
+      return std::ranges::any_of(kOverlaps, [&](const Overlap& each) { return each.word == word; });
+    };
+    if (!std::ranges::all_of(words, known))
+      reader_.complain(entry, {.got = fmt::format("got {}", fmt::join(words, ", ")),
+                               .expected = "gradients, gathers, pipeline, tensor"});
+  }
+
+  std::vector<TomlEntry> entries_;
+  FieldReader reader_;
+  std::vector<Stack> stacks_;
+};
+
+}  // namespace
+
+std::vector<Stack> parse_stacks(std::string_view text, std::string_view place) {
+  return StacksReader(text, place).read();
+}
+
+std::vector<Stack> load_stacks() {
+  std::string file = find_machine_file("stacks");
+  if (file.empty())
+    throw UserError({.place = "stacks.toml",
+                     .got = "is not there",
+                     .hint = "it lies beside the machines; SEXTANT_MACHINES names their folder"});
+  return parse_stacks(read_file(file), file);
+}
+
+const Stack* stack_for_source(const std::vector<Stack>& stacks, std::string_view source, std::string_view schedule) {
+  const Stack* best = nullptr;
+  size_t longest = 0;
+  for (const Stack& stack : stacks) {
+    for (std::string_view match : stack.matches) {
+      size_t cut = match.find(kAndSchedule);
+      std::string_view wanted = cut == match.npos ? "" : match.substr(cut + kAndSchedule.size());
+      bool fits = source.starts_with(match.substr(0, cut)) && schedule.find(wanted) != schedule.npos;
+      if (fits && match.size() > longest) best = &stack, longest = match.size();
+    }
+  }
+  return best;
+}
+
+const Stack& stack_named(const std::vector<Stack>& stacks, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Stack& stack : stacks) {
+    if (stack.name == name) return stack;
+    names.push_back(stack.name);
+  }
+  throw UserError({.place = std::string(name),
+                   .got = "is not a known stack",
+                   .expected = fmt::format("one of {}", fmt::join(names, ", "))});
+}
+
+}  // namespace sextant

@@ -1,0 +1,88 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/units.h"
+#include "laws/economics.h"
+#include "laws/quantity.h"
+
+namespace sextant {
+
+namespace {
+
+std::string thousands(double value) {
+  return human_count(static_cast<int64_t>(std::llround(value)));
+}
+
+std::string megawatt_hours(double mwh) {
+  return mwh < 100 ? fmt::format("{:.3g}", mwh) : thousands(mwh);
+}
+
+std::string failures_line(const Economics& e) {
+  std::string rate = fmt::format("one every {}", human_duration(e.mtbf_hours * 3600));
+  std::string source = e.run.device_mtbf_hours > 0
+                           ? fmt::format("{} h between failures of a device", thousands(e.run.device_mtbf_hours))
+                           : "at the rate of Llama 3 405B: 419 in 54 days on 16,384 H100s, arXiv:2407.21783";
+  std::string count = e.failures ? fmt::format("{:.3g} expected, ", *e.failures) : "";
+  return fmt::format("failures    {}{} ({})\n", count, rate, source);
+}
+
+std::string lost_line(const Economics& e) {
+  if (!(e.goodput > 0)) return "";
+  return fmt::format(
+      "lost        {:.2f} % saving, {:.2f} % done again after failures, {:.2f} % restarting; goodput {:.2f} %\n",
+      100 * e.lost.checkpoints, 100 * e.lost.rework, 100 * e.lost.restarts, 100 * e.goodput);
+}
+
+std::string checkpoint_line(const Economics& e) {
+  if (e.run.checkpoint_seconds == 0 && e.run.checkpoint_every == 0)
+    return "checkpoint  after every step: it is said to cost no time\n";
+  double seconds = static_cast<double>(e.checkpoint_steps) * e.run.step_seconds;
+  return fmt::format("checkpoint  every {} step{}, {}; {} (Daly 2006: {}; Young 1974: {})\n",
+                     human_count(e.checkpoint_steps), e.checkpoint_steps == 1 ? "" : "s", human_duration(seconds),
+                     e.run.checkpoint_every > 0 ? "what loses least" : "this loses least",
+                     human_duration(e.daly_seconds), human_duration(e.young_seconds));
+}
+
+}  // namespace
+
+std::string economics_text(const Economics& e) {
+  const RunOnMachines& run = e.run;
+  std::string out =
+      fmt::format("run         {} tokens: {} steps of {}, {} each\n", human_quantity(run.token_budget),
+                  human_count(e.steps), human_quantity(run.tokens_per_step), human_duration(run.step_seconds));
+  out += fmt::format("devices     {} in {} node{}", human_count(run.devices), human_count(e.nodes),
+                     e.nodes == 1 ? "" : "s");
+  if (run.params > 0)
+    out += fmt::format(", {:.1f} TFLOP/s each by 6·N per token", e.model_flops_per_device_second / 1e12);
+  out += fmt::format("\ntime        {:.3g} days of steps", e.days);
+  if (!e.days_with_failures)
+    out += "; with failures it does not end: they come faster than the run gets on\n";
+  else
+    out += fmt::format(", {:.3g} with failures and checkpoints; {} device-hours\n", *e.days_with_failures,
+                       human_quantity(*e.device_hours));
+  if (e.cost)
+    out += fmt::format("cost        ${} at ${:g} a device-hour\n", human_quantity(*e.cost), run.price_per_device_hour);
+  if (e.energy_mwh)
+    out += fmt::format("energy      {} MWh ({:g} W a device, PUE {:g})\n", megawatt_hours(*e.energy_mwh),
+                       run.device_watts, run.pue);
+  return out + failures_line(e) + checkpoint_line(e) + lost_line(e);
+}
+
+std::string economics_json(const Economics& e) {
+  auto number = [](const std::optional<double>& value) { return value ? fmt::format("{:.10g}", *value) : "null"; };
+  return fmt::format(
+      "{{\"steps\": {}, \"nodes\": {}, \"days\": {:.10g}, \"days_with_failures\": {}, \"device_hours\": {}, \"cost\": "
+      "{}, "
+      "\"energy_mwh\": {}, \"model_flops_per_device_second\": {}, \"mtbf_hours\": {:.10g}, \"failures\": {}, "
+      "\"checkpoint\": {{\"interval\": \"{}\", \"every_steps\": {}, \"saves\": {:.0f}, \"daly_seconds\": {:.10g}, "
+      "\"young_seconds\": {:.10g}}}, \"goodput\": {:.10g}, \"lost\": {{\"checkpoints\": {:.10g}, \"rework\": {:.10g}, "
+      "\"restarts\": {:.10g}}}}}",
+      e.steps, e.nodes, e.days, number(e.days_with_failures), number(e.device_hours), number(e.cost),
+      number(e.energy_mwh), number(e.run.params > 0 ? std::optional(e.model_flops_per_device_second) : std::nullopt),
+      e.mtbf_hours, number(e.failures), e.run.checkpoint_every > 0 ? "as configured" : "Daly 2006, higher order",
+      e.checkpoint_steps, e.saves, e.daly_seconds, e.young_seconds, e.goodput, e.lost.checkpoints, e.lost.rework,
+      e.lost.restarts);
+}
+
+}  // namespace sextant

@@ -1,0 +1,22 @@
+// The laws of Kaplan et al. 2020 (arXiv:2001.08361): WebText2, N counts parameters without embeddings, losses in nats
+// per token of GPT-2's tokenizer. `C_min` is the compute of training with batches far below the critical one; at the
+// critical batch a run spends twice as much.
+#pragma once
+
+#include "laws/split.h"
+
+namespace sextant {
+
+constexpr double kPetaflopDay = 1e15 * 86400;
+
+double kaplan_loss_of_params(double params);                        // trained to convergence on unlimited data
+double kaplan_loss_of_tokens(double tokens);                        // a large model, stopped early
+double kaplan_loss_of_compute(double min_compute);                  // FLOPs, divided best
+double kaplan_loss_of_params_tokens(double params, double tokens);  // both limited, stopped early
+double kaplan_critical_batch(double loss);                          // tokens
+
+// Of 6·N·D FLOPs spent at the critical batch, so that C_min is half of them.
+ComputeSplit kaplan_split();
+double kaplan_loss_at_optimum(double compute);
+
+}  // namespace sextant

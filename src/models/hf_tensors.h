@@ -1,0 +1,45 @@
+// HfTensors: the list of an architecture's tensors in a Hugging Face directory, written a layer at a time.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "models/model.h"
+
+namespace sextant {
+
+class HfTensors {
+ public:
+  // What the names that follow begin with, in the file and in our model.
+  void begin(std::string hf, std::string own) { hf_ = std::move(hf), own_ = std::move(own); }
+
+  void add(std::string_view hf, std::string_view own, int64_t rows) { add(hf, own, 0, rows); }
+  void add(std::string_view hf, std::string_view own, int64_t first_row, int64_t rows) {
+    list_.push_back({fmt::format("{}{}", hf_, hf), fmt::format("{}{}", own_, own), first_row, rows});
+  }
+  void add_with_bias(std::string_view hf, std::string_view own, int64_t rows) {
+    for (std::string_view part : {".weight", ".bias"}) add(fmt::format("{}{}", hf, part), fmt::format("{}{}", own, part), rows);
+  }
+  // A matrix or bias whose rows in the file are q, k and v of the first head, then of the second, …
+  void add_head_by_head(const std::string& hf, const std::string& own, const ModelSpec& m) {
+    for (int64_t head = 0; head < m.heads; ++head)
+      for (int64_t part = 0; part < 3; ++part) {
+        add(hf, own, (part * m.heads + head) * m.head_dim, m.head_dim);
+        list_.back().file_row = (head * 3 + part) * m.head_dim;
+        list_.back().file_rows = 3 * m.heads * m.head_dim;
+      }
+  }
+  HfTensor& last() { return list_.back(); }
+
+  std::vector<HfTensor> take() { return std::move(list_); }
+
+ private:
+  std::string hf_, own_;
+  std::vector<HfTensor> list_;
+};
+
+}  // namespace sextant

@@ -1,0 +1,54 @@
+// An HTML page in one file: no script, font or picture from elsewhere; readable on a phone, on a dark screen and on paper. In:
+// headings, figures and tables in order, as plain text (escaped here) and pictures as SVG. Out: the page's text.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+enum class Mood : uint8_t { plain, good, bad };
+
+// One large figure and what it means.
+struct PageFigure {
+  std::string value, meaning;
+  Mood mood = Mood::plain;
+};
+
+// The first column is text, the others are numbers unless the head says otherwise.
+struct PageTable {
+  struct Head {
+    std::string name;
+    bool words = false;  // aligned as text
+  };
+  std::vector<Head> heads;
+  std::vector<std::vector<std::string>> rows;
+  size_t total_rows = 0;  // the last so many stand out
+};
+
+class Page {
+ public:
+  explicit Page(std::string_view title);
+
+  void lead(std::string_view text);     // a sentence under the title
+  void figures(const std::vector<PageFigure>& figures);
+  void section(std::string_view heading);
+  void paragraph(std::string_view text);
+  // Wider than a phone: it scrolls there. `caption` may be empty.
+  void picture(std::string_view svg, std::string_view caption);
+  // Side by side where there is room.
+  void pictures(const std::vector<std::string>& svgs, std::string_view caption);
+  void table(const PageTable& table);
+  // Closed until it is opened.
+  void folded(std::string_view summary, const PageTable& table);
+
+  std::string finish() &&;
+
+ private:
+  std::string text_;
+  bool in_section_ = false;
+};
+
+}  // namespace sextant

@@ -1,0 +1,98 @@
+#include "plan/memory_moments.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/lifetime.h"
+
+namespace sextant {
+
+namespace {
+
+// Buffers of weights that were gathered, and of everything on its way to other ranks.
+std::set<int32_t> communication_buffers(const Program& program) {
+  std::set<int32_t> found;
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops) {
+      if (!op.def->message) continue;
+      for (ValueId id : op.outputs) {
+        const Value& value = program[id];
+        bool gathers = !op.inputs.empty() && program[op.inputs[0]].kind == ValueKind::parameter;
+        bool receives = op.inputs.empty();
+        if (value.buffer >= 0 && (gathers || receives) && !is_persistent(value.kind)) found.insert(value.buffer);
+      }
+    }
+  return found;
+}
+
+struct Span {
+  int first = -1, last = -1;
+};
+
+std::vector<Span> buffer_spans(const Program& program, int ops) {
+  std::vector<Span> spans(program.buffers.size());
+  std::vector<Lifetime> live = lifetimes(program);
+  auto widen = [&](int32_t buffer, int first, int last) {
+    Span& span = spans[static_cast<size_t>(buffer)];
+    span.first = span.first < 0 ? first : std::min(span.first, first);
+    span.last = std::max(span.last, last);
+  };
+  for (const Value& value : program.values)
+    if (value.buffer >= 0 && live[static_cast<size_t>(value.id)].used())
+      widen(value.buffer, live[static_cast<size_t>(value.id)].first, live[static_cast<size_t>(value.id)].last);
+  for (size_t i = 0; i < program.workspaces.size(); ++i)
+    if (program.workspaces[i] >= 0) widen(program.workspaces[i], static_cast<int>(i), static_cast<int>(i));
+  // What several microbatches hold at once is there throughout.
+  for (size_t i = 0; i < program.buffers.size(); ++i)
+    if (program.buffers[i].slots > 1) spans[i] = {0, ops - 1};
+  return spans;
+}
+
+int64_t& part_for(MemoryParts& parts, BufferClass kind, bool communicates) {
+  switch (kind) {
+    case BufferClass::weights: return parts.weights;
+    case BufferClass::gradients: return parts.gradients;
+    case BufferClass::optimizer: return parts.optimizer;
+    case BufferClass::workspace: return parts.scratch;
+    default: return communicates ? parts.communication : parts.activations;
+  }
+}
+
+}  // namespace
+
+std::vector<MemoryMoment> memory_moments(const Program& program) {
+  std::vector<MemoryMoment> moments;
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops) moments.push_back({op.path, region.kind, {}});
+  std::vector<Span> spans = buffer_spans(program, static_cast<int>(moments.size()));
+  std::set<int32_t> communication = communication_buffers(program);
+  // What begins and what ends at each op, summed up from the first to the last.
+  std::vector<MemoryParts> change(moments.size() + 1);
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const Buffer& buffer = program.buffers[i];
+    bool persistent = buffer.kind == BufferClass::weights || buffer.kind == BufferClass::gradients ||
+                      buffer.kind == BufferClass::optimizer || buffer.kind == BufferClass::cache;
+    Span span = persistent && !moments.empty() ? Span{0, static_cast<int>(moments.size()) - 1} : spans[i];
+    if (span.first < 0) continue;
+    bool communicates = communication.contains(static_cast<int32_t>(i));
+    part_for(change[static_cast<size_t>(span.first)], buffer.kind, communicates) += buffer.total_bytes();
+    part_for(change[static_cast<size_t>(span.last) + 1], buffer.kind, communicates) -= buffer.total_bytes();
+  }
+  MemoryParts now;
+  for (size_t i = 0; i < moments.size(); ++i) {
+    now.weights += change[i].weights, now.gradients += change[i].gradients, now.optimizer += change[i].optimizer;
+    now.activations += change[i].activations, now.scratch += change[i].scratch, now.communication += change[i].communication;
+    moments[i].parts = now;
+  }
+  return moments;
+}
+
+MemoryMoment peak_moment(const Program& program, int64_t arena_bytes) {
+  MemoryMoment peak;
+  for (MemoryMoment& moment : memory_moments(program))
+    if (moment.parts.total() > peak.parts.total()) peak = std::move(moment);
+  peak.parts.scratch += arena_bytes - peak.parts.total();
+  return peak;
+}
+
+}  // namespace sextant

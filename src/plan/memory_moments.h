@@ -1,0 +1,35 @@
+// What the memory of a rank holds op by op, read off its Program: the lifetimes of its buffers, by what they are for. The arena
+// is taken at the start; this tells how full it is, when it is fullest, and with what.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace sextant {
+
+struct MemoryParts {
+  int64_t weights = 0, gradients = 0, optimizer = 0;
+  int64_t activations = 0;    // saved for backward, and passing
+  int64_t scratch = 0;        // inside kernels, and gaps between buffers
+  int64_t communication = 0;  // gathered weights, and messages on their way
+  int64_t overhead = 0;       // outside the arena: driver, libraries, communicators
+
+  int64_t total() const { return weights + gradients + optimizer + activations + scratch + communication + overhead; }
+};
+
+struct MemoryMoment {
+  std::string path;  // of the op
+  RegionKind region = RegionKind::forward;
+  MemoryParts parts;
+};
+
+// One per op, over all regions in order; gaps and overhead are left out. Values of several microbatches in flight count with all
+// their slots.
+std::vector<MemoryMoment> memory_moments(const Program& program);
+
+// The fullest moment, with the arena's gaps counted as scratch, so that the total is what is allocated.
+MemoryMoment peak_moment(const Program& program, int64_t arena_bytes);
+
+}  // namespace sextant

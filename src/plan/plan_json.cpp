@@ -1,0 +1,64 @@
+#include <nlohmann/json.hpp>
+
+#include "plan/run_plan.h"
+
+namespace sextant {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json memory_json(const RankClass& c) {
+  const MemoryParts& m = c.memory;
+  return {{"stage", c.stage},
+          {"weights", m.weights},
+          {"gradients", m.gradients},
+          {"optimizer", m.optimizer},
+          {"activations", m.activations},
+          {"scratch", m.scratch},
+          {"communication", m.communication},
+          {"overhead", m.overhead},
+          {"total", m.total()},
+          {"peak_at", c.peak_at},
+          {"peak_in", name_of(c.peak_in)}};
+}
+
+Json step_json(const StepTime& s) {
+  Json exposed = Json::object();
+  for (const auto& [axes, seconds] : s.exposed_comm_s) exposed[axes] = seconds;
+  return {{"seconds", s.seconds},   {"compute_s", s.compute_s}, {"bubble_s", s.bubble_s},
+          {"update_s", s.update_s}, {"host_s", s.host_s},       {"exposed_comm_s", exposed},
+          {"mfu", s.mfu},           {"hfu", s.hfu},             {"tflops_per_device", s.tflops_per_device},
+          {"tokens_per_s_per_device", s.tokens_per_s_per_device}};
+}
+
+}  // namespace
+
+std::string plan_json(const RunPlan& p) {
+  Json out = {{"architecture", p.architecture}, {"mesh", p.mesh},
+              {"ranks", p.ranks},               {"microbatches", p.microbatches},
+              {"tokens_per_step", p.tokens_per_step}};
+  Json parts = Json::object();
+  for (const ParameterCount& part : p.by_part) parts[part.part] = {{"each", part.each}, {"times", part.times}};
+  out["params"] = {{"total", p.parameters}, {"active", p.active_parameters}, {"parts", parts}};
+  out["flops"] = {{"per_token_model", p.flops.model_causal},
+                  {"per_token_model_full_attention", p.flops.model_full},
+                  {"per_token_executed", p.flops.executed},
+                  {"per_step_model", p.flops.model_causal * static_cast<double>(p.tokens_per_step)},
+                  {"per_step_executed", p.flops.executed * static_cast<double>(p.tokens_per_step)}};
+  Json ranks = Json::array();
+  for (const RankClass& c : p.classes) ranks.push_back(memory_json(c));
+  out["memory"] = {{"ranks", ranks}, {"peak_bytes", p.peak_bytes}, {"snapshot_bytes", p.snapshot}, {"evaluation_bytes", p.evaluation_extra}};
+  if (p.device_bytes) out["memory"]["device_bytes"] = *p.device_bytes, out["memory"]["fits"] = p.fits();
+  Json sent = Json::object();
+  for (const auto& [axes, bytes] : p.sent) sent[axes] = bytes;
+  out["sent_bytes_per_rank_and_step"] = sent;
+  if (p.step) {
+    out["machine"] = p.machine, out["device"] = p.device, out["stack"] = p.stack;
+    out["step"] = step_json(*p.step);
+  }
+  if (p.economics) out["run"] = Json::parse(economics_json(*p.economics));
+  return out.dump(1) + "\n";
+}
+
+}  // namespace sextant

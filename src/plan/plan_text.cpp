@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "plan/run_plan.h"
+
+namespace sextant {
+
+namespace {
+
+std::string line(const std::string& name, int64_t bytes) {
+  return fmt::format("  {:<36} {:>19}  {:>10}\n", name, human_count(bytes), human(Bytes{bytes}));
+}
+
+std::string model_text(const RunPlan& p) {
+  std::string out = fmt::format("model       {}, {} parameters\n", p.architecture, human_count(p.parameters));
+  out += fmt::format("mesh        {} ({} rank{})\n", p.mesh, p.ranks, p.ranks == 1 ? "" : "s");
+  if (p.step) out += fmt::format("machine     {} ({}), software {}\n", p.machine, p.device, p.stack);
+  out += fmt::format("step        {} tokens, {} microbatch{} per rank\n", human_count(p.tokens_per_step), p.microbatches,
+                     p.microbatches == 1 ? "" : "es");
+  out += fmt::format("per token   {:.4g} GFLOP of the model (attention causal; {:.4g} with its full square), {:.4g} executed\n\n",
+                     p.flops.model_causal / 1e9, p.flops.model_full / 1e9, p.flops.executed / 1e9);
+  out += fmt::format("{:<39}{:>19}\n", "parameters", "");
+  for (const ParameterCount& part : p.by_part)
+    out += fmt::format("  {:<36} {:>19}{}\n", part.part, human_count(part.each), part.times > 1 ? fmt::format("  × {}", part.times) : "");
+  return out;
+}
+
+const RankClass& largest(const RunPlan& p) {
+  return *std::max_element(p.classes.begin(), p.classes.end(),
+                           [](const RankClass& a, const RankClass& b) { return a.memory.total() < b.memory.total(); });
+}
+
+std::string memory_text(const RunPlan& p) {
+  const RankClass& rank = largest(p);
+  const MemoryParts& m = rank.memory;
+  std::string out = fmt::format("\n{:<39}{:>19}\n", p.classes.size() > 1 ? "memory of a rank of the largest stage" : "memory of one rank", "bytes");
+  out += line(p.halved ? "weights (bf16)" : "weights (f32)", m.weights);
+  if (m.gradients > 0) out += line("gradients (f32)", m.gradients);
+  out += line(p.halved ? "optimizer (moments; weights to f32)" : "optimizer (AdamW, two f32 moments)", m.optimizer);
+  out += line(m.gradients > 0 ? "activations" : "activations, gradients among them", m.activations);
+  if (m.communication > 0) out += line("gathered weights, messages", m.communication);
+  out += line("scratch of kernels, gaps", m.scratch);
+  out += line("in all, allocated at the start", m.total() - m.overhead);
+  if (m.overhead > 0) out += line("driver, libraries, communicators", m.overhead);
+  out += fmt::format("  {:<36} {}, {}\n", "fullest in", name_of(rank.peak_in), rank.peak_at);
+  if (p.evaluation_extra > 0) out += line("of it only for evaluation", p.evaluation_extra);
+  if (p.snapshot > 0) out += line("and on the host a copy, for saving", p.snapshot);
+  if (p.device_bytes)
+    out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "the device has", human_count(static_cast<int64_t>(*p.device_bytes)),
+                       human(Bytes{static_cast<int64_t>(*p.device_bytes)}), p.fits() ? "it fits" : "IT DOES NOT FIT");
+  if (p.classes.size() > 1) out += "\nmemory by stage of the pipeline\n";
+  for (const RankClass& c : p.classes)
+    if (p.classes.size() > 1) out += line(fmt::format("stage {}", c.stage), c.memory.total());
+  return out;
+}
+
+std::string traffic_text(const RunPlan& p) {
+  if (p.sent.empty()) return {};
+  std::string out = fmt::format("\n{:<39}{:>19}\n", "sent by such a rank in a step, along", "bytes");
+  for (const auto& [axes, bytes] : p.sent) out += line(axes, bytes);
+  return out;
+}
+
+std::string time_text(const RunPlan& p) {
+  if (!p.step) return {};
+  const StepTime& s = *p.step;
+  auto part = [&](const std::string& name, double seconds) {
+    return seconds < 5e-7 ? std::string()
+                          : fmt::format("  {:<36} {:>16.1f} ms  {:>9.1f} %\n", name, 1e3 * seconds, 100 * seconds / s.seconds);
+  };
+  std::string out = fmt::format("\n{:<39}{:>16.1f} ms\n", "a step takes (simulated)", 1e3 * s.seconds);
+  out += part("compute", s.compute_s);
+  for (const auto& [axes, seconds] : s.exposed_comm_s) out += part(fmt::format("messages not hidden, along {}", axes), seconds);
+  out += part("waiting for other stages (bubble)", s.bubble_s) + part("waiting for the host", s.host_s) + part("update", s.update_s);
+  double named = s.compute_s + s.bubble_s + s.host_s + s.update_s;
+  for (const auto& [axes, seconds] : s.exposed_comm_s) named += seconds;
+  out += part("the slowest device, beyond the mean", s.seconds - named);
+  out += fmt::format("  {:<36} {:>16.0f}\n", "tokens/s on each device", s.tokens_per_s_per_device);
+  out += fmt::format("  {:<36} {:>16.1f} TFLOP/s of the model on each device\n", "", s.tflops_per_device);
+  out += fmt::format("  {:<36} {:>16.1f} %   MFU, attention causal; {:.1f} % HFU\n", "", 100 * s.mfu, 100 * s.hfu);
+  return out;
+}
+
+}  // namespace
+
+std::string plan_text(const RunPlan& plan) {
+  std::string out = model_text(plan) + memory_text(plan) + traffic_text(plan) + time_text(plan);
+  if (plan.economics) out += "\n" + economics_text(*plan.economics);
+  return out;
+}
+
+}  // namespace sextant

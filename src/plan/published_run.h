@@ -1,0 +1,36 @@
+// PublishedRun: one measured training configuration of a table such as published_runs.csv: what ran where, and how fast.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+enum class Grade : uint8_t { a, a_minus, b, c, unknown };
+
+struct PublishedRun {
+  int line = 0;
+  std::string source, model, arch, gpu, recompute, seq_parallel, precision, schedule, how_known;
+  std::optional<int64_t> layers, hidden, heads, kv_heads, ffn, vocab, seq, gpus, gpus_per_node, dp, tp, pp, cp, ep, chunks, zero,
+      batch, microbatch;
+  std::optional<double> iter_s, tokens_per_s_per_gpu, memory_gb, params_b;
+  bool out_of_memory = false;
+  std::string unreadable;  // the first cell that should be a number and is none: "vpp 'max'"
+  Grade grade = Grade::unknown;
+
+  // From the step time, or from tokens per second.
+  std::optional<double> measured_seconds() const;
+  bool dense() const;   // no experts, no state-space layers
+  bool half() const;    // bf16 or fp16 throughout
+  // Dense, graded A, in 16 bits, with shape, layout and batch given: what predictions are judged on.
+  bool judged() const;
+};
+
+// UserError for what is no CSV, or has no such columns; a cell that cannot be read is told in its row.
+std::vector<PublishedRun> parse_published_runs(std::string_view text, std::string_view place);
+
+std::string_view name_of(Grade grade);
+
+}  // namespace sextant

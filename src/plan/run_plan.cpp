@@ -1,0 +1,120 @@
+#include "plan/run_plan.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "models/model.h"
+#include "plan/traffic.h"
+
+namespace sextant {
+
+namespace {
+
+// From a failure to the first step that counts: noticed, rescheduled, libraries started, checkpoint read.
+constexpr double kRestartSeconds = 600;
+// What a checkpoint stops the run for where storage is not known: taken from a copy beside it, in the background.
+constexpr double kCheckpointPauseSeconds = 5;
+
+std::string part_of(const std::string& path) {
+  std::string first = path.substr(0, path.find('.'));
+  return first == "layers" ? "each layer" : first;
+}
+
+std::vector<ParameterCount> parameters_by_part(const Graph& graph, int64_t layers) {
+  std::vector<ParameterCount> parts;
+  for (const Value& value : graph.values) {
+    if (value.kind != ValueKind::parameter) continue;
+    std::string name = part_of(value.path);
+    auto found = std::find_if(parts.begin(), parts.end(), [&](const ParameterCount& p) { return p.part == name; });
+    if (found == parts.end()) found = parts.insert(parts.end(), {name, 0, name == "each layer" ? layers : 1});
+    found->each += value.shape.count();
+  }
+  for (ParameterCount& part : parts) part.each /= part.times;
+  return parts;
+}
+
+int first_rank_of_stage(const Mesh& mesh, int stage_rank) {
+  Coordinate at(mesh.axes.size(), 0);
+  if (auto axis = mesh.find(kPipelineAxis)) at[static_cast<size_t>(*axis)] = stage_rank;
+  return rank_of(mesh, at);
+}
+
+// Weights and optimizer state, copied when a checkpoint is due.
+int64_t snapshot_of(const RunConfig& run, const Program& program) {
+  int64_t bytes = 0;
+  if (!run.checkpoint.background || run.checkpoint.every == 0) return bytes;
+  for (const Value& value : program.values)
+    if (value.kind == ValueKind::parameter || value.kind == ValueKind::state) bytes += value.local_bytes().n;
+  return bytes;
+}
+
+void add_memory(RunPlan& plan, const PlanRequest& request) {
+  const RunPrograms& programs = request.lowered.programs;
+  for (size_t i = 0; i < programs.train.size(); ++i) {
+    const Program& program = programs.train[i];
+    int64_t arena = programs.arena_bytes(static_cast<int>(i));
+    MemoryMoment peak = peak_moment(program, arena);
+    if (request.machine) peak.parts.overhead = static_cast<int64_t>(request.machine->context_bytes);
+    plan.classes.push_back({static_cast<int>(i), peak.parts, peak.path, peak.region});
+    if (peak.parts.total() <= plan.peak_bytes) continue;
+    plan.peak_bytes = peak.parts.total();
+    plan.evaluation_extra = arena - program.arena_bytes;
+    plan.snapshot = snapshot_of(request.run, program);
+    plan.sent = bytes_to_send(program, first_rank_of_stage(request.lowered.shape.mesh, static_cast<int>(i)));
+    for (const Value& value : program.values)
+      plan.halved = plan.halved || (value.kind == ValueKind::parameter && value.dtype == DType::bf16);
+  }
+}
+
+StepTime step_time(const RunPlan& plan, const SimResult& result, const Machine& machine) {
+  const RankTime& rank = result.ranks[static_cast<size_t>(result.slowest)];
+  StepTime step{.seconds = result.seconds, .compute_s = rank.compute, .update_s = rank.update, .bubble_s = rank.bubble,
+                .host_s = rank.host, .exposed_comm_s = rank.exposed};
+  double tokens_per_s = static_cast<double>(plan.tokens_per_step) / static_cast<double>(plan.ranks) / step.seconds;
+  double peak = std::max(machine.peak("bf16"), machine.peak("fp16"));
+  if (!plan.halved) peak = machine.peak("fp32");
+  step.tokens_per_s_per_device = tokens_per_s;
+  step.tflops_per_device = tokens_per_s * plan.flops.model_causal / 1e12;
+  if (peak > 0) step.mfu = tokens_per_s * plan.flops.model_causal / peak, step.hfu = tokens_per_s * plan.flops.executed / peak;
+  return step;
+}
+
+Economics economics_for(const RunPlan& plan, const PlanRequest& request) {
+  const Machine& machine = *request.machine;
+  double budget = request.token_budget > 0 ? request.token_budget
+                                           : static_cast<double>(plan.tokens_per_step) * static_cast<double>(request.run.train.steps);
+  double state = static_cast<double>(plan.classes.front().memory.weights + plan.classes.front().memory.optimizer);
+  double pause = machine.checkpoint_bytes_per_s > 0 ? state / machine.checkpoint_bytes_per_s : kCheckpointPauseSeconds;
+  return economics_of({.step_seconds = plan.step->seconds, .tokens_per_step = static_cast<double>(plan.tokens_per_step),
+                       .token_budget = budget, .devices = plan.ranks, .devices_per_node = machine.devices_per_node,
+                       .device_watts = machine.device.watts, .price_per_device_hour = machine.price_per_hour,
+                       .device_mtbf_hours = machine.mtbf_hours, .checkpoint_seconds = pause, .restart_seconds = kRestartSeconds,
+                       .params = static_cast<double>(plan.active_parameters)});
+}
+
+}  // namespace
+
+RunPlan make_plan(const PlanRequest& request, SimResult* result) {
+  const RunShape& shape = request.lowered.shape;
+  Graph graph = build_model(shape.spec, {.seq = 1}, single_rank_mesh());
+  RunPlan plan{.architecture = shape.spec.architecture,
+               .mesh = shape.mesh.text(),
+               .parameters = parameter_count(graph),
+               .by_part = parameters_by_part(graph, shape.spec.layers),
+               .ranks = shape.mesh.world_size(),
+               .microbatches = shape.pipeline.shape.microbatches,
+               .tokens_per_step = request.run.batch.sequences * request.run.batch.seq};
+  plan.active_parameters = plan.parameters;  // no experts yet
+  plan.flops = flops_per_token(request.lowered, plan.tokens_per_step);
+  add_memory(plan, request);
+  if (!request.machine) return plan;
+  plan.machine = request.machine->name, plan.device = request.machine->device.name, plan.stack = request.stack->name;
+  plan.device_bytes = request.machine->device.memory_bytes;
+  SimResult simulated = simulate_run(request.lowered, {*request.machine, request.machine->efficiency(), *request.stack}, request.simulation);
+  plan.step = step_time(plan, simulated, *request.machine);
+  plan.economics = economics_for(plan, request);
+  if (result) *result = std::move(simulated);
+  return plan;
+}
+
+}  // namespace sextant

@@ -1,0 +1,73 @@
+// RunPlan: everything `sextant plan` knows about a run, read off the Programs that will run and the simulator's walk through
+// them. Text, JSON and the HTML report are written from this one record.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cost/machine.h"
+#include "cost/stack.h"
+#include "laws/economics.h"
+#include "plan/memory_moments.h"
+#include "plan/predict.h"
+
+namespace sextant {
+
+struct ParameterCount {
+  std::string part;  // "embed", "layers (each)", "head"
+  int64_t each = 0;
+  int64_t times = 1;
+};
+
+struct StepTime {
+  double seconds = 0;
+  double compute_s = 0, update_s = 0, bubble_s = 0, host_s = 0;  // of the rank that is idle least
+  std::map<std::string, double> exposed_comm_s;                 // by axes
+  double mfu = 0, hfu = 0;  // of the device's dense peak; attention causal
+  double tflops_per_device = 0;
+  double tokens_per_s_per_device = 0;
+};
+
+struct RankClass {
+  int stage = 0;
+  MemoryParts memory;
+  std::string peak_at;  // path of the op where it is fullest
+  RegionKind peak_in = RegionKind::forward;
+};
+
+struct RunPlan {
+  std::string architecture, mesh, machine, device, stack;
+  int64_t parameters = 0, active_parameters = 0;
+  std::vector<ParameterCount> by_part;
+  int64_t ranks = 1, microbatches = 1, tokens_per_step = 0;
+  bool halved = false;       // weights are bf16, and their low halves part of the optimizer's state
+  FlopsPerToken flops;
+  std::vector<RankClass> classes;             // one per pipeline stage
+  int64_t peak_bytes = 0;                     // of the largest
+  int64_t evaluation_extra = 0, snapshot = 0;  // bytes
+  std::optional<double> device_bytes;         // with a machine
+  std::map<std::string, int64_t> sent;        // by a rank of the largest class in a step, by axes
+  std::optional<StepTime> step;               // with a machine
+  std::optional<Economics> economics;         // with a machine and a number of tokens
+
+  bool fits() const { return !device_bytes || static_cast<double>(peak_bytes) <= *device_bytes; }
+};
+
+struct PlanRequest {
+  const RunConfig& run;
+  const LoweredRun& lowered;
+  const Machine* machine = nullptr;  // null: no times
+  const Stack* stack = nullptr;      // with a machine
+  double token_budget = 0;           // 0: steps × batch
+  SimOptions simulation = {};
+};
+
+// `result`, when given, receives the simulated step (with a machine).
+RunPlan make_plan(const PlanRequest& request, SimResult* result = nullptr);
+
+std::string plan_text(const RunPlan& plan);
+std::string plan_json(const RunPlan& plan);
+
+}  // namespace sextant

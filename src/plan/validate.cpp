@@ -1,0 +1,89 @@
+#include "plan/validate.h"
+
+#include <atomic>
+#include <thread>
+
+#include "base/error.h"
+#include "base/threads.h"
+#include "cost/accelerator.h"
+#include "cost/machine_file.h"
+#include "cost/stack_file.h"
+#include "plan/foreign_memory.h"
+
+namespace sextant {
+
+namespace {
+
+// Rows are independent; each is taken by whoever is free.
+template <class Each>
+void for_each_row(std::vector<ValidationRow>& rows, Each each) {
+  std::atomic<size_t> next = 0;
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < core_count(); ++t)
+    threads.emplace_back([&] {
+      for (size_t i = next++; i < rows.size(); i = next++) each(rows[i]);
+    });
+}
+
+// The machine with the node size of the row and the network that its stack documents.
+Machine machine_of_row(Machine machine, const PublishedRun& row, const Stack& stack) {
+  if (row.gpus_per_node && *row.gpus_per_node > 0 && machine.levels.size() > 1 &&
+      machine.levels.front().devices == machine.devices_per_node) {
+    machine.levels.front().devices = *row.gpus_per_node;
+    machine.devices_per_node = *row.gpus_per_node;
+  }
+  if (stack.far_bytes_per_s_per_node && machine.levels.size() > 1)
+    machine.levels.back().link.bytes_per_s = *stack.far_bytes_per_s_per_node / static_cast<double>(machine.devices_per_node);
+  if (machine.levels.size() > 1)
+    machine.levels.back().link.latency_s = std::max(machine.levels.back().link.latency_s, stack.far_latency_s);
+  return machine;
+}
+
+}  // namespace
+
+double ValidationRow::error() const { return predicted_s / *published.measured_seconds() - 1; }
+
+Validation::Validation(std::vector<PublishedRun> runs) {
+  std::vector<Stack> stacks = load_stacks();
+  for (PublishedRun& published : runs) {
+    Expression expression = express(published, stacks);
+    ValidationRow& row = rows_.emplace_back();
+    row.run = std::move(expression.run);
+    row.why_not = std::move(expression.why_not);
+    row.published = std::move(published);
+    if (!row.predicted()) continue;
+    if (!machines_.contains(row.run.machine)) machines_[row.run.machine] = load_machine(row.run.machine);
+    row.machine = machine_of_row(machines_[row.run.machine], row.published, row.run.stack);
+  }
+  for_each_row(rows_, [](ValidationRow& row) {
+    if (!row.predicted()) return;
+    try {
+      row.lowered = std::make_unique<LoweredRun>(lower_run(row.run.config, row.run.spec, accelerator_target(row.run.stack)));
+    } catch (const UserError& error) {
+      row.why_not = error.what();
+    }
+  });
+}
+
+void Validation::predict_row(ValidationRow& row, const Efficiencies& efficiency) {
+  if (!row.predicted()) return;
+  SimResult result = simulate_run(*row.lowered, {row.machine, efficiency, row.run.stack});
+  row.predicted_s = result.seconds;
+  row.predicted_memory = foreign_memory(*row.lowered, row.run, row.machine);
+}
+
+void Validation::predict(Constants constants) {
+  for_each_row(rows_, [&](ValidationRow& row) {
+    if (!row.predicted()) return;
+    const Machine& machine = machines_.at(row.run.machine);
+    predict_row(row, constants == Constants::tables ? machine.tables : machine.efficiency());
+  });
+}
+
+void Validation::predict_with(const std::string& machine, const Efficiencies& efficiency) {
+  for_each_row(rows_, [&](ValidationRow& row) {
+    if (row.run.machine == machine) predict_row(row, efficiency);
+  });
+}
+
+}  // namespace sextant

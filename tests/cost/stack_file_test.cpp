@@ -1,0 +1,224 @@
+#include "cost/stack_file.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.h"
+#include "cost/machine_file.h"
+
+namespace sextant {
+namespace {
+
+constexpr std::string_view kTwo = R"toml(
+[first]
+about = "the first"
+source = "a paper (2024)"
+matches = ["Paper", "Other paper :: eager"]
+attention = "flash2"
+elementwise = "jit"
+dropout = true
+loss_in_f32 = true
+gradient_wire_bytes = 2
+weight_wire_bytes = 1
+gradient_bytes = 2
+optimizer_bytes = 16
+overlap = ["gradients", "tensor"]
+host_us_per_kernel = 7.5
+far_gb_s_per_node = 50
+recompute = "full"
+
+[second]
+like = "first"
+source = "its appendix (2025)"
+matches = ["Paper B", "Other paper"]
+attention = "unfused"
+overlap = ["pipeline"]
+)toml";
+
+std::string replaced(std::string text, std::string_view what, std::string_view with) {
+  size_t at = text.find(what);
+  EXPECT_NE(at, text.npos) << what;
+  return text.replace(at, what.size(), with);
+}
+
+TEST(StackFile, FactsArriveWhereTheyBelong) {
+  std::vector<Stack> stacks = parse_stacks(kTwo, "stacks.toml");
+  ASSERT_EQ(stacks.size(), 2u);
+  const Stack& first = stacks[0];
+  EXPECT_EQ(first.name, "first");
+  EXPECT_EQ(first.attention, AttentionKernel::fused);
+  EXPECT_EQ(first.attention_table, "flash2");
+  EXPECT_EQ(first.elementwise, Elementwise::jit);
+  EXPECT_TRUE(first.dropout && first.loss_in_f32);
+  EXPECT_EQ(first.gradient_wire_bytes, 2);
+  EXPECT_EQ(first.weight_wire_bytes, 1);
+  EXPECT_EQ(first.gradient_bytes, 2);
+  EXPECT_EQ(first.optimizer_bytes, 16);
+  EXPECT_TRUE(first.overlap_gradients && first.overlap_tensor);
+  EXPECT_FALSE(first.overlap_gathers || first.overlap_pipeline);
+  EXPECT_EQ(first.host_s_per_kernel, 7.5e-6);
+  EXPECT_EQ(first.far_bytes_per_s_per_node, 50e9);
+  EXPECT_EQ(first.recompute, "full");
+}
+
+TEST(StackFile, AStackLikeAnotherTakesTheSoftwareButNotTheClusterNorTheRuns) {
+  Stack second = parse_stacks(kTwo, "stacks.toml").at(1);
+  EXPECT_EQ(second.attention, AttentionKernel::unfused);
+  EXPECT_EQ(second.optimizer_bytes, 16);
+  EXPECT_EQ(second.elementwise, Elementwise::jit);
+  EXPECT_TRUE(second.overlap_pipeline);
+  EXPECT_FALSE(second.overlap_gradients);
+  EXPECT_FALSE(second.far_bytes_per_s_per_node);
+  EXPECT_EQ(second.about, "");
+  EXPECT_EQ(second.matches.size(), 2u);
+}
+
+TEST(StackFile, TheLongestMatchWins) {
+  std::vector<Stack> stacks = parse_stacks(kTwo, "stacks.toml");
+  auto name = [&](std::string_view source, std::string_view schedule = "") {
+    const Stack* found = stack_for_source(stacks, source, schedule);
+    return found ? found->name : "";
+  };
+  EXPECT_EQ(name("Paper A, table 1"), "first");
+  EXPECT_EQ(name("Paper B, table 1"), "second");
+  EXPECT_EQ(name("Other paper", "compiled"), "second");
+  EXPECT_EQ(name("Other paper, table 2", "FSDP eager"), "first");
+  EXPECT_EQ(name("A Paper"), "");
+  EXPECT_EQ(&stack_named(stacks, "second"), &stacks[1]);
+  EXPECT_THROW(stack_named(stacks, "third"), UserError);
+}
+
+TEST(StackFile, AllThatIsWrongIsSaidAtOnce) {
+  std::string text = replaced(std::string(kTwo), "\"jit\"", "\"magic\"");
+  text = replaced(text, "\"tensor\"]", "\"tensors\"]");
+  text = replaced(text, "like = \"first\"", "like = \"zeroth\"");
+  text = replaced(text, "source = \"its appendix (2025)\"\n", "");
+  text = replaced(text, "dropout = true", "drop = true");
+  text = "top = 1\n" + text;
+  try {
+    parse_stacks(text, "s.toml");
+    FAIL();
+  } catch (const UserError& error) {
+    std::string said = error.what();
+    for (const char* words : {"s.toml:1:1 top", "s.toml:8:1 first.elementwise", "one of fused, compiled, jit, eager",
+                              "s.toml:9:1 first.drop", "s.toml:15:1 first.overlap", "s.toml:21:1 second.like",
+                              "the name of a stack further up", "has no source"})
+      EXPECT_NE(said.find(words), said.npos) << words << "\nin:\n" << said;
+    EXPECT_EQ(error.complaints().size(), 6u);
+  }
+}
+
+TEST(StackFile, EveryStackOfOursNamesItsSourceAndAKernelThatSomeMachineHas) {
+  std::set<std::string> kernels{"unfused"}, names;
+  for (const std::string& machine : known_machines())
+    for (const auto& [kernel, rate] : load_machine(machine).attention) kernels.insert(kernel);
+  for (const Stack& stack : load_stacks()) {
+    EXPECT_TRUE(kernels.contains(stack.attention_table)) << stack.name;
+    EXPECT_NE(stack.source.find("20"), std::string::npos) << stack.name;
+    EXPECT_FALSE(stack.about.empty()) << stack.name;
+    EXPECT_FALSE(stack.matches.empty()) << stack.name;
+  }
+}
+
+struct PublishedRun {
+  const char *source, *schedule, *stack;
+};
+
+// Every source of published runs, as the collection names them.
+const std::vector<PublishedRun> kRuns{
+    {"Megatron-LM SC21 arXiv 2104.04473 Table 1", "", "megatron-2021"},
+    {"Megatron-LM README Jan 2021 table", "", "megatron-2021"},
+    {"Megatron-LM README Sep 2020 tables.tex", "", "megatron-2020"},
+    {"Korthikanti et al arXiv 2205.05198 Table 5", "", "megatron-2022"},
+    {"Korthikanti et al arXiv 2205.05198 sec 6.3", "", "megatron-2022"},
+    {"MT-NLG arXiv 2201.11990 sec 2.4", "", "megatron-deepspeed-nlg"},
+    {"Megatron-LM README H100 weak scaling (Megatron-Core r0.8.0)", "", "megatron-core-2024"},
+    {"MosaicML llm-foundry benchmarking README", "FSDP DEFAULT", "llm-foundry-2023"},
+    {"MosaicML llm-foundry benchmarking README", "FSDP PURE", "llm-foundry-2023-pure"},
+    {"NVIDIA Megatron-Bridge performance summary 26.08", "", "megatron-bridge-2026"},
+    {"NVIDIA Megatron-Bridge performance summary 26.06.01", "", "megatron-bridge-2026"},
+    {"NVIDIA Megatron-Bridge performance summary 26.06", "", "megatron-bridge-2026"},
+    {"NVIDIA Megatron-Bridge performance summary 26.04.01", "", "megatron-bridge-2026"},
+    {"NVIDIA Megatron-Bridge performance summary 26.04", "", "megatron-bridge-2026"},
+    {"NVIDIA Megatron-Bridge performance summary 26.02.01", "", "megatron-bridge-2026"},
+    {"NVIDIA Megatron-Bridge performance summary 26.02", "", "megatron-bridge-2026"},
+    {"NVIDIA Megatron-Bridge performance summary 25.11", "", "megatron-bridge-2025"},
+    {"NVIDIA Megatron-Bridge performance summary 25.09", "", "megatron-bridge-2025"},
+    {"Megatron-Bridge perf-expert-parallel-overlap", "", "megatron-bridge-2025"},
+    {"Megatron-Bridge perf-expert-parallel-overlap 2026-07-25", "", "megatron-bridge-2025"},
+    {"NVIDIA NeMo performance summary 24.07 final", "", "nemo-2024"},
+    {"NVIDIA NeMo long-sequence performance", "", "nemo-2024"},
+    {"Megatron-LM examples/llama/README.md FP8", "", "megatron-core-2024"},
+    {"NVIDIA NeMo Automodel performance summary", "", "automodel-2025"},
+    {"Megatron-MoE-ModelZoo best_practice/qwen3", "", "megatron-bridge-2025"},
+    {"Megatron-MoE-ModelZoo long context", "", "megatron-bridge-2025"},
+    {"Megatron-MoE-ModelZoo GB200", "", "megatron-bridge-2025"},
+    {"NVIDIA dgxc-benchmarking (2025-09)", "", "dgxc-2025"},
+    {"torchtitan benchmarks/llama3_h100_202412 (= arXiv 2410.06511 tables)", "FSDP2 + compile + float8",
+     "torchtitan-2024-compiled"},
+    {"torchtitan benchmarks/llama3_h100_202412 (= arXiv 2410.06511 tables)", "FSDP2 eager", "torchtitan-2024-eager"},
+    {"torchtitan benchmarks/llama3_h100_202412 (= arXiv 2410.06511 tables)",
+     "1f1b + AsyncTP + float8 (local batch 32 per pipeline)", "torchtitan-2024-async-tp"},
+    {"torchtitan docs/performance.md (2024)", "", "torchtitan-2024-eager"},
+    {"torchao float8 training docs (torchtitan)", "", "torchtitan-2024-compiled"},
+    {"nanotron v0.5 / Ultra-Scale Playbook best configs", "", "nanotron-2025"},
+    {"nanotron scripts/scaling_benchmarks.py comment (TP scaling)", "", "nanotron-2025"},
+    {"picotron README", "", "picotron-2025"},
+    {"BigScience tr11-176B prequel (A100 topology sweep)", "", "bigscience-2022"},
+    {"BigScience tr11-176B prequel (best TFLOPs)", "", "bigscience-2022"},
+    {"BigScience tr8-104B V100 tune-up", "", "bigscience-2022"},
+    {"InternEvo train_performance.md", "", "internevo-2023"},
+    {"NVIDIA JAX-Toolbox Pax/rosetta README", "", "jax-toolbox-2024"},
+    {"TinyLlama README", "", "tinyllama-2023"},
+    {"llm.c run logged in modded-nanogpt record 1", "", "llm-c"},
+    {"modded-nanogpt record 7 (PyTorch 2.5)", "", "modded-nanogpt-2024"},
+    {"karpathy/nanochat dev/LOG.md", "", "nanochat-2026"},
+    {"karpathy/nanochat dev/LEADERBOARD.md run 1", "", "nanochat-2026"},
+    {"AMD Primus pipeline blog", "", "primus-2025"},
+    {"DeepSpeed on Azure blog 2022-07-26", "", "deepspeed-azure-2022"},
+    {"MaxText configs/v5p README", "", "maxtext-2024"},
+    {"Llama 3 paper arXiv 2407.21783 Table 4", "", "llama-3"},
+    {"MegaScale arXiv 2402.15627 Table 2 (Megatron-LM)", "", "megatron-2023"},
+    {"MegaScale arXiv 2402.15627 Table 2 (MegaScale)", "", "megascale-2024"},
+    {"Zero Bubble PP arXiv 2401.10241 Table 4", "", "zero-bubble-2023"},
+    {"Nemotron-4 340B report arXiv 2406.11704 Table 2", "", "megatron-core-2024"},
+    {"Nemotron-4 15B report arXiv 2402.16819 Table 2", "", "megatron-core-2024"},
+    {"Insights into DeepSeek-V3 arXiv 2505.09343 Table 4 (MPFT)", "", "deepseek-v3"},
+    {"PaLM arXiv 2204.02311", "", "palm-2022"},
+    {"GPT-NeoX-20B arXiv 2204.06745", "", "gpt-neox-2022"},
+    {"LLaMA 2302.13971 / Llama 2 2307.09288 GPU-hours", "", "llama-1-2"},
+    {"FlashAttention-2 arXiv 2307.08691 Table 1", "no FlashAttention (Megatron)", "flash-attention-paper-megatron"},
+    {"FlashAttention-2 arXiv 2307.08691 Table 1", "FlashAttention", "flash-attention-1-paper"},
+    {"FlashAttention-2 arXiv 2307.08691 Table 1", "FlashAttention-2", "flash-attention-2-paper"},
+    {"PyTorch FSDP arXiv 2304.11277 Fig 7", "", "fsdp-2023"},
+    {"Fire-Flyer AI-HPC arXiv 2408.14158 sec 6", "", "fire-flyer"},
+    {"ZeRO arXiv 1910.02054 Fig 2", "", "zero-2019"},
+    {"SmolLM3 blog (HF)", "", "nanotron-2025"},
+};
+
+TEST(StackFile, EveryPublishedRunHasAStack) {
+  std::vector<Stack> stacks = load_stacks();
+  std::set<std::string> used;
+  for (const PublishedRun& run : kRuns) {
+    const Stack* found = stack_for_source(stacks, run.source, run.schedule);
+    ASSERT_NE(found, nullptr) << run.source;
+    EXPECT_EQ(found->name, run.stack) << run.source;
+    used.insert(found->name);
+  }
+  EXPECT_EQ(used.size(), stacks.size());  // none is left over
+}
+
+// What the sources say of their networks: adapters of a node times Gb/s.
+TEST(StackFile, NetworksAgreeWithAdaptersPerNode) {
+  std::vector<Stack> stacks = load_stacks();
+  EXPECT_EQ(stack_named(stacks, "megatron-2021").far_bytes_per_s_per_node, 8 * 200e9 / 8);
+  EXPECT_EQ(stack_named(stacks, "bigscience-2022").far_bytes_per_s_per_node, 4 * 100e9 / 8);
+  EXPECT_EQ(stack_named(stacks, "internevo-2023").far_bytes_per_s_per_node, 4 * 100e9 / 8);
+  EXPECT_EQ(stack_named(stacks, "fire-flyer").far_bytes_per_s_per_node, 1 * 200e9 / 8);
+  EXPECT_EQ(stack_named(stacks, "llm-foundry-2023-pure").far_bytes_per_s_per_node, 1600e9 / 8);
+  EXPECT_FALSE(stack_named(stacks, "megatron-bridge-2026").far_bytes_per_s_per_node);  // many machines
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,113 @@
+// Every architecture on meshes against one rank: the losses of three steps, of which the last two know every gradient.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <mutex>
+
+#include "ckpt/slices.h"
+#include "comm/run_ranks.h"
+#include "model_results.h"
+
+namespace sextant {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kFixtures = fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/models";
+constexpr int64_t kRows = 2, kSeq = 24;
+
+struct Layout4 {
+  const char* name;
+  int dp = 1, cp = 1, tp = 1;
+  Parallel parallel = {};
+};
+
+const Layout4 kOneRank{"one"};
+const Layout4 kMeshes[] = {{"tp2", 1, 1, 2},
+                           {"tp2_sp", 1, 1, 2, {.sequence = true}},
+                           {"tp4", 1, 1, 4},
+                           {"tp4_sp", 1, 1, 4, {.sequence = true}},
+                           {"cp2_ring", 1, 2, 1},
+                           {"cp2_ulysses", 1, 2, 1, {.context = ContextMode::ulysses}},
+                           {"cp2_tp2", 1, 2, 2},
+                           {"zero3_dp2_tp2_sp", 2, 1, 2, {.sequence = true, .zero = 3}}};
+
+void write_part(Bound& bound, std::string_view path) {
+  const Value& value = bound.program().at(path);
+  std::vector<int32_t> part(static_cast<size_t>(value.local.count()));
+  for (const Piece& piece : held_pieces(bound, value))
+    for (int64_t r = 0; r < piece.rows; ++r)
+      for (int64_t c = 0; c < piece.columns; ++c) {
+        int64_t at = (piece.row + r) * kSeq + piece.column + c;
+        part[static_cast<size_t>(piece.at + r * piece.stride + c)] = static_cast<int32_t>((at * 37 + (path == "targets" ? 11 : 3)) % 97);
+      }
+  bound.write(value, std::as_bytes(std::span(part)));
+}
+
+// Whether this rank's number is one of those that add up to the loss.
+bool counts(const Bound& bound) {
+  const Program& program = bound.program();
+  Coordinate at = coordinate_of(program.mesh, bound.rank());
+  for (int axis = 0; axis < program.mesh.axis_count(); ++axis)
+    if (program.at("loss").layout.at(axis) != kPartial && at[static_cast<size_t>(axis)] != 0) return false;
+  return true;
+}
+
+std::vector<double> losses_of(const ModelSpec& spec, const fs::path& weights, const Layout4& layout) {
+  Mesh mesh{{{"pp", 1}, {"dp", layout.dp}, {"cp", layout.cp}, {"tp", layout.tp}}};
+  int ranks = mesh.world_size();
+  LowerOptions options{.train = AdamW{.eps = 1e-3}};
+  options.plan.zero = layout.parallel.zero;
+  Program program = lower(build_model(spec, {.batch = kRows, .seq = kSeq, .parallel = layout.parallel}, mesh), cpu_target(1), options);
+  std::vector<double> losses(3);
+  std::mutex adding;
+  ThreadHub hub(ranks, std::chrono::seconds(20));
+  std::vector<RankEnd> ends = run_ranks(hub, ranks, [&](Transport& transport) {
+    auto executor = make_cpu_executor(1, {transport.rank(), ranks == 1 ? nullptr : &transport});
+    auto arena = executor->allocate(program.arena_bytes);
+    auto bound = executor->bind(program, *arena);
+    if (weights.empty())
+      initialize_weights(*bound, 5);
+    else
+      load_weights(*bound, spec, WeightsReader(weights));
+    write_part(*bound, "tokens");
+    write_part(*bound, "targets");
+    write_value(*bound, program.at("loss_scale"), 1.0f / static_cast<float>(kRows * kSeq));
+    write_value(*bound, program.at("lr"), 1e-2f);
+    for (int32_t step = 1; step <= 3; ++step) {
+      write_value(*bound, program.at("step"), step);
+      run_schedule(*bound);
+      if (!counts(*bound)) continue;
+      std::lock_guard lock(adding);
+      losses[static_cast<size_t>(step - 1)] += static_cast<double>(read_value<float>(*bound, program.at("loss"))) / (kRows * kSeq);
+    }
+  });
+  for (const RankEnd& end : ends)
+    if (!end.error.empty() && !end.is_echo) ADD_FAILURE() << layout.name << ": " << end.error;
+  return losses;
+}
+
+class MeshParity : public testing::TestWithParam<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Models, MeshParity,
+                         testing::Values("gpt2", "llama", "neox", "opt", "bloom", "mpt", "palm", "nemotron", "qwen2", "qwen3"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(MeshParity, LossesAreThoseOfOneRank) {
+  std::string name = GetParam();
+  fs::path weights = name == "palm" ? fs::path() : kFixtures / name;
+  ModelSpec spec{.architecture = "palm", .layers = 2, .hidden = 48, .heads = 4, .kv_heads = 1, .head_dim = 16, .ffn = 80, .vocab = 97,
+                 .max_seq = 64, .tied_head = true, .init_std = 0.2};
+  if (!weights.empty()) spec = spec_from_hf_config(read_file(weights / "config.json"), "config.json");
+  std::vector<double> expected = losses_of(spec, weights, kOneRank);
+  EXPECT_LT(expected[2], expected[0]);
+  for (const Layout4& layout : kMeshes) {
+    int heads = layout.tp * (layout.parallel.context == ContextMode::ulysses ? layout.cp : 1);
+    if (spec.heads % heads != 0) continue;
+    std::vector<double> got = losses_of(spec, weights, layout);
+    for (size_t step = 0; step < 3; ++step) EXPECT_NEAR(got[step], expected[step], 2e-5 * expected[step]) << layout.name << " step " << step;
+  }
+}
+
+}  // namespace
+}  // namespace sextant
