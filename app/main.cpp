@@ -84,6 +84,9 @@ void add_plan(CLI::App& app, PlanArguments& a) {
   verb->add_option("--jitter", a.jitter, "spread of op times, as a share")->capture_default_str();
   verb->add_flag("--search", a.search, "find the fastest layouts that fit");
   verb->add_option("--devices", a.devices, "how many the search may use [as many as the config's mesh]");
+  verb->add_flag("--serve", a.serve, "what serving the model takes: caches, how many sequences, time for each token");
+  verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt")->capture_default_str();
+  verb->add_option("--context", a.context, "with --serve: positions kept for each sequence [4096, or what the model can see]");
   verb->add_option("--validate", a.validate, "predict the runs of a CSV file and compare");
   verb->add_flag("--calibrate", a.calibrate, "with --validate: fit the machines' efficiencies and print them");
   verb->add_option("--tokens", a.tokens, "tokens to train on: days and cost; without a config, the size they suit");
@@ -101,6 +104,16 @@ void add_explain(CLI::App& app, ExplainArguments& a) {
   verb->add_option("--timeline", a.timeline, "draw the pipeline schedule into this SVG file: who computes what when");
   verb->add_option("--schedule-csv", a.schedule_csv, "write the schedule to this file, for pipeline.file");
   verb->callback([&a] { explain_verb(a); });
+}
+
+void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, int& exit_code) {
+  CLI::App* verb = app.add_subcommand("doctor", "Is this machine fit to train, or under mpirun and srun, are these machines?");
+  verb->add_option("directory", a.directory, "where runs will write")->capture_default_str();
+  verb->add_flag("--json", a.json, "print JSON");
+  verb->add_option("--burn", a.burn, "compute for this many seconds and compare, to find silent corruption")->check(CLI::NonNegativeNumber);
+  verb->add_option("--seed", a.seed, "of the data that --burn computes with")->capture_default_str();
+  verb->add_option("--device", a.device, "where to compute")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
+  verb->callback([&] { exit_code = doctor_verb(a, processes); });
 }
 
 struct DataArguments {
@@ -164,19 +177,22 @@ int parse_and_run(int argc, char** argv, Processes& processes) {
   ExplainArguments explain;
   DataArguments data;
   LaunchArguments launch;
+  DoctorArguments doctor;
+  int exit_code = 0;
   add_train(app, train, processes);
   add_generate(app, generate);
   add_data(app, data);
   add_plan(app, plan);
   add_explain(app, explain);
   add_launch(app, launch);
+  add_doctor(app, doctor, processes, exit_code);
   refuse_unknown_verb(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  return 0;
+  return exit_code;
 }
 
 // The last catch: one message and an exit code for whatever escapes.

@@ -13,6 +13,10 @@
 #include "laws/report.h"
 #include "observe/chrome_trace.h"
 #include "plan/run_plan.h"
+#include "plan/search.h"
+#include "plan/serving.h"
+#include "report/plan_html.h"
+#include "report/plan_pictures.h"
 #include "train/dataset.h"
 
 namespace sextant {
@@ -36,15 +40,67 @@ void print_laws(const PlanArguments& a) {
   fmt::print("{}", a.json ? laws_json(request) : laws_text(request));
 }
 
-Stack stack_of(const PlanArguments& a) { return a.stack.empty() ? own_stack() : stack_named(load_stacks(), a.stack); }
-
-// Options that only a simulated step can answer.
+// Options that only a machine can answer.
 void require_machine(const PlanArguments& a) {
-  for (auto [given, option] : {std::pair(!a.trace.empty(), "--trace"), std::pair(!a.timeline.empty(), "--timeline"),
-                               std::pair(!a.tokens.empty(), "--tokens"), std::pair(!a.stack.empty(), "--stack")})
-    if (given && a.machine.empty())
-      throw UserError({.place = option, .got = "no machine to simulate", .expected = "--machine NAME beside it",
+  struct Option {
+    bool given;
+    const char* name;
+  };
+  for (const Option& option : {Option{!a.trace.empty(), "--trace"}, Option{!a.timeline.empty(), "--timeline"},
+                               Option{!a.tokens.empty(), "--tokens"}, Option{!a.stack.empty(), "--stack"},
+                               Option{a.search, "--search"}, Option{a.serve, "--serve"}})
+    if (option.given && a.machine.empty())
+      throw UserError({.place = option.name, .got = "no machine to plan for", .expected = "--machine NAME beside it",
                        .hint = fmt::format("known machines: {}", fmt::join(known_machines(), ", "))});
+}
+
+// What a plan is made for: our kernels here, or a machine of machines/ under somebody's software.
+struct Place {
+  std::optional<Machine> machine;
+  Stack stack;
+};
+
+Place place_of(const PlanArguments& a) {
+  Place place{.machine = {}, .stack = a.stack.empty() ? own_stack() : stack_named(load_stacks(), a.stack)};
+  if (!a.machine.empty()) place.machine = load_machine(a.machine);
+  return place;
+}
+
+Target target_at(const Place& place, const RunConfig& run, const ModelSpec& spec) {
+  bool elsewhere = place.machine && place.machine->device.kind != DeviceKind::cpu;
+  return elsewhere ? accelerator_target(place.stack) : target_for(run, run_shape(run, spec).mesh.world_size());
+}
+
+void search(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
+  int64_t devices = a.devices > 0 ? a.devices : run_shape(run, spec).mesh.world_size();
+  SearchResult result = search_layouts({.run = run, .spec = spec, .machine = *place.machine, .stack = place.stack, .devices = devices,
+                                        .progress = [&](std::string_view text) {
+                                          if (!a.json) fmt::print(stderr, "{}\n", text);
+                                        }});
+  fmt::print("{}", a.json ? search_json(result) : search_text(result));
+}
+
+void serve(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
+  Serving serving = plan_serving({.spec = spec, .machine = *place.machine, .stack = place.stack, .tp = run.mesh.tp, .prompt = a.prompt,
+                                  .context = a.context > 0 ? a.context : std::min<int64_t>(spec.max_seq, 4096)});
+  fmt::print("{}{}", a.json ? serving_json(serving) : serving_text(serving), a.json ? "\n" : "");
+}
+
+void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRun& lowered, const Place& place, const Trace& trace) {
+  const Machine* machine = place.machine ? &*place.machine : nullptr;
+  auto write = [&](const std::string& file, const auto& make) {
+    if (file.empty()) return;
+    write_file_atomically(file, make());
+    if (!a.json) fmt::print("written     {}\n", file);
+  };
+  write(a.trace, [&] { return chrome_trace(trace); });
+  write(a.timeline, [&] { return step_timeline_svg(plan, trace); });
+  write(a.memory_timeline, [&] { return memory_svg(memory_picture(plan, lowered)); });
+  write(a.mesh, [&] { return mesh_svg(mesh_picture(plan, lowered, machine)); });
+  write(a.report, [&] {
+    return plan_html({.plan = plan, .lowered = lowered, .machine = machine, .stack = machine ? &place.stack : nullptr,
+                      .trace = machine ? &trace : nullptr});
+  });
 }
 
 }  // namespace
@@ -53,23 +109,23 @@ void plan_verb(const PlanArguments& a) {
   if (!a.validate.empty()) return validate_verb(a);
   if (asks_for_laws(a)) return print_laws(a);
   if (a.config.empty())
-    throw UserError({.place = "sextant plan", .got = "no config", .expected = "a run's TOML file, or one of --compute, --tokens, --params, --fit, --validate"});
+    throw UserError({.place = "sextant plan", .got = "no config",
+                     .expected = "a run's TOML file, or one of --compute, --tokens, --params, --fit, --validate"});
   require_machine(a);
   RunConfig run = load_config(a.config, a.overrides);
   ModelSpec spec = resolve_spec(run);
-  std::optional<Machine> machine;
-  if (!a.machine.empty()) machine = load_machine(a.machine);
-  Stack stack = stack_of(a);
-  Target target = machine ? accelerator_target(stack) : target_for(run, run_shape(run, spec).mesh.world_size());
-  LoweredRun lowered = lower_run(run, spec, target);
+  Place place = place_of(a);
+  if (a.search) return search(a, run, spec, place);
+  if (a.serve) return serve(a, run, spec, place);
+  LoweredRun lowered = lower_run(run, spec, target_at(place, run, spec));
+  bool traced = !a.trace.empty() || !a.timeline.empty() || !a.report.empty();
   SimResult simulated;
-  PlanRequest request{.run = run, .lowered = lowered, .machine = machine ? &*machine : nullptr, .stack = &stack,
-                      .token_budget = quantity(a.tokens, "--tokens").value_or(0),
-                      .simulation = {.trace = a.trace.empty() && a.timeline.empty() && a.report.empty() ? KeepTrace::no : KeepTrace::yes,
-                                     .straggler = a.straggler, .jitter = a.jitter}};
-  RunPlan plan = make_plan(request, &simulated);
+  RunPlan plan = make_plan({.run = run, .lowered = lowered, .machine = place.machine ? &*place.machine : nullptr, .stack = &place.stack,
+                            .token_budget = quantity(a.tokens, "--tokens").value_or(0),
+                            .simulation = {.trace = traced ? KeepTrace::yes : KeepTrace::no, .straggler = a.straggler, .jitter = a.jitter}},
+                           &simulated);
   fmt::print("{}", a.json ? plan_json(plan) : plan_text(plan));
-  if (!a.trace.empty()) write_file_atomically(a.trace, chrome_trace(simulated.trace));
+  write_pictures(a, plan, lowered, place, simulated.trace);
 }
 
 }  // namespace sextant

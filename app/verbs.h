@@ -69,6 +69,8 @@ struct PlanArguments {
   bool calibrate = false;
   std::string compute, tokens, params, inference_tokens, fit;  // scaling laws; with a config, `tokens` is the run's budget
   double straggler = 1, jitter = 0;
+  bool serve = false;  // what generating text takes, in place of training
+  int64_t prompt = 1024, context = 0;
 };
 void plan_verb(const PlanArguments& arguments);
 void validate_verb(const PlanArguments& arguments);
@@ -81,6 +83,16 @@ struct ExplainArguments {
   std::string schedule_csv;  // a file to write it to as text
 };
 void explain_verb(const ExplainArguments& arguments);
+
+struct DoctorArguments {
+  std::string directory = ".";  // where runs will write
+  bool json = false;
+  double burn = 0;  // seconds
+  uint64_t seed = 1;
+  std::string device = "auto";
+};
+// The exit code: 1 when something is not fit to train.
+int doctor_verb(const DoctorArguments& arguments, Processes& processes);
 
 struct TokenizeArguments {
   std::vector<std::string> inputs;

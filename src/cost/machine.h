@@ -42,6 +42,13 @@ struct MeasuredProduct {
   bool operator==(const MeasuredProduct&) const = default;
 };
 
+// One measured op or message, of the kind whose name it stands under; what `size` holds is told in measured_ops.h.
+struct MeasuredOp {
+  std::vector<double> size;
+  double seconds = 0;
+  bool operator==(const MeasuredOp&) const = default;
+};
+
 // What a device type reaches of its figures. Each has physical bounds (bounds_of); at most these eight are ever fitted.
 struct Efficiencies {
   double product = 0.8;     // of the peak, in large products with well-shaped operands
@@ -66,8 +73,14 @@ struct NamedEfficiency {
 // All of them, for files, fits and reports.
 const std::vector<NamedEfficiency>& named_efficiencies();
 
+enum class DeviceKind : uint8_t {
+  accelerator,
+  cpu,  // a rank's threads of one processor; its times are those of `Machine::ops`
+};
+
 struct Device {
   std::string name;   // "H100 SXM"
+  DeviceKind kind = DeviceKind::accelerator;
   std::string maker;  // "NVIDIA"
   int64_t units = 0;  // SMs, CUs, cores: what a product's tiles are dealt to
   double clock_hz = 0;
@@ -89,6 +102,7 @@ struct Machine {
   std::vector<Level> levels;
   std::map<std::string, AttentionRate> attention;  // by kernel: "flash1", "flash2", "flash3", "cudnn", "unfused" is computed
   std::vector<MeasuredProduct> products;
+  std::map<std::string, std::vector<MeasuredOp>> ops;  // by name, of a CPU
   Efficiencies tables;                   // from published kernel and collective tables
   std::optional<Efficiencies> fitted;    // calibrated on published or own runs
   double context_bytes = 1.5e9;          // driver context, libraries' code, communicators

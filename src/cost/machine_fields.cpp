@@ -11,8 +11,9 @@ std::vector<Field> top_fields(Machine& machine) {
   return {{"name", TextPlace{&machine.name}}, {"about", TextPlace{&machine.about}}, {"date", TextPlace{&machine.date}}};
 }
 
-std::vector<Field> device_fields(Device& device) {
+std::vector<Field> device_fields(Device& device, size_t& kind) {
   return {{"name", TextPlace{&device.name}},
+          {"kind", WordPlace{&kind, {kDeviceKinds.begin(), kDeviceKinds.end()}}},
           {"maker", TextPlace{&device.maker}},
           {"units", CountPlace{&device.units, 1, 100'000}},
           {"clock_mhz", NumberPlace{&device.clock_hz, {10, 20'000}, kMega}},

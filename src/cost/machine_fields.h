@@ -12,10 +12,12 @@ namespace sextant {
 
 constexpr std::array<std::string_view, 7> kPeakTypes{"bf16", "fp16", "tf32", "fp32", "fp8", "int8", "fp4"};
 // Tables whose figures must say where they come from, under these names in [source].
-constexpr std::array<std::string_view, 6> kSourced{"device", "level", "attention", "efficiency", "products", "run"};
+constexpr std::array<std::string_view, 7> kSourced{"device", "level", "attention", "efficiency", "products", "ops", "run"};
 
 std::vector<Field> top_fields(Machine& machine);
-std::vector<Field> device_fields(Device& device);
+// `kind` holds the place of the device's kind among kDeviceKinds while the fields live.
+constexpr std::array<std::string_view, 2> kDeviceKinds{"accelerator", "cpu"};
+std::vector<Field> device_fields(Device& device, size_t& kind);
 Field peak_field(std::string_view type, double& flops_per_s);
 std::vector<Field> node_fields(Machine& machine);
 std::vector<Field> level_fields(Level& level);

@@ -82,6 +82,7 @@ class MachineReader {
                                       .expected = "the name of a machine",
                                       .hint = fmt::format("there are {}", fmt::join(known_machines(), ", "))});
     machine_ = MachineReader(read_file(file), file, Base::refused).read();
+    kind_ = static_cast<size_t>(machine_.device.kind);
     machine_.name.clear();
     machine_.about.clear();
     machine_.date.clear();
@@ -96,9 +97,11 @@ class MachineReader {
     auto [table, key] = table_and_key(entry.key);
     if (table == "device.peak_tflops") return read_peak(entry, key);
     if (table == "products") return read_products(entry, key);
+    if (table == "ops") return read_ops(entry, key);
     if (table == "source") return read_source(entry, key);
     if (table.empty() && key == "device_from") return;  // done
     reader_.read(entry, key, fields_of(table), table);
+    machine_.device.kind = static_cast<DeviceKind>(kind_);
     // A cluster's own efficiency counts for it, whatever its device was fitted to elsewhere.
     if (table == "efficiency" && machine_.fitted) {
       FieldReader again(place_);
@@ -109,7 +112,7 @@ class MachineReader {
   // Tables with names of their own are made when they open.
   void open_table(const TomlEntry& entry) {
     static const std::set<std::string_view> known{"device", "device.peak_tflops", "node",     "level", "attention",
-                                                  "run",    "efficiency",         "products", "source"};
+                                                  "run",    "efficiency",         "products", "ops",   "source"};
     auto [parent, name] = table_and_key(entry.key);
     bool named = name.find('"') == name.npos;
     if (parent == "level" && named) {
@@ -133,7 +136,7 @@ class MachineReader {
 
   std::vector<Field> fields_of(std::string_view table) {
     if (table.empty()) return top_fields(machine_);
-    if (table == "device") return device_fields(machine_.device);
+    if (table == "device") return device_fields(machine_.device, kind_);
     if (table == "node") return node_fields(machine_);
     if (table == "efficiency") return efficiency_fields(machine_.tables);
     if (table == "run") return run_fields(machine_);
@@ -168,6 +171,24 @@ class MachineReader {
     if (!fits)
       reader_.complain(
           entry, {.got = "got " + shown(entry.value), .expected = "a list of [rows, columns, depth, microseconds]"});
+  }
+
+  void read_ops(const TomlEntry& entry, std::string_view key) {
+    constexpr size_t kMostSizes = 4;
+    if (key.empty() || key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != key.npos)
+      return reader_.complain(entry, {.got = "is not the name of an op"});
+    std::vector<MeasuredOp>& measured = machine_.ops[std::string(key)];
+    measured.clear();
+    auto list = std::get_if<TomlValue::List>(&entry.value.is);
+    bool fits = list && !list->empty();
+    for (size_t i = 0; fits && i < list->size(); ++i) {
+      auto row = std::get_if<TomlValue::List>(&(*list)[i].is);
+      std::vector<double> n;
+      fits = row && row->size() >= 2 && row->size() <= kMostSizes + 1 && is_list_of((*list)[i], row->size(), n);
+      if (fits) measured.push_back({{n.begin(), n.end() - 1}, n.back() / 1e6});
+    }
+    if (!fits)
+      reader_.complain(entry, {.got = "got " + shown(entry.value), .expected = "a list of [sizes…, microseconds]"});
   }
 
   void read_source(const TomlEntry& entry, std::string_view key) {
@@ -219,6 +240,7 @@ class MachineReader {
   Base base_;
   FieldReader reader_;
   Machine machine_;
+  size_t kind_ = 0;  // of the device, among kDeviceKinds
   bool started_ = false;
   std::string skipped_;  // one complaint about an unknown table is enough
 };
@@ -231,6 +253,21 @@ std::string products_text(const Machine& machine, std::string_view type) {
                         number_text(p.seconds, 1, 1e6));
   }
   return rows.empty() ? "" : fmt::format("{} = [\n{}]\n", type, rows);
+}
+
+std::string ops_text(const Machine& machine) {
+  std::string text;
+  for (const auto& [name, measured] : machine.ops) {
+    text += fmt::format("{} = [\n", name);
+    for (const MeasuredOp& op : measured) {
+      std::vector<std::string> numbers;
+      for (double size : op.size) numbers.push_back(number_text(size));
+      numbers.push_back(number_text(op.seconds, 1, 1e6));
+      text += fmt::format("  [{}],\n", fmt::join(numbers, ", "));
+    }
+    text += "]\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -279,7 +316,8 @@ std::string machine_text(const Machine& given) {
   auto table = [&](const std::string& name, const std::string& body) {
     if (!body.empty()) out += fmt::format("\n[{}]\n{}", name, body);
   };
-  table("device", fields_text(device_fields(machine.device)));
+  auto kind = static_cast<size_t>(machine.device.kind);
+  table("device", fields_text(device_fields(machine.device, kind)));
   std::string peaks, products, sources;
   for (auto& [type, peak] : machine.device.peaks) peaks += fields_text(std::vector{peak_field(type, peak)});
   table("device.peak_tflops", peaks);
@@ -295,6 +333,7 @@ std::string machine_text(const Machine& given) {
   table("run", fields_text(run_fields(machine)));
   for (std::string_view type : kPeakTypes) products += products_text(machine, type);
   table("products", products);
+  table("ops", ops_text(machine));
   for (const auto& [name, text] : machine.sources) sources += fmt::format("{} = {}\n", name, toml_quoted(text));
   table("source", sources);
   return out;

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cost/attention_time.h"
+#include "cost/measured_ops.h"
 #include "cost/passes.h"
 #include "cost/products.h"
 #include "ir/plan.h"
@@ -73,7 +74,17 @@ double wire_bytes(const Stack& stack, const Program& program, const Op& op, cons
   return bytes;
 }
 
+// On a CPU whoever sends is a thread of the same cores: nothing travels beside compute for free.
+Stack on_machine(const Machine& machine, Stack stack) {
+  if (machine.device.kind == DeviceKind::cpu)
+    stack.overlap_gradients = stack.overlap_gathers = stack.overlap_pipeline = stack.overlap_tensor = false;
+  return stack;
+}
+
 }  // namespace
+
+Pricer::Pricer(const Machine& machine, const Efficiencies& efficiency, const Stack& stack)
+    : machine_(machine), efficiency_(efficiency), stack_(on_machine(machine, stack)) {}
 
 const GroupPlace& Pricer::group(const Program& program, const std::string& axes) {
   std::string key = axes + "@" + std::to_string(program.stage_rank);
@@ -84,7 +95,25 @@ const GroupPlace& Pricer::group(const Program& program, const std::string& axes)
   return groups_.emplace(key, place_group(machine_, group_of(program.mesh, own_rank(program), indices))).first->second;
 }
 
+OpPrice Pricer::price_measured_message(const Program& program, const Op& op, const Message& message) {
+  using enum Message::Kind;
+  OpPrice out{.kernels = 1, .bytes = static_cast<double>(message.bytes.n), .message = message.kind, .axes = message.axes, .level = 0};
+  double ranks = 2;
+  if (message.kind == send || message.kind == receive) {
+    out.axes = kPipelineAxis;
+  } else if (message.kind == stage_sum) {
+    out.axes = kPipelineAxis;
+    ranks = static_cast<double>(words_of(op.attrs.text_or("ranks", "")).size());
+  } else {
+    ranks = static_cast<double>(group(program, message.axes).ranks);
+    if (ranks <= 1) return {};
+  }
+  out.seconds = message_seconds(machine_, message.kind, ranks, out.bytes);
+  return out;
+}
+
 OpPrice Pricer::price_message(const Program& program, const Op& op, const Message& message) {
+  if (machine_.device.kind == DeviceKind::cpu) return price_measured_message(program, op, message);
   using enum Message::Kind;
   OpPrice out{.kernels = 1, .bytes = wire_bytes(stack_, program, op, message), .message = message.kind, .axes = message.axes};
   if (message.kind == send || message.kind == receive) {
@@ -147,10 +176,19 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
   return out;
 }
 
+std::optional<OpPrice> Pricer::price_measured(const Program& program, const Op& op) {
+  Cost cost = local_cost(program, op);
+  std::optional<double> seconds = measured_seconds(machine_, op.def->name, cost);
+  if (!seconds) return std::nullopt;
+  return OpPrice{.seconds = *seconds, .kernels = 1, .flops = cost.flops.n, .bytes = static_cast<double>(cost.read.n + cost.written.n)};
+}
+
 OpPrice Pricer::price(const Program& program, const Op& op) {
   for (const Alias& alias : op.def->alias_by_attrs ? op.def->alias_by_attrs(op.attrs) : op.def->alias)
     if (alias.rule == Alias::Rule::view) return {};  // nothing is done
   if (std::optional<Message> message = local_message(program, op)) return price_message(program, op, *message);
+  if (machine_.device.kind == DeviceKind::cpu)
+    if (std::optional<OpPrice> price = price_measured(program, op)) return *price;
   return price_compute(program, op);
 }
 

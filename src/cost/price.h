@@ -25,7 +25,7 @@ struct OpPrice {
 // For one rank of a Program's class; the others are like it.
 class Pricer {
  public:
-  Pricer(const Machine& machine, const Efficiencies& efficiency, const Stack& stack) : machine_(machine), efficiency_(efficiency), stack_(stack) {}
+  Pricer(const Machine& machine, const Efficiencies& efficiency, const Stack& stack);
 
   OpPrice price(const Program& program, const Op& op);
 
@@ -35,12 +35,14 @@ class Pricer {
 
  private:
   OpPrice price_message(const Program& program, const Op& op, const Message& message);
+  OpPrice price_measured_message(const Program& program, const Op& op, const Message& message);
   OpPrice price_compute(const Program& program, const Op& op);
+  std::optional<OpPrice> price_measured(const Program& program, const Op& op);
   const GroupPlace& group(const Program& program, const std::string& axes);
 
   const Machine& machine_;
   const Efficiencies& efficiency_;
-  const Stack& stack_;
+  const Stack stack_;
   std::map<std::string, GroupPlace> groups_;  // by axes and pipeline rank
 };
 

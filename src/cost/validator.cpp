@@ -161,6 +161,7 @@ void check_sources(const Machine& machine, Problems& problems) {
   auto is_used = [&](std::string_view table) {
     if (table == "attention") return !machine.attention.empty();
     if (table == "products") return !machine.products.empty();
+    if (table == "ops") return !machine.ops.empty();
     if (table == "run")
       return machine.price_per_hour > 0 || machine.mtbf_hours > 0 || machine.checkpoint_bytes_per_s > 0;
     return true;
@@ -180,9 +181,11 @@ void check_sources(const Machine& machine, Problems& problems) {
 
 std::vector<std::string> problems_of(const Machine& machine) {
   Problems problems;
-  check_peak(machine.device, problems);
-  check_types(machine.device, problems);
-  check_memory(machine.device, problems);
+  if (machine.device.kind == DeviceKind::accelerator) {
+    check_peak(machine.device, problems);
+    check_types(machine.device, problems);
+    check_memory(machine.device, problems);
+  }
   check_levels(machine, problems);
   check_nvidia_link(machine, problems);
   check_attention(machine, problems);

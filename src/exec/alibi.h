@@ -16,7 +16,8 @@ namespace sextant {
 inline double alibi_slope(int64_t head, int64_t heads) {
   auto n = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(heads)));
   double step = -8.0 / static_cast<double>(n);
-  return head < n ? std::exp2(step * static_cast<double>(head + 1)) : std::exp2(step * (static_cast<double>(head - n) + 0.5));
+  return head < n ? std::exp2(step * static_cast<double>(head + 1))
+                  : std::exp2(step * (static_cast<double>(head - n) + 0.5));
 }
 
 // The slope of a rank's own head by the op's attrs: 0 without ALiBi. `y` are rows of attention's output, which know

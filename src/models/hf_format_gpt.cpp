@@ -106,7 +106,8 @@ ModelSpec read_opt(HfReader& reader) {
   reader.only("do_layer_norm_before", true);
   reader.only("_remove_final_layer_norm", false);
   if (int64_t width = reader.integer("word_embed_proj_dim", spec.hidden); width != spec.hidden)
-    reader.complain("word_embed_proj_dim", fmt::format("{} is not supported", width), fmt::format("hidden_size {}", spec.hidden));
+    reader.complain("word_embed_proj_dim", fmt::format("{} is not supported", width),
+                    fmt::format("hidden_size {}", spec.hidden));
   reader.only("enable_bias", true);
   reader.only("layer_norm_elementwise_affine", true);
   return spec;
@@ -128,7 +129,9 @@ void write_opt(const ModelSpec& spec, json& out) {
 
 ModelSpec read_bloom(HfReader& reader) {
   // Files of all ages: n_embed, num_attention_heads and seq_length are the older names.
-  auto either = [&](std::string_view key, std::string_view older) { return reader.integer(reader.has(key) ? key : older); };
+  auto either = [&](std::string_view key, std::string_view older) {
+    return reader.integer(reader.has(key) ? key : older);
+  };
   ModelSpec spec{.architecture = "bloom",
                  .layers = reader.integer("n_layer"),
                  .hidden = either("hidden_size", "n_embed"),
@@ -195,35 +198,59 @@ void write_mpt(const ModelSpec& spec, json& out) {
   out["layer_norm_epsilon"] = spec.norm_eps;
   out["no_bias"] = true;
   out["learned_pos_emb"] = false;
-  out["attn_config"] = {{"alibi", true}, {"alibi_bias_max", 8}, {"attn_type", "multihead_attention"}, {"attn_pdrop", 0}};
+  out["attn_config"] = {
+      {"alibi", true}, {"alibi_bias_max", 8}, {"attn_type", "multihead_attention"}, {"attn_pdrop", 0}};
   for (const char* dropout : {"emb_pdrop", "resid_pdrop"}) out[dropout] = 0.0;
 }
 
 constexpr HfFormat::Name kGpt2Names[] = {
-    {"layers", "n_layer"},        {"hidden", "n_embd"},    {"heads", "n_head"},
-    {"kv_heads", "n_head"},       {"head_dim", "n_embd"},  {"ffn", "n_inner"},
-    {"vocab", "vocab_size"},      {"max_seq", "n_positions"}, {"norm_eps", "layer_norm_epsilon"},
+    {"layers", "n_layer"},
+    {"hidden", "n_embd"},
+    {"heads", "n_head"},
+    {"kv_heads", "n_head"},
+    {"head_dim", "n_embd"},
+    {"ffn", "n_inner"},
+    {"vocab", "vocab_size"},
+    {"max_seq", "n_positions"},
+    {"norm_eps", "layer_norm_epsilon"},
     {"init_std", "initializer_range"},
 };
 constexpr HfFormat::Name kNeoxNames[] = {
-    {"layers", "num_hidden_layers"}, {"hidden", "hidden_size"},
-    {"heads", "num_attention_heads"}, {"head_dim", "hidden_size"},
-    {"ffn", "intermediate_size"},    {"vocab", "vocab_size"},
+    {"layers", "num_hidden_layers"},        {"hidden", "hidden_size"},
+    {"heads", "num_attention_heads"},       {"head_dim", "hidden_size"},
+    {"ffn", "intermediate_size"},           {"vocab", "vocab_size"},
     {"max_seq", "max_position_embeddings"}, {"norm_eps", "layer_norm_eps"},
-    {"init_std", "initializer_range"}, {"rotary_fraction", "rotary_pct"},
+    {"init_std", "initializer_range"},      {"rotary_fraction", "rotary_pct"},
     {"rope_theta", "rotary_emb_base"},
 };
 constexpr HfFormat::Name kOptNames[] = {
-    {"layers", "num_hidden_layers"}, {"hidden", "hidden_size"}, {"heads", "num_attention_heads"}, {"head_dim", "hidden_size"},
-    {"ffn", "ffn_dim"}, {"vocab", "vocab_size"}, {"max_seq", "max_position_embeddings"},
+    {"layers", "num_hidden_layers"},
+    {"hidden", "hidden_size"},
+    {"heads", "num_attention_heads"},
+    {"head_dim", "hidden_size"},
+    {"ffn", "ffn_dim"},
+    {"vocab", "vocab_size"},
+    {"max_seq", "max_position_embeddings"},
 };
 constexpr HfFormat::Name kBloomNames[] = {
-    {"layers", "n_layer"}, {"hidden", "hidden_size"}, {"heads", "n_head"}, {"head_dim", "hidden_size"},
-    {"vocab", "vocab_size"}, {"max_seq", "seq_length"}, {"norm_eps", "layer_norm_epsilon"}, {"init_std", "initializer_range"},
+    {"layers", "n_layer"},
+    {"hidden", "hidden_size"},
+    {"heads", "n_head"},
+    {"head_dim", "hidden_size"},
+    {"vocab", "vocab_size"},
+    {"max_seq", "seq_length"},
+    {"norm_eps", "layer_norm_epsilon"},
+    {"init_std", "initializer_range"},
 };
 constexpr HfFormat::Name kMptNames[] = {
-    {"layers", "n_layers"}, {"hidden", "d_model"}, {"heads", "n_heads"}, {"head_dim", "d_model"},
-    {"vocab", "vocab_size"}, {"max_seq", "max_seq_len"}, {"norm_eps", "layer_norm_epsilon"}, {"init_std", "initializer_range"},
+    {"layers", "n_layers"},
+    {"hidden", "d_model"},
+    {"heads", "n_heads"},
+    {"head_dim", "d_model"},
+    {"vocab", "vocab_size"},
+    {"max_seq", "max_seq_len"},
+    {"norm_eps", "layer_norm_epsilon"},
+    {"init_std", "initializer_range"},
 };
 
 }  // namespace

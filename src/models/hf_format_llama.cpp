@@ -19,7 +19,8 @@ void read_rope(HfReader& reader, ModelSpec& spec, Part part) {
   HfReader rope(reader.object(key), fmt::format("{} {}", reader.place(), key));
   spec.rope_theta = rope.number("rope_theta", reader.number("rope_theta", 10000));
   if (part == Part::of_head)
-    spec.rotary_fraction = rope.number("partial_rotary_factor", reader.number("partial_rotary_factor", spec.rotary_fraction));
+    spec.rotary_fraction =
+        rope.number("partial_rotary_factor", reader.number("partial_rotary_factor", spec.rotary_fraction));
   else
     for (HfReader* at : {&reader, &rope})
       if (double given = at->number("partial_rotary_factor", 1); given != 1)
@@ -61,7 +62,8 @@ ModelSpec read_sizes(HfReader& reader, const Defaults& defaults) {
   int64_t even = spec.heads > 0 ? spec.hidden / spec.heads : 0;
   // Some name it as null, which is to say heads, whatever the default of the type is.
   bool kv_is_null = reader.names("num_key_value_heads") && !reader.has("num_key_value_heads");
-  spec.kv_heads = reader.integer("num_key_value_heads", defaults.kv_heads > 0 && !kv_is_null ? defaults.kv_heads : spec.heads);
+  spec.kv_heads =
+      reader.integer("num_key_value_heads", defaults.kv_heads > 0 && !kv_is_null ? defaults.kv_heads : spec.heads);
   spec.head_dim = reader.integer("head_dim", defaults.head_dim > 0 ? defaults.head_dim : even);
   return spec;
 }

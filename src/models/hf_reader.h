@@ -1,5 +1,5 @@
-// HfReader: takes values out of one JSON object of a config.json and collects what is wrong with them. An absent key and
-// null mean the same, unless one asks.
+// HfReader: takes values out of one JSON object of a config.json and collects what is wrong with them. An absent key
+// and null mean the same, unless one asks.
 #pragma once
 
 #include <initializer_list>
@@ -27,8 +27,8 @@ class HfReader {
   double number(std::string_view key, double otherwise);
   bool flag(std::string_view key, bool otherwise);
   std::string text(std::string_view key, std::string otherwise);
-  std::vector<int64_t> integers(std::string_view key);       // also of a single one
-  const nlohmann::json& object(std::string_view key);        // the object under `key`, or an empty one
+  std::vector<int64_t> integers(std::string_view key);  // also of a single one
+  const nlohmann::json& object(std::string_view key);   // the object under `key`, or an empty one
 
   // Features that change the mathematics in a way our models do not know.
   void only(std::string_view key, bool supported);

@@ -22,7 +22,8 @@ class HfTensors {
     list_.push_back({fmt::format("{}{}", hf_, hf), fmt::format("{}{}", own_, own), first_row, rows});
   }
   void add_with_bias(std::string_view hf, std::string_view own, int64_t rows) {
-    for (std::string_view part : {".weight", ".bias"}) add(fmt::format("{}{}", hf, part), fmt::format("{}{}", own, part), rows);
+    for (std::string_view part : {".weight", ".bias"})
+      add(fmt::format("{}{}", hf, part), fmt::format("{}{}", own, part), rows);
   }
   // A matrix or bias whose rows in the file are q, k and v of the first head, then of the second, …
   void add_head_by_head(const std::string& hf, const std::string& own, const ModelSpec& m) {

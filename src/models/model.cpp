@@ -35,7 +35,8 @@ Graph build_model(const ModelSpec& spec, const Use& use, const Mesh& mesh) {
   if (spec.window > 0 && seen > spec.window)
     throw UserError({.place = "model.window",
                      .got = fmt::format("{} positions are more than the {} that a token of the model sees", seen, spec.window),
-                     .expected = fmt::format("at most {}: attention over a window is not there yet", spec.window)});
+                     .expected = fmt::format("at most {}: attention over a window is not there yet", spec.window),
+                     .hint = "ask for a shorter sequence or context"});
   return architecture_of(spec).build(spec, use, mesh);
 }
 

@@ -25,13 +25,15 @@ const Preset* find_preset(std::string_view name) {
 
 std::string why_unsupported(std::string_view model) {
   std::string name(model);
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   auto mentions = [&](std::initializer_list<std::string_view> words) {
-    return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return name.find(word) != std::string::npos; });
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view word) { return name.find(word) != std::string::npos; });
   };
   if (mentions({"deepseek"})) return "models with experts and latent attention are not supported yet";
-  if (mentions({"mixtral", "moe", "dbrx", "grok", "llama4", "llama-4", "gpt_oss", "gpt-oss", "8x7b", "8x22b", "switch", "glam",
-                "-a3b", "-a22b", "jamba"}))
+  if (mentions({"mixtral", "moe", "dbrx", "grok", "llama4", "llama-4", "gpt_oss", "gpt-oss", "8x7b", "8x22b", "switch",
+                "glam", "-a3b", "-a22b", "jamba"}))
     return "models with experts are not supported yet";
   return "";
 }

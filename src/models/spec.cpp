@@ -12,14 +12,23 @@ std::span<const ArchitectureTraits> all_traits() {
   static constexpr ArchitectureTraits kAll[] = {
       {.name = "gpt2"},
       {.name = "llama", .positions = Positions::rotary, .free_heads = true, .llama_options = true, .tied_head = false},
-      {.name = "neox", .positions = Positions::rotary, .partial_rotary = true, .gelu_choice = true, .tied_head = false,
-       .rotary_fraction = 0.25, .exact_gelu = true},
+      {.name = "neox",
+       .positions = Positions::rotary,
+       .partial_rotary = true,
+       .gelu_choice = true,
+       .tied_head = false,
+       .rotary_fraction = 0.25,
+       .exact_gelu = true},
       {.name = "opt", .free_eps = false},
       {.name = "bloom", .positions = Positions::alibi, .free_ffn = false},
       {.name = "mpt", .positions = Positions::alibi, .free_ffn = false},
       {.name = "palm", .positions = Positions::rotary, .free_heads = true, .kv_heads = 1},
-      {.name = "nemotron", .positions = Positions::rotary, .free_heads = true, .partial_rotary = true,
-       .tied_head = false, .rotary_fraction = 0.5},
+      {.name = "nemotron",
+       .positions = Positions::rotary,
+       .free_heads = true,
+       .partial_rotary = true,
+       .tied_head = false,
+       .rotary_fraction = 0.5},
   };
   return kAll;
 }
@@ -40,9 +49,12 @@ int64_t rotary_dims(const ModelSpec& spec) {
 
 std::string why_no_rope(const ArchitectureTraits& traits) {
   switch (traits.positions) {
-    case Positions::rotary: return "";
-    case Positions::learned: return fmt::format("{} has learned positions and no RoPE", traits.name);
-    case Positions::alibi: return fmt::format("{} has ALiBi and no RoPE", traits.name);
+    case Positions::rotary:
+      return "";
+    case Positions::learned:
+      return fmt::format("{} has learned positions and no RoPE", traits.name);
+    case Positions::alibi:
+      return fmt::format("{} has ALiBi and no RoPE", traits.name);
   }
   return "";
 }
@@ -74,7 +86,8 @@ void check_numbers(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   positive("norm_eps", spec.norm_eps);
   positive("rope_theta", spec.rope_theta);
   if (!(spec.rotary_fraction > 0 && spec.rotary_fraction <= 1))
-    problems.push_back({{"rotary_fraction"}, fmt::format("got {}", spec.rotary_fraction), "a number above 0, at most 1"});
+    problems.push_back(
+        {{"rotary_fraction"}, fmt::format("got {}", spec.rotary_fraction), "a number above 0, at most 1"});
   if (!(std::isfinite(spec.init_std) && spec.init_std >= 0))
     problems.push_back({{"init_std"}, fmt::format("got {}", spec.init_std), "a number of at least 0"});
   if (!spec.rope_scaling) return;
@@ -140,9 +153,10 @@ void check_options(const ModelSpec& spec, const ArchitectureTraits& traits, std:
                         rotary ? fmt::format("{} turns whole heads", traits.name) : why_no_rope(traits),
                         "no rotary_fraction"});
   else if (rotary && spec.rotary_fraction != 1 && !turned)
-    problems.push_back({{"rotary_fraction", "head_dim"},
-                        fmt::format("{} of head_dim {} is {} elements", spec.rotary_fraction, spec.head_dim, rotary_dims(spec)),
-                        "an even number of them, because RoPE turns pairs"});
+    problems.push_back(
+        {{"rotary_fraction", "head_dim"},
+         fmt::format("{} of head_dim {} is {} elements", spec.rotary_fraction, spec.head_dim, rotary_dims(spec)),
+         "an even number of them, because RoPE turns pairs"});
   if (spec.exact_gelu && !traits.gelu_choice)
     problems.push_back({{"exact_gelu"}, fmt::format("{} has no choice of GELU", traits.name), "no exact_gelu"});
   struct Option {
@@ -156,7 +170,8 @@ void check_options(const ModelSpec& spec, const ArchitectureTraits& traits, std:
   for (const Option& option : options) {
     given += option.given ? 1 : 0;
     if (option.given && !traits.llama_options)
-      problems.push_back({{option.field}, fmt::format("{} has {}", traits.name, option.what), fmt::format("no {}", option.field)});
+      problems.push_back(
+          {{option.field}, fmt::format("{} has {}", traits.name, option.what), fmt::format("no {}", option.field)});
   }
   if (given > 1 && traits.llama_options)
     problems.push_back({{"qk_norm", "qkv_bias", "window"},

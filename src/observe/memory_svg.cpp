@@ -16,11 +16,12 @@ namespace {
 constexpr double kWidth = 470, kHeight = 268, kLeft = 52, kRight = 14, kTop = 46, kBottom = 64;
 constexpr double kPlot = kWidth - kLeft - kRight, kTall = kHeight - kTop - kBottom;
 constexpr size_t kMostPanels = 8;
-constexpr size_t kColumns = 400;  // more moments than this are drawn by the fullest of each column
-constexpr size_t kTooltips = 100;
+constexpr size_t kColumns = 320;  // more moments than this are drawn by the fullest of each column
+constexpr size_t kTooltips = 64;
 constexpr double kLimitInSight = 3;  // a limit this many times what is used would flatten everything
 
-constexpr std::array<std::string_view, kMemoryUses> kNames = {"weights", "gradients", "optimizer", "activations", "messages", "scratch"};
+constexpr std::array<std::string_view, kMemoryUses> kNames = {"weights",     "gradients", "optimizer",
+                                                              "activations", "messages",  "scratch"};
 constexpr std::array<int, kMemoryUses> kColours = {0, 2, 3, 1, 5, 6};
 constexpr int kOutsideColour = 8;
 
@@ -36,7 +37,8 @@ std::vector<const MemoryPanel*> chosen(const MemoryPicture& picture) {
   std::set<size_t> take;
   if (count > kMostPanels) {
     auto larger = [](const MemoryPanel& a, const MemoryPanel& b) { return fullest(a) < fullest(b); };
-    take.insert(static_cast<size_t>(std::max_element(picture.panels.begin(), picture.panels.end(), larger) - picture.panels.begin()));
+    take.insert(static_cast<size_t>(std::max_element(picture.panels.begin(), picture.panels.end(), larger) -
+                                    picture.panels.begin()));
     take.insert(count - 1);
   }
   for (size_t i = 0; i < count && take.size() < kMostPanels; ++i) take.insert(i);
@@ -60,7 +62,8 @@ std::vector<size_t> thinned(const std::vector<MemoryPoint>& points) {
 
 class Panel {
  public:
-  Panel(const MemoryPanel& panel, int64_t limit, double top) : panel_(panel), limit_(limit), top_(top), kept_(thinned(panel.points)) {
+  Panel(const MemoryPanel& panel, int64_t limit, double top)
+      : panel_(panel), limit_(limit), top_(top), kept_(thinned(panel.points)) {
     for (size_t i = 1; i < panel.points.size(); ++i)
       if (panel.points[i].total() > panel.points[peak_].total()) peak_ = i;
   }
@@ -79,7 +82,9 @@ class Panel {
   }
 
  private:
-  double x(size_t column) const { return kLeft + kPlot * static_cast<double>(column) / static_cast<double>(std::max<size_t>(1, kept_.size())); }
+  double x(size_t column) const {
+    return kLeft + kPlot * static_cast<double>(column) / static_cast<double>(std::max<size_t>(1, kept_.size()));
+  }
   double y(double bytes) const { return kTop + kTall * (1 - bytes / top_); }
   bool limit_in_sight() const { return limit_ > 0 && static_cast<double>(limit_) <= top_; }
   const MemoryPoint& at(size_t column) const { return panel_.points[kept_[column]]; }
@@ -88,34 +93,39 @@ class Panel {
     svg_->put("<text class=\"title\" x=\"{:.0f}\" y=\"18\">{}</text>", kLeft, escaped(panel_.title));
     if (panel_.points.empty()) return;
     const MemoryPoint& peak = panel_.points[peak_];
-    svg_->put("<text class=\"quiet\" x=\"{:.0f}\" y=\"34\">fullest at {}<title>{}</title></text>\n", kLeft, escaped(shortened(peak.path, 46)),
-              escaped(peak.path));
+    svg_->put("<text class=\"quiet\" x=\"{:.0f}\" y=\"34\">fullest at {}<title>{}</title></text>\n", kLeft,
+              escaped(shortened(peak.path, 46)), escaped(peak.path));
     std::string most = human(Bytes{fullest(panel_)});
     if (limit_ > 0) most += " of " + human(Bytes{limit_});
-    svg_->put("<text class=\"{}\" x=\"{:.0f}\" y=\"18\" text-anchor=\"end\">{}</text>\n", limit_ > 0 && fullest(panel_) > limit_ ? "alarm" : "ink",
-              kWidth - kRight, most);
+    svg_->put("<text class=\"{}\" x=\"{:.0f}\" y=\"18\" text-anchor=\"end\">{}</text>\n",
+              limit_ > 0 && fullest(panel_) > limit_ ? "alarm" : "ink", kWidth - kRight, most);
   }
 
   void axis() {
     constexpr double kGiB = 1 << 30, kMiB = 1 << 20, kKiB = 1 << 10;
-    auto [unit, name] = top_ >= kGiB ? std::pair(kGiB, "GiB") : top_ >= kMiB ? std::pair(kMiB, "MiB") : std::pair(kKiB, "KiB");
+    auto [unit, name] = top_ >= kGiB   ? std::pair(kGiB, "GiB")
+                        : top_ >= kMiB ? std::pair(kMiB, "MiB")
+                                       : std::pair(kKiB, "KiB");
     double step = tick_step(top_ / unit, 5);
     for (int i = 0; i * step * unit <= top_ * (1 + 1e-9); ++i)
-      svg_->put("<line class=\"grid\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text class=\"quiet\" x=\"{:.0f}\" y=\"{:.1f}\" "
-                "text-anchor=\"end\">{:g}</text>\n",
-                kLeft, kWidth - kRight, y(i * step * unit), y(i * step * unit), kLeft - 6, y(i * step * unit) + 4, i * step);
+      svg_->put(
+          "<line class=\"grid\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text class=\"quiet\" "
+          "x=\"{:.0f}\" y=\"{:.1f}\" "
+          "text-anchor=\"end\">{:g}</text>\n",
+          kLeft, kWidth - kRight, y(i * step * unit), y(i * step * unit), kLeft - 6, y(i * step * unit) + 4, i * step);
     svg_->put("<text class=\"quiet\" x=\"{:.0f}\" y=\"34\" text-anchor=\"end\">{}</text>\n", kLeft - 6, name);
   }
 
   void areas() {
     std::vector<double> below(kept_.size(), static_cast<double>(panel_.outside));
     if (panel_.outside > 0 && !kept_.empty())
-      svg_->put("<rect class=\"c{}\" x=\"{:.1f}\" y=\"{:.2f}\" width=\"{:.1f}\" height=\"{:.2f}\"/>\n", kOutsideColour, kLeft, y(below[0]), kPlot,
-                y(0) - y(below[0]));
+      svg_->put("<rect class=\"c{}\" x=\"{:.1f}\" y=\"{:.2f}\" width=\"{:.1f}\" height=\"{:.2f}\"/>\n", kOutsideColour,
+                kLeft, y(below[0]), kPlot, y(0) - y(below[0]));
     for (size_t use = 0; use < kMemoryUses; ++use) {
       std::vector<double> above = below;
       bool any = false;
-      for (size_t c = 0; c < kept_.size(); ++c) above[c] += static_cast<double>(at(c).bytes[use]), any = any || at(c).bytes[use] > 0;
+      for (size_t c = 0; c < kept_.size(); ++c)
+        above[c] += static_cast<double>(at(c).bytes[use]), any = any || at(c).bytes[use] > 0;
       if (any) area(below, above, kColours[use]);
       below = std::move(above);
     }
@@ -138,27 +148,37 @@ class Panel {
   void phases() {
     for (size_t c = 0, start = 0; c < kept_.size(); ++c) {
       if (c + 1 < kept_.size() && at(c + 1).phase == at(c).phase) continue;
-      if (start > 0) svg_->put("<line class=\"axis\" stroke-dasharray=\"2 3\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.0f}\" y2=\"{2:.1f}\"/>", x(start), kTop, y(0));
+      if (start > 0)
+        svg_->put(
+            "<line class=\"axis\" stroke-dasharray=\"2 3\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.0f}\" "
+            "y2=\"{2:.1f}\"/>",
+            x(start), kTop, y(0));
       const std::string& name = at(c).phase;
       if (x(c + 1) - x(start) > 6.5 * static_cast<double>(name.size()))
-        svg_->put("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", (x(start) + x(c + 1)) / 2, y(0) + 15, escaped(name));
+        svg_->put("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
+                  (x(start) + x(c + 1)) / 2, y(0) + 15, escaped(name));
       start = c + 1;
     }
-    svg_->put("<line class=\"axis\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft, kWidth - kRight, y(0), y(0));
+    svg_->put("<line class=\"axis\" x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kLeft,
+              kWidth - kRight, y(0), y(0));
   }
 
   void lines() {
     auto line = [&](std::string_view look, double bytes, std::string_view what) {
-      svg_->put("<line {} x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text class=\"quiet\" x=\"{:.0f}\" y=\"{:.1f}\" "
-                "text-anchor=\"end\">{}</text>\n",
-                look, kLeft, kWidth - kRight, y(bytes), y(bytes), kWidth - kRight - 2, y(bytes) - 4, what);
+      svg_->put(
+          "<line {} x1=\"{:.0f}\" x2=\"{:.0f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/><text class=\"quiet\" x=\"{:.0f}\" "
+          "y=\"{:.1f}\" "
+          "text-anchor=\"end\">{}</text>\n",
+          look, kLeft, kWidth - kRight, y(bytes), y(bytes), kWidth - kRight - 2, y(bytes) - 4, what);
     };
     if (limit_in_sight()) line("class=\"limit\" stroke-width=\"2\"", static_cast<double>(limit_), "the device has");
-    if (panel_.allocated > 0) line("class=\"mark\" stroke-dasharray=\"5 4\"", static_cast<double>(panel_.allocated), "allocated");
+    if (panel_.allocated > 0)
+      line("class=\"mark\" stroke-dasharray=\"5 4\"", static_cast<double>(panel_.allocated), "allocated");
     if (panel_.points.empty()) return;
     size_t column = 0;
     while (column + 1 < kept_.size() && kept_[column] != peak_) ++column;
-    double px = (x(column) + x(column + 1)) / 2, py = y(static_cast<double>(panel_.points[peak_].total() + panel_.outside));
+    double px = (x(column) + x(column + 1)) / 2,
+           py = y(static_cast<double>(panel_.points[peak_].total() + panel_.outside));
     svg_->put("<circle class=\"mark\" stroke-width=\"2\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/>\n", px, py);
   }
 
@@ -172,8 +192,11 @@ class Panel {
       std::string parts;
       for (size_t use = kMemoryUses; use-- > 0;)
         if (point.bytes[use] > 0) parts += fmt::format("\n{} {}", kNames[use], human(Bytes{point.bytes[use]}));
-      svg_->put("<rect class=\"hover\" x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\"><title>{}: {}{}</title></rect>\n", x(first), kTop,
-                x(last) - x(first), kTall, escaped(shortened(point.path, 80)), human(Bytes{point.total() + panel_.outside}), parts);
+      svg_->put(
+          "<rect class=\"hover\" x=\"{:.1f}\" y=\"{:.0f}\" width=\"{:.1f}\" height=\"{:.0f}\"><title>{}: "
+          "{}{}</title></rect>\n",
+          x(first), kTop, x(last) - x(first), kTall, escaped(shortened(point.path, 80)),
+          human(Bytes{point.total() + panel_.outside}), parts);
     }
   }
 
@@ -201,7 +224,9 @@ class Panel {
 
 }  // namespace
 
-int64_t MemoryPoint::total() const { return std::accumulate(bytes.begin(), bytes.end(), int64_t{0}); }
+int64_t MemoryPoint::total() const {
+  return std::accumulate(bytes.begin(), bytes.end(), int64_t{0});
+}
 
 std::vector<std::string> memory_panels(const MemoryPicture& picture) {
   double most = 1;
@@ -215,7 +240,8 @@ std::vector<std::string> memory_panels(const MemoryPicture& picture) {
 
 std::string memory_svg(const MemoryPicture& picture) {
   std::vector<std::string> panels = memory_panels(picture);
-  std::string note = panels.size() < picture.panels.size() ? fmt::format("{} of {} stages", panels.size(), picture.panels.size()) : "";
+  std::string note =
+      panels.size() < picture.panels.size() ? fmt::format("{} of {} stages", panels.size(), picture.panels.size()) : "";
   return svg_grid(panels, {.title = picture.title, .note = std::move(note), .each = {kWidth, kHeight}});
 }
 

@@ -12,12 +12,13 @@ namespace sextant {
 namespace {
 
 // px
-constexpr double kWidth = 470, kHeight = 176, kLeft = 12, kTop = 50, kNode = 96, kGap = 20, kPad = 5, kTallest = 96;
+constexpr double kWidth = 470, kLeft = 12, kTop = 50, kNode = 96, kGap = 20, kPad = 5, kTallest = 96;
+constexpr double kLabel = 16, kBelow = 12;
 constexpr size_t kMostNodes = 4;
-constexpr int64_t kMostDevices = 128;      // drawn of a node
-constexpr int64_t kRanksInARow = 8;        // where nodes are not known
-constexpr double kReadable = 17;           // a square that holds a number
-constexpr double kMuch = 0.01;             // of all bytes: what earns a set of axes a panel of its own
+constexpr int64_t kMostDevices = 128;  // drawn of a node
+constexpr int64_t kRanksInARow = 8;    // where nodes are not known
+constexpr double kReadable = 17;       // a square that holds a number
+constexpr double kMuch = 0.01;         // of all bytes: what earns a set of axes a panel of its own
 
 struct Group {
   std::string name;  // "tp", "dp,cp"
@@ -56,19 +57,26 @@ std::vector<Group> groups_of(const MeshPicture& picture) {
 class Panel {
  public:
   Panel(const MeshPicture& picture, Group group)
-      : picture_(picture), group_(std::move(group)), members_(group_of(picture.mesh, 0, group_.axes)), ranks_(picture.mesh.world_size()) {
+      : picture_(picture),
+        group_(std::move(group)),
+        members_(group_of(picture.mesh, 0, group_.axes)),
+        ranks_(picture.mesh.world_size()) {
     known_ = picture.devices_per_node > 0;
     per_node_ = known_ ? picture.devices_per_node : kRanksInARow;
     choose_nodes();
     int64_t drawn = std::min(std::min(per_node_, kMostDevices), ranks_);
-    columns_ = drawn <= 16 ? std::min<int64_t>(4, drawn) : static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(drawn) * 1.2)));
+    columns_ = drawn <= 16 ? std::min<int64_t>(4, drawn)
+                           : static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(drawn) * 1.2)));
     int64_t rows = ceil_div(drawn, columns_);
-    cell_ = std::min({(kNode - 2 * kPad) / static_cast<double>(columns_), (kTallest - 2 * kPad) / static_cast<double>(rows), 22.0});
+    cell_ = std::min(
+        {(kNode - 2 * kPad) / static_cast<double>(columns_), (kTallest - 2 * kPad) / static_cast<double>(rows), 22.0});
     box_height_ = cell_ * static_cast<double>(rows) + 2 * kPad;
   }
 
+  double height() const { return kTop + kLabel + box_height_ + kBelow; }
+
   std::string svg() {
-    Svg svg({kWidth, kHeight}, "mesh axis " + group_.name);
+    Svg svg({kWidth, height()}, "mesh axis " + group_.name);
     svg_ = &svg;
     words();
     double x = kLeft;
@@ -108,34 +116,47 @@ class Panel {
     std::set<int64_t> nodes;
     for (int rank : members_) nodes.insert(node_of(rank));
     if (crossing == 0) return "inside a node";
-    return nodes.size() == 1 ? "some of them between nodes" : fmt::format("between {} nodes", human_count(static_cast<int64_t>(nodes.size())));
+    return nodes.size() == 1 ? "some of them between nodes"
+                             : fmt::format("between {} nodes", human_count(static_cast<int64_t>(nodes.size())));
   }
 
   void words() {
     if (group_.axes.empty()) {
-      svg_->put("<text class=\"title\" x=\"{:.0f}\" y=\"18\">one device</text><text class=\"quiet\" x=\"{:.0f}\" y=\"36\">nothing is sent</text>\n", kLeft,
-                kLeft);
+      svg_->put(
+          "<text class=\"title\" x=\"{:.0f}\" y=\"18\">one device</text><text class=\"quiet\" x=\"{:.0f}\" "
+          "y=\"36\">nothing is sent</text>\n",
+          kLeft, kLeft);
       return;
     }
     auto sent = picture_.sent.find(group_.name);
-    std::string bytes = sent == picture_.sent.end() || sent->second == 0 ? "nothing is sent along it alone"
-                                                                        : fmt::format("each sends {} in a step", human(Bytes{sent->second}));
+    std::string bytes = sent == picture_.sent.end() || sent->second == 0
+                            ? "nothing is sent along it alone"
+                            : fmt::format("each sends {} in a step", human(Bytes{sent->second}));
     int64_t groups = ranks_ / static_cast<int64_t>(members_.size());
-    svg_->put("<text class=\"title\" x=\"{0:.0f}\" y=\"18\">{1}: {2} group{3} of {4}</text><text class=\"quiet\" x=\"{0:.0f}\" y=\"36\">{5}; {6}</text>\n",
-              kLeft, escaped(group_.name), human_count(groups), groups == 1 ? "" : "s", human_count(static_cast<int64_t>(members_.size())), where(), bytes);
+    svg_->put(
+        "<text class=\"title\" x=\"{0:.0f}\" y=\"18\">{1}: {2} group{3} of {4}</text><text class=\"quiet\" "
+        "x=\"{0:.0f}\" y=\"36\">{5}; {6}</text>\n",
+        kLeft, escaped(group_.name), human_count(groups), groups == 1 ? "" : "s",
+        human_count(static_cast<int64_t>(members_.size())), where(), bytes);
   }
 
-  void dots(double x) { svg_->put("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">…</text>\n", x - kGap / 2, kTop + 10 + box_height_ / 2); }
+  void dots(double x) {
+    svg_->put("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">…</text>\n", x - kGap / 2,
+              kTop + 10 + box_height_ / 2);
+  }
 
   void draw_node(int64_t node, double x) {
     int64_t first = node * per_node_, last = std::min(first + per_node_, ranks_) - 1;
     std::string name = known_ ? fmt::format("node {}", human_count(node)) : fmt::format("ranks {} to {}", first, last);
-    svg_->put("<text class=\"quiet\" x=\"{0:.1f}\" y=\"{1:.1f}\">{2}</text><rect class=\"box\" rx=\"4\" x=\"{0:.1f}\" y=\"{3:.1f}\" width=\"{4:.1f}\" "
-              "height=\"{5:.1f}\"/>\n",
-              x, kTop + 10, name, kTop + 16, cell_ * static_cast<double>(columns_) + 2 * kPad, box_height_);
+    svg_->put(
+        "<text class=\"quiet\" x=\"{0:.1f}\" y=\"{1:.1f}\">{2}</text><rect class=\"box\" rx=\"4\" x=\"{0:.1f}\" "
+        "y=\"{3:.1f}\" width=\"{4:.1f}\" "
+        "height=\"{5:.1f}\"/>\n",
+        x, kTop + 10, name, kTop + kLabel, cell_ * static_cast<double>(columns_) + 2 * kPad, box_height_);
     for (int64_t rank = first; rank <= std::min(last, first + kMostDevices - 1); ++rank) {
       int64_t slot = rank - first;
-      draw_device(rank, x + kPad + static_cast<double>(slot % columns_) * cell_, kTop + 16 + kPad + static_cast<double>(slot / columns_) * cell_);
+      draw_device(rank, x + kPad + static_cast<double>(slot % columns_) * cell_,
+                  kTop + kLabel + kPad + static_cast<double>(slot / columns_) * cell_);
     }
   }
 
@@ -145,20 +166,27 @@ class Panel {
     for (int axis : group_.axes) place = place * picture_.mesh.size(axis) + at[static_cast<size_t>(axis)];
     bool member = std::binary_search(members_.begin(), members_.end(), rank);
     std::string coordinate;
-    for (size_t axis = 0; axis < at.size(); ++axis) coordinate += fmt::format(" {}={}", picture_.mesh.axes[axis].name, at[axis]);
-    svg_->put("<rect class=\"c{}\" {} x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:.1f}\"><title>rank {}:{}</title></rect>",
-              place % 10, member ? "" : "fill-opacity=\"0.35\"", x + 1, y + 1, cell_ - 2, cell_ - 2, cell_ / 8, rank, escaped(coordinate));
+    for (size_t axis = 0; axis < at.size(); ++axis)
+      coordinate += fmt::format(" {}={}", picture_.mesh.axes[axis].name, at[axis]);
+    svg_->put(
+        "<rect class=\"c{}\" {} x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:.1f}\"><title>rank "
+        "{}:{}</title></rect>",
+        place % 10, member ? "" : "fill-opacity=\"0.35\"", x + 1, y + 1, cell_ - 2, cell_ - 2, cell_ / 8, rank,
+        escaped(coordinate));
     if (member) centres_.emplace_back(x + cell_ / 2, y + cell_ / 2);
     if (cell_ < kReadable) return;
     std::string number = fmt::format("{}", rank);
-    svg_->put("<text class=\"{}\" font-size=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" dominant-baseline=\"central\">{}</text>\n",
-              member ? "on" : "quiet", number.size() > 3 ? "6.5" : "9", x + cell_ / 2, y + cell_ / 2, number);
+    svg_->put(
+        "<text class=\"{}\" font-size=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" "
+        "dominant-baseline=\"central\">{}</text>\n",
+        member ? "on" : "quiet", number.size() > 3 ? "6.5" : "9", x + cell_ / 2, y + cell_ / 2, number);
   }
 
   // Along the edges of the squares, so that their numbers stay readable.
   void join() {
     if (centres_.size() < 2) return;
-    svg_->put("<polyline class=\"mark\" stroke-width=\"1.6\" stroke-opacity=\"0.75\" points=\"");
+    svg_->put("<polyline class=\"mark\" stroke-width=\"1.5\" stroke-opacity=\"{}\" points=\"",
+              centres_.size() > 8 ? 0.35 : 0.75);
     for (auto [x, y] : centres_) svg_->put("{:.1f},{:.1f} ", x, y - cell_ / 2 + 2.5);
     svg_->put("\"/>\n");
   }
@@ -176,21 +204,36 @@ class Panel {
   Svg* svg_ = nullptr;
 };
 
+struct Panels {
+  std::vector<std::string> svgs;
+  double height = 0;  // px, of each
+};
+
+Panels draw_panels(const MeshPicture& picture) {
+  std::vector<Group> groups = groups_of(picture);
+  if (groups.empty()) groups.push_back({});
+  Panels out;
+  for (Group& group : groups) {
+    Panel panel(picture, std::move(group));
+    out.height = panel.height();
+    out.svgs.push_back(panel.svg());
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::string> mesh_panels(const MeshPicture& picture) {
-  std::vector<Group> groups = groups_of(picture);
-  if (groups.empty()) groups.push_back({});
-  std::vector<std::string> panels;
-  for (Group& group : groups) panels.push_back(Panel(picture, std::move(group)).svg());
-  return panels;
+  return draw_panels(picture).svgs;
 }
 
 std::string mesh_svg(const MeshPicture& picture) {
   int64_t ranks = picture.mesh.world_size(), per_node = picture.devices_per_node;
-  std::string note = per_node > 0 ? fmt::format("{} ranks on {} nodes", human_count(ranks), human_count(ceil_div(ranks, per_node)))
-                                  : fmt::format("{} ranks", human_count(ranks));
-  return svg_grid(mesh_panels(picture), {.title = "mesh " + picture.mesh.text(), .note = note, .each = {kWidth, kHeight}});
+  std::string note =
+      per_node > 0 ? fmt::format("{} ranks on {} nodes", human_count(ranks), human_count(ceil_div(ranks, per_node)))
+                   : fmt::format("{} ranks", human_count(ranks));
+  Panels panels = draw_panels(picture);
+  return svg_grid(panels.svgs, {.title = "mesh " + picture.mesh.text(), .note = note, .each = {kWidth, panels.height}});
 }
 
 }  // namespace sextant

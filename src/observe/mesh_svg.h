@@ -1,6 +1,7 @@
-// The mesh as a picture: for each axis some nodes with their devices, coloured by their place along it, and one group of ranks that
-// talk to each other joined by a line, with its size, whether it stays inside a node, and what a rank sends along it. In: the mesh
-// and what a rank sends in a step. Out: SVG texts; of many nodes those are drawn in which the group begins and ends.
+// The mesh as a picture: for each axis some nodes with their devices, coloured by their place along it, and one group
+// of ranks that talk to each other joined by a line, with its size, whether it stays inside a node, and what a rank
+// sends along it. In: the mesh and what a rank sends in a step. Out: SVG texts; of many nodes those are drawn in which
+// the group begins and ends.
 #pragma once
 
 #include <cstdint>

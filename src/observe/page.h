@@ -1,5 +1,6 @@
-// An HTML page in one file: no script, font or picture from elsewhere; readable on a phone, on a dark screen and on paper. In:
-// headings, figures and tables in order, as plain text (escaped here) and pictures as SVG. Out: the page's text.
+// An HTML page in one file: no script, font or picture from elsewhere; readable on a phone, on a dark screen and on
+// paper. In: headings, figures and tables in order, as plain text (escaped here) and pictures as SVG. Out: the page's
+// text.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ class Page {
  public:
   explicit Page(std::string_view title);
 
-  void lead(std::string_view text);     // a sentence under the title
+  void lead(std::string_view text);  // a sentence under the title
   void figures(const std::vector<PageFigure>& figures);
   void section(std::string_view heading);
   void paragraph(std::string_view text);

@@ -13,7 +13,8 @@ namespace sextant {
 namespace {
 
 // px
-constexpr double kLeft = 70, kRight = 70, kWidth = 960, kRow = 26, kThinRow = 9, kBetweenLanes = 2, kGap = 9, kBelow = 44;
+constexpr double kLeft = 70, kRight = 66, kWidth = 864, kRow = 26, kThinRow = 9, kBetweenLanes = 2, kGap = 9,
+                 kBelow = 44;
 constexpr double kLegendRow = 20, kLegendTop = 52;
 constexpr double kThinnest = 0.4;  // what is less wide is not drawn
 constexpr size_t kMostRanks = 32;  // of more, the first and the last are drawn
@@ -45,7 +46,11 @@ Trace events_of(const Trace& trace, const std::vector<int>& ranks) {
 class Picture {
  public:
   Picture(TraceBlocks blocks, Drawn drawn, const SimTimelineText& text)
-      : blocks_(std::move(blocks)), text_(text), ranks_(std::move(drawn.ranks)), left_out_(drawn.left_out), length_(std::max(blocks_.end_s, 1e-12)) {
+      : blocks_(std::move(blocks)),
+        text_(text),
+        ranks_(std::move(drawn.ranks)),
+        left_out_(drawn.left_out),
+        length_(std::max(blocks_.end_s, 1e-12)) {
     in_ms_ = length_ < 2;
     place_rows();
   }
@@ -60,7 +65,8 @@ class Picture {
     for (const Row& row : rows_) draw(row);
     for (int rank : ranks_) name_rank(rank);
     if (left_out_ > 0)
-      svg.put("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\">… {} more, left out …</text>\n", kLeft, left_out_y_, left_out_);
+      svg.put("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\">… {} more, left out …</text>\n", kLeft, left_out_y_,
+              left_out_);
     return std::move(svg).finish();
   }
 
@@ -94,7 +100,9 @@ class Picture {
   }
 
   double x(double seconds) const { return kLeft + seconds / length_ * kWidth; }
-  std::string time(double seconds) const { return in_ms_ ? fmt::format("{:.4g} ms", 1e3 * seconds) : fmt::format("{:.4g} s", seconds); }
+  std::string time(double seconds) const {
+    return in_ms_ ? fmt::format("{:.4g} ms", 1e3 * seconds) : fmt::format("{:.4g} s", seconds);
+  }
   static std::string look(size_t kind) { return fmt::format("class=\"c{}\"", kind % 10); }
 
   // Phases have the first colours whether or not all of them occur, so that forward is always blue.
@@ -112,12 +120,16 @@ class Picture {
   }
 
   void title() {
-    std::string each = blocks_.each == BlockOf::moment
-                           ? "each column by shares of what happens in it"
-                           : fmt::format("a block for each {}", blocks_.each == BlockOf::microbatch ? "pass of a microbatch" : name_of(blocks_.each));
-    svg_->put("<text class=\"title\" x=\"{:.1f}\" y=\"22\">{}</text><text class=\"quiet\" x=\"{:.1f}\" y=\"40\">{} events, {}; below each row "
-              "the messages beside it</text>\n",
-              kLeft, escaped(text_.title), kLeft, blocks_.events, each);
+    std::string each =
+        blocks_.each == BlockOf::moment
+            ? "each column by shares of what happens in it"
+            : fmt::format("a block for each {}",
+                          blocks_.each == BlockOf::microbatch ? "pass of a microbatch" : name_of(blocks_.each));
+    svg_->put(
+        "<text class=\"title\" x=\"{:.1f}\" y=\"22\">{}</text><text class=\"quiet\" x=\"{:.1f}\" y=\"40\">{} events, "
+        "{}; below each row "
+        "the messages beside it</text>\n",
+        kLeft, escaped(text_.title), kLeft, blocks_.events, each);
   }
 
   void legend() {
@@ -133,15 +145,17 @@ class Picture {
   void axis() {
     double unit = in_ms_ ? 1e-3 : 1, step = tick_step(length_ / unit);
     for (int i = 0; i * step * unit <= length_ * (1 + 1e-9); ++i)
-      svg_->put("<line class=\"grid\" x1=\"{0:.2f}\" y1=\"{1:.1f}\" x2=\"{0:.2f}\" y2=\"{2:.1f}\"/>"
-                "<text class=\"quiet\" x=\"{0:.2f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4:.6g}</text>\n",
-                x(i * step * unit), top_ - 6, bottom_, bottom_ + 15, i * step);
-    svg_->put("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">time ({})</text>\n", kLeft + kWidth / 2, bottom_ + 33,
-              in_ms_ ? "ms" : "s");
+      svg_->put(
+          "<line class=\"grid\" x1=\"{0:.2f}\" y1=\"{1:.1f}\" x2=\"{0:.2f}\" y2=\"{2:.1f}\"/>"
+          "<text class=\"quiet\" x=\"{0:.2f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4:.6g}</text>\n",
+          x(i * step * unit), top_ - 6, bottom_, bottom_ + 15, i * step);
+    svg_->put("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">time ({})</text>\n",
+              kLeft + kWidth / 2, bottom_ + 33, in_ms_ ? "ms" : "s");
   }
 
   void name_rank(int rank) {
-    svg_->put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{} {}</text>\n", kLeft - 10, middle_[rank] + 4, escaped(text_.row), rank);
+    svg_->put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{} {}</text>\n", kLeft - 10, middle_[rank] + 4,
+              escaped(text_.row), rank);
   }
 
   void draw(const Row& row) {
@@ -153,15 +167,17 @@ class Picture {
     }
     if (!row.compute) return;
     wait(row, done, length_);
-    svg_->put("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\">{:.1f} %<title>of the step it computes</title></text>\n", kLeft + kWidth + 8,
-              row.y + row.height / 2 + 4, 100 * row.lane->computing_s / length_);
+    svg_->put("<text class=\"quiet\" x=\"{:.1f}\" y=\"{:.1f}\">{:.1f} %<title>of the step it computes</title></text>\n",
+              kLeft + kWidth + 8, row.y + row.height / 2 + 4, 100 * row.lane->computing_s / length_);
   }
 
   void wait(const Row& row, double from, double to) {
     double width = x(to) - x(from);
     if (width < kThinnest) return;
-    svg_->put("<rect fill=\"url(#waiting)\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"><title>waits {}</title></rect>\n", x(from),
-              row.y, width, row.height, time(to - from));
+    svg_->put(
+        "<rect fill=\"url(#waiting)\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"><title>waits "
+        "{}</title></rect>\n",
+        x(from), row.y, width, row.height, time(to - from));
   }
 
   // What a block is made of lies in it in layers, each as high as its share of the time.
@@ -172,18 +188,24 @@ class Picture {
     for (size_t kind = 0; kind < block.seconds.size(); ++kind) {
       double height = row.height * block.seconds[kind] / whole;
       if (height < 0.02 * row.height) continue;
-      svg_->put("<rect {} x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/>", look(colour(kind)), left, y, width, height);
+      svg_->put("<rect {} x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/>", look(colour(kind)), left, y,
+                width, height);
       y += height;
     }
     double idle = row.y + row.height - y;
     if (row.compute && idle >= 0.02 * row.height)
-      svg_->put("<rect fill=\"url(#waiting)\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/>", left, y, width, idle);
+      svg_->put("<rect fill=\"url(#waiting)\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/>", left, y,
+                width, idle);
     if (row.compute && width > 4 && blocks_.each != BlockOf::moment)
-      svg_->put("<rect class=\"box\" stroke-opacity=\"0.5\" stroke-width=\"0.5\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\"/>", left,
-                row.y, width, row.height);
+      svg_->put(
+          "<rect class=\"box\" stroke-opacity=\"0.5\" stroke-width=\"0.5\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" "
+          "height=\"{:.1f}\"/>",
+          left, row.y, width, row.height);
     std::string number = fmt::format("{}", block.first_microbatch);
-    if (row.compute && blocks_.each == BlockOf::microbatch && block.label != "update" && width > 8 + 6 * static_cast<double>(number.size()))
-      svg_->put("<text class=\"on\" x=\"{:.2f}\" y=\"{:.1f}\">{}</text>", left + width / 2, row.y + row.height / 2, number);
+    if (row.compute && blocks_.each == BlockOf::microbatch && block.label != "update" &&
+        width > 3 + 5.6 * static_cast<double>(number.size()))
+      svg_->put("<text class=\"on\" font-size=\"10\" x=\"{:.2f}\" y=\"{:.1f}\">{}</text>", left + width / 2,
+                row.y + row.height / 2, number);
     svg_->put("</g>\n");
   }
 
@@ -196,7 +218,8 @@ class Picture {
     if (block.events > 1) out += fmt::format(", {} events", block.events);
     out += fmt::format("; from {}, {}", time(block.start_s), time(block.length()));
     for (size_t kind = 0; kind < block.seconds.size(); ++kind)
-      if (block.events > 1 && block.seconds[kind] > 0) out += fmt::format("\n{}: {}", escaped(blocks_.kinds[kind].name), time(block.seconds[kind]));
+      if (block.events > 1 && block.seconds[kind] > 0)
+        out += fmt::format("\n{}: {}", escaped(blocks_.kinds[kind].name), time(block.seconds[kind]));
     return out;
   }
 

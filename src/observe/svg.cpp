@@ -6,8 +6,8 @@ namespace sextant {
 
 namespace {
 
-// Blue, orange, bluish green and their neighbours in Okabe and Ito's palette, lightened so that dark text reads well on them:
-// they stay apart for every common kind of colour blindness.
+// Blue, orange, bluish green and their neighbours in Okabe and Ito's palette, lightened so that dark text reads well on
+// them: they stay apart for every common kind of colour blindness.
 constexpr std::string_view kStyle = R"(<style>
 .pic { font-family: Helvetica, Arial, sans-serif; font-size: 12px; }
 .pic text { fill: #26323d; }
@@ -50,7 +50,11 @@ constexpr std::string_view kStyle = R"(<style>
 size_t character_length(std::string_view text) {
   auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   unsigned char first = byte(0);
-  size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : first >= 0xf0 && first < 0xf5 ? 4 : 0;
+  size_t length = first < 0x80                    ? 1
+                  : first >= 0xc2 && first < 0xe0 ? 2
+                  : first >= 0xe0 && first < 0xf0 ? 3
+                  : first >= 0xf0 && first < 0xf5 ? 4
+                                                  : 0;
   if (length == 0 || length > text.size()) return 0;
   for (size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
@@ -71,14 +75,22 @@ std::string escaped(std::string_view text) {
   while (!text.empty()) {
     size_t length = character_length(text);
     char c = text.front();
-    if (length == 0) safe += "\xef\xbf\xbd";
-    else if (length > 1) safe += text.substr(0, length);
-    else if (c == '&') safe += "&amp;";
-    else if (c == '<') safe += "&lt;";
-    else if (c == '>') safe += "&gt;";
-    else if (c == '"') safe += "&quot;";
-    else if (c == '\'') safe += "&#39;";
-    else safe += static_cast<unsigned char>(c) < ' ' || c == 0x7f ? ' ' : c;
+    if (length == 0)
+      safe += "\xef\xbf\xbd";
+    else if (length > 1)
+      safe += text.substr(0, length);
+    else if (c == '&')
+      safe += "&amp;";
+    else if (c == '<')
+      safe += "&lt;";
+    else if (c == '>')
+      safe += "&gt;";
+    else if (c == '"')
+      safe += "&quot;";
+    else if (c == '\'')
+      safe += "&#39;";
+    else
+      safe += static_cast<unsigned char>(c) < ' ' || c == 0x7f ? ' ' : c;
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return safe;
@@ -101,21 +113,24 @@ double tick_step(double length, double ticks) {
 }
 
 Svg::Svg(const SvgSize& size, std::string_view name) {
-  put("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"pic\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+  put("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"pic\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 "
+      "{0:.0f} {1:.0f}\" "
       "role=\"img\" aria-label=\"{2}\">\n{3}<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n",
       size.width, size.height, escaped(name), kStyle);
 }
 
 void Svg::define_hatch(std::string_view id) {
-  put("<defs><pattern id=\"{}\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-      "<rect class=\"hatch-ground\" width=\"7\" height=\"7\"/><rect class=\"hatch-line\" width=\"2\" height=\"7\"/></pattern></defs>\n",
+  put("<defs><pattern id=\"{}\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\" "
+      "patternTransform=\"rotate(45)\">"
+      "<rect class=\"hatch-ground\" width=\"7\" height=\"7\"/><rect class=\"hatch-line\" width=\"2\" "
+      "height=\"7\"/></pattern></defs>\n",
       id);
 }
 
 double Svg::legend_entry(double x, double y, std::string_view look, std::string_view word) {
   constexpr double kLetter = 6.3;
-  put("<rect {} x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", look, x, y - 10, x + 17, y,
-      escaped(word));
+  put("<rect {} x=\"{:.1f}\" y=\"{:.1f}\" width=\"12\" height=\"12\"/><text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+      look, x, y - 10, x + 17, y, escaped(word));
   return x + 17 + kLetter * static_cast<double>(word.size()) + 16;
 }
 
@@ -129,12 +144,14 @@ std::string svg_grid(const std::vector<std::string>& pictures, const SvgGrid& gr
   size_t columns = pictures.size() > 1 ? 2 : 1, rows = (pictures.size() + columns - 1) / columns;
   double across = grid.each.width + kGap, down = grid.each.height + kGap, width = static_cast<double>(columns) * across;
   Svg svg({width, kHeading + static_cast<double>(rows) * down}, grid.title);
-  svg.put("<text class=\"title\" x=\"{:.0f}\" y=\"22\">{}</text><text class=\"quiet\" x=\"{:.0f}\" y=\"22\" text-anchor=\"end\">{}</text>\n", kGap,
-          escaped(grid.title), width - kGap, escaped(grid.note));
+  svg.put(
+      "<text class=\"title\" x=\"{:.0f}\" y=\"22\">{}</text><text class=\"quiet\" x=\"{:.0f}\" y=\"22\" "
+      "text-anchor=\"end\">{}</text>\n",
+      kGap, escaped(grid.title), width - kGap, escaped(grid.note));
   constexpr std::string_view kOpening = "<svg";
   for (size_t i = 0; i < pictures.size(); ++i)
-    svg.put("<svg x=\"{:.0f}\" y=\"{:.0f}\"{}", static_cast<double>(i % columns) * across, kHeading + static_cast<double>(i / columns) * down,
-            std::string_view(pictures[i]).substr(kOpening.size()));
+    svg.put("<svg x=\"{:.0f}\" y=\"{:.0f}\"{}", static_cast<double>(i % columns) * across,
+            kHeading + static_cast<double>(i / columns) * down, std::string_view(pictures[i]).substr(kOpening.size()));
   return std::move(svg).finish();
 }
 

@@ -1,5 +1,5 @@
-// What all pictures share: escaping, ticks, one look for light screens, dark screens and paper. A picture is one SVG text that
-// needs no script, font or other file; it stands alone or inside a page.
+// What all pictures share: escaping, ticks, one look for light screens, dark screens and paper. A picture is one SVG
+// text that needs no script, font or other file; it stands alone or inside a page.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 
 namespace sextant {
 
-// Safe between tags and inside quoted attributes of XML and HTML; what is no UTF-8 or no character of XML becomes U+FFFD or a
-// space.
+// Safe between tags and inside quoted attributes of XML and HTML; what is no UTF-8 or no character of XML becomes
+// U+FFFD or a space.
 std::string escaped(std::string_view text);
 
 // At most `most` characters: the middle gives way to "…".

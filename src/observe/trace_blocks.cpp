@@ -44,10 +44,14 @@ std::string layer_of(const std::string& path) {
 
 std::string label_of(const Event& event, BlockOf each) {
   switch (each) {
-    case BlockOf::op: return fmt::format("{} ({})", event.path, event.name);
-    case BlockOf::layer: return fmt::format("{}, {}", layer_of(event.path), event.phase.empty() ? "compute" : event.phase);
-    case BlockOf::microbatch: return event.phase.empty() ? "compute" : event.phase;
-    case BlockOf::moment: break;
+    case BlockOf::op:
+      return fmt::format("{} ({})", event.path, event.name);
+    case BlockOf::layer:
+      return fmt::format("{}, {}", layer_of(event.path), event.phase.empty() ? "compute" : event.phase);
+    case BlockOf::microbatch:
+      return event.phase.empty() ? "compute" : event.phase;
+    case BlockOf::moment:
+      break;
   }
   return {};
 }
@@ -59,7 +63,8 @@ class Cutter {
     for (const Event& event : trace)
       if (event.end_s > event.start_s) by_lane_[{event.rank, event.lane != "compute", event.lane}].push_back(&event);
     for (auto& [lane, events] : by_lane_)
-      std::stable_sort(events.begin(), events.end(), [](const Event* a, const Event* b) { return a->start_s < b->start_s; });
+      std::stable_sort(events.begin(), events.end(),
+                       [](const Event* a, const Event* b) { return a->start_s < b->start_s; });
   }
 
   size_t lanes() const { return by_lane_.size(); }
@@ -105,7 +110,10 @@ class Cutter {
   }
 
   TraceBlock new_block(double start, double end, std::string label) const {
-    return {.start_s = start, .end_s = end, .seconds = std::vector<double>(kind_index_.size(), 0.0), .label = std::move(label)};
+    return {.start_s = start,
+            .end_s = end,
+            .seconds = std::vector<double>(kind_index_.size(), 0.0),
+            .label = std::move(label)};
   }
 
   void add(TraceBlock& block, const Event& event, double seconds) const {
@@ -139,10 +147,14 @@ double TraceBlock::busy() const {
 
 std::string name_of(BlockOf each) {
   switch (each) {
-    case BlockOf::op: return "op";
-    case BlockOf::layer: return "layer";
-    case BlockOf::microbatch: return "microbatch";
-    case BlockOf::moment: return "moment";
+    case BlockOf::op:
+      return "op";
+    case BlockOf::layer:
+      return "layer";
+    case BlockOf::microbatch:
+      return "microbatch";
+    case BlockOf::moment:
+      return "moment";
   }
   return {};
 }

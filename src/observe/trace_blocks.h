@@ -1,5 +1,5 @@
-// A Trace cut into blocks that can be drawn: as fine as a picture can show, never more than it can hold. In: the events of one
-// step. Out: per rank and lane the blocks in order of time, each with what it is made of.
+// A Trace cut into blocks that can be drawn: as fine as a picture can show, never more than it can hold. In: the events
+// of one step. Out: per rank and lane the blocks in order of time, each with what it is made of.
 #pragma once
 
 #include <cstdint>

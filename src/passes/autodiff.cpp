@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "ir/alias.h"
@@ -197,9 +198,11 @@ std::vector<std::pair<ValueId, ValueId>> parameter_gradients(const Graph& graph)
     }
   }
   std::vector<std::pair<ValueId, ValueId>> out;
+  std::unordered_map<std::string_view, ValueId> gradients;
+  for (const auto& [id, version] : latest) gradients.emplace(graph[id].path, version);
   for (const Value& value : graph.values) {
     if (value.kind != ValueKind::parameter) continue;
-    if (const Value* gradient = graph.find("grad." + value.path)) out.emplace_back(value.id, latest[gradient->id]);
+    if (auto at = gradients.find("grad." + value.path); at != gradients.end()) out.emplace_back(value.id, at->second);
   }
   return out;
 }

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "base/error.h"
 #include "ir/plan.h"
@@ -28,10 +29,13 @@ class Inference {
     std::vector<Layout> wanted, made;
     for (ValueId id : op.inputs) wanted.push_back(graph_[id].layout);
     for (ValueId id : op.outputs) made.push_back(graph_[id].layout);
-    std::vector<LayoutRow> rows = rows_of(op);
+    const std::vector<LayoutRow>& rows = rows_of(op);
+    std::vector<int64_t> bytes;
+    for (ValueId id : op.inputs)
+      bytes.push_back(local_shape(graph_[id].shape, graph_[id].layout, graph_.mesh).count() * size_of(graph_[id].dtype));
     for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis) {
       if (graph_.mesh.size(axis) == 1 || graph_.mesh.axes[static_cast<size_t>(axis)].name == kPipelineAxis) continue;
-      LayoutRow row = cheapest_row(op, rows, axis);
+      LayoutRow row = cheapest_row(op, rows, axis, bytes);
       for (size_t i = 0; i < wanted.size(); ++i) wanted[i].states[static_cast<size_t>(axis)] = row.inputs[i];
       for (size_t i = 0; i < made.size(); ++i) made[i].states[static_cast<size_t>(axis)] = row.outputs[i];
     }
@@ -73,19 +77,23 @@ class Inference {
     replaced_[op.outputs[0]] = in_layout(from, wanted, op);
   }
 
-  std::vector<LayoutRow> rows_of(const Op& op) const {
+  // The same for all ops of a kind with operands of the same ranks: in a model, one per block and more.
+  const std::vector<LayoutRow>& rows_of(const Op& op) {
     std::vector<int> in, out;
     for (ValueId id : op.inputs) in.push_back(graph_[id].shape.rank());
     for (ValueId id : op.outputs) out.push_back(graph_[id].shape.rank());
-    return layout_rows(*op.def, in, out);
+    auto [at, fresh] = rows_.try_emplace(RowsKey{op.def, in, out});
+    if (fresh) at->second = layout_rows(*op.def, in, out);
+    return at->second;
   }
 
-  LayoutRow cheapest_row(const Op& op, const std::vector<LayoutRow>& rows, int axis) const {
+  // `bytes`: what a rank holds of each input.
+  LayoutRow cheapest_row(const Op& op, const std::vector<LayoutRow>& rows, int axis, const std::vector<int64_t>& bytes) const {
     std::optional<LayoutRow> best;
     Moves least;
     for (const LayoutRow& plain : rows) {
       LayoutRow row = in_order(plain, order_for(op, plain, axis));
-      std::optional<Moves> moves = moves_into(op, row, axis);
+      std::optional<Moves> moves = moves_into(op, row, axis, bytes);
       if (moves && (!best || *moves < least)) best = row, least = *moves;
     }
     BUG_IF(!best, "{} ({}) has no row that its inputs can reach on axis {}", op.path, op.def->name,
@@ -109,13 +117,13 @@ class Inference {
   };
 
   // What it takes to bring the inputs into the row's states; nullopt where no transfer does.
-  std::optional<Moves> moves_into(const Op& op, const LayoutRow& row, int axis) const {
+  std::optional<Moves> moves_into(const Op& op, const LayoutRow& row, int axis, const std::vector<int64_t>& bytes) const {
     Moves total;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Value& value = graph_[op.inputs[i]];
       auto step = transfer(value.layout.at(axis), row.inputs[i]);
       if (!step) return std::nullopt;
-      int64_t local = local_shape(value.shape, value.layout, graph_.mesh).count() * size_of(value.dtype);
+      int64_t local = bytes[i];
       bool split = value.layout.at(axis).kind == StateKind::sharded;
       total.operands += value.layout.at(axis) == row.inputs[i] ? 0 : 1;
       total.bytes += bytes_sent(*step, local, split ? local * graph_.mesh.size(axis) : local, graph_.mesh.size(axis));
@@ -167,6 +175,7 @@ class Inference {
       for (int dim = 0; dim < value.shape.rank(); ++dim) {
         std::vector<int> axes = axes_of_dim(value.layout, dim);
         std::erase_if(axes, [&](int axis) { return graph_.mesh.size(axis) == 1; });
+        if (axes.empty()) continue;
         std::string key = letters == "*" ? fmt::format("*{}", dim) : std::string(1, letters[static_cast<size_t>(dim)]);
         auto [at, fresh] = orders.emplace(key, axes);
         BUG_IF(axes.size() > 1 && !fresh && at->second != axes, "{} ({}): operands cut dim {} in different orders", op.path,
@@ -187,6 +196,9 @@ class Inference {
     ValueId to;
   };
   std::map<ValueId, std::vector<Moved>> moved_;
+
+  using RowsKey = std::tuple<const OpDef*, std::vector<int>, std::vector<int>>;
+  std::map<RowsKey, std::vector<LayoutRow>> rows_;
 };
 
 }  // namespace

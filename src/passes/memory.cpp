@@ -97,29 +97,32 @@ class TransientPlacer {
   TransientPlacer(Program& program, int64_t base) : program_(program), base_(base) {}
 
   void place(std::vector<Placed> items) {
+    auto bytes = [&](const Placed& p) { return program_.buffers[static_cast<size_t>(p.buffer)].total_bytes(); };
     std::stable_sort(items.begin(), items.end(), [&](const Placed& a, const Placed& b) { return bytes(a) > bytes(b); });
-    std::vector<Placed> placed;  // sorted by offset
+    std::vector<Taken> taken;  // sorted by offset
     for (const Placed& item : items) {
       Buffer& buffer = program_.buffers[static_cast<size_t>(item.buffer)];
-      buffer.offset = lowest_gap(placed, item);
-      program_.arena_bytes = std::max(program_.arena_bytes, buffer.offset + buffer.total_bytes());
-      auto at = std::lower_bound(placed.begin(), placed.end(), buffer.offset,
-                                 [&](const Placed& p, int64_t offset) { return this->offset(p) < offset; });
-      placed.insert(at, item);
+      buffer.offset = lowest_gap(taken, item.life, buffer.total_bytes());
+      Taken stretch{buffer.offset, buffer.offset + buffer.total_bytes(), item.life};
+      program_.arena_bytes = std::max(program_.arena_bytes, stretch.end);
+      auto at = std::lower_bound(taken.begin(), taken.end(), stretch.begin,
+                                 [](const Taken& t, int64_t offset) { return t.begin < offset; });
+      taken.insert(at, stretch);
     }
   }
 
  private:
-  int64_t bytes(const Placed& p) const { return program_.buffers[static_cast<size_t>(p.buffer)].total_bytes(); }
-  int64_t offset(const Placed& p) const { return program_.buffers[static_cast<size_t>(p.buffer)].offset; }
+  struct Taken {
+    int64_t begin, end;
+    Lifetime life;
+  };
 
-  int64_t lowest_gap(const std::vector<Placed>& placed, const Placed& item) const {
+  int64_t lowest_gap(const std::vector<Taken>& taken, const Lifetime& life, int64_t bytes) const {
     int64_t candidate = base_;
-    for (const Placed& other : placed) {
-      bool meets = item.life.first <= other.life.last && other.life.first <= item.life.last;
-      if (!meets || offset(other) + bytes(other) <= candidate) continue;
-      if (offset(other) >= candidate + bytes(item)) break;
-      candidate = offset(other) + bytes(other);
+    for (const Taken& other : taken) {
+      if (other.begin >= candidate + bytes) break;  // and so are all behind it
+      bool meets = life.first <= other.life.last && other.life.first <= life.last;
+      if (meets) candidate = std::max(candidate, other.end);
     }
     return candidate;
   }

@@ -9,6 +9,8 @@ namespace {
 
 // A row far off must not pull all others after it.
 constexpr double kCap = 0.5;
+// With fewer rows only the rate of products is fitted.
+constexpr size_t kRowsForAll = 6;
 // Efficiencies stay near what tables say unless rows insist.
 constexpr double kPull = 0.004;
 
@@ -21,11 +23,12 @@ class Descent {
     Calibration out{.efficiency = start_};
     out.before = out.after = loss(start_);
     out.rows = rows_;
-    if (rows_ < 3) return out;  // too few to tell anything
+    if (rows_ < 2) return out;  // too few to tell anything
     for (double step : {0.12, 0.06, 0.03, 0.015}) {
       for (bool better = true; better;) {
         better = false;
-        for (const NamedEfficiency& named : named_efficiencies()) better = improve(out, named, step) || better;
+        for (const NamedEfficiency& named : named_efficiencies())
+          if (rows_ >= kRowsForAll || named.field == &Efficiencies::product) better = improve(out, named, step) || better;
       }
     }
     return out;

@@ -7,6 +7,12 @@
 
 namespace sextant {
 
+size_t StageMail::Hash::operator()(const Key& key) const {
+  auto mixed = static_cast<uint64_t>(key.tag);
+  for (int part : {key.from, key.to, key.microbatch}) mixed = mixed * 0x9E3779B97F4A7C15ull + static_cast<uint64_t>(part);
+  return static_cast<size_t>(mixed ^ (mixed >> 29));
+}
+
 std::optional<StageMail::Letter> StageMail::find(const Key& key) const {
   auto found = messages_.find(key);
   return found == messages_.end() ? std::nullopt : std::optional(found->second);
@@ -42,6 +48,17 @@ size_t participants(const Program& program, const Op& op, const OpPrice& price) 
 
 }  // namespace
 
+PricedOp price_op(const Program& program, const Op& op, Pricer& pricer) {
+  PricedOp priced{.op = &op, .price = pricer.price(program, op), .last_only = last_microbatch_only(op), .joins = {}};
+  // A stack that does not overlap these waits for each.
+  bool gradient = op.phase == Phase::weight_gradient || priced.price.message == Message::Kind::reduce_scatter ||
+                  priced.price.message == Message::Kind::all_reduce;
+  bool letter = priced.price.message == Message::Kind::send || priced.price.message == Message::Kind::receive;
+  if (letter) priced.peer = static_cast<int>(op.attrs.integer("peer")), priced.tag = op.attrs.integer("tag");
+  priced.on_lane = on_comm_lane(op) && (gradient ? pricer.stack().overlap_gradients : pricer.stack().overlap_gathers);
+  return priced;
+}
+
 RankWalk::RankWalk(const Program& program, Pricer& pricer, const SimOptions& options)
     : program_(program),
       options_(options),
@@ -57,17 +74,11 @@ void RankWalk::price_all(Pricer& pricer) {
   for (const Region& region : program_.regions) {
     PricedRegion& priced = regions_.emplace_back();
     priced.region = &region;
+    priced.first_number = static_cast<size_t>(number);
     priced.last_microbatch = last_microbatch(program_, region);
     for (const Op& op : region.ops) {
-      PricedOp& p = priced.ops.emplace_back();
-      p.op = &op;
-      p.price = pricer.price(program_, op);
-      p.last_only = last_microbatch_only(op);
-      // A stack that does not overlap these waits for each.
-      bool gradient = op.phase == Phase::weight_gradient || p.price.message == Message::Kind::reduce_scatter ||
-                      p.price.message == Message::Kind::all_reduce;
-      p.on_lane = on_comm_lane(op) && (gradient ? stack_.overlap_gradients : stack_.overlap_gathers);
-      if (p.price.message && along_pipeline(p.price)) p.meets = participants(program_, op, p.price);
+      PricedOp& p = priced.ops.emplace_back(price_op(program_, op, pricer));
+      if (p.price.message && p.peer < 0 && along_pipeline(p.price)) p.meets = participants(program_, op, p.price);
       if (p.on_lane)
         for (ValueId id : op.outputs) lane_outputs[id] = number;
       lane_axes_.push_back(p.price.axes);
@@ -134,15 +145,13 @@ void RankWalk::post_on_lane(const PricedOp& op, int microbatch) {
 bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMail& mail) {
   const OpPrice& price = op.price;
   if (price.message == Message::Kind::send || price.message == Message::Kind::receive) {
-    int peer = static_cast<int>(op.op->attrs.integer("peer"));
-    int64_t tag = op.op->attrs.integer("tag");
     if (price.message == Message::Kind::send) {
-      mail.post({program_.stage_rank, peer, microbatch, tag}, now_ + price.seconds, price.seconds);
+      mail.post({program_.stage_rank, op.peer, microbatch, op.tag}, now_ + price.seconds, price.seconds);
       record(op, now_, now_ + price.seconds, "comm", microbatch);
       if (!stack_.overlap_pipeline) wait_for_axes(now_ + price.seconds, price.axes);
       return true;
     }
-    auto letter = mail.find({peer, program_.stage_rank, microbatch, tag});
+    auto letter = mail.find({op.peer, program_.stage_rank, microbatch, op.tag});
     if (!letter) return false;
     // What is left when the message is on its way is the transfer's fault; before that, the other stage's.
     wait_until(letter->arrives - letter->transfer, &RankTime::bubble);
@@ -188,14 +197,12 @@ bool RankWalk::advance(StageMail& mail) {
       updating_ = true;
       wait_for_axes(lane_free_, regions_.empty() ? std::string() : std::string("dp"));
     }
-    size_t first = 0;
-    for (size_t r = 0; r < region_of_action_[action_]; ++r) first += regions_[r].ops.size();
     for (; op_ < region.ops.size(); ++op_) {
       const PricedOp& op = region.ops[op_];
       if (op.last_only && action.microbatch != region.last_microbatch) continue;
       if (op.on_lane) {
         post_on_lane(op, action.microbatch);
-        lane_done_[first + op_] = lane_free_;
+        lane_done_[region.first_number + op_] = lane_free_;
         moved = true;
         continue;
       }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/rng.h"
@@ -18,7 +19,7 @@ class StageMail {
   struct Key {
     int from, to, microbatch;
     int64_t tag;
-    auto operator<=>(const Key&) const = default;
+    bool operator==(const Key&) const = default;
   };
 
   void post(const Key& key, double arrives, double transfer) { messages_[key] = {arrives, transfer}; }
@@ -32,7 +33,10 @@ class StageMail {
   std::optional<double> all_there(const std::string& name, size_t of) const;
 
  private:
-  std::map<Key, Letter> messages_;
+  struct Hash {
+    size_t operator()(const Key& key) const;
+  };
+  std::unordered_map<Key, Letter, Hash> messages_;
   struct Meeting {
     size_t present = 0;
     double last = 0;
@@ -46,8 +50,13 @@ struct PricedOp {
   bool on_lane = false;    // runs beside compute
   bool last_only = false;  // for the last microbatch
   std::vector<int> joins;  // ops of this rank, by number, whose messages must have arrived
-  size_t meets = 0;        // how many pipeline ranks take part
+  size_t meets = 0;        // how many pipeline ranks take part in a sum
+  int peer = -1;           // of a message between stages
+  int64_t tag = 0;
 };
+
+// Without joins and meets, which take the whole Program to find.
+PricedOp price_op(const Program& program, const Op& op, Pricer& pricer);
 
 class RankWalk {
  public:
@@ -65,6 +74,7 @@ class RankWalk {
  private:
   struct PricedRegion {
     const Region* region = nullptr;
+    size_t first_number = 0;  // of its ops, over all regions
     int last_microbatch = 0;
     std::vector<PricedOp> ops;
   };

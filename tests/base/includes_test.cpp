@@ -51,6 +51,9 @@ const std::map<std::string, std::set<std::string>> kMayInclude = [] {
   room("plan", {"config", "passes", "sim", "laws"});
   room("train", {"plan", "ckpt", "data"});
   room("observe", {"schedule", "trace"});
+  room("bench", {"plan", "exec", "observe"});
+  room("report", {"plan", "observe"});
+  room("doctor", {"passes", "exec"});
   room("launch", {"base"});
   return may;
 }();

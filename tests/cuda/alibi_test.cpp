@@ -19,7 +19,9 @@ struct Shape {
   Attrs attrs() const { return {{"heads", heads}, {"kv_heads", kv_heads}, {"head_dim", dim}, {"alibi", 1}}; }
 };
 
-double tolerance(DType real) { return real == DType::bf16 ? 1e-2 : 1e-5; }
+double tolerance(DType real) {
+  return real == DType::bf16 ? 1e-2 : 1e-5;
+}
 
 // What the device makes of a run, beside the truth.
 struct Results {
@@ -40,9 +42,11 @@ enum class Documents { one, several };
 void expect_like_cpu(const Shape& shape, DType real, Documents documents, CudaDevice& device) {
   SCOPED_TRACE(fmt::format("{} s{} d{}", name_of(real), shape.length, shape.dim));
   std::vector<Numbers> drawn = draw_inputs(ops::attention, {"", {shape.qkv(), shape.y()}, shape.attrs()});
-  KernelRun forward{.def = ops::attention, .attrs = shape.attrs(), .types = {shape.qkv()}, .inputs = {drawn[0]}, .real = real};
+  KernelRun forward{
+      .def = ops::attention, .attrs = shape.attrs(), .types = {shape.qkv()}, .inputs = {drawn[0]}, .real = real};
   Numbers begins;
-  for (int64_t i = 0; i < Shape::kBatch * shape.length; ++i) begins.push_back(static_cast<double>(i % shape.length / 17 * 17));
+  for (int64_t i = 0; i < Shape::kBatch * shape.length; ++i)
+    begins.push_back(static_cast<double>(i % shape.length / 17 * 17));
   if (documents == Documents::several) forward.types.push_back(shape.begins()), forward.inputs.push_back(begins);
   Results y = run_both(forward, device);
   EXPECT_LT(relative_error(y.here[0], y.exact[0]), tolerance(real)) << "y";
@@ -72,10 +76,14 @@ TEST_F(CudaAlibi, OverCachesAsOnTheCpu) {
     for (int64_t length : {1, 40}) {
       Shape shape{length, 64};
       TensorType cache = f64({Shape::kBatch, shape.kv_heads, 200, 64});
-      std::vector<Numbers> drawn = draw_inputs(ops::attention_cached, {"", {shape.qkv(), cache, cache, i32({})}, shape.attrs()});
+      std::vector<Numbers> drawn =
+          draw_inputs(ops::attention_cached, {"", {shape.qkv(), cache, cache, i32({})}, shape.attrs()});
       drawn[3] = {130};
-      Results y = run_both({.def = ops::attention_cached, .attrs = shape.attrs(), .types = {shape.qkv(), cache, cache, i32({})},
-                            .inputs = drawn, .real = real},
+      Results y = run_both({.def = ops::attention_cached,
+                            .attrs = shape.attrs(),
+                            .types = {shape.qkv(), cache, cache, i32({})},
+                            .inputs = drawn,
+                            .real = real},
                            device());
       EXPECT_LT(relative_error(y.here[0], y.exact[0]), tolerance(real)) << name_of(real) << " length " << length;
     }

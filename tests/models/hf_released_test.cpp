@@ -1,4 +1,5 @@
-// The config.json files of released models beside the presets of their names, and files that we must not read as if we could.
+// The config.json files of released models beside the presets of their names, and files that we must not read as if we
+// could.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -13,40 +14,105 @@ namespace {
 using nlohmann::json;
 
 // What is in the files beside dropout rates and settings of their training code.
-const json kPythia = {{"model_type", "gpt_neox"},   {"hidden_act", "gelu"},        {"hidden_size", 512},        {"intermediate_size", 2048},
-                      {"layer_norm_eps", 1e-5},     {"num_attention_heads", 8},    {"num_hidden_layers", 6},    {"rotary_emb_base", 10000},
-                      {"rotary_pct", 0.25},         {"tie_word_embeddings", false}, {"use_parallel_residual", true}, {"vocab_size", 50304},
-                      {"bos_token_id", 0},          {"eos_token_id", 0},           {"initializer_range", 0.02}, {"max_position_embeddings", 2048}};
-const json kOpt = {{"model_type", "opt"},        {"activation_function", "relu"}, {"do_layer_norm_before", true}, {"ffn_dim", 3072},
-                   {"hidden_size", 768},         {"init_std", 0.02},              {"num_attention_heads", 12},    {"num_hidden_layers", 12},
-                   {"pad_token_id", 1},          {"bos_token_id", 2},             {"eos_token_id", 2},            {"vocab_size", 50272},
-                   {"word_embed_proj_dim", 768}, {"max_position_embeddings", 2048}, {"_remove_final_layer_norm", false}, {"dropout", 0.1}};
-const json kBloom = {{"model_type", "bloom"},       {"n_embed", 1024},        {"n_layer", 24},          {"num_attention_heads", 16},
-                     {"layer_norm_epsilon", 1e-5},  {"n_inner", nullptr},     {"offset_alibi", 100},    {"slow_but_exact", false},
-                     {"vocab_size", 250880},        {"seq_length", 2048},     {"bos_token_id", 1},      {"eos_token_id", 2},
-                     {"initializer_range", 0.02},   {"apply_residual_connection_post_layernorm", false}};
-const json kMpt = {{"model_type", "mpt"}, {"d_model", 4096},           {"n_heads", 32},       {"n_layers", 32},          {"expansion_ratio", 4},
-                   {"max_seq_len", 2048}, {"learned_pos_emb", true},   {"no_bias", true},     {"logit_scale", nullptr},  {"vocab_size", 50432},
-                   {"eos_token_id", 0},   {"norm_type", "low_precision_layernorm"},
+const json kPythia = {{"model_type", "gpt_neox"},
+                      {"hidden_act", "gelu"},
+                      {"hidden_size", 512},
+                      {"intermediate_size", 2048},
+                      {"layer_norm_eps", 1e-5},
+                      {"num_attention_heads", 8},
+                      {"num_hidden_layers", 6},
+                      {"rotary_emb_base", 10000},
+                      {"rotary_pct", 0.25},
+                      {"tie_word_embeddings", false},
+                      {"use_parallel_residual", true},
+                      {"vocab_size", 50304},
+                      {"bos_token_id", 0},
+                      {"eos_token_id", 0},
+                      {"initializer_range", 0.02},
+                      {"max_position_embeddings", 2048}};
+const json kOpt = {{"model_type", "opt"},
+                   {"activation_function", "relu"},
+                   {"do_layer_norm_before", true},
+                   {"ffn_dim", 3072},
+                   {"hidden_size", 768},
+                   {"init_std", 0.02},
+                   {"num_attention_heads", 12},
+                   {"num_hidden_layers", 12},
+                   {"pad_token_id", 1},
+                   {"bos_token_id", 2},
+                   {"eos_token_id", 2},
+                   {"vocab_size", 50272},
+                   {"word_embed_proj_dim", 768},
+                   {"max_position_embeddings", 2048},
+                   {"_remove_final_layer_norm", false},
+                   {"dropout", 0.1}};
+const json kBloom = {{"model_type", "bloom"},
+                     {"n_embed", 1024},
+                     {"n_layer", 24},
+                     {"num_attention_heads", 16},
+                     {"layer_norm_epsilon", 1e-5},
+                     {"n_inner", nullptr},
+                     {"offset_alibi", 100},
+                     {"slow_but_exact", false},
+                     {"vocab_size", 250880},
+                     {"seq_length", 2048},
+                     {"bos_token_id", 1},
+                     {"eos_token_id", 2},
+                     {"initializer_range", 0.02},
+                     {"apply_residual_connection_post_layernorm", false}};
+const json kMpt = {{"model_type", "mpt"},
+                   {"d_model", 4096},
+                   {"n_heads", 32},
+                   {"n_layers", 32},
+                   {"expansion_ratio", 4},
+                   {"max_seq_len", 2048},
+                   {"learned_pos_emb", true},
+                   {"no_bias", true},
+                   {"logit_scale", nullptr},
+                   {"vocab_size", 50432},
+                   {"eos_token_id", 0},
+                   {"norm_type", "low_precision_layernorm"},
                    {"attn_config",
-                    {{"alibi", true}, {"alibi_bias_max", 8}, {"attn_type", "multihead_attention"}, {"clip_qkv", nullptr}, {"prefix_lm", false},
-                     {"qk_ln", false}, {"softmax_scale", nullptr}, {"attn_uses_sequence_id", false}}}};
-const json kQwen2 = {{"model_type", "qwen2"},      {"hidden_act", "silu"},        {"hidden_size", 3584},      {"intermediate_size", 18944},
-                     {"num_attention_heads", 28},  {"num_hidden_layers", 28},     {"num_key_value_heads", 4}, {"max_window_layers", 28},
-                     {"rms_norm_eps", 1e-6},       {"rope_theta", 1000000.0},     {"sliding_window", 131072}, {"use_sliding_window", false},
-                     {"tie_word_embeddings", false}, {"vocab_size", 152064},      {"bos_token_id", 151643},   {"eos_token_id", 151643},
+                    {{"alibi", true},
+                     {"alibi_bias_max", 8},
+                     {"attn_type", "multihead_attention"},
+                     {"clip_qkv", nullptr},
+                     {"prefix_lm", false},
+                     {"qk_ln", false},
+                     {"softmax_scale", nullptr},
+                     {"attn_uses_sequence_id", false}}}};
+const json kQwen2 = {{"model_type", "qwen2"},
+                     {"hidden_act", "silu"},
+                     {"hidden_size", 3584},
+                     {"intermediate_size", 18944},
+                     {"num_attention_heads", 28},
+                     {"num_hidden_layers", 28},
+                     {"num_key_value_heads", 4},
+                     {"max_window_layers", 28},
+                     {"rms_norm_eps", 1e-6},
+                     {"rope_theta", 1000000.0},
+                     {"sliding_window", 131072},
+                     {"use_sliding_window", false},
+                     {"tie_word_embeddings", false},
+                     {"vocab_size", 152064},
+                     {"bos_token_id", 151643},
+                     {"eos_token_id", 151643},
                      {"max_position_embeddings", 131072}};
-const json kQwen3 = {{"model_type", "qwen3"},      {"attention_bias", false},     {"head_dim", 128},          {"hidden_size", 4096},
-                     {"intermediate_size", 12288}, {"num_attention_heads", 32},   {"num_hidden_layers", 36},  {"num_key_value_heads", 8},
-                     {"rms_norm_eps", 1e-6},       {"rope_scaling", nullptr},     {"rope_theta", 1000000},    {"sliding_window", nullptr},
-                     {"use_sliding_window", false}, {"tie_word_embeddings", false}, {"vocab_size", 151936},   {"bos_token_id", 151643},
-                     {"eos_token_id", 151643},     {"max_position_embeddings", 32768}};
-const json kMistral = {{"model_type", "mistral"},    {"hidden_act", "silu"},      {"hidden_size", 4096},      {"intermediate_size", 14336},
-                       {"num_attention_heads", 32},  {"num_hidden_layers", 32},   {"num_key_value_heads", 8}, {"rms_norm_eps", 1e-5},
-                       {"rope_theta", 10000.0},      {"sliding_window", 4096},    {"vocab_size", 32000},      {"tie_word_embeddings", false},
+const json kQwen3 = {{"model_type", "qwen3"},       {"attention_bias", false},      {"head_dim", 128},
+                     {"hidden_size", 4096},         {"intermediate_size", 12288},   {"num_attention_heads", 32},
+                     {"num_hidden_layers", 36},     {"num_key_value_heads", 8},     {"rms_norm_eps", 1e-6},
+                     {"rope_scaling", nullptr},     {"rope_theta", 1000000},        {"sliding_window", nullptr},
+                     {"use_sliding_window", false}, {"tie_word_embeddings", false}, {"vocab_size", 151936},
+                     {"bos_token_id", 151643},      {"eos_token_id", 151643},       {"max_position_embeddings", 32768}};
+const json kMistral = {{"model_type", "mistral"},    {"hidden_act", "silu"},      {"hidden_size", 4096},
+                       {"intermediate_size", 14336}, {"num_attention_heads", 32}, {"num_hidden_layers", 32},
+                       {"num_key_value_heads", 8},   {"rms_norm_eps", 1e-5},      {"rope_theta", 10000.0},
+                       {"sliding_window", 4096},     {"vocab_size", 32000},       {"tie_word_embeddings", false},
                        {"bos_token_id", 1},          {"eos_token_id", 2},         {"max_position_embeddings", 32768}};
 
-ModelSpec read(const json& file) { return spec_from_hf_config(file.dump(), "config.json"); }
+ModelSpec read(const json& file) {
+  return spec_from_hf_config(file.dump(), "config.json");
+}
 
 std::string complaint_about(json file, const json& changes) {
   file.update(changes);
@@ -87,7 +153,8 @@ TEST(HfReleased, WhatWeDoNotComputeIsRefusedByName) {
   EXPECT_EQ(complaint_about(kPythia, {{"use_parallel_residual", false}}),
             "config.json use_parallel_residual: false is not supported; expected true");
   EXPECT_EQ(complaint_about(kPythia, {{"rotary_pct", 0.3}}),
-            "config.json rotary_pct: 0.3 of head_dim 64 is 19 elements; expected an even number of them, because RoPE turns pairs");
+            "config.json rotary_pct: 0.3 of head_dim 64 is 19 elements; expected an even number of them, because RoPE "
+            "turns pairs");
   // OPT-350M
   EXPECT_EQ(complaint_about(kOpt, {{"do_layer_norm_before", false}, {"word_embed_proj_dim", 512}}),
             "config.json do_layer_norm_before: false is not supported; expected true\n"

@@ -1,4 +1,5 @@
-// Every architecture on meshes against one rank: the losses of three steps, of which the last two know every gradient.
+// Every architecture on meshes, and with every fusion that a target may ask for, against one rank without: the losses
+// of three steps, of which the last two know every gradient.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -7,6 +8,7 @@
 #include "ckpt/slices.h"
 #include "comm/run_ranks.h"
 #include "model_results.h"
+#include "passes/fuse.h"
 
 namespace sextant {
 namespace {
@@ -16,21 +18,26 @@ namespace fs = std::filesystem;
 const fs::path kFixtures = fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/models";
 constexpr int64_t kRows = 2, kSeq = 24;
 
-struct Layout4 {
+struct Setting {
   const char* name;
   int dp = 1, cp = 1, tp = 1;
   Parallel parallel = {};
+  RecomputeMode recompute = RecomputeMode::none;
+  enum class Fusions { none, all } fusions = Fusions::none;
 };
 
-const Layout4 kOneRank{"one"};
-const Layout4 kMeshes[] = {{"tp2", 1, 1, 2},
-                           {"tp2_sp", 1, 1, 2, {.sequence = true}},
-                           {"tp4", 1, 1, 4},
-                           {"tp4_sp", 1, 1, 4, {.sequence = true}},
-                           {"cp2_ring", 1, 2, 1},
-                           {"cp2_ulysses", 1, 2, 1, {.context = ContextMode::ulysses}},
-                           {"cp2_tp2", 1, 2, 2},
-                           {"zero3_dp2_tp2_sp", 2, 1, 2, {.sequence = true, .zero = 3}}};
+const Setting kOneRank{"one"};
+const Setting kSettings[] = {{"fused", 1, 1, 1, {}, RecomputeMode::none, Setting::Fusions::all},
+                             {"fused_selective", 1, 1, 1, {}, RecomputeMode::selective, Setting::Fusions::all},
+                             {"fused_tp2", 1, 1, 2, {}, RecomputeMode::full, Setting::Fusions::all},
+                             {"tp2", 1, 1, 2},
+                             {"tp2_sp", 1, 1, 2, {.sequence = true}},
+                             {"tp4", 1, 1, 4},
+                             {"tp4_sp", 1, 1, 4, {.sequence = true}},
+                             {"cp2_ring", 1, 2, 1},
+                             {"cp2_ulysses", 1, 2, 1, {.context = ContextMode::ulysses}},
+                             {"cp2_tp2", 1, 2, 2},
+                             {"zero3_dp2_tp2_sp", 2, 1, 2, {.sequence = true, .zero = 3}}};
 
 void write_part(Bound& bound, std::string_view path) {
   const Value& value = bound.program().at(path);
@@ -39,7 +46,8 @@ void write_part(Bound& bound, std::string_view path) {
     for (int64_t r = 0; r < piece.rows; ++r)
       for (int64_t c = 0; c < piece.columns; ++c) {
         int64_t at = (piece.row + r) * kSeq + piece.column + c;
-        part[static_cast<size_t>(piece.at + r * piece.stride + c)] = static_cast<int32_t>((at * 37 + (path == "targets" ? 11 : 3)) % 97);
+        part[static_cast<size_t>(piece.at + r * piece.stride + c)] =
+            static_cast<int32_t>((at * 37 + (path == "targets" ? 11 : 3)) % 97);
       }
   bound.write(value, std::as_bytes(std::span(part)));
 }
@@ -53,12 +61,16 @@ bool counts(const Bound& bound) {
   return true;
 }
 
-std::vector<double> losses_of(const ModelSpec& spec, const fs::path& weights, const Layout4& layout) {
-  Mesh mesh{{{"pp", 1}, {"dp", layout.dp}, {"cp", layout.cp}, {"tp", layout.tp}}};
+std::vector<double> losses_of(const ModelSpec& spec, const fs::path& weights, const Setting& setting) {
+  Mesh mesh{{{"pp", 1}, {"dp", setting.dp}, {"cp", setting.cp}, {"tp", setting.tp}}};
   int ranks = mesh.world_size();
   LowerOptions options{.train = AdamW{.eps = 1e-3}};
-  options.plan.zero = layout.parallel.zero;
-  Program program = lower(build_model(spec, {.batch = kRows, .seq = kSeq, .parallel = layout.parallel}, mesh), cpu_target(1), options);
+  options.plan.zero = setting.parallel.zero;
+  options.plan.recompute = setting.recompute;
+  Target target = cpu_target(1);
+  if (setting.fusions == Setting::Fusions::all) target.fusions.assign(fusion_names().begin(), fusion_names().end());
+  Program program =
+      lower(build_model(spec, {.batch = kRows, .seq = kSeq, .parallel = setting.parallel}, mesh), target, options);
   std::vector<double> losses(3);
   std::mutex adding;
   ThreadHub hub(ranks, std::chrono::seconds(20));
@@ -79,33 +91,45 @@ std::vector<double> losses_of(const ModelSpec& spec, const fs::path& weights, co
       run_schedule(*bound);
       if (!counts(*bound)) continue;
       std::lock_guard lock(adding);
-      losses[static_cast<size_t>(step - 1)] += static_cast<double>(read_value<float>(*bound, program.at("loss"))) / (kRows * kSeq);
+      losses[static_cast<size_t>(step - 1)] +=
+          static_cast<double>(read_value<float>(*bound, program.at("loss"))) / (kRows * kSeq);
     }
   });
   for (const RankEnd& end : ends)
-    if (!end.error.empty() && !end.is_echo) ADD_FAILURE() << layout.name << ": " << end.error;
+    if (!end.error.empty() && !end.is_echo) ADD_FAILURE() << setting.name << ": " << end.error;
   return losses;
 }
 
 class MeshParity : public testing::TestWithParam<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Models, MeshParity,
-                         testing::Values("gpt2", "llama", "neox", "opt", "bloom", "mpt", "palm", "nemotron", "qwen2", "qwen3"),
+                         testing::Values("gpt2", "llama", "neox", "opt", "bloom", "mpt", "palm", "nemotron", "qwen2",
+                                         "qwen3"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(MeshParity, LossesAreThoseOfOneRank) {
   std::string name = GetParam();
   fs::path weights = name == "palm" ? fs::path() : kFixtures / name;
-  ModelSpec spec{.architecture = "palm", .layers = 2, .hidden = 48, .heads = 4, .kv_heads = 1, .head_dim = 16, .ffn = 80, .vocab = 97,
-                 .max_seq = 64, .tied_head = true, .init_std = 0.2};
+  ModelSpec spec{.architecture = "palm",
+                 .layers = 2,
+                 .hidden = 48,
+                 .heads = 4,
+                 .kv_heads = 1,
+                 .head_dim = 16,
+                 .ffn = 80,
+                 .vocab = 97,
+                 .max_seq = 64,
+                 .tied_head = true,
+                 .init_std = 0.2};
   if (!weights.empty()) spec = spec_from_hf_config(read_file(weights / "config.json"), "config.json");
   std::vector<double> expected = losses_of(spec, weights, kOneRank);
   EXPECT_LT(expected[2], expected[0]);
-  for (const Layout4& layout : kMeshes) {
-    int heads = layout.tp * (layout.parallel.context == ContextMode::ulysses ? layout.cp : 1);
+  for (const Setting& setting : kSettings) {
+    int heads = setting.tp * (setting.parallel.context == ContextMode::ulysses ? setting.cp : 1);
     if (spec.heads % heads != 0) continue;
-    std::vector<double> got = losses_of(spec, weights, layout);
-    for (size_t step = 0; step < 3; ++step) EXPECT_NEAR(got[step], expected[step], 2e-5 * expected[step]) << layout.name << " step " << step;
+    std::vector<double> got = losses_of(spec, weights, setting);
+    for (size_t step = 0; step < 3; ++step)
+      EXPECT_NEAR(got[step], expected[step], 2e-5 * expected[step]) << setting.name << " step " << step;
   }
 }
 

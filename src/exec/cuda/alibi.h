@@ -1,5 +1,5 @@
-// What attention kernels must know of ALiBi, from the op's attrs and the rows of its output, which know which heads of the
-// model this rank has.
+// What attention kernels must know of ALiBi, from the op's attrs and the rows of its output, which know which heads of
+// the model this rank has.
 #pragma once
 
 #include "base/error.h"
@@ -9,7 +9,9 @@
 
 namespace sextant::cuda {
 
-inline bool has_alibi(const Attrs& attrs) { return attrs.integer_or("alibi", 0) != 0; }
+inline bool has_alibi(const Attrs& attrs) {
+  return attrs.integer_or("alibi", 0) != 0;
+}
 
 inline void set_alibi(AttentionBlock& block, const Attrs& attrs, const Tensor& y, int64_t distance) {
   if (!has_alibi(attrs)) return;

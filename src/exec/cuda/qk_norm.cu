@@ -156,7 +156,8 @@ template <class Body>
 void for_head(DType dtype, int64_t dim, const Body& body) {
   if (dim > kLargestHead) refuse_head_size(dim);
   for_cuda_vectors(dtype, dim, [&]<class T, int V>() {
-    constexpr int kVectors = static_cast<int>(kLargestHead) / (32 * V) > 0 ? static_cast<int>(kLargestHead) / (32 * V) : 1;
+    constexpr int kVectors =
+        static_cast<int>(kLargestHead) / (32 * V) > 0 ? static_cast<int>(kLargestHead) / (32 * V) : 1;
     if (dim <= 8 * V)
       body.template operator()<T, V, 8, 1>();
     else if (dim <= 16 * V)
@@ -192,8 +193,8 @@ void copy_values(const Attrs& attrs, const Tensor& from, const Tensor& to, cudaS
   auto size = static_cast<size_t>(size_of(from.dtype));
   size_t pitch = static_cast<size_t>(from.shape[2]) * size, offset = static_cast<size_t>(heads.v_at(0)) * size;
   check_cuda(cudaMemcpy2DAsync(to.as<std::byte>() + offset, pitch, from.as<std::byte>() + offset, pitch,
-                               static_cast<size_t>(heads.kv * heads.dim) * size,
-                               static_cast<size_t>(from.shape.rows()), cudaMemcpyDeviceToDevice, stream),
+                               static_cast<size_t>(heads.kv * heads.dim) * size, static_cast<size_t>(from.shape.rows()),
+                               cudaMemcpyDeviceToDevice, stream),
              "copying values");
 }
 
@@ -203,13 +204,14 @@ void forward(const CudaCall& call) {
     HeadNorm<T> n = head_norm<T>(call.attrs, call.in[0], call.in[1], call.in[2]);
     n.y = call.out[0].as<T>();
     int64_t blocks = ceil_div(n.rows * n.heads, kThreads / kLanes);
-    if (blocks > 0)
-      norm_heads<T, V, kLanes, kVectors><<<static_cast<unsigned>(blocks), kThreads, 0, call.stream>>>(n);
+    if (blocks > 0) norm_heads<T, V, kLanes, kVectors><<<static_cast<unsigned>(blocks), kThreads, 0, call.stream>>>(n);
   });
 }
 
 // By shape alone, for the order of the sums.
-int64_t backward_blocks(int64_t rows) { return std::clamp<int64_t>(rows, 1, kMostBlocks); }
+int64_t backward_blocks(int64_t rows) {
+  return std::clamp<int64_t>(rows, 1, kMostBlocks);
+}
 
 Bytes backward_workspace(const WorkspaceQuery& query) {
   return {2 * backward_blocks(query.in[0].shape.rows()) * query.attrs.integer("head_dim") *

@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/device.h"
+#include "app/processes.h"
+#include "app/verbs.h"
+#include "base/threads.h"
+#include "doctor/burn.h"
+#include "doctor/checks.h"
+#include "doctor/ranks.h"
+#include "doctor/report.h"
+#include "train/stop.h"
+#ifdef SEXTANT_CUDA
+#include "exec/cuda/devices.h"
+#endif
+
+namespace sextant {
+
+namespace {
+
+constexpr std::chrono::seconds kPatience{60};
+
+// One rank for each GPU of this machine, when no launcher says how many there are.
+int ranks_here([[maybe_unused]] const std::string& device) {
+#ifdef SEXTANT_CUDA
+  if (device != "cpu") return std::max<int>(1, static_cast<int>(cuda_devices().devices.size()));
+#endif
+  return 1;
+}
+
+// Bits are compared, so they must repeat.
+std::unique_ptr<Executor> repeatable_executor(const std::string& device, const RankSeat& seat, int threads) {
+  RunConfig run;
+  run.device = device;
+  run.places["device"] = "--device";
+  run.train.deterministic = true;
+  return executors_for(run)(seat, threads);
+}
+
+struct Visit {
+  const DoctorArguments& arguments;
+  const StopRequest& stop;
+  int threads;
+};
+
+// What rank 0 reports when all have done their part; elsewhere nothing.
+std::vector<Finding> examine_rank(const Visit& visit, const RankSeat& seat) {
+  const DoctorArguments& a = visit.arguments;
+  Host host = this_host(a.directory);
+  Examination own = examine(host);
+  std::vector<Finding> findings;
+  if (seat.transport) {
+    std::vector<RankExamination> all = gather_examinations(*seat.transport, host, own);
+    if (seat.rank == 0) {
+      findings = merge_findings(all);
+      for (Finding& f : compare_facts(all)) findings.push_back(std::move(f));
+    }
+    for (Finding& f : check_messages(*seat.transport, host, all)) findings.push_back(std::move(f));
+  } else {
+    findings = own.findings;
+  }
+  // With other ranks one round is always run: it is the round trip of the device's own collectives.
+  if (a.burn <= 0 && !seat.transport) return findings;
+  std::unique_ptr<Executor> executor = repeatable_executor(a.device, seat, visit.threads);
+  BurnOptions options{.seconds = a.burn, .seed = a.seed, .stop = [&] { return visit.stop.asked(); }};
+  if (a.burn > 0) options.progress = [](int64_t rounds, double seconds) { fmt::print(stderr, "\rburn  {} rounds, {:.0f} s ", rounds, seconds); };
+  for (Finding& f : burn(*executor, seat, options)) findings.push_back(std::move(f));
+  if (a.burn > 0 && seat.rank == 0) fmt::print(stderr, "\n");
+  return findings;
+}
+
+}  // namespace
+
+int doctor_verb(const DoctorArguments& a, Processes& processes) {
+  processes.join();
+  StopRequest stop;
+  Launch launch = processes.launch(kPatience, {});
+  std::vector<Finding> findings;
+  int ranks = ranks_here(a.device);
+  Visit visit{a, stop, launch.process ? launch.cores : std::max(1, core_count() / ranks)};
+  run_ranks(launch, {ranks, kPatience}, [&](const RankSeat& seat) {
+    std::vector<Finding> own = examine_rank(visit, seat);
+    if (seat.rank == 0) findings = std::move(own);
+  });
+  if (!launch.leads()) return 0;
+  fmt::print("{}", a.json ? findings_json(findings) : findings_text(findings));
+  std::fflush(stdout);  // a failure ends all processes at once
+  return exit_code_of(findings);
+}
+
+}  // namespace sextant

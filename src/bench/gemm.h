@@ -1,0 +1,49 @@
+// bench gemm: products timed on the device's probe, verified, against its peak; the products that a model's Programs do; and the
+// search for the shape that reaches most, without trying all.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/result.h"
+#include "exec/probe.h"
+#include "plan/predict.h"
+
+namespace sextant {
+
+struct GemmRequest {
+  DeviceProbe& probe;
+  std::vector<ProductShape> shapes;
+  std::vector<std::string> types;
+  std::map<std::string, double> peaks = {};  // flop/s by type, where known
+  Repeat repeat = {};
+};
+
+// Appends to the report as it goes; what was timed before a stop is there.
+void bench_gemm(const GemmRequest& request, BenchReport& report, const Watch& watch);
+
+// "4096x4096x1024". UserError names `option`.
+ProductShape parse_shape(std::string_view text, std::string_view option);
+// "1024:16384:1024", both ends included, or one number.
+std::vector<int64_t> parse_range(std::string_view text, std::string_view option);
+std::string shape_text(const ProductShape& shape);
+
+// Every product of the run's train Programs, forward, input gradient and weight gradient, of all ranks: each shape once.
+std::vector<ProductShape> products_of(const LoweredRun& run);
+
+// The best of all shapes whose sizes are multiples of `step` up to `most`, found on a coarse grid and then by climbing from its
+// best points. `rate` is asked about each shape once.
+struct BestShape {
+  ProductShape shape;
+  double rate = 0;
+  int asked = 0;  // shapes
+};
+struct ShapeSpace {
+  int64_t step = 1024, most = 16384;
+};
+BestShape best_shape(const ShapeSpace& space, const std::function<double(const ProductShape&)>& rate, const StopAsked& stop);
+
+void bench_mamf(const GemmRequest& request, const ShapeSpace& space, BenchReport& report, const Watch& watch);
+
+}  // namespace sextant

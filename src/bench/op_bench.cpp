@@ -1,0 +1,135 @@
+#include "bench/op_bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "bench/one_op.h"
+#include "cost/measured_ops.h"
+#include "ir/signature.h"
+#include "ops/ops.h"
+
+namespace sextant {
+
+namespace {
+
+// Examples are written in f64; devices work in f32.
+TensorTypes in_f32(TensorTypes types) {
+  for (TensorType& type : types)
+    if (type.dtype == DType::f64) type.dtype = DType::f32;
+  return types;
+}
+
+double bytes_of(const TensorTypes& types) {
+  double bytes = 0;
+  for (const TensorType& type : types) bytes += static_cast<double>(type.bytes().n);
+  return bytes;
+}
+
+// Every dim that the op calls batch (b) or sequence (s), so many times as long.
+TensorTypes stretched(const OpDef& def, const TensorTypes& types, int64_t b, int64_t s) {
+  Signature signature = parse_signature(def.operands);
+  TensorTypes out = types;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const std::string& letters = signature.input(static_cast<int>(i)).letters;
+    if (letters.size() != static_cast<size_t>(types[i].shape.rank())) continue;
+    std::vector<int64_t> dims(types[i].shape.dims().begin(), types[i].shape.dims().end());
+    for (size_t d = 0; d < dims.size(); ++d) dims[d] *= letters[d] == 'b' ? b : letters[d] == 's' ? s : 1;
+    if (letters == "*" && !dims.empty()) dims[0] *= b * s;
+    out[i].shape = GlobalShape(dims);
+  }
+  return out;
+}
+
+// The largest that the op takes, not far beyond the wanted bytes: as the example has it where no other will do.
+std::unique_ptr<OneOp> largest(const OpBenchRequest& request, const OpDef& def, const Example& example, TensorTypes& types) {
+  TensorTypes small = in_f32(example.inputs);
+  double times = std::max(1.0, request.least_bytes / std::max(1.0, bytes_of(small)));
+  auto s = static_cast<int64_t>(std::clamp(times, 1.0, 32.0)), b = std::max<int64_t>(1, static_cast<int64_t>(times) / s);
+  for (auto [batch, seq] : {std::pair(b, s), std::pair(b * s, int64_t{1}), std::pair(int64_t{1}, int64_t{1})}) {
+    try {
+      types = stretched(def, small, batch, seq);
+      auto op = std::make_unique<OneOp>(request.executor, OneOpSpec{def, types, example.attrs, example.integers_below});
+      op->run();
+      return op;
+    } catch (const std::exception&) {
+      if (batch * seq == 1) throw;
+    }
+  }
+  return nullptr;
+}
+
+std::string types_text(const TensorTypes& types) {
+  std::string text;
+  for (const TensorType& type : types) {
+    std::string dims;
+    for (int64_t dim : type.shape.dims()) dims += (dims.empty() ? "" : "x") + std::to_string(dim);
+    text += (text.empty() ? "" : ",") + (dims.empty() ? "1" : dims);
+  }
+  return text;
+}
+
+BenchResult result_of(OneOp& op, const std::string& kind, const std::string& name, const Repeat& repeat, const Watch& watch) {
+  Cost cost = op.cost();
+  return {.kind = kind, .name = name, .shape = {}, .dtype = "fp32", .size = size_of_op(cost),
+          .samples = repeated([&] { return op.run(); }, repeat, watch), .flops = cost.flops.n,
+          .bytes = static_cast<double>((cost.read + cost.written).n)};
+}
+
+struct AttentionTypes {
+  TensorTypes forward, backward;
+};
+
+AttentionTypes types_of(const AttentionShape& a, DType dtype) {
+  int64_t own = a.heads * a.head_dim, all = own + 2 * a.kv_heads * a.head_dim;
+  TensorType y{dtype, {a.batch, a.seq, own}}, qkv{dtype, {a.batch, a.seq, all}}, lse{wide_of(dtype), {a.batch, a.heads, a.seq}};
+  return {{qkv}, {y, qkv, y, lse}};
+}
+
+}  // namespace
+
+void bench_ops(const OpBenchRequest& request, BenchReport& report, const Watch& watch) {
+  std::vector<std::string> left_out;
+  for (const OpDef* def : all_ops()) {
+    if (def->name.find(request.only) == std::string_view::npos) continue;
+    if (def->message || def->examples.empty()) {
+      left_out.push_back(std::string(def->name));  // one rank has nobody to talk to
+      continue;
+    }
+    if (watch.stop()) return;
+    watch.say(fmt::format("op {}", def->name));
+    try {
+      TensorTypes types;
+      std::unique_ptr<OneOp> op = largest(request, *def, def->examples[0], types);
+      BenchResult result = result_of(*op, "ops", std::string(def->name), request.repeat, watch);
+      result.shape = types_text(types);
+      if (!result.samples.empty()) report.results.push_back(std::move(result));
+    } catch (const std::exception& error) {
+      left_out.push_back(fmt::format("{} ({})", def->name, error.what()));
+    }
+  }
+  for (const std::string& name : left_out) report.findings.push_back("not timed alone: " + name);
+}
+
+void bench_attention(const AttentionRequest& request, BenchReport& report, const Watch& watch) {
+  DType dtype = request.executor.target().computes_in.front();
+  for (const AttentionShape& shape : request.shapes) {
+    Attrs attrs{{"heads", shape.heads}, {"kv_heads", shape.kv_heads}, {"head_dim", shape.head_dim}};
+    AttentionTypes types = types_of(shape, dtype);
+    for (const OpDef* def : {&ops::attention, &ops::attention_backward}) {
+      if (watch.stop()) return;
+      std::string text = fmt::format("b{} s{} h{}/{} d{}", shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim);
+      watch.say(fmt::format("{} {}", def->name, text));
+      OneOp op(request.executor, {*def, def == &ops::attention ? types.forward : types.backward, attrs});
+      BenchResult result = result_of(op, "attention", std::string(def->name), request.repeat, watch);
+      if (result.samples.empty()) return;
+      result.shape = text;
+      result.dtype = dtype == DType::bf16 ? "bf16" : "fp32";
+      if (request.peak_flops_per_s > 0) result.peak_share = result.flops_per_s() / request.peak_flops_per_s;
+      report.results.push_back(std::move(result));
+    }
+  }
+}
+
+}  // namespace sextant

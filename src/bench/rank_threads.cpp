@@ -1,0 +1,39 @@
+#include "bench/rank_threads.h"
+
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "comm/thread_transport.h"
+
+namespace sextant {
+
+void run_rank_threads(int ranks, const std::function<void(const RankSeat& seat)>& work) {
+  constexpr std::chrono::minutes kPatience{10};
+  if (ranks == 1) return work({});
+  ThreadHub hub(ranks, kPatience);
+  std::mutex mutex;
+  std::exception_ptr first;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      Transport& transport = hub.transport(rank);
+      try {
+        work({rank, &transport});
+      } catch (const RunEnded&) {
+        // The one who ended it is heard.
+      } catch (const std::exception& error) {
+        {
+          std::lock_guard lock(mutex);
+          if (!first) first = std::current_exception();
+        }
+        transport.abort(error.what());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  if (first) std::rethrow_exception(first);
+}
+
+}  // namespace sextant

@@ -1,0 +1,78 @@
+// search_layouts: which layouts of a run on so many devices fit their memory, and which of those are fastest. Bounds from small
+// Programs (search_bound.h) put the layouts in order; the first of them are lowered whole and simulated, until no bound is
+// below the worst that is kept. So the best are the best of all that were looked at, and every figure is a real Program's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/run_config.h"
+#include "cost/machine.h"
+#include "cost/stack.h"
+#include "models/spec.h"
+#include "plan/search_space.h"
+
+namespace sextant {
+
+struct SearchRequest {
+  const RunConfig& run;  // mesh, pipeline, microbatch and recompute are what is searched
+  const ModelSpec& spec;
+  const Machine& machine;
+  const Stack& stack;
+  int64_t devices = 1;
+  size_t keep = 10;
+  int threads = 0;  // 0: one per core
+  std::function<void(std::string_view)> progress = {};
+};
+
+// How the step of the rank that is idle least passes, in seconds.
+struct StepParts {
+  double compute = 0, update = 0, bubble = 0, host = 0;
+  std::map<std::string, double> exposed;  // waiting for messages, by axes
+};
+
+struct Candidate {
+  LayoutChoice choice;
+  RunConfig config;
+  double seconds = 0;
+  int64_t peak_bytes = 0;  // of the rank that needs most, with what lies outside the arena
+  double mfu = 0;
+  double tokens_per_s_per_device = 0;
+  StepParts parts;
+  std::string why;    // where its time goes
+  std::string hurts;  // against the best: the first thing that costs it
+  bool fits = true;
+};
+
+struct SearchCounts {
+  size_t considered = 0;
+  size_t too_large = 0;   // by their bound, never lowered
+  size_t too_slow = 0;    // by their bound, never lowered
+  size_t priced = 0;      // lowered whole and simulated
+  size_t did_not_fit = 0; // of those
+};
+
+struct SearchResult {
+  std::string model, machine, device, stack;
+  int64_t devices = 0, sequences = 0, seq = 0;
+  double device_bytes = 0;
+  std::vector<Candidate> best;    // that fit, fastest first
+  std::vector<Candidate> pareto;  // that fit: each needs less memory than all that are faster; fastest first
+  SearchCounts counts;
+  double search_seconds = 0;
+};
+
+// UserError when no layout is possible or none fits, with what would.
+SearchResult search_layouts(const SearchRequest& request);
+
+// The given layouts, priced whole, fastest first; those that do not fit come last.
+std::vector<Candidate> rank_layouts(const std::vector<RunConfig>& layouts, const SearchRequest& request);
+
+std::string search_text(const SearchResult& result);
+std::string search_json(const SearchResult& result);
+
+}  // namespace sextant

@@ -1,0 +1,24 @@
+// One layout, lowered whole and simulated.
+#pragma once
+
+#include "plan/search.h"
+
+namespace sextant {
+
+struct PriceRequest {
+  const ModelSpec& spec;
+  const Machine& machine;
+  const Stack& stack;
+};
+
+// Evaluation, which a run may have beside training, is left out: it needs less.
+RunConfig without_evaluation(RunConfig run);
+
+// UserError where the layout is none.
+Candidate price_layout(const RunConfig& config, const PriceRequest& request);
+
+// Where the time goes, and what a candidate loses against the best.
+std::string why_of(const Candidate& candidate);
+std::string hurts_of(const Candidate& candidate, const Candidate& best);
+
+}  // namespace sextant

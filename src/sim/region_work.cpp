@@ -1,0 +1,50 @@
+#include "sim/region_work.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/rank_walk.h"
+
+namespace sextant {
+
+namespace {
+
+// As rank_walk counts it: a stack that cuts up collectives beside products hides half of each.
+double seconds_of_collective(const OpPrice& price, const Region& region, const Stack& stack) {
+  return price.seconds * (stack.overlap_tensor && region.kind != RegionKind::update ? 0.5 : 1);
+}
+
+}  // namespace
+
+RegionWork region_work(const Program& program, const Region& region, Pricer& pricer) {
+  RegionWork work;
+  struct Sent {
+    double at, seconds;
+  };
+  std::vector<Sent> sent;
+  for (const Op& op : region.ops) {
+    PricedOp priced = price_op(program, op, pricer);
+    const OpPrice& price = priced.price;
+    if (price.message == Message::Kind::receive) continue;
+    if (price.message == Message::Kind::send) {
+      sent.push_back({work.compute, price.seconds});
+      continue;
+    }
+    double seconds = price.message && !priced.on_lane ? seconds_of_collective(price, region, pricer.stack()) : price.seconds;
+    if (priced.on_lane) {
+      (priced.last_only ? work.beside_at_last : work.beside) += seconds;
+    } else if (priced.last_only) {
+      work.at_last += seconds;
+    } else {
+      work.compute += seconds;
+      work.messages += price.message ? seconds : 0;
+    }
+  }
+  for (size_t i = 0; i < sent.size(); ++i) {
+    double after = sent[i].seconds - (work.compute - sent[i].at);
+    work.arrives_after = i == 0 ? after : std::min(work.arrives_after, after);
+  }
+  return work;
+}
+
+}  // namespace sextant

@@ -1,0 +1,23 @@
+// region_work: what one run of a region takes at least, before anybody waits for anybody: the sums over its ops that the simulator
+// would walk through one by one. A step can be no shorter than these sums in the order of its schedule.
+#pragma once
+
+#include "cost/price.h"
+#include "ir/program.h"
+
+namespace sextant {
+
+// In seconds.
+struct RegionWork {
+  double compute = 0;    // on the compute lane, with the collectives that stand on it; not the messages between stages
+  double messages = 0;   // the part of `compute` that is collectives
+  double beside = 0;     // on the comm lane
+  double at_last = 0;    // on the compute lane, for the last microbatch only
+  double beside_at_last = 0;
+  // From when the region's end until what it sends to another stage has arrived; below zero where it sends early.
+  double arrives_after = 0;
+};
+
+RegionWork region_work(const Program& program, const Region& region, Pricer& pricer);
+
+}  // namespace sextant

@@ -1,0 +1,88 @@
+// Collectives on machines small enough to reckon by hand, and against measured ones.
+#include "cost/collective.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace sextant {
+namespace {
+
+Machine two_level(double near, double far, int64_t per_node) {
+  Machine machine;
+  machine.devices_per_node = per_node;
+  machine.levels = {{.name = "node", .devices = per_node, .link = {near, 0}}, {.name = "cluster", .devices = 0, .link = {far, 0}}};
+  machine.tables = {.near_link = 1, .far_link = 1};
+  return machine;
+}
+
+std::vector<int> ranks(int from, int count, int stride = 1) {
+  std::vector<int> out(static_cast<size_t>(count));
+  for (int i = 0; i < count; ++i) out[static_cast<size_t>(i)] = from + i * stride;
+  return out;
+}
+
+TEST(PlaceGroup, TellsHowManyShareANode) {
+  Machine machine = two_level(1, 1, 8);
+  GroupPlace inside = place_group(machine, ranks(8, 8));
+  EXPECT_EQ(inside.level, 0);
+  EXPECT_EQ(inside.inside, (std::vector<int64_t>{8, 8}));
+  GroupPlace across = place_group(machine, ranks(0, 16, 8));
+  EXPECT_EQ(across.level, 1);
+  EXPECT_EQ(across.inside, (std::vector<int64_t>{1, 16}));
+  EXPECT_EQ(place_group(machine, ranks(0, 32, 2)).inside.front(), 4);
+}
+
+TEST(GroupBandwidth, MembersOfANodeShareTheirWayOut) {
+  Machine machine = two_level(300e9, 25e9, 8);
+  auto bandwidth = [&](const std::vector<int>& group) { return group_bandwidth(machine, machine.tables, place_group(machine, group)); };
+  EXPECT_DOUBLE_EQ(bandwidth(ranks(0, 8)), 300e9);
+  EXPECT_DOUBLE_EQ(bandwidth(ranks(0, 16)), 200e9);     // eight links leave each node
+  EXPECT_DOUBLE_EQ(bandwidth(ranks(0, 16, 8)), 25e9);   // one rank of each node
+  EXPECT_DOUBLE_EQ(bandwidth(ranks(0, 16, 4)), 50e9);   // two of each
+}
+
+TEST(CollectiveSeconds, LongMessagesGoAtTheRateOfTheRing) {
+  Machine machine = two_level(300e9, 25e9, 8);
+  double bytes = 64e9;
+  auto seconds = [&](Collective kind, const std::vector<int>& group) {
+    return collective_seconds(machine, machine.tables, kind, bytes, place_group(machine, group));
+  };
+  EXPECT_NEAR(seconds(Collective::all_reduce, ranks(0, 8)), 2 * bytes * 7 / 8 / 300e9, 1e-3);
+  EXPECT_NEAR(seconds(Collective::all_gather, ranks(0, 8)), bytes * 7 / 8 / 300e9, 1e-3);
+  EXPECT_NEAR(seconds(Collective::reduce_scatter, ranks(0, 16, 8)), bytes * 15 / 16 / 25e9, 1e-2);
+  EXPECT_NEAR(seconds(Collective::message, {0, 8}), bytes / 25e9, 1e-3);
+  EXPECT_EQ(seconds(Collective::all_reduce, {5}), 0);
+}
+
+// Efficiency against the bus limit as SimAI tells it (all-reduce on nodes of eight H100s with 48.5 GB/s per device).
+TEST(CollectiveSeconds, LatencyGrowsWithTheRingAsMeasured) {
+  Machine machine = two_level(371e9, 48.5e9, 8);
+  struct Case {
+    int nodes;
+    double bytes, share;
+  };
+  for (const Case& c : {Case{128, 1e9, 0.315}, Case{128, 16e9, 0.919}, Case{32, 1e9, 0.74}, Case{8, 256e6, 0.69}}) {
+    auto group = ranks(0, 8 * c.nodes);
+    double n = 8.0 * c.nodes, limit = 2 * c.bytes * (n - 1) / n / group_bandwidth(machine, machine.tables, place_group(machine, group));
+    double share = limit / collective_seconds(machine, machine.tables, Collective::all_reduce, c.bytes, place_group(machine, group));
+    EXPECT_NEAR(share, c.share, 0.25 * c.share + 0.05) << c.nodes << " nodes, " << c.bytes;
+  }
+}
+
+TEST(CollectiveSeconds, GrowsWithBytesAndNeverShrinksWithRanks) {
+  Machine machine = two_level(300e9, 25e9, 8);
+  for (Collective kind : {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter, Collective::all_to_all}) {
+    double before = 0;
+    for (double bytes = 1e3; bytes < 1e10; bytes *= 10) {
+      double now = collective_seconds(machine, machine.tables, kind, bytes, place_group(machine, ranks(0, 32)));
+      EXPECT_GE(now, before);
+      before = now;
+    }
+    EXPECT_LE(collective_seconds(machine, machine.tables, kind, 1e8, place_group(machine, ranks(0, 8))),
+              collective_seconds(machine, machine.tables, kind, 1e8, place_group(machine, ranks(0, 64))));
+  }
+}
+
+}  // namespace
+}  // namespace sextant

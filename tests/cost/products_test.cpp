@@ -1,0 +1,58 @@
+// The time of products: waves of tiles, odd sizes, bytes; and measured ones where the machine has them.
+#include "cost/products.h"
+
+#include <gtest/gtest.h>
+
+namespace sextant {
+namespace {
+
+Machine plain() {
+  Machine machine;
+  machine.device = {.units = 100, .peaks = {{"bf16", 1e15}}, .memory_bytes_per_s = 3e12};
+  machine.tables = {.product = 0.8, .memory = 1};
+  return machine;
+}
+
+double seconds(const Machine& machine, Product product) { return product_seconds(machine, machine.tables, {.product = product}); }
+
+TEST(ProductSeconds, LargeOnesReachTheShareOfThePeak) {
+  Machine machine = plain();
+  Product large{.rows = 25600, .columns = 12800, .depth = 16384};  // 100 by 100 tiles
+  EXPECT_NEAR(large.flops() / seconds(machine, large), 0.8e15, 0.01e15);
+  EXPECT_LT(large.flops() / seconds(machine, large), 0.8e15);
+}
+
+// One tile more than the units can take at once costs a whole wave, unless smaller tiles fit better.
+TEST(ProductSeconds, AWaveIsDealtWhole) {
+  Machine machine = plain();
+  double full = seconds(machine, {.rows = 2560, .columns = 1280, .depth = 8192});
+  double more = seconds(machine, {.rows = 2560, .columns = 1280 + 128, .depth = 8192});
+  EXPECT_GT(more, 1.15 * full);
+  EXPECT_LE(seconds(machine, {.rows = 2560, .columns = 1280 - 128, .depth = 8192}), full);
+}
+
+TEST(ProductSeconds, OddSizesAreSlow) {
+  Machine machine = plain();
+  double even = seconds(machine, {.rows = 8192, .columns = 50304, .depth = 4096});
+  EXPECT_GT(seconds(machine, {.rows = 8192, .columns = 50257, .depth = 4096}), 1.5 * even);
+  EXPECT_GT(alignment_rate(13824 / 4), alignment_rate(14400 / 4));
+}
+
+TEST(ProductSeconds, ThinOnesWaitForMemory) {
+  Machine machine = plain();
+  Product thin{.rows = 1, .columns = 16384, .depth = 16384};
+  EXPECT_NEAR(seconds(machine, thin), 2.0 * 16384 * 16384 / 3e12, 1e-5);
+}
+
+TEST(ProductSeconds, MeasuredProductsDecideNearTheirShape) {
+  Machine machine = plain();
+  Product shape{.rows = 4096, .columns = 4096, .depth = 4096};
+  double modelled = seconds(machine, shape);
+  machine.products = {{.rows = 4096, .columns = 4096, .depth = 4096, .seconds = 3 * modelled}};
+  EXPECT_NEAR(seconds(machine, shape), 3 * modelled, 1e-9);
+  machine.products.push_back({.rows = 64, .columns = 64, .depth = 64, .seconds = 1});
+  EXPECT_NEAR(seconds(machine, shape), 3 * modelled, 0.05 * modelled);
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,144 @@
+// The simulator against what can be known otherwise: the bubble of a schedule, ops one after the other, messages hidden behind
+// compute, and an op that a test adds.
+#include "sim/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include "cost/accelerator.h"
+#include "models/model.h"
+#include "ops/ops.h"
+#include "passes/lower.h"
+
+namespace sextant {
+namespace {
+
+// Every op takes a time that its shapes decide; links as given.
+Machine machine_with_links(double near, double far) {
+  Machine machine;
+  machine.device = {.units = 10, .peaks = {{"bf16", 1e13}, {"fp32", 1e13}}, .memory_bytes = 1e10, .memory_bytes_per_s = 1e12};
+  machine.devices_per_node = 4;
+  machine.levels = {{.name = "node", .devices = 4, .link = {near, 0}}, {.name = "cluster", .devices = 0, .link = {far, 0}}};
+  machine.tables = {.product = 1, .attention = 1, .memory = 1, .near_link = 1, .far_link = 1, .overlap = 1, .kernel_s = 1e-6, .imbalance = 1};
+  return machine;
+}
+
+ModelSpec spec() {
+  return {.architecture = "llama", .layers = 8, .hidden = 256, .heads = 4, .kv_heads = 4, .head_dim = 64, .ffn = 512, .vocab = 1024,
+          .max_seq = 128, .init_std = 0.02};
+}
+
+struct Layout {
+  int dp = 1, tp = 1, pp = 1, microbatches = 4, zero = 0;
+  bool overlap = true;
+};
+
+std::vector<Program> lowered(const Layout& layout, const std::function<void(Graph&)>& change = {}) {
+  Mesh mesh{{{"pp", layout.pp}, {"dp", layout.dp}, {"cp", 1}, {"tp", layout.tp}}};
+  Use use{.batch = layout.dp, .seq = 128, .dtype = DType::bf16, .parallel = {.zero = layout.zero}};
+  Graph graph = build_model(spec(), use, mesh);
+  if (change) change(graph);
+  LowerOptions options{.train = AdamW{}, .pipeline = make_schedule("1f1b", {layout.pp, 1, layout.microbatches})};
+  options.plan = {.zero = layout.zero, .microbatches = layout.microbatches, .overlap = layout.overlap};
+  return lower_all(std::move(graph), accelerator_target(own_stack()), options);
+}
+
+SimResult run(const std::vector<Program>& programs, const Machine& machine, Stack stack = own_stack(), SimOptions options = {}) {
+  Pricer pricer(machine, machine.tables, stack);
+  return simulate(programs, pricer, options);
+}
+
+TEST(Simulate, OneRankTakesTheSumOfItsOps) {
+  Machine machine = machine_with_links(1e11, 1e10);
+  std::vector<Program> programs = lowered({.microbatches = 3});
+  Pricer pricer(machine, machine.tables, own_stack());
+  Stack stack = own_stack();
+  Pricer own(machine, machine.tables, stack);
+  double sum = 0;
+  for (const Action& action : programs[0].schedule)
+    for (const Region& region : programs[0].regions)
+      if (region.kind == action.region && region.chunk == action.chunk)
+        for (const Op& op : region.ops) sum += own.price(programs[0], op).seconds;
+  SimResult result = run(programs, machine);
+  EXPECT_NEAR(result.seconds, sum, 1e-12);
+  EXPECT_NEAR(result.ranks[0].total(), result.seconds, 1e-12);
+}
+
+// With equal stages and instant messages, idle time is (p − 1)/(m + p − 1) of the step but for the update.
+TEST(Simulate, TheBubbleIsTheSchedules) {
+  Machine machine = machine_with_links(1e18, 1e18);
+  Layout layout{.pp = 4, .microbatches = 8};
+  SimResult result = run(lowered(layout), machine);
+  // Inner stages have two blocks and nothing else, so their forward and backward are alike.
+  const RankTime& inner = result.ranks[1];
+  double idle = inner.bubble / (result.seconds - inner.update);
+  EXPECT_NEAR(idle, 3.0 / 11, 0.12);
+  for (const RankTime& rank : result.ranks) EXPECT_NEAR(rank.total(), result.seconds, 1e-9);
+}
+
+TEST(Simulate, MessagesHideBehindCompute) {
+  Machine slow = machine_with_links(2e9, 1e9);
+  Stack stack = own_stack();
+  double with = run(lowered({.dp = 2}), slow).seconds;
+  stack.overlap_gradients = false;
+  double without = run(lowered({.dp = 2}), slow, stack).seconds;
+  EXPECT_LT(with, without);
+  // Never faster than without any message.
+  EXPECT_GE(with, run(lowered({.dp = 2}), machine_with_links(1e18, 1e18)).seconds);
+}
+
+TEST(Simulate, TensorParallelMessagesAreExposed) {
+  SimResult result = run(lowered({.tp = 2}), machine_with_links(1e10, 1e9));
+  EXPECT_GT(result.ranks[0].exposed.at("tp"), 0);
+  EXPECT_EQ(result.ranks[0].bubble, 0);
+}
+
+TEST(Simulate, AnOpThatATestAddsTakesTime) {
+  Machine machine = machine_with_links(1e11, 1e10);
+  OpDef slow = ops::gelu;  // a kind that nobody has heard of
+  slow.name = "slow_gelu_of_this_test";
+  slow.cost = [](const Attrs&, auto, auto) { return Cost{.read = {int64_t{1} << 30}}; };
+  auto add = [&](Graph& graph) {
+    for (size_t i = 0; i < graph.ops.size(); ++i) {
+      if (graph.ops[i].def != &ops::swiglu) continue;
+      Op more = make_op(graph, slow, {graph.ops[i].outputs[0]}, {}, "added");
+      more.block = graph.ops[i].block;
+      graph[more.outputs[0]].layout = graph[graph.ops[i].outputs[0]].layout;
+      for (size_t k = i + 1; k < graph.ops.size(); ++k)
+        for (ValueId& id : graph.ops[k].inputs)
+          if (id == graph.ops[i].outputs[0]) id = more.outputs[0];
+      graph.ops.insert(graph.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1, more);
+      return;
+    }
+  };
+  double before = run(lowered({.microbatches = 2}), machine).seconds;
+  double after = run(lowered({.microbatches = 2}, add), machine).seconds;
+  double once = static_cast<double>(int64_t{1} << 30) / 1e12;
+  EXPECT_GT(after - before, 2 * once);
+}
+
+TEST(Simulate, TracesTellEveryOpInOrder) {
+  SimResult result = run(lowered({.pp = 2}), machine_with_links(1e11, 1e10), own_stack(), {.trace = KeepTrace::yes});
+  ASSERT_FALSE(result.trace.empty());
+  std::map<std::pair<int, std::string>, double> end;
+  for (const Event& event : result.trace) {
+    EXPECT_LE(event.start_s, event.end_s);
+    EXPECT_LE(event.end_s, result.seconds + 1e-9);
+    if (event.lane != "compute") continue;
+    double& last = end[{event.rank, event.lane}];
+    EXPECT_GE(event.start_s, last - 1e-12) << event.path;
+    last = event.end_s;
+  }
+}
+
+TEST(Simulate, StragglersAndJitter) {
+  Machine machine = machine_with_links(1e11, 1e10);
+  std::vector<Program> programs = lowered({});
+  double plain = run(programs, machine).seconds;
+  EXPECT_NEAR(run(programs, machine, own_stack(), {.straggler = 1.5}).seconds, 1.5 * plain, 1e-9);
+  double noisy = run(programs, machine, own_stack(), {.jitter = 0.1}).seconds;
+  EXPECT_NE(noisy, plain);
+  EXPECT_NEAR(noisy, plain, 0.05 * plain);
+}
+
+}  // namespace
+}  // namespace sextant
