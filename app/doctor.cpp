@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -42,6 +43,7 @@ struct Visit {
   const DoctorArguments& arguments;
   const StopRequest& stop;
   int threads;
+  bool shows;  // progress
 };
 
 // What rank 0 reports when all have done their part; elsewhere nothing.
@@ -64,9 +66,10 @@ std::vector<Finding> examine_rank(const Visit& visit, const RankSeat& seat) {
   if (a.burn <= 0 && !seat.transport) return findings;
   std::unique_ptr<Executor> executor = repeatable_executor(a.device, seat, visit.threads);
   BurnOptions options{.seconds = a.burn, .seed = a.seed, .stop = [&] { return visit.stop.asked(); }};
-  if (a.burn > 0) options.progress = [](int64_t rounds, double seconds) { fmt::print(stderr, "\rburn  {} rounds, {:.0f} s ", rounds, seconds); };
+  if (a.burn > 0 && visit.shows)
+    options.progress = [&a](int64_t rounds, double seconds) { fmt::print(stderr, "\r\033[Kburn {:.0f} of {:.0f} s, {} rounds", seconds, a.burn, rounds); };
   for (Finding& f : burn(*executor, seat, options)) findings.push_back(std::move(f));
-  if (a.burn > 0 && seat.rank == 0) fmt::print(stderr, "\n");
+  if (a.burn > 0 && visit.shows && seat.rank == 0) fmt::print(stderr, "\r\033[K");
   return findings;
 }
 
@@ -78,7 +81,7 @@ int doctor_verb(const DoctorArguments& a, Processes& processes) {
   Launch launch = processes.launch(kPatience, {});
   std::vector<Finding> findings;
   int ranks = ranks_here(a.device);
-  Visit visit{a, stop, launch.process ? launch.cores : std::max(1, core_count() / ranks)};
+  Visit visit{a, stop, launch.process ? launch.cores : std::max(1, core_count() / ranks), ::isatty(STDERR_FILENO) != 0};
   run_ranks(launch, {ranks, kPatience}, [&](const RankSeat& seat) {
     std::vector<Finding> own = examine_rank(visit, seat);
     if (seat.rank == 0) findings = std::move(own);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "app/bench.h"
 #include "app/processes.h"
 #include "app/verbs.h"
 #include "base/error.h"
@@ -116,6 +117,30 @@ void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, int& ex
   verb->callback([&] { exit_code = doctor_verb(a, processes); });
 }
 
+void add_bench_comm(CLI::App& bench, BenchCommArguments& a, Processes& processes) {
+  CLI::App* verb = bench.add_subcommand("comm", "Collectives and messages between ranks: threads, or processes under mpirun and srun");
+  verb->add_option("--config", a.config, "measure the groups of this config's mesh");
+  verb->add_option("--set", a.overrides, "key=value of the config, may be repeated");
+  verb->add_option("--ranks", a.ranks, "threads, without a config or launcher")->check(CLI::Range(2, 1024))->capture_default_str();
+  verb->add_option("--min", a.smallest, "bytes of the smallest")->transform(CLI::AsSizeValue(false))->capture_default_str();
+  verb->add_option("--max", a.largest, "bytes of the largest")->transform(CLI::AsSizeValue(false))->capture_default_str();
+  verb->add_option("--step", a.step, "each size is so many times the one before")->check(CLI::Range(2, 1024))->capture_default_str();
+  verb->add_option("--calls", a.calls, "of each, timed")->check(CLI::Range(1, 100000))->capture_default_str();
+  verb->add_option("--op", a.ops, "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast or send_receive, may be repeated [all]");
+  verb->add_flag("--json", a.json, "print JSON, for bench compare");
+  verb->callback([&] { bench_comm_verb(a, processes); });
+}
+
+void add_bench_storage(CLI::App& bench, BenchStorageArguments& a, Processes& processes) {
+  CLI::App* verb = bench.add_subcommand("storage", "What training does to a file system: checkpoints, tokens at random, small files");
+  verb->add_option("directory", a.directory, "on the storage to be measured")->required();
+  verb->add_option("--gb", a.gigabytes, "of the checkpoint, all ranks together")->check(CLI::Range(0.001, 1e6))->capture_default_str();
+  verb->add_option("--interval", a.interval_minutes, "minutes between checkpoints")->check(CLI::Range(0.01, 1e6))->capture_default_str();
+  verb->add_option("--ranks", a.ranks, "threads, without a launcher")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_flag("--json", a.json, "print JSON, for bench compare");
+  verb->callback([&] { bench_storage_verb(a, processes); });
+}
+
 struct DataArguments {
   TokenizeArguments tokenize;
   TrainTokenizerArguments train_tokenizer;
@@ -177,6 +202,9 @@ int parse_and_run(int argc, char** argv, Processes& processes) {
   ExplainArguments explain;
   DataArguments data;
   LaunchArguments launch;
+  BenchArguments bench;
+  BenchCommArguments bench_comm;
+  BenchStorageArguments bench_storage;
   DoctorArguments doctor;
   int exit_code = 0;
   add_train(app, train, processes);
@@ -185,6 +213,9 @@ int parse_and_run(int argc, char** argv, Processes& processes) {
   add_plan(app, plan);
   add_explain(app, explain);
   add_launch(app, launch);
+  add_bench(app, bench);
+  add_bench_comm(*app.get_subcommand("bench"), bench_comm, processes);
+  add_bench_storage(*app.get_subcommand("bench"), bench_storage, processes);
   add_doctor(app, doctor, processes, exit_code);
   refuse_unknown_verb(app, argc, argv);
   try {

@@ -94,6 +94,26 @@ struct DoctorArguments {
 // The exit code: 1 when something is not fit to train.
 int doctor_verb(const DoctorArguments& arguments, Processes& processes);
 
+struct BenchCommArguments {
+  std::string config;  // whose mesh gives the groups; empty: all ranks
+  std::vector<std::string> overrides;
+  int64_t ranks = 2;  // threads, where no launcher says how many
+  int64_t smallest = 1 << 10, largest = 1 << 24, step = 4;  // bytes
+  int64_t calls = 20;
+  std::vector<std::string> ops;  // empty: all
+  bool json = false;
+};
+void bench_comm_verb(const BenchCommArguments& arguments, Processes& processes);
+
+struct BenchStorageArguments {
+  std::string directory;
+  double gigabytes = 1;
+  double interval_minutes = 30;
+  int64_t ranks = 1;
+  bool json = false;
+};
+void bench_storage_verb(const BenchStorageArguments& arguments, Processes& processes);
+
 struct TokenizeArguments {
   std::vector<std::string> inputs;
   std::string tokenizer;

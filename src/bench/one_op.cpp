@@ -1,7 +1,5 @@
 #include "bench/one_op.h"
 
-#include <cmath>
-
 #include "base/bf16.h"
 #include "base/error.h"
 #include "base/rng.h"
@@ -46,7 +44,7 @@ void write_random(Bound& bound, const Value& value, int64_t integers_below) {
     case DType::i32: return write(int32_t{}, [&](size_t i) { return static_cast<int32_t>(random.below(i, static_cast<uint64_t>(integers_below))); });
     case DType::f32: return write(float{}, real);
     case DType::f64: return write(double{}, [&](size_t i) { return static_cast<double>(real(i)); });
-    case DType::bf16: return write(uint16_t{}, [&](size_t i) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(real(i)) >> 16); });
+    case DType::bf16: return write(uint16_t{}, [&](size_t i) { return bf16_bits(real(i)); });
     default: BUG("no random {}", name_of(value.dtype));
   }
 }

@@ -39,7 +39,7 @@ class ReportReader {
 
   [[noreturn]] void refuse(const std::string& where, const std::string& got, const std::string& expected) const {
     throw UserError({.place = fmt::format("{}: {}", place_, where), .got = "got " + got, .expected = expected,
-                     .hint = "`sextant bench … --json FILE` writes such files"});
+                     .hint = "`sextant bench … --json` prints such a file"});
   }
 
  private:

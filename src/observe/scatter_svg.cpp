@@ -108,7 +108,7 @@ class Picture {
         if (!of_errors()) line_along(y(value), word);
       }
     for (int percent = -60; of_errors() && percent <= 60; percent += 20)
-      line_along(error_y(percent / 100.0), fmt::format("{:+d} %", percent));
+      line_along(error_y(percent / 100.0), percent == 0 ? "0 %" : fmt::format("{:+d} %", percent));
     svg_->put("<rect class=\"box\" x=\"{0:.0f}\" y=\"{1:.0f}\" width=\"{2:.0f}\" height=\"{2:.0f}\"/>\n", kLeft, kTop,
               kPlot);
     svg_->put("<text x=\"{:.0f}\" y=\"{:.0f}\" text-anchor=\"middle\">measured {} ({})</text>\n", kLeft + kPlot / 2,

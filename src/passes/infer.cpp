@@ -1,5 +1,6 @@
 #include "passes/infer.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -170,12 +171,15 @@ class Inference {
 
   // Operands that share a dim which several axes split must be cut in the same order, or local work would mix pieces.
   void check_orders(const Op& op, const Signature& signature) const {
+    auto several = [&](ValueId id) { return is_split_by_several(graph_[id].layout); };
+    bool possible = std::any_of(op.inputs.begin(), op.inputs.end(), several) ||
+                    std::any_of(op.outputs.begin(), op.outputs.end(), several);
+    if (!possible) return;
     std::map<std::string, std::vector<int>> orders;
     auto visit = [&](const Value& value, const std::string& letters) {
       for (int dim = 0; dim < value.shape.rank(); ++dim) {
         std::vector<int> axes = axes_of_dim(value.layout, dim);
         std::erase_if(axes, [&](int axis) { return graph_.mesh.size(axis) == 1; });
-        if (axes.empty()) continue;
         std::string key = letters == "*" ? fmt::format("*{}", dim) : std::string(1, letters[static_cast<size_t>(dim)]);
         auto [at, fresh] = orders.emplace(key, axes);
         BUG_IF(axes.size() > 1 && !fresh && at->second != axes, "{} ({}): operands cut dim {} in different orders", op.path,
@@ -184,6 +188,13 @@ class Inference {
     };
     for (size_t i = 0; i < op.inputs.size(); ++i) visit(graph_[op.inputs[i]], signature.input(static_cast<int>(i)).letters);
     for (size_t o = 0; o < op.outputs.size(); ++o) visit(graph_[op.outputs[o]], signature.outputs[o].letters);
+  }
+
+  bool is_split_by_several(const Layout& layout) const {
+    int axes = 0;
+    for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis)
+      axes += graph_.mesh.size(axis) > 1 && layout.at(axis).kind == StateKind::sharded ? 1 : 0;
+    return axes > 1;
   }
 
   Graph& graph_;

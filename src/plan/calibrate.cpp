@@ -9,6 +9,7 @@ namespace {
 
 // A row far off must not pull all others after it.
 constexpr double kCap = 0.5;
+constexpr double kBeyondTables = 1.1;
 // With fewer rows only the rate of products is fitted.
 constexpr size_t kRowsForAll = 6;
 // Efficiencies stay near what tables say unless rows insist.
@@ -41,13 +42,19 @@ class Descent {
       Efficiencies tried = best.efficiency;
       double span = named.bounds.most - named.bounds.least;
       double& value = tried.*named.field;
-      value = std::clamp(value + direction * step * span, named.bounds.least, named.bounds.most);
+      value = std::clamp(value + direction * step * span, named.bounds.least, most(named));
       if (value == best.efficiency.*named.field) continue;
       double now = loss(tried);
       if (now >= best.after - 1e-5) continue;
       best.efficiency = tried, best.after = now, better = true;
     }
     return better;
+  }
+
+  // Kernels and links may do a little better than their tables, not more.
+  double most(const NamedEfficiency& named) const {
+    bool share = named.field != &Efficiencies::kernel_s && named.field != &Efficiencies::imbalance;
+    return share ? std::min(named.bounds.most, kBeyondTables * start_.*named.field) : named.bounds.most;
   }
 
   double loss(const Efficiencies& efficiency) {

@@ -61,6 +61,11 @@ int64_t shard_group(std::string_view schedule) {
   return error == std::errc{} ? ranks : 0;
 }
 
+std::string lower_case(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
 // What a row asks of a run, checked one thing after the other.
 class Expresser {
  public:
@@ -146,8 +151,10 @@ class Expresser {
     PipelineSection& p = run_.config.pipeline;
     p.schedule = "1f1b";
     if (m.pp == 1) return {};
-    if (row_.schedule.find("zb") != std::string::npos && row_.schedule.find("zbv") == std::string::npos) p.schedule = "zb-h1";
-    if (row_.schedule.find("zbv") != std::string::npos) p.schedule = "zbv", p.chunks = 2;
+    std::string schedule = lower_case(row_.schedule);
+    if (schedule.find("zb-2p") != std::string::npos || schedule.find("zb-h2") != std::string::npos) return "schedule ZB-2p is not supported yet";
+    if (schedule.starts_with("zbv")) p.schedule = "zbv", p.chunks = 2;
+    else if (schedule.starts_with("zb")) p.schedule = "zb-h1";
     if (chunks > 1 && p.schedule == "1f1b") {
       if (microbatches % m.pp != 0) return fmt::format("interleaving wants microbatches in multiples of pp ({} and {})", microbatches, m.pp);
       p.schedule = "interleaved", p.chunks = chunks;

@@ -33,6 +33,15 @@ ScoreBytes scores_of(const Program& program, const Stack& stack) {
   return sum;
 }
 
+// Logits are held where the loss is not one kernel: as the product leaves them, in f32, and as gradients.
+double logit_bytes(const Program& program, const Stack& stack) {
+  constexpr double kBytesPerLogit = 2 + 4 + 4;
+  double most = 0;
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops) most = std::max(most, local_cost(program, op).inner);
+  return stack.loss_in_f32 ? most * kBytesPerLogit : 0;
+}
+
 double in_flight(const Program& program) {
   int most = 1;
   for (const Buffer& buffer : program.buffers)
@@ -51,7 +60,7 @@ double foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Ma
     ScoreBytes scores = scores_of(program, run.stack);
     double bytes = static_cast<double>(use.weights.n) + static_cast<double>(use.gradients.n) * run.stack.gradient_bytes / kOwnGradientBytes +
                    static_cast<double>(use.optimizer.n) * run.stack.optimizer_bytes / kOwnOptimizerBytes + static_cast<double>(use.saved.n) +
-                   static_cast<double>(use.working.n) + (keeps_scores ? scores.kept * in_flight(program) : scores.single);
+                   static_cast<double>(use.working.n) + logit_bytes(program, run.stack) + (keeps_scores ? scores.kept * in_flight(program) : scores.single);
     most = std::max(most, bytes);
   }
   return most + machine.context_bytes;

@@ -27,7 +27,8 @@ constexpr double kFrontReach = 1.5, kFrontStep = 0.97;
 constexpr size_t kFrontPrices = 40;
 constexpr double kNever = 1e300;
 constexpr size_t kSmallest = 4;  // priced to find the smallest
-constexpr std::array<std::string_view, 4> kByMemory{"full", "selective", "norms", "none"};  // each saves no less than the one before
+constexpr std::array<std::string_view, 4> kByMemory{"full", "selective", "norms",
+                                                    "none"};  // each saves no less than the one before
 
 // A layout on its way: first its rough bound is known, then a close one, then its price.
 struct Node {
@@ -79,17 +80,21 @@ class Search {
     if (priced_.empty()) return;
     size_t until = counts_.priced + kFrontPrices;
     auto worth = [&](const Node& node) {
-      return counts_.priced < until && node.least.seconds < kFrontReach * priced_.front().seconds && !is_dominated(node);
+      return counts_.priced < until && node.least.seconds < kFrontReach * priced_.front().seconds &&
+             !is_dominated(node);
     };
-    while (advance(worth, NotWorth::dropped) > 0) say(fmt::format("{} priced for the front of memory against time", counts_.priced));
+    while (advance(worth, NotWorth::dropped) > 0)
+      say(fmt::format("{} priced for the front of memory against time", counts_.priced));
   }
 
   void finish(SearchResult& result) {
     counts_.too_slow += queue_.size();
     result.counts = counts_;
-    result.best.assign(priced_.begin(), priced_.begin() + static_cast<std::ptrdiff_t>(std::min(request_.keep, priced_.size())));
+    result.best.assign(priced_.begin(),
+                       priced_.begin() + static_cast<std::ptrdiff_t>(std::min(request_.keep, priced_.size())));
     for (const Candidate& candidate : priced_)
-      if (result.pareto.empty() || candidate.peak_bytes < result.pareto.back().peak_bytes) result.pareto.push_back(candidate);
+      if (result.pareto.empty() || candidate.peak_bytes < result.pareto.back().peak_bytes)
+        result.pareto.push_back(candidate);
     for (auto* list : {&result.best, &result.pareto})
       for (Candidate& candidate : *list) candidate.hurts = hurts_of(candidate, priced_.front());
   }
@@ -132,8 +137,8 @@ class Search {
     return overrides_text(choice);
   }
 
-  // More sequences at once, or less computed again, need no less memory: what is larger than one that is too large is not asked.
-  // Except with a single microbatch, whose gradients are not summed up and need not stay.
+  // More sequences at once, or less computed again, need no less memory: what is larger than one that is too large is
+  // not asked. Except with a single microbatch, whose gradients are not summed up and need not stay.
   void bound_family(std::vector<Node>& nodes) {
     auto modes = [](const Node& node) { return std::find(kByMemory.begin(), kByMemory.end(), node.choice.recompute); };
     std::stable_sort(nodes.begin(), nodes.end(), [&](const Node& a, const Node& b) {
@@ -161,7 +166,8 @@ class Search {
 
   bool is_dominated(const Node& node) const {
     return std::any_of(priced_.begin(), priced_.end(), [&](const Candidate& p) {
-      return p.seconds * kFrontStep <= node.least.seconds && static_cast<double>(p.peak_bytes) * kFrontStep <= node.least.bytes;
+      return p.seconds * kFrontStep <= node.least.seconds &&
+             static_cast<double>(p.peak_bytes) * kFrontStep <= node.least.bytes;
     });
   }
 
@@ -198,12 +204,16 @@ class Search {
     }
     std::vector<std::optional<Candidate>> prices(next.size());
     each_index(next.size(), [&](size_t i) {
-      if (next[i].close) prices[i] = price(next[i].choice);
-      else refine(next[i]);
+      if (next[i].close)
+        prices[i] = price(next[i].choice);
+      else
+        refine(next[i]);
     });
     for (size_t i = 0; i < next.size(); ++i) {
-      if (std::exchange(next[i].close, true)) keep(std::move(prices[i]));
-      else keep_if_fits(next[i]);
+      if (std::exchange(next[i].close, true))
+        keep(std::move(prices[i]));
+      else
+        keep_if_fits(next[i]);
     }
     std::sort(priced_.begin(), priced_.end(), faster);
     return next.size();
@@ -254,15 +264,17 @@ std::string devices_that_fit(Search& search, const SpaceRequest& space) {
     SpaceRequest more{space.run, space.spec, space.machine, space.devices * times, Breadth::wide};
     std::optional<Candidate> least = search.smallest(layouts_of(more));
     if (least && least->fits)
-      return fmt::format("{} devices would do: {} ({})", more.devices, overrides_text(least->choice), human(Bytes{least->peak_bytes}));
+      return fmt::format("{} devices would do: {} ({})", more.devices, overrides_text(least->choice),
+                         human(Bytes{least->peak_bytes}));
   }
   return "more devices do not help: use a shorter batch.seq, a smaller model or a device with more memory";
 }
 
 [[noreturn]] void refuse_size(Search& search, const SearchRequest& request, const SpaceRequest& space) {
   std::optional<Candidate> least = search.smallest(layouts_of(space));
-  std::string smallest = least ? fmt::format("the smallest needs {} ({})", human(Bytes{least->peak_bytes}), overrides_text(least->choice))
-                               : std::string("none can be lowered");
+  std::string smallest =
+      least ? fmt::format("the smallest needs {} ({})", human(Bytes{least->peak_bytes}), overrides_text(least->choice))
+            : std::string("none can be lowered");
   throw UserError({.place = request.run.source,
                    .got = fmt::format("no layout on {} devices fits the {} of {}; {}", request.devices,
                                       human(Bytes{static_cast<int64_t>(request.machine.device.memory_bytes)}),
@@ -284,15 +296,21 @@ SearchResult search_layouts(const SearchRequest& request) {
   search.find_best();
   if (!search.found()) {
     std::vector<LayoutChoice> more = layouts_of(wide);
-    std::erase_if(more, [&](const LayoutChoice& c) { return std::find(choices.begin(), choices.end(), c) != choices.end(); });
+    std::erase_if(more,
+                  [&](const LayoutChoice& c) { return std::find(choices.begin(), choices.end(), c) != choices.end(); });
     search.look_at(more);
     search.find_best();
   }
   if (!search.found()) refuse_size(search, request, wide);
   search.find_front();
-  SearchResult result{.model = request.spec.architecture, .machine = request.machine.name, .device = request.machine.device.name,
-                      .stack = request.stack.name, .devices = request.devices, .sequences = request.run.batch.sequences,
-                      .seq = request.run.batch.seq, .device_bytes = request.machine.device.memory_bytes};
+  SearchResult result{.model = request.spec.architecture,
+                      .machine = request.machine.name,
+                      .device = request.machine.device.name,
+                      .stack = request.stack.name,
+                      .devices = request.devices,
+                      .sequences = request.run.batch.sequences,
+                      .seq = request.run.batch.seq,
+                      .device_bytes = request.machine.device.memory_bytes};
   search.finish(result);
   result.search_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return result;
@@ -311,9 +329,8 @@ std::vector<Candidate> rank_layouts(const std::vector<RunConfig>& layouts, const
   std::vector<Candidate> ranked;
   for (std::optional<Candidate>& price : prices)
     if (price) ranked.push_back(std::move(*price));
-  std::stable_sort(ranked.begin(), ranked.end(), [](const Candidate& a, const Candidate& b) {
-    return a.fits != b.fits ? a.fits : faster(a, b);
-  });
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.fits != b.fits ? a.fits : faster(a, b); });
   for (Candidate& candidate : ranked) candidate.hurts = hurts_of(candidate, ranked.front());
   return ranked;
 }

@@ -1,6 +1,7 @@
-// search_layouts: which layouts of a run on so many devices fit their memory, and which of those are fastest. Bounds from small
-// Programs (search_bound.h) put the layouts in order; the first of them are lowered whole and simulated, until no bound is
-// below the worst that is kept. So the best are the best of all that were looked at, and every figure is a real Program's.
+// search_layouts: which layouts of a run on so many devices fit their memory, and which of those are fastest. Bounds
+// from small Programs (search_bound.h) put the layouts in order; the first of them are lowered whole and simulated,
+// until no bound is below the worst that is kept. So the best are the best of all that were looked at, and every figure
+// is a real Program's.
 #pragma once
 
 #include <cstdint>
@@ -50,10 +51,10 @@ struct Candidate {
 
 struct SearchCounts {
   size_t considered = 0;
-  size_t too_large = 0;   // by their bound, never lowered
-  size_t too_slow = 0;    // by their bound, never lowered
-  size_t priced = 0;      // lowered whole and simulated
-  size_t did_not_fit = 0; // of those
+  size_t too_large = 0;    // by their bound, never lowered
+  size_t too_slow = 0;     // by their bound, never lowered
+  size_t priced = 0;       // lowered whole and simulated
+  size_t did_not_fit = 0;  // of those
 };
 
 struct SearchResult {

@@ -21,8 +21,8 @@ constexpr double kSafety = 0.995;
 constexpr int64_t kSeveral = 2;
 
 void add_work(RegionWork& sum, const RegionWork& other, double times) {
-  for (double RegionWork::*part : {&RegionWork::compute, &RegionWork::messages, &RegionWork::beside, &RegionWork::at_last,
-                                   &RegionWork::beside_at_last})
+  for (double RegionWork::*part : {&RegionWork::compute, &RegionWork::messages, &RegionWork::beside,
+                                   &RegionWork::at_last, &RegionWork::beside_at_last})
     sum.*part += times * (other.*part);
 }
 
@@ -59,16 +59,18 @@ double add_held(const Program& program, StageFigures& out) {
     if (buffer.kind != BufferClass::saved) continue;
     const Touched& at = touched[i];
     double* window = &out.passing;  // reduced gradients on their way to the update are there once
-    if (at.forward) window = at.weight ? &out.forward_to_weight : &out.forward_to_backward;
-    else if (!at.update) window = &out.backward_to_weight;
+    if (at.forward)
+      window = at.weight ? &out.forward_to_weight : &out.forward_to_backward;
+    else if (!at.update)
+      window = &out.backward_to_weight;
     *window += static_cast<double>(buffer.bytes);
     all += static_cast<double>(buffer.total_bytes());
   }
   return all;
 }
 
-// The most bytes at a time when all blocks but the last have been run forward and none of them backward: blocks that are added
-// before them then only add what they hold.
+// The most bytes at a time when all blocks but the last have been run forward and none of them backward: blocks that
+// are added before them then only add what they hold.
 double fullest_with_all_blocks(const Program& program, int last_block) {
   std::vector<MemoryMoment> moments = memory_moments(program);
   double fullest = 0;
@@ -90,10 +92,18 @@ StageFigures figures_of(const Program& program, Pricer& pricer) {
   for (const Region& region : program.regions) {
     RegionWork work = region_work(program, region, pricer);
     switch (region.kind) {
-      case RegionKind::forward: out.forward = work; break;
-      case RegionKind::backward: out.backward = work; break;
-      case RegionKind::weight: out.weight = work; break;
-      case RegionKind::update: out.update = work; break;
+      case RegionKind::forward:
+        out.forward = work;
+        break;
+      case RegionKind::backward:
+        out.backward = work;
+        break;
+      case RegionKind::weight:
+        out.weight = work;
+        break;
+      case RegionKind::update:
+        out.update = work;
+        break;
     }
   }
   for (const Buffer& buffer : program.buffers) {
@@ -106,28 +116,36 @@ StageFigures figures_of(const Program& program, Pricer& pricer) {
   return out;
 }
 
-double persistent(const StageFigures& figures) { return figures.weights + figures.gradients + figures.optimizer; }
+double persistent(const StageFigures& figures) {
+  return figures.weights + figures.gradients + figures.optimizer;
+}
 
 // What a stage has beside what is held and what stays.
 double scratch_of(const Program& program, const StageFigures& figures) {
   double fullest = 0;
-  for (const MemoryMoment& moment : memory_moments(program)) fullest = std::max(fullest, static_cast<double>(moment.parts.total()));
+  for (const MemoryMoment& moment : memory_moments(program))
+    fullest = std::max(fullest, static_cast<double>(moment.parts.total()));
   StageFigures held;
   return std::max(0.0, fullest - persistent(figures) - add_held(program, held));
 }
 
-StageFigures difference(StageFigures a, const StageFigures& b) { return a.add(b, -1); }
+StageFigures difference(StageFigures a, const StageFigures& b) {
+  return a.add(b, -1);
+}
 
-bool defers_weights(const LayoutChoice& choice) { return choice.schedule == "zb-h1" || choice.schedule == "zbv"; }
+bool defers_weights(const LayoutChoice& choice) {
+  return choice.schedule == "zb-h1" || choice.schedule == "zbv";
+}
 
 }  // namespace
 
 StageFigures& StageFigures::add(const StageFigures& other, double times) {
-  for (RegionWork StageFigures::*region : {&StageFigures::forward, &StageFigures::backward, &StageFigures::weight, &StageFigures::update})
+  for (RegionWork StageFigures::*region :
+       {&StageFigures::forward, &StageFigures::backward, &StageFigures::weight, &StageFigures::update})
     add_work(this->*region, other.*region, times);
-  for (double StageFigures::*part : {&StageFigures::weights, &StageFigures::gradients, &StageFigures::optimizer,
-                                     &StageFigures::forward_to_backward, &StageFigures::forward_to_weight,
-                                     &StageFigures::backward_to_weight, &StageFigures::passing})
+  for (double StageFigures::*part :
+       {&StageFigures::weights, &StageFigures::gradients, &StageFigures::optimizer, &StageFigures::forward_to_backward,
+        &StageFigures::forward_to_weight, &StageFigures::backward_to_weight, &StageFigures::passing})
     this->*part += times * (other.*part);
   return *this;
 }
@@ -165,8 +183,11 @@ const ModelFigures& LayoutBounds::figures(const LayoutChoice& choice, int64_t ru
 const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice) {
   std::string key = fmt::format("{} {} {} {}", choice.schedule, choice.pp, choice.chunks, microbatches(choice));
   return once(pipelines_, key, [&] {
-    PipelineShape shape{static_cast<int>(choice.pp), static_cast<int>(choice.chunks), static_cast<int>(microbatches(choice))};
-    Pipeline pipe{.schedule = make_schedule(choice.schedule, shape), .blocks = balanced_blocks(whole_, shape.stages()), .held = {}};
+    PipelineShape shape{static_cast<int>(choice.pp), static_cast<int>(choice.chunks),
+                        static_cast<int>(microbatches(choice))};
+    Pipeline pipe{.schedule = make_schedule(choice.schedule, shape),
+                  .blocks = balanced_blocks(whole_, shape.stages()),
+                  .held = {}};
     for (int rank = 0; rank < shape.ranks; ++rank) {
       std::vector<InFlight>& held = pipe.held.emplace_back();
       for (int chunk = 0; chunk < shape.chunks; ++chunk) held.push_back(in_flight(pipe.schedule, rank, chunk));
@@ -245,7 +266,8 @@ double LayoutBounds::seconds_on_one_stage(const ModelFigures& model, const Pipel
   double times = pipe.schedule.shape.microbatches;
   double compute = times * all.per_microbatch() + all.forward.at_last + all.backward.at_last;
   double messages = times * (all.forward.messages + all.backward.messages);
-  double beside = times * (all.forward.beside + all.backward.beside) + all.forward.beside_at_last + all.backward.beside_at_last;
+  double beside =
+      times * (all.forward.beside + all.backward.beside) + all.forward.beside_at_last + all.backward.beside_at_last;
   bool steady = subject_.stack.host_s_per_kernel == 0;  // else messages may travel while the host is waited for
   double lost = steady ? (1 - subject_.machine.efficiency().overlap) * std::max(0.0, beside - 2 * messages) : 0;
   return std::max(compute + lost, beside) + all.update.compute;
@@ -285,7 +307,8 @@ double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline
 }
 
 LeastCost LayoutBounds::rough(const LayoutChoice& choice) {
-  // Two data-parallel ranks compute as many do, and zero 1 as zero 0; what they share is shared by as many as there are.
+  // Two data-parallel ranks compute as many do, and zero 1 as zero 0; what they share is shared by as many as there
+  // are.
   LayoutChoice alike = choice;
   alike.zero = choice.zero == 1 ? 0 : choice.zero;
   alike.zero_ranks = 0;
@@ -301,7 +324,8 @@ LeastCost LayoutBounds::rough(const LayoutChoice& choice) {
     // Two ranks pass larger shards of gradients and weights between them than many do.
     if (choice.zero >= 2) part->passing = choice.pp == 1 ? part->forward_to_backward : 0;
     part->update = {};
-    for (RegionWork* work : {&part->forward, &part->backward, &part->weight}) work->beside = work->beside_at_last = work->at_last = 0;
+    for (RegionWork* work : {&part->forward, &part->backward, &part->weight})
+      work->beside = work->beside_at_last = work->at_last = 0;
   }
   if (choice.zero >= 2) model.first_scratch = model.last_scratch = 0;
   const Pipeline& pipe = pipeline(choice);
@@ -311,7 +335,8 @@ LeastCost LayoutBounds::rough(const LayoutChoice& choice) {
   for (int rank = 0; rank < shape.ranks; ++rank) {
     double work = 0;
     for (int chunk = 0; chunk < shape.chunks; ++chunk)
-      work += shape.microbatches * stage(model, pipe, stage_of(shape, pipe.schedule.placement, rank, chunk)).per_microbatch();
+      work += shape.microbatches *
+              stage(model, pipe, stage_of(shape, pipe.schedule.placement, rank, chunk)).per_microbatch();
     cost.seconds = std::max(cost.seconds, before + work);
     before += std::max(0.0, stage(model, pipe, rank).forward.compute + std::min(0.0, model.message));
   }

@@ -1,9 +1,10 @@
-// What a layout takes at least, in seconds and bytes, without lowering all of it. A model is ends and blocks, and blocks are alike:
-// the Programs of the same layout with one and with two blocks tell what a block and what the ends take, op by op as they will
-// run, and a stage of n blocks is their sum. The order of the schedule then tells when a step can end at the earliest.
+// What a layout takes at least, in seconds and bytes, without lowering all of it. A model is ends and blocks, and
+// blocks are alike: the Programs of the same layout with one and with two blocks tell what a block and what the ends
+// take, op by op as they will run, and a stage of n blocks is their sum. The order of the schedule then tells when a
+// step can end at the earliest.
 //
-// What is left out only adds: waits for messages beside compute, gaps between buffers, scratch of the middle stages. So a layout
-// whose bound is beyond what is there, or behind what has been found, need not be lowered at all.
+// What is left out only adds: waits for messages beside compute, gaps between buffers, scratch of the middle stages. So
+// a layout whose bound is beyond what is there, or behind what has been found, need not be lowered at all.
 #pragma once
 
 #include <map>

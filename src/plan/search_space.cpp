@@ -55,7 +55,8 @@ class Space {
     if (!wanted || run_.data.mask_documents) return {1};
     std::vector<int64_t> sizes;
     for (int64_t cp : {1, 2, 4, 8, 16, 32})
-      if (devices % cp == 0 && run_.batch.seq % (2 * cp) == 0 && (cp == 1 || run_.mesh.context == "ring" || heads_share(cp * tp)))
+      if (devices % cp == 0 && run_.batch.seq % (2 * cp) == 0 &&
+          (cp == 1 || run_.mesh.context == "ring" || heads_share(cp * tp)))
         sizes.push_back(cp);
     return sizes;
   }
@@ -126,9 +127,16 @@ class Space {
 }  // namespace
 
 LayoutChoice choice_of(const RunConfig& run) {
-  return {.dp = run.mesh.dp, .tp = run.mesh.tp, .pp = run.mesh.pp, .cp = run.mesh.cp, .zero = run.mesh.zero,
-          .zero_ranks = run.mesh.zero_ranks, .sequence_parallel = run.mesh.sequence_parallel,
-          .schedule = run.pipeline.schedule, .chunks = run.pipeline.chunks, .microbatch = run.batch.microbatch,
+  return {.dp = run.mesh.dp,
+          .tp = run.mesh.tp,
+          .pp = run.mesh.pp,
+          .cp = run.mesh.cp,
+          .zero = run.mesh.zero,
+          .zero_ranks = run.mesh.zero_ranks,
+          .sequence_parallel = run.mesh.sequence_parallel,
+          .schedule = run.pipeline.schedule,
+          .chunks = run.pipeline.chunks,
+          .microbatch = run.batch.microbatch,
           .recompute = run.train.recompute};
 }
 
@@ -154,7 +162,9 @@ std::string overrides_text(const LayoutChoice& choice) {
   return text + fmt::format(" batch.microbatch={} train.recompute={}", choice.microbatch, choice.recompute);
 }
 
-std::vector<LayoutChoice> layouts_of(const SpaceRequest& request) { return Space(request).all(); }
+std::vector<LayoutChoice> layouts_of(const SpaceRequest& request) {
+  return Space(request).all();
+}
 
 NearBatches near_batches(const SpaceRequest& request) {
   NearBatches near;

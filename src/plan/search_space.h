@@ -1,6 +1,6 @@
-// The layouts a search looks at: every sensible way to lay a run's model and batch on a number of devices. Enters: the run, its
-// model, the machine. Leaves: the choices, each of which passes the checks of config/check; or, when the batch fits no mesh, what
-// batch would.
+// The layouts a search looks at: every sensible way to lay a run's model and batch on a number of devices. Enters: the
+// run, its model, the machine. Leaves: the choices, each of which passes the checks of config/check; or, when the batch
+// fits no mesh, what batch would.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +34,8 @@ LayoutChoice choice_of(const RunConfig& run);
 RunConfig with_choice(const RunConfig& run, const LayoutChoice& choice);
 std::string overrides_text(const LayoutChoice& choice);  // as typed behind the config: "mesh.dp=16 mesh.tp=8 …"
 
-// usual: what people run. wide: also context parallelism for short sequences and ZeRO-3 along a pipeline, which are tried when
-// nothing usual fits.
+// usual: what people run. wide: also context parallelism for short sequences and ZeRO-3 along a pipeline, which are
+// tried when nothing usual fits.
 enum class Breadth : uint8_t { usual, wide };
 
 struct SpaceRequest {
@@ -48,7 +48,8 @@ struct SpaceRequest {
 
 std::vector<LayoutChoice> layouts_of(const SpaceRequest& request);
 
-// The batches (global sequences) next to the run's, below and above, that some mesh of these devices can share equally; 0: none.
+// The batches (global sequences) next to the run's, below and above, that some mesh of these devices can share equally;
+// 0: none.
 struct NearBatches {
   int64_t below = 0, above = 0;
 };

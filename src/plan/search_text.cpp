@@ -9,7 +9,9 @@ namespace sextant {
 
 namespace {
 
-double gigabytes(int64_t bytes) { return static_cast<double>(bytes) / 1e9; }
+double gigabytes(int64_t bytes) {
+  return static_cast<double>(bytes) / 1e9;
+}
 
 std::string line_of(const Candidate& candidate) {
   return fmt::format("{:9.4f} s {:7.1f} GB {:5.1f} % MFU {:9.0f} tokens/s/device  {}\n", candidate.seconds,
@@ -18,23 +20,32 @@ std::string line_of(const Candidate& candidate) {
 }
 
 nlohmann::ordered_json json_of(const Candidate& candidate) {
-  nlohmann::ordered_json parts{{"compute", candidate.parts.compute}, {"update", candidate.parts.update},
-                               {"bubble", candidate.parts.bubble}, {"host", candidate.parts.host}};
+  nlohmann::ordered_json parts{{"compute", candidate.parts.compute},
+                               {"update", candidate.parts.update},
+                               {"bubble", candidate.parts.bubble},
+                               {"host", candidate.parts.host}};
   for (const auto& [axes, seconds] : candidate.parts.exposed) parts["exposed"][axes] = seconds;
-  return {{"overrides", overrides_text(candidate.choice)}, {"seconds", candidate.seconds}, {"peak_bytes", candidate.peak_bytes},
-          {"mfu", candidate.mfu}, {"tokens_per_s_per_device", candidate.tokens_per_s_per_device}, {"parts_s", parts},
-          {"why", candidate.why}, {"hurts", candidate.hurts}};
+  return {{"overrides", overrides_text(candidate.choice)},
+          {"seconds", candidate.seconds},
+          {"peak_bytes", candidate.peak_bytes},
+          {"mfu", candidate.mfu},
+          {"tokens_per_s_per_device", candidate.tokens_per_s_per_device},
+          {"parts_s", parts},
+          {"why", candidate.why},
+          {"hurts", candidate.hurts}};
 }
 
 }  // namespace
 
 std::string search_text(const SearchResult& result) {
-  std::string text = fmt::format("{} × {} tokens on {} × {} ({}), {:.0f} GB each, {}\n", result.sequences, result.seq, result.devices,
-                                 result.device, result.machine, result.device_bytes / 1e9, result.stack);
+  std::string text =
+      fmt::format("{} × {} tokens on {} × {} ({}), {:.0f} GB each, {}\n", result.sequences, result.seq, result.devices,
+                  result.device, result.machine, result.device_bytes / 1e9, result.stack);
   const SearchCounts& counts = result.counts;
-  text += fmt::format("{} layouts: {} too large and {} too slow by their bounds, {} lowered and simulated ({} of them did not fit), "
-                      "in {:.1f} s\n\nfastest\n",
-                      counts.considered, counts.too_large, counts.too_slow, counts.priced, counts.did_not_fit, result.search_seconds);
+  text += fmt::format(
+      "{} layouts: {} too large and {} too slow by their bounds, {} lowered and simulated ({} of them did not fit), "
+      "in {:.1f} s\n\nfastest\n",
+      counts.considered, counts.too_large, counts.too_slow, counts.priced, counts.did_not_fit, result.search_seconds);
   for (size_t i = 0; i < result.best.size(); ++i) {
     const Candidate& candidate = result.best[i];
     text += fmt::format("{:3}. {}", i + 1, line_of(candidate));
@@ -48,12 +59,19 @@ std::string search_text(const SearchResult& result) {
 
 std::string search_json(const SearchResult& result) {
   const SearchCounts& counts = result.counts;
-  nlohmann::ordered_json json{{"devices", result.devices}, {"machine", result.machine}, {"device", result.device},
-                              {"stack", result.stack}, {"sequences", result.sequences}, {"seq", result.seq},
+  nlohmann::ordered_json json{{"devices", result.devices},
+                              {"machine", result.machine},
+                              {"device", result.device},
+                              {"stack", result.stack},
+                              {"sequences", result.sequences},
+                              {"seq", result.seq},
                               {"device_bytes", result.device_bytes},
-                              {"layouts", {{"considered", counts.considered}, {"too_large", counts.too_large},
-                                           {"too_slow", counts.too_slow}, {"priced", counts.priced},
-                                           {"did_not_fit", counts.did_not_fit}}},
+                              {"layouts",
+                               {{"considered", counts.considered},
+                                {"too_large", counts.too_large},
+                                {"too_slow", counts.too_slow},
+                                {"priced", counts.priced},
+                                {"did_not_fit", counts.did_not_fit}}},
                               {"search_seconds", result.search_seconds}};
   json["best"] = nlohmann::ordered_json::array();
   json["pareto"] = nlohmann::ordered_json::array();

@@ -20,16 +20,22 @@ std::string count(size_t n) {
 }
 
 void answer(Page& page, const ValidationFigures& tables, const ValidationFigures& fitted) {
-  page.figures({{percent(fitted.judged_errors.median),
-                 fmt::format("median error of step time over {} judged runs", fitted.judged_errors.rows)},
-                {percent(fitted.judged_errors.p90), "of nine runs in ten the error is smaller"},
-                {percent(fitted.median_of_source_medians), "median of the sources' medians"},
-                {percent(tables.judged_errors.median), "median error with no fitted figure at all"},
-                {fmt::format("{} of {}", fitted.pairs.right, fitted.pairs.pairs),
-                 "pairs of layouts more than 10 % apart put in the right order"},
-                {percent(fitted.memory.median),
-                 fmt::format("median error of memory over {} runs; {} of {} that did not fit foreseen",
-                             fitted.memory.rows, fitted.memory.foreseen, fitted.memory.out_of_memory)}});
+  const MemoryFigures& memory = fitted.memory;
+  std::vector<PageFigure> figures = {
+      {percent(fitted.judged_errors.median),
+       fmt::format("median error of step time over {} judged runs", fitted.judged_errors.rows)},
+      {percent(fitted.judged_errors.p90), "of nine runs in ten the error is smaller"},
+      {percent(fitted.median_of_source_medians), "median of the sources' medians"},
+      {percent(tables.judged_errors.median), "median error with no fitted figure at all"}};
+  if (fitted.pairs.pairs > 0)
+    figures.push_back({fmt::format("{} of {}", fitted.pairs.right, fitted.pairs.pairs),
+                       "pairs of layouts more than 10 % apart put in the right order"});
+  if (memory.rows > 0)
+    figures.push_back({percent(memory.median), fmt::format("median error of memory over {} runs", memory.rows)});
+  if (memory.out_of_memory > 0)
+    figures.push_back(
+        {fmt::format("{} of {}", memory.foreseen, memory.out_of_memory), "runs that did not fit foreseen"});
+  page.figures(figures);
 }
 
 std::string layout_of(const PublishedRun& run) {

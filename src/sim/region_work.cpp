@@ -30,7 +30,8 @@ RegionWork region_work(const Program& program, const Region& region, Pricer& pri
       sent.push_back({work.compute, price.seconds});
       continue;
     }
-    double seconds = price.message && !priced.on_lane ? seconds_of_collective(price, region, pricer.stack()) : price.seconds;
+    double seconds =
+        price.message && !priced.on_lane ? seconds_of_collective(price, region, pricer.stack()) : price.seconds;
     if (priced.on_lane) {
       (priced.last_only ? work.beside_at_last : work.beside) += seconds;
     } else if (priced.last_only) {

@@ -1,5 +1,5 @@
-// region_work: what one run of a region takes at least, before anybody waits for anybody: the sums over its ops that the simulator
-// would walk through one by one. A step can be no shorter than these sums in the order of its schedule.
+// region_work: what one run of a region takes at least, before anybody waits for anybody: the sums over its ops that
+// the simulator would walk through one by one. A step can be no shorter than these sums in the order of its schedule.
 #pragma once
 
 #include "cost/price.h"
@@ -9,10 +9,10 @@ namespace sextant {
 
 // In seconds.
 struct RegionWork {
-  double compute = 0;    // on the compute lane, with the collectives that stand on it; not the messages between stages
-  double messages = 0;   // the part of `compute` that is collectives
-  double beside = 0;     // on the comm lane
-  double at_last = 0;    // on the compute lane, for the last microbatch only
+  double compute = 0;   // on the compute lane, with the collectives that stand on it; not the messages between stages
+  double messages = 0;  // the part of `compute` that is collectives
+  double beside = 0;    // on the comm lane
+  double at_last = 0;   // on the compute lane, for the last microbatch only
   double beside_at_last = 0;
   // From when the region's end until what it sends to another stage has arrived; below zero where it sends early.
   double arrives_after = 0;

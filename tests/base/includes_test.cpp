@@ -51,7 +51,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude = [] {
   room("plan", {"config", "passes", "sim", "laws"});
   room("train", {"plan", "ckpt", "data"});
   room("observe", {"schedule", "trace"});
-  room("bench", {"plan", "exec", "observe"});
+  room("bench", {"plan", "exec", "ckpt", "data", "observe"});
   room("report", {"plan", "observe"});
   room("doctor", {"passes", "exec"});
   room("launch", {"base"});

@@ -15,8 +15,16 @@ namespace sextant {
 namespace {
 
 ModelSpec small_model(int64_t layers, bool tied) {
-  return {.architecture = "llama", .layers = layers, .hidden = 256, .heads = 8, .kv_heads = 4, .head_dim = 32, .ffn = 768,
-          .vocab = 2048, .max_seq = 4096, .tied_head = tied};
+  return {.architecture = "llama",
+          .layers = layers,
+          .hidden = 256,
+          .heads = 8,
+          .kv_heads = 4,
+          .head_dim = 32,
+          .ffn = 768,
+          .vocab = 2048,
+          .max_seq = 4096,
+          .tied_head = tied};
 }
 
 // Slow enough that a model of a few million parameters keeps it busy.
@@ -27,7 +35,8 @@ Machine small_machine(double memory_bytes) {
   machine.device.peaks = {{"bf16", 2e12}, {"fp32", 2e11}};
   machine.device.memory_bytes = memory_bytes, machine.device.memory_bytes_per_s = 1e11;
   machine.devices_per_node = 2;
-  machine.levels = {{.name = "node", .devices = 2, .link = {2e10, 2e-6}}, {.name = "cluster", .devices = 0, .link = {4e9, 5e-6}}};
+  machine.levels = {{.name = "node", .devices = 2, .link = {2e10, 2e-6}},
+                    {.name = "cluster", .devices = 0, .link = {4e9, 5e-6}}};
   machine.attention["cudnn"] = {0.5, 0.5, 0.4, 0.4};
   machine.context_bytes = 1e6;
   return machine;
@@ -52,11 +61,13 @@ class EveryLayout : public testing::TestWithParam<Case> {
   const Machine machine_ = small_machine(at_.memory);
   const Stack stack_ = own_stack();
   const RunConfig run_ = run_of(at_.sequences, 512);
-  const SearchRequest request_{.run = run_, .spec = spec_, .machine = machine_, .stack = stack_, .devices = at_.devices};
+  const SearchRequest request_{
+      .run = run_, .spec = spec_, .machine = machine_, .stack = stack_, .devices = at_.devices};
 
   std::vector<RunConfig> all() const {
     std::vector<RunConfig> configs;
-    for (const LayoutChoice& choice : layouts_of({run_, spec_, machine_, at_.devices})) configs.push_back(with_choice(run_, choice));
+    for (const LayoutChoice& choice : layouts_of({run_, spec_, machine_, at_.devices}))
+      configs.push_back(with_choice(run_, choice));
     return configs;
   }
 };
@@ -75,7 +86,8 @@ TEST_P(EveryLayout, SearchFindsTheSameBestAsPricingAllOfThem) {
   SearchResult found = search_layouts(request_);
   std::vector<Candidate> ranked = rank_layouts(all(), request_);
   ASSERT_GE(ranked.size(), found.best.size());
-  ASSERT_EQ(found.best.size(), std::min<size_t>(10, static_cast<size_t>(std::count_if(ranked.begin(), ranked.end(), [](const Candidate& c) { return c.fits; }))));
+  auto fitting = std::count_if(ranked.begin(), ranked.end(), [](const Candidate& c) { return c.fits; });
+  ASSERT_EQ(found.best.size(), std::min<size_t>(10, static_cast<size_t>(fitting)));
   for (size_t i = 0; i < found.best.size(); ++i) {
     EXPECT_DOUBLE_EQ(found.best[i].seconds, ranked[i].seconds) << overrides_text(ranked[i].choice);
     EXPECT_EQ(found.best[i].peak_bytes, ranked[i].peak_bytes);
@@ -103,7 +115,8 @@ TEST_P(EveryLayout, BoundsAreBelowWhatTheWholeProgramsTake) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, EveryLayout,
-                         testing::Values(Case{2, 2, 4, 8e9, false}, Case{3, 2, 2, 1.3e8, true}, Case{4, 2, 4, 1.0e8, false}));
+                         testing::Values(Case{2, 2, 4, 8e9, false}, Case{3, 2, 2, 1.3e8, true},
+                                         Case{4, 2, 4, 1.0e8, false}));
 
 TEST(Search, ResultsDoNotDependOnTheNumberOfThreads) {
   ModelSpec spec = small_model(2, false);
@@ -111,7 +124,8 @@ TEST(Search, ResultsDoNotDependOnTheNumberOfThreads) {
   Stack stack = own_stack();
   RunConfig run = run_of(4, 512);
   auto text = [&](int threads) {
-    SearchResult result = search_layouts({.run = run, .spec = spec, .machine = machine, .stack = stack, .devices = 2, .threads = threads});
+    SearchResult result = search_layouts(
+        {.run = run, .spec = spec, .machine = machine, .stack = stack, .devices = 2, .threads = threads});
     result.search_seconds = 0;
     return search_json(result);
   };

@@ -1,0 +1,92 @@
+// The options of `sextant bench` and its subverbs, one struct and one function each; bench_options.cpp puts them on the command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace sextant {
+
+// What all of them understand.
+struct BenchOptions {
+  std::string device = "auto";
+  int64_t threads = 0;    // of the CPU; 0: one per core
+  double seconds = 0.3;   // of calls that each measurement takes
+  bool json = false;
+  std::string save;       // a machine's file to write the figures into
+};
+
+struct BenchGemmArguments {
+  BenchOptions options;
+  std::vector<std::string> shapes;
+  std::string m, n, k;  // ranges
+  std::string config;
+  std::vector<std::string> overrides;
+  std::vector<std::string> types;
+  bool mamf = false;
+  int64_t step = 1024, most = 0;  // of --mamf; 0: as far as is worth it on the device
+};
+void bench_gemm_verb(const BenchGemmArguments& arguments);
+
+struct BenchMemoryArguments {
+  BenchOptions options;
+  std::vector<double> megabytes;
+};
+void bench_memory_verb(const BenchMemoryArguments& arguments);
+
+struct BenchAttentionArguments {
+  BenchOptions options;
+  std::vector<int64_t> lengths, heads, head_dims;
+  int64_t tokens = 0;  // in the batch; 0: by the device
+};
+void bench_attention_verb(const BenchAttentionArguments& arguments);
+
+struct BenchOpsArguments {
+  BenchOptions options;
+  std::string only;
+};
+void bench_ops_verb(const BenchOpsArguments& arguments);
+
+struct BenchSizingArguments {
+  BenchOptions options;
+  std::string config;
+  std::vector<std::string> overrides;
+  std::vector<std::string> vary;  // "vocab", or "vocab=50257,50304"
+};
+void bench_sizing_verb(const BenchSizingArguments& arguments);
+
+struct BenchMachineArguments {
+  BenchOptions options;
+  int64_t ranks = 0;  // that share the processor; 0: as many as fit
+  std::string name;
+};
+void bench_machine_verb(const BenchMachineArguments& arguments);
+
+struct BenchCompareArguments {
+  std::string before, after;
+};
+void bench_compare_verb(const BenchCompareArguments& arguments);
+
+struct BenchReportArguments {
+  std::string file, html;
+};
+void bench_report_verb(const BenchReportArguments& arguments);
+
+struct BenchArguments {
+  BenchGemmArguments gemm;
+  BenchMemoryArguments memory;
+  BenchAttentionArguments attention;
+  BenchOpsArguments ops;
+  BenchSizingArguments sizing;
+  BenchMachineArguments machine;
+  BenchCompareArguments compare;
+  BenchReportArguments report;
+};
+
+void add_bench(CLI::App& app, BenchArguments& arguments);
+
+}  // namespace sextant

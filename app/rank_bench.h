@@ -1,0 +1,35 @@
+// The ranks of a benchmark: processes of mpirun or srun, or threads of this one; Ctrl-C ends it with what there is, and a line
+// on the terminal tells how far it is.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "app/processes.h"
+#include "bench/comm_world.h"
+#include "bench/stop.h"
+#include "train/stop.h"
+
+namespace sextant {
+
+std::string host_name();
+
+class RankBench {
+ public:
+  explicit RankBench(Processes& processes);
+  ~RankBench();  // clears the line
+
+  // As many as were started, or so many threads.
+  int ranks_or(int threads) const { return launch_.process ? launch_.process->size() : threads; }
+  bool leads() const { return launch_.leads(); }
+  const Watch& watch() const { return watch_; }
+  void run(int ranks, const std::function<void(CommWorld& world)>& work);
+
+ private:
+  Launch launch_;
+  StopRequest stop_;
+  bool shows_;  // progress
+  Watch watch_;
+};
+
+}  // namespace sextant

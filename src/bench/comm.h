@@ -1,0 +1,68 @@
+// bench comm: collectives and messages over groups of ranks, swept over sizes, checked, and timed on every rank. Enters: the
+// ranks' transport and the groups; leaves: a row for each op, place and size, the links between ranks, how well communication
+// hides behind computing, and sentences about whoever is slow or wrong. All ranks call it together; rank 0 has the result.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "bench/comm_call.h"
+#include "bench/comm_links.h"
+#include "bench/result.h"
+#include "bench/stop.h"
+#include "mesh/mesh.h"
+
+namespace sextant {
+
+// Ranks that talk to each other. Of "tp" on a mesh every rank is in one of several; of "tp and dp at once" in two.
+struct CommGroups {
+  std::string name;
+  std::vector<std::vector<int>> own;  // this rank's group, or groups that are busy at the same time
+};
+
+// Everyone; or with a mesh of several axes each axis, and all of them at once.
+std::vector<CommGroups> groups_of(const Mesh& mesh, int rank);
+
+struct CommRequest {
+  std::vector<CommGroups> groups;
+  std::vector<CommOp> ops;
+  int64_t smallest = 1 << 10, largest = 1 << 24;  // bytes
+  int64_t step = 4;                               // each size is this many times the one before
+  int calls = 20;                                 // timed, after a fifth as many to warm up
+  std::string host;                               // where this rank runs
+};
+
+struct CommRow {
+  std::string group;
+  int ranks = 0;
+  CommOp op = CommOp::all_reduce;
+  CommPlace place = CommPlace::in;
+  double bytes = 0;
+  std::vector<double> seconds;  // of each call, until its last rank had its result
+  double wrong = 0;             // elements, over all ranks
+  int waited_for = -1;          // the rank that the others waited for most
+  double waited_share = 0;      // of all waiting
+};
+
+struct CommOverlap {
+  double compute_s = 0, comm_s = 0, both_s = 0;
+  double hidden() const;  // the share of the shorter that disappears behind the longer: 0 to 1
+};
+
+struct CommReport {
+  std::vector<CommRow> rows;
+  std::vector<Link> links;
+  std::map<std::string, CommOverlap> overlap;  // by group
+  std::vector<std::string> findings;
+  bool interrupted = false;
+};
+
+CommReport bench_comm(CommWorld& world, const CommRequest& request, const Watch& watch);
+
+std::string comm_text(const CommReport& report);
+// As results of the bench room, to be kept and compared. A result's size holds bytes, ranks and the factor from algorithm to
+// bus bandwidth.
+BenchReport bench_report_of(const CommReport& report);
+
+}  // namespace sextant

@@ -1,0 +1,38 @@
+// Every pair of ranks by itself: how long a small message takes, how fast a large one travels, and which rank or link is
+// unlike the others. All ranks call measure_links together; every rank gets the whole table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/comm_world.h"
+#include "bench/stop.h"
+
+namespace sextant {
+
+struct Link {
+  int from = 0, to = 0;    // from < to
+  double latency_s = 0;    // one way
+  double bytes_per_s = 0;  // one way, nothing else under way
+  bool same_host = true;
+};
+
+inline constexpr int kMostLinkRanks = 64;  // beyond them pairs are too many: the first ones are measured
+
+std::vector<Link> measure_links(CommWorld& world, const std::string& host, const Watch& watch);
+
+// Of links within a machine and of those between machines: the middle of each, as machine files want them.
+struct LinkProfile {
+  double latency_s = 0, bytes_per_s = 0;
+  int links = 0;  // 0: there are none of this kind
+};
+enum class LinkKind : uint8_t { within_host, between_hosts };
+LinkProfile profile_of(const std::vector<Link>& links, LinkKind kind);
+
+// Sentences: "rank 2 is slow to all others: …", "the link 0-3 is slow: …". A link is odd beside others of its kind only.
+std::vector<std::string> odd_links(const std::vector<Link>& links);
+
+// Latency and bandwidth as two square tables.
+std::string links_text(const std::vector<Link>& links);
+
+}  // namespace sextant

@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "bench/chart.h"
+#include "bench/result.h"
+#include "observe/page.h"
+
+namespace sextant {
+
+namespace {
+
+double best_of(const BenchReport& report, double (BenchResult::*rate)() const) {
+  double best = 0;
+  for (const BenchResult& r : report.results) best = std::max(best, (r.*rate)());
+  return best;
+}
+
+std::string tooltip(const BenchResult& r) {
+  return fmt::format("{} {} {}: {:.4g} GFLOP/s, {:.4g} GB/s", r.name, r.shape, r.dtype, r.flops_per_s() / 1e9, r.bytes_per_s() / 1e9);
+}
+
+// Flops per byte across, flops per second up; under the slope the memory sets the pace, under the roof the units do.
+std::string roofline(const BenchReport& report) {
+  double roof = best_of(report, &BenchResult::flops_per_s), slope = 0, low = 1e300, high = 0;
+  std::map<std::string, ChartSeries> by_kind;
+  for (const BenchResult& r : report.results) {
+    // Streams set the slope; operands that stay in a cache would pass it.
+    if (r.kind == "memory") slope = std::max(slope, r.bytes_per_s());
+    if (r.flops <= 0 || r.bytes <= 0) continue;
+    low = std::min(low, r.flops / r.bytes), high = std::max(high, r.flops / r.bytes);
+    ChartSeries& series = by_kind[r.kind];
+    series.name = r.kind, series.joined = false;
+    series.points.push_back({r.flops / r.bytes, r.flops_per_s(), tooltip(r)});
+  }
+  if (by_kind.empty()) return "";
+  if (slope == 0) slope = best_of(report, &BenchResult::bytes_per_s);
+  std::vector<ChartSeries> all;
+  if (roof > 0 && slope > 0) {
+    double ridge = roof / slope;
+    all.push_back({"what was reached at most", {{std::min(low, ridge / 2), std::min(low, ridge / 2) * slope, ""}, {ridge, roof, ""}, {std::max(high, 2 * ridge), roof, ""}}, true});
+  }
+  for (auto& [kind, series] : by_kind) all.push_back(std::move(series));
+  return chart_svg(all, {"Roofline", "flops per byte", "flop/s"});
+}
+
+// One curve per name and type.
+std::string curves(const BenchReport& report, const std::string& kind, const ChartText& text) {
+  std::map<std::string, ChartSeries> lines;
+  for (const BenchResult& r : report.results) {
+    if (r.kind != kind) continue;
+    ChartSeries& line = lines[r.name + " " + r.dtype];
+    line.name = r.name + " " + r.dtype;
+    line.joined = kind != "gemm";
+    double x = kind == "gemm" ? r.flops : r.size.empty() ? 0 : kind == "attention" && r.size.size() > 1 ? r.size[1] : r.size[0];
+    line.points.push_back({x, kind == "memory" ? r.bytes_per_s() : r.flops_per_s(), tooltip(r)});
+  }
+  std::vector<ChartSeries> all;
+  for (auto& [name, line] : lines) {
+    std::sort(line.points.begin(), line.points.end(), [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
+    all.push_back(std::move(line));
+  }
+  return all.empty() ? "" : chart_svg(all, text);
+}
+
+PageTable results_table(const BenchReport& report) {
+  PageTable table{.heads = {{"what", true}, {"shape", true}, {"type", true}, {"calls"}, {"median us"}, {"best us"}, {"spread %"}, {"GFLOP/s"}, {"GB/s"}}, .rows = {}};
+  for (const BenchResult& r : report.results) {
+    Summary s = r.seconds();
+    table.rows.push_back({r.name, r.shape, r.dtype, std::to_string(s.count), fmt::format("{:.2f}", s.median * 1e6), fmt::format("{:.2f}", s.best * 1e6),
+                          s.median > 0 ? fmt::format("{:.1f}", 100 * s.spread / s.median) : "", fmt::format("{:.1f}", r.flops_per_s() / 1e9),
+                          fmt::format("{:.1f}", r.bytes_per_s() / 1e9)});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string report_html(const BenchReport& report, std::string_view title) {
+  Page page(title);
+  PageTable environment{.heads = {{"environment", true}, {"", true}}, .rows = {}};
+  for (const auto& [name, value] : report.environment) environment.rows.push_back({name, value});
+  page.table(environment);
+  for (const std::string& finding : report.findings) page.paragraph(finding);
+  struct Picture {
+    const char* heading;
+    std::string svg;
+  };
+  for (const Picture& picture : {Picture{"Roofline", roofline(report)},
+                                 Picture{"Products", curves(report, "gemm", {"Products by size", "flops of the product", "flop/s"})},
+                                 Picture{"Memory", curves(report, "memory", {"Memory by size", "bytes of each array", "bytes/s"})},
+                                 Picture{"Attention", curves(report, "attention", {"Attention by length", "length of the sequence", "flop/s"})},
+                                 Picture{"Sizes", curves(report, "sizing", {"Steps by size", "size", "flop/s"})}}) {
+    if (picture.svg.empty()) continue;
+    page.section(picture.heading);
+    page.picture(picture.svg, "");
+  }
+  page.section("Results");
+  page.table(results_table(report));
+  return std::move(page).finish();
+}
+
+}  // namespace sextant

@@ -1,0 +1,175 @@
+// The rules of nccl-tests, on published figures; and ranks as threads: right results, a corrupted one that is found, a slow rank
+// and a slow link that are named.
+#include "bench/comm.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "comm/run_ranks.h"
+#include "comm/tags.h"
+
+namespace sextant {
+namespace {
+
+constexpr double kGiB = 1 << 30;
+
+// Cases A8 to A10 of the list of worked cases: published figures in GB/s.
+TEST(CommRules, AreThoseOfNcclTests) {
+  EXPECT_NEAR(algorithm_bandwidth(4 * kGiB, 10.15e-3) / 1e9, 423.15, 0.01);
+  EXPECT_NEAR(bus_bandwidth(CommOp::all_reduce, 8, 4 * kGiB, 10.15e-3) / 1e9, 740.51, 0.01);
+  EXPECT_NEAR(algorithm_bandwidth(4 * kGiB, 22.05e-3) / 1e9, 194.78, 0.01);
+  EXPECT_NEAR(bus_bandwidth(CommOp::all_reduce, 32, 4 * kGiB, 22.05e-3) / 1e9, 377.39, 0.01);
+  EXPECT_NEAR(wire_bandwidth(377.34, 4, 32), 36.52, 0.01);
+  EXPECT_NEAR(algorithm_bandwidth(kGiB, 2.6e-3) / 1e9, 412.98, 0.01);
+  EXPECT_NEAR(bus_bandwidth(CommOp::all_gather, 8, kGiB, 2.6e-3) / 1e9, 361.36, 0.01);
+  EXPECT_NEAR(algorithm_bandwidth(kGiB / 4, 1e-3) / 1e9, 268.44, 0.01);
+  EXPECT_NEAR(bus_bandwidth(CommOp::all_to_all, 16, kGiB / 4, 1e-3) / 1e9, 251.66, 0.01);
+  EXPECT_EQ(bus_factor(CommOp::broadcast, 8), 1);
+  EXPECT_EQ(bus_factor(CommOp::send_receive, 8), 1);
+  EXPECT_EQ(bus_factor(CommOp::reduce_scatter, 4), 0.75);
+}
+
+// A transport with one thing wrong.
+class Faulty final : public Transport {
+ public:
+  explicit Faulty(Transport& inner) : inner_(inner) {}
+  int corrupt_from = -1;  // what comes from this rank in collectives arrives with a byte changed
+  int slow_to = -2;       // sends to this rank are late; -1: to all
+  std::chrono::microseconds delay{0};
+
+  int rank() const override { return inner_.rank(); }
+  int size() const override { return inner_.size(); }
+  Ticket send(int to, int tag, std::span<const std::byte> bytes) override {
+    if (slow_to == -1 || slow_to == to) std::this_thread::sleep_for(delay);
+    return inner_.send(to, tag, bytes);
+  }
+  Ticket receive(int from, int tag, std::span<std::byte> bytes) override {
+    Ticket ticket = inner_.receive(from, tag, bytes);
+    if (from == corrupt_from && tag == kCollectiveTag) corrupted_ = ticket.slot, place_ = bytes;
+    return ticket;
+  }
+  void wait(Ticket ticket) override {
+    inner_.wait(ticket);
+    if (ticket.slot != corrupted_ || place_.empty()) return;
+    place_[place_.size() / 2] ^= std::byte{0x10};
+    corrupted_ = -1;
+  }
+  void abort(const std::string& reason) override { inner_.abort(reason); }
+
+ private:
+  Transport& inner_;
+  int32_t corrupted_ = -1;
+  std::span<std::byte> place_;
+};
+
+CommRequest small_request(const Mesh& mesh, int rank) {
+  return {.groups = groups_of(mesh, rank), .ops = {std::begin(kCommOps), std::end(kCommOps)}, .smallest = 1 << 10, .largest = 1 << 14, .step = 16, .calls = 5, .host = "here"};
+}
+
+template <class Plant>
+CommReport run(const Mesh& mesh, const Plant& plant, const Watch& watch = {}) {
+  CommReport report;
+  int ranks = mesh.world_size();
+  ThreadHub hub(ranks, std::chrono::seconds(20));
+  for (const RankEnd& end : run_ranks(hub, ranks, [&](Transport& transport) {
+         Faulty faulty(transport);
+         plant(faulty);
+         CommWorld world(&faulty);
+         CommReport own = bench_comm(world, small_request(mesh, transport.rank()), watch);
+         if (transport.rank() == 0) report = own;
+       }))
+    EXPECT_EQ(end.error, "");
+  return report;
+}
+
+bool any_says(const std::vector<std::string>& findings, const std::string& words) {
+  return std::any_of(findings.begin(), findings.end(), [&](const std::string& f) { return f.find(words) != std::string::npos; });
+}
+
+TEST(CommBench, EveryOpIsRightOnEveryGroupOfAMesh) {
+  CommReport report = run({{{"dp", 2}, {"tp", 2}}}, [](Faulty&) {});
+  // Six ops, two of them in both places, two sizes, on dp, tp, both at once, and all ranks.
+  EXPECT_EQ(report.rows.size(), 4u * 8 * 2);
+  for (const CommRow& row : report.rows) {
+    EXPECT_EQ(row.wrong, 0) << name_of(row.op) << " over " << row.group;
+    EXPECT_EQ(row.seconds.size(), 5u);
+    EXPECT_EQ(row.ranks, row.group == "all ranks" ? 4 : 2);
+  }
+  EXPECT_FALSE(any_says(report.findings, "WRONG"));
+  EXPECT_EQ(report.links.size(), 6u);
+  EXPECT_EQ(report.overlap.size(), 4u);
+  for (const auto& [name, overlap] : report.overlap) EXPECT_GT(overlap.both_s, 0) << name;
+  LinkProfile within = profile_of(report.links, LinkKind::within_host);
+  EXPECT_EQ(within.links, 6);
+  EXPECT_GT(within.latency_s, 0);
+  EXPECT_GT(within.bytes_per_s, 0);
+  EXPECT_EQ(profile_of(report.links, LinkKind::between_hosts).links, 0);
+  std::string text = comm_text(report);
+  EXPECT_NE(text.find("dp and tp at once: 2 ranks"), std::string::npos) << text;
+  EXPECT_EQ(bench_report_of(report).results.size(), 64u + 12 + 4);
+}
+
+TEST(CommBench, ACorruptedCollectiveIsFound) {
+  CommReport report = run({{{"dp", 3}}}, [](Faulty& f) {
+    if (f.rank() == 1) f.corrupt_from = 2;
+  });
+  std::set<CommOp> wrong;
+  for (const CommRow& row : report.rows)
+    if (row.wrong > 0) wrong.insert(row.op);
+  // Rank 1 has rank 2's data in all of them but a broadcast from 0 and a message from the one before.
+  EXPECT_EQ(wrong, (std::set{CommOp::all_reduce, CommOp::all_gather, CommOp::reduce_scatter, CommOp::all_to_all}));
+  EXPECT_TRUE(any_says(report.findings, "all_reduce over dp of 1024 bytes gives WRONG results") ||
+              any_says(report.findings, "all_reduce over dp of 1032 bytes gives WRONG results"))
+      << comm_text(report);
+}
+
+TEST(CommBench, ASlowRankIsNamed) {
+  CommReport report = run({{{"dp", 4}}}, [](Faulty& f) {
+    if (f.rank() == 2) f.slow_to = -1, f.delay = std::chrono::microseconds(1500);
+  });
+  EXPECT_TRUE(any_says(report.findings, "rank 2 is slow to 3 of 3 others")) << comm_text(report);
+  EXPECT_TRUE(any_says(report.findings, "rank 2 is the slowest")) << comm_text(report);
+  for (const char* innocent : {"rank 0 is", "rank 1 is", "rank 3 is"}) EXPECT_FALSE(any_says(report.findings, innocent)) << comm_text(report);
+}
+
+TEST(CommBench, StoppedItReportsWhatItHas) {
+  std::atomic<int> rows{0};
+  Watch watch{.stop = [&] { return rows >= 3; }, .say = [&](const std::string&) { ++rows; }};
+  CommReport report = run({{{"dp", 2}}}, [](Faulty&) {}, watch);
+  EXPECT_TRUE(report.interrupted);
+  EXPECT_EQ(report.rows.size(), 3u);
+  EXPECT_TRUE(report.links.empty());
+}
+
+std::vector<Link> even_links(int ranks, int per_host) {
+  std::vector<Link> links;
+  for (int from = 0; from < ranks; ++from)
+    for (int to = from + 1; to < ranks; ++to) {
+      bool same = from / per_host == to / per_host;
+      links.push_back({from, to, same ? 2e-6 : 8e-6, same ? 200e9 : 40e9, same});
+    }
+  return links;
+}
+
+TEST(Links, EvenOnesAreNotBlamed) {
+  EXPECT_TRUE(odd_links(even_links(8, 4)).empty());
+  LinkProfile between = profile_of(even_links(8, 4), LinkKind::between_hosts);
+  EXPECT_EQ(between.links, 16);
+  EXPECT_EQ(between.latency_s, 8e-6);
+  EXPECT_EQ(between.bytes_per_s, 40e9);
+}
+
+TEST(Links, OneSlowLinkIsNamedByItsEnds) {
+  std::vector<Link> links = even_links(8, 4);
+  for (Link& link : links)
+    if (link.from == 1 && link.to == 6) link.bytes_per_s = 5e9;  // slow beside links between machines, as are all beside those within
+  std::vector<std::string> odd = odd_links(links);
+  ASSERT_EQ(odd.size(), 1u);
+  EXPECT_EQ(odd[0], "the link 1-6 is slow: 8.0 µs, 5.00 GB/s, where 8.0 µs, 40.00 GB/s are usual");
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,22 @@
+// Any text as a table of published runs: it is refused with a UserError, or every row is expressed as a run or says why not.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/error.h"
+#include "plan/foreign.h"
+#include "plan/published_run.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace sextant;
+  static const std::vector<Stack> kStacks{{.name = "any", .matches = {""}}};
+  try {
+    for (const PublishedRun& run : parse_published_runs(std::string_view(reinterpret_cast<const char*>(data), size), "runs.csv")) {
+      Expression expression = express(run, kStacks);
+      if (expression.why_not.empty() && expression.run.config.batch.sequences <= 0) std::abort();
+    }
+  } catch (const UserError&) {
+  }
+  return 0;
+}

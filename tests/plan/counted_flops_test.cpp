@@ -1,0 +1,54 @@
+// Model flops against a count of every multiply-add of a real, naive training step: loops that do the arithmetic's trips and
+// nothing else.
+#include <gtest/gtest.h>
+
+#include "cost/accelerator.h"
+#include "plan/predict.h"
+
+namespace sextant {
+namespace {
+
+// y[rows, columns] = Σ over depth, trip by trip.
+struct Counter {
+  double multiply_adds = 0;
+  void product(int64_t rows, int64_t columns, int64_t depth) {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < columns; ++c)
+        for (int64_t d = 0; d < depth; ++d) multiply_adds += 1;
+  }
+  // Forward, the gradient of its input and the gradient of its weight.
+  void trained(int64_t tokens, int64_t outputs, int64_t inputs) {
+    product(tokens, outputs, inputs), product(tokens, inputs, outputs), product(outputs, inputs, tokens);
+  }
+};
+
+TEST(CountedFlops, EqualTheModelFlopsOfTheProgram) {
+  constexpr int64_t kSeq = 12, kHidden = 32, kHeads = 4, kKvHeads = 2, kHead = 8, kFfn = 48, kVocab = 40, kLayers = 2, kBatch = 2;
+  ModelSpec spec{.architecture = "llama", .layers = kLayers, .hidden = kHidden, .heads = kHeads, .kv_heads = kKvHeads, .head_dim = kHead,
+                 .ffn = kFfn, .vocab = kVocab, .max_seq = kSeq};
+  Counter counter;
+  int64_t tokens = kBatch * kSeq;
+  for (int64_t layer = 0; layer < kLayers; ++layer) {
+    counter.trained(tokens, (kHeads + 2 * kKvHeads) * kHead, kHidden);
+    for (int64_t b = 0; b < kBatch; ++b)
+      for (int64_t h = 0; h < kHeads; ++h)
+        for (int64_t q = 0; q < kSeq; ++q) {
+          int64_t seen = q + 1;
+          // Scores and their sum with the values; backward dv, dp, dq and dk.
+          for (int gradient = 0; gradient < 6; ++gradient) counter.product(1, seen, kHead);
+        }
+    counter.trained(tokens, kHidden, kHeads * kHead);
+    counter.trained(tokens, 2 * kFfn, kHidden);
+    counter.trained(tokens, kHidden, kFfn);
+  }
+  counter.trained(tokens, kVocab, kHidden);
+
+  RunConfig run;
+  run.batch = {.sequences = kBatch, .microbatch = 1, .seq = kSeq};
+  run.train.eval_every = 0;
+  LoweredRun lowered = lower_run(run, spec, accelerator_target(own_stack()));
+  EXPECT_NEAR(flops_per_token(lowered, tokens).model_causal * static_cast<double>(tokens), 2 * counter.multiply_adds, 1e-6 * counter.multiply_adds);
+}
+
+}  // namespace
+}  // namespace sextant
