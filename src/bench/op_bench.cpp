@@ -27,16 +27,21 @@ double bytes_of(const TensorTypes& types) {
   return bytes;
 }
 
-// Every dim that the op calls batch (b) or sequence (s), so many times as long.
-TensorTypes stretched(const OpDef& def, const TensorTypes& types, int64_t b, int64_t s) {
+// How an example grows: batches along every dim that the op calls b (or, of an op on any dims, along the first), and widths along
+// the other letters but the sequence's, whose positions other operands may count.
+struct Growth {
+  int64_t batch = 1, width = 1;
+};
+
+TensorTypes grown(const OpDef& def, const TensorTypes& types, const Growth& growth) {
   Signature signature = parse_signature(def.operands);
   TensorTypes out = types;
   for (size_t i = 0; i < types.size(); ++i) {
     const std::string& letters = signature.input(static_cast<int>(i)).letters;
-    if (letters.size() != static_cast<size_t>(types[i].shape.rank())) continue;
     std::vector<int64_t> dims(types[i].shape.dims().begin(), types[i].shape.dims().end());
-    for (size_t d = 0; d < dims.size(); ++d) dims[d] *= letters[d] == 'b' ? b : letters[d] == 's' ? s : 1;
-    if (letters == "*" && !dims.empty()) dims[0] *= b * s;
+    if (letters == "*" && !dims.empty()) dims[0] *= growth.batch;
+    for (size_t d = 0; d < dims.size() && letters.size() == dims.size() && letters != "*"; ++d)
+      dims[d] *= letters[d] == 'b' ? growth.batch : letters[d] == 's' ? 1 : growth.width;
     out[i].shape = GlobalShape(dims);
   }
   return out;
@@ -44,20 +49,24 @@ TensorTypes stretched(const OpDef& def, const TensorTypes& types, int64_t b, int
 
 // The largest that the op takes, not far beyond the wanted bytes: as the example has it where no other will do.
 std::unique_ptr<OneOp> largest(const OpBenchRequest& request, const OpDef& def, const Example& example, TensorTypes& types) {
+  constexpr int64_t kWidth = 32;
   TensorTypes small = in_f32(example.inputs);
-  double times = std::max(1.0, request.least_bytes / std::max(1.0, bytes_of(small)));
-  auto s = static_cast<int64_t>(std::clamp(times, 1.0, 32.0)), b = std::max<int64_t>(1, static_cast<int64_t>(times) / s);
-  for (auto [batch, seq] : {std::pair(b, s), std::pair(b * s, int64_t{1}), std::pair(int64_t{1}, int64_t{1})}) {
+  // Attributes hold sizes of heads and groups: such widths stay.
+  std::vector<int64_t> widths{1};
+  if (example.attrs.integer_or("heads", 0) == 0 && example.attrs.integer_or("groups", 0) == 0) widths.insert(widths.begin(), kWidth);
+  for (int64_t width : widths) {
+    double times = request.least_bytes / std::max(1.0, bytes_of(grown(def, small, {1, width})));
     try {
-      types = stretched(def, small, batch, seq);
+      types = grown(def, small, {std::max<int64_t>(1, static_cast<int64_t>(times)), width});
       auto op = std::make_unique<OneOp>(request.executor, OneOpSpec{def, types, example.attrs, example.integers_below});
       op->run();
       return op;
     } catch (const std::exception&) {
-      if (batch * seq == 1) throw;
+      if (width == 1) break;
     }
   }
-  return nullptr;
+  types = small;
+  return std::make_unique<OneOp>(request.executor, OneOpSpec{def, types, example.attrs, example.integers_below});
 }
 
 std::string types_text(const TensorTypes& types) {

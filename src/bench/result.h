@@ -48,7 +48,7 @@ BenchReport parse_report(std::string_view json, std::string_view place);
 std::string report_html(const BenchReport& report, std::string_view title);
 
 // What differs between two reports beyond noise: results of the same key whose samples differ by Mann–Whitney's test at 1 % and
-// whose medians differ by at least `least_change`.
+// whose medians differ by at least `least_change` and by more than single calls do.
 struct Change {
   std::string key;
   double before = 0, after = 0;  // median seconds

@@ -83,7 +83,9 @@ Comparison compare_reports(const BenchReport& before, const BenchReport& after, 
       continue;
     }
     Change change{.key = old.key(), .before = old.seconds().median, .after = now->seconds().median, .p = mann_whitney_p(old.samples, now->samples)};
-    change.certain = change.p < kChance && std::abs(change.after - change.before) >= least_change * change.before;
+    // Calls of one run are more alike than those of two: a change must also stand out of what calls differ by.
+    double noise = std::max({least_change * change.before, old.seconds().spread, now->seconds().spread});
+    change.certain = change.p < kChance && std::abs(change.after - change.before) >= noise;
     comparison.changes.push_back(change);
   }
   for (const BenchResult& now : after.results)

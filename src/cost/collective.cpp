@@ -13,13 +13,14 @@ namespace {
 // Microseconds, and what the protocol leaves of the bandwidth.
 struct Protocol {
   double base_ring, base_tree, near_hop_ring, near_hop_tree, far_hop_ring, far_hop_tree;
+  bool wants_own_adapter;  // between nodes it is used only where every device has an adapter of its own
   double share;      // of the bandwidth
   double most_gb_s;  // of one rank, however fast the links
 };
 constexpr double kNoLimit = 1e9;
-constexpr std::array kProtocols{Protocol{6.6, 6.8, 0.6, 0.6, 2.7, 5.0, 0.5, 35},           // LL
-                                Protocol{14.0, 14.0, 1.9, 1.25, 4.0, 8.5, 0.92, 300},      // LL128
-                                Protocol{8.4, 8.4, 3.4, 4.0, 14.0, 14.0, 1.0, kNoLimit}};  // Simple
+constexpr std::array kProtocols{Protocol{6.6, 6.8, 0.6, 0.6, 2.7, 5.0, false, 0.5, 35},           // LL
+                                Protocol{14.0, 14.0, 1.9, 1.25, 4.0, 8.5, true, 0.92, 300},      // LL128
+                                Protocol{8.4, 8.4, 3.4, 4.0, 14.0, 14.0, false, 1.0, kNoLimit}};  // Simple
 
 // An all-reduce inside the switch against the ring's, in long messages (measured: 473 and 363 GB/s on eight H200).
 constexpr double kSwitchGain = 1.3;
@@ -56,11 +57,18 @@ double tree_latency(const Machine& machine, const Protocol& p, const GroupPlace&
                                    (s.nodes > 1 ? std::log2(s.nodes) * far_latency(machine, place, p.far_hop_tree) : 0));
 }
 
+// Adapters carry 100 Gb/s and more: what is less for each device is shared.
+bool possible(const Machine& machine, const Protocol& p, const GroupPlace& place) {
+  constexpr double kAdapter = 12.4e9;
+  return place.level == 0 || !p.wants_own_adapter || machine.levels[static_cast<size_t>(place.level)].link.bytes_per_s >= kAdapter;
+}
+
 double protocol_bandwidth(const Protocol& p, double bandwidth) { return std::min(bandwidth * p.share, p.most_gb_s * 1e9); }
 
 double all_reduce_seconds(const Machine& machine, double bytes, const GroupPlace& place, double bandwidth) {
   double n = static_cast<double>(place.ranks), travel = 2 * bytes * (n - 1) / n, best = 1e300;
   for (const Protocol& p : kProtocols) {
+    if (!possible(machine, p, place)) continue;
     double rate = protocol_bandwidth(p, bandwidth);
     best = std::min(best, ring_latency(machine, p, place, 2) + travel / rate);
     best = std::min(best, tree_latency(machine, p, place) + travel / (0.92 * rate));
@@ -74,7 +82,7 @@ double all_reduce_seconds(const Machine& machine, double bytes, const GroupPlace
 double one_way_seconds(const Machine& machine, double bytes, const GroupPlace& place, double bandwidth) {
   double n = static_cast<double>(place.ranks), best = 1e300;
   for (const Protocol& p : kProtocols)
-    best = std::min(best, ring_latency(machine, p, place, 1) + bytes * (n - 1) / n / protocol_bandwidth(p, bandwidth));
+    if (possible(machine, p, place)) best = std::min(best, ring_latency(machine, p, place, 1) + bytes * (n - 1) / n / protocol_bandwidth(p, bandwidth));
   return best;
 }
 

@@ -62,10 +62,10 @@ double correction(const Machine& machine, const Efficiencies& efficiency, const 
 double alignment_rate(double size) {
   auto n = static_cast<int64_t>(size);
   if (n % 64 == 0) return 1;
-  if (n % 32 == 0) return 0.97;
-  if (n % 16 == 0) return 0.82;
-  if (n % 8 == 0) return 0.75;
-  return n % 2 == 0 ? 0.45 : 0.25;  // loads of two bytes at a time
+  if (n % 32 == 0) return 0.82;
+  if (n % 16 == 0) return 0.78;
+  if (n % 8 == 0) return 0.65;
+  return n % 2 == 0 ? 0.40 : 0.22;  // loads of two bytes at a time
 }
 
 double product_seconds(const Machine& machine, const Efficiencies& efficiency, const ProductQuery& query) {

@@ -127,8 +127,8 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
     return all_to_all ? b.split_sequences(y) : y;
   }
   GlobalShape cache{b.shape(qkv)[0], spec.heads.key_value, spec.cache->capacity, spec.heads.dim};
-  ValueId keys = b.state(b.path("cache", "keys"), cache);
-  ValueId values = b.state(b.path("cache", "values"), cache);
+  ValueId keys = b.cache(b.path("cache", "keys"), cache);
+  ValueId values = b.cache(b.path("cache", "values"), cache);
   return b.op(ops::attention_cached, "core", {qkv, keys, values, spec.cache->start}, attrs);
 }
 

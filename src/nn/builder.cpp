@@ -60,8 +60,11 @@ ValueId Builder::feed(std::string path, DType dtype, GlobalShape shape) {
                      .layout = std::move(layout)});
 }
 
-ValueId Builder::state(std::string path, GlobalShape shape) {
-  return graph_.add({.path = std::move(path), .kind = ValueKind::state, .dtype = dtype_, .shape = std::move(shape)});
+ValueId Builder::cache(std::string path, GlobalShape shape) {
+  Layout layout = invariant_layout(graph_.mesh);
+  for (std::string_view axis : {"dp_out", "dp"}) set_state(layout, axis, sharded(0));
+  set_state(layout, "tp", sharded(1));
+  return graph_.add({.path = std::move(path), .kind = ValueKind::state, .dtype = dtype_, .shape = std::move(shape), .layout = std::move(layout)});
 }
 
 ValueId Builder::op(const OpDef& def, std::string_view name, std::vector<ValueId> inputs, Attrs attrs,

@@ -54,7 +54,8 @@ class Builder {
   ValueId parameter(const ParameterSpec& spec);
   // A value given each step. Its first dim is the batch, its second the sequence, where it has them.
   ValueId feed(std::string path, DType dtype, GlobalShape shape);
-  ValueId state(std::string path, GlobalShape shape);  // kept between steps: key-value caches
+  // Keys or values kept between steps, [batch, heads, positions, head size]: each rank has its sequences and its heads.
+  ValueId cache(std::string path, GlobalShape shape);
 
   // One op; returns its first output. `name` goes below the current scope.
   ValueId op(const OpDef& def, std::string_view name, std::vector<ValueId> inputs, Attrs attrs = {},

@@ -63,7 +63,10 @@ TEST(WorkedCases, ModelFlopsDoNotDependOnTheLayout) {
     EXPECT_GE(plan.flops.executed, plan.flops.model_causal);
   }
   RunPlan twice = plan_of("llama3.2-1b", {.seq = 1024, .recompute = "full"});
-  EXPECT_NEAR((twice.flops.executed - twice.flops.model_causal) / twice.flops.model_causal, 1.0 / 3, 0.12);  // one more forward
+  // One more forward of the blocks, but not of the head, which is a large part of so small a model.
+  double more = (twice.flops.executed - twice.flops.model_causal) / twice.flops.model_causal;
+  EXPECT_GT(more, 0.15);
+  EXPECT_LT(more, 1.0 / 3);
 }
 
 // Llama-3.1-8B steps at causal counting (A3 of the list).

@@ -46,6 +46,8 @@ std::string cpu_model() {
     if (line.starts_with("CPU implementer")) implementer = value();
     if (line.starts_with("CPU part")) part = value();
   }
+  for (auto [code, name] : {std::pair("0xd0c", "Neoverse-N1"), std::pair("0xd40", "Neoverse-V1"), std::pair("0xd49", "Neoverse-N2"), std::pair("0xd4f", "Neoverse-V2")})
+    if (implementer == "0x41" && part == code) return name;
   return part.empty() ? "CPU" : fmt::format("Arm CPU {} part {}", implementer, part);
 }
 
