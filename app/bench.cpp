@@ -228,13 +228,30 @@ void bench_sizing_verb(const BenchSizingArguments& a) {
   session.finish();
 }
 
+namespace {
+
+// What a GPU's file says anew; the rest is as the machine that has the device says.
+void bench_gpu(const BenchOptions& options) {
+  Session session(options);
+  GemmRequest products{.probe = session.probe(), .shapes = {}, .types = {"bf16"}, .peaks = session.peaks(), .repeat = session.repeat()};
+  for (int64_t m : {1024, 4096, 16384, 65536})
+    for (int64_t n : {1024, 2048, 4096, 8192, 16384})
+      for (int64_t k : {1024, 2048, 4096, 8192, 16384}) products.shapes.push_back({m, n, k});
+  bench_gemm(products, session.report, session.watch);
+  bench_memory({.probe = session.probe(), .sizes = {int64_t{1} << 30, int64_t{4} << 30}, .peak_bytes_per_s = session.peak_bytes_per_s(), .repeat = session.repeat()},
+               session.report, session.watch);
+  std::vector<AttentionShape> shapes;
+  for (int64_t dim : {64, 128})
+    for (int64_t seq : {4096, 16384}) shapes.push_back({32768 / seq, seq, 16, 16, dim});
+  std::unique_ptr<Executor> executor = executor_for(options.device, 1);
+  bench_attention({.executor = *executor, .shapes = shapes, .peak_flops_per_s = session.peaks()["bf16"], .repeat = session.repeat()}, session.report, session.watch);
+  session.finish();
+}
+
+}  // namespace
+
 void bench_machine_verb(const BenchMachineArguments& a) {
-  if (on_cuda(a.options)) {
-    BenchGemmArguments gemm{.options = a.options, .m = "1024:16384:5120", .n = "1024:16384:5120", .k = "1024:16384:5120"};
-    bench_gemm_verb(gemm);
-    bench_memory_verb({.options = a.options, .megabytes = {1024, 4096}});
-    return bench_attention_verb({.options = a.options, .lengths = {4096, 16384}});
-  }
+  if (on_cuda(a.options)) return bench_gpu(a.options);
   BenchOptions options = a.options;
   options.save.clear();  // written whole, below
   Session session(options);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "app/device.h"
 #include "app/rank_bench.h"
 #include "app/verbs.h"
 #include "base/error.h"
@@ -12,6 +13,9 @@
 #include "exec/cpu/cpu_probe.h"
 #include "plan/programs.h"
 #include "train/dataset.h"
+#ifdef SEXTANT_CUDA
+#include "exec/cuda/devices.h"
+#endif
 
 namespace sextant {
 
@@ -37,6 +41,19 @@ Mesh mesh_of(const BenchCommArguments& a, int ranks) {
   return run_shape(run, resolve_spec(run)).mesh;
 }
 
+// Null where ranks talk by messages between processors.
+std::unique_ptr<Executor> executor_on_gpu(const std::string& device, const CommWorld& world) {
+  RankSeat seat{world.rank(), world.transport()};
+  RunConfig run;
+  run.device = device;
+  run.places["device"] = "--device";
+  if (device == "cuda") return executors_for(run)(seat, 1);
+#ifdef SEXTANT_CUDA
+  if (device == "auto" && !cuda_devices().devices.empty()) return executors_for(run)(seat, 1);
+#endif
+  return nullptr;
+}
+
 }  // namespace
 
 void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
@@ -53,8 +70,9 @@ void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
   std::vector<CommOp> ops = ops_named(a.ops);
   CommReport report;
   bench.run(ranks, [&](CommWorld& world) {
+    std::unique_ptr<Executor> executor = executor_on_gpu(a.device, world);
     CommRequest request{.groups = groups_of(mesh, world.rank()), .ops = ops, .smallest = a.smallest, .largest = a.largest, .step = a.step,
-                        .calls = static_cast<int>(a.calls), .host = host_name()};
+                        .calls = static_cast<int>(a.calls), .host = host_name(), .executor = executor.get(), .mesh = mesh};
     CommReport own = bench_comm(world, request, bench.watch());
     if (world.rank() == 0) report = std::move(own);
   });

@@ -127,6 +127,7 @@ void add_bench_comm(CLI::App& bench, BenchCommArguments& a, Processes& processes
   verb->add_option("--step", a.step, "each size is so many times the one before")->check(CLI::Range(2, 1024))->capture_default_str();
   verb->add_option("--calls", a.calls, "of each, timed")->check(CLI::Range(1, 100000))->capture_default_str();
   verb->add_option("--op", a.ops, "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast or send_receive, may be repeated [all]");
+  verb->add_option("--device", a.device, "cpu: messages between processors, cuda: NCCL")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
   verb->add_flag("--json", a.json, "print JSON, for bench compare");
   verb->callback([&] { bench_comm_verb(a, processes); });
 }

@@ -101,6 +101,7 @@ struct BenchCommArguments {
   int64_t smallest = 1 << 10, largest = 1 << 24, step = 4;  // bytes
   int64_t calls = 20;
   std::vector<std::string> ops;  // empty: all
+  std::string device = "auto";   // cpu: messages between processors; cuda: NCCL
   bool json = false;
 };
 void bench_comm_verb(const BenchCommArguments& arguments, Processes& processes);

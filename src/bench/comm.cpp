@@ -8,8 +8,8 @@
 #include <future>
 #include <memory>
 #include <numeric>
-#include <thread>
 
+#include "bench/comm_device_call.h"
 #include "bench/comm_waits.h"
 #include "bench/statistics.h"
 #include "comm/tags.h"
@@ -27,34 +27,51 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+struct RowPlan {
+  const CommRequest& request;
+  const CommGroups& groups;
+  CommOp op;
+  CommPlace place;
+  int64_t bytes;
+};
+
+bool is_possible(const RowPlan& plan) {
+  if (!plan.request.executor) return can_be(plan.op, plan.place);
+  return plan.place == CommPlace::out && plan.groups.own.size() == 1 && can_be_on_device(plan.op, plan.groups.axes.size());
+}
+
 // One collective on each of the groups that this rank is in, at the same time.
 class CallTeam {
  public:
-  CallTeam(const CommGroups& groups, CommOp op, CommPlace place, int64_t bytes, Transport& transport) {
+  CallTeam(const RowPlan& plan, Transport& transport) {
     int tag = kCollectiveTag;
-    for (const std::vector<int>& ranks : groups.own) {
-      Group group = group_of_ranks(ranks, transport.rank());
-      members_.push_back(std::make_unique<Member>(transport, CommCall(op, place, bytes, group), tag));
+    for (const std::vector<int>& ranks : plan.groups.own) {
+      Member& member = *members_.emplace_back(std::make_unique<Member>(transport, tag));
+      if (plan.request.executor)
+        member.call = make_device_call(plan.op, plan.bytes, {*plan.request.executor, plan.request.mesh, plan.groups.axes, transport.rank()});
+      else
+        member.call = make_host_call(plan.op, plan.place, plan.bytes, group_of_ranks(ranks, transport.rank()), member.channel);
       tag = kCommLaneTag;
     }
   }
 
   void fill() {
-    for (auto& member : members_) member->call.fill();
+    for (auto& member : members_) member->call->fill();
   }
 
-  void run() {
-    std::vector<std::thread> others;
-    for (size_t i = 1; i < members_.size(); ++i) others.emplace_back([&, i] { members_[i]->run(); });
-    members_.front()->run();
-    for (std::thread& other : others) other.join();
-    for (auto& member : members_)
-      if (member->error) std::rethrow_exception(member->error);
+  double run() {
+    if (members_.size() == 1) return members_.front()->call->run();
+    auto start = std::chrono::steady_clock::now();
+    std::vector<std::future<double>> others;
+    for (size_t i = 1; i < members_.size(); ++i) others.push_back(std::async(std::launch::async, [&, i] { return members_[i]->call->run(); }));
+    members_.front()->call->run();
+    for (auto& other : others) other.get();
+    return seconds_since(start);
   }
 
   int64_t wrong() const {
     int64_t wrong = 0;
-    for (const auto& member : members_) wrong += member->call.wrong();
+    for (const auto& member : members_) wrong += member->call->wrong();
     return wrong;
   }
 
@@ -68,22 +85,14 @@ class CallTeam {
     for (auto& member : members_) member->transport.forget();
   }
 
-  double bytes() const { return members_.front()->call.bytes(); }
+  double bytes() const { return members_.front()->call->bytes(); }
 
  private:
   struct Member {
-    Member(Transport& inner, CommCall made, int tag) : transport(inner), call(std::move(made)), channel{transport, tag} {}
-    void run() {
-      try {
-        call.run(channel);
-      } catch (...) {
-        error = std::current_exception();
-      }
-    }
+    Member(Transport& inner, int tag) : transport(inner), channel{transport, tag} {}
     WatchedTransport transport;
-    CommCall call;
     Channel channel;
-    std::exception_ptr error;
+    std::unique_ptr<CommCall> call;
   };
   std::vector<std::unique_ptr<Member>> members_;
 };
@@ -103,28 +112,19 @@ void blame(CommWorld& world, const std::vector<double>& waited, int calls, CommR
   row.waited_share = *most / total;
 }
 
-struct RowPlan {
-  const CommGroups& groups;
-  CommOp op;
-  CommPlace place;
-  int64_t bytes;
-  int calls;
-};
-
 CommRow measure_row(CommWorld& world, const RowPlan& plan) {
-  CallTeam team(plan.groups, plan.op, plan.place, plan.bytes, *world.transport());
+  CallTeam team(plan, *world.transport());
   CommRow row{.group = plan.groups.name, .ranks = static_cast<int>(plan.groups.own.front().size()), .op = plan.op, .place = plan.place, .bytes = team.bytes()};
   std::vector<double> own;
   int64_t wrong = 0;
-  int warm = std::max(1, plan.calls / 5);
-  for (int i = 0; i < warm + plan.calls; ++i) {
+  int calls = plan.request.calls, warm = std::max(1, calls / 5);
+  for (int i = 0; i < warm + calls; ++i) {
     if (i == warm) team.forget();
     team.fill();
     world.meet();
-    auto start = std::chrono::steady_clock::now();
-    team.run();
-    if (i >= warm) own.push_back(seconds_since(start));
-    if (i == 0 || i + 1 == warm + plan.calls) wrong += team.wrong();
+    double seconds = team.run();
+    if (i >= warm) own.push_back(seconds);
+    if (i == 0 || i + 1 == warm + calls) wrong += team.wrong();
   }
   std::vector<double> all = world.gather(own);
   for (size_t call = 0; call < own.size(); ++call) {
@@ -133,7 +133,7 @@ CommRow measure_row(CommWorld& world, const RowPlan& plan) {
     row.seconds.push_back(last);
   }
   row.wrong = world.sum(static_cast<double>(wrong));
-  blame(world, team.waited(), plan.calls, row);
+  blame(world, team.waited(), calls, row);
   return row;
 }
 
@@ -152,8 +152,8 @@ double timed_compute(int64_t rounds) {
   return seconds_since(start);
 }
 
-CommOverlap measure_overlap(CommWorld& world, const CommGroups& groups) {
-  CallTeam team(groups, CommOp::all_reduce, CommPlace::in, kOverlapBytes, *world.transport());
+CommOverlap measure_overlap(CommWorld& world, const CommRequest& request, const CommGroups& groups) {
+  CallTeam team({request, groups, CommOp::all_reduce, CommPlace::in, kOverlapBytes}, *world.transport());
   auto timed = [&](auto body) {
     std::vector<double> times;
     for (int i = 0; i < kOverlapCalls; ++i) {
@@ -202,37 +202,40 @@ std::vector<CommGroups> groups_of(const Mesh& mesh, int rank) {
   std::vector<int> axes;
   for (int axis = 0; axis < mesh.axis_count(); ++axis)
     if (mesh.size(axis) > 1) axes.push_back(axis);
-  for (int axis : axes) all.push_back({mesh.axes[static_cast<size_t>(axis)].name, {group_of(mesh, rank, {axis})}});
+  for (int axis : axes) all.push_back({mesh.axes[static_cast<size_t>(axis)].name, {group_of(mesh, rank, {axis})}, {axis}});
   for (size_t a = 0; a < axes.size(); ++a)
     for (size_t b = a + 1; b < axes.size(); ++b)
-      all.push_back({fmt::format("{} and {} at once", all[a].name, all[b].name), {all[a].own.front(), all[b].own.front()}});
+      all.push_back({fmt::format("{} and {} at once", all[a].name, all[b].name), {all[a].own.front(), all[b].own.front()}, {axes[a], axes[b]}});
   if (axes.size() != 1) {
     std::vector<int> everyone(static_cast<size_t>(mesh.world_size()));
     std::iota(everyone.begin(), everyone.end(), 0);
-    all.push_back({"all ranks", {everyone}});
+    all.push_back({"all ranks", {everyone}, axes});
   }
   return all;
 }
 
 CommReport bench_comm(CommWorld& world, const CommRequest& request, const Watch& watch) {
   CommReport report;
-  auto go_on = [&] { return report.interrupted = !world.agree(!watch.stop()), !report.interrupted; };
+  auto go_on = [&](const std::string& line) {
+    report.interrupted = report.interrupted || !world.agree(!watch.stop());
+    if (!report.interrupted && world.rank() == 0) watch.say(line);
+    return !report.interrupted;
+  };
   for (const CommGroups& groups : request.groups)
     for (CommOp op : request.ops)
       for (CommPlace place : {CommPlace::in, CommPlace::out})
-        for (int64_t bytes = request.smallest; bytes <= request.largest && can_be(op, place); bytes *= request.step) {
-          if (report.interrupted || !go_on()) break;
-          if (world.rank() == 0) watch.say(fmt::format("{} over {}, {} bytes", name_of(op), groups.name, bytes));
-          report.rows.push_back(measure_row(world, {groups, op, place, bytes, request.calls}));
+        for (int64_t bytes = request.smallest; bytes <= request.largest; bytes *= request.step) {
+          RowPlan plan{request, groups, op, place, bytes};
+          if (!is_possible(plan) || !go_on(fmt::format("{} over {}, {} bytes", name_of(op), groups.name, bytes))) break;
+          report.rows.push_back(measure_row(world, plan));
         }
-  for (const CommGroups& groups : request.groups) {
-    if (report.interrupted || !go_on()) break;
-    if (world.rank() == 0) watch.say(fmt::format("overlap over {}", groups.name));
-    report.overlap[groups.name] = measure_overlap(world, groups);
+  if (!request.executor) {
+    for (const CommGroups& groups : request.groups)
+      if (go_on("overlap over " + groups.name)) report.overlap[groups.name] = measure_overlap(world, request, groups);
+    if (!report.interrupted) report.links = measure_links(world, request.host, watch);
+    if (world.size() > kMostLinkRanks)
+      report.findings.push_back(fmt::format("links were measured between the first {} ranks only", kMostLinkRanks));
   }
-  if (!report.interrupted) report.links = measure_links(world, request.host, watch);
-  if (world.size() > kMostLinkRanks)
-    report.findings.push_back(fmt::format("links were measured between the first {} ranks only", kMostLinkRanks));
   tell_wrong_and_slow(report);
   for (std::string& sentence : odd_links(report.links)) report.findings.push_back(std::move(sentence));
   return report;

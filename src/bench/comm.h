@@ -11,6 +11,7 @@
 #include "bench/comm_links.h"
 #include "bench/result.h"
 #include "bench/stop.h"
+#include "exec/executor.h"
 #include "mesh/mesh.h"
 
 namespace sextant {
@@ -19,9 +20,10 @@ namespace sextant {
 struct CommGroups {
   std::string name;
   std::vector<std::vector<int>> own;  // this rank's group, or groups that are busy at the same time
+  std::vector<int> axes;              // of the mesh
 };
 
-// Everyone; or with a mesh of several axes each axis, and all of them at once.
+// Each axis of the mesh, two of them at once, and everyone.
 std::vector<CommGroups> groups_of(const Mesh& mesh, int rank);
 
 struct CommRequest {
@@ -31,6 +33,10 @@ struct CommRequest {
   int64_t step = 4;                               // each size is this many times the one before
   int calls = 20;                                 // timed, after a fifth as many to warm up
   std::string host;                               // where this rank runs
+  // With an executor its own collectives are measured, on this mesh, in place of messages between processors; links and overlap
+  // are left out then.
+  Executor* executor = nullptr;
+  Mesh mesh = {};
 };
 
 struct CommRow {

@@ -1,6 +1,7 @@
 #include "bench/comm_call.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "base/error.h"
@@ -17,22 +18,13 @@ float element(int rank, int64_t i) { return static_cast<float>((i * 31 + rank * 
 
 bool can_be(CommOp op, CommPlace place) {
   if (op == CommOp::all_reduce || op == CommOp::all_gather) return true;
-  bool overwrites = op == CommOp::broadcast || op == CommOp::send_receive;
-  return overwrites == (place == CommPlace::in);
+  return (op == CommOp::broadcast) == (place == CommPlace::in);
 }
 
 CommCall::CommCall(CommOp op, CommPlace place, int64_t bytes, const Group& group)
     : op_(op), place_(place), group_(group), count_(round_up(std::max<int64_t>(1, bytes / 4), group.size())), part_(count_ / group.size()) {
-  BUG_IF(!can_be(op, place), "{} cannot be done in this place", name_of(op));
-  bool gathers = op == CommOp::all_gather;
-  given_.resize(static_cast<size_t>(gathers ? part_ : count_));
+  given_.resize(static_cast<size_t>(op == CommOp::all_gather ? part_ : count_));
   result_.resize(static_cast<size_t>(op == CommOp::reduce_scatter ? part_ : count_));
-  if (op == CommOp::all_reduce) scratch_.resize(static_cast<size_t>(ceil_div(all_reduce_scratch(count_, DType::f32, group.size()), 4)));
-  if (op == CommOp::reduce_scatter) scratch_.resize(static_cast<size_t>(part_));
-}
-
-std::span<std::byte> CommCall::bytes_of(std::vector<float>& data, int64_t first, int64_t count) const {
-  return std::as_writable_bytes(std::span(data).subspan(static_cast<size_t>(first), static_cast<size_t>(count)));
 }
 
 void CommCall::fill() {
@@ -42,34 +34,7 @@ void CommCall::fill() {
   if (place_ == CommPlace::in) std::copy(given_.begin(), given_.end(), result_.begin() + own_first);
 }
 
-void CommCall::run(Channel& channel) {
-  std::span<std::byte> given = std::as_writable_bytes(std::span(given_)), result = std::as_writable_bytes(std::span(result_));
-  std::span<std::byte> scratch = std::as_writable_bytes(std::span(scratch_));
-  int n = group_.size();
-  switch (op_) {
-    case CommOp::all_reduce:
-      if (place_ == CommPlace::out) std::memcpy(result.data(), given.data(), given.size());
-      return all_reduce(channel, group_, {.data = result, .scratch = scratch});
-    case CommOp::all_gather:
-      return all_gather(channel, group_, place_ == CommPlace::in ? bytes_of(result_, part_ * group_.self, part_) : given, result);
-    case CommOp::reduce_scatter: return reduce_scatter(channel, group_, {.parts = given, .own = result, .scratch = scratch});
-    case CommOp::all_to_all: return all_to_all(channel, group_, given, result);
-    case CommOp::broadcast: return broadcast(channel, group_, result, 0);
-    case CommOp::send_receive: {
-      // Everybody to the next, and from the one before: all links of a ring at once.
-      if (n == 1) return;
-      AbortOnThrow guard(channel.transport);
-      auto at = [&](int i) { return group_.ranks[static_cast<size_t>((i + n) % n)]; };
-      Ticket sent = channel.transport.send(at(group_.self + 1), channel.tag, given);
-      Ticket received = channel.transport.receive(at(group_.self - 1), channel.tag, result);
-      channel.transport.wait(sent);
-      channel.transport.wait(received);
-      return;
-    }
-  }
-}
-
-int64_t CommCall::wrong() const {
+int64_t CommCall::count_wrong() const {
   int n = group_.size();
   auto sum = [n](int64_t i) {
     float total = 0;
@@ -90,6 +55,65 @@ int64_t CommCall::wrong() const {
     wrong += result_[static_cast<size_t>(i)] != expected;
   }
   return wrong;
+}
+
+namespace {
+
+class HostCall final : public CommCall {
+ public:
+  HostCall(CommOp op, CommPlace place, int64_t bytes, const Group& group, Channel& channel)
+      : CommCall(op, place, bytes, group), channel_(channel) {
+    BUG_IF(!can_be(op, place), "{} cannot be done in this place", name_of(op));
+    if (op == CommOp::all_reduce) scratch_.resize(static_cast<size_t>(ceil_div(all_reduce_scratch(count_, DType::f32, group.size()), 4)));
+    if (op == CommOp::reduce_scatter) scratch_.resize(static_cast<size_t>(part_));
+  }
+
+  double run() override {
+    auto start = std::chrono::steady_clock::now();
+    call();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+ private:
+  void call() {
+    std::span<std::byte> given = std::as_writable_bytes(std::span(given_)), result = std::as_writable_bytes(std::span(result_));
+    std::span<std::byte> scratch = std::as_writable_bytes(std::span(scratch_));
+    switch (op_) {
+      case CommOp::all_reduce:
+        if (place_ == CommPlace::out) std::memcpy(result.data(), given.data(), given.size());
+        return all_reduce(channel_, group_, {.data = result, .scratch = scratch});
+      case CommOp::all_gather: return all_gather(channel_, group_, place_ == CommPlace::in ? own_part(result) : given, result);
+      case CommOp::reduce_scatter: return reduce_scatter(channel_, group_, {.parts = given, .own = result, .scratch = scratch});
+      case CommOp::all_to_all: return all_to_all(channel_, group_, given, result);
+      case CommOp::broadcast: return broadcast(channel_, group_, result, 0);
+      case CommOp::send_receive: return shift(given, result);
+    }
+  }
+
+  std::span<std::byte> own_part(std::span<std::byte> whole) const {
+    size_t bytes = static_cast<size_t>(part_) * sizeof(float);
+    return whole.subspan(bytes * static_cast<size_t>(group_.self), bytes);
+  }
+
+  // Everybody to the next, and from the one before: all links of a ring at once.
+  void shift(std::span<const std::byte> out, std::span<std::byte> in) {
+    int n = group_.size();
+    auto member = [&](int i) { return group_.ranks[static_cast<size_t>((i + n) % n)]; };
+    AbortOnThrow guard(channel_.transport);
+    Ticket sent = channel_.transport.send(member(group_.self + 1), channel_.tag, out);
+    Ticket received = channel_.transport.receive(member(group_.self - 1), channel_.tag, in);
+    channel_.transport.wait(sent);
+    channel_.transport.wait(received);
+  }
+
+  Channel& channel_;
+  std::vector<float> scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<CommCall> make_host_call(CommOp op, CommPlace place, int64_t bytes, const Group& group, Channel& channel) {
+  return std::make_unique<HostCall>(op, place, bytes, group, channel);
 }
 
 }  // namespace sextant

@@ -86,6 +86,11 @@ double one_way_seconds(const Machine& machine, double bytes, const GroupPlace& p
   return best;
 }
 
+// Along the ring from one rank to all, in the protocol of long messages.
+double broadcast_seconds(const Machine& machine, double bytes, const GroupPlace& place, double bandwidth) {
+  return ring_latency(machine, kProtocols.back(), place, 1) + bytes / bandwidth;
+}
+
 // Every rank sends a part to every other: what stays in the node and what leaves it travel at once.
 double all_to_all_seconds(const Machine& machine, const Efficiencies& efficiency, double bytes, const GroupPlace& place) {
   double n = static_cast<double>(place.ranks), seconds = 0;
@@ -136,6 +141,7 @@ double collective_seconds(const Machine& machine, const Efficiencies& efficiency
     case Collective::all_reduce: return all_reduce_seconds(machine, bytes, place, bandwidth);
     case Collective::all_gather:
     case Collective::reduce_scatter: return one_way_seconds(machine, bytes, place, bandwidth);
+    case Collective::broadcast: return broadcast_seconds(machine, bytes, place, bandwidth);
     case Collective::all_to_all: return all_to_all_seconds(machine, efficiency, bytes, place);
     case Collective::message: {
       const Level& level = machine.levels[static_cast<size_t>(place.level)];

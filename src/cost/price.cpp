@@ -61,6 +61,14 @@ bool crosses_data_axes(const std::string& axes) {
   return false;
 }
 
+// Gradients to, and weights from, the ranks that share optimizer state.
+bool is_shard_message(const Message& message) {
+  return crosses_data_axes(message.axes) && (message.kind == Message::Kind::reduce_scatter || message.kind == Message::Kind::all_gather);
+}
+
+// Our weights are packed (gate and up) and have no biases: nine tensors of a block where we have six.
+constexpr double kTensorsPerValue = 1.5;
+
 // What travels is as wide as the stack sends it, and our Program is as wide as ours.
 double wire_bytes(const Stack& stack, const Program& program, const Op& op, const Message& message) {
   double bytes = static_cast<double>(message.bytes.n);
@@ -142,6 +150,10 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
                     : message.kind == reduce_scatter ? Collective::reduce_scatter
                     : message.kind == all_to_all     ? Collective::all_to_all
                                                      : Collective::message;
+  if (stack_.zero_by_tensor && is_shard_message(message)) {
+    out.seconds = kTensorsPerValue * collective_seconds(machine_, efficiency_, Collective::broadcast, out.bytes / kTensorsPerValue, place);
+    return out;
+  }
   // A part of a larger message has its part of that message's time.
   double together = crosses_data_axes(message.axes) ? std::max(out.bytes, stack_.bucket_bytes) : out.bytes;
   out.seconds = collective_seconds(machine_, efficiency_, kind, together, place) * (together > 0 ? out.bytes / together : 0);

@@ -36,6 +36,7 @@ struct Stack {
   int gradient_bytes = 4;            // per element, in memory
   int optimizer_bytes = 12;          // per parameter: master copy and moments
   double bucket_bytes = 0;           // gradients and weights travel in messages of at least this much
+  bool zero_by_tensor = false;       // ZeRO deals whole tensors to ranks: each is reduced to one and broadcast by it, and waited for
   bool overlap_gradients = true;     // reductions beside backward
   bool overlap_gathers = true;       // weights of the next block gathered beside this one
   bool overlap_pipeline = true;      // messages between stages beside compute

@@ -67,6 +67,7 @@ struct WrittenStack {
             {"gradient_bytes", CountPlace{&gradient_bytes, 1, kMostBytes}},
             {"optimizer_bytes", CountPlace{&optimizer_bytes, 0, kMostBytes}},
             {"bucket_mb", NumberPlace{&stack.bucket_bytes, {0, 1e5}, 1, 1e-6}},
+            {"zero_by_tensor", FlagPlace{&stack.zero_by_tensor}},
             {"overlap", TextsPlace{&overlap}},
             {"host_us_per_kernel", NumberPlace{&stack.host_s_per_kernel, {0, 1e4}, 1, 1e6}},
             {"far_gb_s_per_node", NumberPlace{&far_gb_s_per_node, {0.01, 1e5}}},

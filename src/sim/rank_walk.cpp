@@ -55,7 +55,9 @@ PricedOp price_op(const Program& program, const Op& op, Pricer& pricer) {
                   priced.price.message == Message::Kind::all_reduce;
   bool letter = priced.price.message == Message::Kind::send || priced.price.message == Message::Kind::receive;
   if (letter) priced.peer = static_cast<int>(op.attrs.integer("peer")), priced.tag = op.attrs.integer("tag");
-  priced.on_lane = on_comm_lane(op) && (gradient ? pricer.stack().overlap_gradients : pricer.stack().overlap_gathers);
+  bool by_tensor = pricer.stack().zero_by_tensor && (priced.price.message == Message::Kind::reduce_scatter ||
+                                                     priced.price.message == Message::Kind::all_gather);
+  priced.on_lane = on_comm_lane(op) && !by_tensor && (gradient ? pricer.stack().overlap_gradients : pricer.stack().overlap_gathers);
   return priced;
 }
 

@@ -6,10 +6,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "comm/run_ranks.h"
 #include "comm/tags.h"
+#include "exec/cpu/cpu_executor.h"
 
 namespace sextant {
 namespace {
@@ -133,6 +135,29 @@ TEST(CommBench, ASlowRankIsNamed) {
   EXPECT_TRUE(any_says(report.findings, "rank 2 is slow to 3 of 3 others")) << comm_text(report);
   EXPECT_TRUE(any_says(report.findings, "rank 2 is the slowest")) << comm_text(report);
   for (const char* innocent : {"rank 0 is", "rank 1 is", "rank 3 is"}) EXPECT_FALSE(any_says(report.findings, innocent)) << comm_text(report);
+}
+
+// The collectives of an executor: on GPUs these are NCCL's.
+TEST(CommBench, AnExecutorsCollectivesAreMeasuredAndRight) {
+  Mesh mesh{{{"dp", 2}, {"tp", 2}}};
+  CommReport report;
+  ThreadHub hub(4, std::chrono::seconds(20));
+  for (const RankEnd& end : run_ranks(hub, 4, [&](Transport& transport) {
+         CommWorld world(&transport);
+         std::unique_ptr<Executor> executor = make_cpu_executor(1, {transport.rank(), &transport});
+         CommRequest request = small_request(mesh, transport.rank());
+         request.executor = executor.get();
+         request.mesh = mesh;
+         CommReport own = bench_comm(world, request, {});
+         if (transport.rank() == 0) report = own;
+       }))
+    EXPECT_EQ(end.error, "");
+  // Four ops on dp and tp, three on all ranks; two sizes.
+  EXPECT_EQ(report.rows.size(), (2u * 4 + 3) * 2) << comm_text(report);
+  for (const CommRow& row : report.rows) {
+    EXPECT_EQ(row.wrong, 0) << name_of(row.op) << " over " << row.group;
+    EXPECT_GT(row.seconds.at(0), 0);
+  }
 }
 
 TEST(CommBench, StoppedItReportsWhatItHas) {

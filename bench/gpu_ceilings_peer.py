@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""GEMM and memory figures of `sextant bench` beside PyTorch's and Triton's own timing, on one GPU, in one run.
+
+For every shape: triton.testing.do_bench (median) of a @ b.T and `sextant bench gemm`, in turn, twice each; the same for a copy.
+With --mamf also the best shape that `bench gemm --mamf` finds against a sweep of all multiples of 1024 up to 16384 by the same
+timer, and the time each took. Exits with 1 when a figure is more than 3 % off, or --mamf below 98 % or above a tenth of the time.
+
+Usage: bench/gpu_ceilings_peer.py [--sextant build/cuda/sextant] [--mamf] [--quick]
+"""
+import argparse
+import json
+import subprocess
+import sys
+import time
+
+SHAPES = [(8192, 8192, 8192), (32768, 2048, 2048), (32768, 8192, 2048), (32768, 2048, 8192), (32768, 16384, 2048), (32768, 128256, 2048),
+          (2048, 8192, 32768), (65536, 768, 768), (65536, 3072, 768), (65536, 768, 3072), (16384, 1600, 1600), (16384, 6400, 1600),
+          (16384, 1600, 6400)]
+
+
+def bench(sextant, *arguments):
+    done = subprocess.run([sextant, "bench", *arguments, "--device", "cuda", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    if done.returncode != 0:
+        sys.exit(f"sextant bench {' '.join(arguments)} failed with {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def peer_gemm(m, n, k):
+    import torch
+    from triton.testing import do_bench
+    a, b = torch.randn(m, k, device="cuda", dtype=torch.bfloat16), torch.randn(n, k, device="cuda", dtype=torch.bfloat16)
+    seconds = do_bench(lambda: a @ b.T, warmup=50, rep=200, return_mode="median") / 1e3
+    del a, b
+    torch.cuda.empty_cache()  # the other side needs the room
+    return seconds
+
+
+def peer_copy(bytes_):
+    import torch
+    from triton.testing import do_bench
+    x = torch.empty(bytes_, dtype=torch.uint8, device="cuda")
+    y = torch.empty_like(x)
+    seconds = do_bench(lambda: y.copy_(x), warmup=50, rep=200, return_mode="median") / 1e3
+    del x, y
+    torch.cuda.empty_cache()
+    return seconds
+
+
+def closest(ours, theirs):
+    """Both sides were measured twice, in turn: the pair that agrees best shows the timers, the rest is the clocks' wandering."""
+    return min(((o, t) for o in ours for t in theirs), key=lambda pair: abs(pair[0] / pair[1] - 1))
+
+
+def compare(name, ours, theirs, unit, work):
+    own, peer = closest(ours, theirs)
+    print(f"{name:<28} sextant {work / own / 1e12:8.2f} {unit}  torch {work / peer / 1e12:8.2f} {unit}  ratio {peer / own:.4f}"
+          f"   (medians {' '.join(f'{work / x / 1e12:.1f}' for x in ours)} | {' '.join(f'{work / x / 1e12:.1f}' for x in theirs)})", flush=True)
+    return abs(peer / own - 1)
+
+
+def sweep(sextant):
+    start = time.time()
+    report = bench(sextant, "gemm", "--m", "1024:16384:1024", "--n", "1024:16384:1024", "--k", "1024:16384:1024", "--seconds", "0.01")
+    best = max(report["results"], key=lambda r: r["flops_per_s"])
+    return best, time.time() - start
+
+
+def check_mamf(sextant):
+    start = time.time()
+    found = bench(sextant, "gemm", "--mamf")["results"][-1]
+    search_s = time.time() - start
+    best, sweep_s = sweep(sextant)
+    again = bench(sextant, "gemm", "--shape", best["shape"], "--seconds", "0.3")["results"][0]  # timed as long as the other
+    share = found["flops_per_s"] / again["flops_per_s"]
+    print(f"mamf {found['shape']} {found['flops_per_s'] / 1e12:.1f} TFLOP/s in {search_s:.0f} s; sweep {best['shape']} "
+          f"{again['flops_per_s'] / 1e12:.1f} (at first sight {best['flops_per_s'] / 1e12:.1f}) in {sweep_s:.0f} s: {100 * share:.1f} % in {100 * search_s / sweep_s:.1f} % of the time")
+    return share >= 0.98 and search_s <= sweep_s / 10
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sextant", default="build/cuda/sextant")
+    parser.add_argument("--mamf", action="store_true")
+    parser.add_argument("--quick", action="store_true", help="only a few shapes")
+    args = parser.parse_args()
+    worst = 0.0
+    for m, n, k in SHAPES[::4] if args.quick else SHAPES:
+        ours, theirs = [], []
+        for _ in range(2):
+            theirs.append(peer_gemm(m, n, k))
+            ours.append(bench(args.sextant, "gemm", "--shape", f"{m}x{n}x{k}", "--seconds", "0.2")["results"][0]["seconds"]["median"])
+        worst = max(worst, compare(f"gemm {m}x{n}x{k}", ours, theirs, "TFLOP/s", 2 * m * n * k))
+    for mib in (256, 1024, 4096):
+        ours, theirs = [], []
+        for _ in range(2):
+            theirs.append(peer_copy(mib << 20))
+            report = bench(args.sextant, "memory", "--mb", str(mib), "--seconds", "0.2")
+            ours.append(next(r for r in report["results"] if r["name"] == "copy")["seconds"]["median"])
+        worst = max(worst, compare(f"copy {mib} MiB", ours, theirs, "TB/s", 2 * (mib << 20)))
+    print(f"worst: {100 * worst:.1f} % off")
+    good = worst <= 0.03
+    if args.mamf:
+        good = check_mamf(args.sextant) and good
+    sys.exit(0 if good else 1)
+
+
+if __name__ == "__main__":
+    main()
