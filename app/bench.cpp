@@ -58,7 +58,7 @@ class Session {
   }
 
   DeviceProbe& probe() { return *probe_; }
-  Repeat repeat() const { return {.least = 10, .most = 2000, .seconds = options_.seconds, .warm_seconds = std::max(1.0, options_.seconds)}; }
+  Repeat repeat() const { return {.least = 10, .most = 2000, .seconds = options_.seconds, .warm_seconds = std::clamp(5 * options_.seconds, 0.01, 2.0)}; }
   std::map<std::string, double> peaks() const { return known_ ? known_->device.peaks : std::map<std::string, double>{}; }
   double peak_bytes_per_s() const { return known_ ? known_->device.memory_bytes_per_s : 0; }
   const std::optional<Machine>& known() const { return known_; }

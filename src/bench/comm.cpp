@@ -20,8 +20,10 @@ namespace {
 
 constexpr double kBlamed = 3;             // times what the others are waited for
 constexpr double kSmallWait = 5e-6;       // seconds a call: less says nothing
-constexpr int64_t kOverlapBytes = 1 << 22;
-constexpr int kOverlapCalls = 7;
+constexpr int64_t kLargeBytes = 1 << 22, kLargeEnough = 1 << 16;  // of an all-reduce beside computing, of a link's message
+constexpr int kOverlapCalls = 5;
+
+int64_t large_bytes(const CommRequest& request) { return std::clamp(request.largest, kLargeEnough, kLargeBytes); }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -153,7 +155,7 @@ double timed_compute(int64_t rounds) {
 }
 
 CommOverlap measure_overlap(CommWorld& world, const CommRequest& request, const CommGroups& groups) {
-  CallTeam team({request, groups, CommOp::all_reduce, CommPlace::in, kOverlapBytes}, *world.transport());
+  CallTeam team({request, groups, CommOp::all_reduce, CommPlace::in, large_bytes(request)}, *world.transport());
   auto timed = [&](auto body) {
     std::vector<double> times;
     for (int i = 0; i < kOverlapCalls; ++i) {
@@ -165,7 +167,7 @@ CommOverlap measure_overlap(CommWorld& world, const CommRequest& request, const 
     }
     return quantile_of(times, 0.5);
   };
-  CommOverlap overlap;
+  CommOverlap overlap{.bytes = team.bytes()};
   overlap.comm_s = timed([&] { team.run(); });
   // As much computing as the communication takes, the same on every rank.
   int64_t rounds = std::max<int64_t>(1000, static_cast<int64_t>(1e6 * overlap.comm_s / std::max(1e-9, world.largest(timed_compute(1'000'000)))));
@@ -232,7 +234,7 @@ CommReport bench_comm(CommWorld& world, const CommRequest& request, const Watch&
   if (!request.executor) {
     for (const CommGroups& groups : request.groups)
       if (go_on("overlap over " + groups.name)) report.overlap[groups.name] = measure_overlap(world, request, groups);
-    if (!report.interrupted) report.links = measure_links(world, request.host, watch);
+    if (!report.interrupted) report.links = measure_links(world, {request.host, large_bytes(request)}, watch);
     if (world.size() > kMostLinkRanks)
       report.findings.push_back(fmt::format("links were measured between the first {} ranks only", kMostLinkRanks));
   }

@@ -3,6 +3,7 @@
 // hides behind computing, and sentences about whoever is slow or wrong. All ranks call it together; rank 0 has the result.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -52,6 +53,7 @@ struct CommRow {
 };
 
 struct CommOverlap {
+  double bytes = 0;  // of the all-reduce
   double compute_s = 0, comm_s = 0, both_s = 0;
   double hidden() const;  // the share of the shorter that disappears behind the longer: 0 to 1
 };

@@ -3,6 +3,7 @@
 // processors do; comm_device_call.h through an executor.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 

@@ -41,7 +41,8 @@ class DeviceCall final : public CommCall {
     Value& result = graph[graph.ops.back().outputs[0]];
     result.path = "result";
     result.kind = ValueKind::fetch;
-    program_ = lower(std::move(graph), group.executor.target(), {});
+    // On the lane that computes: there is nothing to travel beside, and its time is wanted.
+    program_ = lower(std::move(graph), group.executor.target(), {.plan = {.overlap = false}, .train = {}});
     arena_ = group.executor.allocate(program_.arena_bytes);
     bound_ = group.executor.bind(program_, *arena_);
   }

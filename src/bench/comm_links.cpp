@@ -17,7 +17,7 @@ namespace sextant {
 namespace {
 
 constexpr int kPings = 40, kTransfers = 6, kSecondLooks = 2;
-constexpr size_t kSmall = 8, kLarge = size_t{1} << 22;
+constexpr size_t kSmall = 8;
 constexpr double kSlowBandwidth = 0.5, kSlowLatency = 4;  // of the middle of links of the same kind
 constexpr double kLatencyNoise = 20e-6;                   // what a busy core may add
 
@@ -72,7 +72,7 @@ bool touches(const Link& link, int rank) { return link.from == rank || link.to =
 // All ranks come; two of them measure, and everyone learns the result.
 class LinkProbe {
  public:
-  explicit LinkProbe(CommWorld& world) : world_(world), small_(kSmall), large_(kLarge) {}
+  LinkProbe(CommWorld& world, int64_t large) : world_(world), small_(kSmall), large_(static_cast<size_t>(large)) {}
 
   Link measure(Link link) {
     double latency = 0, seconds = 0;
@@ -84,7 +84,8 @@ class LinkProbe {
     std::array<double, 2> own{latency, seconds};
     std::vector<double> all = world_.gather(own);
     link.latency_s = all[2 * static_cast<size_t>(link.from)];
-    link.bytes_per_s = static_cast<double>(kLarge) / all[2 * static_cast<size_t>(link.from) + 1];
+    link.large = static_cast<double>(large_.size());
+    link.bytes_per_s = link.large / all[2 * static_cast<size_t>(link.from) + 1];
     return link;
   }
 
@@ -95,10 +96,10 @@ class LinkProbe {
 
 }  // namespace
 
-std::vector<Link> measure_links(CommWorld& world, const std::string& host, const Watch& watch) {
-  double own_host = static_cast<double>(hash64(host) >> 12);  // exact in a double
+std::vector<Link> measure_links(CommWorld& world, const LinkRequest& request, const Watch& watch) {
+  double own_host = static_cast<double>(hash64(request.host) >> 12);  // exact in a double
   std::vector<double> hosts = world.gather(std::span(&own_host, 1));
-  LinkProbe probe(world);
+  LinkProbe probe(world, request.large);
   std::vector<Link> links;
   for (auto [from, to] : pairs_of(std::min(world.size(), kMostLinkRanks))) {
     if (!world.agree(!watch.stop())) break;

@@ -2,6 +2,7 @@
 // unlike the others. All ranks call measure_links together; every rank gets the whole table.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,11 +16,17 @@ struct Link {
   double latency_s = 0;    // one way
   double bytes_per_s = 0;  // one way, nothing else under way
   bool same_host = true;
+  double large = 0;  // bytes of the message that told the bandwidth
+};
+
+struct LinkRequest {
+  std::string host;  // where this rank runs
+  int64_t large = 1 << 22;
 };
 
 inline constexpr int kMostLinkRanks = 64;  // beyond them pairs are too many: the first ones are measured
 
-std::vector<Link> measure_links(CommWorld& world, const std::string& host, const Watch& watch);
+std::vector<Link> measure_links(CommWorld& world, const LinkRequest& request, const Watch& watch);
 
 // Of links within a machine and of those between machines: the middle of each, as machine files want them.
 struct LinkProfile {

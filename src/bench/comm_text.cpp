@@ -32,9 +32,9 @@ std::string comm_text(const CommReport& report) {
     group = row.group;
     text += row_text(row);
   }
-  if (!report.overlap.empty()) text += "\ncommunication beside computing (4 MiB all-reduce, as much arithmetic)\n";
+  if (!report.overlap.empty()) text += "\ncommunication beside computing (an all-reduce, and as much arithmetic)\n";
   for (const auto& [name, o] : report.overlap)
-    text += fmt::format("  {:<20} alone {} and {} µs, together {} µs: {:.0f} % hidden\n", name, microseconds(o.comm_s), microseconds(o.compute_s),
+    text += fmt::format("  {:<20} {}: alone {} and {} µs, together {} µs: {:.0f} % hidden\n", name, human(Bytes{static_cast<int64_t>(o.bytes)}), microseconds(o.comm_s), microseconds(o.compute_s),
                         microseconds(o.both_s), 100 * o.hidden());
   if (!report.links.empty()) text += "\n" + links_text(report.links);
   if (!report.findings.empty()) text += "\n";
@@ -57,13 +57,12 @@ BenchReport bench_report_of(const CommReport& report) {
   for (const Link& link : report.links) {
     results.results.push_back({.kind = "comm", .name = fmt::format("latency {}-{}", link.from, link.to), .shape = "8", .dtype = "f32", .size = {8, 2, 1},
                                .samples = {link.latency_s}, .bytes = 8});
-    double bytes = 1 << 22;
-    results.results.push_back({.kind = "comm", .name = fmt::format("link {}-{}", link.from, link.to), .shape = fmt::format("{:.0f}", bytes), .dtype = "f32",
-                               .size = {bytes, 2, 1}, .samples = {bytes / link.bytes_per_s}, .bytes = bytes});
+    results.results.push_back({.kind = "comm", .name = fmt::format("link {}-{}", link.from, link.to), .shape = fmt::format("{:.0f}", link.large), .dtype = "f32",
+                               .size = {link.large, 2, 1}, .samples = {link.large / link.bytes_per_s}, .bytes = link.large});
   }
   for (const auto& [name, o] : report.overlap)
-    results.results.push_back({.kind = "comm", .name = "all_reduce beside computing over " + name, .shape = fmt::format("{}", 1 << 22), .dtype = "f32",
-                               .size = {o.comm_s, o.compute_s, o.hidden()}, .samples = {o.both_s}, .bytes = 1 << 22});
+    results.results.push_back({.kind = "comm", .name = "all_reduce beside computing over " + name, .shape = fmt::format("{:.0f}", o.bytes), .dtype = "f32",
+                               .size = {o.comm_s, o.compute_s, o.hidden()}, .samples = {o.both_s}, .bytes = o.bytes});
   return results;
 }
 

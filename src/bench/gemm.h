@@ -2,6 +2,7 @@
 // search for the shape that reaches most, without trying all.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 // are random and positive, integers below a limit.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "exec/executor.h"

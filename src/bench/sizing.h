@@ -2,6 +2,7 @@
 // nearby size would do better.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

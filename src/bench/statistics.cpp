@@ -116,19 +116,22 @@ std::vector<double> repeated(const std::function<double()>& call, const Repeat& 
 
 std::vector<double> repeated_together(const std::function<std::vector<double>(int)>& calls, const Repeat& repeat, const Watch& watch) {
   constexpr double kTogether = 0.05;  // seconds between two questions whether to stop
+  constexpr double kMostAround = 5;   // times as long as the calls themselves are to take, with all that stands around them
   constexpr int kMostTogether = 100;
-  double last = 0;
+  double around = 0;  // seconds that a call takes with all that stands around it, such as clearing caches
   auto one = [&] {
+    double begin = now_s();
     std::vector<double> seconds = calls(1);
-    return last = seconds.empty() ? 0 : seconds[0];
+    around = now_s() - begin;
+    return seconds.empty() ? 0 : seconds[0];
   };
   warm_up(one, repeat, watch);
   std::vector<double> seconds;
-  double taken = 0;
+  double taken = 0, begin = now_s();
   while (static_cast<int>(seconds.size()) < repeat.most && !watch.stop()) {
     int left = repeat.most - static_cast<int>(seconds.size()), missing = repeat.least - static_cast<int>(seconds.size());
-    if (missing <= 0 && taken >= repeat.seconds) break;
-    int wanted = last > 0 ? static_cast<int>(std::min<double>(kTogether / last, kMostTogether)) : 1;
+    if (missing <= 0 && (taken >= repeat.seconds || now_s() - begin >= kMostAround * repeat.seconds)) break;
+    int wanted = around > 0 ? static_cast<int>(std::min<double>(kTogether / around, kMostTogether)) : kMostTogether;
     for (double each : calls(std::clamp(wanted, 1, left))) {
       seconds.push_back(each);
       taken += each;

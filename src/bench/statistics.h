@@ -3,6 +3,7 @@
 // enough is known.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>

@@ -2,6 +2,7 @@
 // the seconds of each step, and with tracing the events of each rank's ops, step by step. No data is read, nothing is kept.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "bench/rank_threads.h"

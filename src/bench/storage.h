@@ -3,6 +3,7 @@
 // rank 0 has the result. Whatever is written lies in one directory of its own, which goes when the benchmark ends.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "bench/comm_world.h"

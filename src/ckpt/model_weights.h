@@ -2,6 +2,7 @@
 // come from the architecture's own map; what the file calls q_proj, k_proj and v_proj is one matrix in memory.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 

@@ -2,6 +2,7 @@
 // checkpoint. Files hold whole tensors, so they say nothing of the mesh that wrote them.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "exec/executor.h"

@@ -3,6 +3,7 @@
 // Meant for the path of a StagedDirectory: by itself it does not survive a crash half-way.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>

@@ -13,7 +13,6 @@ std::vector<Field> top_fields(Machine& machine) {
 
 std::vector<Field> device_fields(Device& device, size_t& kind) {
   return {{"name", TextPlace{&device.name}},
-          {"kind", WordPlace{&kind, {kDeviceKinds.begin(), kDeviceKinds.end()}}},
           {"maker", TextPlace{&device.maker}},
           {"units", CountPlace{&device.units, 1, 100'000}},
           {"clock_mhz", NumberPlace{&device.clock_hz, {10, 20'000}, kMega}},
@@ -21,7 +20,8 @@ std::vector<Field> device_fields(Device& device, size_t& kind) {
           {"memory_gb", NumberPlace{&device.memory_bytes, {0.1, 1e6}, kGiga}},
           {"memory_tb_s", NumberPlace{&device.memory_bytes_per_s, {0.001, 1e4}, kTera}},
           {"cache_mib", NumberPlace{&device.cache_bytes, {0, 1e6}, kMebi}},
-          {"watts", NumberPlace{&device.watts, {0, 1e6}}}};
+          {"watts", NumberPlace{&device.watts, {0, 1e6}}},
+          {"kind", WordPlace{&kind, {kDeviceKinds.begin(), kDeviceKinds.end()}}}};
 }
 
 Field peak_field(std::string_view type, double& flops_per_s) {

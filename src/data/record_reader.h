@@ -2,6 +2,7 @@
 // that grows to the longest record and no further. A record over the limit is a StreamError.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

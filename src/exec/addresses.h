@@ -1,6 +1,7 @@
 // Addresses: where the values of a Program are on one rank, once its arena has a place.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "exec/tensor.h"

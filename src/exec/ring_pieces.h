@@ -1,6 +1,7 @@
 // Which pieces of a sequence that is split among the ranks of a ring see each other, at one step around it.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "ir/program.h"

@@ -2,6 +2,7 @@
 // on token by token; both keep keys and values in the same caches.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>

@@ -3,6 +3,7 @@
 // is a streaming kernel.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // Message: what an op sends to other ranks, for whoever prices or draws it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/units.h"

@@ -2,6 +2,7 @@
 // record in the order of its fields; nobody switches on op kind.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>

@@ -8,6 +8,7 @@
 // A Program adds buffers, regions and the schedule, and to each value its local shape and buffer.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "ir/graph.h"

@@ -2,6 +2,7 @@
 // value has a buffer, every buffer an offset in one arena. Executors add nothing to it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,7 @@
 // one state per operand.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,6 +1,7 @@
 // What must hold of a Graph and a Program, checked after every pass. A violation is a BUG that names the pass.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "ir/graph.h"

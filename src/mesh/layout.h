@@ -8,6 +8,7 @@
 // Communication is the difference of two layouts: see redistribution.h.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

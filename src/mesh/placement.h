@@ -3,6 +3,7 @@
 // special case anywhere else.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "mesh/layout.h"

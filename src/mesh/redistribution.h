@@ -2,6 +2,7 @@
 // transfer of the dual states. The table is closed under taking adjoints; tests/mesh proves it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>

@@ -2,6 +2,7 @@
 // a block. Models differ in norms, positions, biases and how the halves of a block are joined.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "models/model.h"

@@ -2,6 +2,7 @@
 // and null mean the same, unless one asks.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <string>

@@ -1,6 +1,7 @@
 // HfTensors: the list of an architecture's tensors in a Hugging Face directory, written a layer at a time.
 #pragma once
 
+#include <cstdint>
 #include <fmt/format.h>
 
 #include <string>

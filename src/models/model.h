@@ -2,6 +2,7 @@
 // directory. A new architecture is one file and one line in model.cpp.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>

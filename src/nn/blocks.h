@@ -1,6 +1,7 @@
 // The blocks models are made of: each a function that adds ops to a Builder and returns the value that comes out.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
 #include "nn/builder.h"

@@ -2,6 +2,7 @@
 // axes split the data, so that models name only shapes and mathematics.
 #pragma once
 
+#include <cstdint>
 #include <source_location>
 #include <string>
 #include <string_view>

@@ -2,6 +2,7 @@
 // flops and bytes, and what the device could do at best. Out: rows to reckon with, or a text to read.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // lower: from a model's Graph to the Program that runs. lower.cpp tells the story pass by pass.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string_view>

@@ -2,6 +2,7 @@
 // is taken at the start; this tells how full it is, when it is fullest, and with what.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,7 @@
 // The Programs of a run, from its config: what `plan` prints, `explain` shows and `train` executes are these same objects.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 

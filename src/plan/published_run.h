@@ -1,6 +1,7 @@
 // PublishedRun: one measured training configuration of a table such as published_runs.csv: what ran where, and how fast.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -2,6 +2,7 @@
 // them. Text, JSON and the HTML report are written from this one record.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>

@@ -7,6 +7,7 @@
 // a layout whose bound is beyond what is there, or behind what has been found, need not be lowered at all.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>

@@ -2,6 +2,7 @@
 // one; from the Programs that generation runs, priced as a training step is.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

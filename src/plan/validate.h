@@ -1,6 +1,7 @@
 // validate: predicts every published run that can be expressed, and compares.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>

@@ -7,6 +7,7 @@
 // the F of a chunk run in microbatch order, and so do its B and its W: memory planning relies on it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -3,6 +3,7 @@
 // each rank the actions that could run, with their times; a rank whose list is longer than that is stuck.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <vector>
 

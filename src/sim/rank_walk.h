@@ -2,6 +2,7 @@
 // needs something of another rank that has not been simulated yet.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>

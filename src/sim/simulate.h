@@ -3,6 +3,7 @@
 // differ only along other axes run alike, so one of each class stands for all.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <span>

@@ -2,6 +2,7 @@
 // and kept in the cache directory, under a name made from everything that decides its content.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

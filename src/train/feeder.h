@@ -2,6 +2,7 @@
 // which rows and positions of it a rank reads follows from the layout of the Program's feeds.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <vector>
 

@@ -2,6 +2,7 @@
 // will be run again.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <optional>

@@ -3,6 +3,7 @@
 // what it holds into the same files, which say nothing of the mesh: another mesh may go on from them.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 

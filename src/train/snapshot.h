@@ -1,6 +1,7 @@
 // Snapshot: what a checkpoint holds of a rank's values, as it was at one moment, so that training goes on while it is written.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "exec/executor.h"

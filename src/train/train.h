@@ -2,6 +2,7 @@
 // config.toml, metrics.jsonl, heartbeat/ and step-NNNNNN/ checkpoints.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>

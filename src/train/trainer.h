@@ -1,6 +1,7 @@
 // Trainer: one rank's Programs bound to memory, with data flowing in and numbers coming out. It knows nothing of files.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>

@@ -1,6 +1,7 @@
 // Whether the processes that a launcher started are as many as the mesh has ranks.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "config/run_config.h"

@@ -3,6 +3,7 @@
 // followed by bytes that no kernel may touch.
 #pragma once
 
+#include <cstdint>
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // Programs of one op between ranks: every hop of a small tensor on a mesh, and the other ops that talk.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>

@@ -3,6 +3,7 @@
 // it sent.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 // Outputs and workspace are filled with NaN before the run, so that reading what was never written shows.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 

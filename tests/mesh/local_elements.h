@@ -1,6 +1,7 @@
 // The slow truth about layouts: lists of single elements, cut up as the words of mesh/layout.h say. Padding is -1.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "mesh/layout.h"

@@ -1,6 +1,7 @@
 // What our executor makes of a Hugging Face directory and a batch: loss, logits and gradients under the names of the file.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>

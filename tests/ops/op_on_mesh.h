@@ -3,6 +3,7 @@
 // the row holds forward and backward.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

@@ -7,6 +7,7 @@
 // in bytes.
 #pragma once
 
+#include <cstdint>
 #include <cuda_runtime.h>
 
 #include <map>

@@ -1,6 +1,7 @@
 // A Program at its addresses in host memory: what a CPU executor's bind makes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "base/threads.h"

@@ -1,6 +1,7 @@
 // Wire: what the ops of one rank talk to other ranks through, and a count of what they send.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 

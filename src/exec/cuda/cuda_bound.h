@@ -2,6 +2,7 @@
 // as a CUDA graph, one for each set of addresses and sums it can have; from then on it is replayed.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "exec/cuda/device.h"

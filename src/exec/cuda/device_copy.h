@@ -2,6 +2,7 @@
 // finds. Leaves: as few two-dimensional copies as they fold into, put on a stream.
 #pragma once
 
+#include <cstdint>
 #include <cuda_runtime.h>
 
 #include <cstddef>

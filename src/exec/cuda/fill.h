@@ -1,6 +1,7 @@
 // Device memory filled where it is: with random numbers to time kernels on, and with a model's initial weights.
 #pragma once
 
+#include <cstdint>
 #include <cuda_runtime.h>
 
 #include "base/dtype.h"

@@ -5,6 +5,7 @@
 // bytes.
 #pragma once
 
+#include <cstdint>
 #include <cuda_runtime.h>
 
 #include <map>
