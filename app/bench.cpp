@@ -35,19 +35,26 @@ namespace sextant {
 
 namespace {
 
-int threads_of(const BenchOptions& o) { return o.threads > 0 ? static_cast<int>(o.threads) : core_count(); }
+int threads_of(const BenchOptions& o) {
+  return o.threads > 0 ? static_cast<int>(o.threads) : core_count();
+}
 
 #ifdef SEXTANT_CUDA
-bool on_cuda(const BenchOptions& o) { return o.device == "cuda" || (o.device == "auto" && !cuda_devices().devices.empty()); }
+bool on_cuda(const BenchOptions& o) {
+  return o.device == "cuda" || (o.device == "auto" && !cuda_devices().devices.empty());
+}
 #else
-bool on_cuda(const BenchOptions&) { return false; }
+bool on_cuda(const BenchOptions&) {
+  return false;
+}
 #endif
 
 // One benchmark on its way: the device, what was found, and the line that tells how far it is.
 class Session {
  public:
   explicit Session(const BenchOptions& options) : options_(options), shows_(::isatty(STDERR_FILENO) != 0) {
-    if (options.device != "auto") executor_for(options.device, 1);  // refuses what is not here, in the words of training
+    if (options.device != "auto")
+      executor_for(options.device, 1);  // refuses what is not here, in the words of training
 #ifdef SEXTANT_CUDA
     if (on_cuda(options)) probe_ = make_cuda_probe(0);
 #endif
@@ -57,22 +64,38 @@ class Session {
     watch = {.stop = [this] { return stop_.asked(); }, .say = [this](const std::string& line) { say(line); }};
   }
 
-  DeviceProbe& probe() { return *probe_; }
-  Repeat repeat() const { return {.least = 10, .most = 2000, .seconds = options_.seconds, .warm_seconds = std::clamp(5 * options_.seconds, 0.01, 2.0)}; }
-  std::map<std::string, double> peaks() const { return known_ ? known_->device.peaks : std::map<std::string, double>{}; }
-  double peak_bytes_per_s() const { return known_ ? known_->device.memory_bytes_per_s : 0; }
-  const std::optional<Machine>& known() const { return known_; }
+  DeviceProbe& probe() {
+    return *probe_;
+  }
+  Repeat repeat() const {
+    return {.least = 10,
+            .most = 2000,
+            .seconds = options_.seconds,
+            .warm_seconds = std::clamp(5 * options_.seconds, 0.01, 2.0)};
+  }
+  std::map<std::string, double> peaks() const {
+    return known_ ? known_->device.peaks : std::map<std::string, double>{};
+  }
+  double peak_bytes_per_s() const {
+    return known_ ? known_->device.memory_bytes_per_s : 0;
+  }
+  const std::optional<Machine>& known() const {
+    return known_;
+  }
 
   void finish() {
     if (shows_ && said_) fmt::print(stderr, "\r\033[K");
     report.interrupted = stop_.asked();
     // Under load, after the work: what the first reading says of an idle device is of little use.
     Readings now = probe_->readings();
-    if (!now.power.empty()) report.environment.emplace_back("at the end", fmt::format("{}, {}, {}", now.clock, now.power, now.temperature));
+    if (!now.power.empty())
+      report.environment.emplace_back("at the end", fmt::format("{}, {}, {}", now.clock, now.power, now.temperature));
     fmt::print("{}", options_.json ? report_json(report) : report_text(report));
     if (!options_.save.empty()) save();
     for (const BenchResult& result : report.results)
-      if (result.error > 1) throw RunError(result.key(), "the results are wrong", "this device cannot be trusted; `sextant doctor --burn` looks closer");
+      if (result.error > 1)
+        throw RunError(result.key(), "the results are wrong",
+                       "this device cannot be trusted; `sextant doctor --burn` looks closer");
   }
 
   BenchReport report;
@@ -94,7 +117,8 @@ class Session {
       machine = *known_;
       machine.name.clear();
     } else {
-      throw UserError({.place = "--save " + options_.save, .got = "there is no such machine yet",
+      throw UserError({.place = "--save " + options_.save,
+                       .got = "there is no such machine yet",
                        .hint = "`sextant bench machine --save` makes one; the other benchmarks then add to it"});
     }
     lay_over(machine, report);
@@ -128,7 +152,9 @@ std::vector<ProductShape> shapes_of(const BenchGemmArguments& a) {
   std::vector<ProductShape> shapes;
   for (const std::string& shape : a.shapes) shapes.push_back(parse_shape(shape, "--shape"));
   if (!a.m.empty() || !a.n.empty() || !a.k.empty()) {
-    auto range = [](const std::string& text, const char* option) { return parse_range(text.empty() ? "4096" : text, option); };
+    auto range = [](const std::string& text, const char* option) {
+      return parse_range(text.empty() ? "4096" : text, option);
+    };
     for (int64_t m : range(a.m, "--m"))
       for (int64_t n : range(a.n, "--n"))
         for (int64_t k : range(a.k, "--k")) shapes.push_back({m, n, k});
@@ -148,20 +174,28 @@ std::vector<std::string> types_of(const BenchGemmArguments& a, const DeviceProbe
   std::vector<std::string> known = probe.product_types();
   for (const std::string& type : a.types)
     if (std::find(known.begin(), known.end(), type) == known.end())
-      throw UserError({.place = "--type", .got = fmt::format("the device does not multiply '{}'", type), .expected = fmt::format("one of {}", fmt::join(known, ", "))});
+      throw UserError({.place = "--type",
+                       .got = fmt::format("the device does not multiply '{}'", type),
+                       .expected = fmt::format("one of {}", fmt::join(known, ", "))});
   if (!a.types.empty()) return a.types;
   bool bf16 = std::find(known.begin(), known.end(), "bf16") != known.end();
   return {bf16 ? "bf16" : known.front()};
 }
 
-BenchReport read_report(const std::string& file) { return parse_report(read_file(file), file); }
+BenchReport read_report(const std::string& file) {
+  return parse_report(read_file(file), file);
+}
 
 }  // namespace
 
 void bench_gemm_verb(const BenchGemmArguments& a) {
   std::vector<ProductShape> shapes = shapes_of(a);
   Session session(a.options);
-  GemmRequest request{.probe = session.probe(), .shapes = std::move(shapes), .types = types_of(a, session.probe()), .peaks = session.peaks(), .repeat = session.repeat()};
+  GemmRequest request{.probe = session.probe(),
+                      .shapes = std::move(shapes),
+                      .types = types_of(a, session.probe()),
+                      .peaks = session.peaks(),
+                      .repeat = session.repeat()};
   bench_gemm(request, session.report, session.watch);
   int64_t most = a.most > 0 ? a.most : on_cuda(a.options) ? 16384 : 4096;
   if (a.mamf) bench_mamf(request, {a.step, most}, session.report, session.watch);
@@ -175,23 +209,34 @@ void bench_memory_verb(const BenchMemoryArguments& a) {
   int64_t most = on_cuda(a.options) ? int64_t{4} << 30 : int64_t{256} << 20;
   if (sizes.empty())
     for (int64_t size = 1 << 20; size <= most; size *= 4) sizes.push_back(size);
-  bench_memory({.probe = session.probe(), .sizes = sizes, .peak_bytes_per_s = session.peak_bytes_per_s(), .repeat = session.repeat()}, session.report, session.watch);
+  bench_memory({.probe = session.probe(),
+                .sizes = sizes,
+                .peak_bytes_per_s = session.peak_bytes_per_s(),
+                .repeat = session.repeat()},
+               session.report, session.watch);
   session.finish();
 }
 
 void bench_attention_verb(const BenchAttentionArguments& a) {
   Session session(a.options);
   bool cuda = on_cuda(a.options);
-  auto or_else = [](const std::vector<int64_t>& given, std::vector<int64_t> usual) { return given.empty() ? usual : given; };
+  auto or_else = [](const std::vector<int64_t>& given, std::vector<int64_t> usual) {
+    return given.empty() ? usual : given;
+  };
   int64_t tokens = a.tokens > 0 ? a.tokens : cuda ? 32768 : 1024;
   std::vector<AttentionShape> shapes;
   for (int64_t dim : or_else(a.head_dims, {64, 128}))
     for (int64_t heads : or_else(a.heads, cuda ? std::vector<int64_t>{16} : std::vector<int64_t>{8}))
-      for (int64_t seq : or_else(a.lengths, cuda ? std::vector<int64_t>{1024, 4096, 16384} : std::vector<int64_t>{128, 512, 1024}))
+      for (int64_t seq :
+           or_else(a.lengths, cuda ? std::vector<int64_t>{1024, 4096, 16384} : std::vector<int64_t>{128, 512, 1024}))
         shapes.push_back({std::max<int64_t>(1, tokens / seq), seq, heads, heads, dim});
   std::unique_ptr<Executor> executor = executor_for(a.options.device, threads_of(a.options));
   std::map<std::string, double> peaks = session.peaks();
-  bench_attention({.executor = *executor, .shapes = shapes, .peak_flops_per_s = cuda ? peaks["bf16"] : 0, .repeat = session.repeat()}, session.report, session.watch);
+  bench_attention({.executor = *executor,
+                   .shapes = shapes,
+                   .peak_flops_per_s = cuda ? peaks["bf16"] : 0,
+                   .repeat = session.repeat()},
+                  session.report, session.watch);
   session.finish();
 }
 
@@ -210,7 +255,9 @@ void bench_sizing_verb(const BenchSizingArguments& a) {
   for (const std::string& text : a.vary) {
     VariedSize size{.name = text.substr(0, text.find('=')), .values = {}};
     if (std::find(std::begin(kSizes), std::end(kSizes), size.name) == std::end(kSizes))
-      throw UserError({.place = "--vary", .got = fmt::format("'{}'", size.name), .expected = fmt::format("one of {}", fmt::join(kSizes, ", "))});
+      throw UserError({.place = "--vary",
+                       .got = fmt::format("'{}'", size.name),
+                       .expected = fmt::format("one of {}", fmt::join(kSizes, ", "))});
     for (size_t at = text.find('='); at != text.npos;) {
       size_t end = text.find(',', at + 1);
       size.values.push_back(parse_range(text.substr(at + 1, end == text.npos ? end : end - at - 1), "--vary")[0]);
@@ -222,7 +269,12 @@ void bench_sizing_verb(const BenchSizingArguments& a) {
     for (std::string_view name : kSizes) sizes.push_back({std::string(name), {}});
   Session session(a.options);
   ExecutorMaker maker = executor_maker(a.options);
-  bench_sizing({.run = run, .spec = spec, .make_executor = maker, .target = target_of(a.options), .threads = threads_of(a.options), .sizes = sizes,
+  bench_sizing({.run = run,
+                .spec = spec,
+                .make_executor = maker,
+                .target = target_of(a.options),
+                .threads = threads_of(a.options),
+                .sizes = sizes,
                 .seconds_per_size = std::max(0.5, a.options.seconds)},
                session.report, session.watch);
   session.finish();
@@ -233,18 +285,26 @@ namespace {
 // What a GPU's file says anew; the rest is as the machine that has the device says.
 void bench_gpu(const BenchOptions& options) {
   Session session(options);
-  GemmRequest products{.probe = session.probe(), .shapes = {}, .types = {"bf16"}, .peaks = session.peaks(), .repeat = session.repeat()};
+  GemmRequest products{
+      .probe = session.probe(), .shapes = {}, .types = {"bf16"}, .peaks = session.peaks(), .repeat = session.repeat()};
   for (int64_t m : {1024, 4096, 16384, 65536})
     for (int64_t n : {1024, 2048, 4096, 8192, 16384})
       for (int64_t k : {1024, 2048, 4096, 8192, 16384}) products.shapes.push_back({m, n, k});
   bench_gemm(products, session.report, session.watch);
-  bench_memory({.probe = session.probe(), .sizes = {int64_t{1} << 30, int64_t{4} << 30}, .peak_bytes_per_s = session.peak_bytes_per_s(), .repeat = session.repeat()},
+  bench_memory({.probe = session.probe(),
+                .sizes = {int64_t{1} << 30, int64_t{4} << 30},
+                .peak_bytes_per_s = session.peak_bytes_per_s(),
+                .repeat = session.repeat()},
                session.report, session.watch);
   std::vector<AttentionShape> shapes;
   for (int64_t dim : {64, 128})
     for (int64_t seq : {4096, 16384}) shapes.push_back({32768 / seq, seq, 16, 16, dim});
   std::unique_ptr<Executor> executor = executor_for(options.device, 1);
-  bench_attention({.executor = *executor, .shapes = shapes, .peak_flops_per_s = session.peaks()["bf16"], .repeat = session.repeat()}, session.report, session.watch);
+  bench_attention({.executor = *executor,
+                   .shapes = shapes,
+                   .peak_flops_per_s = session.peaks()["bf16"],
+                   .repeat = session.repeat()},
+                  session.report, session.watch);
   session.finish();
 }
 
@@ -255,18 +315,26 @@ void bench_machine_verb(const BenchMachineArguments& a) {
   BenchOptions options = a.options;
   options.save.clear();  // written whole, below
   Session session(options);
-  int threads = threads_of(a.options), ranks = a.ranks > 0 ? static_cast<int>(a.ranks) : std::max(1, core_count() / threads);
+  int threads = threads_of(a.options),
+      ranks = a.ranks > 0 ? static_cast<int>(a.ranks) : std::max(1, core_count() / threads);
   ExecutorMaker maker = executor_maker(a.options);
   std::string name = a.name.empty() ? std::filesystem::path(a.options.save).stem().string() : a.name;
-  CpuProfileRequest request{.name = name, .probe = session.probe(), .make_executor = maker, .target = cpu_target(threads), .threads = threads, .ranks = ranks};
+  CpuProfileRequest request{.name = name,
+                            .probe = session.probe(),
+                            .make_executor = maker,
+                            .target = cpu_target(threads),
+                            .threads = threads,
+                            .ranks = ranks};
   Machine machine = measure_cpu(request, session.watch);
-  for (const auto& [what, value] : session.report.environment) machine.sources["run"] += fmt::format("{}{}: {}", machine.sources["run"].empty() ? "" : "; ", what, value);
+  for (const auto& [what, value] : session.report.environment)
+    machine.sources["run"] += fmt::format("{}{}: {}", machine.sources["run"].empty() ? "" : "; ", what, value);
   write_file_atomically(a.options.save, machine_text(machine));
   size_t measured = 0;
   for (const auto& [op, sizes] : machine.ops) measured += sizes.size();
-  session.report.findings.push_back(fmt::format("{} kinds of op in {} sizes, {:.1f} GFLOP/s, {:.1f} GB/s: saved in {}", machine.ops.size(), measured,
-                                                machine.peak("fp32") * machine.tables.product / 1e9, machine.device.memory_bytes_per_s * machine.tables.memory / 1e9,
-                                                a.options.save));
+  session.report.findings.push_back(
+      fmt::format("{} kinds of op in {} sizes, {:.1f} GFLOP/s, {:.1f} GB/s: saved in {}", machine.ops.size(), measured,
+                  machine.peak("fp32") * machine.tables.product / 1e9,
+                  machine.device.memory_bytes_per_s * machine.tables.memory / 1e9, a.options.save));
   session.finish();
 }
 

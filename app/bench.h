@@ -1,4 +1,5 @@
-// The options of `sextant bench` and its subverbs, one struct and one function each; bench_options.cpp puts them on the command line.
+// The options of `sextant bench` and its subverbs, one struct and one function each; bench_options.cpp puts them on the
+// command line.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +15,10 @@ namespace sextant {
 // What all of them understand.
 struct BenchOptions {
   std::string device = "auto";
-  int64_t threads = 0;    // of the CPU; 0: one per core
-  double seconds = 0.3;   // of calls that each measurement takes
+  int64_t threads = 0;   // of the CPU; 0: one per core
+  double seconds = 0.3;  // of calls that each measurement takes
   bool json = false;
-  std::string save;       // a machine's file to write the figures into
+  std::string save;  // a machine's file to write the figures into
 };
 
 struct BenchGemmArguments {

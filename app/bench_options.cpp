@@ -7,9 +7,15 @@ namespace sextant {
 namespace {
 
 void add_options(CLI::App& verb, BenchOptions& o) {
-  verb.add_option("--device", o.device, "auto, cpu or cuda")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
-  verb.add_option("--threads", o.threads, "of the CPU; 0 = one per core")->check(CLI::Range(0, 4096))->capture_default_str();
-  verb.add_option("--seconds", o.seconds, "how long each measurement is repeated")->check(CLI::Range(0.001, 3600.0))->capture_default_str();
+  verb.add_option("--device", o.device, "auto, cpu or cuda")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
+  verb.add_option("--threads", o.threads, "of the CPU; 0 = one per core")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  verb.add_option("--seconds", o.seconds, "how long each measurement is repeated")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->capture_default_str();
   verb.add_flag("--json", o.json, "print JSON, for bench compare and bench report");
 }
 
@@ -18,7 +24,8 @@ void add_save(CLI::App& verb, BenchOptions& o) {
 }
 
 void add_gemm(CLI::App& bench, BenchGemmArguments& a) {
-  CLI::App* verb = bench.add_subcommand("gemm", "Matrix products: given shapes, ranges, those of a config, or the best there is");
+  CLI::App* verb =
+      bench.add_subcommand("gemm", "Matrix products: given shapes, ranges, those of a config, or the best there is");
   add_options(*verb, a.options);
   add_save(*verb, a.options);
   verb->add_option("--shape", a.shapes, "ROWSxCOLUMNSxDEPTH, may be repeated");
@@ -29,8 +36,11 @@ void add_gemm(CLI::App& bench, BenchGemmArguments& a) {
   verb->add_option("--set", a.overrides, "key=value of the config, may be repeated");
   verb->add_option("--type", a.types, "fp32, tf32, bf16, fp16, fp8 [what the device computes in]");
   verb->add_flag("--mamf", a.mamf, "search for the shape that reaches most");
-  verb->add_option("--step", a.step, "of --mamf: sizes are multiples of this")->check(CLI::Range(16, 65536))->capture_default_str();
-  verb->add_option("--most", a.most, "of --mamf: the largest size [16384, or 4096 on a CPU]")->check(CLI::Range(16, 262144));
+  verb->add_option("--step", a.step, "of --mamf: sizes are multiples of this")
+      ->check(CLI::Range(16, 65536))
+      ->capture_default_str();
+  verb->add_option("--most", a.most, "of --mamf: the largest size [16384, or 4096 on a CPU]")
+      ->check(CLI::Range(16, 262144));
   verb->callback([&a] { bench_gemm_verb(a); });
 }
 
@@ -43,7 +53,8 @@ void add_memory(CLI::App& bench, BenchMemoryArguments& a) {
 }
 
 void add_attention(CLI::App& bench, BenchAttentionArguments& a) {
-  CLI::App* verb = bench.add_subcommand("attention", "Causal attention forward and backward by length, heads and head size");
+  CLI::App* verb =
+      bench.add_subcommand("attention", "Causal attention forward and backward by length, heads and head size");
   add_options(*verb, a.options);
   add_save(*verb, a.options);
   verb->add_option("--length", a.lengths, "of the sequence, may be repeated")->check(CLI::Range(1, 1 << 24));
@@ -62,11 +73,13 @@ void add_ops(CLI::App& bench, BenchOpsArguments& a) {
 }
 
 void add_sizing(CLI::App& bench, BenchSizingArguments& a) {
-  CLI::App* verb = bench.add_subcommand("sizing", "One layer and the whole step as the sizes of a config vary, and where a nearby size is faster");
+  CLI::App* verb = bench.add_subcommand(
+      "sizing", "One layer and the whole step as the sizes of a config vary, and where a nearby size is faster");
   add_options(*verb, a.options);
   verb->add_option("config", a.config, "the run's TOML file")->required();
   verb->add_option("overrides", a.overrides, "key=value");
-  verb->add_option("--vary", a.vary, "hidden, heads, ffn, vocab, seq or batch, alone or with values: vocab=50257,50304 [all of them]");
+  verb->add_option("--vary", a.vary,
+                   "hidden, heads, ffn, vocab, seq or batch, alone or with values: vocab=50257,50304 [all of them]");
   verb->callback([&a] { bench_sizing_verb(a); });
 }
 
@@ -74,7 +87,8 @@ void add_machine(CLI::App& bench, BenchMachineArguments& a) {
   CLI::App* verb = bench.add_subcommand("machine", "Measure all that plan --machine needs to know of this machine");
   add_options(*verb, a.options);
   verb->add_option("--save", a.options.save, "the file to write, NAME.toml")->required();
-  verb->add_option("--ranks", a.ranks, "ranks that share the processor and are busy at once [cores / threads]")->check(CLI::Range(1, 4096));
+  verb->add_option("--ranks", a.ranks, "ranks that share the processor and are busy at once [cores / threads]")
+      ->check(CLI::Range(1, 4096));
   verb->add_option("--name", a.name, "of the machine [the file's]");
   verb->callback([&a] { bench_machine_verb(a); });
 }

@@ -12,6 +12,7 @@
 #include "laws/quantity.h"
 #include "laws/report.h"
 #include "observe/chrome_trace.h"
+#include "plan/fit.h"
 #include "plan/run_plan.h"
 #include "plan/search.h"
 #include "plan/serving.h"
@@ -71,6 +72,13 @@ Target target_at(const Place& place, const RunConfig& run, const ModelSpec& spec
   return elsewhere ? accelerator_target(place.stack) : target_for(run, run_shape(run, spec).mesh.world_size());
 }
 
+void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const Place& place, const Target& target) {
+  Bytes room{static_cast<int64_t>(place.machine->device.memory_bytes - place.machine->context_bytes)};
+  std::vector<Alternative> found = settings_that_fit(run, spec, target, room);
+  fmt::print("\n{}\n", found.empty() ? "nothing near these settings fits; --search looks further" : "would fit");
+  for (const Alternative& alternative : found) fmt::print("  {}  ({})\n", alternative.overrides, human(alternative.arena));
+}
+
 void search(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
   int64_t devices = a.devices > 0 ? a.devices : run_shape(run, spec).mesh.world_size();
   SearchResult result = search_layouts({.run = run, .spec = spec, .machine = *place.machine, .stack = place.stack, .devices = devices,
@@ -125,6 +133,7 @@ void plan_verb(const PlanArguments& a) {
                             .simulation = {.trace = traced ? KeepTrace::yes : KeepTrace::no, .straggler = a.straggler, .jitter = a.jitter}},
                            &simulated);
   fmt::print("{}", a.json ? plan_json(plan) : plan_text(plan));
+  if (!plan.fits() && !a.json) print_what_would_fit(run, spec, place, target_at(place, run, spec));
   write_pictures(a, plan, lowered, place, simulated.trace);
 }
 

@@ -1,5 +1,5 @@
-// A picture of curves: points joined line by line, either axis linear or logarithmic, a legend, a tooltip for each point. In:
-// series of finite positive numbers. Out: one SVG text.
+// A picture of curves: points joined line by line, either axis linear or logarithmic, a legend, a tooltip for each
+// point. In: series of finite positive numbers. Out: one SVG text.
 #pragma once
 
 #include <string>

@@ -21,9 +21,9 @@ struct ModelSize {
 
 // From where ops take microseconds to where products fill the caches.
 constexpr ModelSize kModels[] = {
-    {"llama", 64, 4, 2, 512, 64, 4},    {"llama", 128, 4, 4, 1024, 128, 2},  {"llama", 256, 8, 4, 4096, 128, 4},
-    {"llama", 256, 4, 4, 2048, 256, 4}, {"llama", 512, 8, 8, 8192, 256, 2},  {"gpt2", 64, 4, 4, 512, 64, 4},
-    {"gpt2", 128, 4, 4, 2048, 64, 8},   {"gpt2", 256, 8, 8, 4096, 128, 8},   {"gpt2", 512, 8, 8, 2048, 512, 1},
+    {"llama", 64, 4, 2, 512, 64, 4},    {"llama", 128, 4, 4, 1024, 128, 2}, {"llama", 256, 8, 4, 4096, 128, 4},
+    {"llama", 256, 4, 4, 2048, 256, 4}, {"llama", 512, 8, 8, 8192, 256, 2}, {"gpt2", 64, 4, 4, 512, 64, 4},
+    {"gpt2", 128, 4, 4, 2048, 64, 8},   {"gpt2", 256, 8, 8, 4096, 128, 8},  {"gpt2", 512, 8, 8, 2048, 512, 1},
 };
 
 enum class Along : uint8_t { alone, data, tensor, shards };
@@ -38,7 +38,9 @@ RunConfig config_of(const ModelSize& size, Along along, int ranks) {
   if (std::string_view(size.architecture) == "llama") run.model.kv_heads = size.kv_heads;
   run.model.vocab = size.vocab;
   run.model.max_seq = size.seq;
-  run.batch = {.sequences = 2 * size.microbatch * (along == Along::tensor ? 1 : ranks), .microbatch = size.microbatch, .seq = size.seq};
+  run.batch = {.sequences = 2 * size.microbatch * (along == Along::tensor ? 1 : ranks),
+               .microbatch = size.microbatch,
+               .seq = size.seq};
   run.mesh.overlap = false;
   run.train.eval_every = 0;
   (along == Along::tensor ? run.mesh.tp : run.mesh.dp) = along == Along::alone ? 1 : ranks;
@@ -49,8 +51,14 @@ RunConfig config_of(const ModelSize& size, Along along, int ranks) {
 void sample_model(const CpuProfileRequest& request, const RunConfig& run, OpSamples& samples, const Watch& watch) {
   ModelSpec spec = resolve_model(run);
   LoweredRun lowered = lower_run(run, spec, request.target);
-  StepRequest steps{.run = run, .spec = spec, .make_executor = request.make_executor, .threads = request.threads,
-                    .at_least_s = request.seconds_per_model, .least_steps = 3, .most_steps = 400, .tracing = Tracing::on};
+  StepRequest steps{.run = run,
+                    .spec = spec,
+                    .make_executor = request.make_executor,
+                    .threads = request.threads,
+                    .at_least_s = request.seconds_per_model,
+                    .least_steps = 3,
+                    .most_steps = 400,
+                    .tracing = Tracing::on};
   samples.add(lowered, time_steps(steps, lowered, watch));
 }
 
@@ -61,7 +69,8 @@ void sample_models(const CpuProfileRequest& request, OpSamples& samples, const W
       meshes.insert(meshes.end(), {Along::tensor, Along::shards});
     for (Along along : meshes) {
       if (watch.stop()) return;
-      watch.say(fmt::format("{} of width {}, {} rank{}", size.architecture, size.hidden, request.ranks, request.ranks > 1 ? "s" : ""));
+      watch.say(fmt::format("{} of width {}, {} rank{}", size.architecture, size.hidden, request.ranks,
+                            request.ranks > 1 ? "s" : ""));
       sample_model(request, config_of(size, along, request.ranks), samples, watch);
     }
   }
@@ -80,7 +89,8 @@ void sample_messages(OpSamples& samples, const Watch& watch) {
         auto receive = [&] { transport.wait(transport.receive(1 - seat.rank, kHostTag, data)); };
         seat.rank == 0 ? (send(), receive()) : (receive(), send());
         std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-        if (seat.rank == 0 && round >= kRounds / 4) samples.add("send", {2, static_cast<double>(bytes)}, taken.count() / 2);
+        if (seat.rank == 0 && round >= kRounds / 4)
+          samples.add("send", {2, static_cast<double>(bytes)}, taken.count() / 2);
       }
     });
 }
@@ -109,10 +119,15 @@ Device device_of(const CpuProfileRequest& request, const Watch& watch) {
   auto product = request.probe.product(cube, "fp32");
   auto copy = request.probe.stream(Stream::copy, kStream);
   double rate = cube.flops() / summary_of(repeated([&] { return product->run(); }, kShort, watch)).best;
-  double bandwidth = bytes_of(Stream::copy, kStream) / summary_of(repeated([&] { return copy->run(); }, kShort, watch)).best;
+  double bandwidth =
+      bytes_of(Stream::copy, kStream) / summary_of(repeated([&] { return copy->run(); }, kShort, watch)).best;
   Efficiencies reached;
-  Device device{.name = facts.name, .kind = DeviceKind::cpu, .units = request.threads, .clock_hz = clock_hz(),
-                .memory_bytes = static_cast<double>(facts.memory_bytes) / request.ranks, .memory_bytes_per_s = bandwidth / reached.memory,
+  Device device{.name = facts.name,
+                .kind = DeviceKind::cpu,
+                .units = request.threads,
+                .clock_hz = clock_hz(),
+                .memory_bytes = static_cast<double>(facts.memory_bytes) / request.ranks,
+                .memory_bytes_per_s = bandwidth / reached.memory,
                 .cache_bytes = static_cast<double>(facts.cache_bytes)};
   device.peaks["fp32"] = rate / reached.product;
   device.flops_per_clock_and_unit = device.peaks["fp32"] / device.clock_hz / request.threads;
@@ -125,8 +140,9 @@ Machine measure_cpu(const CpuProfileRequest& request, const Watch& watch) {
   Machine machine;
   machine.name = request.name;
   machine.date = today();
-  machine.about = fmt::format("{} rank{} of {} thread{} on one processor, all busy, measured by sextant bench", request.ranks,
-                              request.ranks > 1 ? "s" : "", request.threads, request.threads > 1 ? "s" : "");
+  machine.about =
+      fmt::format("{} rank{} of {} thread{} on one processor, all busy, measured by sextant bench", request.ranks,
+                  request.ranks > 1 ? "s" : "", request.threads, request.threads > 1 ? "s" : "");
   watch.say("products and memory");
   machine.device = device_of(request, watch);
   machine.devices_per_node = request.ranks;
@@ -143,7 +159,8 @@ Machine measure_cpu(const CpuProfileRequest& request, const Watch& watch) {
     link.bytes_per_s = sent->second.back().size[1] / sent->second.back().seconds;
   }
   machine.levels.push_back({.name = "processor", .devices = 0, .link = link});
-  for (const char* table : {"device", "level", "efficiency", "ops"}) machine.sources[table] = "measured by sextant bench, " + machine.date;
+  for (const char* table : {"device", "level", "efficiency", "ops"})
+    machine.sources[table] = "measured by sextant bench, " + machine.date;
   return machine;
 }
 

@@ -1,5 +1,6 @@
-// A CPU as a Machine, measured: small models of several sizes trained for a moment, op by op, on as many ranks as share the
-// processor; and what a message between them takes. With it the simulator tells the step times of other models on it.
+// A CPU as a Machine, measured: small models of several sizes trained for a moment, op by op, on as many ranks as share
+// the processor; and what a message between them takes. With it the simulator tells the step times of other models on
+// it.
 #pragma once
 
 #include "bench/rank_threads.h"
@@ -11,11 +12,11 @@ namespace sextant {
 
 struct CpuProfileRequest {
   std::string name;
-  DeviceProbe& probe;                  // of one rank's threads
+  DeviceProbe& probe;  // of one rank's threads
   const ExecutorMaker& make_executor;
-  Target target;                       // of those executors
-  int threads = 1;                     // of each rank
-  int ranks = 1;                       // that share the processor and are busy at once
+  Target target;    // of those executors
+  int threads = 1;  // of each rank
+  int ranks = 1;    // that share the processor and are busy at once
   double seconds_per_model = 0.8;
 };
 

@@ -11,7 +11,9 @@ namespace sextant {
 
 namespace {
 
-double operand_bytes(const std::string& type) { return type == "fp8" ? 1 : type == "bf16" || type == "fp16" ? 2 : 4; }
+double operand_bytes(const std::string& type) {
+  return type == "fp8" ? 1 : type == "bf16" || type == "fp16" ? 2 : 4;
+}
 
 double bytes_of_product(const ProductShape& s, const std::string& type) {
   auto m = static_cast<double>(s.m), n = static_cast<double>(s.n), k = static_cast<double>(s.k);
@@ -19,10 +21,16 @@ double bytes_of_product(const ProductShape& s, const std::string& type) {
   return in * (m * k + n * k) + out * m * n;
 }
 
-BenchResult time_product(const GemmRequest& request, const ProductShape& shape, const std::string& type, const Watch& watch) {
-  BenchResult result{.kind = "gemm", .name = "product", .shape = shape_text(shape), .dtype = type,
+BenchResult time_product(const GemmRequest& request, const ProductShape& shape, const std::string& type,
+                         const Watch& watch) {
+  BenchResult result{.kind = "gemm",
+                     .name = "product",
+                     .shape = shape_text(shape),
+                     .dtype = type,
                      .size = {static_cast<double>(shape.m), static_cast<double>(shape.n), static_cast<double>(shape.k)},
-                     .samples = {}, .flops = shape.flops(), .bytes = bytes_of_product(shape, type)};
+                     .samples = {},
+                     .flops = shape.flops(),
+                     .bytes = bytes_of_product(shape, type)};
   std::unique_ptr<TimedWork> work = request.probe.product(shape, type);
   result.samples = repeated_together([&](int n) { return work->run_many(n); }, request.repeat, watch);
   if (!result.samples.empty()) result.error = work->error();
@@ -36,7 +44,9 @@ int64_t parse_size(std::string_view text, std::string_view whole, std::string_vi
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kMost)
-    throw UserError({.place = std::string(option), .got = fmt::format("'{}' in '{}'", text, whole), .expected = "a whole number from 1 to 16777216"});
+    throw UserError({.place = std::string(option),
+                     .got = fmt::format("'{}' in '{}'", text, whole),
+                     .expected = "a whole number from 1 to 16777216"});
   return value;
 }
 
@@ -56,17 +66,18 @@ class Climber {
   Climber(const ShapeSpace& space, const std::function<double(const ProductShape&)>& rate, const StopAsked& stop)
       : space_(space), rate_(rate), stop_(stop) {}
 
-  // A sweep would ask about all; this asks about a twelfth, or the coarse grid where that is more.
+  // A sweep would ask about all; this asks about a sixteenth, or the coarse grid where that is more.
   bool done() const {
     int64_t along = space_.most / space_.step;
-    return stop_() || static_cast<int64_t>(known_.size()) >= along * along * along / 12;
+    return stop_() || static_cast<int64_t>(known_.size()) >= along * along * along / 16;
   }
   double ask(const ProductShape& shape) {
     auto known = known_.find(shape);
     if (known != known_.end() || stop_()) return known != known_.end() ? known->second : 0;
     return known_[shape] = rate_(shape);
   }
-  // To the best along one size after the other, as long as that leads on: waves of tiles make ridges that single steps fall off.
+  // To the best along one size after the other, as long as that leads on: waves of tiles make ridges that single steps
+  // fall off.
   void climb(ProductShape at) {
     for (bool moved = true; moved;) {
       moved = false;
@@ -98,12 +109,16 @@ class Climber {
 
 }  // namespace
 
-std::string shape_text(const ProductShape& shape) { return fmt::format("{}x{}x{}", shape.m, shape.n, shape.k); }
+std::string shape_text(const ProductShape& shape) {
+  return fmt::format("{}x{}x{}", shape.m, shape.n, shape.k);
+}
 
 ProductShape parse_shape(std::string_view text, std::string_view option) {
   std::vector<std::string_view> sizes = split(text, 'x');
   if (sizes.size() != 3)
-    throw UserError({.place = std::string(option), .got = fmt::format("'{}'", text), .expected = "rows, columns and depth, such as 4096x4096x1024"});
+    throw UserError({.place = std::string(option),
+                     .got = fmt::format("'{}'", text),
+                     .expected = "rows, columns and depth, such as 4096x4096x1024"});
   return {parse_size(sizes[0], text, option), parse_size(sizes[1], text, option), parse_size(sizes[2], text, option)};
 }
 
@@ -111,13 +126,17 @@ std::vector<int64_t> parse_range(std::string_view text, std::string_view option)
   std::vector<std::string_view> parts = split(text, ':');
   if (parts.size() == 1) return {parse_size(parts[0], text, option)};
   if (parts.size() != 3)
-    throw UserError({.place = std::string(option), .got = fmt::format("'{}'", text), .expected = "a number, or START:STOP:STEP"});
-  int64_t start = parse_size(parts[0], text, option), stop = parse_size(parts[1], text, option), step = parse_size(parts[2], text, option);
+    throw UserError(
+        {.place = std::string(option), .got = fmt::format("'{}'", text), .expected = "a number, or START:STOP:STEP"});
+  int64_t start = parse_size(parts[0], text, option), stop = parse_size(parts[1], text, option),
+          step = parse_size(parts[2], text, option);
   if ((stop - start) / step >= 100'000)
     throw UserError({.place = std::string(option), .got = fmt::format("'{}' has more than 100,000 values", text)});
   std::vector<int64_t> values;
   for (int64_t value = start; value <= stop; value += step) values.push_back(value);
-  if (values.empty()) throw UserError({.place = std::string(option), .got = fmt::format("'{}' is empty", text), .expected = "START at most STOP"});
+  if (values.empty())
+    throw UserError(
+        {.place = std::string(option), .got = fmt::format("'{}' is empty", text), .expected = "START at most STOP"});
   return values;
 }
 
@@ -142,7 +161,8 @@ void bench_gemm(const GemmRequest& request, BenchReport& report, const Watch& wa
     }
 }
 
-BestShape best_shape(const ShapeSpace& space, const std::function<double(const ProductShape&)>& rate, const StopAsked& stop) {
+BestShape best_shape(const ShapeSpace& space, const std::function<double(const ProductShape&)>& rate,
+                     const StopAsked& stop) {
   constexpr size_t kStarts = 8;
   Climber climber(space, rate, stop);
   std::vector<int64_t> coarse;
@@ -158,25 +178,28 @@ BestShape best_shape(const ShapeSpace& space, const std::function<double(const P
 }
 
 void bench_mamf(const GemmRequest& request, const ShapeSpace& space, BenchReport& report, const Watch& watch) {
-  constexpr Repeat kGlance{.least = 5, .most = 20, .seconds = 0.01, .warm_seconds = 0.02};
+  constexpr Repeat kGlance{.least = 10, .most = 20, .seconds = 0.004, .warm_seconds = 0.02};
   GemmRequest brief = request;
   brief.repeat = kGlance;
   for (const std::string& type : request.types) {
     // Clocks settle once, under load, and not before every shape.
     std::unique_ptr<TimedWork> heat = request.probe.product({space.most / 2, space.most / 2, space.most / 2}, type);
-    warm_up([&] { return heat->run(); }, {.warm_seconds = 5}, watch);
+    warm_up([&] { return heat->run(); }, {.warm_seconds = 2}, watch);
     heat.reset();
     double most = 0;
-    BestShape best = best_shape(space, [&](const ProductShape& shape) {
-      watch.say(fmt::format("mamf {}: {} (best so far {:.1f} TFLOP/s)", type, shape_text(shape), most / 1e12));
-      double rate = time_product(brief, shape, type, watch).flops_per_s();
-      most = std::max(most, rate);
-      return rate;
-    }, watch.stop);
+    BestShape best = best_shape(
+        space,
+        [&](const ProductShape& shape) {
+          watch.say(fmt::format("mamf {}: {} (best so far {:.1f} TFLOP/s)", type, shape_text(shape), most / 1e12));
+          double rate = time_product(brief, shape, type, watch).flops_per_s();
+          most = std::max(most, rate);
+          return rate;
+        },
+        watch.stop);
     if (best.asked == 0) return;
     BenchResult result = time_product(request, best.shape, type, {.stop = [] { return false; }, .say = watch.say});
-    report.findings.push_back(fmt::format("{}: {:.2f} TFLOP/s at {}, the best of {} shapes tried", type, result.flops_per_s() / 1e12,
-                                          shape_text(best.shape), best.asked));
+    report.findings.push_back(fmt::format("{}: {:.2f} TFLOP/s at {}, the best of {} shapes tried", type,
+                                          result.flops_per_s() / 1e12, shape_text(best.shape), best.asked));
     result.name = "most achievable";
     report.results.push_back(std::move(result));
   }

@@ -1,5 +1,5 @@
-// bench gemm: products timed on the device's probe, verified, against its peak; the products that a model's Programs do; and the
-// search for the shape that reaches most, without trying all.
+// bench gemm: products timed on the device's probe, verified, against its peak; the products that a model's Programs
+// do; and the search for the shape that reaches most, without trying all.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,12 @@ ProductShape parse_shape(std::string_view text, std::string_view option);
 std::vector<int64_t> parse_range(std::string_view text, std::string_view option);
 std::string shape_text(const ProductShape& shape);
 
-// Every product of the run's train Programs, forward, input gradient and weight gradient, of all ranks: each shape once.
+// Every product of the run's train Programs, forward, input gradient and weight gradient, of all ranks: each shape
+// once.
 std::vector<ProductShape> products_of(const LoweredRun& run);
 
-// The best of all shapes whose sizes are multiples of `step` up to `most`, found on a coarse grid and then by climbing from its
-// best points. `rate` is asked about each shape once.
+// The best of all shapes whose sizes are multiples of `step` up to `most`, found on a coarse grid and then by climbing
+// from its best points. `rate` is asked about each shape once.
 struct BestShape {
   ProductShape shape;
   double rate = 0;
@@ -43,7 +44,8 @@ struct BestShape {
 struct ShapeSpace {
   int64_t step = 1024, most = 16384;
 };
-BestShape best_shape(const ShapeSpace& space, const std::function<double(const ProductShape&)>& rate, const StopAsked& stop);
+BestShape best_shape(const ShapeSpace& space, const std::function<double(const ProductShape&)>& rate,
+                     const StopAsked& stop);
 
 void bench_mamf(const GemmRequest& request, const ShapeSpace& space, BenchReport& report, const Watch& watch);
 

@@ -7,13 +7,18 @@
 namespace sextant {
 
 void bench_memory(const MemoryRequest& request, BenchReport& report, const Watch& watch) {
-  constexpr std::pair<Stream, const char*> kStreams[] = {{Stream::copy, "copy"}, {Stream::triad, "triad"}, {Stream::read, "read"}, {Stream::write, "write"}};
+  constexpr std::pair<Stream, const char*> kStreams[] = {
+      {Stream::copy, "copy"}, {Stream::triad, "triad"}, {Stream::read, "read"}, {Stream::write, "write"}};
   for (const auto& [stream, name] : kStreams)
     for (int64_t size : request.sizes) {
       if (watch.stop()) return;
       watch.say(fmt::format("memory {} {}", name, human(Bytes{size})));
       std::unique_ptr<TimedWork> work = request.probe.stream(stream, size);
-      BenchResult result{.kind = "memory", .name = name, .shape = human(Bytes{size}), .dtype = "fp32", .size = {static_cast<double>(size)},
+      BenchResult result{.kind = "memory",
+                         .name = name,
+                         .shape = human(Bytes{size}),
+                         .dtype = "fp32",
+                         .size = {static_cast<double>(size)},
                          .samples = repeated_together([&](int n) { return work->run_many(n); }, request.repeat, watch),
                          .bytes = bytes_of(stream, static_cast<double>(size))};
       if (result.samples.empty()) return;

@@ -8,8 +8,8 @@ namespace sextant {
 
 struct MemoryRequest {
   DeviceProbe& probe;
-  std::vector<int64_t> sizes;         // bytes of each array
-  double peak_bytes_per_s = 0;        // 0: not known
+  std::vector<int64_t> sizes;   // bytes of each array
+  double peak_bytes_per_s = 0;  // 0: not known
   Repeat repeat = {};
 };
 

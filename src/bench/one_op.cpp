@@ -18,7 +18,9 @@ Graph graph_of(const OneOpSpec& spec) {
     const TensorType& type = spec.inputs[i];
     inputs.push_back(graph.add({.path = fmt::format("in{}", i),
                                 .kind = type.dtype == DType::i32 ? ValueKind::feed : ValueKind::state,
-                                .dtype = type.dtype, .shape = type.shape, .layout = whole}));
+                                .dtype = type.dtype,
+                                .shape = type.shape,
+                                .layout = whole}));
   }
   Op op = make_op(graph, spec.def, inputs, spec.attrs, "op");
   for (size_t i = 0; i < op.outputs.size(); ++i) {
@@ -41,11 +43,18 @@ void write_random(Bound& bound, const Value& value, int64_t integers_below) {
   };
   auto real = [&](size_t i) { return static_cast<float>(0.25 + random.uniform(i)); };
   switch (value.dtype) {
-    case DType::i32: return write(int32_t{}, [&](size_t i) { return static_cast<int32_t>(random.below(i, static_cast<uint64_t>(integers_below))); });
-    case DType::f32: return write(float{}, real);
-    case DType::f64: return write(double{}, [&](size_t i) { return static_cast<double>(real(i)); });
-    case DType::bf16: return write(uint16_t{}, [&](size_t i) { return bf16_bits(real(i)); });
-    default: BUG("no random {}", name_of(value.dtype));
+    case DType::i32:
+      return write(int32_t{}, [&](size_t i) {
+        return static_cast<int32_t>(random.below(i, static_cast<uint64_t>(integers_below)));
+      });
+    case DType::f32:
+      return write(float{}, real);
+    case DType::f64:
+      return write(double{}, [&](size_t i) { return static_cast<double>(real(i)); });
+    case DType::bf16:
+      return write(uint16_t{}, [&](size_t i) { return bf16_bits(real(i)); });
+    default:
+      BUG("no random {}", name_of(value.dtype));
   }
 }
 

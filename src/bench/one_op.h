@@ -1,5 +1,5 @@
-// One op as a Program of its own, bound by a real executor and timed by its trace: what bench ops and bench attention run. Inputs
-// are random and positive, integers below a limit.
+// One op as a Program of its own, bound by a real executor and timed by its trace: what bench ops and bench attention
+// run. Inputs are random and positive, integers below a limit.
 #pragma once
 
 #include <cstdint>

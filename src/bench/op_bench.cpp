@@ -27,8 +27,8 @@ double bytes_of(const TensorTypes& types) {
   return bytes;
 }
 
-// How an example grows: batches along every dim that the op calls b (or, of an op on any dims, along the first), and widths along
-// the other letters but the sequence's, whose positions other operands may count.
+// How an example grows: batches along every dim that the op calls b (or, of an op on any dims, along the first), and
+// widths along the other letters but the sequence's, whose positions other operands may count.
 struct Growth {
   int64_t batch = 1, width = 1;
 };
@@ -48,12 +48,14 @@ TensorTypes grown(const OpDef& def, const TensorTypes& types, const Growth& grow
 }
 
 // The largest that the op takes, not far beyond the wanted bytes: as the example has it where no other will do.
-std::unique_ptr<OneOp> largest(const OpBenchRequest& request, const OpDef& def, const Example& example, TensorTypes& types) {
+std::unique_ptr<OneOp> largest(const OpBenchRequest& request, const OpDef& def, const Example& example,
+                               TensorTypes& types) {
   constexpr int64_t kWidth = 32;
   TensorTypes small = in_f32(example.inputs);
   // Attributes hold sizes of heads and groups: such widths stay.
   std::vector<int64_t> widths{1};
-  if (example.attrs.integer_or("heads", 0) == 0 && example.attrs.integer_or("groups", 0) == 0) widths.insert(widths.begin(), kWidth);
+  if (example.attrs.integer_or("heads", 0) == 0 && example.attrs.integer_or("groups", 0) == 0)
+    widths.insert(widths.begin(), kWidth);
   for (int64_t width : widths) {
     double times = request.least_bytes / std::max(1.0, bytes_of(grown(def, small, {1, width})));
     try {
@@ -79,10 +81,16 @@ std::string types_text(const TensorTypes& types) {
   return text;
 }
 
-BenchResult result_of(OneOp& op, const std::string& kind, const std::string& name, const Repeat& repeat, const Watch& watch) {
+BenchResult result_of(OneOp& op, const std::string& kind, const std::string& name, const Repeat& repeat,
+                      const Watch& watch) {
   Cost cost = op.cost();
-  return {.kind = kind, .name = name, .shape = {}, .dtype = "fp32", .size = size_of_op(cost),
-          .samples = repeated([&] { return op.run(); }, repeat, watch), .flops = cost.flops.n,
+  return {.kind = kind,
+          .name = name,
+          .shape = {},
+          .dtype = "fp32",
+          .size = size_of_op(cost),
+          .samples = repeated([&] { return op.run(); }, repeat, watch),
+          .flops = cost.flops.n,
           .bytes = static_cast<double>((cost.read + cost.written).n)};
 }
 
@@ -92,7 +100,8 @@ struct AttentionTypes {
 
 AttentionTypes types_of(const AttentionShape& a, DType dtype) {
   int64_t own = a.heads * a.head_dim, all = own + 2 * a.kv_heads * a.head_dim;
-  TensorType y{dtype, {a.batch, a.seq, own}}, qkv{dtype, {a.batch, a.seq, all}}, lse{wide_of(dtype), {a.batch, a.heads, a.seq}};
+  TensorType y{dtype, {a.batch, a.seq, own}}, qkv{dtype, {a.batch, a.seq, all}},
+      lse{wide_of(dtype), {a.batch, a.heads, a.seq}};
   return {{qkv}, {y, qkv, y, lse}};
 }
 
@@ -128,7 +137,8 @@ void bench_attention(const AttentionRequest& request, BenchReport& report, const
     AttentionTypes types = types_of(shape, dtype);
     for (const OpDef* def : {&ops::attention, &ops::attention_backward}) {
       if (watch.stop()) return;
-      std::string text = fmt::format("b{} s{} h{}/{} d{}", shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim);
+      std::string text =
+          fmt::format("b{} s{} h{}/{} d{}", shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim);
       watch.say(fmt::format("{} {}", def->name, text));
       OneOp op(request.executor, {*def, def == &ops::attention ? types.forward : types.backward, attrs});
       BenchResult result = result_of(op, "attention", std::string(def->name), request.repeat, watch);

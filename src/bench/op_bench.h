@@ -8,8 +8,8 @@ namespace sextant {
 
 struct OpBenchRequest {
   Executor& executor;
-  std::string only = {};            // ops whose name contains this
-  double least_bytes = 4 << 20;     // examples are made larger, along batch and widths, until they hold this much
+  std::string only = {};         // ops whose name contains this
+  double least_bytes = 4 << 20;  // examples are made larger, along batch and widths, until they hold this much
   Repeat repeat = {};
 };
 void bench_ops(const OpBenchRequest& request, BenchReport& report, const Watch& watch);

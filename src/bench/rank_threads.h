@@ -1,5 +1,5 @@
-// The ranks of a benchmark as threads of this process. When one throws, the others are woken, and what comes out is what the
-// first of them threw.
+// The ranks of a benchmark as threads of this process. When one throws, the others are woken, and what comes out is
+// what the first of them threw.
 #pragma once
 
 #include <functional>

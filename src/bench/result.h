@@ -1,6 +1,6 @@
-// What a benchmark found, to be shown, kept, read again and compared. A result is one thing timed many times; a report is the
-// results of one command with the environment they hold for. As JSON it may come from anywhere: reading refuses what is no report
-// with a UserError.
+// What a benchmark found, to be shown, kept, read again and compared. A result is one thing timed many times; a report
+// is the results of one command with the environment they hold for. As JSON it may come from anywhere: reading refuses
+// what is no report with a UserError.
 #pragma once
 
 #include <string>
@@ -47,8 +47,8 @@ BenchReport parse_report(std::string_view json, std::string_view place);
 // One file with the roofline and the curves.
 std::string report_html(const BenchReport& report, std::string_view title);
 
-// What differs between two reports beyond noise: results of the same key whose samples differ by Mann–Whitney's test at 1 % and
-// whose medians differ by at least `least_change` and by more than single calls do.
+// What differs between two reports beyond noise: results of the same key whose samples differ by Mann–Whitney's test at
+// 1 % and whose medians differ by at least `least_change` and by more than single calls do.
 struct Change {
   std::string key;
   double before = 0, after = 0;  // median seconds
@@ -56,9 +56,9 @@ struct Change {
   bool certain = false;
 };
 struct Comparison {
-  std::vector<Change> changes;               // of every key in both, the largest first
-  std::vector<std::string> gone, added;      // keys in one only
-  std::vector<std::string> environment;      // what differs there: "driver: 580 -> 590"
+  std::vector<Change> changes;           // of every key in both, the largest first
+  std::vector<std::string> gone, added;  // keys in one only
+  std::vector<std::string> environment;  // what differs there: "driver: 580 -> 590"
 };
 Comparison compare_reports(const BenchReport& before, const BenchReport& after, double least_change = 0.02);
 std::string comparison_text(const Comparison& comparison);

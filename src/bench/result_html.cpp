@@ -18,7 +18,8 @@ double best_of(const BenchReport& report, double (BenchResult::*rate)() const) {
 }
 
 std::string tooltip(const BenchResult& r) {
-  return fmt::format("{} {} {}: {:.4g} GFLOP/s, {:.4g} GB/s", r.name, r.shape, r.dtype, r.flops_per_s() / 1e9, r.bytes_per_s() / 1e9);
+  return fmt::format("{} {} {}: {:.4g} GFLOP/s, {:.4g} GB/s", r.name, r.shape, r.dtype, r.flops_per_s() / 1e9,
+                     r.bytes_per_s() / 1e9);
 }
 
 // Flops per byte across, flops per second up; under the slope the memory sets the pace, under the roof the units do.
@@ -39,7 +40,11 @@ std::string roofline(const BenchReport& report) {
   std::vector<ChartSeries> all;
   if (roof > 0 && slope > 0) {
     double ridge = roof / slope;
-    all.push_back({"what was reached at most", {{std::min(low, ridge / 2), std::min(low, ridge / 2) * slope, ""}, {ridge, roof, ""}, {std::max(high, 2 * ridge), roof, ""}}, true});
+    all.push_back({"what was reached at most",
+                   {{std::min(low, ridge / 2), std::min(low, ridge / 2) * slope, ""},
+                    {ridge, roof, ""},
+                    {std::max(high, 2 * ridge), roof, ""}},
+                   true});
   }
   for (auto& [kind, series] : by_kind) all.push_back(std::move(series));
   return chart_svg(all, {"Roofline", "flops per byte", "flop/s"});
@@ -53,24 +58,38 @@ std::string curves(const BenchReport& report, const std::string& kind, const Cha
     ChartSeries& line = lines[r.name + " " + r.dtype];
     line.name = r.name + " " + r.dtype;
     line.joined = kind != "gemm";
-    double x = kind == "gemm" ? r.flops : r.size.empty() ? 0 : kind == "attention" && r.size.size() > 1 ? r.size[1] : r.size[0];
+    double x = kind == "gemm"                             ? r.flops
+               : r.size.empty()                           ? 0
+               : kind == "attention" && r.size.size() > 1 ? r.size[1]
+                                                          : r.size[0];
     line.points.push_back({x, kind == "memory" ? r.bytes_per_s() : r.flops_per_s(), tooltip(r)});
   }
   std::vector<ChartSeries> all;
   for (auto& [name, line] : lines) {
-    std::sort(line.points.begin(), line.points.end(), [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
+    std::sort(line.points.begin(), line.points.end(),
+              [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
     all.push_back(std::move(line));
   }
   return all.empty() ? "" : chart_svg(all, text);
 }
 
 PageTable results_table(const BenchReport& report) {
-  PageTable table{.heads = {{"what", true}, {"shape", true}, {"type", true}, {"calls"}, {"median us"}, {"best us"}, {"spread %"}, {"GFLOP/s"}, {"GB/s"}}, .rows = {}};
+  PageTable table{.heads = {{"what", true},
+                            {"shape", true},
+                            {"type", true},
+                            {"calls"},
+                            {"median us"},
+                            {"best us"},
+                            {"spread %"},
+                            {"GFLOP/s"},
+                            {"GB/s"}},
+                  .rows = {}};
   for (const BenchResult& r : report.results) {
     Summary s = r.seconds();
-    table.rows.push_back({r.name, r.shape, r.dtype, std::to_string(s.count), fmt::format("{:.2f}", s.median * 1e6), fmt::format("{:.2f}", s.best * 1e6),
-                          s.median > 0 ? fmt::format("{:.1f}", 100 * s.spread / s.median) : "", fmt::format("{:.1f}", r.flops_per_s() / 1e9),
-                          fmt::format("{:.1f}", r.bytes_per_s() / 1e9)});
+    table.rows.push_back({r.name, r.shape, r.dtype, std::to_string(s.count), fmt::format("{:.2f}", s.median * 1e6),
+                          fmt::format("{:.2f}", s.best * 1e6),
+                          s.median > 0 ? fmt::format("{:.1f}", 100 * s.spread / s.median) : "",
+                          fmt::format("{:.1f}", r.flops_per_s() / 1e9), fmt::format("{:.1f}", r.bytes_per_s() / 1e9)});
   }
   return table;
 }
@@ -87,11 +106,12 @@ std::string report_html(const BenchReport& report, std::string_view title) {
     const char* heading;
     std::string svg;
   };
-  for (const Picture& picture : {Picture{"Roofline", roofline(report)},
-                                 Picture{"Products", curves(report, "gemm", {"Products by size", "flops of the product", "flop/s"})},
-                                 Picture{"Memory", curves(report, "memory", {"Memory by size", "bytes of each array", "bytes/s"})},
-                                 Picture{"Attention", curves(report, "attention", {"Attention by length", "length of the sequence", "flop/s"})},
-                                 Picture{"Sizes", curves(report, "sizing", {"Steps by size", "size", "flop/s"})}}) {
+  for (const Picture& picture :
+       {Picture{"Roofline", roofline(report)},
+        Picture{"Products", curves(report, "gemm", {"Products by size", "flops of the product", "flop/s"})},
+        Picture{"Memory", curves(report, "memory", {"Memory by size", "bytes of each array", "bytes/s"})},
+        Picture{"Attention", curves(report, "attention", {"Attention by length", "length of the sequence", "flop/s"})},
+        Picture{"Sizes", curves(report, "sizing", {"Steps by size", "size", "flop/s"})}}) {
     if (picture.svg.empty()) continue;
     page.section(picture.heading);
     page.picture(picture.svg, "");

@@ -13,7 +13,8 @@ using Json = nlohmann::ordered_json;
 constexpr size_t kMostResults = 100'000, kMostSamples = 100'000;
 
 Json summary_json(const Summary& s) {
-  return {{"calls", s.count}, {"mean", s.mean}, {"median", s.median}, {"best", s.best}, {"worst", s.worst}, {"spread", s.spread}, {"low", s.low}, {"high", s.high}};
+  return {{"calls", s.count}, {"mean", s.mean},     {"median", s.median}, {"best", s.best},
+          {"worst", s.worst}, {"spread", s.spread}, {"low", s.low},       {"high", s.high}};
 }
 
 // Reads one report and says where it stands when something is not as it should be.
@@ -27,7 +28,8 @@ class ReportReader {
       report.environment.emplace_back(name, text(value, "environment." + name));
     const Json& results = list(json, "results");
     if (results.size() > kMostResults) refuse("results", fmt::format("{} of them", results.size()), "at most 100,000");
-    for (size_t i = 0; i < results.size(); ++i) report.results.push_back(result(results[i], fmt::format("results[{}]", i)));
+    for (size_t i = 0; i < results.size(); ++i)
+      report.results.push_back(result(results[i], fmt::format("results[{}]", i)));
     if (json.contains("findings"))
       for (const Json& finding : list(json, "findings")) report.findings.push_back(text(finding, "findings"));
     if (auto at = json.find("interrupted"); at != json.end()) {
@@ -38,7 +40,9 @@ class ReportReader {
   }
 
   [[noreturn]] void refuse(const std::string& where, const std::string& got, const std::string& expected) const {
-    throw UserError({.place = fmt::format("{}: {}", place_, where), .got = "got " + got, .expected = expected,
+    throw UserError({.place = fmt::format("{}: {}", place_, where),
+                     .got = "got " + got,
+                     .expected = expected,
                      .hint = "`sextant bench … --json` prints such a file"});
   }
 
@@ -65,11 +69,13 @@ class ReportReader {
   }
   double number(const Json& json, const std::string& where) const {
     double value = json.is_number() ? json.get<double>() : -1;
-    if (!(value >= 0 && std::isfinite(value))) refuse(where, json.dump().substr(0, 40), "a number that is not negative");
+    if (!(value >= 0 && std::isfinite(value)))
+      refuse(where, json.dump().substr(0, 40), "a number that is not negative");
     return value;
   }
   std::vector<double> numbers(const Json& json, const std::string& where) const {
-    if (!json.is_array() || json.size() > kMostSamples) refuse(where, json.type_name(), "a list of at most 100,000 numbers");
+    if (!json.is_array() || json.size() > kMostSamples)
+      refuse(where, json.type_name(), "a list of at most 100,000 numbers");
     std::vector<double> numbers;
     for (const Json& each : json) numbers.push_back(number(each, where));
     return numbers;
@@ -98,10 +104,23 @@ std::string report_json(const BenchReport& report) {
   Json environment = Json::object(), results = Json::array();
   for (const auto& [name, value] : report.environment) environment[name] = value;
   for (const BenchResult& r : report.results)
-    results.push_back({{"kind", r.kind}, {"name", r.name}, {"shape", r.shape}, {"dtype", r.dtype}, {"size", r.size},
-                       {"flops", r.flops}, {"bytes", r.bytes}, {"flops_per_s", r.flops_per_s()}, {"bytes_per_s", r.bytes_per_s()},
-                       {"peak_share", r.peak_share}, {"error", r.error}, {"seconds", summary_json(r.seconds())}, {"samples", r.samples}});
-  Json json{{"environment", environment}, {"results", results}, {"findings", report.findings}, {"interrupted", report.interrupted}};
+    results.push_back({{"kind", r.kind},
+                       {"name", r.name},
+                       {"shape", r.shape},
+                       {"dtype", r.dtype},
+                       {"size", r.size},
+                       {"flops", r.flops},
+                       {"bytes", r.bytes},
+                       {"flops_per_s", r.flops_per_s()},
+                       {"bytes_per_s", r.bytes_per_s()},
+                       {"peak_share", r.peak_share},
+                       {"error", r.error},
+                       {"seconds", summary_json(r.seconds())},
+                       {"samples", r.samples}});
+  Json json{{"environment", environment},
+            {"results", results},
+            {"findings", report.findings},
+            {"interrupted", report.interrupted}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

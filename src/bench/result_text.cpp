@@ -14,7 +14,9 @@ std::string time_text(double seconds) {
   return seconds >= 1e-3 ? fmt::format("{:.3f} ms", seconds * 1e3) : fmt::format("{:.2f} us", seconds * 1e6);
 }
 
-std::string flop_text(double rate) { return rate >= 1e12 ? fmt::format("{:.1f} TFLOP/s", rate / 1e12) : fmt::format("{:.1f} GFLOP/s", rate / 1e9); }
+std::string flop_text(double rate) {
+  return rate >= 1e12 ? fmt::format("{:.1f} TFLOP/s", rate / 1e12) : fmt::format("{:.1f} GFLOP/s", rate / 1e9);
+}
 
 std::string rate_text(const BenchResult& result) {
   // What limits a stream is its bytes; a product is known by its flops.
@@ -52,7 +54,8 @@ double BenchResult::bytes_per_s() const {
 std::string report_text(const BenchReport& report) {
   std::string text;
   for (const auto& [name, value] : report.environment) text += fmt::format("{}: {}\n", name, value);
-  std::vector<std::vector<std::string>> rows{{"what", "shape", "type", "calls", "mean", "median", "best", "spread", "rate", "of peak", ""}};
+  std::vector<std::vector<std::string>> rows{
+      {"what", "shape", "type", "calls", "mean", "median", "best", "spread", "rate", "of peak", ""}};
   for (const BenchResult& result : report.results) rows.push_back(row_of(result));
   std::vector<size_t> widths(rows[0].size());
   for (const auto& row : rows)
@@ -61,7 +64,8 @@ std::string report_text(const BenchReport& report) {
   for (const auto& row : rows) {
     if (rows.size() == 1) break;
     std::string line;
-    for (size_t i = 0; i < row.size(); ++i) line += i < 3 ? fmt::format("{:<{}}  ", row[i], widths[i]) : fmt::format("{:>{}}  ", row[i], widths[i]);
+    for (size_t i = 0; i < row.size(); ++i)
+      line += i < 3 ? fmt::format("{:<{}}  ", row[i], widths[i]) : fmt::format("{:>{}}  ", row[i], widths[i]);
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
   if (!report.findings.empty()) text += "\n";
@@ -74,7 +78,8 @@ Comparison compare_reports(const BenchReport& before, const BenchReport& after, 
   constexpr double kChance = 0.01;
   Comparison comparison;
   auto find = [](const BenchReport& report, const std::string& key) {
-    return std::find_if(report.results.begin(), report.results.end(), [&](const BenchResult& r) { return r.key() == key; });
+    return std::find_if(report.results.begin(), report.results.end(),
+                        [&](const BenchResult& r) { return r.key() == key; });
   };
   for (const BenchResult& old : before.results) {
     auto now = find(after, old.key());
@@ -82,7 +87,10 @@ Comparison compare_reports(const BenchReport& before, const BenchReport& after, 
       comparison.gone.push_back(old.key());
       continue;
     }
-    Change change{.key = old.key(), .before = old.seconds().median, .after = now->seconds().median, .p = mann_whitney_p(old.samples, now->samples)};
+    Change change{.key = old.key(),
+                  .before = old.seconds().median,
+                  .after = now->seconds().median,
+                  .p = mann_whitney_p(old.samples, now->samples)};
     // Calls of one run are more alike than those of two: a change must also stand out of what calls differ by.
     double noise = std::max({least_change * change.before, old.seconds().spread, now->seconds().spread});
     change.certain = change.p < kChance && std::abs(change.after - change.before) >= noise;
@@ -96,7 +104,8 @@ Comparison compare_reports(const BenchReport& before, const BenchReport& after, 
   });
   for (const auto& [name, value] : before.environment)
     for (const auto& [other, later] : after.environment)
-      if (name == other && value != later) comparison.environment.push_back(fmt::format("{}: {} -> {}", name, value, later));
+      if (name == other && value != later)
+        comparison.environment.push_back(fmt::format("{}: {} -> {}", name, value, later));
   return comparison;
 }
 
@@ -109,10 +118,11 @@ std::string comparison_text(const Comparison& comparison) {
       continue;
     }
     double ratio = change.before > 0 ? change.after / change.before : 1;
-    text += fmt::format("{}: {} -> {}, {:.1f} % {} (p = {:.1g})\n", change.key, time_text(change.before), time_text(change.after),
-                        100 * std::abs(ratio - 1), ratio > 1 ? "slower" : "faster", change.p);
+    text += fmt::format("{}: {} -> {}, {:.1f} % {} (p = {:.1g})\n", change.key, time_text(change.before),
+                        time_text(change.after), 100 * std::abs(ratio - 1), ratio > 1 ? "slower" : "faster", change.p);
   }
-  text += fmt::format("{} of {} results changed beyond noise, {} did not\n", comparison.changes.size() - same, comparison.changes.size(), same);
+  text += fmt::format("{} of {} results changed beyond noise, {} did not\n", comparison.changes.size() - same,
+                      comparison.changes.size(), same);
   for (const std::string& key : comparison.gone) text += fmt::format("only in the first: {}\n", key);
   for (const std::string& key : comparison.added) text += fmt::format("only in the second: {}\n", key);
   for (const std::string& line : comparison.environment) text += fmt::format("environment: {}\n", line);

@@ -17,7 +17,8 @@ void lay_products(Machine& machine, const BenchReport& report) {
     if (r.kind != "gemm" || r.size.size() != 3 || r.samples.empty()) continue;
     MeasuredProduct measured{r.size[0], r.size[1], r.size[2], r.seconds().median, r.dtype};
     std::erase_if(machine.products, [&](const MeasuredProduct& old) {
-      return old.dtype == measured.dtype && old.rows == measured.rows && old.columns == measured.columns && old.depth == measured.depth;
+      return old.dtype == measured.dtype && old.rows == measured.rows && old.columns == measured.columns &&
+             old.depth == measured.depth;
     });
     machine.products.push_back(measured);
   }
@@ -45,13 +46,16 @@ void lay_attention(Machine& machine, const BenchReport& report) {
   bool any = false;
   for (const BenchResult& r : report.results) {
     if (r.kind != "attention" || r.size.size() != 4 || machine.peak(r.dtype) <= 0) continue;
-    double length = std::sqrt(r.size[1] * r.size[2]), share = r.flops_per_s() / machine.peak(r.dtype) * (length + 700) / length;
+    double length = std::sqrt(r.size[1] * r.size[2]),
+           share = r.flops_per_s() / machine.peak(r.dtype) * (length + 700) / length;
     bool backward = r.name == "attention_backward", wide = r.size[3] >= 128;
-    double& place = backward ? (wide ? rate.backward_128 : rate.backward_64) : (wide ? rate.forward_128 : rate.forward_64);
+    double& place =
+        backward ? (wide ? rate.backward_128 : rate.backward_64) : (wide ? rate.forward_128 : rate.forward_64);
     place = std::clamp(any ? std::max(place, share) : share, 0.01, 1.0);
     any = true;
   }
-  if (any && rate.forward_64 > 0 && rate.forward_128 > 0 && rate.backward_64 > 0 && rate.backward_128 > 0) machine.attention["cudnn"] = rate;
+  if (any && rate.forward_64 > 0 && rate.forward_128 > 0 && rate.backward_64 > 0 && rate.backward_128 > 0)
+    machine.attention["cudnn"] = rate;
 }
 
 void lay_ops(Machine& machine, const BenchReport& report) {
@@ -74,9 +78,11 @@ void lay_over(Machine& machine, const BenchReport& report) {
   machine.date = today();
   std::string source = "measured by sextant bench, " + machine.date;
   for (const auto& [name, value] : report.environment)
-    if (name == "device" || name == "driver" || name == "cuBLASLt" || name == "cuDNN") source += fmt::format("; {} {}", name, value);
+    if (name == "device" || name == "driver" || name == "cuBLASLt" || name == "cuDNN")
+      source += fmt::format("; {} {}", name, value);
   auto has = [&](const char* kind) {
-    return std::any_of(report.results.begin(), report.results.end(), [&](const BenchResult& r) { return r.kind == kind; });
+    return std::any_of(report.results.begin(), report.results.end(),
+                       [&](const BenchResult& r) { return r.kind == kind; });
   };
   if (has("gemm")) machine.sources["products"] = source;
   if (has("memory")) machine.sources["efficiency"] = source + "; the rest as before: " + machine.sources["efficiency"];

@@ -39,15 +39,22 @@ struct Timed {
   double flops = 0;
 };
 
-Timed time_layers(const SizingRequest& request, int64_t layers, const std::string& name, int64_t value, const Watch& watch) {
+Timed time_layers(const SizingRequest& request, int64_t layers, const std::string& name, int64_t value,
+                  const Watch& watch) {
   RunConfig run = single(request, layers);
   set_size(run, name, value);
   ModelSpec spec = resolve_model(run);
   LoweredRun lowered = lower_run(run, spec, request.target);
-  StepRequest steps{.run = run, .spec = spec, .make_executor = request.make_executor, .threads = request.threads,
-                    .at_least_s = request.seconds_per_size / 2, .least_steps = 5, .most_steps = 300};
+  StepRequest steps{.run = run,
+                    .spec = spec,
+                    .make_executor = request.make_executor,
+                    .threads = request.threads,
+                    .at_least_s = request.seconds_per_size / 2,
+                    .least_steps = 5,
+                    .most_steps = 300};
   int64_t tokens = run.batch.sequences * run.batch.seq;
-  return {time_steps(steps, lowered, watch).seconds, flops_per_token(lowered, tokens).executed * static_cast<double>(tokens)};
+  return {time_steps(steps, lowered, watch).seconds,
+          flops_per_token(lowered, tokens).executed * static_cast<double>(tokens)};
 }
 
 }  // namespace
@@ -62,10 +69,12 @@ std::vector<int64_t> nearby_sizes(const std::string& name, const ModelSpec& spec
   if (name == "ffn") multiples(spec.ffn, {8, 64, 128, 256});
   if (name == "vocab") multiples(spec.vocab, {8, 64, 128, 256});
   if (name == "seq") sizes.insert({run.batch.seq / 2, run.batch.seq, 2 * run.batch.seq});
-  if (name == "batch") sizes.insert({run.batch.microbatch / 2, run.batch.microbatch, run.batch.microbatch + 1, 2 * run.batch.microbatch});
+  if (name == "batch")
+    sizes.insert({run.batch.microbatch / 2, run.batch.microbatch, run.batch.microbatch + 1, 2 * run.batch.microbatch});
   if (name == "heads")
     for (int64_t heads = 1; heads <= spec.hidden; ++heads)
-      if (spec.hidden % heads == 0 && heads % std::max<int64_t>(1, spec.kv_heads) == 0 && 2 * heads >= spec.heads && heads <= 2 * spec.heads)
+      if (spec.hidden % heads == 0 && heads % std::max<int64_t>(1, spec.kv_heads) == 0 && 2 * heads >= spec.heads &&
+          heads <= 2 * spec.heads)
         sizes.insert(heads);
   std::vector<int64_t> positive;
   for (int64_t size : sizes)
@@ -102,14 +111,25 @@ void bench_sizing(const SizingRequest& request, BenchReport& report, const Watch
       if (watch.stop()) break;
       watch.say(fmt::format("{} {}", size.name, value));
       try {
-        Timed one = time_layers(request, 1, size.name, value, watch), two = time_layers(request, 2, size.name, value, watch);
+        Timed one = time_layers(request, 1, size.name, value, watch),
+              two = time_layers(request, 2, size.name, value, watch);
         double layer_flops = two.flops - one.flops, more = static_cast<double>(request.spec.layers - 1);
         double first = summary_of(one.seconds).median, layer = std::max(0.0, summary_of(two.seconds).median - first);
-        BenchResult step{.kind = "sizing", .name = size.name, .shape = std::to_string(value), .dtype = "step", .size = {static_cast<double>(value)},
-                         .samples = one.seconds, .flops = one.flops + more * layer_flops};
+        BenchResult step{.kind = "sizing",
+                         .name = size.name,
+                         .shape = std::to_string(value),
+                         .dtype = "step",
+                         .size = {static_cast<double>(value)},
+                         .samples = one.seconds,
+                         .flops = one.flops + more * layer_flops};
         for (double& seconds : step.samples) seconds += more * layer;
-        BenchResult single{.kind = "sizing", .name = size.name, .shape = std::to_string(value), .dtype = "layer", .size = step.size,
-                           .samples = {}, .flops = layer_flops};
+        BenchResult single{.kind = "sizing",
+                           .name = size.name,
+                           .shape = std::to_string(value),
+                           .dtype = "layer",
+                           .size = step.size,
+                           .samples = {},
+                           .flops = layer_flops};
         for (double seconds : two.seconds) single.samples.push_back(std::max(0.0, seconds - first));
         points.push_back({value, step.flops, step.seconds().median});
         report.results.insert(report.results.end(), {step, single});

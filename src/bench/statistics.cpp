@@ -9,9 +9,13 @@ namespace sextant {
 
 namespace {
 
-double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
-double median_of(std::vector<double> samples) { return quantile_of(std::move(samples), 0.5); }
+double median_of(std::vector<double> samples) {
+  return quantile_of(std::move(samples), 0.5);
+}
 
 // How many ways there are to reach each U with sizes m and n: the classic recurrence over the largest element.
 std::vector<double> ways_to(size_t m, size_t n) {
@@ -21,7 +25,7 @@ std::vector<double> ways_to(size_t m, size_t n) {
     next[0] = {1};
     for (size_t j = 1; j <= n; ++j) {
       next[j].assign(i * j + 1, 0);
-      for (size_t u = 0; u < row[j].size(); ++u) next[j][u + j] += row[j][u];      // the largest is of the first set
+      for (size_t u = 0; u < row[j].size(); ++u) next[j][u + j] += row[j][u];        // the largest is of the first set
       for (size_t u = 0; u < next[j - 1].size(); ++u) next[j][u] += next[j - 1][u];  // or of the second
     }
     row = std::move(next);
@@ -52,8 +56,11 @@ Summary summary_of(std::span<const double> given) {
   std::vector<double> samples(given.begin(), given.end());
   std::sort(samples.begin(), samples.end());
   auto n = static_cast<double>(samples.size());
-  Summary s{.count = static_cast<int64_t>(samples.size()), .mean = std::accumulate(samples.begin(), samples.end(), 0.0) / n,
-            .median = median_of(samples), .best = samples.front(), .worst = samples.back()};
+  Summary s{.count = static_cast<int64_t>(samples.size()),
+            .mean = std::accumulate(samples.begin(), samples.end(), 0.0) / n,
+            .median = median_of(samples),
+            .best = samples.front(),
+            .worst = samples.back()};
   std::vector<double> away;
   for (double x : samples) away.push_back(std::abs(x - s.median));
   s.spread = 1.4826 * median_of(away);
@@ -114,9 +121,11 @@ std::vector<double> repeated(const std::function<double()>& call, const Repeat& 
   return repeated_together(calls, repeat, watch);
 }
 
-std::vector<double> repeated_together(const std::function<std::vector<double>(int)>& calls, const Repeat& repeat, const Watch& watch) {
+std::vector<double> repeated_together(const std::function<std::vector<double>(int)>& calls, const Repeat& repeat,
+                                      const Watch& watch) {
   constexpr double kTogether = 0.05;  // seconds between two questions whether to stop
-  constexpr double kMostAround = 5;   // times as long as the calls themselves are to take, with all that stands around them
+  constexpr double kMostAround =
+      5;  // times as long as the calls themselves are to take, with all that stands around them
   constexpr int kMostTogether = 100;
   double around = 0;  // seconds that a call takes with all that stands around it, such as clearing caches
   auto one = [&] {
@@ -129,7 +138,8 @@ std::vector<double> repeated_together(const std::function<std::vector<double>(in
   std::vector<double> seconds;
   double taken = 0, begin = now_s();
   while (static_cast<int>(seconds.size()) < repeat.most && !watch.stop()) {
-    int left = repeat.most - static_cast<int>(seconds.size()), missing = repeat.least - static_cast<int>(seconds.size());
+    int left = repeat.most - static_cast<int>(seconds.size()),
+        missing = repeat.least - static_cast<int>(seconds.size());
     if (missing <= 0 && (taken >= repeat.seconds || now_s() - begin >= kMostAround * repeat.seconds)) break;
     int wanted = around > 0 ? static_cast<int>(std::min<double>(kTogether / around, kMostTogether)) : kMostTogether;
     for (double each : calls(std::clamp(wanted, 1, left))) {

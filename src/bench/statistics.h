@@ -1,6 +1,6 @@
-// What repeated timings say. In: seconds of single calls. Out: their middle, best and spread, an interval for the middle, and
-// whether two sets of them differ beyond chance. And the loop that takes them: warm until times settle, then repeated until
-// enough is known.
+// What repeated timings say. In: seconds of single calls. Out: their middle, best and spread, an interval for the
+// middle, and whether two sets of them differ beyond chance. And the loop that takes them: warm until times settle,
+// then repeated until enough is known.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,15 @@ Summary summary_of(std::span<const double> samples);
 // Between the samples in order, linearly; 0 of none.
 double quantile_of(std::vector<double> samples, double share);
 
-// Mann–Whitney's test that two sets come from the same distribution, two-sided: exact for small sets without ties, else by the
-// normal approximation with ties and continuity corrected. 1 when either is empty.
+// Mann–Whitney's test that two sets come from the same distribution, two-sided: exact for small sets without ties, else
+// by the normal approximation with ties and continuity corrected. 1 when either is empty.
 double mann_whitney_p(std::span<const double> a, std::span<const double> b);
 
 struct Repeat {
-  int least = 10;             // calls
+  int least = 10;  // calls
   int most = 1000;
-  double seconds = 0.3;       // of calls, beyond which only `least` counts
-  double warm_seconds = 2;    // at most; warming ends sooner when times have settled
+  double seconds = 0.3;     // of calls, beyond which only `least` counts
+  double warm_seconds = 2;  // at most; warming ends sooner when times have settled
 };
 
 // Calls until the last ones take no less than those before them, within a few per cent, or warm_seconds have passed.
@@ -42,6 +42,7 @@ void warm_up(const std::function<double()>& call, const Repeat& repeat, const Wa
 std::vector<double> repeated(const std::function<double()>& call, const Repeat& repeat, const Watch& watch);
 
 // The same for what is best called several times at once: calls(n) tells n times.
-std::vector<double> repeated_together(const std::function<std::vector<double>(int)>& calls, const Repeat& repeat, const Watch& watch);
+std::vector<double> repeated_together(const std::function<std::vector<double>(int)>& calls, const Repeat& repeat,
+                                      const Watch& watch);
 
 }  // namespace sextant

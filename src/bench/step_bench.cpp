@@ -15,7 +15,9 @@ namespace {
 
 constexpr int kWarmups = 2;
 
-double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 void draw_weight(Bound& bound, const Value& value) {
   int64_t width = value.local.rank() > 0 ? std::max<int64_t>(value.local[value.local.rank() - 1], 1) : 1;
@@ -27,7 +29,8 @@ void write_tokens(Bound& bound, const Value& value, int64_t vocab) {
   Random random(2, value.path);
   std::vector<int32_t> tokens(static_cast<size_t>(value.local.count()));
   if (value.path != "begins")
-    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<int32_t>(random.below(i, static_cast<uint64_t>(vocab)));
+    for (size_t i = 0; i < tokens.size(); ++i)
+      tokens[i] = static_cast<int32_t>(random.below(i, static_cast<uint64_t>(vocab)));
   int slots = bound.program().buffers[static_cast<size_t>(value.buffer)].slots;
   for (int slot = 0; slot < slots; ++slot) bound.write(value, std::as_bytes(std::span(tokens)), 0, slot);
 }
@@ -35,13 +38,16 @@ void write_tokens(Bound& bound, const Value& value, int64_t vocab) {
 // One rank's way through the steps. Rank 0 decides after each whether there is another.
 class RankSteps {
  public:
-  RankSteps(Bound& bound, Tracing tracing) : bound_(bound), tracing_(tracing), norm_(bound.program().find("grad_norm")) {}
+  RankSteps(Bound& bound, Tracing tracing)
+      : bound_(bound), tracing_(tracing), norm_(bound.program().find("grad_norm")) {}
 
   double step(int32_t number) {
-    if (const Value* step = bound_.program().find("step"); step && step->buffer >= 0) write_value(bound_, *step, number);
+    if (const Value* step = bound_.program().find("step"); step && step->buffer >= 0)
+      write_value(bound_, *step, number);
     Trace trace;
     double start = now_s();
-    for (const Action& action : bound_.program().schedule) bound_.run(action, tracing_ == Tracing::on ? &trace : nullptr);
+    for (const Action& action : bound_.program().schedule)
+      bound_.run(action, tracing_ == Tracing::on ? &trace : nullptr);
     bound_.settle();
     if (norm_ && norm_->buffer >= 0) bound_.collect(bound_.fetch(*norm_));
     double seconds = now_s() - start;
@@ -62,7 +68,8 @@ char told(const RankSeat& seat, char word) {
   if (!seat.transport) return word;
   std::span<std::byte> byte = std::as_writable_bytes(std::span(&word, 1));
   if (seat.rank == 0) {
-    for (int rank = 1; rank < seat.transport->size(); ++rank) seat.transport->wait(seat.transport->send(rank, kHostTag, byte));
+    for (int rank = 1; rank < seat.transport->size(); ++rank)
+      seat.transport->wait(seat.transport->send(rank, kHostTag, byte));
   } else {
     seat.transport->wait(seat.transport->receive(0, kHostTag, byte));
   }
@@ -103,7 +110,8 @@ StepTimes time_steps(const StepRequest& request, const LoweredRun& lowered, cons
       if (step <= kWarmups) continue;
       int done = step - kWarmups;
       if (seat.rank == 0) times.seconds.push_back(seconds);
-      bool enough = (done >= request.least_steps && now_s() - begin >= request.at_least_s) || done >= request.most_steps;
+      bool enough =
+          (done >= request.least_steps && now_s() - begin >= request.at_least_s) || done >= request.most_steps;
       if (told(seat, seat.rank == 0 && (enough || watch.stop())) != 0) break;
     }
     if (request.tracing == Tracing::on) steps.traces.erase(steps.traces.begin(), steps.traces.begin() + kWarmups);

@@ -1,5 +1,6 @@
-// Training steps of a run's own Programs on random tokens, timed. In: a config with its model and what makes executors. Out:
-// the seconds of each step, and with tracing the events of each rank's ops, step by step. No data is read, nothing is kept.
+// Training steps of a run's own Programs on random tokens, timed. In: a config with its model and what makes executors.
+// Out: the seconds of each step, and with tracing the events of each rank's ops, step by step. No data is read, nothing
+// is kept.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +19,10 @@ struct StepRequest {
   const RunConfig& run;
   const ModelSpec& spec;
   const ExecutorMaker& make_executor;
-  int threads = 1;          // of each rank
-  double at_least_s = 1;    // goes on until so much time has passed,
-  int least_steps = 3;      // and so many steps,
-  int most_steps = 1000;    // but no more than these
+  int threads = 1;        // of each rank
+  double at_least_s = 1;  // goes on until so much time has passed,
+  int least_steps = 3;    // and so many steps,
+  int most_steps = 1000;  // but no more than these
   Tracing tracing = Tracing::off;
 };
 

@@ -12,14 +12,16 @@ namespace {
 using Floor = std::function<double(const std::vector<double>& size)>;
 
 // Measured over floor, from the ops nearest in size; the nearest decide.
-std::optional<double> scaled(const Machine& machine, std::string_view name, const std::vector<double>& size, const Floor& floor) {
+std::optional<double> scaled(const Machine& machine, std::string_view name, const std::vector<double>& size,
+                             const Floor& floor) {
   auto found = machine.ops.find(std::string(name));
   if (found == machine.ops.end()) return std::nullopt;
   double weights = 0, sum = 0;
   for (const MeasuredOp& measured : found->second) {
     if (measured.size.size() != size.size()) continue;
     double away = 0;
-    for (size_t i = 0; i < size.size(); ++i) away += std::abs(std::log(std::max(size[i], 1.0) / std::max(measured.size[i], 1.0)));
+    for (size_t i = 0; i < size.size(); ++i)
+      away += std::abs(std::log(std::max(size[i], 1.0) / std::max(measured.size[i], 1.0)));
     double weight = 1 / (1e-4 + away * away * away);
     weights += weight;
     sum += weight * std::log(measured.seconds / floor(measured.size));
@@ -48,21 +50,30 @@ std::vector<double> size_of_op(const Cost& cost) {
 std::optional<double> measured_seconds(const Machine& machine, std::string_view op, const Cost& cost) {
   std::vector<double> size = size_of_op(cost);
   double start = machine.efficiency().kernel_s;
-  double rate = cost.attention || !cost.products.empty() ? machine.peak("fp32") * machine.efficiency().product / 2
-                                                         : machine.device.memory_bytes_per_s * machine.efficiency().memory;
+  double rate = cost.attention || !cost.products.empty()
+                    ? machine.peak("fp32") * machine.efficiency().product / 2
+                    : machine.device.memory_bytes_per_s * machine.efficiency().memory;
   return scaled(machine, op, size, [&](const std::vector<double>& of) { return start + product_of(of) / rate; });
 }
 
 std::string_view name_of(Message::Kind kind) {
   switch (kind) {
-    case Message::Kind::all_reduce: return "all_reduce";
-    case Message::Kind::all_gather: return "all_gather";
-    case Message::Kind::reduce_scatter: return "reduce_scatter";
-    case Message::Kind::all_to_all: return "all_to_all";
-    case Message::Kind::shift: return "shift";
-    case Message::Kind::send: return "send";
-    case Message::Kind::receive: return "receive";
-    case Message::Kind::stage_sum: return "stage_sum";
+    case Message::Kind::all_reduce:
+      return "all_reduce";
+    case Message::Kind::all_gather:
+      return "all_gather";
+    case Message::Kind::reduce_scatter:
+      return "reduce_scatter";
+    case Message::Kind::all_to_all:
+      return "all_to_all";
+    case Message::Kind::shift:
+      return "shift";
+    case Message::Kind::send:
+      return "send";
+    case Message::Kind::receive:
+      return "receive";
+    case Message::Kind::stage_sum:
+      return "stage_sum";
   }
   return "";
 }

@@ -1,6 +1,6 @@
-// Ops timed on the machine itself, which is how a CPU is priced: caches and threads decide there, and no model of a few figures
-// tells them. Enters: an op's name and work. Leaves: its seconds, from the measured ops of that name that are nearest in size,
-// scaled by what the work asks for at the least; nothing when none of that name was measured.
+// Ops timed on the machine itself, which is how a CPU is priced: caches and threads decide there, and no model of a few
+// figures tells them. Enters: an op's name and work. Leaves: its seconds, from the measured ops of that name that are
+// nearest in size, scaled by what the work asks for at the least; nothing when none of that name was measured.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ std::vector<double> size_of_op(const Cost& cost);
 
 std::optional<double> measured_seconds(const Machine& machine, std::string_view op, const Cost& cost);
 
-// Messages stand among the ops under these names, with [ranks, bytes]. One of a kind that was not measured takes what the
-// innermost links do.
+// Messages stand among the ops under these names, with [ranks, bytes]. One of a kind that was not measured takes what
+// the innermost links do.
 std::string_view name_of(Message::Kind kind);
 double message_seconds(const Machine& machine, Message::Kind kind, double ranks, double bytes);
 

@@ -1,5 +1,5 @@
-// DeviceProbe: what benchmarks ask of a device beyond running Programs: single products in any type it multiplies, plain streams
-// through memory, and what its sensors say. Every timed call finds caches without its operands.
+// DeviceProbe: what benchmarks ask of a device beyond running Programs: single products in any type it multiplies,
+// plain streams through memory, and what its sensors say. Every timed call finds caches without its operands.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class TimedWork {
   virtual ~TimedWork() = default;
   // Clears the caches, does it once, and tells the seconds of that alone.
   virtual double run() = 0;
-  // The same several times over, each timed alone; a device that works beside the host is not kept waiting between them.
+  // The same several times over, each timed alone; a device that works beside the host is not kept waiting between
+  // them.
   virtual std::vector<double> run_many(int calls) {
     std::vector<double> seconds;
     for (int i = 0; i < calls; ++i) seconds.push_back(run());
@@ -37,11 +38,11 @@ class TimedWork {
 };
 
 struct DeviceFacts {
-  std::string name;                              // "NVIDIA H200", the CPU's model
-  int64_t units = 0;                             // SMs, threads
+  std::string name;   // "NVIDIA H200", the CPU's model
+  int64_t units = 0;  // SMs, threads
   int64_t memory_bytes = 0;
   int64_t cache_bytes = 0;
-  std::map<std::string, std::string> versions;   // of driver and libraries: "driver", "CUDA", "cuBLASLt", "cuDNN"
+  std::map<std::string, std::string> versions;  // of driver and libraries: "driver", "CUDA", "cuBLASLt", "cuDNN"
 };
 
 // Nothing where it cannot be read.

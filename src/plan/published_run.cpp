@@ -116,7 +116,7 @@ std::vector<PublishedRun> parse_published_runs(std::string_view text, std::strin
   for (std::string_view needed : {"source", "gpu", "layers", "hidden", "measured_iter_s", "how_known"})
     if (table.column(needed) < 0)
       throw UserError({.place = fmt::format("{}:1", place), .got = fmt::format("no column '{}'", needed),
-                       .expected = "the columns of published_runs.csv", .hint = "docs/validation.md lists them"});
+                       .expected = "the columns of published_runs.csv", .hint = "docs/planning.md lists them"});
   std::vector<PublishedRun> runs;
   for (const CsvRow& row : table.rows) runs.push_back(run_of(Cells(table, row), row.line));
   return runs;

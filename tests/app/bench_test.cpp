@@ -1,4 +1,5 @@
-// `sextant bench` as a person uses it: tables, JSON that the other subverbs read, an interrupted run, and what is refused.
+// `sextant bench` as a person uses it: tables, JSON that the other subverbs read, an interrupted run, and what is
+// refused.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -28,7 +29,8 @@ TEST(Bench, JsonGoesIntoCompareAndReport) {
 
 TEST(Bench, InterruptedItReportsWhatItHas) {
   // Minutes of work, ended by Ctrl-C after less than one second.
-  Outcome outcome = run_command("bench gemm --device cpu --threads 1 --m 64:640:64 --n 64:640:64 --k 64:640:64", "timeout -s INT 0.8");
+  Outcome outcome = run_command("bench gemm --device cpu --threads 1 --m 64:640:64 --n 64:640:64 --k 64:640:64",
+                                "timeout -s INT 0.8");
   EXPECT_NE(outcome.output.find("Interrupted: these are the results so far"), std::string::npos) << outcome.output;
   EXPECT_NE(outcome.output.find("64x64x64"), std::string::npos);
   EXPECT_NE(outcome.output.find("gemm 64x64x64 fp32 (1 of 1000)"), std::string::npos) << "no progress";
@@ -37,18 +39,23 @@ TEST(Bench, InterruptedItReportsWhatItHas) {
 TEST(Bench, WhatCannotBeMeasuredIsRefused) {
   ScratchPlace place("bench-bad");
   write_file_atomically(place / "bad.json", "{\"environment\": 3}");
-  for (const std::string& bad : {std::string("bench gemm --shape 12x12"), std::string("bench gemm --device cpu --type fp8 --shape 8x8x8"), std::string("bench gemm --m 5:1:1"),
-                                 "bench compare " + (place / "bad.json") + " " + (place / "bad.json"), "bench report " + (place / "none.json") + " --html x.html",
-                                 std::string("bench sizing none.toml"), "bench sizing " + config_path("tiny-llama.toml") + " model.vocab=64 --vary colour"}) {
+  for (const std::string& bad :
+       {std::string("bench gemm --shape 12x12"), std::string("bench gemm --device cpu --type fp8 --shape 8x8x8"),
+        std::string("bench gemm --m 5:1:1"), "bench compare " + (place / "bad.json") + " " + (place / "bad.json"),
+        "bench report " + (place / "none.json") + " --html x.html", std::string("bench sizing none.toml"),
+        "bench sizing " + config_path("tiny-llama.toml") + " model.vocab=64 --vary colour"}) {
     Outcome outcome = run_command(bad);
     EXPECT_EQ(outcome.code, 2) << bad << "\n" << outcome.output;
   }
 }
 
 TEST(Bench, SizingNamesItsSizes) {
-  Outcome outcome = run_command("bench sizing " + config_path("tiny-llama.toml") + " model.vocab=64 batch.microbatch=1 batch.seq=16 --device cpu --threads 1 --seconds 0.01 --vary vocab=64,65");
+  Outcome outcome = run_command(
+      "bench sizing " + config_path("tiny-llama.toml") +
+      " model.vocab=64 batch.microbatch=1 batch.seq=16 --device cpu --threads 1 --seconds 0.01 --vary vocab=64,65");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
-  for (const char* part : {"vocab 64", "vocab 65", "step", "layer"}) EXPECT_NE(outcome.output.find(part), std::string::npos) << part;
+  for (const char* part : {"vocab 64", "vocab 65", "step", "layer"})
+    EXPECT_NE(outcome.output.find(part), std::string::npos) << part;
 }
 
 }  // namespace

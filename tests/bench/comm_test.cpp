@@ -130,7 +130,7 @@ TEST(CommBench, ACorruptedCollectiveIsFound) {
 
 TEST(CommBench, ASlowRankIsNamed) {
   CommReport report = run({{{"dp", 4}}}, [](Faulty& f) {
-    if (f.rank() == 2) f.slow_to = -1, f.delay = std::chrono::microseconds(1500);
+    if (f.rank() == 2) f.slow_to = -1, f.delay = std::chrono::microseconds(700);
   });
   EXPECT_TRUE(any_says(report.findings, "rank 2 is slow to 3 of 3 others")) << comm_text(report);
   EXPECT_TRUE(any_says(report.findings, "rank 2 is the slowest")) << comm_text(report);

@@ -1,4 +1,5 @@
-// From traced steps to a machine's table of ops, and what the simulator then makes of it; ops alone; machines laid over.
+// From traced steps to a machine's table of ops, and what the simulator then makes of it; ops alone; machines laid
+// over.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +22,13 @@ namespace {
 Machine cpu_machine() {
   Machine m;
   m.name = "here", m.date = "2026-11-15";
-  m.device = {.name = "cpu", .kind = DeviceKind::cpu, .units = 1, .clock_hz = 1e9, .flops_per_clock_and_unit = 32, .memory_bytes = 1e9, .memory_bytes_per_s = 1e10};
+  m.device = {.name = "cpu",
+              .kind = DeviceKind::cpu,
+              .units = 1,
+              .clock_hz = 1e9,
+              .flops_per_clock_and_unit = 32,
+              .memory_bytes = 1e9,
+              .memory_bytes_per_s = 1e10};
   m.device.peaks["fp32"] = 32e9;
   m.devices_per_node = 2;
   m.tables.kernel_s = 1e-6, m.tables.imbalance = 1;
@@ -37,14 +44,22 @@ struct Sampled {
 };
 
 Sampled sample(const std::string& mesh, int steps) {
-  std::vector<std::string> overrides{"model.architecture=llama", "model.layers=2", "model.hidden=32", "model.heads=2", "model.vocab=64", "batch.sequences=4",
-                                     "batch.microbatch=1", "batch.seq=16", "train.eval_every=0", "mesh.overlap=false"};
+  std::vector<std::string> overrides{
+      "model.architecture=llama", "model.layers=2",     "model.hidden=32", "model.heads=2",      "model.vocab=64",
+      "batch.sequences=4",        "batch.microbatch=1", "batch.seq=16",    "train.eval_every=0", "mesh.overlap=false"};
   if (!mesh.empty()) overrides.push_back(mesh);
   RunConfig run = parse_config("", "test", overrides);
   ModelSpec spec = resolve_model(run);
   LoweredRun lowered = lower_run(run, spec, cpu_target(1));
   ExecutorMaker maker = [](const RankSeat& seat, int threads) { return make_cpu_executor(threads, seat); };
-  StepTimes times = time_steps({.run = run, .spec = spec, .make_executor = maker, .at_least_s = 0, .least_steps = steps, .most_steps = steps, .tracing = Tracing::on}, lowered, {});
+  StepTimes times = time_steps({.run = run,
+                                .spec = spec,
+                                .make_executor = maker,
+                                .at_least_s = 0,
+                                .least_steps = steps,
+                                .most_steps = steps,
+                                .tracing = Tracing::on},
+                               lowered, {});
   return {run, std::move(lowered), std::move(times)};
 }
 
@@ -84,15 +99,19 @@ TEST(Profile, SimulatedIsTheSumOfWhatWasMeasured) {
 }
 
 TEST(Profile, AStoppedRunHasItsSteps) {
-  std::vector<std::string> overrides{"model.architecture=gpt2", "model.layers=1", "model.hidden=16", "model.heads=2", "model.vocab=32", "batch.sequences=2", "batch.microbatch=1",
-                                     "batch.seq=8", "train.eval_every=0", "mesh.dp=2"};
+  std::vector<std::string> overrides{
+      "model.architecture=gpt2", "model.layers=1",     "model.hidden=16", "model.heads=2",      "model.vocab=32",
+      "batch.sequences=2",       "batch.microbatch=1", "batch.seq=8",     "train.eval_every=0", "mesh.dp=2"};
   RunConfig run = parse_config("", "test", overrides);
   ModelSpec spec = resolve_model(run);
   LoweredRun lowered = lower_run(run, spec, cpu_target(1));
   ExecutorMaker maker = [](const RankSeat& seat, int threads) { return make_cpu_executor(threads, seat); };
   int asked = 0;
   Watch watch{.stop = [&] { return ++asked >= 3; }, .say = [](const std::string&) {}};
-  EXPECT_EQ(time_steps({.run = run, .spec = spec, .make_executor = maker, .at_least_s = 1000, .least_steps = 100000}, lowered, watch).seconds.size(), 3u);
+  EXPECT_EQ(time_steps({.run = run, .spec = spec, .make_executor = maker, .at_least_s = 1000, .least_steps = 100000},
+                       lowered, watch)
+                .seconds.size(),
+            3u);
 }
 
 TEST(MeasuredOps, TheNearestDecideAndWorkScales) {
@@ -129,14 +148,19 @@ TEST(MeasuredOps, AFileKeepsThem) {
   EXPECT_EQ(parse_machine(machine_text(machine), "here.toml"), machine);
   EXPECT_TRUE(problems_of(machine).empty()) << problems_of(machine)[0];
   std::string text = machine_text(machine);
-  for (const char* bad : {"[ops]\nlinear = 3\n", "[ops]\nlinear = [[1]]\n", "[ops]\nlinear = [[1, 2, 3, 4, 5, 6]]\n", "[ops]\nlinear = [[1, -2]]\n", "[ops]\nlinear = []\n"})
+  for (const char* bad : {"[ops]\nlinear = 3\n", "[ops]\nlinear = [[1]]\n", "[ops]\nlinear = [[1, 2, 3, 4, 5, 6]]\n",
+                          "[ops]\nlinear = [[1, -2]]\n", "[ops]\nlinear = []\n"})
     EXPECT_ANY_THROW(parse_machine(text.substr(0, text.find("[ops]")) + bad, "here.toml")) << bad;
 }
 
 TEST(Ops, EveryOpOfTheRegistryRunsAlone) {
   std::unique_ptr<Executor> executor = make_cpu_executor(1);
   BenchReport report;
-  bench_ops({.executor = *executor, .only = "", .least_bytes = 1 << 14, .repeat = {.least = 1, .most = 1, .seconds = 0, .warm_seconds = 0}}, report, {});
+  bench_ops({.executor = *executor,
+             .only = "",
+             .least_bytes = 1 << 14,
+             .repeat = {.least = 1, .most = 1, .seconds = 0, .warm_seconds = 0}},
+            report, {});
   std::set<std::string> timed;
   for (const BenchResult& r : report.results) timed.insert(r.name);
   size_t silent = 0;
@@ -148,7 +172,11 @@ TEST(Ops, EveryOpOfTheRegistryRunsAlone) {
 TEST(Attention, ForwardAndBackwardCountCausalFlops) {
   std::unique_ptr<Executor> executor = make_cpu_executor(1);
   BenchReport report;
-  bench_attention({.executor = *executor, .shapes = {{2, 32, 4, 2, 16}}, .peak_flops_per_s = 0, .repeat = {.least = 1, .most = 1, .seconds = 0, .warm_seconds = 0}}, report, {});
+  bench_attention({.executor = *executor,
+                   .shapes = {{2, 32, 4, 2, 16}},
+                   .peak_flops_per_s = 0,
+                   .repeat = {.least = 1, .most = 1, .seconds = 0, .warm_seconds = 0}},
+                  report, {});
   ASSERT_EQ(report.results.size(), 2u);
   double square = 2.0 * 4 * 32 * 32 * 16;
   EXPECT_NEAR(report.results[0].flops, 2 * 2 * square / 2, 0.1 * square);
@@ -159,16 +187,32 @@ TEST(Attention, ForwardAndBackwardCountCausalFlops) {
 TEST(Save, MeasurementsTakeTheirPlaceInTheMachine) {
   Machine machine = load_machine("h200");
   BenchReport report;
-  report.results.push_back({.kind = "gemm", .name = "product", .shape = "", .dtype = "bf16", .size = {8192, 8192, 8192}, .samples = {1.5e-3}, .flops = 2.0 * std::pow(8192, 3)});
-  report.results.push_back({.kind = "memory", .name = "copy", .shape = "", .dtype = "fp32", .size = {1e9}, .samples = {2e9 / (0.9 * machine.device.memory_bytes_per_s)}, .flops = 0, .bytes = 2e9});
+  report.results.push_back({.kind = "gemm",
+                            .name = "product",
+                            .shape = "",
+                            .dtype = "bf16",
+                            .size = {8192, 8192, 8192},
+                            .samples = {1.5e-3},
+                            .flops = 2.0 * std::pow(8192, 3)});
+  report.results.push_back({.kind = "memory",
+                            .name = "copy",
+                            .shape = "",
+                            .dtype = "fp32",
+                            .size = {1e9},
+                            .samples = {2e9 / (0.9 * machine.device.memory_bytes_per_s)},
+                            .flops = 0,
+                            .bytes = 2e9});
   lay_over(machine, report);
   bool found = false;
-  for (const MeasuredProduct& p : machine.products) found = found || (p.rows == 8192 && p.columns == 8192 && p.depth == 8192 && p.dtype == "bf16" && p.seconds == 1.5e-3);
+  for (const MeasuredProduct& p : machine.products)
+    found =
+        found || (p.rows == 8192 && p.columns == 8192 && p.depth == 8192 && p.dtype == "bf16" && p.seconds == 1.5e-3);
   EXPECT_TRUE(found);
   EXPECT_NEAR(machine.efficiency().memory, 0.9, 1e-9);
   lay_over(machine, report);  // again: once is enough
   int rows = 0;
-  for (const MeasuredProduct& p : machine.products) rows += p.rows == 8192 && p.columns == 8192 && p.depth == 8192 && p.dtype == "bf16" ? 1 : 0;
+  for (const MeasuredProduct& p : machine.products)
+    rows += p.rows == 8192 && p.columns == 8192 && p.depth == 8192 && p.dtype == "bf16" ? 1 : 0;
   EXPECT_EQ(rows, 1);
   machine.place = "x.toml";
   EXPECT_EQ(parse_machine(machine_text(machine), "x.toml"), machine);

@@ -10,7 +10,16 @@ namespace sextant {
 namespace {
 
 BenchResult result_with(const std::string& shape, double seconds) {
-  BenchResult r{.kind = "gemm", .name = "product", .shape = shape, .dtype = "fp32", .size = {8, 8, 8}, .samples = {}, .flops = 1024, .bytes = 768, .peak_share = 0.5, .error = 0.25};
+  BenchResult r{.kind = "gemm",
+                .name = "product",
+                .shape = shape,
+                .dtype = "fp32",
+                .size = {8, 8, 8},
+                .samples = {},
+                .flops = 1024,
+                .bytes = 768,
+                .peak_share = 0.5,
+                .error = 0.25};
   for (int i = 0; i < 30; ++i) r.samples.push_back(seconds * (1 + 0.001 * ((i * 7) % 10)));
   return r;
 }
@@ -55,7 +64,8 @@ TEST(BenchReport, WhatIsNoReportIsRefusedWithItsPlace) {
 
 TEST(BenchReport, TheTableTellsWhatWasFound) {
   std::string text = report_text(some_report());
-  for (const char* part : {"8x8x16", "fp32", "50.0 %", "vocab 50257", "Interrupted", "device: a"}) EXPECT_NE(text.find(part), std::string::npos) << part;
+  for (const char* part : {"8x8x16", "fp32", "50.0 %", "vocab 50257", "Interrupted", "device: a"})
+    EXPECT_NE(text.find(part), std::string::npos) << part;
   BenchReport wrong = some_report();
   wrong.results[0].error = 3;
   EXPECT_NE(report_text(wrong).find("WRONG"), std::string::npos);
@@ -101,7 +111,8 @@ TEST(BenchReport, ThePageHoldsPicturesAndEscapesText) {
 
 TEST(Sizing, CliffsAreNamedWithTheNearestBetterSize) {
   // 50257 is slow; 50304 and 50432 are fast alike; 51200 is too far to be its neighbour's better.
-  std::vector<SizePoint> points{{50257, 50257e9, 1.18}, {50304, 50304e9, 1.0}, {50432, 50432e9, 1.002}, {60000, 60000e9, 1.0}};
+  std::vector<SizePoint> points{
+      {50257, 50257e9, 1.18}, {50304, 50304e9, 1.0}, {50432, 50432e9, 1.002}, {60000, 60000e9, 1.0}};
   std::vector<std::string> cliffs = cliffs_of("vocab", points);
   ASSERT_EQ(cliffs.size(), 1u);
   EXPECT_EQ(cliffs[0], "vocab 50257: 18 % slower than 50304, the nearest better size");
@@ -113,7 +124,8 @@ TEST(Sizing, NearbySizesHoldTheOwnAndRoundOnes) {
   spec.hidden = 768, spec.heads = 12, spec.kv_heads = 12, spec.ffn = 3072, spec.vocab = 50257;
   RunConfig run;
   std::vector<int64_t> vocab = nearby_sizes("vocab", spec, run);
-  for (int64_t wanted : {50257, 50264, 50304, 50432}) EXPECT_EQ(std::count(vocab.begin(), vocab.end(), wanted), 1) << wanted;
+  for (int64_t wanted : {50257, 50264, 50304, 50432})
+    EXPECT_EQ(std::count(vocab.begin(), vocab.end(), wanted), 1) << wanted;
   for (int64_t heads : nearby_sizes("heads", spec, run)) EXPECT_EQ(768 % heads, 0);
 }
 

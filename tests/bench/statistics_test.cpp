@@ -66,7 +66,8 @@ double dealt_p(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 TEST(Statistics, MannWhitneyIsExactForSmallSets) {
-  EXPECT_NEAR(mann_whitney_p(std::vector<double>{1, 2, 3, 4, 5}, std::vector<double>{6, 7, 8, 9, 10}), 2.0 / 252, 1e-12);
+  EXPECT_NEAR(mann_whitney_p(std::vector<double>{1, 2, 3, 4, 5}, std::vector<double>{6, 7, 8, 9, 10}), 2.0 / 252,
+              1e-12);
   std::vector<double> a{1.1, 2.2, 3.3, 9}, b{2, 3, 4, 5, 6, 7};
   EXPECT_NEAR(mann_whitney_p(a, b), dealt_p(a, b), 1e-12);
   std::vector<double> c{0.5, 8, 9.5, 7.1, 3}, d{2, 6.5, 4, 5, 1, 0.1};
@@ -123,7 +124,8 @@ TEST(Repeated, WhatStandsAroundACallDoesNotGoOnForever) {
 TEST(Repeated, StoppedItHasWhatItHas) {
   int calls = 0;
   Watch watch{.stop = [&] { return calls >= 25; }, .say = [](const std::string&) {}};
-  std::vector<double> seconds = repeated([&] { return ++calls, 0.04; }, {.least = 100, .most = 1000, .seconds = 100}, watch);
+  std::vector<double> seconds =
+      repeated([&] { return ++calls, 0.04; }, {.least = 100, .most = 1000, .seconds = 100}, watch);
   EXPECT_EQ(calls, 25);
   EXPECT_EQ(seconds.size(), 15u);  // ten warmed up
 }

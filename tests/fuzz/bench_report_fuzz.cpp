@@ -1,5 +1,5 @@
-// Any text as a report of `sextant bench`: it is refused with a UserError, or read, and then written and read back as the same
-// report; a report that can be read can be shown and compared with itself.
+// Any text as a report of `sextant bench`: it is refused with a UserError, or read, and then written and read back as
+// the same report; a report that can be read can be shown and compared with itself.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -21,10 +21,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kTask = 1 << 16;  // elements of a stream that one task takes
+constexpr int64_t kTask = 1 << 18;  // elements of a stream that one task takes
 
 // Larger than any cache that a core shares.
-int64_t flush_bytes(int64_t cache) { return std::max<int64_t>(2 * cache, int64_t{64} << 20); }
+int64_t flush_bytes(int64_t cache) {
+  return std::max<int64_t>(2 * cache, int64_t{64} << 20);
+}
 
 int64_t last_level_cache() {
   int64_t most = 0;
@@ -46,7 +48,8 @@ std::string cpu_model() {
     if (line.starts_with("CPU implementer")) implementer = value();
     if (line.starts_with("CPU part")) part = value();
   }
-  for (auto [code, name] : {std::pair("0xd0c", "Neoverse-N1"), std::pair("0xd40", "Neoverse-V1"), std::pair("0xd49", "Neoverse-N2"), std::pair("0xd4f", "Neoverse-V2")})
+  for (auto [code, name] : {std::pair("0xd0c", "Neoverse-N1"), std::pair("0xd40", "Neoverse-V1"),
+                            std::pair("0xd49", "Neoverse-N2"), std::pair("0xd4f", "Neoverse-V2")})
     if (implementer == "0x41" && part == code) return name;
   return part.empty() ? "CPU" : fmt::format("Arm CPU {} part {}", implementer, part);
 }
@@ -80,7 +83,12 @@ double seconds_of(const Work& work) {
 class CpuProduct final : public TimedWork {
  public:
   CpuProduct(const ProductShape& shape, ThreadTeam& team, Flush& flush)
-      : shape_(shape), team_(team), flush_(flush), a_(shape.m * shape.k * 4), b_(shape.n * shape.k * 4), c_(shape.m * shape.n * 4),
+      : shape_(shape),
+        team_(team),
+        flush_(flush),
+        a_(shape.m * shape.k * 4),
+        b_(shape.n * shape.k * 4),
+        c_(shape.m * shape.n * 4),
         workspace_(cpu::multiply_workspace(shape.n, shape.k, team.size())) {
     fill(a_, "a");
     fill(b_, "b");
@@ -90,8 +98,13 @@ class CpuProduct final : public TimedWork {
     flush_.run();
     auto* a = reinterpret_cast<const float*>(a_.data());
     auto* b = reinterpret_cast<const float*>(b_.data());
-    cpu::Product<float> product{.m = shape_.m, .n = shape_.n, .k = shape_.k, .a = {a, shape_.k}, .b = {b, 1, shape_.k},
-                                .c = reinterpret_cast<float*>(c_.data()), .c_stride = shape_.n};
+    cpu::Product<float> product{.m = shape_.m,
+                                .n = shape_.n,
+                                .k = shape_.k,
+                                .a = {a, shape_.k},
+                                .b = {b, 1, shape_.k},
+                                .c = reinterpret_cast<float*>(c_.data()),
+                                .c_stride = shape_.n};
     return seconds_of([&] { cpu::multiply(product, team_, workspace_.data()); });
   }
 
@@ -136,8 +149,13 @@ class CpuProduct final : public TimedWork {
 class CpuStream final : public TimedWork {
  public:
   CpuStream(Stream stream, int64_t bytes, ThreadTeam& team, Flush& flush)
-      : stream_(stream), count_(std::max<int64_t>(bytes / 4, 1)), team_(team), flush_(flush), a_(count_ * 4),
-        b_(stream == Stream::copy || stream == Stream::triad ? count_ * 4 : 4), c_(stream == Stream::triad ? count_ * 4 : 4),
+      : stream_(stream),
+        count_(std::max<int64_t>(bytes / 4, 1)),
+        team_(team),
+        flush_(flush),
+        a_(count_ * 4),
+        b_(stream == Stream::copy || stream == Stream::triad ? count_ * 4 : 4),
+        c_(stream == Stream::triad ? count_ * 4 : 4),
         sums_(static_cast<size_t>(ceil_div(count_, kTask))) {
     pass([&](int64_t i) { a()[i] = static_cast<float>(i % 1024); });
     if (stream_ == Stream::triad) pass([&](int64_t i) { b()[i] = static_cast<float>(i % 512); });
@@ -156,8 +174,12 @@ class CpuStream final : public TimedWork {
     }
     double wrong = 0;
     for (int64_t i = 0; i < count_; i += std::max<int64_t>(1, count_ / 1000)) {
-      float x = static_cast<float>(i % 1024), got = stream_ == Stream::copy ? b()[i] : stream_ == Stream::triad ? c()[i] : a()[i];
-      float wanted = stream_ == Stream::triad ? x + 3.0f * static_cast<float>(i % 512) : stream_ == Stream::write ? 7.0f : x;
+      float x = static_cast<float>(i % 1024), got = stream_ == Stream::copy    ? b()[i]
+                                                    : stream_ == Stream::triad ? c()[i]
+                                                                               : a()[i];
+      float wanted = stream_ == Stream::triad   ? x + 3.0f * static_cast<float>(i % 512)
+                     : stream_ == Stream::write ? 7.0f
+                                                : x;
       wrong += got == wanted ? 0 : 2;
     }
     return wrong;
@@ -185,9 +207,15 @@ class CpuStream final : public TimedWork {
           std::memcpy(y + first, x + first, static_cast<size_t>(count) * 4);
         });
         break;
-      case Stream::triad: pass([&](int64_t i) { z[i] = x[i] + 3.0f * y[i]; }); break;
-      case Stream::write: pass([&](int64_t i) { w[i] = 7.0f; }); break;
-      case Stream::read: read(); break;
+      case Stream::triad:
+        pass([&](int64_t i) { z[i] = x[i] + 3.0f * y[i]; });
+        break;
+      case Stream::write:
+        pass([&](int64_t i) { w[i] = 7.0f; });
+        break;
+      case Stream::read:
+        read();
+        break;
     }
   }
 
@@ -222,15 +250,20 @@ class CpuProbe final : public DeviceProbe {
   }
 
   DeviceFacts facts() const override {
-    return {.name = cpu_model(), .units = team_.size(),
-            .memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * int64_t{::sysconf(_SC_PAGE_SIZE)}, .cache_bytes = cache_, .versions = {}};
+    return {.name = cpu_model(),
+            .units = team_.size(),
+            .memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * int64_t{::sysconf(_SC_PAGE_SIZE)},
+            .cache_bytes = cache_,
+            .versions = {}};
   }
 
   Readings readings() const override {
     Readings readings;
     int64_t khz = 0, millidegrees = 0;
-    if (std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq") >> khz) readings.clock = fmt::format("{} MHz", khz / 1000);
-    if (std::ifstream("/sys/class/thermal/thermal_zone0/temp") >> millidegrees) readings.temperature = fmt::format("{} C", millidegrees / 1000);
+    if (std::ifstream("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq") >> khz)
+      readings.clock = fmt::format("{} MHz", khz / 1000);
+    if (std::ifstream("/sys/class/thermal/thermal_zone0/temp") >> millidegrees)
+      readings.temperature = fmt::format("{} C", millidegrees / 1000);
     return readings;
   }
 
@@ -252,6 +285,8 @@ class CpuProbe final : public DeviceProbe {
 
 }  // namespace
 
-std::unique_ptr<DeviceProbe> make_cpu_probe(int threads) { return std::make_unique<CpuProbe>(threads); }
+std::unique_ptr<DeviceProbe> make_cpu_probe(int threads) {
+  return std::make_unique<CpuProbe>(threads);
+}
 
 }  // namespace sextant

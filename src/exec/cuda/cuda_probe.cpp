@@ -33,14 +33,16 @@ class DeviceBytes {
   DeviceBytes& operator=(const DeviceBytes&) = delete;
   void* data() const { return data_; }
   template <class T>
-  T* as() const { return static_cast<T*>(data_); }
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
 
  private:
   void* data_ = nullptr;
 };
 
-// Enqueues flush and work again and again, with an event before and after each piece of work, and reads the times at the end:
-// the device never waits for the host, as in training.
+// Enqueues flush and work again and again, with an event before and after each piece of work, and reads the times at
+// the end: the device never waits for the host, as in training.
 class Timer {
  public:
   explicit Timer(cudaStream_t stream) : stream_(stream), flush_(kFlushBytes) {}
@@ -51,7 +53,8 @@ class Timer {
   Timer& operator=(const Timer&) = delete;
 
   std::vector<double> time(int calls, const std::function<void()>& work) {
-    while (events_.size() < 2 * static_cast<size_t>(calls)) check_cuda(cudaEventCreate(&events_.emplace_back()), "an event");
+    while (events_.size() < 2 * static_cast<size_t>(calls))
+      check_cuda(cudaEventCreate(&events_.emplace_back()), "an event");
     for (size_t i = 0; i < static_cast<size_t>(calls); ++i) {
       check_cuda(cudaMemsetAsync(flush_.data(), 0, kFlushBytes, stream_), "clearing the cache");
       check_cuda(cudaEventRecord(events_[2 * i], stream_), "timing");
@@ -86,18 +89,29 @@ struct ProductType {
   double rounding;  // of the result, relative
   double per_term;  // of each term, relative: operands are cut, or sums kept short
 };
-constexpr std::array kTypes{
-    ProductType{"fp32", ProbeType::fp32, ProbeType::fp32, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F, 4, 4, 0, 0x1p-23, 0x1p-23},
-    ProductType{"tf32", ProbeType::fp32, ProbeType::fp32, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 4, 4, 80, 0x1p-23, 0x1p-10},
-    ProductType{"bf16", ProbeType::bf16, ProbeType::bf16, CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F, 2, 2, 80, 0x1p-8, 0x1p-21},
-    ProductType{"fp16", ProbeType::fp16, ProbeType::fp16, CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F, 2, 2, 70, 0x1p-10, 0x1p-21},
-    ProductType{"fp8", ProbeType::fp8, ProbeType::bf16, CUDA_R_8F_E4M3, CUDA_R_16BF, CUBLAS_COMPUTE_32F, 1, 2, 89, 0x1p-8, 0x1p-12}};
+constexpr std::array kTypes{ProductType{"fp32", ProbeType::fp32, ProbeType::fp32, CUDA_R_32F, CUDA_R_32F,
+                                        CUBLAS_COMPUTE_32F, 4, 4, 0, 0x1p-23, 0x1p-23},
+                            ProductType{"tf32", ProbeType::fp32, ProbeType::fp32, CUDA_R_32F, CUDA_R_32F,
+                                        CUBLAS_COMPUTE_32F_FAST_TF32, 4, 4, 80, 0x1p-23, 0x1p-10},
+                            ProductType{"bf16", ProbeType::bf16, ProbeType::bf16, CUDA_R_16BF, CUDA_R_16BF,
+                                        CUBLAS_COMPUTE_32F, 2, 2, 80, 0x1p-8, 0x1p-21},
+                            ProductType{"fp16", ProbeType::fp16, ProbeType::fp16, CUDA_R_16F, CUDA_R_16F,
+                                        CUBLAS_COMPUTE_32F, 2, 2, 70, 0x1p-10, 0x1p-21},
+                            ProductType{"fp8", ProbeType::fp8, ProbeType::bf16, CUDA_R_8F_E4M3, CUDA_R_16BF,
+                                        CUBLAS_COMPUTE_32F, 1, 2, 89, 0x1p-8, 0x1p-12}};
 
 class CudaProduct final : public TimedWork {
  public:
   CudaProduct(const ProductShape& shape, const ProductType& type, Timer& timer, cublasLtHandle_t handle)
-      : shape_(shape), type_(type), timer_(timer), handle_(handle), a_(shape.m * shape.k * type.in_bytes), b_(shape.n * shape.k * type.in_bytes),
-        c_(shape.m * shape.n * type.out_bytes), scratch_(kScratch), scale_(sizeof(float)) {
+      : shape_(shape),
+        type_(type),
+        timer_(timer),
+        handle_(handle),
+        a_(shape.m * shape.k * type.in_bytes),
+        b_(shape.n * shape.k * type.in_bytes),
+        c_(shape.m * shape.n * type.out_bytes),
+        scratch_(kScratch),
+        scale_(sizeof(float)) {
     fill_uniform(a_.data(), shape.m * shape.k, type.in, 1, timer.stream());
     fill_uniform(b_.data(), shape.n * shape.k, type.in, 2, timer.stream());
     float one = 1;
@@ -125,13 +139,17 @@ class CudaProduct final : public TimedWork {
       places[i] = static_cast<int64_t>(random.below(2 * i, static_cast<uint64_t>(shape_.m)));
       places[kSamples + i] = static_cast<int64_t>(random.below(2 * i + 1, static_cast<uint64_t>(shape_.n)));
     }
-    DeviceBytes where(static_cast<int64_t>(places.size() * sizeof(int64_t))), found(3 * kSamples * static_cast<int64_t>(sizeof(double)));
-    check_cuda(cudaMemcpy(where.data(), places.data(), places.size() * sizeof(int64_t), cudaMemcpyHostToDevice), "samples");
-    sampled_elements({a_.data(), b_.data(), c_.data(), type_.in, type_.out, shape_.n, shape_.k, where.as<int64_t>(), where.as<int64_t>() + kSamples, kSamples},
+    DeviceBytes where(static_cast<int64_t>(places.size() * sizeof(int64_t))),
+        found(3 * kSamples * static_cast<int64_t>(sizeof(double)));
+    check_cuda(cudaMemcpy(where.data(), places.data(), places.size() * sizeof(int64_t), cudaMemcpyHostToDevice),
+               "samples");
+    sampled_elements({a_.data(), b_.data(), c_.data(), type_.in, type_.out, shape_.n, shape_.k, where.as<int64_t>(),
+                      where.as<int64_t>() + kSamples, kSamples},
                      found.as<double>(), timer_.stream());
     std::vector<double> results(3 * kSamples);
     check_cuda(cudaStreamSynchronize(timer_.stream()), "samples");
-    check_cuda(cudaMemcpy(results.data(), found.data(), results.size() * sizeof(double), cudaMemcpyDeviceToHost), "samples");
+    check_cuda(cudaMemcpy(results.data(), found.data(), results.size() * sizeof(double), cudaMemcpyDeviceToHost),
+               "samples");
     double worst = 0, depth = std::sqrt(static_cast<double>(shape_.k));
     for (size_t i = 0; i < kSamples; ++i) {
       double exact = results[3 * i], size = results[3 * i + 1], got = results[3 * i + 2];
@@ -146,7 +164,8 @@ class CudaProduct final : public TimedWork {
  private:
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
-    cublaslt().check(cublaslt().cublasLtMatmulDescSetAttribute(product_, attribute, &value, sizeof value), "describing a product");
+    cublaslt().check(cublaslt().cublasLtMatmulDescSetAttribute(product_, attribute, &value, sizeof value),
+                     "describing a product");
   }
 
   // The library counts by columns: row-major c = a·bᵀ is cᵀ = b·aᵀ there, and b is stored as its transpose.
@@ -162,7 +181,9 @@ class CudaProduct final : public TimedWork {
       set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, int8_t{1});
     }
     auto layout = [&](cublasLtMatrixLayout_t& at, cudaDataType_t type, int64_t rows, int64_t columns) {
-      lt.check(lt.cublasLtMatrixLayoutCreate(&at, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), rows), "describing a matrix");
+      lt.check(
+          lt.cublasLtMatrixLayoutCreate(&at, type, static_cast<uint64_t>(rows), static_cast<uint64_t>(columns), rows),
+          "describing a matrix");
     };
     layout(first_, type_.stored, shape_.k, shape_.n);
     layout(second_, type_.stored, shape_.k, shape_.m);
@@ -175,20 +196,23 @@ class CudaProduct final : public TimedWork {
     cublasLtMatmulPreference_t preference = nullptr;
     lt.check(lt.cublasLtMatmulPreferenceCreate(&preference), "asking for algorithms");
     uint64_t scratch = kScratch;
-    lt.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &scratch, sizeof scratch);
+    lt.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &scratch,
+                                            sizeof scratch);
     int count = 0;
-    cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(handle_, product_, first_, second_, result_, result_, preference, 1, &chosen_, &count);
+    cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(handle_, product_, first_, second_, result_, result_,
+                                                              preference, 1, &chosen_, &count);
     lt.cublasLtMatmulPreferenceDestroy(preference);
     if (status != CUBLAS_STATUS_SUCCESS || count == 0)
-      throw RunError(fmt::format("{}x{}x{} {}", shape_.m, shape_.n, shape_.k, type_.name), "the library has no way to multiply this",
+      throw RunError(fmt::format("{}x{}x{} {}", shape_.m, shape_.n, shape_.k, type_.name),
+                     "the library has no way to multiply this",
                      type_.in == ProbeType::fp8 ? "fp8 needs sizes that are multiples of 16" : "");
   }
 
   void multiply() {
     float one = 1, zero = 0;
     const CublasLt& lt = cublaslt();
-    lt.check(lt.cublasLtMatmul(handle_, product_, &one, b_.data(), first_, a_.data(), second_, &zero, c_.data(), result_, c_.data(), result_, &chosen_.algo,
-                               scratch_.data(), kScratch, timer_.stream()),
+    lt.check(lt.cublasLtMatmul(handle_, product_, &one, b_.data(), first_, a_.data(), second_, &zero, c_.data(),
+                               result_, c_.data(), result_, &chosen_.algo, scratch_.data(), kScratch, timer_.stream()),
              "a product");
   }
 
@@ -205,13 +229,18 @@ class CudaProduct final : public TimedWork {
 class CudaStreamWork final : public TimedWork {
  public:
   CudaStreamWork(Stream stream, int64_t bytes, Timer& timer)
-      : stream_(stream), count_(std::max<int64_t>(bytes / 16 * 4, 4)), timer_(timer), a_(count_ * 4),
-        b_(stream == Stream::copy || stream == Stream::triad ? count_ * 4 : 0), c_(stream == Stream::triad ? count_ * 4 : 0),
+      : stream_(stream),
+        count_(std::max<int64_t>(bytes / 16 * 4, 4)),
+        timer_(timer),
+        a_(count_ * 4),
+        b_(stream == Stream::copy || stream == Stream::triad ? count_ * 4 : 0),
+        c_(stream == Stream::triad ? count_ * 4 : 0),
         sums_(kReadSums * static_cast<int64_t>(sizeof(double))) {
     // Sevens all over: every result is then known.
     stream_write(a_.as<float>(), count_, timer.stream());
     if (stream == Stream::triad) stream_write(b_.as<float>(), count_, timer.stream());
-    if (stream == Stream::write) check_cuda(cudaMemsetAsync(a_.data(), 0, static_cast<size_t>(count_) * 4, timer.stream()), "clearing");
+    if (stream == Stream::write)
+      check_cuda(cudaMemsetAsync(a_.data(), 0, static_cast<size_t>(count_) * 4, timer.stream()), "clearing");
   }
 
   double run() override { return run_many(1)[0]; }
@@ -230,8 +259,10 @@ class CudaStreamWork final : public TimedWork {
     const DeviceBytes& result = stream_ == Stream::copy ? b_ : stream_ == Stream::triad ? c_ : a_;
     float wanted = stream_ == Stream::triad ? 28.0f : 7.0f;
     std::vector<float> some(static_cast<size_t>(std::min<int64_t>(count_, 1 << 16)));
-    for (int64_t at : {int64_t{0}, (count_ - static_cast<int64_t>(some.size())) / 2, count_ - static_cast<int64_t>(some.size())}) {
-      check_cuda(cudaMemcpy(some.data(), result.as<float>() + at, some.size() * sizeof(float), cudaMemcpyDeviceToHost), "results");
+    for (int64_t at :
+         {int64_t{0}, (count_ - static_cast<int64_t>(some.size())) / 2, count_ - static_cast<int64_t>(some.size())}) {
+      check_cuda(cudaMemcpy(some.data(), result.as<float>() + at, some.size() * sizeof(float), cudaMemcpyDeviceToHost),
+                 "results");
       if (std::any_of(some.begin(), some.end(), [&](float x) { return x != wanted; })) return 2;
     }
     return 0;
@@ -241,10 +272,20 @@ class CudaStreamWork final : public TimedWork {
   void once() {
     cudaStream_t stream = timer_.stream();
     switch (stream_) {
-      case Stream::copy: check_cuda(cudaMemcpyAsync(b_.data(), a_.data(), static_cast<size_t>(count_) * 4, cudaMemcpyDeviceToDevice, stream), "a copy"); break;
-      case Stream::triad: stream_triad(a_.as<float>(), b_.as<float>(), c_.as<float>(), count_, stream); break;
-      case Stream::read: stream_read(a_.as<float>(), sums_.as<double>(), count_, stream); break;
-      case Stream::write: stream_write(a_.as<float>(), count_, stream); break;
+      case Stream::copy:
+        check_cuda(
+            cudaMemcpyAsync(b_.data(), a_.data(), static_cast<size_t>(count_) * 4, cudaMemcpyDeviceToDevice, stream),
+            "a copy");
+        break;
+      case Stream::triad:
+        stream_triad(a_.as<float>(), b_.as<float>(), c_.as<float>(), count_, stream);
+        break;
+      case Stream::read:
+        stream_read(a_.as<float>(), sums_.as<double>(), count_, stream);
+        break;
+      case Stream::write:
+        stream_write(a_.as<float>(), count_, stream);
+        break;
     }
   }
 
@@ -254,7 +295,9 @@ class CudaStreamWork final : public TimedWork {
   DeviceBytes a_, b_, c_, sums_;
 };
 
-std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+std::string version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
 
 // cuDNN is opened by those who use it; here only its version is asked for.
 std::string cudnn_version() {
@@ -277,9 +320,14 @@ class CudaProbe final : public DeviceProbe {
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device_.index());
-    return {.name = device_.name(), .units = device_.multiprocessors(), .memory_bytes = static_cast<int64_t>(total), .cache_bytes = cache,
-            .versions = {{"driver", read_sensors(device_.index()).driver}, {"CUDA", fmt::format("{} (driver up to {})", version_text(runtime), version_text(driver))},
-                         {"cuBLASLt", fmt::format("{}", cublaslt().cublasLtGetVersion())}, {"cuDNN", cudnn_version()}}};
+    return {.name = device_.name(),
+            .units = device_.multiprocessors(),
+            .memory_bytes = static_cast<int64_t>(total),
+            .cache_bytes = cache,
+            .versions = {{"driver", read_sensors(device_.index()).driver},
+                         {"CUDA", fmt::format("{} (driver up to {})", version_text(runtime), version_text(driver))},
+                         {"cuBLASLt", fmt::format("{}", cublaslt().cublasLtGetVersion())},
+                         {"cuDNN", cudnn_version()}}};
   }
 
   Readings readings() const override { return read_sensors(device_.index()).readings; }
@@ -310,6 +358,8 @@ class CudaProbe final : public DeviceProbe {
 
 }  // namespace
 
-std::unique_ptr<DeviceProbe> make_cuda_probe(int device) { return std::make_unique<CudaProbe>(device); }
+std::unique_ptr<DeviceProbe> make_cuda_probe(int device) {
+  return std::make_unique<CudaProbe>(device);
+}
 
 }  // namespace sextant

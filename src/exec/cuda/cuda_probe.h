@@ -1,5 +1,5 @@
-// A GPU's probe: products through cuBLASLt in every type it has, streams by kernels of their own, sensors through NVML where
-// that is there.
+// A GPU's probe: products through cuBLASLt in every type it has, streams by kernels of their own, sensors through NVML
+// where that is there.
 #pragma once
 
 #include <memory>

@@ -29,10 +29,12 @@ bool find(void* library, const char* name, Function& function) {
 Nvml open_library() {
   Nvml nvml;
   void* library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-  nvml.open = library && find(library, "nvmlInit_v2", nvml.init) && find(library, "nvmlDeviceGetHandleByPciBusId_v2", nvml.by_bus) &&
-              find(library, "nvmlDeviceGetClockInfo", nvml.clock) && find(library, "nvmlDeviceGetPowerUsage", nvml.power) &&
-              find(library, "nvmlDeviceGetTemperature", nvml.temperature) && find(library, "nvmlSystemGetDriverVersion", nvml.driver) &&
-              nvml.init() == 0;
+  nvml.open = library && find(library, "nvmlInit_v2", nvml.init) &&
+              find(library, "nvmlDeviceGetHandleByPciBusId_v2", nvml.by_bus) &&
+              find(library, "nvmlDeviceGetClockInfo", nvml.clock) &&
+              find(library, "nvmlDeviceGetPowerUsage", nvml.power) &&
+              find(library, "nvmlDeviceGetTemperature", nvml.temperature) &&
+              find(library, "nvmlSystemGetDriverVersion", nvml.driver) && nvml.init() == 0;
   return nvml;
 }
 
@@ -44,7 +46,9 @@ SensorReadings read_sensors(int cuda_device) {
   SensorReadings out;
   char bus[32] = {}, version[96] = {};
   Nvml::Device device = nullptr;
-  if (!nvml.open || cudaDeviceGetPCIBusId(bus, sizeof bus, cuda_device) != cudaSuccess || nvml.by_bus(bus, &device) != 0) return out;
+  if (!nvml.open || cudaDeviceGetPCIBusId(bus, sizeof bus, cuda_device) != cudaSuccess ||
+      nvml.by_bus(bus, &device) != 0)
+    return out;
   unsigned value = 0;
   if (nvml.clock(device, kSmClock, &value) == 0) out.readings.clock = fmt::format("{} MHz", value);
   if (nvml.clock(device, kMemoryClock, &value) == 0) out.readings.memory_clock = fmt::format("{} MHz", value);

@@ -13,10 +13,16 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kBlocks = 132 * 16;
 
-int blocks_for(int64_t count) { return static_cast<int>(std::clamp<int64_t>((count + kThreads - 1) / kThreads, 1, kBlocks)); }
+int blocks_for(int64_t count) {
+  return static_cast<int>(std::clamp<int64_t>((count + kThreads - 1) / kThreads, 1, kBlocks));
+}
 
-__device__ int64_t first_index() { return int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
-__device__ int64_t index_step() { return int64_t{gridDim.x} * blockDim.x; }
+__device__ int64_t first_index() {
+  return int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+__device__ int64_t index_step() {
+  return int64_t{gridDim.x} * blockDim.x;
+}
 
 __device__ float uniform(uint64_t i, uint32_t seed) {
   uint64_t x = i * 0x9E3779B97F4A7C15ull + (uint64_t{seed} << 32) + 0x632BE59BD9B4E019ull;
@@ -48,7 +54,8 @@ __global__ void read(const float4* a, double* sums, int64_t count) {
   int64_t step = index_step(), i = first_index();
   for (; i + 3 * step < count; i += 4 * step) {
     float4 x = a[i], y = a[i + step], z = a[i + 2 * step], w = a[i + 3 * step];
-    sum += static_cast<double>((x.x + x.y + x.z + x.w) + (y.x + y.y + y.z + y.w) + (z.x + z.y + z.z + z.w) + (w.x + w.y + w.z + w.w));
+    sum += static_cast<double>((x.x + x.y + x.z + x.w) + (y.x + y.y + y.z + y.w) + (z.x + z.y + z.z + z.w) +
+                               (w.x + w.y + w.z + w.w));
   }
   for (; i < count; i += step) sum += static_cast<double>(a[i].x + a[i].y + a[i].z + a[i].w);
   parts[threadIdx.x] = sum;
@@ -62,10 +69,14 @@ __global__ void read(const float4* a, double* sums, int64_t count) {
 
 __device__ double element(const void* data, int64_t i, ProbeType type) {
   switch (type) {
-    case ProbeType::bf16: return static_cast<double>(__bfloat162float(static_cast<const __nv_bfloat16*>(data)[i]));
-    case ProbeType::fp16: return static_cast<double>(__half2float(static_cast<const __half*>(data)[i]));
-    case ProbeType::fp8: return static_cast<double>(static_cast<float>(static_cast<const __nv_fp8_e4m3*>(data)[i]));
-    default: return static_cast<double>(static_cast<const float*>(data)[i]);
+    case ProbeType::bf16:
+      return static_cast<double>(__bfloat162float(static_cast<const __nv_bfloat16*>(data)[i]));
+    case ProbeType::fp16:
+      return static_cast<double>(__half2float(static_cast<const __half*>(data)[i]));
+    case ProbeType::fp8:
+      return static_cast<double>(static_cast<float>(static_cast<const __nv_fp8_e4m3*>(data)[i]));
+    default:
+      return static_cast<double>(static_cast<const float*>(data)[i]);
   }
 }
 
@@ -81,7 +92,8 @@ __global__ void sample(Samples s, double* results) {
   sums[threadIdx.x] = sum, sizes[threadIdx.x] = size;
   __syncthreads();
   for (int half = kThreads / 2; half > 0; half /= 2) {
-    if (threadIdx.x < half) sums[threadIdx.x] += sums[threadIdx.x + half], sizes[threadIdx.x] += sizes[threadIdx.x + half];
+    if (threadIdx.x < half)
+      sums[threadIdx.x] += sums[threadIdx.x + half], sizes[threadIdx.x] += sizes[threadIdx.x + half];
     __syncthreads();
   }
   if (threadIdx.x != 0) return;
@@ -95,15 +107,24 @@ __global__ void sample(Samples s, double* results) {
 void fill_uniform(void* data, int64_t count, ProbeType type, uint32_t seed, cudaStream_t stream) {
   int blocks = blocks_for(count);
   switch (type) {
-    case ProbeType::fp32: fill<<<blocks, kThreads, 0, stream>>>(static_cast<float*>(data), count, seed); break;
-    case ProbeType::bf16: fill<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(data), count, seed); break;
-    case ProbeType::fp16: fill<<<blocks, kThreads, 0, stream>>>(static_cast<__half*>(data), count, seed); break;
-    case ProbeType::fp8: fill<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e4m3*>(data), count, seed); break;
+    case ProbeType::fp32:
+      fill<<<blocks, kThreads, 0, stream>>>(static_cast<float*>(data), count, seed);
+      break;
+    case ProbeType::bf16:
+      fill<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(data), count, seed);
+      break;
+    case ProbeType::fp16:
+      fill<<<blocks, kThreads, 0, stream>>>(static_cast<__half*>(data), count, seed);
+      break;
+    case ProbeType::fp8:
+      fill<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e4m3*>(data), count, seed);
+      break;
   }
 }
 
 void stream_triad(const float* a, const float* b, float* c, int64_t count, cudaStream_t stream) {
-  triad<<<kBlocks, kThreads, 0, stream>>>(reinterpret_cast<const float4*>(a), reinterpret_cast<const float4*>(b), reinterpret_cast<float4*>(c), count / 4);
+  triad<<<kBlocks, kThreads, 0, stream>>>(reinterpret_cast<const float4*>(a), reinterpret_cast<const float4*>(b),
+                                          reinterpret_cast<float4*>(c), count / 4);
 }
 
 void stream_write(float* a, int64_t count, cudaStream_t stream) {

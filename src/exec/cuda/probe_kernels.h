@@ -1,5 +1,5 @@
-// Kernels that only probes use: random operands of any type, streams through memory, and single elements of a product computed
-// the slow way.
+// Kernels that only probes use: random operands of any type, streams through memory, and single elements of a product
+// computed the slow way.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,7 +18,8 @@ void stream_write(float* a, int64_t count, cudaStream_t stream);                
 constexpr int kReadSums = 132 * 16;
 void stream_read(const float* a, double* sums, int64_t count, cudaStream_t stream);  // kReadSums parts of Σ a
 
-// For sample i: the element (rows[i], columns[i]) of a·bᵀ, the sum of its terms' sizes, and what c holds there: three doubles.
+// For sample i: the element (rows[i], columns[i]) of a·bᵀ, the sum of its terms' sizes, and what c holds there: three
+// doubles.
 struct Samples {
   const void* a;
   const void* b;
