@@ -29,7 +29,9 @@ std::vector<CommOp> ops_named(const std::vector<std::string>& names) {
     if (std::none_of(std::begin(kCommOps), std::end(kCommOps), [&](CommOp op) { return name_of(op) == name; })) {
       std::vector<std::string_view> known;
       for (CommOp op : kCommOps) known.push_back(name_of(op));
-      throw UserError({.place = "--op", .got = fmt::format("no collective is called '{}'", name), .expected = fmt::format("one of {}", fmt::join(known, ", "))});
+      throw UserError({.place = "--op",
+                       .got = fmt::format("no collective is called '{}'", name),
+                       .expected = fmt::format("one of {}", fmt::join(known, ", "))});
     }
   return ops;
 }
@@ -61,18 +63,31 @@ void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
   int ranks = bench.ranks_or(a.config.empty() ? static_cast<int>(a.ranks) : mesh_of(a, 1).world_size());
   Mesh mesh = mesh_of(a, ranks);
   if (mesh.world_size() != ranks)
-    throw UserError({.place = a.config, .got = fmt::format("its mesh {} has {} ranks, but {} were started", mesh.text(), mesh.world_size(), ranks),
-                     .expected = fmt::format("{} processes", mesh.world_size())});
+    throw UserError(
+        {.place = a.config,
+         .got = fmt::format("its mesh {} has {} ranks, but {} were started", mesh.text(), mesh.world_size(), ranks),
+         .expected = fmt::format("{} processes", mesh.world_size())});
   if (ranks < 2)
-    throw UserError({.place = "sextant bench comm", .got = "one rank, which has nobody to talk to", .expected = "--ranks 2 or more, a config whose mesh has them, or mpirun"});
+    throw UserError({.place = "sextant bench comm",
+                     .got = "one rank, which has nobody to talk to",
+                     .expected = "--ranks 2 or more, a config whose mesh has them, or mpirun"});
   if (a.smallest < 4 || a.largest < a.smallest)
-    throw UserError({.place = "--min, --max", .got = fmt::format("{} to {} bytes", a.smallest, a.largest), .expected = "4 bytes or more, the largest last"});
+    throw UserError({.place = "--min, --max",
+                     .got = fmt::format("{} to {} bytes", a.smallest, a.largest),
+                     .expected = "4 bytes or more, the largest last"});
   std::vector<CommOp> ops = ops_named(a.ops);
   CommReport report;
   bench.run(ranks, [&](CommWorld& world) {
     std::unique_ptr<Executor> executor = executor_on_gpu(a.device, world);
-    CommRequest request{.groups = groups_of(mesh, world.rank()), .ops = ops, .smallest = a.smallest, .largest = a.largest, .step = a.step,
-                        .calls = static_cast<int>(a.calls), .host = host_name(), .executor = executor.get(), .mesh = mesh};
+    CommRequest request{.groups = groups_of(mesh, world.rank()),
+                        .ops = ops,
+                        .smallest = a.smallest,
+                        .largest = a.largest,
+                        .step = a.step,
+                        .calls = static_cast<int>(a.calls),
+                        .host = host_name(),
+                        .executor = executor.get(),
+                        .mesh = mesh};
     CommReport own = bench_comm(world, request, bench.watch());
     if (world.rank() == 0) report = std::move(own);
   });
@@ -86,7 +101,9 @@ void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
   }
   std::fflush(stdout);
   for (const CommRow& row : report.rows)
-    if (row.wrong > 0) throw RunError(fmt::format("{} over {}", name_of(row.op), row.group), "the results are wrong", "`sextant doctor --burn` looks closer");
+    if (row.wrong > 0)
+      throw RunError(fmt::format("{} over {}", name_of(row.op), row.group), "the results are wrong",
+                     "`sextant doctor --burn` looks closer");
 }
 
 }  // namespace sextant

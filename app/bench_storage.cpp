@@ -17,14 +17,20 @@ namespace fs = std::filesystem;
 void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
   RankBench bench(processes);
   if (!fs::is_directory(a.directory))
-    throw UserError({.place = a.directory, .got = "no directory", .expected = "an existing directory on the storage to be measured"});
-  StorageRequest request{.directory = a.directory,
-                         .checkpoint_bytes = std::max<int64_t>(1 << 20, static_cast<int64_t>(a.gigabytes * 1e9)),
-                         .token_bytes = std::clamp<int64_t>(static_cast<int64_t>(a.gigabytes * 1e9) / 4, 1 << 22, int64_t{1} << 30),
-                         .interval_s = a.interval_minutes * 60};
+    throw UserError({.place = a.directory,
+                     .got = "no directory",
+                     .expected = "an existing directory on the storage to be measured"});
+  StorageRequest request{
+      .directory = a.directory,
+      .checkpoint_bytes = std::max<int64_t>(1 << 20, static_cast<int64_t>(a.gigabytes * 1e9)),
+      .token_bytes = std::clamp<int64_t>(static_cast<int64_t>(a.gigabytes * 1e9) / 4, 1 << 22, int64_t{1} << 30),
+      .interval_s = a.interval_minutes * 60};
   // Twice: a new checkpoint is whole before the old one goes.
-  if (double free = static_cast<double>(fs::space(a.directory).available); free < 2.5 * static_cast<double>(request.checkpoint_bytes))
-    throw UserError({.place = a.directory, .got = fmt::format("{:.1f} GB free", free / 1e9), .expected = fmt::format("{:.1f} GB", 2.5 * a.gigabytes),
+  if (double free = static_cast<double>(fs::space(a.directory).available);
+      free < 2.5 * static_cast<double>(request.checkpoint_bytes))
+    throw UserError({.place = a.directory,
+                     .got = fmt::format("{:.1f} GB free", free / 1e9),
+                     .expected = fmt::format("{:.1f} GB", 2.5 * a.gigabytes),
                      .hint = "measure with a smaller checkpoint: --gb"});
   BenchReport report;
   bench.run(bench.ranks_or(static_cast<int>(a.ranks)), [&](CommWorld& world) {
@@ -37,7 +43,8 @@ void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
   fmt::print("{}", a.json ? report_json(report) : report_text(report));
   std::fflush(stdout);
   for (const BenchResult& result : report.results)
-    if (result.error > 1) throw RunError(a.directory, "what was read is not what was written", "do not keep checkpoints here");
+    if (result.error > 1)
+      throw RunError(a.directory, "what was read is not what was written", "do not keep checkpoints here");
 }
 
 }  // namespace sextant

@@ -67,7 +67,9 @@ std::vector<Finding> examine_rank(const Visit& visit, const RankSeat& seat) {
   std::unique_ptr<Executor> executor = repeatable_executor(a.device, seat, visit.threads);
   BurnOptions options{.seconds = a.burn, .seed = a.seed, .stop = [&] { return visit.stop.asked(); }};
   if (a.burn > 0 && visit.shows)
-    options.progress = [&a](int64_t rounds, double seconds) { fmt::print(stderr, "\r\033[Kburn {:.0f} of {:.0f} s, {} rounds", seconds, a.burn, rounds); };
+    options.progress = [&a](int64_t rounds, double seconds) {
+      fmt::print(stderr, "\r\033[Kburn {:.0f} of {:.0f} s, {} rounds", seconds, a.burn, rounds);
+    };
   for (Finding& f : burn(*executor, seat, options)) findings.push_back(std::move(f));
   if (a.burn > 0 && visit.shows && seat.rank == 0) fmt::print(stderr, "\r\033[K");
   return findings;

@@ -9,6 +9,7 @@
 #include "cost/accelerator.h"
 #include "cost/machine_file.h"
 #include "cost/stack_file.h"
+#include "exec/cpu/cpu_executor.h"
 #include "laws/quantity.h"
 #include "laws/report.h"
 #include "observe/chrome_trace.h"
@@ -68,8 +69,9 @@ Place place_of(const PlanArguments& a) {
 }
 
 Target target_at(const Place& place, const RunConfig& run, const ModelSpec& spec) {
-  bool elsewhere = place.machine && place.machine->device.kind != DeviceKind::cpu;
-  return elsewhere ? accelerator_target(place.stack) : target_for(run, run_shape(run, spec).mesh.world_size());
+  if (!place.machine) return target_for(run, run_shape(run, spec).mesh.world_size());
+  const Device& device = place.machine->device;
+  return device.kind == DeviceKind::cpu ? cpu_target(static_cast<int>(device.units)) : accelerator_target(place.stack);
 }
 
 void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const Place& place, const Target& target) {

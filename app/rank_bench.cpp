@@ -26,9 +26,10 @@ std::string host_name() {
 
 RankBench::RankBench(Processes& processes) : launch_(joined(processes)), shows_(::isatty(STDERR_FILENO) != 0) {
   watch_ = {.stop = [this] { return stop_.asked(); },
-            .say = [this](const std::string& line) {
-              if (shows_) fmt::print(stderr, "\r\033[K{}", line);
-            }};
+            .say =
+                [this](const std::string& line) {
+                  if (shows_) fmt::print(stderr, "\r\033[K{}", line);
+                }};
 }
 
 RankBench::~RankBench() {

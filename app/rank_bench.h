@@ -1,5 +1,5 @@
-// The ranks of a benchmark: processes of mpirun or srun, or threads of this one; Ctrl-C ends it with what there is, and a line
-// on the terminal tells how far it is.
+// The ranks of a benchmark: processes of mpirun or srun, or threads of this one; Ctrl-C ends it with what there is, and
+// a line on the terminal tells how far it is.
 #pragma once
 
 #include <functional>

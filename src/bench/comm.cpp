@@ -18,12 +18,15 @@ namespace sextant {
 
 namespace {
 
-constexpr double kBlamed = 3;             // times what the others are waited for
-constexpr double kSmallWait = 5e-6;       // seconds a call: less says nothing
-constexpr int64_t kLargeBytes = 1 << 22, kLargeEnough = 1 << 16;  // of an all-reduce beside computing, of a link's message
+constexpr double kBlamed = 3;        // times what the others are waited for
+constexpr double kSmallWait = 5e-6;  // seconds a call: less says nothing
+constexpr int64_t kLargeBytes = 1 << 22,
+                  kLargeEnough = 1 << 16;  // of an all-reduce beside computing, of a link's message
 constexpr int kOverlapCalls = 5;
 
-int64_t large_bytes(const CommRequest& request) { return std::clamp(request.largest, kLargeEnough, kLargeBytes); }
+int64_t large_bytes(const CommRequest& request) {
+  return std::clamp(request.largest, kLargeEnough, kLargeBytes);
+}
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -39,7 +42,8 @@ struct RowPlan {
 
 bool is_possible(const RowPlan& plan) {
   if (!plan.request.executor) return can_be(plan.op, plan.place);
-  return plan.place == CommPlace::out && plan.groups.own.size() == 1 && can_be_on_device(plan.op, plan.groups.axes.size());
+  return plan.place == CommPlace::out && plan.groups.own.size() == 1 &&
+         can_be_on_device(plan.op, plan.groups.axes.size());
 }
 
 // One collective on each of the groups that this rank is in, at the same time.
@@ -50,9 +54,11 @@ class CallTeam {
     for (const std::vector<int>& ranks : plan.groups.own) {
       Member& member = *members_.emplace_back(std::make_unique<Member>(transport, tag));
       if (plan.request.executor)
-        member.call = make_device_call(plan.op, plan.bytes, {*plan.request.executor, plan.request.mesh, plan.groups.axes, transport.rank()});
+        member.call = make_device_call(plan.op, plan.bytes,
+                                       {*plan.request.executor, plan.request.mesh, plan.groups.axes, transport.rank()});
       else
-        member.call = make_host_call(plan.op, plan.place, plan.bytes, group_of_ranks(ranks, transport.rank()), member.channel);
+        member.call =
+            make_host_call(plan.op, plan.place, plan.bytes, group_of_ranks(ranks, transport.rank()), member.channel);
       tag = kCommLaneTag;
     }
   }
@@ -65,7 +71,8 @@ class CallTeam {
     if (members_.size() == 1) return members_.front()->call->run();
     auto start = std::chrono::steady_clock::now();
     std::vector<std::future<double>> others;
-    for (size_t i = 1; i < members_.size(); ++i) others.push_back(std::async(std::launch::async, [&, i] { return members_[i]->call->run(); }));
+    for (size_t i = 1; i < members_.size(); ++i)
+      others.push_back(std::async(std::launch::async, [&, i] { return members_[i]->call->run(); }));
     members_.front()->call->run();
     for (auto& other : others) other.get();
     return seconds_since(start);
@@ -116,7 +123,11 @@ void blame(CommWorld& world, const std::vector<double>& waited, int calls, CommR
 
 CommRow measure_row(CommWorld& world, const RowPlan& plan) {
   CallTeam team(plan, *world.transport());
-  CommRow row{.group = plan.groups.name, .ranks = static_cast<int>(plan.groups.own.front().size()), .op = plan.op, .place = plan.place, .bytes = team.bytes()};
+  CommRow row{.group = plan.groups.name,
+              .ranks = static_cast<int>(plan.groups.own.front().size()),
+              .op = plan.op,
+              .place = plan.place,
+              .bytes = team.bytes()};
   std::vector<double> own;
   int64_t wrong = 0;
   int calls = plan.request.calls, warm = std::max(1, calls / 5);
@@ -131,7 +142,8 @@ CommRow measure_row(CommWorld& world, const RowPlan& plan) {
   std::vector<double> all = world.gather(own);
   for (size_t call = 0; call < own.size(); ++call) {
     double last = 0;
-    for (size_t rank = 0; rank < static_cast<size_t>(world.size()); ++rank) last = std::max(last, all[rank * own.size() + call]);
+    for (size_t rank = 0; rank < static_cast<size_t>(world.size()); ++rank)
+      last = std::max(last, all[rank * own.size() + call]);
     row.seconds.push_back(last);
   }
   row.wrong = world.sum(static_cast<double>(wrong));
@@ -170,7 +182,8 @@ CommOverlap measure_overlap(CommWorld& world, const CommRequest& request, const 
   CommOverlap overlap{.bytes = team.bytes()};
   overlap.comm_s = timed([&] { team.run(); });
   // As much computing as the communication takes, the same on every rank.
-  int64_t rounds = std::max<int64_t>(1000, static_cast<int64_t>(1e6 * overlap.comm_s / std::max(1e-9, world.largest(timed_compute(1'000'000)))));
+  int64_t rounds = std::max<int64_t>(
+      1000, static_cast<int64_t>(1e6 * overlap.comm_s / std::max(1e-9, world.largest(timed_compute(1'000'000)))));
   overlap.compute_s = timed([&] { timed_compute(rounds); });
   overlap.both_s = timed([&] {
     auto lane = std::async(std::launch::async, [&] { team.run(); });
@@ -184,12 +197,15 @@ void tell_wrong_and_slow(CommReport& report) {
   std::map<int, std::vector<const CommRow*>> blamed;
   for (const CommRow& row : report.rows) {
     if (row.wrong > 0)
-      report.findings.push_back(fmt::format("{} over {} of {:.0f} bytes gives WRONG results: {:.0f} elements", name_of(row.op), row.group, row.bytes, row.wrong));
+      report.findings.push_back(fmt::format("{} over {} of {:.0f} bytes gives WRONG results: {:.0f} elements",
+                                            name_of(row.op), row.group, row.bytes, row.wrong));
     if (row.waited_for >= 0) blamed[row.waited_for].push_back(&row);
   }
   for (const auto& [rank, rows] : blamed)
     if (2 * rows.size() > report.rows.size())
-      report.findings.push_back(fmt::format("rank {} is the slowest: the others waited for it most in {} of {} measurements", rank, rows.size(), report.rows.size()));
+      report.findings.push_back(
+          fmt::format("rank {} is the slowest: the others waited for it most in {} of {} measurements", rank,
+                      rows.size(), report.rows.size()));
 }
 
 }  // namespace
@@ -204,10 +220,13 @@ std::vector<CommGroups> groups_of(const Mesh& mesh, int rank) {
   std::vector<int> axes;
   for (int axis = 0; axis < mesh.axis_count(); ++axis)
     if (mesh.size(axis) > 1) axes.push_back(axis);
-  for (int axis : axes) all.push_back({mesh.axes[static_cast<size_t>(axis)].name, {group_of(mesh, rank, {axis})}, {axis}});
+  for (int axis : axes)
+    all.push_back({mesh.axes[static_cast<size_t>(axis)].name, {group_of(mesh, rank, {axis})}, {axis}});
   for (size_t a = 0; a < axes.size(); ++a)
     for (size_t b = a + 1; b < axes.size(); ++b)
-      all.push_back({fmt::format("{} and {} at once", all[a].name, all[b].name), {all[a].own.front(), all[b].own.front()}, {axes[a], axes[b]}});
+      all.push_back({fmt::format("{} and {} at once", all[a].name, all[b].name),
+                     {all[a].own.front(), all[b].own.front()},
+                     {axes[a], axes[b]}});
   if (axes.size() != 1) {
     std::vector<int> everyone(static_cast<size_t>(mesh.world_size()));
     std::iota(everyone.begin(), everyone.end(), 0);

@@ -1,6 +1,7 @@
-// bench comm: collectives and messages over groups of ranks, swept over sizes, checked, and timed on every rank. Enters: the
-// ranks' transport and the groups; leaves: a row for each op, place and size, the links between ranks, how well communication
-// hides behind computing, and sentences about whoever is slow or wrong. All ranks call it together; rank 0 has the result.
+// bench comm: collectives and messages over groups of ranks, swept over sizes, checked, and timed on every rank.
+// Enters: the ranks' transport and the groups; leaves: a row for each op, place and size, the links between ranks, how
+// well communication hides behind computing, and sentences about whoever is slow or wrong. All ranks call it together;
+// rank 0 has the result.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ struct CommRequest {
   int64_t step = 4;                               // each size is this many times the one before
   int calls = 20;                                 // timed, after a fifth as many to warm up
   std::string host;                               // where this rank runs
-  // With an executor its own collectives are measured, on this mesh, in place of messages between processors; links and overlap
-  // are left out then.
+  // With an executor its own collectives are measured, on this mesh, in place of messages between processors; links and
+  // overlap are left out then.
   Executor* executor = nullptr;
   Mesh mesh = {};
 };
@@ -69,8 +70,8 @@ struct CommReport {
 CommReport bench_comm(CommWorld& world, const CommRequest& request, const Watch& watch);
 
 std::string comm_text(const CommReport& report);
-// As results of the bench room, to be kept and compared. A result's size holds bytes, ranks and the factor from algorithm to
-// bus bandwidth.
+// As results of the bench room, to be kept and compared. A result's size holds bytes, ranks and the factor from
+// algorithm to bus bandwidth.
 BenchReport bench_report_of(const CommReport& report);
 
 }  // namespace sextant

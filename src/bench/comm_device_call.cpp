@@ -14,11 +14,16 @@ struct Change {
 
 Change change_of(CommOp op) {
   switch (op) {
-    case CommOp::all_reduce: return {kPartial, kInvariant};
-    case CommOp::all_gather: return {sharded(0), kInvariant};
-    case CommOp::reduce_scatter: return {kPartial, sharded(0)};
-    case CommOp::all_to_all: return {sharded(0), sharded(1)};
-    default: BUG("{} is no change of layout", name_of(op));
+    case CommOp::all_reduce:
+      return {kPartial, kInvariant};
+    case CommOp::all_gather:
+      return {sharded(0), kInvariant};
+    case CommOp::reduce_scatter:
+      return {kPartial, sharded(0)};
+    case CommOp::all_to_all:
+      return {sharded(0), sharded(1)};
+    default:
+      BUG("{} is no change of layout", name_of(op));
   }
 }
 
@@ -36,7 +41,8 @@ class DeviceCall final : public CommCall {
     GlobalShape shape = op == CommOp::all_to_all ? GlobalShape{group_.size(), count_} : GlobalShape{count_};
     Graph graph{.name = std::string(name_of(op)), .mesh = group.mesh, .values = {}, .ops = {}};
     // Kept like a weight, so that the Program can run again on it.
-    ValueId given = graph.add({.path = "given", .kind = ValueKind::parameter, .shape = shape, .layout = layout_with(group, change.from)});
+    ValueId given = graph.add(
+        {.path = "given", .kind = ValueKind::parameter, .shape = shape, .layout = layout_with(group, change.from)});
     graph.ops = make_hops(graph, given, layout_with(group, change.to), "hop");
     Value& result = graph[graph.ops.back().outputs[0]];
     result.path = "result";

@@ -36,18 +36,25 @@ double best_way(Transport& transport, int peer, std::span<std::byte> bytes, int 
   return best / 2;
 }
 
-LinkKind kind_of(const Link& link) { return link.same_host ? LinkKind::within_host : LinkKind::between_hosts; }
+LinkKind kind_of(const Link& link) {
+  return link.same_host ? LinkKind::within_host : LinkKind::between_hosts;
+}
 
-double share_of(const std::vector<Link>& links, LinkKind kind, double Link::* field, double share) {
+double share_of(const std::vector<Link>& links, LinkKind kind, double Link::*field, double share) {
   std::vector<double> values;
   for (const Link& link : links)
     if (kind_of(link) == kind) values.push_back(link.*field);
   return quantile_of(values, share);
 }
 
-// What the better links reach: one slow rank makes half of the links of four ranks slow, so the middle would be no measure.
-double usual_bandwidth(const std::vector<Link>& links, LinkKind kind) { return share_of(links, kind, &Link::bytes_per_s, 0.75); }
-double usual_latency(const std::vector<Link>& links, LinkKind kind) { return share_of(links, kind, &Link::latency_s, 0.25); }
+// What the better links reach: one slow rank makes half of the links of four ranks slow, so the middle would be no
+// measure.
+double usual_bandwidth(const std::vector<Link>& links, LinkKind kind) {
+  return share_of(links, kind, &Link::bytes_per_s, 0.75);
+}
+double usual_latency(const std::vector<Link>& links, LinkKind kind) {
+  return share_of(links, kind, &Link::latency_s, 0.25);
+}
 
 std::vector<Link> odd_among(const std::vector<Link>& links) {
   std::vector<Link> odd;
@@ -65,9 +72,13 @@ std::vector<std::pair<int, int>> pairs_of(int ranks) {
   return pairs;
 }
 
-std::string figures(const Link& link) { return fmt::format("{:.1f} µs, {:.2f} GB/s", link.latency_s * 1e6, link.bytes_per_s / 1e9); }
+std::string figures(const Link& link) {
+  return fmt::format("{:.1f} µs, {:.2f} GB/s", link.latency_s * 1e6, link.bytes_per_s / 1e9);
+}
 
-bool touches(const Link& link, int rank) { return link.from == rank || link.to == rank; }
+bool touches(const Link& link, int rank) {
+  return link.from == rank || link.to == rank;
+}
 
 // All ranks come; two of them measure, and everyone learns the result.
 class LinkProbe {
@@ -104,13 +115,15 @@ std::vector<Link> measure_links(CommWorld& world, const LinkRequest& request, co
   for (auto [from, to] : pairs_of(std::min(world.size(), kMostLinkRanks))) {
     if (!world.agree(!watch.stop())) break;
     if (world.rank() == 0) watch.say(fmt::format("link {}-{}", from, to));
-    links.push_back(probe.measure({.from = from, .to = to, .same_host = hosts[static_cast<size_t>(from)] == hosts[static_cast<size_t>(to)]}));
+    links.push_back(probe.measure(
+        {.from = from, .to = to, .same_host = hosts[static_cast<size_t>(from)] == hosts[static_cast<size_t>(to)]}));
   }
   // A core that was busy elsewhere makes a link look slow once; who is slow again is slow.
   for (int again = 0; again < kSecondLooks; ++again)
     for (const Link& odd : odd_among(links)) {
       Link second = probe.measure(odd);
-      Link& link = *std::find_if(links.begin(), links.end(), [&](const Link& l) { return l.from == odd.from && l.to == odd.to; });
+      Link& link = *std::find_if(links.begin(), links.end(),
+                                 [&](const Link& l) { return l.from == odd.from && l.to == odd.to; });
       link.latency_s = std::min(link.latency_s, second.latency_s);
       link.bytes_per_s = std::max(link.bytes_per_s, second.bytes_per_s);
     }
@@ -118,8 +131,10 @@ std::vector<Link> measure_links(CommWorld& world, const LinkRequest& request, co
 }
 
 LinkProfile profile_of(const std::vector<Link>& links, LinkKind kind) {
-  auto links_of_kind = std::count_if(links.begin(), links.end(), [kind](const Link& link) { return kind_of(link) == kind; });
-  return {share_of(links, kind, &Link::latency_s, 0.5), share_of(links, kind, &Link::bytes_per_s, 0.5), static_cast<int>(links_of_kind)};
+  auto links_of_kind =
+      std::count_if(links.begin(), links.end(), [kind](const Link& link) { return kind_of(link) == kind; });
+  return {share_of(links, kind, &Link::latency_s, 0.5), share_of(links, kind, &Link::bytes_per_s, 0.5),
+          static_cast<int>(links_of_kind)};
 }
 
 std::vector<std::string> odd_links(const std::vector<Link>& links) {
@@ -136,13 +151,15 @@ std::vector<std::string> odd_links(const std::vector<Link>& links) {
       return (touches(a, r) ? a.bytes_per_s : HUGE_VAL) < (touches(b, r) ? b.bytes_per_s : HUGE_VAL);
     });
     if (worst == odd.end() || !touches(*worst, rank)) continue;
-    sentences.push_back(fmt::format("rank {} is slow to {} of {} others: {} at worst, where {:.2f} GB/s are usual", rank, count, all[rank], figures(*worst),
+    sentences.push_back(fmt::format("rank {} is slow to {} of {} others: {} at worst, where {:.2f} GB/s are usual",
+                                    rank, count, all[rank], figures(*worst),
                                     usual_bandwidth(links, kind_of(*worst)) / 1e9));
     std::erase_if(odd, [r = rank](const Link& link) { return touches(link, r); });
   }
   for (const Link& link : odd)
-    sentences.push_back(fmt::format("the link {}-{} is slow: {}, where {:.1f} µs, {:.2f} GB/s are usual", link.from, link.to, figures(link),
-                                    usual_latency(links, kind_of(link)) * 1e6, usual_bandwidth(links, kind_of(link)) / 1e9));
+    sentences.push_back(fmt::format("the link {}-{} is slow: {}, where {:.1f} µs, {:.2f} GB/s are usual", link.from,
+                                    link.to, figures(link), usual_latency(links, kind_of(link)) * 1e6,
+                                    usual_bandwidth(links, kind_of(link)) / 1e9));
   return sentences;
 }
 
@@ -156,14 +173,19 @@ std::string links_text(const std::vector<Link>& links) {
     for (int from = 0; from < ranks; ++from) {
       text += fmt::format("\n{:>6}", from);
       for (int to = 0; to < ranks; ++to) {
-        auto at = std::find_if(links.begin(), links.end(), [&](const Link& l) { return l.from == std::min(from, to) && l.to == std::max(from, to); });
+        auto at = std::find_if(links.begin(), links.end(), [&](const Link& l) {
+          return l.from == std::min(from, to) && l.to == std::max(from, to);
+        });
         text += at == links.end() ? fmt::format("{:>8}", "·") : fmt::format("{:>8}", value(*at));
       }
     }
     return text + "\n";
   };
-  return table("latency between ranks, µs one way", [](const Link& l) { return fmt::format("{:.1f}", l.latency_s * 1e6); }) + "\n" +
-         table("bandwidth between ranks, GB/s one way", [](const Link& l) { return fmt::format("{:.2f}", l.bytes_per_s / 1e9); });
+  return table("latency between ranks, µs one way",
+               [](const Link& l) { return fmt::format("{:.1f}", l.latency_s * 1e6); }) +
+         "\n" + table("bandwidth between ranks, GB/s one way", [](const Link& l) {
+           return fmt::format("{:.2f}", l.bytes_per_s / 1e9);
+         });
 }
 
 }  // namespace sextant

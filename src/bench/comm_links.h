@@ -1,5 +1,5 @@
-// Every pair of ranks by itself: how long a small message takes, how fast a large one travels, and which rank or link is
-// unlike the others. All ranks call measure_links together; every rank gets the whole table.
+// Every pair of ranks by itself: how long a small message takes, how fast a large one travels, and which rank or link
+// is unlike the others. All ranks call measure_links together; every rank gets the whole table.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ struct LinkProfile {
 enum class LinkKind : uint8_t { within_host, between_hosts };
 LinkProfile profile_of(const std::vector<Link>& links, LinkKind kind);
 
-// Sentences: "rank 2 is slow to all others: …", "the link 0-3 is slow: …". A link is odd beside others of its kind only.
+// Sentences: "rank 2 is slow to all others: …", "the link 0-3 is slow: …". A link is odd beside others of its kind
+// only.
 std::vector<std::string> odd_links(const std::vector<Link>& links);
 
 // Latency and bandwidth as two square tables.

@@ -1,5 +1,5 @@
-// WatchedTransport: a transport that notes how long this rank waits for each other. In a collective all ranks take as long as
-// the slowest; whom they waited for tells which one that was.
+// WatchedTransport: a transport that notes how long this rank waits for each other. In a collective all ranks take as
+// long as the slowest; whom they waited for tells which one that was.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,8 @@ class WatchedTransport final : public Transport {
     inner_.wait(ticket);
     for (size_t i = 0; i < receives_.size(); ++i) {
       if (receives_[i].slot != ticket.slot) continue;
-      waited_[static_cast<size_t>(receives_[i].from)] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      waited_[static_cast<size_t>(receives_[i].from)] +=
+          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
       receives_[i] = receives_.back();
       receives_.pop_back();
       return;

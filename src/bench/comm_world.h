@@ -1,5 +1,5 @@
-// CommWorld: this rank among all ranks of a benchmark, and the few things they do together beside what is measured: meet,
-// follow rank 0, collect numbers. Alone it does nothing. All ranks make the same calls in the same order.
+// CommWorld: this rank among all ranks of a benchmark, and the few things they do together beside what is measured:
+// meet, follow rank 0, collect numbers. Alone it does nothing. All ranks make the same calls in the same order.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ class CommWorld {
   const Group& group() const { return group_; }
 
   void meet();
-  bool agree(bool go_on);            // what rank 0 says
+  bool agree(bool go_on);  // what rank 0 says
   std::string agree(std::string text);
   // Everybody's numbers, rank after rank, on every rank; as many from each.
   std::vector<double> gather(std::span<const double> own);

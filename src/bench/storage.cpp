@@ -31,7 +31,9 @@ constexpr double kReadSeconds = 1;
 constexpr int kMostReads = 20000;
 
 using Clock = std::chrono::steady_clock;
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 std::vector<float> random_block(int rank) {
   std::vector<float> block(kBlock / sizeof(float));
@@ -62,7 +64,10 @@ class StorageBench {
     if (go_on()) tokens();
     if (go_on()) small_files();
     if (world_.rank() == 0 && cached_ > 0.05)
-      report_.findings.push_back(fmt::format("the system kept up to {:.0f} % of the files in memory although asked to forget them: reads are faster here than from cold storage", 100 * cached_));
+      report_.findings.push_back(
+          fmt::format("the system kept up to {:.0f} % of the files in memory although asked to forget them: reads are "
+                      "faster here than from cold storage",
+                      100 * cached_));
     return std::move(report_);
   }
 
@@ -76,7 +81,8 @@ class StorageBench {
   SafetensorsLayout layout() const {
     int64_t rows = ceil_div(request_.checkpoint_bytes, static_cast<int64_t>(kBlock) * world_.size());
     std::vector<TensorSpec> tensors;
-    for (int rank = 0; rank < world_.size(); ++rank) tensors.push_back({name(rank), FileDType::f32, {rows, static_cast<int64_t>(kBlock / 4)}});
+    for (int rank = 0; rank < world_.size(); ++rank)
+      tensors.push_back({name(rank), FileDType::f32, {rows, static_cast<int64_t>(kBlock / 4)}});
     return plan_safetensors(tensors);
   }
 
@@ -102,13 +108,16 @@ class StorageBench {
       read.samples.push_back(timed([&] { wrong = read_checkpoint(file); }));
       if (double all = world_.sum(static_cast<double>(wrong)); all > 0) {
         read.error = 2;
-        report_.findings.push_back(fmt::format("the checkpoint came back WRONG: {:.0f} blocks differ from what was written", all));
+        report_.findings.push_back(
+            fmt::format("the checkpoint came back WRONG: {:.0f} blocks differ from what was written", all));
       }
       world_.meet();
     }
     SaveLoss loss = save_loss(write.seconds().median, request_.interval_s);
-    report_.findings.push_back(fmt::format("a checkpoint of {} every {:.0f} minutes costs a run that waits for it {:.1f} minutes a day ({:.2f} %); saved in the background, only what the copy takes",
-                                           human(Bytes{static_cast<int64_t>(bytes)}), request_.interval_s / 60, loss.minutes_per_day, 100 * loss.share));
+    report_.findings.push_back(fmt::format(
+        "a checkpoint of {} every {:.0f} minutes costs a run that waits for it {:.1f} minutes a day ({:.2f} %); saved "
+        "in the background, only what the copy takes",
+        human(Bytes{static_cast<int64_t>(bytes)}), request_.interval_s / 60, loss.minutes_per_day, 100 * loss.share));
     report_.results.push_back(std::move(write));
     report_.results.push_back(std::move(read));
   }
@@ -156,7 +165,9 @@ class StorageBench {
     auto start = Clock::now();
     for (int i = 0; i < kMostReads && seconds_since(start) < kReadSeconds; ++i) {
       auto begin = Clock::now();
-      file.read(static_cast<int64_t>(random.below(static_cast<uint64_t>(i), static_cast<uint64_t>(file.token_count() - request_.sequence))), ids);
+      file.read(static_cast<int64_t>(random.below(static_cast<uint64_t>(i),
+                                                  static_cast<uint64_t>(file.token_count() - request_.sequence))),
+                ids);
       read.samples.push_back(seconds_since(begin));
     }
     world_.meet();
@@ -188,11 +199,13 @@ class StorageBench {
     world_.meet();
     Random random(static_cast<uint64_t>(world_.rank()), "bench.storage.small");
     for (int64_t i = 0; i < request_.small_files; ++i) {
-      fs::path chosen = path(static_cast<int64_t>(random.below(static_cast<uint64_t>(i), static_cast<uint64_t>(request_.small_files))));
+      fs::path chosen = path(
+          static_cast<int64_t>(random.below(static_cast<uint64_t>(i), static_cast<uint64_t>(request_.small_files))));
       auto start = Clock::now();
       std::string text = read_file(chosen);
       opened.samples.push_back(seconds_since(start));
-      if (text.size() != content.size()) throw RunError(chosen.string(), fmt::format("{} bytes where {} were written", text.size(), content.size()));
+      if (text.size() != content.size())
+        throw RunError(chosen.string(), fmt::format("{} bytes where {} were written", text.size(), content.size()));
     }
     world_.meet();
     report_.results.push_back(std::move(made));
@@ -200,7 +213,13 @@ class StorageBench {
   }
 
   BenchResult result(const std::string& what, double bytes) const {
-    return {.kind = "storage", .name = what, .shape = fmt::format("{:.0f} bytes, {} rank{}", bytes, world_.size(), world_.size() == 1 ? "" : "s"), .dtype = "", .size = {bytes, static_cast<double>(world_.size())}, .samples = {}, .bytes = bytes};
+    return {.kind = "storage",
+            .name = what,
+            .shape = fmt::format("{:.0f} bytes, {} rank{}", bytes, world_.size(), world_.size() == 1 ? "" : "s"),
+            .dtype = "",
+            .size = {bytes, static_cast<double>(world_.size())},
+            .samples = {},
+            .bytes = bytes};
   }
 
   CommWorld& world_;

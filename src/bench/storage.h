@@ -1,6 +1,7 @@
-// bench storage: what training does to a file system. A checkpoint is written by all ranks into one file, flushed and put in
-// place, and read back by all; token files are read at random places; small files are opened. All ranks call it together;
-// rank 0 has the result. Whatever is written lies in one directory of its own, which goes when the benchmark ends.
+// bench storage: what training does to a file system. A checkpoint is written by all ranks into one file, flushed and
+// put in place, and read back by all; token files are read at random places; small files are opened. All ranks call it
+// together; rank 0 has the result. Whatever is written lies in one directory of its own, which goes when the benchmark
+// ends.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +17,10 @@ struct StorageRequest {
   std::filesystem::path directory;
   int64_t checkpoint_bytes = 1 << 30;  // of all ranks together
   int64_t token_bytes = 1 << 28;
-  int64_t sequence = 2048;             // tokens of one read
-  int64_t small_files = 200;           // of each rank
-  int repeats = 3;                     // of the checkpoint
-  double interval_s = 1800;            // between checkpoints
+  int64_t sequence = 2048;    // tokens of one read
+  int64_t small_files = 200;  // of each rank
+  int repeats = 3;            // of the checkpoint
+  double interval_s = 1800;   // between checkpoints
 };
 
 BenchReport bench_storage(CommWorld& world, const StorageRequest& request, const Watch& watch);
@@ -31,8 +32,8 @@ struct SaveLoss {
 };
 SaveLoss save_loss(double save_s, double interval_s);
 
-// Asks the system to forget what it has cached of a file; the share of the file that it still holds afterwards, 0 when all is
-// gone. RunError when the file cannot be opened.
+// Asks the system to forget what it has cached of a file; the share of the file that it still holds afterwards, 0 when
+// all is gone. RunError when the file cannot be opened.
 double drop_cached(const std::filesystem::path& file);
 
 }  // namespace sextant

@@ -15,7 +15,7 @@ namespace sextant {
 
 namespace {
 
-constexpr int kRepeats = 2;          // of each task on the same data
+constexpr int kRepeats = 2;           // of each task on the same data
 constexpr double kRounding = 0x1p-6;  // of a digest's size: what another order of bf16 sums may move a projection by
 
 // Of one task in one round, on one rank.
@@ -31,7 +31,8 @@ class Judge {
   void look(const BurnTask& task, int64_t round, const std::vector<Repeats>& ranks) {
     for (size_t rank = 0; rank < ranks.size(); ++rank) {
       const Repeats& own = ranks[rank];
-      if (std::any_of(own.begin(), own.end(), [](const Digest& d) { return d.wrong > 0; })) note(rank, task, "wrong results", round);
+      if (std::any_of(own.begin(), own.end(), [](const Digest& d) { return d.wrong > 0; }))
+        note(rank, task, "wrong results", round);
       if (own[0].bits != own[1].bits) note(rank, task, "different bits from the same data", round);
     }
     task.between() == Between::exact ? compare_bits(task, round, ranks) : compare_sums(task, round, ranks);
@@ -41,8 +42,10 @@ class Judge {
     std::vector<Finding> findings;
     for (const auto& [key, fault] : faults_) {
       const auto& [rank, task, what] = key;
-      findings.push_back({"burn", task, Health::failure, fmt::format("{} in {} comparisons, first in round {}", what, fault.times, fault.first_round),
-                          "this device computes wrongly without saying so: take it out and have it tested", fmt::format("rank {}", rank)});
+      findings.push_back({"burn", task, Health::failure,
+                          fmt::format("{} in {} comparisons, first in round {}", what, fault.times, fault.first_round),
+                          "this device computes wrongly without saying so: take it out and have it tested",
+                          fmt::format("rank {}", rank)});
     }
     return findings;
   }
@@ -96,7 +99,8 @@ std::vector<Repeats> gathered(const RankSeat& seat, const Repeats& own) {
   std::vector<int> ranks(all.size());
   for (size_t i = 0; i < ranks.size(); ++i) ranks[i] = static_cast<int>(i);
   Channel channel{*seat.transport, kHostTag};
-  all_gather(channel, group_of_ranks(ranks, seat.rank), std::as_bytes(std::span(&own, 1)), std::as_writable_bytes(std::span(all)));
+  all_gather(channel, group_of_ranks(ranks, seat.rank), std::as_bytes(std::span(&own, 1)),
+             std::as_writable_bytes(std::span(all)));
   return all;
 }
 
@@ -124,15 +128,20 @@ std::vector<Finding> burn(Executor& executor, const RankSeat& seat, const BurnOp
   auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
   int64_t round = 0;
   do {
-    for (const auto& task : tasks) judge.look(*task, round, gathered(seat, burn_once(*task, (options.seed << 32) + static_cast<uint64_t>(round) * 1000)));
+    for (const auto& task : tasks)
+      judge.look(*task, round,
+                 gathered(seat, burn_once(*task, (options.seed << 32) + static_cast<uint64_t>(round) * 1000)));
     ++round;
     if (seat.rank == 0) options.progress(round, seconds());
   } while (decided(seat, seconds() < options.seconds && !options.stop()));
   if (seat.rank > 0) return {};
   std::vector<Finding> findings = judge.findings();
   if (findings.empty())
-    findings.push_back({"burn", "corruption", Health::ok,
-                        fmt::format("none in {} rounds of products, attention{} on {}, {:.0f} s", round, ranks > 1 ? " and collectives" : "",
+    findings.push_back({"burn",
+                        "corruption",
+                        Health::ok,
+                        fmt::format("none in {} rounds of products, attention{} on {}, {:.0f} s", round,
+                                    ranks > 1 ? " and collectives" : "",
                                     ranks > 1 ? fmt::format("{} ranks", ranks) : "one rank", seconds()),
                         {}});
   return findings;

@@ -1,8 +1,8 @@
-// Burn: computes the same things again and again from random data, through the real executor, and compares: with the run
-// before, with the other ranks, and with what arithmetic says must come out. What differs is silent corruption.
+// Burn: computes the same things again and again from random data, through the real executor, and compares: with the
+// run before, with the other ranks, and with what arithmetic says must come out. What differs is silent corruption.
 //
-// Matrix products and collectives are made of small whole numbers, so that every order of adding gives the same bits on every
-// device; attention is compared bit for bit with itself, and between ranks within rounding.
+// Matrix products and collectives are made of small whole numbers, so that every order of adding gives the same bits on
+// every device; attention is compared bit for bit with itself, and between ranks within rounding.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 namespace sextant {
 
 struct BurnOptions {
-  double seconds = 0;  // one round at least
-  uint64_t seed = 1;   // what is found can be repeated with the same one
+  double seconds = 0;                                 // one round at least
+  uint64_t seed = 1;                                  // what is found can be repeated with the same one
   std::function<bool()> stop = [] { return false; };  // asked on rank 0 after every round
   std::function<void(int64_t rounds, double seconds)> progress = [](int64_t, double) {};
 };

@@ -24,7 +24,9 @@ struct Sizes {
 constexpr Sizes kOnProcessor{192, 256, 128, 4, 32, 1 << 15, 1};
 constexpr Sizes kOnDevice{4096, 4096, 2048, 16, 128, 1 << 22, 32};
 
-Sizes sizes_for(const Target& target) { return target.name == "cpu" ? kOnProcessor : kOnDevice; }
+Sizes sizes_for(const Target& target) {
+  return target.name == "cpu" ? kOnProcessor : kOnDevice;
+}
 
 // Whole numbers of either sign: short enough that products and their sums are exact in every format used.
 constexpr int64_t kLargestFactor = 31, kLargestTerm = 1000;
@@ -50,7 +52,8 @@ uint64_t hash_words(std::span<const std::byte> bytes, uint64_t seed) {
 
 Reals draw_whole(uint64_t key, int64_t count, int64_t largest) {
   Reals numbers(static_cast<size_t>(count));
-  for (float& x : numbers) x = static_cast<float>(static_cast<int64_t>(next(key) % static_cast<uint64_t>(2 * largest + 1)) - largest);
+  for (float& x : numbers)
+    x = static_cast<float>(static_cast<int64_t>(next(key) % static_cast<uint64_t>(2 * largest + 1)) - largest);
   return numbers;
 }
 
@@ -63,11 +66,16 @@ Reals draw_real(uint64_t key, int64_t count) {
 // A Graph whose values lie whole on every rank unless told otherwise, lowered and bound.
 class BoundGraph {
  public:
-  BoundGraph(std::string name, int ranks) : graph_{.name = std::move(name), .mesh = {{{"dp", ranks}}}, .values = {}, .ops = {}} {}
+  BoundGraph(std::string name, int ranks)
+      : graph_{.name = std::move(name), .mesh = {{{"dp", ranks}}}, .values = {}, .ops = {}} {}
 
   // Inputs are kept like weights, so that the Program can run again on the same ones.
   ValueId input(const std::string& path, DType dtype, GlobalShape shape, AxisState state = kInvariant) {
-    return graph_.add({.path = path, .kind = ValueKind::parameter, .dtype = dtype, .shape = std::move(shape), .layout = {.states = {state}}});
+    return graph_.add({.path = path,
+                       .kind = ValueKind::parameter,
+                       .dtype = dtype,
+                       .shape = std::move(shape),
+                       .layout = {.states = {state}}});
   }
 
   std::vector<ValueId> op(const OpDef& def, std::vector<ValueId> inputs, Attrs attrs, const std::string& path) {
@@ -147,7 +155,8 @@ class Products final : public BurnTask {
   Products(Executor& executor, int ranks) : sizes_(sizes_for(executor.target())), graph_("burn.products", ranks) {
     DType dtype = executor.target().computes_in.front();
     int64_t t = sizes_.tokens, n = sizes_.width;
-    ValueId x = graph_.input("x", dtype, {1, t, n}), w = graph_.input("w", dtype, {n, n}), dy = graph_.input("dy", dtype, {1, t, n});
+    ValueId x = graph_.input("x", dtype, {1, t, n}), w = graph_.input("w", dtype, {n, n}),
+            dy = graph_.input("dy", dtype, {1, t, n});
     graph_.output(graph_.op(ops::linear, {x, w}, {}, "linear")[0], "y");
     graph_.output(graph_.op(ops::linear_input_gradient, {dy, w}, {}, "linear.dx")[0], "dx");
     graph_.output(graph_.op(ops::linear_weight_gradient, {dy, x}, {}, "linear.dw")[0], "dw");
@@ -275,8 +284,12 @@ class Collectives final : public BurnTask {
 
 }  // namespace
 
-std::unique_ptr<BurnTask> burn_products(Executor& executor, int ranks) { return std::make_unique<Products>(executor, ranks); }
-std::unique_ptr<BurnTask> burn_attention(Executor& executor, int ranks) { return std::make_unique<Attention>(executor, ranks); }
+std::unique_ptr<BurnTask> burn_products(Executor& executor, int ranks) {
+  return std::make_unique<Products>(executor, ranks);
+}
+std::unique_ptr<BurnTask> burn_attention(Executor& executor, int ranks) {
+  return std::make_unique<Attention>(executor, ranks);
+}
 std::unique_ptr<BurnTask> burn_collectives(Executor& executor, const RankSeat& seat, int ranks) {
   return std::make_unique<Collectives>(executor, seat, ranks);
 }

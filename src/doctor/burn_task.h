@@ -1,5 +1,5 @@
-// BurnTask: one Program to burn with, its random inputs, and what its outputs must be. Enters: a rank's place and the device's
-// target; leaves: digests of the outputs that can be compared with other repeats, other ranks, and the truth.
+// BurnTask: one Program to burn with, its random inputs, and what its outputs must be. Enters: a rank's place and the
+// device's target; leaves: digests of the outputs that can be compared with other repeats, other ranks, and the truth.
 #pragma once
 
 #include <array>
@@ -20,10 +20,10 @@ inline constexpr int kProjections = 8;
 
 // Of one run's outputs. Plain bytes: it travels between ranks.
 struct Digest {
-  uint64_t bits = 0;                              // a hash of all bytes
+  uint64_t bits = 0;                               // a hash of all bytes
   std::array<double, kProjections> projections{};  // sums of all elements with random signs
-  double size = 0;                                // root of the sum of squares
-  int64_t wrong = 0;                              // elements, or sums of them, that arithmetic contradicts
+  double size = 0;                                 // root of the sum of squares
+  int64_t wrong = 0;                               // elements, or sums of them, that arithmetic contradicts
 };
 
 class BurnTask {

@@ -4,10 +4,14 @@ namespace sextant {
 
 std::string_view name_of(Health health) {
   switch (health) {
-    case Health::ok: return "ok";
-    case Health::warning: return "warning";
-    case Health::failure: return "failure";
-    case Health::unknown: return "unknown";
+    case Health::ok:
+      return "ok";
+    case Health::warning:
+      return "warning";
+    case Health::failure:
+      return "failure";
+    case Health::unknown:
+      return "unknown";
   }
   return "";
 }

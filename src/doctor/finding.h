@@ -1,5 +1,5 @@
-// Finding: what one check found on one machine, and what to do about it. Fact: something that machines of one run should
-// have in common, compared between them in ranks.h.
+// Finding: what one check found on one machine, and what to do about it. Fact: something that machines of one run
+// should have in common, compared between them in ranks.h.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct Finding {
   std::string group;  // "memory", "gpu": findings are printed group by group
   std::string name;   // "open files"
   Health health = Health::ok;
-  std::string found;   // "1,048,576"
-  std::string advice;  // what to do; empty when all is well
+  std::string found;       // "1,048,576"
+  std::string advice;      // what to do; empty when all is well
   std::string where = {};  // "rank 3 (node7)"; empty: on every rank there is
 };
 

@@ -42,7 +42,9 @@ bool holds_any(const std::string& path) {
 }
 
 std::optional<Limit> limit_of(LimitKind kind) {
-  auto resource = kind == LimitKind::open_files ? RLIMIT_NOFILE : kind == LimitKind::locked_memory ? RLIMIT_MEMLOCK : RLIMIT_NPROC;
+  auto resource = kind == LimitKind::open_files      ? RLIMIT_NOFILE
+                  : kind == LimitKind::locked_memory ? RLIMIT_MEMLOCK
+                                                     : RLIMIT_NPROC;
   struct rlimit limit {};
   if (::getrlimit(resource, &limit) != 0) return std::nullopt;
   auto number = [](rlim_t n) { return n == RLIM_INFINITY ? kUnlimited : static_cast<uint64_t>(n); };

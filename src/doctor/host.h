@@ -1,5 +1,5 @@
-// Host: everything a check may ask about its machine. this_host() asks the real one; tests plant their own answers. What
-// cannot be read is nullopt, never an error.
+// Host: everything a check may ask about its machine. this_host() asks the real one; tests plant their own answers.
+// What cannot be read is nullopt, never an error.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,13 @@ struct Host {
   std::string name;
   std::function<std::optional<std::string>(const std::string& path)> file;  // its text, of files below proc and sys
   std::function<bool(const std::string& path)> holds_any;  // whether a directory is there and not empty
-  std::vector<std::filesystem::path> directories;  // whose room is looked at: where runs will write, /tmp
+  std::vector<std::filesystem::path> directories;          // whose room is looked at: where runs will write, /tmp
   std::function<std::optional<Space>(const std::filesystem::path&)> space;
   std::function<std::optional<Limit>(LimitKind)> limit;
   std::function<std::optional<std::string>(std::string_view library)> version_of;  // of cuda, cublas, cudnn, nccl, mpi
   std::function<std::optional<std::string>()> kernel_log;
   std::function<GpuReport()> gpus;
-  std::function<double()> now;                       // seconds of the wall clock
+  std::function<double()> now;                         // seconds of the wall clock
   std::function<std::optional<bool>()> clock_is_kept;  // whether something holds that clock to the right time
 };
 

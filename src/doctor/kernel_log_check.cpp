@@ -17,12 +17,13 @@ struct XidRange {
   int first, last;
 };
 // Numbers by which the driver reports failing hardware; the others are mostly programs' own mistakes.
-constexpr std::array kHardwareXids = {XidRange{48, 48},   XidRange{56, 58},   XidRange{62, 64},   XidRange{68, 77},
-                                      XidRange{79, 86},   XidRange{88, 89},   XidRange{92, 92},   XidRange{94, 105},
+constexpr std::array kHardwareXids = {XidRange{48, 48},   XidRange{56, 58},  XidRange{62, 64}, XidRange{68, 77},
+                                      XidRange{79, 86},   XidRange{88, 89},  XidRange{92, 92}, XidRange{94, 105},
                                       XidRange{110, 120}, XidRange{122, 125}};
 
 bool is_hardware(int xid) {
-  return std::any_of(kHardwareXids.begin(), kHardwareXids.end(), [xid](XidRange r) { return r.first <= xid && xid <= r.last; });
+  return std::any_of(kHardwareXids.begin(), kHardwareXids.end(),
+                     [xid](XidRange r) { return r.first <= xid && xid <= r.last; });
 }
 
 // "NVRM: Xid (PCI:0000:1b:00): 79, pid=…": how often each number came.
@@ -51,7 +52,8 @@ void check_xids(std::string_view log, Examination& exam) {
     parts.push_back(fmt::format("{} ({} ×)", xid, count));
     hardware = hardware || is_hardware(xid);
   }
-  exam.add({kGroup, "Xid errors", hardware ? Health::failure : Health::warning, fmt::format("{}", fmt::join(parts, ", ")),
+  exam.add({kGroup, "Xid errors", hardware ? Health::failure : Health::warning,
+            fmt::format("{}", fmt::join(parts, ", ")),
             hardware ? "a GPU or its link failed: drain this machine, reset or replace the card"
                      : "programs on a GPU failed: reset the card when it happens again with other programs"});
 }
@@ -60,14 +62,20 @@ void check_xids(std::string_view log, Examination& exam) {
 
 void check_kernel_log(const Host& host, const GpuReport& report, Examination& exam) {
   std::optional<std::string> log = host.kernel_log();
-  if (!log) return exam.unknown(kGroup, "errors", "/dev/kmsg may not be read; as root, `dmesg | grep -E 'Xid|Hardware Error|Out of memory'` tells");
+  if (!log)
+    return exam.unknown(
+        kGroup, "errors",
+        "/dev/kmsg may not be read; as root, `dmesg | grep -E 'Xid|Hardware Error|Out of memory'` tells");
   if (!report.gpus.empty()) check_xids(*log, exam);
   if (int count = lines_with(*log, "[Hardware Error]"); count > 0)
-    exam.add({kGroup, "hardware errors", Health::failure, fmt::format("{} lines of them", count), "memory or processor failed: read dmesg, have the machine looked at"});
+    exam.add({kGroup, "hardware errors", Health::failure, fmt::format("{} lines of them", count),
+              "memory or processor failed: read dmesg, have the machine looked at"});
   else
     exam.ok(kGroup, "hardware errors", "none since boot");
   if (int count = lines_with(*log, "Out of memory: Killed"); count > 0)
-    exam.add({kGroup, "out of memory", Health::warning, fmt::format("{} processes were killed for memory since boot", count), "read dmesg for which; give runs more memory or smaller batches"});
+    exam.add({kGroup, "out of memory", Health::warning,
+              fmt::format("{} processes were killed for memory since boot", count),
+              "read dmesg for which; give runs more memory or smaller batches"});
   else
     exam.ok(kGroup, "out of memory", "nobody was killed since boot");
 }

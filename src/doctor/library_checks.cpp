@@ -31,7 +31,8 @@ void check_cuda(const Host& host, const GpuReport& report, Examination& exam) {
   exam.fact("cuda", *version);
   // Within a major version, older drivers serve newer toolkits.
   if (report.newest_cuda && parse_version(*version).major > parse_version(*report.newest_cuda).major)
-    return exam.add({kGroup, "CUDA", Health::failure, fmt::format("{}, but the driver serves no more than {}", *version, *report.newest_cuda),
+    return exam.add({kGroup, "CUDA", Health::failure,
+                     fmt::format("{}, but the driver serves no more than {}", *version, *report.newest_cuda),
                      "install a newer driver, or an older toolkit"});
   exam.ok(kGroup, "CUDA", *version);
 }
@@ -48,7 +49,8 @@ void check_nccl(const Host& host, const GpuReport& report, Examination& exam) {
   exam.ok(kGroup, "NCCL", *version);
 }
 
-void report_version(const Host& host, const std::string& library, const std::string& title, const std::string& without, Examination& exam) {
+void report_version(const Host& host, const std::string& library, const std::string& title, const std::string& without,
+                    Examination& exam) {
   auto version = host.version_of(library);
   if (!version) return exam.ok(kGroup, title, without);
   exam.fact(library, *version);

@@ -13,7 +13,9 @@ constexpr const char* kGroup = "limits";
 constexpr uint64_t kLeastFiles = 256, kUsualFiles = 4096;
 constexpr uint64_t kUsualProcesses = 4096;
 
-std::string count_text(uint64_t n) { return n == kUnlimited ? "unlimited" : human_count(static_cast<int64_t>(std::min<uint64_t>(n, INT64_MAX))); }
+std::string count_text(uint64_t n) {
+  return n == kUnlimited ? "unlimited" : human_count(static_cast<int64_t>(std::min<uint64_t>(n, INT64_MAX)));
+}
 
 void check_files(const Host& host, Examination& exam) {
   auto limit = host.limit(LimitKind::open_files);
@@ -22,7 +24,8 @@ void check_files(const Host& host, Examination& exam) {
   std::string advice = fmt::format("every connection to a rank and every open file counts: ulimit -n {}",
                                    limit->hard >= 65536 ? "65536" : "65536 (the hard limit must be raised first)");
   if (limit->soft >= kUsualFiles) return exam.ok(kGroup, "open files", count_text(limit->soft));
-  exam.add({kGroup, "open files", limit->soft < kLeastFiles ? Health::failure : Health::warning, count_text(limit->soft), advice});
+  exam.add({kGroup, "open files", limit->soft < kLeastFiles ? Health::failure : Health::warning,
+            count_text(limit->soft), advice});
 }
 
 void check_processes(const Host& host, Examination& exam) {
@@ -39,9 +42,11 @@ void check_locked_memory(const Host& host, Examination& exam) {
   std::string found = limit->soft == kUnlimited ? "unlimited" : human(Bytes{static_cast<int64_t>(limit->soft)});
   exam.fact("locked memory", found);
   if (limit->soft == kUnlimited) return exam.ok(kGroup, "locked memory", found);
-  if (!host.holds_any("/sys/class/infiniband")) return exam.ok(kGroup, "locked memory", found + " (no RDMA card here needs more)");
-  exam.add({kGroup, "locked memory", Health::failure, found,
-            "RDMA cards pin the memory they send from: ulimit -l unlimited, also for the daemon that starts the ranks"});
+  if (!host.holds_any("/sys/class/infiniband"))
+    return exam.ok(kGroup, "locked memory", found + " (no RDMA card here needs more)");
+  exam.add(
+      {kGroup, "locked memory", Health::failure, found,
+       "RDMA cards pin the memory they send from: ulimit -l unlimited, also for the daemon that starts the ranks"});
 }
 
 }  // namespace

@@ -30,9 +30,12 @@ void check_governor(const Host& host, Examination& exam) {
   // Drivers that choose frequencies themselves call their usual, dynamic mode powersave.
   std::string driver = host.file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_driver").value_or("");
   bool dynamic = driver.starts_with("intel_pstate") || driver.starts_with("amd-pstate");
-  auto fine = [&](const std::string& g) { return g == "performance" || g == "schedutil" || (dynamic && g == "powersave"); };
+  auto fine = [&](const std::string& g) {
+    return g == "performance" || g == "schedutil" || (dynamic && g == "powersave");
+  };
   if (std::all_of(governors.begin(), governors.end(), fine)) return exam.ok("processor", "governor", found);
-  exam.add({"processor", "governor", Health::warning, found, "cores are slow to speed up: cpupower frequency-set -g performance"});
+  exam.add({"processor", "governor", Health::warning, found,
+            "cores are slow to speed up: cpupower frequency-set -g performance"});
 }
 
 void check_numa(const Host& host, Examination& exam) {
@@ -77,7 +80,8 @@ void check_disks(const Host& host, Examination& exam) {
     std::string name = directory.string();
     auto space = host.space(directory);
     if (!space) {
-      exam.add({"disk", name, Health::failure, "cannot be looked at", "make the directory, or mount what should be there"});
+      exam.add(
+          {"disk", name, Health::failure, "cannot be looked at", "make the directory, or mount what should be there"});
       continue;
     }
     auto size = [](uint64_t bytes) { return human(Bytes{static_cast<int64_t>(std::min<uint64_t>(bytes, INT64_MAX))}); };
@@ -87,7 +91,8 @@ void check_disks(const Host& host, Examination& exam) {
                exam);
     if (space->inodes == 0) continue;
     judge_room({name + " inodes", space->inodes, space->free_inodes, 1000,
-                fmt::format("{} free of {}", human_count(static_cast<int64_t>(space->free_inodes)), human_count(static_cast<int64_t>(space->inodes))),
+                fmt::format("{} free of {}", human_count(static_cast<int64_t>(space->free_inodes)),
+                            human_count(static_cast<int64_t>(space->inodes))),
                 "files cannot be made though bytes are free: remove small files, or give another directory"},
                exam);
   }
@@ -98,7 +103,8 @@ void check_clock(const Host& host, Examination& exam) {
   if (!kept) return exam.unknown("clock", "kept right", "the system does not say");
   if (*kept) return exam.ok("clock", "kept right", "yes");
   exam.add({"clock", "kept right", Health::warning, "nothing holds this machine's clock to the right time",
-            "logs of several machines will not line up: start chronyd, or look whether the host keeps it for a virtual machine"});
+            "logs of several machines will not line up: start chronyd, or look whether the host keeps it for a virtual "
+            "machine"});
 }
 
 }  // namespace sextant

@@ -16,7 +16,9 @@ constexpr uint64_t kLeastMemory = 2 * kGiB;
 constexpr uint64_t kLeastShared = 64 * kMiB, kUsualShared = kGiB;  // 64 MiB is what containers get unless told
 constexpr double kIdleHugePages = 0.25;                            // of the machine's memory, reserved and unused
 
-std::string size_text(uint64_t bytes) { return human(Bytes{static_cast<int64_t>(std::min<uint64_t>(bytes, INT64_MAX))}); }
+std::string size_text(uint64_t bytes) {
+  return human(Bytes{static_cast<int64_t>(std::min<uint64_t>(bytes, INT64_MAX))});
+}
 
 std::optional<uint64_t> number_in(const Host& host, const std::string& path) {
   auto text = host.file(path);
@@ -31,11 +33,13 @@ struct GroupLimit {
 std::optional<GroupLimit> group_limit(const Host& host) {
   std::string own;
   if (auto text = host.file("/proc/self/cgroup"))
-    if (size_t at = text->find("0::/"); at != std::string::npos) own = text->substr(at + 4, text->find('\n', at) - at - 4);
+    if (size_t at = text->find("0::/"); at != std::string::npos)
+      own = text->substr(at + 4, text->find('\n', at) - at - 4);
   for (const std::string& place : {"/sys/fs/cgroup/" + own, std::string("/sys/fs/cgroup")})
     if (auto limit = number_in(host, place + "/memory.max"))
       return GroupLimit{*limit, number_in(host, place + "/memory.current").value_or(0)};
-  if (auto limit = number_in(host, "/sys/fs/cgroup/memory/memory.limit_in_bytes"); limit && *limit < (uint64_t{1} << 60))
+  if (auto limit = number_in(host, "/sys/fs/cgroup/memory/memory.limit_in_bytes");
+      limit && *limit < (uint64_t{1} << 60))
     return GroupLimit{*limit, number_in(host, "/sys/fs/cgroup/memory/memory.usage_in_bytes").value_or(0)};
   return std::nullopt;
 }
@@ -54,7 +58,8 @@ void check_free(const Host& host, std::string_view meminfo, Examination& exam) {
   exam.fact("memory", fmt::format("{} GiB", (whole + kGiB / 2) / kGiB));
   found = fmt::format("{} available of {}{}", size_text(left), size_text(whole), found);
   if (left >= kLeastMemory) return exam.ok(kGroup, "memory", found);
-  exam.add({kGroup, "memory", Health::warning, found, "end what else runs here, or raise the control group's memory limit"});
+  exam.add(
+      {kGroup, "memory", Health::warning, found, "end what else runs here, or raise the control group's memory limit"});
 }
 
 void check_swap(std::string_view meminfo, Examination& exam) {
@@ -64,7 +69,8 @@ void check_swap(std::string_view meminfo, Examination& exam) {
   uint64_t used = (*total - std::min(*free, *total)) * 1024;
   std::string found = fmt::format("{} of {} in use", size_text(used), size_text(*total * 1024));
   if (used < 64 * kMiB) return exam.ok(kGroup, "swap", found);
-  exam.add({kGroup, "swap", Health::warning, found, "a rank whose memory is swapped out holds up all others: free memory, then swapoff -a"});
+  exam.add({kGroup, "swap", Health::warning, found,
+            "a rank whose memory is swapped out holds up all others: free memory, then swapoff -a"});
 }
 
 void check_huge_pages(const Host& host, std::string_view meminfo, Examination& exam) {
@@ -75,14 +81,17 @@ void check_huge_pages(const Host& host, std::string_view meminfo, Examination& e
     size_t open = mode->find('['), close = mode->find(']');
     std::string chosen = open < close && close != std::string::npos ? mode->substr(open + 1, close - open - 1) : *mode;
     exam.fact("transparent huge pages", chosen);
-    if (chosen != "never") exam.ok(kGroup, "transparent huge pages", chosen);
+    if (chosen != "never")
+      exam.ok(kGroup, "transparent huge pages", chosen);
     else
       exam.add({kGroup, "transparent huge pages", Health::warning, chosen,
                 "large arenas are faster with them: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"});
   }
-  uint64_t pages = number_after(meminfo, "HugePages_Free:").value_or(0), size = number_after(meminfo, "Hugepagesize:").value_or(0);
+  uint64_t pages = number_after(meminfo, "HugePages_Free:").value_or(0),
+           size = number_after(meminfo, "Hugepagesize:").value_or(0);
   uint64_t total = number_after(meminfo, "MemTotal:").value_or(0);
-  std::string found = pages == 0 ? "none reserved" : fmt::format("{} reserved and unused", size_text(pages * size * 1024));
+  std::string found =
+      pages == 0 ? "none reserved" : fmt::format("{} reserved and unused", size_text(pages * size * 1024));
   if (total == 0 || static_cast<double>(pages * size) <= kIdleHugePages * static_cast<double>(total))
     return exam.ok(kGroup, "huge pages", found);
   exam.add({kGroup, "huge pages", Health::warning, found, "nobody else can use that memory: lower vm.nr_hugepages"});
@@ -93,7 +102,8 @@ void check_shared(const Host& host, Examination& exam) {
   if (!space) return exam.unknown(kGroup, "/dev/shm", "not there, or cannot be looked at");
   exam.fact("/dev/shm", size_text(space->bytes));
   std::string found = fmt::format("{} free of {}", size_text(space->free_bytes), size_text(space->bytes));
-  std::string advice = "MPI and NCCL talk through it within a machine: docker run --shm-size=8g (or --ipc=host), or remount it larger";
+  std::string advice =
+      "MPI and NCCL talk through it within a machine: docker run --shm-size=8g (or --ipc=host), or remount it larger";
   if (space->free_bytes < kLeastShared) return exam.add({kGroup, "/dev/shm", Health::failure, found, advice});
   if (space->free_bytes < kUsualShared) return exam.add({kGroup, "/dev/shm", Health::warning, found, advice});
   exam.ok(kGroup, "/dev/shm", found);

@@ -1,5 +1,5 @@
-// The driver's management library, by the few functions needed and by hand: its header comes with the CUDA toolkit, which a
-// machine that is examined need not have. Numbers are those of its stable binary interface.
+// The driver's management library, by the few functions needed and by hand: its header comes with the CUDA toolkit,
+// which a machine that is examined need not have. Numbers are those of its stable binary interface.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -14,10 +14,10 @@ namespace {
 using Device = void*;
 
 constexpr int kSuccess = 0;
-constexpr int kVolatile = 0;                          // counted since the driver was loaded
+constexpr int kVolatile = 0;  // counted since the driver was loaded
 constexpr int kCorrectedErrors = 0, kUncorrectedErrors = 1;
-constexpr int kStreamingMultiprocessors = 1;          // a kind of clock
-constexpr int kOfTheGpu = 0;                          // a kind of thermometer
+constexpr int kStreamingMultiprocessors = 1;  // a kind of clock
+constexpr int kOfTheGpu = 0;                  // a kind of thermometer
 constexpr unsigned kMostLinks = 18, kLinkErrorKinds = 4;
 constexpr unsigned kMostGpus = 256;
 
@@ -132,7 +132,8 @@ GpuReport ask_gpus() {
     report.newest_cuda = fmt::format("{}.{}", *cuda / 1000, *cuda % 1000 / 10);
   unsigned count = nvml.value<unsigned>("nvmlDeviceGetCount_v2").value_or(0);
   for (unsigned i = 0; i < count && i < kMostGpus; ++i)
-    if (auto device = nvml.value<Device>("nvmlDeviceGetHandleByIndex_v2", i)) report.gpus.push_back(facts_of(nvml, *device));
+    if (auto device = nvml.value<Device>("nvmlDeviceGetHandleByIndex_v2", i))
+      report.gpus.push_back(facts_of(nvml, *device));
   if (report.gpus.empty()) report.problem = "the NVIDIA driver is here, but no GPU is visible";
   return report;
 }

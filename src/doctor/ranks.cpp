@@ -17,7 +17,7 @@ namespace sextant {
 namespace {
 
 constexpr int kPings = 20;
-constexpr double kSkewNoticed = 0.1;                      // seconds
+constexpr double kSkewNoticed = 0.1;                       // seconds
 constexpr double kSlowFactor = 10, kSlowRoundTrip = 1e-3;  // beyond the median of the others, and beyond this
 constexpr size_t kPayload = 1 << 20;
 
@@ -95,8 +95,12 @@ Finding judge_clocks(const std::vector<Way>& ways, const std::vector<RankExamina
   }
   std::string found = widest < 1e-3 ? "less than 1 ms apart" : fmt::format("up to {:.3f} s apart", widest);
   if (odd.empty()) return {"ranks", "clocks", Health::ok, found, {}};
-  return {"ranks", "clocks", Health::warning, fmt::format("{} from the others'", found),
-          "logs will not line up and files seem to come from the future: have chronyd keep that machine's clock", place_of(odd, ranks)};
+  return {"ranks",
+          "clocks",
+          Health::warning,
+          fmt::format("{} from the others'", found),
+          "logs will not line up and files seem to come from the future: have chronyd keep that machine's clock",
+          place_of(odd, ranks)};
 }
 
 Finding judge_ways(const std::vector<Way>& ways, const std::vector<RankExamination>& ranks) {
@@ -109,11 +113,22 @@ Finding judge_ways(const std::vector<Way>& ways, const std::vector<RankExaminati
   double usual = median(times), slowest = *std::max_element(times.begin(), times.end());
   for (size_t rank = 1; rank < ways.size(); ++rank)
     if (ways[rank].round_trip > std::max(kSlowRoundTrip, kSlowFactor * usual)) slow.push_back(static_cast<int>(rank));
-  std::string found = fmt::format("{:.0f} µs there and back, {:.0f} µs to the slowest rank", usual * 1e6, slowest * 1e6);
+  std::string found =
+      fmt::format("{:.0f} µs there and back, {:.0f} µs to the slowest rank", usual * 1e6, slowest * 1e6);
   if (!broken.empty())
-    return {"ranks", "messages", Health::failure, "1 MiB came back changed", "a network card or a link on the way corrupts data: take that machine out", place_of(broken, ranks)};
+    return {"ranks",
+            "messages",
+            Health::failure,
+            "1 MiB came back changed",
+            "a network card or a link on the way corrupts data: take that machine out",
+            place_of(broken, ranks)};
   if (!slow.empty())
-    return {"ranks", "messages", Health::warning, found, "look at that machine's network card, its cable and what else runs there", place_of(slow, ranks)};
+    return {"ranks",
+            "messages",
+            Health::warning,
+            found,
+            "look at that machine's network card, its cable and what else runs there",
+            place_of(slow, ranks)};
   return {"ranks", "messages", Health::ok, found, {}};
 }
 
@@ -128,8 +143,10 @@ std::string place_of(const std::vector<int>& chosen, const std::vector<RankExami
   for (const auto& [host, counted] : hosts) {
     const auto& [all, some] = counted;
     if (some.empty()) continue;
-    if (static_cast<int>(some.size()) == all) parts.push_back(host);
-    else parts.push_back(fmt::format("rank{} {} ({})", some.size() > 1 ? "s" : "", fmt::join(some, ", "), host));
+    if (static_cast<int>(some.size()) == all)
+      parts.push_back(host);
+    else
+      parts.push_back(fmt::format("rank{} {} ({})", some.size() > 1 ? "s" : "", fmt::join(some, ", "), host));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }
@@ -167,7 +184,9 @@ std::vector<Finding> merge_findings(const std::vector<RankExamination>& ranks) {
       auto at = std::find_if(merged.begin(), merged.end(), same);
       if (at == merged.end()) {
         // Beside what other ranks found for the same check, and so in its group.
-        at = std::find_if(merged.rbegin(), merged.rend(), [&](const Finding& m) { return m.group == finding.group; }).base();
+        at = std::find_if(merged.rbegin(), merged.rend(), [&](const Finding& m) {
+               return m.group == finding.group;
+             }).base();
         if (at == merged.begin()) at = merged.end();
         holders.insert(holders.begin() + (at - merged.begin()), std::vector<int>{});
         at = merged.insert(at, finding);
@@ -187,11 +206,13 @@ std::vector<Finding> compare_facts(const std::vector<RankExamination>& ranks) {
   for (const std::string& name : names) {
     std::map<std::string, std::vector<int>> holders;
     for (const RankExamination& rank : ranks) {
-      auto fact = std::find_if(rank.exam.facts.begin(), rank.exam.facts.end(), [&](const Fact& f) { return f.name == name; });
+      auto fact =
+          std::find_if(rank.exam.facts.begin(), rank.exam.facts.end(), [&](const Fact& f) { return f.name == name; });
       holders[fact == rank.exam.facts.end() ? "none" : fact->value].push_back(rank.rank);
     }
     if (holders.size() == 1) continue;
-    auto most = std::max_element(holders.begin(), holders.end(), [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    auto most = std::max_element(holders.begin(), holders.end(),
+                                 [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
     bool majority = 2 * most->second.size() > ranks.size();
     std::vector<int> odd;
     std::vector<std::string> parts;
@@ -200,21 +221,30 @@ std::vector<Finding> compare_facts(const std::vector<RankExamination>& ranks) {
       odd.insert(odd.end(), who.begin(), who.end());
       parts.push_back(majority ? value : fmt::format("{} on {}", value, place_of(who, ranks)));
     }
-    std::string found = majority ? fmt::format("{} where {} of {} ranks have {}", fmt::join(parts, ", "), most->second.size(), ranks.size(), most->first)
+    std::string found = majority ? fmt::format("{} where {} of {} ranks have {}", fmt::join(parts, ", "),
+                                               most->second.size(), ranks.size(), most->first)
                                  : fmt::format("no two halves agree: {}", fmt::join(parts, "; "));
     std::sort(odd.begin(), odd.end());
-    findings.push_back({"ranks", "same " + name, Health::warning, found, "machines of one run should be alike: bring the odd one in line, or leave it out",
+    findings.push_back({"ranks", "same " + name, Health::warning, found,
+                        "machines of one run should be alike: bring the odd one in line, or leave it out",
                         majority ? place_of(odd, ranks) : ""});
   }
-  if (findings.empty()) findings.push_back({"ranks", "alike", Health::ok, fmt::format("{} ranks, the same in {} respects", ranks.size(), names.size()), {}});
+  if (findings.empty())
+    findings.push_back({"ranks",
+                        "alike",
+                        Health::ok,
+                        fmt::format("{} ranks, the same in {} respects", ranks.size(), names.size()),
+                        {}});
   return findings;
 }
 
 std::vector<Finding> check_messages(Transport& transport, const Host& host, const std::vector<RankExamination>& ranks) {
   std::vector<Way> ways(1);
   for (int peer = 1; peer < transport.size(); ++peer) {
-    if (transport.rank() == 0) ways.push_back(ask(transport, host, peer));
-    else if (transport.rank() == peer) answer(transport, host);
+    if (transport.rank() == 0)
+      ways.push_back(ask(transport, host, peer));
+    else if (transport.rank() == peer)
+      answer(transport, host);
   }
   if (transport.rank() > 0) return {};
   return {judge_clocks(ways, ranks), judge_ways(ways, ranks)};

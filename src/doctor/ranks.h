@@ -1,5 +1,5 @@
-// What the machines of a run have in common, and who is the odd one out: by majority, since no list here could know what a
-// site has. Every rank calls these together; what is found is found on rank 0.
+// What the machines of a run have in common, and who is the odd one out: by majority, since no list here could know
+// what a site has. Every rank calls these together; what is found is found on rank 0.
 #pragma once
 
 #include <string>
@@ -24,8 +24,8 @@ std::vector<RankExamination> gather_examinations(Transport& transport, const Hos
 std::vector<Finding> merge_findings(const std::vector<RankExamination>& ranks);
 std::vector<Finding> compare_facts(const std::vector<RankExamination>& ranks);
 
-// How far each rank's clock is from the others', how long a message takes to it and back, and whether it comes back as it
-// was sent. Without findings on ranks other than 0.
+// How far each rank's clock is from the others', how long a message takes to it and back, and whether it comes back as
+// it was sent. Without findings on ranks other than 0.
 std::vector<Finding> check_messages(Transport& transport, const Host& host, const std::vector<RankExamination>& ranks);
 
 // "rank 3 (node7)", "node7" when all of its ranks are meant, "" when all ranks are.

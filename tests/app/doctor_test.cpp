@@ -1,5 +1,5 @@
-// The program examines this machine: a planted fault is what changes, its exit code says so, and under mpirun the odd rank out is
-// named. The two benchmarks of ranks run as threads and as processes.
+// The program examines this machine: a planted fault is what changes, its exit code says so, and under mpirun the odd
+// rank out is named. The two benchmarks of ranks run as threads and as processes.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -19,7 +19,9 @@ std::set<std::string> complaints_in(const std::string& output) {
   json report = json::parse(output.substr(output.find('{')), nullptr, false);
   EXPECT_FALSE(report.is_discarded()) << output;
   for (const json& f : report["findings"])
-    if (f["status"] != "ok") complaints.insert(f["group"].get<std::string>() + "/" + f["name"].get<std::string>() + " " + f["status"].get<std::string>());
+    if (f["status"] != "ok")
+      complaints.insert(f["group"].get<std::string>() + "/" + f["name"].get<std::string>() + " " +
+                        f["status"].get<std::string>());
   return complaints;
 }
 
@@ -59,7 +61,8 @@ TEST(Doctor, NamesTheOddRankUnderMpi) {
   EXPECT_TRUE(complaints.contains("ranks/same open files warning")) << outcome.output;
   EXPECT_NE(outcome.output.find("700 where 3 of 4 ranks have 900"), std::string::npos) << outcome.output;
   EXPECT_NE(outcome.output.find("\"where\": \"rank 3 ("), std::string::npos) << outcome.output;
-  EXPECT_NE(outcome.output.find("of products, attention and collectives on 4 ranks"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("of products, attention and collectives on 4 ranks"), std::string::npos)
+      << outcome.output;
 }
 
 TEST(BenchRanks, CommIsRightAsThreadsAndProcesses) {
@@ -71,7 +74,8 @@ TEST(BenchRanks, CommIsRightAsThreadsAndProcesses) {
   Outcome misfit = run_command(options + " --config " + config_path("tiny-llama.toml"));
   EXPECT_EQ(misfit.code, 2) << misfit.output;  // its mesh has one rank
   if (!mpirun_works()) GTEST_SKIP() << "this build has no MPI, or there is no mpirun";
-  Outcome processes = run_command(options + " --config " + config_path("tiny-llama.toml") + " --set mesh.tp=2 --json", under_mpirun(2));
+  Outcome processes =
+      run_command(options + " --config " + config_path("tiny-llama.toml") + " --set mesh.tp=2 --json", under_mpirun(2));
   EXPECT_EQ(processes.code, 0) << processes.output;
   json report = json::parse(processes.output.substr(processes.output.find('{')), nullptr, false);
   ASSERT_FALSE(report.is_discarded()) << processes.output;

@@ -1,5 +1,5 @@
-// The rules of nccl-tests, on published figures; and ranks as threads: right results, a corrupted one that is found, a slow rank
-// and a slow link that are named.
+// The rules of nccl-tests, on published figures; and ranks as threads: right results, a corrupted one that is found, a
+// slow rank and a slow link that are named.
 #include "bench/comm.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,13 @@ class Faulty final : public Transport {
 };
 
 CommRequest small_request(const Mesh& mesh, int rank) {
-  return {.groups = groups_of(mesh, rank), .ops = {std::begin(kCommOps), std::end(kCommOps)}, .smallest = 1 << 10, .largest = 1 << 14, .step = 16, .calls = 5, .host = "here"};
+  return {.groups = groups_of(mesh, rank),
+          .ops = {std::begin(kCommOps), std::end(kCommOps)},
+          .smallest = 1 << 10,
+          .largest = 1 << 14,
+          .step = 16,
+          .calls = 5,
+          .host = "here"};
 }
 
 template <class Plant>
@@ -88,7 +94,8 @@ CommReport run(const Mesh& mesh, const Plant& plant, const Watch& watch = {}) {
 }
 
 bool any_says(const std::vector<std::string>& findings, const std::string& words) {
-  return std::any_of(findings.begin(), findings.end(), [&](const std::string& f) { return f.find(words) != std::string::npos; });
+  return std::any_of(findings.begin(), findings.end(),
+                     [&](const std::string& f) { return f.find(words) != std::string::npos; });
 }
 
 TEST(CommBench, EveryOpIsRightOnEveryGroupOfAMesh) {
@@ -134,7 +141,8 @@ TEST(CommBench, ASlowRankIsNamed) {
   });
   EXPECT_TRUE(any_says(report.findings, "rank 2 is slow to 3 of 3 others")) << comm_text(report);
   EXPECT_TRUE(any_says(report.findings, "rank 2 is the slowest")) << comm_text(report);
-  for (const char* innocent : {"rank 0 is", "rank 1 is", "rank 3 is"}) EXPECT_FALSE(any_says(report.findings, innocent)) << comm_text(report);
+  for (const char* innocent : {"rank 0 is", "rank 1 is", "rank 3 is"})
+    EXPECT_FALSE(any_says(report.findings, innocent)) << comm_text(report);
 }
 
 // The collectives of an executor: on GPUs these are NCCL's.
@@ -163,7 +171,8 @@ TEST(CommBench, AnExecutorsCollectivesAreMeasuredAndRight) {
 TEST(CommBench, StoppedItReportsWhatItHas) {
   std::atomic<int> rows{0};
   Watch watch{.stop = [&] { return rows >= 3; }, .say = [&](const std::string&) { ++rows; }};
-  CommReport report = run({{{"dp", 2}}}, [](Faulty&) {}, watch);
+  CommReport report = run(
+      {{{"dp", 2}}}, [](Faulty&) {}, watch);
   EXPECT_TRUE(report.interrupted);
   EXPECT_EQ(report.rows.size(), 3u);
   EXPECT_TRUE(report.links.empty());
@@ -190,7 +199,8 @@ TEST(Links, EvenOnesAreNotBlamed) {
 TEST(Links, OneSlowLinkIsNamedByItsEnds) {
   std::vector<Link> links = even_links(8, 4);
   for (Link& link : links)
-    if (link.from == 1 && link.to == 6) link.bytes_per_s = 5e9;  // slow beside links between machines, as are all beside those within
+    if (link.from == 1 && link.to == 6)
+      link.bytes_per_s = 5e9;  // slow beside links between machines, as are all beside those within
   std::vector<std::string> odd = odd_links(links);
   ASSERT_EQ(odd.size(), 1u);
   EXPECT_EQ(odd[0], "the link 1-6 is slow: 8.0 µs, 5.00 GB/s, where 8.0 µs, 40.00 GB/s are usual");

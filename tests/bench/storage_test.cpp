@@ -1,4 +1,5 @@
-// What a file system costs training: all four things are measured, nothing is left behind, and what was lost is counted right.
+// What a file system costs training: all four things are measured, nothing is left behind, and what was lost is counted
+// right.
 #include "bench/storage.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,9 @@ namespace fs = std::filesystem;
 
 class StorageTest : public testing::Test {
  protected:
-  StorageTest() : place_(fs::temp_directory_path() / fmt::format("sextant-storage-test-{}", ::getpid())) { fs::create_directories(place_); }
+  StorageTest() : place_(fs::temp_directory_path() / fmt::format("sextant-storage-test-{}", ::getpid())) {
+    fs::create_directories(place_);
+  }
   ~StorageTest() override { fs::remove_all(place_); }
   StorageRequest request() const {
     return {.directory = place_, .checkpoint_bytes = 40 << 20, .token_bytes = 4 << 20, .small_files = 20, .repeats = 2};
@@ -44,7 +47,8 @@ TEST_F(StorageTest, AllIsMeasuredAndNothingIsLeft) {
        }))
     EXPECT_EQ(end.error, "");
   ASSERT_EQ(report.results.size(), 5u);
-  std::vector<std::string> names{"checkpoint write", "checkpoint read", "tokens at random", "small file made", "small file opened"};
+  std::vector<std::string> names{"checkpoint write", "checkpoint read", "tokens at random", "small file made",
+                                 "small file opened"};
   for (size_t i = 0; i < names.size(); ++i) {
     EXPECT_EQ(report.results[i].name, names[i]);
     EXPECT_GT(report.results[i].bytes_per_s(), 0);

@@ -63,7 +63,11 @@ class FlippingExecutor final : public Executor {
 // Rounds are counted, not timed: three of them.
 std::vector<Finding> burn_three(Executor& executor, const RankSeat& seat) {
   int64_t done = 0;
-  return burn(executor, seat, {.seconds = 100, .seed = 5, .stop = [&] { return done >= 3; }, .progress = [&](int64_t rounds, double) { done = rounds; }});
+  return burn(executor, seat,
+              {.seconds = 100,
+               .seed = 5,
+               .stop = [&] { return done >= 3; },
+               .progress = [&](int64_t rounds, double) { done = rounds; }});
 }
 
 std::vector<Finding> burn_alone(const Flip* flip) {

@@ -14,9 +14,10 @@ namespace sextant {
 class PlantedHost {
  public:
   explicit PlantedHost(const std::string& name = "node0") {
-    write("proc/meminfo", "MemTotal:       67108864 kB\nMemFree:        40000000 kB\nMemAvailable:   60000000 kB\n"
-                          "SwapTotal:             0 kB\nSwapFree:              0 kB\nHugePages_Total:       0\n"
-                          "HugePages_Free:        0\nHugepagesize:       2048 kB\n");
+    write("proc/meminfo",
+          "MemTotal:       67108864 kB\nMemFree:        40000000 kB\nMemAvailable:   60000000 kB\n"
+          "SwapTotal:             0 kB\nSwapFree:              0 kB\nHugePages_Total:       0\n"
+          "HugePages_Free:        0\nHugepagesize:       2048 kB\n");
     write("proc/self/cgroup", "0::/job\n");
     write("proc/sys/kernel/osrelease", "6.8.0\n");
     write("proc/sys/kernel/numa_balancing", "0\n");
@@ -28,10 +29,21 @@ class PlantedHost {
     write("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance\n");
     write("sys/devices/system/node/online", "0-1\n");
     write("sys/class/infiniband/mlx5_0/node_type", "1\n");
-    versions = {{"cuda", "12.8"}, {"cublas", "12.8.4"}, {"cudnn", "9.8.0"}, {"nccl", "2.26.2"}, {"mpi", "Open MPI v4.1.4"}};
-    GpuFacts gpu{.name = "NVIDIA H200", .vbios = "96.00", .memory_bytes = uint64_t{150} << 30, .ecc = true, .uncorrected_errors = 0,
-                 .corrected_errors = 2, .remaps = RowRemaps{}, .links = NvLinks{.up = 18}, .pcie = PcieLink{16, 16, 5, 5},
-                 .clock_mhz = 1980, .highest_clock_mhz = 1980, .slowed_by = 0, .temperature = 40};
+    versions = {
+        {"cuda", "12.8"}, {"cublas", "12.8.4"}, {"cudnn", "9.8.0"}, {"nccl", "2.26.2"}, {"mpi", "Open MPI v4.1.4"}};
+    GpuFacts gpu{.name = "NVIDIA H200",
+                 .vbios = "96.00",
+                 .memory_bytes = uint64_t{150} << 30,
+                 .ecc = true,
+                 .uncorrected_errors = 0,
+                 .corrected_errors = 2,
+                 .remaps = RowRemaps{},
+                 .links = NvLinks{.up = 18},
+                 .pcie = PcieLink{16, 16, 5, 5},
+                 .clock_mhz = 1980,
+                 .highest_clock_mhz = 1980,
+                 .slowed_by = 0,
+                 .temperature = 40};
     gpus = {.driver = "570.86", .newest_cuda = "12.8", .gpus = {gpu, gpu}};
     host = {.name = name, .directories = {"/runs", "/tmp"}};
     host.file = [this](const std::string& path) { return found(files_, path); };
@@ -44,7 +56,9 @@ class PlantedHost {
     host.version_of = [this](std::string_view library) { return found(versions, std::string(library)); };
     host.kernel_log = [this] { return log; };
     host.gpus = [this] { return gpus; };
-    host.now = [this] { return clock_offset + std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); };
+    host.now = [this] {
+      return clock_offset + std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    };
     host.clock_is_kept = [this] { return clock_is_kept; };
   }
   PlantedHost(const PlantedHost&) = delete;
