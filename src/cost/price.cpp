@@ -182,7 +182,7 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
     Passes passes = passes_of(stack_.elementwise, op.def->name);
     double bytes = out.bytes * passes.bytes;
     out.kernels = passes.kernels;
-    out.seconds = bytes / (bandwidth * bytes / (bytes + kHalfRateBytes * passes.kernels));
+    out.seconds = bytes > 0 ? (bytes + kHalfRateBytes * passes.kernels) / bandwidth : 0;
   }
   out.seconds += out.kernels * efficiency_.kernel_s;
   return out;
