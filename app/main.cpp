@@ -81,8 +81,8 @@ void add_plan(CLI::App& app, PlanArguments& a) {
   verb->add_option("--timeline", a.timeline, "draw the simulated step (SVG)");
   verb->add_option("--memory-timeline", a.memory_timeline, "draw what the memory holds during the step (SVG)");
   verb->add_option("--mesh", a.mesh, "draw the mesh: who talks to whom along which axis (SVG)");
-  verb->add_option("--straggler", a.straggler, "every device is this much slower than it should be")->capture_default_str();
-  verb->add_option("--jitter", a.jitter, "spread of op times, as a share")->capture_default_str();
+  verb->add_option("--straggler", a.straggler, "every device is this much slower than it should be")->check(CLI::Range(1.0, 1000.0))->capture_default_str();
+  verb->add_option("--jitter", a.jitter, "spread of op times, as a share")->check(CLI::Range(0.0, 1.0))->capture_default_str();
   verb->add_flag("--search", a.search, "find the fastest layouts that fit");
   verb->add_option("--devices", a.devices, "how many the search may use [as many as the config's mesh]");
   verb->add_flag("--serve", a.serve, "what serving the model takes: caches, how many sequences, time for each token");
