@@ -83,13 +83,16 @@ void add_plan(CLI::App& app, PlanArguments& a) {
   verb->add_option("--mesh", a.mesh, "draw the mesh: who talks to whom along which axis (SVG)");
   verb->add_option("--straggler", a.straggler, "every device is this much slower than it should be")->check(CLI::Range(1.0, 1000.0))->capture_default_str();
   verb->add_option("--jitter", a.jitter, "spread of op times, as a share")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  verb->add_flag("--search", a.search, "find the fastest layouts that fit");
+  verb->add_flag("--search", a.search, "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured");
+  verb->add_option("--only", a.only, "limits the search, such as zero=0,1 schedule=1f1b tp=4,8; also dp, pp, cp, zero_ranks, chunks, microbatch, sequence_parallel, recompute (may be repeated)")
+      ->allow_extra_args(false);
   verb->add_option("--devices", a.devices, "how many the search may use [as many as the config's mesh]");
   verb->add_flag("--serve", a.serve, "what serving the model takes: caches, how many sequences, time for each token");
   verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt")->capture_default_str();
   verb->add_option("--context", a.context, "with --serve: positions kept for each sequence [4096, or what the model can see]");
   verb->add_option("--validate", a.validate, "predict the runs of a CSV file and compare");
   verb->add_flag("--calibrate", a.calibrate, "with --validate: fit the machines' efficiencies and print them");
+  verb->add_flag("--hold-out", a.hold_out, "with --validate: predict each source by a fit on the others");
   verb->add_option("--tokens", a.tokens, "tokens to train on: days and cost; without a config, the size they suit");
   verb->add_option("--compute", a.compute, "floating-point operations to spend: the best size and tokens by scaling laws");
   verb->add_option("--params", a.params, "parameters: the tokens and loss that suit them");
@@ -129,6 +132,7 @@ void add_bench_comm(CLI::App& bench, BenchCommArguments& a, Processes& processes
   verb->add_option("--op", a.ops, "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast or send_receive, may be repeated [all]");
   verb->add_option("--device", a.device, "cpu: messages between processors, cuda: NCCL")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
   verb->add_flag("--json", a.json, "print JSON, for bench compare");
+  verb->add_option("--save", a.save, "write links and message times into this machine's file (NAME.toml), for plan --machine");
   verb->callback([&] { bench_comm_verb(a, processes); });
 }
 
@@ -139,6 +143,7 @@ void add_bench_storage(CLI::App& bench, BenchStorageArguments& a, Processes& pro
   verb->add_option("--interval", a.interval_minutes, "minutes between checkpoints")->check(CLI::Range(0.01, 1e6))->capture_default_str();
   verb->add_option("--ranks", a.ranks, "threads, without a launcher")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->add_flag("--json", a.json, "print JSON, for bench compare");
+  verb->add_option("--save", a.save, "write the speed of checkpoints into this machine's file (NAME.toml), for plan --machine");
   verb->callback([&] { bench_storage_verb(a, processes); });
 }
 

@@ -84,6 +84,7 @@ void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const Pla
 void search(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
   int64_t devices = a.devices > 0 ? a.devices : run_shape(run, spec).mesh.world_size();
   SearchResult result = search_layouts({.run = run, .spec = spec, .machine = *place.machine, .stack = place.stack, .devices = devices,
+                                        .limits = LayoutLimits(a.only, "--only"),
                                         .progress = [&](std::string_view text) {
                                           if (!a.json) fmt::print(stderr, "{}\n", text);
                                         }});

@@ -3,6 +3,7 @@
 #include "app/verbs.h"
 #include "base/files.h"
 #include "plan/calibrate.h"
+#include "plan/cells.h"
 #include "plan/validation_figures.h"
 #include "report/validation_html.h"
 
@@ -21,14 +22,37 @@ void print_calibrations(Validation& validation, const std::string& only) {
   }
 }
 
+void print_held_out(Validation& validation, const std::string& only) {
+  std::vector<double> all, medians;
+  for (const auto& [name, machine] : validation.machines()) {
+    if (!only.empty() && name != only) continue;
+    for (const HeldOut& held : hold_out_sources(validation, name)) {
+      medians.push_back(quantile(held.errors, 0.5));
+      fmt::print("{:5.1f} %  {} rows of {} on {}, fitted on {} others\n", 100 * medians.back(), held.errors.size(), held.source, name,
+                 held.fitted_on);
+      all.insert(all.end(), held.errors.begin(), held.errors.end());
+    }
+  }
+  fmt::print("held out: {} rows, median error {:.1f} %, 90th percentile {:.1f} %, median of medians {:.1f} %\n", all.size(),
+             100 * quantile(all, 0.5), 100 * quantile(all, 0.9), 100 * quantile(medians, 0.5));
+}
+
+void print_cells(const Validation& validation, bool json) {
+  std::vector<MeasuredGroup> groups = measured_groups(validation);
+  std::vector<SearchedCell> cells = searched_cells(validation);
+  fmt::print("{}", json ? cells_json(groups, cells) : cells_text(groups, cells));
+}
+
 }  // namespace
 
 void validate_verb(const PlanArguments& arguments) {
   Validation validation(parse_published_runs(read_file(arguments.validate), arguments.validate));
+  if (arguments.hold_out) return print_held_out(validation, arguments.machine);
   if (arguments.calibrate) return print_calibrations(validation, arguments.machine);
   validation.predict(Constants::tables);
   ValidationFigures tables = figures_of(validation);
   validation.predict(Constants::fitted);
+  if (arguments.search) return print_cells(validation, arguments.json);
   ValidationFigures fitted = figures_of(validation);
   if (!arguments.report.empty()) write_file_atomically(arguments.report, validation_html(validation, tables, fitted));
   fmt::print("{}", arguments.json ? validation_json(validation, tables, fitted) : validation_text(validation, tables, fitted));

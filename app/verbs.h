@@ -63,7 +63,9 @@ struct PlanArguments {
   std::string timeline;  // SVG files to draw into
   std::string memory_timeline;
   std::string mesh;
+  bool hold_out = false;  // with validate
   bool search = false;
+  std::vector<std::string> only;  // for the search: "zero=0,1"
   int64_t devices = 0;  // for the search; 0: as many as the config's mesh has
   std::string validate;  // a CSV file of published runs
   bool calibrate = false;
@@ -103,6 +105,7 @@ struct BenchCommArguments {
   std::vector<std::string> ops;  // empty: all
   std::string device = "auto";   // cpu: messages between processors; cuda: NCCL
   bool json = false;
+  std::string save;  // a machine's file to write the figures into
 };
 void bench_comm_verb(const BenchCommArguments& arguments, Processes& processes);
 
@@ -112,6 +115,7 @@ struct BenchStorageArguments {
   double interval_minutes = 30;
   int64_t ranks = 1;
   bool json = false;
+  std::string save;  // a machine's file to write the figures into
 };
 void bench_storage_verb(const BenchStorageArguments& arguments, Processes& processes);
 

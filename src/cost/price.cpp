@@ -103,6 +103,17 @@ const GroupPlace& Pricer::group(const Program& program, const std::string& axes)
   return groups_.emplace(key, place_group(machine_, group_of(program.mesh, own_rank(program), indices))).first->second;
 }
 
+Pricer::Weights Pricer::weights_of(const Program& program) {
+  Weights& known = weights_[program.stage_rank];
+  if (known.tensors > 0) return known;
+  for (const Value& value : program.values) {
+    if (value.kind != ValueKind::parameter) continue;
+    known.bytes += static_cast<double>(value.local_bytes().n);
+    known.tensors += kTensorsPerValue;
+  }
+  return known;
+}
+
 OpPrice Pricer::price_measured_message(const Program& program, const Op& op, const Message& message) {
   using enum Message::Kind;
   OpPrice out{.kernels = 1, .bytes = static_cast<double>(message.bytes.n), .message = message.kind, .axes = message.axes, .level = 0};
@@ -150,10 +161,14 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
                     : message.kind == reduce_scatter ? Collective::reduce_scatter
                     : message.kind == all_to_all     ? Collective::all_to_all
                                                      : Collective::message;
-  if (stack_.zero_by_tensor && is_shard_message(message)) {
-    out.seconds = kTensorsPerValue * collective_seconds(machine_, efficiency_, Collective::broadcast, out.bytes / kTensorsPerValue, place);
+  if (stack_.zero_broadcasts && is_shard_message(message) && kind == Collective::all_gather) {
+    Weights weights = weights_of(program);
+    double parts = std::min(static_cast<double>(place.ranks), weights.tensors);
+    double each = collective_seconds(machine_, efficiency_, Collective::broadcast, weights.bytes / parts, place);
+    out.seconds = parts * each * static_cast<double>(message.bytes.n) / weights.bytes;
     return out;
   }
+  if (stack_.zero_all_reduces && is_shard_message(message) && kind == Collective::reduce_scatter) kind = Collective::all_reduce;
   // A part of a larger message has its part of that message's time.
   double together = crosses_data_axes(message.axes) ? std::max(out.bytes, stack_.bucket_bytes) : out.bytes;
   out.seconds = collective_seconds(machine_, efficiency_, kind, together, place) * (together > 0 ? out.bytes / together : 0);

@@ -39,11 +39,17 @@ class Pricer {
   OpPrice price_compute(const Program& program, const Op& op);
   std::optional<OpPrice> price_measured(const Program& program, const Op& op);
   const GroupPlace& group(const Program& program, const std::string& axes);
+  // What a rank's copy of the model weighs, and how many tensors other software keeps it in.
+  struct Weights {
+    double bytes = 0, tensors = 0;
+  };
+  Weights weights_of(const Program& program);
 
   const Machine& machine_;
   const Efficiencies& efficiency_;
   const Stack stack_;
   std::map<std::string, GroupPlace> groups_;  // by axes and pipeline rank
+  std::map<int, Weights> weights_;            // by pipeline rank
 };
 
 }  // namespace sextant

@@ -36,15 +36,20 @@ struct Stack {
   int gradient_bytes = 4;            // per element, in memory
   int optimizer_bytes = 12;          // per parameter: master copy and moments
   double bucket_bytes = 0;           // gradients and weights travel in messages of at least this much
-  bool zero_by_tensor = false;       // ZeRO deals whole tensors to ranks: each is reduced to one and broadcast by it, and waited for
+  double buffer_bytes = 0;           // of messages, taken once and held
+  bool zero_all_reduces = false;     // with ZeRO, gradients are summed on every rank, and not only where they are needed
+  bool zero_waits = false;           // with ZeRO, reductions are waited for, whatever is overlapped without
+  bool zero_broadcasts = false;      // ZeRO deals whole tensors to ranks, and each rank broadcasts its own in turn; waited for
   bool overlap_gradients = true;     // reductions beside backward
   bool overlap_gathers = true;       // weights of the next block gathered beside this one
   bool overlap_pipeline = true;      // messages between stages beside compute
   bool overlap_tensor = false;       // collectives of tensor parallelism cut up beside products
   double host_s_per_kernel = 0;      // the host issues no faster than this; 0: graphs or far ahead
+  bool launches_wait = false;        // the host waits for every kernel before it issues the next
   std::optional<double> far_bytes_per_s_per_node;  // what the source says of its network
   double far_latency_s = 0;          // of a hop between nodes, where it is known to be more than the machine's
   std::vector<std::string> matches;  // sources of published runs that ran on it, by their beginning
+  std::vector<std::string> searched; // what those runs were found best of, as limits of a layout: "zero=0,1"
   std::string recompute = "none";    // when a row does not say
   bool sequence_parallel = false;    // when a row with tensor parallelism does not say
   bool selective_is_attention = false;  // its selective recompute is of attention, not of cheap ops

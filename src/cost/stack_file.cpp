@@ -15,7 +15,7 @@ namespace sextant {
 namespace {
 
 constexpr std::string_view kUnfused = "unfused";
-constexpr std::string_view kAndSchedule = " :: ";
+constexpr std::string_view kAndSaid = " :: ";
 
 // In the order of Elementwise.
 const std::vector<std::string_view> kElementwise{"fused", "compiled", "jit", "eager"};
@@ -57,6 +57,7 @@ struct WrittenStack {
             {"source", TextPlace{&stack.source}},
             {"like", TextPlace{&like}},
             {"matches", TextsPlace{&stack.matches}},
+            {"searched", TextsPlace{&stack.searched}},
             {"attention", TextPlace{&attention}},
             {"elementwise", WordPlace{&elementwise, kElementwise}},
             {"dropout", FlagPlace{&stack.dropout}},
@@ -67,9 +68,13 @@ struct WrittenStack {
             {"gradient_bytes", CountPlace{&gradient_bytes, 1, kMostBytes}},
             {"optimizer_bytes", CountPlace{&optimizer_bytes, 0, kMostBytes}},
             {"bucket_mb", NumberPlace{&stack.bucket_bytes, {0, 1e5}, 1, 1e-6}},
-            {"zero_by_tensor", FlagPlace{&stack.zero_by_tensor}},
+            {"buffer_gb", NumberPlace{&stack.buffer_bytes, {0, 1e3}, 1e9}},
+            {"zero_all_reduces", FlagPlace{&stack.zero_all_reduces}},
+            {"zero_waits", FlagPlace{&stack.zero_waits}},
+            {"zero_broadcasts", FlagPlace{&stack.zero_broadcasts}},
             {"overlap", TextsPlace{&overlap}},
             {"host_us_per_kernel", NumberPlace{&stack.host_s_per_kernel, {0, 1e4}, 1, 1e6}},
+            {"launches_wait", FlagPlace{&stack.launches_wait}},
             {"far_gb_s_per_node", NumberPlace{&far_gb_s_per_node, {0.01, 1e5}}},
             {"far_latency_us", NumberPlace{&stack.far_latency_s, {0, 1e4}, 1, 1e6}},
             {"recompute", TextPlace{&stack.recompute}},
@@ -142,6 +147,7 @@ class StacksReader {
       plain.about.clear();
       plain.source.clear();
       plain.matches.clear();
+      plain.searched.clear();
       plain.far_bytes_per_s_per_node.reset();  // of a cluster, not of software
       plain.far_latency_s = 0;
     }
@@ -177,14 +183,19 @@ std::vector<Stack> load_stacks() {
   return parse_stacks(read_file(file), file);
 }
 
-const Stack* stack_for_source(const std::vector<Stack>& stacks, std::string_view source, std::string_view schedule) {
+const Stack* stack_for_source(const std::vector<Stack>& stacks, std::string_view source, std::string_view said) {
   const Stack* best = nullptr;
   size_t longest = 0;
   for (const Stack& stack : stacks) {
     for (std::string_view match : stack.matches) {
-      size_t cut = match.find(kAndSchedule);
-      std::string_view wanted = cut == match.npos ? "" : match.substr(cut + kAndSchedule.size());
-      bool fits = source.starts_with(match.substr(0, cut)) && schedule.find(wanted) != schedule.npos;
+      bool fits = true;
+      std::string_view rest = match;
+      for (bool first = true; fits && (first || !rest.empty()); first = false) {
+        size_t cut = rest.find(kAndSaid);
+        std::string_view part = rest.substr(0, cut);
+        rest = cut == rest.npos ? std::string_view() : rest.substr(cut + kAndSaid.size());
+        fits = first ? source.starts_with(part) : said.find(part) != said.npos;
+      }
       if (fits && match.size() > longest) best = &stack, longest = match.size();
     }
   }

@@ -15,10 +15,14 @@ constexpr size_t kRowsForAll = 6;
 // Efficiencies stay near what tables say unless rows insist.
 constexpr double kPull = 0.004;
 
+bool counts(const ValidationRow& row, const std::string& machine) {
+  return row.run.machine == machine && row.predicted() && row.published.judged();
+}
+
 class Descent {
  public:
-  Descent(Validation& validation, const std::string& machine)
-      : validation_(validation), machine_(machine), start_(validation.machines().at(machine).tables) {}
+  Descent(Validation& validation, const std::string& machine, const std::string& without)
+      : validation_(validation), machine_(machine), without_(without), start_(validation.machines().at(machine).tables) {}
 
   Calibration run() {
     Calibration out{.efficiency = start_};
@@ -64,7 +68,7 @@ class Descent {
     std::map<std::string, std::vector<double>> by_source;
     rows_ = 0;
     for (const ValidationRow& row : validation_.rows()) {
-      if (row.run.machine != machine_ || !row.predicted() || !row.published.judged()) continue;
+      if (!counts(row, machine_) || row.published.source == without_) continue;
       by_source[row.published.source].push_back(std::min(kCap, std::abs(std::log1p(row.error()))));
       ++rows_;
     }
@@ -83,13 +87,31 @@ class Descent {
   }
 
   Validation& validation_;
-  std::string machine_;
+  std::string machine_, without_;
   Efficiencies start_;
   size_t rows_ = 0;
 };
 
 }  // namespace
 
-Calibration calibrate(Validation& validation, const std::string& machine) { return Descent(validation, machine).run(); }
+Calibration calibrate(Validation& validation, const std::string& machine, const std::string& without) {
+  return Descent(validation, machine, without).run();
+}
+
+std::vector<HeldOut> hold_out_sources(Validation& validation, const std::string& machine) {
+  std::map<std::string, HeldOut> by_source;
+  for (const ValidationRow& row : validation.rows())
+    if (counts(row, machine)) by_source[row.published.source].source = row.published.source;
+  std::vector<HeldOut> all;
+  for (auto& [source, held] : by_source) {
+    Calibration fit = calibrate(validation, machine, source);
+    held.fitted_on = fit.rows;
+    validation.predict_with(machine, fit.efficiency);
+    for (const ValidationRow& row : validation.rows())
+      if (counts(row, machine) && row.published.source == source) held.errors.push_back(std::abs(row.error()));
+    all.push_back(std::move(held));
+  }
+  return all;
+}
 
 }  // namespace sextant

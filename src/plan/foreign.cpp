@@ -4,8 +4,10 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 
 #include "cost/stack_file.h"
+#include "models/model.h"
 
 namespace sextant {
 
@@ -90,7 +92,7 @@ class Expresser {
     if (row_.model.find("LoRA") != std::string::npos) return "low-rank adapters are not supported yet";
     run_.machine = machine_for_gpu(row_.gpu);
     if (run_.machine.empty()) return fmt::format("no machine file for {}", row_.gpu);
-    const Stack* stack = stack_for_source(stacks_, row_.source, row_.schedule);
+    const Stack* stack = stack_for_source(stacks_, row_.source, said());
     if (!stack) return fmt::format("no stack for '{}'", row_.source);
     run_.stack = *stack;
     for (auto step : {&Expresser::model, &Expresser::mesh, &Expresser::batch})
@@ -100,6 +102,12 @@ class Expresser {
     run_.config.checkpoint.every = 0;
     run_.config.train.precision = "bf16";
     return {};
+  }
+
+  // What a stack's `matches` may ask for beside the source.
+  std::string said() const {
+    return fmt::format("model={}; gpu={}; gpus={}; pp={}; precision={}; {} | {}", row_.model, row_.gpu, row_.gpus.value_or(0),
+                       row_.pp.value_or(1), row_.precision, row_.schedule, row_.how_known);
   }
 
   void assume(std::string what) { run_.assumed.push_back(std::move(what)); }
@@ -117,10 +125,18 @@ class Expresser {
     m.vocab = row_.vocab.value_or(51200);
     if (!row_.vocab) assume("vocab=51200");
     m.max_seq = *row_.seq;
-    m.tied_head = ours == "gpt2" || ours == "mpt" || ours == "palm";
+    m.tied_head = ours == "gpt2" || ours == "mpt" || ours == "palm" || published_count_is_tied(m);
     if (ours == "gpt2") m.kv_heads = m.heads;
     if (auto problems = problems_of(m); !problems.empty()) return fmt::format("{}: {}", problems[0].fields[0], problems[0].got);
     return {};
+  }
+
+  // Whether the count of parameters that a source gives has the vocabulary in it once.
+  bool published_count_is_tied(const ModelSpec& untied) const {
+    if (!row_.params_b || !row_.vocab || !problems_of(untied).empty()) return false;
+    double all = static_cast<double>(parameter_count(build_model(untied, {}, single_rank_mesh())));
+    double head = static_cast<double>(untied.vocab * untied.hidden), published = *row_.params_b * 1e9;
+    return std::abs(all - head - published) < std::abs(all - published);
   }
 
   std::string mesh() {

@@ -51,19 +51,24 @@ double in_flight(const Program& program) {
 
 }  // namespace
 
-double foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Machine& machine) {
+ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Machine& machine) {
   constexpr double kOwnGradientBytes = 4, kOwnOptimizerBytes = 10;  // f32; two f32 moments and the low half of the weights
-  double most = 0;
-  bool keeps_scores = run.config.train.recompute != "full" && !run.stack.recompute_attention;
+  const Stack& stack = run.stack;
+  bool keeps_scores = run.config.train.recompute != "full" && !stack.recompute_attention;
+  ForeignMemory fullest;
   for (const Program& program : lowered.programs.train) {
     MemoryUse use = memory_use(program);
-    ScoreBytes scores = scores_of(program, run.stack);
-    double bytes = static_cast<double>(use.weights.n) + static_cast<double>(use.gradients.n) * run.stack.gradient_bytes / kOwnGradientBytes +
-                   static_cast<double>(use.optimizer.n) * run.stack.optimizer_bytes / kOwnOptimizerBytes + static_cast<double>(use.saved.n) +
-                   static_cast<double>(use.working.n) + logit_bytes(program, run.stack) + (keeps_scores ? scores.kept * in_flight(program) : scores.single);
-    most = std::max(most, bytes);
+    ScoreBytes scores = scores_of(program, stack);
+    ForeignMemory here{.weights = static_cast<double>(use.weights.n),
+                       .gradients = static_cast<double>(use.gradients.n) * stack.gradient_bytes / kOwnGradientBytes,
+                       .optimizer = static_cast<double>(use.optimizer.n) * stack.optimizer_bytes / kOwnOptimizerBytes,
+                       .saved = static_cast<double>(use.saved.n) + (keeps_scores ? scores.kept * in_flight(program) : 0),
+                       .working = static_cast<double>(use.working.n) + logit_bytes(program, stack) + (keeps_scores ? 0 : scores.single),
+                       .buffers = stack.buffer_bytes,
+                       .context = machine.context_bytes};
+    if (here.total() > fullest.total()) fullest = here;
   }
-  return most + machine.context_bytes;
+  return fullest;
 }
 
 }  // namespace sextant

@@ -7,6 +7,17 @@
 
 namespace sextant {
 
-double foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Machine& machine);
+struct ForeignMemory {  // bytes
+  double weights = 0, gradients = 0, optimizer = 0;
+  double saved = 0;    // activations kept from forward to backward, and the scores of unfused attention among them
+  double working = 0;  // activations and gradients that come and go, logits
+  double buffers = 0;  // of messages, that the software takes once
+  double context = 0;  // driver, libraries, communicators
+
+  double total() const { return weights + gradients + optimizer + saved + working + buffers + context; }
+};
+
+// Of the fullest rank.
+ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Machine& machine);
 
 }  // namespace sextant

@@ -245,7 +245,14 @@ class Search {
 
 namespace {
 
-[[noreturn]] void refuse_batch(const SearchRequest& request, const SpaceRequest& space) {
+// No layout at all: because of the limits, or because the batch fits no mesh.
+[[noreturn]] void refuse_all(const SearchRequest& request, const SpaceRequest& space) {
+  SpaceRequest free = space;
+  free.limits = nullptr;
+  if (!request.limits.empty() && !layouts_of(free).empty())
+    throw UserError({.place = "--only",
+                     .got = fmt::format("no layout of {} devices has {}", request.devices, request.limits.text()),
+                     .hint = "leave one of these out"});
   NearBatches near = near_batches(space);
   std::string would = near.below > 0 ? fmt::format("batch.sequences={} or {}", near.below, near.above)
                                      : fmt::format("batch.sequences={}", near.above);
@@ -261,7 +268,7 @@ namespace {
 std::string devices_that_fit(Search& search, const SpaceRequest& space) {
   constexpr int64_t kMostTimes = 64;
   for (int64_t times = 2; times <= kMostTimes; times *= 2) {
-    SpaceRequest more{space.run, space.spec, space.machine, space.devices * times, Breadth::wide};
+    SpaceRequest more{space.run, space.spec, space.machine, space.devices * times, Breadth::wide, space.limits};
     std::optional<Candidate> least = search.smallest(layouts_of(more));
     if (least && least->fits)
       return fmt::format("{} devices would do: {} ({})", more.devices, overrides_text(least->choice),
@@ -287,11 +294,11 @@ std::string devices_that_fit(Search& search, const SpaceRequest& space) {
 
 SearchResult search_layouts(const SearchRequest& request) {
   auto began = std::chrono::steady_clock::now();
-  SpaceRequest usual{request.run, request.spec, request.machine, request.devices, Breadth::usual}, wide = usual;
+  SpaceRequest usual{request.run, request.spec, request.machine, request.devices, Breadth::usual, &request.limits}, wide = usual;
   wide.breadth = Breadth::wide;
   std::vector<LayoutChoice> choices = layouts_of(usual);
   Search search(request);
-  if (choices.empty() && layouts_of(wide).empty()) refuse_batch(request, wide);
+  if (choices.empty() && layouts_of(wide).empty()) refuse_all(request, wide);
   search.look_at(choices);
   search.find_best();
   if (!search.found()) {

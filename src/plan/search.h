@@ -15,6 +15,7 @@
 #include "cost/machine.h"
 #include "cost/stack.h"
 #include "models/spec.h"
+#include "plan/layout_limits.h"
 #include "plan/search_space.h"
 
 namespace sextant {
@@ -26,6 +27,7 @@ struct SearchRequest {
   const Stack& stack;
   int64_t devices = 1;
   size_t keep = 10;
+  LayoutLimits limits = {};
   int threads = 0;  // 0: one per core
   std::function<void(std::string_view)> progress = {};
 };

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "plan/layout_limits.h"
+
 namespace sextant {
 
 namespace {
@@ -30,13 +32,14 @@ class Space {
   std::vector<LayoutChoice> all() {
     for (const Grid& grid : grids())
       if (run_.batch.sequences % grid.dp == 0) add_batches(grid);
+    if (request_.limits) std::erase_if(found_, [&](const LayoutChoice& choice) { return !request_.limits->allow(choice); });
     return std::move(found_);
   }
 
   std::vector<Grid> grids() const {
     std::vector<Grid> found;
-    for (int64_t tp : divisors(std::min(request_.devices, request_.machine.devices_per_node))) {
-      if (request_.devices % tp != 0 || !heads_share(tp)) continue;
+    for (int64_t tp : divisors(request_.devices)) {
+      if (tp > most_tensor_ranks() || !heads_share(tp)) continue;
       for (int64_t cp : context_sizes(request_.devices / tp, tp))
         for (int64_t pp : divisors(request_.devices / tp / cp))
           if (pp <= spec_.layers) found.push_back({request_.devices / tp / cp / pp, tp, pp, cp});
@@ -45,6 +48,12 @@ class Space {
   }
 
  private:
+  // Across nodes only when asked for by number.
+  int64_t most_tensor_ranks() const {
+    std::optional<int64_t> asked = request_.limits ? request_.limits->most("tp") : std::nullopt;
+    return std::max(request_.machine.devices_per_node, asked.value_or(0));
+  }
+
   bool heads_share(int64_t tp) const {
     bool keys = spec_.kv_heads == 0 || spec_.kv_heads % tp == 0 || tp % spec_.kv_heads == 0;
     return spec_.heads % tp == 0 && keys && spec_.ffn % tp == 0;

@@ -38,12 +38,15 @@ std::string overrides_text(const LayoutChoice& choice);  // as typed behind the 
 // tried when nothing usual fits.
 enum class Breadth : uint8_t { usual, wide };
 
+class LayoutLimits;
+
 struct SpaceRequest {
   const RunConfig& run;
   const ModelSpec& spec;
   const Machine& machine;
   int64_t devices = 1;
   Breadth breadth = Breadth::usual;
+  const LayoutLimits* limits = nullptr;  // null: everything sensible is tried
 };
 
 std::vector<LayoutChoice> layouts_of(const SpaceRequest& request);

@@ -8,7 +8,6 @@
 #include "cost/accelerator.h"
 #include "cost/machine_file.h"
 #include "cost/stack_file.h"
-#include "plan/foreign_memory.h"
 
 namespace sextant {
 
@@ -59,6 +58,7 @@ Validation::Validation(std::vector<PublishedRun> runs) {
     if (!row.predicted()) return;
     try {
       row.lowered = std::make_unique<LoweredRun>(lower_run(row.run.config, row.run.spec, accelerator_target(row.run.stack)));
+      row.predicted_memory = foreign_memory(*row.lowered, row.run, row.machine);
     } catch (const UserError& error) {
       row.why_not = error.what();
     }
@@ -69,7 +69,6 @@ void Validation::predict_row(ValidationRow& row, const Efficiencies& efficiency)
   if (!row.predicted()) return;
   SimResult result = simulate_run(*row.lowered, {row.machine, efficiency, row.run.stack});
   row.predicted_s = result.seconds;
-  row.predicted_memory = foreign_memory(*row.lowered, row.run, row.machine);
 }
 
 void Validation::predict(Constants constants) {

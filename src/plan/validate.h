@@ -9,6 +9,7 @@
 
 #include "cost/machine.h"
 #include "plan/foreign.h"
+#include "plan/foreign_memory.h"
 #include "plan/predict.h"
 #include "plan/published_run.h"
 
@@ -22,7 +23,7 @@ struct ValidationRow {
   std::unique_ptr<LoweredRun> lowered;
   Machine machine;      // with the network that its stack documents
   double predicted_s = 0;
-  double predicted_memory = 0;  // bytes
+  ForeignMemory predicted_memory;
 
   bool predicted() const { return why_not.empty(); }
   double error() const;         // of the step time: predicted / measured − 1

@@ -52,9 +52,9 @@ MemoryFigures memory_of(const Validation& validation) {
     if (!row.predicted()) continue;
     if (row.published.out_of_memory) {
       ++out.out_of_memory;
-      out.foreseen += row.predicted_memory > row.machine.device.memory_bytes;
+      out.foreseen += row.predicted_memory.total() > row.machine.device.memory_bytes;
     }
-    if (row.published.memory_gb) errors.push_back(std::abs(row.predicted_memory / (*row.published.memory_gb * 1e9) - 1));
+    if (row.published.memory_gb) errors.push_back(std::abs(row.predicted_memory.total() / (*row.published.memory_gb * 1e9) - 1));
   }
   out.rows = errors.size();
   out.median = quantile(errors, 0.5);

@@ -77,7 +77,11 @@ std::string validation_json(const Validation& validation, const ValidationFigure
       one["why_not"] = row.why_not;
     } else {
       one["predicted_s"] = row.predicted_s;
-      one["predicted_memory_bytes"] = row.predicted_memory;
+      const ForeignMemory& memory = row.predicted_memory;
+      one["predicted_memory_bytes"] = memory.total();
+      one["predicted_memory"] = {{"weights", memory.weights},     {"gradients", memory.gradients}, {"optimizer", memory.optimizer},
+                                 {"activations", memory.saved},   {"working", memory.working},     {"buffers", memory.buffers},
+                                 {"overhead", memory.context}};
       one["stack"] = row.run.stack.name;
       one["machine"] = row.run.machine;
       one["judged"] = row.published.judged();

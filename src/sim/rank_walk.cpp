@@ -55,9 +55,10 @@ PricedOp price_op(const Program& program, const Op& op, Pricer& pricer) {
                   priced.price.message == Message::Kind::all_reduce;
   bool letter = priced.price.message == Message::Kind::send || priced.price.message == Message::Kind::receive;
   if (letter) priced.peer = static_cast<int>(op.attrs.integer("peer")), priced.tag = op.attrs.integer("tag");
-  bool by_tensor = pricer.stack().zero_by_tensor && (priced.price.message == Message::Kind::reduce_scatter ||
-                                                     priced.price.message == Message::Kind::all_gather);
-  priced.on_lane = on_comm_lane(op) && !by_tensor && (gradient ? pricer.stack().overlap_gradients : pricer.stack().overlap_gathers);
+  const Stack& stack = pricer.stack();
+  bool waits = (stack.zero_waits && priced.price.message == Message::Kind::reduce_scatter) ||
+               (stack.zero_broadcasts && priced.price.message == Message::Kind::all_gather);
+  priced.on_lane = on_comm_lane(op) && !waits && (gradient ? stack.overlap_gradients : stack.overlap_gathers);
   return priced;
 }
 
@@ -181,7 +182,7 @@ bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMail& mail) 
 bool RankWalk::run_op(const PricedOp& op, int microbatch, StageMail& mail) {
   for (int join : op.joins) wait_for_axes(lane_done_[static_cast<size_t>(join)], lane_axes_[static_cast<size_t>(join)]);
   if (stack_.host_s_per_kernel > 0) {
-    host_ += stack_.host_s_per_kernel * op.price.kernels;
+    host_ = std::max(host_, stack_.launches_wait ? now_ : 0) + stack_.host_s_per_kernel * op.price.kernels;
     wait_until(host_, &RankTime::host);
   }
   if (op.price.message) return run_message(op, microbatch, mail);

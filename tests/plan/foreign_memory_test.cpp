@@ -1,0 +1,55 @@
+// Memory that BLOOM's rehearsals were seen to take (nvidia-smi), and two layouts of them that did not fit in 80 GiB. The bytes per
+// parameter are their sources'; that some 5 GiB lie beyond all accounts is what others found with the same software.
+#include <gtest/gtest.h>
+
+#include "cost/accelerator.h"
+#include "cost/machine_file.h"
+#include "cost/stack_file.h"
+#include "plan/foreign_memory.h"
+
+namespace sextant {
+namespace {
+
+struct Rehearsal {
+  const char* stack;
+  int64_t layers, hidden, heads;
+  MeshSection mesh;
+  int64_t microbatch;
+  double gigabytes;
+};
+
+double predicted_gigabytes(const Rehearsal& r) {
+  ForeignRun run{.config = {},
+                 .spec = {.architecture = "gpt2", .layers = r.layers, .hidden = r.hidden, .heads = r.heads, .kv_heads = r.heads,
+                          .head_dim = r.hidden / r.heads, .ffn = 4 * r.hidden, .vocab = 250880, .max_seq = 2048, .tied_head = true},
+                 .machine = "a100-80-sxm",
+                 .stack = stack_named(load_stacks(), r.stack)};
+  run.config.mesh = r.mesh;
+  run.config.batch = {.sequences = 2048, .microbatch = r.microbatch, .seq = 2048};
+  run.config.train.recompute = "full", run.config.train.eval_every = 0;
+  LoweredRun lowered = lower_run(run.config, run.spec, accelerator_target(run.stack));
+  return foreign_memory(lowered, run, load_machine(run.machine)).total() / 1e9;
+}
+
+TEST(ForeignMemory, AsSeenOnTheMachine) {
+  for (const Rehearsal& r : {
+           // 16-bit gradients: one rank of data, so nothing is sharded; eight; sixteen.
+           Rehearsal{"bigscience-2022", 8, 14400, 32, {.dp = 1, .tp = 8, .pp = 1}, 1, 67},
+           Rehearsal{"bigscience-2022", 72, 14336, 64, {.dp = 8, .tp = 8, .pp = 6, .zero = 1}, 2, 44},
+           Rehearsal{"bigscience-2022", 72, 14336, 64, {.dp = 8, .tp = 8, .pp = 6, .zero = 1}, 4, 56},
+           Rehearsal{"bigscience-2022", 72, 14336, 64, {.dp = 16, .tp = 4, .pp = 6, .zero = 1}, 4, 75},
+           // Gradients summed in f32: four bytes more of each parameter, not sharded.
+           Rehearsal{"bigscience-2022-bf16", 100, 12288, 64, {.dp = 8, .tp = 8, .pp = 6, .zero = 1}, 2, 61},
+           Rehearsal{"bigscience-2022-bf16", 70, 14336, 64, {.dp = 8, .tp = 4, .pp = 12, .zero = 1}, 4, 73},
+       })
+    EXPECT_NEAR(predicted_gigabytes(r) / r.gigabytes, 1, 0.05) << r.layers << " layers of " << r.hidden << ", microbatch " << r.microbatch;
+}
+
+TEST(ForeignMemory, WhatDidNotFitIsForeseen) {
+  double room = load_machine("a100-80-sxm").device.memory_bytes / 1e9;
+  for (int64_t microbatch : {1, 2})
+    EXPECT_GT(predicted_gigabytes({"bigscience-2022-bf16", 100, 12288, 64, {.dp = 16, .tp = 4, .pp = 6, .zero = 1}, microbatch, 0}), room);
+}
+
+}  // namespace
+}  // namespace sextant
