@@ -43,7 +43,7 @@ void check(const RunOnMachines& run) {
 
 // Goodput and losses of one piece of work between two checkpoints; all pieces are alike.
 void add_failures(Economics& e, double work_seconds) {
-  double mtbf = e.mtbf_hours * kHour, save = e.run.checkpoint_seconds;
+  double mtbf = e.mtbf_hours * kHour, save = e.saves_between() ? e.run.checkpoint_seconds : 0;
   double piece = work_seconds + save;
   double failures = std::expm1(piece / mtbf);                                    // until one piece is done
   double restarts = failures * mtbf * std::expm1(e.run.restart_seconds / mtbf);  // which may fail too

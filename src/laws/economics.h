@@ -4,6 +4,7 @@
 // checkpoint after a restart, and may fail in either. Expected times are exact for this model (Daly 2006): a piece of
 // work of τ seconds and its checkpoint of δ, at a mean time M between failures of all devices and a restart of R, take
 //   M · e^(R/M) · (e^((τ+δ)/M) − 1).
+// A run that ends before its first checkpoint is due saves only what it was for: that costs it nothing (δ = 0).
 #pragma once
 
 #include <cstdint>
@@ -52,6 +53,8 @@ struct Economics {
   double saves = 0;
   LostTime lost;
   double goodput = 1;  // share of the time spent on steps that count
+
+  bool saves_between() const { return checkpoint_steps < steps; }  // not only at the end
 
   // With failures and checkpoints. Nothing: they come faster than the run gets on.
   std::optional<double> days_with_failures;

@@ -14,8 +14,14 @@ std::string thousands(double value) {
   return human_count(static_cast<int64_t>(std::llround(value)));
 }
 
-std::string megawatt_hours(double mwh) {
-  return mwh < 100 ? fmt::format("{:.3g}", mwh) : thousands(mwh);
+std::string energy(double mwh) {
+  if (mwh < 1e-3) return fmt::format("{:.3g} Wh", mwh * 1e6);
+  if (mwh < 1) return fmt::format("{:.3g} kWh", mwh * 1e3);
+  return fmt::format("{} MWh", mwh < 100 ? fmt::format("{:.3g}", mwh) : thousands(mwh));
+}
+
+std::string days(double days) {
+  return days < 1 ? human_duration(days * 86400) : fmt::format("{:.3g} days", days);
 }
 
 std::string failures_line(const Economics& e) {
@@ -24,24 +30,35 @@ std::string failures_line(const Economics& e) {
                            ? fmt::format("{} h between failures of a device", thousands(e.run.device_mtbf_hours))
                            : "at the rate of Llama 3 405B: 419 in 54 days on 16,384 H100s, arXiv:2407.21783";
   std::string count = e.failures ? fmt::format("{:.3g} expected, ", *e.failures) : "";
+  if (e.failures && *e.failures < 0.01) count = "fewer than 0.01 expected, ";
   return fmt::format("failures    {}{} ({})\n", count, rate, source);
 }
 
 std::string lost_line(const Economics& e) {
-  if (!(e.goodput > 0)) return "";
+  if (!(e.goodput > 0) || !e.saves_between()) return "";
   return fmt::format(
       "lost        {:.2f} % saving, {:.2f} % done again after failures, {:.2f} % restarting; goodput {:.2f} %\n",
       100 * e.lost.checkpoints, 100 * e.lost.rework, 100 * e.lost.restarts, 100 * e.goodput);
 }
 
 std::string checkpoint_line(const Economics& e) {
-  if (e.run.checkpoint_seconds == 0 && e.run.checkpoint_every == 0)
-    return "checkpoint  after every step: it is said to cost no time\n";
+  bool configured = e.run.checkpoint_every > 0;
+  if (e.run.checkpoint_seconds == 0 && !configured) return "checkpoint  after every step: it is said to cost no time\n";
+  if (!e.saves_between())
+    return fmt::format(
+        "checkpoint  at the end only{}\n",
+        configured ? ", as configured"
+                   : fmt::format(": none is due before it (Daly 2006: every {})", human_duration(e.daly_seconds)));
   double seconds = static_cast<double>(e.checkpoint_steps) * e.run.step_seconds;
   return fmt::format("checkpoint  every {} step{}, {}; {} (Daly 2006: {}; Young 1974: {})\n",
                      human_count(e.checkpoint_steps), e.checkpoint_steps == 1 ? "" : "s", human_duration(seconds),
-                     e.run.checkpoint_every > 0 ? "what loses least" : "this loses least",
-                     human_duration(e.daly_seconds), human_duration(e.young_seconds));
+                     configured ? "what loses least" : "this loses least", human_duration(e.daly_seconds),
+                     human_duration(e.young_seconds));
+}
+
+const char* interval_name(const Economics& e) {
+  if (!e.saves_between()) return "at the end only";
+  return e.run.checkpoint_every > 0 ? "as configured" : "Daly 2006, higher order";
 }
 
 }  // namespace
@@ -55,17 +72,17 @@ std::string economics_text(const Economics& e) {
                      e.nodes == 1 ? "" : "s");
   if (run.params > 0)
     out += fmt::format(", {:.1f} TFLOP/s each by 6·N per token", e.model_flops_per_device_second / 1e12);
-  out += fmt::format("\ntime        {:.3g} days of steps", e.days);
+  out += fmt::format("\ntime        {} of steps", days(e.days));
   if (!e.days_with_failures)
     out += "; with failures it does not end: they come faster than the run gets on\n";
   else
-    out += fmt::format(", {:.3g} with failures and checkpoints; {} device-hours\n", *e.days_with_failures,
+    out += fmt::format(", {} with failures and checkpoints; {} device-hours\n", days(*e.days_with_failures),
                        human_quantity(*e.device_hours));
   if (e.cost)
     out += fmt::format("cost        ${} at ${:g} a device-hour\n", human_quantity(*e.cost), run.price_per_device_hour);
   if (e.energy_mwh)
-    out += fmt::format("energy      {} MWh ({:g} W a device, PUE {:g})\n", megawatt_hours(*e.energy_mwh),
-                       run.device_watts, run.pue);
+    out +=
+        fmt::format("energy      {} ({:g} W a device, PUE {:g})\n", energy(*e.energy_mwh), run.device_watts, run.pue);
   return out + failures_line(e) + checkpoint_line(e) + lost_line(e);
 }
 
@@ -80,9 +97,8 @@ std::string economics_json(const Economics& e) {
       "\"restarts\": {:.10g}}}}}",
       e.steps, e.nodes, e.days, number(e.days_with_failures), number(e.device_hours), number(e.cost),
       number(e.energy_mwh), number(e.run.params > 0 ? std::optional(e.model_flops_per_device_second) : std::nullopt),
-      e.mtbf_hours, number(e.failures), e.run.checkpoint_every > 0 ? "as configured" : "Daly 2006, higher order",
-      e.checkpoint_steps, e.saves, e.daly_seconds, e.young_seconds, e.goodput, e.lost.checkpoints, e.lost.rework,
-      e.lost.restarts);
+      e.mtbf_hours, number(e.failures), interval_name(e), e.checkpoint_steps, e.saves, e.daly_seconds, e.young_seconds,
+      e.goodput, e.lost.checkpoints, e.lost.rework, e.lost.restarts);
 }
 
 }  // namespace sextant

@@ -2,6 +2,8 @@
 // refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "app/command.h"
@@ -27,29 +29,194 @@ TEST(Bench, JsonGoesIntoCompareAndReport) {
   EXPECT_NE(read_file(place / "a.html").find("<svg"), std::string::npos);
 }
 
-TEST(Bench, InterruptedItReportsWhatItHas) {
-  ScratchPlace place("bench-interrupted");
-  // Minutes of work, ended by one Ctrl-C as soon as the third shape is begun, however long that takes.
-  std::string sweep = "bench gemm --device cpu --threads 1 --seconds 0.001 --m 64:640:64 --n 64:640:64 --k 64:640:64";
-  std::string interrupt = " & sweep=$!; tries=0; until grep -q '(3 of 1000)' " + (place / "progress") +
-                          " || [ $tries = 1200 ]; do sleep 0.05; tries=$((tries + 1)); done; kill -INT $sweep; wait $sweep";
-  Outcome outcome = run_command(sweep + " 2>" + (place / "progress") + interrupt);
-  EXPECT_EQ(outcome.code, 0) << outcome.output;
-  EXPECT_NE(outcome.output.find("Interrupted: these are the results so far"), std::string::npos) << outcome.output;
-  EXPECT_NE(outcome.output.find("64x64x64"), std::string::npos) << outcome.output;
-  EXPECT_NE(read_file(place / "progress").find("gemm 64x64x64 fp32 (1 of 1000)"), std::string::npos) << "no progress";
+// Minutes of work, ended by one Ctrl-C as soon as its progress has come to `line`, however long that takes.
+Outcome interrupted_at(const std::string& line, const std::string& command, const ScratchPlace& place) {
+  std::string progress = place / "progress";
+  std::string interrupt = fmt::format(
+      " & bench=$!; tries=0; until grep -q '{}' {} || [ $tries = 1200 ]; do sleep 0.05; tries=$((tries + 1)); done; "
+      "kill -INT $bench; wait $bench",
+      line, progress);
+  return run_command(command + " 2>" + progress + interrupt);
 }
 
-TEST(Bench, WhatCannotBeMeasuredIsRefused) {
+struct LongBench {
+  const char *command, *line;
+  std::vector<std::string> has;  // what is reported then
+};
+
+TEST(Bench, InterruptedEachReportsWhatItHas) {
+  ScratchPlace place("bench-interrupted");
+  std::string cpu = " --device cpu --threads 1 ";
+  for (const LongBench& bench : std::vector<LongBench>{
+           {"gemm --seconds 0.001 --m 64:640:64 --n 64:640:64 --k 64:640:64", "(3 of 1000)", {"64x64x64"}},
+           {"gemm --mamf --step 16 --most 512", "mamf fp32: .* 5 so far", {"most achievable", "shapes tried"}},
+           {"memory", "(2 of 20)", {"copy", "1.00 MiB"}},
+           {"attention", "(2 of 12)", {"attention", "b8 s128 h8/8 d64"}},
+           {"ops", "(3 of ", {"GB/s"}},
+           {"sizing TINY model.vocab=64 batch.microbatch=1 batch.seq=16 --vary vocab=64,65,66,67,68,69,70,71",
+            "vocab 66",
+            {"vocab", "step", "layer"}}}) {
+    std::string command = "bench " + std::string(bench.command) + cpu;
+    if (size_t tiny = command.find("TINY"); tiny != command.npos)
+      command.replace(tiny, 4, config_path("tiny-llama.toml"));
+    Outcome outcome = interrupted_at(bench.line, command, place);
+    EXPECT_EQ(outcome.code, 0) << command << outcome.output;
+    for (const std::string& part : bench.has)
+      EXPECT_NE(outcome.output.find(part), std::string::npos) << command << outcome.output;
+    EXPECT_NE(outcome.output.find("Interrupted: these are the results so far"), std::string::npos)
+        << command << outcome.output;
+  }
+}
+
+TEST(Bench, InterruptedAmongRanksItReportsWhatItHas) {
+  ScratchPlace place("bench-ranks-interrupted");
+  Outcome comm = interrupted_at("all_reduce over all ranks, 65536 bytes", "bench comm --ranks 2 --device cpu", place);
+  EXPECT_EQ(comm.code, 0) << comm.output;
+  for (const char* part : {"all_reduce", "16.00 KiB", "Interrupted: these are the results so far"})
+    EXPECT_NE(comm.output.find(part), std::string::npos) << part << comm.output;
+  std::string storage = place / "storage";
+  std::filesystem::create_directory(storage);
+  Outcome disk = interrupted_at("checkpoint 2 of 5", "bench storage --gb 0.02 --ranks 2 " + storage, place);
+  EXPECT_EQ(disk.code, 0) << disk.output;
+  for (const char* part : {"checkpoint write", "Interrupted: these are the results so far", "minutes a day"})
+    EXPECT_NE(disk.output.find(part), std::string::npos) << part << disk.output;
+  EXPECT_TRUE(std::filesystem::is_empty(storage));
+}
+
+TEST(Bench, HalfAMachineIsNotSaved) {
+  ScratchPlace place("bench-half");
+  Outcome outcome = interrupted_at(
+      "(2 of ", "bench machine --device cpu --threads 1 --ranks 1 --save " + (place / "here.toml"), place);
+  EXPECT_EQ(outcome.code, 3) << outcome.output;
+  EXPECT_NE(outcome.output.find("kinds of op"), std::string::npos) << outcome.output;
+  EXPECT_NE(read_file(place / "progress").find("nothing was saved"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(place / "here.toml"));
+}
+
+// A CPU's machine as `bench machine` writes it, less what it need not have.
+constexpr const char* kMachine = R"(name = "here"
+date = "2026-11-15"
+[device]
+name = "cpu"
+units = 1
+clock_mhz = 1000
+flops_per_clock_and_unit = 32
+memory_gb = 1
+memory_tb_s = 0.01
+kind = "cpu"
+[device.peak_tflops]
+fp32 = 0.032
+[node]
+devices = 2
+[level.processor]
+devices = 0
+gb_s = 10
+latency_us = 1
+[efficiency]
+kernel_s = 1e-06
+imbalance = 1
+[ops]
+linear = [[256, 64, 192, 12.5]]
+[source]
+device = "made up"
+level = "made up"
+efficiency = "made up"
+ops = "made up"
+)";
+
+TEST(Bench, MessagesAndStorageGoIntoTheMachine) {
+  ScratchPlace place("bench-save");
+  std::string file = place / "here.toml";
+  write_file_atomically(file, kMachine);
+  std::string comm = "bench comm --ranks 2 --device cpu --min 1K --max 4K --calls 5 --save " + file;
+  for (int again = 0; again < 2; ++again) {  // the second reads what the first wrote
+    Outcome outcome = run_command(comm);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+  }
+  std::string saved = read_file(file);
+  for (const char* part : {"all_reduce = [", "reduce_scatter = [", "shift = [", "[2, 4096, ", "[256, 64, 192, 12.5]",
+                           "measured by sextant bench comm", "the rest as before: made up"})
+    EXPECT_NE(saved.find(part), std::string::npos) << part << "\n" << saved;
+  EXPECT_EQ(saved.find("gb_s = 10\n"), std::string::npos) << "the link is the old one";
+  Outcome storage = run_command("bench storage --gb 0.01 " + place.path().string() + " --save " + file);
+  EXPECT_EQ(storage.code, 0) << storage.output;
+  EXPECT_EQ(read_file(file).find("checkpoint_gb_s = 0\n"), std::string::npos);
+  EXPECT_EQ(run_command("bench memory --device cpu --mb 1 --seconds 0.001 --save " + file).code, 0);
+}
+
+// What `bench compare` says of a result and itself with the times of one thing ten times as long.
+void expect_only_change_named(const std::string& command, const std::string& key, const ScratchPlace& place) {
+  ASSERT_EQ(run_command(command + " --json 2>&1 >" + (place / "a.json")).code, 0) << command;
+  auto json = nlohmann::json::parse(read_file(place / "a.json"));
+  std::string all = std::to_string(json["results"].size());
+  Outcome same = run_command("bench compare " + (place / "a.json") + " " + (place / "a.json"));
+  EXPECT_NE(same.output.find("0 of " + all + " results changed"), std::string::npos) << same.output;
+  bool found = false;
+  for (auto& result : json["results"]) {
+    std::string own = fmt::format("{} {} {} {}", result["kind"].get<std::string>(), result["name"].get<std::string>(),
+                                  result["shape"].get<std::string>(), result["dtype"].get<std::string>());
+    if (own.find(key) == own.npos) continue;
+    found = true;
+    double longest = 0;
+    for (auto& seconds : result["samples"]) longest = std::max(longest, seconds.get<double>());
+    for (auto& seconds : result["samples"]) seconds = seconds.get<double>() + 10 * longest;
+  }
+  EXPECT_TRUE(found) << key;
+  write_file_atomically(place / "b.json", json.dump());
+  Outcome changed = run_command("bench compare " + (place / "a.json") + " " + (place / "b.json"));
+  EXPECT_NE(changed.output.find("1 of " + all + " results changed"), std::string::npos) << changed.output;
+  EXPECT_NE(changed.output.find(key), std::string::npos) << changed.output;
+  EXPECT_NE(changed.output.find("slower"), std::string::npos) << changed.output;
+}
+
+TEST(Bench, CompareNamesWhatChangedBetweenRanksAndOnDisk) {
+  ScratchPlace place("bench-compare");
+  std::string comm = "bench comm --ranks 2 --device cpu --min 1K --max 4K --calls 8";
+  for (const char* key : {"all_gather in place over all ranks 4096", "latency 0-1", "link 0-1", "beside computing"})
+    expect_only_change_named(comm, key, place);
+  std::string storage = "bench storage --gb 0.01 " + place.path().string();
+  for (const char* key : {"checkpoint read", "small file opened"}) expect_only_change_named(storage, key, place);
+}
+
+TEST(Bench, WhatCannotBeMeasuredIsRefusedWithPlaceAndRemedy) {
   ScratchPlace place("bench-bad");
   write_file_atomically(place / "bad.json", "{\"environment\": 3}");
-  for (const std::string& bad :
-       {std::string("bench gemm --shape 12x12"), std::string("bench gemm --device cpu --type fp8 --shape 8x8x8"),
-        std::string("bench gemm --m 5:1:1"), "bench compare " + (place / "bad.json") + " " + (place / "bad.json"),
-        "bench report " + (place / "none.json") + " --html x.html", std::string("bench sizing none.toml"),
-        "bench sizing " + config_path("tiny-llama.toml") + " model.vocab=64 --vary colour"}) {
-    Outcome outcome = run_command(bad);
-    EXPECT_EQ(outcome.code, 2) << bad << "\n" << outcome.output;
+  write_file_atomically(place / "here.toml", kMachine);
+  write_file_atomically(place / "gpu.toml", read_file(fmt::format("{}/machines/h200.toml", SEXTANT_SOURCE_DIR)));
+  std::string bad = place / "bad.json", tiny = config_path("tiny-llama.toml");
+  struct Refused {
+    std::string command;
+    std::vector<std::string> says;  // where, and what would do
+  };
+  for (const Refused& refused : std::vector<Refused>{
+           {"gemm --shape 12x12", {"--shape", "rows, columns and depth"}},
+           {"gemm --device cpu --type fp8 --shape 8x8x8", {"--type", "one of fp32"}},
+           {"gemm --m 5:1:1", {"--m", "START at most STOP"}},
+           {"gemm --mamf --step 1024 --most 512 --device cpu", {"--most", "1024"}},
+           {"gemm --config none.toml", {"none.toml"}},
+           {"gemm --seconds 0", {"--seconds", "0.001"}},
+           {"gemm --device tpu", {"--device", "cuda"}},
+           {"gemm --shape 8x8x8 --device cpu --save " + (place / "no/x.toml"), {"--save", "directory that exists"}},
+           {"gemm --shape 8x8x8 --device cpu --save " + (place / "new.toml"), {"--save", "bench machine"}},
+           {"gemm --shape 8x8x8 --device cpu --save " + (place / "gpu.toml"), {"--save", "--device cuda"}},
+           {"machine --device cpu --save " + (place / "no/x.toml"), {"--save", "directory that exists"}},
+           {"memory --mb 0", {"--mb"}},
+           {"attention --head-dim 0", {"--head-dim"}},
+           {"ops --only nonesuch --device cpu", {"--only", "nonesuch"}},
+           {"comm --ranks 1", {"--ranks"}},
+           {"comm --op gossip", {"--op", "one of all_reduce"}},
+           {"comm --min 1M --max 1K", {"--min, --max", "the largest last"}},
+           {"comm --ranks 2 --device cpu --save " + (place / "gpu.toml"), {"--save", "--device cuda"}},
+           {"storage " + (place / "none"), {"none", "an existing directory"}},
+           {"storage --gb 1e6 " + place.path().string(), {"GB free", "--gb"}},
+           {"compare " + bad + " " + bad, {"bad.json: environment", "an object"}},
+           {"report " + (place / "none.json") + " --html x.html", {"none.json"}},
+           {"sizing none.toml", {"none.toml"}},
+           {"sizing " + tiny + " model.vocab=64 --vary colour", {"--vary", "hidden, heads"}}}) {
+    Outcome outcome = run_command("bench " + refused.command);
+    EXPECT_EQ(outcome.code, 2) << refused.command << "\n" << outcome.output;
+    for (const std::string& part : refused.says)
+      EXPECT_NE(outcome.output.find(part), std::string::npos) << refused.command << "\n" << outcome.output;
   }
 }
 

@@ -110,7 +110,7 @@ TEST(CommBench, EveryOpIsRightOnEveryGroupOfAMesh) {
   EXPECT_FALSE(any_says(report.findings, "WRONG"));
   EXPECT_EQ(report.links.size(), 6u);
   EXPECT_EQ(report.overlap.size(), 4u);
-  for (const auto& [name, overlap] : report.overlap) EXPECT_GT(overlap.both_s, 0) << name;
+  for (const auto& [name, overlap] : report.overlap) EXPECT_GT(overlap.both_s(), 0) << name;
   LinkProfile within = profile_of(report.links, LinkKind::within_host);
   EXPECT_EQ(within.links, 6);
   EXPECT_GT(within.latency_s, 0);
@@ -145,6 +145,15 @@ TEST(CommBench, ASlowRankIsNamed) {
     EXPECT_FALSE(any_says(report.findings, innocent)) << comm_text(report);
 }
 
+TEST(CommBench, ASlowLinkIsNamed) {
+  CommReport report = run({{{"dp", 4}}}, [](Faulty& f) {
+    if (f.rank() == 1) f.slow_to = 3, f.delay = std::chrono::microseconds(1000);
+  });
+  EXPECT_TRUE(any_says(report.findings, "the link 1-3 is slow")) << comm_text(report);
+  for (const char* innocent : {"link 0-", "link 1-2", "link 2-3"})
+    EXPECT_FALSE(any_says(report.findings, innocent)) << comm_text(report);
+}
+
 // The collectives of an executor: on GPUs these are NCCL's.
 TEST(CommBench, AnExecutorsCollectivesAreMeasuredAndRight) {
   Mesh mesh{{{"dp", 2}, {"tp", 2}}};
@@ -174,16 +183,17 @@ TEST(CommBench, StoppedItReportsWhatItHas) {
   CommReport report = run(
       {{{"dp", 2}}}, [](Faulty&) {}, watch);
   EXPECT_TRUE(report.interrupted);
-  EXPECT_EQ(report.rows.size(), 3u);
+  EXPECT_EQ(report.rows.size(), 2u);  // the third was begun
   EXPECT_TRUE(report.links.empty());
 }
 
-std::vector<Link> even_links(int ranks, int per_host) {
-  std::vector<Link> links;
+std::vector<RankLink> even_links(int ranks, int per_host) {
+  std::vector<RankLink> links;
   for (int from = 0; from < ranks; ++from)
     for (int to = from + 1; to < ranks; ++to) {
       bool same = from / per_host == to / per_host;
-      links.push_back({from, to, same ? 2e-6 : 8e-6, same ? 200e9 : 40e9, same});
+      double latency = same ? 2e-6 : 8e-6, rate = same ? 200e9 : 40e9, large = 1 << 20;
+      links.push_back({from, to, latency, rate, same, large, {latency, latency}, {large / rate, large / rate}});
     }
   return links;
 }
@@ -197,8 +207,8 @@ TEST(Links, EvenOnesAreNotBlamed) {
 }
 
 TEST(Links, OneSlowLinkIsNamedByItsEnds) {
-  std::vector<Link> links = even_links(8, 4);
-  for (Link& link : links)
+  std::vector<RankLink> links = even_links(8, 4);
+  for (RankLink& link : links)
     if (link.from == 1 && link.to == 6)
       link.bytes_per_s = 5e9;  // slow beside links between machines, as are all beside those within
   std::vector<std::string> odd = odd_links(links);

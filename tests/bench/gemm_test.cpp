@@ -1,5 +1,4 @@
-// Shapes as people write them, the products of a config against a list made by hand, and the search for the best shape
-// against a full sweep of surfaces with ridges and dents.
+// Shapes as people write them, the products of a config against a list made by hand, and products that are timed.
 #include "bench/gemm.h"
 
 #include <gtest/gtest.h>
@@ -73,46 +72,66 @@ TEST(Gemm, OnTwoTensorRanksEachHasItsHalf) {
   EXPECT_EQ(own, wanted);
 }
 
-TEST(Gemm, BestShapeComesNearAFullSweepInATenthOfIt) {
-  ShapeSpace space;  // multiples of 1024 up to 16384
-  // Waves of 128×256 tiles over 132 units, operands that must be loaded, and power that large products draw.
-  auto waves = [](const ProductShape& s) {
-    double tiles = std::ceil(static_cast<double>(s.m) / 128) * std::ceil(static_cast<double>(s.n) / 256), units = 132;
-    double full = tiles / units / std::ceil(tiles / units),
-           fill = static_cast<double>(s.k) / (static_cast<double>(s.k) + 300);
-    double bytes = 2.0 * (static_cast<double>(s.m * s.k + s.n * s.k + s.m * s.n)), hot = 1 / (1 + s.flops() / 6e13);
-    return 1e15 * full * fill * hot / (1 + 200 * bytes / s.flops());
+// A device that takes no time: every call says what it would have taken.
+class SayingProbe final : public DeviceProbe {
+ public:
+  struct Call final : TimedWork {
+    explicit Call(double s) : seconds(s) {}
+    double run() override { return seconds; }
+    double error() override { return 0; }
+    double seconds;
   };
-  auto ridged = [](const ProductShape& s) {
-    double bump = std::sin(static_cast<double>(s.m) / 900) * std::cos(static_cast<double>(s.n) / 1300) *
-                  std::sin(1 + static_cast<double>(s.k) / 2100);
-    return 7e14 * (1 - 0.15 * std::abs(std::log(static_cast<double>(s.m) / 5120))) * (1 + 0.01 * bump);
-  };
-  for (const auto& rate :
-       {std::function<double(const ProductShape&)>(waves), std::function<double(const ProductShape&)>(ridged)}) {
-    double best = 0, work = 0, asked_work = 0;
-    int all = 0;
-    for (int64_t m = 1024; m <= 16384; m += 1024)
-      for (int64_t n = 1024; n <= 16384; n += 1024)
-        for (int64_t k = 1024; k <= 16384; k += 1024) {
-          ProductShape s{m, n, k};
-          best = std::max(best, rate(s)), work += s.flops() / rate(s), ++all;
-        }
-    BestShape found = best_shape(
-        space, [&](const ProductShape& s) { return asked_work += s.flops() / rate(s), rate(s); }, [] { return false; });
-    EXPECT_GE(found.rate, 0.98 * best);
-    EXPECT_LE(found.asked, all / 10);
-    EXPECT_LE(asked_work, work / 10);
-    EXPECT_DOUBLE_EQ(found.rate, rate(found.shape));
+  DeviceFacts facts() const override { return {.name = "none"}; }
+  Readings readings() const override { return {}; }
+  std::vector<std::string> product_types() const override { return {"bf16"}; }
+  std::unique_ptr<TimedWork> product(const ProductShape& shape, const std::string&) override {
+    if (shape.k > largest_k) throw RunError("a product", "no room");
+    double away = std::abs(std::log(static_cast<double>(shape.m * shape.n) / (3072.0 * 5120)));
+    return std::make_unique<Call>(shape.flops() / (5e14 - 1e13 * away));
   }
+  std::unique_ptr<TimedWork> stream(Stream, int64_t) override { return std::make_unique<Call>(1); }
+  int64_t largest_k = 1 << 20;
+};
+
+TEST(Gemm, TheBestShapeIsReportedWithItsSamples) {
+  SayingProbe probe;
+  GemmRequest request{.probe = probe, .shapes = {}, .types = {"bf16"}, .peaks = {{"bf16", 1e15}}};
+  BenchReport report;
+  bench_mamf(request, {}, report, {});
+  ASSERT_EQ(report.results.size(), 1u);
+  const BenchResult& best = report.results[0];
+  EXPECT_EQ(best.name, "most achievable");
+  EXPECT_EQ(best.size[0] * best.size[1], 3072 * 5120) << best.shape;
+  EXPECT_NEAR(best.flops_per_s(), 5e14, 1e9);
+  EXPECT_DOUBLE_EQ(best.peak_share, best.flops_per_s() / 1e15);
+  // Three times a tenth of a second, and not the glance before.
+  EXPECT_NEAR(static_cast<double>(best.samples.size()) * best.samples[0], 0.3, 0.1);
+  EXPECT_NE(report.findings.at(0).find("shapes tried"), std::string::npos) << report.findings[0];
 }
 
-TEST(Gemm, AStoppedSearchHasTheBestSoFar) {
-  int asked = 0;
-  BestShape found = best_shape(
-      {}, [&](const ProductShape& s) { return ++asked, static_cast<double>(s.k); }, [&] { return asked >= 7; });
-  EXPECT_EQ(found.asked, 7);
-  EXPECT_GT(found.rate, 0);
+TEST(Gemm, WhatTheDeviceCannotDoIsToldAndTheRestGoesOn) {
+  SayingProbe probe;
+  probe.largest_k = 8192;
+  GemmRequest request{.probe = probe, .shapes = {{8, 8, 8}, {8, 8, 16384}, {8, 8, 16}}, .types = {"bf16"}};
+  BenchReport report;
+  bench_gemm(request, report, {});
+  EXPECT_EQ(report.results.size(), 2u);
+  EXPECT_NE(report.findings.at(0).find("not timed: gemm 8x8x16384 bf16"), std::string::npos) << report.findings[0];
+  bench_mamf(request, {}, report, {});
+  EXPECT_LE(report.results.at(2).size[2], 8192);
+  request.shapes = {{8, 8, 16384}};
+  EXPECT_THROW(bench_gemm(request, report, {}), RunError);
+}
+
+TEST(Gemm, AStoppedSearchReportsTheBestSoFar) {
+  SayingProbe probe;
+  GemmRequest request{.probe = probe, .shapes = {}, .types = {"bf16"}};
+  BenchReport report;
+  int said = 0;
+  bench_mamf(request, {}, report, {.stop = [&] { return said >= 5; }, .say = [&](const std::string&) { ++said; }});
+  ASSERT_EQ(report.results.size(), 1u);
+  EXPECT_FALSE(report.results[0].samples.empty());
+  EXPECT_NE(report.findings.at(0).find("the best of 3 shapes tried"), std::string::npos) << report.findings[0];
 }
 
 TEST(Gemm, ProductsAreTimedAndVerified) {

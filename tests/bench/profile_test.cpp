@@ -218,6 +218,97 @@ TEST(Save, MeasurementsTakeTheirPlaceInTheMachine) {
   EXPECT_EQ(parse_machine(machine_text(machine), "x.toml"), machine);
 }
 
+CommReport measured_messages(int hosts) {
+  CommReport report{.ranks = 4, .hosts = hosts};
+  report.rows = {{.group = "all ranks",
+                  .ranks = 4,
+                  .op = CommOp::all_reduce,
+                  .place = CommPlace::in,
+                  .bytes = 4096,
+                  .seconds = {9e-6, 9e-6},
+                  .least = {7e-6, 7e-6}},
+                 {.group = "all ranks",
+                  .ranks = 4,
+                  .op = CommOp::all_reduce,
+                  .place = CommPlace::out,  // with a copy
+                  .bytes = 4096,
+                  .seconds = {20e-6},
+                  .least = {20e-6}},
+                 {.group = "dp and tp at once",
+                  .ranks = 2,
+                  .together = 2,
+                  .op = CommOp::all_gather,
+                  .place = CommPlace::in,
+                  .bytes = 4096,
+                  .seconds = {30e-6},
+                  .least = {30e-6}},
+                 {.group = "all ranks",
+                  .ranks = 4,
+                  .op = CommOp::reduce_scatter,
+                  .place = CommPlace::out,
+                  .bytes = 1e9,
+                  .seconds = {2.5e-3},  // 0.75 · 400 GB/s
+                  .least = {2.5e-3}}};
+  for (int to = 1; to < 4; ++to)
+    report.links.push_back({.from = 0,
+                            .to = to,
+                            .latency_s = 2e-6,
+                            .bytes_per_s = 20e9,
+                            .same_host = hosts == 1 || to == 1,
+                            .large = 1 << 20,
+                            .pings = {2e-6, 3e-6},
+                            .transfers = {5e-5}});
+  return report;
+}
+
+TEST(Save, ACpuLearnsItsLinksAndMessages) {
+  Machine machine = cpu_machine();
+  machine.ops["all_reduce"] = {{{4, 4096}, 1e-3}, {{2, 64}, 1e-6}};
+  lay_messages(machine, measured_messages(1));
+  EXPECT_EQ(machine.levels.at(0).link, (Link{20e9, 2e-6}));
+  EXPECT_EQ(machine.levels.size(), 1u);
+  EXPECT_EQ(machine.ops["all_reduce"], (std::vector<MeasuredOp>{{{2, 64}, 1e-6}, {{4, 4096}, 7e-6}}));
+  EXPECT_FALSE(machine.ops.contains("all_gather"));
+  ASSERT_EQ(machine.ops["send"].size(), 2u);
+  EXPECT_EQ(machine.ops["send"][0].size, (std::vector<double>{2, kPingBytes}));
+  machine.place = "x.toml";
+  EXPECT_EQ(parse_machine(machine_text(machine), "x.toml"), machine);
+  EXPECT_TRUE(problems_of(machine).empty()) << problems_of(machine)[0];
+  lay_messages(machine, measured_messages(2));
+  ASSERT_EQ(machine.levels.size(), 2u);
+  EXPECT_EQ(machine.levels[1].link, (Link{20e9, 2e-6}));
+  EXPECT_TRUE(problems_of(machine).empty()) << problems_of(machine)[0];
+  // What was said of the rest is said once, however often messages are measured.
+  EXPECT_EQ(machine.sources["ops"].find("as before"), machine.sources["ops"].rfind("as before"));
+}
+
+TEST(Save, AGpuLearnsWhatItsLinksReach) {
+  Machine machine = load_machine("h200");
+  Level node = machine.levels.front();
+  lay_messages(machine, measured_messages(1));
+  EXPECT_EQ(machine.levels.front(), node);
+  EXPECT_NEAR(machine.efficiency().near_link, 300e9 / node.link.bytes_per_s, 1e-9);
+  EXPECT_TRUE(machine.ops.empty());
+}
+
+TEST(Save, LaunchesAndCheckpointsHaveTheirPlace) {
+  Machine machine = load_machine("h200");
+  BenchReport report;
+  report.results = {
+      {.kind = "launch", .name = "tiny kernel", .shape = "", .dtype = "", .size = {16}, .samples = {3e-6}},
+      {.kind = "storage",
+       .name = "checkpoint write",
+       .shape = "",
+       .dtype = "",
+       .size = {8e9, 4},
+       .samples = {2.0},
+       .bytes = 8e9}};
+  lay_over(machine, report);
+  lay_storage(machine, report);
+  EXPECT_DOUBLE_EQ(machine.tables.kernel_s, 3e-6);
+  EXPECT_DOUBLE_EQ(machine.checkpoint_bytes_per_s, 1e9);
+}
+
 TEST(Save, ADeviceFindsItsMachine) {
   ASSERT_TRUE(known_machine_with("NVIDIA H200").has_value());
   EXPECT_EQ(known_machine_with("NVIDIA H200")->device.name.substr(0, 4), "H200");

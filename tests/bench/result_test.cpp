@@ -109,6 +109,24 @@ TEST(BenchReport, ThePageHoldsPicturesAndEscapesText) {
   EXPECT_EQ(html.find("<script"), std::string::npos);
 }
 
+TEST(BenchReport, EveryGroupHasItsCurves) {
+  BenchReport report;
+  for (const char* group : {"tp", "dp"})
+    for (const char* name :
+         {"all_reduce in place over ", "all_reduce out of place over ", "all_to_all out of place over "})
+      for (double bytes : {1024.0, 4096.0})
+        report.results.push_back({.kind = "comm",
+                                  .name = std::string(name) + group,
+                                  .shape = std::to_string(bytes),
+                                  .dtype = "f32",
+                                  .size = {bytes, 2, 1},
+                                  .samples = {bytes / 1e9},
+                                  .bytes = bytes});
+  std::string html = report_html(report, "title");
+  for (const char* part : {"Communication over tp", "Communication over dp", "all_reduce", "all_to_all"})
+    EXPECT_NE(html.find(part), std::string::npos) << part;
+}
+
 TEST(Sizing, CliffsAreNamedWithTheNearestBetterSize) {
   // 50257 is slow; 50304 and 50432 are fast alike; 51200 is too far to be its neighbour's better.
   std::vector<SizePoint> points{

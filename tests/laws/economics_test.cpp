@@ -179,6 +179,40 @@ TEST(Economics, ARunThatCannotEndSaysSo) {
   EXPECT_NE(economics_json(e).find("\"days_with_failures\": null"), std::string::npos);
 }
 
+// Seconds on one device: five of them for the save at the end are what the run was for, and not lost.
+TEST(Economics, AShortRunSavesAtTheEndAndLosesNothing) {
+  RunOnMachines run{.step_seconds = 0.0018,
+                    .tokens_per_step = 1024,
+                    .token_budget = 700 * 1024,
+                    .device_watts = 700,
+                    .price_per_device_hour = 2.5,
+                    .device_mtbf_hours = 50'000,
+                    .checkpoint_seconds = 5,
+                    .restart_seconds = 600};
+  Economics e = economics_of(run);
+  EXPECT_FALSE(e.saves_between());
+  EXPECT_NEAR(e.goodput, 1, 1e-5);
+  EXPECT_EQ(e.lost.checkpoints, 0);
+  EXPECT_NEAR(*e.device_hours * 3600, 700 * 0.0018, 1e-4);
+  std::string text = economics_text(e);
+  for (const char* part : {"at the end only: none is due before it (Daly 2006: every 11 h 4",
+                           "1.3 s of steps, 1.3 s with failures", "fewer than 0.01 expected", " Wh"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  for (const char* part : {"saving", "goodput", "MWh", "e-0"})
+    EXPECT_EQ(text.find(part), std::string::npos) << part << "\n" << text;
+  EXPECT_EQ(nlohmann::json::parse(economics_json(e))["checkpoint"]["interval"], "at the end only");
+
+  run.token_budget *= 1e5;  // a day and a half: two pieces of work, and their saves count
+  e = economics_of(run);
+  EXPECT_TRUE(e.saves_between());
+  EXPECT_NEAR(e.lost.checkpoints / (e.saves * 5 / (*e.days_with_failures * 86400)), 1,
+              0.02);  // the last piece is shorter
+  EXPECT_NE(economics_text(e).find("goodput"), std::string::npos);
+
+  run.checkpoint_every = e.steps;
+  EXPECT_NE(economics_text(economics_of(run)).find("at the end only, as configured"), std::string::npos);
+}
+
 TEST(Economics, TextNamesTheIntervalAndItsSource) {
   std::string text = economics_text(economics_of(llama3_like()));
   for (const char* part : {"16 T tokens: 1,000,000 steps", "16,384 in 2,048 nodes", "one every 3 h 05 m",
