@@ -37,7 +37,7 @@ AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, cons
   double flops = work.flops() * head / work.head_dim;
   double reached = machine.peak(dtype) * share * efficiency.attention * length / (length + kHalfRateLength);
   // Keys and values of all heads are read at least once, which is what counts for a single query.
-  double bytes = 2 * work.batch * work.heads * work.head_dim * (2 * work.queries + 2 * work.keys);
+  double bytes = 2 * work.batch * work.head_dim * (2 * work.heads * work.queries + 2 * work.key_heads() * work.keys);
   return {.seconds = std::max(flops / reached, bytes / (machine.device.memory_bytes_per_s * efficiency.memory)),
           .kernels = work.backward ? 3.0 : 1.0};
 }

@@ -23,7 +23,9 @@ struct AttentionWork {
   double batch = 0, heads = 0, queries = 0, keys = 0, head_dim = 0;
   double seen = 0.5;  // share of the queries × keys square that is computed
   bool backward = false;
+  double kv_heads = 0;  // heads of keys and values; 0: as many as of queries
 
+  double key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
   double products() const { return backward ? 5 : 2; }
   double square() const { return batch * heads * queries * keys; }  // scores, seen or not
   double flops() const { return products() * 2 * square() * seen * head_dim; }

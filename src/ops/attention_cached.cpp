@@ -1,5 +1,7 @@
 // attention_cached: attention for generation. Writes the new keys and values into the caches at positions start … start+s−1,
 // then attends each new query to all positions up to its own. Used for both prefill (s > 1) and decode (s = 1).
+#include <algorithm>
+
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -18,13 +20,16 @@ const OpDef attention_cached{
     },
     .rows = {"b", "qkv:S(e) keys:S(k) values:S(k) -> y:S(a) keys_next:S(k) values_next:S(k)"},
     .cost = [](const Attrs& a, auto in, auto out) {
-      // An upper bound: every new query reads the whole cache. `y` tells how many heads are here.
+      // Where the caches stand is known at run time only: several queries are taken for a prompt, which sees itself, and one alone
+      // for the last, which sees all. `y` tells how many heads are here.
       const GlobalShape& y = out[0].shape;
-      double head_dim = static_cast<double>(a.integer("head_dim"));
-      AttentionWork work{.batch = static_cast<double>(y[0]), .heads = static_cast<double>(y[2]) / head_dim,
-                         .queries = static_cast<double>(y[1]), .keys = static_cast<double>(in[1].shape[2]),
-                         .head_dim = head_dim, .seen = 1};
-      return Cost{.flops = {work.flops()}, .read = in[0].bytes() + in[1].bytes() + in[2].bytes(), .written = out[0].bytes(),
+      double head_dim = static_cast<double>(a.integer("head_dim")), queries = static_cast<double>(y[1]);
+      double positions = static_cast<double>(in[1].shape[2]), keys = queries > 1 ? std::min(queries, positions) : positions;
+      AttentionWork work{.batch = static_cast<double>(y[0]), .heads = static_cast<double>(y[2]) / head_dim, .queries = queries, .keys = keys,
+                         .head_dim = head_dim, .seen = queries > 1 ? (queries + 1) / (2 * queries) : 1,
+                         .kv_heads = static_cast<double>(in[1].shape[1])};
+      auto seen = [&](Bytes cache) { return Bytes{static_cast<int64_t>(static_cast<double>(cache.n) * keys / positions)}; };
+      return Cost{.flops = {work.flops()}, .read = in[0].bytes() + seen(in[1].bytes()) + seen(in[2].bytes()), .written = out[0].bytes(),
                   .attention = work};
     },
     .alias = {{.output = 1, .input = 1, .rule = Alias::Rule::must}, {.output = 2, .input = 2, .rule = Alias::Rule::must}},

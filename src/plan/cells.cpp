@@ -11,6 +11,7 @@
 #include "cost/accelerator.h"
 #include "plan/foreign_memory.h"
 #include "plan/layout_limits.h"
+#include "plan/search_bound.h"
 
 namespace sextant {
 
@@ -30,10 +31,12 @@ struct Priced {
   double seconds = 0;  // 0: it does not fit, or cannot be made
 };
 
-Priced price(const ValidationRow& row, const LayoutChoice& choice) {
+// Only what may be faster than the published layout is worth lowering whole.
+Priced price(const ValidationRow& row, const LayoutChoice& choice, LayoutBounds& bounds) {
   ForeignRun run = row.run;
   run.config = with_choice(row.run.config, choice);
   try {
+    if (bounds.rough(choice).seconds >= row.predicted_s || bounds.close(choice).seconds >= row.predicted_s) return {choice};
     LoweredRun lowered = lower_run(run.config, run.spec, accelerator_target(run.stack));
     if (foreign_memory(lowered, run, row.machine).total() > row.machine.device.memory_bytes) return {choice};
     return {choice, simulate_run(lowered, {row.machine, row.machine.efficiency(), run.stack}).seconds};
@@ -72,8 +75,9 @@ std::vector<SearchedCell> searched_cells(const Validation& validation) {
     std::vector<LayoutChoice> choices = layouts_of({.run = row.run.config, .spec = row.run.spec, .machine = row.machine,
                                                     .devices = choice_of(row.run.config).devices(), .limits = &limits});
     std::vector<Priced> prices(choices.size());
+    LayoutBounds bounds({row.run.config, row.run.spec, row.machine, row.run.stack});
     team.parallel_for(static_cast<int64_t>(choices.size()), [&](int64_t i, int) {
-      prices[static_cast<size_t>(i)] = price(row, choices[static_cast<size_t>(i)]);
+      prices[static_cast<size_t>(i)] = price(row, choices[static_cast<size_t>(i)], bounds);
     });
     SearchedCell cell{.row = &row, .layouts = choices.size(), .best = choice_of(row.run.config), .best_s = row.predicted_s};
     for (const Priced& each : prices)

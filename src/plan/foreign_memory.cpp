@@ -33,6 +33,19 @@ ScoreBytes scores_of(const Program& program, const Stack& stack) {
   return sum;
 }
 
+// Dropout after attention and after the MLP keeps a byte for each element it saw: the whole width, on every rank, unless those share
+// the sequence.
+double mask_bytes(const Program& program, const ForeignRun& run) {
+  if (!run.stack.dropout) return 0;
+  double ranks = run.config.mesh.sequence_parallel ? 1 : static_cast<double>(run.config.mesh.tp), sum = 0;
+  for (const Region& region : program.regions) {
+    if (region.kind != RegionKind::forward) continue;
+    for (const Op& op : region.ops)
+      if (auto work = local_cost(program, op).attention) sum += 2 * work->batch * work->queries * work->heads * work->head_dim * ranks;
+  }
+  return sum;
+}
+
 // Logits are held where the loss is not one kernel: as the product leaves them, in f32, and as gradients.
 double logit_bytes(const Program& program, const Stack& stack) {
   constexpr double kBytesPerLogit = 2 + 4 + 4;
@@ -54,7 +67,7 @@ double in_flight(const Program& program) {
 ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Machine& machine) {
   constexpr double kOwnGradientBytes = 4, kOwnOptimizerBytes = 10;  // f32; two f32 moments and the low half of the weights
   const Stack& stack = run.stack;
-  bool keeps_scores = run.config.train.recompute != "full" && !stack.recompute_attention;
+  bool keeps_all = run.config.train.recompute != "full", keeps_scores = keeps_all && !stack.recompute_attention;
   ForeignMemory fullest;
   for (const Program& program : lowered.programs.train) {
     MemoryUse use = memory_use(program);
@@ -62,7 +75,8 @@ ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, c
     ForeignMemory here{.weights = static_cast<double>(use.weights.n),
                        .gradients = static_cast<double>(use.gradients.n) * stack.gradient_bytes / kOwnGradientBytes,
                        .optimizer = static_cast<double>(use.optimizer.n) * stack.optimizer_bytes / kOwnOptimizerBytes,
-                       .saved = static_cast<double>(use.saved.n) + (keeps_scores ? scores.kept * in_flight(program) : 0),
+                       .saved = static_cast<double>(use.saved.n) + (keeps_scores ? scores.kept * in_flight(program) : 0) +
+                                (keeps_all ? mask_bytes(program, run) * in_flight(program) : 0),
                        .working = static_cast<double>(use.working.n) + logit_bytes(program, stack) + (keeps_scores ? 0 : scores.single),
                        .buffers = stack.buffer_bytes,
                        .context = machine.context_bytes};

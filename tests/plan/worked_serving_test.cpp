@@ -75,5 +75,20 @@ TEST(WorkedServing, PlansSayTheSame) {
   EXPECT_GT(large.batches.back().tokens_per_s, large.batches.front().tokens_per_s);
 }
 
+// Grouped keys are read once for all queries that share them, and a prompt sees itself only.
+TEST(WorkedServing, TimesOfPromptAndCache) {
+  Machine machine = load_machine("h100-sxm");
+  Stack stack = own_stack();
+  auto serving = [&](int64_t context) {
+    return plan_serving({.spec = spec_of("llama3.1-8b"), .machine = machine, .stack = stack, .prompt = 1024, .context = context}).batches.front();
+  };
+  ServingBatch brief = serving(8192), lengthy = serving(131072);
+  // A prompt of 1024 sees itself, not the room that is kept for later.
+  EXPECT_NEAR(lengthy.first_token_s / brief.first_token_s, 1, 0.02);
+  // 131,072 bytes for each position, read once: four query heads share a key head.
+  double more = (131072 - 8192) * 131072.0 / (machine.device.memory_bytes_per_s * machine.efficiency().memory);
+  EXPECT_NEAR((lengthy.per_token_s - brief.per_token_s) / more, 1, 0.1);
+}
+
 }  // namespace
 }  // namespace sextant
