@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <span>
 
+#include "app/bench_progress.h"
+#include "app/bench_save.h"
 #include "app/device.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -24,6 +26,7 @@
 #include "cost/machine_file.h"
 #include "exec/cpu/cpu_executor.h"
 #include "exec/cpu/cpu_probe.h"
+#include "ops/ops.h"
 #include "train/dataset.h"
 #include "train/stop.h"
 #ifdef SEXTANT_CUDA
@@ -52,7 +55,7 @@ bool on_cuda(const BenchOptions&) {
 // One benchmark on its way: the device, what was found, and the line that tells how far it is.
 class Session {
  public:
-  explicit Session(const BenchOptions& options) : options_(options), shows_(::isatty(STDERR_FILENO) != 0) {
+  explicit Session(const BenchOptions& options) : options_(options) {
     if (options.device != "auto")
       executor_for(options.device, 1);  // refuses what is not here, in the words of training
 #ifdef SEXTANT_CUDA
@@ -61,7 +64,11 @@ class Session {
     if (!probe_) probe_ = make_cpu_probe(threads_of(options));
     known_ = on_cuda(options) ? known_machine_with(probe_->facts().name) : std::nullopt;
     report.environment = environment_of(*probe_);
-    watch = {.stop = [this] { return stop_.asked(); }, .say = [this](const std::string& line) { say(line); }};
+    if (!options.save.empty()) {
+      saved_ = machine_to_save(options.save, known_);
+      require_kind(options.save, *saved_, on_cuda(options) ? Measured::gpu : Measured::cpu);
+    }
+    watch = {.stop = [this] { return stop_.asked(); }, .say = [this](const std::string& line) { progress_.say(line); }};
   }
 
   DeviceProbe& probe() {
@@ -84,54 +91,34 @@ class Session {
   }
 
   void finish() {
-    if (shows_ && said_) fmt::print(stderr, "\r\033[K");
+    progress_.clear();
     report.interrupted = stop_.asked();
     // Under load, after the work: what the first reading says of an idle device is of little use.
     Readings now = probe_->readings();
     if (!now.power.empty())
       report.environment.emplace_back("at the end", fmt::format("{}, {}, {}", now.clock, now.power, now.temperature));
     fmt::print("{}", options_.json ? report_json(report) : report_text(report));
-    if (!options_.save.empty()) save();
+    std::fflush(stdout);
     for (const BenchResult& result : report.results)
       if (result.error > 1)
         throw RunError(result.key(), "the results are wrong",
                        "this device cannot be trusted; `sextant doctor --burn` looks closer");
+    if (!saved_) return;
+    if (report.interrupted) refuse_interrupted(options_.save);
+    lay_over(*saved_, report);
+    write_machine(options_.save, *saved_);
   }
 
   BenchReport report;
   Watch watch;
 
  private:
-  // Of what is on the screen, the last line; of what goes to a file, every one.
-  void say(const std::string& line) {
-    fmt::print(stderr, "{}{}{}", shows_ ? "\r\033[K" : "", line, shows_ ? "" : "\n");
-    std::fflush(stderr);
-    said_ = true;
-  }
-
-  void save() {
-    Machine machine;
-    if (std::filesystem::exists(options_.save)) {
-      machine = load_machine(options_.save);
-    } else if (known_) {
-      machine = *known_;
-      machine.name.clear();
-    } else {
-      throw UserError({.place = "--save " + options_.save,
-                       .got = "there is no such machine yet",
-                       .hint = "`sextant bench machine --save` makes one; the other benchmarks then add to it"});
-    }
-    lay_over(machine, report);
-    if (machine.name.empty()) machine.name = std::filesystem::path(options_.save).stem().string();
-    write_file_atomically(options_.save, machine_text(machine));
-    fmt::print(stderr, "saved in {}\n", options_.save);
-  }
-
   const BenchOptions& options_;
   StopRequest stop_;
-  bool shows_, said_ = false;
+  ProgressLine progress_;
   std::unique_ptr<DeviceProbe> probe_;
-  std::optional<Machine> known_;
+  std::optional<Machine> known_;  // with this device
+  std::optional<Machine> saved_;  // what --save lays the results over
 };
 
 ExecutorMaker executor_maker(const BenchOptions& o) {
@@ -190,6 +177,11 @@ BenchReport read_report(const std::string& file) {
 
 void bench_gemm_verb(const BenchGemmArguments& a) {
   std::vector<ProductShape> shapes = shapes_of(a);
+  ShapeSpace space{a.step, a.most > 0 ? a.most : on_cuda(a.options) ? 16384 : 4096};
+  if (a.mamf && space.most < space.step)
+    throw UserError({.place = "--most",
+                     .got = fmt::format("{}, which is less than --step", space.most),
+                     .expected = fmt::format("{} or more", space.step)});
   Session session(a.options);
   GemmRequest request{.probe = session.probe(),
                       .shapes = std::move(shapes),
@@ -197,8 +189,7 @@ void bench_gemm_verb(const BenchGemmArguments& a) {
                       .peaks = session.peaks(),
                       .repeat = session.repeat()};
   bench_gemm(request, session.report, session.watch);
-  int64_t most = a.most > 0 ? a.most : on_cuda(a.options) ? 16384 : 4096;
-  if (a.mamf) bench_mamf(request, {a.step, most}, session.report, session.watch);
+  if (a.mamf) bench_mamf(request, space, session.report, session.watch);
   session.finish();
 }
 
@@ -224,7 +215,7 @@ void bench_attention_verb(const BenchAttentionArguments& a) {
     return given.empty() ? usual : given;
   };
   int64_t tokens = a.tokens > 0 ? a.tokens : cuda ? 32768 : 1024;
-  std::vector<AttentionShape> shapes;
+  std::vector<AttentionCase> shapes;
   for (int64_t dim : or_else(a.head_dims, {64, 128}))
     for (int64_t heads : or_else(a.heads, cuda ? std::vector<int64_t>{16} : std::vector<int64_t>{8}))
       for (int64_t seq :
@@ -241,6 +232,12 @@ void bench_attention_verb(const BenchAttentionArguments& a) {
 }
 
 void bench_ops_verb(const BenchOpsArguments& a) {
+  std::span<const OpDef* const> ops = all_ops();
+  if (std::none_of(ops.begin(), ops.end(), [&](const OpDef* op) { return op->name.find(a.only) != op->name.npos; }))
+    throw UserError({.place = "--only",
+                     .got = fmt::format("no op's name has '{}' in it", a.only),
+                     .expected = "a part of a name, such as attention or linear",
+                     .hint = "without --only all of them are timed"});
   Session session(a.options);
   std::unique_ptr<Executor> executor = executor_for(a.options.device, threads_of(a.options));
   bench_ops({.executor = *executor, .only = a.only, .repeat = session.repeat()}, session.report, session.watch);
@@ -290,13 +287,14 @@ void bench_gpu(const BenchOptions& options) {
   for (int64_t m : {1024, 4096, 16384, 65536})
     for (int64_t n : {1024, 2048, 4096, 8192, 16384})
       for (int64_t k : {1024, 2048, 4096, 8192, 16384}) products.shapes.push_back({m, n, k});
+  MemoryRequest memory{.probe = session.probe(),
+                       .sizes = {int64_t{1} << 30, int64_t{4} << 30},
+                       .peak_bytes_per_s = session.peak_bytes_per_s(),
+                       .repeat = session.repeat()};
+  bench_launch(memory, session.report, session.watch);
   bench_gemm(products, session.report, session.watch);
-  bench_memory({.probe = session.probe(),
-                .sizes = {int64_t{1} << 30, int64_t{4} << 30},
-                .peak_bytes_per_s = session.peak_bytes_per_s(),
-                .repeat = session.repeat()},
-               session.report, session.watch);
-  std::vector<AttentionShape> shapes;
+  bench_memory(memory, session.report, session.watch);
+  std::vector<AttentionCase> shapes;
   for (int64_t dim : {64, 128})
     for (int64_t seq : {4096, 16384}) shapes.push_back({32768 / seq, seq, 16, 16, dim});
   std::unique_ptr<Executor> executor = executor_for(options.device, 1);
@@ -312,6 +310,7 @@ void bench_gpu(const BenchOptions& options) {
 
 void bench_machine_verb(const BenchMachineArguments& a) {
   if (on_cuda(a.options)) return bench_gpu(a.options);
+  require_writable(a.options.save);
   BenchOptions options = a.options;
   options.save.clear();  // written whole, below
   Session session(options);
@@ -328,14 +327,15 @@ void bench_machine_verb(const BenchMachineArguments& a) {
   Machine machine = measure_cpu(request, session.watch);
   for (const auto& [what, value] : session.report.environment)
     machine.sources["run"] += fmt::format("{}{}: {}", machine.sources["run"].empty() ? "" : "; ", what, value);
-  write_file_atomically(a.options.save, machine_text(machine));
   size_t measured = 0;
   for (const auto& [op, sizes] : machine.ops) measured += sizes.size();
-  session.report.findings.push_back(
-      fmt::format("{} kinds of op in {} sizes, {:.1f} GFLOP/s, {:.1f} GB/s: saved in {}", machine.ops.size(), measured,
-                  machine.peak("fp32") * machine.tables.product / 1e9,
-                  machine.device.memory_bytes_per_s * machine.tables.memory / 1e9, a.options.save));
+  session.report.findings.push_back(fmt::format("{} kinds of op in {} sizes, {:.1f} GFLOP/s, {:.1f} GB/s",
+                                                machine.ops.size(), measured,
+                                                machine.peak("fp32") * machine.tables.product / 1e9,
+                                                machine.device.memory_bytes_per_s * machine.tables.memory / 1e9));
   session.finish();
+  if (session.report.interrupted) refuse_interrupted(a.options.save);
+  write_machine(a.options.save, machine);
 }
 
 void bench_compare_verb(const BenchCompareArguments& a) {

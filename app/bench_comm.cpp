@@ -2,13 +2,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "app/bench_save.h"
 #include "app/device.h"
 #include "app/rank_bench.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "bench/comm.h"
 #include "bench/environment.h"
+#include "bench/save.h"
 #include "config/load.h"
 #include "exec/cpu/cpu_probe.h"
 #include "plan/programs.h"
@@ -43,17 +46,29 @@ Mesh mesh_of(const BenchCommArguments& a, int ranks) {
   return run_shape(run, resolve_spec(run)).mesh;
 }
 
-// Null where ranks talk by messages between processors.
-std::unique_ptr<Executor> executor_on_gpu(const std::string& device, const CommWorld& world) {
-  RankSeat seat{world.rank(), world.transport()};
-  RunConfig run;
-  run.device = device;
-  run.places["device"] = "--device";
-  if (device == "cuda") return executors_for(run)(seat, 1);
+// The GPU whose collectives are measured; nothing where ranks talk by messages between processors.
+std::optional<std::string> gpu_for(const std::string& device) {
 #ifdef SEXTANT_CUDA
-  if (device == "auto" && !cuda_devices().devices.empty()) return executors_for(run)(seat, 1);
+  if (device == "cpu") return std::nullopt;
+  CudaDevices found = cuda_devices();
+  if (!found.devices.empty()) return found.devices.front().name;
 #endif
-  return nullptr;
+  if (device == "cuda") return "";  // the executor says what is missing
+  return std::nullopt;
+}
+
+std::unique_ptr<Executor> executor_on_gpu(const CommWorld& world) {
+  RunConfig run;
+  run.device = "cuda";
+  run.places["device"] = "--device";
+  return executors_for(run)({world.rank(), world.transport()}, 1);
+}
+
+// What --save lays the results over. Links between processors say nothing of those between GPUs.
+Machine machine_for(const std::string& file, const std::optional<std::string>& gpu) {
+  Machine machine = machine_to_save(file, gpu ? known_machine_with(*gpu) : std::nullopt);
+  require_kind(file, machine, gpu ? Measured::gpu : Measured::cpu);
+  return machine;
 }
 
 }  // namespace
@@ -76,9 +91,12 @@ void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
                      .got = fmt::format("{} to {} bytes", a.smallest, a.largest),
                      .expected = "4 bytes or more, the largest last"});
   std::vector<CommOp> ops = ops_named(a.ops);
+  std::optional<std::string> gpu = gpu_for(a.device);
+  std::optional<Machine> saved;
+  if (!a.save.empty() && bench.leads()) saved = machine_for(a.save, gpu);
   CommReport report;
   bench.run(ranks, [&](CommWorld& world) {
-    std::unique_ptr<Executor> executor = executor_on_gpu(a.device, world);
+    std::unique_ptr<Executor> executor = gpu ? executor_on_gpu(world) : nullptr;
     CommRequest request{.groups = groups_of(mesh, world.rank()),
                         .ops = ops,
                         .smallest = a.smallest,
@@ -104,6 +122,10 @@ void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
     if (row.wrong > 0)
       throw RunError(fmt::format("{} over {}", name_of(row.op), row.group), "the results are wrong",
                      "`sextant doctor --burn` looks closer");
+  if (!saved) return;
+  if (report.interrupted) refuse_interrupted(a.save);
+  lay_messages(*saved, report);
+  write_machine(a.save, *saved);
 }
 
 }  // namespace sextant

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
+#include "app/bench_save.h"
 #include "app/rank_bench.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "bench/environment.h"
+#include "bench/save.h"
 #include "bench/storage.h"
 #include "exec/cpu/cpu_probe.h"
 
@@ -32,6 +35,8 @@ void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
                      .got = fmt::format("{:.1f} GB free", free / 1e9),
                      .expected = fmt::format("{:.1f} GB", 2.5 * a.gigabytes),
                      .hint = "measure with a smaller checkpoint: --gb"});
+  std::optional<Machine> saved;
+  if (!a.save.empty() && bench.leads()) saved = machine_to_save(a.save, std::nullopt);
   BenchReport report;
   bench.run(bench.ranks_or(static_cast<int>(a.ranks)), [&](CommWorld& world) {
     BenchReport own = bench_storage(world, request, bench.watch());
@@ -45,6 +50,10 @@ void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
   for (const BenchResult& result : report.results)
     if (result.error > 1)
       throw RunError(a.directory, "what was read is not what was written", "do not keep checkpoints here");
+  if (!saved) return;
+  if (report.interrupted) refuse_interrupted(a.save);
+  lay_storage(*saved, report);
+  write_machine(a.save, *saved);
 }
 
 }  // namespace sextant

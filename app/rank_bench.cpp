@@ -24,16 +24,8 @@ std::string host_name() {
   return name.data();
 }
 
-RankBench::RankBench(Processes& processes) : launch_(joined(processes)), shows_(::isatty(STDERR_FILENO) != 0) {
-  watch_ = {.stop = [this] { return stop_.asked(); },
-            .say =
-                [this](const std::string& line) {
-                  if (shows_) fmt::print(stderr, "\r\033[K{}", line);
-                }};
-}
-
-RankBench::~RankBench() {
-  if (shows_ && leads()) fmt::print(stderr, "\r\033[K");
+RankBench::RankBench(Processes& processes) : launch_(joined(processes)) {
+  watch_ = {.stop = [this] { return stop_.asked(); }, .say = [this](const std::string& line) { progress_.say(line); }};
 }
 
 void RankBench::run(int ranks, const std::function<void(CommWorld& world)>& work) {
@@ -41,7 +33,7 @@ void RankBench::run(int ranks, const std::function<void(CommWorld& world)>& work
     CommWorld world(seat.transport);
     work(world);
   });
-  if (shows_ && leads()) fmt::print(stderr, "\r\033[K");
+  progress_.clear();
 }
 
 }  // namespace sextant

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "app/bench_progress.h"
 #include "app/processes.h"
 #include "bench/comm_world.h"
 #include "bench/stop.h"
@@ -17,7 +18,6 @@ std::string host_name();
 class RankBench {
  public:
   explicit RankBench(Processes& processes);
-  ~RankBench();  // clears the line
 
   // As many as were started, or so many threads.
   int ranks_or(int threads) const { return launch_.process ? launch_.process->size() : threads; }
@@ -28,7 +28,7 @@ class RankBench {
  private:
   Launch launch_;
   StopRequest stop_;
-  bool shows_;  // progress
+  ProgressLine progress_;  // rank 0 speaks
   Watch watch_;
 };
 

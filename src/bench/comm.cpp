@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <future>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <set>
 
 #include "bench/comm_device_call.h"
+#include "bench/comm_lane.h"
 #include "bench/comm_waits.h"
 #include "bench/statistics.h"
 #include "comm/tags.h"
@@ -18,15 +20,12 @@ namespace sextant {
 
 namespace {
 
-constexpr double kBlamed = 3;        // times what the others are waited for
-constexpr double kSmallWait = 5e-6;  // seconds a call: less says nothing
-constexpr int64_t kLargeBytes = 1 << 22,
-                  kLargeEnough = 1 << 16;  // of an all-reduce beside computing, of a link's message
+constexpr double kBlamed = 3;                 // times what the others are waited for
+constexpr double kSmallWait = 5e-6;           // seconds a call: less says nothing
+constexpr int64_t kLargeBytes = 1 << 22;      // of a link's message and of an all-reduce beside computing, at most,
+constexpr int64_t kLeastOfLink = 1 << 16;     // of the one at least,
+constexpr int64_t kLeastOfOverlap = 1 << 20;  // and of the other: to start a lane takes longer than small ones do
 constexpr int kOverlapCalls = 5;
-
-int64_t large_bytes(const CommRequest& request) {
-  return std::clamp(request.largest, kLargeEnough, kLargeBytes);
-}
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -53,6 +52,7 @@ class CallTeam {
     int tag = kCollectiveTag;
     for (const std::vector<int>& ranks : plan.groups.own) {
       Member& member = *members_.emplace_back(std::make_unique<Member>(transport, tag));
+      if (members_.size() > 1) member.lane = std::make_unique<CommLane>();
       if (plan.request.executor)
         member.call = make_device_call(plan.op, plan.bytes,
                                        {*plan.request.executor, plan.request.mesh, plan.groups.axes, transport.rank()});
@@ -70,11 +70,9 @@ class CallTeam {
   double run() {
     if (members_.size() == 1) return members_.front()->call->run();
     auto start = std::chrono::steady_clock::now();
-    std::vector<std::future<double>> others;
-    for (size_t i = 1; i < members_.size(); ++i)
-      others.push_back(std::async(std::launch::async, [&, i] { return members_[i]->call->run(); }));
+    for (size_t i = 1; i < members_.size(); ++i) members_[i]->lane->start([this, i] { members_[i]->call->run(); });
     members_.front()->call->run();
-    for (auto& other : others) other.get();
+    for (size_t i = 1; i < members_.size(); ++i) members_[i]->lane->wait();
     return seconds_since(start);
   }
 
@@ -102,6 +100,7 @@ class CallTeam {
     WatchedTransport transport;
     Channel channel;
     std::unique_ptr<CommCall> call;
+    std::unique_ptr<CommLane> lane;  // of all but the first; ends before what it works with
   };
   std::vector<std::unique_ptr<Member>> members_;
 };
@@ -121,17 +120,19 @@ void blame(CommWorld& world, const std::vector<double>& waited, int calls, CommR
   row.waited_share = *most / total;
 }
 
-CommRow measure_row(CommWorld& world, const RowPlan& plan) {
+// Nothing when it was stopped before its first call.
+std::optional<CommRow> measure_row(CommWorld& world, const RowPlan& plan, const Watch& watch) {
   CallTeam team(plan, *world.transport());
   CommRow row{.group = plan.groups.name,
               .ranks = static_cast<int>(plan.groups.own.front().size()),
+              .together = static_cast<int>(plan.groups.own.size()),
               .op = plan.op,
               .place = plan.place,
               .bytes = team.bytes()};
   std::vector<double> own;
   int64_t wrong = 0;
   int calls = plan.request.calls, warm = std::max(1, calls / 5);
-  for (int i = 0; i < warm + calls; ++i) {
+  for (int i = 0; i < warm + calls && world.agree(!watch.stop()); ++i) {
     if (i == warm) team.forget();
     team.fill();
     world.meet();
@@ -139,12 +140,15 @@ CommRow measure_row(CommWorld& world, const RowPlan& plan) {
     if (i >= warm) own.push_back(seconds);
     if (i == 0 || i + 1 == warm + calls) wrong += team.wrong();
   }
+  if (own.empty()) return std::nullopt;
   std::vector<double> all = world.gather(own);
   for (size_t call = 0; call < own.size(); ++call) {
-    double last = 0;
+    std::vector<double> by_rank;
     for (size_t rank = 0; rank < static_cast<size_t>(world.size()); ++rank)
-      last = std::max(last, all[rank * own.size() + call]);
-    row.seconds.push_back(last);
+      by_rank.push_back(all[rank * own.size() + call]);
+    auto [least, most] = std::minmax_element(by_rank.begin(), by_rank.end());
+    row.seconds.push_back(*most);
+    row.least.push_back(*least);
   }
   row.wrong = world.sum(static_cast<double>(wrong));
   blame(world, team.waited(), calls, row);
@@ -167,7 +171,8 @@ double timed_compute(int64_t rounds) {
 }
 
 CommOverlap measure_overlap(CommWorld& world, const CommRequest& request, const CommGroups& groups) {
-  CallTeam team({request, groups, CommOp::all_reduce, CommPlace::in, large_bytes(request)}, *world.transport());
+  int64_t bytes = std::clamp(request.largest, kLeastOfOverlap, kLargeBytes);
+  CallTeam team({request, groups, CommOp::all_reduce, CommPlace::in, bytes}, *world.transport());
   auto timed = [&](auto body) {
     std::vector<double> times;
     for (int i = 0; i < kOverlapCalls; ++i) {
@@ -177,20 +182,26 @@ CommOverlap measure_overlap(CommWorld& world, const CommRequest& request, const 
       body();
       times.push_back(world.largest(seconds_since(start)));
     }
-    return quantile_of(times, 0.5);
+    return times;
   };
   CommOverlap overlap{.bytes = team.bytes()};
-  overlap.comm_s = timed([&] { team.run(); });
+  overlap.comm_s = quantile_of(timed([&] { team.run(); }), 0.5);
   // As much computing as the communication takes, the same on every rank.
   int64_t rounds = std::max<int64_t>(
       1000, static_cast<int64_t>(1e6 * overlap.comm_s / std::max(1e-9, world.largest(timed_compute(1'000'000)))));
-  overlap.compute_s = timed([&] { timed_compute(rounds); });
-  overlap.both_s = timed([&] {
-    auto lane = std::async(std::launch::async, [&] { team.run(); });
+  overlap.compute_s = quantile_of(timed([&] { timed_compute(rounds); }), 0.5);
+  CommLane lane;
+  overlap.both = timed([&] {
+    lane.start([&] { team.run(); });
     timed_compute(rounds);
-    lane.get();
+    lane.wait();
   });
   return overlap;
+}
+
+int hosts_of(CommWorld& world, const std::string& host) {
+  std::vector<double> all = hosts_by_rank(world, host);
+  return static_cast<int>(std::set<double>(all.begin(), all.end()).size());
 }
 
 void tell_wrong_and_slow(CommReport& report) {
@@ -210,9 +221,13 @@ void tell_wrong_and_slow(CommReport& report) {
 
 }  // namespace
 
+double CommOverlap::both_s() const {
+  return quantile_of(both, 0.5);
+}
+
 double CommOverlap::hidden() const {
   double shorter = std::min(compute_s, comm_s);
-  return shorter > 0 ? std::clamp((compute_s + comm_s - both_s) / shorter, 0.0, 1.0) : 0;
+  return shorter > 0 ? std::clamp((compute_s + comm_s - both_s()) / shorter, 0.0, 1.0) : 0;
 }
 
 std::vector<CommGroups> groups_of(const Mesh& mesh, int rank) {
@@ -236,7 +251,7 @@ std::vector<CommGroups> groups_of(const Mesh& mesh, int rank) {
 }
 
 CommReport bench_comm(CommWorld& world, const CommRequest& request, const Watch& watch) {
-  CommReport report;
+  CommReport report{.ranks = world.size(), .hosts = hosts_of(world, request.host)};
   auto go_on = [&](const std::string& line) {
     report.interrupted = report.interrupted || !world.agree(!watch.stop());
     if (!report.interrupted && world.rank() == 0) watch.say(line);
@@ -248,12 +263,17 @@ CommReport bench_comm(CommWorld& world, const CommRequest& request, const Watch&
         for (int64_t bytes = request.smallest; bytes <= request.largest; bytes *= request.step) {
           RowPlan plan{request, groups, op, place, bytes};
           if (!is_possible(plan) || !go_on(fmt::format("{} over {}, {} bytes", name_of(op), groups.name, bytes))) break;
-          report.rows.push_back(measure_row(world, plan));
+          if (std::optional<CommRow> row = measure_row(world, plan, watch)) report.rows.push_back(std::move(*row));
         }
   if (!request.executor) {
     for (const CommGroups& groups : request.groups)
       if (go_on("overlap over " + groups.name)) report.overlap[groups.name] = measure_overlap(world, request, groups);
-    if (!report.interrupted) report.links = measure_links(world, {request.host, large_bytes(request)}, watch);
+    if (!report.interrupted) {
+      size_t n = static_cast<size_t>(std::min(world.size(), kMostLinkRanks));
+      report.links =
+          measure_links(world, {request.host, std::clamp(request.largest, kLeastOfLink, kLargeBytes)}, watch);
+      report.interrupted = report.links.size() < n * (n - 1) / 2;
+    }
     if (world.size() > kMostLinkRanks)
       report.findings.push_back(fmt::format("links were measured between the first {} ranks only", kMostLinkRanks));
   }

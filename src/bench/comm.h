@@ -44,10 +44,12 @@ struct CommRequest {
 struct CommRow {
   std::string group;
   int ranks = 0;
+  int together = 1;  // groups of each rank that are busy at the same time
   CommOp op = CommOp::all_reduce;
   CommPlace place = CommPlace::in;
   double bytes = 0;
   std::vector<double> seconds;  // of each call, until its last rank had its result
+  std::vector<double> least;    // of each call on the rank that came last, which waited for nobody
   double wrong = 0;             // elements, over all ranks
   int waited_for = -1;          // the rank that the others waited for most
   double waited_share = 0;      // of all waiting
@@ -55,13 +57,16 @@ struct CommRow {
 
 struct CommOverlap {
   double bytes = 0;  // of the all-reduce
-  double compute_s = 0, comm_s = 0, both_s = 0;
+  double compute_s = 0, comm_s = 0;
+  std::vector<double> both;  // seconds of both at once, call by call
+  double both_s() const;
   double hidden() const;  // the share of the shorter that disappears behind the longer: 0 to 1
 };
 
 struct CommReport {
+  int ranks = 1, hosts = 1;
   std::vector<CommRow> rows;
-  std::vector<Link> links;
+  std::vector<RankLink> links;
   std::map<std::string, CommOverlap> overlap;  // by group
   std::vector<std::string> findings;
   bool interrupted = false;

@@ -11,22 +11,27 @@
 
 namespace sextant {
 
-struct Link {
+struct RankLink {
   int from = 0, to = 0;    // from < to
-  double latency_s = 0;    // one way
-  double bytes_per_s = 0;  // one way, nothing else under way
+  double latency_s = 0;    // one way, at best
+  double bytes_per_s = 0;  // one way, at best, nothing else under way
   bool same_host = true;
-  double large = 0;  // bytes of the message that told the bandwidth
+  double large = 0;                      // bytes of the message that told the bandwidth
+  std::vector<double> pings, transfers;  // seconds one way of every small and every large message
 };
+inline constexpr double kPingBytes = 8;
 
 struct LinkRequest {
   std::string host;  // where this rank runs
   int64_t large = 1 << 22;
 };
 
+// A number for the machine that each rank runs on: equal where machines are.
+std::vector<double> hosts_by_rank(CommWorld& world, const std::string& own);
+
 inline constexpr int kMostLinkRanks = 64;  // beyond them pairs are too many: the first ones are measured
 
-std::vector<Link> measure_links(CommWorld& world, const LinkRequest& request, const Watch& watch);
+std::vector<RankLink> measure_links(CommWorld& world, const LinkRequest& request, const Watch& watch);
 
 // Of links within a machine and of those between machines: the middle of each, as machine files want them.
 struct LinkProfile {
@@ -34,13 +39,13 @@ struct LinkProfile {
   int links = 0;  // 0: there are none of this kind
 };
 enum class LinkKind : uint8_t { within_host, between_hosts };
-LinkProfile profile_of(const std::vector<Link>& links, LinkKind kind);
+LinkProfile profile_of(const std::vector<RankLink>& links, LinkKind kind);
 
 // Sentences: "rank 2 is slow to all others: …", "the link 0-3 is slow: …". A link is odd beside others of its kind
 // only.
-std::vector<std::string> odd_links(const std::vector<Link>& links);
+std::vector<std::string> odd_links(const std::vector<RankLink>& links);
 
 // Latency and bandwidth as two square tables.
-std::string links_text(const std::vector<Link>& links);
+std::string links_text(const std::vector<RankLink>& links);
 
 }  // namespace sextant

@@ -41,11 +41,11 @@ std::string comm_text(const CommReport& report) {
   for (const auto& [name, o] : report.overlap)
     text += fmt::format("  {:<20} {}: alone {} and {} µs, together {} µs: {:.0f} % hidden\n", name,
                         human(Bytes{static_cast<int64_t>(o.bytes)}), microseconds(o.comm_s), microseconds(o.compute_s),
-                        microseconds(o.both_s), 100 * o.hidden());
+                        microseconds(o.both_s()), 100 * o.hidden());
   if (!report.links.empty()) text += "\n" + links_text(report.links);
   if (!report.findings.empty()) text += "\n";
   for (const std::string& finding : report.findings) text += finding + "\n";
-  if (report.interrupted) text += "\ninterrupted: this is what there was\n";
+  if (report.interrupted) text += "\nInterrupted: these are the results so far.\n";
   return text;
 }
 
@@ -61,20 +61,20 @@ BenchReport bench_report_of(const CommReport& report) {
                                .samples = row.seconds,
                                .bytes = row.bytes,
                                .error = row.wrong > 0 ? 2.0 : 0.0});
-  for (const Link& link : report.links) {
+  for (const RankLink& link : report.links) {
     results.results.push_back({.kind = "comm",
                                .name = fmt::format("latency {}-{}", link.from, link.to),
-                               .shape = "8",
+                               .shape = fmt::format("{:.0f}", kPingBytes),
                                .dtype = "f32",
-                               .size = {8, 2, 1},
-                               .samples = {link.latency_s},
-                               .bytes = 8});
+                               .size = {kPingBytes, 2, 1},
+                               .samples = link.pings,
+                               .bytes = kPingBytes});
     results.results.push_back({.kind = "comm",
                                .name = fmt::format("link {}-{}", link.from, link.to),
                                .shape = fmt::format("{:.0f}", link.large),
                                .dtype = "f32",
                                .size = {link.large, 2, 1},
-                               .samples = {link.large / link.bytes_per_s},
+                               .samples = link.transfers,
                                .bytes = link.large});
   }
   for (const auto& [name, o] : report.overlap)
@@ -83,7 +83,7 @@ BenchReport bench_report_of(const CommReport& report) {
                                .shape = fmt::format("{:.0f}", o.bytes),
                                .dtype = "f32",
                                .size = {o.comm_s, o.compute_s, o.hidden()},
-                               .samples = {o.both_s},
+                               .samples = o.both,
                                .bytes = o.bytes});
   return results;
 }

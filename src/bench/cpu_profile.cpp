@@ -63,16 +63,19 @@ void sample_model(const CpuProfileRequest& request, const RunConfig& run, OpSamp
 }
 
 void sample_models(const CpuProfileRequest& request, OpSamples& samples, const Watch& watch) {
+  std::vector<RunConfig> runs;
   for (const ModelSize& size : kModels) {
-    std::vector<Along> meshes{request.ranks > 1 ? Along::data : Along::alone};
+    runs.push_back(config_of(size, request.ranks > 1 ? Along::data : Along::alone, request.ranks));
     if (request.ranks > 1 && size.heads % request.ranks == 0 && size.kv_heads % request.ranks == 0)
-      meshes.insert(meshes.end(), {Along::tensor, Along::shards});
-    for (Along along : meshes) {
-      if (watch.stop()) return;
-      watch.say(fmt::format("{} of width {}, {} rank{}", size.architecture, size.hidden, request.ranks,
-                            request.ranks > 1 ? "s" : ""));
-      sample_model(request, config_of(size, along, request.ranks), samples, watch);
-    }
+      for (Along along : {Along::tensor, Along::shards}) runs.push_back(config_of(size, along, request.ranks));
+  }
+  size_t done = 0;
+  for (const RunConfig& run : runs) {
+    if (watch.stop()) return;
+    watch.say(fmt::format("{} of width {}, {} rank{} ({} of {})", run.model.architecture.value_or(""),
+                          run.model.hidden.value_or(0), request.ranks, request.ranks > 1 ? "s" : "", ++done,
+                          runs.size()));
+    sample_model(request, run, samples, watch);
   }
 }
 
@@ -118,9 +121,11 @@ Device device_of(const CpuProfileRequest& request, const Watch& watch) {
   ProductShape cube{kSide, kSide, kSide};
   auto product = request.probe.product(cube, "fp32");
   auto copy = request.probe.stream(Stream::copy, kStream);
-  double rate = cube.flops() / summary_of(repeated([&] { return product->run(); }, kShort, watch)).best;
-  double bandwidth =
-      bytes_of(Stream::copy, kStream) / summary_of(repeated([&] { return copy->run(); }, kShort, watch)).best;
+  auto per_second = [&](double work, TimedWork& call) {
+    double best = summary_of(repeated([&] { return call.run(); }, kShort, watch)).best;
+    return best > 0 ? work / best : 0;  // stopped before the first
+  };
+  double rate = per_second(cube.flops(), *product), bandwidth = per_second(bytes_of(Stream::copy, kStream), *copy);
   Efficiencies reached;
   Device device{.name = facts.name,
                 .kind = DeviceKind::cpu,
@@ -150,6 +155,7 @@ Machine measure_cpu(const CpuProfileRequest& request, const Watch& watch) {
   machine.tables.imbalance = 1;
   machine.context_bytes = 0;
   OpSamples samples;
+  watch.say("messages");
   sample_messages(samples, watch);
   sample_models(request, samples, watch);
   machine.ops = samples.table();

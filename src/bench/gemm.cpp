@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <set>
 
 #include "base/error.h"
+#include "bench/tries.h"
 
 namespace sextant {
 
@@ -21,6 +23,11 @@ double bytes_of_product(const ProductShape& s, const std::string& type) {
   return in * (m * k + n * k) + out * m * n;
 }
 
+double share_of_peak(const GemmRequest& request, const BenchResult& result) {
+  auto peak = request.peaks.find(result.dtype);
+  return peak != request.peaks.end() && peak->second > 0 ? result.flops_per_s() / peak->second : 0;
+}
+
 BenchResult time_product(const GemmRequest& request, const ProductShape& shape, const std::string& type,
                          const Watch& watch) {
   BenchResult result{.kind = "gemm",
@@ -34,8 +41,7 @@ BenchResult time_product(const GemmRequest& request, const ProductShape& shape, 
   std::unique_ptr<TimedWork> work = request.probe.product(shape, type);
   result.samples = repeated_together([&](int n) { return work->run_many(n); }, request.repeat, watch);
   if (!result.samples.empty()) result.error = work->error();
-  auto peak = request.peaks.find(type);
-  if (peak != request.peaks.end() && peak->second > 0) result.peak_share = result.flops_per_s() / peak->second;
+  result.peak_share = share_of_peak(request, result);
   return result;
 }
 
@@ -59,53 +65,6 @@ std::vector<std::string_view> split(std::string_view text, char at) {
     text.remove_prefix(end + 1);
   }
 }
-
-// Asks about each shape once, and remembers.
-class Climber {
- public:
-  Climber(const ShapeSpace& space, const std::function<double(const ProductShape&)>& rate, const StopAsked& stop)
-      : space_(space), rate_(rate), stop_(stop) {}
-
-  // A sweep would ask about all; this asks about a sixteenth, or the coarse grid where that is more.
-  bool done() const {
-    int64_t along = space_.most / space_.step;
-    return stop_() || static_cast<int64_t>(known_.size()) >= along * along * along / 16;
-  }
-  double ask(const ProductShape& shape) {
-    auto known = known_.find(shape);
-    if (known != known_.end() || stop_()) return known != known_.end() ? known->second : 0;
-    return known_[shape] = rate_(shape);
-  }
-  // To the best along one size after the other, as long as that leads on: waves of tiles make ridges that single steps
-  // fall off.
-  void climb(ProductShape at) {
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (int64_t ProductShape::*size : {&ProductShape::m, &ProductShape::n, &ProductShape::k}) {
-        ProductShape best = at, next = at;
-        for (int64_t value = space_.step; value <= space_.most && !done(); value += space_.step) {
-          next.*size = value;
-          if (ask(next) > ask(best)) best = next;
-        }
-        moved = moved || best != at;
-        at = best;
-      }
-      if (done()) return;
-    }
-  }
-  std::vector<std::pair<double, ProductShape>> ranked() const {
-    std::vector<std::pair<double, ProductShape>> all;
-    for (const auto& [shape, rate] : known_) all.emplace_back(rate, shape);
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-    return all;
-  }
-
- private:
-  const ShapeSpace& space_;
-  const std::function<double(const ProductShape&)>& rate_;
-  const StopAsked& stop_;
-  std::map<ProductShape, double> known_;
-};
 
 }  // namespace
 
@@ -152,55 +111,92 @@ std::vector<ProductShape> products_of(const LoweredRun& run) {
 
 void bench_gemm(const GemmRequest& request, BenchReport& report, const Watch& watch) {
   size_t done = 0, all = request.shapes.size() * request.types.size();
+  Tries tries(report);
   for (const std::string& type : request.types)
     for (const ProductShape& shape : request.shapes) {
       if (watch.stop()) return;
-      watch.say(fmt::format("gemm {} {} ({} of {})", shape_text(shape), type, ++done, all));
-      BenchResult result = time_product(request, shape, type, watch);
-      if (!result.samples.empty()) report.results.push_back(std::move(result));
+      std::string what = fmt::format("gemm {} {}", shape_text(shape), type);
+      watch.say(fmt::format("{} ({} of {})", what, ++done, all));
+      tries.run(what, [&] {
+        BenchResult result = time_product(request, shape, type, watch);
+        if (!result.samples.empty()) report.results.push_back(std::move(result));
+      });
     }
+  tries.finish();
 }
 
-BestShape best_shape(const ShapeSpace& space, const std::function<double(const ProductShape&)>& rate,
-                     const StopAsked& stop) {
-  constexpr size_t kStarts = 8;
-  Climber climber(space, rate, stop);
-  std::vector<int64_t> coarse;
-  for (int64_t size = space.step; size <= space.most; size *= 2) coarse.push_back(size);
-  for (int64_t m : coarse)
-    for (int64_t n : coarse)
-      for (int64_t k : coarse) climber.ask({m, n, k});
-  auto starts = climber.ranked();
-  for (size_t i = 0; i < std::min(kStarts, starts.size()); ++i) climber.climb(starts[i].second);
-  auto ranked = climber.ranked();
-  if (ranked.empty()) return {};
-  return {ranked[0].second, ranked[0].first, static_cast<int>(ranked.size())};
+Repeat search_repeat(double seconds, double call_s) {
+  constexpr int kLeast = 3, kFew = 10, kMost = 2000;
+  int calls = call_s > 0 ? static_cast<int>(std::min<double>(kMost, std::ceil(seconds / call_s))) : kFew;
+  return {.least = kLeast, .most = std::max(kLeast, calls), .seconds = seconds, .warm_seconds = seconds / 4};
 }
+
+namespace {
+
+// What the search saw of one type's shapes: of each, what was seen longest.
+class SeenProducts {
+ public:
+  SeenProducts(const GemmRequest& request, const std::string& type, BenchReport& report, const Watch& watch)
+      : request_(request), type_(type), watch_(watch), tries_(report) {}
+
+  double time(const ProductShape& shape, double seconds) {
+    watch_.say(fmt::format("mamf {}: {} for {:.0f} ms, {} so far (best {:.1f} TFLOP/s)", type_, shape_text(shape),
+                           seconds * 1e3, ++looks_, most_ / 1e12));
+    Seen& seen = seen_[shape];
+    request_.repeat = search_repeat(seconds, seen.result.seconds().median);
+    BenchResult now;
+    tries_.run(shape_text(shape), [&] { now = time_product(request_, shape, type_, watch_); });
+    if (now.samples.empty()) return 0;  // stopped, or beyond the device
+    double rate = now.flops_per_s();
+    most_ = std::max(most_, rate);
+    if (seconds > seen.seconds) {
+      seen = {seconds, std::move(now)};
+    } else {
+      seen.result.samples.insert(seen.result.samples.end(), now.samples.begin(), now.samples.end());
+      seen.result.error = std::max(seen.result.error, now.error);
+    }
+    return rate;
+  }
+
+  BenchResult result(const ProductShape& shape) const {
+    BenchResult result = seen_.at(shape).result;
+    result.name = "most achievable";
+    result.peak_share = share_of_peak(request_, result);
+    return result;
+  }
+
+ private:
+  struct Seen {
+    double seconds = 0;
+    BenchResult result = {};
+  };
+  GemmRequest request_;
+  const std::string& type_;
+  const Watch& watch_;
+  Tries tries_;
+  std::map<ProductShape, Seen> seen_;
+  double most_ = 0;
+  int looks_ = 0;
+};
+
+}  // namespace
 
 void bench_mamf(const GemmRequest& request, const ShapeSpace& space, BenchReport& report, const Watch& watch) {
-  constexpr Repeat kGlance{.least = 10, .most = 20, .seconds = 0.004, .warm_seconds = 0.02};
-  GemmRequest brief = request;
-  brief.repeat = kGlance;
   for (const std::string& type : request.types) {
+    if (watch.stop()) return;
+    watch.say(fmt::format("mamf {}: warming up", type));
     // Clocks settle once, under load, and not before every shape.
-    std::unique_ptr<TimedWork> heat = request.probe.product({space.most / 2, space.most / 2, space.most / 2}, type);
+    int64_t side = std::max(space.step, space.most / 2 / space.step * space.step);
+    std::unique_ptr<TimedWork> heat = request.probe.product({side, side, side}, type);
     warm_up([&] { return heat->run(); }, {.warm_seconds = 2}, watch);
     heat.reset();
-    double most = 0;
+    SeenProducts seen(request, type, report, watch);
     BestShape best = best_shape(
-        space,
-        [&](const ProductShape& shape) {
-          watch.say(fmt::format("mamf {}: {} (best so far {:.1f} TFLOP/s)", type, shape_text(shape), most / 1e12));
-          double rate = time_product(brief, shape, type, watch).flops_per_s();
-          most = std::max(most, rate);
-          return rate;
-        },
-        watch.stop);
+        space, [&](const ProductShape& shape, double seconds) { return seen.time(shape, seconds); }, watch.stop);
     if (best.asked == 0) return;
-    BenchResult result = time_product(request, best.shape, type, {.stop = [] { return false; }, .say = watch.say});
+    BenchResult result = seen.result(best.shape);
     report.findings.push_back(fmt::format("{}: {:.2f} TFLOP/s at {}, the best of {} shapes tried", type,
                                           result.flops_per_s() / 1e12, shape_text(best.shape), best.asked));
-    result.name = "most achievable";
     report.results.push_back(std::move(result));
   }
 }

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "bench/result.h"
+#include "bench/shape_search.h"
 #include "exec/probe.h"
 #include "plan/predict.h"
 
@@ -34,19 +34,10 @@ std::string shape_text(const ProductShape& shape);
 // once.
 std::vector<ProductShape> products_of(const LoweredRun& run);
 
-// The best of all shapes whose sizes are multiples of `step` up to `most`, found on a coarse grid and then by climbing
-// from its best points. `rate` is asked about each shape once.
-struct BestShape {
-  ProductShape shape;
-  double rate = 0;
-  int asked = 0;  // shapes
-};
-struct ShapeSpace {
-  int64_t step = 1024, most = 16384;
-};
-BestShape best_shape(const ShapeSpace& space, const std::function<double(const ProductShape&)>& rate,
-                     const StopAsked& stop);
-
+// How a shape is timed for about so many seconds while the best one is searched: in a hurry, warm from the one before,
+// and no more calls than that, where it is known what one takes (else 0).
+Repeat search_repeat(double seconds, double call_s);
+// Searches the best shape of each type; stopped early, it reports the best so far.
 void bench_mamf(const GemmRequest& request, const ShapeSpace& space, BenchReport& report, const Watch& watch);
 
 }  // namespace sextant

@@ -1,4 +1,4 @@
-// bench memory: streams through the device's memory, by size of the arrays.
+// bench memory: streams through the device's memory, by size of the arrays; and the least that any kernel takes.
 #pragma once
 
 #include "bench/result.h"
@@ -14,5 +14,9 @@ struct MemoryRequest {
 };
 
 void bench_memory(const MemoryRequest& request, BenchReport& report, const Watch& watch);
+
+// What a kernel that does next to nothing takes, from the end of the one before it to its own: so much is lost between
+// two that depend on each other.
+void bench_launch(const MemoryRequest& request, BenchReport& report, const Watch& watch);
 
 }  // namespace sextant

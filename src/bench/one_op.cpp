@@ -1,5 +1,7 @@
 #include "bench/one_op.h"
 
+#include <algorithm>
+
 #include "base/bf16.h"
 #include "base/error.h"
 #include "base/rng.h"
@@ -33,26 +35,34 @@ Graph graph_of(const OneOpSpec& spec) {
   return graph;
 }
 
+// One block of random elements over and over: to draw gigabytes of them on the host would take longer than all that is
+// timed. Its length is prime, so that the rows of a matrix do not repeat each other.
+constexpr size_t kBlock = 1'048'573;
+
+template <class T, class Element>
+void write_blocks(Bound& bound, const Value& value, const Element& element) {
+  auto count = static_cast<size_t>(value.local.count());
+  std::vector<T> block(std::min(count, kBlock));
+  for (size_t i = 0; i < block.size(); ++i) block[i] = element(i);
+  for (size_t at = 0; at < count; at += block.size())
+    bound.write(value, std::as_bytes(std::span(block).first(std::min(block.size(), count - at))),
+                static_cast<int64_t>(at * sizeof(T)));
+}
+
 void write_random(Bound& bound, const Value& value, int64_t integers_below) {
   Random random(5, value.path);
-  auto count = static_cast<size_t>(value.local.count());
-  auto write = [&]<class T>(T, const auto& element) {
-    std::vector<T> data(count);
-    for (size_t i = 0; i < count; ++i) data[i] = element(i);
-    bound.write(value, std::as_bytes(std::span(data)));
-  };
   auto real = [&](size_t i) { return static_cast<float>(0.25 + random.uniform(i)); };
   switch (value.dtype) {
     case DType::i32:
-      return write(int32_t{}, [&](size_t i) {
+      return write_blocks<int32_t>(bound, value, [&](size_t i) {
         return static_cast<int32_t>(random.below(i, static_cast<uint64_t>(integers_below)));
       });
     case DType::f32:
-      return write(float{}, real);
+      return write_blocks<float>(bound, value, real);
     case DType::f64:
-      return write(double{}, [&](size_t i) { return static_cast<double>(real(i)); });
+      return write_blocks<double>(bound, value, [&](size_t i) { return static_cast<double>(real(i)); });
     case DType::bf16:
-      return write(uint16_t{}, [&](size_t i) { return bf16_bits(real(i)); });
+      return write_blocks<uint16_t>(bound, value, [&](size_t i) { return bf16_bits(real(i)); });
     default:
       BUG("no random {}", name_of(value.dtype));
   }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "bench/one_op.h"
+#include "bench/tries.h"
 #include "cost/measured_ops.h"
 #include "ir/signature.h"
 #include "ops/ops.h"
@@ -98,7 +99,7 @@ struct AttentionTypes {
   TensorTypes forward, backward;
 };
 
-AttentionTypes types_of(const AttentionShape& a, DType dtype) {
+AttentionTypes types_of(const AttentionCase& a, DType dtype) {
   int64_t own = a.heads * a.head_dim, all = own + 2 * a.kv_heads * a.head_dim;
   TensorType y{dtype, {a.batch, a.seq, own}}, qkv{dtype, {a.batch, a.seq, all}},
       lse{wide_of(dtype), {a.batch, a.heads, a.seq}};
@@ -108,15 +109,19 @@ AttentionTypes types_of(const AttentionShape& a, DType dtype) {
 }  // namespace
 
 void bench_ops(const OpBenchRequest& request, BenchReport& report, const Watch& watch) {
+  std::vector<const OpDef*> chosen;
   std::vector<std::string> left_out;
   for (const OpDef* def : all_ops()) {
     if (def->name.find(request.only) == std::string_view::npos) continue;
-    if (def->message || def->examples.empty()) {
+    if (def->message || def->examples.empty())
       left_out.push_back(std::string(def->name));  // one rank has nobody to talk to
-      continue;
-    }
+    else
+      chosen.push_back(def);
+  }
+  size_t done = 0;
+  for (const OpDef* def : chosen) {
     if (watch.stop()) return;
-    watch.say(fmt::format("op {}", def->name));
+    watch.say(fmt::format("op {} ({} of {})", def->name, ++done, chosen.size()));
     try {
       TensorTypes types;
       std::unique_ptr<OneOp> op = largest(request, *def, def->examples[0], types);
@@ -131,24 +136,33 @@ void bench_ops(const OpBenchRequest& request, BenchReport& report, const Watch& 
 }
 
 void bench_attention(const AttentionRequest& request, BenchReport& report, const Watch& watch) {
+  constexpr double kMostWarm = 0.5;  // seconds: there are many cases, and each warms the next
   DType dtype = request.executor.target().computes_in.front();
-  for (const AttentionShape& shape : request.shapes) {
+  Repeat repeat = request.repeat;
+  repeat.warm_seconds = std::min(repeat.warm_seconds, kMostWarm);
+  size_t done = 0, all = 2 * request.shapes.size();
+  Tries tries(report);
+  for (const AttentionCase& shape : request.shapes) {
     Attrs attrs{{"heads", shape.heads}, {"kv_heads", shape.kv_heads}, {"head_dim", shape.head_dim}};
     AttentionTypes types = types_of(shape, dtype);
     for (const OpDef* def : {&ops::attention, &ops::attention_backward}) {
       if (watch.stop()) return;
       std::string text =
           fmt::format("b{} s{} h{}/{} d{}", shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim);
-      watch.say(fmt::format("{} {}", def->name, text));
-      OneOp op(request.executor, {*def, def == &ops::attention ? types.forward : types.backward, attrs});
-      BenchResult result = result_of(op, "attention", std::string(def->name), request.repeat, watch);
-      if (result.samples.empty()) return;
-      result.shape = text;
-      result.dtype = dtype == DType::bf16 ? "bf16" : "fp32";
-      if (request.peak_flops_per_s > 0) result.peak_share = result.flops_per_s() / request.peak_flops_per_s;
-      report.results.push_back(std::move(result));
+      std::string what = fmt::format("{} {}", def->name, text);
+      watch.say(fmt::format("{} ({} of {})", what, ++done, all));
+      tries.run(what, [&] {
+        OneOp op(request.executor, {*def, def == &ops::attention ? types.forward : types.backward, attrs});
+        BenchResult result = result_of(op, "attention", std::string(def->name), repeat, watch);
+        if (result.samples.empty()) return;
+        result.shape = text;
+        result.dtype = dtype == DType::bf16 ? "bf16" : "fp32";
+        if (request.peak_flops_per_s > 0) result.peak_share = result.flops_per_s() / request.peak_flops_per_s;
+        report.results.push_back(std::move(result));
+      });
     }
   }
+  tries.finish();
 }
 
 }  // namespace sextant

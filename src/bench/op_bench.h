@@ -14,12 +14,12 @@ struct OpBenchRequest {
 };
 void bench_ops(const OpBenchRequest& request, BenchReport& report, const Watch& watch);
 
-struct AttentionShape {
+struct AttentionCase {
   int64_t batch = 1, seq = 1024, heads = 8, kv_heads = 8, head_dim = 64;
 };
 struct AttentionRequest {
   Executor& executor;
-  std::vector<AttentionShape> shapes;
+  std::vector<AttentionCase> shapes;
   double peak_flops_per_s = 0;
   Repeat repeat = {};
 };

@@ -13,7 +13,7 @@
 namespace sextant {
 
 struct BenchResult {
-  std::string kind;             // "gemm", "memory", "attention", "ops", "sizing", "comm", "storage"
+  std::string kind;             // "gemm", "memory", "launch", "attention", "ops", "sizing", "comm", "storage"
   std::string name;             // what was timed: "product", "copy", "attention_backward"
   std::string shape;            // "8192x8192x8192"
   std::string dtype;            // "bf16"

@@ -73,6 +73,32 @@ std::string curves(const BenchReport& report, const std::string& kind, const Cha
   return all.empty() ? "" : chart_svg(all, text);
 }
 
+// Of each group the bandwidth of its collectives by size; in place where they can be.
+std::map<std::string, std::string> comm_curves(const BenchReport& report) {
+  std::map<std::string, std::map<std::string, ChartSeries>> in_place, out_of_place;
+  for (const BenchResult& r : report.results) {
+    size_t over = r.name.find(" place over ");
+    if (r.kind != "comm" || over == r.name.npos || r.size.empty()) continue;
+    std::string op = r.name.substr(0, r.name.find(' ')), group = r.name.substr(r.name.find(" over ") + 6);
+    bool in = r.name.find(" in place ") != r.name.npos;
+    ChartSeries& line = (in ? in_place : out_of_place)[group][op];
+    line.name = op;
+    line.points.push_back({r.size[0], r.bytes_per_s(), tooltip(r)});
+  }
+  std::map<std::string, std::string> pictures;
+  for (auto& [group, lines] : out_of_place) in_place[group].merge(lines);
+  for (auto& [group, lines] : in_place) {
+    std::vector<ChartSeries> all;
+    for (auto& [op, line] : lines) all.push_back(std::move(line));
+    pictures[group] = chart_svg(all, {"Collectives and messages by size", "bytes", "bytes/s"});
+  }
+  return pictures;
+}
+
+struct Picture {
+  std::string heading, svg;
+};
+
 PageTable results_table(const BenchReport& report) {
   PageTable table{.heads = {{"what", true},
                             {"shape", true},
@@ -102,16 +128,14 @@ std::string report_html(const BenchReport& report, std::string_view title) {
   for (const auto& [name, value] : report.environment) environment.rows.push_back({name, value});
   page.table(environment);
   for (const std::string& finding : report.findings) page.paragraph(finding);
-  struct Picture {
-    const char* heading;
-    std::string svg;
-  };
-  for (const Picture& picture :
-       {Picture{"Roofline", roofline(report)},
-        Picture{"Products", curves(report, "gemm", {"Products by size", "flops of the product", "flop/s"})},
-        Picture{"Memory", curves(report, "memory", {"Memory by size", "bytes of each array", "bytes/s"})},
-        Picture{"Attention", curves(report, "attention", {"Attention by length", "length of the sequence", "flop/s"})},
-        Picture{"Sizes", curves(report, "sizing", {"Steps by size", "size", "flop/s"})}}) {
+  std::vector<Picture> pictures{
+      Picture{"Roofline", roofline(report)},
+      Picture{"Products", curves(report, "gemm", {"Products by size", "flops of the product", "flop/s"})},
+      Picture{"Memory", curves(report, "memory", {"Memory by size", "bytes of each array", "bytes/s"})},
+      Picture{"Attention", curves(report, "attention", {"Attention by length", "length of the sequence", "flop/s"})},
+      Picture{"Sizes", curves(report, "sizing", {"Steps by size", "size", "flop/s"})}};
+  for (auto& [group, svg] : comm_curves(report)) pictures.push_back({"Communication over " + group, std::move(svg)});
+  for (const Picture& picture : pictures) {
     if (picture.svg.empty()) continue;
     page.section(picture.heading);
     page.picture(picture.svg, "");

@@ -5,8 +5,10 @@
 #include <optional>
 
 #include "bench/environment.h"
+#include "bench/op_samples.h"
 #include "bench/save.h"
 #include "cost/machine_file.h"
+#include "cost/measured_ops.h"
 
 namespace sextant {
 
@@ -58,23 +60,123 @@ void lay_attention(Machine& machine, const BenchReport& report) {
     machine.attention["cudnn"] = rate;
 }
 
+void put_op(Machine& machine, const std::string& name, const MeasuredOp& measured) {
+  std::vector<MeasuredOp>& known = machine.ops[name];
+  std::erase_if(known, [&](const MeasuredOp& old) { return old.size == measured.size; });
+  known.push_back(measured);
+}
+
 void lay_ops(Machine& machine, const BenchReport& report) {
   if (machine.device.kind != DeviceKind::cpu) return;
   for (const BenchResult& r : report.results) {
     if (r.kind != "ops" || r.size.empty() || r.samples.empty()) continue;
-    std::vector<MeasuredOp>& known = machine.ops[r.name];
-    std::erase_if(known, [&](const MeasuredOp& old) { return old.size == r.size; });
-    known.push_back({r.size, r.seconds().median});
+    put_op(machine, r.name, {r.size, r.seconds().median});
   }
 }
 
+void lay_launch(Machine& machine, const BenchReport& report) {
+  for (const BenchResult& r : report.results) {
+    if (r.kind != "launch" || r.samples.empty()) continue;
+    // What is fitted stays: it comes from whole steps, whose kernels go out many at a time.
+    machine.tables.kernel_s = bounded(&Efficiencies::kernel_s, r.seconds().median);
+  }
+}
+
+// As messages are called among a machine's ops; nothing for what training does not send.
+std::string_view message_name(CommOp op) {
+  return op == CommOp::broadcast ? "" : op == CommOp::send_receive ? name_of(Message::Kind::shift) : name_of(op);
+}
+
+// What a message takes where nobody is waited for, as it is known of the ops of a step: the simulator adds the waiting.
+std::map<std::string, std::vector<MeasuredOp>> messages_of(const CommReport& report) {
+  OpSamples samples;
+  for (const CommRow& row : report.rows) {
+    std::string name(message_name(row.op));
+    // A copy before an all-reduce is no part of the message, and two groups at once get in each other's way.
+    bool alone = row.together == 1 && (row.place == CommPlace::in || !can_be(row.op, CommPlace::in));
+    if (!name.empty() && alone && row.wrong == 0)
+      for (double seconds : row.least) samples.add(name, {static_cast<double>(row.ranks), row.bytes}, seconds);
+  }
+  for (const RankLink& link : report.links) {
+    for (double seconds : link.pings) samples.add("send", {2, kPingBytes}, seconds);
+    for (double seconds : link.transfers) samples.add("send", {2, link.large}, seconds);
+  }
+  return samples.table();
+}
+
+void lay_links(Machine& machine, const CommReport& report) {
+  LinkProfile within = profile_of(report.links, LinkKind::within_host),
+              between = profile_of(report.links, LinkKind::between_hosts);
+  if (within.links > 0) machine.levels.front().link = {within.bytes_per_s, within.latency_s};
+  if (between.links == 0) return;
+  if (machine.levels.size() == 1) {
+    machine.levels.front().devices = machine.devices_per_node;
+    machine.levels.push_back({.name = "machines", .devices = 0, .link = {}});
+  }
+  machine.levels.back().link = {between.bytes_per_s, between.latency_s};
+}
+
+// The bandwidth that a ring over all ranks reached, of what the links could carry.
+void lay_link_efficiency(Machine& machine, const CommReport& report) {
+  double bus = 0;
+  for (const CommRow& row : report.rows)
+    if (row.ranks == report.ranks && row.wrong == 0 &&
+        (row.op == CommOp::all_gather || row.op == CommOp::reduce_scatter))
+      bus = std::max(bus, bus_bandwidth(row.op, row.ranks, row.bytes, quantile_of(row.seconds, 0.5)));
+  if (bus == 0) return;
+  bool near = report.hosts == 1;
+  double links = near ? machine.levels.front().link.bytes_per_s
+                      : machine.levels.back().link.bytes_per_s * report.ranks / report.hosts;
+  double Efficiencies::*field = near ? &Efficiencies::near_link : &Efficiencies::far_link;
+  machine.tables.*field = bounded(field, bus / links);
+  if (machine.fitted) (*machine.fitted).*field = machine.tables.*field;
+}
+
 }  // namespace
+
+namespace {
+
+// What was measured now, and of the rest what was said when nothing was.
+void put_source(Machine& machine, const std::string& table, const std::string& source) {
+  constexpr std::string_view kRest = "; the rest as before: ";
+  std::string& place = machine.sources[table];
+  size_t rest = place.find(kRest);
+  place = source + std::string(kRest) + (rest == place.npos ? place : place.substr(rest + kRest.size()));
+}
+
+}  // namespace
+
+void lay_messages(Machine& machine, const CommReport& report) {
+  machine.date = today();
+  std::string source = fmt::format("measured by sextant bench comm, {}, {} ranks on {} machine{}", machine.date,
+                                   report.ranks, report.hosts, report.hosts == 1 ? "" : "s");
+  if (machine.device.kind != DeviceKind::cpu) {
+    lay_link_efficiency(machine, report);
+    put_source(machine, "efficiency", source);
+    return;
+  }
+  lay_links(machine, report);
+  for (const auto& [name, measured] : messages_of(report))
+    for (const MeasuredOp& each : measured) put_op(machine, name, each);
+  machine.sources["level"] = source;
+  put_source(machine, "ops", source);
+}
+
+void lay_storage(Machine& machine, const BenchReport& report) {
+  for (const BenchResult& r : report.results) {
+    if (r.kind != "storage" || r.name != "checkpoint write" || r.size.size() != 2 || r.bytes_per_s() <= 0) continue;
+    machine.checkpoint_bytes_per_s = r.bytes_per_s() / r.size[1];
+    machine.date = today();
+    put_source(machine, "run", fmt::format("checkpoints measured by sextant bench storage, {}, {}", today(), r.shape));
+  }
+}
 
 void lay_over(Machine& machine, const BenchReport& report) {
   lay_products(machine, report);
   lay_memory(machine, report);
   lay_attention(machine, report);
   lay_ops(machine, report);
+  lay_launch(machine, report);
   machine.date = today();
   std::string source = "measured by sextant bench, " + machine.date;
   for (const auto& [name, value] : report.environment)
@@ -85,7 +187,7 @@ void lay_over(Machine& machine, const BenchReport& report) {
                        [&](const BenchResult& r) { return r.kind == kind; });
   };
   if (has("gemm")) machine.sources["products"] = source;
-  if (has("memory")) machine.sources["efficiency"] = source + "; the rest as before: " + machine.sources["efficiency"];
+  if (has("memory") || has("launch")) put_source(machine, "efficiency", source);
   if (has("attention")) machine.sources["attention"] = source;
   if (has("ops") && machine.device.kind == DeviceKind::cpu) machine.sources["ops"] = source;
 }

@@ -105,11 +105,17 @@ std::vector<std::string> cliffs_of(const std::string& name, const std::vector<Si
 }
 
 void bench_sizing(const SizingRequest& request, BenchReport& report, const Watch& watch) {
-  for (const VariedSize& size : request.sizes) {
+  std::vector<VariedSize> sizes = request.sizes;
+  size_t done = 0, all = 0;
+  for (VariedSize& size : sizes) {
+    if (size.values.empty()) size.values = nearby_sizes(size.name, request.spec, request.run);
+    all += size.values.size();
+  }
+  for (const VariedSize& size : sizes) {
     std::vector<SizePoint> points;
-    for (int64_t value : size.values.empty() ? nearby_sizes(size.name, request.spec, request.run) : size.values) {
+    for (int64_t value : size.values) {
       if (watch.stop()) break;
-      watch.say(fmt::format("{} {}", size.name, value));
+      watch.say(fmt::format("{} {} ({} of {})", size.name, value, ++done, all));
       try {
         Timed one = time_layers(request, 1, size.name, value, watch),
               two = time_layers(request, 2, size.name, value, watch);

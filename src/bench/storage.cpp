@@ -100,12 +100,16 @@ class StorageBench {
     double bytes = static_cast<double>(plan.file_bytes());
     BenchResult write = result("checkpoint write", bytes), read = result("checkpoint read", bytes);
     for (int i = 0; i < request_.repeats && (i == 0 || go_on()); ++i) {
-      say(fmt::format("checkpoint {} of {}", i + 1, request_.repeats));
-      write.samples.push_back(timed([&] { write_checkpoint(plan); }));
+      doing_ = fmt::format("checkpoint {} of {}", i + 1, request_.repeats);
+      double seconds = timed([&] { write_checkpoint(plan); });
+      if (report_.interrupted) break;
+      write.samples.push_back(seconds);
       fs::path file = place_ / "checkpoint" / "model.safetensors";
       if (world_.rank() == 0) cached_ = std::max(cached_, drop_cached(file));
       int64_t wrong = 0;
-      read.samples.push_back(timed([&] { wrong = read_checkpoint(file); }));
+      seconds = timed([&] { wrong = read_checkpoint(file); });
+      if (report_.interrupted) break;
+      read.samples.push_back(seconds);
       if (double all = world_.sum(static_cast<double>(wrong)); all > 0) {
         read.error = 2;
         report_.findings.push_back(
@@ -113,13 +117,25 @@ class StorageBench {
       }
       world_.meet();
     }
+    for (BenchResult* each : {&write, &read})
+      if (!each->samples.empty()) report_.results.push_back(*each);
+    if (write.samples.empty()) return;
     SaveLoss loss = save_loss(write.seconds().median, request_.interval_s);
     report_.findings.push_back(fmt::format(
         "a checkpoint of {} every {:.0f} minutes costs a run that waits for it {:.1f} minutes a day ({:.2f} %); saved "
         "in the background, only what the copy takes",
         human(Bytes{static_cast<int64_t>(bytes)}), request_.interval_s / 60, loss.minutes_per_day, 100 * loss.share));
-    report_.results.push_back(std::move(write));
-    report_.results.push_back(std::move(read));
+  }
+
+  // Before every so many blocks of a checkpoint: how far it is, and whether to go on. Not before every one, since ranks
+  // meet here.
+  bool goes_on_at(int64_t row, int64_t rows, const char* what) {
+    constexpr int64_t kRowsBetween = 64;
+    if (row % kRowsBetween != 0) return true;
+    double block = static_cast<double>(kBlock) * world_.size() / 1e9;
+    say(fmt::format("{} {}: {:.1f} of {:.1f} GB", doing_, what, static_cast<double>(row) * block,
+                    static_cast<double>(rows) * block));
+    return row == 0 || go_on();
   }
 
   // As training does: staged by the first rank, each rank's part written by itself, flushed, and then put in place.
@@ -131,6 +147,7 @@ class StorageBench {
       SafetensorsWriter writer(directory / "model.safetensors", plan, Share::part);
       int64_t rows = plan.tensors.front().shape[0];
       for (int64_t row = 0; row < rows; ++row) {
+        if (!goes_on_at(row, rows, "written")) return;  // what was staged goes with its directory
         block_[0] = static_cast<float>(row);
         writer.write_rows(name(world_.rank()), {row, row + 1}, std::as_bytes(std::span(block_)));
       }
@@ -143,10 +160,11 @@ class StorageBench {
   int64_t read_checkpoint(const fs::path& path) {
     SafetensorsFile file(path);
     std::span<const std::byte> bytes = file.tensor(name(world_.rank())).bytes;
-    int64_t wrong = 0;
-    for (size_t at = 0; at < bytes.size(); at += kBlock) {
-      block_[0] = static_cast<float>(at / kBlock);
-      wrong += std::memcmp(bytes.data() + at, block_.data(), kBlock) != 0;
+    int64_t wrong = 0, rows = static_cast<int64_t>(bytes.size() / kBlock);
+    for (int64_t row = 0; row < rows; ++row) {
+      if (!goes_on_at(row, rows, "read")) break;
+      block_[0] = static_cast<float>(row);
+      wrong += std::memcmp(bytes.data() + static_cast<size_t>(row) * kBlock, block_.data(), kBlock) != 0;
     }
     return wrong;
   }
@@ -228,6 +246,7 @@ class StorageBench {
   std::vector<float> block_;
   fs::path place_;
   BenchReport report_;
+  std::string doing_;  // for the line that tells how far it is
   double cached_ = 0;  // the largest share that stayed in memory
 };
 

@@ -19,7 +19,7 @@ struct StorageRequest {
   int64_t token_bytes = 1 << 28;
   int64_t sequence = 2048;    // tokens of one read
   int64_t small_files = 200;  // of each rank
-  int repeats = 3;            // of the checkpoint
+  int repeats = 5;            // of the checkpoint: fewer could not be told from chance when two results are compared
   double interval_s = 1800;   // between checkpoints
 };
 

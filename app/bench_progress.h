@@ -1,0 +1,34 @@
+// The line on stderr that tells how far a benchmark is. On a terminal each takes the place of the one before; in a file
+// all of them stand.
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+namespace sextant {
+
+class ProgressLine {
+ public:
+  ProgressLine() : on_terminal_(::isatty(STDERR_FILENO) != 0) {}
+  ~ProgressLine() { clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void say(const std::string& line) {
+    fmt::print(stderr, "{}{}{}", on_terminal_ ? "\r\033[K" : "", line, on_terminal_ ? "" : "\n");
+    std::fflush(stderr);
+    shows_ = on_terminal_;
+  }
+  void clear() {
+    if (shows_) fmt::print(stderr, "\r\033[K");
+    shows_ = false;
+  }
+
+ private:
+  bool on_terminal_, shows_ = false;
+};
+
+}  // namespace sextant

@@ -1,0 +1,29 @@
+// The machine's file that a benchmark's --save names. Looked at before anything is measured, so that an hour of work is
+// not lost to a mistyped name; written when all was measured.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cost/machine.h"
+
+namespace sextant {
+
+// What the file says now; where there is none, `known`, under the file's name. UserError when there is neither, and
+// when the file could not be written.
+Machine machine_to_save(const std::string& file, const std::optional<Machine>& known);
+
+// UserError when the file is of a GPU and this is not (or the other way round).
+enum class Measured : uint8_t { cpu, gpu };
+void require_kind(const std::string& file, const Machine& machine, Measured measured);
+
+// UserError when there is no such directory, or nothing may be written there.
+void require_writable(const std::string& file);
+
+void write_machine(const std::string& file, const Machine& machine);
+
+// Half a profile would look like a whole one: it is not saved, and that is an error. RunError.
+[[noreturn]] void refuse_interrupted(const std::string& file);
+
+}  // namespace sextant
