@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "base/error.h"
 #include "bench/tries.h"
@@ -142,6 +144,8 @@ class SeenProducts {
   double time(const ProductShape& shape, double seconds) {
     watch_.say(fmt::format("mamf {}: {} for {:.0f} ms, {} so far (best {:.1f} TFLOP/s)", type_, shape_text(shape),
                            seconds * 1e3, ++looks_, most_ / 1e12));
+    // A hot device is slower: longer looks begin alike, after a rest.
+    if (seconds > kGlanceSeconds) std::this_thread::sleep_for(std::chrono::milliseconds(60));
     Seen& seen = seen_[shape];
     request_.repeat = search_repeat(seconds, seen.result.seconds().median);
     BenchResult now;
