@@ -34,6 +34,8 @@ struct Stack {
   int gradient_wire_bytes = 4;       // per element, on the wire
   int weight_wire_bytes = 2;
   int gradient_bytes = 4;            // per element, in memory
+  bool holds_gradients = false;      // their memory is there through the whole step, even of a single microbatch
+  bool keeps_activation_outputs = false;  // of silu, before it is multiplied: eager code keeps what every product was made of
   int optimizer_bytes = 12;          // per parameter: master copy and moments
   double bucket_bytes = 0;           // gradients and weights travel in messages of at least this much
   double buffer_bytes = 0;           // of messages, taken once and held

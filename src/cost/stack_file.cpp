@@ -66,6 +66,8 @@ struct WrittenStack {
             {"gradient_wire_bytes", CountPlace{&gradient_wire_bytes, 1, kMostBytes}},
             {"weight_wire_bytes", CountPlace{&weight_wire_bytes, 1, kMostBytes}},
             {"gradient_bytes", CountPlace{&gradient_bytes, 1, kMostBytes}},
+            {"holds_gradients", FlagPlace{&stack.holds_gradients}},
+            {"keeps_activation_outputs", FlagPlace{&stack.keeps_activation_outputs}},
             {"optimizer_bytes", CountPlace{&optimizer_bytes, 0, kMostBytes}},
             {"bucket_mb", NumberPlace{&stack.bucket_bytes, {0, 1e5}, 1, 1e-6}},
             {"buffer_gb", NumberPlace{&stack.buffer_bytes, {0, 1e3}, 1e9}},

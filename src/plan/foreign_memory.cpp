@@ -46,6 +46,26 @@ double mask_bytes(const Program& program, const ForeignRun& run) {
   return sum;
 }
 
+double activation_output_bytes(const Program& program) {
+  double sum = 0;
+  for (const Region& region : program.regions) {
+    if (region.kind != RegionKind::forward) continue;
+    for (const Op& op : region.ops)
+      if (op.def->name == "swiglu") sum += static_cast<double>(program[op.outputs[0]].local_bytes().n);
+  }
+  return sum;
+}
+
+// Of one element for each that the rank holds, where our Program needs no memory for the sums of a single microbatch.
+double gradient_bytes(const Program& program, const MemoryUse& use, const ForeignRun& run) {
+  constexpr double kOwnGradientBytes = 4;  // f32
+  if (use.gradients.n > 0 || !run.stack.holds_gradients) return static_cast<double>(use.gradients.n) / kOwnGradientBytes * run.stack.gradient_bytes;
+  double elements = 0;
+  for (const Value& value : program.values)
+    if (value.kind == ValueKind::parameter) elements += static_cast<double>(value.local.count());
+  return elements * run.stack.gradient_bytes;
+}
+
 // Logits are held where the loss is not one kernel: as the product leaves them, in f32, and as gradients.
 double logit_bytes(const Program& program, const Stack& stack) {
   constexpr double kBytesPerLogit = 2 + 4 + 4;
@@ -65,7 +85,7 @@ double in_flight(const Program& program) {
 }  // namespace
 
 ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Machine& machine) {
-  constexpr double kOwnGradientBytes = 4, kOwnOptimizerBytes = 10;  // f32; two f32 moments and the low half of the weights
+  constexpr double kOwnOptimizerBytes = 10;  // two f32 moments and the low half of the weights
   const Stack& stack = run.stack;
   bool keeps_all = run.config.train.recompute != "full", keeps_scores = keeps_all && !stack.recompute_attention;
   ForeignMemory fullest;
@@ -73,10 +93,11 @@ ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, c
     MemoryUse use = memory_use(program);
     ScoreBytes scores = scores_of(program, stack);
     ForeignMemory here{.weights = static_cast<double>(use.weights.n),
-                       .gradients = static_cast<double>(use.gradients.n) * stack.gradient_bytes / kOwnGradientBytes,
+                       .gradients = gradient_bytes(program, use, run),
                        .optimizer = static_cast<double>(use.optimizer.n) * stack.optimizer_bytes / kOwnOptimizerBytes,
                        .saved = static_cast<double>(use.saved.n) + (keeps_scores ? scores.kept * in_flight(program) : 0) +
-                                (keeps_all ? mask_bytes(program, run) * in_flight(program) : 0),
+                                (keeps_all ? mask_bytes(program, run) * in_flight(program) : 0) +
+                                (keeps_all && stack.keeps_activation_outputs ? activation_output_bytes(program) * in_flight(program) : 0),
                        .working = static_cast<double>(use.working.n) + logit_bytes(program, stack) + (keeps_scores ? 0 : scores.single),
                        .buffers = stack.buffer_bytes,
                        .context = machine.context_bytes};
