@@ -185,6 +185,11 @@ void run_section(Page& page, const RunPlan& p) {
   if (e.energy_mwh) add("energy", megawatt_hours(*e.energy_mwh));
   if (e.failures)
     add("failures expected", fmt::format("{:.3g}, one every {}", *e.failures, human_duration(e.mtbf_hours * 3600)));
+  if (!e.saves_between()) {
+    add("checkpoint", "at the end only: none is due before it");
+    page.table(table);
+    return;
+  }
   add("checkpoint", fmt::format("every {}, {}", counted(e.checkpoint_steps, "step"),
                                 human_duration(static_cast<double>(e.checkpoint_steps) * e.run.step_seconds)));
   add("time lost", fmt::format("{:.2f} % saving, {:.2f} % done again, {:.2f} % restarting", 100 * e.lost.checkpoints,
