@@ -76,7 +76,7 @@ TEST(Bench, InterruptedAmongRanksItReportsWhatItHas) {
     EXPECT_NE(comm.output.find(part), std::string::npos) << part << comm.output;
   std::string storage = place / "storage";
   std::filesystem::create_directory(storage);
-  Outcome disk = interrupted_at("checkpoint 2 of 5", "bench storage --gb 0.02 --ranks 2 " + storage, place);
+  Outcome disk = interrupted_at("checkpoint 2 of 5", "bench storage --gb 0.25 --ranks 2 " + storage, place);
   EXPECT_EQ(disk.code, 0) << disk.output;
   for (const char* part : {"checkpoint write", "Interrupted: these are the results so far", "minutes a day"})
     EXPECT_NE(disk.output.find(part), std::string::npos) << part << disk.output;
