@@ -83,16 +83,18 @@ void add_plan(CLI::App& app, PlanArguments& a) {
   verb->add_option("--mesh", a.mesh, "draw the mesh: who talks to whom along which axis (SVG)");
   verb->add_option("--straggler", a.straggler, "every device is this much slower than it should be")->check(CLI::Range(1.0, 1000.0))->capture_default_str();
   verb->add_option("--jitter", a.jitter, "spread of op times, as a share")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  verb->add_flag("--search", a.search, "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured");
-  verb->add_option("--only", a.only, "limits the search, such as zero=0,1 schedule=1f1b tp=4,8; also dp, pp, cp, zero_ranks, chunks, microbatch, sequence_parallel, recompute (may be repeated)")
-      ->allow_extra_args(false);
+  CLI::Option* search = verb->add_flag("--search", a.search, "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured");
+  CLI::Option* only = verb->add_option("--only", a.only, "limits the search, such as zero=0,1 schedule=1f1b tp=4,8; also dp, pp, cp, zero_ranks, chunks, microbatch, sequence_parallel, recompute (may be repeated)")
+      ->allow_extra_args(false)
+      ->needs(search);
   verb->add_option("--devices", a.devices, "how many the search may use [as many as the config's mesh]");
   verb->add_flag("--serve", a.serve, "what serving the model takes: caches, how many sequences, time for each token");
   verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt")->capture_default_str();
   verb->add_option("--context", a.context, "with --serve: positions kept for each sequence [4096, or what the model can see]");
-  verb->add_option("--validate", a.validate, "predict the runs of a CSV file and compare");
-  verb->add_flag("--calibrate", a.calibrate, "with --validate: fit the machines' efficiencies and print them");
-  verb->add_flag("--hold-out", a.hold_out, "with --validate: predict each source by a fit on the others");
+  CLI::Option* validate = verb->add_option("--validate", a.validate, "predict the runs of a CSV file and compare");
+  verb->add_flag("--calibrate", a.calibrate, "with --validate: fit the machines' efficiencies and print them")->needs(validate);
+  only->excludes(validate);  // there each stack says what was searched
+  verb->add_flag("--hold-out", a.hold_out, "with --validate: predict each source by a fit on the others")->needs(validate);
   verb->add_option("--tokens", a.tokens, "tokens to train on: days and cost; without a config, the size they suit");
   verb->add_option("--compute", a.compute, "floating-point operations to spend: the best size and tokens by scaling laws");
   verb->add_option("--params", a.params, "parameters: the tokens and loss that suit them");
