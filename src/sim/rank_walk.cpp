@@ -182,7 +182,7 @@ bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMail& mail) 
 bool RankWalk::run_op(const PricedOp& op, int microbatch, StageMail& mail) {
   for (int join : op.joins) wait_for_axes(lane_done_[static_cast<size_t>(join)], lane_axes_[static_cast<size_t>(join)]);
   if (stack_.host_s_per_kernel > 0) {
-    host_ = std::max(host_, stack_.launches_wait ? now_ : 0) + stack_.host_s_per_kernel * op.price.kernels;
+    host_ = std::max(host_, stack_.launches_wait ? now_ : 0.0) + stack_.host_s_per_kernel * op.price.kernels;
     wait_until(host_, &RankTime::host);
   }
   if (op.price.message) return run_message(op, microbatch, mail);

@@ -92,6 +92,24 @@ TEST(Simulate, TensorParallelMessagesAreExposed) {
   EXPECT_EQ(result.ranks[0].bubble, 0);
 }
 
+// Facts of a stack about ZeRO and its host: each costs time, and only where there is something to pay for.
+TEST(Simulate, WhatAStackWaitsForTakesTime) {
+  Machine machine = machine_with_links(1e10, 1e9);
+  std::vector<Program> sharded = lowered({.dp = 8, .zero = 1}), whole = lowered({.dp = 8});
+  Stack plain = own_stack();
+  plain.host_s_per_kernel = 1e-6;
+  double before = run(sharded, machine, plain).seconds, before_whole = run(whole, machine, plain).seconds;
+  for (bool Stack::*fact : {&Stack::zero_all_reduces, &Stack::zero_waits, &Stack::zero_broadcasts}) {
+    Stack stack = plain;
+    stack.*fact = true;
+    EXPECT_GT(run(sharded, machine, stack).seconds, before);
+    EXPECT_EQ(run(whole, machine, stack).seconds, before_whole);  // without ZeRO nothing is reduced in parts or gathered
+  }
+  Stack waiting = plain;
+  waiting.launches_wait = true;
+  EXPECT_GT(run(whole, machine, waiting).seconds, before_whole);
+}
+
 TEST(Simulate, AnOpThatATestAddsTakesTime) {
   Machine machine = machine_with_links(1e11, 1e10);
   OpDef slow = ops::gelu;  // a kind that nobody has heard of
