@@ -29,6 +29,12 @@ constexpr int64_t kLeastRanksInSwitch = 5;
 
 double micro(double us) { return us * 1e-6; }
 
+// Of one device over the links of a level.
+double rate_at(const Machine& machine, const Efficiencies& efficiency, int level) {
+  const Link& link = machine.levels[static_cast<size_t>(level)].link;
+  return link.bytes_per_s * (link.reached ? 1 : level == 0 ? efficiency.near_link : efficiency.far_link);
+}
+
 // The spread of a group over nodes: the innermost level is where links are fast.
 struct Spread {
   double ranks, per_node, nodes;
@@ -94,7 +100,7 @@ double broadcast_seconds(const Machine& machine, const Efficiencies& efficiency,
   const Protocol& p = kProtocols.back();
   Spread s = spread_of(place);
   double far = s.nodes - 1, near = s.ranks - 1 - far, piece = std::min(bytes, kPiece);
-  double near_rate = machine.levels.front().link.bytes_per_s * efficiency.near_link;
+  double near_rate = rate_at(machine, efficiency, 0);
   return ring_latency(machine, p, place, 1) + near * piece / near_rate + far * piece / bandwidth + bytes / bandwidth;
 }
 
@@ -103,11 +109,9 @@ double all_to_all_seconds(const Machine& machine, const Efficiencies& efficiency
   double n = static_cast<double>(place.ranks), seconds = 0;
   int64_t reached = 1;
   for (int l = 0; l <= place.level; ++l) {
-    const Level& level = machine.levels[static_cast<size_t>(l)];
     int64_t inside = place.inside[static_cast<size_t>(l)];
     double share = static_cast<double>(l == place.level ? place.ranks - reached : inside - reached) / n;
-    double rate = level.link.bytes_per_s * (l == 0 ? efficiency.near_link : efficiency.far_link);
-    seconds = std::max(seconds, bytes * share / rate);
+    seconds = std::max(seconds, bytes * share / rate_at(machine, efficiency, l));
     reached = inside;
   }
   return micro(8.4) + (n - 1) * micro(place.level == 0 ? 0.6 : 2.7) + seconds;
@@ -129,14 +133,12 @@ GroupPlace place_group(const Machine& machine, const std::vector<int>& ranks) {
 }
 
 double group_bandwidth(const Machine& machine, const Efficiencies& efficiency, const GroupPlace& place) {
-  double bandwidth = machine.levels.front().link.bytes_per_s * efficiency.near_link;
+  double bandwidth = rate_at(machine, efficiency, 0);
   // Between units of a level, all members inside one share what their links carry together. Where one link serves a whole unit
   // alone in its group, the neighbours use theirs for groups of their own.
   if (place.level > 0 && place.inside.front() == 1) bandwidth = 1e300;
-  for (int l = 1; l <= place.level; ++l) {
-    const Level& level = machine.levels[static_cast<size_t>(l)];
-    bandwidth = std::min(bandwidth, level.link.bytes_per_s * efficiency.far_link * static_cast<double>(place.inside[static_cast<size_t>(l) - 1]));
-  }
+  for (int l = 1; l <= place.level; ++l)
+    bandwidth = std::min(bandwidth, rate_at(machine, efficiency, l) * static_cast<double>(place.inside[static_cast<size_t>(l) - 1]));
   return bandwidth;
 }
 
@@ -150,11 +152,7 @@ double collective_seconds(const Machine& machine, const Efficiencies& efficiency
     case Collective::reduce_scatter: return one_way_seconds(machine, bytes, place, bandwidth);
     case Collective::broadcast: return broadcast_seconds(machine, efficiency, bytes, place, bandwidth);
     case Collective::all_to_all: return all_to_all_seconds(machine, efficiency, bytes, place);
-    case Collective::message: {
-      const Level& level = machine.levels[static_cast<size_t>(place.level)];
-      double rate = level.link.bytes_per_s * (place.level == 0 ? efficiency.near_link : efficiency.far_link);
-      return micro(place.level == 0 ? 8.4 : 20) + bytes / rate;
-    }
+    case Collective::message: return micro(place.level == 0 ? 8.4 : 20) + bytes / rate_at(machine, efficiency, place.level);
   }
   BUG("unknown collective");
 }

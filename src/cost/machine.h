@@ -14,6 +14,7 @@ namespace sextant {
 struct Link {
   double bytes_per_s = 0;
   double latency_s = 0;  // of one hop of a collective
+  bool reached = false;  // bytes_per_s is what collectives were measured to reach: no efficiency lessens it
   bool operator==(const Link&) const = default;
 };
 

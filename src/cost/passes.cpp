@@ -1,5 +1,6 @@
 #include "cost/passes.h"
 
+#include <algorithm>
 #include <array>
 
 namespace sextant {
@@ -32,13 +33,20 @@ constexpr std::array kRows{
 
 }  // namespace
 
-Passes passes_of(Elementwise style, std::string_view op) {
+Passes passes_of(const Stack& stack, std::string_view op) {
+  Elementwise style = std::ranges::count(stack.eager_ops, op) > 0 ? Elementwise::eager : stack.elementwise;
   if (style == Elementwise::fused) return {};
   for (const Row& row : kRows) {
     if (row.op != op) continue;
     return style == Elementwise::eager ? row.eager : style == Elementwise::jit ? row.jit : row.compiled;
   }
   return {};
+}
+
+std::vector<std::string_view> ops_with_passes() {
+  std::vector<std::string_view> names;
+  for (const Row& row : kRows) names.push_back(row.op);
+  return names;
 }
 
 }  // namespace sextant

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "cost/stack.h"
 
@@ -12,6 +13,8 @@ struct Passes {
   double kernels = 1;
 };
 
-Passes passes_of(Elementwise style, std::string_view op);
+Passes passes_of(const Stack& stack, std::string_view op);
+// The ops that take more passes in some software.
+std::vector<std::string_view> ops_with_passes();
 
 }  // namespace sextant

@@ -15,7 +15,8 @@ namespace sextant {
 namespace {
 
 // Reading and writing the logits of a loss again: in one pass over 16-bit ones, or as f32 in the separate steps of a softmax.
-constexpr double kLogitBytes = 6, kLogitBytesInF32 = 26;
+// Step by step: cast (2 + 4), maximum (4), difference (8), exponential (8), sum (4), quotient (8), and back: product (8), cast (6).
+constexpr double kLogitBytes = 6, kLogitBytesInF32 = 26, kLogitBytesStepByStep = 52;
 // Below this many bytes a streaming kernel does not fill the device.
 constexpr double kHalfRateBytes = 2e6;
 
@@ -131,6 +132,12 @@ OpPrice Pricer::price_measured_message(const Program& program, const Op& op, con
   return out;
 }
 
+double waited_seconds(const OpPrice& price, const Stack& stack) {
+  // The rest is the first piece, which nothing hides, and what products lose in pieces. By torchtitan's two ratios (tests/plan/effects).
+  constexpr double kLeftWhenCutUp = 0.6;
+  return price.seconds * (stack.overlap_tensor && price.axes == kTensorAxis ? kLeftWhenCutUp : 1);
+}
+
 OpPrice Pricer::price_message(const Program& program, const Op& op, const Message& message) {
   if (machine_.device.kind == DeviceKind::cpu) return price_measured_message(program, op, message);
   using enum Message::Kind;
@@ -170,7 +177,8 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
   }
   if (stack_.zero_all_reduces && is_shard_message(message) && kind == Collective::reduce_scatter) kind = Collective::all_reduce;
   // A part of a larger message has its part of that message's time.
-  double together = crosses_data_axes(message.axes) ? std::max(out.bytes, stack_.bucket_bytes) : out.bytes;
+  double bucket = is_shard_message(message) && stack_.zero_bucket_bytes > 0 ? stack_.zero_bucket_bytes : stack_.bucket_bytes;
+  double together = crosses_data_axes(message.axes) ? std::max(out.bytes, bucket) : out.bytes;
   out.seconds = collective_seconds(machine_, efficiency_, kind, together, place) * (together > 0 ? out.bytes / together : 0);
   return out;
 }
@@ -180,7 +188,8 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
   OpPrice out{.flops = cost.flops.n, .bytes = static_cast<double>(cost.read.n + cost.written.n)};
   std::string dtype = compute_dtype(machine_, program, op);
   double bandwidth = machine_.device.memory_bytes_per_s * efficiency_.memory;
-  double inner_bytes = cost.inner * (stack_.loss_in_f32 ? kLogitBytesInF32 : kLogitBytes);
+  if (stack_.keeps_logits && std::ranges::all_of(cost.products, &Product::again) && !cost.products.empty()) return {};
+  double inner_bytes = cost.inner * (stack_.loss_eager ? kLogitBytesStepByStep : stack_.loss_in_f32 ? kLogitBytesInF32 : kLogitBytes);
   if (!cost.products.empty() || cost.attention) {
     double width = dtype == "fp32" ? 4 : 2;
     for (const Product& product : cost.products) {
@@ -194,7 +203,7 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
     out.seconds += inner_bytes / bandwidth;
     out.kernels += cost.inner > 0 ? 3 : 0;
   } else {
-    Passes passes = passes_of(stack_.elementwise, op.def->name);
+    Passes passes = passes_of(stack_, op.def->name);
     double bytes = out.bytes * passes.bytes;
     out.kernels = passes.kernels;
     out.seconds = bytes > 0 ? (bytes + kHalfRateBytes * passes.kernels) / bandwidth : 0;

@@ -28,9 +28,12 @@ struct Stack {
   AttentionKernel attention = AttentionKernel::fused;
   std::string attention_table = "cudnn";
   Elementwise elementwise = Elementwise::fused;
+  std::vector<std::string> eager_ops;  // are eager, whatever the others are
   bool dropout = false;
   bool separate_mask = false;        // unfused attention masks and casts its scores in kernels of their own
+  bool keeps_logits = false;         // of all tokens, so that no part of the vocabulary is multiplied twice
   bool loss_in_f32 = false;          // logits are held and read in f32
+  bool loss_eager = false;           // and every step of the softmax passes over them
   int gradient_wire_bytes = 4;       // per element, on the wire
   int weight_wire_bytes = 2;
   int gradient_bytes = 4;            // per element, in memory
@@ -38,6 +41,7 @@ struct Stack {
   bool keeps_activation_outputs = false;  // of silu, before it is multiplied: eager code keeps what every product was made of
   int optimizer_bytes = 12;          // per parameter: master copy and moments
   double bucket_bytes = 0;           // gradients and weights travel in messages of at least this much
+  double zero_bucket_bytes = 0;      // the same with ZeRO, where it is another
   double buffer_bytes = 0;           // of messages, taken once and held
   bool zero_all_reduces = false;     // with ZeRO, gradients are summed on every rank, and not only where they are needed
   bool zero_waits = false;           // with ZeRO, reductions are waited for, whatever is overlapped without
@@ -49,6 +53,7 @@ struct Stack {
   double host_s_per_kernel = 0;      // the host issues no faster than this; 0: graphs or far ahead
   bool launches_wait = false;        // the host waits for every kernel before it issues the next
   std::optional<double> far_bytes_per_s_per_node;  // what the source says of its network
+  bool far_is_reached = false;       // and that is what it measured collectives to reach
   double far_latency_s = 0;          // of a hop between nodes, where it is known to be more than the machine's
   std::vector<std::string> matches;  // sources of published runs that ran on it, by their beginning
   std::vector<std::string> searched; // what those runs were found best of, as limits of a layout: "zero=0,1"

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "cost/machine_file.h"
+#include "cost/passes.h"
 #include "cost/toml_fields.h"
 
 namespace sextant {
@@ -60,9 +61,11 @@ struct WrittenStack {
             {"searched", TextsPlace{&stack.searched}},
             {"attention", TextPlace{&attention}},
             {"elementwise", WordPlace{&elementwise, kElementwise}},
+            {"eager_ops", TextsPlace{&stack.eager_ops}},
             {"dropout", FlagPlace{&stack.dropout}},
             {"separate_mask", FlagPlace{&stack.separate_mask}},
             {"loss_in_f32", FlagPlace{&stack.loss_in_f32}},
+            {"loss_eager", FlagPlace{&stack.loss_eager}},
             {"gradient_wire_bytes", CountPlace{&gradient_wire_bytes, 1, kMostBytes}},
             {"weight_wire_bytes", CountPlace{&weight_wire_bytes, 1, kMostBytes}},
             {"gradient_bytes", CountPlace{&gradient_bytes, 1, kMostBytes}},
@@ -70,6 +73,7 @@ struct WrittenStack {
             {"keeps_activation_outputs", FlagPlace{&stack.keeps_activation_outputs}},
             {"optimizer_bytes", CountPlace{&optimizer_bytes, 0, kMostBytes}},
             {"bucket_mb", NumberPlace{&stack.bucket_bytes, {0, 1e5}, 1, 1e-6}},
+            {"zero_bucket_mb", NumberPlace{&stack.zero_bucket_bytes, {0, 1e5}, 1, 1e-6}},
             {"buffer_gb", NumberPlace{&stack.buffer_bytes, {0, 1e3}, 1e9}},
             {"zero_all_reduces", FlagPlace{&stack.zero_all_reduces}},
             {"zero_waits", FlagPlace{&stack.zero_waits}},
@@ -78,6 +82,7 @@ struct WrittenStack {
             {"host_us_per_kernel", NumberPlace{&stack.host_s_per_kernel, {0, 1e4}, 1, 1e6}},
             {"launches_wait", FlagPlace{&stack.launches_wait}},
             {"far_gb_s_per_node", NumberPlace{&far_gb_s_per_node, {0.01, 1e5}}},
+            {"far_is_reached", FlagPlace{&stack.far_is_reached}},
             {"far_latency_us", NumberPlace{&stack.far_latency_s, {0, 1e4}, 1, 1e6}},
             {"recompute", TextPlace{&stack.recompute}},
             {"sequence_parallel", FlagPlace{&stack.sequence_parallel}},
@@ -123,6 +128,7 @@ class StacksReader {
       auto [parent, key] = table_and_key(entry.key);
       if (parent == table.key) reader_.read(entry, key, fields, table.key);
       if (parent == table.key && key == "overlap") check_overlap(entry, written.overlap);
+      if (parent == table.key && key == "eager_ops") check_eager(entry, written.stack.eager_ops);
     }
     if (written.attention.empty())
       reader_.complain(table, {.got = "attention is not given", .expected = "a kernel's name or \"unfused\""});
@@ -136,6 +142,7 @@ class StacksReader {
   Stack start_of(const std::string& name) {
     Stack plain;
     plain.attention_table.clear();
+    plain.keeps_logits = true;
     plain.overlap_gradients = plain.overlap_gathers = plain.overlap_pipeline = plain.overlap_tensor = false;
     for (const TomlEntry& entry : entries_) {
       if (entry.key != name + ".like") continue;
@@ -151,6 +158,7 @@ class StacksReader {
       plain.matches.clear();
       plain.searched.clear();
       plain.far_bytes_per_s_per_node.reset();  // of a cluster, not of software
+      plain.far_is_reached = false;
       plain.far_latency_s = 0;
     }
     return plain;
@@ -163,6 +171,12 @@ class StacksReader {
     if (!std::ranges::all_of(words, known))
       reader_.complain(entry, {.got = fmt::format("got {}", fmt::join(words, ", ")),
                                .expected = "gradients, gathers, pipeline, tensor"});
+  }
+
+  void check_eager(const TomlEntry& entry, const std::vector<std::string>& ops) {
+    std::vector<std::string_view> known = ops_with_passes();
+    if (!std::ranges::all_of(ops, [&](const std::string& op) { return std::ranges::count(known, op) > 0; }))
+      reader_.complain(entry, {.got = fmt::format("got {}", fmt::join(ops, ", ")), .expected = fmt::format("{}", fmt::join(known, ", "))});
   }
 
   std::vector<TomlEntry> entries_;

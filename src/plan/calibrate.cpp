@@ -16,7 +16,7 @@ constexpr size_t kRowsForAll = 6;
 constexpr double kPull = 0.004;
 
 bool counts(const ValidationRow& row, const std::string& machine) {
-  return row.run.machine == machine && row.predicted() && row.published.judged();
+  return row.run.machine == machine && row.predicted() && row.published.judged() && row.published.timed();
 }
 
 class Descent {

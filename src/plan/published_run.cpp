@@ -102,6 +102,10 @@ std::optional<double> PublishedRun::measured_seconds() const {
   return std::nullopt;
 }
 
+bool PublishedRun::timed() const {
+  return how_known.find("derived with ") == std::string::npos && how_known.find("derived assuming ") == std::string::npos;
+}
+
 bool PublishedRun::dense() const { return arch.find("moe") == std::string::npos && arch.find("mamba") == std::string::npos; }
 
 bool PublishedRun::half() const { return precision.starts_with("bf16") || precision.starts_with("fp16"); }

@@ -23,6 +23,8 @@ struct PublishedRun {
 
   // From the step time, or from tokens per second.
   std::optional<double> measured_seconds() const;
+  // A clock was read: the time was not made from a utilisation, with a count of FLOPs that its source does not tell.
+  bool timed() const;
   bool dense() const;   // no experts, no state-space layers
   bool half() const;    // bf16 or fp16 throughout
   // Dense, graded A, in 16 bits, with shape, layout and batch given: what predictions are judged on.

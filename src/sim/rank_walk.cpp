@@ -170,10 +170,9 @@ bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMail& mail) 
     return false;
   }
   // A message of the compute lane shares its links with what the comm lane still sends over them.
-  double start = now_, seconds = price.seconds;
+  double start = now_, seconds = waited_seconds(price, stack_);
   double busy = (price.level > 0 ? far_busy_ : near_busy_) - now_;
   if (busy > 0) seconds += std::min(busy, seconds);
-  if (stack_.overlap_tensor && !updating_) seconds *= 0.5;
   wait_for_axes(now_ + seconds, price.axes);
   record(op, start, now_, "compute", microbatch);
   return true;

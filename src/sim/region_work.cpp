@@ -7,15 +7,6 @@
 
 namespace sextant {
 
-namespace {
-
-// As rank_walk counts it: a stack that cuts up collectives beside products hides half of each.
-double seconds_of_collective(const OpPrice& price, const Region& region, const Stack& stack) {
-  return price.seconds * (stack.overlap_tensor && region.kind != RegionKind::update ? 0.5 : 1);
-}
-
-}  // namespace
-
 RegionWork region_work(const Program& program, const Region& region, Pricer& pricer) {
   RegionWork work;
   struct Sent {
@@ -30,8 +21,7 @@ RegionWork region_work(const Program& program, const Region& region, Pricer& pri
       sent.push_back({work.compute, price.seconds});
       continue;
     }
-    double seconds =
-        price.message && !priced.on_lane ? seconds_of_collective(price, region, pricer.stack()) : price.seconds;
+    double seconds = price.message && !priced.on_lane ? waited_seconds(price, pricer.stack()) : price.seconds;
     if (priced.on_lane) {
       (priced.last_only ? work.beside_at_last : work.beside) += seconds;
     } else if (priced.last_only) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cost/machine_file.h"
+#include "cost/passes.h"
 
 namespace sextant {
 namespace {
@@ -106,6 +107,28 @@ TEST(StackFile, AllThatIsWrongIsSaidAtOnce) {
                               "the name of a stack further up", "has no source"})
       EXPECT_NE(said.find(words), said.npos) << words << "\nin:\n" << said;
     EXPECT_EQ(error.complaints().size(), 6u);
+  }
+}
+
+TEST(StackFile, SingleOpsAndLossesMayBeWrittenOut) {
+  Stack plain = parse_stacks(kTwo, "stacks.toml").at(0);
+  EXPECT_TRUE(plain.keeps_logits);
+  EXPECT_FALSE(plain.loss_eager);
+  EXPECT_EQ(plain.zero_bucket_bytes, 0);
+  std::string text = replaced(std::string(kTwo), "loss_in_f32 = true\n",
+                              "loss_in_f32 = true\nloss_eager = true\neager_ops = [\"swiglu\", \"rope\"]\nzero_bucket_mb = 40\n");
+  Stack first = parse_stacks(text, "stacks.toml").at(0);
+  EXPECT_TRUE(first.loss_eager);
+  EXPECT_EQ(first.zero_bucket_bytes, 40e6);
+  EXPECT_GT(passes_of(first, "swiglu").bytes, passes_of(plain, "swiglu").bytes);
+  EXPECT_EQ(passes_of(first, "add").bytes, passes_of(plain, "add").bytes);
+  try {
+    parse_stacks(replaced(text, "\"rope\"", "\"linear\""), "s.toml");
+    FAIL();
+  } catch (const UserError& error) {
+    std::string said = error.what();
+    EXPECT_NE(said.find("first.eager_ops"), said.npos) << said;
+    EXPECT_NE(said.find("swiglu_backward, rope"), said.npos) << said;
   }
 }
 

@@ -40,6 +40,14 @@ TEST(PublishedRuns, AreReadAndGraded) {
   EXPECT_EQ(row("s,m,gpt,1,2,1,,,,8,H100,1,1,1,1,max,,1,1,,bf16,,,1,,trust A").unreadable, "vpp 'max'");
 }
 
+TEST(PublishedRuns, TimesMadeFromUtilisationsAreNoClocks) {
+  auto timed = [](const std::string& how) { return row("s,m,gpt,1,2,1,,,,8,H100,1,1,1,1,,,1,1,,bf16,,,1,," + how).timed(); };
+  EXPECT_TRUE(timed("trust A | derived exactly from gbs*seq: iter_s"));
+  EXPECT_TRUE(timed("trust A; tflops/mfu derived"));
+  EXPECT_FALSE(timed("trust A. tok/s derived with full-attention count"));
+  EXPECT_FALSE(timed("trust A; iter_s derived assuming full-attention flop count"));
+}
+
 TEST(PublishedRuns, BecomeRunsOfOurs) {
   std::vector<Stack> stacks = load_stacks();
   Expression e = express(row("InternEvo x,7B,llama,32,4096,32,32,11008,103168,2048,A100-80GB-SXM,16,16,1,1,,1,128,2,full,bf16,"

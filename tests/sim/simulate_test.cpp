@@ -110,6 +110,46 @@ TEST(Simulate, WhatAStackWaitsForTakesTime) {
   EXPECT_GT(run(whole, machine, waiting).seconds, before_whole);
 }
 
+TEST(Simulate, CutUpBesideProductsAPartOfATensorMessageIsLeft) {
+  Machine machine = machine_with_links(1e10, 1e9);
+  Stack cut = own_stack();
+  cut.overlap_tensor = true;
+  std::vector<Program> split = lowered({.tp = 2}), sharded = lowered({.dp = 8, .zero = 1});
+  EXPECT_NEAR(run(split, machine, cut).ranks[0].exposed.at("tp"), 0.6 * run(split, machine).ranks[0].exposed.at("tp"), 1e-12);
+  EXPECT_EQ(run(sharded, machine, cut).seconds, run(sharded, machine).seconds);  // other axes are not theirs to hide
+}
+
+TEST(Simulate, SoftwareThatKeepsLogitsMakesThemOnce) {
+  Machine machine = machine_with_links(1e18, 1e18);
+  Stack keeping = own_stack();
+  keeping.keeps_logits = true;
+  std::vector<Program> split = lowered({.tp = 2, .microbatches = 1}), whole = lowered({.microbatches = 1});
+  Pricer pricer(machine, machine.tables, own_stack());
+  double twice = 0;
+  for (const Region& region : split[0].regions)
+    for (const Op& op : region.ops)
+      if (op.def == &ops::head_lse) twice += pricer.price(split[0], op).seconds;
+  EXPECT_GT(twice, 0);
+  EXPECT_NEAR(run(split, machine, keeping).seconds, run(split, machine).seconds - twice, 1e-12);
+  EXPECT_EQ(run(whole, machine, keeping).seconds, run(whole, machine).seconds);
+}
+
+TEST(Simulate, StepsThatAreWrittenOutTakeTime) {
+  Machine machine = machine_with_links(1e10, 1e9);
+  std::vector<Program> programs = lowered({.dp = 8, .zero = 1});
+  Stack plain = own_stack();
+  double before = run(programs, machine, plain).seconds;
+  Stack loss = plain, ops = plain, together = plain;
+  loss.loss_eager = true;
+  ops.eager_ops = {"swiglu", "rope"};
+  EXPECT_GT(run(programs, machine, loss).seconds, before);
+  EXPECT_GT(run(programs, machine, ops).seconds, before);
+  // Messages that leave together wait for one latency.
+  together.zero_waits = plain.zero_waits = true;
+  together.zero_bucket_bytes = 1e9;
+  EXPECT_LT(run(programs, machine, together).seconds, run(programs, machine, plain).seconds);
+}
+
 TEST(Simulate, AnOpThatATestAddsTakesTime) {
   Machine machine = machine_with_links(1e11, 1e10);
   OpDef slow = ops::gelu;  // a kind that nobody has heard of
