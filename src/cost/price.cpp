@@ -188,7 +188,8 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
   OpPrice out{.flops = cost.flops.n, .bytes = static_cast<double>(cost.read.n + cost.written.n)};
   std::string dtype = compute_dtype(machine_, program, op);
   double bandwidth = machine_.device.memory_bytes_per_s * efficiency_.memory;
-  if (stack_.keeps_logits && std::ranges::all_of(cost.products, &Product::again) && !cost.products.empty()) return {};
+  bool made_before = !cost.products.empty() && std::ranges::all_of(cost.products, &Product::again);
+  if (made_before && stack_.keeps_logits) return {};
   double inner_bytes = cost.inner * (stack_.loss_eager ? kLogitBytesStepByStep : stack_.loss_in_f32 ? kLogitBytesInF32 : kLogitBytes);
   if (!cost.products.empty() || cost.attention) {
     double width = dtype == "fp32" ? 4 : 2;
