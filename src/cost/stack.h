@@ -39,6 +39,7 @@ struct Stack {
   int gradient_bytes = 4;            // per element, in memory
   bool holds_gradients = false;      // their memory is there through the whole step, even of a single microbatch
   bool keeps_activation_outputs = false;  // of silu, before it is multiplied: eager code keeps what every product was made of
+  bool keeps_gathered = false;       // inputs of products that were split along the sequence are kept whole for backward
   int optimizer_bytes = 12;          // per parameter: master copy and moments
   double bucket_bytes = 0;           // gradients and weights travel in messages of at least this much
   double zero_bucket_bytes = 0;      // the same with ZeRO, where it is another

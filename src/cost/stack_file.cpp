@@ -71,6 +71,7 @@ struct WrittenStack {
             {"gradient_bytes", CountPlace{&gradient_bytes, 1, kMostBytes}},
             {"holds_gradients", FlagPlace{&stack.holds_gradients}},
             {"keeps_activation_outputs", FlagPlace{&stack.keeps_activation_outputs}},
+            {"keeps_gathered", FlagPlace{&stack.keeps_gathered}},
             {"optimizer_bytes", CountPlace{&optimizer_bytes, 0, kMostBytes}},
             {"bucket_mb", NumberPlace{&stack.bucket_bytes, {0, 1e5}, 1, 1e-6}},
             {"zero_bucket_mb", NumberPlace{&stack.zero_bucket_bytes, {0, 1e5}, 1, 1e-6}},

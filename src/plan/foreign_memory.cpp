@@ -56,6 +56,20 @@ double activation_output_bytes(const Program& program) {
   return sum;
 }
 
+// What gathers along the tensor axis leave, beyond the part that our Program keeps.
+double gathered_bytes(const Program& program) {
+  double sum = 0;
+  for (const Region& region : program.regions) {
+    if (region.kind != RegionKind::forward) continue;
+    for (const Op& op : region.ops) {
+      std::optional<Message> message = local_message(program, op);
+      if (message && message->kind == Message::Kind::all_gather && message->axes == kTensorAxis)
+        sum += static_cast<double>(program[op.outputs[0]].local_bytes().n - program[op.inputs[0]].local_bytes().n);
+    }
+  }
+  return sum;
+}
+
 // Of one element for each that the rank holds, where our Program needs no memory for the sums of a single microbatch.
 double gradient_bytes(const Program& program, const MemoryUse& use, const ForeignRun& run) {
   constexpr double kOwnGradientBytes = 4;  // f32
@@ -97,7 +111,8 @@ ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, c
                        .optimizer = static_cast<double>(use.optimizer.n) * stack.optimizer_bytes / kOwnOptimizerBytes,
                        .saved = static_cast<double>(use.saved.n) + (keeps_scores ? scores.kept * in_flight(program) : 0) +
                                 (keeps_all ? mask_bytes(program, run) * in_flight(program) : 0) +
-                                (keeps_all && stack.keeps_activation_outputs ? activation_output_bytes(program) * in_flight(program) : 0),
+                                (keeps_all && stack.keeps_activation_outputs ? activation_output_bytes(program) * in_flight(program) : 0) +
+                                (keeps_all && stack.keeps_gathered ? gathered_bytes(program) * in_flight(program) : 0),
                        .working = static_cast<double>(use.working.n) + logit_bytes(program, stack) + (keeps_scores ? 0 : scores.single),
                        .buffers = stack.buffer_bytes,
                        .context = machine.context_bytes};

@@ -52,5 +52,27 @@ TEST(ForeignMemory, WhatDidNotFitIsForeseen) {
     EXPECT_GT(predicted_gigabytes({"bigscience-2022-bf16", 100, 12288, 64, {.dp = 16, .tp = 4, .pp = 6, .zero = 1}, microbatch, 0}), room);
 }
 
+// nanotron's sweep (bench/data/nanotron_sweep.csv), 3.57B: what PyTorch reserved, in GiB. One, four and sixteen sequences at a time.
+TEST(ForeignMemory, WhatPyTorchReserved) {
+  struct Job {
+    int64_t dp, tp, pp, zero, microbatch;
+    double gibibytes;
+  };
+  for (const Job& job : {Job{8, 1, 1, 1, 1, 50.79}, {8, 1, 1, 1, 2, 69.78}, {4, 1, 2, 1, 2, 56.87}, {2, 4, 1, 0, 1, 23.44},
+                         {16, 8, 1, 0, 4, 23.66}, {1, 8, 1, 0, 16, 67.13}}) {
+    ForeignRun run{.config = {},
+                   .spec = {.architecture = "llama", .layers = 28, .hidden = 3072, .heads = 32, .kv_heads = 32, .head_dim = 96, .ffn = 8192,
+                            .vocab = 131072, .max_seq = 4096, .tied_head = true},
+                   .machine = "h100-sxm",
+                   .stack = stack_named(load_stacks(), "nanotron-2024")};
+    run.config.mesh = {.dp = job.dp, .tp = job.tp, .pp = job.pp, .zero = job.zero, .sequence_parallel = job.tp > 1};
+    run.config.batch = {.sequences = 256, .microbatch = job.microbatch, .seq = 4096};
+    run.config.train.eval_every = 0;
+    LoweredRun lowered = lower_run(run.config, run.spec, accelerator_target(run.stack));
+    double predicted = foreign_memory(lowered, run, load_machine(run.machine)).total() / (1024.0 * 1024 * 1024);
+    EXPECT_NEAR(predicted / job.gibibytes, 1, 0.1) << "tp " << job.tp << ", microbatch " << job.microbatch;
+  }
+}
+
 }  // namespace
 }  // namespace sextant
