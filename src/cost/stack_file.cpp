@@ -133,6 +133,8 @@ class StacksReader {
     }
     if (written.attention.empty())
       reader_.complain(table, {.got = "attention is not given", .expected = "a kernel's name or \"unfused\""});
+    if (written.stack.far_is_reached && written.far_gb_s_per_node <= 0)
+      reader_.complain(table, {.got = "far_is_reached without far_gb_s_per_node", .expected = "what was reached, in GB/s"});
     if (written.stack.source.empty())
       reader_.complain(table,
                        {.got = "has no source", .expected = "source = \"where its facts are written, and when\""});

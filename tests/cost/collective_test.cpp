@@ -22,6 +22,15 @@ std::vector<int> ranks(int from, int count, int stride = 1) {
   return out;
 }
 
+TEST(Links, WhatWasReachedTakesNoEfficiency) {
+  Machine machine = two_level(1e11, 1e10, 8);
+  machine.tables.far_link = 0.5;
+  GroupPlace across = place_group(machine, ranks(0, 16));
+  EXPECT_EQ(group_bandwidth(machine, machine.tables, across), 8 * 0.5e10);
+  machine.levels.back().link.reached = true;
+  EXPECT_EQ(group_bandwidth(machine, machine.tables, across), 8 * 1e10);
+}
+
 TEST(PlaceGroup, TellsHowManyShareANode) {
   Machine machine = two_level(1, 1, 8);
   GroupPlace inside = place_group(machine, ranks(8, 8));

@@ -132,6 +132,13 @@ TEST(StackFile, SingleOpsAndLossesMayBeWrittenOut) {
   }
 }
 
+TEST(StackFile, WhatWasReachedIsGiven) {
+  std::string text = replaced(std::string(kTwo), "far_gb_s_per_node = 50\n", "far_gb_s_per_node = 50\nfar_is_reached = true\n");
+  EXPECT_TRUE(parse_stacks(text, "s.toml").at(0).far_is_reached);
+  EXPECT_FALSE(parse_stacks(text, "s.toml").at(1).far_is_reached);  // of a cluster, not of software
+  EXPECT_THROW(parse_stacks(replaced(text, "far_gb_s_per_node = 50\n", ""), "s.toml"), UserError);
+}
+
 TEST(StackFile, EveryStackOfOursNamesItsSourceAndAKernelThatSomeMachineHas) {
   std::set<std::string> kernels{"unfused"}, names;
   for (const std::string& name : known_machines()) {
@@ -150,7 +157,7 @@ struct PublishedRun {
   const char *source, *schedule, *stack;
 };
 
-// Every source of published runs, as the collection names them.
+// Every source of published runs, as the collection and bench/nanotron_sweep.py name them.
 const std::vector<PublishedRun> kRuns{
     {"Megatron-LM SC21 arXiv 2104.04473 Table 1", "", "megatron-2021"},
     {"Megatron-LM README Jan 2021 table", "", "megatron-2021"},
@@ -189,6 +196,8 @@ const std::vector<PublishedRun> kRuns{
     {"torchao float8 training docs (torchtitan)", "", "torchtitan-2024-compiled"},
     {"nanotron v0.5 / Ultra-Scale Playbook best configs", "", "nanotron-2025-searched"},
     {"nanotron scripts/scaling_benchmarks.py comment (TP scaling)", "", "nanotron-2025"},
+    {"nanotron sweep", "", "nanotron-2025"},
+    {"nanotron sweep, first campaign", "", "nanotron-2024"},
     {"picotron README", "", "picotron-2025"},
     {"BigScience tr11-176B prequel (A100 topology sweep)", "", "bigscience-2022"},
     {"BigScience tr11-176B prequel (best TFLOPs)", "", "bigscience-2022"},
