@@ -1,9 +1,10 @@
 // A machine made of answers, in the best of health; tests plant faults in it.
 #pragma once
 
-#include <chrono>
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -11,9 +12,15 @@
 
 namespace sextant {
 
+// A time that passes only when somebody looks at a clock, so that a busy machine changes no test.
+struct PlantedTime {
+  std::atomic<int64_t> microseconds = 0;
+};
+
 class PlantedHost {
  public:
-  explicit PlantedHost(const std::string& name = "node0") {
+  explicit PlantedHost(const std::string& name = "node0", std::shared_ptr<PlantedTime> time = std::make_shared<PlantedTime>())
+      : time_(std::move(time)) {
     write("proc/meminfo",
           "MemTotal:       67108864 kB\nMemFree:        40000000 kB\nMemAvailable:   60000000 kB\n"
           "SwapTotal:             0 kB\nSwapFree:              0 kB\nHugePages_Total:       0\n"
@@ -57,7 +64,7 @@ class PlantedHost {
     host.kernel_log = [this] { return log; };
     host.gpus = [this] { return gpus; };
     host.now = [this] {
-      return clock_offset + std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+      return clock_offset + 1e-6 * static_cast<double>(time_->microseconds += answers_after_microseconds);
     };
     host.clock_is_kept = [this] { return clock_is_kept; };
   }
@@ -83,6 +90,7 @@ class PlantedHost {
   std::optional<std::string> log = "6,1,0,-;Linux version 6.8.0\n";
   GpuReport gpus;
   double clock_offset = 0;
+  int64_t answers_after_microseconds = 1;
   std::optional<bool> clock_is_kept = true;
   Host host;
 
@@ -93,6 +101,7 @@ class PlantedHost {
     return at == map.end() ? std::nullopt : std::optional(at->second);
   }
   std::map<std::string, std::string> files_;
+  std::shared_ptr<PlantedTime> time_;
 };
 
 }  // namespace sextant

@@ -18,7 +18,8 @@ namespace {
 class FourRanks : public testing::Test {
  protected:
   FourRanks() {
-    for (int rank = 0; rank < 4; ++rank) hosts_.push_back(std::make_unique<PlantedHost>(fmt::format("node{}", rank)));
+    auto time = std::make_shared<PlantedTime>();
+    for (int rank = 0; rank < 4; ++rank) hosts_.push_back(std::make_unique<PlantedHost>(fmt::format("node{}", rank), time));
   }
 
   // What rank 0 reports beside what each machine finds by itself.
@@ -94,6 +95,15 @@ TEST_F(FourRanks, AClockThatIsOffIsNamed) {
   EXPECT_EQ(found[0].health, Health::warning);
   EXPECT_EQ(found[0].where, "node3");
   EXPECT_NE(found[0].found.find("2.00"), std::string::npos) << found[0].found;
+}
+
+TEST_F(FourRanks, ASlowWayIsNamed) {
+  hosts_[2]->answers_after_microseconds = 2000;
+  std::vector<Finding> found = complaints();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].name, "messages");
+  EXPECT_EQ(found[0].health, Health::warning);
+  EXPECT_EQ(found[0].where, "node2");
 }
 
 TEST_F(FourRanks, AFaultOnOneIsToldOnceWithItsPlace) {
