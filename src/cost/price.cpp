@@ -83,10 +83,19 @@ double wire_bytes(const Stack& stack, const Program& program, const Op& op, cons
   return bytes;
 }
 
+// A gather of forward that backward repeats for its gradients alone: whatever is computed again would need it in any case.
+bool gathers_again(const Program& program, const Op& op, const Message& message) {
+  if (op.phase != Phase::recompute || message.kind != Message::Kind::all_gather || message.axes != kTensorAxis) return false;
+  auto computes_again = [&](const Op& other) {
+    return other.phase == Phase::recompute && std::ranges::count(other.inputs, op.outputs[0]) > 0;
+  };
+  return std::ranges::none_of(program.regions, [&](const Region& region) { return std::ranges::any_of(region.ops, computes_again); });
+}
+
 // On a CPU whoever sends is a thread of the same cores: nothing travels beside compute for free.
 Stack on_machine(const Machine& machine, Stack stack) {
   if (machine.device.kind == DeviceKind::cpu)
-    stack.overlap_gradients = stack.overlap_gathers = stack.overlap_pipeline = stack.overlap_tensor = false;
+    stack.overlap_gradients = stack.overlap_gathers = stack.overlap_pipeline = stack.overlap_tensor = stack.overlap_tensor_backward = false;
   return stack;
 }
 
@@ -132,14 +141,9 @@ OpPrice Pricer::price_measured_message(const Program& program, const Op& op, con
   return out;
 }
 
-double waited_seconds(const OpPrice& price, const Stack& stack) {
-  // The rest is the first piece, which nothing hides, and what products lose in pieces. By torchtitan's two ratios (tests/plan/effects).
-  constexpr double kLeftWhenCutUp = 0.6;
-  return price.seconds * (stack.overlap_tensor && price.axes == kTensorAxis ? kLeftWhenCutUp : 1);
-}
-
 OpPrice Pricer::price_message(const Program& program, const Op& op, const Message& message) {
   if (machine_.device.kind == DeviceKind::cpu) return price_measured_message(program, op, message);
+  if (stack_.keeps_gathered && gathers_again(program, op, message)) return {};
   using enum Message::Kind;
   OpPrice out{.kernels = 1, .bytes = wire_bytes(stack_, program, op, message), .message = message.kind, .axes = message.axes};
   if (message.kind == send || message.kind == receive) {

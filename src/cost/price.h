@@ -22,10 +22,6 @@ struct OpPrice {
   int level = -1;             // of the machine, that the message crosses
 };
 
-// Of a collective that stands between products on the compute lane: a stack that cuts those of tensor parallelism up beside the
-// products hides a part of each.
-double waited_seconds(const OpPrice& price, const Stack& stack);
-
 // For one rank of a Program's class; the others are like it.
 class Pricer {
  public:

@@ -34,16 +34,18 @@ struct Stack {
   bool keeps_logits = false;         // of all tokens, so that no part of the vocabulary is multiplied twice
   bool loss_in_f32 = false;          // logits are held and read in f32
   bool loss_eager = false;           // and every step of the softmax passes over them
+  bool holds_last_logits = false;    // those of a microbatch, in f32, until the next one has made its own
   int gradient_wire_bytes = 4;       // per element, on the wire
   int weight_wire_bytes = 2;
   int gradient_bytes = 4;            // per element, in memory
   bool holds_gradients = false;      // their memory is there through the whole step, even of a single microbatch
   bool keeps_activation_outputs = false;  // of silu, before it is multiplied: eager code keeps what every product was made of
-  bool keeps_gathered = false;       // inputs of products that were split along the sequence are kept whole for backward
+  bool keeps_gathered = false;       // inputs of products that were split along the sequence are kept whole for backward, not gathered again
   int optimizer_bytes = 12;          // per parameter: master copy and moments
   double bucket_bytes = 0;           // gradients and weights travel in messages of at least this much
   double zero_bucket_bytes = 0;      // the same with ZeRO, where it is another
   double buffer_bytes = 0;           // of messages, taken once and held
+  double headroom_bytes = 0;         // that must stay free: with less, its allocator frees and asks again in every step, or gives up
   bool zero_all_reduces = false;     // with ZeRO, gradients are summed on every rank, and not only where they are needed
   bool zero_waits = false;           // with ZeRO, reductions are waited for, whatever is overlapped without
   bool zero_broadcasts = false;      // ZeRO deals whole tensors to ranks, and each rank broadcasts its own in turn; waited for
@@ -51,6 +53,7 @@ struct Stack {
   bool overlap_gathers = true;       // weights of the next block gathered beside this one
   bool overlap_pipeline = true;      // messages between stages beside compute
   bool overlap_tensor = false;       // collectives of tensor parallelism cut up beside products
+  bool overlap_tensor_backward = false;  // whole, beside the product before them, where that makes nothing they read
   double host_s_per_kernel = 0;      // the host issues no faster than this; 0: graphs or far ahead
   bool launches_wait = false;        // the host waits for every kernel before it issues the next
   std::optional<double> far_bytes_per_s_per_node;  // what the source says of its network

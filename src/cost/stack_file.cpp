@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 
 #include "base/files.h"
 #include "cost/machine_file.h"
@@ -27,7 +28,8 @@ struct Overlap {
 };
 constexpr std::array kOverlaps{
     Overlap{"gradients", &Stack::overlap_gradients}, Overlap{"gathers", &Stack::overlap_gathers},
-    Overlap{"pipeline", &Stack::overlap_pipeline}, Overlap{"tensor", &Stack::overlap_tensor}};
+    Overlap{"pipeline", &Stack::overlap_pipeline}, Overlap{"tensor", &Stack::overlap_tensor},
+    Overlap{"tensor_backward", &Stack::overlap_tensor_backward}};
 
 // A stack as the file has it: some of what it says is more than one field of ours.
 struct WrittenStack {
@@ -66,6 +68,7 @@ struct WrittenStack {
             {"separate_mask", FlagPlace{&stack.separate_mask}},
             {"loss_in_f32", FlagPlace{&stack.loss_in_f32}},
             {"loss_eager", FlagPlace{&stack.loss_eager}},
+            {"holds_last_logits", FlagPlace{&stack.holds_last_logits}},
             {"gradient_wire_bytes", CountPlace{&gradient_wire_bytes, 1, kMostBytes}},
             {"weight_wire_bytes", CountPlace{&weight_wire_bytes, 1, kMostBytes}},
             {"gradient_bytes", CountPlace{&gradient_bytes, 1, kMostBytes}},
@@ -76,6 +79,7 @@ struct WrittenStack {
             {"bucket_mb", NumberPlace{&stack.bucket_bytes, {0, 1e5}, 1, 1e-6}},
             {"zero_bucket_mb", NumberPlace{&stack.zero_bucket_bytes, {0, 1e5}, 1, 1e-6}},
             {"buffer_gb", NumberPlace{&stack.buffer_bytes, {0, 1e3}, 1e9}},
+            {"headroom_gb", NumberPlace{&stack.headroom_bytes, {0, 1e3}, 1e9}},
             {"zero_all_reduces", FlagPlace{&stack.zero_all_reduces}},
             {"zero_waits", FlagPlace{&stack.zero_waits}},
             {"zero_broadcasts", FlagPlace{&stack.zero_broadcasts}},
@@ -146,7 +150,7 @@ class StacksReader {
     Stack plain;
     plain.attention_table.clear();
     plain.keeps_logits = true;
-    plain.overlap_gradients = plain.overlap_gathers = plain.overlap_pipeline = plain.overlap_tensor = false;
+    for (const Overlap& each : kOverlaps) plain.*each.flag = false;
     for (const TomlEntry& entry : entries_) {
       if (entry.key != name + ".like") continue;
       auto wanted = std::get_if<std::string>(&entry.value.is);
@@ -173,7 +177,7 @@ class StacksReader {
     };
     if (!std::ranges::all_of(words, known))
       reader_.complain(entry, {.got = fmt::format("got {}", fmt::join(words, ", ")),
-                               .expected = "gradients, gathers, pipeline, tensor"});
+                               .expected = fmt::format("{}", fmt::join(std::views::transform(kOverlaps, &Overlap::word), ", "))});
   }
 
   void check_eager(const TomlEntry& entry, const std::vector<std::string>& ops) {

@@ -38,7 +38,7 @@ Priced price(const ValidationRow& row, const LayoutChoice& choice, LayoutBounds&
   try {
     if (bounds.rough(choice).seconds >= row.predicted_s || bounds.close(choice).seconds >= row.predicted_s) return {choice};
     LoweredRun lowered = lower_run(run.config, run.spec, accelerator_target(run.stack));
-    if (foreign_memory(lowered, run, row.machine).total() > row.machine.device.memory_bytes) return {choice};
+    if (!fits(foreign_memory(lowered, run, row.machine), run.stack, row.machine)) return {choice};
     return {choice, simulate_run(lowered, {row.machine, row.machine.efficiency(), run.stack}).seconds};
   } catch (const UserError&) {
     return {choice};

@@ -80,13 +80,20 @@ double gradient_bytes(const Program& program, const MemoryUse& use, const Foreig
   return elements * run.stack.gradient_bytes;
 }
 
-// Logits are held where the loss is not one kernel: as the product leaves them, in f32, and as gradients.
+bool accumulates(const Program& program) {
+  return std::ranges::any_of(program.schedule, [](const Action& action) { return action.microbatch > 0; });
+}
+
+// Logits are held where the loss is not one kernel: as the product leaves them, in f32, and as gradients; where it is written out, in f32
+// as they are, without their maximum, and as exponentials.
 double logit_bytes(const Program& program, const Stack& stack) {
-  constexpr double kBytesPerLogit = 2 + 4 + 4;
+  constexpr double kBytesPerLogit = 2 + 4 + 4, kBytesPerLogitWrittenOut = 4 + 4 + 4, kBytesPerLogitOfTheLast = 4;
+  if (!stack.loss_in_f32) return 0;
   double most = 0;
   for (const Region& region : program.regions)
     for (const Op& op : region.ops) most = std::max(most, local_cost(program, op).inner);
-  return stack.loss_in_f32 ? most * kBytesPerLogit : 0;
+  double bytes = stack.loss_eager ? kBytesPerLogitWrittenOut : kBytesPerLogit;
+  return most * (bytes + (stack.holds_last_logits && accumulates(program) ? kBytesPerLogitOfTheLast : 0));
 }
 
 double in_flight(const Program& program) {
@@ -119,6 +126,10 @@ ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, c
     if (here.total() > fullest.total()) fullest = here;
   }
   return fullest;
+}
+
+bool fits(const ForeignMemory& memory, const Stack& stack, const Machine& machine) {
+  return memory.total() + stack.headroom_bytes <= machine.device.memory_bytes;
 }
 
 }  // namespace sextant

@@ -20,4 +20,7 @@ struct ForeignMemory {  // bytes
 // Of the fullest rank.
 ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Machine& machine);
 
+// With the room that the software's allocator wants beside.
+bool fits(const ForeignMemory& memory, const Stack& stack, const Machine& machine);
+
 }  // namespace sextant

@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "cost/accelerator.h"
 #include "cost/machine_file.h"
+#include "cost/network.h"
 #include "cost/stack_file.h"
 
 namespace sextant {
@@ -31,12 +32,7 @@ Machine machine_of_row(Machine machine, const PublishedRun& row, const Stack& st
     machine.levels.front().devices = *row.gpus_per_node;
     machine.devices_per_node = *row.gpus_per_node;
   }
-  if (machine.levels.size() < 2) return machine;
-  Link& far = machine.levels.back().link;
-  if (stack.far_bytes_per_s_per_node) far.bytes_per_s = *stack.far_bytes_per_s_per_node / static_cast<double>(machine.devices_per_node);
-  far.reached = stack.far_is_reached;
-  far.latency_s = std::max(far.latency_s, stack.far_latency_s);
-  return machine;
+  return with_network_of(stack, std::move(machine));
 }
 
 }  // namespace

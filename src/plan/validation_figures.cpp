@@ -52,7 +52,7 @@ MemoryFigures memory_of(const Validation& validation) {
     if (!row.predicted()) continue;
     if (row.published.out_of_memory) {
       ++out.out_of_memory;
-      out.foreseen += row.predicted_memory.total() > row.machine.device.memory_bytes;
+      out.foreseen += !fits(row.predicted_memory, row.run.stack, row.machine);
     }
     if (row.published.memory_gb) errors.push_back(std::abs(row.predicted_memory.total() / (*row.published.memory_gb * 1e9) - 1));
   }

@@ -50,14 +50,15 @@ struct PricedOp {
   OpPrice price;
   bool on_lane = false;    // runs beside compute
   bool last_only = false;  // for the last microbatch
+  double waited_s = 0;     // of a collective on the compute lane: what its stack does not hide
   std::vector<int> joins;  // ops of this rank, by number, whose messages must have arrived
   size_t meets = 0;        // how many pipeline ranks take part in a sum
   int peer = -1;           // of a message between stages
   int64_t tag = 0;
 };
 
-// Without joins and meets, which take the whole Program to find.
-PricedOp price_op(const Program& program, const Op& op, Pricer& pricer);
+// The ops of a region in order, without joins and meets, which take the whole Program to find.
+std::vector<PricedOp> price_region(const Program& program, const Region& region, Pricer& pricer);
 
 class RankWalk {
  public:

@@ -13,15 +13,14 @@ RegionWork region_work(const Program& program, const Region& region, Pricer& pri
     double at, seconds;
   };
   std::vector<Sent> sent;
-  for (const Op& op : region.ops) {
-    PricedOp priced = price_op(program, op, pricer);
+  for (const PricedOp& priced : price_region(program, region, pricer)) {
     const OpPrice& price = priced.price;
     if (price.message == Message::Kind::receive) continue;
     if (price.message == Message::Kind::send) {
       sent.push_back({work.compute, price.seconds});
       continue;
     }
-    double seconds = price.message && !priced.on_lane ? waited_seconds(price, pricer.stack()) : price.seconds;
+    double seconds = price.message && !priced.on_lane ? priced.waited_s : price.seconds;
     if (priced.on_lane) {
       (priced.last_only ? work.beside_at_last : work.beside) += seconds;
     } else if (priced.last_only) {

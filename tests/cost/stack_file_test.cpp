@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cost/machine_file.h"
+#include "cost/network.h"
 #include "cost/passes.h"
 
 namespace sextant {
@@ -116,9 +117,10 @@ TEST(StackFile, SingleOpsAndLossesMayBeWrittenOut) {
   EXPECT_FALSE(plain.loss_eager);
   EXPECT_EQ(plain.zero_bucket_bytes, 0);
   std::string text = replaced(std::string(kTwo), "loss_in_f32 = true\n",
-                              "loss_in_f32 = true\nloss_eager = true\neager_ops = [\"swiglu\", \"rope\"]\nzero_bucket_mb = 40\n");
+                              "loss_in_f32 = true\nloss_eager = true\nholds_last_logits = true\nheadroom_gb = 3\neager_ops = [\"swiglu\", \"rope\"]\nzero_bucket_mb = 40\n");
   Stack first = parse_stacks(text, "stacks.toml").at(0);
-  EXPECT_TRUE(first.loss_eager);
+  EXPECT_TRUE(first.loss_eager && first.holds_last_logits);
+  EXPECT_EQ(first.headroom_bytes, 3e9);
   EXPECT_EQ(first.zero_bucket_bytes, 40e6);
   EXPECT_GT(passes_of(first, "swiglu").bytes, passes_of(plain, "swiglu").bytes);
   EXPECT_EQ(passes_of(first, "add").bytes, passes_of(plain, "add").bytes);
@@ -130,6 +132,30 @@ TEST(StackFile, SingleOpsAndLossesMayBeWrittenOut) {
     EXPECT_NE(said.find("first.eager_ops"), said.npos) << said;
     EXPECT_NE(said.find("swiglu_backward, rope"), said.npos) << said;
   }
+}
+
+TEST(StackFile, OverlapsAreListedWhenOneIsUnknown) {
+  Stack first = parse_stacks(replaced(std::string(kTwo), "[\"gradients\", \"tensor\"]", "[\"tensor_backward\"]"), "s.toml").at(0);
+  EXPECT_TRUE(first.overlap_tensor_backward);
+  EXPECT_FALSE(first.overlap_tensor || first.overlap_gradients);
+  try {
+    parse_stacks(replaced(std::string(kTwo), "\"tensor\"]", "\"tensors\"]"), "s.toml");
+    FAIL();
+  } catch (const UserError& error) {
+    std::string said = error.what();
+    EXPECT_NE(said.find("gradients, gathers, pipeline, tensor, tensor_backward"), said.npos) << said;
+  }
+}
+
+TEST(StackFile, TheNetworkOfAStackIsItsSources) {
+  Machine machine = load_machine("h100-sxm");
+  Stack told = own_stack();
+  EXPECT_EQ(with_network_of(told, machine).levels.back().link, machine.levels.back().link);
+  told.far_bytes_per_s_per_node = 80e9, told.far_is_reached = true, told.far_latency_s = 1e-4;
+  Link far = with_network_of(told, machine).levels.back().link;
+  EXPECT_EQ(far.bytes_per_s, 10e9);
+  EXPECT_EQ(far.latency_s, 1e-4);
+  EXPECT_TRUE(far.reached);
 }
 
 TEST(StackFile, WhatWasReachedIsGiven) {
@@ -195,9 +221,10 @@ const std::vector<PublishedRun> kRuns{
     {"torchtitan docs/performance.md (2024)", "", "torchtitan-2024-eager"},
     {"torchao float8 training docs (torchtitan)", "", "torchtitan-2024-compiled"},
     {"nanotron v0.5 / Ultra-Scale Playbook best configs", "", "nanotron-2025-searched"},
+    {"nanotron v0.5 / Ultra-Scale Playbook best configs", "gpus=256; pp=1; ", "nanotron-2024-searched"},
     {"nanotron scripts/scaling_benchmarks.py comment (TP scaling)", "", "nanotron-2025"},
     {"nanotron sweep", "", "nanotron-2025"},
-    {"nanotron sweep, first campaign", "", "nanotron-2024"},
+    {"nanotron sweep, kept gathered", "", "nanotron-2024"},
     {"picotron README", "", "picotron-2025"},
     {"BigScience tr11-176B prequel (A100 topology sweep)", "", "bigscience-2022"},
     {"BigScience tr11-176B prequel (best TFLOPs)", "", "bigscience-2022"},

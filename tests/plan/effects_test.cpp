@@ -5,6 +5,7 @@
 
 #include "cost/accelerator.h"
 #include "cost/machine_file.h"
+#include "cost/network.h"
 #include "cost/stack_file.h"
 #include "plan/predict.h"
 
@@ -24,8 +25,7 @@ struct Predicted {
 };
 
 Predicted predicted(const TrainingRun& r, const Stack& stack) {
-  Machine machine = load_machine(r.machine);
-  if (double far = stack.far_bytes_per_s_per_node.value_or(0); far > 0) machine.levels.back().link.bytes_per_s = far / static_cast<double>(machine.devices_per_node);
+  Machine machine = with_network_of(stack, load_machine(r.machine));
   RunConfig config;
   config.mesh = r.mesh, config.batch = r.batch;
   config.train.recompute = r.recompute, config.train.eval_every = 0;

@@ -29,12 +29,12 @@ ModelSpec spec() {
 
 struct Layout {
   int dp = 1, tp = 1, pp = 1, microbatches = 4, zero = 0;
-  bool overlap = true;
+  bool overlap = true, sequence_parallel = false;
 };
 
 std::vector<Program> lowered(const Layout& layout, const std::function<void(Graph&)>& change = {}) {
   Mesh mesh{{{"pp", layout.pp}, {"dp", layout.dp}, {"cp", 1}, {"tp", layout.tp}}};
-  Use use{.batch = layout.dp, .seq = 128, .dtype = DType::bf16, .parallel = {.zero = layout.zero}};
+  Use use{.batch = layout.dp, .seq = 128, .dtype = DType::bf16, .parallel = {.sequence = layout.sequence_parallel, .zero = layout.zero}};
   Graph graph = build_model(spec(), use, mesh);
   if (change) change(graph);
   LowerOptions options{.train = AdamW{}, .pipeline = make_schedule("1f1b", {layout.pp, 1, layout.microbatches})};
@@ -117,6 +117,47 @@ TEST(Simulate, CutUpBesideProductsAPartOfATensorMessageIsLeft) {
   std::vector<Program> split = lowered({.tp = 2}), sharded = lowered({.dp = 8, .zero = 1});
   EXPECT_NEAR(run(split, machine, cut).ranks[0].exposed.at("tp"), 0.6 * run(split, machine).ranks[0].exposed.at("tp"), 1e-12);
   EXPECT_EQ(run(sharded, machine, cut).seconds, run(sharded, machine).seconds);  // other axes are not theirs to hide
+}
+
+// Gradients of inputs of split linears are summed while the weights' are computed: over links so slow that a sum outlasts every
+// product, what is hidden is the time of those products.
+TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAProduct) {
+  constexpr int kMicrobatches = 4;
+  Stack hiding = own_stack();
+  hiding.overlap_tensor_backward = true;
+  std::vector<Program> split = lowered({.tp = 2, .microbatches = kMicrobatches}), sharded = lowered({.dp = 8, .zero = 1});
+  auto hidden = [&](const Machine& machine) {
+    return run(split, machine).ranks[0].exposed.at("tp") - run(split, machine, hiding).ranks[0].exposed.at("tp");
+  };
+  Machine slow = machine_with_links(1e6, 1e6), fast = machine_with_links(1e12, 1e12);
+  Pricer pricer(slow, slow.tables, own_stack());
+  double beside = 0;
+  for (const Region& region : split[0].regions)
+    for (const Op& op : region.ops)
+      if (op.def == &ops::linear_weight_gradient && (op.path.find(".qkv.") != op.path.npos || op.path.find(".gate_up.") != op.path.npos))
+        beside += kMicrobatches * pricer.price(split[0], op).seconds;
+  EXPECT_NEAR(hidden(slow), beside, 1e-9);
+  double at_full_speed = hidden(fast);
+  fast.tables.overlap = 0.75;  // beside a message a product takes longer
+  EXPECT_LT(hidden(fast), at_full_speed);
+  EXPECT_GE(hidden(fast), 0.75 * at_full_speed);
+  EXPECT_EQ(run(sharded, slow, hiding).seconds, run(sharded, slow).seconds);  // other axes are not theirs to hide
+}
+
+TEST(Simulate, WhatIsKeptWholeIsNotGatheredAgain) {
+  Machine machine = machine_with_links(1e10, 1e9);
+  Stack keeping = own_stack();
+  keeping.keeps_gathered = true;
+  std::vector<Program> split = lowered({.tp = 2, .microbatches = 1, .sequence_parallel = true}), whole = lowered({.tp = 2});
+  Pricer pricer(machine, machine.tables, own_stack());
+  double again = 0;
+  int gathers = 0;
+  for (const Region& region : split[0].regions)
+    for (const Op& op : region.ops)
+      if (op.phase == Phase::recompute && op.def == &ops::redistribute) again += pricer.price(split[0], op).seconds, ++gathers;
+  EXPECT_EQ(gathers, 8 * 2 + 1);  // attention and MLP of each layer, and the head
+  EXPECT_NEAR(run(split, machine, keeping).ranks[0].exposed.at("tp"), run(split, machine).ranks[0].exposed.at("tp") - again, 1e-12);
+  EXPECT_EQ(run(whole, machine, keeping).seconds, run(whole, machine).seconds);
 }
 
 TEST(Simulate, SoftwareThatKeepsLogitsMakesThemOnce) {
