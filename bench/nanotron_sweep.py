@@ -4,7 +4,7 @@
 bench/data/nanotron_sweep.csv holds what its jobs printed: tokens per second and device, memory that PyTorch reserved (GiB, or OOM),
 and the all-reduce rate that each job measured over all of its ranks before it began; 256 sequences of 4,096 tokens on H100s of eight
 to a node. Source: the dataset nanotron/ultrascale-playbook-data (2025), bench_final2; pipelines only from jobs after their fix.
-No efficiency was fitted on it; three facts of the stack were read from it (time of the host, rate and hops of the network:
+No efficiency was fitted on it; facts of the stack were read from it (time of the host, rate and hops of the network, memory:
 machines/stacks.toml). The published heat map of the best runs was drawn from the same table, by utilisation, and its count of
 FLOPs differs with the layout (docs/decisions/0015): the tokens per second here are what was measured.
 
@@ -12,7 +12,7 @@ The network of the later jobs was broken (13 GB/s over 512 devices, where earlie
 when its own all-reduce reached three quarters of the first campaign's median for its size.
 
 Exits with 1 when a first choice in a published cell was measured more than 5 % slower than the fastest layout there.
-With --facts it predicts nothing and prints what the stack's three facts were read from.
+With --facts it predicts nothing and prints what the stack's time of the host and its network were read from.
 
 Usage: bench/nanotron_sweep.py [--sextant build/release/sextant] [--all] [--facts]
 """
@@ -115,31 +115,80 @@ def line_of_errors(name, runs):
               f"{100 * errors[int(0.9 * (len(errors) - 1))]:5.1f} %, bias {100 * statistics.median(map(error, runs)):+5.1f} %")
 
 
+def least_squares(rows, wanted):
+    """Of rows times unknowns, nearest to what is wanted: the normal equations, by elimination."""
+    n = len(rows[0])
+    table = [[sum(row[i] * row[j] for row in rows) for j in range(n)] + [sum(row[i] * w for row, w in zip(rows, wanted))] for i in range(n)]
+    for i in range(n):
+        pivot = max(range(i, n), key=lambda k: abs(table[k][i]))
+        table[i], table[pivot] = table[pivot], table[i]
+        for k in range(n):
+            if k != i:
+                factor = table[k][i] / table[i][i]
+                table[k] = [a - factor * b for a, b in zip(table[k], table[i])]
+    return [table[i][n] / table[i][i] for i in range(n)]
+
+
+def tensors(run):
+    return 6 * SHAPES[run["params"]][0] + 2
+
+
+def spread(run):
+    nodes = run["devices"] // 8
+    return nodes, run["dp"] - nodes  # ranks of a ring that hand over to another node, and those that do not
+
+
+def zero_network(jobs):
+    """Rate out of a node and hops of ZeRO-1's two calls: a step is microbatches of one length, a reduction in f32 and a gather in bf16 at
+    that rate, and for each tensor the hops of a ring. Jobs of one model, tp and microbatch share the length."""
+    groups = collections.defaultdict(list)
+    for run in jobs:
+        groups[(run["params"], run["tp"], run["microbatch"])].append(run)
+    groups = [group for group in groups.values() if len({run["devices"] for run in group}) > 1]
+    rows = []
+    for at, group in enumerate(groups):
+        for run in group:
+            far, near = spread(run)
+            row = [0] * len(groups) + [10 * float(run["params"]) * (1 - 1 / run["dp"]), tensors(run) * (far - 1) * 1e-6, tensors(run) * near * 1e-6]
+            row[at] = SEQUENCES // (run["dp"] * run["microbatch"])
+            rows.append([part / run["seconds"] for part in row])
+    found = least_squares(rows, [1] * len(rows))
+    misses = [abs(sum(a * b for a, b in zip(row, found)) - 1) for row in rows]
+    print(f"ZeRO: {len(rows)} jobs: {1 / found[-3]:.0f} GB/s out of a node, for each tensor {found[-2]:.1f} us a node and "
+          f"{found[-1]:.1f} us another rank; explains them within {100 * statistics.median(misses):.1f} % (median)")
+    return 1e9 / found[-3], found[-2] * 1e-6, found[-1] * 1e-6
+
+
 def print_facts(runs):
-    """What three facts of the stack were read from, but for the host all of the first campaign, without pipelines. Host: tp 4 and 8 with one sequence, where a
-    microbatch takes as long with both. Network: what the jobs measured. Hops: pairs of jobs with and without ZeRO. With it a step is
-    compute, one reduction in f32 and one gather in bf16 at the network's rate; without, it is what two thirds of the last microbatch
-    do not hide of buckets of 50 MB, each of which climbs and descends a tree of nodes."""
+    """What facts of the stack were read from, but for the host all of the first campaign, without pipelines. Host: tp 4 and 8 with one
+    sequence, where a microbatch takes as long with both. Network: what ZeRO-1's steps say (zero_network), and beside it what each job
+    measured before it began. Hops: pairs of jobs with and without ZeRO. Without it a step is compute, the update of all parameters (30
+    bytes each, at 3.1 TB/s) and what two thirds of the last microbatch do not hide of buckets of 50 MB, each of which climbs and
+    descends a tree of nodes."""
     first = [run for run in runs if run["fits"] and run["job"] < FIRST_CAMPAIGN and run["pp"] == 1]
     for run in runs:
         if run["fits"] and (run["devices"], run["pp"], run["zero"], run["microbatch"]) == (8, 1, 0, 1) and run["tp"] in (4, 8):
             microbatch = run["seconds"] * run["dp"] / SEQUENCES
             print(f"host: {run['params']}B, tp {run['tp']}: {1e3 * microbatch / SHAPES[run['params']][0]:.2f} ms a layer and microbatch")
-    rate = {}
     for devices in sorted({run["devices"] for run in first}):
-        rate[devices] = statistics.median(run["all_reduce"] for run in first if run["devices"] == devices)
-        print(f"network: {devices // 8} nodes: median all-reduce {rate[devices]:.0f} GB/s")
-    with_zero = {(run["params"], run["dp"], run["tp"], run["microbatch"]): run["seconds"] for run in first if run["zero"] == 1}
+        rate = statistics.median(run["all_reduce"] for run in first if run["devices"] == devices)
+        print(f"network: {devices // 8} nodes: median all-reduce before the job {rate:.0f} GB/s")
+    mark_whole(runs)
+    sharded = [run for run in first if run["zero"] == 1 and run["whole"] and run["devices"] > 8 and run["tp"] <= 8 and float(run["params"]) < 10]
+    rate, far_hop, near_hop = zero_network(sharded)
+    with_zero = {(run["params"], run["dp"], run["tp"], run["microbatch"]): run["seconds"] for run in sharded}
     hops = []
     for run in first:
         zero = with_zero.get((run["params"], run["dp"], run["tp"], run["microbatch"]))
         if run["zero"] == 1 or run["devices"] < 32 or run["tp"] > 2 or not zero:
             continue
-        share, node_rate = float(run["params"]) * 1e9 / run["tp"], rate[run["devices"]] * 1e9 / run["tp"]
-        compute = zero - (2 * 4 + 2) * share / node_rate
+        far, near = spread(run)
+        share, rank_rate = float(run["params"]) * 1e9 / run["tp"], rate / run["tp"]
+        compute = zero - 10 * share / rank_rate - tensors(run) * ((far - 1) * far_hop + near * near_hop)
         hidden = compute * run["dp"] * run["microbatch"] / SEQUENCES * 2 / 3
-        bucket = (run["seconds"] - compute + hidden) / (4 * share / 50e6)
-        hops.append((bucket - 2 * 50e6 / (0.92 * node_rate)) / (2 * math.log2(run["devices"] / 8)))
+        update = share * 30 / 3.1e12
+        bucket = (run["seconds"] - compute - update + hidden) / (4 * share / 50e6)
+        hops.append((bucket - 2 * 50e6 / (0.92 * rank_rate)) / (2 * math.log2(far)))
     print(f"hops: median {1e6 * statistics.median(hops):.0f} us of {len(hops)} pairs, {1e6 * min(hops):.0f} to {1e6 * max(hops):.0f}")
 
 

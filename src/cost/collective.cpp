@@ -45,16 +45,24 @@ Spread spread_of(const GroupPlace& place) {
   return {n, g, std::max(1.0, std::ceil(n / g))};
 }
 
+const Link& link_of(const Machine& machine, const GroupPlace& place) { return machine.levels[static_cast<size_t>(place.level)].link; }
+
+// Of a collective that is a call of its own.
 double far_latency(const Machine& machine, const GroupPlace& place, double hop_us) {
-  return std::max(micro(hop_us), machine.levels[static_cast<size_t>(place.level)].link.latency_s);
+  const Link& link = link_of(machine, place);
+  return std::max({micro(hop_us), link.latency_s, link.alone_s});
 }
 
 // `steps`: 2 for an all-reduce (there and back), 1 for a gather or scatter.
-double ring_latency(const Machine& machine, const Protocol& p, const GroupPlace& place, double steps) {
+double ring_hops(const Protocol& p, const GroupPlace& place, double steps, double far_hop) {
   Spread s = spread_of(place);
   double far = s.nodes > 1 ? steps * (s.nodes - 1) : 0;
   double near = steps * (s.ranks - 1) - far;
-  return micro(p.base_ring) + near * micro(p.near_hop_ring) + far * far_latency(machine, place, p.far_hop_ring);
+  return near * micro(p.near_hop_ring) + far * far_hop;
+}
+
+double ring_latency(const Machine& machine, const Protocol& p, const GroupPlace& place, double steps) {
+  return micro(p.base_ring) + ring_hops(p, place, steps, far_latency(machine, place, p.far_hop_ring));
 }
 
 double tree_latency(const Machine& machine, const Protocol& p, const GroupPlace& place) {
@@ -66,7 +74,7 @@ double tree_latency(const Machine& machine, const Protocol& p, const GroupPlace&
 // Adapters carry 100 Gb/s and more: what is less for each device is shared.
 bool possible(const Machine& machine, const Protocol& p, const GroupPlace& place) {
   constexpr double kAdapter = 12.4e9;
-  return place.level == 0 || !p.wants_own_adapter || machine.levels[static_cast<size_t>(place.level)].link.bytes_per_s >= kAdapter;
+  return place.level == 0 || !p.wants_own_adapter || link_of(machine, place).bytes_per_s >= kAdapter;
 }
 
 double protocol_bandwidth(const Protocol& p, double bandwidth) { return std::min(bandwidth * p.share, p.most_gb_s * 1e9); }
@@ -155,6 +163,18 @@ double collective_seconds(const Machine& machine, const Efficiencies& efficiency
     case Collective::message: return micro(place.level == 0 ? 8.4 : 20) + bytes / rate_at(machine, efficiency, place.level);
   }
   BUG("unknown collective");
+}
+
+double coalesced_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes, const GroupPlace& place) {
+  if (place.ranks <= 1 || bytes <= 0) return 0;
+  double n = static_cast<double>(place.ranks), steps = kind == Collective::all_reduce ? 2 : 1, best = 1e300;
+  double bandwidth = group_bandwidth(machine, efficiency, place);
+  for (const Protocol& p : kProtocols) {
+    if (!possible(machine, p, place)) continue;
+    double hops = ring_hops(p, place, steps, std::max(micro(p.far_hop_ring), link_of(machine, place).latency_s));
+    best = std::min(best, hops + steps * bytes * (n - 1) / n / protocol_bandwidth(p, bandwidth));
+  }
+  return best;
 }
 
 }  // namespace sextant

@@ -34,6 +34,10 @@ enum class Collective : uint8_t {
 double collective_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes,
                           const GroupPlace& place);
 
+// The part of one tensor in a call with many, an all-reduce, gather or scatter: such a call takes rings, by its size as a whole, and
+// each of its tensors goes around.
+double coalesced_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes, const GroupPlace& place);
+
 // Bytes per second that each rank of the group can send to its neighbours while all do.
 double group_bandwidth(const Machine& machine, const Efficiencies& efficiency, const GroupPlace& place);
 

@@ -14,6 +14,7 @@ namespace sextant {
 struct Link {
   double bytes_per_s = 0;
   double latency_s = 0;  // of one hop of a collective
+  double alone_s = 0;    // the same where each collective is a call of its own and that is known to take longer
   bool reached = false;  // bytes_per_s is what collectives were measured to reach: no efficiency lessens it
   bool operator==(const Link&) const = default;
 };

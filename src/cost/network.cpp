@@ -1,7 +1,5 @@
 #include "cost/network.h"
 
-#include <algorithm>
-
 namespace sextant {
 
 Machine with_network_of(const Stack& stack, Machine machine) {
@@ -9,7 +7,7 @@ Machine with_network_of(const Stack& stack, Machine machine) {
   Link& far = machine.levels.back().link;
   if (stack.far_bytes_per_s_per_node) far.bytes_per_s = *stack.far_bytes_per_s_per_node / static_cast<double>(machine.devices_per_node);
   far.reached = stack.far_is_reached;
-  far.latency_s = std::max(far.latency_s, stack.far_latency_s);
+  far.alone_s = stack.far_latency_s;
   return machine;
 }
 

@@ -180,9 +180,12 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
     return out;
   }
   if (stack_.zero_all_reduces && is_shard_message(message) && kind == Collective::reduce_scatter) kind = Collective::all_reduce;
+  if (stack_.zero_coalesces && is_shard_message(message)) {
+    out.seconds = coalesced_seconds(machine_, efficiency_, kind, out.bytes, place);
+    return out;
+  }
   // A part of a larger message has its part of that message's time.
-  double bucket = is_shard_message(message) && stack_.zero_bucket_bytes > 0 ? stack_.zero_bucket_bytes : stack_.bucket_bytes;
-  double together = crosses_data_axes(message.axes) ? std::max(out.bytes, bucket) : out.bytes;
+  double together = crosses_data_axes(message.axes) ? std::max(out.bytes, stack_.bucket_bytes) : out.bytes;
   out.seconds = collective_seconds(machine_, efficiency_, kind, together, place) * (together > 0 ? out.bytes / together : 0);
   return out;
 }

@@ -43,10 +43,10 @@ struct Stack {
   bool keeps_gathered = false;       // inputs of products that were split along the sequence are kept whole for backward, not gathered again
   int optimizer_bytes = 12;          // per parameter: master copy and moments
   double bucket_bytes = 0;           // gradients and weights travel in messages of at least this much
-  double zero_bucket_bytes = 0;      // the same with ZeRO, where it is another
   double buffer_bytes = 0;           // of messages, taken once and held
   double headroom_bytes = 0;         // that must stay free: with less, its allocator frees and asks again in every step, or gives up
   bool zero_all_reduces = false;     // with ZeRO, gradients are summed on every rank, and not only where they are needed
+  bool zero_coalesces = false;       // with ZeRO, all gradients travel in one call, and all weights
   bool zero_waits = false;           // with ZeRO, reductions are waited for, whatever is overlapped without
   bool zero_broadcasts = false;      // ZeRO deals whole tensors to ranks, and each rank broadcasts its own in turn; waited for
   bool overlap_gradients = true;     // reductions beside backward

@@ -31,6 +31,22 @@ TEST(Links, WhatWasReachedTakesNoEfficiency) {
   EXPECT_EQ(group_bandwidth(machine, machine.tables, across), 8 * 1e10);
 }
 
+// Sixteen ranks on two nodes: fourteen hops inside and one between, at 0.6 and 2.7 us in the protocol of short messages.
+TEST(Coalesced, EachTensorOfACallGoesAroundARing) {
+  Machine machine = two_level(1e11, 1e10, 8);
+  GroupPlace across = place_group(machine, ranks(0, 16));
+  auto seconds = [&](Collective kind, double bytes) { return coalesced_seconds(machine, machine.tables, kind, bytes, across); };
+  EXPECT_NEAR(seconds(Collective::all_gather, 1), 14 * 0.6e-6 + 2.7e-6, 1e-9);
+  EXPECT_NEAR(seconds(Collective::all_reduce, 1), 2 * (14 * 0.6e-6 + 2.7e-6), 1e-9);
+  EXPECT_NEAR(seconds(Collective::all_gather, 8e9) / (8e9 * 15 / 16 / 8e10), 1, 0.01);  // long ones are a matter of bandwidth
+  // A call of its own may have slower hops; a part of a call has not.
+  double part = seconds(Collective::all_reduce, 1e6), alone = collective_seconds(machine, machine.tables, Collective::all_reduce, 1e6, across);
+  machine.levels.back().link.alone_s = 1e-3;
+  EXPECT_EQ(seconds(Collective::all_reduce, 1e6), part);
+  EXPECT_NEAR(collective_seconds(machine, machine.tables, Collective::all_reduce, 1e6, across), alone + 2e-3, 1e-4);
+  EXPECT_EQ(coalesced_seconds(machine, machine.tables, Collective::all_gather, 1e6, place_group(machine, {3})), 0);
+}
+
 TEST(PlaceGroup, TellsHowManyShareANode) {
   Machine machine = two_level(1, 1, 8);
   GroupPlace inside = place_group(machine, ranks(8, 8));

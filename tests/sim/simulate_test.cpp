@@ -187,7 +187,7 @@ TEST(Simulate, StepsThatAreWrittenOutTakeTime) {
   EXPECT_GT(run(programs, machine, ops).seconds, before);
   // Messages that leave together wait for one latency.
   together.zero_waits = plain.zero_waits = true;
-  together.zero_bucket_bytes = 1e9;
+  together.zero_coalesces = true;
   EXPECT_LT(run(programs, machine, together).seconds, run(programs, machine, plain).seconds);
 }
 
