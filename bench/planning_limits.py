@@ -53,7 +53,7 @@ def main():
          "all; why not: docs/decisions/0015")
     sweep = subprocess.run([sys.executable, pathlib.Path(__file__).parent / "nanotron_sweep.py", "--sextant", args.sextant],
                            stdout=subprocess.PIPE, text=True)
-    hold("first choices in nanotron's cells, by clock", sweep.stdout.splitlines()[-1], sweep.returncode == 0, "all")
+    hold("first choices in nanotron's cells, by clock", sweep.stdout.splitlines()[-1].removeprefix("first choices: "), sweep.returncode == 0, "all")
 
     large = "configs/plan/llama3.1-405b.toml"
     for what, overrides, most in (("16,384 devices", (), 1), ("102,400 devices", ("mesh.dp=800", "batch.sequences=12800"), 3)):
