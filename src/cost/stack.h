@@ -57,8 +57,8 @@ struct Stack {
   double host_s_per_kernel = 0;      // the host issues no faster than this; 0: graphs or far ahead
   bool launches_wait = false;        // the host waits for every kernel before it issues the next
   std::optional<double> far_bytes_per_s_per_node;  // what the source says of its network
-  bool far_is_reached = false;       // and that is what it measured collectives to reach
-  double far_latency_s = 0;          // of a hop between nodes, where it is known to be more than the machine's
+  bool far_is_reached = false;       // and that is what collectives reached, by a measurement or by the time of runs
+  double far_latency_s = 0;          // of a hop between nodes of a collective in a call of its own, where it is known to be more than the tables'
   std::vector<std::string> matches;  // sources of published runs that ran on it, by their beginning
   std::vector<std::string> searched; // what those runs were found best of, as limits of a layout: "zero=0,1"
   std::string recompute = "none";    // when a row does not say

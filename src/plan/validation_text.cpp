@@ -79,6 +79,7 @@ std::string validation_json(const Validation& validation, const ValidationFigure
       one["predicted_s"] = row.predicted_s;
       const ForeignMemory& memory = row.predicted_memory;
       one["predicted_memory_bytes"] = memory.total();
+      one["fits"] = fits(memory, row.run.stack, row.machine);
       one["predicted_memory"] = {{"weights", memory.weights},     {"gradients", memory.gradients}, {"optimizer", memory.optimizer},
                                  {"activations", memory.saved},   {"working", memory.working},     {"buffers", memory.buffers},
                                  {"overhead", memory.context}};

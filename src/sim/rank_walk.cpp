@@ -82,12 +82,12 @@ double waited_seconds(const PricedOp& op, const PricedOp* before, const Pricer& 
 std::vector<PricedOp> price_region(const Program& program, const Region& region, Pricer& pricer) {
   std::vector<PricedOp> ops;
   ops.reserve(region.ops.size());
-  const PricedOp* before = nullptr;  // on the compute lane
+  const PricedOp* before = nullptr;  // on the compute lane, in every microbatch
   for (const Op& op : region.ops) {
     PricedOp& priced = ops.emplace_back(price_op(program, op, pricer));
     if (priced.on_lane) continue;
     if (priced.price.message) priced.waited_s = waited_seconds(priced, before, pricer);
-    before = &priced;
+    if (!priced.last_only) before = &priced;
   }
   return ops;
 }

@@ -222,6 +222,7 @@ const std::vector<PublishedRun> kRuns{
     {"torchao float8 training docs (torchtitan)", "", "torchtitan-2024-compiled"},
     {"nanotron v0.5 / Ultra-Scale Playbook best configs", "", "nanotron-2025-searched"},
     {"nanotron v0.5 / Ultra-Scale Playbook best configs", "gpus=256; pp=1; ", "nanotron-2024-searched"},
+    {"nanotron v0.5 / Ultra-Scale Playbook best configs", "gpus=512; pp=1; ", "nanotron-2025-searched"},
     {"nanotron scripts/scaling_benchmarks.py comment (TP scaling)", "", "nanotron-2025"},
     {"nanotron sweep", "", "nanotron-2025"},
     {"nanotron sweep, kept gathered", "", "nanotron-2024"},

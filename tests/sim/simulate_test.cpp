@@ -142,6 +142,11 @@ TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAProduct) {
   EXPECT_LT(hidden(fast), at_full_speed);
   EXPECT_GE(hidden(fast), 0.75 * at_full_speed);
   EXPECT_EQ(run(sharded, slow, hiding).seconds, run(sharded, slow).seconds);  // other axes are not theirs to hide
+  // A reduction that stands between them for the last microbatch only does not come between them in the others.
+  Stack waiting = own_stack(), waiting_hiding = hiding;
+  waiting.zero_waits = waiting_hiding.zero_waits = true;
+  std::vector<Program> both = lowered({.dp = 2, .tp = 2, .microbatches = kMicrobatches, .zero = 1});
+  EXPECT_NEAR(run(both, slow, waiting).ranks[0].exposed.at("tp") - run(both, slow, waiting_hiding).ranks[0].exposed.at("tp"), beside, 1e-9);
 }
 
 TEST(Simulate, WhatIsKeptWholeIsNotGatheredAgain) {
@@ -185,7 +190,7 @@ TEST(Simulate, StepsThatAreWrittenOutTakeTime) {
   ops.eager_ops = {"swiglu", "rope"};
   EXPECT_GT(run(programs, machine, loss).seconds, before);
   EXPECT_GT(run(programs, machine, ops).seconds, before);
-  // Messages that leave together wait for one latency.
+  // Messages that leave in one call pay their hops, but no start of their own.
   together.zero_waits = plain.zero_waits = true;
   together.zero_coalesces = true;
   EXPECT_LT(run(programs, machine, together).seconds, run(programs, machine, plain).seconds);
