@@ -77,7 +77,7 @@ std::vector<Finding> examine_rank(const Visit& visit, const RankSeat& seat) {
 
 }  // namespace
 
-int doctor_verb(const DoctorArguments& a, Processes& processes) {
+ExitCode doctor_verb(const DoctorArguments& a, Processes& processes) {
   processes.join();
   StopRequest stop;
   Launch launch = processes.launch(kPatience, {});
@@ -88,7 +88,7 @@ int doctor_verb(const DoctorArguments& a, Processes& processes) {
     std::vector<Finding> own = examine_rank(visit, seat);
     if (seat.rank == 0) findings = std::move(own);
   });
-  if (!launch.leads()) return 0;
+  if (!launch.leads()) return ExitCode::finished;
   fmt::print("{}", a.json ? findings_json(findings) : findings_text(findings));
   std::fflush(stdout);  // a failure ends all processes at once
   return exit_code_of(findings);

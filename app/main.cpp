@@ -1,5 +1,5 @@
-// The command line: reads options, calls a verb, and turns whatever escapes into one message and an exit code:
-// 2 what was given cannot be used, 3 the run failed, 4 our own mistake.
+// The command line: reads options, calls a verb, and turns whatever escapes into one message and an exit code
+// (base/exit_code.h).
 #include <signal.h>
 
 #include <CLI/CLI.hpp>
@@ -21,14 +21,14 @@ void add_config(CLI::App& verb, std::string& config, std::vector<std::string>& o
   verb.add_option("overrides", overrides, "key=value pairs that take the place of the file's, such as train.steps=50");
 }
 
-void add_train(CLI::App& app, TrainArguments& a, Processes& processes) {
+void add_train(CLI::App& app, TrainArguments& a, Processes& processes, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand(
       "train", "Train a model; run again to resume. Ranks are threads of one process, or under mpirun and srun one process each");
   add_config(*verb, a.config, a.overrides);
   verb->add_option("--out", a.out, "directory for checkpoints and metrics [runs/NAME]");
   verb->add_option("--ranks", a.ranks, "refuse to start unless the mesh has this many ranks");
   verb->add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto");
-  verb->callback([&] { train_verb(a, processes); });
+  verb->callback([&] { exit_code = train_verb(a, processes); });
 }
 
 void add_launch(CLI::App& app, LaunchArguments& a) {
@@ -69,7 +69,7 @@ void add_generate(CLI::App& app, GenerateArguments& a) {
   verb->callback([&a] { generate_verb(a); });
 }
 
-void add_plan(CLI::App& app, PlanArguments& a) {
+void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand("plan", "Memory, time and cost of a run before it starts; the best layout; scaling laws");
   verb->add_option("config", a.config, "the run's TOML file (docs/config.md lists every key)");
   verb->add_option("overrides", a.overrides, "key=value pairs that take the place of the file's, such as mesh.tp=8");
@@ -100,7 +100,7 @@ void add_plan(CLI::App& app, PlanArguments& a) {
   verb->add_option("--params", a.params, "parameters: the tokens and loss that suit them");
   verb->add_option("--inference-tokens", a.inference_tokens, "tokens to be served in the model's life");
   verb->add_option("--fit", a.fit, "fit a scaling law to your own runs (CSV: params, tokens, loss)");
-  verb->callback([&a] { plan_verb(a); });
+  verb->callback([&] { exit_code = plan_verb(a); });
 }
 
 void add_explain(CLI::App& app, ExplainArguments& a) {
@@ -112,7 +112,7 @@ void add_explain(CLI::App& app, ExplainArguments& a) {
   verb->callback([&a] { explain_verb(a); });
 }
 
-void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, int& exit_code) {
+void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCode& exit_code) {
   CLI::App* verb = app.add_subcommand("doctor", "Is this machine fit to train, or under mpirun and srun, are these machines?");
   verb->add_option("directory", a.directory, "where runs will write")->capture_default_str();
   verb->add_flag("--json", a.json, "print JSON");
@@ -200,7 +200,7 @@ void refuse_unknown_verb(const CLI::App& app, int argc, char** argv) {
                      .expected = fmt::format("one of {}", fmt::join(verbs, ", "))});
 }
 
-int parse_and_run(int argc, char** argv, Processes& processes) {
+ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   CLI::App app("Sextant plans, trains and watches large language models.", "sextant");
   app.require_subcommand(1);
   app.set_version_flag("--version", "sextant 0.1.0");
@@ -214,11 +214,11 @@ int parse_and_run(int argc, char** argv, Processes& processes) {
   BenchCommArguments bench_comm;
   BenchStorageArguments bench_storage;
   DoctorArguments doctor;
-  int exit_code = 0;
-  add_train(app, train, processes);
+  ExitCode exit_code = ExitCode::finished;
+  add_train(app, train, processes, exit_code);
   add_generate(app, generate);
   add_data(app, data);
-  add_plan(app, plan);
+  add_plan(app, plan, exit_code);
   add_explain(app, explain);
   add_launch(app, launch);
   add_bench(app, bench);
@@ -229,36 +229,36 @@ int parse_and_run(int argc, char** argv, Processes& processes) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? ExitCode::finished : ExitCode::bad_input;
   }
   return exit_code;
 }
 
 // The last catch: one message and an exit code for whatever escapes.
-int run_and_report(int argc, char** argv, Processes& processes) {
+ExitCode run_and_report(int argc, char** argv, Processes& processes) {
   try {
     return parse_and_run(argc, argv, processes);
   } catch (const UserError& error) {
     // All processes were given the same; one need say what is wrong with it.
     processes.let_first_speak();
     fmt::print(stderr, "sextant: {}\n", error.what());
-    return 2;
+    return error.exit_code();
   } catch (const RunEnded& error) {
     fmt::print(stderr, "sextant: {}\n", error.what());
     processes.let_cause_end();
-    return 3;
+    return error.exit_code();
   } catch (const RunError& error) {
     fmt::print(stderr, "sextant: {}\n", error.what());
-    return 3;
+    return error.exit_code();
   } catch (const std::filesystem::filesystem_error& error) {
     fmt::print(stderr, "sextant: {}: {}\n", error.path1().string(), error.code().message());
-    return 3;
+    return ExitCode::run_failed;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "sextant: out of memory\n");
-    return 3;
+    return ExitCode::run_failed;
   } catch (const std::exception& error) {
     fmt::print(stderr, "sextant: {}\n  this is our mistake: please report it with the command you ran\n", error.what());
-    return 4;
+    return ExitCode::internal_error;
   }
 }
 
@@ -268,7 +268,8 @@ int main(int argc, char** argv) {
   // A file that grows past `ulimit -f` is to fail with an error we can report, not with a signal.
   ::signal(SIGXFSZ, SIG_IGN);
   Processes processes;
-  int code = run_and_report(argc, argv, processes);
-  if (code != 0) processes.fail_with(code);
-  return code;
+  ExitCode code = run_and_report(argc, argv, processes);
+  // A run that was stopped on request ends as one that finished does: every rank has left in good order.
+  if (code != ExitCode::finished && code != ExitCode::stopped) processes.fail_with(code);
+  return number_of(code);
 }

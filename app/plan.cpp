@@ -116,9 +116,15 @@ void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRu
 
 }  // namespace
 
-void plan_verb(const PlanArguments& a) {
-  if (!a.validate.empty()) return validate_verb(a);
-  if (asks_for_laws(a)) return print_laws(a);
+ExitCode plan_verb(const PlanArguments& a) {
+  if (!a.validate.empty()) {
+    validate_verb(a);
+    return ExitCode::finished;
+  }
+  if (asks_for_laws(a)) {
+    print_laws(a);
+    return ExitCode::finished;
+  }
   if (a.config.empty())
     throw UserError({.place = "sextant plan", .got = "no config",
                      .expected = "a run's TOML file, or one of --compute, --tokens, --params, --fit, --validate"});
@@ -126,8 +132,10 @@ void plan_verb(const PlanArguments& a) {
   RunConfig run = load_config(a.config, a.overrides);
   ModelSpec spec = resolve_spec(run);
   Place place = place_of(a);
-  if (a.search) return search(a, run, spec, place);
-  if (a.serve) return serve(a, run, spec, place);
+  if (a.search || a.serve) {
+    a.search ? search(a, run, spec, place) : serve(a, run, spec, place);
+    return ExitCode::finished;
+  }
   LoweredRun lowered = lower_run(run, spec, target_at(place, run, spec));
   bool traced = !a.trace.empty() || !a.timeline.empty() || !a.report.empty();
   SimResult simulated;
@@ -138,6 +146,7 @@ void plan_verb(const PlanArguments& a) {
   fmt::print("{}", a.json ? plan_json(plan) : plan_text(plan));
   if (!plan.fits() && !a.json) print_what_would_fit(run, spec, place, target_at(place, run, spec));
   write_pictures(a, plan, lowered, place, simulated.trace);
+  return plan.fits() ? ExitCode::finished : ExitCode::does_not_fit;
 }
 
 }  // namespace sextant

@@ -17,7 +17,7 @@ namespace {
 void end_process(const std::string& why) {
   fmt::print(stderr, "sextant: {}\n  a rank did not come back; the process ends without it\n", why);
   std::fflush(nullptr);
-  std::_Exit(3);
+  std::_Exit(number_of(ExitCode::rank_lost));
 }
 
 }  // namespace
@@ -42,8 +42,8 @@ Launch Processes::launch(std::chrono::milliseconds timeout, const Lookout& looko
           .end_process = {}};
 }
 
-void Processes::fail_with(int exit_code) {
-  if (joined_) joined_->session.fail_with(exit_code);
+void Processes::fail_with(ExitCode exit_code) {
+  if (joined_) joined_->session.fail_with(number_of(exit_code));
 }
 
 void Processes::let_first_speak() const {
@@ -70,7 +70,7 @@ Launch Processes::launch(std::chrono::milliseconds, const Lookout&) {
   return {.end_process = end_process};
 }
 
-void Processes::fail_with(int) {}
+void Processes::fail_with(ExitCode) {}
 void Processes::let_first_speak() const {}
 void Processes::let_cause_end() const {}
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 
+#include "base/exit_code.h"
 #include "comm/whereabouts.h"
 #include "train/ranks.h"
 
@@ -24,7 +25,7 @@ class Processes {
   // What this process is to run: one rank among processes, or all as threads.
   Launch launch(std::chrono::milliseconds timeout, const Lookout& lookout);
 
-  void fail_with(int exit_code);
+  void fail_with(ExitCode exit_code);
 
   // Waits a moment, on all processes but the first: when all have met the same error, the first one ends them.
   void let_first_speak() const;

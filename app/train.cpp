@@ -33,7 +33,7 @@ void report_profile(const Trace& trace, Executor& executor, const fs::path& file
 
 }  // namespace
 
-void train_verb(const TrainArguments& arguments, Processes& processes) {
+ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
   processes.join();
   RunConfig run = load_config(arguments.config, arguments.overrides);
   if (arguments.profile < 0 || arguments.profile > run.train.steps)
@@ -48,12 +48,14 @@ void train_verb(const TrainArguments& arguments, Processes& processes) {
                     report_profile(trace, executor, out / fmt::format("profile-step-{}.json", arguments.profile));
                   }};
   TrainResult result = train(run, out, executors, launch, profile);
-  if (!launch.leads()) return;
+  ExitCode code = result.interrupted ? ExitCode::stopped : ExitCode::finished;
+  if (!launch.leads()) return code;
   if (result.validation_loss)
     fmt::print("validation loss {:.4f} nats per token, {:.1f} % of the unigram entropy ({:.4f})\n", *result.validation_loss,
                100 * *result.validation_loss / result.unigram_entropy, result.unigram_entropy);
   if (!result.checkpoint.empty()) fmt::print("model    {}\n", result.checkpoint.string());
   fmt::print("metrics  {}\n", (out / "metrics.jsonl").string());
+  return code;
 }
 
 }  // namespace sextant

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/exit_code.h"
+
 namespace sextant {
 
 class Processes;
@@ -16,7 +18,7 @@ struct TrainArguments {
   int64_t ranks = 0;  // how many the mesh must have; 0: any
   int64_t profile = 0;  // the step to time op by op; 0: none
 };
-void train_verb(const TrainArguments& arguments, Processes& processes);
+ExitCode train_verb(const TrainArguments& arguments, Processes& processes);
 
 struct LaunchArguments {
   std::string config;
@@ -74,7 +76,7 @@ struct PlanArguments {
   bool serve = false;  // what generating text takes, in place of training
   int64_t prompt = 1024, context = 0;
 };
-void plan_verb(const PlanArguments& arguments);
+ExitCode plan_verb(const PlanArguments& arguments);
 void validate_verb(const PlanArguments& arguments);
 
 struct ExplainArguments {
@@ -93,8 +95,7 @@ struct DoctorArguments {
   uint64_t seed = 1;
   std::string device = "auto";
 };
-// The exit code: 1 when something is not fit to train.
-int doctor_verb(const DoctorArguments& arguments, Processes& processes);
+ExitCode doctor_verb(const DoctorArguments& arguments, Processes& processes);
 
 struct BenchCommArguments {
   std::string config;  // whose mesh gives the groups; empty: all ranks

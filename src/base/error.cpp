@@ -35,8 +35,8 @@ UserError::UserError(Complaint complaint) : UserError(std::vector<Complaint>{std
 UserError::UserError(std::vector<Complaint> complaints)
     : std::runtime_error(join_complaints(complaints)), complaints_(std::move(complaints)) {}
 
-RunError::RunError(std::string_view place, std::string_view what, std::string_view hint)
-    : std::runtime_error(run_error_text(place, what, hint)) {}
+RunError::RunError(std::string_view place, std::string_view what, std::string_view hint, ExitCode code)
+    : std::runtime_error(run_error_text(place, what, hint)), code_(code) {}
 
 void throw_bug(std::source_location where, const std::string& what) {
   const char* name = std::strstr(where.file_name(), "src/");

@@ -1,7 +1,7 @@
-// Errors are of three kinds and are caught once, in app/.
-//   UserError  what was given cannot be used: place, what was got, what is expected, a hint. Exit code 2.
-//   RunError   the run itself failed (disk full, a rank lost): where it stood. Exit code 3.
-//   BUG(...)   our own mistake, with the source line. Exit code 4.
+// Errors are of three kinds and are caught once, in app/. exit_code.h has the exit code of each.
+//   UserError  what was given cannot be used: place, what was got, what is expected, a hint.
+//   RunError   the run itself failed (disk full, a rank lost): where it stood.
+//   BUG(...)   our own mistake, with the source line.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "base/exit_code.h"
 
 namespace sextant {
 
@@ -28,15 +30,27 @@ class UserError : public std::runtime_error {
   explicit UserError(Complaint complaint);
   explicit UserError(std::vector<Complaint> complaints);  // all config errors are reported together
   const std::vector<Complaint>& complaints() const { return complaints_; }
+  virtual ExitCode exit_code() const { return ExitCode::bad_input; }
 
  private:
   std::vector<Complaint> complaints_;
 };
 
+// What was asked for is well-formed, but needs more memory than there is.
+class DoesNotFit : public UserError {
+ public:
+  using UserError::UserError;
+  ExitCode exit_code() const override { return ExitCode::does_not_fit; }
+};
+
 class RunError : public std::runtime_error {
  public:
   // `place` says where the run stood: a file, "step 12", "layers.3.attn (rank 0)"; empty when `what` does.
-  RunError(std::string_view place, std::string_view what, std::string_view hint = "");
+  RunError(std::string_view place, std::string_view what, std::string_view hint = "", ExitCode code = ExitCode::run_failed);
+  ExitCode exit_code() const { return code_; }
+
+ private:
+  ExitCode code_;
 };
 
 class Bug : public std::logic_error {

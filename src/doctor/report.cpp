@@ -77,7 +77,7 @@ std::string findings_text(const std::vector<Finding>& findings) {
 }
 
 std::string findings_json(const std::vector<Finding>& findings) {
-  ordered_json json{{"fit", exit_code_of(findings) == 0},
+  ordered_json json{{"fit", exit_code_of(findings) == ExitCode::finished},
                     {"failures", count(findings, Health::failure)},
                     {"warnings", count(findings, Health::warning)},
                     {"unknown", count(findings, Health::unknown)},
@@ -86,8 +86,8 @@ std::string findings_json(const std::vector<Finding>& findings) {
   return dumped(json, 2) + "\n";
 }
 
-int exit_code_of(const std::vector<Finding>& findings) {
-  return count(findings, Health::failure) > 0 ? 1 : 0;
+ExitCode exit_code_of(const std::vector<Finding>& findings) {
+  return count(findings, Health::failure) > 0 ? ExitCode::unhealthy : ExitCode::finished;
 }
 
 std::string pack_examination(const RankExamination& rank) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/exit_code.h"
 #include "doctor/finding.h"
 #include "doctor/ranks.h"
 
@@ -12,8 +13,8 @@ namespace sextant {
 std::string findings_text(const std::vector<Finding>& findings);
 std::string findings_json(const std::vector<Finding>& findings);
 
-// 1 when there is a failure among them, else 0.
-int exit_code_of(const std::vector<Finding>& findings);
+// Unhealthy when there is a failure among them.
+ExitCode exit_code_of(const std::vector<Finding>& findings);
 
 // On the way between ranks.
 std::string pack_examination(const RankExamination& rank);

@@ -55,7 +55,7 @@ void require_room(const RunConfig& run, const RunShape& shape, const RunPrograms
   std::string would_fit;
   for (const Alternative& other : settings_that_fit(run, shape.spec, target, room))
     would_fit += fmt::format("{}{} ({})", would_fit.empty() ? "" : "; or ", other.overrides, human(other.arena));
-  throw UserError({.place = run.source,
+  throw DoesNotFit({.place = run.source,
                    .got = fmt::format("the plan needs {} on a rank, and there are {}", human(need), human(room)),
                    .expected = "a plan that fits",
                    .hint = would_fit.empty() ? "even one sequence at a time with full recompute is too much: use a smaller model, a "

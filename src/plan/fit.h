@@ -20,7 +20,7 @@ Bytes largest_arena(const RunPrograms& programs);
 std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec& spec, const Target& target, Bytes room,
                                            size_t most = 3);
 
-// UserError with the numbers and the nearest settings that would fit.
+// DoesNotFit with the numbers and the nearest settings that would fit.
 void require_room(const RunConfig& run, const RunShape& shape, const RunPrograms& programs, const Target& target, Bytes room);
 
 }  // namespace sextant

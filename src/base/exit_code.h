@@ -1,0 +1,33 @@
+// What the program's exit status means to the script or scheduler that started it. The one table: error.h's classes and the
+// verbs give these, docs/exit-codes.md describes them (tests/app/exit_code_test.cpp holds the two together).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace sextant {
+
+enum class ExitCode : int {
+  finished = 0,
+  unhealthy = 1,       // doctor found a fault
+  bad_input = 2,
+  run_failed = 3,
+  internal_error = 4,
+  stopped = 5,
+  non_finite = 6,
+  rank_lost = 7,
+  does_not_fit = 8,
+};
+
+constexpr int number_of(ExitCode code) { return static_cast<int>(code); }
+
+struct ExitMeaning {
+  ExitCode code;
+  std::string_view name;
+  std::string_view meaning;
+  std::string_view what_next;  // what a supervising script should do
+};
+
+std::span<const ExitMeaning> exit_meanings();  // in the order of their numbers
+
+}  // namespace sextant
