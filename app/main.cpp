@@ -269,7 +269,8 @@ int main(int argc, char** argv) {
   ::signal(SIGXFSZ, SIG_IGN);
   Processes processes;
   ExitCode code = run_and_report(argc, argv, processes);
-  // A run that was stopped on request ends as one that finished does: every rank has left in good order.
-  if (code != ExitCode::finished && code != ExitCode::stopped) processes.fail_with(code);
+  // A run that was stopped, or stopped itself, ends as one that finished does: every rank has left in good order.
+  bool orderly = code == ExitCode::finished || code == ExitCode::stopped || code == ExitCode::non_finite;
+  if (!orderly) processes.fail_with(code);
   return number_of(code);
 }

@@ -48,14 +48,13 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
                     report_profile(trace, executor, out / fmt::format("profile-step-{}.json", arguments.profile));
                   }};
   TrainResult result = train(run, out, executors, launch, profile);
-  ExitCode code = result.interrupted ? ExitCode::stopped : ExitCode::finished;
-  if (!launch.leads()) return code;
+  if (!launch.leads()) return result.outcome;
   if (result.validation_loss)
     fmt::print("validation loss {:.4f} nats per token, {:.1f} % of the unigram entropy ({:.4f})\n", *result.validation_loss,
                100 * *result.validation_loss / result.unigram_entropy, result.unigram_entropy);
   if (!result.checkpoint.empty()) fmt::print("model    {}\n", result.checkpoint.string());
   fmt::print("metrics  {}\n", (out / "metrics.jsonl").string());
-  return code;
+  return result.outcome;
 }
 
 }  // namespace sextant

@@ -8,8 +8,10 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "base/temporary_name.h"
 
 namespace sextant {
 
@@ -19,7 +21,7 @@ namespace {
 
 class Descriptor {
  public:
-  Descriptor(const fs::path& path, int flags, int mode = 0644) : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  Descriptor(const fs::path& path, int flags, int mode = 0666) : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -74,8 +76,7 @@ void flush_to_disk(const fs::path& path) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {
-  fs::path temporary = path;
-  temporary += fmt::format(".tmp-{}", ::getpid());
+  fs::path temporary = path.parent_path() / temporary_name(path.filename().string());
   auto fail = [&](std::string_view doing) {
     int why = errno;
     ::unlink(temporary.c_str());
@@ -83,7 +84,7 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
                    why == ENOSPC ? "free some space; what was saved before is untouched" : "");
   };
   {
-    Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    Descriptor file(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
     if (!file.open()) fail("cannot create");
     while (!content.empty()) {
       ssize_t n = ::write(file.get(), content.data(), content.size());
@@ -95,6 +96,18 @@ void write_file_atomically(const fs::path& path, std::string_view content) {
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot rename into place");
   flush_to_disk(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+void remove_temporary_files(const fs::path& directory) {
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (parse_temporary_name(at->path().filename().string()) && fs::is_regular_file(at->symlink_status(ignored)))
+      found.push_back(at->path());
+  }
+  // Quiet: what cannot be removed now is a leftover for the next time.
+  for (const fs::path& file : found) fs::remove(file, error);
 }
 
 MappedFile::MappedFile(const fs::path& path) {

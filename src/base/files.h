@@ -12,8 +12,13 @@ namespace sextant {
 // The whole file. UserError when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 
-// Writes to a temporary name, flushes to disk, renames. RunError (disk full, no permission) leaves what was there.
+// Writes to a temporary name, flushes to disk, renames. RunError (disk full, no permission) leaves what was there. A link at
+// `path` is replaced, not followed.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content);
+
+// Removes what write_file_atomically left in a directory when its process was killed. For the owner of the directory: a file
+// that somebody is writing there at this moment would go too.
+void remove_temporary_files(const std::filesystem::path& directory);
 
 // fsync of a file or directory; RunError on failure.
 void flush_to_disk(const std::filesystem::path& path);

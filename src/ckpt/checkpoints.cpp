@@ -30,6 +30,11 @@ fs::path checkpoint_path(const fs::path& run, int64_t step) {
   return run / fmt::format("{}{:06}", kStepPrefix, step);
 }
 
+std::optional<int64_t> step_of_checkpoint(const fs::path& checkpoint) {
+  fs::path name = checkpoint.has_filename() ? checkpoint.filename() : checkpoint.parent_path().filename();
+  return step_of(name.string());
+}
+
 std::vector<Checkpoint> list_checkpoints(const fs::path& run, std::string_view witness) {
   std::vector<Checkpoint> found;
   std::error_code error;
@@ -38,7 +43,8 @@ std::vector<Checkpoint> list_checkpoints(const fs::path& run, std::string_view w
   for (; !error && at != fs::directory_iterator(); at.increment(error)) {
     std::optional<int64_t> step = step_of(at->path().filename().string());
     std::error_code ignored;
-    if (step && at->is_directory(ignored) && fs::exists(at->path() / witness, ignored))
+    // A link is not followed: what it points to is no checkpoint of this run, and is not ours to prune.
+    if (step && fs::is_directory(at->symlink_status(ignored)) && fs::exists(at->path() / witness, ignored))
       found.push_back({*step, at->path()});
   }
   if (error)

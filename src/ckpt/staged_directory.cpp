@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/temporary_name.h"
 
 namespace sextant {
 
@@ -26,29 +26,22 @@ namespace {
 constexpr std::string_view kStaged = "staged";      // the new directory; after an exchange the old one
 constexpr std::string_view kReplaced = "replaced";  // the old directory, moved aside
 constexpr std::string_view kRemoved = "removed";    // a directory on its way out
-constexpr std::string_view kSideMark = ".tmp-";
 
 struct Side {
-  fs::path path;   // <place>.tmp-<process>
+  fs::path path;   // a temporary name of the place
   fs::path place;  // what it is for
   pid_t process = 0;
 };
 
 Side side_of(const fs::path& place) {
-  fs::path path = place;
-  path += fmt::format("{}{}", kSideMark, ::getpid());
-  return {path, place, ::getpid()};
+  return {place.parent_path() / temporary_name(place.filename().string()), place, ::getpid()};
 }
 
 // The side directory at `path`, if it is one by name and by what it holds.
 std::optional<Side> recognise(const fs::path& path) {
-  std::string name = path.filename().string();
-  size_t at = name.rfind(kSideMark);
-  if (at == std::string::npos || at == 0) return std::nullopt;
-  Side side{path, path.parent_path() / name.substr(0, at)};
-  const char* end = name.data() + name.size();
-  auto [stop, wrong] = std::from_chars(name.data() + at + kSideMark.size(), end, side.process);
-  if (wrong != std::errc() || stop != end || side.process <= 0) return std::nullopt;
+  std::optional<TemporaryName> name = parse_temporary_name(path.filename().string());
+  if (!name) return std::nullopt;
+  Side side{path, path.parent_path() / name->final_name, name->process};
   std::error_code error;
   for (fs::directory_iterator entry(path, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
     std::string held = entry->path().filename().string();
@@ -156,17 +149,23 @@ fs::path without_slash(const fs::path& path) {
   return path.has_filename() ? path : path.parent_path();
 }
 
-// Absolute and without links: a link to a directory is kept, and what it points to is replaced.
+// Absolute, and without links in all but the last component.
 fs::path resolved(const fs::path& place) {
   std::error_code error;
-  fs::path path = fs::weakly_canonical(fs::absolute(place), error);
+  fs::path path = without_slash(fs::absolute(place).lexically_normal());
+  fs::path parent = fs::weakly_canonical(path.parent_path(), error);
   if (error) throw_disk_error(place, "cannot be reached", error.value());
-  return without_slash(path);
+  return parent / path.filename();
 }
 
 void check_place(const fs::path& place, Existing existing) {
   if (!is_present(place)) return;
   std::error_code error;
+  if (fs::is_symlink(fs::symlink_status(place, error)))
+    throw UserError({.place = place.string(),
+                     .got = "this is a symbolic link",
+                     .expected = "a directory, or a new name",
+                     .hint = "remove the link; what it points to is left as it is"});
   if (!fs::is_directory(place, error))
     throw UserError({.place = place.string(), .got = "this is a file", .expected = "a directory, or a new name"});
   if (existing == Existing::refuse && !fs::is_empty(place, error))

@@ -1,6 +1,7 @@
-// A directory that appears whole or not at all. While it is written it lies in a side directory beside its final place,
-// named <final>.tmp-<process id>; commit() flushes it and swaps it in. A crash at any moment leaves the old directory
+// A directory that appears whole or not at all. While it is written it lies in a side directory beside its final place
+// (base/temporary_name.h); commit() flushes it and swaps it in. A crash at any moment leaves the old directory
 // or the new one whole, and at most a side directory left over, which recover_directory recognises and puts right.
+// A symbolic link at the final place is refused: what it points to is not ours to replace.
 #pragma once
 
 #include <filesystem>

@@ -109,7 +109,7 @@ void check_data(const RunConfig& run, const ModelSpec& spec, Complaints& complai
     complaints.add(run, {"train.eval_every", "data.validation", "data.validation_fraction"},
                    {.got = "there is no validation data to measure",
                     .expected = "data.validation, or a data.validation_fraction above 0"});
-  if (run.given("data.tokenizer_vocab") && (!data.tokenizer.empty() || run.model.from))
+  if (run.given("data.tokenizer_vocab") && (!data.tokenizer.empty() || (run.model.from && !run.model.other_tokenizer)))
     complaints.add(run, {"data.tokenizer_vocab", "data.tokenizer", "model.from"},
                    {.got = fmt::format("is not used, because {} brings a tokenizer",
                                        data.tokenizer.empty() ? "model.from" : "data.tokenizer"),
@@ -179,6 +179,18 @@ void check_optimizer(const RunConfig& run, Complaints& complaints) {
                     .expected = fmt::format("at most {}", room)});
 }
 
+void check_checkpoint(const RunConfig& run, Complaints& complaints) {
+  for (const std::string& what : run.checkpoint.accept_changed)
+    if (what != "tokenizer" && what != "data")
+      complaints.add(run, {"checkpoint.accept_changed"}, {.got = "got " + toml_quoted(what), .expected = "tokenizer or data"});
+}
+
+void check_model_source(const RunConfig& run, Complaints& complaints) {
+  if (run.model.other_tokenizer && !run.model.from)
+    complaints.add(run, {"model.other_tokenizer", "model.from"},
+                   {.got = "there is no model.from whose tokenizer could be another", .expected = "model.from beside it"});
+}
+
 }  // namespace
 
 void check_together(const RunConfig& run, Complaints& complaints) {
@@ -190,6 +202,8 @@ void check_together(const RunConfig& run, Complaints& complaints) {
   check_documents(run, complaints);
   check_batch(run, spec, complaints);
   check_optimizer(run, complaints);
+  check_checkpoint(run, complaints);
+  check_model_source(run, complaints);
 }
 
 std::vector<Complaint> check(const RunConfig& run) {

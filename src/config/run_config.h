@@ -28,6 +28,7 @@ struct ModelSection {
   std::optional<int64_t> window;
   std::optional<bool> tied_head;
   std::optional<double> init_std;
+  bool other_tokenizer = false;
   bool operator==(const ModelSection&) const = default;
 };
 
@@ -91,6 +92,7 @@ struct TrainSection {
   bool deterministic = false;
   int64_t log_every = 10;
   double timeout_s = 600;
+  int64_t non_finite_steps = 3;
   int64_t eval_every = 100, eval_batches = 8;
   bool operator==(const TrainSection&) const = default;
 };
@@ -99,6 +101,7 @@ struct CheckpointSection {
   int64_t every = 0, keep = 3;
   bool at_end = true;
   std::string resume = "auto";
+  std::vector<std::string> accept_changed;
   bool background = true;
   bool operator==(const CheckpointSection&) const = default;
 };

@@ -32,6 +32,7 @@ constexpr void add(Key& key, Words words) { key.words = words.list; }
 constexpr void add(Key& key, Unset unset) { key.unset = unset.meaning; }
 constexpr void add(Key& key, Range range) { key.range = range; }
 constexpr void add(Key& key, std::string_view help) { key.help = help; }
+constexpr void add(Key& key, Affects affects) { key.affects = affects; }
 // clang-format on
 
 template <class T>
@@ -87,18 +88,18 @@ constexpr Section kSections[] = {
     {"model", "What is trained: a preset, a Hugging Face directory, or an architecture with its sizes. Fields given "
               "beside a preset change it."},
     {"mesh", "How many ranks share the work, and along which axes. The product of `dp`, `tp`, `pp` and `cp` is the "
-             "number of ranks."},
-    {"pipeline", "The order of work over pipeline stages, when `mesh.pp` is above 1."},
+             "number of ranks.", Affects::execution},
+    {"pipeline", "The order of work over pipeline stages, when `mesh.pp` is above 1.", Affects::execution},
     {"data", "What is read. Paths are relative to the directory the program is started in."},
     {"batch", "How many tokens a step sees."},
     {"optimizer", "How weights are updated."},
     {"train", "How long and how carefully."},
-    {"checkpoint", "What is saved, and what a run continues from."},
+    {"checkpoint", "What is saved, and what a run continues from.", Affects::execution},
 };
 
 constexpr Key kKeys[] = {
-    KEY(name, unset("the file's name without `.toml`"), "Names the run and the directory of its results."),
-    KEY(device, one_of("auto|cpu|cuda"), "Where to compute. `auto` takes the GPU when there is one."),
+    KEY(name, Affects::execution, unset("the file's name without `.toml`"), "Names the run and the directory of its results."),
+    KEY(device, Affects::execution, one_of("auto|cpu|cuda"), "Where to compute. `auto` takes the GPU when there is one."),
 
     KEY(model.preset, unset("none"), "A published model by name; the list is below."),
     KEY(model.from, unset("none"),
@@ -140,6 +141,9 @@ constexpr Key kKeys[] = {
     KEY(model.tied_head, unset("the preset's, else false for llama, neox and nemotron and true for others"),
         "Whether the output head is the embedding matrix."),
     KEY(model.init_std, at_least(0), unset("0.02"), "Standard deviation of the initial weights."),
+    KEY(model.other_tokenizer,
+        "With `from`: whether the model may be trained on with another tokenizer than its own, `data.tokenizer` or one trained on "
+        "the data. Its ids mean nothing to the weights."),
 
     KEY(mesh.dp, from_to(1, kMaxAxis), "Data-parallel ranks: each takes its share of the sequences."),
     KEY(mesh.tp, from_to(1, kMaxAxis), "Tensor-parallel ranks: each holds a part of every matrix."),
@@ -179,11 +183,11 @@ constexpr Key kKeys[] = {
     KEY(data.mask_documents,
         "Whether tokens see only their own document. Documents end with `end_of_text`; sequences hold several of them."),
     KEY(data.end_of_text, at_least(0), unset("the tokenizer's"), "The id that ends a document, for `mask_documents`."),
-    KEY(data.cache, "Directory for what is made of the data: tokenizers, token files."),
+    KEY(data.cache, Affects::execution, "Directory for what is made of the data: tokenizers, token files."),
 
     KEY(batch.sequences, from_to(1, 1 << 30),
         "Sequences in a step, over all ranks; a multiple of `microbatch` times `mesh.dp`."),
-    KEY(batch.microbatch, from_to(1, 1 << 20),
+    KEY(batch.microbatch, Affects::execution, from_to(1, 1 << 20),
         "Sequences that go through the model at once on a rank; gradients of the others are accumulated."),
     KEY(batch.seq, from_to(1, kMaxSeq), "Tokens in a sequence; at most `model.max_seq`."),
 
@@ -206,21 +210,26 @@ constexpr Key kKeys[] = {
 
     KEY(train.steps, from_to(1, 1e12), "Steps of the whole run; a resumed run goes on to the same number."),
     KEY(train.seed, at_least(0), "Decides initial weights and the order of the data."),
-    KEY(train.threads, from_to(0, 4096), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
-    KEY(train.recompute, one_of("none|norms|selective|alternate|full"), "What is computed again in the backward pass to save memory."),
+    KEY(train.threads, Affects::execution, from_to(0, 4096), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
+    KEY(train.recompute, Affects::execution, one_of("none|norms|selective|alternate|full"), "What is computed again in the backward pass to save memory."),
     KEY(train.precision, one_of("auto|f32|bf16"),
         "What is computed in. bf16 keeps weights in f32 precision beside it, and gradients and optimizer state in f32. `auto` "
         "is bf16 on a GPU and f32 on the CPU."),
-    KEY(train.deterministic, "On a GPU, give up some speed so that two runs give the same bits. On the CPU they always do."),
-    KEY(train.timeout_s, above(0),
+    KEY(train.deterministic, Affects::execution, "On a GPU, give up some speed so that two runs give the same bits. On the CPU they always do."),
+    KEY(train.timeout_s, Affects::execution, above(0),
         "Seconds after which a run has ended when a rank no longer answers; those who waited say for whom, and where."),
-    KEY(train.log_every, at_least(1), "Steps between lines of progress."),
+    KEY(train.non_finite_steps, at_least(1),
+        "Steps in a row whose loss or gradient norm is not finite after which the run ends, with an exit code of its own. No "
+        "update is made in such a step."),
+    KEY(train.log_every, Affects::execution, at_least(1), "Steps between lines of progress."),
     KEY(train.eval_every, at_least(0), "Steps between measurements of the validation loss. 0 = never."),
     KEY(train.eval_batches, at_least(1), "Batches in a measurement of the validation loss."),
 
     KEY(checkpoint.every, at_least(0), "Steps between checkpoints. 0 = only at the end."),
     KEY(checkpoint.at_end, "Write one when the run ends, or is stopped. Without it a run leaves only its metrics."),
     KEY(checkpoint.keep, at_least(0), "How many of the latest checkpoints are kept. 0 = all."),
+    KEY(checkpoint.accept_changed,
+        "Which of `tokenizer` and `data` may be others than when the checkpoint was written; a resumed run is refused otherwise."),
     KEY(checkpoint.background,
         "Whether training goes on while a checkpoint of `every` is written, from a copy of weights and optimizer state."),
     KEY(checkpoint.resume,
@@ -244,6 +253,12 @@ std::span<const Key> schema() {
 }
 std::span<const Section> sections() {
   return kSections;
+}
+
+Affects affects_of(const Key& key) {
+  auto section = std::ranges::find(kSections, section_of(key.name), &Section::name);
+  bool execution = key.affects == Affects::execution || section->affects == Affects::execution;
+  return execution ? Affects::execution : Affects::result;
 }
 
 const Key* find_key(std::string_view name) {

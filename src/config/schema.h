@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "config/affects.h"
 #include "config/run_config.h"
 
 namespace sextant {
@@ -36,6 +37,7 @@ struct Key {
   std::string_view unset;  // what holds when it is not given, where that is not a value
   std::string_view help;   // one or two sentences
   Kind kind = Kind::text;
+  Affects affects = Affects::result;
   void (*set)(RunConfig&, const ConfigValue&) = nullptr;  // the value must be of the kind
   ConfigValue (*get)(const RunConfig&) = nullptr;
 };
@@ -43,6 +45,7 @@ struct Key {
 struct Section {
   std::string_view name;  // "model"; "" = top level
   std::string_view help;
+  Affects affects = Affects::result;  // of every key in it
 };
 
 // Both in the order of docs/config.md.
@@ -52,6 +55,8 @@ std::span<const Section> sections();
 const Key* find_key(std::string_view name);         // nullptr when unknown
 bool is_section(std::string_view name);             // "model", "model.rope_scaling"
 std::string_view section_of(std::string_view key);  // "model" of "model.rope_scaling.factor"; "" at the top level
+
+Affects affects_of(const Key& key);
 
 std::vector<std::string_view> words_of(const Key& key);
 std::string expected_of(const Key& key);  // "an integer of at least 1", "one of auto, cpu, cuda"

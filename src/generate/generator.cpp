@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/rng.h"
+#include "ckpt/model_directory.h"
 #include "ckpt/model_weights.h"
 #include "models/hf_config.h"
 #include "models/model.h"
@@ -29,10 +30,15 @@ int64_t checked_context(const ModelSpec& spec, int64_t context) {
                    .expected = fmt::format("1 to {}, the positions this model can see", spec.max_seq)});
 }
 
+ModelSpec spec_of_whole_model(const std::filesystem::path& directory) {
+  require_whole_model(directory);
+  return spec_from_hf_config(read_file(directory / "config.json"), (directory / "config.json").string());
+}
+
 }  // namespace
 
 Generator::Generator(const std::filesystem::path& directory, Executor& executor, int64_t context)
-    : spec_(spec_from_hf_config(read_file(directory / "config.json"), (directory / "config.json").string())),
+    : spec_(spec_of_whole_model(directory)),
       tokenizer_(Tokenizer::load(directory / "tokenizer.json")),
       context_(checked_context(spec_, context)),
       prefill_program_(program_for(spec_, std::min(kPrefillBlock, context_), context_, executor)),

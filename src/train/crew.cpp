@@ -1,5 +1,6 @@
 #include "train/crew.h"
 
+#include <algorithm>
 #include <numeric>
 #include <vector>
 
@@ -23,14 +24,17 @@ void Crew::arrive(const std::string* place) {
   transport_->whereabouts().arrive(place);
 }
 
-void Crew::sum(std::span<double> numbers) {
+void Crew::add_up(std::span<std::byte> numbers, DType dtype) {
   if (!transport_) return;
   arrive(adding_);
   Channel channel{.transport = *transport_, .tag = tag_};
-  std::vector<std::byte> scratch(static_cast<size_t>(
-      all_reduce_scratch(static_cast<int64_t>(numbers.size()), DType::f64, group_.size())));
-  all_reduce(channel, group_, {.data = std::as_writable_bytes(numbers), .scratch = scratch, .dtype = DType::f64});
+  auto count = static_cast<int64_t>(numbers.size()) / size_of(dtype);
+  std::vector<std::byte> scratch(static_cast<size_t>(all_reduce_scratch(count, dtype, group_.size())));
+  all_reduce(channel, group_, {.data = numbers, .scratch = scratch, .dtype = dtype});
 }
+
+void Crew::sum(std::span<double> numbers) { add_up(std::as_writable_bytes(numbers), DType::f64); }
+void Crew::sum(std::span<int64_t> numbers) { add_up(std::as_writable_bytes(numbers), DType::i64); }
 
 void Crew::barrier() {
   if (!transport_) return;
@@ -39,15 +43,27 @@ void Crew::barrier() {
   sextant::barrier(channel, group_);
 }
 
-std::string Crew::from_leader(std::string text) {
+std::string Crew::from(int root, std::string text) {
   if (!transport_) return text;
   arrive(listening_);
   Channel channel{.transport = *transport_, .tag = tag_};
   int64_t size = static_cast<int64_t>(text.size());
-  broadcast(channel, group_, std::as_writable_bytes(std::span(&size, 1)), 0);
+  broadcast(channel, group_, std::as_writable_bytes(std::span(&size, 1)), root);
   text.resize(static_cast<size_t>(size));
-  broadcast(channel, group_, std::as_writable_bytes(std::span(text)), 0);
+  broadcast(channel, group_, std::as_writable_bytes(std::span(text)), root);
   return text;
+}
+
+std::string Crew::from_leader(std::string text) { return from(0, std::move(text)); }
+
+std::string Crew::first_text(const std::string& text) {
+  if (!transport_) return text;
+  std::vector<int64_t> has(static_cast<size_t>(size()), 0);
+  has[static_cast<size_t>(rank_)] = text.empty() ? 0 : 1;
+  sum(has);
+  auto first = std::find(has.begin(), has.end(), 1);
+  if (first == has.end()) return "";
+  return from(static_cast<int>(first - has.begin()), text.empty() ? text : fmt::format("rank {}: {}", rank_, text));
 }
 
 }  // namespace sextant

@@ -19,11 +19,16 @@ class Crew {
   bool leads() const { return rank_ == 0; }  // prints, and does what is done once
 
   void sum(std::span<double> numbers);  // over all ranks, the same bits on each
+  void sum(std::span<int64_t> numbers);
   void barrier();
   std::string from_leader(std::string text);  // the leader's, on every rank
+  // The text of the first rank that has one, behind "rank N: " where there are several ranks, on every rank; empty when none has.
+  std::string first_text(const std::string& text);
 
  private:
   void arrive(const std::string* place);
+  void add_up(std::span<std::byte> numbers, DType dtype);
+  std::string from(int root, std::string text);
 
   Transport* transport_ = nullptr;
   int tag_ = 0;

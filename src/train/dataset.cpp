@@ -9,6 +9,7 @@
 #include "base/rng.h"
 #include "config/resolve.h"
 #include "train/token_cache.h"
+#include "train/tokenizer_choice.h"
 
 namespace sextant {
 
@@ -104,6 +105,7 @@ Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& te
   double entropy = entropy_of(*measured.file, measured.range, spec.vocab);
   int64_t train_tokens = tokens_in(train), validation_tokens = tokens_in(validation);
   Dataset dataset{.tokenizer = data.tokenizer,
+                  .train_files = data.train,
                   .train = BatchSampler(std::move(train), options),
                   .validation = {},
                   .train_tokens = train_tokens,

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/threads.h"
 #include "config/run_config.h"
@@ -18,6 +19,7 @@ namespace sextant {
 
 struct Dataset {
   std::shared_ptr<const Tokenizer> tokenizer;  // null for token files without one
+  std::vector<std::shared_ptr<const TokenFile>> train_files;
   BatchSampler train;
   std::optional<BatchSampler> validation;
   int64_t train_tokens = 0;

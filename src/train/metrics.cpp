@@ -11,10 +11,27 @@ namespace sextant {
 
 namespace {
 
-// JSON has no NaN: a number that is not finite is written as null.
-nlohmann::ordered_json number(std::optional<double> x) {
-  return x && std::isfinite(*x) ? nlohmann::ordered_json(*x) : nlohmann::ordered_json(nullptr);
-}
+// JSON has no NaN: a number that is not finite is left out of the line, and named with what it was in its own field.
+class Line {
+ public:
+  void add(const char* name, double x) {
+    if (std::isfinite(x))
+      json_[name] = x;
+    else
+      non_finite_[name] = std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+  }
+  void add(const char* name, int64_t x) { json_[name] = x; }
+  void add_flag(const char* name) { json_[name] = true; }
+  void add_unknown(const char* name) { json_[name] = nullptr; }
+
+  std::string text() {
+    if (!non_finite_.empty()) json_["non_finite"] = non_finite_;
+    return json_.dump();
+  }
+
+ private:
+  nlohmann::ordered_json json_, non_finite_;
+};
 
 std::string kept_lines(const std::filesystem::path& path, int64_t resume_step) {
   std::string kept;
@@ -38,13 +55,19 @@ MetricsFile::MetricsFile(std::filesystem::path path, int64_t resume_step) : path
 }
 
 void MetricsFile::append(const StepMetrics& m) {
-  nlohmann::ordered_json line{{"step", m.step},       {"loss", number(m.loss)},
-                              {"grad_norm", number(m.grad_norm)}, {"lr", m.lr},
-                              {"tokens", m.tokens},   {"tokens_per_s", number(m.tokens_per_s)},
-                              {"step_s", m.step_s},   {"mfu", number(m.mfu)},
-                              {"arena_bytes", m.arena_bytes}};
-  if (m.validation_loss) line["validation_loss"] = number(m.validation_loss);
-  file_ << line.dump() << std::endl;
+  Line line;
+  line.add("step", m.step);
+  line.add("loss", m.loss);
+  line.add("grad_norm", m.grad_norm);
+  line.add("lr", m.lr);
+  line.add("tokens", m.tokens);
+  line.add("tokens_per_s", m.tokens_per_s);
+  line.add("step_s", m.step_s);
+  m.mfu ? line.add("mfu", *m.mfu) : line.add_unknown("mfu");
+  line.add("arena_bytes", m.arena_bytes);
+  if (m.validation_loss) line.add("validation_loss", *m.validation_loss);
+  if (m.is_update_skipped()) line.add_flag("update_skipped");
+  file_ << line.text() << std::endl;
   if (!file_) throw RunError(path_.string(), "cannot write", "is the disk full?");
 }
 

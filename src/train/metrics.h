@@ -2,6 +2,7 @@
 // will be run again.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +21,9 @@ struct StepMetrics {
   std::optional<double> mfu;  // null until a machine profile is known
   int64_t arena_bytes = 0;
   std::optional<double> validation_loss;  // on steps that end with an evaluation
+
+  bool is_finite() const { return std::isfinite(loss) && std::isfinite(grad_norm); }
+  bool is_update_skipped() const { return !std::isfinite(grad_norm); }  // by the update itself, on every rank
 };
 
 class MetricsFile {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "ckpt/convert.h"
+#include "ckpt/manifest.h"
 #include "ckpt/model_directory.h"
 #include "ckpt/model_weights.h"
 #include "ckpt/slices.h"
@@ -21,10 +23,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kOptimizerFile = "optimizer.safetensors";
-
 // The state of a parameter, by the names that the update gives its values.
-constexpr std::string_view kStateNames[] = {"adam_m.", "adam_v."};
+constexpr std::string_view kSecondMoment = "adam_v.";
+constexpr std::string_view kStateNames[] = {"adam_m.", kSecondMoment};
 
 // The low halves of weights are states too, but in files the weights are whole.
 bool is_saved(const Value& value) {
@@ -64,6 +65,18 @@ void save_optimizer(const StateView& values, const ModelSpec& spec, const fs::pa
   writer.finish();
 }
 
+// A mean of squares: the update takes its root, and a negative one would make the weight NaN.
+void require_no_negative(std::span<const std::byte> local, const Value& value, std::string_view place) {
+  if (value.dtype != DType::f32) return;
+  for (size_t at = 0; at < local.size(); at += sizeof(float)) {
+    float element;
+    std::memcpy(&element, local.data() + at, sizeof element);
+    if (element < 0)
+      throw RunError(place, fmt::format("{} holds {}; a second moment is never negative", value.stored_path(), element),
+                     "resume from another checkpoint", ExitCode::non_finite);
+  }
+}
+
 void load_optimizer(Bound& bound, const ModelSpec& spec, const fs::path& file) {
   SafetensorsFile source(file);
   std::map<std::string, GlobalShape> whole;
@@ -82,13 +95,34 @@ void load_optimizer(Bound& bound, const ModelSpec& spec, const fs::path& file) {
         std::memcpy(local.data() + (piece.at + line * piece.stride) * element,
                     view.bytes.data() + ((piece.row + line) * width + piece.column) * element,
                     static_cast<size_t>(piece.columns * element));
+    if (value.path.starts_with(kSecondMoment)) require_no_negative(local, value, view.place);
     bound.write(value, local);
   }
 }
 
 std::string state_json(const RunState& state) {
-  nlohmann::ordered_json json{{"format", 1}, {"step", state.step}, {"samples", state.samples}, {"tokens", state.tokens}};
+  nlohmann::ordered_json json{{"format", state.identity ? 2 : 1}, {"step", state.step}, {"samples", state.samples}, {"tokens", state.tokens}};
+  if (state.identity) {
+    json["tokenizer"] = state.identity->tokenizer;
+    json["data"] = state.identity->data;
+    json["config"] = state.identity->config;
+  }
   return json.dump(2) + "\n";
+}
+
+RunIdentity identity_from_json(const nlohmann::json& json, const fs::path& file) {
+  auto refuse = [&](std::string_view key) {
+    throw UserError({.place = file.string(), .got = fmt::format("no usable \"{}\"", key), .expected = "a run_state.json as Sextant writes it"});
+  };
+  for (const char* key : {"tokenizer", "data"})
+    if (!json.contains(key) || !json[key].is_string()) refuse(key);
+  if (!json.contains("config") || !json["config"].is_object()) refuse("config");
+  RunIdentity identity{.tokenizer = json["tokenizer"], .data = json["data"], .config = {}};
+  for (const auto& [key, value] : json["config"].items()) {
+    if (!value.is_string()) refuse("config." + key);
+    identity.config.emplace(key, value.get<std::string>());
+  }
+  return identity;
 }
 
 RunState state_from_json(const fs::path& file) {
@@ -103,6 +137,7 @@ RunState state_from_json(const fs::path& file) {
   read("step", state.step);
   read("samples", state.samples);
   read("tokens", state.tokens);
+  if (json.contains("format") && json["format"] == 2) state.identity = identity_from_json(json, file);
   return state;
 }
 
@@ -151,27 +186,72 @@ void create_parent(const fs::path& directory) {
   if (error) throw RunError(directory.parent_path().string(), fmt::format("cannot create: {}", error.message()));
 }
 
+// The work, and what went wrong with it; that another rank has ended the run, and our own mistakes, are not for this.
+std::string failure_of(const std::function<void()>& work) {
+  try {
+    work();
+    return "";
+  } catch (const RunEnded&) {
+    throw;
+  } catch (const Bug&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return "out of memory";
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+}
+
+ShareBlocks share_among(Crew& crew) {
+  return [&](size_t count, const std::function<uint64_t(size_t)>& hash_of) {
+    std::vector<int64_t> values(count, 0);
+    for (size_t i = static_cast<size_t>(crew.rank()); i < count; i += static_cast<size_t>(crew.size()))
+      values[i] = static_cast<int64_t>(hash_of(i));
+    crew.sum(values);
+    return std::vector<uint64_t>(values.begin(), values.end());
+  };
+}
+
 }  // namespace
 
-void save_run_checkpoint(const fs::path& directory, const CheckpointContent& content, Crew& crew) {
+std::string save_run_checkpoint(const fs::path& directory, const CheckpointContent& content, Crew& crew) {
   std::optional<StagedDirectory> staged;
-  if (crew.leads()) {
+  std::string failure = crew.first_text(failure_of([&] {
+    if (!crew.leads()) return;
     create_parent(directory);
     staged.emplace(directory, Existing::replace);
     write_descriptions(staged->path(), content);
-  }
+  }));
+  if (!failure.empty()) return failure;
   fs::path place = crew.from_leader(staged ? staged->path().string() : std::string());
   Share share = crew.size() == 1 ? Share::whole : Share::part;
-  save_weights(content.values, content.spec, place, {}, share);
-  save_optimizer(content.values, content.spec, place / kOptimizerFile, share);
-  crew.barrier();  // every rank has flushed its part
-  if (staged) staged->commit();
-  crew.barrier();  // nobody goes on, and perhaps looks for it, before it is there
+  failure = crew.first_text(failure_of([&] {
+    save_weights(content.values, content.spec, place, {}, share);
+    save_optimizer(content.values, content.spec, place / kOptimizerFile, share);
+  }));  // and every rank has flushed its part
+  if (!failure.empty()) return failure;
+  std::string listed;
+  failure = crew.first_text(failure_of([&] {
+    if (staged) listed = manifest_json(list_files(place));
+  }));
+  if (!failure.empty()) return failure;
+  Manifest manifest = parse_manifest(crew.from_leader(listed), kManifestFile);
+  failure = crew.first_text(failure_of([&] {
+    add_hashes(place, manifest, share_among(crew));
+    if (staged) write_file_atomically(place / kManifestFile, manifest_json(manifest));
+  }));
+  if (!failure.empty()) return failure;
+  // Nobody goes on, and perhaps looks for it, before it is there.
+  return crew.first_text(failure_of([&] {
+    if (staged) staged->commit();
+  }));
 }
+
+RunState read_run_state(const fs::path& directory) { return state_from_json(directory / kRunStateFile); }
 
 RunState load_run_checkpoint(const fs::path& directory, Bound& bound, const ModelSpec& spec) {
   refuse_other_model(directory, spec);
-  RunState state = state_from_json(directory / kRunStateFile);
+  RunState state = read_run_state(directory);
   load_weights(bound, spec, WeightsReader(directory));
   load_optimizer(bound, spec, directory / kOptimizerFile);
   return state;

@@ -1,6 +1,7 @@
 // A checkpoint of a run: a Hugging Face model directory (config.json, tokenizer.json, model*.safetensors), and beside those
-// files what only training needs: optimizer.safetensors and run_state.json. It appears whole or not at all. Every rank writes
-// what it holds into the same files, which say nothing of the mesh: another mesh may go on from them.
+// files what only training needs: optimizer.safetensors, run_state.json, and manifest.json with the hash of every file. It
+// appears whole or not at all. Every rank writes what it holds into the same files, which say nothing of the mesh: another
+// mesh may go on from them.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include "exec/executor.h"
 #include "models/spec.h"
 #include "train/crew.h"
+#include "train/run_identity.h"
 
 namespace sextant {
 
@@ -18,6 +20,7 @@ struct RunState {
   int64_t step = 0;     // steps done
   int64_t samples = 0;  // the data cursor
   int64_t tokens = 0;
+  std::optional<RunIdentity> identity;  // absent in checkpoints of earlier versions
 };
 
 struct CheckpointContent {
@@ -27,8 +30,12 @@ struct CheckpointContent {
   RunState state;
 };
 
-// Called by all ranks together.
-void save_run_checkpoint(const std::filesystem::path& directory, const CheckpointContent& content, Crew& crew);
+// Called by all ranks together. What went wrong on any of them (the disk is full, a file cannot be written), the same on every
+// rank; empty when the checkpoint stands. A failed save leaves what was there.
+std::string save_run_checkpoint(const std::filesystem::path& directory, const CheckpointContent& content, Crew& crew);
+
+// run_state.json of a checkpoint. UserError when it cannot be used.
+RunState read_run_state(const std::filesystem::path& directory);
 
 // This rank's part of weights and optimizer state, and the run state. UserError when the directory holds another model.
 RunState load_run_checkpoint(const std::filesystem::path& directory, Bound& bound, const ModelSpec& spec);

@@ -1,8 +1,11 @@
 #include "train/saver.h"
 
-#include "ckpt/checkpoints.h"
+#include <algorithm>
+#include <utility>
+
 #include "ckpt/model_directory.h"
 #include "comm/tags.h"
+#include "train/finite_check.h"
 
 namespace sextant {
 
@@ -14,42 +17,101 @@ Saver::Saver(const Parts& parts) : parts_(parts) {
 }
 
 Saver::~Saver() {
-  if (writing_.joinable()) writing_.join();
+  for (std::thread* thread : {&writing_, &pruning_})
+    if (thread->joinable()) thread->join();
 }
 
-void Saver::write(const std::filesystem::path& place, const RunState& state, const StateView& values) {
-  save_run_checkpoint(place, {values, parts_.spec, parts_.tokenizer, state}, crew_);
-  if (crew_.leads() && parts_.run.checkpoint.keep > 0) prune_checkpoints(parts_.out, parts_.run.checkpoint.keep, kRunStateFile);
+void Saver::note(std::string line) {
+  if (!crew_.leads()) return;
+  std::lock_guard lock(mutex_);
+  notes_.push_back(std::move(line));
 }
 
-std::filesystem::path Saver::save(const RunState& state) {
-  finish();
-  std::filesystem::path place = checkpoint_path(parts_.out, state.step);
-  if (!snapshot_) {
-    write(place, state, parts_.values);
-    return place;
+std::vector<std::string> Saver::take_notes() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(notes_, {});
+}
+
+Checkpoint Saver::newest() {
+  std::lock_guard lock(mutex_);
+  return newest_;
+}
+
+void Saver::resumed_from(const Checkpoint& checkpoint) {
+  std::lock_guard lock(mutex_);
+  newest_ = checkpoint;
+}
+
+void Saver::prune(int64_t keep) {
+  try {
+    prune_checkpoints(parts_.out, keep, kRunStateFile);
+  } catch (const std::runtime_error& error) {
+    note(fmt::format("an old checkpoint could not be removed: {}", error.what()));
   }
+}
+
+std::string Saver::write_or_say_why(const Job& job, const StateView& values) {
+  CheckpointContent content{values, parts_.spec, parts_.tokenizer, job.state};
+  std::string failure = save_run_checkpoint(job.place, content, crew_);
+  if (failure.empty()) return failure;
+  if (crew_.leads() && parts_.run.checkpoint.keep > 0) prune(std::max<int64_t>(1, parts_.run.checkpoint.keep - 1));
+  return save_run_checkpoint(job.place, content, crew_);
+}
+
+void Saver::write(const Job& job, const StateView& values) {
+  std::string where = fmt::format("step {}", job.state.step);
+  std::string tensor = crew_.first_text(first_non_finite(values));
+  if (!tensor.empty()) {
+    std::string what = fmt::format("no checkpoint is written: {} is not finite", tensor);
+    if (job.occasion == Occasion::last) throw RunError(where, what, "", ExitCode::non_finite);
+    return note(fmt::format("{}: {}", where, what));
+  }
+  std::string failure = write_or_say_why(job, values);
+  if (failure.empty()) {
+    std::lock_guard lock(mutex_);
+    newest_ = {job.state.step, job.place};
+    unconfirmed_ = true;
+    return;
+  }
+  auto older = crew_.leads() ? latest_checkpoint(parts_.out, kRunStateFile) : std::nullopt;
+  std::string stands = crew_.from_leader(older ? older->path.string() : "");
+  if (job.occasion == Occasion::last || stands.empty()) throw RunError(where, fmt::format("the checkpoint could not be written: {}", failure));
+  note(fmt::format("{}: the checkpoint could not be written: {}\n  the run goes on; {} stands, and the next one is tried in {} steps", where,
+                   failure, stands, parts_.run.checkpoint.every));
+}
+
+void Saver::save(const RunState& state, Occasion occasion) {
+  finish();
+  Job job{checkpoint_path(parts_.out, state.step), state, occasion};
+  if (!snapshot_) return write(job, parts_.values);
   snapshot_->take();
-  writing_ = std::thread([this, place, state] {
+  writing_ = std::thread([this, job] {
     try {
-      write(place, state, *snapshot_);
+      write(job, *snapshot_);
     } catch (const std::exception& error) {
       error_ = std::current_exception();
       failed_ = true;
-      // The other ranks wait for this one's part.
+      // The other ranks may be waiting for this one.
       if (parts_.transport)
-        parts_.transport->abort(fmt::format("rank {} could not save step {}: {}", crew_.rank(), state.step, error.what()));
+        parts_.transport->abort(fmt::format("rank {} could not save step {}: {}", crew_.rank(), job.state.step, error.what()));
     }
   });
-  return place;
 }
 
 void Saver::check() {
   if (failed_) finish();
 }
 
+void Saver::confirm() {
+  if (!crew_.leads() || parts_.run.checkpoint.keep == 0 || !unconfirmed_.exchange(false)) return;
+  if (pruning_.joinable()) pruning_.join();
+  if (!snapshot_) return prune(parts_.run.checkpoint.keep);
+  pruning_ = std::thread([this] { prune(parts_.run.checkpoint.keep); });  // to remove hundreds of GB takes its time
+}
+
 void Saver::finish() {
-  if (writing_.joinable()) writing_.join();
+  for (std::thread* thread : {&writing_, &pruning_})
+    if (thread->joinable()) thread->join();
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 

@@ -11,6 +11,7 @@
 #include "data/stories.h"
 #include "data/text_source.h"
 #include "data/tokenize.h"
+#include "train/tokenizer_choice.h"
 
 namespace sextant {
 
@@ -116,7 +117,7 @@ std::shared_ptr<const TokenFile> open_shared(const fs::path& path, TokenFileOpti
   return std::make_shared<const TokenFile>(open_token_file(path, options));
 }
 
-TokenizedData open_token_files(const RunConfig& run) {
+TokenizedData open_token_files(const RunConfig& run, const std::function<void(std::string_view)>& say) {
   TokenFileOptions options;
   if (run.data.format == "tokens-u16") options = {TokenKind::flat, TokenType::u16};
   if (run.data.format == "tokens-u32") options = {TokenKind::flat, TokenType::u32};
@@ -124,23 +125,17 @@ TokenizedData open_token_files(const RunConfig& run) {
   TokenizedData data;
   for (const std::string& name : run.data.train) data.train.push_back(open_shared(name, options));
   for (const std::string& name : run.data.validation) data.validation.push_back(open_shared(name, options));
-  if (auto path = tokenizer_path(run)) data.tokenizer = std::make_shared<const Tokenizer>(Tokenizer::load(*path));
+  data.tokenizer = tokenizer_beside_tokens(run, say);
   return data;
 }
 
 }  // namespace
 
-std::optional<fs::path> tokenizer_path(const RunConfig& run) {
-  if (!run.data.tokenizer.empty()) return run.data.tokenizer;
-  if (run.model.from && fs::exists(fs::path(*run.model.from) / "tokenizer.json"))
-    return fs::path(*run.model.from) / "tokenizer.json";
-  return std::nullopt;
-}
-
 bool has_text(const RunConfig& run) { return !are_token_files(run, run.data.train); }
 
 TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say) {
-  if (!has_text(run)) return open_token_files(run);
+  if (!has_text(run)) return open_token_files(run, say);
+  require_tokenizer_of_model(run);
   fs::path place = fs::path(run.data.cache) / cache_key(run);
   if (!fs::exists(place / "train.bin")) fill_cache(run, place, team, say);
   TokenizedData data;

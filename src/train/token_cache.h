@@ -24,9 +24,6 @@ struct TokenizedData {
 
 TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say);
 
-// The tokenizer.json that the config names, by data.tokenizer or model.from; nullopt when one is to be trained.
-std::optional<std::filesystem::path> tokenizer_path(const RunConfig& run);
-
 bool has_text(const RunConfig& run);  // whether the training data must be tokenized
 
 }  // namespace sextant

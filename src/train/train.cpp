@@ -1,25 +1,26 @@
 #include "train/train.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/units.h"
-#include "ckpt/checkpoints.h"
 #include "ckpt/model_directory.h"
 #include "ckpt/model_weights.h"
-#include "ckpt/staged_directory.h"
 #include "comm/tags.h"
-#include "config/load.h"
 #include "models/model.h"
 #include "plan/fit.h"
 #include "plan/programs.h"
 #include "train/dataset.h"
 #include "train/fault.h"
+#include "train/finite_check.h"
 #include "train/heartbeat.h"
 #include "train/leader_first.h"
 #include "train/progress.h"
+#include "train/resume.h"
 #include "train/run_checkpoint.h"
+#include "train/run_directory.h"
+#include "train/run_identity.h"
 #include "train/saver.h"
 #include "train/stop.h"
 #include "train/trainer.h"
@@ -30,29 +31,6 @@ namespace sextant {
 namespace fs = std::filesystem;
 
 namespace {
-
-void prepare_directory(const fs::path& out) {
-  std::error_code error;
-  fs::create_directories(out, error);
-  if (error) throw RunError(out.string(), fmt::format("cannot create the run's directory: {}", error.message()));
-  recover_directory(out);
-  std::vector<std::string> words = last_words(out);
-  if (!words.empty()) fmt::print("the last run here did not end well:\n  {}\n", fmt::join(words, "\n  "));
-  forget_heartbeats(out);
-}
-
-// The checkpoint to go on from: what checkpoint.resume names, or the newest of this run.
-std::optional<fs::path> resume_from(const RunConfig& run, const fs::path& out) {
-  auto latest = latest_checkpoint(out, kRunStateFile);
-  if (run.checkpoint.resume == "auto") return latest ? std::optional(latest->path) : std::nullopt;
-  // Two runs in one directory would prune each other's checkpoints.
-  if (latest && run.checkpoint.resume == "never")
-    throw UserError({.place = out.string(), .got = fmt::format("already holds a run, at step {}", latest->step),
-                     .expected = "an empty directory for a run that starts afresh",
-                     .hint = "choose another --out, or remove this one"});
-  if (run.checkpoint.resume == "never") return std::nullopt;
-  return find_model_directory(run.checkpoint.resume);
-}
 
 // Where one rank stands, for itself and for those who look on.
 struct Position {
@@ -73,6 +51,8 @@ class Run {
     const ModelSpec& spec;
     const Dataset& dataset;
     const RunPrograms& programs;
+    const RunIdentity& identity;
+    const ResumePoint& resume;
     Fault fault;
     Lines lines;
     const Profile& profile;
@@ -87,61 +67,114 @@ class Run {
 
   TrainResult finish_steps(const StopRequest& stop) {
     begin();
-    std::optional<MetricsFile> metrics;
-    std::optional<Progress> progress;
     if (crew_.leads()) {
-      metrics.emplace(parts_.out / "metrics.jsonl", state_.step);
-      progress.emplace(state_.step + 1, run_.train.steps, run_.train.log_every, parts_.lines);
+      metrics_.emplace(parts_.out / "metrics.jsonl", state_.step);
+      progress_.emplace(state_.step + 1, run_.train.steps, run_.train.log_every, parts_.lines);
     }
-    auto say = [&](const std::string& line) {
-      if (progress) progress->say(line);
-    };
     if (state_.step >= run_.train.steps)
       say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
-    auto note = [&](const StepMetrics& m) {
-      if (metrics) metrics->append(m);
-      if (progress) progress->step(m);
-    };
-    while (state_.step < run_.train.steps && !all_stop(stop)) {
+    while (state_.step < run_.train.steps && !is_diverged() && !all_stop(stop)) {
       begin_step();
       // Where something looks at the weights, or nothing follows, the device is waited for; else the host stays ahead of it.
       bool pause = is_due(run_.train.eval_every) || is_due(run_.checkpoint.every) || state_.step == run_.train.steps;
-      while (trainer_.steps_under_way() > (pause ? 1 : trainer_.steps_ahead())) note(finish_step());
+      while (trainer_.steps_under_way() > (pause ? 1 : trainer_.steps_ahead())) record(finish_step());
       if (!pause) continue;
       StepMetrics m = finish_step();
       if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == run_.train.steps))
         m.validation_loss = result_.validation_loss = trainer_.evaluate();
-      note(m);
-      if (is_due(run_.checkpoint.every)) save();
+      record(m);
+      if (is_due(run_.checkpoint.every)) save(Saver::Occasion::periodic);
     }
-    while (trainer_.steps_under_way() > 0) note(finish_step());
-    result_.interrupted = state_.step < run_.train.steps;
-    if (run_.checkpoint.at_end && saved_step_ != state_.step && state_.step > 0) save();
-    saver_.finish();
-    if (result_.interrupted) say(fmt::format("stopped at step {}; the same command resumes from here", state_.step));
-    result_.step = state_.step;
-    result_.unigram_entropy = parts_.dataset.unigram_entropy;
+    while (trainer_.steps_under_way() > 0) record(finish_step());
+    end();
     return result_;
   }
 
  private:
   void begin() {
-    // The leader looks, so that all go on from the same place.
-    std::string found;
-    if (crew_.leads())
-      if (auto from = resume_from(run_, parts_.out)) found = from->string();
-    fs::path from = crew_.from_leader(found);
+    const fs::path& from = parts_.resume.checkpoint;
     if (!from.empty()) {
       state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec);
-      result_.checkpoint = from;
-      saved_step_ = state_.step;
-      if (crew_.leads()) fmt::print("resuming from {} (step {})\n", from.string(), state_.step);
+      saver_.resumed_from({state_.step, from});
     } else if (run_.model.from) {
       load_weights(trainer_.bound(), parts_.spec, WeightsReader(*run_.model.from));
-      if (crew_.leads()) fmt::print("starting from the weights of {}\n", *run_.model.from);
     } else {
       initialize_weights(trainer_.bound(), static_cast<uint64_t>(run_.train.seed));
     }
+    require_finite(from.empty() ? run_.model.from.value_or("") : from.string());
+    state_.identity = parts_.identity;
+    // Every rank has what it needs of the checkpoint, and every check has passed: only now is anything changed on disk.
+    crew_.barrier();
+    if (crew_.leads()) begin_directory(from);
+    crew_.barrier();
+  }
+
+  void begin_directory(const fs::path& from) {
+    if (!from.empty()) {
+      fmt::print("resuming from {} (step {})\n", from.string(), state_.step);
+      std::vector<std::string> changes;
+      for (const ConfigChange& change : parts_.resume.changes) changes.push_back(change.text());
+      if (!changes.empty()) fmt::print("config changed since then: {}\n", fmt::join(changes, "; "));
+      if (auto aside = set_aside_later_steps(parts_.out, state_.step))
+        fmt::print("checkpoints after step {} were moved to {}\n", state_.step, aside->string());
+    } else if (run_.model.from) {
+      fmt::print("starting from the weights of {}\n", *run_.model.from);
+    }
+    record_config(parts_.out, run_, state_.step + 1);
+  }
+
+  void require_finite(const std::string& source) {
+    if (source.empty()) return;
+    std::string tensor = crew_.first_text(first_non_finite(trainer_.bound()));
+    if (!tensor.empty())
+      throw RunError(source, fmt::format("{} is not finite", tensor), "start from other weights, or an earlier checkpoint",
+                     ExitCode::non_finite);
+  }
+
+  void say(const std::string& line) {
+    if (progress_) progress_->say(line);
+  }
+
+  void record(const StepMetrics& m) {
+    non_finite_steps_ = m.is_finite() ? 0 : non_finite_steps_ + 1;
+    if (m.is_finite()) saver_.confirm();
+    if (metrics_) metrics_->append(m);
+    if (progress_) progress_->step(m);
+  }
+
+  bool is_diverged() const { return non_finite_steps_ >= run_.train.non_finite_steps; }
+
+  void end() {
+    bool finite = std::isfinite(result_.loss);
+    result_.outcome = is_diverged() || !finite              ? ExitCode::non_finite
+                      : state_.step < run_.train.steps ? ExitCode::stopped
+                                                       : ExitCode::finished;
+    saver_.finish();
+    if (run_.checkpoint.at_end && saver_.newest().step != state_.step && state_.step > 0 && !is_diverged()) save(Saver::Occasion::last);
+    saver_.finish();
+    if (result_.outcome != ExitCode::non_finite) saver_.confirm();
+    saver_.finish();
+    say_notes();
+    result_.checkpoint = saver_.newest().path;
+    if (result_.outcome == ExitCode::stopped)
+      say(fmt::format("stopped at step {}; the same command{} resumes from here", state_.step,
+                      run_.checkpoint.resume == "auto" ? "" : " with checkpoint.resume=auto"));
+    if (result_.outcome == ExitCode::non_finite) say(non_finite_text());
+    result_.step = state_.step;
+    result_.unigram_entropy = parts_.dataset.unigram_entropy;
+  }
+
+  std::string non_finite_text() {
+    Checkpoint newest = saver_.newest();
+    std::string resume = newest.step < 0 ? "no checkpoint was written before"
+                                         : fmt::format("the last checkpoint is {}", newest.path.string());
+    return fmt::format("stopped at step {}: loss or gradient norm not finite for {} step{} in a row; {}\n"
+                       "  hint: lower optimizer.lr or optimizer.clip, or lengthen optimizer.warmup",
+                       state_.step, non_finite_steps_, non_finite_steps_ == 1 ? "" : "s", resume);
+  }
+
+  void say_notes() {
+    for (const std::string& line : saver_.take_notes()) say(line);
   }
 
   // A signal may reach one process before another: all stop after the same step.
@@ -158,6 +191,7 @@ class Run {
     position_.heartbeat.beat();
     strike(parts_.fault, crew_.rank(), state_.step + 1);
     saver_.check();
+    say_notes();
     bool traced = parts_.profile.step == state_.step + 1;
     Trace trace;
     trainer_.begin_step(state_.step + 1, state_.samples, traced ? &trace : nullptr);
@@ -175,9 +209,11 @@ class Run {
     return m;
   }
 
-  void save() {
-    result_.checkpoint = saver_.save(state_);
-    saved_step_ = state_.step;
+  void save(Saver::Occasion occasion) {
+    if (std::isfinite(result_.loss))
+      saver_.save(state_, occasion);
+    else
+      say(fmt::format("step {}: no checkpoint is written: the loss is not finite", state_.step));
   }
 
   const Parts& parts_;
@@ -188,7 +224,9 @@ class Run {
   Trainer trainer_;
   Saver saver_;
   RunState state_;
-  int64_t saved_step_ = -1;
+  int64_t non_finite_steps_ = 0;  // in a row
+  std::optional<MetricsFile> metrics_;  // the leader's
+  std::optional<Progress> progress_;
   TrainResult result_;
 };
 
@@ -238,6 +276,26 @@ std::string introduction(const ModelSpec& spec, const RunShape& shape, const Dat
                      ranks == 1 ? "" : fmt::format(" on each of {} ranks ({})", ranks, shape.mesh.text()));
 }
 
+RunIdentity identity_of(const RunConfig& run, const Dataset& dataset) {
+  return {.tokenizer = dataset.tokenizer ? identity_of(*dataset.tokenizer) : "",
+          .data = identity_of(dataset.train_files),
+          .config = config_values(run)};
+}
+
+// All its steps are done, so nothing would come of what was changed: that must not look like success.
+void refuse_changes_to_a_finished_run(const RunConfig& run, const ResumePoint& resume) {
+  if (resume.checkpoint.empty() || resume.step < run.train.steps) return;
+  std::vector<std::string> changes;
+  for (const ConfigChange& change : resume.changes)
+    if (change.affects == Affects::result) changes.push_back(change.text());
+  if (changes.empty()) return;
+  throw UserError({.place = run.source,
+                   .got = fmt::format("{} has done step {} of {}, and the config has changed since: {}", resume.checkpoint.string(),
+                                      resume.step, run.train.steps, fmt::join(changes, "; ")),
+                   .expected = "a run with steps left to do",
+                   .hint = "raise train.steps, choose another --out, or go back to the config.toml in the run's directory"});
+}
+
 }  // namespace
 
 std::chrono::milliseconds timeout_of(const RunConfig& run) {
@@ -262,24 +320,36 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   if (launch.process) tell_others.emplace(*launch.process);
   Crew processes = launch.process ? Crew(*launch.process, kHostTag) : Crew();
   std::optional<Dataset> dataset;
+  PreparedDirectory directory;
+  RunIdentity identity;
+  ResumePoint resume;
   leader_first(processes, timeout_of(run) / 4, [&] {
-    if (launch.leads()) prepare_directory(out);
+    if (launch.leads()) directory = prepare_run_directory(out);
+    for (const std::string& note : directory.notes) say(note);
     // Gone before the executor's own team has work.
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
     dataset = open_dataset(run, spec, readers, say);
+    if (launch.leads()) identity = identity_of(run, *dataset);
   });
   RankSeat planner{.rank = launch.process ? launch.process->rank() : 0};  // which device it would have; nobody to talk to
   RunPrograms programs = planned(run, shape, *make_executor(planner, threads));
   say(introduction(spec, shape, *dataset, programs));
-  if (launch.leads()) write_file_atomically(out / "config.toml", config_toml(run));
+  {
+    ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
+    resume = find_resume_point({run, out, identity, readers, say}, processes);
+  }
+  if (launch.leads()) refuse_changes_to_a_finished_run(run, resume);
+  if (launch.leads() && run.model.from && resume.checkpoint.empty()) require_whole_model(*run.model.from);
 
-  Run::Parts parts{run, out, spec, *dataset, programs, fault, launch.process ? Lines::plain : Lines::as_found, profile};
+  Run::Parts parts{.run = run, .out = out, .spec = spec, .dataset = *dataset, .programs = programs, .identity = identity,
+                   .resume = resume, .fault = fault, .lines = launch.process ? Lines::plain : Lines::as_found, .profile = profile};
   StopRequest stop;
   TrainResult result;
   run_ranks(launch, {ranks, timeout_of(run)}, [&](const RankSeat& seat) {
     std::unique_ptr<Executor> executor = make_executor(seat, threads);
     TrainResult own = run_rank(parts, *executor, seat, stop);
-    if (seat.rank == 0) result = own;
+    if (!launch.process && seat.rank != 0) return;
+    result = own;
   });
   return result;
 }

@@ -1,5 +1,5 @@
 // train: runs the Program of a config, step by step, and keeps what it learns. Everything the run leaves is under `out`:
-// config.toml, metrics.jsonl, heartbeat/ and step-NNNNNN/ checkpoints.
+// config.toml, metrics.jsonl, heartbeat/ and step-NNNNNN/ checkpoints (docs/running.md lists all).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/exit_code.h"
 #include "config/run_config.h"
 #include "exec/executor.h"
 #include "train/ranks.h"
@@ -19,8 +20,8 @@ struct TrainResult {
   double loss = 0;                        // of the last step
   std::optional<double> validation_loss;  // the last one measured
   double unigram_entropy = 0;
-  std::filesystem::path checkpoint;  // the newest
-  bool interrupted = false;          // Ctrl-C came before the last step
+  std::filesystem::path checkpoint;          // the newest
+  ExitCode outcome = ExitCode::finished;     // or stopped on request, or non_finite; anything else is thrown
 };
 
 // Makes the executor of one rank, with as many threads as are its share.

@@ -30,9 +30,9 @@ class Faults : public testing::Test {
   std::string next_start(const std::string& before) {
     Outcome again = run_command(tiny_train(place_, kSmall), before);
     EXPECT_EQ(again.code, 0) << again.output;
-    expect_words(again.output, {"the last run here did not end well", "step-000002 (step 2)", "step 10/10"});
+    expect_words(again.output, {"previous run failed:", "step-000002 (step 2)", "step 10/10"});
     Outcome third = run_command(tiny_train(place_, kSmall));
-    EXPECT_EQ(third.output.find("did not end well"), std::string::npos) << third.output;
+    EXPECT_EQ(third.output.find("previous run failed"), std::string::npos) << third.output;
     return again.output;
   }
 

@@ -126,7 +126,7 @@ TEST(Train, StopSignalSavesAndResumeGoesOn) {
   });
   TrainResult result = scratch.run("run", {"train.steps=100000", "optimizer.warmup=2"});
   interrupter.join();
-  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(result.outcome, ExitCode::stopped);
   EXPECT_GE(result.step, 1);
   EXPECT_TRUE(std::filesystem::exists(result.checkpoint / "run_state.json"));
 }
