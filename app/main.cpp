@@ -97,7 +97,7 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   verb->add_option("--devices", a.devices, "with --search: how many it may use [as many as the config's mesh]")->check(CLI::PositiveNumber);
   verb->add_option("--write", a.write, "with --search: write the config with the fastest layout to this TOML file");
   verb->add_flag("--serve", a.serve, "what serving the model takes: caches, how many sequences, time for each token");
-  verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt")->check(CLI::PositiveNumber)->capture_default_str();
+  verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt [1024, or half the context]")->check(CLI::PositiveNumber);
   verb->add_option("--context", a.context, "with --serve: positions kept for each sequence [4096, or what the model can see]")->check(CLI::PositiveNumber);
   CLI::Option* validate = verb->add_option("--validate", a.validate, "predict the runs of a CSV file and compare");
   verb->add_flag("--calibrate", a.calibrate, "with --validate: fit the machines' efficiencies and print them")->needs(validate);

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
+
 #include "app/device.h"
 #include "app/plan_options.h"
 #include "app/verbs.h"
@@ -80,7 +82,14 @@ void write_and_tell(const PlanArguments& a, const std::string& file, const std::
   if (!a.json) fmt::print("written     {}\n", file);
 }
 
+void require_other_file(const PlanArguments& a) {
+  std::error_code none;
+  if (!a.write.empty() && std::filesystem::equivalent(a.write, a.config, none))
+    throw UserError({.place = "--write " + a.write, .got = "it is the config that is read", .expected = "another file"});
+}
+
 ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
+  require_other_file(a);
   int64_t devices = a.devices > 0 ? a.devices : run_shape(run, spec).mesh.world_size();
   Target target = target_at(place, run, spec);
   SearchResult result = search_layouts({.run = run, .spec = spec, .machine = *place.machine, .stack = place.stack, .devices = devices,
@@ -99,8 +108,9 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
 }
 
 ExitCode serve(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
-  Serving serving = plan_serving({.spec = spec, .machine = *place.machine, .stack = place.stack, .tp = run.mesh.tp, .prompt = a.prompt,
-                                  .context = a.context > 0 ? a.context : std::min<int64_t>(spec.max_seq, 4096)});
+  int64_t context = a.context > 0 ? a.context : std::min<int64_t>(spec.max_seq, 4096);
+  Serving serving = plan_serving({.spec = spec, .machine = *place.machine, .stack = place.stack, .tp = run.mesh.tp,
+                                  .prompt = a.prompt > 0 ? a.prompt : std::min<int64_t>(1024, context / 2), .context = context});
   fmt::print("{}{}", a.json ? serving_json(serving) : serving_text(serving), a.json ? "\n" : "");
   return serving.fits() ? ExitCode::finished : ExitCode::does_not_fit;
 }

@@ -57,8 +57,8 @@ constexpr std::array<OptionUse, 27> kOptions{{
     {"--fit", in(laws)},
 }};
 
-constexpr std::array<std::string_view, 8> kNeedMachine{"--stack",     "--trace",  "--timeline", "--straggler",
-                                                       "--jitter",    "--search", "--serve",    "--tokens"};
+constexpr std::array<std::string_view, 8> kNeedMachine{"--stack",  "--trace",  "--timeline", "--straggler",
+                                                       "--jitter", "--search", "--serve",    "--tokens"};
 
 }  // namespace
 

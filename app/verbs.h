@@ -76,7 +76,7 @@ struct PlanArguments {
   std::string compute, tokens, params, inference_tokens, fit;  // scaling laws; with a config, `tokens` is the run's budget
   double straggler = 1, jitter = 0;
   bool serve = false;  // what generating text takes, in place of training
-  int64_t prompt = 1024, context = 0;
+  int64_t prompt = 0, context = 0;  // 0: not given
   std::vector<std::string> given;  // names of the options on the command line
 };
 ExitCode plan_verb(const PlanArguments& arguments);

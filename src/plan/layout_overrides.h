@@ -12,7 +12,8 @@ namespace sextant {
 // that tells layouts apart: "mesh.dp=16 mesh.tp=8 … pipeline.chunks=1 pipeline.layers=".
 std::string layout_overrides(const RunConfig& run, const RunConfig& layout);
 
-// The whole config with this layout as TOML, which load_config reads as `layout`. `remark` becomes a comment at the top.
+// The whole config with this layout as TOML, which load_config reads as `layout`. `remark` becomes a comment at the
+// top.
 std::string layout_toml(const RunConfig& layout, const std::string& remark);
 
 }  // namespace sextant

@@ -30,8 +30,8 @@ void answer(Page& page, const SearchResult& result) {
       {step_time(best.seconds), "a step of the fastest layout that fits"},
       {human_count(std::llround(best.tokens_per_s_per_device)), "tokens/s on each device"},
       {fmt::format("{:.1f} %", 100 * best.mfu), "MFU, attention causal"},
-      {human(Bytes{best.peak_bytes}), fmt::format("of {} on the fullest device",
-                                                  human(Bytes{static_cast<int64_t>(result.device_bytes)}))}};
+      {human(Bytes{best.peak_bytes}),
+       fmt::format("of {} on the fullest device", human(Bytes{static_cast<int64_t>(result.device_bytes)}))}};
   if (best.economics) {
     figures.push_back({days_text(*best.economics), fmt::format("for {} tokens, with failures and checkpoints",
                                                                human_quantity(best.economics->run.token_budget))});
@@ -44,7 +44,8 @@ PageTable layouts_table(const std::vector<Candidate>& layouts) {
   bool run = !layouts.empty() && layouts.front().economics.has_value();
   PageTable table{.heads = {{""}, {"a step"}, {"memory"}, {"MFU"}, {"tokens/s/device"}}, .rows = {}};
   if (run) table.heads.push_back({"days"}), table.heads.push_back({"cost"});
-  for (const char* words : {"where the time goes", "what hurts", "behind the config"}) table.heads.push_back({words, true});
+  for (const char* words : {"where the time goes", "what hurts", "behind the config"})
+    table.heads.push_back({words, true});
   for (const Candidate& c : layouts) {
     std::vector<std::string> row{fmt::format("{}", table.rows.size() + 1), step_time(c.seconds),
                                  human(Bytes{c.peak_bytes}), fmt::format("{:.1f} %", 100 * c.mfu),
@@ -71,7 +72,8 @@ std::string search_html(const SearchResult& result) {
   page.table(layouts_table(result.pareto));
   page.section("What was tried");
   page.paragraph(fmt::format(
-      "{} layouts: {} too large and {} too slow by their bounds, {} lowered whole and simulated ({} of them did not fit).",
+      "{} layouts: {} too large and {} too slow by their bounds, {} lowered whole and simulated ({} of them did not "
+      "fit).",
       human_count(static_cast<int64_t>(counts.considered)), human_count(static_cast<int64_t>(counts.too_large)),
       human_count(static_cast<int64_t>(counts.too_slow)), human_count(static_cast<int64_t>(counts.priced)),
       human_count(static_cast<int64_t>(counts.did_not_fit))));
