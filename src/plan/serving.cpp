@@ -31,6 +31,9 @@ double seconds_of(const ServingRequest& r, const Program& program) {
 }  // namespace
 
 Serving plan_serving(const ServingRequest& r) {
+  if (r.machine.device.kind == DeviceKind::cpu)
+    throw UserError({.place = r.machine.name, .got = "is the machine of a CPU, and serving is planned in bf16 on accelerators",
+                     .expected = "the machine of a GPU or another accelerator"});
   if (r.spec.heads % r.tp != 0 || r.tp < 1)
     throw UserError({.place = "mesh.tp", .got = fmt::format("{} devices for {} heads", r.tp, r.spec.heads), .expected = "a divisor of the heads"});
   if (r.prompt >= r.context || r.context > r.spec.max_seq)

@@ -194,6 +194,7 @@ TEST(OptionUse, OptionsThatNeedOrExcludeOthersSaySo) {
   for (const std::string& line :
        {std::string("bench gemm --set mesh.tp=2"), std::string("bench gemm --step 64"), std::string("bench gemm --most 64"),
         std::string("bench comm --set mesh.tp=2"), "bench comm --ranks 2 --config " + tiny, std::string("doctor --seed 3"),
+        std::string("bench comm --device cuda --op broadcast"),
         std::string("generate somewhere --check-stories 3 --samples 2"), std::string("generate somewhere --check-stories 0"),
         std::string("bench machine --device cpu --save /tmp/none.toml --seconds 1"), "train " + tiny + " --ranks 0",
         "train " + tiny + " --profile 0", "launch " + tiny + " --slurm --runtime pyxis", "plan " + tiny + " --report ''",

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "config/load.h"
 #include "config/resolve.h"
 #include "cost/accelerator.h"
@@ -47,6 +48,11 @@ TEST_F(OnSmallDevice, ServingHasNoTimes) {
   EXPECT_FALSE(serving.fits());
   EXPECT_TRUE(serving.batches.empty());
   EXPECT_EQ(nlohmann::json::parse(serving_json(serving))["fits"], false);
+}
+
+TEST_F(OnSmallDevice, ServingOnACpuIsRefused) {
+  machine_.device.kind = DeviceKind::cpu;
+  EXPECT_THROW(plan_serving({.spec = spec_, .machine = machine_, .stack = stack_, .prompt = 16, .context = 64}), UserError);
 }
 
 }  // namespace

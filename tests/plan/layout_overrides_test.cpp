@@ -88,6 +88,23 @@ INSTANTIATE_TEST_SUITE_P(
              {"cp=2", "recompute=none,full"}}),
     [](const auto& info) { return info.param.name; });
 
+// On a machine whose Programs are others, such as a CPU's in f32, those are priced.
+TEST(LayoutOverrides, TheTargetIsTheOneThatIsPlannedFor) {
+  RunConfig run = parse_config(std::string(kModel) + "[batch]\nsequences = 2\nseq = 128\n", "run.toml");
+  ModelSpec spec = resolve_model(run);
+  Machine machine = load_machine("h100-sxm");
+  Stack stack = own_stack();
+  Target target = accelerator_target(stack);
+  target.computes_in = {DType::f32};
+  SearchResult found =
+      search_layouts({.run = run, .spec = spec, .machine = machine, .stack = stack, .devices = 1, .target = &target});
+  const Candidate& best = found.best.front();
+  LoweredRun lowered = lower_run(best.config, spec, target);
+  RunPlan plan = make_plan({.run = best.config, .lowered = lowered, .machine = &machine, .stack = &stack});
+  EXPECT_EQ(plan.step->seconds, best.seconds);
+  EXPECT_EQ(plan.peak_bytes, best.peak_bytes);
+}
+
 // A key that the config has is printed even where the layout leaves it at its default.
 TEST(LayoutOverrides, KeysOfTheConfigAreSetBack) {
   RunConfig run =
