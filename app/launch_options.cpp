@@ -10,7 +10,7 @@ namespace sextant {
 namespace {
 
 constexpr std::array<VerbMode, 5> kModes{{
-    {"slurm", "a batch script (--slurm)"},
+    {"slurm", "a Slurm batch script (--slurm)"},
     {"mpirun", "a script with mpirun (--mpi)"},
     {"mpirun_container", "a script with mpirun in a container (--mpi --container)"},
     {"srun", "a script with srun (--mpi --without-ssh)"},
