@@ -90,6 +90,10 @@ class Session {
     return known_;
   }
 
+  void rename(const std::string& name) {
+    if (saved_) saved_->name = name;
+  }
+
   void finish() {
     progress_.clear();
     report.interrupted = stop_.asked();
@@ -279,9 +283,15 @@ void bench_sizing_verb(const BenchSizingArguments& a) {
 
 namespace {
 
+[[noreturn]] void refuse_on_device(const char* option, const char* why, const char* device) {
+  throw UserError({.place = option, .got = fmt::format("is not used: {}", why), .hint = fmt::format("leave it out; it is for {}", device)});
+}
+
 // What a GPU's file says anew; the rest is as the machine that has the device says.
-void bench_gpu(const BenchOptions& options) {
+void bench_gpu(const BenchMachineArguments& a) {
+  const BenchOptions& options = a.options;
   Session session(options);
+  if (!a.name.empty()) session.rename(a.name);
   GemmRequest products{
       .probe = session.probe(), .shapes = {}, .types = {"bf16"}, .peaks = session.peaks(), .repeat = session.repeat()};
   for (int64_t m : {1024, 4096, 16384, 65536})
@@ -309,7 +319,12 @@ void bench_gpu(const BenchOptions& options) {
 }  // namespace
 
 void bench_machine_verb(const BenchMachineArguments& a) {
-  if (on_cuda(a.options)) return bench_gpu(a.options);
+  if (on_cuda(a.options)) {
+    if (a.ranks > 0) refuse_on_device("--ranks", "a GPU is measured by one rank", "--device cpu");
+    return bench_gpu(a);
+  }
+  if (a.seconds_given)
+    refuse_on_device("--seconds", "the models that a CPU is measured with set their own times", "--device cuda");
   require_writable(a.options.save);
   BenchOptions options = a.options;
   options.save.clear();  // written whole, below

@@ -64,6 +64,7 @@ struct BenchMachineArguments {
   BenchOptions options;
   int64_t ranks = 0;  // that share the processor; 0: as many as fit
   std::string name;
+  bool seconds_given = false;
 };
 void bench_machine_verb(const BenchMachineArguments& arguments);
 

@@ -10,6 +10,7 @@
 #include "app/verbs.h"
 #include "base/error.h"
 #include "bench/comm.h"
+#include "bench/comm_device_call.h"
 #include "bench/environment.h"
 #include "bench/save.h"
 #include "config/load.h"
@@ -64,6 +65,15 @@ std::unique_ptr<Executor> executor_on_gpu(const CommWorld& world) {
   return executors_for(run)({world.rank(), world.transport()}, 1);
 }
 
+// Without --op such ops are left out; one that is asked for by name is not.
+void require_on_gpu(const std::vector<std::string>& names, const std::vector<CommOp>& ops) {
+  for (CommOp op : ops)
+    if (!names.empty() && !can_be_on_device(op, 1))
+      throw UserError({.place = fmt::format("--op {}", name_of(op)),
+                       .got = "is not measured between GPUs",
+                       .hint = "leave it out, or measure between processors with --device cpu"});
+}
+
 // What --save lays the results over. Links between processors say nothing of those between GPUs.
 Machine machine_for(const std::string& file, const std::optional<std::string>& gpu) {
   Machine machine = machine_to_save(file, gpu ? known_machine_with(*gpu) : std::nullopt);
@@ -75,7 +85,8 @@ Machine machine_for(const std::string& file, const std::optional<std::string>& g
 
 void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
   RankBench bench(processes);
-  int ranks = bench.ranks_or(a.config.empty() ? static_cast<int>(a.ranks) : mesh_of(a, 1).world_size());
+  bench.refuse_ranks(a.ranks);
+  int ranks = bench.ranks_or(!a.config.empty() ? mesh_of(a, 1).world_size() : a.ranks > 0 ? static_cast<int>(a.ranks) : 2);
   Mesh mesh = mesh_of(a, ranks);
   if (mesh.world_size() != ranks)
     throw UserError(
@@ -92,6 +103,7 @@ void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
                      .expected = "4 bytes or more, the largest last"});
   std::vector<CommOp> ops = ops_named(a.ops);
   std::optional<std::string> gpu = gpu_for(a.device);
+  if (gpu) require_on_gpu(a.ops, ops);
   std::optional<Machine> saved;
   if (!a.save.empty() && bench.leads()) saved = machine_for(a.save, gpu);
   CommReport report;

@@ -6,17 +6,18 @@ namespace sextant {
 
 namespace {
 
-void add_options(CLI::App& verb, BenchOptions& o) {
+// Returns --seconds, which is not for every device.
+CLI::Option* add_options(CLI::App& verb, BenchOptions& o) {
   verb.add_option("--device", o.device, "auto, cpu or cuda")
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   verb.add_option("--threads", o.threads, "of the CPU; 0 = one per core")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  verb.add_option("--seconds", o.seconds, "how long each measurement is repeated")
+  verb.add_flag("--json", o.json, "print JSON, for bench compare and bench report");
+  return verb.add_option("--seconds", o.seconds, "how long each measurement is repeated")
       ->check(CLI::Range(0.001, 3600.0))
       ->capture_default_str();
-  verb.add_flag("--json", o.json, "print JSON, for bench compare and bench report");
 }
 
 void add_save(CLI::App& verb, BenchOptions& o) {
@@ -32,15 +33,17 @@ void add_gemm(CLI::App& bench, BenchGemmArguments& a) {
   verb->add_option("--m", a.m, "rows: a number or START:STOP:STEP");
   verb->add_option("--n", a.n, "columns");
   verb->add_option("--k", a.k, "depth");
-  verb->add_option("--config", a.config, "the products of this config's Programs, on its mesh");
-  verb->add_option("--set", a.overrides, "key=value of the config, may be repeated");
+  CLI::Option* config = verb->add_option("--config", a.config, "the products of this config's Programs, on its mesh");
+  verb->add_option("--set", a.overrides, "key=value of the config, may be repeated")->needs(config);
   verb->add_option("--type", a.types, "fp32, tf32, bf16, fp16, fp8 [what the device computes in]");
-  verb->add_flag("--mamf", a.mamf, "search for the shape that reaches most");
+  CLI::Option* mamf = verb->add_flag("--mamf", a.mamf, "search for the shape that reaches most");
   verb->add_option("--step", a.step, "of --mamf: sizes are multiples of this")
       ->check(CLI::Range(16, 65536))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->needs(mamf);
   verb->add_option("--most", a.most, "of --mamf: the largest size [16384, or 4096 on a CPU]")
-      ->check(CLI::Range(16, 262144));
+      ->check(CLI::Range(16, 262144))
+      ->needs(mamf);
   verb->callback([&a] { bench_gemm_verb(a); });
 }
 
@@ -85,12 +88,15 @@ void add_sizing(CLI::App& bench, BenchSizingArguments& a) {
 
 void add_machine(CLI::App& bench, BenchMachineArguments& a) {
   CLI::App* verb = bench.add_subcommand("machine", "Measure all that plan --machine needs to know of this machine");
-  add_options(*verb, a.options);
+  CLI::Option* seconds = add_options(*verb, a.options);
   verb->add_option("--save", a.options.save, "the file to write, NAME.toml")->required();
-  verb->add_option("--ranks", a.ranks, "ranks that share the processor and are busy at once [cores / threads]")
+  verb->add_option("--ranks", a.ranks, "of a CPU: ranks that share it and are busy at once [cores / threads]")
       ->check(CLI::Range(1, 4096));
   verb->add_option("--name", a.name, "of the machine [the file's]");
-  verb->callback([&a] { bench_machine_verb(a); });
+  verb->callback([&a, seconds] {
+    a.seconds_given = seconds->count() > 0;
+    bench_machine_verb(a);
+  });
 }
 
 void add_compare(CLI::App& bench, BenchCompareArguments& a) {

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
   RankBench bench(processes);
+  bench.refuse_ranks(a.ranks);
   if (!fs::is_directory(a.directory))
     throw UserError({.place = a.directory,
                      .got = "no directory",
@@ -38,7 +39,7 @@ void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
   std::optional<Machine> saved;
   if (!a.save.empty() && bench.leads()) saved = machine_to_save(a.save, std::nullopt);
   BenchReport report;
-  bench.run(bench.ranks_or(static_cast<int>(a.ranks)), [&](CommWorld& world) {
+  bench.run(bench.ranks_or(std::max(1, static_cast<int>(a.ranks))), [&](CommWorld& world) {
     BenchReport own = bench_storage(world, request, bench.watch());
     if (world.rank() == 0) report = std::move(own);
   });

@@ -86,6 +86,9 @@ void inspect_verb(const InspectArguments& a) {
   if (!a.tokenizer.empty()) tokenizer = Tokenizer::load(a.tokenizer);
   if (tokenizer && tokenizer->eos_id()) options.end_of_text = static_cast<int32_t>(*tokenizer->eos_id());
   DataFacts facts = inspect_data(a.path, options);
+  if (tokenizer && !facts.tokens)
+    throw UserError({.place = "--tokenizer", .got = fmt::format("is not used: {} holds text, not tokens", a.path),
+                     .hint = "leave it out; `data tokenize` makes tokens of text"});
   if (a.json) {
     fmt::print("{}\n", facts_json(facts).dump(2));
     return;

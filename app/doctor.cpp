@@ -81,6 +81,8 @@ ExitCode doctor_verb(const DoctorArguments& a, Processes& processes) {
   processes.join();
   StopRequest stop;
   Launch launch = processes.launch(kPatience, {});
+  // Without a burn nothing is computed; a device that is not here is refused all the same.
+  if (a.device == "cuda" && a.burn <= 0 && !launch.process) executor_for(a.device, 1);
   std::vector<Finding> findings;
   int ranks = ranks_here(a.device);
   Visit visit{a, stop, launch.process ? launch.cores : std::max(1, core_count() / ranks), ::isatty(STDERR_FILENO) != 0};

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "app/launch_options.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "config/load.h"
@@ -12,12 +13,9 @@ namespace sextant {
 
 namespace {
 
-Launcher launcher_of(const LaunchArguments& a) {
-  if (a.slurm + a.mpi + a.kubernetes != 1)
-    throw UserError({.place = "launch",
-                     .got = fmt::format("{} launchers are named", a.slurm + a.mpi + a.kubernetes),
-                     .expected = "one of --slurm, --mpi and --kubernetes"});
-  return a.slurm ? Launcher::slurm : a.mpi ? Launcher::mpi : Launcher::kubernetes;
+Launcher launcher_of(LaunchMode mode) {
+  if (mode == LaunchMode::slurm) return Launcher::slurm;
+  return mode == LaunchMode::kubernetes ? Launcher::kubernetes : Launcher::mpi;
 }
 
 int count_of(const char* option, int64_t given) {
@@ -52,9 +50,10 @@ std::string job_name(const RunConfig& run, const std::string& config) {
 }  // namespace
 
 void launch_verb(const LaunchArguments& a) {
-  Launcher launcher = launcher_of(a);
+  LaunchMode mode = launch_mode(a.given);
+  refuse_unused(launch_options(), static_cast<size_t>(mode), a.given);
   RunConfig run = load_config(a.config, a.overrides);
-  LaunchRequest request{.launcher = launcher,
+  LaunchRequest request{.launcher = launcher_of(mode),
                         .name = job_name(run, a.config),
                         .world_size = count_of("mesh", run.mesh.dp * run.mesh.tp * run.mesh.pp * run.mesh.cp),
                         .ranks_per_node = count_of("--ranks-per-node", a.ranks_per_node),

@@ -7,6 +7,9 @@
 #include <filesystem>
 
 #include "app/bench.h"
+#include "app/given_options.h"
+#include "app/launch_options.h"
+#include "app/plan_options.h"
 #include "app/processes.h"
 #include "app/verbs.h"
 #include "base/error.h"
@@ -26,8 +29,8 @@ void add_train(CLI::App& app, TrainArguments& a, Processes& processes, ExitCode&
       "train", "Train a model; run again to resume. Ranks are threads of one process, or under mpirun and srun one process each");
   add_config(*verb, a.config, a.overrides);
   verb->add_option("--out", a.out, "directory for checkpoints and metrics [runs/NAME]");
-  verb->add_option("--ranks", a.ranks, "refuse to start unless the mesh has this many ranks");
-  verb->add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto");
+  verb->add_option("--ranks", a.ranks, "refuse to start unless the mesh has this many ranks")->check(CLI::PositiveNumber);
+  verb->add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto")->check(CLI::PositiveNumber);
   verb->callback([&] { exit_code = train_verb(a, processes); });
 }
 
@@ -39,33 +42,38 @@ void add_launch(CLI::App& app, LaunchArguments& a) {
   verb->add_flag("--kubernetes", a.kubernetes, "an MPIJob for kubectl apply (needs --container)");
   verb->add_option("--ranks-per-node", a.ranks_per_node, "ranks on each machine")->capture_default_str();
   verb->add_option("--cpus-per-rank", a.cpus_per_rank, "cores for each rank")->capture_default_str();
-  verb->add_option("--gpus-per-rank", a.gpus_per_rank, "GPUs for each rank")->capture_default_str();
+  verb->add_option("--gpus-per-rank", a.gpus_per_rank, "GPUs for each rank; mpirun without a container hands out none")->capture_default_str();
   verb->add_option("--time", a.time, "time limit: MINUTES, HH:MM:SS or DAYS-HH:MM:SS");
   verb->add_option("--partition", a.partition, "Slurm's partition");
   verb->add_option("--hosts", a.hosts, "mpirun's hostfile");
-  verb->add_flag("--without-ssh", a.without_ssh, "start ranks by srun (--mpi) or kubectl exec (--kubernetes)");
-  verb->add_option("--container", a.container, "image to run in");
-  verb->add_option("--runtime", a.runtime, "what runs the image: pyxis or apptainer")->check(CLI::IsMember({"pyxis", "apptainer"}));
+  verb->add_flag("--without-ssh", a.without_ssh, "start ranks by srun (--mpi) or kubectl exec (--kubernetes); --slurm never needs ssh");
+  CLI::Option* container = verb->add_option("--container", a.container, "image to run in");
+  verb->add_option("--runtime", a.runtime, "what runs the image: pyxis or apptainer")->check(CLI::IsMember({"pyxis", "apptainer"}))->needs(container);
   verb->add_option("--binary", a.binary, "path of sextant on those machines")->capture_default_str();
-  verb->callback([&a] { launch_verb(a); });
+  verb->callback([&a, verb] {
+    a.given = given_options(*verb, launch_options());
+    launch_verb(a);
+  });
 }
 
 void add_generate(CLI::App& app, GenerateArguments& a) {
   CLI::App* verb = app.add_subcommand("generate", "Write text with a trained model or any Hugging Face directory");
   verb->add_option("directory", a.directory, "a run's --out, one of its checkpoints, or a Hugging Face model")->required();
   verb->add_option("--prompt", a.prompt, "text to go on from");
-  verb->add_option("--temperature", a.temperature, "0 = always the likeliest token")->capture_default_str();
+  verb->add_option("--temperature", a.temperature, "0 = always the likeliest token, whatever --top-k, --top-p and --seed say")->capture_default_str();
   verb->add_option("--top-k", a.top_k, "choose among the k likeliest; 0 = all")->capture_default_str();
   verb->add_option("--top-p", a.top_p, "choose among the likeliest that hold this probability")->capture_default_str();
   verb->add_option("--max-tokens", a.max_tokens, "stop after this many")->capture_default_str();
   verb->add_option("--seed", a.seed, "the same seed writes the same text")->capture_default_str();
-  verb->add_option("--samples", a.samples, "how many texts")->capture_default_str();
+  CLI::Option* samples = verb->add_option("--samples", a.samples, "how many texts")->capture_default_str();
   verb->add_option("--stop", a.stop, "token that ends the text (may be repeated)");
   verb->add_option("--context", a.context, "positions to keep; 0 = all the model can see")->capture_default_str();
   verb->add_option("--device", a.device, "where to compute")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
-  verb->add_option("--threads", a.threads, "0 = one per core")->capture_default_str();
+  verb->add_option("--threads", a.threads, "of the CPU; 0 = one per core")->capture_default_str();
   verb->add_option("--check-stories", a.check_stories,
-                   "write this many sentences and check them against the built-in stories' grammar");
+                   "write this many sentences and check them against the built-in stories' grammar")
+      ->check(CLI::PositiveNumber)
+      ->excludes(samples);
   verb->callback([&a] { generate_verb(a); });
 }
 
@@ -76,31 +84,33 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   verb->add_flag("--json", a.json, "print JSON");
   verb->add_option("--machine", a.machine, "what it runs on: a name of machines/ or a TOML file");
   verb->add_option("--stack", a.stack, "whose software runs it, a name of machines/stacks.toml [sextant's own]");
-  verb->add_option("--report", a.report, "write the plan as one HTML file");
+  verb->add_option("--report", a.report, "write the plan, the search or the validation as one HTML file");
   verb->add_option("--trace", a.trace, "write the simulated step for Perfetto");
   verb->add_option("--timeline", a.timeline, "draw the simulated step (SVG)");
   verb->add_option("--memory-timeline", a.memory_timeline, "draw what the memory holds during the step (SVG)");
   verb->add_option("--mesh", a.mesh, "draw the mesh: who talks to whom along which axis (SVG)");
   verb->add_option("--straggler", a.straggler, "every device is this much slower than it should be")->check(CLI::Range(1.0, 1000.0))->capture_default_str();
   verb->add_option("--jitter", a.jitter, "spread of op times, as a share")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  CLI::Option* search = verb->add_flag("--search", a.search, "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured");
-  CLI::Option* only = verb->add_option("--only", a.only, "limits the search, such as zero=0,1 schedule=1f1b tp=4,8; also dp, pp, cp, zero_ranks, chunks, microbatch, sequence_parallel, recompute (may be repeated)")
-      ->allow_extra_args(false)
-      ->needs(search);
-  verb->add_option("--devices", a.devices, "how many the search may use [as many as the config's mesh]");
+  verb->add_flag("--search", a.search, "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured");
+  verb->add_option("--only", a.only, "limits the search, such as zero=0,1 schedule=1f1b tp=4,8; also dp, pp, cp, zero_ranks, chunks, microbatch, sequence_parallel, recompute (may be repeated)")
+      ->allow_extra_args(false);
+  verb->add_option("--devices", a.devices, "with --search: how many it may use [as many as the config's mesh]")->check(CLI::PositiveNumber);
+  verb->add_option("--write", a.write, "with --search: write the config with the fastest layout to this TOML file");
   verb->add_flag("--serve", a.serve, "what serving the model takes: caches, how many sequences, time for each token");
-  verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt")->capture_default_str();
-  verb->add_option("--context", a.context, "with --serve: positions kept for each sequence [4096, or what the model can see]");
+  verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt [1024, or half the context]")->check(CLI::PositiveNumber);
+  verb->add_option("--context", a.context, "with --serve: positions kept for each sequence [4096, or what the model can see]")->check(CLI::PositiveNumber);
   CLI::Option* validate = verb->add_option("--validate", a.validate, "predict the runs of a CSV file and compare");
   verb->add_flag("--calibrate", a.calibrate, "with --validate: fit the machines' efficiencies and print them")->needs(validate);
-  only->excludes(validate);  // there each stack says what was searched
   verb->add_flag("--hold-out", a.hold_out, "with --validate: predict each source by a fit on the others")->needs(validate);
-  verb->add_option("--tokens", a.tokens, "tokens to train on: days and cost; without a config, the size they suit");
+  verb->add_option("--tokens", a.tokens, "tokens to train on: days and cost, with --search of each layout; without a config, the size they suit");
   verb->add_option("--compute", a.compute, "floating-point operations to spend: the best size and tokens by scaling laws");
   verb->add_option("--params", a.params, "parameters: the tokens and loss that suit them");
   verb->add_option("--inference-tokens", a.inference_tokens, "tokens to be served in the model's life");
   verb->add_option("--fit", a.fit, "fit a scaling law to your own runs (CSV: params, tokens, loss)");
-  verb->callback([&] { exit_code = plan_verb(a); });
+  verb->callback([&a, &exit_code, verb] {
+    a.given = given_options(*verb, plan_options());
+    exit_code = plan_verb(a);
+  });
 }
 
 void add_explain(CLI::App& app, ExplainArguments& a) {
@@ -116,17 +126,17 @@ void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCod
   CLI::App* verb = app.add_subcommand("doctor", "Is this machine fit to train, or under mpirun and srun, are these machines?");
   verb->add_option("directory", a.directory, "where runs will write")->capture_default_str();
   verb->add_flag("--json", a.json, "print JSON");
-  verb->add_option("--burn", a.burn, "compute for this many seconds and compare, to find silent corruption")->check(CLI::NonNegativeNumber);
-  verb->add_option("--seed", a.seed, "of the data that --burn computes with")->capture_default_str();
+  CLI::Option* burn = verb->add_option("--burn", a.burn, "compute for this many seconds and compare, to find silent corruption")->check(CLI::NonNegativeNumber);
+  verb->add_option("--seed", a.seed, "of the data that --burn computes with")->capture_default_str()->needs(burn);
   verb->add_option("--device", a.device, "where to compute")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
   verb->callback([&] { exit_code = doctor_verb(a, processes); });
 }
 
 void add_bench_comm(CLI::App& bench, BenchCommArguments& a, Processes& processes) {
   CLI::App* verb = bench.add_subcommand("comm", "Collectives and messages between ranks: threads, or processes under mpirun and srun");
-  verb->add_option("--config", a.config, "measure the groups of this config's mesh");
-  verb->add_option("--set", a.overrides, "key=value of the config, may be repeated");
-  verb->add_option("--ranks", a.ranks, "threads, without a config or launcher")->check(CLI::Range(2, 1024))->capture_default_str();
+  CLI::Option* config = verb->add_option("--config", a.config, "measure the groups of this config's mesh");
+  verb->add_option("--set", a.overrides, "key=value of the config, may be repeated")->needs(config);
+  verb->add_option("--ranks", a.ranks, "threads, without a config or launcher [2]")->check(CLI::Range(2, 1024))->excludes(config);
   verb->add_option("--min", a.smallest, "bytes of the smallest")->transform(CLI::AsSizeValue(false))->capture_default_str();
   verb->add_option("--max", a.largest, "bytes of the largest")->transform(CLI::AsSizeValue(false))->capture_default_str();
   verb->add_option("--step", a.step, "each size is so many times the one before")->check(CLI::Range(2, 1024))->capture_default_str();
@@ -143,7 +153,7 @@ void add_bench_storage(CLI::App& bench, BenchStorageArguments& a, Processes& pro
   verb->add_option("directory", a.directory, "on the storage to be measured")->required();
   verb->add_option("--gb", a.gigabytes, "of the checkpoint, all ranks together")->check(CLI::Range(0.001, 1e6))->capture_default_str();
   verb->add_option("--interval", a.interval_minutes, "minutes between checkpoints")->check(CLI::Range(0.01, 1e6))->capture_default_str();
-  verb->add_option("--ranks", a.ranks, "threads, without a launcher")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--ranks", a.ranks, "threads, without a launcher [1]")->check(CLI::Range(1, 1024));
   verb->add_flag("--json", a.json, "print JSON, for bench compare");
   verb->add_option("--save", a.save, "write the speed of checkpoints into this machine's file (NAME.toml), for plan --machine");
   verb->callback([&] { bench_storage_verb(a, processes); });

@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <filesystem>
+
 #include "app/device.h"
+#include "app/plan_options.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -14,11 +17,13 @@
 #include "laws/report.h"
 #include "observe/chrome_trace.h"
 #include "plan/fit.h"
+#include "plan/layout_overrides.h"
 #include "plan/run_plan.h"
 #include "plan/search.h"
 #include "plan/serving.h"
 #include "report/plan_html.h"
 #include "report/plan_pictures.h"
+#include "report/search_html.h"
 #include "train/dataset.h"
 
 namespace sextant {
@@ -27,10 +32,6 @@ namespace {
 
 std::optional<double> quantity(const std::string& text, const char* option) {
   return text.empty() ? std::nullopt : std::optional(parse_quantity(text, option));
-}
-
-bool asks_for_laws(const PlanArguments& a) {
-  return a.config.empty() && !(a.compute.empty() && a.tokens.empty() && a.params.empty() && a.fit.empty());
 }
 
 void print_laws(const PlanArguments& a) {
@@ -42,17 +43,11 @@ void print_laws(const PlanArguments& a) {
   fmt::print("{}", a.json ? laws_json(request) : laws_text(request));
 }
 
-// Options that only a machine can answer.
 void require_machine(const PlanArguments& a) {
-  struct Option {
-    bool given;
-    const char* name;
-  };
-  for (const Option& option : {Option{!a.trace.empty(), "--trace"}, Option{!a.timeline.empty(), "--timeline"},
-                               Option{!a.tokens.empty(), "--tokens"}, Option{!a.stack.empty(), "--stack"},
-                               Option{a.search, "--search"}, Option{a.serve, "--serve"}})
-    if (option.given && a.machine.empty())
-      throw UserError({.place = option.name, .got = "no machine to plan for", .expected = "--machine NAME beside it",
+  if (!a.machine.empty()) return;
+  for (const std::string& option : a.given)
+    if (needs_machine(option))
+      throw UserError({.place = option, .got = "no machine to plan for", .expected = "--machine NAME beside it",
                        .hint = fmt::format("known machines: {}", fmt::join(known_machines(), ", "))});
 }
 
@@ -81,31 +76,56 @@ void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const Pla
   for (const Alternative& alternative : found) fmt::print("  {}  ({})\n", alternative.overrides, human(alternative.arena));
 }
 
-void search(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
+// Where nothing was asked for on standard output but the answer, files are told of beside it.
+void write_and_tell(const PlanArguments& a, const std::string& file, const std::string& text) {
+  write_file_atomically(file, text);
+  if (!a.json) fmt::print("written     {}\n", file);
+}
+
+void require_other_file(const PlanArguments& a) {
+  std::error_code none;
+  if (!a.write.empty() && std::filesystem::equivalent(a.write, a.config, none))
+    throw UserError({.place = "--write " + a.write, .got = "it is the config that is read", .expected = "another file"});
+}
+
+ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
+  require_other_file(a);
   int64_t devices = a.devices > 0 ? a.devices : run_shape(run, spec).mesh.world_size();
+  Target target = target_at(place, run, spec);
   SearchResult result = search_layouts({.run = run, .spec = spec, .machine = *place.machine, .stack = place.stack, .devices = devices,
-                                        .limits = LayoutLimits(a.only, "--only"),
+                                        .limits = LayoutLimits(a.only, "--only"), .target = &target,
+                                        .token_budget = quantity(a.tokens, "--tokens").value_or(0),
                                         .progress = [&](std::string_view text) {
                                           if (!a.json) fmt::print(stderr, "{}\n", text);
                                         }});
   fmt::print("{}", a.json ? search_json(result) : search_text(result));
+  if (!a.report.empty()) write_and_tell(a, a.report, search_html(result));
+  const Candidate& best = result.best.front();
+  if (!a.write.empty())
+    write_and_tell(a, a.write, layout_toml(best.config, fmt::format("The fastest layout of {} on {} × {} ({}) by sextant plan --search.",
+                                                                    run.source, devices, result.device, result.machine)));
+  return ExitCode::finished;
 }
 
-void serve(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
-  Serving serving = plan_serving({.spec = spec, .machine = *place.machine, .stack = place.stack, .tp = run.mesh.tp, .prompt = a.prompt,
-                                  .context = a.context > 0 ? a.context : std::min<int64_t>(spec.max_seq, 4096)});
+ExitCode serve(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
+  int64_t context = a.context > 0 ? a.context : std::min<int64_t>(spec.max_seq, 4096);
+  Serving serving = plan_serving({.spec = spec, .machine = *place.machine, .stack = place.stack, .tp = run.mesh.tp,
+                                  .prompt = a.prompt > 0 ? a.prompt : std::min<int64_t>(1024, context / 2), .context = context});
   fmt::print("{}{}", a.json ? serving_json(serving) : serving_text(serving), a.json ? "\n" : "");
+  return serving.fits() ? ExitCode::finished : ExitCode::does_not_fit;
 }
 
 void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRun& lowered, const Place& place, const Trace& trace) {
   const Machine* machine = place.machine ? &*place.machine : nullptr;
   auto write = [&](const std::string& file, const auto& make) {
-    if (file.empty()) return;
-    write_file_atomically(file, make());
-    if (!a.json) fmt::print("written     {}\n", file);
+    if (!file.empty()) write_and_tell(a, file, make());
   };
-  write(a.trace, [&] { return chrome_trace(trace); });
-  write(a.timeline, [&] { return step_timeline_svg(plan, trace); });
+  auto write_step = [&](const std::string& file, const char* option, const auto& make) {
+    if (plan.fits()) return write(file, make);
+    if (!file.empty()) fmt::print(stderr, "{}: {} is not written: what does not fit has no step to draw\n", option, file);
+  };
+  write_step(a.trace, "--trace", [&] { return chrome_trace(trace); });
+  write_step(a.timeline, "--timeline", [&] { return step_timeline_svg(plan, trace); });
   write(a.memory_timeline, [&] { return memory_svg(memory_picture(plan, lowered)); });
   write(a.mesh, [&] { return mesh_svg(mesh_picture(plan, lowered, machine)); });
   write(a.report, [&] {
@@ -114,28 +134,7 @@ void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRu
   });
 }
 
-}  // namespace
-
-ExitCode plan_verb(const PlanArguments& a) {
-  if (!a.validate.empty()) {
-    validate_verb(a);
-    return ExitCode::finished;
-  }
-  if (asks_for_laws(a)) {
-    print_laws(a);
-    return ExitCode::finished;
-  }
-  if (a.config.empty())
-    throw UserError({.place = "sextant plan", .got = "no config",
-                     .expected = "a run's TOML file, or one of --compute, --tokens, --params, --fit, --validate"});
-  require_machine(a);
-  RunConfig run = load_config(a.config, a.overrides);
-  ModelSpec spec = resolve_spec(run);
-  Place place = place_of(a);
-  if (a.search || a.serve) {
-    a.search ? search(a, run, spec, place) : serve(a, run, spec, place);
-    return ExitCode::finished;
-  }
+ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
   LoweredRun lowered = lower_run(run, spec, target_at(place, run, spec));
   bool traced = !a.trace.empty() || !a.timeline.empty() || !a.report.empty();
   SimResult simulated;
@@ -147,6 +146,31 @@ ExitCode plan_verb(const PlanArguments& a) {
   if (!plan.fits() && !a.json) print_what_would_fit(run, spec, place, target_at(place, run, spec));
   write_pictures(a, plan, lowered, place, simulated.trace);
   return plan.fits() ? ExitCode::finished : ExitCode::does_not_fit;
+}
+
+}  // namespace
+
+ExitCode plan_verb(const PlanArguments& a) {
+  PlanMode mode = plan_mode(a.given);
+  refuse_unused(plan_options(), static_cast<size_t>(mode), a.given);
+  if (!a.validate.empty()) {
+    validate_verb(a);
+    return ExitCode::finished;
+  }
+  if (mode == PlanMode::laws) {
+    print_laws(a);
+    return ExitCode::finished;
+  }
+  if (a.config.empty())
+    throw UserError({.place = "sextant plan", .got = "no config",
+                     .expected = "a run's TOML file, or one of --compute, --tokens, --params, --fit, --validate"});
+  require_machine(a);
+  RunConfig run = load_config(a.config, a.overrides);
+  ModelSpec spec = resolve_spec(run);
+  Place place = place_of(a);
+  if (mode == PlanMode::search) return search(a, run, spec, place);
+  if (mode == PlanMode::serve) return serve(a, run, spec, place);
+  return plan_config(a, run, spec, place);
 }
 
 }  // namespace sextant

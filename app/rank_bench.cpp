@@ -5,6 +5,8 @@
 
 #include <array>
 
+#include "base/error.h"
+
 namespace sextant {
 
 namespace {
@@ -26,6 +28,13 @@ std::string host_name() {
 
 RankBench::RankBench(Processes& processes) : launch_(joined(processes)) {
   watch_ = {.stop = [this] { return stop_.asked(); }, .say = [this](const std::string& line) { progress_.say(line); }};
+}
+
+void RankBench::refuse_ranks(int64_t asked) const {
+  if (asked > 0 && launch_.process)
+    throw UserError({.place = "--ranks",
+                     .got = fmt::format("is not used: the launcher started {} processes", launch_.process->size()),
+                     .hint = "leave it out; it is for threads of one process"});
 }
 
 void RankBench::run(int ranks, const std::function<void(CommWorld& world)>& work) {

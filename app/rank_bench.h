@@ -21,6 +21,8 @@ class RankBench {
 
   // As many as were started, or so many threads.
   int ranks_or(int threads) const { return launch_.process ? launch_.process->size() : threads; }
+  // UserError when --ranks asks for threads where a launcher has started processes.
+  void refuse_ranks(int64_t asked) const;
   bool leads() const { return launch_.leads(); }
   const Watch& watch() const { return watch_; }
   void run(int ranks, const std::function<void(CommWorld& world)>& work);

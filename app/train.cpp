@@ -44,11 +44,16 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
   fs::path out = arguments.out.empty() ? fs::path("runs") / name : fs::path(arguments.out);
   MakeExecutor executors = executors_for(run);
   Launch launch = processes.launch(timeout_of(run), heartbeat_lookout(out));
+  bool profiled = false;
   Profile profile{arguments.profile, [&](const Trace& trace, Executor& executor) {
+                    profiled = true;
                     report_profile(trace, executor, out / fmt::format("profile-step-{}.json", arguments.profile));
                   }};
   TrainResult result = train(run, out, executors, launch, profile);
   if (!launch.leads()) return result.outcome;
+  if (arguments.profile > 0 && !profiled)
+    fmt::print(stderr, "--profile: step {} was not run this time; choose one after the checkpoint that the run goes on from\n",
+               arguments.profile);
   if (result.validation_loss)
     fmt::print("validation loss {:.4f} nats per token, {:.1f} % of the unigram entropy ({:.4f})\n", *result.validation_loss,
                100 * *result.validation_loss / result.unigram_entropy, result.unigram_entropy);

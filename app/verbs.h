@@ -34,6 +34,7 @@ struct LaunchArguments {
   int64_t ranks_per_node = 8;
   int64_t cpus_per_rank = 1;
   int64_t gpus_per_rank = 0;
+  std::vector<std::string> given;  // names of the options on the command line
 };
 void launch_verb(const LaunchArguments& arguments);
 
@@ -71,10 +72,12 @@ struct PlanArguments {
   int64_t devices = 0;  // for the search; 0: as many as the config's mesh has
   std::string validate;  // a CSV file of published runs
   bool calibrate = false;
+  std::string write;  // a TOML file for the config with the layout that was found best
   std::string compute, tokens, params, inference_tokens, fit;  // scaling laws; with a config, `tokens` is the run's budget
   double straggler = 1, jitter = 0;
   bool serve = false;  // what generating text takes, in place of training
-  int64_t prompt = 1024, context = 0;
+  int64_t prompt = 0, context = 0;  // 0: not given
+  std::vector<std::string> given;  // names of the options on the command line
 };
 ExitCode plan_verb(const PlanArguments& arguments);
 void validate_verb(const PlanArguments& arguments);
@@ -100,7 +103,7 @@ ExitCode doctor_verb(const DoctorArguments& arguments, Processes& processes);
 struct BenchCommArguments {
   std::string config;  // whose mesh gives the groups; empty: all ranks
   std::vector<std::string> overrides;
-  int64_t ranks = 2;  // threads, where no launcher says how many
+  int64_t ranks = 0;  // threads, where neither a config nor a launcher says how many; 0: two
   int64_t smallest = 1 << 10, largest = 1 << 24, step = 4;  // bytes
   int64_t calls = 20;
   std::vector<std::string> ops;  // empty: all
@@ -114,7 +117,7 @@ struct BenchStorageArguments {
   std::string directory;
   double gigabytes = 1;
   double interval_minutes = 30;
-  int64_t ranks = 1;
+  int64_t ranks = 0;  // threads, where no launcher says how many; 0: one
   bool json = false;
   std::string save;  // a machine's file to write the figures into
 };

@@ -22,21 +22,33 @@ std::string tooltip(const BenchResult& r) {
                      r.bytes_per_s() / 1e9);
 }
 
+struct Roofline {
+  std::string svg;
+  std::string caption;
+};
+
+// Streams set the memory's roof: operands that stay in a cache would pass it, and what a product moves says nothing of
+// what the memory could. 0: no stream was measured.
+double measured_bandwidth(const BenchReport& report) {
+  double best = 0;
+  for (const BenchResult& r : report.results)
+    if (r.kind == "memory") best = std::max(best, r.bytes_per_s());
+  return best;
+}
+
 // Flops per byte across, flops per second up; under the slope the memory sets the pace, under the roof the units do.
-std::string roofline(const BenchReport& report) {
-  double roof = best_of(report, &BenchResult::flops_per_s), slope = 0, low = 1e300, high = 0;
+Roofline roofline(const BenchReport& report) {
+  double roof = best_of(report, &BenchResult::flops_per_s), slope = measured_bandwidth(report), low = 1e300, high = 0;
   std::map<std::string, ChartSeries> by_kind;
   for (const BenchResult& r : report.results) {
-    // Streams set the slope; operands that stay in a cache would pass it.
-    if (r.kind == "memory") slope = std::max(slope, r.bytes_per_s());
     if (r.flops <= 0 || r.bytes <= 0) continue;
     low = std::min(low, r.flops / r.bytes), high = std::max(high, r.flops / r.bytes);
     ChartSeries& series = by_kind[r.kind];
     series.name = r.kind, series.joined = false;
     series.points.push_back({r.flops / r.bytes, r.flops_per_s(), tooltip(r)});
   }
-  if (by_kind.empty()) return "";
-  if (slope == 0) slope = best_of(report, &BenchResult::bytes_per_s);
+  if (by_kind.empty()) return {};
+  Roofline picture;
   std::vector<ChartSeries> all;
   if (roof > 0 && slope > 0) {
     double ridge = roof / slope;
@@ -45,9 +57,13 @@ std::string roofline(const BenchReport& report) {
                     {ridge, roof, ""},
                     {std::max(high, 2 * ridge), roof, ""}},
                    true});
+  } else if (roof > 0) {
+    all.push_back({"the most flop/s reached", {{low / 2, roof, ""}, {2 * high, roof, ""}}, true});
+    picture.caption = "Memory bandwidth not measured, so no memory roof is drawn: run bench memory.";
   }
   for (auto& [kind, series] : by_kind) all.push_back(std::move(series));
-  return chart_svg(all, {"Roofline", "flops per byte", "flop/s"});
+  picture.svg = chart_svg(all, {"Roofline", "flops per byte", "flop/s"});
+  return picture;
 }
 
 // One curve per name and type.
@@ -96,7 +112,7 @@ std::map<std::string, std::string> comm_curves(const BenchReport& report) {
 }
 
 struct Picture {
-  std::string heading, svg;
+  std::string heading, svg, caption = {};
 };
 
 PageTable results_table(const BenchReport& report) {
@@ -128,8 +144,9 @@ std::string report_html(const BenchReport& report, std::string_view title) {
   for (const auto& [name, value] : report.environment) environment.rows.push_back({name, value});
   page.table(environment);
   for (const std::string& finding : report.findings) page.paragraph(finding);
+  Roofline roof = roofline(report);
   std::vector<Picture> pictures{
-      Picture{"Roofline", roofline(report)},
+      Picture{"Roofline", std::move(roof.svg), std::move(roof.caption)},
       Picture{"Products", curves(report, "gemm", {"Products by size", "flops of the product", "flop/s"})},
       Picture{"Memory", curves(report, "memory", {"Memory by size", "bytes of each array", "bytes/s"})},
       Picture{"Attention", curves(report, "attention", {"Attention by length", "length of the sequence", "flop/s"})},
@@ -138,7 +155,7 @@ std::string report_html(const BenchReport& report, std::string_view title) {
   for (const Picture& picture : pictures) {
     if (picture.svg.empty()) continue;
     page.section(picture.heading);
-    page.picture(picture.svg, "");
+    page.picture(picture.svg, picture.caption);
   }
   page.section("Results");
   page.table(results_table(report));

@@ -53,11 +53,12 @@ std::string plan_json(const RunPlan& p) {
   Json sent = Json::object();
   for (const auto& [axes, bytes] : p.sent) sent[axes] = bytes;
   out["sent_bytes_per_rank_and_step"] = sent;
-  if (p.step) {
+  if (!p.machine.empty()) {
     out["machine"] = p.machine, out["device"] = p.device, out["stack"] = p.stack;
-    out["step"] = step_json(*p.step);
+    // null: it does not fit, and would not run.
+    out["step"] = p.step ? step_json(*p.step) : Json();
+    out["run"] = p.economics ? Json::parse(economics_json(*p.economics)) : Json();
   }
-  if (p.economics) out["run"] = Json::parse(economics_json(*p.economics));
   return out.dump(1) + "\n";
 }
 

@@ -15,7 +15,7 @@ std::string line(const std::string& name, int64_t bytes) {
 std::string model_text(const RunPlan& p) {
   std::string out = fmt::format("model       {}, {} parameters\n", p.architecture, human_count(p.parameters));
   out += fmt::format("mesh        {} ({} rank{})\n", p.mesh, p.ranks, p.ranks == 1 ? "" : "s");
-  if (p.step) out += fmt::format("machine     {} ({}), software {}\n", p.machine, p.device, p.stack);
+  if (!p.machine.empty()) out += fmt::format("machine     {} ({}), software {}\n", p.machine, p.device, p.stack);
   out += fmt::format("step        {} tokens, {} microbatch{} per rank\n", human_count(p.tokens_per_step), p.microbatches,
                      p.microbatches == 1 ? "" : "es");
   out += fmt::format("per token   {:.4g} GFLOP of the model (attention causal; {:.4g} with its full square), {:.4g} executed\n\n",
@@ -63,6 +63,9 @@ std::string traffic_text(const RunPlan& p) {
 }
 
 std::string time_text(const RunPlan& p) {
+  if (!p.fits())
+    return fmt::format("\nit does not fit: {} more than the device has; a step that cannot run has no time, no days and no cost\n",
+                       human(Bytes{p.peak_bytes - static_cast<int64_t>(*p.device_bytes)}));
   if (!p.step) return {};
   const StepTime& s = *p.step;
   auto part = [&](const std::string& name, double seconds) {

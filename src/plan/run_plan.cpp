@@ -110,6 +110,7 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
   if (!request.machine) return plan;
   plan.machine = request.machine->name, plan.device = request.machine->device.name, plan.stack = request.stack->name;
   plan.device_bytes = request.machine->device.memory_bytes;
+  if (!plan.fits()) return plan;
   SimResult simulated = simulate_run(request.lowered, {*request.machine, request.machine->efficiency(), *request.stack}, request.simulation);
   plan.step = step_time(plan, simulated, *request.machine);
   plan.economics = economics_for(plan, request);

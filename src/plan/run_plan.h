@@ -50,8 +50,8 @@ struct RunPlan {
   int64_t evaluation_extra = 0, snapshot = 0;  // bytes
   std::optional<double> device_bytes;         // with a machine
   std::map<std::string, int64_t> sent;        // by a rank of the largest class in a step, by axes
-  std::optional<StepTime> step;               // with a machine
-  std::optional<Economics> economics;         // with a machine and a number of tokens
+  std::optional<StepTime> step;               // with a machine that it fits
+  std::optional<Economics> economics;         // likewise
 
   bool fits() const { return !device_bytes || static_cast<double>(peak_bytes) <= *device_bytes; }
 };
@@ -65,7 +65,8 @@ struct PlanRequest {
   SimOptions simulation = {};
 };
 
-// `result`, when given, receives the simulated step (with a machine).
+// `result`, when given, receives the simulated step. What does not fit the machine would not run: it has no times and
+// is not simulated.
 RunPlan make_plan(const PlanRequest& request, SimResult* result = nullptr);
 
 std::string plan_text(const RunPlan& plan);

@@ -14,6 +14,8 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "base/units.h"
+#include "plan/layout_overrides.h"
+#include "plan/programs.h"
 #include "plan/search_bound.h"
 #include "plan/search_price.h"
 
@@ -53,7 +55,7 @@ class Search {
   explicit Search(const SearchRequest& request)
       : request_(request),
         run_(without_evaluation(request.run)),
-        bounds_({run_, request.spec, request.machine, request.stack}),
+        bounds_({run_, request.spec, request.machine, request.stack, request.target}),
         team_(request.threads) {}
 
   // Puts all that may fit in order.
@@ -92,11 +94,17 @@ class Search {
     result.counts = counts_;
     result.best.assign(priced_.begin(),
                        priced_.begin() + static_cast<std::ptrdiff_t>(std::min(request_.keep, priced_.size())));
-    for (const Candidate& candidate : priced_)
-      if (result.pareto.empty() || candidate.peak_bytes < result.pareto.back().peak_bytes)
-        result.pareto.push_back(candidate);
+    result.pareto = front_of(priced_);
+    // Prices are of training alone.
+    if (has_validation(request_.run) || request_.token_budget > 0) {
+      settle_all(result.best), settle_all(result.pareto);
+      result.pareto = front_of(result.pareto);
+    }
     for (auto* list : {&result.best, &result.pareto})
-      for (Candidate& candidate : *list) candidate.hurts = hurts_of(candidate, priced_.front());
+      for (Candidate& candidate : *list) {
+        candidate.hurts = hurts_of(candidate, result.best.empty() ? candidate : result.best.front());
+        candidate.overrides = layout_overrides(request_.run, candidate.config);
+      }
   }
 
   bool found() const { return !priced_.empty(); }
@@ -124,6 +132,23 @@ class Search {
  private:
   void say(const std::string& text) const {
     if (request_.progress) request_.progress(text);
+  }
+
+  PriceRequest price_request() const {
+    return {request_.spec, request_.machine, request_.stack, request_.target};
+  }
+
+  // Of candidates from the fastest on: each needs less memory than all before it.
+  static std::vector<Candidate> front_of(const std::vector<Candidate>& candidates) {
+    std::vector<Candidate> front;
+    for (const Candidate& candidate : candidates)
+      if (front.empty() || candidate.peak_bytes < front.back().peak_bytes) front.push_back(candidate);
+    return front;
+  }
+
+  void settle_all(std::vector<Candidate>& candidates) {
+    each_index(candidates.size(), [&](size_t i) { settle(candidates[i], price_request(), request_.token_budget); });
+    std::erase_if(candidates, [](const Candidate& candidate) { return !candidate.fits; });
   }
 
   template <class Body>
@@ -173,7 +198,7 @@ class Search {
 
   std::optional<Candidate> price(const LayoutChoice& choice) const {
     try {
-      return price_layout(with_choice(request_.run, choice), {request_.spec, request_.machine, request_.stack});
+      return price_layout(with_choice(request_.run, choice), price_request());
     } catch (const UserError&) {
       return std::nullopt;  // a layout that some pass cannot make
     }
@@ -271,7 +296,7 @@ std::string devices_that_fit(Search& search, const SpaceRequest& space) {
     SpaceRequest more{space.run, space.spec, space.machine, space.devices * times, Breadth::wide, space.limits};
     std::optional<Candidate> least = search.smallest(layouts_of(more));
     if (least && least->fits)
-      return fmt::format("{} devices would do: {} ({})", more.devices, overrides_text(least->choice),
+      return fmt::format("{} devices would do: {} ({})", more.devices, layout_overrides(space.run, least->config),
                          human(Bytes{least->peak_bytes}));
   }
   return "more devices do not help: use a shorter batch.seq, a smaller model or a device with more memory";
@@ -280,9 +305,10 @@ std::string devices_that_fit(Search& search, const SpaceRequest& space) {
 [[noreturn]] void refuse_size(Search& search, const SearchRequest& request, const SpaceRequest& space) {
   std::optional<Candidate> least = search.smallest(layouts_of(space));
   std::string smallest =
-      least ? fmt::format("the smallest needs {} ({})", human(Bytes{least->peak_bytes}), overrides_text(least->choice))
+      least ? fmt::format("the smallest needs {} ({})", human(Bytes{least->peak_bytes}),
+                          layout_overrides(request.run, least->config))
             : std::string("none can be lowered");
-  throw UserError({.place = request.run.source,
+  throw DoesNotFit({.place = request.run.source,
                    .got = fmt::format("no layout on {} devices fits the {} of {}; {}", request.devices,
                                       human(Bytes{static_cast<int64_t>(request.machine.device.memory_bytes)}),
                                       request.machine.device.name, smallest),
@@ -319,6 +345,11 @@ SearchResult search_layouts(const SearchRequest& request) {
                       .seq = request.run.batch.seq,
                       .device_bytes = request.machine.device.memory_bytes};
   search.finish(result);
+  if (result.best.empty())
+    throw DoesNotFit({.place = request.run.source,
+                      .got = "the layouts that fit leave no room for evaluation",
+                      .expected = "a layout that fits with its evaluation",
+                      .hint = "train.eval_every=0 leaves evaluation out; or use more devices"});
   result.search_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return result;
 }
@@ -329,7 +360,7 @@ std::vector<Candidate> rank_layouts(const std::vector<RunConfig>& layouts, const
   team.parallel_for(static_cast<int64_t>(layouts.size()), [&](int64_t i, int) {
     try {
       prices[static_cast<size_t>(i)] =
-          price_layout(layouts[static_cast<size_t>(i)], {request.spec, request.machine, request.stack});
+          price_layout(layouts[static_cast<size_t>(i)], {request.spec, request.machine, request.stack, request.target});
     } catch (const UserError&) {  // one that no pass can make is not ranked
     }
   });

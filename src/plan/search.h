@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "config/run_config.h"
 #include "cost/machine.h"
 #include "cost/stack.h"
+#include "ir/plan.h"
+#include "laws/economics.h"
 #include "models/spec.h"
 #include "plan/layout_limits.h"
 #include "plan/search_space.h"
@@ -28,6 +31,8 @@ struct SearchRequest {
   int64_t devices = 1;
   size_t keep = 10;
   LayoutLimits limits = {};
+  const Target* target = nullptr;  // null: an accelerator under the stack
+  double token_budget = 0;         // of the whole run, for days and cost of the best; 0: not asked
   int threads = 0;  // 0: one per core
   std::function<void(std::string_view)> progress = {};
 };
@@ -41,6 +46,7 @@ struct StepParts {
 struct Candidate {
   LayoutChoice choice;
   RunConfig config;
+  std::string overrides;  // behind the run's config they give this layout (layout_overrides.h)
   double seconds = 0;
   int64_t peak_bytes = 0;  // of the rank that needs most, with what lies outside the arena
   double mfu = 0;
@@ -49,6 +55,7 @@ struct Candidate {
   std::string why;    // where its time goes
   std::string hurts;  // against the best: the first thing that costs it
   bool fits = true;
+  std::optional<Economics> economics;  // of the best and of the front, with a token budget
 };
 
 struct SearchCounts {
@@ -69,7 +76,8 @@ struct SearchResult {
   double search_seconds = 0;
 };
 
-// UserError when no layout is possible or none fits, with what would.
+// Of the best and of the front, time and memory are what make_plan says of their configs. UserError when no layout is
+// possible, DoesNotFit when none fits, with what would.
 SearchResult search_layouts(const SearchRequest& request);
 
 // The given layouts, priced whole, fastest first; those that do not fit come last.

@@ -152,7 +152,7 @@ StageFigures& StageFigures::add(const StageFigures& other, double times) {
 
 LayoutBounds::LayoutBounds(const Subject& subject)
     : subject_(subject),
-      target_(accelerator_target(subject.stack)),
+      target_(subject.target ? *subject.target : accelerator_target(subject.stack)),
       whole_(build_model(subject.spec, {.seq = subject.run.batch.seq}, single_rank_mesh())) {}
 
 template <class Known, class Make>

@@ -57,6 +57,7 @@ class LayoutBounds {
     const ModelSpec& spec;
     const Machine& machine;
     const Stack& stack;
+    const Target* target = nullptr;  // null: an accelerator under the stack
   };
   explicit LayoutBounds(const Subject& subject);
 

@@ -7,6 +7,7 @@
 #include "cost/accelerator.h"
 #include "plan/fit.h"
 #include "plan/predict.h"
+#include "plan/run_plan.h"
 
 namespace sextant {
 
@@ -36,6 +37,10 @@ double peak_flops(const Machine& machine, const LoweredRun& run) {
 
 }  // namespace
 
+Target target_of(const PriceRequest& request) {
+  return request.target ? *request.target : accelerator_target(request.stack);
+}
+
 RunConfig without_evaluation(RunConfig run) {
   run.train.eval_every = 0;
   return run;
@@ -43,7 +48,7 @@ RunConfig without_evaluation(RunConfig run) {
 
 Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
   RunConfig run = without_evaluation(config);
-  LoweredRun lowered = lower_run(run, request.spec, accelerator_target(request.stack));
+  LoweredRun lowered = lower_run(run, request.spec, target_of(request));
   SimResult result = simulate_run(lowered, {request.machine, request.machine.efficiency(), request.stack});
   const RankTime& rank = result.ranks[static_cast<size_t>(result.slowest)];
   Candidate out{.choice = choice_of(config), .config = config, .seconds = result.seconds};
@@ -60,6 +65,18 @@ Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
   if (peak > 0) out.mfu = out.tokens_per_s_per_device * flops_per_token(lowered, tokens).model_causal / peak;
   out.why = why_of(out);
   return out;
+}
+
+void settle(Candidate& candidate, const PriceRequest& request, double token_budget) {
+  LoweredRun lowered = lower_run(candidate.config, request.spec, target_of(request));
+  RunPlan plan = make_plan({.run = candidate.config,
+                            .lowered = lowered,
+                            .machine = &request.machine,
+                            .stack = &request.stack,
+                            .token_budget = token_budget});
+  candidate.peak_bytes = plan.peak_bytes;
+  candidate.fits = plan.fits();
+  if (token_budget > 0) candidate.economics = plan.economics;
 }
 
 std::string why_of(const Candidate& candidate) {

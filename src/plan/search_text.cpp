@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "laws/quantity.h"
 #include "plan/search.h"
 
 namespace sextant {
@@ -16,7 +17,18 @@ double gigabytes(int64_t bytes) {
 std::string line_of(const Candidate& candidate) {
   return fmt::format("{:9.4f} s {:7.1f} GB {:5.1f} % MFU {:9.0f} tokens/s/device  {}\n", candidate.seconds,
                      gigabytes(candidate.peak_bytes), 100 * candidate.mfu, candidate.tokens_per_s_per_device,
-                     overrides_text(candidate.choice));
+                     candidate.overrides);
+}
+
+// Days and cost of the whole run, where they were asked for.
+std::string run_line(const Candidate& candidate) {
+  if (!candidate.economics) return "";
+  const Economics& run = *candidate.economics;
+  std::string text = fmt::format("     {} tokens: ", human_quantity(run.run.token_budget));
+  if (!run.days_with_failures) return text + "with failures it does not end\n";
+  text += fmt::format("{:.3g} days with failures and checkpoints", *run.days_with_failures);
+  if (run.cost) text += fmt::format(", ${}", human_quantity(*run.cost));
+  return text + "\n";
 }
 
 nlohmann::ordered_json json_of(const Candidate& candidate) {
@@ -25,7 +37,7 @@ nlohmann::ordered_json json_of(const Candidate& candidate) {
                                {"bubble", candidate.parts.bubble},
                                {"host", candidate.parts.host}};
   for (const auto& [axes, seconds] : candidate.parts.exposed) parts["exposed"][axes] = seconds;
-  return {{"overrides", overrides_text(candidate.choice)},
+  nlohmann::ordered_json json{{"overrides", candidate.overrides},
           {"seconds", candidate.seconds},
           {"peak_bytes", candidate.peak_bytes},
           {"mfu", candidate.mfu},
@@ -33,6 +45,8 @@ nlohmann::ordered_json json_of(const Candidate& candidate) {
           {"parts_s", parts},
           {"why", candidate.why},
           {"hurts", candidate.hurts}};
+  if (candidate.economics) json["run"] = nlohmann::ordered_json::parse(economics_json(*candidate.economics));
+  return json;
 }
 
 }  // namespace
@@ -49,12 +63,12 @@ std::string search_text(const SearchResult& result) {
   for (size_t i = 0; i < result.best.size(); ++i) {
     const Candidate& candidate = result.best[i];
     text += fmt::format("{:3}. {}", i + 1, line_of(candidate));
-    text += fmt::format("     {}\n", candidate.why);
+    text += fmt::format("     {}\n", candidate.why) + run_line(candidate);
     if (i > 0) text += fmt::format("     hurts: {}\n", candidate.hurts);
   }
   text += "\nless memory for more time\n";
   for (const Candidate& candidate : result.pareto) text += "     " + line_of(candidate);
-  return text;
+  return text + "\nbehind the config, the keys of a line give its layout; --write FILE writes the first as a config\n";
 }
 
 std::string search_json(const SearchResult& result) {

@@ -31,8 +31,11 @@ double seconds_of(const ServingRequest& r, const Program& program) {
 }  // namespace
 
 Serving plan_serving(const ServingRequest& r) {
+  if (r.machine.device.kind == DeviceKind::cpu)
+    throw UserError({.place = r.machine.name, .got = "is the machine of a CPU, and serving is planned in bf16 on accelerators",
+                     .expected = "the machine of a GPU or another accelerator"});
   if (r.spec.heads % r.tp != 0 || r.tp < 1)
-    throw UserError({.place = "--tp", .got = fmt::format("{} devices for {} heads", r.tp, r.spec.heads), .expected = "a divisor of the heads"});
+    throw UserError({.place = "mesh.tp", .got = fmt::format("{} devices for {} heads", r.tp, r.spec.heads), .expected = "a divisor of the heads"});
   if (r.prompt >= r.context || r.context > r.spec.max_seq)
     throw UserError({.place = "--context", .got = fmt::format("{} positions with a prompt of {}", r.context, r.prompt),
                      .expected = fmt::format("more than the prompt, and at most the model's {}", r.spec.max_seq)});
@@ -44,6 +47,7 @@ Serving plan_serving(const ServingRequest& r) {
   s.room_bytes = static_cast<int64_t>(r.machine.device.memory_bytes - r.machine.context_bytes);
   int64_t left = s.room_bytes - (one.arena_bytes - use.cache.n);
   s.most_sequences = use.cache.n > 0 ? std::max<int64_t>(0, left / use.cache.n) : 0;
+  if (!s.fits()) return s;
   double first = seconds_of(r, generation(r, 1, r.prompt));
   for (int64_t batch = 1; batch <= s.most_sequences; batch *= 4) {
     double step = seconds_of(r, generation(r, batch, 1));
@@ -60,7 +64,7 @@ std::string serving_text(const Serving& s) {
   out += line("weights on each device", s.weight_bytes) + line("cache for each token of a sequence", s.cache_bytes_per_token);
   out += line("cache of a full context, each device", s.cache_bytes_per_sequence);
   out += fmt::format("  {:<36} {:>19}\n", "sequences that fit", s.most_sequences);
-  if (s.most_sequences == 0) return out + "  it does not fit: more devices (--tp), or a shorter --context\n";
+  if (!s.fits()) return out + "  IT DOES NOT FIT: use more devices (mesh.tp), or a shorter --context\n";
   out += fmt::format("  {:>9} {:>18} {:>22} {:>16}\n", "sequences", "first token ms", "ms for each further", "tokens/s");
   for (const ServingBatch& b : s.batches)
     out += fmt::format("  {:>9} {:>18.1f} {:>22.2f} {:>16.0f}\n", b.sequences, 1e3 * b.first_token_s, 1e3 * b.per_token_s, b.tokens_per_s);
@@ -77,6 +81,7 @@ std::string serving_json(const Serving& s) {
                                 {"weight_bytes", s.weight_bytes},
                                 {"cache_bytes_per_token", s.cache_bytes_per_token},
                                 {"cache_bytes_per_sequence", s.cache_bytes_per_sequence},
+                                {"fits", s.fits()},
                                 {"most_sequences", s.most_sequences},
                                 {"batches", batches}}
       .dump();

@@ -37,6 +37,8 @@ struct Serving {
   int64_t room_bytes = 0;                // what the device has, without its context
   int64_t most_sequences = 0;            // that fit
   std::vector<ServingBatch> batches;     // 1, and powers of two up to what fits
+
+  bool fits() const { return most_sequences > 0; }
 };
 
 Serving plan_serving(const ServingRequest& request);

@@ -154,6 +154,7 @@ TEST(Search, AModelThatFitsNowhereIsAnsweredWithTheLeastMemoryAndMoreDevices) {
     search_layouts({.run = run, .spec = spec, .machine = machine, .stack = stack, .devices = 1});
     FAIL() << "it fits";
   } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::does_not_fit);
     std::string text = error.what();
     EXPECT_NE(text.find("the smallest needs"), std::string::npos) << text;
     EXPECT_NE(text.find("devices would do"), std::string::npos) << text;

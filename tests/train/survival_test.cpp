@@ -26,14 +26,24 @@ class Survival : public testing::TestWithParam<const char*> {
  protected:
   Survival() : scratch_(fmt::format("survive-{}", GetParam())) {}
 
-  Settings with(Settings settings) const {
+  // Settings that are given come last, and hold.
+  RunConfig config(const Settings& settings) const {
+    bool from = std::any_of(settings.begin(), settings.end(), [](const std::string& s) { return s.starts_with("model.from"); });
+    bool tokenizer = from || std::any_of(settings.begin(), settings.end(), [](const std::string& s) { return s.starts_with("data.tokenizer="); });
+    Settings all{"train.eval_every=0", "optimizer.schedule=constant", "optimizer.lr=0.003", "batch.sequences=4", "batch.seq=32", "train.threads=2",
+                 "batch.microbatch=2", "data.stories_bytes=60000", fmt::format("data.cache={}", (scratch_.root() / "cache").string())};
+    if (!from)
+      for (const char* model : {"model.architecture=llama", "model.layers=2", "model.hidden=64", "model.heads=4", "model.kv_heads=2", "model.ffn=128"})
+        all.push_back(model);
+    if (!tokenizer) all.push_back("data.tokenizer_vocab=300");
     if (std::string(GetParam()) == "dp2_tp2")
-      for (const char* mesh : {"mesh.dp=2", "mesh.tp=2", "batch.microbatch=1"}) settings.push_back(mesh);
-    for (const char* common : {"train.eval_every=0", "optimizer.warmup=0", "optimizer.schedule=constant", "batch.sequences=4", "batch.seq=32"})
-      settings.push_back(common);
-    return settings;
+      for (const char* mesh : {"mesh.dp=2", "mesh.tp=2", "batch.microbatch=1"}) all.push_back(mesh);
+    all.insert(all.end(), settings.begin(), settings.end());
+    return load_config("", all);
   }
-  TrainResult run(Settings settings, std::string_view out = "run") const { return scratch_.run(out, with(std::move(settings))); }
+  TrainResult run(const Settings& settings, std::string_view out = "run") const {
+    return train(config(settings), scratch_.root() / out, cpu_ranks());
+  }
 
   // What a run that throws says, and its exit code.
   struct Refusal {
@@ -122,7 +132,7 @@ TEST_P(Survival, ANaNInAWeightIsRefused) {
   Refusal from = refusal({"train.steps=4", fmt::format("model.from={}", step(2).string())}, "other");
   EXPECT_NE(from.what.find("damaged"), std::string::npos) << from.what;  // its manifest tells first
   fs::remove(step(2) / "manifest.json");
-  from = refusal({"train.steps=4", fmt::format("model.from={}", step(2).string()), "model.dropout=0"}, "other");
+  from = refusal({"train.steps=4", fmt::format("model.from={}", step(2).string())}, "other");
   EXPECT_EQ(from.code, ExitCode::non_finite) << from.what;
   EXPECT_NE(from.what.find("is not finite"), std::string::npos) << from.what;
 }
@@ -150,7 +160,7 @@ TEST_P(Survival, DamageIsSeenAndTheNewestWholeCheckpointIsTaken) {
       {"bit of the optimizer", [](auto& d, auto&) { flip_bit(d / "optimizer.safetensors", 30000); }},
       {"model of another step", [](auto& d, auto& o) { fs::copy_file(o / "model.safetensors", d / "model.safetensors", fs::copy_options::overwrite_existing); }},
       {"run state of another step", [](auto& d, auto& o) { fs::copy_file(o / "run_state.json", d / "run_state.json", fs::copy_options::overwrite_existing); }},
-      {"all files of another step", [](auto& d, auto& o) { fs::copy(o, d, fs::copy_options::overwrite_existing); }},
+      {"all files of another step", [](auto& d, auto& o) { fs::copy(o, d, fs::copy_options::recursive | fs::copy_options::overwrite_existing); }},
       {"a missing file", [](auto& d, auto&) { fs::remove(d / "optimizer.safetensors"); }},
       {"a missing manifest", [](auto& d, auto&) { fs::remove(d / "manifest.json"); }},
       {"a cut manifest", [](auto& d, auto&) { fs::resize_file(d / "manifest.json", 100); }},
@@ -224,11 +234,11 @@ TEST_P(Survival, EveryConfigIsKeptWithItsFirstStep) {
 }
 
 TEST_P(Survival, OtherDataIsRefusedUnlessAccepted) {
-  run({"train.steps=2", "data.tokenizer_vocab=300"});
+  run({"train.steps=2"});
   // The same paths and sizes, another text: an equal tokenizer, other ids.
   std::string tokenizer = (step(2) / "tokenizer.json").string();
   write_file_atomically(scratch_.root() / "a.txt", std::string(20000, 'a') + " one two three");
-  Settings changed{"train.steps=4", "model.vocab=300", fmt::format("data.tokenizer={}", tokenizer),
+  Settings changed{"train.steps=4", fmt::format("data.tokenizer={}", tokenizer),
                    fmt::format("data.train={}", (scratch_.root() / "a.txt").string())};
   Refusal refused = refusal(changed);
   EXPECT_EQ(refused.code, ExitCode::bad_input);
@@ -238,11 +248,10 @@ TEST_P(Survival, OtherDataIsRefusedUnlessAccepted) {
 }
 
 TEST_P(Survival, AnotherTokenizerOfTheSameSizeIsRefusedUnlessAccepted) {
-  run({"train.steps=2", "data.tokenizer_vocab=300"});
-  run({"train.steps=2", "data.tokenizer_vocab=300", "data.stories_bytes=30000"}, "other");
+  run({"train.steps=2"});
+  run({"train.steps=2", "data.stories_bytes=30000"}, "other");
   ASSERT_NE(read_file(step(2) / "tokenizer.json"), read_file(step(2, "other") / "tokenizer.json"));
-  Settings changed{"train.steps=4", "data.tokenizer_vocab=300", "model.vocab=300"};
-  changed[1] = fmt::format("data.tokenizer={}", (step(2, "other") / "tokenizer.json").string());
+  Settings changed{"train.steps=4", fmt::format("data.tokenizer={}", (step(2, "other") / "tokenizer.json").string())};
   Refusal refused = refusal(changed);
   EXPECT_EQ(refused.code, ExitCode::bad_input);
   EXPECT_NE(refused.what.find("the tokenizer of this run is not what"), std::string::npos) << refused.what;
@@ -251,9 +260,9 @@ TEST_P(Survival, AnotherTokenizerOfTheSameSizeIsRefusedUnlessAccepted) {
 }
 
 TEST_P(Survival, PretrainedWeightsKeepTheirTokenizer) {
-  run({"train.steps=2", "data.tokenizer_vocab=300"});
-  run({"train.steps=2", "data.tokenizer_vocab=300", "data.stories_bytes=30000"}, "other");
-  Settings from{"train.steps=1", fmt::format("model.from={}", step(2).string()), "model.dropout=0"};
+  run({"train.steps=2"});
+  run({"train.steps=2", "data.stories_bytes=30000"}, "other");
+  Settings from{"train.steps=1", fmt::format("model.from={}", step(2).string())};
   EXPECT_EQ(refusal(from, "same").what, "");
   Settings another = from;
   another.push_back(fmt::format("data.tokenizer={}", (step(2, "other") / "tokenizer.json").string()));
@@ -266,13 +275,13 @@ TEST_P(Survival, PretrainedWeightsKeepTheirTokenizer) {
 }
 
 TEST_P(Survival, AModelWhoseTokenizerCannotBeReadTrainsOnTokenFiles) {
-  run({"train.steps=2", "data.tokenizer_vocab=300"});
+  run({"train.steps=2"});
   write_file_atomically(step(2) / "tokenizer.json", R"({"model":{"type":"Unigram","vocab":[]}})");
   fs::remove(step(2) / "manifest.json");
   std::string tokens(4000, '\0');
   for (size_t i = 0; i < tokens.size(); i += 2) tokens[i] = static_cast<char>(i % 200);
   write_file_atomically(scratch_.root() / "tokens.u16", tokens);
-  Settings from{"train.steps=1", fmt::format("model.from={}", step(2).string()), "model.dropout=0",
+  Settings from{"train.steps=1", fmt::format("model.from={}", step(2).string()),
                 fmt::format("data.train={}", (scratch_.root() / "tokens.u16").string())};
   EXPECT_EQ(refusal(from, "tokens").what, "");
 }

@@ -1,0 +1,29 @@
+// What was typed: the names of a verb's options that stand on the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "app/option_use.h"
+#include "base/error.h"
+
+namespace sextant {
+
+// BUG when the table lacks an option of the verb, typed or not; UserError for one with an empty value, which would read
+// as one that was not given.
+inline std::vector<std::string> given_options(const CLI::App& verb, const OptionTable& table) {
+  std::vector<std::string> given;
+  for (const CLI::Option* option : verb.get_options()) {
+    if (option == verb.get_help_ptr()) continue;
+    std::string name = option->get_name();
+    table.use_of(name);
+    if (option->count() == 0) continue;
+    if (option->results().front().empty())
+      throw UserError({.place = name, .got = "has an empty value", .hint = "leave it out, or give it one"});
+    given.push_back(name);
+  }
+  return given;
+}
+
+}  // namespace sextant
