@@ -145,6 +145,40 @@ TEST(Compressed, CutOrDamagedStreamsAreRefusedAtEveryByte) {
   EXPECT_TRUE(says(complaint_about(folder.write("a.jsonl.gz", crc)), {"a.jsonl.gz:", "damaged", "data check"}));
 }
 
+TEST(Compressed, ZerosAfterTheLastGzipMemberAreNoData) {
+  ScratchFolder folder;
+  std::string text = "{\"text\": \"one\"}\n";
+  for (size_t zeros : {1, 511, 600'000})  // the last is more than one read
+    EXPECT_EQ(read_all({folder.write("a.jsonl.gz", gzip(text) + gzip(text) + std::string(zeros, '\0'))}), (Documents{"one", "one"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("a.jsonl.gz", gzip(text) + std::string(7, '\0') + "x")),
+                   {"a.jsonl.gz", "damaged", fmt::format("byte {}", gzip(text).size() + 7), "zeros"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("a.jsonl.gz", std::string(512, '\0'))), {"a.jsonl.gz", "damaged"}));
+}
+
+// zstd --long=WINDOW_LOG of a stream whose length is not known beforehand.
+std::string zstd_long(std::string_view text, int window_log) {
+  std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> state(ZSTD_createCCtx(), ZSTD_freeCCtx);
+  ZSTD_CCtx_setParameter(state.get(), ZSTD_c_windowLog, window_log);
+  ZSTD_CCtx_setParameter(state.get(), ZSTD_c_contentSizeFlag, 0);
+  std::string out(ZSTD_compressBound(text.size()) + 64, '\0');
+  ZSTD_outBuffer to{out.data(), out.size(), 0};
+  ZSTD_inBuffer from{text.data(), text.size(), 0};
+  ZSTD_compressStream2(state.get(), &to, &from, ZSTD_e_flush);
+  ZSTD_compressStream2(state.get(), &to, &from, ZSTD_e_end);
+  out.resize(to.pos);
+  return out;
+}
+
+TEST(Compressed, LongZstdWindows) {
+  ScratchFolder folder;
+  EXPECT_EQ(read_all({folder.write("long.txt.zst", zstd_long("some text", 28))}), (Documents{"some text"}));
+  // A frame's header: the magic number, no flags, and a window of 2^41 bytes.
+  std::string huge = std::string("\x28\xb5\x2f\xfd\x00\xf8", 6) + std::string(64, '\0');
+  std::string complaint = complaint_about(folder.write("huge.txt.zst", huge));
+  EXPECT_TRUE(says(complaint, {"huge.txt.zst", "a window over 2.00 GiB", "--long=31"}));
+  EXPECT_EQ(complaint.find("damaged"), std::string::npos) << complaint;
+}
+
 TEST(Files, FoldersAreReadSortedAndOtherFilesLeft) {
   ScratchFolder folder;
   folder.write("set/b.txt", "b");
