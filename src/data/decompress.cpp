@@ -106,8 +106,9 @@ class GzipStream : public ByteStream {
   void skip_padding() {
     for (; state_.avail_in > 0 && *state_.next_in == 0; ++state_.next_in, --state_.avail_in) padded_ = true;
     if (padded_ && state_.avail_in > 0)
-      throw StreamError(fmt::format("the gzip stream is damaged at compressed byte {} (zeros follow a member, and then other bytes)",
-                                    source_->consumed() - state_.avail_in));
+      throw StreamError(
+          fmt::format("the gzip stream is damaged at compressed byte {} (zeros follow a member, and then other bytes)",
+                      source_->consumed() - state_.avail_in));
   }
 
   bool refill() {
@@ -160,13 +161,16 @@ class ZstdStream : public ByteStream {
     int64_t at = source_->consumed() - static_cast<int64_t>(pending_.size - pending_.pos);
     switch (ZSTD_getErrorCode(result)) {
       case ZSTD_error_frameParameter_windowTooLarge:
-        throw StreamError(fmt::format(
-            "the zstd frame near compressed byte {} needs a window over {}, the most that is supported; compress it with --long=31 or less",
-            at, human(Bytes{largest_window_})));
+        throw StreamError(
+            fmt::format("the zstd frame near compressed byte {} needs a window over {}, the most that is supported; "
+                        "compress it with --long=31 or less",
+                        at, human(Bytes{largest_window_})));
       case ZSTD_error_memory_allocation:
-        throw StreamError(fmt::format("the zstd frame near compressed byte {} needs a window for which there is not enough memory", at));
+        throw StreamError(fmt::format(
+            "the zstd frame near compressed byte {} needs a window for which there is not enough memory", at));
       default:
-        throw StreamError(fmt::format("the zstd stream is damaged near compressed byte {} ({})", at, ZSTD_getErrorName(result)));
+        throw StreamError(
+            fmt::format("the zstd stream is damaged near compressed byte {} ({})", at, ZSTD_getErrorName(result)));
     }
   }
 

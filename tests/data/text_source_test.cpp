@@ -7,6 +7,7 @@
 #include <array>
 
 #include "data/scratch_folder.h"
+#include "data/token_file.h"
 
 namespace sextant {
 namespace {
@@ -133,7 +134,7 @@ TEST(Compressed, CutOrDamagedStreamsAreRefusedAtEveryByte) {
   ScratchFolder folder;
   const std::string text = "{\"text\": \"one\"}\n{\"text\": \"two and a half\"}\n";
   for (auto [name, whole] : {std::pair{"a.jsonl.gz", gzip(text)}, std::pair{"a.jsonl.zst", zstd(text)}}) {
-    for (size_t kept = 0; kept < whole.size(); ++kept)
+    for (size_t kept = 1; kept < whole.size(); ++kept)  // of nothing at all, EmptyOnesAreNamed
       EXPECT_TRUE(says(complaint_about(folder.write(name, std::string_view(whole).substr(0, kept))),
                        {name, ":", "cut short at compressed byte " + std::to_string(kept)}))
           << kept;
@@ -149,7 +150,8 @@ TEST(Compressed, ZerosAfterTheLastGzipMemberAreNoData) {
   ScratchFolder folder;
   std::string text = "{\"text\": \"one\"}\n";
   for (size_t zeros : {1, 511, 600'000})  // the last is more than one read
-    EXPECT_EQ(read_all({folder.write("a.jsonl.gz", gzip(text) + gzip(text) + std::string(zeros, '\0'))}), (Documents{"one", "one"}));
+    EXPECT_EQ(read_all({folder.write("a.jsonl.gz", gzip(text) + gzip(text) + std::string(zeros, '\0'))}),
+              (Documents{"one", "one"}));
   EXPECT_TRUE(says(complaint_about(folder.write("a.jsonl.gz", gzip(text) + std::string(7, '\0') + "x")),
                    {"a.jsonl.gz", "damaged", fmt::format("byte {}", gzip(text).size() + 7), "zeros"}));
   EXPECT_TRUE(says(complaint_about(folder.write("a.jsonl.gz", std::string(512, '\0'))), {"a.jsonl.gz", "damaged"}));
@@ -197,6 +199,47 @@ TEST(Files, WhatCannotBeTextIsRefused) {
   EXPECT_TRUE(says(complaint_about(folder.write("train.bin", "ab")), {"train.bin", "the name does not say"}));
   EXPECT_EQ(read_all({folder / "train.bin"}, {.format = TextFormat::plain}), (Documents{"ab"}));
   EXPECT_TRUE(says(complaint_of([] { read_all({}); }), {"no text file"}));
+}
+
+TEST(Files, EmptyOnesAreNamed) {
+  ScratchFolder folder;
+  fs::path good = folder.write("good.txt", "text"), empty = folder.write("empty.txt", "");
+  EXPECT_TRUE(says(complaint_about(empty), {"empty.txt: the file is empty"}));
+  EXPECT_TRUE(says(complaint_of([&] { read_all({good, empty}); }), {"empty.txt: the file is empty"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("blank.jsonl", "\n\n")), {"blank.jsonl", "no text in it"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("none.txt.gz", gzip(""))), {"none.txt.gz", "no text in it"}));
+  folder.write("shards/0.txt", "");
+  EXPECT_TRUE(says(complaint_about(folder / "shards"), {"shards", "no text in it"}));
+  folder.write("shards/1.txt", "one");
+  EXPECT_EQ(read_all({folder / "shards"}), (Documents{"one"}));
+}
+
+TEST(Files, OfOtherKindsAreNamedWithTheWayToConvertThem) {
+  ScratchFolder folder;
+  for (auto [name, what, how] : std::initializer_list<std::tuple<const char*, const char*, const char*>>{
+           {"a.parquet", "a Parquet table", "read_parquet('"},
+           {"a.json", "a JSON document", "jq -c"},
+           {"a.JSON", "a JSON document", "jq -c"},
+           {"a.json.gz", "a JSON document", "a.jsonl"},
+           {"a.csv", "comma-separated", "read_csv('"},
+           {"a.tsv", "tab-separated", "sep='\\t'"},
+           {"a.arrow", "an Arrow table", "datasets"},
+           {"a.npy", "a NumPy array", "tofile"},
+           {"a.pkl", "pickle", "JSON lines: {\"text\""},
+           {"a.zip", "an archive", "unpack"},
+           {"a.tar.gz", "an archive", "unpack"},
+           {"a.txt.bz2", "compressed", ".zst"},
+           {"a.md", "text under another name", "data.format = \"text\""}}) {
+    fs::path path = folder.write(name, "some content");
+    EXPECT_TRUE(says(complaint_about(path), {name, what, "which is not read", ".jsonl", how})) << name;
+    EXPECT_TRUE(says(complaint_of([&] { open_token_file(path); }), {name, what, "which is not read", ".bin", how}))
+        << name;
+  }
+  EXPECT_EQ(read_all({folder / "a.md"}, {.format = TextFormat::plain}), (Documents{"some content"}));
+  EXPECT_EQ(open_token_file(folder / "a.npy", {.type = TokenType::u16}).token_count(), 6);
+  folder.write("tables/part-0.parquet", "PAR1");
+  EXPECT_TRUE(says(complaint_about(folder / "tables"),
+                   {"tables", "no text file", "part-0.parquet", "a Parquet table", "read_parquet"}));
 }
 
 TEST(Files, ProgressAndPlaces) {
