@@ -266,7 +266,7 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
     if (launch.leads()) prepare_directory(out);
     // Gone before the executor's own team has work.
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
-    dataset = open_dataset(run, spec, readers, say);
+    dataset = open_dataset(run, spec, readers, say, launch.leads() ? CacheCheck::contents : CacheCheck::sizes);
   });
   RankSeat planner{.rank = launch.process ? launch.process->rank() : 0};  // which device it would have; nobody to talk to
   RunPrograms programs = planned(run, shape, *make_executor(planner, threads));
