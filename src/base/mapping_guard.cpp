@@ -74,8 +74,9 @@ class MappingGuard::Registry {
       [[maybe_unused]] ssize_t ignored = ::write(STDERR_FILENO, entry->message.data(), entry->length);
       ::_exit(number_of(ExitCode::run_failed));
     }
-    // Not ours: returning raises it again, for whoever handled it before.
+    // Not ours: returning raises a fault again, for whoever handled it before; what another process sent is sent again.
     ::sigaction(SIGBUS, &before_, nullptr);
+    if (info->si_code <= 0) ::raise(SIGBUS);
   }
 
   static inline std::mutex mutex_;

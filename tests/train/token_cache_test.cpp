@@ -70,6 +70,11 @@ TEST(TokenCache, DocumentsBeginAsTheTokenizerSays) {
   for (int i = 0; i < 200; ++i)
     text += fmt::format("Document {} says that {} and {} are neighbours.<|endoftext|>", i, i, i + 1);
   std::ofstream(scratch.root() / "text.txt") << text;
+  // The tiny config names the size of a tokenizer to be trained; here there is one.
+  std::string config = read_file(fs::path(SEXTANT_SOURCE_DIR) / "configs/tiny-llama.toml"),
+              file = (scratch.root() / "config.toml").string();
+  size_t size = config.find("tokenizer_vocab");
+  std::ofstream(file) << config.erase(size, config.find('\n', size) - size);
   std::vector<std::string> settings{
       fmt::format("data.train={}", (scratch.root() / "text.txt").string()),
       fmt::format("data.tokenizer={}/tests/fixtures/tokenizer/llama3_style.json", SEXTANT_SOURCE_DIR),
@@ -80,7 +85,7 @@ TEST(TokenCache, DocumentsBeginAsTheTokenizerSays) {
       "train.steps=2",
       "train.eval_every=2",
       "train.eval_sequences=3"};
-  TrainResult one = scratch.run("one", settings);
+  TrainResult one = scratch.run("one", settings, file);
   TokenFile tokens = open_token_file(only_entry_of(scratch.root() / "cache") / "train.bin");
   Tokenizer tokenizer = Tokenizer::load(only_entry_of(scratch.root() / "cache") / "tokenizer.json");
   std::vector<int32_t> ids(static_cast<size_t>(tokens.token_count()));
@@ -93,7 +98,7 @@ TEST(TokenCache, DocumentsBeginAsTheTokenizerSays) {
   for (size_t i = 1; i < ids.size(); ++i) ASSERT_EQ(ids[i] == begin, ids[i - 1] == end) << i;
 
   settings.insert(settings.end(), {"mesh.dp=2", "mesh.tp=2"});
-  TrainResult four = scratch.run("four", settings);
+  TrainResult four = scratch.run("four", settings, file);
   EXPECT_NEAR(four.loss, one.loss, 1e-5 * one.loss);
   EXPECT_NEAR(*four.validation_loss, *one.validation_loss, 1e-5 * one.loss);
 }
