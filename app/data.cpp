@@ -55,10 +55,12 @@ void print_beginning(const fs::path& path, const Tokenizer& tokenizer) {
 void tokenize_verb(const TokenizeArguments& a) {
   Tokenizer tokenizer = Tokenizer::load(a.tokenizer);
   ThreadTeam team(static_cast<int>(a.threads));
-  TokenKind kind = a.format == "megatron" ? TokenKind::megatron : TokenKind::flat;
+  int64_t vocab = tokenizer.vocab_size();
+  TokenFormat format = a.format == "megatron" ? TokenFormat{TokenKind::megatron, token_type_for(vocab, TokenKind::megatron)}
+                                              : token_format_for(vocab, a.output);
   TokenizeSummary done = tokenize_documents(
       [&](const DocumentVisitor& visit) { for_each_document(as_paths(a.inputs), {.json_key = a.text_key}, visit); }, tokenizer,
-      {.path = a.output, .kind = kind}, team);
+      {.path = a.output, .format = format}, team);
   fmt::print("{}: {} documents, {} tokens from {} of text\n", a.output, human_count(done.documents), human_count(done.tokens),
              human(Bytes{done.text_bytes}));
 }

@@ -118,19 +118,50 @@ MappedFile::MappedFile(const fs::path& path) {
   void* at = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (at == MAP_FAILED) cannot_read(path);
   data_ = static_cast<const std::byte*>(at);
+  guard_ = MappingGuard(bytes(), path);
 }
 
 MappedFile::~MappedFile() {
+  guard_ = {};
   if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), guard_(std::move(other.guard_)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(guard_, other.guard_);
   return *this;
+}
+
+SizeWatch::SizeWatch(const fs::path& path) : name_(path.string()), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  if (fd_ < 0) cannot_read(path);
+  struct stat info {};
+  if (::fstat(fd_, &info) == 0) size_ = info.st_size;
+}
+
+SizeWatch::~SizeWatch() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+SizeWatch::SizeWatch(SizeWatch&& other) noexcept
+    : name_(std::move(other.name_)), fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
+
+SizeWatch& SizeWatch::operator=(SizeWatch&& other) noexcept {
+  std::swap(name_, other.name_);
+  std::swap(fd_, other.fd_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+void SizeWatch::check() const {
+  struct stat info {};
+  if (::fstat(fd_, &info) != 0) throw RunError(name_, fmt::format("cannot read any more: {}", std::strerror(errno)));
+  if (info.st_size < size_)
+    throw RunError(name_, fmt::format("the file was cut short while it was in use: it has {} bytes, and had {} when it was opened",
+                                      info.st_size, size_));
 }
 
 }  // namespace sextant

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "base/mapping_guard.h"
 
 namespace sextant {
 
@@ -23,7 +26,8 @@ void remove_temporary_files(const std::filesystem::path& directory);
 // fsync of a file or directory; RunError on failure.
 void flush_to_disk(const std::filesystem::path& path);
 
-// A file mapped read-only. UserError when it cannot be opened.
+// A file mapped read-only. UserError when it cannot be opened. One that gets shorter while it is mapped ends the process with a
+// message when what is gone is touched (mapping_guard.h).
 class MappedFile {
  public:
   explicit MappedFile(const std::filesystem::path& path);
@@ -40,6 +44,24 @@ class MappedFile {
  private:
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  MappingGuard guard_;
+};
+
+// Notices that a file in use has become shorter, before a reader of its mapping does: that would end the process, and between the
+// new end and the end of its page a mapping reads as zeros without any sign.
+class SizeWatch {
+ public:
+  explicit SizeWatch(const std::filesystem::path& path);  // UserError when it cannot be opened
+  ~SizeWatch();
+  SizeWatch(SizeWatch&& other) noexcept;
+  SizeWatch& operator=(SizeWatch&& other) noexcept;
+
+  void check() const;  // RunError when the file is shorter than it was; costs one system call
+
+ private:
+  std::string name_;
+  int fd_ = -1;
+  int64_t size_ = 0;
 };
 
 }  // namespace sextant

@@ -85,7 +85,16 @@ std::string hint_for_value(const Key& key, const TomlValue& given) {
   return text && !key.words.empty() ? did_you_mean(*text, words_of(key)) : "";
 }
 
+// A key of earlier versions, and what has taken its place.
+std::optional<std::string_view> successor_of(std::string_view name) {
+  if (name == "train.eval_batches")
+    return "train.eval_sequences has taken its place: it counts sequences, where eval_batches counted microbatches of batch.microbatch "
+           "sequences each";
+  return std::nullopt;
+}
+
 std::string hint_for_key(std::string_view name) {
+  if (auto successor = successor_of(name)) return std::string(*successor);
   std::string_view section = section_of(name);
   std::vector<std::string_view> all, beside;
   for (const Key& key : schema()) {

@@ -93,7 +93,7 @@ struct TrainSection {
   int64_t log_every = 10;
   double timeout_s = 600;
   int64_t non_finite_steps = 3;
-  int64_t eval_every = 100, eval_batches = 8;
+  int64_t eval_every = 100, eval_sequences = 64;
   bool operator==(const TrainSection&) const = default;
 };
 

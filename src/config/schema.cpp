@@ -223,7 +223,9 @@ constexpr Key kKeys[] = {
         "update is made in such a step."),
     KEY(train.log_every, Affects::execution, at_least(1), "Steps between lines of progress."),
     KEY(train.eval_every, at_least(0), "Steps between measurements of the validation loss. 0 = never."),
-    KEY(train.eval_batches, at_least(1), "Batches in a measurement of the validation loss."),
+    KEY(train.eval_sequences, at_least(1),
+        "Sequences in a measurement of the validation loss, the first of the validation data: the same whatever the microbatch and "
+        "the mesh. All of them where there are fewer."),
 
     KEY(checkpoint.every, at_least(0), "Steps between checkpoints. 0 = only at the end."),
     KEY(checkpoint.at_end, "Write one when the run ends, or is stopped. Without it a run leaves only its metrics."),

@@ -28,6 +28,13 @@ void AppendedFile::write(std::span<const std::byte> bytes) {
   if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) fail("cannot write");
 }
 
+void AppendedFile::rewrite_front(std::span<const std::byte> bytes) {
+  BUG_IF(!file_, "{} is written after flush()", path_.string());
+  if (std::fseek(file_.get(), 0, SEEK_SET) != 0) fail("cannot write");
+  write(bytes);
+  if (std::fseek(file_.get(), 0, SEEK_END) != 0) fail("cannot write");
+}
+
 void AppendedFile::flush() {
   if (!file_) return;
   if (std::fflush(file_.get()) != 0) fail("cannot write");

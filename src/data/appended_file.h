@@ -19,6 +19,7 @@ class AppendedFile {
   AppendedFile& operator=(const AppendedFile&) = delete;
 
   void write(std::span<const std::byte> bytes);
+  void rewrite_front(std::span<const std::byte> bytes);  // the first bytes, which were written before
   void flush();   // to disk; nothing may be written afterwards
   void commit();  // flush, unless done, and rename
 

@@ -2,6 +2,7 @@
 
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/units.h"
 
 namespace sextant {
 
@@ -78,7 +80,9 @@ class GzipStream : public ByteStream {
   size_t read(std::span<char> out) override {
     while (!out.empty()) {
       if (state_.avail_in == 0 && !refill()) return 0;
-      if (member_ended_) {  // a gzip file may be several members, one after the other
+      if (member_ended_) {  // a gzip file may be several members, one after the other, and zeros that fill up a block
+        skip_padding();
+        if (state_.avail_in == 0) continue;
         inflateReset(&state_);
         member_ended_ = false;
       }
@@ -98,6 +102,15 @@ class GzipStream : public ByteStream {
   int64_t consumed() const override { return source_->consumed(); }
 
  private:
+  // Zeros after the last member, as tapes and block devices leave them, are none of the data; gzip ignores them too.
+  void skip_padding() {
+    for (; state_.avail_in > 0 && *state_.next_in == 0; ++state_.next_in, --state_.avail_in) padded_ = true;
+    if (padded_ && state_.avail_in > 0)
+      throw StreamError(
+          fmt::format("the gzip stream is damaged at compressed byte {} (zeros follow a member, and then other bytes)",
+                      source_->consumed() - state_.avail_in));
+  }
+
   bool refill() {
     size_t n = source_->read(input_);
     if (n == 0 && !member_ended_)
@@ -111,6 +124,7 @@ class GzipStream : public ByteStream {
   std::vector<char> input_;
   z_stream state_{};
   bool member_ended_ = false;
+  bool padded_ = false;
 };
 
 class ZstdStream : public ByteStream {
@@ -118,6 +132,10 @@ class ZstdStream : public ByteStream {
   explicit ZstdStream(std::unique_ptr<ByteStream> source)
       : source_(std::move(source)), input_(kInputBytes), state_(ZSTD_createDStream()) {
     if (!state_) throw RunError("zstd", "cannot start decompression");
+    // zstd itself stops at 128 MiB unless told: files made with --long=28 to --long=31 need more.
+    ZSTD_bounds window = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
+    ZSTD_DCtx_setParameter(state_.get(), ZSTD_d_windowLogMax, window.upperBound);
+    largest_window_ = int64_t{1} << window.upperBound;
   }
 
   size_t read(std::span<char> out) override {
@@ -125,10 +143,7 @@ class ZstdStream : public ByteStream {
       if (pending_.pos == pending_.size && !refill()) return 0;
       ZSTD_outBuffer output{out.data(), out.size(), 0};
       size_t result = ZSTD_decompressStream(state_.get(), &output, &pending_);
-      if (ZSTD_isError(result))
-        throw StreamError(fmt::format("the zstd stream is damaged near compressed byte {} ({})",
-                                      source_->consumed() - static_cast<int64_t>(pending_.size - pending_.pos),
-                                      ZSTD_getErrorName(result)));
+      if (ZSTD_isError(result)) fail(result);
       frame_ended_ = result == 0;  // and all its output is out: until then zstd leaves the last byte of input unread
       if (output.pos > 0) return output.pos;
     }
@@ -142,6 +157,23 @@ class ZstdStream : public ByteStream {
     void operator()(ZSTD_DStream* state) const { ZSTD_freeDStream(state); }
   };
 
+  [[noreturn]] void fail(size_t result) const {
+    int64_t at = source_->consumed() - static_cast<int64_t>(pending_.size - pending_.pos);
+    switch (ZSTD_getErrorCode(result)) {
+      case ZSTD_error_frameParameter_windowTooLarge:
+        throw StreamError(
+            fmt::format("the zstd frame near compressed byte {} needs a window over {}, the most that is supported; "
+                        "compress it with --long=31 or less",
+                        at, human(Bytes{largest_window_})));
+      case ZSTD_error_memory_allocation:
+        throw StreamError(fmt::format(
+            "the zstd frame near compressed byte {} needs a window for which there is not enough memory", at));
+      default:
+        throw StreamError(
+            fmt::format("the zstd stream is damaged near compressed byte {} ({})", at, ZSTD_getErrorName(result)));
+    }
+  }
+
   bool refill() {
     size_t n = source_->read(input_);
     if (n == 0 && !frame_ended_)
@@ -154,6 +186,7 @@ class ZstdStream : public ByteStream {
   std::vector<char> input_;
   std::unique_ptr<ZSTD_DStream, Free> state_;
   ZSTD_inBuffer pending_{nullptr, 0, 0};
+  int64_t largest_window_ = 0;
   bool frame_ended_ = false;
 };
 

@@ -11,27 +11,34 @@ namespace sextant {
 
 namespace {
 
-std::vector<double> weights_of(const std::vector<SampleSource>& sources) {
+// Named before the weights are looked at: an empty file has none, and that it is empty says more.
+void check_source(const SampleSource& source, int64_t seq) {
+  const TokenRange& range = source.range;
+  BUG_IF(range.begin < 0 || range.begin > range.end || range.end > source.file->token_count(),
+         "tokens {} to {} of {} in {}", range.begin, range.end, source.file->token_count(), source.file->name());
+  if (source.file->token_count() == 0)
+    throw UserError({.place = source.file->name(), .got = "the file is empty", .expected = "tokens"});
+  if (Packing{range, seq}.samples() < 1)
+    throw UserError({.place = source.file->name(),
+                     .got = fmt::format("{} tokens to draw from", human_count(range.size())),
+                     .expected = fmt::format("{} at least, one sample of seq + 1", human_count(seq + 1)),
+                     .hint = "Give more data, a shorter seq, or another validation fraction."});
+}
+
+std::vector<double> weights_of(const std::vector<SampleSource>& sources, int64_t seq) {
   std::vector<double> weights;
-  for (const SampleSource& source : sources) weights.push_back(source.weight);
+  for (const SampleSource& source : sources) {
+    check_source(source, seq);
+    weights.push_back(source.weight);
+  }
   return weights;
 }
 
 }  // namespace
 
 BatchSampler::BatchSampler(std::vector<SampleSource> sources, SamplerOptions options)
-    : sources_(std::move(sources)), options_(options), blend_(weights_of(sources_)) {
+    : sources_(std::move(sources)), options_(options), blend_(weights_of(sources_, options.seq)) {
   BUG_IF(options.seq < 1 || options.vocab < 1, "seq {} and vocab {}", options.seq, options.vocab);
-  for (const SampleSource& source : sources_) {
-    const TokenRange& range = source.range;
-    BUG_IF(range.begin < 0 || range.begin > range.end || range.end > source.file->token_count(),
-           "tokens {} to {} of {} in {}", range.begin, range.end, source.file->token_count(), source.file->name());
-    if (Packing{range, options.seq}.samples() < 1)
-      throw UserError({.place = source.file->name(),
-                       .got = fmt::format("{} tokens to draw from", human_count(range.size())),
-                       .expected = fmt::format("{} at least, one sample of seq + 1", human_count(options.seq + 1)),
-                       .hint = "Give more data, a shorter seq, or another validation fraction."});
-  }
 }
 
 BatchSampler::Draw BatchSampler::draw(int64_t k) const {

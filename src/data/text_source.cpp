@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "data/foreign_file.h"
 
 namespace sextant {
 
@@ -14,17 +15,25 @@ constexpr std::string_view kTextNames = ".txt or .jsonl, also with .gz or .zst a
 
 void add_folder(const fs::path& folder, std::vector<fs::path>& files) {
   size_t first = files.size();
+  std::optional<Complaint> other;  // about a file of a kind that is not read
   try {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder))
-      if (entry.is_regular_file() && text_format_of(entry.path())) files.push_back(entry.path());
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+      if (!entry.is_regular_file()) continue;
+      if (text_format_of(entry.path()))
+        files.push_back(entry.path());
+      else if (!other)
+        other = complaint_about_kind(entry.path());
+    }
   } catch (const fs::filesystem_error& failure) {
     throw UserError({.place = failure.path1().empty() ? folder.string() : failure.path1().string(),
                      .got = fmt::format("cannot list the folder: {}", failure.code().message())});
   }
   if (files.size() == first)
     throw UserError({.place = folder.string(),
-                     .got = "the folder holds no text file",
-                     .expected = fmt::format("files named {}", kTextNames)});
+                     .got = fmt::format("the folder holds no text file{}",
+                                        other ? fmt::format("; {}: {}", other->place, other->got) : ""),
+                     .expected = fmt::format("files named {}", kTextNames),
+                     .hint = other ? other->hint : ""});
   std::sort(files.begin() + static_cast<std::ptrdiff_t>(first), files.end());
 }
 
@@ -42,6 +51,13 @@ void drop_break_at_back(std::string_view& text) {
   } else if (text.ends_with('\n')) {
     text.remove_suffix(1);
   }
+}
+
+// A file that was named and holds nothing is a mistake; in a folder of shards it may be no more than an empty shard.
+void refuse_empty(const fs::path& path) {
+  std::error_code failure;
+  if (fs::is_regular_file(path, failure) && fs::file_size(path, failure) == 0)
+    throw UserError({.place = path.string(), .got = "the file is empty", .expected = "text"});
 }
 
 bool is_blank(std::string_view line) {
@@ -68,6 +84,7 @@ std::vector<fs::path> list_text_files(std::span<const fs::path> paths, TextForma
     if (fs::is_directory(status)) {
       add_folder(path, files);
     } else if (format == TextFormat::by_extension && !text_format_of(path)) {
+      if (auto complaint = complaint_about_kind(path)) throw UserError(*complaint);
       throw UserError({.place = path.string(),
                        .got = "the name does not say what kind of text this is",
                        .expected = fmt::format("a file named {}", kTextNames)});
@@ -143,7 +160,13 @@ int64_t DocumentReader::bytes_done() const {
 void for_each_document(std::span<const fs::path> paths, const TextOptions& options,
                        const std::function<void(std::string_view)>& visit) {
   DocumentReader reader(paths, options);
-  while (auto document = reader.next()) visit(*document);
+  for (const fs::path& path : paths) refuse_empty(path);
+  int64_t documents = 0;
+  for (; auto document = reader.next(); ++documents) visit(*document);
+  if (documents > 0) return;
+  std::string more = paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "";
+  throw UserError(
+      {.place = paths.front().string() + more, .got = "there is no text in it", .expected = "one document at least"});
 }
 
 }  // namespace sextant

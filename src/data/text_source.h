@@ -61,6 +61,7 @@ class DocumentReader {
   int64_t bytes_of_closed_ = 0;
 };
 
+// UserError where there is none: a file that was named is empty, or all of them hold nothing but blanks.
 void for_each_document(std::span<const std::filesystem::path> paths, const TextOptions& options,
                        const std::function<void(std::string_view)>& visit);
 

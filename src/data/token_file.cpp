@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "data/foreign_file.h"
 
 namespace sextant {
 
@@ -82,6 +83,8 @@ TokenFile open_token_file(const fs::path& path, TokenFileOptions options) {
     return check_type(std::move(file));
   }
   MappedFile mapped(path);
+  if (!options.kind && !options.type)
+    if (auto complaint = complaint_about_kind(path)) throw UserError(*complaint);
   TokenLayout layout = layout_without_index(path, options, mapped.bytes());
   return check_type(TokenFile(path.string(), std::move(mapped), layout));
 }
@@ -103,6 +106,7 @@ void TokenFile::read(int64_t first, std::span<int32_t> out) const {
   BUG_IF(first < 0 || std::ssize(out) > token_count() - first, "tokens {} to {} of {} in {}", first,
          first + std::ssize(out), token_count(), name_);
   if (out.empty()) return;
+  watch_.check();
   const std::byte* from = tokens_.bytes().data() + layout_.first_byte + first * size_of(type());
   size_t good = decode_tokens(from, type(), out);
   if (good < out.size())

@@ -41,7 +41,8 @@ class TokenFile {
   std::optional<int64_t> document_count() const;
   int64_t document_begin(int64_t document) const;  // in tokens; that of document_count() is token_count()
 
-  // Tokens [first, first + out.size()), which must lie in the file. UserError for an id that is no int32_t >= 0.
+  // Tokens [first, first + out.size()), which must lie in the file. UserError for an id that is no int32_t >= 0,
+  // RunError when the file has become shorter.
   void read(int64_t first, std::span<int32_t> out) const;
 
   // Reads the whole file; UserError at the first id that is not below `vocab`.
@@ -52,10 +53,11 @@ class TokenFile {
  private:
   friend TokenFile open_token_file(const std::filesystem::path& path, TokenFileOptions options);
   TokenFile(std::string name, MappedFile tokens, TokenLayout layout)
-      : name_(std::move(name)), tokens_(std::move(tokens)), layout_(layout) {}
+      : name_(std::move(name)), tokens_(std::move(tokens)), watch_(name_), layout_(layout) {}
 
   std::string name_;
   MappedFile tokens_;
+  SizeWatch watch_;
   TokenLayout layout_;
   std::optional<MappedFile> index_file_;  // of Megatron
   std::optional<MegatronIndex> index_;    // points into index_file_

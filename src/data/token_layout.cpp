@@ -136,12 +136,22 @@ std::optional<TokenLayout> llmc_layout(std::span<const std::byte> bytes, std::st
   auto version = load_le<int32_t>(bytes.data() + 4);
   if (version != found->version)
     refuse(4, fmt::format("llm.c version {} with magic {}", version, magic), fmt::format("version {}", found->version));
-  auto tokens = load_le<int32_t>(bytes.data() + 8);
+  auto tokens = load_le<int64_t>(bytes.data() + 8);
   int64_t size = size_of(*found->type);
-  if (tokens < 0 || file_bytes - kLlmcHeaderBytes != tokens * size)
+  if (tokens < 0 || tokens > file_bytes || file_bytes - kLlmcHeaderBytes != tokens * size)
     refuse(8, fmt::format("the header counts {} tokens, but {} bytes follow it", tokens, file_bytes - kLlmcHeaderBytes),
            fmt::format("{} bytes for each token ({})", size, name_of(*found->type)));
   return TokenLayout{.kind = TokenKind::llmc, .type = *found->type, .first_byte = kLlmcHeaderBytes, .tokens = tokens};
+}
+
+std::vector<std::byte> llmc_header(TokenType type, int64_t tokens) {
+  const auto* fact = std::find_if(kLlmcFiles.begin(), kLlmcFiles.end(), [&](auto& f) { return f.type == type; });
+  BUG_IF(fact == kLlmcFiles.end(), "llm.c has no files of {}", name_of(type));
+  std::vector<std::byte> header(kLlmcHeaderBytes);
+  store_le(fact->magic, header.data());
+  store_le(fact->version, header.data() + 4);
+  store_le(tokens, header.data() + 8);
+  return header;
 }
 
 size_t decode_tokens(const std::byte* from, TokenType type, std::span<int32_t> out) {

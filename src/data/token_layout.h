@@ -1,6 +1,7 @@
 // How token ids lie in a file, read from its bytes alone (mapping the file is token_file.h's work).
 //   flat      ids back to back, no header (nanoGPT's .bin is u16)
-//   llmc      llm.c's header of 256 i32 [magic, version, count], then u16 or u32 ids
+//   llmc      llm.c's header of 256 i32 [magic, version, count], then u16 or u32 ids. llm.c counts to 2^31; from there on we
+//             use the next i32, which it leaves zero, for the upper half of the count
 //   megatron  ids back to back in .bin, described by .idx (megatron_index.h)
 // Everything is little-endian. What leaves has been checked against the file's size; what cannot be right is a
 // UserError with file and byte.
@@ -12,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sextant {
 
@@ -40,6 +42,9 @@ bool looks_like_u32(std::span<const std::byte> bytes);
 
 // nullopt when the file does not begin with a magic number of llm.c.
 std::optional<TokenLayout> llmc_layout(std::span<const std::byte> bytes, std::string_view file);
+
+// The header before `tokens` ids of the type, which must be u16 or u32.
+std::vector<std::byte> llmc_header(TokenType type, int64_t tokens);
 
 // Decodes out.size() ids that begin at `from`. Returns how many came before the first that is not in [0, 2^31).
 size_t decode_tokens(const std::byte* from, TokenType type, std::span<int32_t> out);

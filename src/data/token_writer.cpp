@@ -69,6 +69,17 @@ TokenType token_type_for(int64_t vocab, TokenKind kind) {
   return vocab <= 65536 ? TokenType::u16 : TokenType::u32;
 }
 
+TokenFormat token_format_for(int64_t vocab, const std::filesystem::path& path) {
+  const TokenType least = token_type_for(vocab, TokenKind::flat);
+  if (path.extension() == ".u32") return {TokenKind::flat, TokenType::u32};
+  if (least == TokenType::u16) return {TokenKind::flat, TokenType::u16};
+  if (path.extension() == ".u16")
+    throw UserError({.place = path.string(),
+                     .got = fmt::format("the name says u16, but the tokenizer has {} ids", vocab),
+                     .expected = "a name ending in .bin or .u32"});
+  return {TokenKind::llmc, least};
+}
+
 TokenWriter::TokenWriter(const std::filesystem::path& path, TokenWriterOptions options)
     : name_(path.string()), options_(options), encoded_(kPiece * static_cast<size_t>(size_of(options.type))) {
   switch (options.kind) {
@@ -76,8 +87,13 @@ TokenWriter::TokenWriter(const std::filesystem::path& path, TokenWriterOptions o
       bin_ = std::make_unique<AppendedFile>(path);
       return;
     case TokenKind::llmc:
-      throw UserError(
-          {.place = name_, .got = "files of llm.c are read but not written", .expected = "flat or Megatron"});
+      if (options.type != TokenType::u16 && options.type != TokenType::u32)
+        throw UserError({.place = name_,
+                         .got = fmt::format("files of llm.c cannot hold {}", name_of(options.type)),
+                         .expected = "u16 or u32"});
+      bin_ = std::make_unique<AppendedFile>(path);
+      bin_->write(llmc_header(options.type, 0));
+      return;
     case TokenKind::megatron:
       break;
   }
@@ -118,6 +134,7 @@ void TokenWriter::append(std::span<const int32_t> ids) {
 }
 
 void TokenWriter::finish() {
+  if (options_.kind == TokenKind::llmc) bin_->rewrite_front(llmc_header(options_.type, tokens_));
   if (idx_) {
     // Both are on disk before either has its name. The index comes first: without its .bin, or with an older one, it
     // is refused, whereas a .bin alone would pass for a flat file.

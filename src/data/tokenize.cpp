@@ -23,7 +23,10 @@ class Batch {
   void flush() {
     std::vector<std::string_view> views(texts_.begin(), texts_.end());
     for (const std::vector<uint32_t>& ids : tokenizer_.encode_batch(views, team_)) {
-      ids_.assign(ids.begin(), ids.end());
+      std::span<const uint32_t> prefix = tokenizer_.prefix_ids(), suffix = tokenizer_.suffix_ids();
+      ids_.assign(prefix.begin(), prefix.end());
+      ids_.insert(ids_.end(), ids.begin(), ids.end());
+      ids_.insert(ids_.end(), suffix.begin(), suffix.end());
       writer_.append_document(ids_);
     }
     texts_.clear();
@@ -43,8 +46,9 @@ class Batch {
 
 TokenizeSummary tokenize_documents(const Documents& documents, const Tokenizer& tokenizer, const TokenOutput& output,
                                    ThreadTeam& team) {
-  TokenWriterOptions options{.kind = output.kind, .type = token_type_for(tokenizer.vocab_size(), output.kind)};
-  if (auto eos = tokenizer.eos_id()) options.end_of_text = static_cast<int32_t>(*eos);
+  TokenWriterOptions options{.kind = output.format.kind, .type = output.format.type};
+  // A suffix ends with the token that eos_id() names.
+  if (auto eos = tokenizer.eos_id(); eos && tokenizer.suffix_ids().empty()) options.end_of_text = static_cast<int32_t>(*eos);
   TokenWriter writer(output.path, options);
   Batch batch(tokenizer, writer, team);
   TokenizeSummary summary;

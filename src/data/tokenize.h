@@ -17,16 +17,16 @@ using Documents = std::function<void(const DocumentVisitor&)>;  // calls the vis
 
 struct TokenOutput {
   std::filesystem::path path;
-  TokenKind kind = TokenKind::flat;
+  TokenFormat format;
 };
 
 struct TokenizeSummary {
   int64_t documents = 0;
-  int64_t tokens = 0;  // with the end-of-text token of each document
+  int64_t tokens = 0;  // with the tokens put around each document
   int64_t text_bytes = 0;
 };
 
-// Ids are written in the smallest type that holds the tokenizer's vocabulary.
+// Each document is what HF's encode(add_special_tokens=True) gives, followed by the end-of-text token unless it ends with that.
 TokenizeSummary tokenize_documents(const Documents& documents, const Tokenizer& tokenizer, const TokenOutput& output,
                                    ThreadTeam& team);
 

@@ -134,6 +134,13 @@ std::vector<uint32_t> Tokenizer::encode_with_special(std::string_view text) cons
   return ids;
 }
 
+std::span<const uint32_t> Tokenizer::prefix_ids() const {
+  return state_->parts.prefix;
+}
+std::span<const uint32_t> Tokenizer::suffix_ids() const {
+  return state_->parts.suffix;
+}
+
 std::vector<std::vector<uint32_t>> Tokenizer::encode_batch(std::span<const std::string_view> documents,
                                                            ThreadTeam& team) const {
   // A task is a few documents together, so that an encoder is seldom borrowed and big documents still spread.

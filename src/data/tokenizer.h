@@ -36,6 +36,9 @@ class Tokenizer {
   void encode_into(std::string_view text, std::vector<uint32_t>& ids) const;  // appends
   // With the begin and end tokens that the file's post-processor puts around a sequence.
   std::vector<uint32_t> encode_with_special(std::string_view text) const;
+  // What the post-processor puts before and after one sequence; often nothing.
+  std::span<const uint32_t> prefix_ids() const;
+  std::span<const uint32_t> suffix_ids() const;
   // `encode` of each document; the team's threads share the documents.
   std::vector<std::vector<uint32_t>> encode_batch(std::span<const std::string_view> documents, ThreadTeam& team) const;
 

@@ -323,6 +323,17 @@ void read_post_processor(const Field& field, TokenizerParts& parts) {
   }
 }
 
+// Documents are trained on with these around them, so each must be a token.
+void check_surrounding(const Field& field, const TokenizerParts& parts) {
+  std::unordered_set<uint32_t> known;
+  for (const VocabEntry& entry : parts.vocab) known.insert(entry.id);
+  for (const AddedToken& token : parts.added) known.insert(token.id);
+  for (const std::vector<uint32_t>* side : {&parts.prefix, &parts.suffix})
+    for (uint32_t id : *side)
+      if (!known.contains(id))
+        field.refuse(fmt::format("adds id {}, which no token has", id), "ids of the vocabulary or of added tokens");
+}
+
 void read_extras(const Field& top, TokenizerExtras& extras) {
   extras.pre_tokenizer = top["pre_tokenizer"].json().dump();
   extras.post_processor = top["post_processor"].json().dump();
@@ -356,6 +367,7 @@ TokenizerParts parse_tokenizer(std::string_view text, std::string_view place) {
   read_added(top["added_tokens"], parts);
   parts.stages = read_stages(top["pre_tokenizer"]);
   read_post_processor(top["post_processor"], parts);
+  check_surrounding(top["post_processor"], parts);
   read_extras(top, parts.extras);
   return parts;
 }

@@ -90,8 +90,8 @@ int32_t end_of_text(const RunConfig& run, const ModelSpec& spec, const Tokenizer
 
 }  // namespace
 
-Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& team, const Say& say) {
-  TokenizedData data = tokenize_once(run, team, say);
+Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& team, const Say& say, CacheCheck check) {
+  TokenizedData data = tokenize_once(run, team, say, check);
   if (data.tokenizer && data.tokenizer->vocab_size() > spec.vocab)
     throw UserError({.place = run.place_of("model.vocab"),
                      .got = fmt::format("the tokenizer has {} ids, the model {}", data.tokenizer->vocab_size(), spec.vocab),

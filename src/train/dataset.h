@@ -14,6 +14,7 @@
 #include "data/sampler.h"
 #include "data/tokenizer.h"
 #include "models/spec.h"
+#include "train/cache_manifest.h"
 
 namespace sextant {
 
@@ -30,8 +31,10 @@ struct Dataset {
 
 using Say = std::function<void(std::string_view line)>;
 
-// `spec` has its vocabulary: every id of the data is held to it. `say` gets a line per long piece of work.
-Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& team, const Say& say);
+// `spec` has its vocabulary: every id of the data is held to it. `say` gets a line per long piece of work. Of the
+// processes of a run one need look at the contents of a token cache.
+Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& team, const Say& say,
+                     CacheCheck check = CacheCheck::contents);
 
 // The config's model with its vocabulary, which may be the tokenizer's; nothing is tokenized for it.
 ModelSpec resolve_spec(const RunConfig& run);

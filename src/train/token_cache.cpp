@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kStories = "stories";
 constexpr std::string_view kEndOfText = "<|endoftext|>";
-constexpr std::string_view kCacheVersion = "1";  // raise it when what is written changes
+constexpr std::string_view kCacheVersion = "2";  // raise it when what is written changes
 
 bool is_stories(const std::vector<std::string>& paths) { return paths.size() == 1 && paths[0] == kStories; }
 
@@ -98,6 +98,11 @@ std::string named(const std::vector<std::string>& files) {
   return files.size() == 1 ? files.front() : fmt::format("{} and {} more", files.front(), files.size() - 1);
 }
 
+// Flat, and the type is never asked of the file: the tokenizer beside it says.
+TokenFormat cache_format(const Tokenizer& tokenizer) {
+  return {TokenKind::flat, token_type_for(tokenizer.vocab_size(), TokenKind::flat)};
+}
+
 void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team, const std::function<void(std::string_view)>& say) {
   fs::create_directories(place.parent_path());
   StagedDirectory staged(place, Existing::replace);
@@ -108,8 +113,9 @@ void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team, c
     bool trains = part.file == parts.front().file;
     say(fmt::format("tokenizing the {} data: {}", trains ? "training" : "validation",
                     is_stories(run.data.train) ? "built-in stories" : named(trains ? run.data.train : run.data.validation)));
-    tokenize_documents(part.documents, tokenizer, {.path = staged.path() / part.file}, team);
+    tokenize_documents(part.documents, tokenizer, {.path = staged.path() / part.file, .format = cache_format(tokenizer)}, team);
   }
+  write_cache_manifest(staged.path());
   staged.commit();
 }
 
@@ -133,14 +139,20 @@ TokenizedData open_token_files(const RunConfig& run, const std::function<void(st
 
 bool has_text(const RunConfig& run) { return !are_token_files(run, run.data.train); }
 
-TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say) {
+TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say, CacheCheck check) {
   if (!has_text(run)) return open_token_files(run, say);
   require_tokenizer_of_model(run);
   fs::path place = fs::path(run.data.cache) / cache_key(run);
-  if (!fs::exists(place / "train.bin")) fill_cache(run, place, team, say);
+  if (!fs::exists(place)) {
+    fill_cache(run, place, team, say);
+  } else if (auto damage = damage_of_cache(place, check)) {
+    say(fmt::format("token cache {} is damaged: {}; tokenizing again", place.string(), *damage));
+    fill_cache(run, place, team, say);
+  }
   TokenizedData data;
   data.tokenizer = std::make_shared<const Tokenizer>(Tokenizer::load(place / "tokenizer.json"));
-  TokenFileOptions options{TokenKind::flat, token_type_for(data.tokenizer->vocab_size(), TokenKind::flat)};
+  TokenFormat format = cache_format(*data.tokenizer);
+  TokenFileOptions options{format.kind, format.type};
   data.train.push_back(open_shared(place / "train.bin", options));
   if (fs::exists(place / "validation.bin")) data.validation.push_back(open_shared(place / "validation.bin", options));
   return data;

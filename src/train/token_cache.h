@@ -1,5 +1,5 @@
 // Text to token files, once. The cache directory of a run holds, under a key of everything that decides the content (paths,
-// sizes and times of the files, the tokenizer, its size), a tokenizer.json and the tokenized documents.
+// sizes and times of the files, the tokenizer, its size), a tokenizer.json, the tokenized documents and a manifest.
 #pragma once
 
 #include <filesystem>
@@ -13,6 +13,7 @@
 #include "config/run_config.h"
 #include "data/token_file.h"
 #include "data/tokenizer.h"
+#include "train/cache_manifest.h"
 
 namespace sextant {
 
@@ -22,7 +23,8 @@ struct TokenizedData {
   std::vector<std::shared_ptr<const TokenFile>> validation;  // empty: split off the training data
 };
 
-TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say);
+// A cache that is not as it was written, as far as `check` looks, is made again.
+TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say, CacheCheck check);
 
 bool has_text(const RunConfig& run);  // whether the training data must be tokenized
 

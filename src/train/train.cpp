@@ -328,7 +328,7 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
     for (const std::string& note : directory.notes) say(note);
     // Gone before the executor's own team has work.
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
-    dataset = open_dataset(run, spec, readers, say);
+    dataset = open_dataset(run, spec, readers, say, launch.leads() ? CacheCheck::contents : CacheCheck::sizes);
     if (launch.leads()) identity = identity_of(run, *dataset);
   });
   RankSeat planner{.rank = launch.process ? launch.process->rank() : 0};  // which device it would have; nobody to talk to

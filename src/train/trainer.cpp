@@ -114,8 +114,9 @@ std::optional<double> Trainer::evaluate() {
   int64_t available = 0;
   for (int source = 0; source < dataset_.validation->source_count(); ++source)
     available += dataset_.validation->samples(source);
-  // A small validation set is measured once, not over and over. The samples are the same on every mesh.
-  int64_t samples = run_.batch.microbatch * std::clamp<int64_t>(available / run_.batch.microbatch, 1, run_.train.eval_batches);
+  // A small validation set is measured once, not over and over. The samples are the same for every microbatch and mesh: what
+  // the last microbatch has beyond them does not count.
+  int64_t samples = std::min(available, run_.train.eval_sequences);
   std::array<double, 2> sums{};  // loss, targets that count
   bool counts = counts_loss(*evaluate_);
   for (int64_t first = 0; first < samples; first += microbatch_sequences()) {

@@ -39,7 +39,7 @@ class Trainer {
   int steps_under_way() const { return static_cast<int>(steps_begun_ - steps_finished_); }
   int steps_ahead() const { return steps_ahead_; }
 
-  // Mean loss over the first eval_batches microbatches of the validation data.
+  // Mean loss over the first train.eval_sequences sequences of the validation data.
   std::optional<double> evaluate();
 
  private:

@@ -140,6 +140,14 @@ TEST(Sampler, FaultsNameTheFile) {
   EXPECT_TRUE(says(complaint_of([&] { batch_of(edge, 6, 1); }), {"at byte 200 (token 50)", "token id 50"}));
 }
 
+TEST(Sampler, AnEmptyFileIsNamed) {
+  ScratchFolder folder;
+  auto empty = std::make_shared<TokenFile>(open_token_file(folder.write("empty.bin", "")));
+  auto good = counting_file(folder, 0, 100);
+  std::vector<SampleSource> sources{{good, {0, 100}, 100}, {empty, {0, 0}, 0}};
+  EXPECT_TRUE(says(complaint_of([&] { BatchSampler(sources, {.seq = 8, .vocab = 100}); }), {"empty.bin: the file is empty"}));
+}
+
 TEST(Blend, CountsMatchABruteWalk) {
   for (std::vector<double> weights : {std::vector<double>{1}, {1, 1}, {0.7, 0.2, 0.1}, {1e-3, 1, 0.5, 0.33}}) {
     Blend blend(weights);

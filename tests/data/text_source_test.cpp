@@ -7,6 +7,7 @@
 #include <array>
 
 #include "data/scratch_folder.h"
+#include "data/token_file.h"
 
 namespace sextant {
 namespace {
@@ -133,7 +134,7 @@ TEST(Compressed, CutOrDamagedStreamsAreRefusedAtEveryByte) {
   ScratchFolder folder;
   const std::string text = "{\"text\": \"one\"}\n{\"text\": \"two and a half\"}\n";
   for (auto [name, whole] : {std::pair{"a.jsonl.gz", gzip(text)}, std::pair{"a.jsonl.zst", zstd(text)}}) {
-    for (size_t kept = 0; kept < whole.size(); ++kept)
+    for (size_t kept = 1; kept < whole.size(); ++kept)  // of nothing at all, EmptyOnesAreNamed
       EXPECT_TRUE(says(complaint_about(folder.write(name, std::string_view(whole).substr(0, kept))),
                        {name, ":", "cut short at compressed byte " + std::to_string(kept)}))
           << kept;
@@ -143,6 +144,41 @@ TEST(Compressed, CutOrDamagedStreamsAreRefusedAtEveryByte) {
   std::string crc = gzip(text);
   crc[crc.size() - 6] ^= 1;
   EXPECT_TRUE(says(complaint_about(folder.write("a.jsonl.gz", crc)), {"a.jsonl.gz:", "damaged", "data check"}));
+}
+
+TEST(Compressed, ZerosAfterTheLastGzipMemberAreNoData) {
+  ScratchFolder folder;
+  std::string text = "{\"text\": \"one\"}\n";
+  for (size_t zeros : {1, 511, 600'000})  // the last is more than one read
+    EXPECT_EQ(read_all({folder.write("a.jsonl.gz", gzip(text) + gzip(text) + std::string(zeros, '\0'))}),
+              (Documents{"one", "one"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("a.jsonl.gz", gzip(text) + std::string(7, '\0') + "x")),
+                   {"a.jsonl.gz", "damaged", fmt::format("byte {}", gzip(text).size() + 7), "zeros"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("a.jsonl.gz", std::string(512, '\0'))), {"a.jsonl.gz", "damaged"}));
+}
+
+// zstd --long=WINDOW_LOG of a stream whose length is not known beforehand.
+std::string zstd_long(std::string_view text, int window_log) {
+  std::unique_ptr<ZSTD_CCtx, size_t (*)(ZSTD_CCtx*)> state(ZSTD_createCCtx(), ZSTD_freeCCtx);
+  ZSTD_CCtx_setParameter(state.get(), ZSTD_c_windowLog, window_log);
+  ZSTD_CCtx_setParameter(state.get(), ZSTD_c_contentSizeFlag, 0);
+  std::string out(ZSTD_compressBound(text.size()) + 64, '\0');
+  ZSTD_outBuffer to{out.data(), out.size(), 0};
+  ZSTD_inBuffer from{text.data(), text.size(), 0};
+  ZSTD_compressStream2(state.get(), &to, &from, ZSTD_e_flush);
+  ZSTD_compressStream2(state.get(), &to, &from, ZSTD_e_end);
+  out.resize(to.pos);
+  return out;
+}
+
+TEST(Compressed, LongZstdWindows) {
+  ScratchFolder folder;
+  EXPECT_EQ(read_all({folder.write("long.txt.zst", zstd_long("some text", 28))}), (Documents{"some text"}));
+  // A frame's header: the magic number, no flags, and a window of 2^41 bytes.
+  std::string huge = std::string("\x28\xb5\x2f\xfd\x00\xf8", 6) + std::string(64, '\0');
+  std::string complaint = complaint_about(folder.write("huge.txt.zst", huge));
+  EXPECT_TRUE(says(complaint, {"huge.txt.zst", "a window over 2.00 GiB", "--long=31"}));
+  EXPECT_EQ(complaint.find("damaged"), std::string::npos) << complaint;
 }
 
 TEST(Files, FoldersAreReadSortedAndOtherFilesLeft) {
@@ -163,6 +199,47 @@ TEST(Files, WhatCannotBeTextIsRefused) {
   EXPECT_TRUE(says(complaint_about(folder.write("train.bin", "ab")), {"train.bin", "the name does not say"}));
   EXPECT_EQ(read_all({folder / "train.bin"}, {.format = TextFormat::plain}), (Documents{"ab"}));
   EXPECT_TRUE(says(complaint_of([] { read_all({}); }), {"no text file"}));
+}
+
+TEST(Files, EmptyOnesAreNamed) {
+  ScratchFolder folder;
+  fs::path good = folder.write("good.txt", "text"), empty = folder.write("empty.txt", "");
+  EXPECT_TRUE(says(complaint_about(empty), {"empty.txt: the file is empty"}));
+  EXPECT_TRUE(says(complaint_of([&] { read_all({good, empty}); }), {"empty.txt: the file is empty"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("blank.jsonl", "\n\n")), {"blank.jsonl", "no text in it"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("none.txt.gz", gzip(""))), {"none.txt.gz", "no text in it"}));
+  folder.write("shards/0.txt", "");
+  EXPECT_TRUE(says(complaint_about(folder / "shards"), {"shards", "no text in it"}));
+  folder.write("shards/1.txt", "one");
+  EXPECT_EQ(read_all({folder / "shards"}), (Documents{"one"}));
+}
+
+TEST(Files, OfOtherKindsAreNamedWithTheWayToConvertThem) {
+  ScratchFolder folder;
+  for (auto [name, what, how] : std::initializer_list<std::tuple<const char*, const char*, const char*>>{
+           {"a.parquet", "a Parquet table", "read_parquet('"},
+           {"a.json", "a JSON document", "jq -c"},
+           {"a.JSON", "a JSON document", "jq -c"},
+           {"a.json.gz", "a JSON document", "a.jsonl"},
+           {"a.csv", "comma-separated", "read_csv('"},
+           {"a.tsv", "tab-separated", "sep='\\t'"},
+           {"a.arrow", "an Arrow table", "datasets"},
+           {"a.npy", "a NumPy array", "tofile"},
+           {"a.pkl", "pickle", "JSON lines: {\"text\""},
+           {"a.zip", "an archive", "unpack"},
+           {"a.tar.gz", "an archive", "unpack"},
+           {"a.txt.bz2", "compressed", ".zst"},
+           {"a.md", "text under another name", "data.format = \"text\""}}) {
+    fs::path path = folder.write(name, "some content");
+    EXPECT_TRUE(says(complaint_about(path), {name, what, "which is not read", ".jsonl", how})) << name;
+    EXPECT_TRUE(says(complaint_of([&] { open_token_file(path); }), {name, what, "which is not read", ".bin", how}))
+        << name;
+  }
+  EXPECT_EQ(read_all({folder / "a.md"}, {.format = TextFormat::plain}), (Documents{"some content"}));
+  EXPECT_EQ(open_token_file(folder / "a.npy", {.type = TokenType::u16}).token_count(), 6);
+  folder.write("tables/part-0.parquet", "PAR1");
+  EXPECT_TRUE(says(complaint_about(folder / "tables"),
+                   {"tables", "no text file", "part-0.parquet", "a Parquet table", "read_parquet"}));
 }
 
 TEST(Files, ProgressAndPlaces) {

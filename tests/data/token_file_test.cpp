@@ -57,7 +57,7 @@ TEST(FlatTokens, WhatCannotBeTokensIsRefused) {
   ScratchFolder folder;
   EXPECT_TRUE(says(complaint_about(folder / "nowhere.bin"), {"nowhere.bin", "cannot read"}));
   EXPECT_TRUE(says(complaint_about(folder.write("odd.bin", "abc")), {"odd.bin at byte 2", "3 bytes", "multiple of 2"}));
-  EXPECT_TRUE(says(complaint_about(folder.write("a.npy", "ab")), {"a.npy", "nothing says what type", ".u32"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("a.dat", "ab")), {"a.dat", "nothing says what type", ".u32"}));
   EXPECT_TRUE(says(complaint_about(folder.write("n.data", raw<int32_t>({1, 2, -1})), {.type = TokenType::i32}),
                    {"n.data at byte 8 (token 2)", "no token id"}));
   EXPECT_TRUE(says(complaint_about(folder.write("n.u32", raw<uint32_t>({1, 0x80000000}))),
@@ -112,7 +112,7 @@ TEST(LlmcTokens, FaultsNameTheByte) {
   std::string two = raw<uint16_t>({1, 2});
   EXPECT_TRUE(says(complaint(llmc_header(20240520, 2, 2) + two), {"a.bin at byte 4", "version 2", "version 1"}));
   EXPECT_TRUE(says(complaint(llmc_header(20240520, 1, 3) + two), {"a.bin at byte 8", "3 tokens", "4 bytes"}));
-  EXPECT_TRUE(says(complaint(llmc_header(20240520, 1, -1) + two), {"a.bin at byte 8", "-1 tokens"}));
+  EXPECT_TRUE(says(complaint(llmc_header(20240520, 1, -1) + two), {"a.bin at byte 8", "4294967295 tokens"}));
   EXPECT_TRUE(says(complaint(llmc_header(20240520, 1, 2) + two + "x"), {"a.bin at byte 8", "5 bytes"}));
   EXPECT_TRUE(says(complaint(raw<int32_t>({20240520, 1})), {"a.bin at byte 0", "cut short after 8 bytes"}));
   EXPECT_TRUE(says(complaint(llmc_header(20240326, 3, 1024)), {"a.bin at byte 0", "model weights"}));
@@ -198,6 +198,35 @@ TEST(MegatronTokens, EveryFaultNamesTheByte) {
   EXPECT_TRUE(says(complaint_about(folder / "a.idx"), {"a.bin", "cannot read"}));
 }
 
+TEST(TokenFile, CutShortWhileInUseIsAnErrorThatNamesIt) {
+  ScratchFolder folder;
+  TokenFile file = open_token_file(folder.write("train.bin", std::string(100'000, '\1')));
+  std::vector<int32_t> ids(4);
+  file.read(49'990, ids);
+  for (uintmax_t left : {99'990, 8}) {  // in the last page, which would read as zeros, and by whole pages
+    fs::resize_file(folder / "train.bin", left);
+    try {
+      file.read(49'996, ids);
+      FAIL() << "read " << ids[0];
+    } catch (const RunError& error) {
+      EXPECT_TRUE(
+          says(error.what(), {"train.bin", "cut short while it was in use", fmt::format("{} bytes", left), "100000"}));
+    }
+  }
+}
+
+TEST(MegatronTokens, ABinThatIsCutShortIsRefused) {
+  ScratchFolder folder;
+  TokenWriter writer(folder / "a", {.kind = TokenKind::megatron, .type = TokenType::u16});
+  for (int i = 0; i < 10; ++i) writer.append_document(std::vector<int32_t>(100, i));
+  writer.finish();
+  for (uintmax_t left : {1998, 1001, 0}) {
+    fs::resize_file(folder / "a.bin", left);
+    for (const char* name : {"a.bin", "a.idx"})
+      EXPECT_TRUE(says(complaint_about(folder / name), {"a.idx at byte", "which has " + std::to_string(left)})) << left;
+  }
+}
+
 TEST(TokenWriter, RoundTripsInEveryType) {
   ScratchFolder folder;
   std::vector<int32_t> longest(200000);
@@ -230,6 +259,40 @@ TEST(TokenWriter, RoundTripsInEveryType) {
   }
 }
 
+TEST(TokenWriter, LlmcBytesAreAsPublished) {
+  ScratchFolder folder;
+  for (auto [type, header] : {std::pair{TokenType::u16, llmc_header(20240520, 1, 4)},
+                              std::pair{TokenType::u32, llmc_header(20240801, 7, 4)}}) {
+    TokenWriter writer(folder / "out.bin", {.kind = TokenKind::llmc, .type = type, .end_of_text = 9});
+    for (std::vector<int32_t> document : {std::vector{10, 11}, {}}) writer.append_document(document);
+    writer.finish();
+    std::string tokens = type == TokenType::u16 ? raw<uint16_t>({10, 11, 9, 9}) : raw<uint32_t>({10, 11, 9, 9});
+    EXPECT_EQ(read_file(folder / "out.bin"), header + tokens);
+  }
+  // Beyond llm.c's own count.
+  std::vector<std::byte> large = sextant::llmc_header(TokenType::u32, (int64_t{1} << 33) + 5);
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(large.data()), 16), raw<int32_t>({20240801, 7, 5, 2}));
+  std::string said = complaint_of([&] { llmc_layout(large, "large.bin"); });
+  EXPECT_TRUE(says(said, {"large.bin at byte 8", "8589934597 tokens"}));
+}
+
+// What is written without more words is read without more words.
+TEST(TokenWriter, NamesAndVocabulariesGiveFilesThatSayWhatTheyAre) {
+  ScratchFolder folder;
+  for (auto [name, vocab] : {std::pair{"a.bin", 50257}, std::pair{"a.bin", 128256}, std::pair{"a.u32", 50257},
+                             std::pair{"a.u32", 128256}, std::pair{"a.u16", 65536}, std::pair{"a.ds", 128256}}) {
+    TokenFormat format = token_format_for(vocab, folder / name);
+    TokenWriter writer(folder / name, {.kind = format.kind, .type = format.type});
+    std::vector<int32_t> ids(1000);
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>((i * 7919) % static_cast<size_t>(vocab));
+    writer.append_document(ids);
+    writer.finish();
+    EXPECT_EQ(read_all(open_token_file(folder / name)), ids) << name << " " << vocab;
+  }
+  EXPECT_EQ(token_format_for(50257, "a.bin").kind, TokenKind::flat);
+  EXPECT_TRUE(says(complaint_of([] { token_format_for(128256, "a.u16"); }), {"a.u16", "the name says u16", "128256"}));
+}
+
 TEST(TokenWriter, MegatronBytesAreAsPublished) {
   ScratchFolder folder;
   TokenWriter writer(folder / "out", {.kind = TokenKind::megatron, .type = TokenType::u16});
@@ -259,7 +322,10 @@ TEST(TokenWriter, RefusesWhatTheFormatCannotHold) {
   EXPECT_TRUE(says(complaint_of([&] { writer.append_document(std::vector{1, 65536}); }), {"out.bin", "65536", "u16"}));
   EXPECT_TRUE(says(complaint_of([&] { writer.append_document(std::vector{-1}); }), {"out.bin", "-1"}));
   EXPECT_TRUE(says(complaint_of([&] { TokenWriter(folder / "m", {TokenKind::megatron, TokenType::u32}); }), {"u32"}));
-  EXPECT_TRUE(says(complaint_of([&] { TokenWriter(folder / "l.bin", {TokenKind::llmc}); }), {"llm.c"}));
+  EXPECT_TRUE(says(complaint_of([&] {
+                     TokenWriter(folder / "l.bin", {TokenKind::llmc, TokenType::i64});
+                   }),
+                   {"llm.c", "i64"}));
   EXPECT_THROW(TokenWriter(folder / "no" / "such" / "folder.bin", {}), RunError);
 }
 

@@ -99,7 +99,7 @@ TEST(Train, TransformersLoadsWhatWasTrained) {
   if (!std::filesystem::exists(python)) GTEST_SKIP() << "scripts/peers has not been run";
   ScratchRun scratch("peer");
   for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
-    std::vector<std::string> settings{"train.steps=4", "train.eval_every=4", "train.eval_batches=1", "batch.microbatch=1", "batch.sequences=4"};
+    std::vector<std::string> settings{"train.steps=4", "train.eval_every=4", "train.eval_sequences=1", "batch.microbatch=1", "batch.sequences=4"};
     TrainResult result = scratch.run(file, settings, file);
     RunConfig run = scratch.config(file, settings);
     ThreadTeam team(1);

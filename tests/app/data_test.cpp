@@ -1,0 +1,126 @@
+// Data files as a person hands them over: what is wrong with one is said with its name, and what one verb writes the
+// next one reads.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <future>
+#include <thread>
+
+#include "base/files.h"
+#include "command.h"
+
+namespace sextant {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write(const std::string& path, std::string_view content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+void expect_refusal(const Outcome& outcome, int code, std::initializer_list<std::string> fragments) {
+  EXPECT_EQ(outcome.code, code) << outcome.output;
+  for (const std::string& fragment : fragments)
+    EXPECT_NE(outcome.output.find(fragment), std::string::npos) << "no '" << fragment << "' in:\n" << outcome.output;
+}
+
+std::string train_on(const ScratchPlace& place, const std::string& data, const std::string& extra = "") {
+  return tiny_train(place, fmt::format("data.train={} model.vocab=512 data.tokenizer_vocab=300 {}", data, extra));
+}
+
+TEST(Data, EmptyFilesAndOtherKindsAreNamed) {
+  ScratchPlace place("kinds");
+  write(place / "empty.txt", "");
+  write(place / "empty.bin", "");
+  expect_refusal(run_command(train_on(place, place / "empty.txt")), 2, {"empty.txt: the file is empty"});
+  expect_refusal(run_command(train_on(place, place / "empty.bin")), 2, {"empty.bin: the file is empty"});
+  write(place / "table.parquet", "PAR1");
+  expect_refusal(run_command(train_on(place, place / "table.parquet")), 2,
+                 {"table.parquet", "a Parquet table", "read_parquet"});
+  expect_refusal(run_command("data inspect " + (place / "table.parquet")), 2,
+                 {"table.parquet", "a Parquet table", "read_parquet"});
+  write(place / "list.json", "[{\"text\": \"a\"}]");
+  expect_refusal(run_command(train_on(place, place / "list.json")), 2,
+                 {"list.json", "a JSON document", "jq", "data.format"});
+}
+
+// A byte-level tokenizer of 70,000 tokens, whose end-of-text is the last of them.
+std::string large_tokenizer() {
+  std::string vocab;
+  int id = 0;
+  auto add = [&](const std::string& name) {
+    vocab += fmt::format("{}\"{}\": {}", id == 0 ? "" : ", ", name, id), ++id;
+  };
+  for (char letter = 'a'; letter <= 'z'; ++letter) add(std::string(1, letter));
+  add("Ġ");
+  while (id < 69'999) add(fmt::format("t{}", id));
+  return fmt::format(
+      R"({{"version": "1.0", "added_tokens": [{{"id": 69999, "content": "<|endoftext|>", "special": true}}],
+    "pre_tokenizer": {{"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}}, "decoder": {{"type": "ByteLevel"}},
+    "model": {{"type": "BPE", "vocab": {{{}}}, "merges": []}}}})",
+      vocab);
+}
+
+TEST(Data, TokensOfALargeVocabularyAreTrainedOnAsTheyWereWritten) {
+  ScratchPlace place("large");
+  write(place / "tokenizer.json", large_tokenizer());
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "some words to be read\n<|endoftext|>\n";
+  write(place / "text.txt", text);
+  Outcome made = run_command(fmt::format("data tokenize {} --tokenizer {} --out {} --threads 1", place / "text.txt",
+                                         place / "tokenizer.json", place / "x.bin"));
+  ASSERT_EQ(made.code, 0) << made.output;
+  Outcome seen = run_command(fmt::format("data inspect {} --tokenizer {}", place / "x.bin", place / "tokenizer.json"));
+  expect_refusal(seen, 0, {"u32", "69,999", "documents   400", "some words"});
+  Outcome trained = run_command(tiny_train(
+      place,
+      fmt::format(
+          "data.train={} model.vocab=70000 model.layers=1 model.hidden=16 model.ffn=16 model.heads=2 "
+          "train.steps=1 train.eval_every=0 checkpoint.at_end=false batch.sequences=1 batch.microbatch=1 batch.seq=16",
+          place / "x.bin")));
+  EXPECT_EQ(trained.code, 0) << trained.output;
+}
+
+TEST(Data, ATokenFileCutShortDuringTrainingEndsTheRunWithItsName) {
+  ScratchPlace place("cut");
+  std::string ids;
+  for (int i = 0; i < (1 << 20); ++i) ids += std::string{static_cast<char>(i * 7), static_cast<char>(i % 2)};
+  for (const char* mesh : {"mesh.dp=1", "mesh.dp=2"}) {
+    write(place / "x.bin", ids);
+    std::string out = place / mesh;
+    auto run = std::async(std::launch::async, [&] {
+      return run_command(fmt::format("train {} --out {} data.train={} model.vocab=512 train.threads=1 "
+                                     "train.steps=100000000 train.eval_every=0 "
+                                     "checkpoint.at_end=false batch.sequences=2 batch.microbatch=1 batch.seq=16 {}",
+                                     config_path("tiny-llama.toml"), out, place / "x.bin", mesh),
+                         "timeout -k 2 60");
+    });
+    // It trains as soon as it has written a line.
+    std::error_code none;
+    while (run.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready)
+      if (fs::exists(out + "/metrics.jsonl", none) && fs::file_size(out + "/metrics.jsonl", none) > 0) break;
+    fs::resize_file(place / "x.bin", 4096);
+    expect_refusal(run.get(), 3, {"x.bin", "cut short", "in use"});
+  }
+}
+
+TEST(Data, ADamagedTokenCacheIsMadeAgain) {
+  ScratchPlace place("cache");
+  std::string train = tiny_train(place, "train.steps=1 train.eval_every=0 checkpoint.at_end=false");
+  ASSERT_EQ(run_command(train).code, 0);
+  fs::path cache = fs::directory_iterator(place.path() / "cache")->path();
+  fs::resize_file(cache / "train.bin", 2000);
+  expect_refusal(run_command(train), 0,
+                 {"token cache", "is damaged: train.bin has 2000 bytes, expected", "tokenizing again",
+                  "tokenizing the training data"});
+  EXPECT_EQ(run_command(train).output.find("tokeniz"), std::string::npos);
+}
+
+TEST(Data, TheFormerKeyOfEvaluationNamesTheNewOne) {
+  expect_refusal(run_command(fmt::format("plan {} train.eval_batches=4", config_path("tiny-llama.toml"))), 2,
+                 {"train.eval_batches", "train.eval_sequences", "sequences"});
+}
+
+}  // namespace
+}  // namespace sextant
