@@ -184,8 +184,8 @@ void BpeTrainer::feed(std::string_view document) {
     document = mended;
   }
   std::array<std::string_view, 256> pieces;
-  size_t at = 0;
-  while (size_t count = splitter_->cut(document, at, pieces)) {
+  SplitCursor cursor;
+  while (size_t count = splitter_->cut(document, cursor, pieces)) {
     for (std::string_view piece : std::span(pieces).first(count)) {
       auto known = pieces_.find(piece);
       if (known != pieces_.end())

@@ -23,23 +23,6 @@ bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-void append_utf8(unsigned code, std::string& out) {
-  auto put = [&](unsigned byte) { out += static_cast<char>(byte); };
-  auto put_tail = [&](int shift) { put(0x80 | (code >> shift & 0x3F)); };
-  if (code < 0x80) return put(code);
-  if (code < 0x800) {
-    put(0xC0 | code >> 6);
-  } else if (code < 0x10000) {
-    put(0xE0 | code >> 12);
-    put_tail(6);
-  } else {
-    put(0xF0 | code >> 18);
-    put_tail(12);
-    put_tail(6);
-  }
-  put_tail(0);
-}
-
 }  // namespace
 
 JsonScanner::JsonScanner(std::string_view text) : text_(text) {

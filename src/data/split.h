@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,13 +12,21 @@
 
 namespace sextant {
 
+// Where a splitter stands in a text; made anew for every text.
+struct SplitCursor {
+  enum class Text : uint8_t { unseen, usual, unusual };
+
+  size_t at = 0;             // byte where the next piece begins
+  Text text = Text::unseen;  // what the splitter found out about the text as a whole
+};
+
 class Splitter {
  public:
   virtual ~Splitter() = default;
 
-  // Cuts `text` from byte `at` on, until `pieces` (room for two at least) is full or the text ends. Returns how many it
-  // wrote, and moves `at` to where the next call must go on; 0 pieces means that the text is done.
-  virtual size_t cut(std::string_view text, size_t& at, std::span<std::string_view> pieces) const = 0;
+  // Cuts `text` from `cursor` on, until `pieces` (room for two at least) is full or the text ends. Returns how many it
+  // wrote, and moves the cursor to where the next call must go on; 0 pieces means that the text is done.
+  virtual size_t cut(std::string_view text, SplitCursor& cursor, std::span<std::string_view> pieces) const = 0;
 };
 
 // Which parts become pieces: HF's behaviours "Isolated", "Removed", and "Removed" with "invert".
@@ -41,7 +50,7 @@ inline constexpr std::string_view kQwen2Pattern =
     R"(|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
 // A splitter written by hand where the pattern is one of the three above, else one that runs PCRE2.
-// UserError at `place` where PCRE2 cannot compile the pattern or would read it otherwise than HF's engine does.
+// UserError at `place` where PCRE2 cannot compile the pattern or split_translate.h refuses it.
 std::unique_ptr<Splitter> make_splitter(const SplitPattern& pattern, std::string_view place);
 
 // The parts of make_splitter, apart. `known_splitter` is null for a pattern it does not know.

@@ -170,16 +170,16 @@ class RuleSplitter : public Splitter {
  public:
   explicit RuleSplitter(Rule rule) : rule_(rule) {}
 
-  size_t cut(std::string_view text, size_t& at, std::span<std::string_view> pieces) const override {
+  size_t cut(std::string_view text, SplitCursor& cursor, std::span<std::string_view> pieces) const override {
     Reader reader(text);
-    const char* here = text.data() + at;
+    const char* here = text.data() + cursor.at;
     size_t count = 0;
     while (count < pieces.size() && here != reader.end()) {
       const char* end = rule_.end_of_piece(reader, here);
       pieces[count++] = {here, static_cast<size_t>(end - here)};
       here = end;
     }
-    at = static_cast<size_t>(here - text.data());
+    cursor.at = static_cast<size_t>(here - text.data());
     return count;
   }
 

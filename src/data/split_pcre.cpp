@@ -1,118 +1,19 @@
-// Any other pattern, run by PCRE2. Patterns in tokenizer.json are written for Oniguruma, HF's engine; where the two
-// read the same text differently it is translated, or refused by name. One difference stays: \p{...} follows the
-// Unicode version of the PCRE2 at hand, HF's the one of Oniguruma, so characters added to Unicode in between may split
-// apart.
+// Any other pattern, run by PCRE2.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include <algorithm>
 #include <new>
 #include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "data/split.h"
+#include "data/split_translate.h"
 #include "data/unicode_utf8.h"
 
 namespace sextant {
 
 namespace {
-
-// Oniguruma's \w: some fractions and superscripts of Latin-1 are in it.
-constexpr std::string_view kWordItems = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE})";
-
-// Rewrites a pattern from Oniguruma's (Ruby) syntax to PCRE2's.
-class PatternTranslator {
- public:
-  PatternTranslator(std::string_view pattern, std::string_view place) : pattern_(pattern), place_(place) {}
-
-  std::string translate() {
-    while (at_ < pattern_.size()) {
-      if (pattern_[at_] == '\\')
-        escape();
-      else if (in_class_)
-        inside_class();
-      else
-        outside_class();
-    }
-    return std::move(out_);
-  }
-
- private:
-  void escape() {
-    char letter = at_ + 1 < pattern_.size() ? pattern_[at_ + 1] : '\0';
-    switch (letter) {
-      case 's':
-        return replace(2, R"(\p{White_Space})");
-      case 'S':
-        return replace(2, R"(\P{White_Space})");
-      case 'w':
-        return replace(2, in_class_ ? std::string(kWordItems) : fmt::format("[{}]", kWordItems));
-      case 'W':
-        if (in_class_) refuse(R"(\W inside [...])");
-        return replace(2, fmt::format("[^{}]", kWordItems));
-      case 'h':
-      case 'H':
-        refuse(R"(\h (a hexadecimal digit to Oniguruma, a blank to PCRE2))");
-      case 'u':
-        if (pattern_.substr(at_ + 2).find_first_not_of("0123456789abcdefABCDEF") < 4 || at_ + 6 > pattern_.size())
-          refuse(R"(\u without four hexadecimal digits)");
-        return replace(6, fmt::format("\\x{{{}}}", pattern_.substr(at_ + 2, 4)));
-      case 'p':
-      case 'P':
-      case 'x':
-        if (size_t close = pattern_.find('}', at_); at_ + 2 < pattern_.size() && pattern_[at_ + 2] == '{')
-          return copy(close == std::string_view::npos ? pattern_.size() : close + 1 - at_);
-    }
-    copy(2);
-  }
-
-  void inside_class() {
-    std::string_view rest = pattern_.substr(at_);
-    if (rest.starts_with("&&")) refuse("&& inside [...]");
-    if (rest.starts_with("[:")) return copy(std::min(rest.find(":]"), rest.size() - 2) + 2);
-    if (rest[0] == '[') refuse("[ inside [...]");
-    if (rest[0] == ']') in_class_ = false;
-    copy(1);
-  }
-
-  void outside_class() {
-    std::string_view rest = pattern_.substr(at_);
-    if (rest[0] == '[') {
-      in_class_ = true;
-      copy(rest.starts_with("[^") ? 2 : 1);
-      // A ] right after [ or [^ is a character of the class to both engines.
-      if (at_ < pattern_.size() && pattern_[at_] == ']') copy(1);
-      return;
-    }
-    if (rest.starts_with("(?")) {
-      std::string_view options = rest.substr(2, rest.substr(2).find_first_not_of("imx-"));
-      if (options.find('m') != std::string_view::npos) refuse("(?m) (it makes . match newlines to Oniguruma)");
-    }
-    if (rest[0] == '{') {
-      size_t close = rest.find_first_not_of("0123456789,", 1);
-      if (close != std::string_view::npos && rest.substr(close).starts_with("}+"))
-        refuse("a + after {n,m} (a repetition to Oniguruma, possessive to PCRE2)");
-    }
-    copy(1);
-  }
-
-  void copy(size_t count) { replace(count, pattern_.substr(at_, count)); }
-  void replace(size_t count, std::string_view with) {
-    out_ += with;
-    at_ = std::min(at_ + count, pattern_.size());
-  }
-
-  [[noreturn]] void refuse(std::string_view what) const {
-    throw UserError({.place = std::string(place_),
-                     .got = fmt::format("the split pattern uses {} at byte {}", what, at_),
-                     .expected = "a pattern that Oniguruma and PCRE2 read alike"});
-  }
-
-  std::string_view pattern_, place_;
-  size_t at_ = 0;
-  bool in_class_ = false;
-  std::string out_;
-};
 
 std::string pcre_message(int code) {
   PCRE2_UCHAR text[256] = {};
@@ -123,43 +24,103 @@ std::string pcre_message(int code) {
 struct CodeFree {
   void operator()(pcre2_code* code) const { pcre2_code_free(code); }
 };
+struct ContextFree {
+  void operator()(pcre2_compile_context* context) const { pcre2_compile_context_free(context); }
+};
 struct MatchDataFree {
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
+};
+
+using Code = std::unique_ptr<pcre2_code, CodeFree>;
+
+Code compile(std::string_view text, uint32_t options, const SplitPattern& pattern, std::string_view place) {
+  std::unique_ptr<pcre2_compile_context, ContextFree> context(pcre2_compile_context_create(nullptr));
+  if (!context) throw std::bad_alloc();
+  pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
+  int error = 0;
+  PCRE2_SIZE offset = 0;
+  Code code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), PCRE2_UTF | options, &error, &offset,
+                          context.get()));
+  if (!code)
+    throw UserError(
+        {.place = std::string(place),
+         .got = fmt::format("PCRE2 does not compile the split pattern {}: {}", pattern.text, pcre_message(error)),
+         .expected = "a regular expression"});
+  // Where the JIT is missing the interpreter runs, slower and with the same results.
+  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+  return code;
+}
+
+// Finds out in one pass whether a text has any character of a set.
+class TextScan {
+ public:
+  explicit TextScan(CodeSet codes) : codes_(std::move(codes)) {
+    blocks_.resize((kLastCode >> kBlockBits) + 1);
+    for (CodeRange range : codes_.ranges())
+      for (char32_t block = range.first >> kBlockBits; block <= range.last >> kBlockBits; ++block) blocks_[block] = 1;
+  }
+
+  bool finds_one(std::string_view text) const {
+    if (codes_.empty()) return false;
+    bool skip_ascii = codes_.ranges().front().first > 0x7F;
+    for (size_t at = 0; at < text.size();) {
+      if (skip_ascii && static_cast<uint8_t>(text[at]) < 0x80) {
+        at += ascii_prefix(text.substr(at));
+        continue;
+      }
+      Utf8Char block = block_of(text.data() + at);
+      if (blocks_[block.code] && codes_.contains(decode_valid_utf8(text.data() + at).code)) return true;
+      at += block.size;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr int kBlockBits = 6;  // as many as the last byte of a character holds
+
+  // The character at `at` without its last bits.
+  static Utf8Char block_of(const char* at) {
+    auto byte = [at](int i) { return static_cast<char32_t>(static_cast<uint8_t>(at[i])); };
+    if (byte(0) < 0x80) return {byte(0) >> kBlockBits, 1};
+    if (byte(0) < 0xE0) return {byte(0) & 0x1F, 2};
+    if (byte(0) < 0xF0) return {(byte(0) & 0x0F) << 6 | (byte(1) & 0x3F), 3};
+    return {(byte(0) & 0x07) << 12 | (byte(1) & 0x3F) << 6 | (byte(2) & 0x3F), 4};
+  }
+
+  CodeSet codes_;
+  std::vector<uint8_t> blocks_;  // 1: the block of code points has some of the set
 };
 
 class PcreSplitter : public Splitter {
  public:
   PcreSplitter(const SplitPattern& pattern, std::string_view place) : pattern_(pattern), place_(place) {
-    bool literal = pattern.kind == PatternKind::literal;
-    std::string text = literal ? pattern.text : PatternTranslator(pattern.text, place).translate();
-    uint32_t options = PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C);
-    int error = 0;
-    PCRE2_SIZE offset = 0;
-    code_.reset(
-        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), options, &error, &offset, nullptr));
-    if (!code_)
-      throw UserError({.place = std::string(place),
-                       .got = fmt::format("the split pattern does not compile: {} (near byte {} of {})",
-                                          pcre_message(error), offset, pattern.text),
-                       .expected = "a regular expression"});
-    // Where the JIT is missing the interpreter runs, slower and with the same results.
-    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);
+    if (pattern.kind == PatternKind::literal) {
+      usual_ = compile(pattern.text, PCRE2_LITERAL, pattern, place);
+      return;
+    }
+    TranslatedPattern translated = translate_pattern(pattern.text, place);
+    usual_ = compile(translated.quick, PCRE2_MULTILINE, pattern, place);
+    unusual_ = compile(translated.exact, PCRE2_MULTILINE, pattern, place);
+    scan_ = TextScan(translated.quick_is_wrong_on);
   }
 
-  size_t cut(std::string_view text, size_t& at, std::span<std::string_view> pieces) const override {
-    std::unique_ptr<pcre2_match_data, MatchDataFree> data(pcre2_match_data_create(1, nullptr));
+  size_t cut(std::string_view text, SplitCursor& cursor, std::span<std::string_view> pieces) const override {
+    using Text = SplitCursor::Text;
+    if (cursor.text == Text::unseen) cursor.text = scan_.finds_one(text) ? Text::unusual : Text::usual;
+    MatchData data(pcre2_match_data_create(1, nullptr));
     if (!data) throw std::bad_alloc();
+    Search search{cursor.text == Text::usual ? usual_.get() : unusual_.get(), data.get(), text};
     size_t count = 0;
     auto keep = [&](size_t begin, size_t end, SplitKeep dropped_by) {
       if (begin != end && pattern_.keep != dropped_by) pieces[count++] = text.substr(begin, end - begin);
     };
     // A match may bring two pieces, itself and the gap before it.
-    while (count + 2 <= pieces.size() && at < text.size()) {
-      std::optional<Span> match = next_match(text, at, data.get());
+    while (count + 2 <= pieces.size() && cursor.at < text.size()) {
+      std::optional<Span> match = next_match(search, cursor.at);
       if (!match) match = Span{text.size(), text.size()};
-      keep(at, match->begin, SplitKeep::matches_only);
+      keep(cursor.at, match->begin, SplitKeep::matches_only);
       keep(match->begin, match->end, SplitKeep::gaps_only);
-      at = match->end;
+      cursor.at = match->end;
     }
     return count;
   }
@@ -169,21 +130,28 @@ class PcreSplitter : public Splitter {
     size_t begin, end;
   };
 
+  using MatchData = std::unique_ptr<pcre2_match_data, MatchDataFree>;
+  struct Search {
+    pcre2_code* code;
+    pcre2_match_data* data;
+    std::string_view text;
+  };
+
   // The first match after `at`. An empty one right at `at` does not count: it would end where the last one ended.
-  std::optional<Span> next_match(std::string_view text, size_t at, pcre2_match_data* data) const {
-    for (size_t from = at; from < text.size(); from += decode_valid_utf8(text.data() + from).size) {
-      if (!search(text, from, data)) return std::nullopt;
-      const PCRE2_SIZE* found = pcre2_get_ovector_pointer(data);
+  std::optional<Span> next_match(const Search& search, size_t at) const {
+    for (size_t from = at; from < search.text.size(); from += decode_valid_utf8(search.text.data() + from).size) {
+      if (!finds(search, from)) return std::nullopt;
+      const PCRE2_SIZE* found = pcre2_get_ovector_pointer(search.data);
       Span match{found[0], found[1]};
       if (match.begin != match.end || match.begin != at) return match;
     }
     return std::nullopt;
   }
 
-  bool search(std::string_view text, size_t from, pcre2_match_data* data) const {
+  bool finds(const Search& search, size_t from) const {
     auto match = [&](uint32_t options) {
-      return pcre2_match(code_.get(), reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
-                         PCRE2_NO_UTF_CHECK | options, data, nullptr);
+      return pcre2_match(search.code, reinterpret_cast<PCRE2_SPTR>(search.text.data()), search.text.size(), from,
+                         PCRE2_NO_UTF_CHECK | options, search.data, nullptr);
     };
     int result = match(0);
     // The JIT works on 32 KiB of stack; the interpreter takes what it needs from the heap.
@@ -198,7 +166,10 @@ class PcreSplitter : public Splitter {
 
   SplitPattern pattern_;
   std::string place_;
-  std::unique_ptr<pcre2_code, CodeFree> code_;
+  // PCRE2's own character tables may be of another Unicode version than HF's. Few texts have characters that the two
+  // know differently, and for the others the tables are the quicker way.
+  Code usual_, unusual_;
+  TextScan scan_{CodeSet()};
 };
 
 }  // namespace

@@ -25,8 +25,8 @@ void Encoder::cut(size_t stage, std::string_view text, std::vector<uint32_t>& id
   if (stage >= stages_.size()) return encode_pieces({&text, 1}, end, ids);
   if (!stages_[stage].splitter) return cut(stage + 1, text, ids);
   std::array<std::string_view, kBatch> pieces;
-  size_t at = 0;
-  while (size_t count = stages_[stage].splitter->cut(text, at, pieces)) {
+  SplitCursor cursor;
+  while (size_t count = stages_[stage].splitter->cut(text, cursor, pieces)) {
     if (stage + 1 == stages_.size())
       encode_pieces({pieces.data(), count}, end, ids);
     else

@@ -3,27 +3,25 @@
 #include <algorithm>
 #include <iterator>
 
+#include "data/unicode_properties.h"
+
 namespace sextant {
 
 namespace {
-
-struct CodeRange {
-  char32_t first, last;
-};
 
 #include "data/unicode_classes.inc"
 
 }  // namespace
 
 UnicodeKinds::UnicodeKinds() {
-  char32_t last = std::max({std::rbegin(kLetters)->last, std::rbegin(kNumbers)->last, std::rbegin(kSpaces)->last});
-  kinds_.resize(last + 1, CharKind::other);
-  auto fill = [&](const auto& ranges, CharKind kind) {
-    for (CodeRange range : ranges) std::fill(&kinds_[range.first], &kinds_[range.last] + 1, kind);
+  auto fill = [&](const CodeSet& codes, CharKind kind) {
+    char32_t last = codes.ranges().back().last;
+    if (kinds_.size() <= last) kinds_.resize(last + 1, CharKind::other);
+    for (CodeRange range : codes.ranges()) std::fill(&kinds_[range.first], &kinds_[range.last] + 1, kind);
   };
-  fill(kLetters, CharKind::letter);
-  fill(kNumbers, CharKind::number);
-  fill(kSpaces, CharKind::space);
+  fill(unicode_property("L")->codes, CharKind::letter);
+  fill(unicode_property("N")->codes, CharKind::number);
+  fill(white_space(), CharKind::space);
 }
 
 const UnicodeKinds& UnicodeKinds::get() {

@@ -30,17 +30,6 @@ ByteRange second_byte_range(uint8_t first) {
   }
 }
 
-// Bytes of ASCII at the front, counted eight at a time.
-size_t ascii_prefix(std::string_view text) {
-  size_t at = 0;
-  for (uint64_t word; at + sizeof word <= text.size(); at += sizeof word) {
-    std::memcpy(&word, text.data() + at, sizeof word);
-    if (word & 0x8080808080808080) break;
-  }
-  while (at < text.size() && static_cast<uint8_t>(text[at]) < 0x80) ++at;
-  return at;
-}
-
 // Bytes of valid UTF-8 at the front.
 size_t valid_prefix(std::string_view text) {
   size_t at = 0;
@@ -56,6 +45,33 @@ size_t valid_prefix(std::string_view text) {
 }
 
 }  // namespace
+
+size_t ascii_prefix(std::string_view text) {
+  size_t at = 0;
+  for (uint64_t word; at + sizeof word <= text.size(); at += sizeof word) {
+    std::memcpy(&word, text.data() + at, sizeof word);
+    if (word & 0x8080808080808080) break;
+  }
+  while (at < text.size() && static_cast<uint8_t>(text[at]) < 0x80) ++at;
+  return at;
+}
+
+void append_utf8(char32_t code, std::string& out) {
+  auto put = [&](char32_t byte) { out += static_cast<char>(byte); };
+  auto put_tail = [&](int shift) { put(0x80 | (code >> shift & 0x3F)); };
+  if (code < 0x80) return put(code);
+  if (code < 0x800) {
+    put(0xC0 | code >> 6);
+  } else if (code < 0x10000) {
+    put(0xE0 | code >> 12);
+    put_tail(6);
+  } else {
+    put(0xF0 | code >> 18);
+    put_tail(12);
+    put_tail(6);
+  }
+  put_tail(0);
+}
 
 Utf8Step step_utf8(std::string_view text) {
   auto first = static_cast<uint8_t>(text[0]);

@@ -33,6 +33,12 @@ inline const char* previous_utf8(const char* end) {
   return end;
 }
 
+// Bytes of ASCII at the front, counted eight at a time.
+size_t ascii_prefix(std::string_view text);
+
+// `code` must not be a surrogate.
+void append_utf8(char32_t code, std::string& out);
+
 enum class Utf8State : uint8_t {
   valid,
   broken,     // no continuation could make it valid
