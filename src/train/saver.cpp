@@ -18,7 +18,7 @@ Saver::~Saver() {
 }
 
 void Saver::write(const std::filesystem::path& place, const RunState& state, const StateView& values) {
-  save_run_checkpoint(place, {values, parts_.spec, parts_.tokenizer, state}, crew_);
+  save_run_checkpoint(place, {values, parts_.spec, parts_.tokenizer, parts_.files, state}, crew_);
   if (crew_.leads() && parts_.run.checkpoint.keep > 0) prune_checkpoints(parts_.out, parts_.run.checkpoint.keep, kRunStateFile);
 }
 

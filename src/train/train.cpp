@@ -21,6 +21,7 @@
 #include "train/progress.h"
 #include "train/run_checkpoint.h"
 #include "train/saver.h"
+#include "train/source_model.h"
 #include "train/stop.h"
 #include "train/trainer.h"
 #include "train/world.h"
@@ -80,7 +81,7 @@ class Run {
   Run(const Parts& parts, Executor& executor, Crew& crew, Position& position, Transport* transport)
       : parts_(parts), run_(parts.run), executor_(executor), crew_(crew), position_(position),
         trainer_({parts.run, parts.programs, parts.dataset, executor, crew}),
-        saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), trainer_.bound(), transport}) {}
+        saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), files_, trainer_.bound(), transport}) {}
 
   // Where a save in the background has ended the run, that is the cause.
   void rethrow_failed_save() { saver_.check(); }
@@ -131,6 +132,8 @@ class Run {
     if (crew_.leads())
       if (auto from = resume_from(run_, parts_.out)) found = from->string();
     fs::path from = crew_.from_leader(found);
+    fs::path source = !from.empty() ? from : fs::path(run_.model.from.value_or(""));
+    if (crew_.leads() && !source.empty()) files_ = files_to_keep(source, parts_.dataset.tokenizer.get());
     if (!from.empty()) {
       state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec);
       result_.checkpoint = from;
@@ -186,6 +189,7 @@ class Run {
   Crew& crew_;
   Position& position_;
   Trainer trainer_;
+  ModelFiles files_;
   Saver saver_;
   RunState state_;
   int64_t saved_step_ = -1;
@@ -264,6 +268,7 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   std::optional<Dataset> dataset;
   leader_first(processes, timeout_of(run) / 4, [&] {
     if (launch.leads()) prepare_directory(out);
+    if (launch.leads() && run.model.from && !resume_from(run, out)) check_source_model(run, spec);
     // Gone before the executor's own team has work.
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
     dataset = open_dataset(run, spec, readers, say);
