@@ -54,6 +54,11 @@ void print_beginning(const fs::path& path, const Tokenizer& tokenizer) {
 
 void tokenize_verb(const TokenizeArguments& a) {
   Tokenizer tokenizer = Tokenizer::load(a.tokenizer);
+  if (a.end_of_text >= static_cast<int64_t>(tokenizer.vocab_size()))
+    throw UserError({.place = "--end-of-text", .got = std::to_string(a.end_of_text),
+                     .expected = fmt::format("an id below {}, the tokenizer's vocabulary", tokenizer.vocab_size())});
+  if (a.end_of_text >= 0) tokenizer.set_eos(static_cast<uint32_t>(a.end_of_text));
+  require_end_of_text(tokenizer, a.tokenizer, "--end-of-text");
   ThreadTeam team(static_cast<int>(a.threads));
   int64_t vocab = tokenizer.vocab_size();
   TokenFormat format = a.format == "megatron" ? TokenFormat{TokenKind::megatron, token_type_for(vocab, TokenKind::megatron)}

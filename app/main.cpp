@@ -176,6 +176,7 @@ void add_data(CLI::App& app, DataArguments& a) {
   tokenize->add_option("--out", a.tokenize.output, "file to write, such as train.bin")->required();
   tokenize->add_option("--format", a.tokenize.format, "flat or megatron; flat has a header (llm.c's) where u16 cannot hold the ids")->check(CLI::IsMember({"flat", "megatron"}))->capture_default_str();
   tokenize->add_option("--text-key", a.tokenize.text_key, "where JSON lines keep the text")->capture_default_str();
+  tokenize->add_option("--end-of-text", a.tokenize.end_of_text, "id to write behind each document instead of the tokenizer's end token");
   tokenize->add_option("--threads", a.tokenize.threads, "0 = one per core")->capture_default_str();
   tokenize->callback([&a] { tokenize_verb(a.tokenize); });
 

@@ -100,6 +100,19 @@ bool is_whole(const Piece& piece, const Slot& slot) {
          piece.stride == slot.columns();
 }
 
+bool same_values(const TensorView& a, const TensorView& b) {
+  if (!(a.shape == b.shape)) return false;
+  if (a.dtype == b.dtype && std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end())) return true;
+  int64_t rows = row_count(a.shape), width = row_length(a.shape);
+  std::vector<float> x(static_cast<size_t>(width)), y(x);
+  for (int64_t row = 0; row < rows; ++row) {
+    load_rows(a, {row, row + 1}, Transpose::no, x);
+    load_rows(b, {row, row + 1}, Transpose::no, y);
+    if (x != y) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source) {
@@ -116,6 +129,27 @@ void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& sour
       write_weight(bound, *part, local);
     }
   }
+}
+
+void refuse_other_head(const ModelSpec& spec, const WeightsReader& source) {
+  if (!spec.tied_head) return;
+  ModelSpec untied = spec;
+  untied.tied_head = false;
+  const Architecture& architecture = architecture_of(spec);
+  std::string table;
+  std::vector<std::string> heads{"lm_head.weight"};  // for all types in files of newer versions
+  for (const HfTensor& tensor : architecture.tensors(untied)) {
+    if (tensor.parameter == "embed.weight") table = name_in(source, tensor, architecture.hf_prefix);
+    if (tensor.parameter == "head.weight") heads.push_back(name_in(source, tensor, architecture.hf_prefix));
+  }
+  for (const std::string& head : heads)
+    if (source.contains(head) && source.contains(table) && !same_values(source.tensor(head), source.tensor(table)))
+      throw UserError({.place = source.tensor(head).place,
+                       .got = fmt::format("its values differ from those of {}, but config.json says that the two are one "
+                                          "(tie_word_embeddings, or its default)", table),
+                       .expected = "the same values, or no such tensor, or tie_word_embeddings = false",
+                       .hint = "model.tied_head=false uses the head in the file, model.tied_head=true ignores it; "
+                               "generate goes by tie_word_embeddings in config.json"});
 }
 
 void save_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& directory,

@@ -17,6 +17,10 @@ namespace sextant {
 // spec says.
 void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source);
 
+// UserError where the spec's head is the embedding, but the file holds a head of other values: versions of transformers
+// differ in which of the two they take.
+void refuse_other_head(const ModelSpec& spec, const WeightsReader& source);
+
 // The type each tensor is to have in the file; by default all are F32, as they are in memory.
 using DTypeOfTensor = std::function<FileDType(std::string_view name)>;
 

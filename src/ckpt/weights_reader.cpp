@@ -31,6 +31,17 @@ bool is_plain_file_name(std::string_view name) {
                    .hint = hint});
 }
 
+// transformers would load the adapter on top of the weights; we would leave it out without a word.
+void refuse_adapter(const fs::path& directory) {
+  std::error_code ignored;
+  for (const char* name : {"adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"})
+    if (fs::exists(directory / name, ignored))
+      throw UserError({.place = (directory / name).string(),
+                       .got = "PEFT adapters are not supported",
+                       .expected = "a directory with the weights of the whole model only",
+                       .hint = "merge the adapter into the model first (merge_and_unload of peft), or move its files away"});
+}
+
 }  // namespace
 
 std::map<std::string, std::string, std::less<>> parse_weights_index(std::string_view place, std::string_view text) {
@@ -60,6 +71,7 @@ std::map<std::string, std::string, std::less<>> parse_weights_index(std::string_
 
 WeightsReader::WeightsReader(const fs::path& path) : place_(path.string()) {
   std::error_code ignored;
+  if (fs::is_directory(path, ignored)) refuse_adapter(path);
   if (!fs::is_directory(path, ignored))
     path.extension() == ".json" ? open_sharded(path) : open_single(path);
   else if (fs::exists(path / kWeightsFile, ignored))

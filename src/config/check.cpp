@@ -126,7 +126,10 @@ void check_documents(const RunConfig& run, Complaints& complaints) {
     complaints.add(run, {"data.mask_documents", "mesh.cp"},
                    {.got = "a mask of documents on a sequence that is split among ranks is not there yet",
                     .expected = "mesh.cp = 1, or no mask_documents"});
-  if (run.data.end_of_text && !run.data.mask_documents)
+  // Text needs it anyway, but a tokenizer that is trained brings its own.
+  bool tokens = run.data.format.starts_with("tokens-") || run.data.format == "megatron";
+  bool trained = run.data.tokenizer.empty() && !run.model.from;
+  if (run.data.end_of_text && !run.data.mask_documents && (tokens || trained))
     complaints.add(run, {"data.end_of_text", "data.mask_documents"},
                    {.got = "end_of_text is given, but nothing asks for it", .expected = "data.mask_documents = true"});
 }

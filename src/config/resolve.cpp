@@ -18,7 +18,7 @@ namespace {
 
 // With weights at hand these are facts, not choices.
 constexpr std::string_view kFixedByWeights[] = {"architecture", "layers", "hidden", "heads",     "kv_heads",
-                                                "head_dim",     "ffn",    "vocab",  "tied_head", "init_std",
+                                                "head_dim",     "ffn",    "vocab",  "init_std",
                                                 "rotary_fraction", "exact_gelu", "qkv_bias", "qk_norm", "window"};
 constexpr std::string_view kRopeKeys[] = {"rope_theta", "rope_scaling.factor", "rope_scaling.low_freq_factor",
                                           "rope_scaling.high_freq_factor", "rope_scaling.original_max_positions"};
@@ -63,6 +63,8 @@ ModelSpec start_from_directory(const RunConfig& run, Complaints& complaints) {
   };
   for (std::string_view field : kFixedByWeights)
     if (run.given(model_key(field))) refuse(field);
+  // The head of a tied model is in the file or is not; one that is not tied is.
+  if (!spec.tied_head && run.model.tied_head.value_or(false)) refuse("tied_head");
   // Learned positions are weights, the others are not.
   const ArchitectureTraits* traits = find_traits(spec.architecture);
   if (traits && traits->positions == Positions::learned && run.given("model.max_seq")) refuse("max_seq");
@@ -176,6 +178,8 @@ ModelSpec draft_model(const RunConfig& run, Complaints& complaints) {
   // A start that could not be read leaves nothing to reason about.
   if (!complaints.trusts("model.preset") || !complaints.trusts("model.from")) return {};
 
+  if (model.dropout.value_or(0) != 0)
+    complaints.add(run, {"model.dropout"}, {.got = "dropout is not implemented", .expected = "0"});
   if (!model.from) forget_derived(spec);
   lay_fields_over(run, spec);
   derive_missing(spec, run);

@@ -27,7 +27,7 @@ struct ModelSection {
   std::optional<bool> exact_gelu, qkv_bias, qk_norm;
   std::optional<int64_t> window;
   std::optional<bool> tied_head;
-  std::optional<double> init_std;
+  std::optional<double> init_std, dropout;
   bool other_tokenizer = false;
   bool operator==(const ModelSection&) const = default;
 };

@@ -104,7 +104,7 @@ constexpr Key kKeys[] = {
     KEY(model.preset, unset("none"), "A published model by name; the list is below."),
     KEY(model.from, unset("none"),
         "A Hugging Face directory to start from: its config.json, weights and tokenizer. Of the other keys only "
-        "`max_seq`, `norm_eps` and `rope_*` may be given beside it."),
+        "`max_seq`, `norm_eps`, `rope_*` and `dropout` may be given beside it, and `tied_head` where config.json ties the head."),
     KEY(model.architecture, one_of(kArchitectures), unset("the preset's"), "The family of the model."),
     KEY(model.layers, from_to(1, kMaxLayers), unset("the preset's"), "Transformer blocks."),
     KEY(model.hidden, from_to(1, kMaxHidden), unset("the preset's"), "Width of the residual stream."),
@@ -139,11 +139,15 @@ constexpr Key kKeys[] = {
         "How many tokens a token of the model sees, itself among them, as in Mistral 7B v0.1; llama only. Attention over a "
         "window is not there yet, so `batch.seq` must not be longer. 0 = all."),
     KEY(model.tied_head, unset("the preset's, else false for llama, neox and nemotron and true for others"),
-        "Whether the output head is the embedding matrix."),
+        "Whether the output head is the embedding matrix. Beside `model.from` it decides about a directory whose config.json "
+        "ties the head and whose weights hold another one: false uses it, true ignores it."),
     KEY(model.init_std, at_least(0), unset("0.02"), "Standard deviation of the initial weights."),
     KEY(model.other_tokenizer,
         "With `from`: whether the model may be trained on with another tokenizer than its own, `data.tokenizer` or one trained on "
         "the data. Its ids mean nothing to the weights."),
+    KEY(model.dropout, from_0_below_1(), unset("0, and `model.from` must not say otherwise"),
+        "Dropout is not implemented: only 0. It says that a model whose config.json has dropout rates is to be trained "
+        "without them."),
 
     KEY(mesh.dp, from_to(1, kMaxAxis), "Data-parallel ranks: each takes its share of the sequences."),
     KEY(mesh.tp, from_to(1, kMaxAxis), "Tensor-parallel ranks: each holds a part of every matrix."),
@@ -182,7 +186,10 @@ constexpr Key kKeys[] = {
     KEY(data.stories_bytes, from_to(1000, 1e12), "Size of the built-in corpus."),
     KEY(data.mask_documents,
         "Whether tokens see only their own document. Documents end with `end_of_text`; sequences hold several of them."),
-    KEY(data.end_of_text, at_least(0), unset("the tokenizer's"), "The id that ends a document, for `mask_documents`."),
+    KEY(data.end_of_text, at_least(0), unset("the tokenizer's"),
+        "The id that ends a document: written behind each when text is tokenized, and looked for by `mask_documents`. The "
+        "tokenizer's is the `eos_token` of tokenizer_config.json or special_tokens_map.json beside it, else the "
+        "`eos_token_id` of config.json or generation_config.json, else the end token of a usual name such as `</s>`."),
     KEY(data.cache, Affects::execution, "Directory for what is made of the data: tokenizers, token files."),
 
     KEY(batch.sequences, from_to(1, 1 << 30),

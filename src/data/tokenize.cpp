@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+
 namespace sextant {
 
 namespace {
@@ -43,6 +45,14 @@ class Batch {
 };
 
 }  // namespace
+
+void require_end_of_text(const Tokenizer& tokenizer, std::string_view place, std::string_view option) {
+  if (tokenizer.eos_id()) return;
+  throw UserError({.place = std::string(place),
+                   .got = "nothing says which token ends a document",
+                   .expected = "eos_token in a tokenizer_config.json beside it",
+                   .hint = fmt::format("{} names its id", option)});
+}
 
 TokenizeSummary tokenize_documents(const Documents& documents, const Tokenizer& tokenizer, const TokenOutput& output,
                                    ThreadTeam& team) {

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "base/units.h"
 #include "data/bpe_alphabet.h"
+#include "data/stated_eos.h"
 #include "data/tokenizer_encoder.h"
 #include "data/unicode_utf8.h"
 
@@ -56,6 +57,7 @@ struct Tokenizer::State {
   std::vector<std::string> bytes;  // by id
   std::vector<bool> special;       // by id
   std::unordered_map<std::string, uint32_t> ids;
+  std::optional<uint32_t> eos;  // as told from outside
 
   std::mutex mutex;
   std::vector<std::unique_ptr<Encoder>> idle;  // their caches outlive a call
@@ -110,7 +112,9 @@ Tokenizer Tokenizer::from_json(std::string_view text, std::string_view place) {
 }
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path) {
-  return from_json(read_file(path), path.string());
+  Tokenizer tokenizer = from_json(read_file(path), path.string());
+  take_stated_eos(stated_eos(path), tokenizer);
+  return tokenizer;
 }
 
 std::string Tokenizer::to_json() const {
@@ -201,7 +205,10 @@ std::optional<uint32_t> first_special_of(const Tokenizer& tokenizer, std::span<c
 
 }  // namespace
 
+void Tokenizer::set_eos(uint32_t id) { state_->eos = id; }
+
 std::optional<uint32_t> Tokenizer::eos_id() const {
+  if (state_->eos) return state_->eos;
   if (!state_->parts.suffix.empty()) return state_->parts.suffix.back();
   static constexpr std::array<std::string_view, 6> kNames{"<|endoftext|>", "<|end_of_text|>", "</s>",
                                                           "<eos>",         "<|eos|>",         "<｜end▁of▁sentence｜>"};

@@ -13,6 +13,8 @@
 
 namespace sextant {
 
+namespace fs = std::filesystem;
+
 namespace {
 
 // Prompt tokens per prefill run: enough to keep the matrix units busy, few enough to waste little.
@@ -51,7 +53,14 @@ Generator::Generator(const std::filesystem::path& directory, Executor& executor,
     throw UserError({.place = (directory / "tokenizer.json").string(),
                      .got = fmt::format("{} ids for a model of {}", tokenizer_.vocab_size(), spec_.vocab),
                      .expected = "the model's own tokenizer"});
-  load_weights(*decode_, spec_, WeightsReader(directory));
+  WeightsReader weights(directory);
+  refuse_other_head(spec_, weights);
+  load_weights(*decode_, spec_, weights);
+  // transformers' generate stops by this file.
+  fs::path generation = directory / "generation_config.json";
+  if (!fs::exists(generation)) return;
+  std::vector<int64_t> ends = eos_in_generation_config(read_file(generation), generation.string());
+  spec_.eos_tokens.insert(spec_.eos_tokens.end(), ends.begin(), ends.end());
 }
 
 std::span<const float> Generator::advance(Bound& bound, std::span<const int32_t> tokens, int64_t start) {

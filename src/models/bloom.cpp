@@ -25,7 +25,7 @@ Graph build_bloom(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   Builder b("bloom", mesh, use.parallel, use.dtype);
   Frame frame = open_frame(b, use);
   ValueId table = token_table(b, m);
-  ValueId x = layer_norm(b, embedded(b, frame, table), "embed_norm", m.norm_eps);
+  ValueId x = layer_norm(b, embedded(b, m, frame, table), "embed_norm", m.norm_eps);
   for (int layer = 0; layer < m.layers; ++layer) {
     auto block = b.block(fmt::format("layers.{}", layer), layer);
     x = attention_half(b, m, x, frame);

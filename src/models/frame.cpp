@@ -34,8 +34,10 @@ ValueId output_head(Builder& b, const ModelSpec& m, ValueId table) {
                       .split = TensorSplit::outputs});
 }
 
-ValueId embedded(Builder& b, const Frame& frame, ValueId table) {
-  return b.residual(b.op(ops::embedding, "embed", {frame.tokens, table}));
+ValueId embedded(Builder& b, const ModelSpec& m, const Frame& frame, ValueId table) {
+  Attrs attrs;
+  if (m.padding_token) attrs.set("padding", *m.padding_token);
+  return b.residual(b.op(ops::embedding, "embed", {frame.tokens, table}, attrs));
 }
 
 ValueId with_positions(Builder& b, const ModelSpec& m, const Frame& frame, ValueId x, int64_t unused) {

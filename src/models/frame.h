@@ -27,7 +27,7 @@ ValueId token_table(Builder& b, const ModelSpec& m);                 // at embed
 ValueId output_head(Builder& b, const ModelSpec& m, ValueId table);  // at head.weight, or the table where it is tied
 
 // The tokens' rows of the table, laid out as the residual stream.
-ValueId embedded(Builder& b, const Frame& frame, ValueId table);
+ValueId embedded(Builder& b, const ModelSpec& m, const Frame& frame, ValueId table);
 
 // x plus the learned row of each position, at positions.weight; `unused` rows of it come first.
 ValueId with_positions(Builder& b, const ModelSpec& m, const Frame& frame, ValueId x, int64_t unused = 0);

@@ -24,7 +24,7 @@ Graph build_gpt2(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   Builder b("gpt2", mesh, use.parallel, use.dtype);
   Frame frame = open_frame(b, use);
   ValueId table = token_table(b, m);
-  ValueId x = with_positions(b, m, frame, embedded(b, frame, table));
+  ValueId x = with_positions(b, m, frame, embedded(b, m, frame, table));
   for (int layer = 0; layer < m.layers; ++layer) {
     auto block = b.block(fmt::format("layers.{}", layer), layer);
     x = attention_half(b, m, x, frame);

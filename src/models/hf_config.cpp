@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "models/hf_format.h"
+#include "models/hf_keys.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -31,6 +32,7 @@ HfFormat format_named(std::string_view model_type) {
 HfFormat format_of(const ModelSpec& spec) {
   if (spec.qkv_bias) return format_named("qwen2");
   if (spec.qk_norm) return format_named("qwen3");
+  if (spec.architecture == "llama" && !spec.hf_type.empty()) return format_named(spec.hf_type);
   if (spec.window > 0) return format_named("mistral");
   return format_named(spec.architecture == "neox" ? "gpt_neox" : spec.architecture);
 }
@@ -71,15 +73,51 @@ json parse(std::string_view text, std::string_view place) {
   return document;
 }
 
+// Gives every setting the one name that the formats read; a complaint where two names disagree.
+json with_one_name_each(json document, const HfFormat& format, std::string_view place, std::vector<Complaint>& complaints) {
+  for (const HfAlias& alias : hf_aliases()) {
+    if (alias.model_type != format.model_type) continue;
+    auto other = document.find(alias.other);
+    if (other == document.end() || other->is_null()) continue;
+    json& value = document[std::string(alias.key)];
+    if (value.is_null())
+      value = *document.find(alias.other);
+    else if (value != *document.find(alias.other))
+      complaints.push_back({.place = fmt::format("{} {}", place, alias.other),
+                            .got = fmt::format("{}, but {} is {}", shown(*document.find(alias.other)), alias.key, shown(value)),
+                            .expected = "the same value for both names"});
+  }
+  return document;
+}
+
+std::optional<int64_t> padding_of(HfReader& reader, const json& document, const HfFormat& format, int64_t vocab) {
+  const HfPadding* padding = find_hf_padding(format.model_type);
+  if (!padding || vocab < 1) return std::nullopt;
+  if (!reader.has("pad_token_id")) return reader.names("pad_token_id") ? std::nullopt : padding->token;
+  const json& value = document.at("pad_token_id");
+  // Like an index in Python: -1 is the last row.
+  double id = value.is_number_integer() ? value.get<double>() : static_cast<double>(vocab);
+  if (id >= static_cast<double>(-vocab) && id < static_cast<double>(vocab))
+    return value.get<int64_t>() + (id < 0 ? vocab : 0);
+  reader.complain("pad_token_id", fmt::format("got {}", shown(value)), fmt::format("an id below vocab_size {}", vocab));
+  return std::nullopt;
+}
+
 }  // namespace
 
 ModelSpec spec_from_hf_config(std::string_view text, std::string_view place) {
-  const json document = parse(text, place);
+  json document = parse(text, place);
+  HfReader as_written(document, std::string(place));
+  const HfFormat format = format_in_file(as_written);
+  std::vector<Complaint> disagreements;
+  document = with_one_name_each(std::move(document), format, place, disagreements);
+  if (!disagreements.empty()) throw UserError(disagreements);
+
   HfReader reader(document, std::string(place));
-  const HfFormat format = format_in_file(reader);
   ModelSpec spec = format.read(reader);
   if (std::vector<int64_t> bos = reader.integers("bos_token_id"); !bos.empty()) spec.bos_token = bos.front();
   spec.eos_tokens = reader.integers("eos_token_id");
+  spec.padding_token = padding_of(reader, document, format, spec.vocab);
   if (reader.has("quantization_config"))
     reader.complain("quantization_config", "quantised weights are not supported", "weights in f32, f16 or bf16");
 
@@ -93,22 +131,88 @@ ModelSpec spec_from_hf_config(std::string_view text, std::string_view place) {
   return spec;
 }
 
-std::string hf_config_json(const ModelSpec& spec) {
-  BUG_IF(spec.vocab < 1 || !problems_of(spec).empty(), "cannot write the config.json of an unfinished model");
-  const HfFormat format = format_of(spec);
+std::vector<HfDropoutRate> hf_dropout_rates(std::string_view text, std::string_view place) {
+  const json document = parse(text, place);
+  HfReader reader(document, std::string(place));
+  const HfFormat format = format_in_file(reader);
+  std::vector<HfDropoutRate> rates;
+  for (const HfDropout& dropout : hf_dropouts()) {
+    if (dropout.model_type != format.model_type) continue;
+    HfReader section(dropout.section.empty() ? document : reader.object(dropout.section),
+                     fmt::format("{}{}{}", place, dropout.section.empty() ? "" : " ", dropout.section));
+    double rate = section.number(dropout.key, dropout.rate);
+    reader.take_complaints_of(section);
+    std::string key = fmt::format("{}{}{}", dropout.section, dropout.section.empty() ? "" : ".", dropout.key);
+    if (rate != 0) rates.push_back({std::move(key), rate});
+  }
+  if (!reader.complaints().empty()) throw UserError(reader.complaints());
+  return rates;
+}
+
+std::vector<int64_t> eos_in_generation_config(std::string_view text, std::string_view place) {
+  const json document = parse(text, place);
+  HfReader reader(document, std::string(place));
+  std::vector<int64_t> ids = reader.integers("eos_token_id");
+  if (!reader.complaints().empty()) throw UserError(reader.complaints());
+  return ids;
+}
+
+namespace {
+
+// The keys of the spec alone.
+json keys_of(const ModelSpec& spec, const HfFormat& format) {
   json out;
   out["architectures"] = {format.class_name};
   out["model_type"] = format.model_type;
   format.write(spec, out);
+  for (const HfDropout& dropout : hf_dropouts())
+    if (dropout.model_type == format.model_type) {
+      // MPT's class insists on an integer here.
+      if (dropout.section.empty())
+        out[std::string(dropout.key)] = 0.0;
+      else
+        out[std::string(dropout.section)][std::string(dropout.key)] = 0;
+    }
   out["vocab_size"] = spec.vocab;
   out["tie_word_embeddings"] = spec.tied_head;
   out["initializer_range"] = spec.init_std;
-  out["torch_dtype"] = "float32";
-  out["use_cache"] = true;
-  out["bos_token_id"] = spec.bos_token ? json(*spec.bos_token) : json();
-  out["eos_token_id"] = nullptr;
-  if (spec.eos_tokens.size() == 1) out["eos_token_id"] = spec.eos_tokens.front();
-  if (spec.eos_tokens.size() > 1) out["eos_token_id"] = spec.eos_tokens;
+  return out;
+}
+
+// What the spec leaves open is as the base says, absent where it says nothing; without a base, null.
+void write_tokens(const ModelSpec& spec, json& out, const json& base) {
+  auto write = [&](const char* key, json value) {
+    if (!value.is_null() || base.empty()) out[key] = std::move(value);
+  };
+  write("bos_token_id", spec.bos_token ? json(*spec.bos_token) : json());
+  write("eos_token_id", spec.eos_tokens.empty()       ? json()
+                        : spec.eos_tokens.size() == 1 ? json(spec.eos_tokens.front())
+                                                      : json(spec.eos_tokens));
+  if (!base.contains("pad_token_id")) write("pad_token_id", spec.padding_token ? json(*spec.padding_token) : json());
+}
+
+// The base without what the keys of the spec say under other names.
+json without_other_names(json base, const HfFormat& format) {
+  if (base.value("model_type", json()) != format.model_type) return json::object();
+  for (const HfAlias& alias : hf_aliases())
+    if (alias.model_type == format.model_type) base.erase(std::string(alias.other));
+  for (const char* key : {"rope_parameters", "rope_scaling", "partial_rotary_factor"}) base.erase(key);
+  return base;
+}
+
+}  // namespace
+
+std::string hf_config_json(const ModelSpec& spec, std::string_view base_text) {
+  BUG_IF(spec.vocab < 1 || !problems_of(spec).empty(), "cannot write the config.json of an unfinished model");
+  const HfFormat format = format_of(spec);
+  json base = base_text.empty() ? json::object() : without_other_names(parse(base_text, "config.json"), format);
+  json out = base;
+  out.update(keys_of(spec, format), true);
+  write_tokens(spec, out, base);
+  // What the tensors beside it are; transformers 5 calls it dtype, and reads both.
+  out[base.contains("dtype") ? "dtype" : "torch_dtype"] = "float32";
+  if (base.contains("dtype")) out.erase("torch_dtype");
+  if (!base.contains("use_cache")) out["use_cache"] = true;
   return out.dump(2) + "\n";
 }
 

@@ -1,12 +1,13 @@
 // Hugging Face config.json <-> ModelSpec, for the model types gpt2, gpt_neox, opt, bloom, mpt, llama, mistral, qwen2, qwen3
 // and nemotron; and palm, which is ours: transformers has no such model.
 // Reading accepts files old (rope_theta, rope_scaling) and new (rope_parameters), fills what is absent with the
-// defaults of `transformers`, and refuses by name what our models do not compute. Dropout rates are not part of a
-// spec: they are ignored when read and written as 0.
+// defaults of `transformers`, and refuses by name what our models do not compute and what a file says in two ways that
+// differ. Dropout rates are not part of a spec: training asks for them by hf_dropout_rates, and they are written as 0.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/spec.h"
 
@@ -15,8 +16,19 @@ namespace sextant {
 // UserError with every complaint about the text, each at "PLACE key". `place` is what to call the text.
 ModelSpec spec_from_hf_config(std::string_view json, std::string_view place);
 
+struct HfDropoutRate {
+  std::string key;
+  double rate = 0;
+};
+
+// The dropout rates that transformers would train this model with, where they are not 0.
+std::vector<HfDropoutRate> hf_dropout_rates(std::string_view json, std::string_view place);
+
+// Ids that end a text, in a generation_config.json: one, several or none.
+std::vector<int64_t> eos_in_generation_config(std::string_view json, std::string_view place);
+
 // The text `transformers` loads as the same model, weights in float32. The spec must be without problems_of and
-// have its vocab.
-std::string hf_config_json(const ModelSpec& spec);
+// have its vocab. `base` is the config.json that the model came with, or empty: what it says beside the spec is kept.
+std::string hf_config_json(const ModelSpec& spec, std::string_view base = {});
 
 }  // namespace sextant

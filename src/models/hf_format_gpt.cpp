@@ -45,7 +45,6 @@ void write_gpt2(const ModelSpec& spec, json& out) {
   out["n_positions"] = spec.max_seq;
   out["layer_norm_epsilon"] = spec.norm_eps;
   out["activation_function"] = "gelu_new";
-  for (const char* dropout : {"attn_pdrop", "embd_pdrop", "resid_pdrop"}) out[dropout] = 0.0;
 }
 
 ModelSpec read_neox(HfReader& reader) {
@@ -61,8 +60,8 @@ ModelSpec read_neox(HfReader& reader) {
   derive_sizes(spec);
   spec.ffn = reader.integer("intermediate_size", 24576);
   HfReader rope(reader.object("rope_parameters"), fmt::format("{} rope_parameters", reader.place()));
-  spec.rope_theta = rope.number("rope_theta", reader.number("rotary_emb_base", 10000));
-  spec.rotary_fraction = rope.number("partial_rotary_factor", reader.number("rotary_pct", 0.25));
+  spec.rope_theta = number_of_two(rope, "rope_theta", reader, "rotary_emb_base", 10000);
+  spec.rotary_fraction = number_of_two(rope, "partial_rotary_factor", reader, "rotary_pct", 0.25);
   rope.only_one_of("rope_type", "default", {"default"});
   reader.take_complaints_of(rope);
   if (reader.has("rope_scaling")) reader.complain("rope_scaling", "is not supported", "null");
@@ -86,7 +85,6 @@ void write_neox(const ModelSpec& spec, json& out) {
   out["rotary_emb_base"] = spec.rope_theta;
   out["use_parallel_residual"] = true;
   out["attention_bias"] = true;
-  for (const char* dropout : {"attention_dropout", "hidden_dropout"}) out[dropout] = 0.0;
 }
 
 ModelSpec read_opt(HfReader& reader) {
@@ -122,20 +120,14 @@ void write_opt(const ModelSpec& spec, json& out) {
   out["max_position_embeddings"] = spec.max_seq;
   out["activation_function"] = "relu";
   out["do_layer_norm_before"] = true;
-  out["pad_token_id"] = nullptr;  // else transformers takes 1, and trains no row for it
   out["init_std"] = spec.init_std;
-  for (const char* dropout : {"attention_dropout", "dropout", "layerdrop"}) out[dropout] = 0.0;
 }
 
 ModelSpec read_bloom(HfReader& reader) {
-  // Files of all ages: n_embed, num_attention_heads and seq_length are the older names.
-  auto either = [&](std::string_view key, std::string_view older) {
-    return reader.integer(reader.has(key) ? key : older);
-  };
   ModelSpec spec{.architecture = "bloom",
                  .layers = reader.integer("n_layer"),
-                 .hidden = either("hidden_size", "n_embed"),
-                 .heads = either("n_head", "num_attention_heads"),
+                 .hidden = reader.integer("hidden_size"),
+                 .heads = reader.integer("n_head"),
                  .vocab = reader.integer("vocab_size"),
                  .max_seq = reader.integer("seq_length", 2048),
                  .norm_eps = reader.number("layer_norm_epsilon", 1e-5),
@@ -153,7 +145,6 @@ void write_bloom(const ModelSpec& spec, json& out) {
   out["seq_length"] = spec.max_seq;
   out["layer_norm_epsilon"] = spec.norm_eps;
   out["apply_residual_connection_post_layernorm"] = false;
-  for (const char* dropout : {"attention_dropout", "hidden_dropout"}) out[dropout] = 0.0;
 }
 
 void read_mpt_attention(HfReader& reader) {
@@ -198,9 +189,7 @@ void write_mpt(const ModelSpec& spec, json& out) {
   out["layer_norm_epsilon"] = spec.norm_eps;
   out["no_bias"] = true;
   out["learned_pos_emb"] = false;
-  out["attn_config"] = {
-      {"alibi", true}, {"alibi_bias_max", 8}, {"attn_type", "multihead_attention"}, {"attn_pdrop", 0}};
-  for (const char* dropout : {"emb_pdrop", "resid_pdrop"}) out[dropout] = 0.0;
+  out["attn_config"] = {{"alibi", true}, {"alibi_bias_max", 8}, {"attn_type", "multihead_attention"}};
 }
 
 constexpr HfFormat::Name kGpt2Names[] = {

@@ -13,25 +13,33 @@ using nlohmann::json;
 
 enum class Part { whole, of_head };  // what RoPE may turn
 
-void read_rope(HfReader& reader, ModelSpec& spec, Part part) {
-  // New files keep everything in rope_parameters, old ones the base outside and the stretching in rope_scaling.
-  std::string_view key = reader.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
-  HfReader rope(reader.object(key), fmt::format("{} {}", reader.place(), key));
-  spec.rope_theta = rope.number("rope_theta", reader.number("rope_theta", 10000));
-  if (part == Part::of_head)
-    spec.rotary_fraction =
-        rope.number("partial_rotary_factor", reader.number("partial_rotary_factor", spec.rotary_fraction));
-  else
-    for (HfReader* at : {&reader, &rope})
-      if (double given = at->number("partial_rotary_factor", 1); given != 1)
-        at->complain("partial_rotary_factor", fmt::format("{} is not supported", given), "1");
+// How RoPE turns the heads, as one of the two objects of a file says.
+struct RopeChoice {
+  double theta = 10000;
+  double fraction = 1;
+  std::optional<RopeScaling> scaling;
+  bool operator==(const RopeChoice&) const = default;
+};
 
+RopeChoice rope_in(HfReader& reader, std::string_view key, const ModelSpec& spec, Part part) {
+  HfReader rope(reader.object(key), fmt::format("{} {}", reader.place(), key));
+  rope.only_values();
+  RopeChoice choice{.theta = number_of_two(rope, "rope_theta", reader, "rope_theta", 10000),
+                    .fraction = number_of_two(rope, "partial_rotary_factor", reader, "partial_rotary_factor",
+                                              part == Part::of_head ? spec.rotary_fraction : 1)};
+  if (part == Part::whole && choice.fraction != 1)
+    (rope.has("partial_rotary_factor") ? rope : reader)
+        .complain("partial_rotary_factor", fmt::format("{} is not supported", choice.fraction), "1");
+
+  if (rope.has("rope_type") && rope.has("type") && rope.text("rope_type", "") != rope.text("type", ""))
+    rope.complain("type", fmt::format("\"{}\", but rope_type is \"{}\"", rope.text("type", ""), rope.text("rope_type", "")),
+                  "the same value for both names");
   std::string_view type_key = rope.has("rope_type") ? "rope_type" : "type";
   rope.only_one_of(type_key, "default", {"default", "llama3"});
   if (rope.text(type_key, "default") == "llama3") {
     for (std::string_view needed : {"factor", "low_freq_factor", "high_freq_factor"})
       if (!rope.has(needed)) rope.complain(needed, "is missing", "a number");
-    spec.rope_scaling = RopeScaling{
+    choice.scaling = RopeScaling{
         .factor = rope.number("factor", 8),
         .low_freq_factor = rope.number("low_freq_factor", 1),
         .high_freq_factor = rope.number("high_freq_factor", 4),
@@ -39,6 +47,22 @@ void read_rope(HfReader& reader, ModelSpec& spec, Part part) {
     };
   }
   reader.take_complaints_of(rope);
+  return choice;
+}
+
+void read_rope(HfReader& reader, ModelSpec& spec, Part part) {
+  // New files keep everything in rope_parameters, old ones the base outside and the stretching in rope_scaling. Versions
+  // of transformers differ in which of the two they take where a file has both.
+  bool is_new = reader.has_entries("rope_parameters"), is_old = reader.has_entries("rope_scaling");
+  RopeChoice choice = rope_in(reader, is_new ? "rope_parameters" : "rope_scaling", spec, part);
+  if (is_new && is_old && reader.complaints().empty() && !(rope_in(reader, "rope_scaling", spec, part) == choice))
+    reader.complain("rope_scaling",
+                    fmt::format("{} differs from rope_parameters {}", shown(reader.object("rope_scaling")),
+                                shown(reader.object("rope_parameters"))),
+                    "the same meaning, or one of the two only");
+  spec.rope_theta = choice.theta;
+  if (part == Part::of_head) spec.rotary_fraction = choice.fraction;
+  spec.rope_scaling = choice.scaling;
 }
 
 // What transformers takes where a file says nothing.
@@ -84,6 +108,7 @@ ModelSpec read_llama(HfReader& reader) {
 
 ModelSpec read_mistral(HfReader& reader) {
   ModelSpec spec = read_llama_like(reader, {.max_seq = 131072, .kv_heads = 8});
+  spec.hf_type = "mistral";
   constexpr int64_t kWindow = 4096;  // where a file does not name one, which is not the same as null
   spec.window = reader.integer("sliding_window", reader.names("sliding_window") ? 0 : kWindow);
   return spec;
@@ -134,7 +159,6 @@ void write_sizes(const ModelSpec& spec, json& out) {
   out["max_position_embeddings"] = spec.max_seq;
   out["rms_norm_eps"] = spec.norm_eps;
   out["hidden_act"] = "silu";
-  out["attention_dropout"] = 0.0;
   // The older spelling: readers of every age understand it.
   out["rope_theta"] = spec.rope_theta;
   out["rope_scaling"] = nullptr;
@@ -155,7 +179,7 @@ void write_llama(const ModelSpec& spec, json& out) {
 
 void write_mistral(const ModelSpec& spec, json& out) {
   write_sizes(spec, out);
-  out["sliding_window"] = spec.window;
+  out["sliding_window"] = spec.window > 0 ? json(spec.window) : json();  // absent would mean 4096
 }
 
 void write_qwen2(const ModelSpec& spec, json& out) {

@@ -14,6 +14,11 @@ std::string shown(const json& value) {
   return text.size() <= 60 ? text : fmt::format("{} of {} entries", value.type_name(), value.size());
 }
 
+bool HfReader::has_entries(std::string_view key) const {
+  const json* value = find(key);
+  return value && !(value->is_object() && value->empty());
+}
+
 bool HfReader::names(std::string_view key) const { return object_.find(key) != object_.end(); }
 
 int64_t HfReader::integer(std::string_view key) {
@@ -69,6 +74,11 @@ const json& HfReader::object(std::string_view key) {
   return kEmpty;
 }
 
+void HfReader::only_values() {
+  for (const auto& [key, value] : object_.items())
+    if (value.is_object()) complain(key, "is not supported", "a number or a string");
+}
+
 void HfReader::only(std::string_view key, bool supported) {
   if (flag(key, supported) != supported)
     complain(key, fmt::format("{} is not supported", !supported), fmt::format("{}", supported));
@@ -89,6 +99,16 @@ void HfReader::complain(std::string_view key, std::string got, std::string expec
 
 void HfReader::take_complaints_of(const HfReader& other) {
   complaints_.insert(complaints_.end(), other.complaints_.begin(), other.complaints_.end());
+}
+
+double number_of_two(HfReader& first, std::string_view first_key, HfReader& second, std::string_view second_key,
+                     double otherwise) {
+  if (!first.has(first_key)) return second.number(second_key, otherwise);
+  double value = first.number(first_key, otherwise), other = second.number(second_key, value);
+  if (other != value)
+    second.complain(second_key, fmt::format("{}, but {} {} is {}", other, first.place(), first_key, value),
+                    "the same value for both names");
+  return value;
 }
 
 int64_t HfReader::to_integer(std::string_view key, const json& value) {

@@ -21,6 +21,7 @@ class HfReader {
   HfReader(const nlohmann::json& object, std::string place) : object_(object), place_(std::move(place)) {}
 
   bool has(std::string_view key) const { return find(key) != nullptr; }
+  bool has_entries(std::string_view key) const;  // not where it is an empty object
   bool names(std::string_view key) const;  // also where it is null
 
   int64_t integer(std::string_view key);  // a complaint where it is missing
@@ -30,6 +31,8 @@ class HfReader {
   std::string text(std::string_view key, std::string otherwise);
   std::vector<int64_t> integers(std::string_view key);  // also of a single one
   const nlohmann::json& object(std::string_view key);   // the object under `key`, or an empty one
+
+  void only_values();  // a complaint about every object inside
 
   // Features that change the mathematics in a way our models do not know.
   void only(std::string_view key, bool supported);
@@ -48,5 +51,9 @@ class HfReader {
   std::string place_;
   std::vector<Complaint> complaints_;
 };
+
+// A number that two objects may give, the first of them by preference; a complaint where they differ.
+double number_of_two(HfReader& first, std::string_view first_key, HfReader& second, std::string_view second_key,
+                     double otherwise);
 
 }  // namespace sextant

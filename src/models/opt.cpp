@@ -25,7 +25,7 @@ Graph build_opt(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   Builder b("opt", mesh, use.parallel, use.dtype);
   Frame frame = open_frame(b, use);
   ValueId table = token_table(b, m);
-  ValueId x = with_positions(b, m, frame, embedded(b, frame, table), kUnusedPositions);
+  ValueId x = with_positions(b, m, frame, embedded(b, m, frame, table), kUnusedPositions);
   for (int layer = 0; layer < m.layers; ++layer) {
     auto block = b.block(fmt::format("layers.{}", layer), layer);
     x = attention_half(b, m, x, frame);

@@ -28,7 +28,7 @@ Graph build_palm(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   Builder b("palm", mesh, use.parallel, use.dtype);
   Frame frame = open_frame(b, use);
   ValueId table = token_table(b, m);
-  ValueId x = embedded(b, frame, table);
+  ValueId x = embedded(b, m, frame, table);
   for (int layer = 0; layer < m.layers; ++layer) {
     auto block = b.block(fmt::format("layers.{}", layer), layer);
     x = block_of(b, m, x, frame);

@@ -12,6 +12,7 @@ struct Generation {
   double rope_factor;  // 0 = RoPE is not scaled
   int64_t bos, eos;
   int64_t window = 0;
+  std::string_view hf_type = "";
 };
 
 constexpr Generation kLlama1{32000, 2048, 10000, 0, 1, 2};
@@ -19,10 +20,10 @@ constexpr Generation kLlama2{32000, 4096, 10000, 0, 1, 2};
 constexpr Generation kLlama3{128256, 8192, 500000, 0, 128000, 128001};
 constexpr Generation kLlama31{128256, 131072, 500000, 8, 128000, 128001};
 constexpr Generation kLlama32{128256, 131072, 500000, 32, 128000, 128001};
-constexpr Generation kMistral1{32000, 32768, 10000, 0, 1, 2, 4096};
-constexpr Generation kMistral3{32768, 32768, 1e6, 0, 1, 2};
-constexpr Generation kMistralLarge{32768, 131072, 1e6, 0, 1, 2};
-constexpr Generation kNemo{131072, 131072, 1e6, 0, 1, 2};
+constexpr Generation kMistral1{32000, 32768, 10000, 0, 1, 2, 4096, "mistral"};
+constexpr Generation kMistral3{32768, 32768, 1e6, 0, 1, 2, 0, "mistral"};
+constexpr Generation kMistralLarge{32768, 131072, 1e6, 0, 1, 2, 0, "mistral"};
+constexpr Generation kNemo{131072, 131072, 1e6, 0, 1, 2, 0, "mistral"};
 
 enum class Head { own, tied };
 
@@ -38,6 +39,7 @@ struct Row {
 Preset preset(const Row& row) {
   const Generation& generation = row.generation;
   ModelSpec spec{.architecture = "llama",
+                 .hf_type = std::string(generation.hf_type),
                  .layers = row.layers,
                  .hidden = row.hidden,
                  .heads = row.heads,

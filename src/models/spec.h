@@ -21,6 +21,7 @@ struct RopeScaling {
 
 struct ModelSpec {
   std::string architecture;  // "gpt2", "llama": names a file of models/
+  std::string hf_type;       // the model_type of its config.json where the fields below do not tell it ("mistral")
   int64_t layers = 0;
   int64_t hidden = 0;
   int64_t heads = 0;
@@ -41,6 +42,7 @@ struct ModelSpec {
   double init_std = 0.02;
   std::optional<int64_t> bos_token;
   std::vector<int64_t> eos_tokens;
+  std::optional<int64_t> padding_token;  // its row of the embedding gets no gradient from the input
   bool operator==(const ModelSpec&) const = default;
 };
 

@@ -111,6 +111,11 @@ void compare_identity(const ResumeRequest& request, const fs::path& checkpoint, 
 
 }  // namespace
 
+bool starts_afresh(const RunConfig& run, const fs::path& out) {
+  if (run.checkpoint.resume == "never") return true;
+  return run.checkpoint.resume == "auto" && list_checkpoints(out, kRunStateFile).empty();
+}
+
 ResumePoint find_resume_point(const ResumeRequest& request, Crew& processes) {
   std::vector<fs::path> left;
   if (processes.leads()) left = candidates(request.run, request.out);

@@ -149,6 +149,9 @@ void refuse_other_model(const fs::path& directory, ModelSpec spec) {
   spec.bos_token = saved.bos_token;
   spec.eos_tokens = saved.eos_tokens;
   spec.init_std = saved.init_std;
+  // Checkpoints of older versions do not name these.
+  spec.hf_type = saved.hf_type;
+  spec.padding_token = saved.padding_token;
   if (!(spec == saved))
     throw UserError({.place = place, .got = "this checkpoint holds another model than the config describes",
                      .expected = "the same [model] as when the run began",
@@ -169,13 +172,17 @@ namespace {
 // What one rank writes for all: everything but the tensors.
 void write_descriptions(const fs::path& directory, const CheckpointContent& content) {
   ModelSpec spec = content.spec;
-  if (content.tokenizer && content.tokenizer->eos_id() && spec.eos_tokens.empty())
+  const ModelFiles& files = content.files;
+  // The model's own ids belong to its own tokenizer.
+  bool own = files.has_tokenizer_file("tokenizer.json");
+  if (content.tokenizer && content.tokenizer->eos_id() && (spec.eos_tokens.empty() || !own))
     spec.eos_tokens = {static_cast<int64_t>(*content.tokenizer->eos_id())};
-  write_file_atomically(directory / "config.json", hf_config_json(spec));
-  if (content.tokenizer) {
+  write_file_atomically(directory / "config.json", hf_config_json(spec, files.config));
+  write_model_files(files, directory);
+  if (content.tokenizer && !own)
     write_file_atomically(directory / "tokenizer.json", content.tokenizer->to_json());
+  if (content.tokenizer && !files.has_tokenizer_file("tokenizer_config.json"))
     write_file_atomically(directory / "tokenizer_config.json", tokenizer_config(*content.tokenizer, spec));
-  }
   write_file_atomically(directory / kRunStateFile, state_json(content.state));
 }
 
@@ -212,7 +219,28 @@ ShareBlocks share_among(Crew& crew) {
   };
 }
 
+bool is_same_tokenizer(const ModelFile& file, const Tokenizer& tokenizer) {
+  try {
+    return Tokenizer::from_json(file.text, file.name).to_json() == tokenizer.to_json();
+  } catch (const UserError&) {
+    return false;  // of a kind that cannot have tokenized our data
+  }
+}
+
 }  // namespace
+
+ModelFiles files_to_keep(const fs::path& directory, const Tokenizer* tokenizer) {
+  ModelFiles files = read_model_files(directory);
+  if (!tokenizer) return files;
+  bool own = false;
+  for (const ModelFile& file : files.tokenizer)
+    if (file.name == "tokenizer.json") own = is_same_tokenizer(file, *tokenizer);
+  if (!own) {
+    files.tokenizer.clear();
+    files.generation.clear();  // its ids are those of the other tokenizer
+  }
+  return files;
+}
 
 std::string save_run_checkpoint(const fs::path& directory, const CheckpointContent& content, Crew& crew) {
   std::optional<StagedDirectory> staged;

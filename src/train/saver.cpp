@@ -51,7 +51,7 @@ void Saver::prune(int64_t keep) {
 }
 
 std::string Saver::write_or_say_why(const Job& job, const StateView& values) {
-  CheckpointContent content{values, parts_.spec, parts_.tokenizer, job.state};
+  CheckpointContent content{values, parts_.spec, parts_.tokenizer, parts_.files, job.state};
   std::string failure = save_run_checkpoint(job.place, content, crew_);
   if (failure.empty()) return failure;
   if (crew_.leads() && parts_.run.checkpoint.keep > 0) prune(std::max<int64_t>(1, parts_.run.checkpoint.keep - 1));

@@ -29,6 +29,7 @@ class Saver {
     const std::filesystem::path& out;
     const ModelSpec& spec;
     const Tokenizer* tokenizer;
+    const ModelFiles& files;  // may be filled until the first save
     const StateView& values;
     Transport* transport;  // null for the only rank
   };

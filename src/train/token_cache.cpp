@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "ckpt/staged_directory.h"
 #include "data/bpe_trainer.h"
+#include "data/stated_eos.h"
 #include "data/stories.h"
 #include "data/text_source.h"
 #include "data/tokenize.h"
@@ -68,10 +69,32 @@ std::vector<Part> parts_of(const RunConfig& run) {
   return parts;
 }
 
+// All that decides which token is written behind a document.
+std::string end_of_text_key(const RunConfig& run) {
+  if (run.data.end_of_text) return fmt::format("|eos={}", *run.data.end_of_text);
+  auto path = tokenizer_path(run);
+  auto stated = path ? stated_eos(*path) : std::nullopt;
+  return stated ? fmt::format("|eos={}:{}", stated->token, fmt::join(stated->ids, ",")) : "";
+}
+
+// What was read from the cache is a copy and does not know what stands beside the original.
+void settle_end_of_text(const RunConfig& run, Tokenizer& tokenizer) {
+  auto path = tokenizer_path(run);
+  if (path) take_stated_eos(stated_eos(*path), tokenizer);
+  if (run.data.end_of_text) {
+    if (*run.data.end_of_text >= static_cast<int64_t>(tokenizer.vocab_size()))
+      throw UserError({.place = run.place_of("data.end_of_text"), .got = std::to_string(*run.data.end_of_text),
+                       .expected = fmt::format("an id below {}, the tokenizer's vocabulary", tokenizer.vocab_size())});
+    tokenizer.set_eos(static_cast<uint32_t>(*run.data.end_of_text));
+  }
+  require_end_of_text(tokenizer, path ? path->string() : run.place_of("data.tokenizer"), "data.end_of_text");
+}
+
 std::string cache_key(const RunConfig& run) {
   std::string text = fmt::format("{}|{}|{}|{}|{}|{}", kCacheVersion, run.data.format, run.data.text_key,
                                  run.data.tokenizer_vocab, run.data.stories_bytes, run.data.validation_fraction);
   if (auto path = tokenizer_path(run)) text += fmt::format("|{:016x}", hash64(read_file(*path)));
+  text += end_of_text_key(run);
   if (is_stories(run.data.train)) return fmt::format("stories-{:016x}", hash64(text));
   for (const auto* names : {&run.data.train, &run.data.validation}) {
     text += "|";
@@ -108,6 +131,7 @@ void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team, c
   StagedDirectory staged(place, Existing::replace);
   std::vector<Part> parts = parts_of(run);
   Tokenizer tokenizer = make_tokenizer(run, parts, say);
+  settle_end_of_text(run, tokenizer);
   write_file_atomically(staged.path() / "tokenizer.json", tokenizer.to_json());
   for (const Part& part : parts) {
     bool trains = part.file == parts.front().file;
@@ -124,6 +148,9 @@ std::shared_ptr<const TokenFile> open_shared(const fs::path& path, TokenFileOpti
 }
 
 TokenizedData open_token_files(const RunConfig& run, const std::function<void(std::string_view)>& say) {
+  if (run.data.end_of_text && !run.data.mask_documents)
+    throw UserError({.place = run.place_of("data.end_of_text"), .got = "token files hold it already, and nothing else asks for it",
+                     .expected = "data.mask_documents = true"});
   TokenFileOptions options;
   if (run.data.format == "tokens-u16") options = {TokenKind::flat, TokenType::u16};
   if (run.data.format == "tokens-u32") options = {TokenKind::flat, TokenType::u32};
@@ -150,7 +177,9 @@ TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::f
     fill_cache(run, place, team, say);
   }
   TokenizedData data;
-  data.tokenizer = std::make_shared<const Tokenizer>(Tokenizer::load(place / "tokenizer.json"));
+  Tokenizer tokenizer = Tokenizer::load(place / "tokenizer.json");
+  settle_end_of_text(run, tokenizer);
+  data.tokenizer = std::make_shared<const Tokenizer>(std::move(tokenizer));
   TokenFormat format = cache_format(*data.tokenizer);
   TokenFileOptions options{format.kind, format.type};
   data.train.push_back(open_shared(place / "train.bin", options));

@@ -22,6 +22,7 @@
 #include "train/run_directory.h"
 #include "train/run_identity.h"
 #include "train/saver.h"
+#include "train/source_model.h"
 #include "train/stop.h"
 #include "train/trainer.h"
 #include "train/world.h"
@@ -60,7 +61,7 @@ class Run {
   Run(const Parts& parts, Executor& executor, Crew& crew, Position& position, Transport* transport)
       : parts_(parts), run_(parts.run), executor_(executor), crew_(crew), position_(position),
         trainer_({parts.run, parts.programs, parts.dataset, executor, crew}),
-        saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), trainer_.bound(), transport}) {}
+        saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), files_, trainer_.bound(), transport}) {}
 
   // Where a save in the background has ended the run, that is the cause.
   void rethrow_failed_save() { saver_.check(); }
@@ -93,6 +94,8 @@ class Run {
  private:
   void begin() {
     const fs::path& from = parts_.resume.checkpoint;
+    fs::path source = !from.empty() ? from : fs::path(run_.model.from.value_or(""));
+    if (crew_.leads() && !source.empty()) files_ = files_to_keep(source, parts_.dataset.tokenizer.get());
     if (!from.empty()) {
       state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec);
       saver_.resumed_from({state_.step, from});
@@ -222,6 +225,7 @@ class Run {
   Crew& crew_;
   Position& position_;
   Trainer trainer_;
+  ModelFiles files_;
   Saver saver_;
   RunState state_;
   int64_t non_finite_steps_ = 0;  // in a row
@@ -326,6 +330,7 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   leader_first(processes, timeout_of(run) / 4, [&] {
     if (launch.leads()) directory = prepare_run_directory(out);
     for (const std::string& note : directory.notes) say(note);
+    if (launch.leads() && run.model.from && starts_afresh(run, out)) check_source_model(run, spec);
     // Gone before the executor's own team has work.
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
     dataset = open_dataset(run, spec, readers, say, launch.leads() ? CacheCheck::contents : CacheCheck::sizes);

@@ -9,8 +9,15 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
-    sextant::ModelSpec spec = sextant::spec_from_hf_config({reinterpret_cast<const char*>(data), size}, "fuzz.json");
+    std::string_view text{reinterpret_cast<const char*>(data), size};
+    try {
+      sextant::eos_in_generation_config(text, "fuzz.json");
+      sextant::hf_dropout_rates(text, "fuzz.json");
+    } catch (const sextant::UserError&) {
+    }
+    sextant::ModelSpec spec = sextant::spec_from_hf_config(text, "fuzz.json");
     if (sextant::spec_from_hf_config(sextant::hf_config_json(spec), "again.json") != spec) std::abort();
+    if (sextant::spec_from_hf_config(sextant::hf_config_json(spec, text), "again.json") != spec) std::abort();
   } catch (const sextant::UserError&) {
   }
   return 0;

@@ -59,7 +59,10 @@ std::string complaint_about(const char* base, const json& changes) {
 TEST(HfConfig, ReleasedFilesAreThePresets) {
   EXPECT_EQ(spec_from_hf_config(kGpt2, "x"), find_preset("gpt2")->spec);
   EXPECT_EQ(spec_from_hf_config(kLlama32, "x"), find_preset("llama3.2-1b")->spec);
-  EXPECT_EQ(spec_from_hf_config(kLlama1, "x"), find_preset("llama-7b")->spec);
+  ModelSpec llama1 = spec_from_hf_config(kLlama1, "x");
+  EXPECT_EQ(llama1.padding_token, 0);  // a preset has none: it may be trained with another tokenizer
+  llama1.padding_token.reset();
+  EXPECT_EQ(llama1, find_preset("llama-7b")->spec);
 }
 
 TEST(HfConfig, RopeMayBeWrittenInThreeWays) {

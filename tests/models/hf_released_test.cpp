@@ -126,7 +126,10 @@ std::string complaint_about(json file, const json& changes) {
 
 TEST(HfReleased, AreThePresets) {
   EXPECT_EQ(read(kPythia), find_preset("pythia-70m")->spec);
-  EXPECT_EQ(read(kOpt), find_preset("opt-125m")->spec);
+  ModelSpec opt = read(kOpt);
+  EXPECT_EQ(opt.padding_token, 1);  // a preset has none: it may be trained with another tokenizer
+  opt.padding_token.reset();
+  EXPECT_EQ(opt, find_preset("opt-125m")->spec);
   EXPECT_EQ(read(kBloom), find_preset("bloom-560m")->spec);
   EXPECT_EQ(read(kMpt), find_preset("mpt-7b")->spec);
   EXPECT_EQ(read(kQwen2), find_preset("qwen2.5-7b")->spec);

@@ -29,14 +29,14 @@ void backward(const KernelCall& call) {
     const T* dy = call.in[0].as<T>();
     const int32_t* tokens = call.in[1].as<int32_t>();
     T* dw = call.out[0].as<T>();
-    int64_t width = call.out[0].shape.last();
+    int64_t width = call.out[0].shape.last(), padding = call.attrs.integer_or("padding", -1);
     if (!call.accumulate())
       for_blocks(call.team, call.out[0].count(), kElementsPerTask,
                  [&](int64_t begin, int64_t end) { std::fill(dw + begin, dw + end, T(0)); });
     for_blocks(call.team, width, kColumns, [&](int64_t begin, int64_t end) {
       for (int64_t row = 0; row < call.in[1].count(); ++row) {
         int64_t at = call.out[0].local_index(0, tokens[row]);
-        if (at < 0) continue;
+        if (at < 0 || tokens[row] == padding) continue;
         const T* from = dy + row * width;
         T* to = dw + at * width;
         for (int64_t j = begin; j < end; ++j) to[j] += from[j];

@@ -147,7 +147,12 @@ void backward(const CudaCall& call) {
   if (!call.accumulate())
     check_cuda(cudaMemsetAsync(dw.data, 0, static_cast<size_t>(dw.count()) * sizeof(float), call.stream), "zeros");
   if (count == 0 || width == 0) return;
-  TokenOrder order = order_tokens({tokens.as<int32_t>(), count, dw, call.workspace, call.stream});
+  TokenOrder order = order_tokens({.tokens = tokens.as<int32_t>(),
+                                   .count = count,
+                                   .w = dw,
+                                   .workspace = call.workspace,
+                                   .stream = call.stream,
+                                   .without = call.attrs.integer_or("padding", -1)});
   for_cuda_vectors(dy.dtype, width, [&]<class T, int V>() {
     Gradient<T> gradient{.dy = dy.as<T>(),
                          .order = order,

@@ -28,12 +28,19 @@ int64_t tiles_of(int64_t count) {
   return ceil_div(std::max<int64_t>(1, count), kTile);
 }
 
+struct Tokens {
+  const int32_t* ids;
+  int32_t count;
+  int64_t without;
+};
+
 __global__ void __launch_bounds__(kThreads)
-    find_rows(const int32_t* tokens, int32_t count, const __grid_constant__ Spans held, int32_t absent, Keys keys) {
+    find_rows(Tokens tokens, const __grid_constant__ Spans held, int32_t absent, Keys keys) {
   int32_t i = static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i >= count) return;
-  int64_t row = held.local_index(tokens[i]);
-  keys.rows[i] = row < 0 || row >= absent ? absent : static_cast<int32_t>(row);
+  if (i >= tokens.count) return;
+  int64_t row = held.local_index(tokens.ids[i]);
+  bool counts = row >= 0 && row < absent && tokens.ids[i] != tokens.without;
+  keys.rows[i] = counts ? static_cast<int32_t>(row) : absent;
   keys.places[i] = i;
 }
 
@@ -144,7 +151,7 @@ TokenOrder order_tokens(const TokenList& list) {
   auto count = static_cast<int32_t>(list.count), absent = static_cast<int32_t>(list.w.shape[0]);
   auto tiles = static_cast<unsigned>(tiles_of(list.count));
   find_rows<<<static_cast<unsigned>(ceil_div(list.count, kThreads)), kThreads, 0, list.stream>>>(
-      list.tokens, count, spans_of(list.w, 0), absent, keys);
+      Tokens{list.tokens, count, list.without}, spans_of(list.w, 0), absent, keys);
   int bits = std::bit_width(static_cast<uint32_t>(absent));
   for (int shift = 0; shift < bits; shift += kDigitBits) {
     count_digits<<<tiles, kThreads, 0, list.stream>>>(keys.rows, count, shift, counts);

@@ -12,7 +12,7 @@
 namespace sextant::cuda {
 
 struct TokenOrder {
-  const int32_t* rows;    // ascending; tokens that another rank holds come last, as row `absent`
+  const int32_t* rows;    // ascending; tokens that another rank holds, and `without`, come last, as row `absent`
   const int32_t* places;  // rows[i] is named by tokens[places[i]]
 };
 
@@ -22,6 +22,7 @@ struct TokenList {
   const Tensor& w;  // [v, ...]: its placement says which tokens are here, its dim 0 is `absent`
   std::byte* workspace;
   cudaStream_t stream;
+  int64_t without = -1;  // a token to leave out
 };
 
 int64_t token_order_workspace(int64_t count);  // bytes, a multiple of 256

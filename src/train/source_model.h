@@ -1,0 +1,13 @@
+// What training from a model directory asks of it, before anything is made of its weights.
+#pragma once
+
+#include "config/run_config.h"
+#include "models/spec.h"
+
+namespace sextant {
+
+// UserError where the directory of model.from would be trained otherwise than transformers trains it: with dropout,
+// with a head that the spec ignores, with an adapter.
+void check_source_model(const RunConfig& run, const ModelSpec& spec);
+
+}  // namespace sextant

@@ -1,0 +1,288 @@
+// Training from a Hugging Face directory: what is refused because transformers would train it otherwise, and what of the
+// directory is in the checkpoints.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "ckpt/convert.h"
+#include "ckpt/safetensors_writer.h"
+#include "ckpt/weights_reader.h"
+#include "generate/generator.h"
+#include "scratch_run.h"
+
+namespace sextant {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr int64_t kVocab = 97;
+
+std::vector<float> values_of(const fs::path& directory, std::string_view name) {
+  WeightsReader weights(directory);
+  TensorView view = weights.tensor(name);
+  std::vector<float> x(static_cast<size_t>(view.shape.count()));
+  load_rows(view, {0, row_count(view.shape)}, Transpose::no, x);
+  return x;
+}
+
+// A copy of a fixture with other entries in its config.json, and token files to train it on.
+class Source {
+ public:
+  Source(std::string_view name, std::string_view fixture) : scratch_(name) {
+    fs::copy(fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/models" / fixture, directory(), fs::copy_options::recursive);
+    std::string tokens;
+    for (int i = 0; i < 4000; ++i) tokens += {static_cast<char>(i % 3 == 2 ? i % kVocab : 5 + i % 3), '\0'};  // 5 and 6 are everywhere
+    write_file_atomically(scratch_.root() / "train.bin", tokens);
+  }
+  fs::path directory() const { return scratch_.root() / "model"; }
+  fs::path out(std::string_view name) const { return scratch_.root() / name; }
+
+  json config() const { return json::parse(read_file(directory() / "config.json")); }
+  void change(const json& entries) {
+    json file = config();
+    file.update(entries);
+    write("config.json", file.dump());
+  }
+  void write(const std::string& name, std::string_view text) { write_file_atomically(directory() / name, text); }
+
+  TrainResult train_to(std::string_view name, std::vector<std::string> more = {}) const {
+    std::vector<std::string> settings{"model.from=" + directory().string(),
+                                      fmt::format("data.train={}", (scratch_.root() / "train.bin").string()),
+                                      "data.format=tokens-u16", "batch.seq=16", "batch.sequences=4", "train.steps=2",
+                                      "train.threads=1", "train.eval_every=0", "optimizer.lr=1e-3"};
+    settings.insert(settings.end(), more.begin(), more.end());
+    return train(load_config("", settings), out(name), cpu_ranks());
+  }
+  std::string complaint(std::vector<std::string> more = {}) const {
+    try {
+      train_to("refused", std::move(more));
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+ private:
+  ScratchRun scratch_;
+};
+
+TEST(SourceModel, DropoutIsRefusedUnlessItIsToBeLeftOut) {
+  Source source("dropout", "gpt2");
+  source.change({{"resid_pdrop", 0.1}});
+  EXPECT_EQ(source.complaint(),
+            fmt::format("{} resid_pdrop: 0.1 (in the file, or transformers' default): dropout is not implemented; expected 0\n"
+                        "  hint: model.dropout=0 trains without dropout",
+                        (source.directory() / "config.json").string()));
+  EXPECT_NE(source.complaint({"model.dropout=0.1"}).find("model.dropout=0.1: dropout is not implemented; expected 0"), std::string::npos);
+  fs::path saved = source.train_to("run", {"model.dropout=0"}).checkpoint;
+  EXPECT_EQ(json::parse(read_file(saved / "config.json"))["resid_pdrop"], 0.0);
+  EXPECT_EQ(source.train_to("run", {"train.steps=3"}).step, 3);  // a run that goes on has chosen
+  EXPECT_EQ(source.train_to("again", {"model.from=" + saved.string()}).step, 2);
+}
+
+TEST(SourceModel, OtherHeadOfATiedModelIsRefused) {
+  Source source("head", "llama");
+  double own = source.train_to("own").loss;
+  source.change({{"tie_word_embeddings", true}});
+  std::string complaint = source.complaint();
+  EXPECT_NE(complaint.find("lm_head.weight"), std::string::npos) << complaint;
+  EXPECT_NE(complaint.find("model.tied_head=false uses the head in the file"), std::string::npos) << complaint;
+  EXPECT_EQ(source.train_to("chosen", {"model.tied_head=false"}).loss, own);
+  EXPECT_EQ(json::parse(read_file(source.out("chosen") / "step-000002/config.json"))["tie_word_embeddings"], false);
+  EXPECT_NE(source.train_to("ignored", {"model.tied_head=true"}).loss, own);
+  source.change({{"tie_word_embeddings", false}});
+  EXPECT_NE(source.complaint({"model.tied_head=true"}).find("is decided by the weights of model.from"), std::string::npos);
+}
+
+TEST(SourceModel, EqualHeadOfATiedModelIsAccepted) {
+  Source source("equal-head", "llama3");
+  // The same values in another type.
+  SafetensorsFile file(source.directory() / "model.safetensors");
+  std::vector<TensorSpec> specs;
+  for (const TensorEntry& tensor : file.tensors()) specs.push_back({tensor.name, tensor.dtype, tensor.shape});
+  TensorView table = file.tensor("model.embed_tokens.weight");
+  specs.push_back({"lm_head.weight", FileDType::f64, table.shape});
+  std::vector<float> values = values_of(source.directory(), "model.embed_tokens.weight");
+  auto write = [&] {
+    std::vector<double> head(values.begin(), values.end());
+    SafetensorsWriter writer(source.directory() / "new.safetensors", plan_safetensors(specs));
+    for (const TensorEntry& tensor : file.tensors()) writer.write(tensor.name, file.tensor(tensor.name).bytes);
+    writer.write("lm_head.weight", std::as_bytes(std::span(head)));
+    writer.finish();
+    fs::rename(source.directory() / "new.safetensors", source.directory() / "model.safetensors");
+  };
+  double expected = source.train_to("without").loss;
+  write();
+  EXPECT_EQ(source.train_to("with").loss, expected);
+  values.back() += 0.5f;
+  write();
+  EXPECT_NE(source.complaint().find("lm_head.weight"), std::string::npos);
+}
+
+TEST(SourceModel, AdapterIsRefused) {
+  Source source("adapter", "llama");
+  source.write("adapter_config.json", R"({"peft_type": "LORA"})");
+  std::string complaint = source.complaint();
+  EXPECT_NE(complaint.find("adapter_config.json: PEFT adapters are not supported"), std::string::npos) << complaint;
+  EXPECT_NE(complaint.find("merge the adapter into the model first"), std::string::npos) << complaint;
+}
+
+TEST(SourceModel, PaddingRowStaysAsItIs) {
+  Source source("padding", "llama");
+  source.change({{"pad_token_id", 5}});
+  std::vector<float> before = values_of(source.directory(), "model.embed_tokens.weight");
+  size_t width = before.size() / kVocab;
+  for (const char* mesh : {"mesh.tp=1", "mesh.tp=2"}) {
+    std::string out = fmt::format("run-{}", mesh);
+    fs::path saved = source.train_to(out, {"optimizer.weight_decay=0", mesh, fmt::format("mesh.dp={}", mesh[8])}).checkpoint;
+    std::vector<float> after = values_of(saved, "model.embed_tokens.weight");
+    auto row = [&](const std::vector<float>& x, size_t r) { return std::vector<float>(x.begin() + r * width, x.begin() + (r + 1) * width); };
+    EXPECT_EQ(row(after, 5), row(before, 5)) << mesh;
+    EXPECT_NE(row(after, 6), row(before, 6)) << mesh;
+    EXPECT_EQ(json::parse(read_file(saved / "config.json"))["pad_token_id"], 5);
+  }
+}
+
+TEST(SourceModel, MistralAndUnknownKeysSurvive) {
+  Source source("mistral", "llama");
+  source.change({{"model_type", "mistral"}, {"architectures", {"MistralForCausalLM"}}, {"sliding_window", nullptr},
+                 {"torch_dtype", "bfloat16"}, {"custom", "kept"}});
+  source.write("generation_config.json", R"({ "eos_token_id": [2, 3] })");
+  source.write("special_tokens_map.json", R"({ "pad_token": "x" })");
+  for (const char* steps : {"train.steps=2", "train.steps=3"}) {  // the second goes on from the first
+    json saved = json::parse(read_file(source.train_to("run", {steps}).checkpoint / "config.json"));
+    EXPECT_EQ(saved["model_type"], "mistral");
+    EXPECT_EQ(saved["architectures"], json({"MistralForCausalLM"}));
+    EXPECT_EQ(saved["custom"], "kept");
+    EXPECT_EQ(saved["torch_dtype"], "float32");  // of the tensors beside it
+  }
+  for (const char* name : {"generation_config.json", "special_tokens_map.json"})
+    EXPECT_EQ(read_file(source.out("run") / "step-000003" / name), read_file(source.directory() / name)) << name;
+}
+
+// A directory with a tokenizer, made by training for a step.
+class WithTokenizer {
+ public:
+  explicit WithTokenizer(std::string_view name) : scratch_(name) {
+    scratch_.run("first", {"train.steps=1", "train.eval_every=0", "optimizer.warmup=0"});
+    fs::rename(scratch_.root() / "first/step-000001", directory());
+  }
+  fs::path directory() const { return scratch_.root() / "model"; }
+  fs::path root() const { return scratch_.root(); }
+  void write(const std::string& name, std::string_view text) {
+    fs::create_directories((directory() / name).parent_path());
+    write_file_atomically(directory() / name, text);
+  }
+  // tokenizer.json with another name for <|endoftext|>.
+  std::string with_end_token(std::string_view other) const {
+    std::string text = read_file(directory() / "tokenizer.json"), name = "<|endoftext|>";
+    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) text.replace(at, name.size(), other);
+    return text;
+  }
+  fs::path train_to(std::string_view name, std::vector<std::string> more = {}) const {
+    std::string lines = "{\"text\": \"One day\"}\n";
+    for (int i = 0; i < 60; ++i) lines += "{\"text\": \"One day a small dog went to the town.\"}\n";
+    write_file_atomically(scratch_.root() / "text.jsonl", lines);
+    std::vector<std::string> settings{"model.from=" + directory().string(), fmt::format("data.train={}", (root() / "text.jsonl").string()),
+                                      fmt::format("data.cache={}", (root() / "cache").string()), "batch.seq=16",
+                                      "batch.sequences=2", "train.steps=1", "train.threads=1", "train.eval_every=0",
+                                      "data.validation_fraction=0"};
+    settings.insert(settings.end(), more.begin(), more.end());
+    return train(load_config("", settings), root() / name, cpu_ranks()).checkpoint;
+  }
+  // The ids of the token file that was made last.
+  std::vector<uint16_t> tokens() const {
+    fs::path newest;
+    for (const fs::directory_entry& entry : fs::directory_iterator(root() / "cache"))
+      if (entry.path().filename().string().starts_with("text-")) newest = entry.path() / "train.bin";
+    std::string bytes = read_file(newest);
+    std::vector<uint16_t> ids(bytes.size() / 2);
+    std::memcpy(ids.data(), bytes.data(), ids.size() * 2);
+    return ids;
+  }
+
+ private:
+  ScratchRun scratch_;
+};
+
+TEST(SourceModel, FilesOfTheDirectoryAreInEveryCheckpoint) {
+  WithTokenizer source("files");
+  source.write("tokenizer_config.json", R"({"eos_token": "<|endoftext|>", "pad_token": "a", "chat_template": "{{ x }}"})");
+  source.write("chat_template.jinja", "{{ messages }}");
+  source.write("additional_chat_templates/tool.jinja", "{{ tools }}");
+  source.write("generation_config.json", R"({"eos_token_id": [0, 7], "temperature": 0.6})");
+  source.write("tokenizer.json", read_file(source.directory() / "tokenizer.json") + "\n\n");  // its own spacing
+  for (const char* steps : {"train.steps=1", "train.steps=2"}) {  // the second goes on from the first
+    fs::path saved = source.train_to("run", {steps, "checkpoint.every=1", "checkpoint.background=false"});
+    for (const char* name : {"tokenizer_config.json", "chat_template.jinja", "additional_chat_templates/tool.jinja",
+                             "generation_config.json", "tokenizer.json"})
+      EXPECT_EQ(read_file(saved / name), read_file(source.directory() / name)) << name << " " << steps;
+  }
+  // With another tokenizer its own files are written, and no ids of the model's.
+  write_file_atomically(source.root() / "other.json", source.with_end_token("</s>"));
+  fs::path other = source.train_to("other", {fmt::format("data.tokenizer={}", (source.root() / "other.json").string()), "data.end_of_text=5"});
+  EXPECT_FALSE(fs::exists(other / "generation_config.json"));
+  EXPECT_FALSE(fs::exists(other / "chat_template.jinja"));
+  EXPECT_EQ(json::parse(read_file(other / "config.json"))["eos_token_id"], 5);
+}
+
+TEST(SourceModel, EndOfTextIsWhatTheDirectorySays) {
+  WithTokenizer source("ends");
+  source.write("tokenizer.json", source.with_end_token("<stop>"));
+  for (const char* name : {"config.json", "tokenizer_config.json"}) {
+    json file = json::parse(read_file(source.directory() / name));
+    file.erase("eos_token_id");
+    file.erase("eos_token");
+    source.write(name, file.dump());
+  }
+  auto complaint = [&](std::vector<std::string> more) -> std::string {
+    try {
+      source.train_to("refused", std::move(more));
+    } catch (const UserError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(complaint({}).find("nothing says which token ends a document; expected eos_token in a tokenizer_config.json beside "
+                               "it\n  hint: data.end_of_text names its id"),
+            std::string::npos)
+      << complaint({});
+  EXPECT_NE(complaint({"data.end_of_text=60000"}).find("an id below"), std::string::npos);
+
+  // Each way of saying it is a file of tokens of its own: nothing of another choice is taken from the cache.
+  uint32_t stop = *Tokenizer::load(source.directory() / "tokenizer.json").token_id("<stop>");
+  auto end_of_first = [&](std::string_view out, std::vector<std::string> more) {
+    fs::remove_all(source.root() / "cache");
+    source.train_to(out, std::move(more));
+    return source.tokens().at(Tokenizer::load(source.directory() / "tokenizer.json").encode("One day").size());
+  };
+  EXPECT_EQ(end_of_first("given", {"data.end_of_text=9"}), 9);
+  source.write("tokenizer_config.json", R"({"eos_token": "<stop>"})");
+  EXPECT_EQ(end_of_first("stated", {}), stop);
+  auto caches = [&] { return std::distance(fs::directory_iterator(source.root() / "cache"), {}); };
+  auto before = caches();
+  source.train_to("other", {"data.end_of_text=9"});
+  source.write("tokenizer_config.json", R"({"eos_token": "a"})");
+  source.train_to("third");
+  EXPECT_EQ(caches(), before + 2);
+}
+
+TEST(SourceModel, GenerateStopsAtTheEndsOfGenerationConfig) {
+  WithTokenizer source("stop");
+  auto executor = make_cpu_executor(1);
+  auto text = [&] {
+    std::vector<uint32_t> tokens;
+    GenerateOptions options{.sampling = {.temperature = 0}, .max_tokens = 4};
+    StopReason reason = Generator(source.directory(), *executor, 32).generate("One day", options, [&](uint32_t t) { tokens.push_back(t); });
+    return std::pair(reason, tokens);
+  };
+  auto [reason, tokens] = text();
+  ASSERT_EQ(reason, StopReason::max_tokens);
+  source.write("generation_config.json", fmt::format("{{\"eos_token_id\": [4000, {}]}}", tokens.front()));
+  EXPECT_EQ(text(), std::pair(StopReason::stop_token, std::vector<uint32_t>{}));
+}
+
+}  // namespace
+}  // namespace sextant
