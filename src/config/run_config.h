@@ -90,7 +90,7 @@ struct TrainSection {
   std::string precision = "auto";
   bool deterministic = false;
   int64_t log_every = 10;
-  double timeout_s = 600;
+  double timeout_s = 0;  // 0: learned
   int64_t eval_every = 100, eval_batches = 8;
   bool operator==(const TrainSection&) const = default;
 };

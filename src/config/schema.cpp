@@ -212,8 +212,9 @@ constexpr Key kKeys[] = {
         "What is computed in. bf16 keeps weights in f32 precision beside it, and gradients and optimizer state in f32. `auto` "
         "is bf16 on a GPU and f32 on the CPU."),
     KEY(train.deterministic, "On a GPU, give up some speed so that two runs give the same bits. On the CPU they always do."),
-    KEY(train.timeout_s, above(0),
-        "Seconds after which a run has ended when a rank no longer answers; those who waited say for whom, and where."),
+    KEY(train.timeout_s, at_least(0),
+        "Seconds after which a run has ended when a rank no longer answers or stands still; those who waited say for whom, and "
+        "where. 0 = 600, and after 20 steps 20 times the slowest step so far, at least 60 and at most 600."),
     KEY(train.log_every, at_least(1), "Steps between lines of progress."),
     KEY(train.eval_every, at_least(0), "Steps between measurements of the validation loss. 0 = never."),
     KEY(train.eval_batches, at_least(1), "Batches in a measurement of the validation loss."),

@@ -3,6 +3,8 @@
 #include "ckpt/checkpoints.h"
 #include "ckpt/model_directory.h"
 #include "comm/tags.h"
+#include "train/ranks.h"
+#include "train/stall_watch.h"
 
 namespace sextant {
 
@@ -18,7 +20,8 @@ Saver::~Saver() {
 }
 
 void Saver::write(const std::filesystem::path& place, const RunState& state, const StateView& values) {
-  save_run_checkpoint(place, {values, parts_.spec, parts_.tokenizer, state}, crew_);
+  MovingView moving(values, parts_.whereabouts);
+  save_run_checkpoint(place, {moving, parts_.spec, parts_.tokenizer, state}, crew_);
   if (crew_.leads() && parts_.run.checkpoint.keep > 0) prune_checkpoints(parts_.out, parts_.run.checkpoint.keep, kRunStateFile);
 }
 
@@ -38,7 +41,9 @@ std::filesystem::path Saver::save(const RunState& state) {
       failed_ = true;
       // The other ranks wait for this one's part.
       if (parts_.transport)
-        parts_.transport->abort(fmt::format("rank {} could not save step {}: {}", crew_.rank(), state.step, error.what()));
+        parts_.transport->abort(
+            fmt::format("rank {} could not save step {}: {}", crew_.rank(), state.step, error.what()),
+            exit_code_of(error));
     }
   });
   return place;

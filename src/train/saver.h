@@ -23,6 +23,7 @@ class Saver {
     const Tokenizer* tokenizer;
     const StateView& values;
     Transport* transport;  // null for the only rank
+    Whereabouts& whereabouts;
   };
   explicit Saver(const Parts& parts);
   ~Saver();

@@ -1,8 +1,11 @@
 #include "train/train.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/exit_within.h"
 #include "base/files.h"
 #include "base/units.h"
 #include "ckpt/checkpoints.h"
@@ -21,6 +24,7 @@
 #include "train/progress.h"
 #include "train/run_checkpoint.h"
 #include "train/saver.h"
+#include "train/stall_watch.h"
 #include "train/stop.h"
 #include "train/trainer.h"
 #include "train/world.h"
@@ -56,12 +60,24 @@ std::optional<fs::path> resume_from(const RunConfig& run, const fs::path& out) {
 
 // Where one rank stands, for itself and for those who look on.
 struct Position {
-  Position(const fs::path& out, const RankSeat& seat)
-      : whereabouts(seat.transport ? seat.transport->whereabouts() : alone), heartbeat(out, seat.rank, whereabouts) {}
+  Position(const fs::path& out, const RankSeat& seat, const TimeLimits& limits)
+      : whereabouts(seat.transport ? seat.transport->whereabouts() : alone),
+        heartbeat(out, seat.rank, whereabouts),
+        watch({whereabouts, seat.transport, limits,
+               [this, rank = seat.rank](const std::string& why) { end_stalled(rank, why); }}) {}
+
+  // Nothing of a rank that hangs can be cleaned up; and what is said about it may hang too, on the same disk.
+  void end_stalled(int rank, const std::string& why) {
+    exit_within(std::chrono::seconds(1), ExitCode::rank_lost);
+    std::fputs(fmt::format("sextant: rank {} {}; the process ends (train.timeout_s)\n", rank, why).c_str(), stderr);
+    heartbeat.fail(why);
+    ::_exit(number_of(ExitCode::rank_lost));
+  }
 
   Whereabouts alone;  // when there is no transport to keep it
   Whereabouts& whereabouts;
   Heartbeat heartbeat;
+  StallWatch watch;
 };
 
 // The run as one rank lives it. Only the leader prints and writes metrics; all take part in steps, evaluations and saves.
@@ -79,8 +95,9 @@ class Run {
   };
   Run(const Parts& parts, Executor& executor, Crew& crew, Position& position, Transport* transport)
       : parts_(parts), run_(parts.run), executor_(executor), crew_(crew), position_(position),
-        trainer_({parts.run, parts.programs, parts.dataset, executor, crew}),
-        saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), trainer_.bound(), transport}) {}
+        trainer_({parts.run, parts.programs, parts.dataset, executor, crew, &position.whereabouts}),
+        saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), trainer_.bound(), transport,
+                position.whereabouts}) {}
 
   // Where a save in the background has ended the run, that is the cause.
   void rethrow_failed_save() { saver_.check(); }
@@ -109,12 +126,14 @@ class Run {
       while (trainer_.steps_under_way() > (pause ? 1 : trainer_.steps_ahead())) note(finish_step());
       if (!pause) continue;
       StepMetrics m = finish_step();
+      position_.watch.begin_other_work();
       if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == run_.train.steps))
         m.validation_loss = result_.validation_loss = trainer_.evaluate();
       note(m);
       if (is_due(run_.checkpoint.every)) save();
     }
     while (trainer_.steps_under_way() > 0) note(finish_step());
+    position_.watch.begin_other_work();
     result_.interrupted = state_.step < run_.train.steps;
     if (run_.checkpoint.at_end && saved_step_ != state_.step && state_.step > 0) save();
     saver_.finish();
@@ -155,10 +174,12 @@ class Run {
 
   void begin_step() {
     position_.whereabouts.begin_step(state_.step + 1);
+    position_.watch.begin_step();
     position_.heartbeat.beat();
     strike(parts_.fault, crew_.rank(), state_.step + 1);
     saver_.check();
     bool traced = parts_.profile.step == state_.step + 1;
+    if (traced) position_.watch.begin_other_work();
     Trace trace;
     trainer_.begin_step(state_.step + 1, state_.samples, traced ? &trace : nullptr);
     for (Event& event : trace) event.step = state_.step + 1;
@@ -195,7 +216,7 @@ class Run {
 // One rank from its first message to its last.
 TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankSeat& seat, const StopRequest& stop) {
   Crew crew = seat.transport ? Crew(*seat.transport, kHostTag) : Crew();
-  Position position(parts.out, seat);
+  Position position(parts.out, seat, TimeLimits(parts.run));
   Run rank(parts, executor, crew, position, seat.transport);
   try {
     TrainResult result = rank.finish_steps(stop);
@@ -209,7 +230,8 @@ TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankSeat
   } catch (const std::exception& error) {
     position.heartbeat.fail(error.what());
     // Here, where its memory still is: messages may be on their way into it.
-    if (seat.transport) seat.transport->abort(fmt::format("rank {} ended with: {}", seat.rank, error.what()));
+    if (seat.transport)
+      seat.transport->abort(fmt::format("rank {} ended with: {}", seat.rank, error.what()), exit_code_of(error));
     throw;
   }
 }
@@ -240,13 +262,6 @@ std::string introduction(const ModelSpec& spec, const RunShape& shape, const Dat
 
 }  // namespace
 
-std::chrono::milliseconds timeout_of(const RunConfig& run) {
-  // Telling the others, and ending those that do not listen, takes about a second: the run is to be over in time.
-  constexpr double kToEnd = 1.5;
-  double wait_s = std::max(run.train.timeout_s / 2, run.train.timeout_s - kToEnd);
-  return std::chrono::milliseconds(static_cast<int64_t>(wait_s * 1000));
-}
-
 TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor& make_executor, const Launch& launch,
                   const Profile& profile) {
   if (launch.process) require_world(run, launch.process->size(), "the launcher");
@@ -262,7 +277,8 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   if (launch.process) tell_others.emplace(*launch.process);
   Crew processes = launch.process ? Crew(*launch.process, kHostTag) : Crew();
   std::optional<Dataset> dataset;
-  leader_first(processes, timeout_of(run) / 4, [&] {
+  std::chrono::milliseconds timeout = TimeLimits::wait_of(TimeLimits(run).in_other_work());
+  leader_first(processes, timeout / 4, [&] {
     if (launch.leads()) prepare_directory(out);
     // Gone before the executor's own team has work.
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
@@ -276,7 +292,7 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   Run::Parts parts{run, out, spec, *dataset, programs, fault, launch.process ? Lines::plain : Lines::as_found, profile};
   StopRequest stop;
   TrainResult result;
-  run_ranks(launch, {ranks, timeout_of(run)}, [&](const RankSeat& seat) {
+  run_ranks(launch, {ranks, timeout}, [&](const RankSeat& seat) {
     std::unique_ptr<Executor> executor = make_executor(seat, threads);
     TrainResult own = run_rank(parts, *executor, seat, stop);
     if (seat.rank == 0) result = own;
