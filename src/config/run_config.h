@@ -91,6 +91,7 @@ struct TrainSection {
   bool deterministic = false;
   int64_t log_every = 10;
   double timeout_s = 0;  // 0: learned
+  int64_t check_replicas_every = 100;
   int64_t eval_every = 100, eval_batches = 8;
   bool operator==(const TrainSection&) const = default;
 };

@@ -215,6 +215,9 @@ constexpr Key kKeys[] = {
     KEY(train.timeout_s, at_least(0),
         "Seconds after which a run has ended when a rank no longer answers or stands still; those who waited say for whom, and "
         "where. 0 = 600, and after 20 steps 20 times the slowest step so far, at least 60 and at most 600."),
+    KEY(train.check_replicas_every, at_least(0),
+        "Steps between comparisons of ranks that must hold the same weights and optimizer states; each reads a part of them, in "
+        "turn, for at most 0.05 % of the time. Where they differ the run ends and names rank and tensor. 0 = never."),
     KEY(train.log_every, at_least(1), "Steps between lines of progress."),
     KEY(train.eval_every, at_least(0), "Steps between measurements of the validation loss. 0 = never."),
     KEY(train.eval_batches, at_least(1), "Batches in a measurement of the validation loss."),

@@ -22,6 +22,7 @@
 #include "train/heartbeat.h"
 #include "train/leader_first.h"
 #include "train/progress.h"
+#include "train/replica_check.h"
 #include "train/run_checkpoint.h"
 #include "train/saver.h"
 #include "train/stall_watch.h"
@@ -80,6 +81,11 @@ struct Position {
   StallWatch watch;
 };
 
+SameWork same_work(const RunConfig& run, const Executor& executor) {
+  return run.train.deterministic || executor.target().name == "cpu" ? SameWork::same_bits
+                                                                    : SameWork::may_round_differently;
+}
+
 // The run as one rank lives it. Only the leader prints and writes metrics; all take part in steps, evaluations and saves.
 class Run {
  public:
@@ -97,7 +103,8 @@ class Run {
       : parts_(parts), run_(parts.run), executor_(executor), crew_(crew), position_(position),
         trainer_({parts.run, parts.programs, parts.dataset, executor, crew, &position.whereabouts}),
         saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), trainer_.bound(), transport,
-                position.whereabouts}) {}
+                position.whereabouts}),
+        replicas_(trainer_.bound(), transport, same_work(parts.run, executor)) {}
 
   // Where a save in the background has ended the run, that is the cause.
   void rethrow_failed_save() { saver_.check(); }
@@ -161,6 +168,7 @@ class Run {
     } else {
       initialize_weights(trainer_.bound(), static_cast<uint64_t>(run_.train.seed));
     }
+    if (run_.train.check_replicas_every > 0) replicas_.check_all();
   }
 
   // A signal may reach one process before another: all stop after the same step.
@@ -176,7 +184,8 @@ class Run {
     position_.whereabouts.begin_step(state_.step + 1);
     position_.watch.begin_step();
     position_.heartbeat.beat();
-    strike(parts_.fault, crew_.rank(), state_.step + 1);
+    strike(parts_.fault, state_.step + 1, trainer_.bound());
+    if (is_due(run_.train.check_replicas_every)) replicas_.check_part(crew_);
     saver_.check();
     bool traced = parts_.profile.step == state_.step + 1;
     if (traced) position_.watch.begin_other_work();
@@ -208,6 +217,7 @@ class Run {
   Position& position_;
   Trainer trainer_;
   Saver saver_;
+  ReplicaCheck replicas_;
   RunState state_;
   int64_t saved_step_ = -1;
   TrainResult result_;
