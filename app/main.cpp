@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 
 #include "app/bench.h"
 #include "app/given_options.h"
@@ -245,6 +246,9 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   return exit_code;
 }
 
+// On standard error, which may be closed: there is nobody left to tell, so nothing throws here.
+void tell(const std::string& text) { std::fputs(("sextant: " + text + "\n").c_str(), stderr); }
+
 // The last catch: one message and an exit code for whatever escapes.
 ExitCode run_and_report(int argc, char** argv, Processes& processes) {
   try {
@@ -252,23 +256,27 @@ ExitCode run_and_report(int argc, char** argv, Processes& processes) {
   } catch (const UserError& error) {
     // All processes were given the same; one need say what is wrong with it.
     processes.let_first_speak();
-    fmt::print(stderr, "sextant: {}\n", error.what());
+    tell(error.what());
     return error.exit_code();
   } catch (const RunEnded& error) {
-    fmt::print(stderr, "sextant: {}\n", error.what());
+    tell(error.what());
     processes.let_cause_end();
     return error.exit_code();
   } catch (const RunError& error) {
-    fmt::print(stderr, "sextant: {}\n", error.what());
+    tell(error.what());
     return error.exit_code();
   } catch (const std::filesystem::filesystem_error& error) {
-    fmt::print(stderr, "sextant: {}: {}\n", error.path1().string(), error.code().message());
+    tell(fmt::format("{}: {}", error.path1().string(), error.code().message()));
+    return ExitCode::run_failed;
+  } catch (const std::system_error& error) {
+    // Where SIGPIPE is ignored, a reader who has seen enough (head -1) makes printing throw: that is no failure to report.
+    if (error.code() != std::errc::broken_pipe) tell(error.what());
     return ExitCode::run_failed;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "sextant: out of memory\n");
+    tell("out of memory");
     return ExitCode::run_failed;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "sextant: {}\n  this is our mistake: please report it with the command you ran\n", error.what());
+    tell(fmt::format("{}\n  this is our mistake: please report it with the command you ran", error.what()));
     return ExitCode::internal_error;
   }
 }
@@ -280,8 +288,6 @@ int main(int argc, char** argv) {
   ::signal(SIGXFSZ, SIG_IGN);
   Processes processes;
   ExitCode code = run_and_report(argc, argv, processes);
-  // A run that was stopped, or stopped itself, ends as one that finished does: every rank has left in good order.
-  bool orderly = code == ExitCode::finished || code == ExitCode::stopped || code == ExitCode::non_finite;
-  if (!orderly) processes.fail_with(code);
+  processes.leave_with(code);
   return number_of(code);
 }

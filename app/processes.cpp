@@ -42,8 +42,17 @@ Launch Processes::launch(std::chrono::milliseconds timeout, const Lookout& looko
           .end_process = {}};
 }
 
-void Processes::fail_with(ExitCode exit_code) {
-  if (joined_) joined_->session.fail_with(number_of(exit_code));
+void Processes::bound_end(std::chrono::milliseconds after_failure, std::chrono::milliseconds after_success) {
+  if (joined_) joined_->session.bound_end(after_failure, after_success);
+}
+
+void Processes::leave_with(ExitCode exit_code) {
+  if (!joined_) return;
+  // A run that was stopped, or stopped itself, ends as one that finished does: every rank has left in good order.
+  if (exit_code == ExitCode::finished || exit_code == ExitCode::stopped || exit_code == ExitCode::non_finite)
+    joined_->session.succeed_with(exit_code);
+  else
+    joined_->session.fail_with(exit_code);
 }
 
 void Processes::let_first_speak() const {
@@ -70,7 +79,8 @@ Launch Processes::launch(std::chrono::milliseconds, const Lookout&) {
   return {.end_process = end_process};
 }
 
-void Processes::fail_with(ExitCode) {}
+void Processes::bound_end(std::chrono::milliseconds, std::chrono::milliseconds) {}
+void Processes::leave_with(ExitCode) {}
 void Processes::let_first_speak() const {}
 void Processes::let_cause_end() const {}
 

@@ -25,7 +25,11 @@ class Processes {
   // What this process is to run: one rank among processes, or all as threads.
   Launch launch(std::chrono::milliseconds timeout, const Lookout& lookout);
 
-  void fail_with(ExitCode exit_code);
+  // How long this process may still be there after a failure, and how long it waits for the others after success.
+  void bound_end(std::chrono::milliseconds after_failure, std::chrono::milliseconds after_success);
+
+  // What the process is about to return: the launcher hears of it.
+  void leave_with(ExitCode exit_code);
 
   // Waits a moment, on all processes but the first: when all have met the same error, the first one ends them.
   void let_first_speak() const;

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "app/device.h"
+#include "app/output.h"
 #include "app/processes.h"
 #include "app/verbs.h"
 #include "base/error.h"
@@ -11,6 +12,7 @@
 #include "observe/chrome_trace.h"
 #include "observe/op_table.h"
 #include "train/heartbeat.h"
+#include "train/time_limits.h"
 #include "train/world.h"
 
 namespace sextant {
@@ -34,6 +36,7 @@ void report_profile(const Trace& trace, Executor& executor, const fs::path& file
 }  // namespace
 
 ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
+  outlive_standard_output();
   processes.join();
   RunConfig run = load_config(arguments.config, arguments.overrides);
   if (arguments.profile < 0 || arguments.profile > run.train.steps)
@@ -43,7 +46,9 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
   std::string name = run.name.empty() ? fs::path(arguments.config).stem().string() : run.name;
   fs::path out = arguments.out.empty() ? fs::path("runs") / name : fs::path(arguments.out);
   MakeExecutor executors = executors_for(run);
-  Launch launch = processes.launch(timeout_of(run), heartbeat_lookout(out));
+  std::chrono::milliseconds limit = TimeLimits(run).in_other_work();
+  processes.bound_end(TimeLimits::end_of(limit), limit);
+  Launch launch = processes.launch(TimeLimits::wait_of(limit), heartbeat_lookout(out));
   bool profiled = false;
   Profile profile{arguments.profile, [&](const Trace& trace, Executor& executor) {
                     profiled = true;

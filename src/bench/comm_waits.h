@@ -35,13 +35,13 @@ class WatchedTransport final : public Transport {
       return;
     }
   }
-  void abort(const std::string& reason) override { inner_.abort(reason); }
-
   // Seconds, by rank, since the last forget().
   const std::vector<double>& waited() const { return waited_; }
   void forget() { waited_.assign(waited_.size(), 0); }
 
  private:
+  void end_run(const std::string& reason, ExitCode code) override { inner_.abort(reason, code); }
+
   struct Receive {
     int32_t slot;
     int from;

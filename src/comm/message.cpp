@@ -1,5 +1,6 @@
 #include "comm/message.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <set>
@@ -51,6 +52,15 @@ std::string mismatch_reason(const MessageFacts& message, size_t met) {
 
 std::string ended_text(const std::string& reason) {
   return fmt::format("the run was ended: {}", reason);
+}
+
+std::chrono::steady_clock::duration WaitClock::look() {
+  constexpr std::chrono::steady_clock::duration kLongestGap =
+      std::chrono::milliseconds(300);  // a little more than waiters leave
+  auto now = std::chrono::steady_clock::now();
+  waited_ += std::min(now - last_, kLongestGap);
+  last_ = now;
+  return waited_;
 }
 
 std::chrono::milliseconds message_delay_from_environment() {

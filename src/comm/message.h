@@ -31,6 +31,17 @@ std::string mismatch_reason(const MessageFacts& message, size_t met);
 
 std::string ended_text(const std::string& reason);
 
+// How long a wait has lasted, told by looking at it often. Time in which this process did not run counts little: a job
+// that a scheduler or Ctrl-Z has suspended for an hour has not waited for an hour.
+class WaitClock {
+ public:
+  std::chrono::steady_clock::duration look();  // so far
+
+ private:
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::duration waited_{0};
+};
+
 // For tests and benchmarks: SEXTANT_MESSAGE_DELAY_MS says how long a message travels. A receive is complete that long
 // after its send was posted at the earliest; the sender does not wait for it. Zero when unset. UserError when it is no
 // number.

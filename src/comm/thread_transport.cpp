@@ -64,6 +64,9 @@ class Mailbox {
 // busy machine.
 constexpr std::chrono::microseconds kLook{20};
 
+// How often a waiter looks at how long it has waited.
+constexpr std::chrono::milliseconds kGlance{250};
+
 }  // namespace
 
 struct ThreadHub::State {
@@ -75,12 +78,11 @@ struct ThreadHub::State {
   }
 
   // All with the lock held.
-  void end_run(Lock& lock, const std::string& new_reason);
+  void end_run(Lock& lock, const std::string& new_reason, ExitCode new_code);
   void until_no_copy(Lock& lock);
   Sighting seen(int rank) const;
   [[noreturn]] void throw_ended(Lock& lock, const std::string& place);
 
-  std::chrono::milliseconds timeout;
   std::chrono::milliseconds delay;
 
   std::mutex mutex;
@@ -88,13 +90,15 @@ struct ThreadHub::State {
   std::vector<Mailbox> mailboxes;
   std::atomic<bool> ended{false};
   std::string reason;
+  ExitCode code = ExitCode::run_failed;
   int copies = 0;  // being made at this moment, outside the lock
   std::condition_variable copy_made;
 };
 
 class ThreadHub::RankTransport : public Transport {
  public:
-  RankTransport(State& hub, int rank, int ranks) : hub_(hub), rank_(rank), size_(ranks) {
+  RankTransport(State& hub, int rank, int ranks, std::chrono::milliseconds timeout)
+      : Transport(timeout), hub_(hub), rank_(rank), size_(ranks) {
     // Enough for every rank's collectives on a few lanes; how many are under way at once depends on timing.
     while (static_cast<int>(messages_.size()) < std::max(64, 8 * ranks)) add_message();
   }
@@ -104,13 +108,13 @@ class ThreadHub::RankTransport : public Transport {
   Ticket send(int to, int tag, std::span<const std::byte> bytes) override;
   Ticket receive(int from, int tag, std::span<std::byte> bytes) override;
   void wait(Ticket ticket) override;
-  void abort(const std::string& reason) override;
 
   void wake_all() {
     for (Message& message : messages_) message.changed.notify_all();
   }
 
  private:
+  void end_run(const std::string& reason, ExitCode code) override;
   void add_message();
   Message& take_unused();
   void give_back(Message& message);
@@ -119,6 +123,7 @@ class ThreadHub::RankTransport : public Transport {
   void copy(Lock& lock, Message& send, Message& receive);
   void look_for(const Message& message) const;
   void sleep_for(Lock& lock, Message& message);
+  bool sleep_at_most(Lock& lock, Message& message, std::chrono::milliseconds timeout);
   void sleep_until_due(Lock& lock, Message& message);
 
   State& hub_;
@@ -127,16 +132,17 @@ class ThreadHub::RankTransport : public Transport {
   Message* unused_ = nullptr;
 };
 
-ThreadHub::State::State(int count, std::chrono::milliseconds wait_at_most)
-    : timeout(wait_at_most), delay(message_delay_from_environment()) {
+ThreadHub::State::State(int count, std::chrono::milliseconds timeout) : delay(message_delay_from_environment()) {
   BUG_IF(count < 1, "{} ranks", count);
   mailboxes.resize(static_cast<size_t>(count) * static_cast<size_t>(count));
-  for (int rank = 0; rank < count; ++rank) ranks.push_back(std::make_unique<RankTransport>(*this, rank, count));
+  for (int rank = 0; rank < count; ++rank)
+    ranks.push_back(std::make_unique<RankTransport>(*this, rank, count, timeout));
 }
 
-void ThreadHub::State::end_run(Lock& lock, const std::string& new_reason) {
+void ThreadHub::State::end_run(Lock& lock, const std::string& new_reason, ExitCode new_code) {
   if (!ended) {
     reason = new_reason;
+    code = new_code;
     ended = true;
     for (auto& rank : ranks) rank->wake_all();
   }
@@ -150,7 +156,7 @@ void ThreadHub::State::until_no_copy(Lock& lock) {
 
 void ThreadHub::State::throw_ended(Lock& lock, const std::string& place) {
   until_no_copy(lock);
-  throw RunEnded(place, ended_text(reason));
+  throw RunEnded(place, ended_text(reason), "", code);
 }
 
 Sighting ThreadHub::State::seen(int rank) const { return ranks[static_cast<size_t>(rank)]->whereabouts().seen(); }
@@ -209,7 +215,7 @@ Ticket ThreadHub::RankTransport::post(Lock& lock, Message& message) {
     mailbox.put(message);
   } else if (partner->facts.bytes != message.facts.bytes) {
     std::string reason = mismatch_reason(message.facts, partner->facts.bytes);
-    hub_.end_run(lock, reason);
+    hub_.end_run(lock, reason, ExitCode::internal_error);
     BUG("{}", reason);
   } else {
     int32_t slot = message.slot;
@@ -263,26 +269,34 @@ void ThreadHub::RankTransport::look_for(const Message& message) const {
 void ThreadHub::RankTransport::sleep_for(Lock& lock, Message& message) {
   if (message.phase == Phase::done || hub_.ended) return;
   whereabouts().wait_for(message.facts.peer);  // and so it stays when the wait fails
-  Clock::time_point deadline = Clock::now() + hub_.timeout;
+  std::chrono::milliseconds timeout = timeout_for(message.facts.tag);
   auto over = [&] { return message.phase == Phase::done || hub_.ended; };
-  bool in_time = message.changed.wait_until(lock, deadline, over);
   // A copy that is being made is no reason to give up.
-  if (!in_time && message.phase == Phase::copying) message.changed.wait(lock, over);
+  if (!sleep_at_most(lock, message, timeout) && message.phase == Phase::copying) message.changed.wait(lock, over);
   if (message.phase == Phase::done) whereabouts().waited_for(message.facts.peer);
   if (over()) return;
   std::string reason =
-      timeout_reason(message.facts, hub_.timeout, whereabouts().seen(), [this](int rank) { return hub_.seen(rank); });
-  hub_.end_run(lock, reason);
-  throw RunError("", reason);
+      timeout_reason(message.facts, timeout, whereabouts().seen(), [this](int rank) { return hub_.seen(rank); });
+  hub_.end_run(lock, reason, ExitCode::rank_lost);
+  throw RunError("", reason, "", ExitCode::rank_lost);
+}
+
+// False when the time is up.
+bool ThreadHub::RankTransport::sleep_at_most(Lock& lock, Message& message, std::chrono::milliseconds timeout) {
+  auto over = [&] { return message.phase == Phase::done || hub_.ended; };
+  WaitClock clock;
+  for (Clock::duration waited{0}; waited < timeout; waited = clock.look())
+    if (message.changed.wait_for(lock, std::min<Clock::duration>(kGlance, timeout - waited), over)) return true;
+  return false;
 }
 
 void ThreadHub::RankTransport::sleep_until_due(Lock& lock, Message& message) {
   message.changed.wait_until(lock, message.due, [&] { return hub_.ended.load(); });
 }
 
-void ThreadHub::RankTransport::abort(const std::string& reason) {
+void ThreadHub::RankTransport::end_run(const std::string& reason, ExitCode code) {
   Lock lock(hub_.mutex);
-  hub_.end_run(lock, reason);
+  hub_.end_run(lock, reason, code);
 }
 
 ThreadHub::ThreadHub(int ranks, std::chrono::milliseconds timeout) : state_(std::make_unique<State>(ranks, timeout)) {}

@@ -6,6 +6,7 @@
 // it meets must be of the same size: anything else is a bug and ends the run.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -14,11 +15,13 @@
 #include <string>
 
 #include "base/error.h"
+#include "comm/tags.h"
 #include "comm/whereabouts.h"
 
 namespace sextant {
 
-// Thrown to ranks whom another rank's abort has ended; that rank holds the cause, this is only its echo.
+// Thrown to ranks whom another rank's abort has ended; that rank holds the cause, this is only its echo. It has the exit
+// code of the cause.
 class RunEnded : public RunError {
  public:
   using RunError::RunError;
@@ -31,6 +34,8 @@ struct Ticket {
 
 class Transport {
  public:
+  explicit Transport(std::chrono::milliseconds timeout = std::chrono::milliseconds(0))
+      : longest_wait_ms_(timeout.count()), wait_ms_(timeout.count()) {}
   virtual ~Transport() = default;
 
   virtual int rank() const = 0;
@@ -40,14 +45,21 @@ class Transport {
   virtual Ticket send(int to, int tag, std::span<const std::byte> bytes) = 0;
   virtual Ticket receive(int from, int tag, std::span<std::byte> bytes) = 0;
 
-  // Returns when the message has been delivered. Throws RunEnded when a rank has called abort, and RunError when
-  // nothing came for the time-out: then this rank aborts the others first.
+  // Returns when the message has been delivered. Throws RunEnded when a rank has called abort, and RunError with
+  // ExitCode::rank_lost when nothing came for the time-out: then this rank aborts the others first.
   virtual void wait(Ticket ticket) = 0;
 
   // Ends the run for every rank: all who wait, send or receive now or later get a RunEnded that gives this reason. The
   // first reason counts. When abort returns, and when any call has thrown, the bytes of this rank's messages are its
   // own again.
-  virtual void abort(const std::string& reason) = 0;
+  void abort(const std::string& reason, ExitCode code = ExitCode::run_failed) { end_run(reason, code); }
+
+  // How long a wait of this rank may last, from its next wait on. Messages of a save keep the time-out that the transport
+  // was made with: they wait for disks.
+  void set_timeout(std::chrono::milliseconds timeout) { wait_ms_.store(timeout.count(), std::memory_order_relaxed); }
+  std::chrono::milliseconds timeout_for(int tag) const {
+    return std::chrono::milliseconds(tag == kSaveTag ? longest_wait_ms_ : wait_ms_.load(std::memory_order_relaxed));
+  }
 
   // Where this rank stands: told by whoever works on it, named in the errors of whoever waits.
   Whereabouts& whereabouts() { return whereabouts_; }
@@ -60,6 +72,10 @@ class Transport {
   }
 
  private:
+  virtual void end_run(const std::string& reason, ExitCode code) = 0;
+
+  int64_t longest_wait_ms_;
+  std::atomic<int64_t> wait_ms_;
   Whereabouts whereabouts_;
 };
 

@@ -30,6 +30,18 @@ void Whereabouts::begin_action(char region, int chunk, int microbatch) {
                 std::memory_order_relaxed);
 }
 
+uint64_t Whereabouts::progress() const {
+  uint64_t mixed = 0;
+  auto mix = [&](uint64_t number) { mixed = (mixed ^ number) * 0x9E3779B97F4A7C15u + (mixed >> 29); };
+  mix(static_cast<uint64_t>(step_.load(std::memory_order_relaxed)));
+  mix(action_.load(std::memory_order_relaxed));
+  mix(reinterpret_cast<uintptr_t>(place_.load(std::memory_order_relaxed)));
+  mix(reinterpret_cast<uintptr_t>(beside_.load(std::memory_order_relaxed)));
+  mix(static_cast<uint64_t>(waiting_for_.load(std::memory_order_relaxed)));
+  mix(moves_.load(std::memory_order_relaxed));
+  return mixed;
+}
+
 Sighting Whereabouts::seen() const {
   Sighting sighting{.step = step_.load(std::memory_order_relaxed),
                     .action = {},

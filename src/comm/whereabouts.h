@@ -38,13 +38,18 @@ class Whereabouts {
   void wait_for(int rank) { waiting_for_.store(rank, std::memory_order_relaxed); }
   void waited_for(int rank) { waiting_for_.compare_exchange_strong(rank, -1, std::memory_order_relaxed); }
 
+  void move_on() { moves_.fetch_add(1, std::memory_order_relaxed); }  // progress within long work, such as a save
+
   Sighting seen() const;
+  // Another number whenever the rank is somewhere else: one that stays the same belongs to a rank that stands still.
+  uint64_t progress() const;
 
  private:
   std::atomic<int64_t> step_{0};
   std::atomic<uint64_t> action_{0};  // region, chunk and microbatch in one word: read as they were written
   std::atomic<const std::string*> place_{nullptr}, beside_{nullptr};
   std::atomic<int> waiting_for_{-1};
+  std::atomic<uint64_t> moves_{0};
   std::mutex mutex_;  // of places_
   std::deque<std::string> places_;
 };

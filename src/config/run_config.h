@@ -91,8 +91,9 @@ struct TrainSection {
   std::string precision = "auto";
   bool deterministic = false;
   int64_t log_every = 10;
-  double timeout_s = 600;
+  double timeout_s = 0;  // 0: learned
   int64_t non_finite_steps = 3;
+  int64_t check_replicas_every = 100;
   int64_t eval_every = 100, eval_sequences = 64;
   bool operator==(const TrainSection&) const = default;
 };

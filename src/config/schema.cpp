@@ -223,11 +223,15 @@ constexpr Key kKeys[] = {
         "What is computed in. bf16 keeps weights in f32 precision beside it, and gradients and optimizer state in f32. `auto` "
         "is bf16 on a GPU and f32 on the CPU."),
     KEY(train.deterministic, Affects::execution, "On a GPU, give up some speed so that two runs give the same bits. On the CPU they always do."),
-    KEY(train.timeout_s, Affects::execution, above(0),
-        "Seconds after which a run has ended when a rank no longer answers; those who waited say for whom, and where."),
+    KEY(train.timeout_s, Affects::execution, at_least(0),
+        "Seconds after which a run has ended when a rank no longer answers or stands still; those who waited say for whom, and "
+        "where. 0 = 600, and after 20 steps 20 times the slowest step so far, at least 60 and at most 600."),
     KEY(train.non_finite_steps, at_least(1),
         "Steps in a row whose loss or gradient norm is not finite after which the run ends, with an exit code of its own. No "
         "update is made in such a step."),
+    KEY(train.check_replicas_every, Affects::execution, at_least(0),
+        "Steps between comparisons of ranks that must hold the same weights and optimizer states; each reads a part of them, in "
+        "turn, for at most 0.05 % of the time. Where they differ the run ends and names rank and tensor. 0 = never."),
     KEY(train.log_every, Affects::execution, at_least(1), "Steps between lines of progress."),
     KEY(train.eval_every, at_least(0), "Steps between measurements of the validation loss. 0 = never."),
     KEY(train.eval_sequences, at_least(1),

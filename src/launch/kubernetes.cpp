@@ -2,6 +2,7 @@
 
 #include "launch/launchers.h"
 #include "launch/quote.h"
+#include "launch/stop_forwarding.h"
 
 namespace sextant {
 
@@ -69,8 +70,37 @@ class Yaml {
   std::string text_;
 };
 
+// A script on one line, as one word of a command.
+std::string one_line(std::string_view script) {
+  std::string line;
+  for (char c : script) line += c == '\n' ? ';' : c;
+  // A command that ends with & is ended already.
+  for (size_t at = line.find("&;"); at != std::string::npos; at = line.find("&;", at)) line.replace(at, 2, "& ");
+  return line;
+}
+
+// Before a worker's container ends (a node that is drained, a job that is deleted): the ranks in it are asked to save
+// and stop, all others stop with them, and the container stays until they are gone. /proc, because images may have no
+// pkill.
+std::string leave_in_order(const std::string& binary) {
+  std::string name = binary.substr(binary.rfind('/') + 1).substr(0, 15);  // so much of it the kernel keeps
+  return fmt::format(
+      "ranks() {{ for p in /proc/[0-9]*; do read -r name < $p/comm && [ \"$name\" = {} ] && echo ${{p#/proc/}}; done "
+      "2> /dev/null; }}; "
+      "for p in $(ranks); do kill -USR1 $p; done; while [ -n \"$(ranks)\" ]; do sleep 1; done",
+      shell_quoted(name));
+}
+
 std::vector<std::string> mpirun_arguments(const LaunchRequest& r) {
-  std::vector<std::string> words = {"mpirun", "--allow-run-as-root", "-n", fmt::format("{}", r.world_size), "--bind-to",
+  std::vector<std::string> words = {"/bin/sh",
+                                    "-c",
+                                    one_line(kStopForwarding),
+                                    "sh",
+                                    "mpirun",
+                                    "--allow-run-as-root",
+                                    "-n",
+                                    fmt::format("{}", r.world_size),
+                                    "--bind-to",
                                     "none"};  // a container's share of the cores is the cluster's affair
   if (r.remote_start == RemoteStart::without_ssh)
     words.insert(words.end(), {"--mca", "plm_rsh_agent", "/etc/sextant/agent.sh"});
@@ -84,6 +114,7 @@ void put_launcher(Yaml& yaml, const LaunchRequest& r) {
   yaml.line(3, "replicas: 1");
   yaml.line(3, "template:");
   yaml.line(4, "spec:");
+  yaml.line(5, fmt::format("terminationGracePeriodSeconds: {}", kGraceSeconds));
   if (without_ssh) yaml.line(5, fmt::format("serviceAccountName: {}-exec", r.name));
   yaml.line(5, "containers:");
   yaml.line(6, "- name: launcher");
@@ -107,10 +138,17 @@ void put_workers(Yaml& yaml, const LaunchRequest& r) {
   yaml.line(3, fmt::format("replicas: {}", nodes(r)));
   yaml.line(3, "template:");
   yaml.line(4, "spec:");
+  yaml.line(5, fmt::format("terminationGracePeriodSeconds: {}", kGraceSeconds));
   yaml.line(5, "containers:");
   yaml.line(6, "- name: worker");
   yaml.line(7, "image: " + yaml_quoted(r.container));
   if (r.remote_start == RemoteStart::without_ssh) yaml.line(7, "command: [\"sleep\", \"infinity\"]");
+  yaml.line(7, "lifecycle:");
+  yaml.line(8, "preStop:");
+  yaml.line(9, "exec:");
+  yaml.line(10, "command:");
+  for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), leave_in_order(r.binary)})
+    yaml.line(11, "- " + yaml_quoted(word));
   yaml.line(7, "resources:");
   yaml.line(8, "limits:");
   yaml.line(9, fmt::format("cpu: {}", ranks * r.cpus_per_rank));

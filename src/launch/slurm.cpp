@@ -7,8 +7,6 @@ namespace sextant {
 
 namespace {
 
-constexpr int kWarningSeconds = 120;  // before the time limit: the run ends after its step
-
 // Slurm's own form, whatever form it came in.
 std::string slurm_time(int64_t seconds) {
   return fmt::format("{}-{:02}:{:02}:{:02}", seconds / 86400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
@@ -47,8 +45,11 @@ std::string slurm_text(const LaunchRequest& r) {
   if (r.gpus_per_rank > 0) option("gpus-per-task", r.gpus_per_rank);
   if (!r.partition.empty()) option("partition", r.partition);
   if (!r.time_limit.empty()) {
-    option("time", slurm_time(time_limit_seconds(r.time_limit)));
-    option("signal", fmt::format("TERM@{}", kWarningSeconds));
+    int64_t limit = time_limit_seconds(r.time_limit);
+    option("time", slurm_time(limit));
+    // To the ranks, not to this script, so no "B:". Not TERM: that one comes at the limit itself, and the second TERM
+    // would end a save that is under way.
+    option("signal", fmt::format("USR1@{}", warning_seconds(limit)));
   }
   option("output", "%x-%j.log");
   return text + "\nset -euo pipefail\n\n" + shell_command(srun_words(r));

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -24,6 +25,11 @@ int64_t parse_part(std::string_view part, const std::string& text) {
 }
 
 }  // namespace
+
+int64_t warning_seconds(int64_t time_limit) {
+  constexpr int64_t kWarning = 300;
+  return std::min(kWarning, std::max<int64_t>(1, time_limit / 4));
+}
 
 // With days, the parts are hours, minutes, seconds from the left; without, a lone part is minutes and the last of
 // several is seconds.

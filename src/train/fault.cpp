@@ -19,7 +19,8 @@ constexpr const char* kVariable = "SEXTANT_FAULT";
 const std::map<std::string_view, FaultKind> kKinds{{"throw", FaultKind::throws},
                                                    {"stall", FaultKind::stalls},
                                                    {"kill", FaultKind::is_killed},
-                                                   {"stop", FaultKind::is_stopped}};
+                                                   {"stop", FaultKind::is_stopped},
+                                                   {"corrupt", FaultKind::corrupts}};
 
 // Takes "NAME=NUMBER" off the front of the text; false when something else is there.
 bool take_number(std::string_view& text, std::string_view name, int64_t& number) {
@@ -27,6 +28,16 @@ bool take_number(std::string_view& text, std::string_view name, int64_t& number)
   auto [end, error] = std::from_chars(text.data() + name.size(), text.data() + text.size(), number);
   text.remove_prefix(static_cast<size_t>(end - text.data()));
   return error == std::errc() && number >= 0;
+}
+
+void flip_a_bit(Bound& bound) {
+  for (const Value& value : bound.program().values) {
+    if (value.kind != ValueKind::parameter || value.buffer < 0) continue;
+    std::byte lowest{};
+    bound.read(value, std::span(&lowest, 1));
+    lowest ^= std::byte{1};
+    return bound.write(value, std::span(&lowest, 1));
+  }
 }
 
 }  // namespace
@@ -46,13 +57,13 @@ Fault fault_from_environment() {
   if (!good)
     throw UserError({.place = kVariable,
                      .got = fmt::format("cannot use \"{}\"", given),
-                     .expected = "throw, stall, kill or stop, then where: \"stall:rank=1:step=3\"",
+                     .expected = "throw, stall, kill, stop or corrupt, then where: \"stall:rank=1:step=3\"",
                      .hint = "Unset it: it is for tests and rehearsals."});
   return fault;
 }
 
-void strike(const Fault& fault, int rank, int64_t step) {
-  if (fault.kind == FaultKind::none || fault.rank != rank || fault.step != step) return;
+void strike(const Fault& fault, int64_t step, Bound& bound) {
+  if (fault.kind == FaultKind::none || fault.rank != bound.rank() || fault.step != step) return;
   switch (fault.kind) {
     case FaultKind::none:
       return;
@@ -66,6 +77,8 @@ void strike(const Fault& fault, int rank, int64_t step) {
     case FaultKind::is_stopped:
       std::raise(SIGSTOP);
       return;
+    case FaultKind::corrupts:
+      return flip_a_bit(bound);
   }
 }
 

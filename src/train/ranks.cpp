@@ -59,8 +59,9 @@ class Homecoming {
     if (!cause_ && !echo_) return;
     try {
       std::rethrow_exception(cause_ ? cause_->error : echo_->error);
-    } catch (const RunError&) {
-      throw RunError("", text());  // other kinds say what is wrong with what was given, or with us, wherever it was met
+    } catch (const RunError& error) {
+      // Other kinds say what is wrong with what was given, or with us, wherever it was met.
+      throw RunError("", text(), "", error.exit_code());
     }
   }
 
@@ -85,7 +86,7 @@ void run_one(const RankSeat& seat, const Work& work, Homecoming& home) {
     home.was_ended({std::current_exception(), error.what(), transport.here()});
   } catch (const std::exception& error) {
     home.failed({std::current_exception(), error.what(), transport.here()});
-    transport.abort(fmt::format("{} failed: {}", transport.here(), error.what()));
+    transport.abort(fmt::format("{} failed: {}", transport.here(), error.what()), exit_code_of(error));
   }
   home.back();
 }
@@ -103,6 +104,12 @@ void run_threads(const Launch& launch, const RankTeam& team, const Work& work) {
 
 }  // namespace
 
+ExitCode exit_code_of(const std::exception& error) {
+  if (auto* wrong = dynamic_cast<const UserError*>(&error)) return wrong->exit_code();
+  if (auto* failed = dynamic_cast<const RunError*>(&error)) return failed->exit_code();
+  return dynamic_cast<const std::logic_error*>(&error) ? ExitCode::internal_error : ExitCode::run_failed;
+}
+
 void run_ranks(const Launch& launch, const RankTeam& team, const Work& work) {
   if (!launch.process) return team.ranks == 1 ? work({}) : run_threads(launch, team, work);
   try {
@@ -112,7 +119,7 @@ void run_ranks(const Launch& launch, const RankTeam& team, const Work& work) {
   } catch (const RunError& error) {
     std::string what = error.what();
     if (what.starts_with("rank ")) throw;
-    throw RunError(launch.process->here(), what);
+    throw RunError(launch.process->here(), what, "", error.exit_code());
   }
 }
 

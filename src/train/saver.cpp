@@ -6,6 +6,8 @@
 #include "ckpt/model_directory.h"
 #include "comm/tags.h"
 #include "train/finite_check.h"
+#include "train/ranks.h"
+#include "train/stall_watch.h"
 
 namespace sextant {
 
@@ -51,7 +53,8 @@ void Saver::prune(int64_t keep) {
 }
 
 std::string Saver::write_or_say_why(const Job& job, const StateView& values) {
-  CheckpointContent content{values, parts_.spec, parts_.tokenizer, parts_.files, job.state};
+  MovingView moving(values, parts_.whereabouts);
+  CheckpointContent content{moving, parts_.spec, parts_.tokenizer, parts_.files, job.state};
   std::string failure = save_run_checkpoint(job.place, content, crew_);
   if (failure.empty()) return failure;
   if (crew_.leads() && parts_.run.checkpoint.keep > 0) prune(std::max<int64_t>(1, parts_.run.checkpoint.keep - 1));
@@ -93,7 +96,9 @@ void Saver::save(const RunState& state, Occasion occasion) {
       failed_ = true;
       // The other ranks may be waiting for this one.
       if (parts_.transport)
-        parts_.transport->abort(fmt::format("rank {} could not save step {}: {}", crew_.rank(), job.state.step, error.what()));
+        parts_.transport->abort(
+            fmt::format("rank {} could not save step {}: {}", crew_.rank(), job.state.step, error.what()),
+            exit_code_of(error));
     }
   });
 }

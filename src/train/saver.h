@@ -32,6 +32,7 @@ class Saver {
     const ModelFiles& files;  // may be filled until the first save
     const StateView& values;
     Transport* transport;  // null for the only rank
+    Whereabouts& whereabouts;
   };
   explicit Saver(const Parts& parts);
   ~Saver();

@@ -1,7 +1,5 @@
 #include "train/stop.h"
 
-#include <signal.h>
-
 #include <atomic>
 
 namespace sextant {
@@ -16,7 +14,7 @@ static_assert(std::atomic<bool>::is_always_lock_free);
 void on_signal(int signal) {
   stop_asked.store(true);
   // The next one takes its usual effect: a run that hangs can still be ended.
-  ::signal(signal, SIG_DFL);
+  if (signal == SIGINT || signal == SIGTERM) ::signal(signal, SIG_DFL);
 }
 
 }  // namespace
@@ -26,13 +24,15 @@ StopRequest::StopRequest() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   action.sa_flags = SA_RESTART;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
+  for (size_t i = 0; i < kSignals.size(); ++i) {
+    ::sigaction(kSignals[i], nullptr, &before_[i]);
+    if (kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;
+    ::sigaction(kSignals[i], &action, nullptr);
+  }
 }
 
 StopRequest::~StopRequest() {
-  ::signal(SIGINT, SIG_DFL);
-  ::signal(SIGTERM, SIG_DFL);
+  for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
 }
 
 bool StopRequest::asked() const { return stop_asked.load(); }

@@ -1,9 +1,12 @@
 #include "train/train.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
+#include "base/exit_within.h"
 #include "base/units.h"
 #include "ckpt/model_directory.h"
 #include "ckpt/model_weights.h"
@@ -17,12 +20,14 @@
 #include "train/heartbeat.h"
 #include "train/leader_first.h"
 #include "train/progress.h"
+#include "train/replica_check.h"
 #include "train/resume.h"
 #include "train/run_checkpoint.h"
 #include "train/run_directory.h"
 #include "train/run_identity.h"
 #include "train/saver.h"
 #include "train/source_model.h"
+#include "train/stall_watch.h"
 #include "train/stop.h"
 #include "train/trainer.h"
 #include "train/world.h"
@@ -35,13 +40,30 @@ namespace {
 
 // Where one rank stands, for itself and for those who look on.
 struct Position {
-  Position(const fs::path& out, const RankSeat& seat)
-      : whereabouts(seat.transport ? seat.transport->whereabouts() : alone), heartbeat(out, seat.rank, whereabouts) {}
+  Position(const fs::path& out, const RankSeat& seat, const TimeLimits& limits)
+      : whereabouts(seat.transport ? seat.transport->whereabouts() : alone),
+        heartbeat(out, seat.rank, whereabouts),
+        watch({whereabouts, seat.transport, limits,
+               [this, rank = seat.rank](const std::string& why) { end_stalled(rank, why); }}) {}
+
+  // Nothing of a rank that hangs can be cleaned up; and what is said about it may hang too, on the same disk.
+  void end_stalled(int rank, const std::string& why) {
+    exit_within(std::chrono::seconds(1), ExitCode::rank_lost);
+    std::fputs(fmt::format("sextant: rank {} {}; the process ends (train.timeout_s)\n", rank, why).c_str(), stderr);
+    heartbeat.fail(why);
+    ::_exit(number_of(ExitCode::rank_lost));
+  }
 
   Whereabouts alone;  // when there is no transport to keep it
   Whereabouts& whereabouts;
   Heartbeat heartbeat;
+  StallWatch watch;
 };
+
+SameWork same_work(const RunConfig& run, const Executor& executor) {
+  return run.train.deterministic || executor.target().name == "cpu" ? SameWork::same_bits
+                                                                    : SameWork::may_round_differently;
+}
 
 // The run as one rank lives it. Only the leader prints and writes metrics; all take part in steps, evaluations and saves.
 class Run {
@@ -60,8 +82,10 @@ class Run {
   };
   Run(const Parts& parts, Executor& executor, Crew& crew, Position& position, Transport* transport)
       : parts_(parts), run_(parts.run), executor_(executor), crew_(crew), position_(position),
-        trainer_({parts.run, parts.programs, parts.dataset, executor, crew}),
-        saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), files_, trainer_.bound(), transport}) {}
+        trainer_({parts.run, parts.programs, parts.dataset, executor, crew, &position.whereabouts}),
+        saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), files_, trainer_.bound(), transport,
+                position.whereabouts}),
+        replicas_(trainer_.bound(), transport, same_work(parts.run, executor)) {}
 
   // Where a save in the background has ended the run, that is the cause.
   void rethrow_failed_save() { saver_.check(); }
@@ -81,12 +105,14 @@ class Run {
       while (trainer_.steps_under_way() > (pause ? 1 : trainer_.steps_ahead())) record(finish_step());
       if (!pause) continue;
       StepMetrics m = finish_step();
+      position_.watch.begin_other_work();
       if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == run_.train.steps))
         m.validation_loss = result_.validation_loss = trainer_.evaluate();
       record(m);
       if (is_due(run_.checkpoint.every)) save(Saver::Occasion::periodic);
     }
     while (trainer_.steps_under_way() > 0) record(finish_step());
+    position_.watch.begin_other_work();
     end();
     return result_;
   }
@@ -105,6 +131,7 @@ class Run {
       initialize_weights(trainer_.bound(), static_cast<uint64_t>(run_.train.seed));
     }
     require_finite(from.empty() ? run_.model.from.value_or("") : from.string());
+    if (run_.train.check_replicas_every > 0) replicas_.check_all();
     state_.identity = parts_.identity;
     // Every rank has what it needs of the checkpoint, and every check has passed: only now is anything changed on disk.
     crew_.barrier();
@@ -191,11 +218,14 @@ class Run {
 
   void begin_step() {
     position_.whereabouts.begin_step(state_.step + 1);
+    position_.watch.begin_step();
     position_.heartbeat.beat();
-    strike(parts_.fault, crew_.rank(), state_.step + 1);
+    strike(parts_.fault, state_.step + 1, trainer_.bound());
+    if (is_due(run_.train.check_replicas_every)) replicas_.check_part(crew_);
     saver_.check();
     say_notes();
     bool traced = parts_.profile.step == state_.step + 1;
+    if (traced) position_.watch.begin_other_work();
     Trace trace;
     trainer_.begin_step(state_.step + 1, state_.samples, traced ? &trace : nullptr);
     for (Event& event : trace) event.step = state_.step + 1;
@@ -227,6 +257,7 @@ class Run {
   Trainer trainer_;
   ModelFiles files_;
   Saver saver_;
+  ReplicaCheck replicas_;
   RunState state_;
   int64_t non_finite_steps_ = 0;  // in a row
   std::optional<MetricsFile> metrics_;  // the leader's
@@ -237,7 +268,7 @@ class Run {
 // One rank from its first message to its last.
 TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankSeat& seat, const StopRequest& stop) {
   Crew crew = seat.transport ? Crew(*seat.transport, kHostTag) : Crew();
-  Position position(parts.out, seat);
+  Position position(parts.out, seat, TimeLimits(parts.run));
   Run rank(parts, executor, crew, position, seat.transport);
   try {
     TrainResult result = rank.finish_steps(stop);
@@ -251,7 +282,8 @@ TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankSeat
   } catch (const std::exception& error) {
     position.heartbeat.fail(error.what());
     // Here, where its memory still is: messages may be on their way into it.
-    if (seat.transport) seat.transport->abort(fmt::format("rank {} ended with: {}", seat.rank, error.what()));
+    if (seat.transport)
+      seat.transport->abort(fmt::format("rank {} ended with: {}", seat.rank, error.what()), exit_code_of(error));
     throw;
   }
 }
@@ -302,13 +334,6 @@ void refuse_changes_to_a_finished_run(const RunConfig& run, const ResumePoint& r
 
 }  // namespace
 
-std::chrono::milliseconds timeout_of(const RunConfig& run) {
-  // Telling the others, and ending those that do not listen, takes about a second: the run is to be over in time.
-  constexpr double kToEnd = 1.5;
-  double wait_s = std::max(run.train.timeout_s / 2, run.train.timeout_s - kToEnd);
-  return std::chrono::milliseconds(static_cast<int64_t>(wait_s * 1000));
-}
-
 TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor& make_executor, const Launch& launch,
                   const Profile& profile) {
   if (launch.process) require_world(run, launch.process->size(), "the launcher");
@@ -327,7 +352,8 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   PreparedDirectory directory;
   RunIdentity identity;
   ResumePoint resume;
-  leader_first(processes, timeout_of(run) / 4, [&] {
+  std::chrono::milliseconds timeout = TimeLimits::wait_of(TimeLimits(run).in_other_work());
+  leader_first(processes, timeout / 4, [&] {
     if (launch.leads()) directory = prepare_run_directory(out);
     for (const std::string& note : directory.notes) say(note);
     if (launch.leads() && run.model.from && starts_afresh(run, out)) check_source_model(run, spec);
@@ -350,7 +376,7 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
                    .resume = resume, .fault = fault, .lines = launch.process ? Lines::plain : Lines::as_found, .profile = profile};
   StopRequest stop;
   TrainResult result;
-  run_ranks(launch, {ranks, timeout_of(run)}, [&](const RankSeat& seat) {
+  run_ranks(launch, {ranks, timeout}, [&](const RankSeat& seat) {
     std::unique_ptr<Executor> executor = make_executor(seat, threads);
     TrainResult own = run_rank(parts, *executor, seat, stop);
     if (!launch.process && seat.rank != 0) return;

@@ -38,7 +38,4 @@ struct Profile {
 TrainResult train(const RunConfig& run, const std::filesystem::path& out, const MakeExecutor& make_executor,
                   const Launch& launch = {}, const Profile& profile = {});
 
-// How long a rank waits for another.
-std::chrono::milliseconds timeout_of(const RunConfig& run);
-
 }  // namespace sextant

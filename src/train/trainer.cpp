@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "exec/op_place.h"
 #include "train/lr_schedule.h"
 
 namespace sextant {
@@ -36,7 +37,7 @@ int chunk_with_loss(const Program& program) {
 
 }  // namespace
 
-Trainer::Trainer(const Parts& parts) : run_(parts.run), dataset_(parts.dataset), crew_(parts.crew) {
+Trainer::Trainer(const Parts& parts) : run_(parts.run), dataset_(parts.dataset), crew_(parts.crew), whereabouts_(parts.whereabouts) {
   size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, crew_.rank()));
   arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)));
   train_ = parts.executor.bind(parts.programs.train[stage_rank], *arena_);
@@ -78,6 +79,8 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   write_if_present(*train_, "step", static_cast<int32_t>(step));
   bool counts = counts_loss(*train_);
   for (const Action& action : program.schedule) {
+    // Where ranks talk to each other, the executor tells, and op by op.
+    if (whereabouts_ && crew_.size() == 1) whereabouts_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
     train_feeder_->before(action, {first_sample + action.microbatch * microbatch_sequences()});
     train_->run(action, trace);
     if (!counts || action != Action{RegionKind::backward, loss_chunk_, action.microbatch}) continue;
@@ -122,6 +125,7 @@ std::optional<double> Trainer::evaluate() {
   for (int64_t first = 0; first < samples; first += microbatch_sequences()) {
     Feeder::Samples part{first, samples};
     for (const Action& action : evaluate_->program().schedule) {
+      if (whereabouts_) whereabouts_->move_on();
       evaluate_feeder_->before(action, part);
       evaluate_->run(action);
     }

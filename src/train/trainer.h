@@ -25,6 +25,7 @@ class Trainer {
     const Dataset& dataset;
     Executor& executor;
     Crew& crew;
+    Whereabouts* whereabouts = nullptr;  // told how far it is; nobody need ask
   };
   explicit Trainer(const Parts& parts);
 
@@ -59,6 +60,7 @@ class Trainer {
   const RunConfig& run_;
   const Dataset& dataset_;
   Crew& crew_;
+  Whereabouts* whereabouts_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Bound> train_;
   std::unique_ptr<Bound> evaluate_;

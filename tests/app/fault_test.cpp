@@ -4,6 +4,7 @@
 
 #include "base/files.h"
 #include "processes.h"
+#include "started_command.h"
 
 namespace sextant {
 namespace {
@@ -55,12 +56,24 @@ TEST_F(Faults, AThreadThatThrows) {
 
 TEST_F(Faults, AThreadThatHangs) {
   TimedOutcome outcome = run("SEXTANT_FAULT=stall:rank=1:step=3");
-  EXPECT_EQ(outcome.code, 3) << outcome.output;
+  EXPECT_EQ(outcome.code, 7) << outcome.output;
   EXPECT_GE(outcome.seconds, kTimeout / 2);
   expect_end(outcome);
   expect_words(outcome.output,
                {"waited 1.5 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
   expect_words(next_start(""), {"rank 1 (process", "was last seen in step 3", "waited 1.5 s"});
+}
+
+// Nobody waits for it: it watches itself.
+TEST_F(Faults, AnOnlyRankThatHangs) {
+  std::string alone = kSmall + "mesh.dp=1 mesh.tp=1 ";
+  TimedOutcome outcome = timed_command(tiny_train(place_, alone), "SEXTANT_FAULT=stall:rank=0:step=3 timeout -k 1 20");
+  EXPECT_EQ(outcome.code, 7) << outcome.output;
+  expect_end(outcome);
+  expect_words(outcome.output, {"sextant: rank 0 stood still for 3 s in step 3"});
+  Outcome again = run_command(tiny_train(place_, alone));
+  EXPECT_EQ(again.code, 0) << again.output;
+  expect_words(again.output, {"rank 0 (process", "failed in step 3: stood still for 3 s", "step-000002 (step 2)"});
 }
 
 TEST_F(Faults, BadFaultsAreRefused) {
@@ -93,7 +106,7 @@ TEST_F(ProcessFaults, Throws) {
 
 TEST_F(ProcessFaults, Hangs) {
   TimedOutcome outcome = fault("stall");
-  EXPECT_EQ(outcome.code, 3) << outcome.output;
+  EXPECT_EQ(outcome.code, 7) << outcome.output;
   expect_end(outcome);
   expect_words(outcome.output,
                {"waited 1.5 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
@@ -101,7 +114,7 @@ TEST_F(ProcessFaults, Hangs) {
 
 TEST_F(ProcessFaults, IsStopped) {
   TimedOutcome outcome = fault("stop");
-  EXPECT_EQ(outcome.code, 3) << outcome.output;
+  EXPECT_EQ(outcome.code, 7) << outcome.output;
   expect_end(outcome);
   expect_words(outcome.output,
                {"waited 1.5 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
@@ -117,6 +130,48 @@ TEST_F(ProcessFaults, IsKilled) {
   expect_words(heartbeat(0),
                {"\"op\":\"embed.moved (all_reduce over tp)\"", "\"waiting_for\":1", "\"host\":", "\"pid\":"});
   expect_words(next_start(under_mpirun(4)), {"rank 1 (process", "was last seen in step 3\n", "waiting for rank 1"});
+}
+
+// Ranks of this run, without the launcher.
+int ranks_in(const std::filesystem::path& directory) {
+  int found = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry.path() / "exe", gone) != std::filesystem::canonical(SEXTANT_BINARY))
+      continue;
+    std::FILE* file = std::fopen((entry.path() / "cmdline").c_str(), "r");
+    if (!file) continue;
+    char block[4096];
+    std::string line(block, std::fread(block, 1, sizeof block, file));
+    std::fclose(file);
+    found += line.find(directory.string()) != std::string::npos;
+  }
+  return found;
+}
+
+// mpirun cannot end anybody: every rank goes by itself, also the one that hangs.
+TEST_F(ProcessFaults, WithAStoppedLauncherEveryRankGoes) {
+  for (const char* kind : {"throw", "stall"}) {
+    std::filesystem::remove_all(place_.path() / "run");
+    std::string settings =
+        "model.layers=2 batch.microbatch=1 batch.seq=32 train.eval_every=0 train.timeout_s=3 mesh.dp=2 train.steps=100";
+    // A step takes a quarter of a second, so there is time to stop mpirun before the eighth.
+    StartedCommand run(
+        fmt::format("export SEXTANT_FAULT={}:rank=1:step=8 SEXTANT_MESSAGE_DELAY_MS=60 OMPI_ALLOW_RUN_AS_ROOT=1 "
+                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0; exec {} --oversubscribe -n 2 {} {}",
+                    kind, kMpirun, SEXTANT_BINARY, tiny_train(place_, settings)),
+        place_ / "log");
+    ASSERT_TRUE(comes_true([&] { return lines_in(place_ / "run/metrics.jsonl") >= 1; })) << run.output();
+    run.send(SIGSTOP);
+    ASSERT_EQ(ranks_in(place_.path()), 2) << run.output();
+    ASSERT_TRUE(comes_true([&] { return lines_in(place_ / "run/metrics.jsonl") >= 7; })) << run.output();
+    auto start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(comes_true([&] { return ranks_in(place_.path()) == 0; })) << kind;
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::duration<double>(kTimeout + kSpare)) << kind;
+    run.send(SIGCONT);
+    EXPECT_EQ(run.wait(), *kind == 't' ? 3 : 7) << kind << "\n" << run.output();
+  }
 }
 
 }  // namespace

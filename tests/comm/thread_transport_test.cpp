@@ -2,6 +2,9 @@
 #include "comm/thread_transport.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <ctime>
@@ -268,6 +271,55 @@ TEST_F(Delay, MustBeANumber) {
   for (const char* bad : {"-1", "4x", "fast", "99999999999"}) {
     setenv("SEXTANT_MESSAGE_DELAY_MS", bad, 1);
     EXPECT_THROW(ThreadHub(1, kLong), UserError) << bad;
+  }
+}
+
+// Rank 1 needs less time than the time-out, but in between the process stands still for longer than that.
+TEST(ThreadTransport, TimeInWhichTheProcessIsStoppedDoesNotCount) {
+  pid_t child = ::fork();
+  if (child == 0) {
+    ThreadHub hub(2, std::chrono::seconds(2));
+    std::array<std::byte, 4> sent{}, received{};
+    std::thread other([&] {
+      for (int i = 0; i < 40; ++i) std::this_thread::sleep_for(milliseconds(10));
+      hub.transport(1).wait(hub.transport(1).send(0, 5, sent));
+    });
+    int code = 0;
+    try {
+      hub.transport(0).wait(hub.transport(0).receive(1, 5, received));
+      other.join();
+    } catch (const RunError&) {
+      code = 1;
+    }
+    ::_exit(code);
+  }
+  std::this_thread::sleep_for(milliseconds(100));
+  ::kill(child, SIGSTOP);
+  std::this_thread::sleep_for(milliseconds(2300));
+  ::kill(child, SIGCONT);
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST(ThreadTransport, TheTimeoutCanBeChanged) {
+  ThreadHub hub(2, kLong);
+  hub.transport(0).set_timeout(milliseconds(30));
+  EXPECT_EQ(hub.transport(0).timeout_for(kHostTag), milliseconds(30));
+  EXPECT_EQ(hub.transport(0).timeout_for(kSaveTag), kLong);  // disks are waited for
+  EXPECT_EQ(hub.transport(1).timeout_for(kHostTag), kLong);
+  std::array<std::byte, 4> received{};
+  try {
+    hub.transport(0).wait(hub.transport(0).receive(1, kHostTag, received));
+    FAIL() << "nothing was sent";
+  } catch (const RunError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::rank_lost);
+  }
+  try {
+    hub.transport(1).send(0, kHostTag, received);
+    FAIL() << "the run has ended";
+  } catch (const RunEnded& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::rank_lost);  // that of the cause
   }
 }
 

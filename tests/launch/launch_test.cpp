@@ -56,6 +56,11 @@ class StandIns {
     return read_file(folder_ / "output");
   }
 
+  void replace(const std::string& name, const std::string& script) const {
+    write_file_atomically(folder_ / name, script);
+    fs::permissions(folder_ / name, fs::perms::owner_all);
+  }
+
  private:
   fs::path folder_;
 };
@@ -78,10 +83,12 @@ TEST(Slurm, CountsTasksNodesAndDevices) {
   std::string text = launch_text(r);
   for (const char* line : {"#!/bin/bash", "#SBATCH --job-name=llama-8b", "#SBATCH --nodes=2", "#SBATCH --ntasks=16",
                            "#SBATCH --ntasks-per-node=8", "#SBATCH --cpus-per-task=4", "#SBATCH --gpus-per-task=1",
-                           "#SBATCH --time=0-01:30:00", "#SBATCH --partition=gpu_long", "#SBATCH --signal=TERM@120"})
+                           "#SBATCH --time=0-01:30:00", "#SBATCH --partition=gpu_long", "#SBATCH --signal=USR1@300"})
     EXPECT_TRUE(has_line(text, line)) << line << "\n" << text;
   r.gpus_per_rank = 0;
   EXPECT_EQ(launch_text(r).find("gpus"), std::string::npos);
+  r.time_limit = "2";  // not sooner than three quarters of it
+  EXPECT_TRUE(has_line(launch_text(r), "#SBATCH --signal=USR1@30"));
 }
 
 TEST(Slurm, AWorldSmallerThanANodeTakesOneNode) {
@@ -124,9 +131,31 @@ TEST(Mpi, MpirunGetsRanksHostsAndProgram) {
   r.time_limit = "1-0";
   r.overrides = {kAwkward[1]};
   EXPECT_EQ(stand_ins.output_of(launch_text(r)),
-            "-n\n16\n--map-by\nppr:8:node:PE=4\n--bind-to\ncore\n--hostfile\nmy hosts\n--timeout\n86400\n"
+            "-n\n16\n--map-by\nppr:8:node:PE=4\n--bind-to\ncore\n--hostfile\nmy hosts\n"
             "sextant\ntrain\nconfigs/llama.toml\n" +
                 std::string(kAwkward[1]) + "\n");
+}
+
+// With a stand-in that says which signals reach it. The script gets them as a terminal sends them: to all of its group.
+std::string after_signals(const std::string& script, const std::string& signals, const std::string& binary = "mpirun") {
+  StandIns stand_ins;
+  stand_ins.replace(binary,
+                    "#!/bin/bash\ntrap 'echo USR1; exit 5' USR1\ntrap 'echo TERM; exit 9' TERM INT HUP\ntouch ready\n"
+                    "while :; do sleep 0.05; done\n");
+  return stand_ins.output_of("set -m\ncat > inner <<'INNER'\n" + script + "INNER\nbash inner &\npid=$!\n" +
+                             "until [ -e ready ]; do sleep 0.02; done\n" + signals + "\nwait $pid\necho code $?\n");
+}
+
+TEST(Mpi, TheFirstSignalIsARequestToSave) {
+  std::string script = launch_text(request(Launcher::mpi));
+  for (const char* signal : {"INT", "TERM", "HUP", "USR1"})
+    EXPECT_EQ(after_signals(script, fmt::format("kill -{} -$pid", signal)), "USR1\ncode 5\n") << signal;
+}
+
+TEST(Mpi, TheTimeLimitIsARequestToSave) {
+  LaunchRequest r = request(Launcher::mpi);
+  r.time_limit = "0:4";  // three seconds, and one to save
+  EXPECT_EQ(after_signals(launch_text(r), ""), "USR1\ncode 5\n");
 }
 
 TEST(Mpi, WithoutSshItIsSrun) {
@@ -154,6 +183,18 @@ TEST(Kubernetes, MpiJobHasTheCountsAtTheirPlaces) {
         "                - \"configs/llama.toml\"", "                - \"train.note=\\\"a\\\\b\\\"\"",
         "                  cpu: 32", "                  nvidia.com/gpu: 8"})
     EXPECT_TRUE(has_line(text, line)) << line << "\n" << text;
+}
+
+TEST(Kubernetes, PodsHaveTimeToSave) {
+  std::string text = launch_text(request(Launcher::kubernetes));
+  size_t first = text.find("terminationGracePeriodSeconds: 600");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_NE(text.find("terminationGracePeriodSeconds: 600", first + 1), std::string::npos) << text;
+  // The launcher's script is one word of a command, in the form that YAML and JSON share.
+  size_t begin = text.find("                - \"-c\"\n") + 25, quote = text.find('"', begin);
+  std::string script;
+  for (size_t at = quote + 1; text[at] != '"'; ++at) script += text[at] == '\\' ? text[++at] : text[at];
+  EXPECT_EQ(after_signals("set -- mpirun\n" + script + "\n", "kill -TERM $pid"), "USR1\ncode 5\n");
 }
 
 std::vector<std::string> lines_of(const std::string& text) {

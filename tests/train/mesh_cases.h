@@ -19,7 +19,7 @@ inline void PrintTo(const MeshCase& mesh, std::ostream* out) { *out << mesh.name
 inline std::vector<std::string> common_settings() {
   return {"optimizer.eps=1e-6", "optimizer.lr=1e-3", "model.layers=4",       "batch.sequences=8", "batch.microbatch=1", "batch.seq=32",
                                        "train.steps=20",       "train.eval_every=20", "train.eval_sequences=2",
-                                       "optimizer.schedule=constant", "train.timeout_s=60"};
+                                       "optimizer.schedule=constant", "train.timeout_s=60", "train.check_replicas_every=1"};
 }
 
 inline std::vector<MeshCase> meshes() {

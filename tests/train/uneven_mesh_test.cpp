@@ -8,9 +8,10 @@ namespace {
 
 TEST(UnevenMeshes, TrainAsOneRankDoes) {
   ScratchRun scratch("uneven");
-  const std::vector<std::string> common{"optimizer.eps=1e-6", "optimizer.lr=1e-3",  "batch.sequences=6",
-                                        "batch.microbatch=1", "batch.seq=24",       "train.steps=4",
-                                        "train.eval_every=4", "train.timeout_s=60", "data.tokenizer_vocab=500"};
+  const std::vector<std::string> common{"optimizer.eps=1e-6",          "optimizer.lr=1e-3",  "batch.sequences=6",
+                                        "batch.microbatch=1",          "batch.seq=24",       "train.steps=4",
+                                        "train.eval_every=4",          "train.timeout_s=60", "data.tokenizer_vocab=500",
+                                        "train.check_replicas_every=1"};
   const std::vector<std::vector<std::string>> meshes{
       {"mesh.dp=3"},
       {"mesh.dp=3", "mesh.zero=1"},

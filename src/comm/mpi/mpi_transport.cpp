@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/exit_within.h"
 #include "comm/launcher.h"
 #include "comm/message.h"
 
@@ -21,10 +22,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr int kRunErrorCode = 3;             // what the program returns after a RunError
 constexpr milliseconds kLastWords{500};      // for the others to hear that the run has ended, and to say so
 constexpr milliseconds kTellingOthers{200};  // for our own reason to leave this process
-constexpr size_t kReasonBytes = 1024;
 constexpr size_t kPieceBytes = size_t{1} << 30;  // MPI counts in int
 
 std::string error_text(int code) {
@@ -48,6 +47,12 @@ struct Message {
   int64_t sent_at_ns = 0;
   int32_t slot = 0;
   bool arrived = false;
+};
+
+// What a rank that ends the run tells the others.
+struct Notice {
+  ExitCode code = ExitCode::run_failed;
+  std::array<char, 1020> reason{};
 };
 
 // Hosts agree on the wall clock, not on a steady one.
@@ -75,9 +80,9 @@ class MpiTransport : public Transport {
   Ticket send(int to, int tag, std::span<const std::byte> bytes) override;
   Ticket receive(int from, int tag, std::span<std::byte> bytes) override;
   void wait(Ticket ticket) override;
-  void abort(const std::string& reason) override;
 
  private:
+  void end_run(const std::string& reason, ExitCode code) override;
   // All with the lock held: MPI is called by one thread at a time, which every MPI library can bear.
   Message& begin(const MessageFacts& facts);
   void begin_piece(Message& message, void* bytes, size_t count);
@@ -86,15 +91,15 @@ class MpiTransport : public Transport {
   bool has_arrived(Message& message);
   void require_sizes(const Message& message);
   void listen();
-  void end_run(const std::string& reason);
+  void end(const std::string& reason, ExitCode code);
   void tell_others();
   void cancel_receives();
   void require(int code);
-  [[noreturn]] void fail(const std::string& reason);
+  [[noreturn]] void fail(const std::string& reason, ExitCode code);
   [[noreturn]] void throw_ended() const;
 
   MpiSession& session_;
-  milliseconds timeout_, delay_;
+  milliseconds delay_;
   Lookout lookout_;
   int largest_tag_ = 32767;
   MPI_Comm data_ = MPI_COMM_NULL, control_ = MPI_COMM_NULL;
@@ -103,12 +108,13 @@ class MpiTransport : public Transport {
   std::vector<int32_t> unused_;
   bool ended_ = false;
   std::string reason_;
-  std::array<char, kReasonBytes> heard_{}, told_{};
+  ExitCode code_ = ExitCode::run_failed;
+  Notice heard_, told_;
   MPI_Request hearing_ = MPI_REQUEST_NULL;
 };
 
 MpiTransport::MpiTransport(MpiSession& session, milliseconds timeout, Lookout lookout)
-    : session_(session), timeout_(timeout), delay_(message_delay_from_environment()), lookout_(std::move(lookout)) {
+    : Transport(timeout), session_(session), delay_(message_delay_from_environment()), lookout_(std::move(lookout)) {
   MPI_Comm_dup(MPI_COMM_WORLD, &data_);
   MPI_Comm_dup(MPI_COMM_WORLD, &control_);
   // Calls on several requests report to the world or to self, depending on the library.
@@ -118,7 +124,7 @@ MpiTransport::MpiTransport(MpiSession& session, milliseconds timeout, Lookout lo
   int known = 0;
   MPI_Comm_get_attr(data_, MPI_TAG_UB, &bound, &known);
   if (known) largest_tag_ = *bound;
-  MPI_Irecv(heard_.data(), static_cast<int>(heard_.size()), MPI_CHAR, MPI_ANY_SOURCE, 0, control_, &hearing_);
+  MPI_Irecv(&heard_, sizeof heard_, MPI_BYTE, MPI_ANY_SOURCE, 0, control_, &hearing_);
 }
 
 MpiTransport::~MpiTransport() {
@@ -202,7 +208,7 @@ bool MpiTransport::has_arrived(Message& message) {
     if (error_class(code) == MPI_ERR_TRUNCATE) {
       std::string reason = fmt::format("rank {} sends more bytes to rank {} on tag {} than the {} it expects",
                                        facts.peer, facts.rank, facts.tag, facts.bytes);
-      end_run(reason);
+      end(reason, ExitCode::internal_error);
       BUG("{}", reason);
     }
     require(code);
@@ -223,12 +229,13 @@ void MpiTransport::require_sizes(const Message& message) {
   }
   if (total == message.facts.bytes + stamp) return;
   std::string reason = mismatch_reason(message.facts, total - std::min(stamp, total));
-  end_run(reason);
+  end(reason, ExitCode::internal_error);
   BUG("{}", reason);
 }
 
 void MpiTransport::wait(Ticket ticket) {
-  Clock::time_point start = Clock::now();
+  WaitClock clock;
+  Clock::duration waited{0};
   size_t bytes = 0;
   for (;;) {
     {
@@ -245,10 +252,12 @@ void MpiTransport::wait(Ticket ticket) {
       whereabouts().wait_for(message.facts.peer);  // and so it stays when the wait fails
       listen();
       if (ended_) throw_ended();
-      if (!message.arrived && Clock::now() - start > timeout_)
-        fail(timeout_reason(message.facts, timeout_, whereabouts().seen(), lookout_));
+      milliseconds timeout = timeout_for(message.facts.tag);
+      waited = clock.look();
+      if (!message.arrived && waited > timeout)
+        fail(timeout_reason(message.facts, timeout, whereabouts().seen(), lookout_), ExitCode::rank_lost);
     }
-    back_off(Clock::now() - start, bytes);
+    back_off(waited, bytes);
   }
 }
 
@@ -257,28 +266,30 @@ void MpiTransport::listen() {
   int heard = 0;
   if (MPI_Test(&hearing_, &heard, MPI_STATUS_IGNORE) != MPI_SUCCESS || !heard) return;
   ended_ = true;
-  reason_ = heard_.data();
-  session_.fail_with(kRunErrorCode);
+  reason_ = heard_.reason.data();
+  code_ = heard_.code;
+  session_.fail_with(code_);
   cancel_receives();
 }
 
-void MpiTransport::end_run(const std::string& reason) {
+void MpiTransport::end(const std::string& reason, ExitCode code) {
   if (!ended_) listen();  // the first reason counts
   if (ended_) return;
   ended_ = true;
   reason_ = reason;
-  session_.fail_with(kRunErrorCode);
+  code_ = code;
+  session_.fail_with(code);
   tell_others();
   cancel_receives();
 }
 
 void MpiTransport::tell_others() {
-  std::strncpy(told_.data(), reason_.c_str(), told_.size() - 1);
+  told_.code = code_;
+  std::strncpy(told_.reason.data(), reason_.c_str(), told_.reason.size() - 1);
   std::vector<MPI_Request> telling;
   for (int other = 0; other < size(); ++other)
     if (other != rank())
-      MPI_Isend(told_.data(), static_cast<int>(told_.size()), MPI_CHAR, other, 0, control_,
-                &telling.emplace_back(MPI_REQUEST_NULL));
+      MPI_Isend(&told_, sizeof told_, MPI_BYTE, other, 0, control_, &telling.emplace_back(MPI_REQUEST_NULL));
   int all = 0;
   for (Clock::time_point start = Clock::now(); !all && Clock::now() - start < kTellingOthers;
        back_off(Clock::now() - start, 0))
@@ -297,23 +308,23 @@ void MpiTransport::cancel_receives() {
   }
 }
 
-void MpiTransport::abort(const std::string& reason) {
+void MpiTransport::end_run(const std::string& reason, ExitCode code) {
   std::lock_guard lock(mutex_);
-  end_run(reason);
+  end(reason, code);
 }
 
 void MpiTransport::require(int code) {
-  if (code != MPI_SUCCESS) fail(fmt::format("rank {}: MPI failed: {}", rank(), error_text(code)));
+  if (code != MPI_SUCCESS) fail(fmt::format("rank {}: MPI failed: {}", rank(), error_text(code)), ExitCode::rank_lost);
 }
 
-void MpiTransport::fail(const std::string& reason) {
-  end_run(reason);
+void MpiTransport::fail(const std::string& reason, ExitCode code) {
+  end(reason, code);
   if (reason_ != reason) throw_ended();
-  throw RunError("", reason);
+  throw RunError("", reason, "", code);
 }
 
 void MpiTransport::throw_ended() const {
-  throw RunEnded(here(), ended_text(reason_));
+  throw RunEnded(here(), ended_text(reason_), "", code_);
 }
 
 }  // namespace
@@ -357,14 +368,24 @@ void MpiSession::meet_neighbours() {
   cores_per_rank_ = std::max(1, std::min(CPU_COUNT(&own), CPU_COUNT(&all) / ranks_on_host_));
 }
 
+void MpiSession::bound_end(milliseconds after_failure, milliseconds after_success) {
+  after_failure_ = after_failure;
+  after_success_ = after_success;
+}
+
+void MpiSession::fail_with(ExitCode code) {
+  if (failure_.exchange(code) == ExitCode::finished) exit_within(after_failure_, code);
+}
+
 MpiSession::~MpiSession() {
-  if (exit_code_ == 0) {
+  if (failure_ == ExitCode::finished) {
+    exit_within(after_success_, success_);
     MPI_Finalize();
     return;
   }
   std::this_thread::sleep_for(kLastWords);
-  MPI_Abort(MPI_COMM_WORLD, exit_code_);
-  std::_Exit(exit_code_);
+  MPI_Abort(MPI_COMM_WORLD, number_of(failure_));
+  std::_Exit(number_of(failure_));
 }
 
 std::unique_ptr<Transport> make_mpi_transport(MpiSession& session, std::chrono::milliseconds timeout, Lookout lookout) {

@@ -1,0 +1,42 @@
+#include "app/output.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace sextant {
+
+namespace {
+
+// Says that all was written, whatever became of it: a stream that fails would make fmt::print throw.
+ssize_t write_or_drop(void*, const char* bytes, size_t count) {
+  static std::atomic<bool> failed{false};
+  for (size_t done = 0; done < count && !failed;) {
+    ssize_t written = ::write(STDOUT_FILENO, bytes + done, count - done);
+    if (written >= 0) {
+      done += static_cast<size_t>(written);
+    } else if (errno != EINTR && !failed.exchange(true)) {
+      ::dprintf(STDERR_FILENO, "sextant: cannot write to standard output (%s); the run goes on without it\n",
+                ::strerror(errno));
+    }
+  }
+  return static_cast<ssize_t>(count);
+}
+
+}  // namespace
+
+void outlive_standard_output() {
+  ::signal(SIGPIPE, SIG_IGN);
+  ::fflush(stdout);
+  FILE* stream =
+      ::fopencookie(nullptr, "w", {.read = nullptr, .write = write_or_drop, .seek = nullptr, .close = nullptr});
+  if (!stream) return;  // no memory: output as before
+  if (::isatty(STDOUT_FILENO) == 1) ::setvbuf(stream, nullptr, _IOLBF, BUFSIZ);
+  stdout = stream;  // the C library lets it be assigned, and flushes it at exit
+}
+
+}  // namespace sextant
