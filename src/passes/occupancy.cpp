@@ -1,30 +1,28 @@
 #include "passes/occupancy.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace sextant {
 
 void Stretches::add(Stretch more) {
   if (more.begin == more.end) return;
-  auto first = std::lower_bound(sorted_.begin(), sorted_.end(), more.begin,
-                                [](const Stretch& s, int64_t begin) { return s.end < begin; });
-  auto last = first;  // behind those that `more` meets or touches
-  for (; last != sorted_.end() && last->begin <= more.end; ++last) {
-    more.begin = std::min(more.begin, last->begin);
-    more.end = std::max(more.end, last->end);
+  auto next = ends_.upper_bound(more.begin);
+  auto into = next == ends_.begin() ? ends_.end() : std::prev(next);
+  if (into == ends_.end() || into->second < more.begin)
+    into = ends_.emplace_hint(next, more.begin, more.end);
+  else
+    into->second = std::max(into->second, more.end);
+  while (next != ends_.end() && next->first <= into->second) {
+    into->second = std::max(into->second, next->second);
+    next = ends_.erase(next);
   }
-  if (first == last) {
-    sorted_.insert(first, more);
-    return;
-  }
-  *first = more;
-  sorted_.erase(first + 1, last);
 }
 
 int64_t Stretches::lowest_gap(int64_t from, int64_t bytes) const {
-  auto at = std::lower_bound(sorted_.begin(), sorted_.end(), from,
-                             [](const Stretch& s, int64_t offset) { return s.end <= offset; });
-  for (; at != sorted_.end() && at->begin < from + bytes; ++at) from = at->end;
+  auto at = ends_.upper_bound(from);
+  if (at != ends_.begin() && std::prev(at)->second > from) --at;
+  for (; at != ends_.end() && at->first < from + bytes; ++at) from = at->second;
   return from;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "ir/lifetime.h"
@@ -23,7 +24,7 @@ class Stretches {
   int64_t lowest_gap(int64_t from, int64_t bytes) const;
 
  private:
-  std::vector<Stretch> sorted_;
+  std::map<int64_t, int64_t> ends_;  // by begin
 };
 
 // A tree over time, in ops: a node stands for a range of ops, its children for the two halves.
