@@ -4,12 +4,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 
 #include "app/bench.h"
 #include "app/processes.h"
 #include "app/verbs.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "comm/transport.h"
 
 namespace {
@@ -116,7 +119,7 @@ void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCod
   CLI::App* verb = app.add_subcommand("doctor", "Is this machine fit to train, or under mpirun and srun, are these machines?");
   verb->add_option("directory", a.directory, "where runs will write")->capture_default_str();
   verb->add_flag("--json", a.json, "print JSON");
-  verb->add_option("--burn", a.burn, "compute for this many seconds and compare, to find silent corruption")->check(CLI::NonNegativeNumber);
+  verb->add_option("--burn", a.burn, "compute for this many seconds and compare, to find silent corruption")->check(CLI::Range(0.0, 1e6));
   verb->add_option("--seed", a.seed, "of the data that --burn computes with")->capture_default_str();
   verb->add_option("--device", a.device, "where to compute")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
   verb->callback([&] { exit_code = doctor_verb(a, processes); });
@@ -200,6 +203,20 @@ void refuse_unknown_verb(const CLI::App& app, int argc, char** argv) {
                      .expected = fmt::format("one of {}", fmt::join(verbs, ", "))});
 }
 
+// CLI11 reads what does not fit an integer as the largest one.
+void refuse_numbers_too_large(CLI::App& app) {
+  CLI::Validator fits(
+      [](std::string& text) -> std::string {
+        errno = 0;
+        std::strtoll(text.c_str(), nullptr, 10);
+        return errno == ERANGE ? fmt::format("{} is too large a number", text) : std::string();
+      },
+      "");
+  for (CLI::Option* option : app.get_options())
+    if (option->get_type_name().starts_with("INT")) option->check(fits);
+  for (CLI::App* verb : app.get_subcommands(nullptr)) refuse_numbers_too_large(*verb);
+}
+
 ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   CLI::App app("Sextant plans, trains and watches large language models.", "sextant");
   app.require_subcommand(1);
@@ -226,6 +243,10 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_bench_storage(*app.get_subcommand("bench"), bench_storage, processes);
   add_doctor(app, doctor, processes, exit_code);
   refuse_unknown_verb(app, argc, argv);
+  refuse_numbers_too_large(app);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return fmt::format("{}\nRun with --help for more information.\n", printable(error.what()));
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -251,13 +272,13 @@ ExitCode run_and_report(int argc, char** argv, Processes& processes) {
     fmt::print(stderr, "sextant: {}\n", error.what());
     return error.exit_code();
   } catch (const std::filesystem::filesystem_error& error) {
-    fmt::print(stderr, "sextant: {}: {}\n", error.path1().string(), error.code().message());
+    fmt::print(stderr, "sextant: {}: {}\n", printable(error.path1().string()), error.code().message());
     return ExitCode::run_failed;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "sextant: out of memory\n");
     return ExitCode::run_failed;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "sextant: {}\n  this is our mistake: please report it with the command you ran\n", error.what());
+    fmt::print(stderr, "sextant: {}\n  this is our mistake: please report it with the command you ran\n", printable(error.what(), Newlines::kept));
     return ExitCode::internal_error;
   }
 }

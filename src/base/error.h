@@ -15,8 +15,7 @@
 
 namespace sextant {
 
-// The fields are joined to "place: got; expected …; hint". Empty fields are left out. They may quote what came from outside
-// as it is: text() makes it printable.
+// The fields are joined to "place: got; expected …; hint". Empty fields are left out.
 struct Complaint {
   std::string place;     // "config.toml:3:5 model.heads", "weights.safetensors", "line 7"
   std::string got;       // what is wrong, as a clause: "heads 7 does not divide hidden 64"

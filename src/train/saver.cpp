@@ -1,5 +1,6 @@
 #include "train/saver.h"
 
+#include "base/threads.h"
 #include "ckpt/checkpoints.h"
 #include "ckpt/model_directory.h"
 #include "comm/tags.h"
@@ -30,7 +31,7 @@ std::filesystem::path Saver::save(const RunState& state) {
     return place;
   }
   snapshot_->take();
-  writing_ = std::thread([this, place, state] {
+  writing_ = start_thread("a save in the background", [this, place, state] {
     try {
       write(place, state, *snapshot_);
     } catch (const std::exception& error) {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "ckpt/checkpoints.h"
 #include "ckpt/model_directory.h"
@@ -37,6 +38,7 @@ void prepare_directory(const fs::path& out) {
   if (error) throw RunError(out.string(), fmt::format("cannot create the run's directory: {}", error.message()));
   recover_directory(out);
   std::vector<std::string> words = last_words(out);
+  for (std::string& line : words) line = printable(line);
   if (!words.empty()) fmt::print("the last run here did not end well:\n  {}\n", fmt::join(words, "\n  "));
   forget_heartbeats(out);
 }
@@ -135,10 +137,10 @@ class Run {
       state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec);
       result_.checkpoint = from;
       saved_step_ = state_.step;
-      if (crew_.leads()) fmt::print("resuming from {} (step {})\n", from.string(), state_.step);
+      if (crew_.leads()) fmt::print("resuming from {} (step {})\n", printable(from.string()), state_.step);
     } else if (run_.model.from) {
       load_weights(trainer_.bound(), parts_.spec, WeightsReader(*run_.model.from));
-      if (crew_.leads()) fmt::print("starting from the weights of {}\n", *run_.model.from);
+      if (crew_.leads()) fmt::print("starting from the weights of {}\n", printable(*run_.model.from));
     } else {
       initialize_weights(trainer_.bound(), static_cast<uint64_t>(run_.train.seed));
     }
@@ -255,12 +257,15 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   RunShape shape = run_shape(run, spec);
   int ranks = shape.mesh.world_size(), threads = threads_of(run, launch, ranks);
   auto say = [&](std::string_view line) {
-    if (launch.leads()) fmt::print("{}\n", line);
+    if (launch.leads()) fmt::print("{}\n", printable(line));
   };
 
   std::optional<AbortOnThrow> tell_others;
   if (launch.process) tell_others.emplace(*launch.process);
   Crew processes = launch.process ? Crew(*launch.process, kHostTag) : Crew();
+  // Before data is read and perhaps a tokenizer trained: is there room for the model at all?
+  RankSeat planner{.rank = launch.process ? launch.process->rank() : 0};  // which device it would have; nobody to talk to
+  RunPrograms programs = planned(run, shape, *make_executor(planner, threads));
   std::optional<Dataset> dataset;
   leader_first(processes, timeout_of(run) / 4, [&] {
     if (launch.leads()) prepare_directory(out);
@@ -268,8 +273,6 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
     dataset = open_dataset(run, spec, readers, say);
   });
-  RankSeat planner{.rank = launch.process ? launch.process->rank() : 0};  // which device it would have; nobody to talk to
-  RunPrograms programs = planned(run, shape, *make_executor(planner, threads));
   say(introduction(spec, shape, *dataset, programs));
   if (launch.leads()) write_file_atomically(out / "config.toml", config_toml(run));
 
