@@ -1,9 +1,12 @@
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
+#include "base/threads.h"
 #include "base/units.h"
 #include "config/load.h"
 #include "data/bpe_trainer.h"
@@ -53,6 +56,8 @@ void print_beginning(const fs::path& path, const Tokenizer& tokenizer) {
 }  // namespace
 
 void tokenize_verb(const TokenizeArguments& a) {
+  if (a.threads < 0 || a.threads > kMaxThreads)
+    throw UserError({.place = "--threads", .got = std::to_string(a.threads), .expected = fmt::format("an integer from 0 to {}", kMaxThreads)});
   Tokenizer tokenizer = Tokenizer::load(a.tokenizer);
   if (a.end_of_text >= static_cast<int64_t>(tokenizer.vocab_size()))
     throw UserError({.place = "--end-of-text", .got = std::to_string(a.end_of_text),
@@ -66,7 +71,7 @@ void tokenize_verb(const TokenizeArguments& a) {
   TokenizeSummary done = tokenize_documents(
       [&](const DocumentVisitor& visit) { for_each_document(as_paths(a.inputs), {.json_key = a.text_key}, visit); }, tokenizer,
       {.path = a.output, .format = format}, team);
-  fmt::print("{}: {} documents, {} tokens from {} of text\n", a.output, human_count(done.documents), human_count(done.tokens),
+  fmt::print("{}: {} documents, {} tokens from {} of text\n", printable(a.output), human_count(done.documents), human_count(done.tokens),
              human(Bytes{done.text_bytes}));
 }
 
@@ -84,7 +89,7 @@ void train_tokenizer_verb(const TrainTokenizerArguments& a) {
     for_each_document(as_paths(a.inputs), {.json_key = a.text_key}, feed);
   Tokenizer tokenizer = trainer.train();
   write_file_atomically(a.output, tokenizer.to_json());
-  fmt::print("{}: {} tokens\n", a.output, human_count(tokenizer.vocab_size()));
+  fmt::print("{}: {} tokens\n", printable(a.output), human_count(tokenizer.vocab_size()));
 }
 
 void inspect_verb(const InspectArguments& a) {
@@ -106,15 +111,23 @@ void inspect_verb(const InspectArguments& a) {
 
 // Sample s of a source begins at its token s × batch.seq.
 void order_verb(const OrderArguments& a) {
+  constexpr int64_t kMost = 1'000'000'000;
+  if (a.samples < 0 || a.samples > kMost)
+    throw UserError({.place = "--samples", .got = std::to_string(a.samples), .expected = fmt::format("an integer from 0 to {}", kMost)});
   RunConfig run = load_config(a.config, a.overrides);
   ThreadTeam team(static_cast<int>(run.train.threads));
-  Dataset dataset = open_dataset(run, resolve_spec(run), team, [](std::string_view line) { fmt::print(stderr, "{}\n", line); });
-  std::string text;
+  Dataset dataset = open_dataset(run, resolve_spec(run), team, [](std::string_view line) { fmt::print(stderr, "{}\n", printable(line)); });
+  // In pieces, as many as there may be.
+  constexpr size_t kPiece = 1 << 16;
+  std::string text = "[";
   for (int64_t k = 0; k < a.samples; ++k) {
     BatchSampler::Draw draw = dataset.train.draw(k);
-    text += fmt::format("{}[{}, {}]", k == 0 ? "[" : ", ", draw.source, draw.sample);
+    fmt::format_to(std::back_inserter(text), "{}[{}, {}]", k == 0 ? "" : ", ", draw.source, draw.sample);
+    if (text.size() < kPiece) continue;
+    fmt::print("{}", text);
+    text.clear();
   }
-  fmt::print("{}]\n", a.samples > 0 ? text : "[");
+  fmt::print("{}]\n", text);
 }
 
 }  // namespace sextant

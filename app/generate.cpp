@@ -3,6 +3,7 @@
 #include "app/device.h"
 #include "app/verbs.h"
 #include "base/error.h"
+#include "base/threads.h"
 #include "ckpt/model_directory.h"
 #include "data/stories.h"
 #include "generate/generator.h"
@@ -20,8 +21,9 @@ void check_arguments(const GenerateArguments& a) {
   require(a.top_k >= 0, "--top-k", std::to_string(a.top_k), "an integer of at least 0");
   require(a.top_p > 0 && a.top_p <= 1, "--top-p", fmt::format("{}", a.top_p), "a number above 0 and at most 1");
   require(a.max_tokens >= 0, "--max-tokens", std::to_string(a.max_tokens), "an integer of at least 0");
-  require(a.samples >= 1, "--samples", std::to_string(a.samples), "an integer of at least 1");
-  require(a.threads >= 0, "--threads", std::to_string(a.threads), "an integer of at least 0");
+  constexpr int64_t kMostSamples = 1'000'000'000;
+  require(a.samples >= 1 && a.samples <= kMostSamples, "--samples", std::to_string(a.samples), fmt::format("an integer from 1 to {}", kMostSamples));
+  require(a.threads >= 0 && a.threads <= kMaxThreads, "--threads", std::to_string(a.threads), fmt::format("an integer from 0 to {}", kMaxThreads));
 }
 
 GenerateOptions options_of(const GenerateArguments& a, const Tokenizer& tokenizer) {

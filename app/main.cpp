@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -14,6 +16,7 @@
 #include "app/processes.h"
 #include "app/verbs.h"
 #include "base/error.h"
+#include "base/printable.h"
 #include "comm/transport.h"
 
 namespace {
@@ -127,7 +130,7 @@ void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCod
   CLI::App* verb = app.add_subcommand("doctor", "Is this machine fit to train, or under mpirun and srun, are these machines?");
   verb->add_option("directory", a.directory, "where runs will write")->capture_default_str();
   verb->add_flag("--json", a.json, "print JSON");
-  CLI::Option* burn = verb->add_option("--burn", a.burn, "compute for this many seconds and compare, to find silent corruption")->check(CLI::NonNegativeNumber);
+  CLI::Option* burn = verb->add_option("--burn", a.burn, "compute for this many seconds and compare, to find silent corruption")->check(CLI::Range(0.0, 1e6));
   verb->add_option("--seed", a.seed, "of the data that --burn computes with")->capture_default_str()->needs(burn);
   verb->add_option("--device", a.device, "where to compute")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
   verb->callback([&] { exit_code = doctor_verb(a, processes); });
@@ -212,6 +215,20 @@ void refuse_unknown_verb(const CLI::App& app, int argc, char** argv) {
                      .expected = fmt::format("one of {}", fmt::join(verbs, ", "))});
 }
 
+// CLI11 reads what does not fit an integer as the largest one.
+void refuse_numbers_too_large(CLI::App& app) {
+  CLI::Validator fits(
+      [](std::string& text) -> std::string {
+        errno = 0;
+        std::strtoll(text.c_str(), nullptr, 10);
+        return errno == ERANGE ? fmt::format("{} is too large a number", text) : std::string();
+      },
+      "");
+  for (CLI::Option* option : app.get_options())
+    if (option->get_type_name().starts_with("INT")) option->check(fits);
+  for (CLI::App* verb : app.get_subcommands(nullptr)) refuse_numbers_too_large(*verb);
+}
+
 ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   CLI::App app("Sextant plans, trains and watches large language models.", "sextant");
   app.require_subcommand(1);
@@ -238,6 +255,10 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_bench_storage(*app.get_subcommand("bench"), bench_storage, processes);
   add_doctor(app, doctor, processes, exit_code);
   refuse_unknown_verb(app, argc, argv);
+  refuse_numbers_too_large(app);
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return fmt::format("{}\nRun with --help for more information.\n", printable(error.what()));
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -266,17 +287,17 @@ ExitCode run_and_report(int argc, char** argv, Processes& processes) {
     tell(error.what());
     return error.exit_code();
   } catch (const std::filesystem::filesystem_error& error) {
-    tell(fmt::format("{}: {}", error.path1().string(), error.code().message()));
+    tell(fmt::format("{}: {}", printable(error.path1().string()), error.code().message()));
     return ExitCode::run_failed;
   } catch (const std::system_error& error) {
     // Where SIGPIPE is ignored, a reader who has seen enough (head -1) makes printing throw: that is no failure to report.
-    if (error.code() != std::errc::broken_pipe) tell(error.what());
+    if (error.code() != std::errc::broken_pipe) tell(printable(error.what(), Newlines::kept));
     return ExitCode::run_failed;
   } catch (const std::bad_alloc&) {
     tell("out of memory");
     return ExitCode::run_failed;
   } catch (const std::exception& error) {
-    tell(fmt::format("{}\n  this is our mistake: please report it with the command you ran", error.what()));
+    tell(fmt::format("{}\n  this is our mistake: please report it with the command you ran", printable(error.what(), Newlines::kept)));
     return ExitCode::internal_error;
   }
 }

@@ -8,6 +8,7 @@
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "config/load.h"
 #include "observe/chrome_trace.h"
 #include "observe/op_table.h"
@@ -62,8 +63,8 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
   if (result.validation_loss)
     fmt::print("validation loss {:.4f} nats per token, {:.1f} % of the unigram entropy ({:.4f})\n", *result.validation_loss,
                100 * *result.validation_loss / result.unigram_entropy, result.unigram_entropy);
-  if (!result.checkpoint.empty()) fmt::print("model    {}\n", result.checkpoint.string());
-  fmt::print("metrics  {}\n", (out / "metrics.jsonl").string());
+  if (!result.checkpoint.empty()) fmt::print("model    {}\n", printable(result.checkpoint.string()));
+  fmt::print("metrics  {}\n", printable((out / "metrics.jsonl").string()));
   return result.outcome;
 }
 

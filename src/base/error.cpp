@@ -2,12 +2,14 @@
 
 #include <cstring>
 
+#include "base/printable.h"
+
 namespace sextant {
 
 std::string Complaint::text() const {
-  std::string out = place.empty() ? got : fmt::format("{}: {}", place, got);
-  if (!expected.empty()) out += fmt::format("; expected {}", expected);
-  if (!hint.empty()) out += fmt::format("\n  hint: {}", hint);
+  std::string out = place.empty() ? printable(got) : fmt::format("{}: {}", printable(place), printable(got));
+  if (!expected.empty()) out += fmt::format("; expected {}", printable(expected));
+  if (!hint.empty()) out += fmt::format("\n  hint: {}", printable(hint));
   return out;
 }
 
@@ -23,8 +25,10 @@ std::string join_complaints(const std::vector<Complaint>& complaints) {
 }
 
 std::string run_error_text(std::string_view place, std::string_view what, std::string_view hint) {
-  std::string out = place.empty() ? std::string(what) : fmt::format("{}: {}", place, what);
-  if (!hint.empty()) out += fmt::format("\n  hint: {}", hint);
+  // `what` may be the text of another error, with lines of its own.
+  std::string out = printable(what, Newlines::kept);
+  if (!place.empty()) out = fmt::format("{}: {}", printable(place), out);
+  if (!hint.empty()) out += fmt::format("\n  hint: {}", printable(hint));
   return out;
 }
 

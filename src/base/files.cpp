@@ -1,8 +1,10 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/temporary_name.h"
+#include "base/units.h"
 
 namespace sextant {
 
@@ -22,6 +25,7 @@ namespace {
 class Descriptor {
  public:
   Descriptor(const fs::path& path, int flags, int mode = 0666) : fd_(::open(path.c_str(), flags | O_CLOEXEC, mode)) {}
+  explicit Descriptor(int fd) : fd_(fd) {}
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -29,6 +33,7 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
   int get() const { return fd_; }
   bool open() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;
@@ -39,22 +44,47 @@ class Descriptor {
                    .expected = "a readable file"});
 }
 
-int64_t size_of_regular_file(const fs::path& path, int fd) {
+struct stat status_of(const fs::path& path, int fd) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) cannot_read(path);
+  return info;
+}
+
+[[noreturn]] void refuse_kind(const fs::path& path, std::string_view kind) {
+  throw UserError({.place = path.string(), .got = fmt::format("is {}, not a regular file", kind), .expected = "a regular file"});
+}
+
+// What a shell connects for <(command) or a pipe into /dev/stdin, as opposed to a pipe that has a name.
+bool is_pipe_of_shell(const struct stat& info, int fd) {
+  struct statfs system {};
+  return S_ISFIFO(info.st_mode) && ::fstatfs(fd, &system) == 0 && system.f_type == PIPEFS_MAGIC;
+}
+
+// A pipe does not say how much will come; what is read whole from one is a config or a table.
+constexpr size_t kMostFromPipe = size_t{64} << 20;
+
+}  // namespace
+
+int open_for_reading(const fs::path& path) {
+  // A named pipe is opened without waiting for somebody who writes into it.
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) cannot_read(path);
+  Descriptor file(fd);
+  struct stat info = status_of(path, fd);
   if (S_ISDIR(info.st_mode)) {
     errno = EISDIR;
     cannot_read(path);
   }
-  return info.st_size;
+  if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)) refuse_kind(path, "a device");
+  if (!S_ISREG(info.st_mode) && !is_pipe_of_shell(info, fd)) refuse_kind(path, S_ISFIFO(info.st_mode) ? "a named pipe" : "a socket");
+  if (::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK) != 0) cannot_read(path);
+  return file.release();
 }
 
-}  // namespace
-
 std::string read_file(const fs::path& path) {
-  Descriptor file(path, O_RDONLY);
-  if (!file.open()) cannot_read(path);
-  std::string content(static_cast<size_t>(size_of_regular_file(path, file.get())), '\0');
+  Descriptor file(open_for_reading(path));
+  struct stat info = status_of(path, file.get());
+  std::string content(S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) : 0, '\0');
   size_t done = 0;
   // Files of /proc and pipes report size 0, so read on until the end rather than until the size.
   for (;;) {
@@ -64,6 +94,9 @@ std::string read_file(const fs::path& path) {
     if (n < 0) cannot_read(path);
     if (n == 0) break;
     done += static_cast<size_t>(n);
+    if (S_ISFIFO(info.st_mode) && done > kMostFromPipe)
+      throw UserError({.place = path.string(), .got = fmt::format("more than {} came out of a pipe", human(Bytes{kMostFromPipe})),
+                       .expected = "a regular file"});
   }
   content.resize(done);
   return content;
@@ -111,9 +144,10 @@ void remove_temporary_files(const fs::path& directory) {
 }
 
 MappedFile::MappedFile(const fs::path& path) {
-  Descriptor file(path, O_RDONLY);
-  if (!file.open()) cannot_read(path);
-  size_ = static_cast<size_t>(size_of_regular_file(path, file.get()));
+  Descriptor file(open_for_reading(path));
+  struct stat info = status_of(path, file.get());
+  if (!S_ISREG(info.st_mode)) refuse_kind(path, "a pipe");
+  size_ = static_cast<size_t>(info.st_size);
   if (size_ == 0) return;
   void* at = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
   if (at == MAP_FAILED) cannot_read(path);

@@ -12,6 +12,10 @@
 
 namespace sextant {
 
+// A descriptor of a regular file, or of a pipe that the shell made for <(command) or /dev/stdin. UserError when it cannot be
+// opened, and for what might never end or answer: named pipes, devices.
+int open_for_reading(const std::filesystem::path& path);
+
 // The whole file. UserError when it cannot be read.
 std::string read_file(const std::filesystem::path& path);
 

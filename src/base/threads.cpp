@@ -3,6 +3,9 @@
 #include <sched.h>
 
 #include <atomic>
+#include <system_error>
+
+#include "base/error.h"
 
 namespace sextant {
 
@@ -63,7 +66,23 @@ struct ThreadTeam::Shared {
     }
     wake.notify_all();
   }
+
+  void end() {
+    stop.store(true, std::memory_order_release);
+    announce();
+    for (std::thread& worker : workers) worker.join();
+  }
 };
+
+std::thread start_thread(std::string_view what, std::function<void()> work) {
+  try {
+    return std::thread(std::move(work));
+  } catch (const std::system_error& error) {
+    throw RunError("", fmt::format("could not start the thread of {}: {}", what, error.code().message()),
+                   "lower train.threads (or --threads) or the number of ranks on this machine, or raise its limit on processes and "
+                   "threads (ulimit -u; pids.max of the container)");
+  }
+}
 
 int core_count() {
   cpu_set_t allowed;
@@ -75,15 +94,18 @@ int core_count() {
 ThreadTeam::ThreadTeam(int threads) : size_(threads > 0 ? threads : core_count()) {
   if (size_ == 1) return;
   shared_ = std::make_unique<Shared>();
-  for (int thread = 1; thread < size_; ++thread)
-    shared_->workers.emplace_back([shared = shared_.get(), thread] { shared->work(thread); });
+  try {
+    for (int thread = 1; thread < size_; ++thread)
+      shared_->workers.push_back(start_thread(fmt::format("worker {} of {}", thread + 1, size_),
+                                              [shared = shared_.get(), thread] { shared->work(thread); }));
+  } catch (...) {
+    shared_->end();
+    throw;
+  }
 }
 
 ThreadTeam::~ThreadTeam() {
-  if (!shared_) return;
-  shared_->stop.store(true, std::memory_order_release);
-  shared_->announce();
-  for (std::thread& worker : shared_->workers) worker.join();
+  if (shared_) shared_->end();
 }
 
 void ThreadTeam::run(int64_t tasks, Call call, const void* body) {

@@ -4,12 +4,20 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 namespace sextant {
+
+// More than any machine has cores for.
+constexpr int64_t kMaxThreads = 4096;
+
+// A thread for `what` ("rank 3 of 8"). RunError that names it where the system starts no more of them.
+std::thread start_thread(std::string_view what, std::function<void()> work);
 
 class ThreadTeam {
  public:

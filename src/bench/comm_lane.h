@@ -9,11 +9,13 @@
 #include <thread>
 #include <utility>
 
+#include "base/threads.h"
+
 namespace sextant {
 
 class CommLane {
  public:
-  CommLane() : thread_([this] { work(); }) {}
+  CommLane() : thread_(start_thread("a rank's messages", [this] { work(); })) {}
   ~CommLane() {
     {
       std::lock_guard lock(mutex_);

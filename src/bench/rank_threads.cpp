@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
+#include "base/threads.h"
 #include "comm/thread_transport.h"
 
 namespace sextant {
@@ -17,21 +19,31 @@ void run_rank_threads(int ranks, const std::function<void(const RankSeat& seat)>
   std::mutex mutex;
   std::exception_ptr first;
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&, rank] {
-      Transport& transport = hub.transport(rank);
+  auto failed = [&](Transport& transport, const std::exception& error) {
+    {
+      std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+    }
+    transport.abort(error.what());
+  };
+  for (int rank = 0; rank < ranks; ++rank) {
+    Transport& transport = hub.transport(rank);
+    auto run = [&, rank] {
       try {
         work({rank, &transport});
       } catch (const RunEnded&) {
         // The one who ended it is heard.
       } catch (const std::exception& error) {
-        {
-          std::lock_guard lock(mutex);
-          if (!first) first = std::current_exception();
-        }
-        transport.abort(error.what());
+        failed(transport, error);
       }
-    });
+    };
+    try {
+      threads.push_back(start_thread(fmt::format("rank {} of {}", rank, ranks), run));
+    } catch (const RunError& error) {
+      failed(transport, error);  // those that did start must not wait for it
+      break;
+    }
+  }
   for (std::thread& thread : threads) thread.join();
   if (first) std::rethrow_exception(first);
 }

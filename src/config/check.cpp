@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/toml_document.h"
 #include "config/complaints.h"
 #include "config/resolve.h"
@@ -47,7 +49,6 @@ void check_heads_split(const RunConfig& run, const ModelSpec& spec, Complaints& 
 }
 
 void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
-  constexpr int64_t kMaxRanks = int64_t{1} << 24;
   const MeshSection& mesh = run.mesh;
   double ranks = 1;  // a double, because a product of what is allowed may not fit 64 bits
   for (int64_t size : {mesh.dp, mesh.tp, mesh.pp, mesh.cp}) ranks *= static_cast<double>(size);
@@ -137,6 +138,13 @@ void check_documents(const RunConfig& run, Complaints& complaints) {
 void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
   const auto& [sequences, microbatch, seq] = run.batch;
   int64_t at_once = microbatch * run.mesh.dp;
+  int64_t microbatches = sequences / at_once, stages = run.mesh.pp * run.pipeline.chunks;
+  if (microbatches > most_microbatches(stages))
+    complaints.add(run, {"batch.sequences", "batch.microbatch", "mesh.dp", "mesh.pp"},
+                   {.got = fmt::format("sequences {} by microbatch {} × dp {} makes {} microbatches in a step", sequences, microbatch,
+                                       run.mesh.dp, microbatches),
+                    .expected = fmt::format("at most {} on {} pipeline stages", most_microbatches(stages), stages),
+                    .hint = "take fewer sequences, or a larger batch.microbatch or mesh.dp"});
   if (sequences % at_once != 0)
     complaints.add(run, {"batch.sequences", "batch.microbatch", "mesh.dp"},
                    {.got = fmt::format("sequences {} is not a multiple of microbatch {} × dp {}", sequences, microbatch,
@@ -195,6 +203,11 @@ void check_model_source(const RunConfig& run, Complaints& complaints) {
 }
 
 }  // namespace
+
+int64_t most_microbatches(int64_t stages) {
+  constexpr int64_t kMost = 1 << 16, kMostOfAllStages = 1 << 21;
+  return std::clamp(kMostOfAllStages / std::max<int64_t>(stages, 1), int64_t{1}, kMost);
+}
 
 void check_together(const RunConfig& run, Complaints& complaints) {
   const ModelSpec spec = draft_model(run, complaints);

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <type_traits>
 
+#include "base/threads.h"
 #include "base/toml_document.h"
+#include "config/check.h"
 #include "models/spec.h"
 
 namespace sextant {
@@ -192,9 +194,9 @@ constexpr Key kKeys[] = {
         "`eos_token_id` of config.json or generation_config.json, else the end token of a usual name such as `</s>`."),
     KEY(data.cache, Affects::execution, "Directory for what is made of the data: tokenizers, token files."),
 
-    KEY(batch.sequences, from_to(1, 1 << 30),
+    KEY(batch.sequences, from_to(1, kMaxSequences),
         "Sequences in a step, over all ranks; a multiple of `microbatch` times `mesh.dp`."),
-    KEY(batch.microbatch, Affects::execution, from_to(1, 1 << 20),
+    KEY(batch.microbatch, Affects::execution, from_to(1, kMaxMicrobatch),
         "Sequences that go through the model at once on a rank; gradients of the others are accumulated."),
     KEY(batch.seq, from_to(1, kMaxSeq), "Tokens in a sequence; at most `model.max_seq`."),
 
@@ -217,7 +219,7 @@ constexpr Key kKeys[] = {
 
     KEY(train.steps, from_to(1, 1e12), "Steps of the whole run; a resumed run goes on to the same number."),
     KEY(train.seed, at_least(0), "Decides initial weights and the order of the data."),
-    KEY(train.threads, Affects::execution, from_to(0, 4096), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
+    KEY(train.threads, Affects::execution, from_to(0, kMaxThreads), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
     KEY(train.recompute, Affects::execution, one_of("none|norms|selective|alternate|full"), "What is computed again in the backward pass to save memory."),
     KEY(train.precision, one_of("auto|f32|bf16"),
         "What is computed in. bf16 keeps weights in f32 precision beside it, and gradients and optimizer state in f32. `auto` "

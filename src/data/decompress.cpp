@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/units.h"
 
 namespace sextant {
@@ -23,7 +24,7 @@ constexpr size_t kInputBytes = size_t{256} << 10;
 
 class FileStream : public ByteStream {
  public:
-  explicit FileStream(const fs::path& path) : path_(path.string()), file_(std::fopen(path.c_str(), "rbe")) {
+  explicit FileStream(const fs::path& path) : path_(path.string()), file_(::fdopen(open_for_reading(path), "rb")) {
     if (!file_)
       throw UserError(
           {.place = path_, .got = fmt::format("cannot read: {}", std::strerror(errno)), .expected = "a readable file"});

@@ -1,6 +1,8 @@
 #include "ir/verify.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "base/error.h"
 #include "ir/lane.h"
@@ -112,6 +114,32 @@ std::vector<Lifetime> buffer_lifetimes(const Program& program) {
   return live;
 }
 
+// Through time, with the buffers that live at the moment in order of offset: no two meet as long as none meets its neighbours.
+void check_overlaps(const Program& program, std::string_view after) {
+  std::vector<Lifetime> live = buffer_lifetimes(program);
+  std::vector<size_t> by_first, by_last;
+  for (size_t i = 0; i < program.buffers.size(); ++i)
+    if (program.buffers[i].bytes > 0 && live[i].used()) by_first.push_back(i);
+  by_last = by_first;
+  std::sort(by_first.begin(), by_first.end(), [&](size_t a, size_t b) { return live[a].first < live[b].first; });
+  std::sort(by_last.begin(), by_last.end(), [&](size_t a, size_t b) { return live[a].last < live[b].last; });
+  std::map<int64_t, size_t> now;  // by offset
+  auto ended = by_last.begin();
+  for (size_t i : by_first) {
+    for (; live[*ended].last < live[i].first; ++ended) now.erase(program.buffers[*ended].offset);
+    const Buffer& buffer = program.buffers[i];
+    auto next = now.lower_bound(buffer.offset);
+    bool meets_next = next != now.end() && next->first < buffer.offset + buffer.total_bytes();
+    BUG_IF(meets_next, "after {}: buffers {} and {} overlap while both live", after, i, next->second);
+    if (next != now.begin()) {
+      auto [offset, before] = *std::prev(next);
+      BUG_IF(offset + program.buffers[before].total_bytes() > buffer.offset,
+             "after {}: buffers {} and {} overlap while both live", after, before, i);
+    }
+    now.emplace_hint(next, buffer.offset, i);
+  }
+}
+
 void check_buffers(const Program& program, std::string_view after) {
   std::vector<Lifetime> values = lifetimes(program);
   for (const Value& value : program.values) {
@@ -120,23 +148,11 @@ void check_buffers(const Program& program, std::string_view after) {
     BUG_IF(program.buffers[static_cast<size_t>(value.buffer)].bytes < value.local_bytes().n,
            "after {}: %{} ({}) does not fit its buffer", after, value.id, value.path);
   }
-  std::vector<Lifetime> live = buffer_lifetimes(program);
-  std::vector<size_t> by_offset;
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& b = program.buffers[i];
     BUG_IF(b.offset < 0 || b.offset + b.total_bytes() > program.arena_bytes, "after {}: buffer {} leaves the arena", after, i);
-    if (b.bytes > 0 && live[i].used()) by_offset.push_back(i);
   }
-  std::sort(by_offset.begin(), by_offset.end(),
-            [&](size_t a, size_t b) { return program.buffers[a].offset < program.buffers[b].offset; });
-  for (size_t i = 0; i < by_offset.size(); ++i) {
-    const Buffer& a = program.buffers[by_offset[i]];
-    for (size_t j = i + 1; j < by_offset.size() && program.buffers[by_offset[j]].offset < a.offset + a.total_bytes(); ++j) {
-      const Lifetime &x = live[by_offset[i]], &y = live[by_offset[j]];
-      BUG_IF(x.first <= y.last && y.first <= x.last, "after {}: buffers {} and {} overlap while both live", after,
-             by_offset[i], by_offset[j]);
-    }
-  }
+  check_overlaps(program, after);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "ir/alias.h"
 #include "ir/lane.h"
 #include "ir/lifetime.h"
+#include "passes/occupancy.h"
 
 namespace sextant {
 
@@ -91,6 +92,12 @@ struct Placed {
   Lifetime life;
 };
 
+int op_count(const Program& program) {
+  size_t ops = 0;
+  for (const Region& region : program.regions) ops += region.ops.size();
+  return static_cast<int>(ops);
+}
+
 // Largest first, each at the lowest offset where nothing that lives at the same time is in the way.
 class TransientPlacer {
  public:
@@ -99,34 +106,17 @@ class TransientPlacer {
   void place(std::vector<Placed> items) {
     auto bytes = [&](const Placed& p) { return program_.buffers[static_cast<size_t>(p.buffer)].total_bytes(); };
     std::stable_sort(items.begin(), items.end(), [&](const Placed& a, const Placed& b) { return bytes(a) > bytes(b); });
-    std::vector<Taken> taken;  // sorted by offset
+    Occupancy taken(op_count(program_));
     for (const Placed& item : items) {
       Buffer& buffer = program_.buffers[static_cast<size_t>(item.buffer)];
-      buffer.offset = lowest_gap(taken, item.life, buffer.total_bytes());
-      Taken stretch{buffer.offset, buffer.offset + buffer.total_bytes(), item.life};
-      program_.arena_bytes = std::max(program_.arena_bytes, stretch.end);
-      auto at = std::lower_bound(taken.begin(), taken.end(), stretch.begin,
-                                 [](const Taken& t, int64_t offset) { return t.begin < offset; });
-      taken.insert(at, stretch);
+      buffer.offset = taken.lowest_gap(item.life, base_, buffer.total_bytes());
+      int64_t end = buffer.offset + buffer.total_bytes();
+      program_.arena_bytes = std::max(program_.arena_bytes, end);
+      taken.take(item.life, {buffer.offset, end});
     }
   }
 
  private:
-  struct Taken {
-    int64_t begin, end;
-    Lifetime life;
-  };
-
-  int64_t lowest_gap(const std::vector<Taken>& taken, const Lifetime& life, int64_t bytes) const {
-    int64_t candidate = base_;
-    for (const Taken& other : taken) {
-      if (other.begin >= candidate + bytes) break;  // and so are all behind it
-      bool meets = life.first <= other.life.last && other.life.first <= life.last;
-      if (meets) candidate = std::max(candidate, other.end);
-    }
-    return candidate;
-  }
-
   Program& program_;
   int64_t base_;
 };

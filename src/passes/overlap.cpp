@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "ir/alias.h"
 #include "ir/lane.h"
@@ -68,6 +69,11 @@ struct Reduction {
   int after;  // the op of the region that finishes the gradient
 };
 
+struct Bucket {
+  std::vector<Reduction> reductions;
+  int64_t bytes = 0;
+};
+
 class ReductionHoist {
  public:
   ReductionHoist(Program& program, const Overlap& options) : program_(program), options_(options) {}
@@ -95,7 +101,7 @@ class ReductionHoist {
   void insert(Region& region, std::vector<Reduction> reductions) {
     std::stable_sort(reductions.begin(), reductions.end(), [](const Reduction& a, const Reduction& b) { return a.after < b.after; });
     std::multimap<int, Op> after;
-    std::map<std::string, std::vector<Reduction>> open;  // buckets, by axes
+    std::map<std::string, Bucket> open;  // by axes
     for (Reduction& reduction : reductions) {
       reduction.op.attrs.set("when", std::string("last"));
       if (options_.lanes == Lanes::on) put_on_comm_lane(reduction.op);
@@ -103,12 +109,13 @@ class ReductionHoist {
         after.emplace(reduction.after, std::move(reduction.op));
         continue;
       }
-      std::vector<Reduction>& bucket = open[reduction.op.attrs.text_or("axes", "")];
-      bucket.push_back(std::move(reduction));
-      if (bytes_of(bucket) >= options_.bucket.n) close(bucket, after);
+      Bucket& bucket = open[reduction.op.attrs.text_or("axes", "")];
+      bucket.bytes += program_[reduction.op.inputs[0]].local_bytes().n;
+      bucket.reductions.push_back(std::move(reduction));
+      if (bucket.bytes >= options_.bucket.n) close(std::exchange(bucket, {}).reductions, after);
     }
-    for (auto& [axes, bucket] : open)
-      if (!bucket.empty()) close(bucket, after);
+    for (const auto& [axes, bucket] : open)
+      if (!bucket.reductions.empty()) close(bucket.reductions, after);
     std::vector<Op> ops;
     for (size_t i = 0; i < region.ops.size(); ++i) {
       ops.push_back(std::move(region.ops[i]));
@@ -118,14 +125,8 @@ class ReductionHoist {
     region.ops = std::move(ops);
   }
 
-  int64_t bytes_of(const std::vector<Reduction>& bucket) const {
-    int64_t bytes = 0;
-    for (const Reduction& r : bucket) bytes += program_[r.op.inputs[0]].local_bytes().n;
-    return bytes;
-  }
-
   // One op in place of the bucket's, behind the last gradient that is finished.
-  void close(std::vector<Reduction>& bucket, std::multimap<int, Op>& after) const {
+  void close(const std::vector<Reduction>& bucket, std::multimap<int, Op>& after) const {
     Op op{.def = &ops::all_reduce_bucket, .phase = Phase::weight_gradient, .path = bucket.front().op.path + ".bucket"};
     op.stage = bucket.front().op.stage;
     op.attrs = {{"axes", bucket.front().op.attrs.text_or("axes", "")},
@@ -138,7 +139,6 @@ class ReductionHoist {
       op.outputs.push_back(reduction.op.outputs[0]);
     }
     after.emplace(bucket.back().after, std::move(op));
-    bucket.clear();
   }
 
   Program& program_;

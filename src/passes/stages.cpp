@@ -9,6 +9,9 @@ namespace sextant {
 
 namespace {
 
+constexpr double kRounding = 1e-12;  // what sums of the same costs in another order may differ by
+constexpr size_t kLongestPeriod = 64;
+
 struct ModelCosts {
   double before = 0, after = 0;
   std::vector<double> blocks;
@@ -59,6 +62,33 @@ double costliest(const ModelCosts& costs, const std::vector<int>& counts) {
   return worst;
 }
 
+// The smallest p with blocks[i] = blocks[i + p] throughout: 1 where all blocks are alike, their number where they are not.
+size_t period_of(const std::vector<double>& blocks) {
+  for (size_t p = 1; p < blocks.size() && p <= kLongestPeriod; ++p)
+    if (std::equal(blocks.begin() + static_cast<std::ptrdiff_t>(p), blocks.end(), blocks.begin())) return p;
+  return blocks.size();
+}
+
+// The least a costliest stage can cost is what some run of consecutive blocks costs, with an end or without: all such costs, ascending.
+// Runs that begin a period later cost the same, so the blocks of one period are enough to begin with.
+std::vector<double> possible_limits(const ModelCosts& costs) {
+  size_t count = costs.blocks.size(), period = period_of(costs.blocks);
+  std::vector<double> limits;
+  for (size_t first = 0; first < count && first <= period; ++first) {
+    double total = first == 0 ? costs.before : 0;
+    for (size_t last = first; last < count; ++last) {
+      total += costs.blocks[last];
+      limits.push_back(total);
+      // As long as a run that begins some periods later and reaches the end.
+      bool to_end = last == count - 1 || (first > 0 && (count - 1 - last) % period == 0);
+      if (to_end) limits.push_back(total + costs.after);
+    }
+  }
+  std::sort(limits.begin(), limits.end());
+  limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
+  return limits;
+}
+
 }  // namespace
 
 int block_count(const Graph& graph) {
@@ -72,25 +102,19 @@ std::vector<int> balanced_blocks(const Graph& graph, int stages) {
   int blocks = static_cast<int>(costs.blocks.size());
   if (stages == 1) return {blocks};
   BUG_IF(blocks < stages, "{} blocks for {} stages", blocks, stages);
-  // The answer's limit is the cost of some run of consecutive blocks (with an end, or not): try them all.
-  std::vector<double> limits;
-  for (int first = 0; first < blocks; ++first) {
-    double total = first == 0 ? costs.before : 0;
-    for (int last = first; last < blocks; ++last) {
-      total += costs.blocks[static_cast<size_t>(last)];
-      limits.push_back(total);
-      if (last == blocks - 1) limits.push_back(total + costs.after);
-    }
-  }
-  std::sort(limits.begin(), limits.end());
+  std::vector<double> limits = possible_limits(costs);
+  // A larger limit never needs more stages: those under which blocks are left over come first, and are not looked at.
+  auto first = std::partition_point(limits.begin(), limits.end(), [&](double limit) {
+    return fill_up_to(costs, stages, limit * (1 + kRounding)).empty();
+  });
   std::vector<int> best;
   double least = std::numeric_limits<double>::max();
-  for (double limit : limits) {
-    std::vector<int> counts = fill_up_to(costs, stages, limit * (1 + 1e-12));
+  for (auto limit = first; limit != limits.end(); ++limit) {
+    std::vector<int> counts = fill_up_to(costs, stages, *limit * (1 + kRounding));
     if (counts.empty()) continue;
     double worst = costliest(costs, counts);
     if (worst < least) best = counts, least = worst;
-    if (worst <= limit * (1 + 1e-12)) break;
+    if (worst <= *limit * (1 + kRounding)) break;
   }
   return best;
 }

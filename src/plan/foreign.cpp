@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "config/check.h"
 #include "cost/stack_file.h"
 #include "models/model.h"
 
@@ -88,6 +89,8 @@ class Expresser {
     if (!row_.layers || !row_.hidden || !row_.heads || !row_.seq) return "the model's shape is not given";
     if (!row_.dp || !row_.tp || !row_.pp) return "dp, tp or pp is not given";
     if (!row_.batch || !row_.microbatch) return "the batch is not given";
+    for (int64_t size : {*row_.layers, *row_.hidden, *row_.heads, *row_.seq, *row_.dp, *row_.tp, *row_.pp, *row_.batch, *row_.microbatch})
+      if (size < 1) return "a size of the model, mesh or batch is 0";
     if (row_.ep.value_or(1) > 1) return "expert parallelism is not supported yet";
     if (row_.model.find("LoRA") != std::string::npos) return "low-rank adapters are not supported yet";
     run_.machine = machine_for_gpu(row_.gpu);
@@ -142,6 +145,8 @@ class Expresser {
   std::string mesh() {
     MeshSection& m = run_.config.mesh;
     m.dp = *row_.dp, m.tp = *row_.tp, m.pp = *row_.pp, m.cp = row_.cp.value_or(1);
+    double ranks = static_cast<double>(m.dp) * static_cast<double>(m.tp) * static_cast<double>(m.pp) * static_cast<double>(m.cp);
+    if (ranks < 1 || ranks > static_cast<double>(kMaxRanks)) return fmt::format("a mesh of {:.0f} ranks", ranks);
     int64_t gpus = row_.gpus.value_or(m.dp * m.tp * m.pp * m.cp);
     if (m.dp * m.tp * m.pp * m.cp != gpus)
       return fmt::format("dp {} · tp {} · pp {} · cp {} is not {} devices", m.dp, m.tp, m.pp, m.cp, gpus);

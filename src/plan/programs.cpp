@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -37,11 +38,14 @@ AdamW optimizer_of(const RunConfig& run) {
 
 // Programs of one model agree on where the weights are, or evaluation would read something else.
 void require_same_weights(const Program& a, const Program& b) {
+  std::unordered_map<std::string_view, int64_t> offsets;
+  for (const Value& value : b.values)
+    if (value.kind == ValueKind::parameter) offsets.emplace(value.path, b.buffers[static_cast<size_t>(value.buffer)].offset);
   for (const Value& value : a.values) {
     if (value.kind != ValueKind::parameter) continue;
-    const Value& other = b.at(value.path);
-    BUG_IF(a.buffers[static_cast<size_t>(value.buffer)].offset != b.buffers[static_cast<size_t>(other.buffer)].offset,
-           "{} lies elsewhere in {}", value.path, b.name);
+    auto other = offsets.find(value.path);
+    BUG_IF(other == offsets.end(), "program {} has no value '{}'", b.name, value.path);
+    BUG_IF(a.buffers[static_cast<size_t>(value.buffer)].offset != other->second, "{} lies elsewhere in {}", value.path, b.name);
   }
 }
 

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/csv.h"
+#include "config/check.h"
+#include "models/spec.h"
 
 namespace sextant {
 
@@ -15,7 +17,7 @@ namespace {
 // The cells of one row, by column name.
 class Cells {
  public:
-  Cells(const CsvTable& table, const CsvRow& row) : table_(table), row_(row) {}
+  Cells(const CsvTable& table, const CsvRow& row, std::string_view place) : table_(table), row_(row), place_(place) {}
 
   std::string text(std::string_view column) const {
     int at = table_.column(column);
@@ -31,15 +33,19 @@ class Cells {
     return value;
   }
 
-  std::optional<int64_t> count(std::string_view column) const {
+  std::optional<int64_t> count(std::string_view column, int64_t most) const {
     auto value = number(column);
     if (!value) return std::nullopt;
-    constexpr double kMost = 1e12;
-    if (*value < 0 || *value > kMost || *value != std::floor(*value)) {
+    if (*value < 0 || *value != std::floor(*value)) {
       refused(column, text(column));
       return std::nullopt;
     }
+    if (*value > static_cast<double>(most)) too_large(column, text(column), most);
     return static_cast<int64_t>(*value);
+  }
+
+  [[noreturn]] void too_large(std::string_view column, const std::string& got, int64_t most) const {
+    throw UserError({.place = fmt::format("{}:{} {}", place_, row_.line, column), .got = got, .expected = fmt::format("at most {}", most)});
   }
 
   const std::string& unreadable() const { return unreadable_; }
@@ -52,6 +58,7 @@ class Cells {
 
   const CsvTable& table_;
   const CsvRow& row_;
+  std::string_view place_;
   mutable std::string unreadable_;
 };
 
@@ -69,27 +76,35 @@ Grade grade_of(std::string_view how_known) {
 std::optional<int64_t> zero_stage(const Cells& cells) {
   std::string cell = cells.text("zero_stage");
   size_t word = cell.find("ZeRO-");
-  if (word == std::string::npos) return cells.count("zero_stage");
+  if (word == std::string::npos) return cells.count("zero_stage", 3);
   char stage = word + 5 < cell.size() ? cell[word + 5] : ' ';
   return stage >= '0' && stage <= '3' ? std::optional<int64_t>(stage - '0') : std::nullopt;
+}
+
+// A step is planned microbatch by microbatch.
+void require_few_microbatches(const PublishedRun& run, const Cells& cells) {
+  int64_t at_once = run.microbatch.value_or(1) * run.dp.value_or(1), stages = run.pp.value_or(1) * run.chunks.value_or(1);
+  int64_t most = most_microbatches(stages);
+  if (run.batch && at_once > 0 && *run.batch / at_once > most) cells.too_large("global_batch_seqs", cells.text("global_batch_seqs"), most * at_once);
 }
 
 PublishedRun run_of(const Cells& cells, int line) {
   PublishedRun run{.line = line, .source = cells.text("source"), .model = cells.text("model"), .arch = cells.text("arch"),
                    .gpu = cells.text("gpu"), .recompute = cells.text("recompute"), .seq_parallel = cells.text("seq_parallel"),
                    .precision = cells.text("precision"), .schedule = cells.text("schedule"), .how_known = cells.text("how_known"),
-                   .layers = cells.count("layers"), .hidden = cells.count("hidden"), .heads = cells.count("heads"),
-                   .kv_heads = cells.count("kv_heads"), .ffn = cells.count("ffn_hidden"), .vocab = cells.count("vocab"),
-                   .seq = cells.count("seq"), .gpus = cells.count("n_gpus"), .gpus_per_node = cells.count("gpus_per_node"),
-                   .dp = cells.count("dp"), .tp = cells.count("tp"), .pp = cells.count("pp"), .cp = cells.count("cp"),
-                   .ep = cells.count("ep"), .chunks = cells.count("vpp"), .zero = zero_stage(cells),
-                   .batch = cells.count("global_batch_seqs"), .microbatch = cells.count("micro_batch"),
+                   .layers = cells.count("layers", kMaxLayers), .hidden = cells.count("hidden", kMaxHidden), .heads = cells.count("heads", kMaxHeads),
+                   .kv_heads = cells.count("kv_heads", kMaxHeads), .ffn = cells.count("ffn_hidden", kMaxFfn), .vocab = cells.count("vocab", kMaxVocab),
+                   .seq = cells.count("seq", kMaxSeq), .gpus = cells.count("n_gpus", kMaxRanks), .gpus_per_node = cells.count("gpus_per_node", kMaxRanks),
+                   .dp = cells.count("dp", kMaxRanks), .tp = cells.count("tp", kMaxRanks), .pp = cells.count("pp", kMaxRanks), .cp = cells.count("cp", kMaxRanks),
+                   .ep = cells.count("ep", kMaxRanks), .chunks = cells.count("vpp", kMaxLayers), .zero = zero_stage(cells),
+                   .batch = cells.count("global_batch_seqs", kMaxSequences), .microbatch = cells.count("micro_batch", kMaxMicrobatch),
                    .iter_s = cells.number("measured_iter_s"), .tokens_per_s_per_gpu = cells.number("measured_tokens_per_s_per_gpu"),
                    .params_b = cells.number("params_B")};
   run.out_of_memory = cells.text("measured_mem_gb_per_gpu") == "OOM";
   if (!run.out_of_memory) run.memory_gb = cells.number("measured_mem_gb_per_gpu");
   run.grade = grade_of(run.how_known);
   run.unreadable = cells.unreadable();
+  require_few_microbatches(run, cells);
   return run;
 }
 
@@ -122,7 +137,7 @@ std::vector<PublishedRun> parse_published_runs(std::string_view text, std::strin
       throw UserError({.place = fmt::format("{}:1", place), .got = fmt::format("no column '{}'", needed),
                        .expected = "the columns of published_runs.csv", .hint = "docs/planning.md lists them"});
   std::vector<PublishedRun> runs;
-  for (const CsvRow& row : table.rows) runs.push_back(run_of(Cells(table, row), row.line));
+  for (const CsvRow& row : table.rows) runs.push_back(run_of(Cells(table, row, place), row.line));
   return runs;
 }
 

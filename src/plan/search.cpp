@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "base/units.h"
+#include "config/check.h"
 #include "plan/layout_overrides.h"
 #include "plan/programs.h"
 #include "plan/search_bound.h"
@@ -320,6 +321,8 @@ std::string devices_that_fit(Search& search, const SpaceRequest& space) {
 
 SearchResult search_layouts(const SearchRequest& request) {
   auto began = std::chrono::steady_clock::now();
+  if (request.devices < 1 || request.devices > kMaxRanks)
+    throw UserError({.place = "--devices", .got = std::to_string(request.devices), .expected = fmt::format("an integer from 1 to {}", kMaxRanks)});
   SpaceRequest usual{request.run, request.spec, request.machine, request.devices, Breadth::usual, &request.limits}, wide = usual;
   wide.breadth = Breadth::wide;
   std::vector<LayoutChoice> choices = layouts_of(usual);

@@ -1,7 +1,7 @@
 #include "plan/validate.h"
 
-#include <atomic>
-#include <thread>
+#include <exception>
+#include <mutex>
 
 #include "base/error.h"
 #include "base/threads.h"
@@ -17,12 +17,18 @@ namespace {
 // Rows are independent; each is taken by whoever is free.
 template <class Each>
 void for_each_row(std::vector<ValidationRow>& rows, Each each) {
-  std::atomic<size_t> next = 0;
-  std::vector<std::jthread> threads;
-  for (int t = 0; t < core_count(); ++t)
-    threads.emplace_back([&] {
-      for (size_t i = next++; i < rows.size(); i = next++) each(rows[i]);
-    });
+  ThreadTeam team(0);
+  std::mutex mutex;
+  std::exception_ptr first;  // a task of the team must not throw
+  team.parallel_for(static_cast<int64_t>(rows.size()), [&](int64_t i, int) {
+    try {
+      each(rows[static_cast<size_t>(i)]);
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+    }
+  });
+  if (first) std::rethrow_exception(first);
 }
 
 // The machine with the node size of the row and the network that its stack documents.

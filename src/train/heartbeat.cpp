@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/threads.h"
 
 namespace sextant {
 
@@ -94,7 +95,7 @@ Heartbeat::Heartbeat(const fs::path& out, int rank, const Whereabouts& whereabou
   fs::create_directories(out / "heartbeat", ignored);
   file_ = ::open(file_of(out, rank).c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
   beat();
-  watcher_ = std::thread([this] { keep_beating(); });
+  watcher_ = start_thread(fmt::format("rank {}'s heartbeat", rank), [this] { keep_beating(); });
 }
 
 Heartbeat::~Heartbeat() {

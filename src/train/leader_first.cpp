@@ -4,6 +4,8 @@
 #include <mutex>
 #include <thread>
 
+#include "base/threads.h"
+
 namespace sextant {
 
 namespace {
@@ -15,7 +17,7 @@ constexpr const char* kDone = "done";
 class SignsOfLife {
  public:
   SignsOfLife(Crew& crew, std::chrono::milliseconds interval) : crew_(crew), interval_(interval) {
-    thread_ = std::thread([this] { tell(); });
+    thread_ = start_thread("the leader's signs of life", [this] { tell(); });
   }
   ~SignsOfLife() {
     {

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "base/printable.h"
 #include "base/units.h"
 
 namespace sextant {
@@ -23,7 +24,7 @@ void Progress::clear_line() {
 
 void Progress::say(std::string_view line) {
   clear_line();
-  fmt::print("{}\n", line);
+  fmt::print("{}\n", printable(line, Newlines::kept));
   std::fflush(stdout);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/threads.h"
 #include "comm/thread_transport.h"
 
 namespace sextant {
@@ -95,8 +96,15 @@ void run_threads(const Launch& launch, const RankTeam& team, const Work& work) {
   ThreadHub hub(team.ranks, team.timeout);
   Homecoming home(team.ranks);
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < team.ranks; ++rank)
-    threads.emplace_back([&, rank] { run_one({rank, &hub.transport(rank)}, work, home); });
+  for (int rank = 0; rank < team.ranks; ++rank) {
+    RankSeat seat{rank, &hub.transport(rank)};
+    try {
+      threads.push_back(start_thread(fmt::format("rank {} of {}", rank, team.ranks), [&, seat] { run_one(seat, work, home); }));
+    } catch (const std::exception&) {
+      // As if that rank had failed at once: those that did start must not wait for it.
+      run_one(seat, [](const RankSeat&) { throw; }, home);
+    }
+  }
   if (!home.all_are_back(launch.end_process ? std::optional(kPatience) : std::nullopt)) launch.end_process(home.text());
   for (std::thread& thread : threads) thread.join();
   home.rethrow();

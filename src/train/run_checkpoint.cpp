@@ -137,6 +137,13 @@ RunState state_from_json(const fs::path& file) {
   read("step", state.step);
   read("samples", state.samples);
   read("tokens", state.tokens);
+  // Every step reads at least one sample, and every sample has at least one token; more than this no run reads in its life.
+  constexpr int64_t kMost = int64_t{1} << 60;
+  if (state.step > state.samples || state.samples > state.tokens || state.tokens > kMost)
+    throw UserError({.place = file.string(),
+                     .got = fmt::format("step {} after {} samples and {} tokens", state.step, state.samples, state.tokens),
+                     .expected = "a run_state.json as Sextant writes it",
+                     .hint = "the file is damaged: go on from an older checkpoint (checkpoint.resume), or start afresh in another --out"});
   if (json.contains("format") && json["format"] == 2) state.identity = identity_from_json(json, file);
   return state;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/threads.h"
 #include "ckpt/model_directory.h"
 #include "comm/tags.h"
 #include "train/finite_check.h"
@@ -88,7 +89,7 @@ void Saver::save(const RunState& state, Occasion occasion) {
   Job job{checkpoint_path(parts_.out, state.step), state, occasion};
   if (!snapshot_) return write(job, parts_.values);
   snapshot_->take();
-  writing_ = std::thread([this, job] {
+  writing_ = start_thread("a save in the background", [this, job] {
     try {
       write(job, *snapshot_);
     } catch (const std::exception& error) {
@@ -111,7 +112,7 @@ void Saver::confirm() {
   if (!crew_.leads() || parts_.run.checkpoint.keep == 0 || !unconfirmed_.exchange(false)) return;
   if (pruning_.joinable()) pruning_.join();
   if (!snapshot_) return prune(parts_.run.checkpoint.keep);
-  pruning_ = std::thread([this] { prune(parts_.run.checkpoint.keep); });  // to remove hundreds of GB takes its time
+  pruning_ = start_thread("pruning in the background", [this] { prune(parts_.run.checkpoint.keep); });  // to remove hundreds of GB takes its time
 }
 
 void Saver::finish() {

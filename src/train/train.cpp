@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/exit_within.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "ckpt/model_directory.h"
 #include "ckpt/model_weights.h"
@@ -141,14 +142,14 @@ class Run {
 
   void begin_directory(const fs::path& from) {
     if (!from.empty()) {
-      fmt::print("resuming from {} (step {})\n", from.string(), state_.step);
+      say(fmt::format("resuming from {} (step {})", from.string(), state_.step));
       std::vector<std::string> changes;
       for (const ConfigChange& change : parts_.resume.changes) changes.push_back(change.text());
-      if (!changes.empty()) fmt::print("config changed since then: {}\n", fmt::join(changes, "; "));
+      if (!changes.empty()) say(fmt::format("config changed since then: {}", fmt::join(changes, "; ")));
       if (auto aside = set_aside_later_steps(parts_.out, state_.step))
-        fmt::print("checkpoints after step {} were moved to {}\n", state_.step, aside->string());
+        say(fmt::format("checkpoints after step {} were moved to {}", state_.step, aside->string()));
     } else if (run_.model.from) {
-      fmt::print("starting from the weights of {}\n", *run_.model.from);
+      say(fmt::format("starting from the weights of {}", *run_.model.from));
     }
     record_config(parts_.out, run_, state_.step + 1);
   }
@@ -161,8 +162,12 @@ class Run {
                      ExitCode::non_finite);
   }
 
+  // The leader alone has a terminal to speak to.
   void say(const std::string& line) {
-    if (progress_) progress_->say(line);
+    if (progress_)
+      progress_->say(line);
+    else if (crew_.leads())
+      fmt::print("{}\n", printable(line, Newlines::kept));
   }
 
   void record(const StepMetrics& m) {
@@ -342,12 +347,15 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   RunShape shape = run_shape(run, spec);
   int ranks = shape.mesh.world_size(), threads = threads_of(run, launch, ranks);
   auto say = [&](std::string_view line) {
-    if (launch.leads()) fmt::print("{}\n", line);
+    if (launch.leads()) fmt::print("{}\n", printable(line, Newlines::kept));
   };
 
   std::optional<AbortOnThrow> tell_others;
   if (launch.process) tell_others.emplace(*launch.process);
   Crew processes = launch.process ? Crew(*launch.process, kHostTag) : Crew();
+  // Before data is read and perhaps a tokenizer trained: is there room for the model at all?
+  RankSeat planner{.rank = launch.process ? launch.process->rank() : 0};  // which device it would have; nobody to talk to
+  RunPrograms programs = planned(run, shape, *make_executor(planner, threads));
   std::optional<Dataset> dataset;
   PreparedDirectory directory;
   RunIdentity identity;
@@ -362,8 +370,6 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
     dataset = open_dataset(run, spec, readers, say, launch.leads() ? CacheCheck::contents : CacheCheck::sizes);
     if (launch.leads()) identity = identity_of(run, *dataset);
   });
-  RankSeat planner{.rank = launch.process ? launch.process->rank() : 0};  // which device it would have; nobody to talk to
-  RunPrograms programs = planned(run, shape, *make_executor(planner, threads));
   say(introduction(spec, shape, *dataset, programs));
   {
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));

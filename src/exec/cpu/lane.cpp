@@ -1,11 +1,12 @@
 #include "exec/cpu/lane.h"
 
 #include "base/error.h"
+#include "base/threads.h"
 
 namespace sextant {
 
 Lane::Lane(size_t capacity, std::function<void(void*, int)> run)
-    : run_(std::move(run)), ring_(capacity + 1), thread_([this] { loop(); }) {}
+    : run_(std::move(run)), ring_(capacity + 1), thread_(start_thread("a rank's messages", [this] { loop(); })) {}
 
 Lane::~Lane() {
   {
