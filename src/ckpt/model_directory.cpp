@@ -22,18 +22,18 @@ fs::path find_model_directory(const fs::path& directory) {
                    .expected = std::string(kExpected)});
 }
 
-void require_whole_model(const fs::path& directory) {
+void require_whole_weights(const fs::path& directory) {
   fs::path file = directory / kManifestFile;
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return;
   Manifest manifest = parse_manifest(read_file(file), file.string());
-  std::erase_if(manifest.files, [](const ManifestFile& f) { return f.name == kOptimizerFile || f.name == kRunStateFile; });
+  std::erase_if(manifest.files, [](const ManifestFile& f) { return f.name == kOptimizerFile || !f.name.ends_with(".safetensors"); });
   std::vector<std::string> damage = wrong_sizes(directory, manifest);
   for (std::string& wrong : wrong_content(directory, manifest, hash_alone)) damage.push_back(std::move(wrong));
   if (!damage.empty())
-    throw UserError({.place = directory.string(), .got = fmt::format("the model is damaged: {}", fmt::join(damage, "; ")),
-                     .expected = fmt::format("files as {} describes them", kManifestFile),
-                     .hint = fmt::format("if they were changed on purpose, remove {}", kManifestFile)});
+    throw UserError({.place = directory.string(), .got = fmt::format("the weights are damaged: {}", fmt::join(damage, "; ")),
+                     .expected = fmt::format("weights as {} describes them", kManifestFile),
+                     .hint = fmt::format("if you changed them on purpose, remove {}", kManifestFile)});
 }
 
 }  // namespace sextant

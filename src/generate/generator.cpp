@@ -33,7 +33,7 @@ int64_t checked_context(const ModelSpec& spec, int64_t context) {
 }
 
 ModelSpec spec_of_whole_model(const std::filesystem::path& directory) {
-  require_whole_model(directory);
+  require_whole_weights(directory);
   return spec_from_hf_config(read_file(directory / "config.json"), (directory / "config.json").string());
 }
 

@@ -376,7 +376,7 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
     resume = find_resume_point({run, out, identity, readers, say}, processes);
   }
   if (launch.leads()) refuse_changes_to_a_finished_run(run, resume);
-  if (launch.leads() && run.model.from && resume.checkpoint.empty()) require_whole_model(*run.model.from);
+  if (launch.leads() && run.model.from && resume.checkpoint.empty()) require_whole_weights(*run.model.from);
 
   Run::Parts parts{.run = run, .out = out, .spec = spec, .dataset = *dataset, .programs = programs, .identity = identity,
                    .resume = resume, .fault = fault, .lines = launch.process ? Lines::plain : Lines::as_found, .profile = profile};

@@ -55,6 +55,8 @@ TEST(BadInput, ModelDirectories) {
   write(weights, good.substr(0, good.size() / 2));
   expect_refusal(run_command("generate " + model), 2, {"model.safetensors"});
   write(weights, std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8) + good.substr(8));
+  expect_refusal(run_command("generate " + model), 2, {"model.safetensors", "other content than was written", "manifest.json"});
+  std::filesystem::remove(model + "/manifest.json");
   expect_refusal(run_command("generate " + model), 2, {"model.safetensors", "header"});
   write(weights, "");
   expect_refusal(run_command("generate " + model), 2, {"model.safetensors"});

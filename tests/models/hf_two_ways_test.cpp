@@ -51,7 +51,7 @@ TEST(HfTwoWays, NamesOfOneSettingMustAgree) {
     json both = file, other = file;
     for (const HfAlias& alias : hf_aliases()) {
       std::string key(alias.key);
-      if (alias.model_type != file["model_type"] || !file.contains(key)) continue;
+      if (file["model_type"].get<std::string>() != alias.model_type || !file.contains(key)) continue;
       both[std::string(alias.other)] = file[key];
       other[std::string(alias.other)] = file[key];
       other.erase(key);
