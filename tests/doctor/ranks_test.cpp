@@ -55,7 +55,7 @@ TEST_F(FourRanks, AlikeHaveNothingToReport) {
     EXPECT_EQ(f.health, Health::ok) << f.group << "/" << f.name << ": " << f.found;
     EXPECT_EQ(f.where, "") << f.name;
   }
-  EXPECT_EQ(exit_code_of(found), 0);
+  EXPECT_EQ(exit_code_of(found), ExitCode::finished);
 }
 
 TEST_F(FourRanks, ASkewedVersionIsNamedWithItsMachine) {
@@ -111,7 +111,7 @@ TEST_F(FourRanks, AFaultOnOneIsToldOnceWithItsPlace) {
   std::vector<Finding> found = complaints();
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].where, "node1");
-  EXPECT_EQ(exit_code_of(found), 1);
+  EXPECT_EQ(exit_code_of(found), ExitCode::unhealthy);
 }
 
 TEST_F(FourRanks, RanksOfOneMachineAreNamedByNumber) {
