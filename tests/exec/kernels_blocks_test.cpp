@@ -58,7 +58,7 @@ int64_t largest_cut_input(const Example& example, const LayoutRow& row) {
 
 std::vector<Grown> grown_examples() {
   constexpr int64_t kPieceElements = 1000;                    // well inside one task
-  constexpr int64_t kElements = 14 * cpu::kElementsPerTask;  // an operand a few times narrower still has three blocks
+  constexpr int64_t kElements = 7 * cpu::kElementsPerTask;   // an operand half as wide still has three blocks
   std::vector<Grown> grown;
   for (const OpDef* def : all_ops()) {
     if (!cpu_kernel(*def).run || !cuts_first_dim(*def)) continue;
