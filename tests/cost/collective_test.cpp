@@ -72,6 +72,13 @@ TEST(CollectiveSeconds, AllToAllByHand) {
   EXPECT_NEAR(seconds(8), (8.4 + 7 * 0.6) * 1e-6 + 14e6 / 1e11, 1e-12);
 }
 
+// A byte over 64 nodes of eight, in the protocol of short messages along a tree: seven hops in the node and six between, there and back.
+TEST(CollectiveSeconds, ShortAllReducesTakeATree) {
+  Machine machine = two_level(1e11, 1e10, 8);
+  double seconds = collective_seconds(machine, machine.tables, Collective::all_reduce, 1, place_group(machine, ranks(0, 512)));
+  EXPECT_NEAR(seconds, (6.8 + 2 * (7 * 0.6 + 6 * 5.0)) * 1e-6, 1e-9);
+}
+
 // A switch that adds up: everything travels once, at 1.3 of the ring's rate, from five ranks on.
 TEST(CollectiveSeconds, AllReduceInTheSwitch) {
   Machine machine = two_level(1e11, 1e10, 8);

@@ -279,6 +279,12 @@ TEST(Price, MessagesOfACpu) {
   Op& op = hand.add(forward, any, "any", {{"bytes", 3'000'000}});
   machine.ops["any"] = {{.size = {3e6}, .seconds = 0.5}};
   expect_price(price_of(hand, op, own_stack(), machine), {.seconds = 0.5, .kernels = 1, .flops = 7, .bytes = 3e6});
+  // Of two that were measured, the one nearer in size decides: a fifth away from one that took what its bytes say, and more than three
+  // times from one that took three times as long.
+  auto by_bytes = [](double bytes) { return 0.125 + bytes / kMega; };
+  machine.ops["any"] = {{.size = {1e6}, .seconds = by_bytes(1e6)}, {.size = {4e6}, .seconds = 3 * by_bytes(4e6)}};
+  Op& between = hand.add(forward, any, "between", {{"bytes", 1'200'000}});
+  EXPECT_NEAR(price_of(hand, between, own_stack(), machine).seconds / by_bytes(1.2e6), 1, 0.01);
   // Nothing travels beside compute.
   Pricer pricer(machine, machine.tables, own_stack());
   EXPECT_FALSE(pricer.stack().overlap_gradients || pricer.stack().overlap_gathers || pricer.stack().overlap_pipeline ||
