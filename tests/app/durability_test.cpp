@@ -1,4 +1,5 @@
-// What a training run leaves behind survives a power failure at any moment: the order of its writes, flushes and renames, recorded.
+// What a training run leaves behind survives a power failure at any moment: the order of its writes, flushes and
+// renames, recorded.
 #include <gtest/gtest.h>
 
 #include "command.h"
@@ -10,8 +11,9 @@ namespace {
 void expect_durable(const std::string& extra, size_t checkpoints) {
   if (!kDiskShimWorks) GTEST_SKIP();
   ScratchPlace place("durability");
-  Outcome outcome = run_command(tiny_train(place, "train.steps=4 checkpoint.every=2 checkpoint.keep=1 train.eval_every=0 " + extra),
-                                with_disk_log(place / "log"));
+  Outcome outcome =
+      run_command(tiny_train(place, "train.steps=4 checkpoint.every=2 checkpoint.keep=1 train.eval_every=0 " + extra),
+                  with_disk_log(place / "log"));
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   DiskRules rules(read_disk_log(place / "log"));
   size_t found = 0;
@@ -20,9 +22,13 @@ void expect_durable(const std::string& extra, size_t checkpoints) {
   EXPECT_EQ(fmt::format("{}", fmt::join(rules.broken(), "\n")), "");
 }
 
-TEST(Durability, CheckpointsOfATrainingRun) { expect_durable("checkpoint.background=false", 2); }
+TEST(Durability, CheckpointsOfATrainingRun) {
+  expect_durable("checkpoint.background=false", 2);
+}
 
-TEST(Durability, CheckpointsWrittenInTheBackgroundByTwoRanks) { expect_durable("mesh.dp=2 mesh.zero=1", 2); }
+TEST(Durability, CheckpointsWrittenInTheBackgroundByTwoRanks) {
+  expect_durable("mesh.dp=2 mesh.zero=1", 2);
+}
 
 }  // namespace
 }  // namespace sextant

@@ -32,7 +32,8 @@ TEST(Csv, QuotedFields) {
 TEST(Csv, MessagesNameTheLine) {
   EXPECT_EQ(complaint("a,b\n\"1\n2\",3\n4\n"), "runs.csv:4: 1 fields; expected 2, as the first line has");
   EXPECT_EQ(complaint("a,b\n1,\"2"), "runs.csv:2: a quote that is not closed; expected a closing \"");
-  EXPECT_EQ(complaint("a,b\n1,\"2\"x\n"), "runs.csv:2: text after a closing quote; expected a comma or the end of the line");
+  EXPECT_EQ(complaint("a,b\n1,\"2\"x\n"),
+            "runs.csv:2: text after a closing quote; expected a comma or the end of the line");
   EXPECT_EQ(complaint("a,a\n"), "runs.csv:1: column 'a' twice; expected each name once");
   EXPECT_EQ(complaint(""), "runs.csv: an empty file; expected a line with the names of the columns");
 }

@@ -84,8 +84,8 @@ TEST(Statistics, MannWhitneyWithTiesComesNear) {
 
 // Ranks 1, 3, 3, 5.5 against 3, 5.5, 7.5, 7.5: U is 2.5 of 16, the ties take 36 / 56 off 9, and z is 5 / sqrt(11.14).
 TEST(Statistics, MannWhitneyWithTiesByHand) {
-  EXPECT_NEAR(mann_whitney_p(std::vector<double>{1, 2, 2, 3}, std::vector<double>{2, 3, 4, 4}), std::erfc(5 / std::sqrt(16.0 / 12 * (9 - 36.0 / 56)) / std::sqrt(2.0)),
-              1e-12);
+  EXPECT_NEAR(mann_whitney_p(std::vector<double>{1, 2, 2, 3}, std::vector<double>{2, 3, 4, 4}),
+              std::erfc(5 / std::sqrt(16.0 / 12 * (9 - 36.0 / 56)) / std::sqrt(2.0)), 1e-12);
 }
 
 TEST(Statistics, MannWhitneyOfManySeesAShiftAndNothingElse) {

@@ -1,5 +1,5 @@
-// The order of writes, flushes and renames, as the operating system was asked for them: recorded from a run of this very program
-// with the recorder of tests/durability preloaded.
+// The order of writes, flushes and renames, as the operating system was asked for them: recorded from a run of this
+// very program with the recorder of tests/durability preloaded.
 #include <cstdlib>
 
 #include "base/files.h"
@@ -16,7 +16,9 @@ namespace fs = std::filesystem;
 using DurabilityTest = Scratch;
 
 // What is recorded: only run by the tests below, each in a process of its own. SEXTANT_PLACE says where.
-fs::path place() { return std::getenv("SEXTANT_PLACE") ? std::getenv("SEXTANT_PLACE") : ""; }
+fs::path place() {
+  return std::getenv("SEXTANT_PLACE") ? std::getenv("SEXTANT_PLACE") : "";
+}
 
 TEST(DurabilitySubject, DISABLED_File) {
   write_file_atomically(place() / "file", "first");
@@ -24,7 +26,8 @@ TEST(DurabilitySubject, DISABLED_File) {
 }
 
 void fill(const fs::path& directory) {
-  WeightsWriter writer(directory, plan_weights({{"a", FileDType::f32, {2, 3}}, {"b", FileDType::f32, {4}}}), Share::whole);
+  WeightsWriter writer(directory, plan_weights({{"a", FileDType::f32, {2, 3}}, {"b", FileDType::f32, {4}}}),
+                       Share::whole);
   std::vector<float> numbers(6, 1.0f);
   writer.write("a", std::as_bytes(std::span(numbers)));
   writer.write("b", std::as_bytes(std::span(numbers).first(4)));
@@ -49,8 +52,10 @@ TEST(DurabilitySubject, DISABLED_Replaced) {
 
 DiskRules recorded(const fs::path& root, const std::string& subject) {
   fs::path log = root.string() + ".log";
-  std::string command = fmt::format("{} SEXTANT_PLACE={} {} --gtest_also_run_disabled_tests --gtest_filter=DurabilitySubject.DISABLED_{} >/dev/null 2>&1",
-                                    with_disk_log(log), root.string(), fs::read_symlink("/proc/self/exe").string(), subject);
+  std::string command = fmt::format(
+      "{} SEXTANT_PLACE={} {} --gtest_also_run_disabled_tests --gtest_filter=DurabilitySubject.DISABLED_{} >/dev/null "
+      "2>&1",
+      with_disk_log(log), root.string(), fs::read_symlink("/proc/self/exe").string(), subject);
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   DiskRules rules(read_disk_log(log));
   fs::remove(log);
@@ -81,9 +86,14 @@ TEST_F(DurabilityTest, ADirectoryThatIsReplacedIsOnDiskBefore) {
 
 // The rules themselves: each breach is named.
 TEST(DiskRules, NameWhatIsMissing) {
-  std::vector<DiskEvent> sound{{"create", "/r/x.tmp-1", ""},        {"create", "/r/x.tmp-1/staged", ""}, {"create", "/r/x.tmp-1/staged/a", ""},
-                               {"write", "/r/x.tmp-1/staged/a", ""}, {"fsync", "/r/x.tmp-1/staged/a", ""}, {"fsync", "/r/x.tmp-1/staged", ""},
-                               {"rename", "/r/x.tmp-1/staged", "/r/x"}, {"fsync", "/r", ""}};
+  std::vector<DiskEvent> sound{{"create", "/r/x.tmp-1", ""},
+                               {"create", "/r/x.tmp-1/staged", ""},
+                               {"create", "/r/x.tmp-1/staged/a", ""},
+                               {"write", "/r/x.tmp-1/staged/a", ""},
+                               {"fsync", "/r/x.tmp-1/staged/a", ""},
+                               {"fsync", "/r/x.tmp-1/staged", ""},
+                               {"rename", "/r/x.tmp-1/staged", "/r/x"},
+                               {"fsync", "/r", ""}};
   EXPECT_TRUE(DiskRules(sound).broken().empty());
   for (size_t left_out : {size_t{4}, size_t{5}, size_t{7}}) {
     std::vector<DiskEvent> events = sound;

@@ -1,4 +1,5 @@
-// The default of every key, written here by hand: docs/config.md is generated, and would go along with a change that nobody meant.
+// The default of every key, written here by hand: docs/config.md is generated, and would go along with a change that
+// nobody meant.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +14,8 @@
 namespace sextant {
 namespace {
 
-// What a run gets that does not give the key. In angle brackets: no value, and what holds instead, as docs/config.md says it.
+// What a run gets that does not give the key. In angle brackets: no value, and what holds instead, as docs/config.md
+// says it.
 const std::map<std::string_view, std::string_view>& defaults() {
   static const std::map<std::string_view, std::string_view> table{
       {"name", "<the file's name without `.toml`>"},
@@ -117,9 +119,11 @@ std::string default_of(const Key& key) {
 TEST(Defaults, AreTheOnesWrittenHere) {
   for (const Key& key : schema()) {
     auto found = defaults().find(key.name);
-    ASSERT_NE(found, defaults().end()) << key.name << " is not in the table of this test: add it, with its default " << default_of(key);
-    EXPECT_EQ(default_of(key), found->second) << key.name
-                                              << ": a changed default changes every run that does not set it. If that is meant, change the table too.";
+    ASSERT_NE(found, defaults().end()) << key.name << " is not in the table of this test: add it, with its default "
+                                       << default_of(key);
+    EXPECT_EQ(default_of(key), found->second)
+        << key.name
+        << ": a changed default changes every run that does not set it. If that is meant, change the table too.";
   }
 }
 
@@ -130,9 +134,26 @@ ModelSpec resolved(std::vector<std::string> overrides) {
 
 // What "the preset's, else …" comes to where there is no preset.
 TEST(Defaults, OfModelFieldsByArchitecture) {
-  ModelSpec plain{.layers = 2, .hidden = 512, .heads = 8, .kv_heads = 8, .head_dim = 64, .ffn = 2048, .vocab = 0, .max_seq = 96,
-                  .norm_eps = 1e-5, .rope_theta = 10000, .rope_scaling = {}, .rotary_fraction = 1, .exact_gelu = false, .qkv_bias = false,
-                  .qk_norm = false, .window = 0, .tied_head = true, .init_std = 0.02, .bos_token = {}, .eos_tokens = {}};
+  ModelSpec plain{.layers = 2,
+                  .hidden = 512,
+                  .heads = 8,
+                  .kv_heads = 8,
+                  .head_dim = 64,
+                  .ffn = 2048,
+                  .vocab = 0,
+                  .max_seq = 96,
+                  .norm_eps = 1e-5,
+                  .rope_theta = 10000,
+                  .rope_scaling = {},
+                  .rotary_fraction = 1,
+                  .exact_gelu = false,
+                  .qkv_bias = false,
+                  .qk_norm = false,
+                  .window = 0,
+                  .tied_head = true,
+                  .init_std = 0.02,
+                  .bos_token = {},
+                  .eos_tokens = {}};
   struct Architecture {
     std::string name;
     void (*differs)(ModelSpec&);
@@ -160,11 +181,13 @@ TEST(Defaults, OfModelFieldsByArchitecture) {
     EXPECT_TRUE(spec == expected) << architecture.name;
   }
   ModelSpec stretched = resolved({"model.architecture=llama", "model.rope_scaling.factor=2"});
-  EXPECT_EQ(stretched.rope_scaling, (RopeScaling{.factor = 2, .low_freq_factor = 1, .high_freq_factor = 4, .original_max_positions = 8192}));
+  EXPECT_EQ(stretched.rope_scaling,
+            (RopeScaling{.factor = 2, .low_freq_factor = 1, .high_freq_factor = 4, .original_max_positions = 8192}));
 }
 
 TEST(Defaults, EveryKeyOfTheTableIsThere) {
-  for (const auto& [name, text] : defaults()) EXPECT_NE(find_key(name), nullptr) << name << " is no longer a key: remove it here";
+  for (const auto& [name, text] : defaults())
+    EXPECT_NE(find_key(name), nullptr) << name << " is no longer a key: remove it here";
 }
 
 }  // namespace

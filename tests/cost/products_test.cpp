@@ -31,8 +31,8 @@ TEST(ProductSeconds, AWaveIsDealtWhole) {
   EXPECT_LE(seconds(machine, {.rows = 2560, .columns = 1280 - 128, .depth = 8192}), full);
 }
 
-// 16 tiles of 64 by 64 for 128 units: with the depth in four parts each tile is done in 352 steps, and the four parts are written, read
-// and added in f32. In eight parts the sum would take longer than it saves.
+// 16 tiles of 64 by 64 for 128 units: with the depth in four parts each tile is done in 352 steps, and the four parts
+// are written, read and added in f32. In eight parts the sum would take longer than it saves.
 TEST(ProductSeconds, SplitDepthPaysForItsSum) {
   Machine machine;
   machine.device = {.units = 128, .peaks = {{"bf16", 128e6}}, .memory_bytes_per_s = 1e6};

@@ -1,5 +1,5 @@
-// What disk_shim.cpp wrote, and the rules that make files survive a power failure: whatever becomes visible by a rename has all its
-// data on disk before, and its name after.
+// What disk_shim.cpp wrote, and the rules that make files survive a power failure: whatever becomes visible by a rename
+// has all its data on disk before, and its name after.
 #pragma once
 
 #include <fmt/format.h>
@@ -52,7 +52,9 @@ class DiskRules {
   std::vector<size_t> publications() const {
     std::vector<size_t> found;
     for (size_t i = 0; i < events_.size(); ++i)
-      if ((events_[i].what == "rename" || events_[i].what == "exchange") && events_[i].other.find(".tmp-") == std::string::npos) found.push_back(i);
+      if ((events_[i].what == "rename" || events_[i].what == "exchange") &&
+          events_[i].other.find(".tmp-") == std::string::npos)
+        found.push_back(i);
     return found;
   }
   const DiskEvent& operator[](size_t i) const { return events_[i]; }
@@ -65,7 +67,9 @@ class DiskRules {
   }
 
  private:
-  static bool is_inside(const std::string& path, const std::string& root) { return path == root || path.starts_with(root + "/"); }
+  static bool is_inside(const std::string& path, const std::string& root) {
+    return path == root || path.starts_with(root + "/");
+  }
 
   bool flushed_between(const std::string& path, size_t begin, size_t end) const {
     for (size_t i = begin; i < end; ++i)
@@ -86,19 +90,25 @@ class DiskRules {
     }
     if (changed.empty()) wrong.push_back(fmt::format("{} appeared, and nothing was seen to be written", target));
     for (const auto& [path, last] : changed)
-      if (!flushed_between(path, last, at)) wrong.push_back(fmt::format("{} was not flushed after its last change and before it appeared as {}", path, target));
+      if (!flushed_between(path, last, at))
+        wrong.push_back(
+            fmt::format("{} was not flushed after its last change and before it appeared as {}", path, target));
     // Of files whose writes were not seen, one flush at least.
     std::error_code ignored;
-    for (fs::recursive_directory_iterator entry(target, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
+    for (fs::recursive_directory_iterator entry(target, ignored), end; !ignored && entry != end;
+         entry.increment(ignored)) {
       std::string before = source + entry->path().string().substr(target.size());
-      if (entry->is_regular_file() && !flushed_between(before, 0, at)) wrong.push_back(fmt::format("{} was not flushed before it appeared", before));
+      if (entry->is_regular_file() && !flushed_between(before, 0, at))
+        wrong.push_back(fmt::format("{} was not flushed before it appeared", before));
     }
     if (!flushed_between(fs::path(target).parent_path().string(), at + 1, events_.size()))
       wrong.push_back(fmt::format("the directory of {} was not flushed after it appeared", target));
     for (size_t i = at + 1; i < events_.size(); ++i) {
       if (events_[i].other == target) break;  // replaced by another
-      // A file of its own may be appended to, such as a list of metrics; what is in a directory that appeared whole may not.
-      if (events_[i].what == "write" && events_[i].path.starts_with(target + "/")) wrong.push_back(fmt::format("{} was written after it had appeared", events_[i].path));
+      // A file of its own may be appended to, such as a list of metrics; what is in a directory that appeared whole may
+      // not.
+      if (events_[i].what == "write" && events_[i].path.starts_with(target + "/"))
+        wrong.push_back(fmt::format("{} was written after it had appeared", events_[i].path));
     }
   }
 

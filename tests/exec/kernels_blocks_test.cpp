@@ -1,7 +1,7 @@
-// Kernels cut their work into blocks by shape. Here every kernel gets at least three blocks and a remainder: every example of
-// every op, grown along its first dim until streaming kernels have many tasks, against runs of the example's own size put
-// together as the definition's row says; and what only grows along other dims (depth and width of products, columns of sums,
-// chunks of logits) against naive formulas in double, in both precisions.
+// Kernels cut their work into blocks by shape. Here every kernel gets at least three blocks and a remainder: every
+// example of every op, grown along its first dim until streaming kernels have many tasks, against runs of the example's
+// own size put together as the definition's row says; and what only grows along other dims (depth and width of
+// products, columns of sums, chunks of logits) against naive formulas in double, in both precisions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,9 @@ bool cuts_first_dim(const OpDef& def) {
   return std::ranges::any_of(def.rows, along_batch);
 }
 
-bool is_cut(const AxisState& state) { return state.kind == StateKind::sharded && state.dim == 0; }
+bool is_cut(const AxisState& state) {
+  return state.kind == StateKind::sharded && state.dim == 0;
+}
 
 // The row that cuts dim 0 of the first input.
 LayoutRow row_along_first_dim(const OpDef& def, const Example& example) {
@@ -57,8 +59,8 @@ int64_t largest_cut_input(const Example& example, const LayoutRow& row) {
 }
 
 std::vector<Grown> grown_examples() {
-  constexpr int64_t kPieceElements = 1000;                    // well inside one task
-  constexpr int64_t kElements = 7 * cpu::kElementsPerTask;   // an operand half as wide still has three blocks
+  constexpr int64_t kPieceElements = 1000;                  // well inside one task
+  constexpr int64_t kElements = 7 * cpu::kElementsPerTask;  // an operand half as wide still has three blocks
   std::vector<Grown> grown;
   for (const OpDef* def : all_ops()) {
     if (!cpu_kernel(*def).run || !cuts_first_dim(*def)) continue;
@@ -78,7 +80,8 @@ class KernelBlocks : public testing::TestWithParam<Grown> {};
 TEST_P(KernelBlocks, ManyBlocksGiveWhatTheirPartsGive) {
   const Grown& grown = GetParam();
   std::vector<Numbers> inputs = draw_inputs(*grown.def, grown.whole);
-  KernelRun run{.def = *grown.def, .attrs = grown.whole.attrs, .types = grown.whole.inputs, .inputs = inputs, .threads = 2};
+  KernelRun run{
+      .def = *grown.def, .attrs = grown.whole.attrs, .types = grown.whole.inputs, .inputs = inputs, .threads = 2};
   std::vector<Numbers> whole = run_kernel(run), expected(whole.size());
   run.real = DType::f32;
   std::vector<Numbers> single = run_kernel(run);
@@ -113,13 +116,15 @@ INSTANTIATE_TEST_SUITE_P(Ops, KernelBlocks, testing::ValuesIn(grown_examples()),
 });
 
 // Runs an op in both precisions and holds every output to `expected`.
-void expect_outputs(const OpDef& def, const Example& example, const std::vector<Numbers>& inputs, const std::vector<Numbers>& expected) {
+void expect_outputs(const OpDef& def, const Example& example, const std::vector<Numbers>& inputs,
+                    const std::vector<Numbers>& expected) {
   for (DType real : {DType::f64, DType::f32}) {
-    std::vector<Numbers> out =
-        run_kernel({.def = def, .attrs = example.attrs, .types = example.inputs, .inputs = inputs, .real = real, .threads = 2});
+    std::vector<Numbers> out = run_kernel(
+        {.def = def, .attrs = example.attrs, .types = example.inputs, .inputs = inputs, .real = real, .threads = 2});
     ASSERT_EQ(out.size(), expected.size());
     for (size_t o = 0; o < out.size(); ++o)
-      EXPECT_LT(relative_error(out[o], expected[o]), real == DType::f64 ? kDouble : kSingle) << name_of(real) << ", output " << o;
+      EXPECT_LT(relative_error(out[o], expected[o]), real == DType::f64 ? kDouble : kSingle)
+          << name_of(real) << ", output " << o;
   }
 }
 
@@ -128,9 +133,13 @@ TEST(KernelInBlocks, ProductsInEveryDirection) {
   struct Shape {
     size_t rows, columns, depth;
   };
-  for (const Shape& s : {Shape{777, 401, 17}, Shape{13, 12389, 11}, Shape{37, 41, 1601}, Shape{3, 16500, 9}, Shape{397, 523, 801}}) {
-    Example example{"", {f64({1, static_cast<int64_t>(s.rows), static_cast<int64_t>(s.depth)}),
-                         f64({static_cast<int64_t>(s.columns), static_cast<int64_t>(s.depth)}), f64({static_cast<int64_t>(s.columns)})}, {}};
+  for (const Shape& s :
+       {Shape{777, 401, 17}, Shape{13, 12389, 11}, Shape{37, 41, 1601}, Shape{3, 16500, 9}, Shape{397, 523, 801}}) {
+    Example example{
+        "",
+        {f64({1, static_cast<int64_t>(s.rows), static_cast<int64_t>(s.depth)}),
+         f64({static_cast<int64_t>(s.columns), static_cast<int64_t>(s.depth)}), f64({static_cast<int64_t>(s.columns)})},
+        {}};
     std::vector<Numbers> in = draw_inputs(ops::linear, example);
     Numbers y(s.rows * s.columns);
     for (size_t r = 0; r < s.rows; ++r)
@@ -160,7 +169,8 @@ TEST(KernelInBlocks, SumsOverRowsInBothRegimes) {
     Numbers dx(rows * width), dw(width);
     for (size_t row = 0; row < rows; ++row) {
       double scale = in[3][row], mean = 0;
-      for (size_t j = 0; j < width; ++j) mean += in[0][row * width + j] * in[2][j] * in[1][row * width + j] / static_cast<double>(width);
+      for (size_t j = 0; j < width; ++j)
+        mean += in[0][row * width + j] * in[2][j] * in[1][row * width + j] / static_cast<double>(width);
       for (size_t j = 0; j < width; ++j) {
         size_t i = row * width + j;
         dx[i] = scale * (in[0][i] * in[2][j] - in[1][i] * scale * scale * mean);
@@ -193,14 +203,16 @@ TEST(KernelInBlocks, LogSumExpOfManyChunks) {
 TEST(KernelInBlocks, RepeatedHeadsOfWideRows) {
   constexpr int64_t kHeads = 4, kKvHeads = 2, kCopies = 4, kDim = 25, kWidth = 211;
   Attrs attrs{{"heads", kHeads}, {"kv_heads", kKvHeads}, {"head_dim", kDim}, {"copies", kCopies}};
-  TensorType q = f64({kHeads * kDim, kWidth}), kv = f64({2 * kKvHeads * kDim, kWidth}), y = f64({(kHeads + 2 * kCopies) * kDim, kWidth});
+  TensorType q = f64({kHeads * kDim, kWidth}), kv = f64({2 * kKvHeads * kDim, kWidth}),
+             y = f64({(kHeads + 2 * kCopies) * kDim, kWidth});
   auto source = [&](int64_t row) -> int64_t {  // of kv, for a row of y behind the queries
     int64_t head = row / kDim, value = head / kCopies;
     return (value * kKvHeads + head % kCopies * kKvHeads / kCopies) * kDim + row % kDim;
   };
   Example forward{"", {q, kv}, attrs}, backward{"", {y, q, kv}, attrs};
   std::vector<Numbers> in = draw_inputs(ops::repeat_kv, forward), back = draw_inputs(ops::repeat_kv_backward, backward);
-  Numbers packed = in[0], dq(back[0].begin(), back[0].begin() + q.shape.count()), dkv(static_cast<size_t>(kv.shape.count()));
+  Numbers packed = in[0], dq(back[0].begin(), back[0].begin() + q.shape.count()),
+          dkv(static_cast<size_t>(kv.shape.count()));
   for (int64_t row = 0; row < 2 * kCopies * kDim; ++row)
     for (int64_t j = 0; j < kWidth; ++j) {
       auto at = static_cast<size_t>(source(row) * kWidth + j);

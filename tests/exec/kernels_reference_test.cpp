@@ -1,5 +1,6 @@
-// The f64 kernels against formulas written out naively: one loop per index, no blocks, no tricks. Shapes are such that whatever a
-// kernel cuts into blocks (rows, columns, positions, chunks of logits) gives at least three of them and a remainder.
+// The f64 kernels against formulas written out naively: one loop per index, no blocks, no tricks. Shapes are such that
+// whatever a kernel cuts into blocks (rows, columns, positions, chunks of logits) gives at least three of them and a
+// remainder.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -367,9 +368,11 @@ TEST(KernelReference, AttentionOnPartOfTheHeads) {
 TEST(KernelReference, HeadLossBackward) {
   constexpr size_t kRows = 3150, kHidden = 9, kVocabulary = 41;
   constexpr double kZ = 0.02;
-  Sample sample{
-      ops::head_loss_backward,
-      {"", {f64({3, 1050, kHidden}), f64({kVocabulary, kHidden}), i32({3, 1050}), f64({})}, {{"z_loss", kZ}}, kVocabulary}};
+  Sample sample{ops::head_loss_backward,
+                {"",
+                 {f64({3, 1050, kHidden}), f64({kVocabulary, kHidden}), i32({3, 1050}), f64({})},
+                 {{"z_loss", kZ}},
+                 kVocabulary}};
   const Numbers &x = sample.in[0], &w = sample.in[1];
   for (size_t row = 0; row < kRows; row += 7) sample.in[2][row] = row % 2 == 0 ? -1 : -100;
   double dloss = sample.in[3][0], loss = 0;
@@ -426,8 +429,8 @@ TEST(KernelReference, Adamw) {
   }
 }
 
-// Gradients about as large as eps, where it decides the step: added outside of the root, to the corrected moments, with the
-// decay taken off the old weight. Steps 1, 2 and 1000, with and without bias that counts.
+// Gradients about as large as eps, where it decides the step: added outside of the root, to the corrected moments, with
+// the decay taken off the old weight. Steps 1, 2 and 1000, with and without bias that counts.
 TEST(KernelReference, AdamwWithGradientsAsSmallAsEps) {
   constexpr double kLr = 0.01, kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8, kDecay = 0.1;
   for (int step : {1, 2, 1000}) {
@@ -450,13 +453,18 @@ TEST(KernelReference, AdamwWithGradientsAsSmallAsEps) {
       expected[i] = -kLr * (m_hat / (std::sqrt(v_hat) + kEps) + kDecay * p);
     }
     for (DType real : {DType::f64, DType::f32}) {
-      std::vector<Numbers> out = run_kernel({.def = sample.def, .attrs = sample.example.attrs, .types = sample.example.inputs,
-                                             .inputs = sample.in, .real = real, .threads = 2});
+      std::vector<Numbers> out = run_kernel({.def = sample.def,
+                                             .attrs = sample.example.attrs,
+                                             .types = sample.example.inputs,
+                                             .inputs = sample.in,
+                                             .real = real,
+                                             .threads = 2});
       for (size_t i = 0; i < n; ++i) moved[i] = out[0][i] - sample.in[0][i];
       bool exact = real == DType::f64;  // else the step is rounded to the weight's own precision
       EXPECT_LT(relative_error(moved, expected), exact ? 1e-12 : 1e-4) << "step " << step;
       EXPECT_LT(relative_error(out[1], m), exact ? 1e-13 : 1e-6) << "step " << step;
-      EXPECT_LT(relative_error(out[2], v), exact ? 1e-13 : 2e-5) << "step " << step;  // 1 − beta2 in f32 has lost three digits
+      EXPECT_LT(relative_error(out[2], v), exact ? 1e-13 : 2e-5)
+          << "step " << step;  // 1 − beta2 in f32 has lost three digits
     }
   }
 }
@@ -538,7 +546,8 @@ TEST(KernelReference, EmbeddingsAndPositions) {
   Sample position{ops::position_embedding, {"", {rows, positions, i32({})}, {}, 20}};
   Sample position_back{ops::position_embedding_backward, {"", {rows, positions}, {}}};
   Sample take{ops::take_position, {"", {rows, i32({})}, {}, kLength}};
-  Numbers y = embedding.run()[0], dw(kTokens * kWidth), placed = position.run()[0], dp(kPositions * kWidth), taken = take.run()[0];
+  Numbers y = embedding.run()[0], dw(kTokens * kWidth), placed = position.run()[0], dp(kPositions * kWidth),
+          taken = take.run()[0];
   for (size_t row = 0; row < kRows; ++row)
     for (size_t j = 0; j < kWidth; ++j) {
       EXPECT_EQ(y[row * kWidth + j], embedding.in[1][static_cast<size_t>(embedding.in[0][row]) * kWidth + j]);

@@ -86,7 +86,8 @@ TEST(Slurm, CountsTasksNodesAndDevices) {
     EXPECT_NE(srun.find(word), std::string::npos) << word << "\n" << srun;
   r.gpus_per_rank = 0;
   EXPECT_EQ(launch_text(r).find("gpus"), std::string::npos);
-  for (auto [given, written] : {std::pair{"1-06:05", "1-06:05:00"}, {"30:00:00", "1-06:00:00"}, {"90:30", "0-01:30:30"}}) {
+  for (auto [given, written] :
+       {std::pair{"1-06:05", "1-06:05:00"}, {"30:00:00", "1-06:00:00"}, {"90:30", "0-01:30:30"}}) {
     r.time_limit = given;
     EXPECT_TRUE(has_line(launch_text(r), fmt::format("#SBATCH --time={}", written))) << given << "\n" << launch_text(r);
   }

@@ -169,7 +169,8 @@ TEST(Placement, PartsAreContiguousWhereTheirBytesAre) {
   EXPECT_GT(scattered, 10);
 }
 
-// Rows of two to columns of two on four ranks: the last rank gets no column, and nobody sends more than a square of two.
+// Rows of two to columns of two on four ranks: the last rank gets no column, and nobody sends more than a square of
+// two.
 TEST(Placement, LargestPartOfAnExchange) {
   Mesh mesh{{{"dp", 2}, {"tp", 4}}};
   Layout rows = invariant_layout(mesh), columns = rows;

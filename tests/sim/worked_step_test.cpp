@@ -1,4 +1,5 @@
-// Steps worked out by hand, on the machine of hand_program.h: where every second of every rank went, and every field of every event.
+// Steps worked out by hand, on the machine of hand_program.h: where every second of every rank went, and every field of
+// every event.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -44,12 +45,15 @@ SimResult run(const std::vector<Program>& programs, const Stack& stack, SimOptio
   return simulate(programs, pricer, options);
 }
 
-// Two stages and two microbatches in 1F1B. Stage 0: 3 s forward, 4 s and 3 s backward with the all-reduce of the gradients posted
-// between them in the last microbatch; stage 1: 4 s forward, 5 s backward. Updates of 2.5 s. Ranks of a stage share a node.
+// Two stages and two microbatches in 1F1B. Stage 0: 3 s forward, 4 s and 3 s backward with the all-reduce of the
+// gradients posted between them in the last microbatch; stage 1: 4 s forward, 5 s backward. Updates of 2.5 s. Ranks of
+// a stage share a node.
 constexpr double kForward0 = 3, kFirst0 = 4, kSecond0 = 3, kForward1 = 4, kBackward1 = 5, kUpdate = 2.5;
 constexpr double kMessageMB = 1, kGradientsMB = 6;
 
-Attrs letter(int64_t peer, int64_t tag) { return {{"peer", peer}, {"tag", tag}}; }
+Attrs letter(int64_t peer, int64_t tag) {
+  return {{"peer", peer}, {"tag", tag}};
+}
 
 Attrs expected_letter(int64_t peer, int64_t tag) {
   return {{"peer", peer}, {"tag", tag}, {"dims", std::string("250000")}, {"dtype", std::string("f32")}};
@@ -66,7 +70,8 @@ std::vector<Program> two_stages() {
   ValueId gradients = first.value("grad", static_cast<int64_t>(kGradientsMB * kMega), ValueKind::gradient);
   ValueId sums = first.value("grad.sum", static_cast<int64_t>(kGradientsMB * kMega), ValueKind::gradient);
   first.add(backward, ops::all_reduce_bucket, "b0.reduce",
-            {{"axes", std::string("dp")}, {"lane", std::string("comm")}, {"when", std::string("last")}}, {gradients}, {sums});
+            {{"axes", std::string("dp")}, {"lane", std::string("comm")}, {"when", std::string("last")}}, {gradients},
+            {sums});
   first.work(backward, kWork, "b0.second", kSecond0);
   first.work(update, kWork, "u0", kUpdate);
   first.program.schedule = {{forward, 0, 0}, {forward, 0, 1}, {backward, 0, 0}, {backward, 0, 1}, {update, 0, 0}};
@@ -87,14 +92,20 @@ constexpr double kSecondBeside = kSecond0 / 0.8;
 
 TEST(WorkedStep, TwoStages) {
   SimResult result = run(two_stages(), own_stack(), {.trace = KeepTrace::yes});
-  // Stage 1 gets its input at 3 + t, is at the end of its first backward at 12 + t and of its second at 21 + t: it never waits again.
-  // Stage 0 has its forwards done at 6 and waits for what leaves at 12 + t; that backward ends at 19 + 2 t, the next message leaves
-  // at 21 + t.
+  // Stage 1 gets its input at 3 + t, is at the end of its first backward at 12 + t and of its second at 21 + t: it
+  // never waits again. Stage 0 has its forwards done at 6 and waits for what leaves at 12 + t; that backward ends at 19
+  // + 2 t, the next message leaves at 21 + t.
   double t = kTransfer, last_backward = 21 + 2 * t;
   double end = last_backward + kFirst0 + kReduce + kUpdate;
-  Expected first{.compute = 2 * kForward0 + 2 * kFirst0 + kSecond0 + kSecondBeside, .update = kUpdate,
-                 .exposed = {{"pp", 2 * t}, {"dp", kReduce - kSecondBeside}}, .bubble = (12 + t - 6) + (21 + t - (19 + 2 * t)), .host = 0};
-  Expected second{.compute = 2 * kForward1 + 2 * kBackward1, .update = kUpdate, .exposed = {{"pp", t}}, .bubble = 3 + end - (21 + t + kUpdate),
+  Expected first{.compute = 2 * kForward0 + 2 * kFirst0 + kSecond0 + kSecondBeside,
+                 .update = kUpdate,
+                 .exposed = {{"pp", 2 * t}, {"dp", kReduce - kSecondBeside}},
+                 .bubble = (12 + t - 6) + (21 + t - (19 + 2 * t)),
+                 .host = 0};
+  Expected second{.compute = 2 * kForward1 + 2 * kBackward1,
+                  .update = kUpdate,
+                  .exposed = {{"pp", t}},
+                  .bubble = 3 + end - (21 + t + kUpdate),
                   .host = 0};
   ASSERT_EQ(result.ranks.size(), 2u);
   expect_time(result.ranks[0], first, end);
@@ -158,9 +169,19 @@ TEST(WorkedStep, TwoStagesThatWaitForTheirSends) {
   stack.overlap_pipeline = false;
   SimResult result = run(two_stages(), stack);
   double t = kTransfer, end = 21 + 3 * t + kFirst0 + kReduce + kUpdate;
-  expect_time(result.ranks[0], {.compute = 2 * kForward0 + 2 * kFirst0 + kSecond0 + kSecondBeside, .update = kUpdate,
-                                .exposed = {{"pp", 4 * t}, {"dp", kReduce - kSecondBeside}}, .bubble = (12 + t - (6 + 2 * t)) + 2, .host = 0}, end);
-  expect_time(result.ranks[1], {.compute = 18, .update = kUpdate, .exposed = {{"pp", 3 * t}}, .bubble = 3 + end - (21 + 3 * t + kUpdate), .host = 0},
+  expect_time(result.ranks[0],
+              {.compute = 2 * kForward0 + 2 * kFirst0 + kSecond0 + kSecondBeside,
+               .update = kUpdate,
+               .exposed = {{"pp", 4 * t}, {"dp", kReduce - kSecondBeside}},
+               .bubble = (12 + t - (6 + 2 * t)) + 2,
+               .host = 0},
+              end);
+  expect_time(result.ranks[1],
+              {.compute = 18,
+               .update = kUpdate,
+               .exposed = {{"pp", 3 * t}},
+               .bubble = 3 + end - (21 + 3 * t + kUpdate),
+               .host = 0},
               end);
 }
 
@@ -171,12 +192,13 @@ TEST(WorkedStep, AStragglersKernels) {
   hand.all_reduce(forward, "f.reduce", "tp", 2);
   hand.program.schedule = {{forward, 0, 0}};
   SimResult result = run({hand.program}, own_stack(), {.straggler = 1.5});
-  expect_time(result.ranks[0], {.compute = 4.5, .update = 0, .exposed = {{"tp", near_all_reduce(2)}}, .bubble = 0, .host = 0},
+  expect_time(result.ranks[0],
+              {.compute = 4.5, .update = 0, .exposed = {{"tp", near_all_reduce(2)}}, .bubble = 0, .host = 0},
               4.5 + near_all_reduce(2));
 }
 
-// tp shares a node, dp crosses nodes. While gradients travel between nodes, a message inside the node goes at full speed, and one
-// between nodes takes twice its time for as long as both last.
+// tp shares a node, dp crosses nodes. While gradients travel between nodes, a message inside the node goes at full
+// speed, and one between nodes takes twice its time for as long as both last.
 TEST(WorkedStep, AMessageOnTheComputeLaneBesideBusyLinks) {
   HandProgram hand(Mesh{{{"pp", 1}, {"dp", 2}, {"tp", 2}}}, 0);
   hand.work(forward, kWork, "f", 3);
@@ -189,8 +211,10 @@ TEST(WorkedStep, AMessageOnTheComputeLaneBesideBusyLinks) {
   double beside = posted - inside - between;  // what is left of it when g begins
   double slowed = 3 + 0.2 * beside;
   SimResult result = run({hand.program}, own_stack());
-  expect_time(result.ranks[0], {.compute = 3 + slowed, .update = 0, .exposed = {{"tp", inside}, {"dp", between}}, .bubble = 0, .host = 0},
-              3 + inside + between + slowed);
+  expect_time(
+      result.ranks[0],
+      {.compute = 3 + slowed, .update = 0, .exposed = {{"tp", inside}, {"dp", between}}, .bubble = 0, .host = 0},
+      3 + inside + between + slowed);
   EXPECT_NEAR(result.seconds, 1.25 * (3 + inside + between + slowed), kTiny);
 
   // With less left of it than the message takes, only that much more.
@@ -198,9 +222,10 @@ TEST(WorkedStep, AMessageOnTheComputeLaneBesideBusyLinks) {
   shorter.all_reduce(forward, "posted", "dp", 1).attrs.set("lane", std::string("comm"));
   shorter.all_reduce(forward, "between", "dp", 4);
   shorter.program.schedule = {{forward, 0, 0}};
-  expect_time(run({shorter.program}, own_stack()).ranks[0],
-              {.compute = 0, .update = 0, .exposed = {{"dp", far_all_reduce(4) + far_all_reduce(1)}}, .bubble = 0, .host = 0},
-              far_all_reduce(4) + far_all_reduce(1));
+  expect_time(
+      run({shorter.program}, own_stack()).ranks[0],
+      {.compute = 0, .update = 0, .exposed = {{"dp", far_all_reduce(4) + far_all_reduce(1)}}, .bubble = 0, .host = 0},
+      far_all_reduce(4) + far_all_reduce(1));
 }
 
 // Messages of the comm lane go one after the other, and who reads what one of them makes waits for that one.
@@ -216,7 +241,12 @@ TEST(WorkedStep, AJoinWaitsForItsOwnMessage) {
   double one = far_all_reduce(2), both = one + near_all_reduce(5);
   double reads_one = 3 / 0.8;
   expect_time(run({hand.program}, own_stack()).ranks[0],
-              {.compute = reads_one + 3, .update = 0, .exposed = {{"dp", one}, {"tp", both - one - reads_one}}, .bubble = 0, .host = 0}, both + 3);
+              {.compute = reads_one + 3,
+               .update = 0,
+               .exposed = {{"dp", one}, {"tp", both - one - reads_one}},
+               .bubble = 0,
+               .host = 0},
+              both + 3);
 }
 
 // The host issues a kernel every 5 s, ahead of the device or waiting for it.
@@ -227,10 +257,12 @@ TEST(WorkedStep, TheHostIsWaitedFor) {
   Stack stack = own_stack();
   stack.host_s_per_kernel = 5;
   SimResult ahead = run({hand.program}, stack);
-  expect_time(ahead.ranks[0], {.compute = 9, .update = 0, .exposed = {}, .bubble = 0, .host = 9}, 18);  // issued at 5, 10 and 15
+  expect_time(ahead.ranks[0], {.compute = 9, .update = 0, .exposed = {}, .bubble = 0, .host = 9},
+              18);                        // issued at 5, 10 and 15
   EXPECT_NEAR(ahead.seconds, 18, kTiny);  // one device has no slowest
   stack.launches_wait = true;
-  expect_time(run({hand.program}, stack).ranks[0], {.compute = 9, .update = 0, .exposed = {}, .bubble = 0, .host = 15}, 24);
+  expect_time(run({hand.program}, stack).ranks[0], {.compute = 9, .update = 0, .exposed = {}, .bubble = 0, .host = 15},
+              24);
 }
 
 // A weight that two stages hold: whoever comes first waits, and both for the sum, which travels in 2 bytes an element.
@@ -240,7 +272,8 @@ TEST(WorkedStep, ASumBetweenStages) {
   for (int stage : {0, 1}) {
     HandProgram hand(mesh, stage);
     hand.work(forward, kWork, "f", stage == 0 ? 3 : 5);
-    ValueId x = hand.value("grad.embedding", 2'000'000, ValueKind::gradient), y = hand.value("sum", 2'000'000, ValueKind::gradient);
+    ValueId x = hand.value("grad.embedding", 2'000'000, ValueKind::gradient),
+            y = hand.value("sum", 2'000'000, ValueKind::gradient);
     hand.add(update, ops::sum_stages, "tied", {{"ranks", std::string("0,1")}}, {x}, {y});
     hand.program.schedule = {{forward, 0, 0}, {update, 0, 0}};
     programs.push_back(hand.program);
@@ -266,9 +299,12 @@ TEST(WorkedStep, WorkOfRegions) {
     EXPECT_NEAR(work.beside_at_last, expected.beside_at_last, kTiny);
     EXPECT_NEAR(work.arrives_after, expected.arrives_after, kTiny);
   };
-  expect_work(region_work(programs[0], programs[0].regions[0], pricer), {.compute = kForward0, .arrives_after = kTransfer});
-  expect_work(region_work(programs[0], programs[0].regions[1], pricer), {.compute = kFirst0 + kSecond0, .beside_at_last = kReduce});
-  expect_work(region_work(programs[1], programs[1].regions[1], pricer), {.compute = kBackward1, .arrives_after = kTransfer});
+  expect_work(region_work(programs[0], programs[0].regions[0], pricer),
+              {.compute = kForward0, .arrives_after = kTransfer});
+  expect_work(region_work(programs[0], programs[0].regions[1], pricer),
+              {.compute = kFirst0 + kSecond0, .beside_at_last = kReduce});
+  expect_work(region_work(programs[1], programs[1].regions[1], pricer),
+              {.compute = kBackward1, .arrives_after = kTransfer});
 
   // Sent early and waited for nowhere; a collective on each lane, and one of the last microbatch.
   HandProgram hand(Mesh{{{"pp", 2}, {"dp", 2}, {"tp", 2}}}, 0);
@@ -281,14 +317,26 @@ TEST(WorkedStep, WorkOfRegions) {
   hand.all_reduce(forward, "last", "dp", 1).attrs.set("when", std::string("last"));
   Pricer another(machine, machine.tables, own_stack());  // a pricer knows one mesh
   expect_work(region_work(hand.program, hand.program.regions[0], another),
-              {.compute = 7 + near_all_reduce(1), .messages = near_all_reduce(1), .beside = far_all_reduce(2), .at_last = far_all_reduce(1),
-               .beside_at_last = 0, .arrives_after = far_message(1) - 4 - near_all_reduce(1)});
+              {.compute = 7 + near_all_reduce(1),
+               .messages = near_all_reduce(1),
+               .beside = far_all_reduce(2),
+               .at_last = far_all_reduce(1),
+               .beside_at_last = 0,
+               .arrives_after = far_message(1) - 4 - near_all_reduce(1)});
 }
 
 double attention_flops(int cp, Pricer& pricer) {
   Mesh mesh{{{"pp", 1}, {"dp", 1}, {"cp", cp}, {"tp", 1}}};
-  ModelSpec spec{.architecture = "llama", .layers = 2, .hidden = 64, .heads = 4, .kv_heads = 2, .head_dim = 16, .ffn = 128, .vocab = 256,
-                 .max_seq = 96, .init_std = 0.02};
+  ModelSpec spec{.architecture = "llama",
+                 .layers = 2,
+                 .hidden = 64,
+                 .heads = 4,
+                 .kv_heads = 2,
+                 .head_dim = 16,
+                 .ffn = 128,
+                 .vocab = 256,
+                 .max_seq = 96,
+                 .init_std = 0.02};
   Graph graph = build_model(spec, {.batch = 3, .seq = 96, .dtype = DType::bf16}, mesh);
   LowerOptions options{.train = AdamW{}, .pipeline = make_schedule("1f1b", {1, 1, 1})};
   double sum = 0;

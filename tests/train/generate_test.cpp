@@ -1,5 +1,5 @@
-// Generation from a trained model: every token is the one that the text so far asks for, whether that text was prompted or generated;
-// and what ends it.
+// Generation from a trained model: every token is the one that the text so far asks for, whether that text was prompted
+// or generated; and what ends it.
 #include "generate/generator.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,9 @@ class Generate : public testing::Test {
   }
   static void TearDownTestSuite() { executor_.reset(), scratch_.reset(); }
 
-  static Generator generator(int64_t context = 0) { return {scratch_->root() / "run" / "step-000020", *executor_, context}; }
+  static Generator generator(int64_t context = 0) {
+    return {scratch_->root() / "run" / "step-000020", *executor_, context};
+  }
 
   struct Written {
     std::vector<uint32_t> tokens;
@@ -43,7 +45,8 @@ const GenerateOptions kLikeliest{.sampling = {.temperature = 0}, .max_tokens = 2
 
 TEST_F(Generate, WhatWasGeneratedCountsLikeWhatWasPrompted) {
   Generator model = generator();
-  std::vector<uint32_t> tokens = write(model, kPrompt, kLikeliest).tokens, prompt = model.tokenizer().encode_with_special(kPrompt);
+  std::vector<uint32_t> tokens = write(model, kPrompt, kLikeliest).tokens,
+                        prompt = model.tokenizer().encode_with_special(kPrompt);
   ASSERT_EQ(tokens.size(), 24u);
   int compared = 0;
   for (size_t made = 1; made < tokens.size(); ++made) {
@@ -73,7 +76,9 @@ TEST_F(Generate, EndsAtAStopTokenOrWhenThereIsNoRoom) {
   Generator small = generator(prompt + 3);
   Written full = write(small, kPrompt, kLikeliest);
   EXPECT_EQ(full.reason, StopReason::context_full);
-  EXPECT_EQ(full.tokens, std::vector<uint32_t>(all.tokens.begin(), all.tokens.begin() + 4));  // three more positions, and the token they ask for
+  EXPECT_EQ(full.tokens,
+            std::vector<uint32_t>(all.tokens.begin(),
+                                  all.tokens.begin() + 4));  // three more positions, and the token they ask for
 }
 
 TEST_F(Generate, StreamsOfOneSeedDiffer) {

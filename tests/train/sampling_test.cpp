@@ -18,8 +18,9 @@ TEST(Sampling, ZeroTemperatureTakesTheFirstLikeliest) {
   EXPECT_EQ(TokenSampler({.temperature = 0}).sample(kLogits, 0.99), 1u);
 }
 
-// The distribution itself, written out as the definition says: softmax at the temperature, of that the `top_k` likeliest (ties:
-// the lower id), of those the fewest that hold at least `top_p` of what is left, and the rest of the weight goes to them.
+// The distribution itself, written out as the definition says: softmax at the temperature, of that the `top_k`
+// likeliest (ties: the lower id), of those the fewest that hold at least `top_p` of what is left, and the rest of the
+// weight goes to them.
 std::vector<double> exact_distribution(const std::vector<float>& logits, const SamplingOptions& options) {
   std::vector<double> p;
   for (float x : logits) p.push_back(std::exp(static_cast<double>(x) / options.temperature));
@@ -51,8 +52,8 @@ struct FrequencyCase {
 
 class SamplingFrequencies : public testing::TestWithParam<FrequencyCase> {};
 
-// Pearson's test with a fixed seed. The bound is the 1 − 1e-6 quantile of chi-square for 11 degrees of freedom, the most there
-// are; a weight that is wrong by 3 % of its token's share shows.
+// Pearson's test with a fixed seed. The bound is the 1 − 1e-6 quantile of chi-square for 11 degrees of freedom, the
+// most there are; a weight that is wrong by 3 % of its token's share shows.
 TEST_P(SamplingFrequencies, AreTheExactDistribution) {
   const std::vector<float> logits{0.3f, 2.0f, 1.1f, -1.0f, 2.0f, 0.9f, -0.4f, 1.7f, 0.0f, -2.5f, 1.3f, 0.6f};
   constexpr int kDraws = 400'000;
