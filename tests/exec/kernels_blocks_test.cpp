@@ -133,8 +133,8 @@ TEST(KernelInBlocks, ProductsInEveryDirection) {
   struct Shape {
     size_t rows, columns, depth;
   };
-  for (const Shape& s :
-       {Shape{777, 401, 17}, Shape{13, 12389, 11}, Shape{37, 41, 1601}, Shape{3, 16500, 9}, Shape{397, 523, 801}}) {
+  for (const Shape& s : {Shape{777, 401, 17}, Shape{13, 12389, 11}, Shape{37, 41, 1601}, Shape{3, 16500, 9},
+                         Shape{397, 523, 801}, Shape{13, 97, 601}, Shape{13, 193, 601}}) {
     Example example{
         "",
         {f64({1, static_cast<int64_t>(s.rows), static_cast<int64_t>(s.depth)}),
@@ -197,6 +197,45 @@ TEST(KernelInBlocks, LogSumExpOfManyChunks) {
     lse[row] = std::log(sum);
   }
   expect_outputs(ops::head_lse, example, in, {lse});
+}
+
+// The loss of a rank that has a part of the vocabulary, where five ranks exchanged their log-sum-exps.
+TEST(KernelInBlocks, LossWithLogSumExpsOfManyParts) {
+  constexpr size_t kRows = 2100, kHidden = 4, kVocabulary = 33, kParts = 5;
+  constexpr double kZ = 0.03;
+  Example example{"",
+                  {f64({1, kRows, kHidden}), f64({kVocabulary, kHidden}), i32({1, kRows}), f64({kParts, 1, kRows})},
+                  {{"z_loss", kZ}, {"groups", int64_t{kParts}}},
+                  kVocabulary};
+  std::vector<Numbers> in = draw_inputs(ops::head_loss, example);
+  double loss = 0;
+  for (size_t row = 0; row < kRows; ++row) {
+    double sum = 0, logit = 0;
+    for (size_t part = 0; part < kParts; ++part) sum += std::exp(in[3][part * kRows + row]);
+    for (size_t h = 0; h < kHidden; ++h)
+      logit += in[0][row * kHidden + h] * in[1][static_cast<size_t>(in[2][row]) * kHidden + h];
+    double lse = std::log(sum);
+    loss += lse - logit + kZ * lse * lse;
+  }
+  expect_outputs(ops::head_loss, example, in, {{loss}});
+}
+
+// Models whose first position is not the table's first row (OPT: 2).
+TEST(KernelInBlocks, PositionsFromAnOffset) {
+  constexpr size_t kLength = 130, kWidth = 200, kPositions = 310, kOffset = 2;
+  TensorType rows = f64({2, kLength, kWidth}), table = f64({kPositions, kWidth});
+  Attrs attrs{{"offset", int64_t{kOffset}}};
+  Example forward{"", {rows, table}, attrs}, backward{"", {rows, table}, attrs};
+  std::vector<Numbers> in = draw_inputs(ops::position_embedding, forward);
+  Numbers y = in[0], dw(kPositions * kWidth);
+  for (size_t row = 0; row < 2 * kLength; ++row)
+    for (size_t j = 0; j < kWidth; ++j) {
+      size_t at = (row % kLength + kOffset) * kWidth + j;
+      y[row * kWidth + j] += in[1][at];
+      dw[at] += in[0][row * kWidth + j];
+    }
+  expect_outputs(ops::position_embedding, forward, in, {y});
+  expect_outputs(ops::position_embedding_backward, backward, in, {dw});
 }
 
 // Key and value heads are copied row by row and their gradients added up 64 columns at a time.
