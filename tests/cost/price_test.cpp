@@ -100,6 +100,19 @@ TEST(Price, ProductsAndWhatTheyMakeInside) {
   expect_price(price_of(hand, op, keeping), {});
 }
 
+// Of a head, the logits: rows by words. Where they are made a second time, that is said.
+TEST(Price, LogitsThatAHeadMakesInside) {
+  for (const OpDef* def : {&ops::head_loss, &ops::head_loss_backward, &ops::head_lse}) {
+    for (const Example& example : def->examples) {
+      Cost cost = def->cost(example.attrs, example.inputs, infer_types(*def, example.attrs, example.inputs));
+      double rows = static_cast<double>(example.inputs[0].shape.rows()),
+             words = static_cast<double>(example.inputs[1].shape[0]);
+      EXPECT_EQ(cost.inner, rows * words) << def->name;
+      EXPECT_EQ(cost.products.front().again, def == &ops::head_lse) << def->name;
+    }
+  }
+}
+
 TEST(Price, AttentionIsItsKernelsAndTheirStarts) {
   Machine machine = machine_on_paper();
   machine.attention["cudnn"] = {.forward_64 = 0.4, .forward_128 = 0.6, .backward_64 = 0.2, .backward_128 = 0.5};
