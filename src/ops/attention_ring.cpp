@@ -18,14 +18,15 @@ namespace {
 int64_t query_width(const Attrs& attrs) { return attrs.integer("heads") * attrs.integer("head_dim"); }
 int64_t kv_width(const Attrs& attrs) { return 2 * attrs.integer("kv_heads") * attrs.integer("head_dim"); }
 
-// On average half of a block of queries may see a block of keys.
+// In zigzag order half of a block of queries sees a block of another rank, and its own as in attention: the steps of all ranks
+// together are the whole causal square.
 Cost step_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out) {
   bool backward = attrs.has("backward");
   const GlobalShape &q = out[0].shape, &kv = backward ? in[4].shape : in[1].shape;
-  double head_dim = static_cast<double>(attrs.integer("head_dim"));
+  double head_dim = static_cast<double>(attrs.integer("head_dim")), own = static_cast<double>(q[1]);
   AttentionWork work{.batch = static_cast<double>(q[0]), .heads = static_cast<double>(q[2]) / head_dim,
                      .queries = static_cast<double>(q[1]), .keys = static_cast<double>(kv[1]), .head_dim = head_dim,
-                     .seen = 0.5, .backward = backward};
+                     .seen = attrs.integer("step") == 0 ? (own + 1) / (2 * own) : 0.5, .backward = backward};
   Cost cost{.flops = {work.flops()}, .attention = work};
   for (const TensorType& t : in) cost.read += t.bytes();
   for (const TensorType& t : out) cost.written += t.bytes();

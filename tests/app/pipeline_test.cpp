@@ -63,6 +63,15 @@ TEST(Launch, PrintsWhatStartsTheRun) {
   expect_words(kubernetes.output, {"kind: MPIJob", "registry/image:1", "kubectl exec"});
 }
 
+// Every axis multiplies the world, and a run's name becomes one that every launcher takes.
+TEST(Launch, CountsEveryAxisAndNamesTheJob) {
+  Outcome outcome = run_command(
+      fmt::format("launch --slurm {} mesh.dp=2 mesh.cp=2 mesh.tp=2 mesh.pp=2 batch.microbatch=1 name='My_Run 7--'",
+                  config_path("tiny-llama.toml")));
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  expect_words(outcome.output, {"#SBATCH --ntasks=16\n", "#SBATCH --job-name=sextant-my-run-7\n"});
+}
+
 TEST(Launch, RefusesPolitely) {
   std::string config = config_path("tiny-llama.toml");
   auto expect_refusal = [](const std::string& arguments, std::initializer_list<std::string> words) {

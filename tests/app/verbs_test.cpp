@@ -23,6 +23,21 @@ TEST(Verbs, TrainThenGenerate) {
   EXPECT_EQ(one.output, two.output);
   EXPECT_NE(one.output, other.output);
   EXPECT_TRUE(one.output.starts_with("One day"));
+
+  std::string generate = fmt::format("generate {} --prompt 'One day' --max-tokens 20", place / "run");
+  Outcome texts = run_command(generate + " --seed 3 --samples 2 2>/dev/null");
+  size_t apart = texts.output.find("\n---\n");
+  ASSERT_NE(apart, std::string::npos) << texts.output;
+  EXPECT_EQ(texts.output.substr(0, apart), run_command(generate + " --seed 3 2>/dev/null").output);
+  EXPECT_NE(texts.output.substr(apart + 5), texts.output.substr(0, apart));
+  // Hot enough that any token may come: one of 26 does before the 60th, and ends the text.
+  std::string hot = fmt::format("generate {} --prompt 'One day' --max-tokens 60 --seed 3 --temperature 5", place / "run"), letters;
+  for (char c = 'a'; c <= 'z'; ++c) letters += fmt::format(" --stop {}", c);
+  EXPECT_NE(run_command(hot).output.find("--max-tokens reached"), std::string::npos);
+  EXPECT_EQ(run_command(hot + letters).output.find("--max-tokens reached"), std::string::npos);
+  for (const char* wrong : {"--top-p 0", "--top-p 1.1", "--temperature -1", "--top-k -1", "--samples 0",
+                            "--max-tokens -1", "--stop nosuchtoken"})
+    EXPECT_EQ(run_command(generate + " " + wrong).code, 2) << wrong;
 }
 
 TEST(Verbs, ProfileTimesEveryOpOfAStep) {

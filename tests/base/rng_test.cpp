@@ -29,5 +29,23 @@ TEST(Random, MomentsAndIndependenceOfPurpose) {
   EXPECT_NEAR(cross / n, 0, 0.01);
 }
 
+// What a number is made of: initial weights and the order of data follow from these, and must not change.
+TEST(Random, NumbersAreMadeOfTheirBits) {
+  Random random(7, "of this test", 3);
+  double sum = 0;
+  for (uint64_t i = 0; i < 1000; ++i) {
+    auto r = philox(random.key(), 3, i);
+    uint64_t bits = (uint64_t{r[1]} << 32) | r[0];
+    EXPECT_EQ(random.bits(i), bits);
+    EXPECT_EQ(random.uniform(i), static_cast<double>(bits >> 11) / 9007199254740992.0);
+    EXPECT_LT(random.uniform(i), 1);
+    double u = (static_cast<double>(r[0]) + 0.5) / 4294967296.0, v = static_cast<double>(r[1]) / 4294967296.0;
+    EXPECT_DOUBLE_EQ(random.normal(i), std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * v));
+    EXPECT_LT(random.below(i, 10), 10u);
+    sum += random.uniform(i);
+  }
+  EXPECT_NEAR(sum / 1000, 0.5, 0.05);
+}
+
 }  // namespace
 }  // namespace sextant

@@ -158,6 +158,7 @@ TEST(Sizing, CliffsAreNamedWithTheNearestBetterSize) {
   ASSERT_EQ(cliffs.size(), 1u);
   EXPECT_EQ(cliffs[0], "vocab 50257: 18 % slower than 50304, the nearest better size");
   EXPECT_TRUE(cliffs_of("vocab", {{100, 1e9, 1}, {102, 1.02e9, 1.03}}).empty());
+  EXPECT_TRUE(cliffs_of("vocab", {{1000, 1e9, 1.5}, {1100, 1.1e9, 1}}).empty());  // faster, but a tenth away
 }
 
 TEST(Sizing, NearbySizesHoldTheOwnAndRoundOnes) {
@@ -168,6 +169,8 @@ TEST(Sizing, NearbySizesHoldTheOwnAndRoundOnes) {
   for (int64_t wanted : {50257, 50264, 50304, 50432})
     EXPECT_EQ(std::count(vocab.begin(), vocab.end(), wanted), 1) << wanted;
   for (int64_t heads : nearby_sizes("heads", spec, run)) EXPECT_EQ(768 % heads, 0);
+  spec.kv_heads = 4;  // which heads are shared among
+  EXPECT_EQ(nearby_sizes("heads", spec, run), (std::vector<int64_t>{8, 12, 16, 24}));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <thread>
 
 namespace sextant {
@@ -79,6 +80,12 @@ TEST(Statistics, MannWhitneyWithTiesComesNear) {
   EXPECT_NEAR(mann_whitney_p(a, b), dealt_p(a, b), 0.05);
   EXPECT_DOUBLE_EQ(mann_whitney_p(std::vector<double>{3, 3, 3}, std::vector<double>{3, 3}), 1);
   EXPECT_DOUBLE_EQ(mann_whitney_p({}, a), 1);
+}
+
+// Ranks 1, 3, 3, 5.5 against 3, 5.5, 7.5, 7.5: U is 2.5 of 16, the ties take 36 / 56 off 9, and z is 5 / sqrt(11.14).
+TEST(Statistics, MannWhitneyWithTiesByHand) {
+  EXPECT_NEAR(mann_whitney_p(std::vector<double>{1, 2, 2, 3}, std::vector<double>{2, 3, 4, 4}),
+              std::erfc(5 / std::sqrt(16.0 / 12 * (9 - 36.0 / 56)) / std::sqrt(2.0)), 1e-12);
 }
 
 TEST(Statistics, MannWhitneyOfManySeesAShiftAndNothingElse) {

@@ -47,6 +47,51 @@ TEST(Coalesced, EachTensorOfACallGoesAroundARing) {
   EXPECT_EQ(coalesced_seconds(machine, machine.tables, Collective::all_gather, 1e6, place_group(machine, {3})), 0);
 }
 
+// There and back: whatever the size and the protocol that carries it.
+TEST(Coalesced, AnAllReduceIsTwiceAReduceScatter) {
+  Machine machine = two_level(1e11, 1e10, 8);
+  for (int count : {2, 8, 16, 64}) {
+    GroupPlace place = place_group(machine, ranks(0, count));
+    for (double bytes : {1e3, 1e6, 1e9, 8e9}) {
+      double scatter = coalesced_seconds(machine, machine.tables, Collective::reduce_scatter, bytes, place);
+      EXPECT_DOUBLE_EQ(coalesced_seconds(machine, machine.tables, Collective::all_reduce, bytes, place), 2 * scatter) << count << " " << bytes;
+      EXPECT_EQ(coalesced_seconds(machine, machine.tables, Collective::all_gather, bytes, place), scatter);
+    }
+    double n = count, long_message = 8e9 * (n - 1) / n / group_bandwidth(machine, machine.tables, place);
+    EXPECT_NEAR(coalesced_seconds(machine, machine.tables, Collective::all_reduce, 8e9, place) / (2 * long_message), 1, 0.02) << count;
+  }
+}
+
+// Sixteen ranks on two nodes, each with 16 MB for the others: a sixteenth to everyone. Seven of them are near, eight are not.
+TEST(CollectiveSeconds, AllToAllByHand) {
+  Machine machine = two_level(1e11, 1e10, 8);
+  auto seconds = [&](int count) {
+    return collective_seconds(machine, machine.tables, Collective::all_to_all, 16e6, place_group(machine, ranks(0, count)));
+  };
+  EXPECT_NEAR(seconds(16), (8.4 + 15 * 2.7) * 1e-6 + 8e6 / 1e10, 1e-12);
+  EXPECT_NEAR(seconds(8), (8.4 + 7 * 0.6) * 1e-6 + 14e6 / 1e11, 1e-12);
+}
+
+// A byte over 64 nodes of eight, in the protocol of short messages along a tree: seven hops in the node and six between, there and back.
+TEST(CollectiveSeconds, ShortAllReducesTakeATree) {
+  Machine machine = two_level(1e11, 1e10, 8);
+  double seconds = collective_seconds(machine, machine.tables, Collective::all_reduce, 1, place_group(machine, ranks(0, 512)));
+  EXPECT_NEAR(seconds, (6.8 + 2 * (7 * 0.6 + 6 * 5.0)) * 1e-6, 1e-9);
+}
+
+// A switch that adds up: everything travels once, at 1.3 of the ring's rate, from five ranks on.
+TEST(CollectiveSeconds, AllReduceInTheSwitch) {
+  Machine machine = two_level(1e11, 1e10, 8);
+  auto seconds = [&](int count) {
+    return collective_seconds(machine, machine.tables, Collective::all_reduce, 1e9, place_group(machine, ranks(0, count)));
+  };
+  double four = seconds(4), sixteen = seconds(16);
+  machine.levels.front().reduces_in_switch = true;
+  EXPECT_NEAR(seconds(8), 25e-6 + 2e9 * 7 / 8 / (1.3 * 1e11), 1e-9);
+  EXPECT_EQ(seconds(4), four);
+  EXPECT_EQ(seconds(16), sixteen);
+}
+
 TEST(PlaceGroup, TellsHowManyShareANode) {
   Machine machine = two_level(1, 1, 8);
   GroupPlace inside = place_group(machine, ranks(8, 8));

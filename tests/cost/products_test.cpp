@@ -31,6 +31,16 @@ TEST(ProductSeconds, AWaveIsDealtWhole) {
   EXPECT_LE(seconds(machine, {.rows = 2560, .columns = 1280 - 128, .depth = 8192}), full);
 }
 
+// 16 tiles of 64 by 64 for 128 units: with the depth in four parts each tile is done in 352 steps, and the four parts
+// are written, read and added in f32. In eight parts the sum would take longer than it saves.
+TEST(ProductSeconds, SplitDepthPaysForItsSum) {
+  Machine machine;
+  machine.device = {.units = 128, .peaks = {{"bf16", 128e6}}, .memory_bytes_per_s = 1e6};
+  machine.tables = {.product = 1, .memory = 1};
+  double tiles = 2.0 * 64 * 64 * (256 + 96) / (0.7 * 1e6), sum = 3.0 * 4 * 256 * 256 * 4 / 1e6;
+  EXPECT_NEAR(seconds(machine, {.rows = 256, .columns = 256, .depth = 1024}), tiles + sum, 1e-9);
+}
+
 TEST(ProductSeconds, OddSizesAreSlow) {
   Machine machine = plain();
   double even = seconds(machine, {.rows = 8192, .columns = 50304, .depth = 4096});

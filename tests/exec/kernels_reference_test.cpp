@@ -1,4 +1,6 @@
-// The f64 kernels against formulas written out naively: one loop per index, no blocks, no tricks.
+// The f64 kernels against formulas written out naively: one loop per index, no blocks, no tricks. Shapes are such that
+// whatever a kernel cuts into blocks (rows, columns, positions, chunks of logits) gives at least three of them and a
+// remainder.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +25,7 @@ struct Sample {
 };
 
 TEST(KernelReference, Linear) {
-  constexpr size_t kRows = 137, kIn = 45, kOut = 77;
+  constexpr size_t kRows = 397, kIn = 45, kOut = 401;
   Sample sample{ops::linear, {"", {f64({1, kRows, kIn}), f64({kOut, kIn}), f64({kOut})}, {}}};
   Numbers y;
   for (size_t r = 0; r < kRows; ++r)
@@ -36,7 +38,7 @@ TEST(KernelReference, Linear) {
 }
 
 TEST(KernelReference, LinearGradients) {
-  constexpr size_t kRows = 137, kIn = 45, kOut = 77;
+  constexpr size_t kRows = 397, kIn = 389, kOut = 391;
   Sample input{ops::linear_input_gradient, {"", {f64({1, kRows, kOut}), f64({kOut, kIn})}, {}}};
   Numbers dx(kRows * kIn);
   for (size_t r = 0; r < kRows; ++r)
@@ -57,8 +59,8 @@ TEST(KernelReference, LinearGradients) {
 }
 
 TEST(KernelReference, RmsNorm) {
-  constexpr size_t kRows = 70, kWidth = 33;
-  Sample sample{ops::rms_norm, {"", {f64({2, 35, kWidth}), f64({kWidth})}, {{"eps", 0.01}}}};
+  constexpr size_t kRows = 1500, kWidth = 33;
+  Sample sample{ops::rms_norm, {"", {f64({2, 750, kWidth}), f64({kWidth})}, {{"eps", 0.01}}}};
   Numbers y, r;
   for (size_t row = 0; row < kRows; ++row) {
     double mean = 0;
@@ -71,7 +73,7 @@ TEST(KernelReference, RmsNorm) {
 }
 
 TEST(KernelReference, RmsNormBackward) {
-  constexpr size_t kRows = 70, kWidth = 33;
+  constexpr size_t kRows = 70, kWidth = 1600;
   Sample sample{ops::rms_norm_backward,
                 {"", {f64({2, 35, kWidth}), f64({2, 35, kWidth}), f64({kWidth}), f64({2, 35})}, {}}};
   const Numbers &dy = sample.in[0], &x = sample.in[1], &w = sample.in[2], &r = sample.in[3];
@@ -90,8 +92,8 @@ TEST(KernelReference, RmsNormBackward) {
 }
 
 TEST(KernelReference, LayerNorm) {
-  constexpr size_t kRows = 70, kWidth = 33;
-  Sample sample{ops::layer_norm, {"", {f64({2, 35, kWidth}), f64({kWidth}), f64({kWidth})}, {{"eps", 0.01}}}};
+  constexpr size_t kRows = 1500, kWidth = 33;
+  Sample sample{ops::layer_norm, {"", {f64({2, 750, kWidth}), f64({kWidth}), f64({kWidth})}, {{"eps", 0.01}}}};
   Numbers y, m, r;
   for (size_t row = 0; row < kRows; ++row) {
     const double* x = sample.in[0].data() + row * kWidth;
@@ -109,7 +111,7 @@ TEST(KernelReference, LayerNorm) {
 }
 
 TEST(KernelReference, LayerNormBackward) {
-  constexpr size_t kRows = 70, kWidth = 33;
+  constexpr size_t kRows = 70, kWidth = 1600;
   Sample sample{ops::layer_norm_backward,
                 {"", {f64({2, 35, kWidth}), f64({2, 35, kWidth}), f64({kWidth}), f64({2, 35}), f64({2, 35})}, {}}};
   Numbers dx, dw(kWidth), dbias(kWidth);
@@ -145,7 +147,7 @@ TEST(KernelReference, LayerNormBackwardWithLargeMean) {
 }
 
 TEST(KernelReference, Rope) {
-  constexpr size_t kBatch = 2, kLength = 9, kHeads = 3, kKvHeads = 1, kDim = 8, kWidth = 5 * kDim;
+  constexpr size_t kBatch = 2, kLength = 650, kHeads = 3, kKvHeads = 1, kDim = 8, kWidth = 5 * kDim;
   Sample sample{
       ops::rope,
       {"",
@@ -223,7 +225,7 @@ struct AttentionShape {
   }
 };
 
-constexpr AttentionShape kShapes[] = {{2, 130, 4, 2, 8}, {1, 300, 2, 1, 5}, {2, 3, 3, 3, 6}};
+constexpr AttentionShape kShapes[] = {{2, 130, 4, 2, 8}, {1, 300, 2, 1, 5}, {2, 3, 3, 3, 6}, {1, 777, 2, 1, 4}};
 
 double dot_at(const Numbers& a, size_t i, const Numbers& b, size_t j, size_t n) {
   double sum = 0;
@@ -315,13 +317,13 @@ TEST(KernelReference, AttentionSurvivesLargeScores) {
 
 // Generating in pieces (a prefill and single tokens) gives what one whole pass gives.
 TEST(KernelReference, AttentionCachedAgreesWithAttention) {
-  AttentionShape a{2, 140, 4, 2, 8};
+  AttentionShape a{2, 800, 4, 2, 8};
   Sample whole{ops::attention, {"", {a.qkv_type()}, a.attrs()}};
   Numbers y = whole.run()[0];
-  TensorType cache = f64({2, 2, 150, 8});
+  TensorType cache = f64({2, 2, 850, 8});
   Numbers keys(static_cast<size_t>(cache.shape.count()), std::numeric_limits<double>::quiet_NaN()), values = keys;
   size_t start = 0;
-  for (size_t piece : {135, 1, 3, 1}) {
+  for (size_t piece : {795, 1, 3, 1}) {
     Numbers qkv, expected;
     for (size_t b = 0; b < a.batch; ++b) {
       auto row = whole.in[0].begin() + static_cast<ptrdiff_t>(a.q(b, start, 0));
@@ -364,11 +366,13 @@ TEST(KernelReference, AttentionOnPartOfTheHeads) {
 }
 
 TEST(KernelReference, HeadLossBackward) {
-  constexpr size_t kRows = 75, kHidden = 9, kVocabulary = 41;
+  constexpr size_t kRows = 3150, kHidden = 9, kVocabulary = 41;
   constexpr double kZ = 0.02;
-  Sample sample{
-      ops::head_loss_backward,
-      {"", {f64({3, 25, kHidden}), f64({kVocabulary, kHidden}), i32({3, 25}), f64({})}, {{"z_loss", kZ}}, kVocabulary}};
+  Sample sample{ops::head_loss_backward,
+                {"",
+                 {f64({3, 1050, kHidden}), f64({kVocabulary, kHidden}), i32({3, 1050}), f64({})},
+                 {{"z_loss", kZ}},
+                 kVocabulary}};
   const Numbers &x = sample.in[0], &w = sample.in[1];
   for (size_t row = 0; row < kRows; row += 7) sample.in[2][row] = row % 2 == 0 ? -1 : -100;
   double dloss = sample.in[3][0], loss = 0;
@@ -405,7 +409,7 @@ TEST(KernelReference, HeadLossBackward) {
 
 Example adamw_example() {
   return {"",
-          {f64({3, 50}), f64({3, 50}), f64({3, 50}), f64({3, 50}), f64({}), f64({}), i32({})},
+          {f64({3, 16411}), f64({3, 16411}), f64({3, 16411}), f64({3, 16411}), f64({}), f64({}), i32({})},
           {{"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-3}, {"weight_decay", 0.1}}};
 }
 
@@ -415,13 +419,53 @@ TEST(KernelReference, Adamw) {
   sample.in[5] = {0.5};
   sample.in[6] = {3};
   std::vector<Numbers> out = sample.run();
-  for (size_t i = 0; i < 150; ++i) {
+  for (size_t i = 0; i < sample.in[0].size(); ++i) {
     double p = sample.in[0][i], g = 0.5 * sample.in[1][i];
     double m = 0.9 * sample.in[2][i] + 0.1 * g, v = 0.95 * sample.in[3][i] + 0.05 * g * g;
     double m_hat = m / (1 - std::pow(0.9, 3)), v_hat = v / (1 - std::pow(0.95, 3));
     EXPECT_NEAR(out[0][i], p - 0.02 * (m_hat / (std::sqrt(v_hat) + 1e-3) + 0.1 * p), 1e-12);
     EXPECT_NEAR(out[1][i], m, 1e-14);
     EXPECT_NEAR(out[2][i], v, 1e-14);
+  }
+}
+
+// Gradients about as large as eps, where it decides the step: added outside of the root, to the corrected moments, with
+// the decay taken off the old weight. Steps 1, 2 and 1000, with and without bias that counts.
+TEST(KernelReference, AdamwWithGradientsAsSmallAsEps) {
+  constexpr double kLr = 0.01, kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8, kDecay = 0.1;
+  for (int step : {1, 2, 1000}) {
+    Sample sample{ops::adamw, adamw_example()};
+    sample.example.attrs = {{"beta1", kBeta1}, {"beta2", kBeta2}, {"eps", kEps}, {"weight_decay", kDecay}};
+    sample.in[4] = {kLr}, sample.in[5] = {1}, sample.in[6] = {static_cast<double>(step)};
+    size_t n = sample.in[0].size();
+    for (size_t i = 0; i < n; ++i) {
+      double size = std::pow(10.0, -10 + 4 * static_cast<double>(i % 97) / 96);  // 1e-10 to 1e-6
+      sample.in[1][i] = static_cast<float>(sample.in[1][i] < 0 ? -size : size);
+      sample.in[2][i] = step == 1 ? 0 : static_cast<float>(sample.in[1][i] / 3);
+      sample.in[3][i] = step == 1 ? 0 : static_cast<float>(size * size / 5);
+    }
+    Numbers moved(n), expected(n), m(n), v(n);
+    for (size_t i = 0; i < n; ++i) {
+      double p = sample.in[0][i], g = sample.in[1][i];
+      m[i] = kBeta1 * sample.in[2][i] + (1 - kBeta1) * g;
+      v[i] = kBeta2 * sample.in[3][i] + (1 - kBeta2) * g * g;
+      double m_hat = m[i] / (1 - std::pow(kBeta1, step)), v_hat = v[i] / (1 - std::pow(kBeta2, step));
+      expected[i] = -kLr * (m_hat / (std::sqrt(v_hat) + kEps) + kDecay * p);
+    }
+    for (DType real : {DType::f64, DType::f32}) {
+      std::vector<Numbers> out = run_kernel({.def = sample.def,
+                                             .attrs = sample.example.attrs,
+                                             .types = sample.example.inputs,
+                                             .inputs = sample.in,
+                                             .real = real,
+                                             .threads = 2});
+      for (size_t i = 0; i < n; ++i) moved[i] = out[0][i] - sample.in[0][i];
+      bool exact = real == DType::f64;  // else the step is rounded to the weight's own precision
+      EXPECT_LT(relative_error(moved, expected), exact ? 1e-12 : 1e-4) << "step " << step;
+      EXPECT_LT(relative_error(out[1], m), exact ? 1e-13 : 1e-6) << "step " << step;
+      EXPECT_LT(relative_error(out[2], v), exact ? 1e-13 : 2e-5)
+          << "step " << step;  // 1 − beta2 in f32 has lost three digits
+    }
   }
 }
 
@@ -451,20 +495,20 @@ TEST(KernelReference, ClipScale) {
 }
 
 TEST(KernelReference, ElementwiseFunctions) {
-  Sample gelu{ops::gelu, {"", {f64({1, 1, 300})}, {}}},
-      gelu_back{ops::gelu_backward, {"", {f64({300}), f64({300})}, {}}};
-  Sample swiglu{ops::swiglu, {"", {f64({2, 3, 2 * 50})}, {}}};
-  Sample swiglu_back{ops::swiglu_backward, {"", {f64({2, 3, 50}), f64({2, 3, 2 * 50})}, {}}};
+  Sample gelu{ops::gelu, {"", {f64({1, 3, 16411})}, {}}},
+      gelu_back{ops::gelu_backward, {"", {f64({3, 16411}), f64({3, 16411})}, {}}};
+  Sample swiglu{ops::swiglu, {"", {f64({2, 250, 2 * 50})}, {}}};
+  Sample swiglu_back{ops::swiglu_backward, {"", {f64({2, 250, 50}), f64({2, 250, 2 * 50})}, {}}};
   auto gelu_of = [](double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); };
   auto silu_of = [](double x) { return x / (1 + std::exp(-x)); };
   auto slope = [](auto f, double x) { return (f(x + 1e-6) - f(x - 1e-6)) / 2e-6; };
   Numbers y = gelu.run()[0], dx = gelu_back.run()[0];
-  for (size_t i = 0; i < 300; ++i) {
+  for (size_t i = 0; i < y.size(); ++i) {
     EXPECT_NEAR(y[i], gelu_of(gelu.in[0][i]), 1e-13);
     EXPECT_NEAR(dx[i], gelu_back.in[0][i] * slope(gelu_of, gelu_back.in[1][i]), 1e-8);
   }
   Numbers s = swiglu.run()[0], ds = swiglu_back.run()[0];
-  for (size_t row = 0; row < 6; ++row)
+  for (size_t row = 0; row < 500; ++row)
     for (size_t j = 0; j < 50; ++j) {
       EXPECT_NEAR(s[row * 50 + j], silu_of(swiglu.in[0][row * 100 + j]) * swiglu.in[0][row * 100 + 50 + j], 1e-13);
       double dy = swiglu_back.in[0][row * 50 + j];
@@ -495,25 +539,28 @@ TEST(KernelReference, ElementwiseFunctionsAtExtremes) {
 }
 
 TEST(KernelReference, EmbeddingsAndPositions) {
-  Sample embedding{ops::embedding, {"", {i32({2, 40}), f64({9, 7})}, {}, 9}};
-  Sample scatter{ops::embedding_backward, {"", {f64({2, 40, 7}), i32({2, 40}), f64({9, 7})}, {}, 9}};
-  Sample position{ops::position_embedding, {"", {f64({2, 40, 7}), f64({60, 7}), i32({})}, {}, 20}};
-  Sample position_back{ops::position_embedding_backward, {"", {f64({2, 40, 7}), f64({60, 7})}, {}}};
-  Sample take{ops::take_position, {"", {f64({2, 40, 7}), i32({})}, {}, 40}};
-  Numbers y = embedding.run()[0], dw(9 * 7), placed = position.run()[0], dp(60 * 7), taken = take.run()[0];
-  for (size_t row = 0; row < 80; ++row)
-    for (size_t j = 0; j < 7; ++j) {
-      EXPECT_EQ(y[row * 7 + j], embedding.in[1][static_cast<size_t>(embedding.in[0][row]) * 7 + j]);
-      dw[static_cast<size_t>(scatter.in[1][row]) * 7 + j] += scatter.in[0][row * 7 + j];
-      size_t at = row % 40 + static_cast<size_t>(position.in[2][0]);
-      EXPECT_EQ(placed[row * 7 + j], position.in[0][row * 7 + j] + position.in[1][at * 7 + j]);
-      dp[row % 40 * 7 + j] += position_back.in[0][row * 7 + j];
+  constexpr size_t kLength = 130, kRows = 2 * kLength, kWidth = 200, kTokens = 300, kPositions = 310;
+  TensorType rows = f64({2, kLength, kWidth}), table = f64({kTokens, kWidth}), positions = f64({kPositions, kWidth});
+  Sample embedding{ops::embedding, {"", {i32({2, kLength}), table}, {}, kTokens}};
+  Sample scatter{ops::embedding_backward, {"", {rows, i32({2, kLength}), table}, {}, 50}};
+  Sample position{ops::position_embedding, {"", {rows, positions, i32({})}, {}, 20}};
+  Sample position_back{ops::position_embedding_backward, {"", {rows, positions}, {}}};
+  Sample take{ops::take_position, {"", {rows, i32({})}, {}, kLength}};
+  Numbers y = embedding.run()[0], dw(kTokens * kWidth), placed = position.run()[0], dp(kPositions * kWidth),
+          taken = take.run()[0];
+  for (size_t row = 0; row < kRows; ++row)
+    for (size_t j = 0; j < kWidth; ++j) {
+      EXPECT_EQ(y[row * kWidth + j], embedding.in[1][static_cast<size_t>(embedding.in[0][row]) * kWidth + j]);
+      dw[static_cast<size_t>(scatter.in[1][row]) * kWidth + j] += scatter.in[0][row * kWidth + j];
+      size_t at = row % kLength + static_cast<size_t>(position.in[2][0]);
+      EXPECT_EQ(placed[row * kWidth + j], position.in[0][row * kWidth + j] + position.in[1][at * kWidth + j]);
+      dp[row % kLength * kWidth + j] += position_back.in[0][row * kWidth + j];
     }
   EXPECT_LT(relative_error(scatter.run()[0], dw), kTolerance);
   EXPECT_LT(relative_error(position_back.run()[0], dp), kTolerance);
   for (size_t b = 0; b < 2; ++b)
-    for (size_t j = 0; j < 7; ++j)
-      EXPECT_EQ(taken[b * 7 + j], take.in[0][(b * 40 + static_cast<size_t>(take.in[1][0])) * 7 + j]);
+    for (size_t j = 0; j < kWidth; ++j)
+      EXPECT_EQ(taken[b * kWidth + j], take.in[0][(b * kLength + static_cast<size_t>(take.in[1][0])) * kWidth + j]);
 }
 
 }  // namespace

@@ -85,10 +85,19 @@ TEST(Slurm, CountsTasksNodesAndDevices) {
                            "#SBATCH --ntasks-per-node=8", "#SBATCH --cpus-per-task=4", "#SBATCH --gpus-per-task=1",
                            "#SBATCH --time=0-01:30:00", "#SBATCH --partition=gpu_long", "#SBATCH --signal=USR1@300"})
     EXPECT_TRUE(has_line(text, line)) << line << "\n" << text;
+  ASSERT_NE(text.find("\nsrun"), std::string::npos) << text;
+  std::string srun = text.substr(text.find("\nsrun"));  // which does not take sbatch's
+  for (const char* word : {"--ntasks=16", "--ntasks-per-node=8", "--cpus-per-task=4", "--gpus-per-task=1"})
+    EXPECT_NE(srun.find(word), std::string::npos) << word << "\n" << srun;
   r.gpus_per_rank = 0;
   EXPECT_EQ(launch_text(r).find("gpus"), std::string::npos);
   r.time_limit = "2";  // not sooner than three quarters of it
   EXPECT_TRUE(has_line(launch_text(r), "#SBATCH --signal=USR1@30"));
+  for (auto [given, written] :
+       {std::pair{"1-06:05", "1-06:05:00"}, {"30:00:00", "1-06:00:00"}, {"90:30", "0-01:30:30"}}) {
+    r.time_limit = given;
+    EXPECT_TRUE(has_line(launch_text(r), fmt::format("#SBATCH --time={}", written))) << given << "\n" << launch_text(r);
+  }
 }
 
 TEST(Slurm, AWorldSmallerThanANodeTakesOneNode) {

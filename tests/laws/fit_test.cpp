@@ -89,6 +89,18 @@ TEST(Fit, TheSameSeedGivesTheSameIntervals) {
   EXPECT_NE(low(1), low(2));
 }
 
+TEST(Fit, AnIntervalLeavesOutATwentiethAtEachEnd) {
+  LawFit fit;
+  for (int i = 0; i <= 100; ++i) {
+    LawConstants constants;
+    constants.alpha = i * 37 % 101;  // 0 to 100, in some order
+    fit.resamples.push_back(constants);
+  }
+  Interval range = interval_of(fit, [](const ParametricLaw& law) { return law.constants.alpha; });
+  EXPECT_EQ(range.low, 5);
+  EXPECT_EQ(range.high, 95);
+}
+
 TEST(Fit, KnowsHowFarTheRunsWent) {
   LawFit fit = fit_law(isoflop_runs(besiroglu(), 0.003, 1), "runs.csv", {.resamples = 1});
   EXPECT_NEAR(fit.largest_compute, 3e21, 1e12);

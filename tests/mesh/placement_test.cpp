@@ -169,5 +169,15 @@ TEST(Placement, PartsAreContiguousWhereTheirBytesAre) {
   EXPECT_GT(scattered, 10);
 }
 
+// Rows of two to columns of two on four ranks: the last rank gets no column, and nobody sends more than a square of
+// two.
+TEST(Placement, LargestPartOfAnExchange) {
+  Mesh mesh{{{"dp", 2}, {"tp", 4}}};
+  Layout rows = invariant_layout(mesh), columns = rows;
+  rows.states[1] = sharded(0), columns.states[1] = sharded(1);
+  EXPECT_EQ(largest_exchange({8, 6}, mesh, rows, columns, {1}), 4);
+  EXPECT_EQ(largest_exchange({8, 9}, mesh, rows, columns, {1}), 6);
+}
+
 }  // namespace
 }  // namespace sextant

@@ -1,5 +1,6 @@
 #include "observe/timeline_svg.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,6 +58,17 @@ TEST(TimelineSvg, HasOneBoxPerActionAndIsWellFormed) {
     EXPECT_EQ(count(svg, "class=\"action"), actions) << name;
     EXPECT_TRUE(balanced(svg)) << name;
     EXPECT_EQ(count(svg, ">rank "), 4u);
+  }
+}
+
+// Beside each row its share of the time between its own first and last action.
+TEST(TimelineSvg, WritesEveryRanksShareOfBubble) {
+  TimedSchedule run = timed("1f1b", {4, 1, 4});
+  std::string svg = timeline_svg(run);
+  ASSERT_LT(run.span(1), run.makespan());
+  for (int rank = 0; rank < 4; ++rank) {
+    std::string share = fmt::format(">{:.1f} %</text>", 100 * run.bubble(rank) / run.span(rank));
+    EXPECT_EQ(count(svg, share), 1u) << "rank " << rank << share;
   }
 }
 

@@ -73,6 +73,13 @@ TEST(WorkedServing, PlansSayTheSame) {
   EXPECT_NEAR(static_cast<double>(large.weight_bytes) * 8, 2.0 * 68976648192, 2e9);
   ASSERT_FALSE(large.batches.empty());
   EXPECT_GT(large.batches.back().tokens_per_s, large.batches.front().tokens_per_s);
+  // Caches fill what is left beside the program and what the driver takes, whole ones only.
+  EXPECT_EQ(large.room_bytes, static_cast<int64_t>(machine.device.memory_bytes - machine.context_bytes));
+  Program one = generation_of(spec_of("llama2-70b"), 8, 1, 4096);
+  int64_t left = large.room_bytes - (one.arena_bytes - memory_use(one).cache.n);
+  EXPECT_GT(machine.context_bytes, large.cache_bytes_per_sequence);
+  EXPECT_LE(large.most_sequences * large.cache_bytes_per_sequence, left);
+  EXPECT_GT((large.most_sequences + 1) * large.cache_bytes_per_sequence, left);
 }
 
 // Grouped keys are read once for all queries that share them, and a prompt sees itself only.

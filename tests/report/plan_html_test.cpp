@@ -86,6 +86,23 @@ TEST_F(PlanHtml, ShowsTheFiguresOfThePlan) {
   for (const auto& [table, source] : h100().sources) expect_shown(html, table);
 }
 
+// Figures of the machine in their units, and the efficiencies that were used beside those of the tables.
+TEST_F(PlanHtml, TellsTheMachinesFigures) {
+  Machine machine = h100();
+  machine.device.peaks = {{"bf16", 123e12}};
+  machine.device.memory_bytes_per_s = 4.5e12;
+  machine.levels.front().link = {250e9, 7.5e-6};
+  machine.tables.product = 0.7375;
+  machine.fitted = machine.tables;
+  machine.fitted->product = 0.6125;
+  std::string html = Planned({"mesh.dp=4"}, &machine).html();
+  expect_shown(html, "123 TFLOP/s");
+  expect_shown(html, "4.5 TB/s");
+  EXPECT_NE(html.find("250 GB/s each way for a device, 7.5 µs a hop"), std::string::npos);
+  expect_shown(html, "0.6125");
+  expect_shown(html, "0.7375");
+}
+
 // The shares of a step add up to all of it.
 TEST_F(PlanHtml, TheSplitOfAStepIsWhole) {
   Planned run({"mesh.pp=2", "mesh.dp=4", "mesh.tp=2"}, &h100());

@@ -1,0 +1,194 @@
+// The default of every key, written here by hand: docs/config.md is generated, and would go along with a change that
+// nobody meant.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "config/load.h"
+#include "config/resolve.h"
+#include "config/schema.h"
+
+namespace sextant {
+namespace {
+
+// What a run gets that does not give the key. In angle brackets: no value, and what holds instead, as docs/config.md
+// says it.
+const std::map<std::string_view, std::string_view>& defaults() {
+  static const std::map<std::string_view, std::string_view> table{
+      {"name", "<the file's name without `.toml`>"},
+      {"device", "\"auto\""},
+
+      {"model.preset", "<none>"},
+      {"model.from", "<none>"},
+      {"model.architecture", "<the preset's>"},
+      {"model.layers", "<the preset's>"},
+      {"model.hidden", "<the preset's>"},
+      {"model.heads", "<the preset's>"},
+      {"model.kv_heads", "<the preset's, else `heads`; for palm 1>"},
+      {"model.head_dim", "<the preset's, else `hidden` / `heads`>"},
+      {"model.ffn", "<the preset's, else 4 `hidden`, for llama 8/3 `hidden` rounded up to a multiple of 256>"},
+      {"model.vocab", "<the preset's, else the tokenizer's>"},
+      {"model.max_seq", "<the preset's, else `batch.seq`>"},
+      {"model.norm_eps", "<the preset's, else 1e-05>"},
+      {"model.rope_theta", "<the preset's, else 10000>"},
+      {"model.rope_scaling.factor", "<the preset's, else no scaling>"},
+      {"model.rope_scaling.low_freq_factor", "<the preset's, else 1>"},
+      {"model.rope_scaling.high_freq_factor", "<the preset's, else 4>"},
+      {"model.rope_scaling.original_max_positions", "<the preset's, else 8192>"},
+      {"model.rotary_fraction", "<the preset's, else 0.25 for neox, 0.5 for nemotron and 1 for others>"},
+      {"model.exact_gelu", "<the preset's, else true>"},
+      {"model.qkv_bias", "<the preset's, else false>"},
+      {"model.qk_norm", "<the preset's, else false>"},
+      {"model.window", "<the preset's, else 0>"},
+      {"model.tied_head", "<the preset's, else false for llama, neox and nemotron and true for others>"},
+      {"model.init_std", "<0.02>"},
+
+      {"mesh.dp", "1"},
+      {"mesh.tp", "1"},
+      {"mesh.pp", "1"},
+      {"mesh.cp", "1"},
+      {"mesh.ep", "1"},
+      {"mesh.zero", "0"},
+      {"mesh.zero_ranks", "0"},
+      {"mesh.context", "\"ring\""},
+      {"mesh.overlap", "true"},
+      {"mesh.bucket_mb", "8"},
+      {"mesh.sequence_parallel", "false"},
+
+      {"pipeline.schedule", "\"1f1b\""},
+      {"pipeline.chunks", "1"},
+      {"pipeline.file", "\"\""},
+      {"pipeline.layers", "\"\""},
+
+      {"data.train", "[\"stories\"]"},
+      {"data.validation", "[]"},
+      {"data.validation_fraction", "0.05"},
+      {"data.format", "\"auto\""},
+      {"data.text_key", "\"text\""},
+      {"data.tokenizer", "\"\""},
+      {"data.tokenizer_vocab", "4096"},
+      {"data.stories_bytes", "4000000"},
+      {"data.mask_documents", "false"},
+      {"data.end_of_text", "<the tokenizer's>"},
+      {"data.cache", "\".cache\""},
+
+      {"batch.sequences", "8"},
+      {"batch.microbatch", "1"},
+      {"batch.seq", "1024"},
+
+      {"optimizer.name", "\"adamw\""},
+      {"optimizer.lr", "0.0003"},
+      {"optimizer.min_lr", "0"},
+      {"optimizer.beta1", "0.9"},
+      {"optimizer.beta2", "0.95"},
+      {"optimizer.eps", "1e-08"},
+      {"optimizer.weight_decay", "0.1"},
+      {"optimizer.clip", "1"},
+      {"optimizer.schedule", "\"cosine\""},
+      {"optimizer.warmup", "0"},
+      {"optimizer.decay", "0"},
+      {"optimizer.z_loss", "0"},
+
+      {"train.steps", "100"},
+      {"train.seed", "1"},
+      {"train.threads", "0"},
+      {"train.recompute", "\"none\""},
+      {"train.precision", "\"auto\""},
+      {"train.deterministic", "false"},
+      {"train.timeout_s", "600"},
+      {"train.log_every", "10"},
+      {"train.eval_every", "100"},
+      {"train.eval_batches", "8"},
+
+      {"checkpoint.every", "0"},
+      {"checkpoint.at_end", "true"},
+      {"checkpoint.keep", "3"},
+      {"checkpoint.background", "true"},
+      {"checkpoint.resume", "\"auto\""},
+  };
+  return table;
+}
+
+std::string default_of(const Key& key) {
+  return key.unset.empty() ? toml_text(key.get(RunConfig{})) : fmt::format("<{}>", key.unset);
+}
+
+TEST(Defaults, AreTheOnesWrittenHere) {
+  for (const Key& key : schema()) {
+    auto found = defaults().find(key.name);
+    ASSERT_NE(found, defaults().end()) << key.name << " is not in the table of this test: add it, with its default "
+                                       << default_of(key);
+    EXPECT_EQ(default_of(key), found->second)
+        << key.name
+        << ": a changed default changes every run that does not set it. If that is meant, change the table too.";
+  }
+}
+
+ModelSpec resolved(std::vector<std::string> overrides) {
+  for (const char* size : {"model.layers=2", "model.hidden=512", "model.heads=8"}) overrides.emplace_back(size);
+  return resolve_model(load_config("", overrides));
+}
+
+// What "the preset's, else …" comes to where there is no preset.
+TEST(Defaults, OfModelFieldsByArchitecture) {
+  ModelSpec plain{.layers = 2,
+                  .hidden = 512,
+                  .heads = 8,
+                  .kv_heads = 8,
+                  .head_dim = 64,
+                  .ffn = 2048,
+                  .vocab = 0,
+                  .max_seq = 96,
+                  .norm_eps = 1e-5,
+                  .rope_theta = 10000,
+                  .rope_scaling = {},
+                  .rotary_fraction = 1,
+                  .exact_gelu = false,
+                  .qkv_bias = false,
+                  .qk_norm = false,
+                  .window = 0,
+                  .tied_head = true,
+                  .init_std = 0.02,
+                  .bos_token = {},
+                  .eos_tokens = {}};
+  struct Architecture {
+    std::string name;
+    void (*differs)(ModelSpec&);
+  };
+  const Architecture architectures[] = {
+      {"gpt2", [](ModelSpec&) {}},
+      {"llama", [](ModelSpec& spec) { spec.ffn = 1536, spec.tied_head = false; }},
+      {"neox", [](ModelSpec& spec) { spec.rotary_fraction = 0.25, spec.exact_gelu = true, spec.tied_head = false; }},
+      {"opt", [](ModelSpec&) {}},
+      {"bloom", [](ModelSpec&) {}},
+      {"mpt", [](ModelSpec&) {}},
+      {"palm", [](ModelSpec& spec) { spec.kv_heads = 1; }},
+      {"nemotron", [](ModelSpec& spec) { spec.rotary_fraction = 0.5, spec.tied_head = false; }},
+  };
+  EXPECT_EQ(all_traits().size(), std::size(architectures)) << "an architecture is missing from this test: add it";
+  for (const Architecture& architecture : architectures) {
+    ModelSpec expected = plain;
+    expected.architecture = architecture.name;
+    architecture.differs(expected);
+    ModelSpec spec = resolved({"model.architecture=" + architecture.name, "batch.seq=96"});
+    EXPECT_EQ(spec.kv_heads, expected.kv_heads) << architecture.name;
+    EXPECT_EQ(spec.ffn, expected.ffn) << architecture.name;
+    EXPECT_EQ(spec.tied_head, expected.tied_head) << architecture.name;
+    EXPECT_EQ(spec.rotary_fraction, expected.rotary_fraction) << architecture.name;
+    EXPECT_TRUE(spec == expected) << architecture.name;
+  }
+  ModelSpec stretched = resolved({"model.architecture=llama", "model.rope_scaling.factor=2"});
+  EXPECT_EQ(stretched.rope_scaling,
+            (RopeScaling{.factor = 2, .low_freq_factor = 1, .high_freq_factor = 4, .original_max_positions = 8192}));
+}
+
+TEST(Defaults, EveryKeyOfTheTableIsThere) {
+  for (const auto& [name, text] : defaults())
+    EXPECT_NE(find_key(name), nullptr) << name << " is no longer a key: remove it here";
+}
+
+}  // namespace
+}  // namespace sextant

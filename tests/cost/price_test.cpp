@@ -1,0 +1,399 @@
+// Prices worked out by hand on the machine of hand_program.h: every field of every kind of price.
+#include "cost/price.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "cost/attention_time.h"
+#include "cost/hand_program.h"
+#include "cost/products.h"
+
+namespace sextant {
+namespace {
+
+using enum RegionKind;
+
+void expect_price(const OpPrice& price, const OpPrice& expected) {
+  EXPECT_NEAR(price.seconds, expected.seconds, 1e-9 * std::max(1.0, expected.seconds));
+  EXPECT_DOUBLE_EQ(price.kernels, expected.kernels);
+  EXPECT_DOUBLE_EQ(price.flops, expected.flops);
+  EXPECT_DOUBLE_EQ(price.bytes, expected.bytes);
+  EXPECT_EQ(price.message, expected.message);
+  EXPECT_EQ(price.axes, expected.axes);
+  EXPECT_EQ(price.level, expected.level);
+}
+
+OpPrice price_of(const HandProgram& hand, const Op& op, const Stack& stack = own_stack(),
+                 const Machine& machine = machine_on_paper()) {
+  Pricer pricer(machine, machine.tables, stack);
+  return pricer.price(hand.program, op);
+}
+
+// Stages in pairs of nodes; tp inside a node, dp between two.
+Mesh mesh() {
+  return {{{"pp", 2}, {"dp", 2}, {"tp", 2}}};
+}
+
+TEST(Price, StreamingKernels) {
+  HandProgram hand(mesh(), 0);
+  OpDef any = streaming_op("any"), rope = streaming_op("rope");
+  Op& op = hand.add(forward, any, "x", {{"bytes", 3'000'000}});
+  expect_price(price_of(hand, op), {.seconds = 3 + 2 + 0.125, .kernels = 1, .flops = 7, .bytes = 3e6});
+  Op& nothing = hand.add(forward, any, "nothing", {{"bytes", 0}});
+  expect_price(price_of(hand, nothing), {.seconds = 0.125, .kernels = 1, .flops = 7, .bytes = 0});
+  // Written in elementary operations: 4.5 times the bytes in 12 kernels, each of which does not fill the device.
+  Op& turned = hand.add(forward, rope, "rope", {{"bytes", 1'000'000}});
+  Stack eager = own_stack(), one = own_stack();
+  eager.elementwise = Elementwise::eager;
+  one.eager_ops = {"rope"};
+  for (const Stack& stack : {eager, one})
+    expect_price(price_of(hand, turned, stack),
+                 {.seconds = 4.5 + 12 * 2 + 12 * 0.125, .kernels = 12, .flops = 7, .bytes = 1e6});
+  expect_price(price_of(hand, turned), {.seconds = 1 + 2 + 0.125, .kernels = 1, .flops = 7, .bytes = 1e6});
+}
+
+// A loss: two products, and 1000 logits that are made and read again inside.
+TEST(Price, ProductsAndWhatTheyMakeInside) {
+  Machine machine = machine_on_paper();
+  Product one{.rows = 256, .columns = 128, .depth = 64}, two{.rows = 128, .columns = 64, .depth = 256};
+  OpDef loss{.name = "loss"};
+  bool again = false;
+  loss.cost = [&](const Attrs&, auto, auto) {
+    Product first = one, second = two;
+    first.again = second.again = again;
+    return Cost{.flops = {11}, .read = {500}, .written = {200}, .products = {first, second}, .inner = 1000};
+  };
+  HandProgram hand(mesh(), 0);
+  ValueId x = hand.value("x", 1000, ValueKind::activation, DType::bf16);
+  Op& op = hand.add(forward, loss, "loss", {}, {x});
+  double products = 0;
+  for (const Product& product : {one, two})
+    products += product_seconds(machine, machine.tables, {product, 1, 2, "bf16"});
+  struct Case {
+    bool eager, f32;
+    double bytes_per_logit;
+  };
+  for (const Case& c : {Case{false, false, 6}, Case{false, true, 26}, Case{true, false, 52}, Case{true, true, 52}}) {
+    Stack stack = own_stack();
+    stack.loss_eager = c.eager, stack.loss_in_f32 = c.f32;
+    expect_price(price_of(hand, op, stack), {.seconds = products + c.bytes_per_logit * 1000 / kMega + 5 * 0.125,
+                                             .kernels = 2 + 3,
+                                             .flops = 11,
+                                             .bytes = 700});
+  }
+  // In f32 the operands are twice as wide, on other units.
+  HandProgram wide(mesh(), 0);
+  Op& in_f32 = wide.add(forward, loss, "loss", {}, {wide.value("x", 1000)});
+  double wide_products = 0;
+  for (const Product& product : {one, two})
+    wide_products += product_seconds(machine, machine.tables, {product, 1, 4, "fp32"});
+  EXPECT_NE(wide_products, products);
+  expect_price(price_of(wide, in_f32),
+               {.seconds = wide_products + 0.006 + 5 * 0.125, .kernels = 5, .flops = 11, .bytes = 700});
+  // What another op has made already costs nothing to software that kept it.
+  Stack keeping = own_stack();
+  keeping.keeps_logits = true;
+  EXPECT_GT(price_of(hand, op, keeping).seconds, 0);
+  again = true;
+  EXPECT_GT(price_of(hand, op).seconds, 0);
+  expect_price(price_of(hand, op, keeping), {});
+}
+
+// Of a head, the logits: rows by words. Where they are made a second time, that is said.
+TEST(Price, LogitsThatAHeadMakesInside) {
+  for (const OpDef* def : {&ops::head_loss, &ops::head_loss_backward, &ops::head_lse}) {
+    for (const Example& example : def->examples) {
+      Cost cost = def->cost(example.attrs, example.inputs, infer_types(*def, example.attrs, example.inputs));
+      double rows = static_cast<double>(example.inputs[0].shape.rows()),
+             words = static_cast<double>(example.inputs[1].shape[0]);
+      EXPECT_EQ(cost.inner, rows * words) << def->name;
+      EXPECT_EQ(cost.products.front().again, def == &ops::head_lse) << def->name;
+    }
+  }
+}
+
+TEST(Price, AttentionIsItsKernelsAndTheirStarts) {
+  Machine machine = machine_on_paper();
+  machine.attention["cudnn"] = {.forward_64 = 0.4, .forward_128 = 0.6, .backward_64 = 0.2, .backward_128 = 0.5};
+  AttentionWork work{.batch = 2, .heads = 4, .queries = 900, .keys = 1600, .head_dim = 96, .seen = 0.25};
+  OpDef attention{.name = "attention"};
+  attention.cost = [&](const Attrs&, auto, auto) {
+    return Cost{.flops = {work.flops()}, .read = {300}, .written = {100}, .attention = work};
+  };
+  HandProgram hand(mesh(), 0);
+  Op& op = hand.add(forward, attention, "attention", {}, {hand.value("qkv", 1000, ValueKind::activation, DType::bf16)});
+  for (bool back : {false, true}) {
+    work.backward = back;
+    AttentionTime time = attention_time(machine, machine.tables, own_stack(), work, "bf16");
+    double kernels = back ? 3 : 1;
+    EXPECT_EQ(time.kernels, kernels);
+    expect_price(price_of(hand, op, own_stack(), machine),
+                 {.seconds = time.seconds + kernels * 0.125,
+                  .kernels = kernels,
+                  .flops = (back ? 5 : 2) * 2.0 * 2 * 4 * 900 * 1600 * 0.25 * 96,
+                  .bytes = 400});
+  }
+}
+
+// 96 lies between the table's 64 and 128; the length is the geometric mean, 1200, of which 1200/1900 of the rate is
+// reached.
+TEST(AttentionTime, FusedByHand) {
+  Machine machine = machine_on_paper();
+  machine.device.memory_bytes_per_s = 1e15;
+  machine.attention["cudnn"] = {.forward_64 = 0.4, .forward_128 = 0.6, .backward_64 = 0.2, .backward_128 = 0.5};
+  AttentionWork work{.batch = 2, .heads = 4, .queries = 900, .keys = 1600, .head_dim = 96, .seen = 0.25};
+  double square = 2.0 * 4 * 900 * 1600, reached = 8e12 * 0.5 * 1200 / 1900;
+  auto time = [&] { return attention_time(machine, machine.tables, own_stack(), work, "bf16"); };
+  EXPECT_NEAR(time().seconds, 2 * 2 * square * 0.25 * 96 / (reached * 0.5), 1e-12);
+  EXPECT_EQ(time().kernels, 1);
+  work.backward = true;
+  EXPECT_NEAR(time().seconds, 5 * 2 * square * 0.25 * 96 / (reached * 0.35), 1e-12);
+  EXPECT_EQ(time().kernels, 3);
+  // Heads of 80 are filled up to 96, those of 200 have the rate of 128 and are filled up to 224.
+  work.backward = false, work.head_dim = 80;
+  EXPECT_NEAR(time().seconds, 2 * 2 * square * 0.25 * 96 / (reached * 0.5), 1e-12);
+  work.head_dim = 200;
+  EXPECT_NEAR(time().seconds, 2 * 2 * square * 0.25 * 224 / (reached * 0.6), 1e-12);
+  // One query over many keys waits for memory: q and y of its heads, k and v of theirs, at two bytes.
+  machine.device.memory_bytes_per_s = 2 * kMega;
+  work = {.batch = 2, .heads = 4, .queries = 1, .keys = 1000, .head_dim = 64, .seen = 1, .kv_heads = 2};
+  EXPECT_NEAR(time().seconds, 2 * 2 * 64 * (2.0 * 4 + 2.0 * 2 * 1000) / kMega, 1e-9);
+}
+
+TEST(AttentionTime, UnfusedByHand) {
+  Machine machine = machine_on_paper();  // without a table
+  AttentionWork work{.batch = 2, .heads = 3, .queries = 64, .keys = 128, .head_dim = 64, .seen = 0.5};
+  double scores = 2.0 * 3 * 64 * 128;
+  auto product = [&](double rows, double columns, double depth) {
+    return product_seconds(machine, machine.tables, {{rows, columns, depth}, 6, 2, "bf16"});
+  };
+  double there = product(64, 128, 64) + product(64, 64, 128);
+  double back = product(64, 128, 64) + product(128, 64, 64) + product(64, 64, 128) + product(128, 64, 64);
+  struct Case {
+    bool backward, dropout, mask, again;
+    double bytes_per_score, kernels;
+  };
+  for (const Case& c : {Case{false, false, false, false, 4, 4}, Case{false, true, false, false, 9, 5},
+                        Case{false, false, true, false, 18, 4}, Case{true, false, false, false, 8, 6},
+                        Case{true, true, false, false, 13, 7}, Case{true, true, true, false, 23, 7},
+                        Case{true, false, false, true, 8 + 4, 6 + 4}}) {
+    Stack stack = own_stack();
+    stack.attention = AttentionKernel::unfused;
+    stack.dropout = c.dropout, stack.separate_mask = c.mask, stack.recompute_attention = c.again;
+    work.backward = c.backward;
+    AttentionTime time = attention_time(machine, machine.tables, stack, work, "bf16");
+    EXPECT_NEAR(time.seconds, scores * c.bytes_per_score / kMega + (c.backward ? back : there) + (c.again ? there : 0),
+                1e-9)
+        << c.bytes_per_score;
+    EXPECT_EQ(time.kernels, c.kernels) << c.bytes_per_score;
+  }
+  work.batch = 0;
+  EXPECT_EQ(attention_time(machine, machine.tables, own_stack(), work, "bf16").seconds, 0);
+}
+
+TEST(Price, MessagesBetweenStages) {
+  HandProgram hand(mesh(), 1);
+  ValueId x = hand.value("x", 3'000'000);
+  Op& sent = hand.add(forward, ops::send, "send", {{"peer", 0}, {"tag", 1}}, {x});
+  expect_price(price_of(hand, sent), {.seconds = far_message(3),
+                                      .kernels = 1,
+                                      .bytes = 3e6,
+                                      .message = Message::Kind::send,
+                                      .axes = "pp",
+                                      .level = 1});
+  Op& received = hand.add(forward, ops::recv, "recv", {{"peer", 0}, {"tag", 1}}, {}, {x});
+  expect_price(price_of(hand, received), {.seconds = far_message(3),
+                                          .kernels = 1,
+                                          .bytes = 3e6,
+                                          .message = Message::Kind::receive,
+                                          .axes = "pp",
+                                          .level = 1});
+  // Stages side by side in a node.
+  HandProgram near(Mesh{{{"dp", 2}, {"pp", 2}}}, 0);
+  Op& inside = near.add(forward, ops::send, "send", {{"peer", 1}, {"tag", 1}}, {near.value("x", 3'000'000)});
+  expect_price(price_of(near, inside), {.seconds = near_message(3),
+                                        .kernels = 1,
+                                        .bytes = 3e6,
+                                        .message = Message::Kind::send,
+                                        .axes = "pp",
+                                        .level = 0});
+  // f32 gradients of a tied weight that travel in 16 bits.
+  Stack narrow = own_stack();
+  narrow.gradient_wire_bytes = 2;
+  Op& tied = hand.add(update, ops::sum_stages, "tied", {{"ranks", std::string("0,1")}}, {x}, {x});
+  expect_price(price_of(hand, tied, narrow), {.seconds = far_all_reduce(1.5),
+                                              .kernels = 1,
+                                              .bytes = 1.5e6,
+                                              .message = Message::Kind::stage_sum,
+                                              .axes = "pp",
+                                              .level = 1});
+}
+
+Op& hop(HandProgram& hand, const char* transfer, const std::string& axes, ValueId x) {
+  return hand.add(backward, ops::redistribute, transfer, {{"transfer", std::string(transfer)}, {"axes", axes}}, {x},
+                  {hand.value("y", hand.program[x].local_bytes().n, ValueKind::activation, hand.program[x].dtype)});
+}
+
+// One way around the ring of two: half of what there is.
+double near_one_way(double megabytes) {
+  return (8.4 + 3.4) * 1e-6 + megabytes / 2;
+}
+double far_one_way(double megabytes) {
+  return (8.4 + 14) * 1e-6 + megabytes / 2;
+}
+
+TEST(Price, CollectivesOfTensorParallelism) {
+  HandProgram hand(mesh(), 0);
+  ValueId x = hand.value("x", 4'000'000);
+  expect_price(price_of(hand, hop(hand, "all_reduce", "tp", x)), {.seconds = near_all_reduce(4),
+                                                                  .kernels = 1,
+                                                                  .bytes = 4e6,
+                                                                  .message = Message::Kind::all_reduce,
+                                                                  .axes = "tp",
+                                                                  .level = 0});
+  expect_price(price_of(hand, hop(hand, "all_gather", "tp", x)), {.seconds = near_one_way(4),
+                                                                  .kernels = 1,
+                                                                  .bytes = 4e6,
+                                                                  .message = Message::Kind::all_gather,
+                                                                  .axes = "tp",
+                                                                  .level = 0});
+  expect_price(price_of(hand, hop(hand, "reduce_scatter", "tp", x)), {.seconds = near_one_way(4),
+                                                                      .kernels = 1,
+                                                                      .bytes = 4e6,
+                                                                      .message = Message::Kind::reduce_scatter,
+                                                                      .axes = "tp",
+                                                                      .level = 0});
+  // Half of what a rank has goes to the other.
+  expect_price(price_of(hand, hop(hand, "all_to_all", "tp", x)), {.seconds = (8.4 + 0.6) * 1e-6 + 2,
+                                                                  .kernels = 1,
+                                                                  .bytes = 4e6,
+                                                                  .message = Message::Kind::all_to_all,
+                                                                  .axes = "tp",
+                                                                  .level = 0});
+  Op& shift = hand.add(forward, ops::ring_shift, "shift", {{"axis", std::string("tp")}}, {x}, {x});
+  expect_price(price_of(hand, shift), {.seconds = near_message(4),
+                                       .kernels = 1,
+                                       .bytes = 4e6,
+                                       .message = Message::Kind::shift,
+                                       .axes = "tp",
+                                       .level = 0});
+  // Nothing is done for a view, and nothing is sent in a group of one.
+  expect_price(price_of(hand, hop(hand, "nothing", "tp", x)), {});
+  HandProgram alone(Mesh{{{"dp", 2}, {"tp", 1}}}, 0);
+  expect_price(price_of(alone, hop(alone, "all_reduce", "tp", alone.value("x", 4'000'000))), {});
+}
+
+// Gathered again for backward alone: free for software that kept it, unless something that is computed again reads it
+// too.
+TEST(Price, GathersThatSoftwareKeeps) {
+  HandProgram hand(mesh(), 0);
+  Op gather = hop(hand, "all_gather", "tp", hand.value("x", 4'000'000));
+  gather.phase = Phase::recompute;
+  Stack keeping = own_stack();
+  keeping.keeps_gathered = true;
+  expect_price(price_of(hand, gather, keeping), {});
+  EXPECT_GT(price_of(hand, gather).seconds, 0);
+  OpDef any = streaming_op("any");
+  hand.add(backward, any, "again", {{"bytes", 1}}, {gather.outputs[0]}).phase = Phase::recompute;
+  EXPECT_GT(price_of(hand, gather, keeping).seconds, 0);
+}
+
+TEST(Price, GradientsAndWeightsOfZero) {
+  using enum Message::Kind;
+  HandProgram hand(mesh(), 0);
+  ValueId gradient = hand.value("grad", 8'000'000, ValueKind::gradient),
+          weight = hand.value("w", 4'000'000, ValueKind::parameter, DType::bf16);
+  Op scatter = hop(hand, "reduce_scatter", "dp", gradient), gather = hop(hand, "all_gather", "dp", weight);
+  Stack stack = own_stack();
+  expect_price(
+      price_of(hand, scatter, stack),
+      {.seconds = far_one_way(8), .kernels = 1, .bytes = 8e6, .message = reduce_scatter, .axes = "dp", .level = 1});
+  expect_price(
+      price_of(hand, gather, stack),
+      {.seconds = far_one_way(4), .kernels = 1, .bytes = 4e6, .message = all_gather, .axes = "dp", .level = 1});
+  // As wide as the software sends them.
+  stack.gradient_wire_bytes = 2, stack.weight_wire_bytes = 4;
+  expect_price(
+      price_of(hand, scatter, stack),
+      {.seconds = far_one_way(4), .kernels = 1, .bytes = 4e6, .message = reduce_scatter, .axes = "dp", .level = 1});
+  expect_price(
+      price_of(hand, gather, stack),
+      {.seconds = far_one_way(8), .kernels = 1, .bytes = 8e6, .message = all_gather, .axes = "dp", .level = 1});
+  // A part of a message of 16 MB has its part of the latency.
+  stack = own_stack();
+  stack.bucket_bytes = 16e6;
+  expect_price(price_of(hand, scatter, stack), {.seconds = far_one_way(16) / 2,
+                                                .kernels = 1,
+                                                .bytes = 8e6,
+                                                .message = reduce_scatter,
+                                                .axes = "dp",
+                                                .level = 1});
+  // Summed on every rank: there and back.
+  stack = own_stack();
+  stack.zero_all_reduces = true;
+  expect_price(
+      price_of(hand, scatter, stack),
+      {.seconds = far_all_reduce(8), .kernels = 1, .bytes = 8e6, .message = reduce_scatter, .axes = "dp", .level = 1});
+  // In one call with all the others: no start of its own, its hops and its bytes.
+  stack.zero_coalesces = true;
+  expect_price(
+      price_of(hand, scatter, stack),
+      {.seconds = 2 * 14e-6 + 8, .kernels = 1, .bytes = 8e6, .message = reduce_scatter, .axes = "dp", .level = 1});
+  stack.zero_all_reduces = false;
+  expect_price(price_of(hand, scatter, stack),
+               {.seconds = 14e-6 + 4, .kernels = 1, .bytes = 8e6, .message = reduce_scatter, .axes = "dp", .level = 1});
+  // Each rank broadcasts its half of the weights, one and a half tensors of the others' software: along a ring of two
+  // the piece that the first hop passes on, and everything behind it.
+  stack = own_stack();
+  stack.zero_broadcasts = true;
+  double each = (8.4 + 14) * 1e-6 + 0.524288 + 4.0 / 1.5;
+  expect_price(price_of(hand, gather, stack),
+               {.seconds = 1.5 * each, .kernels = 1, .bytes = 4e6, .message = all_gather, .axes = "dp", .level = 1});
+}
+
+// Ranks of a CPU: what was measured, else latency for every rank and the bytes.
+TEST(Price, MessagesOfACpu) {
+  Machine machine = machine_on_paper();
+  machine.device.kind = DeviceKind::cpu;
+  machine.levels.front().link = {2 * kMega, 0.25};
+  HandProgram hand(mesh(), 0);
+  ValueId x = hand.value("x", 4'000'000);
+  Op sent = hand.add(forward, ops::send, "send", {{"peer", 1}, {"tag", 1}}, {x});
+  expect_price(
+      price_of(hand, sent, own_stack(), machine),
+      {.seconds = 2 * 0.25 + 2, .kernels = 1, .bytes = 4e6, .message = Message::Kind::send, .axes = "pp", .level = 0});
+  Op sum = hand.add(update, ops::sum_stages, "tied", {{"ranks", std::string("0,1,3")}}, {x}, {x});
+  expect_price(price_of(hand, sum, own_stack(), machine), {.seconds = 3 * 0.25 + 2,
+                                                           .kernels = 1,
+                                                           .bytes = 4e6,
+                                                           .message = Message::Kind::stage_sum,
+                                                           .axes = "pp",
+                                                           .level = 0});
+  Op reduce = hop(hand, "all_reduce", "dp,tp", x);
+  expect_price(price_of(hand, reduce, own_stack(), machine), {.seconds = 4 * 0.25 + 2,
+                                                              .kernels = 1,
+                                                              .bytes = 4e6,
+                                                              .message = Message::Kind::all_reduce,
+                                                              .axes = "dp,tp",
+                                                              .level = 0});
+  machine.ops["all_reduce"] = {{.size = {4, 4e6}, .seconds = 9}};  // three times what latency and bytes say
+  EXPECT_NEAR(price_of(hand, reduce, own_stack(), machine).seconds, 9, 1e-9);
+  OpDef any = streaming_op("any");
+  Op& op = hand.add(forward, any, "any", {{"bytes", 3'000'000}});
+  machine.ops["any"] = {{.size = {3e6}, .seconds = 0.5}};
+  expect_price(price_of(hand, op, own_stack(), machine), {.seconds = 0.5, .kernels = 1, .flops = 7, .bytes = 3e6});
+  // Of two that were measured, the one nearer in size decides: a fifth away from one that took what its bytes say, and
+  // more than three times from one that took three times as long.
+  auto by_bytes = [](double bytes) { return 0.125 + bytes / kMega; };
+  machine.ops["any"] = {{.size = {1e6}, .seconds = by_bytes(1e6)}, {.size = {4e6}, .seconds = 3 * by_bytes(4e6)}};
+  Op& between = hand.add(forward, any, "between", {{"bytes", 1'200'000}});
+  EXPECT_NEAR(price_of(hand, between, own_stack(), machine).seconds / by_bytes(1.2e6), 1, 0.01);
+  // Nothing travels beside compute.
+  Pricer pricer(machine, machine.tables, own_stack());
+  EXPECT_FALSE(pricer.stack().overlap_gradients || pricer.stack().overlap_gathers || pricer.stack().overlap_pipeline ||
+               pricer.stack().overlap_tensor || pricer.stack().overlap_tensor_backward);
+}
+
+}  // namespace
+}  // namespace sextant

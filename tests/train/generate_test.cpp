@@ -1,0 +1,158 @@
+// Generation from a trained model: every token is the one that the text so far asks for, whether that text was prompted
+// or generated; and what ends it.
+#include "generate/generator.h"
+
+#include <gtest/gtest.h>
+
+#include "scratch_run.h"
+
+namespace sextant {
+namespace {
+
+// One model for all tests of this file.
+class Generate : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    scratch_ = std::make_unique<ScratchRun>("generate");
+    scratch_->run("run", {"train.steps=20", "train.eval_every=0", "batch.seq=96", "model.max_seq=96"});
+    executor_ = make_cpu_executor(1, {});
+  }
+  static void TearDownTestSuite() { executor_.reset(), scratch_.reset(); }
+
+  static Generator generator(int64_t context = 0) {
+    return {scratch_->root() / "run" / "step-000020", *executor_, context};
+  }
+
+  struct Written {
+    std::vector<uint32_t> tokens;
+    StopReason reason;
+  };
+  static Written write(Generator& generator, std::string_view prompt, const GenerateOptions& options) {
+    Written written;
+    written.reason = generator.generate(prompt, options, [&](uint32_t token) { written.tokens.push_back(token); });
+    return written;
+  }
+
+  static std::unique_ptr<ScratchRun> scratch_;
+  static std::unique_ptr<Executor> executor_;
+};
+
+std::unique_ptr<ScratchRun> Generate::scratch_;
+std::unique_ptr<Executor> Generate::executor_;
+
+// An executor whose Programs note how many tokens they are given, and from which position on.
+struct Fed {
+  int64_t start = 0, tokens = 0;
+  bool operator==(const Fed&) const = default;
+};
+
+class NotingBound : public Bound {
+ public:
+  NotingBound(std::unique_ptr<Bound> bound, std::vector<Fed>& runs) : bound_(std::move(bound)), runs_(runs) {}
+
+  const Program& program() const override { return bound_->program(); }
+  int rank() const override { return bound_->rank(); }
+  void read(const Value& value, std::span<std::byte> to, int64_t offset) const override {
+    bound_->read(value, to, offset);
+  }
+  void run(const Action& action, Trace* trace) override { bound_->run(action, trace); }
+  void write(const Value& value, std::span<const std::byte> from, int64_t offset, int microbatch) override {
+    if (value.path == "tokens") tokens_ = static_cast<int64_t>(from.size() / sizeof(int32_t));
+    if (value.path == "start") runs_.push_back({*reinterpret_cast<const int32_t*>(from.data()), tokens_});
+    bound_->write(value, from, offset, microbatch);
+  }
+  int64_t fetch(const Value& scalar) override { return bound_->fetch(scalar); }
+  float collect(int64_t ticket) override { return bound_->collect(ticket); }
+  void settle() override { bound_->settle(); }
+
+ private:
+  std::unique_ptr<Bound> bound_;
+  std::vector<Fed>& runs_;
+  int64_t tokens_ = 0;
+};
+
+class NotingExecutor : public Executor {
+ public:
+  Target target() const override { return executor_->target(); }
+  std::unique_ptr<Arena> allocate(int64_t bytes) override { return executor_->allocate(bytes); }
+  std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
+    return std::make_unique<NotingBound>(executor_->bind(program, arena), runs);
+  }
+  std::map<std::string, int64_t> bytes_sent() const override { return executor_->bytes_sent(); }
+
+  std::vector<Fed> runs;
+
+ private:
+  std::unique_ptr<Executor> executor_ = make_cpu_executor(1, {});
+};
+
+const std::string kPrompt = "One day the baker and the old farmer";
+const GenerateOptions kLikeliest{.sampling = {.temperature = 0}, .max_tokens = 24, .stop_tokens = {}};
+
+TEST_F(Generate, WhatWasGeneratedCountsLikeWhatWasPrompted) {
+  Generator model = generator();
+  std::vector<uint32_t> tokens = write(model, kPrompt, kLikeliest).tokens,
+                        prompt = model.tokenizer().encode_with_special(kPrompt);
+  ASSERT_EQ(tokens.size(), 24u);
+  int compared = 0;
+  for (size_t made = 1; made < tokens.size(); ++made) {
+    std::span<const uint32_t> so_far(tokens.data(), made);
+    std::string text = kPrompt + model.tokenizer().decode(so_far);
+    std::vector<uint32_t> ids = prompt;
+    ids.insert(ids.end(), so_far.begin(), so_far.end());
+    if (model.tokenizer().encode_with_special(text) != ids) continue;  // the same text in other tokens
+    EXPECT_EQ(write(model, text, kLikeliest).tokens.front(), tokens[made]) << "after " << made << " tokens";
+    ++compared;
+  }
+  EXPECT_GE(compared, 5);
+}
+
+TEST_F(Generate, EndsAtAStopTokenOrWhenThereIsNoRoom) {
+  Generator model = generator();
+  Written all = write(model, kPrompt, kLikeliest);
+  EXPECT_EQ(all.reason, StopReason::max_tokens);
+  GenerateOptions stopping = kLikeliest;
+  stopping.stop_tokens = {all.tokens[7]};
+  Written stopped = write(model, kPrompt, stopping);
+  auto first = std::find(all.tokens.begin(), all.tokens.end(), all.tokens[7]);
+  EXPECT_EQ(stopped.reason, StopReason::stop_token);
+  EXPECT_EQ(stopped.tokens, std::vector<uint32_t>(all.tokens.begin(), first));
+
+  auto prompt = static_cast<int64_t>(model.tokenizer().encode_with_special(kPrompt).size());
+  Generator small = generator(prompt + 3);
+  Written full = write(small, kPrompt, kLikeliest);
+  EXPECT_EQ(full.reason, StopReason::context_full);
+  EXPECT_EQ(full.tokens,
+            std::vector<uint32_t>(all.tokens.begin(),
+                                  all.tokens.begin() + 4));  // three more positions, and the token they ask for
+}
+
+TEST_F(Generate, StreamsOfOneSeedDiffer) {
+  Generator model = generator();
+  GenerateOptions options{.sampling = {.temperature = 1}, .max_tokens = 24, .seed = 5, .stop_tokens = {}};
+  std::vector<uint32_t> one = write(model, kPrompt, options).tokens;
+  EXPECT_EQ(write(model, kPrompt, options).tokens, one);
+  options.stream = 1;
+  EXPECT_NE(write(model, kPrompt, options).tokens, one);
+}
+
+// A block of 64, the rest of the prompt and what is generated one by one, each at the position behind the one before.
+TEST_F(Generate, EveryTokenStandsAtItsPosition) {
+  NotingExecutor executor;
+  Generator model(scratch_->root() / "run" / "step-000020", executor, 0);
+  std::string prompt = kPrompt;
+  while (model.tokenizer().encode_with_special(prompt).size() < 70) prompt += " and the";
+  auto length = static_cast<int64_t>(model.tokenizer().encode_with_special(prompt).size());
+  GenerateOptions options = kLikeliest;
+  options.max_tokens = 6;
+  ASSERT_LT(length + options.max_tokens, model.spec().max_seq);
+  ASSERT_EQ(write(model, prompt, options).tokens.size(), 6u);
+  std::vector<Fed> expected{{0, 64}};
+  for (int64_t at = 64; at < length + options.max_tokens; ++at) expected.push_back({at, 1});
+  EXPECT_TRUE(executor.runs == expected);
+  ASSERT_EQ(executor.runs.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(executor.runs[i].start, expected[i].start) << "run " << i;
+}
+
+}  // namespace
+}  // namespace sextant
