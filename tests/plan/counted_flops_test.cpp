@@ -4,6 +4,7 @@
 
 #include "cost/accelerator.h"
 #include "plan/predict.h"
+#include "plan/stage_flops.h"
 
 namespace sextant {
 namespace {
@@ -48,6 +49,25 @@ TEST(CountedFlops, EqualTheModelFlopsOfTheProgram) {
   run.train.eval_every = 0;
   LoweredRun lowered = lower_run(run, spec, accelerator_target(own_stack()));
   EXPECT_NEAR(flops_per_token(lowered, tokens).model_causal * static_cast<double>(tokens), 2 * counter.multiply_adds, 1e-6 * counter.multiply_adds);
+}
+
+// With deferred weight gradients each stage has three times: forward once, and backward its two halves. Those of the weights
+// have as many flops as forward has in products with weights.
+TEST(CountedFlops, StagesWithDeferredWeightGradients) {
+  ModelSpec spec{.architecture = "llama", .layers = 4, .hidden = 64, .heads = 4, .kv_heads = 4, .head_dim = 16, .ffn = 128, .vocab = 96,
+                 .max_seq = 32};
+  RunConfig run;
+  run.mesh.pp = 2;
+  run.pipeline.schedule = "zb-h1";
+  run.pipeline.layers = "2,2";
+  run.batch = {.sequences = 4, .microbatch = 1, .seq = 32};
+  run.train.eval_every = 0;
+  LoweredRun lowered = lower_run(run, spec, accelerator_target(own_stack()));
+  Durations flops = stage_flops(lowered.programs, make_schedule("zb-h1", {2, 1, 4}), {1});
+  double block = 2.0 * 32 * (3 * 64 * 64 + 64 * 64 + 2 * 128 * 64 + 128 * 64);  // of 32 tokens: qkv, out, gate and up, down
+  EXPECT_EQ(flops.weight[0], 2 * block + 32 * 64);  // and the embedding's: an addition for each element of a row
+  EXPECT_GT(flops.forward[0], 2 * block);  // attention, norms and the embedding too
+  EXPECT_GT(flops.backward[0], flops.weight[0]);
 }
 
 }  // namespace

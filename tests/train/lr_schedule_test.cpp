@@ -28,6 +28,12 @@ TEST(LearningRate, EndsWhereTheScheduleSays) {
   EXPECT_DOUBLE_EQ(learning_rate(optimizer("inverse-sqrt"), 100000, 100000), 0.1);
 }
 
+// The fall of wsd: the last step at the full rate is the one before it, and every step of the twenty falls by as much.
+TEST(LearningRate, WsdFallsInEqualSteps) {
+  for (int64_t step = 1; step <= 20; ++step)
+    EXPECT_NEAR(learning_rate(optimizer("wsd"), 100, 80 + step), 1.0 - 0.9 * static_cast<double>(step) / 20, 1e-12) << step;
+}
+
 TEST(LearningRate, WithoutWarmUpStartsAtOnce) {
   OptimizerSection o = optimizer("constant");
   o.warmup = 0;

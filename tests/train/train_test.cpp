@@ -40,6 +40,15 @@ TEST(Train, ResumeIsBitIdentical) {
     EXPECT_EQ(read_file(scratch.root() / "parts/step-000008" / file), read_file(scratch.root() / "whole/step-000008" / file)) << file;
 }
 
+// More batches than there are make no sample count twice.
+TEST(Train, ASmallValidationSetIsMeasuredOnce) {
+  ScratchRun scratch("eval-once");
+  for (const char* batches : {"300", "301"})
+    scratch.run(batches, {"train.steps=1", "optimizer.warmup=0", "train.eval_every=1", fmt::format("train.eval_batches={}", batches), "checkpoint.at_end=false"});
+  ASSERT_FALSE(scratch.metric("300", "validation_loss").empty());
+  EXPECT_EQ(scratch.metric("300", "validation_loss"), scratch.metric("301", "validation_loss"));
+}
+
 TEST(Train, MicrobatchesDoNotChangeTheLoss) {
   ScratchRun scratch("accumulate");
   scratch.run("one", {"batch.microbatch=8", "train.steps=4"});
