@@ -23,6 +23,8 @@ namespace {
 
 using namespace sextant;
 
+constexpr int64_t kMaxRanks = int64_t{1} << 24, kMaxSteps = 1'000'000'000'000, kMaxPositions = int64_t{1} << 30;
+
 void add_config(CLI::App& verb, std::string& config, std::vector<std::string>& overrides) {
   verb.add_option("config", config, "the run's TOML file (docs/config.md lists every key)")->required();
   verb.add_option("overrides", overrides, "key=value pairs that take the place of the file's, such as train.steps=50");
@@ -33,8 +35,8 @@ void add_train(CLI::App& app, TrainArguments& a, Processes& processes, ExitCode&
       "train", "Train a model; run again to resume. Ranks are threads of one process, or under mpirun and srun one process each");
   add_config(*verb, a.config, a.overrides);
   verb->add_option("--out", a.out, "directory for checkpoints and metrics [runs/NAME]");
-  verb->add_option("--ranks", a.ranks, "refuse to start unless the mesh has this many ranks")->check(CLI::PositiveNumber);
-  verb->add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto")->check(CLI::PositiveNumber);
+  verb->add_option("--ranks", a.ranks, "refuse to start unless the mesh has this many ranks")->check(CLI::Range(int64_t{1}, kMaxRanks));
+  verb->add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto")->check(CLI::Range(int64_t{1}, kMaxSteps));
   verb->callback([&] { exit_code = train_verb(a, processes); });
 }
 
@@ -98,11 +100,11 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   verb->add_flag("--search", a.search, "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured");
   verb->add_option("--only", a.only, "limits the search, such as zero=0,1 schedule=1f1b tp=4,8; also dp, pp, cp, zero_ranks, chunks, microbatch, sequence_parallel, recompute (may be repeated)")
       ->allow_extra_args(false);
-  verb->add_option("--devices", a.devices, "with --search: how many it may use [as many as the config's mesh]")->check(CLI::PositiveNumber);
+  verb->add_option("--devices", a.devices, "with --search: how many it may use [as many as the config's mesh]")->check(CLI::Range(int64_t{1}, kMaxRanks));
   verb->add_option("--write", a.write, "with --search: write the config with the fastest layout to this TOML file");
   verb->add_flag("--serve", a.serve, "what serving the model takes: caches, how many sequences, time for each token");
-  verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt [1024, or half the context]")->check(CLI::PositiveNumber);
-  verb->add_option("--context", a.context, "with --serve: positions kept for each sequence [4096, or what the model can see]")->check(CLI::PositiveNumber);
+  verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt [1024, or half the context]")->check(CLI::Range(int64_t{1}, kMaxPositions));
+  verb->add_option("--context", a.context, "with --serve: positions kept for each sequence [4096, or what the model can see]")->check(CLI::Range(int64_t{1}, kMaxPositions));
   CLI::Option* validate = verb->add_option("--validate", a.validate, "predict the runs of a CSV file and compare");
   verb->add_flag("--calibrate", a.calibrate, "with --validate: fit the machines' efficiencies and print them")->needs(validate);
   verb->add_flag("--hold-out", a.hold_out, "with --validate: predict each source by a fit on the others")->needs(validate);

@@ -59,7 +59,7 @@ class Faulty final : public Transport {
     place_[place_.size() / 2] ^= std::byte{0x10};
     corrupted_ = -1;
   }
-  void abort(const std::string& reason) override { inner_.abort(reason); }
+  void abort(const std::string& reason, ExitCode code) override { inner_.abort(reason, code); }
 
  private:
   Transport& inner_;

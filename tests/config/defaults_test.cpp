@@ -45,6 +45,8 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"model.window", "<the preset's, else 0>"},
       {"model.tied_head", "<the preset's, else false for llama, neox and nemotron and true for others>"},
       {"model.init_std", "<0.02>"},
+      {"model.other_tokenizer", "false"},
+      {"model.dropout", "<0, and `model.from` must not say otherwise>"},
 
       {"mesh.dp", "1"},
       {"mesh.tp", "1"},
@@ -98,14 +100,17 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"train.recompute", "\"none\""},
       {"train.precision", "\"auto\""},
       {"train.deterministic", "false"},
-      {"train.timeout_s", "600"},
+      {"train.timeout_s", "0"},
+      {"train.non_finite_steps", "3"},
+      {"train.check_replicas_every", "100"},
       {"train.log_every", "10"},
       {"train.eval_every", "100"},
-      {"train.eval_batches", "8"},
+      {"train.eval_sequences", "64"},
 
       {"checkpoint.every", "0"},
       {"checkpoint.at_end", "true"},
       {"checkpoint.keep", "3"},
+      {"checkpoint.accept_changed", "[]"},
       {"checkpoint.background", "true"},
       {"checkpoint.resume", "\"auto\""},
   };

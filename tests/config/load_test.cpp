@@ -215,7 +215,7 @@ TEST(LoadConfig, BadOverrides) {
   EXPECT_EQ(complaint_about(kGpt2, {"optimzer.lr=1"}),
             "command line: optimzer.lr=1: is not a known section\n  hint: did you mean [optimizer]?");
   EXPECT_EQ(complaint_about(kGpt2, {"train.steps=1\ntrain.seed=2"}),
-            "command line: train.steps=1\ntrain.seed=2: got \"1\\ntrain.seed=2\"; expected an integer from 1 to "
+            "command line: train.steps=1\\ntrain.seed=2: got \"1\\ntrain.seed=2\"; expected an integer from 1 to "
             "1000000000000");
 }
 

@@ -222,7 +222,7 @@ TEST(SourceModel, FilesOfTheDirectoryAreInEveryCheckpoint) {
   }
   // With another tokenizer its own files are written, and no ids of the model's.
   write_file_atomically(source.root() / "other.json", source.with_end_token("</s>"));
-  fs::path other = source.train_to("other", {fmt::format("data.tokenizer={}", (source.root() / "other.json").string()), "data.end_of_text=5"});
+  fs::path other = source.train_to("other", {fmt::format("data.tokenizer={}", (source.root() / "other.json").string()), "data.end_of_text=5", "model.other_tokenizer=true"});
   EXPECT_FALSE(fs::exists(other / "generation_config.json"));
   EXPECT_FALSE(fs::exists(other / "chat_template.jinja"));
   EXPECT_EQ(json::parse(read_file(other / "config.json"))["eos_token_id"], 5);
