@@ -59,9 +59,10 @@ class Faulty final : public Transport {
     place_[place_.size() / 2] ^= std::byte{0x10};
     corrupted_ = -1;
   }
-  void abort(const std::string& reason, ExitCode code) override { inner_.abort(reason, code); }
 
  private:
+  void end_run(const std::string& reason, ExitCode code) override { inner_.abort(reason, code); }
+
   Transport& inner_;
   int32_t corrupted_ = -1;
   std::span<std::byte> place_;

@@ -43,8 +43,8 @@ TEST(Train, ResumeIsBitIdentical) {
 // More batches than there are make no sample count twice.
 TEST(Train, ASmallValidationSetIsMeasuredOnce) {
   ScratchRun scratch("eval-once");
-  for (const char* batches : {"300", "301"})
-    scratch.run(batches, {"train.steps=1", "optimizer.warmup=0", "train.eval_every=1", fmt::format("train.eval_batches={}", batches), "checkpoint.at_end=false"});
+  for (const char* sequences : {"300", "301"})
+    scratch.run(sequences, {"train.steps=1", "optimizer.warmup=0", "train.eval_every=1", fmt::format("train.eval_sequences={}", sequences), "checkpoint.at_end=false"});
   ASSERT_FALSE(scratch.metric("300", "validation_loss").empty());
   EXPECT_EQ(scratch.metric("300", "validation_loss"), scratch.metric("301", "validation_loss"));
 }
