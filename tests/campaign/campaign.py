@@ -54,13 +54,15 @@ class Campaign:
         return getattr(self.options, kind)
 
     def trials(self):
-        """Numbers of trials of all kinds, mixed in proportion, so that a short run has some of each."""
+        """Numbers of trials of all kinds, mixed in proportion, so that a short run has some of each. More than asked for: a
+        kill may come after the end of a run, and a call may not be made so often."""
         if self.options.only:
             kind, _, number = self.options.only.partition(":")
             return [(kind, int(number))]
         mixed = []
         for kind in self.kinds:
-            mixed += [((number + 0.5) / self.wanted(kind), kind, number) for number in range(self.wanted(kind))]
+            mixed += [((number + 0.5) / self.wanted(kind), kind, number)
+                      for number in range(self.wanted(kind) * 3 // 2)]
         return [(kind, number) for _, kind, number in sorted(mixed)]
 
     def is_over(self, kind):

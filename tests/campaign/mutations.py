@@ -39,6 +39,7 @@ class Mutations:
         self.samples.mkdir()
         self.make_samples()
         self.readers = self.plan_readers() + self.data_readers()
+        self.check_undamaged()
 
     def make_samples(self):
         samples, tokenizer = self.samples, self.checkpoint / "tokenizer.json"
@@ -57,6 +58,18 @@ class Mutations:
 
     def run(self, words):
         hold_to(start([self.sextant, *map(str, words)], self.samples, LIMIT), {0})
+
+    def check_undamaged(self):
+        """Every command must succeed on the file as it was: one that always refuses would show nothing."""
+        for number, reader in enumerate(self.readers):
+            folder = self.samples / f"undamaged-{number}"
+            folder.mkdir()
+            ended = self.start_reader(reader, folder, reader.source.read_bytes())
+            hold_to(ended, {0})
+        for guarded in (True, False):
+            folder = self.samples / f"undamaged-generate-{guarded}"
+            folder.mkdir()
+            hold_to(self.start_generate(folder, guarded, "config.json", lambda data: data), {0})
 
     def plan_readers(self):
         config = config_path()
@@ -77,12 +90,16 @@ class Mutations:
         samples = self.samples
 
         def inspect(at):
+            return ["data", "inspect", at]
+
+        def inspect_tokens(at):
             return ["data", "inspect", at, "--tokenizer", tokenizer]
 
         texts = [Reader(f"{name}: data inspect", samples / name, name, inspect)
-                 for name in ("text.txt", "text.jsonl", "text.jsonl.gz", "text.jsonl.zst", "tokens.bin")]
+                 for name in ("text.txt", "text.jsonl", "text.jsonl.gz", "text.jsonl.zst")]
         return texts + [
-            Reader("pair.idx: data inspect", samples / "pair.idx", "pair.idx", inspect, (samples / "pair.bin",)),
+            Reader("tokens.bin: data inspect", samples / "tokens.bin", "tokens.bin", inspect_tokens),
+            Reader("pair.idx: data inspect", samples / "pair.idx", "pair.idx", inspect_tokens, (samples / "pair.bin",)),
             Reader("tokenizer.json: data tokenize", tokenizer, "tokenizer.json",
                    lambda at: ["data", "tokenize", samples / "text.jsonl", "--threads", "1", "--tokenizer", at, "--out",
                                at.parent / "written.bin"]),
@@ -102,14 +119,27 @@ class Mutations:
             return self.generate(random, folder)
         return self.read(random, folder, random.choice(self.readers))
 
-    def read(self, random, folder, reader):
+    def start_reader(self, reader, folder, data):
         at = folder / reader.name
-        at.write_bytes(damaged(random, reader.source.read_bytes()))
+        at.write_bytes(data)
         for other in reader.beside:
             os.link(other, folder / other.name)
-        ended = start([self.sextant, *map(str, reader.command(at))], folder, READER_LIMIT)
+        return start([self.sextant, *map(str, reader.command(at))], folder, READER_LIMIT)
+
+    def read(self, random, folder, reader):
+        ended = self.start_reader(reader, folder, damaged(random, reader.source.read_bytes()))
         hold_to(ended, READER_CODES)
         return reader.row, 1, outcome(ended)
+
+    def start_generate(self, folder, guarded, name, change):
+        model = folder / "model"
+        model.mkdir()
+        for path in self.checkpoint.iterdir():
+            if path.name == name:
+                (model / name).write_bytes(change(path.read_bytes()))
+            elif guarded or path.name != "manifest.json":
+                os.link(path, model / path.name)
+        return start([self.sextant, "generate", str(model), "--max-tokens", "2", "--threads", "1"], folder, READER_LIMIT)
 
     def generate(self, random, folder):
         """With its manifest a damaged model must be refused; without, whatever is read must be harmless."""
@@ -117,14 +147,7 @@ class Mutations:
         name = random.choice(("model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json", "manifest.json"))
         if not guarded and name == "manifest.json":
             name = "model.safetensors"
-        model = folder / "model"
-        model.mkdir()
-        for path in self.checkpoint.iterdir():
-            if path.name == name:
-                (model / name).write_bytes(damaged(random, path.read_bytes()))
-            elif guarded or path.name != "manifest.json":
-                os.link(path, model / path.name)
-        ended = start([self.sextant, "generate", str(model), "--max-tokens", "2", "--threads", "1"], folder, READER_LIMIT)
+        ended = self.start_generate(folder, guarded, name, lambda data: damaged(random, data))
         hold_to(ended, READER_CODES)
         if guarded and name == "model.safetensors" and ended.code == 0:
             raise Broken(f"wrote text with damaged weights\n{ended.told()}")
