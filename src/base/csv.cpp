@@ -73,7 +73,8 @@ void require_printable(std::string_view text, std::string_view place) {
   if (at == std::string_view::npos) return;
   auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
   throw UserError({.place = fmt::format("{}:{}", place, line),
-                   .got = fmt::format("a control character or a byte that is not UTF-8: 0x{:02x}", static_cast<unsigned char>(text[at])),
+                   .got = fmt::format("a control character or a byte that is not UTF-8: 0x{:02x}",
+                                      static_cast<unsigned char>(text[at])),
                    .expected = "text in UTF-8"});
 }
 

@@ -58,7 +58,9 @@ void append_escaped(std::string& out, std::string_view text, Newlines newlines) 
   }
 }
 
-bool is_line_end_or_tab(std::string_view text) { return text[0] == '\n' || text[0] == '\t' || text.starts_with("\r\n"); }
+bool is_line_end_or_tab(std::string_view text) {
+  return text[0] == '\n' || text[0] == '\t' || text.starts_with("\r\n");
+}
 
 }  // namespace
 
