@@ -315,6 +315,26 @@ TEST_P(Survival, LinksInsideTheRunAreNotFollowed) {
   EXPECT_EQ(std::distance(fs::directory_iterator(scratch_.root() / "thesis"), {}), 1);
 }
 
+// A file that stands where a checkpoint should go makes that save fail, as a full disk would.
+TEST_P(Survival, AFailedPeriodicSaveDoesNotEndTheRun) {
+  fs::create_directories(out());
+  write_file_atomically(out() / "step-000004", "in the way");
+  EXPECT_EQ(run({"train.steps=6", "checkpoint.every=2"}).outcome, ExitCode::finished);
+  EXPECT_EQ(steps(), (Steps{2, 6}));
+}
+
+TEST_P(Survival, AFailedSaveEndsTheRunWhenItIsTheLastOrNothingStands) {
+  for (int n : {2, 6}) {
+    fs::remove_all(out());
+    fs::create_directories(out());
+    write_file_atomically(step(n), "in the way");
+    Refusal refused = refusal({"train.steps=6", "checkpoint.every=2"});
+    EXPECT_EQ(refused.code, ExitCode::run_failed) << n;
+    EXPECT_NE(refused.what.find("the checkpoint could not be written"), std::string::npos) << refused.what;
+    EXPECT_EQ(steps(), n == 2 ? Steps{} : (Steps{2, 4}));
+  }
+}
+
 TEST_P(Survival, LeftoversGoAndOneCheckpointTooManyIsPruned) {
   run({"train.steps=6", "checkpoint.every=2", "checkpoint.keep=0"});
   write_file_atomically(out() / "config.toml.tmp-1", "half");
