@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace sextant {
 
@@ -66,6 +67,17 @@ class CsvReader {
   int line_ = 1;
 };
 
+// Fields are shown in tables and written as JSON, which cannot hold every byte.
+void require_printable(std::string_view text, std::string_view place) {
+  size_t at = first_unprintable(text);
+  if (at == std::string_view::npos) return;
+  auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+  throw UserError({.place = fmt::format("{}:{}", place, line),
+                   .got = fmt::format("a control character or a byte that is not UTF-8: 0x{:02x}",
+                                      static_cast<unsigned char>(text[at])),
+                   .expected = "text in UTF-8"});
+}
+
 }  // namespace
 
 int CsvTable::column(std::string_view name) const {
@@ -74,6 +86,7 @@ int CsvTable::column(std::string_view name) const {
 }
 
 CsvTable parse_csv(std::string_view text, std::string_view place) {
+  require_printable(text, place);
   CsvReader reader(text, place);
   if (reader.at_end())
     throw UserError({.place = std::string(place), .got = "an empty file", .expected = "a line with the names of the columns"});

@@ -1,5 +1,6 @@
-// A CSV text with a header line, read: quoted fields, quotes doubled inside them, either line end. UserError with place and line
-// for a quote that never ends, a row of another length, a header with a name twice.
+// A CSV text with a header line, read: quoted fields, quotes doubled inside them, either line end. UserError with place
+// and line for a quote that never ends, a row of another length, a header with a name twice, control characters and
+// what is not UTF-8.
 #pragma once
 
 #include <string>

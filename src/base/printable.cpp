@@ -58,7 +58,20 @@ void append_escaped(std::string& out, std::string_view text, Newlines newlines) 
   }
 }
 
+bool is_line_end_or_tab(std::string_view text) {
+  return text[0] == '\n' || text[0] == '\t' || text.starts_with("\r\n");
+}
+
 }  // namespace
+
+size_t first_unprintable(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    Character c = first_of(text.substr(at));
+    if (!c.valid || (is_control(c.code) && !is_line_end_or_tab(text.substr(at)))) return at;
+    at += c.bytes;
+  }
+  return std::string_view::npos;
+}
 
 std::string printable(std::string_view text, Newlines newlines) {
   std::string out;

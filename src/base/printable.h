@@ -11,4 +11,8 @@ enum class Newlines { escaped, kept };
 
 std::string printable(std::string_view text, Newlines newlines = Newlines::escaped);
 
+// Where the first character stands that is not UTF-8 or that printable() would escape, line ends and tabs aside; npos
+// when there is none. For files of text whose fields are shown later, in tables and in JSON.
+size_t first_unprintable(std::string_view text);
+
 }  // namespace sextant

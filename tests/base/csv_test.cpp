@@ -38,5 +38,15 @@ TEST(Csv, MessagesNameTheLine) {
   EXPECT_EQ(complaint(""), "runs.csv: an empty file; expected a line with the names of the columns");
 }
 
+// Such a field went raw to the terminal, and as JSON it ended the program with an internal error.
+TEST(Csv, RefusesWhatCannotBeShown) {
+  EXPECT_EQ(complaint("a,b\n1,2\n3,x\x1b[31m\n"),
+            "runs.csv:3: a control character or a byte that is not UTF-8: 0x1b; expected text in UTF-8");
+  EXPECT_EQ(complaint("a\xff,b\n"),
+            "runs.csv:1: a control character or a byte that is not UTF-8: 0xff; expected text in UTF-8");
+  EXPECT_NE(complaint("a,b\n\"1\r2\",3\n"), "");
+  EXPECT_EQ(complaint("a,b\r\n\"1\r\n2\",\t\xc3\xa9\r\n"), "");
+}
+
 }  // namespace
 }  // namespace sextant

@@ -80,7 +80,11 @@ class Mutations:
             Reader("machine.toml: plan", machine, "machine.toml", lambda at: ["plan", config, "--machine", at]),
             Reader("published.csv: plan --validate", self.samples / "published.csv", "published.csv",
                    lambda at: ["plan", "--validate", at]),
+            Reader("published.csv: plan --validate --json", self.samples / "published.csv", "published.csv",
+                   lambda at: ["plan", "--validate", at, "--json"]),
             Reader("runs.csv: plan --fit", SEEDS / "runs.csv", "runs.csv", lambda at: ["plan", "--fit", at]),
+            Reader("runs.csv: plan --fit --json", SEEDS / "runs.csv", "runs.csv", lambda at: ["plan", "--fit", at, "--json"]),
+            Reader("machine.toml: plan --json", machine, "machine.toml", lambda at: ["plan", config, "--machine", at, "--json"]),
             Reader("schedule.csv: explain", self.samples / "schedule.csv", "schedule.csv",
                    lambda at: ["explain", config, "mesh.pp=2", "pipeline.schedule=csv", f"pipeline.file={at}"]),
         ]
@@ -98,6 +102,7 @@ class Mutations:
         texts = [Reader(f"{name}: data inspect", samples / name, name, inspect)
                  for name in ("text.txt", "text.jsonl", "text.jsonl.gz", "text.jsonl.zst")]
         return texts + [
+            Reader("text.jsonl: data inspect --json", samples / "text.jsonl", "text.jsonl", lambda at: [*inspect(at), "--json"]),
             Reader("tokens.bin: data inspect", samples / "tokens.bin", "tokens.bin", inspect_tokens),
             Reader("pair.idx: data inspect", samples / "pair.idx", "pair.idx", inspect_tokens, (samples / "pair.bin",)),
             Reader("tokenizer.json: data tokenize", tokenizer, "tokenizer.json",
