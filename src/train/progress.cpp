@@ -3,12 +3,20 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 
 #include "base/printable.h"
 #include "base/units.h"
 
 namespace sextant {
+
+namespace {
+
+// "nan", whatever its sign bit is.
+double without_sign_of_nan(double x) { return std::isnan(x) ? std::fabs(x) : x; }
+
+}  // namespace
 
 Progress::Progress(int64_t first_step, int64_t last_step, int64_t log_every, Lines lines)
     : terminal_(lines == Lines::as_found && ::isatty(STDOUT_FILENO) == 1),
@@ -38,7 +46,8 @@ void Progress::step(const StepMetrics& m) {
               !m.is_finite();
   if (!terminal_ && !keep) return;
   std::string line = fmt::format("step {:>{}}/{}  loss {:.4f}  grad norm {:.3f}  lr {:.2e}  {:>7} tokens/s  {} left", m.step,
-                                 fmt::formatted_size("{}", last_step_), last_step_, m.loss, m.grad_norm, m.lr,
+                                 fmt::formatted_size("{}", last_step_), last_step_, without_sign_of_nan(m.loss),
+                                 without_sign_of_nan(m.grad_norm), m.lr,
                                  human_count(static_cast<int64_t>(m.tokens_per_s)), human_duration(seconds_left(m.step)));
   if (m.is_update_skipped()) line += "  (gradient not finite: update skipped)";
   if (m.validation_loss) line += fmt::format("  validation {:.4f}", *m.validation_loss);
