@@ -20,6 +20,7 @@
 #include "train/finite_check.h"
 #include "train/heartbeat.h"
 #include "train/leader_first.h"
+#include "train/non_finite_streak.h"
 #include "train/progress.h"
 #include "train/replica_check.h"
 #include "train/resume.h"
@@ -171,13 +172,13 @@ class Run {
   }
 
   void record(const StepMetrics& m) {
-    non_finite_steps_ = m.is_finite() ? 0 : non_finite_steps_ + 1;
+    non_finite_.note(m);
     if (m.is_finite()) saver_.confirm();
     if (metrics_) metrics_->append(m);
     if (progress_) progress_->step(m);
   }
 
-  bool is_diverged() const { return non_finite_steps_ >= run_.train.non_finite_steps; }
+  bool is_diverged() const { return non_finite_.is_over_limit(); }
 
   void end() {
     bool finite = std::isfinite(result_.loss);
@@ -205,7 +206,7 @@ class Run {
                                          : fmt::format("the last checkpoint is {}", newest.path.string());
     return fmt::format("stopped at step {}: loss or gradient norm not finite for {} step{} in a row; {}\n"
                        "  hint: lower optimizer.lr or optimizer.clip, or lengthen optimizer.warmup",
-                       state_.step, non_finite_steps_, non_finite_steps_ == 1 ? "" : "s", resume);
+                       state_.step, non_finite_.steps(), non_finite_.steps() == 1 ? "" : "s", resume);
   }
 
   void say_notes() {
@@ -264,7 +265,7 @@ class Run {
   Saver saver_;
   ReplicaCheck replicas_;
   RunState state_;
-  int64_t non_finite_steps_ = 0;  // in a row
+  NonFiniteStreak non_finite_{run_.train.non_finite_steps};
   std::optional<MetricsFile> metrics_;  // the leader's
   std::optional<Progress> progress_;
   TrainResult result_;

@@ -61,8 +61,10 @@ TEST_F(Checkpoints, PruningALinkKeepsWhatItPointsTo) {
   std::filesystem::create_directory(root / "run");
   std::filesystem::create_directory_symlink(root / "archive", root / "run" / "step-000001");
   write_text(root / "run" / "step-000002" / "state.json", "{}");
+  EXPECT_EQ(steps(root / "run"), Steps{2});  // a link is none
   prune_checkpoints(root / "run", 1);
   EXPECT_EQ(steps(root / "run"), Steps{2});
+  EXPECT_TRUE(std::filesystem::is_symlink(root / "run" / "step-000001"));
   EXPECT_TRUE(std::filesystem::exists(root / "archive" / "state.json"));
 }
 

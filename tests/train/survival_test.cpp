@@ -12,6 +12,7 @@
 #include "ckpt/checkpoints.h"
 #include "ckpt/safetensors.h"
 #include "scratch_run.h"
+#include "train/non_finite_streak.h"
 #include "train/run_lock.h"
 
 namespace sextant {
@@ -67,6 +68,15 @@ class Survival : public testing::TestWithParam<const char*> {
     std::vector<int64_t> found;
     for (const Checkpoint& checkpoint : list_checkpoints(out(name))) found.push_back(checkpoint.step);
     return found;
+  }
+  // The checkpoint of step 2, as it is and without its manifest.
+  void expect_not_finite() const {
+    Refusal from = refusal({"train.steps=4", fmt::format("model.from={}", step(2).string())}, "other");
+    EXPECT_NE(from.what.find("damaged"), std::string::npos) << from.what;  // its manifest tells first
+    fs::remove(step(2) / "manifest.json");
+    from = refusal({"train.steps=4", fmt::format("model.from={}", step(2).string())}, "other");
+    EXPECT_EQ(from.code, ExitCode::non_finite) << from.what;
+    EXPECT_NE(from.what.find("is not finite"), std::string::npos) << from.what;
   }
   std::string metrics(std::string_view name = "run") const { return read_file(out(name) / "metrics.jsonl"); }
 
@@ -127,14 +137,19 @@ TEST_P(Survival, NonFiniteStepsAreCountedByTheirKey) {
 }
 
 TEST_P(Survival, ANaNInAWeightIsRefused) {
-  run({"train.steps=2"});
-  plant(step(2) / "model.safetensors", "model.layers.0.mlp.down_proj.weight", std::numeric_limits<float>::quiet_NaN());
-  Refusal from = refusal({"train.steps=4", fmt::format("model.from={}", step(2).string())}, "other");
-  EXPECT_NE(from.what.find("damaged"), std::string::npos) << from.what;  // its manifest tells first
-  fs::remove(step(2) / "manifest.json");
-  from = refusal({"train.steps=4", fmt::format("model.from={}", step(2).string())}, "other");
-  EXPECT_EQ(from.code, ExitCode::non_finite) << from.what;
-  EXPECT_NE(from.what.find("is not finite"), std::string::npos) << from.what;
+  for (float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    fs::remove_all(out());
+    run({"train.steps=2"});
+    plant(step(2) / "model.safetensors", "model.layers.0.mlp.down_proj.weight", bad);
+    expect_not_finite();
+  }
+}
+
+TEST_P(Survival, NonFiniteWeightsAreNotSaved) {
+  // One update of this size makes weights that f32 cannot hold.
+  Refusal refused = refusal({"train.steps=1", "optimizer.lr=1e38", "optimizer.weight_decay=100"});
+  EXPECT_EQ(refused.code, ExitCode::non_finite) << refused.what;
+  EXPECT_EQ(steps(), Steps{});
 }
 
 TEST_P(Survival, ANegativeSecondMomentIsRefused) {
@@ -178,6 +193,11 @@ TEST_P(Survival, DamageIsSeenAndTheNewestWholeCheckpointIsTaken) {
     // It went on from step 2: what was damaged was not used.
     EXPECT_EQ(scratch_.losses("run")[2], scratch_.losses("good")[2]) << c.what;
   }
+  // A whole checkpoint of another step under this name, which its manifest does not tell.
+  fs::remove_all(out());
+  fs::copy(out("good"), out(), fs::copy_options::recursive);
+  fs::copy(step(2), step(4), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  EXPECT_NE(refusal({"train.steps=5", fmt::format("checkpoint.resume={}", step(4).string())}).what.find("is of step 2"), std::string::npos);
   // Named, it is refused; with nothing whole left, so is the run.
   fs::remove_all(out());
   fs::copy(out("good"), out(), fs::copy_options::recursive);
@@ -255,6 +275,8 @@ TEST_P(Survival, AnotherTokenizerOfTheSameSizeIsRefusedUnlessAccepted) {
   Refusal refused = refusal(changed);
   EXPECT_EQ(refused.code, ExitCode::bad_input);
   EXPECT_NE(refused.what.find("the tokenizer of this run is not what"), std::string::npos) << refused.what;
+  changed.push_back("checkpoint.accept_changed=data");
+  EXPECT_NE(refusal(changed).what.find("the tokenizer of this run is not what"), std::string::npos);
   changed.push_back("checkpoint.accept_changed=tokenizer");
   EXPECT_EQ(run(changed).step, 4);
 }
@@ -355,6 +377,18 @@ TEST_P(Survival, FilesFollowTheUmask) {
     ASSERT_EQ(::stat((out() / name).c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, 0664u) << name;
   }
+}
+
+TEST(NonFinite, OnlyStepsInARowCount) {
+  StepMetrics good, bad{.loss = std::numeric_limits<double>::quiet_NaN()}, steep{.grad_norm = std::numeric_limits<double>::infinity()};
+  NonFiniteStreak streak(2);
+  for (const StepMetrics& m : {bad, good, steep, good, bad}) {
+    streak.note(m);
+    EXPECT_FALSE(streak.is_over_limit());
+  }
+  streak.note(steep);
+  EXPECT_TRUE(streak.is_over_limit());
+  EXPECT_EQ(streak.steps(), 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(OnOneRankAndAMesh, Survival, testing::Values("alone", "dp2_tp2"),
