@@ -40,6 +40,11 @@ Checkpoint Saver::newest() {
   return newest_;
 }
 
+Checkpoint Saver::newest_confirmed() {
+  std::lock_guard lock(mutex_);
+  return confirmed_;
+}
+
 void Saver::resumed_from(const Checkpoint& checkpoint) {
   std::lock_guard lock(mutex_);
   newest_ = checkpoint;
@@ -109,7 +114,12 @@ void Saver::check() {
 }
 
 void Saver::confirm() {
-  if (!crew_.leads() || parts_.run.checkpoint.keep == 0 || !unconfirmed_.exchange(false)) return;
+  if (!crew_.leads() || !unconfirmed_.exchange(false)) return;
+  {
+    std::lock_guard lock(mutex_);
+    confirmed_ = newest_;
+  }
+  if (parts_.run.checkpoint.keep == 0) return;
   if (pruning_.joinable()) pruning_.join();
   if (!snapshot_) return prune(parts_.run.checkpoint.keep);
   pruning_ = start_thread("pruning in the background", [this] { prune(parts_.run.checkpoint.keep); });  // to remove hundreds of GB takes its time

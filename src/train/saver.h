@@ -51,6 +51,8 @@ class Saver {
   // The newest that stands, or what the run goes on from; step -1 before the first.
   Checkpoint newest();
   void resumed_from(const Checkpoint& checkpoint);
+  // The newest from which a finite step was made; step -1 when there is none.
+  Checkpoint newest_confirmed();
   // What a person should read, since the last call.
   std::vector<std::string> take_notes();
 
@@ -75,7 +77,7 @@ class Saver {
   std::atomic<bool> unconfirmed_{true};  // more may be there than are to be kept
   std::mutex mutex_;                     // of what follows
   std::vector<std::string> notes_;
-  Checkpoint newest_{.step = -1, .path = {}};
+  Checkpoint newest_{.step = -1, .path = {}}, confirmed_{.step = -1, .path = {}};
 };
 
 // Whether a run saves in the background: it is asked to, and it saves more than once.

@@ -195,18 +195,22 @@ class Run {
     if (result_.outcome == ExitCode::stopped)
       say(fmt::format("stopped at step {}; the same command{} resumes from here", state_.step,
                       run_.checkpoint.resume == "auto" ? "" : " with checkpoint.resume=auto"));
-    if (result_.outcome == ExitCode::non_finite) say(non_finite_text());
+    if (result_.outcome == ExitCode::non_finite && crew_.leads()) end_non_finite();
     result_.step = state_.step;
     result_.unigram_entropy = parts_.dataset.unigram_entropy;
   }
 
-  std::string non_finite_text() {
-    Checkpoint newest = saver_.newest();
-    std::string resume = newest.step < 0 ? "no checkpoint was written before"
-                                         : fmt::format("the last checkpoint is {}", newest.path.string());
-    return fmt::format("stopped at step {}: loss or gradient norm not finite for {} step{} in a row; {}\n"
-                       "  hint: lower optimizer.lr or optimizer.clip, or lengthen optimizer.warmup",
-                       state_.step, non_finite_.steps(), non_finite_.steps() == 1 ? "" : "s", resume);
+  // Weights that a step has ruined may still be finite, and saved: the next start is to go on from before them.
+  void end_non_finite() {
+    Checkpoint good = saver_.newest_confirmed();
+    say(fmt::format("stopped at step {}: loss or gradient norm not finite for {} step{} in a row\n"
+                    "  hint: lower optimizer.lr or optimizer.clip, or lengthen optimizer.warmup",
+                    state_.step, non_finite_.steps(), non_finite_.steps() == 1 ? "" : "s"));
+    if (good.step < 0) return say("no checkpoint with a finite loss was written before");
+    if (auto aside = set_aside_later_steps(parts_.out, good.step))
+      say(fmt::format("checkpoints after step {} gave no finite loss and were moved to {}", good.step, aside->string()));
+    say(fmt::format("the last checkpoint that gave a finite loss is {}", good.path.string()));
+    result_.checkpoint = good.path;
   }
 
   void say_notes() {
