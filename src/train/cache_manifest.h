@@ -1,5 +1,5 @@
-// The manifest of a cache directory: size and hash of every file in it, written last. What a crash, a full disk or a hand has changed
-// since is found before it is trained on.
+// The manifest of a token cache (ckpt/manifest.h), written last. What a crash, a full disk or a hand has changed since is found
+// before it is trained on.
 #pragma once
 
 #include <filesystem>

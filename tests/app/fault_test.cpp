@@ -132,24 +132,6 @@ TEST_F(ProcessFaults, IsKilled) {
   expect_words(next_start(under_mpirun(4)), {"rank 1 (process", "was last seen in step 3\n", "waiting for rank 1"});
 }
 
-// Ranks of this run, without the launcher.
-int ranks_in(const std::filesystem::path& directory) {
-  int found = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
-    std::error_code gone;
-    if (std::filesystem::read_symlink(entry.path() / "exe", gone) != std::filesystem::canonical(SEXTANT_BINARY))
-      continue;
-    std::FILE* file = std::fopen((entry.path() / "cmdline").c_str(), "r");
-    if (!file) continue;
-    char block[4096];
-    std::string line(block, std::fread(block, 1, sizeof block, file));
-    std::fclose(file);
-    found += line.find(directory.string()) != std::string::npos;
-  }
-  return found;
-}
-
 // mpirun cannot end anybody: every rank goes by itself, also the one that hangs.
 TEST_F(ProcessFaults, WithAStoppedLauncherEveryRankGoes) {
   for (const char* kind : {"throw", "stall"}) {
@@ -164,10 +146,10 @@ TEST_F(ProcessFaults, WithAStoppedLauncherEveryRankGoes) {
         place_ / "log");
     ASSERT_TRUE(comes_true([&] { return lines_in(place_ / "run/metrics.jsonl") >= 1; })) << run.output();
     run.send(SIGSTOP);
-    ASSERT_EQ(ranks_in(place_.path()), 2) << run.output();
+    ASSERT_EQ(processes_in(place_.path(), Counted::ranks), 2) << run.output();
     ASSERT_TRUE(comes_true([&] { return lines_in(place_ / "run/metrics.jsonl") >= 7; })) << run.output();
     auto start = std::chrono::steady_clock::now();
-    EXPECT_TRUE(comes_true([&] { return ranks_in(place_.path()) == 0; })) << kind;
+    EXPECT_TRUE(comes_true([&] { return processes_in(place_.path(), Counted::ranks) == 0; })) << kind;
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::duration<double>(kTimeout + kSpare)) << kind;
     run.send(SIGCONT);
     EXPECT_EQ(run.wait(), *kind == 't' ? 3 : 7) << kind << "\n" << run.output();

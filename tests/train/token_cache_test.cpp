@@ -52,9 +52,9 @@ TEST(TokenCache, DamageIsFoundAndMended) {
       .seekp(512)
       .write(std::string(4096, '\0').data(), 4096);
   EXPECT_EQ(opened(run, CacheCheck::sizes), "");
-  expect_mended("the content of train.bin has changed");
+  expect_mended("train.bin has other content than was written");
   fs::remove(cache / "validation.bin");
-  expect_mended("validation.bin: ");
+  expect_mended("validation.bin is missing");
   std::ofstream(cache / "tokenizer.json", std::ios::app) << " ";
   expect_mended("tokenizer.json has ");
   std::ofstream(cache / "manifest.json") << "{";
