@@ -9,7 +9,7 @@ namespace sextant {
 namespace {
 
 void expect_durable(const std::string& extra, size_t checkpoints) {
-  if (!kDiskShimWorks) GTEST_SKIP();
+  if (!kDiskShimWorks) GTEST_SKIP() << "the recorder of system calls does not go beside a sanitizer";
   ScratchPlace place("durability");
   Outcome outcome =
       run_command(tiny_train(place, "train.steps=4 checkpoint.every=2 checkpoint.keep=1 train.eval_every=0 " + extra),

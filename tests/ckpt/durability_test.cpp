@@ -70,17 +70,17 @@ void expect_whole(const DiskRules& rules, const fs::path& target, size_t times) 
 }
 
 TEST_F(DurabilityTest, AFileIsOnDiskBeforeItHasItsName) {
-  if (!kDiskShimWorks) GTEST_SKIP();
+  if (!kDiskShimWorks) GTEST_SKIP() << "the recorder of system calls does not go beside a sanitizer";
   expect_whole(recorded(root, "File"), root / "file", 2);
 }
 
 TEST_F(DurabilityTest, ADirectoryIsOnDiskBeforeItHasItsName) {
-  if (!kDiskShimWorks) GTEST_SKIP();
+  if (!kDiskShimWorks) GTEST_SKIP() << "the recorder of system calls does not go beside a sanitizer";
   expect_whole(recorded(root, "Directory"), root / "model", 1);
 }
 
 TEST_F(DurabilityTest, ADirectoryThatIsReplacedIsOnDiskBefore) {
-  if (!kDiskShimWorks) GTEST_SKIP();
+  if (!kDiskShimWorks) GTEST_SKIP() << "the recorder of system calls does not go beside a sanitizer";
   expect_whole(recorded(root, "Replaced"), root / "model", 2);
 }
 
