@@ -284,7 +284,9 @@ void bench_sizing_verb(const BenchSizingArguments& a) {
 namespace {
 
 [[noreturn]] void refuse_on_device(const char* option, const char* why, const char* device) {
-  throw UserError({.place = option, .got = fmt::format("is not used: {}", why), .hint = fmt::format("leave it out; it is for {}", device)});
+  throw UserError({.place = option,
+                   .got = fmt::format("is not used: {}", why),
+                   .hint = fmt::format("leave it out; it is for {}", device)});
 }
 
 // What a GPU's file says anew; the rest is as the machine that has the device says.

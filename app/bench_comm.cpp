@@ -86,7 +86,9 @@ Machine machine_for(const std::string& file, const std::optional<std::string>& g
 void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
   RankBench bench(processes);
   bench.refuse_ranks(a.ranks);
-  int ranks = bench.ranks_or(!a.config.empty() ? mesh_of(a, 1).world_size() : a.ranks > 0 ? static_cast<int>(a.ranks) : 2);
+  int ranks = bench.ranks_or(!a.config.empty() ? mesh_of(a, 1).world_size()
+                             : a.ranks > 0     ? static_cast<int>(a.ranks)
+                                               : 2);
   Mesh mesh = mesh_of(a, ranks);
   if (mesh.world_size() != ranks)
     throw UserError(

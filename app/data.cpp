@@ -21,7 +21,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::vector<fs::path> as_paths(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
+std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
+  return {names.begin(), names.end()};
+}
 
 void print_facts(const DataFacts& facts) {
   fmt::print("kind        {}\nsize        {}\n", facts.kind, human(Bytes{facts.bytes_on_disk}));
@@ -41,7 +43,8 @@ nlohmann::ordered_json facts_json(const DataFacts& facts) {
   if (facts.max_id) json["max_id"] = *facts.max_id;
   if (facts.documents) json["documents"] = *facts.documents;
   if (facts.lengths)
-    json["document_length"] = {{"min", facts.lengths->shortest}, {"max", facts.lengths->longest}, {"mean", facts.lengths->mean}};
+    json["document_length"] = {
+        {"min", facts.lengths->shortest}, {"max", facts.lengths->longest}, {"mean", facts.lengths->mean}};
   return json;
 }
 
@@ -57,28 +60,34 @@ void print_beginning(const fs::path& path, const Tokenizer& tokenizer) {
 
 void tokenize_verb(const TokenizeArguments& a) {
   if (a.threads < 0 || a.threads > kMaxThreads)
-    throw UserError({.place = "--threads", .got = std::to_string(a.threads), .expected = fmt::format("an integer from 0 to {}", kMaxThreads)});
+    throw UserError({.place = "--threads",
+                     .got = std::to_string(a.threads),
+                     .expected = fmt::format("an integer from 0 to {}", kMaxThreads)});
   Tokenizer tokenizer = Tokenizer::load(a.tokenizer);
   if (a.end_of_text >= static_cast<int64_t>(tokenizer.vocab_size()))
-    throw UserError({.place = "--end-of-text", .got = std::to_string(a.end_of_text),
+    throw UserError({.place = "--end-of-text",
+                     .got = std::to_string(a.end_of_text),
                      .expected = fmt::format("an id below {}, the tokenizer's vocabulary", tokenizer.vocab_size())});
   if (a.end_of_text >= 0) tokenizer.set_eos(static_cast<uint32_t>(a.end_of_text));
   require_end_of_text(tokenizer, a.tokenizer, "--end-of-text");
   ThreadTeam team(static_cast<int>(a.threads));
   int64_t vocab = tokenizer.vocab_size();
-  TokenFormat format = a.format == "megatron" ? TokenFormat{TokenKind::megatron, token_type_for(vocab, TokenKind::megatron)}
-                                              : token_format_for(vocab, a.output);
+  TokenFormat format = a.format == "megatron"
+                           ? TokenFormat{TokenKind::megatron, token_type_for(vocab, TokenKind::megatron)}
+                           : token_format_for(vocab, a.output);
   TokenizeSummary done = tokenize_documents(
-      [&](const DocumentVisitor& visit) { for_each_document(as_paths(a.inputs), {.json_key = a.text_key}, visit); }, tokenizer,
-      {.path = a.output, .format = format}, team);
-  fmt::print("{}: {} documents, {} tokens from {} of text\n", printable(a.output), human_count(done.documents), human_count(done.tokens),
-             human(Bytes{done.text_bytes}));
+      [&](const DocumentVisitor& visit) { for_each_document(as_paths(a.inputs), {.json_key = a.text_key}, visit); },
+      tokenizer, {.path = a.output, .format = format}, team);
+  fmt::print("{}: {} documents, {} tokens from {} of text\n", printable(a.output), human_count(done.documents),
+             human_count(done.tokens), human(Bytes{done.text_bytes}));
 }
 
 void train_tokenizer_verb(const TrainTokenizerArguments& a) {
   if (a.vocab < 257 || a.vocab > (int64_t{1} << 24))
-    throw UserError({.place = "--vocab", .got = std::to_string(a.vocab), .expected = "an integer from 257 (all bytes and one "
-                     "special token) to 16777216"});
+    throw UserError({.place = "--vocab",
+                     .got = std::to_string(a.vocab),
+                     .expected = "an integer from 257 (all bytes and one "
+                                 "special token) to 16777216"});
   BpeTrainer trainer({.vocab_size = static_cast<uint32_t>(a.vocab),
                       .special_tokens = {"<|endoftext|>"},
                       .pattern = std::string(a.pattern == "llama3" ? kLlama3Pattern : kGpt2Pattern)});
@@ -99,7 +108,8 @@ void inspect_verb(const InspectArguments& a) {
   if (tokenizer && tokenizer->eos_id()) options.end_of_text = static_cast<int32_t>(*tokenizer->eos_id());
   DataFacts facts = inspect_data(a.path, options);
   if (tokenizer && !facts.tokens)
-    throw UserError({.place = "--tokenizer", .got = fmt::format("is not used: {} holds text, not tokens", a.path),
+    throw UserError({.place = "--tokenizer",
+                     .got = fmt::format("is not used: {} holds text, not tokens", a.path),
                      .hint = "leave it out; `data tokenize` makes tokens of text"});
   if (a.json) {
     fmt::print("{}\n", facts_json(facts).dump(2));
@@ -113,10 +123,13 @@ void inspect_verb(const InspectArguments& a) {
 void order_verb(const OrderArguments& a) {
   constexpr int64_t kMost = 1'000'000'000;
   if (a.samples < 0 || a.samples > kMost)
-    throw UserError({.place = "--samples", .got = std::to_string(a.samples), .expected = fmt::format("an integer from 0 to {}", kMost)});
+    throw UserError({.place = "--samples",
+                     .got = std::to_string(a.samples),
+                     .expected = fmt::format("an integer from 0 to {}", kMost)});
   RunConfig run = load_config(a.config, a.overrides);
   ThreadTeam team(static_cast<int>(run.train.threads));
-  Dataset dataset = open_dataset(run, resolve_spec(run), team, [](std::string_view line) { fmt::print(stderr, "{}\n", printable(line)); });
+  Dataset dataset = open_dataset(run, resolve_spec(run), team,
+                                 [](std::string_view line) { fmt::print(stderr, "{}\n", printable(line)); });
   // In pieces, as many as there may be.
   constexpr size_t kPiece = 1 << 16;
   std::string text = "[";

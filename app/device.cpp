@@ -13,7 +13,9 @@ namespace sextant {
 namespace {
 
 #ifdef SEXTANT_CUDA
-bool wants_cuda(const RunConfig& run) { return run.device == "cuda" || (run.device == "auto" && !cuda_devices().devices.empty()); }
+bool wants_cuda(const RunConfig& run) {
+  return run.device == "cuda" || (run.device == "auto" && !cuda_devices().devices.empty());
+}
 
 Determinism determinism_of(const RunConfig& run) {
   return run.train.deterministic ? Determinism::repeatable : Determinism::fast;
@@ -23,14 +25,17 @@ Determinism determinism_of(const RunConfig& run) {
 void require_device(const RunConfig& run) {
   CudaDevices found = cuda_devices();
   if (found.devices.empty())
-    throw UserError({.place = run.place_of("device"), .got = fmt::format("no CUDA device here ({})", found.problem),
+    throw UserError({.place = run.place_of("device"),
+                     .got = fmt::format("no CUDA device here ({})", found.problem),
                      .expected = "\"cpu\" or \"auto\""});
 }
 #else
 void refuse_cuda(const RunConfig& run) {
   if (run.device == "cuda")
-    throw UserError({.place = run.place_of("device"), .got = "this program was built without its CUDA parts",
-                     .expected = "\"cpu\" or \"auto\"", .hint = "scripts/build cuda makes one that has them"});
+    throw UserError({.place = run.place_of("device"),
+                     .got = "this program was built without its CUDA parts",
+                     .expected = "\"cpu\" or \"auto\"",
+                     .hint = "scripts/build cuda makes one that has them"});
 }
 #endif
 

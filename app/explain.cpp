@@ -29,7 +29,9 @@ void draw_timeline(const std::string& file, const RunShape& shape, const RunProg
                       : whole < 1e13 ? std::pair(1e9, "GFLOP")
                                      : std::pair(1e12, "TFLOP");
   TimedSchedule timed = run_on_paper(pipeline, stage_flops(programs, pipeline, Flops{unit}));
-  write_file_atomically(file, timeline_svg(timed, {.title = "", .time_unit = fmt::format("{} of a rank's operations; messages take none", name)}));
+  write_file_atomically(
+      file, timeline_svg(
+                timed, {.title = "", .time_unit = fmt::format("{} of a rank's operations; messages take none", name)}));
   fmt::print("{}: {} microbatches on {} stage ranks, bubble {:.1f} %\n", file, pipeline.shape.microbatches,
              pipeline.shape.ranks, 100 * timed.bubble_fraction());
 }

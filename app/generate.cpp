@@ -22,8 +22,10 @@ void check_arguments(const GenerateArguments& a) {
   require(a.top_p > 0 && a.top_p <= 1, "--top-p", fmt::format("{}", a.top_p), "a number above 0 and at most 1");
   require(a.max_tokens >= 0, "--max-tokens", std::to_string(a.max_tokens), "an integer of at least 0");
   constexpr int64_t kMostSamples = 1'000'000'000;
-  require(a.samples >= 1 && a.samples <= kMostSamples, "--samples", std::to_string(a.samples), fmt::format("an integer from 1 to {}", kMostSamples));
-  require(a.threads >= 0 && a.threads <= kMaxThreads, "--threads", std::to_string(a.threads), fmt::format("an integer from 0 to {}", kMaxThreads));
+  require(a.samples >= 1 && a.samples <= kMostSamples, "--samples", std::to_string(a.samples),
+          fmt::format("an integer from 1 to {}", kMostSamples));
+  require(a.threads >= 0 && a.threads <= kMaxThreads, "--threads", std::to_string(a.threads),
+          fmt::format("an integer from 0 to {}", kMaxThreads));
 }
 
 GenerateOptions options_of(const GenerateArguments& a, const Tokenizer& tokenizer) {
@@ -76,9 +78,11 @@ void check_stories_of(Generator& generator, const GenerateArguments& a, Generate
     text += story.substr(0, end == std::string::npos ? 0 : end + 1) + "\n";
   }
   StoryCheck check = check_stories(text);
-  auto percent = [](size_t part, size_t whole) { return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole); };
-  fmt::print("{} sentences: {:.1f} % of {} words are words of the corpus, {:.1f} % of the sentences parse\n", check.sentences,
-             percent(check.known, check.words), check.words, percent(check.parsed, check.sentences));
+  auto percent = [](size_t part, size_t whole) {
+    return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  fmt::print("{} sentences: {:.1f} % of {} words are words of the corpus, {:.1f} % of the sentences parse\n",
+             check.sentences, percent(check.known, check.words), check.words, percent(check.parsed, check.sentences));
   print_some_failures(text);
 }
 

@@ -31,30 +31,38 @@ void add_config(CLI::App& verb, std::string& config, std::vector<std::string>& o
 }
 
 void add_train(CLI::App& app, TrainArguments& a, Processes& processes, ExitCode& exit_code) {
-  CLI::App* verb = app.add_subcommand(
-      "train", "Train a model; run again to resume. Ranks are threads of one process, or under mpirun and srun one process each");
+  CLI::App* verb = app.add_subcommand("train",
+                                      "Train a model; run again to resume. Ranks are threads of one process, or under "
+                                      "mpirun and srun one process each");
   add_config(*verb, a.config, a.overrides);
   verb->add_option("--out", a.out, "directory for checkpoints and metrics [runs/NAME]");
-  verb->add_option("--ranks", a.ranks, "refuse to start unless the mesh has this many ranks")->check(CLI::Range(int64_t{1}, kMaxRanks));
-  verb->add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto")->check(CLI::Range(int64_t{1}, kMaxSteps));
+  verb->add_option("--ranks", a.ranks, "refuse to start unless the mesh has this many ranks")
+      ->check(CLI::Range(int64_t{1}, kMaxRanks));
+  verb->add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto")
+      ->check(CLI::Range(int64_t{1}, kMaxSteps));
   verb->callback([&] { exit_code = train_verb(a, processes); });
 }
 
 void add_launch(CLI::App& app, LaunchArguments& a) {
-  CLI::App* verb = app.add_subcommand("launch", "Print the script that starts a run on many machines; nothing is started");
+  CLI::App* verb =
+      app.add_subcommand("launch", "Print the script that starts a run on many machines; nothing is started");
   add_config(*verb, a.config, a.overrides);
   verb->add_flag("--slurm", a.slurm, "a batch script for sbatch");
   verb->add_flag("--mpi", a.mpi, "a shell script with mpirun");
   verb->add_flag("--kubernetes", a.kubernetes, "an MPIJob for kubectl apply (needs --container)");
   verb->add_option("--ranks-per-node", a.ranks_per_node, "ranks on each machine")->capture_default_str();
   verb->add_option("--cpus-per-rank", a.cpus_per_rank, "cores for each rank")->capture_default_str();
-  verb->add_option("--gpus-per-rank", a.gpus_per_rank, "GPUs for each rank; mpirun without a container hands out none")->capture_default_str();
+  verb->add_option("--gpus-per-rank", a.gpus_per_rank, "GPUs for each rank; mpirun without a container hands out none")
+      ->capture_default_str();
   verb->add_option("--time", a.time, "time limit: MINUTES, HH:MM:SS or DAYS-HH:MM:SS");
   verb->add_option("--partition", a.partition, "Slurm's partition");
   verb->add_option("--hosts", a.hosts, "mpirun's hostfile");
-  verb->add_flag("--without-ssh", a.without_ssh, "start ranks by srun (--mpi) or kubectl exec (--kubernetes); --slurm never needs ssh");
+  verb->add_flag("--without-ssh", a.without_ssh,
+                 "start ranks by srun (--mpi) or kubectl exec (--kubernetes); --slurm never needs ssh");
   CLI::Option* container = verb->add_option("--container", a.container, "image to run in");
-  verb->add_option("--runtime", a.runtime, "what runs the image: pyxis or apptainer")->check(CLI::IsMember({"pyxis", "apptainer"}))->needs(container);
+  verb->add_option("--runtime", a.runtime, "what runs the image: pyxis or apptainer")
+      ->check(CLI::IsMember({"pyxis", "apptainer"}))
+      ->needs(container);
   verb->add_option("--binary", a.binary, "path of sextant on those machines")->capture_default_str();
   verb->callback([&a, verb] {
     a.given = given_options(*verb, launch_options());
@@ -64,9 +72,12 @@ void add_launch(CLI::App& app, LaunchArguments& a) {
 
 void add_generate(CLI::App& app, GenerateArguments& a) {
   CLI::App* verb = app.add_subcommand("generate", "Write text with a trained model or any Hugging Face directory");
-  verb->add_option("directory", a.directory, "a run's --out, one of its checkpoints, or a Hugging Face model")->required();
+  verb->add_option("directory", a.directory, "a run's --out, one of its checkpoints, or a Hugging Face model")
+      ->required();
   verb->add_option("--prompt", a.prompt, "text to go on from");
-  verb->add_option("--temperature", a.temperature, "0 = always the likeliest token, whatever --top-k, --top-p and --seed say")->capture_default_str();
+  verb->add_option("--temperature", a.temperature,
+                   "0 = always the likeliest token, whatever --top-k, --top-p and --seed say")
+      ->capture_default_str();
   verb->add_option("--top-k", a.top_k, "choose among the k likeliest; 0 = all")->capture_default_str();
   verb->add_option("--top-p", a.top_p, "choose among the likeliest that hold this probability")->capture_default_str();
   verb->add_option("--max-tokens", a.max_tokens, "stop after this many")->capture_default_str();
@@ -74,7 +85,9 @@ void add_generate(CLI::App& app, GenerateArguments& a) {
   CLI::Option* samples = verb->add_option("--samples", a.samples, "how many texts")->capture_default_str();
   verb->add_option("--stop", a.stop, "token that ends the text (may be repeated)");
   verb->add_option("--context", a.context, "positions to keep; 0 = all the model can see")->capture_default_str();
-  verb->add_option("--device", a.device, "where to compute")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
+  verb->add_option("--device", a.device, "where to compute")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
   verb->add_option("--threads", a.threads, "of the CPU; 0 = one per core")->capture_default_str();
   verb->add_option("--check-stories", a.check_stories,
                    "write this many sentences and check them against the built-in stories' grammar")
@@ -84,7 +97,8 @@ void add_generate(CLI::App& app, GenerateArguments& a) {
 }
 
 void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
-  CLI::App* verb = app.add_subcommand("plan", "Memory, time and cost of a run before it starts; the best layout; scaling laws");
+  CLI::App* verb =
+      app.add_subcommand("plan", "Memory, time and cost of a run before it starts; the best layout; scaling laws");
   verb->add_option("config", a.config, "the run's TOML file (docs/config.md lists every key)");
   verb->add_option("overrides", a.overrides, "key=value pairs that take the place of the file's, such as mesh.tp=8");
   verb->add_flag("--json", a.json, "print JSON");
@@ -95,21 +109,37 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   verb->add_option("--timeline", a.timeline, "draw the simulated step (SVG)");
   verb->add_option("--memory-timeline", a.memory_timeline, "draw what the memory holds during the step (SVG)");
   verb->add_option("--mesh", a.mesh, "draw the mesh: who talks to whom along which axis (SVG)");
-  verb->add_option("--straggler", a.straggler, "every device is this much slower than it should be")->check(CLI::Range(1.0, 1000.0))->capture_default_str();
-  verb->add_option("--jitter", a.jitter, "spread of op times, as a share")->check(CLI::Range(0.0, 1.0))->capture_default_str();
-  verb->add_flag("--search", a.search, "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured");
-  verb->add_option("--only", a.only, "limits the search, such as zero=0,1 schedule=1f1b tp=4,8; also dp, pp, cp, zero_ranks, chunks, microbatch, sequence_parallel, recompute (may be repeated)")
+  verb->add_option("--straggler", a.straggler, "every device is this much slower than it should be")
+      ->check(CLI::Range(1.0, 1000.0))
+      ->capture_default_str();
+  verb->add_option("--jitter", a.jitter, "spread of op times, as a share")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  verb->add_flag("--search", a.search,
+                 "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured");
+  verb->add_option("--only", a.only,
+                   "limits the search, such as zero=0,1 schedule=1f1b tp=4,8; also dp, pp, cp, zero_ranks, chunks, "
+                   "microbatch, sequence_parallel, recompute (may be repeated)")
       ->allow_extra_args(false);
-  verb->add_option("--devices", a.devices, "with --search: how many it may use [as many as the config's mesh]")->check(CLI::Range(int64_t{1}, kMaxRanks));
+  verb->add_option("--devices", a.devices, "with --search: how many it may use [as many as the config's mesh]")
+      ->check(CLI::Range(int64_t{1}, kMaxRanks));
   verb->add_option("--write", a.write, "with --search: write the config with the fastest layout to this TOML file");
   verb->add_flag("--serve", a.serve, "what serving the model takes: caches, how many sequences, time for each token");
-  verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt [1024, or half the context]")->check(CLI::Range(int64_t{1}, kMaxPositions));
-  verb->add_option("--context", a.context, "with --serve: positions kept for each sequence [4096, or what the model can see]")->check(CLI::Range(int64_t{1}, kMaxPositions));
+  verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt [1024, or half the context]")
+      ->check(CLI::Range(int64_t{1}, kMaxPositions));
+  verb->add_option("--context", a.context,
+                   "with --serve: positions kept for each sequence [4096, or what the model can see]")
+      ->check(CLI::Range(int64_t{1}, kMaxPositions));
   CLI::Option* validate = verb->add_option("--validate", a.validate, "predict the runs of a CSV file and compare");
-  verb->add_flag("--calibrate", a.calibrate, "with --validate: fit the machines' efficiencies and print them")->needs(validate);
-  verb->add_flag("--hold-out", a.hold_out, "with --validate: predict each source by a fit on the others")->needs(validate);
-  verb->add_option("--tokens", a.tokens, "tokens to train on: days and cost, with --search of each layout; without a config, the size they suit");
-  verb->add_option("--compute", a.compute, "floating-point operations to spend: the best size and tokens by scaling laws");
+  verb->add_flag("--calibrate", a.calibrate, "with --validate: fit the machines' efficiencies and print them")
+      ->needs(validate);
+  verb->add_flag("--hold-out", a.hold_out, "with --validate: predict each source by a fit on the others")
+      ->needs(validate);
+  verb->add_option(
+      "--tokens", a.tokens,
+      "tokens to train on: days and cost, with --search of each layout; without a config, the size they suit");
+  verb->add_option("--compute", a.compute,
+                   "floating-point operations to spend: the best size and tokens by scaling laws");
   verb->add_option("--params", a.params, "parameters: the tokens and loss that suit them");
   verb->add_option("--inference-tokens", a.inference_tokens, "tokens to be served in the model's life");
   verb->add_option("--fit", a.fit, "fit a scaling law to your own runs (CSV: params, tokens, loss)");
@@ -129,39 +159,64 @@ void add_explain(CLI::App& app, ExplainArguments& a) {
 }
 
 void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCode& exit_code) {
-  CLI::App* verb = app.add_subcommand("doctor", "Is this machine fit to train, or under mpirun and srun, are these machines?");
+  CLI::App* verb =
+      app.add_subcommand("doctor", "Is this machine fit to train, or under mpirun and srun, are these machines?");
   verb->add_option("directory", a.directory, "where runs will write")->capture_default_str();
   verb->add_flag("--json", a.json, "print JSON");
-  CLI::Option* burn = verb->add_option("--burn", a.burn, "compute for this many seconds and compare, to find silent corruption")->check(CLI::Range(0.0, 1e6));
+  CLI::Option* burn =
+      verb->add_option("--burn", a.burn, "compute for this many seconds and compare, to find silent corruption")
+          ->check(CLI::Range(0.0, 1e6));
   verb->add_option("--seed", a.seed, "of the data that --burn computes with")->capture_default_str()->needs(burn);
-  verb->add_option("--device", a.device, "where to compute")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
+  verb->add_option("--device", a.device, "where to compute")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
   verb->callback([&] { exit_code = doctor_verb(a, processes); });
 }
 
 void add_bench_comm(CLI::App& bench, BenchCommArguments& a, Processes& processes) {
-  CLI::App* verb = bench.add_subcommand("comm", "Collectives and messages between ranks: threads, or processes under mpirun and srun");
+  CLI::App* verb = bench.add_subcommand(
+      "comm", "Collectives and messages between ranks: threads, or processes under mpirun and srun");
   CLI::Option* config = verb->add_option("--config", a.config, "measure the groups of this config's mesh");
   verb->add_option("--set", a.overrides, "key=value of the config, may be repeated")->needs(config);
-  verb->add_option("--ranks", a.ranks, "threads, without a config or launcher [2]")->check(CLI::Range(2, 1024))->excludes(config);
-  verb->add_option("--min", a.smallest, "bytes of the smallest")->transform(CLI::AsSizeValue(false))->capture_default_str();
-  verb->add_option("--max", a.largest, "bytes of the largest")->transform(CLI::AsSizeValue(false))->capture_default_str();
-  verb->add_option("--step", a.step, "each size is so many times the one before")->check(CLI::Range(2, 1024))->capture_default_str();
+  verb->add_option("--ranks", a.ranks, "threads, without a config or launcher [2]")
+      ->check(CLI::Range(2, 1024))
+      ->excludes(config);
+  verb->add_option("--min", a.smallest, "bytes of the smallest")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  verb->add_option("--max", a.largest, "bytes of the largest")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  verb->add_option("--step", a.step, "each size is so many times the one before")
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
   verb->add_option("--calls", a.calls, "of each, timed")->check(CLI::Range(1, 100000))->capture_default_str();
-  verb->add_option("--op", a.ops, "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast or send_receive, may be repeated [all]");
-  verb->add_option("--device", a.device, "cpu: messages between processors, cuda: NCCL")->check(CLI::IsMember({"auto", "cpu", "cuda"}))->capture_default_str();
+  verb->add_option(
+      "--op", a.ops,
+      "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast or send_receive, may be repeated [all]");
+  verb->add_option("--device", a.device, "cpu: messages between processors, cuda: NCCL")
+      ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+      ->capture_default_str();
   verb->add_flag("--json", a.json, "print JSON, for bench compare");
-  verb->add_option("--save", a.save, "write links and message times into this machine's file (NAME.toml), for plan --machine");
+  verb->add_option("--save", a.save,
+                   "write links and message times into this machine's file (NAME.toml), for plan --machine");
   verb->callback([&] { bench_comm_verb(a, processes); });
 }
 
 void add_bench_storage(CLI::App& bench, BenchStorageArguments& a, Processes& processes) {
-  CLI::App* verb = bench.add_subcommand("storage", "What training does to a file system: checkpoints, tokens at random, small files");
+  CLI::App* verb = bench.add_subcommand(
+      "storage", "What training does to a file system: checkpoints, tokens at random, small files");
   verb->add_option("directory", a.directory, "on the storage to be measured")->required();
-  verb->add_option("--gb", a.gigabytes, "of the checkpoint, all ranks together")->check(CLI::Range(0.001, 1e6))->capture_default_str();
-  verb->add_option("--interval", a.interval_minutes, "minutes between checkpoints")->check(CLI::Range(0.01, 1e6))->capture_default_str();
+  verb->add_option("--gb", a.gigabytes, "of the checkpoint, all ranks together")
+      ->check(CLI::Range(0.001, 1e6))
+      ->capture_default_str();
+  verb->add_option("--interval", a.interval_minutes, "minutes between checkpoints")
+      ->check(CLI::Range(0.01, 1e6))
+      ->capture_default_str();
   verb->add_option("--ranks", a.ranks, "threads, without a launcher [1]")->check(CLI::Range(1, 1024));
   verb->add_flag("--json", a.json, "print JSON, for bench compare");
-  verb->add_option("--save", a.save, "write the speed of checkpoints into this machine's file (NAME.toml), for plan --machine");
+  verb->add_option("--save", a.save,
+                   "write the speed of checkpoints into this machine's file (NAME.toml), for plan --machine");
   verb->callback([&] { bench_storage_verb(a, processes); });
 }
 
@@ -180,9 +235,14 @@ void add_data(CLI::App& app, DataArguments& a) {
   tokenize->add_option("inputs", a.tokenize.inputs, "files or folders")->required();
   tokenize->add_option("--tokenizer", a.tokenize.tokenizer, "tokenizer.json")->required();
   tokenize->add_option("--out", a.tokenize.output, "file to write, such as train.bin")->required();
-  tokenize->add_option("--format", a.tokenize.format, "flat or megatron; flat has a header (llm.c's) where u16 cannot hold the ids")->check(CLI::IsMember({"flat", "megatron"}))->capture_default_str();
+  tokenize
+      ->add_option("--format", a.tokenize.format,
+                   "flat or megatron; flat has a header (llm.c's) where u16 cannot hold the ids")
+      ->check(CLI::IsMember({"flat", "megatron"}))
+      ->capture_default_str();
   tokenize->add_option("--text-key", a.tokenize.text_key, "where JSON lines keep the text")->capture_default_str();
-  tokenize->add_option("--end-of-text", a.tokenize.end_of_text, "id to write behind each document instead of the tokenizer's end token");
+  tokenize->add_option("--end-of-text", a.tokenize.end_of_text,
+                       "id to write behind each document instead of the tokenizer's end token");
   tokenize->add_option("--threads", a.tokenize.threads, "0 = one per core")->capture_default_str();
   tokenize->callback([&a] { tokenize_verb(a.tokenize); });
 
@@ -190,7 +250,9 @@ void add_data(CLI::App& app, DataArguments& a) {
   train->add_option("inputs", a.train_tokenizer.inputs, "files or folders, or \"stories\"")->required();
   train->add_option("--out", a.train_tokenizer.output, "file to write")->capture_default_str();
   train->add_option("--vocab", a.train_tokenizer.vocab, "how many tokens")->capture_default_str();
-  train->add_option("--pattern", a.train_tokenizer.pattern, "how text is split: gpt2 or llama3")->check(CLI::IsMember({"gpt2", "llama3"}))->capture_default_str();
+  train->add_option("--pattern", a.train_tokenizer.pattern, "how text is split: gpt2 or llama3")
+      ->check(CLI::IsMember({"gpt2", "llama3"}))
+      ->capture_default_str();
   train->add_option("--text-key", a.train_tokenizer.text_key, "where JSON lines keep the text")->capture_default_str();
   train->callback([&a] { train_tokenizer_verb(a.train_tokenizer); });
 
@@ -201,7 +263,8 @@ void add_data(CLI::App& app, DataArguments& a) {
   inspect->add_flag("--json", a.inspect.json, "print JSON");
   inspect->callback([&a] { inspect_verb(a.inspect); });
 
-  CLI::App* order = data->add_subcommand("order", "Which samples a run reads, in order, as JSON: [source, sample] pairs");
+  CLI::App* order =
+      data->add_subcommand("order", "Which samples a run reads, in order, as JSON: [source, sample] pairs");
   order->add_option("config", a.order.config, "config file")->required();
   order->add_option("overrides", a.order.overrides, "key=value");
   order->add_option("--samples", a.order.samples, "how many")->required();
@@ -213,7 +276,8 @@ void refuse_unknown_verb(const CLI::App& app, int argc, char** argv) {
   std::vector<std::string> verbs;
   for (const CLI::App* verb : app.get_subcommands(nullptr)) verbs.push_back(verb->get_name());
   if (std::find(verbs.begin(), verbs.end(), argv[1]) == verbs.end())
-    throw UserError({.place = "command line", .got = fmt::format("no verb is called '{}'", argv[1]),
+    throw UserError({.place = "command line",
+                     .got = fmt::format("no verb is called '{}'", argv[1]),
                      .expected = fmt::format("one of {}", fmt::join(verbs, ", "))});
 }
 
@@ -270,7 +334,9 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
 }
 
 // On standard error, which may be closed: there is nobody left to tell, so nothing throws here.
-void tell(const std::string& text) { std::fputs(("sextant: " + text + "\n").c_str(), stderr); }
+void tell(const std::string& text) {
+  std::fputs(("sextant: " + text + "\n").c_str(), stderr);
+}
 
 // The last catch: one message and an exit code for whatever escapes.
 ExitCode run_and_report(int argc, char** argv, Processes& processes) {
@@ -292,14 +358,16 @@ ExitCode run_and_report(int argc, char** argv, Processes& processes) {
     tell(fmt::format("{}: {}", printable(error.path1().string()), error.code().message()));
     return ExitCode::run_failed;
   } catch (const std::system_error& error) {
-    // Where SIGPIPE is ignored, a reader who has seen enough (head -1) makes printing throw: that is no failure to report.
+    // Where SIGPIPE is ignored, a reader who has seen enough (head -1) makes printing throw: that is no failure to
+    // report.
     if (error.code() != std::errc::broken_pipe) tell(printable(error.what(), Newlines::kept));
     return ExitCode::run_failed;
   } catch (const std::bad_alloc&) {
     tell("out of memory");
     return ExitCode::run_failed;
   } catch (const std::exception& error) {
-    tell(fmt::format("{}\n  this is our mistake: please report it with the command you ran", printable(error.what(), Newlines::kept)));
+    tell(fmt::format("{}\n  this is our mistake: please report it with the command you ran",
+                     printable(error.what(), Newlines::kept)));
     return ExitCode::internal_error;
   }
 }

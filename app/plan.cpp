@@ -47,7 +47,9 @@ void require_machine(const PlanArguments& a) {
   if (!a.machine.empty()) return;
   for (const std::string& option : a.given)
     if (needs_machine(option))
-      throw UserError({.place = option, .got = "no machine to plan for", .expected = "--machine NAME beside it",
+      throw UserError({.place = option,
+                       .got = "no machine to plan for",
+                       .expected = "--machine NAME beside it",
                        .hint = fmt::format("known machines: {}", fmt::join(known_machines(), ", "))});
 }
 
@@ -73,7 +75,8 @@ void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const Pla
   Bytes room{static_cast<int64_t>(place.machine->device.memory_bytes - place.machine->context_bytes)};
   std::vector<Alternative> found = settings_that_fit(run, spec, target, room);
   fmt::print("\n{}\n", found.empty() ? "nothing near these settings fits; --search looks further" : "would fit");
-  for (const Alternative& alternative : found) fmt::print("  {}  ({})\n", alternative.overrides, human(alternative.arena));
+  for (const Alternative& alternative : found)
+    fmt::print("  {}  ({})\n", alternative.overrides, human(alternative.arena));
 }
 
 // Where nothing was asked for on standard output but the answer, files are told of beside it.
@@ -85,15 +88,21 @@ void write_and_tell(const PlanArguments& a, const std::string& file, const std::
 void require_other_file(const PlanArguments& a) {
   std::error_code none;
   if (!a.write.empty() && std::filesystem::equivalent(a.write, a.config, none))
-    throw UserError({.place = "--write " + a.write, .got = "it is the config that is read", .expected = "another file"});
+    throw UserError(
+        {.place = "--write " + a.write, .got = "it is the config that is read", .expected = "another file"});
 }
 
 ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
   require_other_file(a);
   int64_t devices = a.devices > 0 ? a.devices : run_shape(run, spec).mesh.world_size();
   Target target = target_at(place, run, spec);
-  SearchResult result = search_layouts({.run = run, .spec = spec, .machine = *place.machine, .stack = place.stack, .devices = devices,
-                                        .limits = LayoutLimits(a.only, "--only"), .target = &target,
+  SearchResult result = search_layouts({.run = run,
+                                        .spec = spec,
+                                        .machine = *place.machine,
+                                        .stack = place.stack,
+                                        .devices = devices,
+                                        .limits = LayoutLimits(a.only, "--only"),
+                                        .target = &target,
                                         .token_budget = quantity(a.tokens, "--tokens").value_or(0),
                                         .progress = [&](std::string_view text) {
                                           if (!a.json) fmt::print(stderr, "{}\n", text);
@@ -102,34 +111,45 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
   if (!a.report.empty()) write_and_tell(a, a.report, search_html(result));
   const Candidate& best = result.best.front();
   if (!a.write.empty())
-    write_and_tell(a, a.write, layout_toml(best.config, fmt::format("The fastest layout of {} on {} × {} ({}) by sextant plan --search.",
-                                                                    run.source, devices, result.device, result.machine)));
+    write_and_tell(
+        a, a.write,
+        layout_toml(best.config, fmt::format("The fastest layout of {} on {} × {} ({}) by sextant plan --search.",
+                                             run.source, devices, result.device, result.machine)));
   return ExitCode::finished;
 }
 
 ExitCode serve(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
   int64_t context = a.context > 0 ? a.context : std::min<int64_t>(spec.max_seq, 4096);
-  Serving serving = plan_serving({.spec = spec, .machine = *place.machine, .stack = place.stack, .tp = run.mesh.tp,
-                                  .prompt = a.prompt > 0 ? a.prompt : std::min<int64_t>(1024, context / 2), .context = context});
+  Serving serving = plan_serving({.spec = spec,
+                                  .machine = *place.machine,
+                                  .stack = place.stack,
+                                  .tp = run.mesh.tp,
+                                  .prompt = a.prompt > 0 ? a.prompt : std::min<int64_t>(1024, context / 2),
+                                  .context = context});
   fmt::print("{}{}", a.json ? serving_json(serving) : serving_text(serving), a.json ? "\n" : "");
   return serving.fits() ? ExitCode::finished : ExitCode::does_not_fit;
 }
 
-void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRun& lowered, const Place& place, const Trace& trace) {
+void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRun& lowered, const Place& place,
+                    const Trace& trace) {
   const Machine* machine = place.machine ? &*place.machine : nullptr;
   auto write = [&](const std::string& file, const auto& make) {
     if (!file.empty()) write_and_tell(a, file, make());
   };
   auto write_step = [&](const std::string& file, const char* option, const auto& make) {
     if (plan.fits()) return write(file, make);
-    if (!file.empty()) fmt::print(stderr, "{}: {} is not written: what does not fit has no step to draw\n", option, file);
+    if (!file.empty())
+      fmt::print(stderr, "{}: {} is not written: what does not fit has no step to draw\n", option, file);
   };
   write_step(a.trace, "--trace", [&] { return chrome_trace(trace); });
   write_step(a.timeline, "--timeline", [&] { return step_timeline_svg(plan, trace); });
   write(a.memory_timeline, [&] { return memory_svg(memory_picture(plan, lowered)); });
   write(a.mesh, [&] { return mesh_svg(mesh_picture(plan, lowered, machine)); });
   write(a.report, [&] {
-    return plan_html({.plan = plan, .lowered = lowered, .machine = machine, .stack = machine ? &place.stack : nullptr,
+    return plan_html({.plan = plan,
+                      .lowered = lowered,
+                      .machine = machine,
+                      .stack = machine ? &place.stack : nullptr,
                       .trace = machine ? &trace : nullptr});
   });
 }
@@ -138,10 +158,14 @@ ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSp
   LoweredRun lowered = lower_run(run, spec, target_at(place, run, spec));
   bool traced = !a.trace.empty() || !a.timeline.empty() || !a.report.empty();
   SimResult simulated;
-  RunPlan plan = make_plan({.run = run, .lowered = lowered, .machine = place.machine ? &*place.machine : nullptr, .stack = &place.stack,
-                            .token_budget = quantity(a.tokens, "--tokens").value_or(0),
-                            .simulation = {.trace = traced ? KeepTrace::yes : KeepTrace::no, .straggler = a.straggler, .jitter = a.jitter}},
-                           &simulated);
+  RunPlan plan = make_plan(
+      {.run = run,
+       .lowered = lowered,
+       .machine = place.machine ? &*place.machine : nullptr,
+       .stack = &place.stack,
+       .token_budget = quantity(a.tokens, "--tokens").value_or(0),
+       .simulation = {.trace = traced ? KeepTrace::yes : KeepTrace::no, .straggler = a.straggler, .jitter = a.jitter}},
+      &simulated);
   fmt::print("{}", a.json ? plan_json(plan) : plan_text(plan));
   if (!plan.fits() && !a.json) print_what_would_fit(run, spec, place, target_at(place, run, spec));
   write_pictures(a, plan, lowered, place, simulated.trace);
@@ -162,7 +186,8 @@ ExitCode plan_verb(const PlanArguments& a) {
     return ExitCode::finished;
   }
   if (a.config.empty())
-    throw UserError({.place = "sextant plan", .got = "no config",
+    throw UserError({.place = "sextant plan",
+                     .got = "no config",
                      .expected = "a run's TOML file, or one of --compute, --tokens, --params, --fit, --validate"});
   require_machine(a);
   RunConfig run = load_config(a.config, a.overrides);

@@ -26,9 +26,10 @@ namespace {
 void report_profile(const Trace& trace, Executor& executor, const fs::path& file) {
   DeviceRates rates = executor.measure_rates().value_or(DeviceRates{});
   fmt::print("\nops of this step, launched one by one{}\n{}\n",
-             rates.flops_per_s > 0 ? fmt::format("; the device reaches {:.0f} TFLOP/s in a large product and {:.2f} TB/s in a copy",
-                                                 rates.flops_per_s / 1e12, rates.bytes_per_s / 1e12)
-                                   : "",
+             rates.flops_per_s > 0
+                 ? fmt::format("; the device reaches {:.0f} TFLOP/s in a large product and {:.2f} TB/s in a copy",
+                               rates.flops_per_s / 1e12, rates.bytes_per_s / 1e12)
+                 : "",
              op_table(trace, {rates.flops_per_s, rates.bytes_per_s}));
   write_file_atomically(file, chrome_trace(trace));
   fmt::print("trace    {} (open it in ui.perfetto.dev or chrome://tracing)\n", file.string());
@@ -41,7 +42,8 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
   processes.join();
   RunConfig run = load_config(arguments.config, arguments.overrides);
   if (arguments.profile < 0 || arguments.profile > run.train.steps)
-    throw UserError({.place = "--profile", .got = fmt::format("step {}", arguments.profile),
+    throw UserError({.place = "--profile",
+                     .got = fmt::format("step {}", arguments.profile),
                      .expected = fmt::format("one of the run's steps, 1 to {}", run.train.steps)});
   if (arguments.ranks != 0) require_world(run, arguments.ranks, "--ranks");
   std::string name = run.name.empty() ? fs::path(arguments.config).stem().string() : run.name;
@@ -58,11 +60,12 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
   TrainResult result = train(run, out, executors, launch, profile);
   if (!launch.leads()) return result.outcome;
   if (arguments.profile > 0 && !profiled)
-    fmt::print(stderr, "--profile: step {} was not run this time; choose one after the checkpoint that the run goes on from\n",
+    fmt::print(stderr,
+               "--profile: step {} was not run this time; choose one after the checkpoint that the run goes on from\n",
                arguments.profile);
   if (result.validation_loss)
-    fmt::print("validation loss {:.4f} nats per token, {:.1f} % of the unigram entropy ({:.4f})\n", *result.validation_loss,
-               100 * *result.validation_loss / result.unigram_entropy, result.unigram_entropy);
+    fmt::print("validation loss {:.4f} nats per token, {:.1f} % of the unigram entropy ({:.4f})\n",
+               *result.validation_loss, 100 * *result.validation_loss / result.unigram_entropy, result.unigram_entropy);
   if (!result.checkpoint.empty()) fmt::print("model    {}\n", printable(result.checkpoint.string()));
   fmt::print("metrics  {}\n", printable((out / "metrics.jsonl").string()));
   return result.outcome;

@@ -17,7 +17,8 @@ void print_calibrations(Validation& validation, const std::string& only) {
     Calibration fit = calibrate(validation, name);
     if (fit.rows == 0) continue;
     fmt::print("# {}: {} rows, {:.4f} before, {:.4f} after\n[fitted]\n", name, fit.rows, fit.before, fit.after);
-    for (const NamedEfficiency& named : named_efficiencies()) fmt::print("{} = {:.4g}\n", named.name, fit.efficiency.*named.field);
+    for (const NamedEfficiency& named : named_efficiencies())
+      fmt::print("{} = {:.4g}\n", named.name, fit.efficiency.*named.field);
     fmt::print("\n");
   }
 }
@@ -28,13 +29,13 @@ void print_held_out(Validation& validation, const std::string& only) {
     if (!only.empty() && name != only) continue;
     for (const HeldOut& held : hold_out_sources(validation, name)) {
       medians.push_back(quantile(held.errors, 0.5));
-      fmt::print("{:5.1f} %  {} rows of {} on {}, fitted on {} others\n", 100 * medians.back(), held.errors.size(), held.source, name,
-                 held.fitted_on);
+      fmt::print("{:5.1f} %  {} rows of {} on {}, fitted on {} others\n", 100 * medians.back(), held.errors.size(),
+                 held.source, name, held.fitted_on);
       all.insert(all.end(), held.errors.begin(), held.errors.end());
     }
   }
-  fmt::print("held out: {} rows, median error {:.1f} %, 90th percentile {:.1f} %, median of medians {:.1f} %\n", all.size(),
-             100 * quantile(all, 0.5), 100 * quantile(all, 0.9), 100 * quantile(medians, 0.5));
+  fmt::print("held out: {} rows, median error {:.1f} %, 90th percentile {:.1f} %, median of medians {:.1f} %\n",
+             all.size(), 100 * quantile(all, 0.5), 100 * quantile(all, 0.9), 100 * quantile(medians, 0.5));
 }
 
 void print_cells(const Validation& validation, bool json) {
@@ -55,7 +56,8 @@ void validate_verb(const PlanArguments& arguments) {
   if (arguments.search) return print_cells(validation, arguments.json);
   ValidationFigures fitted = figures_of(validation);
   if (!arguments.report.empty()) write_file_atomically(arguments.report, validation_html(validation, tables, fitted));
-  fmt::print("{}", arguments.json ? validation_json(validation, tables, fitted) : validation_text(validation, tables, fitted));
+  fmt::print(
+      "{}", arguments.json ? validation_json(validation, tables, fitted) : validation_text(validation, tables, fitted));
 }
 
 }  // namespace sextant

@@ -14,8 +14,8 @@ class Processes;
 struct TrainArguments {
   std::string config;
   std::vector<std::string> overrides;
-  std::string out;    // empty: runs/NAME
-  int64_t ranks = 0;  // how many the mesh must have; 0: any
+  std::string out;      // empty: runs/NAME
+  int64_t ranks = 0;    // how many the mesh must have; 0: any
   int64_t profile = 0;  // the step to time op by op; 0: none
 };
 ExitCode train_verb(const TrainArguments& arguments, Processes& processes);
@@ -69,15 +69,16 @@ struct PlanArguments {
   bool hold_out = false;  // with validate
   bool search = false;
   std::vector<std::string> only;  // for the search: "zero=0,1"
-  int64_t devices = 0;  // for the search; 0: as many as the config's mesh has
-  std::string validate;  // a CSV file of published runs
+  int64_t devices = 0;            // for the search; 0: as many as the config's mesh has
+  std::string validate;           // a CSV file of published runs
   bool calibrate = false;
   std::string write;  // a TOML file for the config with the layout that was found best
-  std::string compute, tokens, params, inference_tokens, fit;  // scaling laws; with a config, `tokens` is the run's budget
+  std::string compute, tokens, params, inference_tokens,
+      fit;  // scaling laws; with a config, `tokens` is the run's budget
   double straggler = 1, jitter = 0;
-  bool serve = false;  // what generating text takes, in place of training
+  bool serve = false;               // what generating text takes, in place of training
   int64_t prompt = 0, context = 0;  // 0: not given
-  std::vector<std::string> given;  // names of the options on the command line
+  std::vector<std::string> given;   // names of the options on the command line
 };
 ExitCode plan_verb(const PlanArguments& arguments);
 void validate_verb(const PlanArguments& arguments);

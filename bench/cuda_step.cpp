@@ -1,5 +1,5 @@
-// How much of a step's time is the host's: the same config trained as `sextant train` does it (data, feeds, metrics), and its
-// CUDA graphs launched back to back with nothing else.
+// How much of a step's time is the host's: the same config trained as `sextant train` does it (data, feeds, metrics),
+// and its CUDA graphs launched back to back with nothing else.
 //
 //   bench_cuda_step CONFIG [key=value ...]
 #include <fmt/format.h>
@@ -21,7 +21,9 @@ namespace {
 constexpr int kSteps = 200, kWarmup = 20;
 constexpr double kMost = 1.05;  // of the graphs alone; above it this program fails
 
-double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 double median(std::vector<double> times) {
   std::nth_element(times.begin(), times.begin() + static_cast<long>(times.size() / 2), times.end());
@@ -61,7 +63,8 @@ bool run(const RunConfig& config) {
   Trainer trainer({config, programs, dataset, *executor, crew});
   initialize_weights(trainer.bound(), 1);
   double training = seconds_of_training(trainer), graphs = seconds_of_graphs(trainer.bound());
-  fmt::print("training {:.3f} ms a step, graphs back to back {:.3f} ms: {:.3f}x\n", 1e3 * training, 1e3 * graphs, training / graphs);
+  fmt::print("training {:.3f} ms a step, graphs back to back {:.3f} ms: {:.3f}x\n", 1e3 * training, 1e3 * graphs,
+             training / graphs);
   return training <= kMost * graphs;
 }
 

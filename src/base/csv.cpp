@@ -59,7 +59,8 @@ class CsvReader {
   }
 
   UserError error(int line, std::string got, std::string expected) const {
-    return UserError({.place = fmt::format("{}:{}", place_, line), .got = std::move(got), .expected = std::move(expected)});
+    return UserError(
+        {.place = fmt::format("{}:{}", place_, line), .got = std::move(got), .expected = std::move(expected)});
   }
 
   std::string_view text_, place_;
@@ -89,16 +90,20 @@ CsvTable parse_csv(std::string_view text, std::string_view place) {
   require_printable(text, place);
   CsvReader reader(text, place);
   if (reader.at_end())
-    throw UserError({.place = std::string(place), .got = "an empty file", .expected = "a line with the names of the columns"});
+    throw UserError(
+        {.place = std::string(place), .got = "an empty file", .expected = "a line with the names of the columns"});
   CsvTable table{.names = reader.row().fields, .rows = {}};
   for (size_t i = 0; i < table.names.size(); ++i)
     if (table.column(table.names[i]) != static_cast<int>(i))
-      throw UserError({.place = fmt::format("{}:1", place), .got = fmt::format("column '{}' twice", table.names[i]), .expected = "each name once"});
+      throw UserError({.place = fmt::format("{}:1", place),
+                       .got = fmt::format("column '{}' twice", table.names[i]),
+                       .expected = "each name once"});
   while (!reader.at_end()) {
     CsvRow row = reader.row();
     if (row.fields.size() == 1 && row.fields[0].empty()) continue;  // an empty line
     if (row.fields.size() != table.names.size())
-      throw UserError({.place = fmt::format("{}:{}", place, row.line), .got = fmt::format("{} fields", row.fields.size()),
+      throw UserError({.place = fmt::format("{}:{}", place, row.line),
+                       .got = fmt::format("{} fields", row.fields.size()),
                        .expected = fmt::format("{}, as the first line has", table.names.size())});
     table.rows.push_back(std::move(row));
   }

@@ -15,9 +15,9 @@ struct DTypeFact {
 };
 
 constexpr std::array kFacts{
-    DTypeFact{DType::f64, "f64", 8},   DTypeFact{DType::f32, "f32", 4}, DTypeFact{DType::bf16, "bf16", 2},
-    DTypeFact{DType::f16, "f16", 2},   DTypeFact{DType::i64, "i64", 8}, DTypeFact{DType::i32, "i32", 4},
-    DTypeFact{DType::u32, "u32", 4},   DTypeFact{DType::u16, "u16", 2}, DTypeFact{DType::u8, "u8", 1},
+    DTypeFact{DType::f64, "f64", 8}, DTypeFact{DType::f32, "f32", 4}, DTypeFact{DType::bf16, "bf16", 2},
+    DTypeFact{DType::f16, "f16", 2}, DTypeFact{DType::i64, "i64", 8}, DTypeFact{DType::i32, "i32", 4},
+    DTypeFact{DType::u32, "u32", 4}, DTypeFact{DType::u16, "u16", 2}, DTypeFact{DType::u8, "u8", 1},
 };
 
 const DTypeFact& fact(DType dtype) {
@@ -28,10 +28,16 @@ const DTypeFact& fact(DType dtype) {
 
 }  // namespace
 
-int64_t size_of(DType dtype) { return fact(dtype).size; }
-std::string_view name_of(DType dtype) { return fact(dtype).name; }
+int64_t size_of(DType dtype) {
+  return fact(dtype).size;
+}
+std::string_view name_of(DType dtype) {
+  return fact(dtype).name;
+}
 
-DType wide_of(DType dtype) { return dtype == DType::bf16 || dtype == DType::f16 ? DType::f32 : dtype; }
+DType wide_of(DType dtype) {
+  return dtype == DType::bf16 || dtype == DType::f16 ? DType::f32 : dtype;
+}
 
 std::optional<DType> dtype_from_name(std::string_view name) {
   for (const DTypeFact& f : kFacts)

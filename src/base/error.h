@@ -46,7 +46,8 @@ class DoesNotFit : public UserError {
 class RunError : public std::runtime_error {
  public:
   // `place` says where the run stood: a file, "step 12", "layers.3.attn (rank 0)"; empty when `what` does.
-  RunError(std::string_view place, std::string_view what, std::string_view hint = "", ExitCode code = ExitCode::run_failed);
+  RunError(std::string_view place, std::string_view what, std::string_view hint = "",
+           ExitCode code = ExitCode::run_failed);
   ExitCode exit_code() const { return code_; }
 
  private:
@@ -64,7 +65,7 @@ class Bug : public std::logic_error {
 
 // Our own mistake: something that must hold does not.
 #define BUG(...) ::sextant::throw_bug(std::source_location::current(), fmt::format(__VA_ARGS__))
-#define BUG_IF(condition, ...)      \
-  do {                              \
+#define BUG_IF(condition, ...)       \
+  do {                               \
     if (condition) BUG(__VA_ARGS__); \
   } while (false)

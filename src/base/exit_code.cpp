@@ -7,18 +7,25 @@ namespace {
 constexpr ExitMeaning kMeanings[] = {
     {ExitCode::finished, "finished", "the work is done", "nothing"},
     {ExitCode::unhealthy, "unhealthy", "`doctor` found a fault", "repair or replace the machine"},
-    {ExitCode::bad_input, "bad input", "a config, option, file or model cannot be used", "correct it; a retry gives the same"},
-    {ExitCode::run_failed, "run failed", "the run failed while running: disk, memory, device", "look at the message, then start again"},
+    {ExitCode::bad_input, "bad input", "a config, option, file or model cannot be used",
+     "correct it; a retry gives the same"},
+    {ExitCode::run_failed, "run failed", "the run failed while running: disk, memory, device",
+     "look at the message, then start again"},
     {ExitCode::internal_error, "internal error", "a fault in Sextant", "report it"},
     {ExitCode::stopped, "stopped", "a signal asked the run to stop; it saved first", "start again: it resumes"},
-    {ExitCode::non_finite, "non-finite", "loss or gradients were not finite for `train.non_finite_steps` steps in a row",
+    {ExitCode::non_finite, "non-finite",
+     "loss or gradients were not finite for `train.non_finite_steps` steps in a row",
      "resume from an earlier checkpoint with other settings; a plain retry gives the same"},
-    {ExitCode::rank_lost, "rank lost", "a rank stalled, died or could not be reached", "start again, perhaps without that host"},
-    {ExitCode::does_not_fit, "does not fit", "the memory of the device is too small", "change the layout; the message names some"},
+    {ExitCode::rank_lost, "rank lost", "a rank stalled, died or could not be reached",
+     "start again, perhaps without that host"},
+    {ExitCode::does_not_fit, "does not fit", "the memory of the device is too small",
+     "change the layout; the message names some"},
 };
 
 }  // namespace
 
-std::span<const ExitMeaning> exit_meanings() { return kMeanings; }
+std::span<const ExitMeaning> exit_meanings() {
+  return kMeanings;
+}
 
 }  // namespace sextant

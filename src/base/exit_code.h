@@ -1,5 +1,5 @@
-// What the program's exit status means to the script or scheduler that started it. The one table: error.h's classes and the
-// verbs give these, docs/exit-codes.md describes them (tests/app/exit_code_test.cpp holds the two together).
+// What the program's exit status means to the script or scheduler that started it. The one table: error.h's classes and
+// the verbs give these, docs/exit-codes.md describes them (tests/app/exit_code_test.cpp holds the two together).
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@ namespace sextant {
 
 enum class ExitCode : int {
   finished = 0,
-  unhealthy = 1,       // doctor found a fault
+  unhealthy = 1,  // doctor found a fault
   bad_input = 2,
   run_failed = 3,
   internal_error = 4,
@@ -19,7 +19,9 @@ enum class ExitCode : int {
   does_not_fit = 8,
 };
 
-constexpr int number_of(ExitCode code) { return static_cast<int>(code); }
+constexpr int number_of(ExitCode code) {
+  return static_cast<int>(code);
+}
 
 struct ExitMeaning {
   ExitCode code;

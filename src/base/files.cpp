@@ -40,7 +40,8 @@ class Descriptor {
 };
 
 [[noreturn]] void cannot_read(const fs::path& path) {
-  throw UserError({.place = path.string(), .got = fmt::format("cannot read: {}", std::strerror(errno)),
+  throw UserError({.place = path.string(),
+                   .got = fmt::format("cannot read: {}", std::strerror(errno)),
                    .expected = "a readable file"});
 }
 
@@ -51,7 +52,8 @@ struct stat status_of(const fs::path& path, int fd) {
 }
 
 [[noreturn]] void refuse_kind(const fs::path& path, std::string_view kind) {
-  throw UserError({.place = path.string(), .got = fmt::format("is {}, not a regular file", kind), .expected = "a regular file"});
+  throw UserError(
+      {.place = path.string(), .got = fmt::format("is {}, not a regular file", kind), .expected = "a regular file"});
 }
 
 // What a shell connects for <(command) or a pipe into /dev/stdin, as opposed to a pipe that has a name.
@@ -76,7 +78,8 @@ int open_for_reading(const fs::path& path) {
     cannot_read(path);
   }
   if (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode)) refuse_kind(path, "a device");
-  if (!S_ISREG(info.st_mode) && !is_pipe_of_shell(info, fd)) refuse_kind(path, S_ISFIFO(info.st_mode) ? "a named pipe" : "a socket");
+  if (!S_ISREG(info.st_mode) && !is_pipe_of_shell(info, fd))
+    refuse_kind(path, S_ISFIFO(info.st_mode) ? "a named pipe" : "a socket");
   if (::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK) != 0) cannot_read(path);
   return file.release();
 }
@@ -95,7 +98,8 @@ std::string read_file(const fs::path& path) {
     if (n == 0) break;
     done += static_cast<size_t>(n);
     if (S_ISFIFO(info.st_mode) && done > kMostFromPipe)
-      throw UserError({.place = path.string(), .got = fmt::format("more than {} came out of a pipe", human(Bytes{kMostFromPipe})),
+      throw UserError({.place = path.string(),
+                       .got = fmt::format("more than {} came out of a pipe", human(Bytes{kMostFromPipe})),
                        .expected = "a regular file"});
   }
   content.resize(done);
@@ -161,7 +165,9 @@ MappedFile::~MappedFile() {
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), guard_(std::move(other.guard_)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      guard_(std::move(other.guard_)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
@@ -194,8 +200,9 @@ void SizeWatch::check() const {
   struct stat info {};
   if (::fstat(fd_, &info) != 0) throw RunError(name_, fmt::format("cannot read any more: {}", std::strerror(errno)));
   if (info.st_size < size_)
-    throw RunError(name_, fmt::format("the file was cut short while it was in use: it has {} bytes, and had {} when it was opened",
-                                      info.st_size, size_));
+    throw RunError(
+        name_, fmt::format("the file was cut short while it was in use: it has {} bytes, and had {} when it was opened",
+                           info.st_size, size_));
 }
 
 }  // namespace sextant

@@ -1,5 +1,6 @@
-// An f32 in two halves of 16 bits: the upper one rounded to bf16, to compute with, and the low bits that rounding took away.
-// Together they are the f32 bit for bit: rounding moved the upper half up exactly where the low half's top bit is set.
+// An f32 in two halves of 16 bits: the upper one rounded to bf16, to compute with, and the low bits that rounding took
+// away. Together they are the f32 bit for bit: rounding moved the upper half up exactly where the low half's top bit is
+// set.
 #pragma once
 
 #include <bit>
@@ -11,7 +12,9 @@ namespace sextant {
 // A value at PATH keeps its low halves as the value "low.PATH".
 inline constexpr std::string_view kLowHalf = "low.";
 
-constexpr uint16_t low_half(float x) { return static_cast<uint16_t>(std::bit_cast<uint32_t>(x)); }
+constexpr uint16_t low_half(float x) {
+  return static_cast<uint16_t>(std::bit_cast<uint32_t>(x));
+}
 
 constexpr uint16_t upper_half(float x) {
   auto bits = std::bit_cast<uint32_t>(x);

@@ -35,12 +35,15 @@ void ContentHash::add(std::span<const std::byte> bytes) {
   if (!bytes.empty()) XXH3_64bits_update(state_->xxh3, bytes.data(), bytes.size());
 }
 
-uint64_t ContentHash::value() const { return XXH3_64bits_digest(state_->xxh3); }
+uint64_t ContentHash::value() const {
+  return XXH3_64bits_digest(state_->xxh3);
+}
 
 uint64_t hash_file(const std::filesystem::path& path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0)
-    throw UserError({.place = path.string(), .got = fmt::format("cannot read: {}", std::strerror(errno)),
+    throw UserError({.place = path.string(),
+                     .got = fmt::format("cannot read: {}", std::strerror(errno)),
                      .expected = "a readable file"});
   std::unique_ptr<int, void (*)(int*)> close_at_end(&fd, [](int* opened) { ::close(*opened); });
   ::posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -55,6 +58,8 @@ uint64_t hash_file(const std::filesystem::path& path) {
   }
 }
 
-std::string hex(uint64_t hash) { return fmt::format("{:016x}", hash); }
+std::string hex(uint64_t hash) {
+  return fmt::format("{:016x}", hash);
+}
 
 }  // namespace sextant

@@ -1,5 +1,6 @@
-// Hashes of content, for manifests: a file that was cut short, overwritten or damaged on disk has another one. XXH3 with 64 bits,
-// which is the same on every machine; it guards against accidents, not against somebody who wants two files to look alike.
+// Hashes of content, for manifests: a file that was cut short, overwritten or damaged on disk has another one. XXH3
+// with 64 bits, which is the same on every machine; it guards against accidents, not against somebody who wants two
+// files to look alike.
 #pragma once
 
 #include <cstddef>

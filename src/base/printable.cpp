@@ -12,7 +12,9 @@ namespace {
 // Enough for any list of ours; an argument of 60 kB is shown by its ends.
 constexpr size_t kMost = 2000, kHead = 1200, kTail = 600;
 
-bool continues(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+bool continues(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+}
 
 struct Character {
   size_t bytes = 1;
@@ -24,7 +26,10 @@ struct Character {
 Character first_of(std::string_view text) {
   auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return {1, lead, true};
-  size_t bytes = lead >= 0xF0 && lead < 0xF5 ? 4 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xC2 && lead < 0xE0 ? 2 : 0;
+  size_t bytes = lead >= 0xF0 && lead < 0xF5   ? 4
+                 : lead >= 0xE0 && lead < 0xF0 ? 3
+                 : lead >= 0xC2 && lead < 0xE0 ? 2
+                                               : 0;
   if (bytes == 0 || text.size() < bytes) return {};
   uint32_t code = lead & (0x7Fu >> bytes);
   for (size_t i = 1; i < bytes; ++i) {
@@ -38,7 +43,8 @@ Character first_of(std::string_view text) {
 
 bool is_control(uint32_t code) {
   bool lines = code == 0x2028 || code == 0x2029;
-  bool directions = code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+  bool directions =
+      code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
   return code < 0x20 || (code >= 0x7F && code < 0xA0) || lines || directions;
 }
 

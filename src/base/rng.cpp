@@ -36,7 +36,9 @@ uint64_t Random::bits(uint64_t i) const {
   return (uint64_t{r[1]} << 32) | r[0];
 }
 
-double Random::uniform(uint64_t i) const { return static_cast<double>(bits(i) >> 11) * 0x1p-53; }
+double Random::uniform(uint64_t i) const {
+  return static_cast<double>(bits(i) >> 11) * 0x1p-53;
+}
 
 double Random::normal(uint64_t i) const {
   auto r = philox(key_, stream_, i);

@@ -1,5 +1,5 @@
-// Names of files and directories that are being written: NAME.tmp-PROCESS-RANDOM beside the final NAME. The random part keeps
-// anyone from putting a link in its place beforehand; the process number tells a person who wrote it.
+// Names of files and directories that are being written: NAME.tmp-PROCESS-RANDOM beside the final NAME. The random part
+// keeps anyone from putting a link in its place beforehand; the process number tells a person who wrote it.
 #pragma once
 
 #include <sys/types.h>

@@ -79,7 +79,8 @@ std::thread start_thread(std::string_view what, std::function<void()> work) {
     return std::thread(std::move(work));
   } catch (const std::system_error& error) {
     throw RunError("", fmt::format("could not start the thread of {}: {}", what, error.code().message()),
-                   "lower train.threads (or --threads) or the number of ranks on this machine, or raise its limit on processes and "
+                   "lower train.threads (or --threads) or the number of ranks on this machine, or raise its limit on "
+                   "processes and "
                    "threads (ulimit -u; pids.max of the container)");
   }
 }

@@ -36,7 +36,8 @@ class ThreadTeam {
       for (int64_t task = 0; task < tasks; ++task) body(task, 0);
       return;
     }
-    run(tasks, [](const void* b, int64_t task, int thread) { (*static_cast<const Body*>(b))(task, thread); }, &body);
+    run(
+        tasks, [](const void* b, int64_t task, int thread) { (*static_cast<const Body*>(b))(task, thread); }, &body);
   }
 
  private:

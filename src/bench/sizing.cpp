@@ -122,8 +122,9 @@ void bench_sizing(const SizingRequest& request, BenchReport& report, const Watch
         double layer_flops = two.flops - one.flops, more = static_cast<double>(request.spec.layers - 1);
         double first = summary_of(one.seconds).median, layer = summary_of(two.seconds).median - first;
         if (layer <= 0) {
-          report.findings.push_back(
-              fmt::format("{} {}: a step of two layers took no longer than one of a single layer; the machine is too busy to tell", size.name, value));
+          report.findings.push_back(fmt::format(
+              "{} {}: a step of two layers took no longer than one of a single layer; the machine is too busy to tell",
+              size.name, value));
           continue;
         }
         BenchResult step{.kind = "sizing",

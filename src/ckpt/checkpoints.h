@@ -16,7 +16,8 @@ struct Checkpoint {
 };
 
 std::filesystem::path checkpoint_path(const std::filesystem::path& run, int64_t step);
-std::optional<int64_t> step_of_checkpoint(const std::filesystem::path& checkpoint);  // by its name; nothing for another name
+std::optional<int64_t> step_of_checkpoint(
+    const std::filesystem::path& checkpoint);  // by its name; nothing for another name
 
 // Oldest first. None when the run directory does not exist; UserError when it cannot be read.
 std::vector<Checkpoint> list_checkpoints(const std::filesystem::path& run, std::string_view witness = "");

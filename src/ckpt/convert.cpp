@@ -97,8 +97,9 @@ uint16_t f16_from_float(float value) {
   auto bits = std::bit_cast<uint32_t>(value);
   auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
   uint32_t magnitude = bits & 0x7FFFFFFF;
-  if (magnitude > 0x7F800000) return static_cast<uint16_t>(sign | 0x7E00 | ((magnitude >> 13) & 0x3FF));  // NaN, made quiet
-  if (magnitude >= 0x477FF000) return static_cast<uint16_t>(sign | 0x7C00);  // 65520 and above round to infinity
+  if (magnitude > 0x7F800000)
+    return static_cast<uint16_t>(sign | 0x7E00 | ((magnitude >> 13) & 0x3FF));  // NaN, made quiet
+  if (magnitude >= 0x477FF000) return static_cast<uint16_t>(sign | 0x7C00);     // 65520 and above round to infinity
   if (magnitude < 0x38800000) {  // below 2^-14: a multiple of 2^-24, which adding 1/2 rounds to nearest, ties to even
     float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5f)));

@@ -50,7 +50,8 @@ Descriptor::~Descriptor() {
 
 OutputFile::OutputFile(std::filesystem::path path, int64_t size, Creation creation)
     : path_(std::move(path)),
-      file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (creation == Creation::fresh ? O_TRUNC : 0), 0666)) {
+      file_(::open(path_.c_str(),
+                   O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | (creation == Creation::fresh ? O_TRUNC : 0), 0666)) {
   if (!file_.is_open()) throw_disk_error(path_, "cannot create", errno);
   if (::ftruncate(file_.get(), size) != 0) throw_disk_error(path_, fmt::format("cannot grow to {} bytes", size), errno);
   if (size > 0) reserve(path_, file_.get(), size);

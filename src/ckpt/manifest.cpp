@@ -44,14 +44,14 @@ uint64_t hash_of_block(const fs::path& path, const Block& block) {
 }
 
 // The hash of every file, "" where a part could not be read.
-std::vector<std::string> hashes_of(const fs::path& directory, const std::vector<ManifestFile>& files, const ShareBlocks& share) {
+std::vector<std::string> hashes_of(const fs::path& directory, const std::vector<ManifestFile>& files,
+                                   const ShareBlocks& share) {
   std::vector<Block> blocks;
   for (size_t i = 0; i < files.size(); ++i)
     for (int64_t at = 0; at < files[i].bytes; at += kHashBlockBytes)
       blocks.push_back({i, at, std::min(kHashBlockBytes, files[i].bytes - at)});
-  std::vector<uint64_t> values = share(blocks.size(), [&](size_t i) {
-    return hash_of_block(directory / files[blocks[i].file].name, blocks[i]);
-  });
+  std::vector<uint64_t> values =
+      share(blocks.size(), [&](size_t i) { return hash_of_block(directory / files[blocks[i].file].name, blocks[i]); });
   std::vector<ContentHash> sums(files.size());
   std::vector<bool> readable(files.size(), true);
   for (size_t i = 0; i < blocks.size(); ++i) {
@@ -96,14 +96,18 @@ Manifest list_files(const fs::path& directory) {
 void add_hashes(const fs::path& directory, Manifest& manifest, const ShareBlocks& share) {
   std::vector<std::string> hashes = hashes_of(directory, manifest.files, share);
   for (size_t i = 0; i < hashes.size(); ++i) {
-    if (hashes[i].empty()) throw RunError((directory / manifest.files[i].name).string(), "cannot be read back after writing");
+    if (hashes[i].empty())
+      throw RunError((directory / manifest.files[i].name).string(), "cannot be read back after writing");
     manifest.files[i].hash = hashes[i];
   }
 }
 
 std::string manifest_json(const Manifest& manifest) {
-  nlohmann::ordered_json json{{"format", kFormat}, {"hash", "xxh3 of the xxh3 of blocks of 64 MiB"}, {"files", nlohmann::ordered_json::object()}};
-  for (const ManifestFile& file : manifest.files) json["files"][file.name] = {{"bytes", file.bytes}, {"xxh3", file.hash}};
+  nlohmann::ordered_json json{{"format", kFormat},
+                              {"hash", "xxh3 of the xxh3 of blocks of 64 MiB"},
+                              {"files", nlohmann::ordered_json::object()}};
+  for (const ManifestFile& file : manifest.files)
+    json["files"][file.name] = {{"bytes", file.bytes}, {"xxh3", file.hash}};
   return json.dump(2) + "\n";
 }
 
@@ -114,7 +118,8 @@ Manifest parse_manifest(std::string_view text, std::string_view place) {
   Manifest manifest;
   for (const auto& [name, file] : json["files"].items()) {
     if (!is_plain_name(name) || !file.is_object() || !file.contains("bytes") || !file["bytes"].is_number_unsigned() ||
-        file["bytes"].get<uint64_t>() > static_cast<uint64_t>(INT64_MAX) || !file.contains("xxh3") || !file["xxh3"].is_string())
+        file["bytes"].get<uint64_t>() > static_cast<uint64_t>(INT64_MAX) || !file.contains("xxh3") ||
+        !file["xxh3"].is_string())
       refuse(place, fmt::format("no usable entry for {}", name));
     manifest.files.push_back({name, file["bytes"].get<int64_t>(), file["xxh3"].get<std::string>()});
   }
@@ -142,7 +147,8 @@ std::vector<std::string> wrong_content(const fs::path& directory, const Manifest
   std::vector<std::string> damage, hashes = hashes_of(directory, manifest.files, share);
   for (size_t i = 0; i < hashes.size(); ++i)
     if (hashes[i] != manifest.files[i].hash)
-      damage.push_back(fmt::format("{} {}", manifest.files[i].name, hashes[i].empty() ? "cannot be read" : "has other content than was written"));
+      damage.push_back(fmt::format("{} {}", manifest.files[i].name,
+                                   hashes[i].empty() ? "cannot be read" : "has other content than was written"));
   return damage;
 }
 

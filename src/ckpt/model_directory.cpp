@@ -13,12 +13,14 @@ fs::path find_model_directory(const fs::path& directory) {
   constexpr std::string_view kExpected = "a Hugging Face model directory, or the --out directory of a run";
   std::error_code error;
   if (!fs::is_directory(directory, error))
-    throw UserError({.place = directory.string(), .got = error ? error.message() : "not a directory",
+    throw UserError({.place = directory.string(),
+                     .got = error ? error.message() : "not a directory",
                      .expected = std::string(kExpected)});
   if (fs::exists(directory / "config.json", error)) return directory;
   if (error) throw UserError({.place = directory.string(), .got = error.message(), .expected = std::string(kExpected)});
   if (auto latest = latest_checkpoint(directory, kRunStateFile)) return latest->path;
-  throw UserError({.place = directory.string(), .got = "holds neither config.json nor a checkpoint",
+  throw UserError({.place = directory.string(),
+                   .got = "holds neither config.json nor a checkpoint",
                    .expected = std::string(kExpected)});
 }
 
@@ -27,11 +29,13 @@ void require_whole_weights(const fs::path& directory) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return;
   Manifest manifest = parse_manifest(read_file(file), file.string());
-  std::erase_if(manifest.files, [](const ManifestFile& f) { return f.name == kOptimizerFile || !f.name.ends_with(".safetensors"); });
+  std::erase_if(manifest.files,
+                [](const ManifestFile& f) { return f.name == kOptimizerFile || !f.name.ends_with(".safetensors"); });
   std::vector<std::string> damage = wrong_sizes(directory, manifest);
   for (std::string& wrong : wrong_content(directory, manifest, hash_alone)) damage.push_back(std::move(wrong));
   if (!damage.empty())
-    throw UserError({.place = directory.string(), .got = fmt::format("the weights are damaged: {}", fmt::join(damage, "; ")),
+    throw UserError({.place = directory.string(),
+                     .got = fmt::format("the weights are damaged: {}", fmt::join(damage, "; ")),
                      .expected = fmt::format("weights as {} describes them", kManifestFile),
                      .hint = fmt::format("if you changed them on purpose, remove {}", kManifestFile)});
 }

@@ -13,8 +13,9 @@ inline constexpr std::string_view kOptimizerFile = "optimizer.safetensors";
 // The directory itself when it holds a model, else the newest checkpoint inside it. UserError when there is neither.
 std::filesystem::path find_model_directory(const std::filesystem::path& directory);
 
-// UserError when the directory has a manifest and its weights are not as they were written. A directory without one is taken
-// as it is; so are descriptions (config.json, tokenizers), which people edit and whose readers say what is wrong with them.
+// UserError when the directory has a manifest and its weights are not as they were written. A directory without one is
+// taken as it is; so are descriptions (config.json, tokenizers), which people edit and whose readers say what is wrong
+// with them.
 void require_whole_weights(const std::filesystem::path& directory);
 
 }  // namespace sextant

@@ -27,7 +27,8 @@ struct Slot {
   int64_t row_in_file(int64_t row) const { return row - tensor.first_row + tensor.file_row; }
   // The part of a held piece that is in these rows; none where there is none.
   Piece part_of(Piece piece) const {
-    int64_t begin = std::max(piece.row, tensor.first_row), end = std::min(piece.row + piece.rows, tensor.first_row + tensor.rows);
+    int64_t begin = std::max(piece.row, tensor.first_row),
+            end = std::min(piece.row + piece.rows, tensor.first_row + tensor.rows);
     piece.at += (begin - piece.row) * piece.stride;
     piece.row = begin;
     piece.rows = std::max<int64_t>(0, end - begin);
@@ -60,7 +61,8 @@ std::vector<std::pair<const Value*, std::vector<HfTensor>>> tensors_by_value(con
 TensorView view_of(const WeightsReader& source, const Slot& slot, std::string_view prefix) {
   TensorView view = source.tensor(name_in(source, slot.tensor, prefix));
   if (!(view.shape == slot.file_shape()))
-    throw UserError({.place = view.place, .got = fmt::format("shape {}", view.shape.text()),
+    throw UserError({.place = view.place,
+                     .got = fmt::format("shape {}", view.shape.text()),
                      .expected = fmt::format("{}, by the sizes in config.json", slot.file_shape().text()),
                      .hint = "the weights and config.json of this directory do not belong together"});
   return view;
@@ -77,7 +79,8 @@ void load_piece(const TensorView& view, const Slot& slot, const Piece& piece, st
 }
 
 // A piece as it lies in the file: along the file's rows, which are the columns of memory where the file is transposed.
-void save_piece(WeightsWriter& writer, const Slot& slot, FileDType dtype, const Piece& piece, std::span<const float> local) {
+void save_piece(WeightsWriter& writer, const Slot& slot, FileDType dtype, const Piece& piece,
+                std::span<const float> local) {
   bool turned = slot.transposed();
   int64_t lines = turned ? piece.columns : piece.rows, length = turned ? piece.rows : piece.columns;
   int64_t width = turned ? slot.tensor.rows_in_file() : slot.columns();
@@ -88,7 +91,8 @@ void save_piece(WeightsWriter& writer, const Slot& slot, FileDType dtype, const 
   for (int64_t l = 0; l < lines; ++l) {
     for (int64_t i = 0; i < length; ++i)
       line[static_cast<size_t>(i)] =
-          local[static_cast<size_t>(piece.at + (turned ? i * piece.stride + l : l * piece.stride + i))] - slot.tensor.file_less;
+          local[static_cast<size_t>(piece.at + (turned ? i * piece.stride + l : l * piece.stride + i))] -
+          slot.tensor.file_less;
     store_rows({line, length}, {0, 1}, Transpose::no, dtype, bytes);
     writer.write_elements(slot.tensor.name, (first_line + l) * width + first_in_line, bytes);
   }
@@ -96,8 +100,8 @@ void save_piece(WeightsWriter& writer, const Slot& slot, FileDType dtype, const 
 
 // Whether the piece is all of the file's tensor, element for element.
 bool is_whole(const Piece& piece, const Slot& slot) {
-  return slot.tensor.file_less == 0 && piece.rows == slot.tensor.rows_in_file() && piece.column == 0 && piece.columns == slot.columns() &&
-         piece.stride == slot.columns();
+  return slot.tensor.file_less == 0 && piece.rows == slot.tensor.rows_in_file() && piece.column == 0 &&
+         piece.columns == slot.columns() && piece.stride == slot.columns();
 }
 
 bool same_values(const TensorView& a, const TensorView& b) {
@@ -144,12 +148,14 @@ void refuse_other_head(const ModelSpec& spec, const WeightsReader& source) {
   }
   for (const std::string& head : heads)
     if (source.contains(head) && source.contains(table) && !same_values(source.tensor(head), source.tensor(table)))
-      throw UserError({.place = source.tensor(head).place,
-                       .got = fmt::format("its values differ from those of {}, but config.json says that the two are one "
-                                          "(tie_word_embeddings, or its default)", table),
-                       .expected = "the same values, or no such tensor, or tie_word_embeddings = false",
-                       .hint = "model.tied_head=false uses the head in the file, model.tied_head=true ignores it; "
-                               "generate goes by tie_word_embeddings in config.json"});
+      throw UserError(
+          {.place = source.tensor(head).place,
+           .got = fmt::format("its values differ from those of {}, but config.json says that the two are one "
+                              "(tie_word_embeddings, or its default)",
+                              table),
+           .expected = "the same values, or no such tensor, or tie_word_embeddings = false",
+           .hint = "model.tied_head=false uses the head in the file, model.tied_head=true ignores it; "
+                   "generate goes by tie_word_embeddings in config.json"});
 }
 
 void save_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& directory,
@@ -162,7 +168,8 @@ void save_weights(const StateView& state, const ModelSpec& spec, const std::file
     const Value* value = model.find(tensor.parameter);
     BUG_IF(!value, "{} has no parameter {}", spec.architecture, tensor.parameter);
     if (tensor.file_row > 0) continue;  // more of one that is there
-    specs.push_back({tensor.name, dtype_of ? dtype_of(tensor.name) : FileDType::f32, Slot{tensor, *value}.file_shape()});
+    specs.push_back(
+        {tensor.name, dtype_of ? dtype_of(tensor.name) : FileDType::f32, Slot{tensor, *value}.file_shape()});
   }
   auto dtype_in_file = [&](std::string_view name) {
     for (const TensorSpec& s : specs)

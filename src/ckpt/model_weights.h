@@ -1,5 +1,6 @@
-// A model's weights between a bound Program and the tensors of a Hugging Face directory. Names, packing and transposition
-// come from the architecture's own map; what the file calls q_proj, k_proj and v_proj is one matrix in memory.
+// A model's weights between a bound Program and the tensors of a Hugging Face directory. Names, packing and
+// transposition come from the architecture's own map; what the file calls q_proj, k_proj and v_proj is one matrix in
+// memory.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace sextant {
 
-// Reads every weight that this rank holds, or its part of it. UserError when one is missing or has another shape than the
-// spec says.
+// Reads every weight that this rank holds, or its part of it. UserError when one is missing or has another shape than
+// the spec says.
 void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source);
 
 // UserError where the spec's head is the embedding, but the file holds a head of other values: versions of transformers
@@ -24,8 +25,8 @@ void refuse_other_head(const ModelSpec& spec, const WeightsReader& source);
 // The type each tensor is to have in the file; by default all are F32, as they are in memory.
 using DTypeOfTensor = std::function<FileDType(std::string_view name)>;
 
-// Writes what this rank holds into model*.safetensors of a directory (meant to be a StagedDirectory's): with Share::whole all
-// of it, with Share::part beside other ranks that write theirs into the same files.
+// Writes what this rank holds into model*.safetensors of a directory (meant to be a StagedDirectory's): with
+// Share::whole all of it, with Share::part beside other ranks that write theirs into the same files.
 void save_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& directory,
                   const DTypeOfTensor& dtype_of = {}, Share share = Share::whole);
 

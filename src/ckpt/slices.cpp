@@ -22,7 +22,8 @@ bool is_writer(const StateView& state, const Value& value) {
 }
 
 std::vector<Piece> held_pieces(const StateView& state, const Value& value) {
-  BUG_IF(value.shape.rank() > 2, "{} has {} dims; checkpoints hold vectors and matrices", value.path, value.shape.rank());
+  BUG_IF(value.shape.rank() > 2, "{} has {} dims; checkpoints hold vectors and matrices", value.path,
+         value.shape.rank());
   std::vector<Piece> pieces;
   int64_t stride = value.local.rank() == 2 ? value.local[1] : 1;
   for (const Box& box : held_boxes(state, value)) {

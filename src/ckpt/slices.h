@@ -1,5 +1,5 @@
-// The part of a value that a rank holds, as rectangular pieces of the whole tensor: what it draws, reads and writes of a
-// checkpoint. Files hold whole tensors, so they say nothing of the mesh that wrote them.
+// The part of a value that a rank holds, as rectangular pieces of the whole tensor: what it draws, reads and writes of
+// a checkpoint. Files hold whole tensors, so they say nothing of the mesh that wrote them.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace sextant {
 // From the local bytes (`from`) to the whole tensor (`to`).
 std::vector<Box> held_boxes(const StateView& state, const Value& value);
 
-// Of the ranks that hold the same bytes, one writes them. (A weight that two pipeline stages share is written twice, with
-// the same bytes.)
+// Of the ranks that hold the same bytes, one writes them. (A weight that two pipeline stages share is written twice,
+// with the same bytes.)
 bool is_writer(const StateView& state, const Value& value);
 
 // A piece of at most two dims as rows and columns; scalars and vectors have one column.

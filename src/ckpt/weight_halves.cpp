@@ -49,7 +49,8 @@ std::vector<const Value*> parts_of_weight(const Program& program, const Value& p
 
 std::vector<float> read_weight(const StateView& state, const Value& parameter) {
   if (parameter.dtype == DType::f32) return read_local<float>(state, parameter);
-  BUG_IF(parameter.dtype != DType::bf16, "{}: weights are f32 or bf16, this one is {}", parameter.path, name_of(parameter.dtype));
+  BUG_IF(parameter.dtype != DType::bf16, "{}: weights are f32 or bf16, this one is {}", parameter.path,
+         name_of(parameter.dtype));
   std::vector<const Value*> parts = parts_of_weight(state.program(), parameter);
   std::vector<uint16_t> low(static_cast<size_t>(parts.back()->local.count()), 0);
   if (parts.size() == 2) low = read_local<uint16_t>(state, *parts[1]);

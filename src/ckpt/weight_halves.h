@@ -1,5 +1,6 @@
-// A weight in full precision, wherever its bits are: in the parameter itself, or, where that is bf16, in the parameter and the
-// state that holds the low halves (base/halves.h). The two may lie differently on the mesh: ZeRO shards the state first.
+// A weight in full precision, wherever its bits are: in the parameter itself, or, where that is bf16, in the parameter
+// and the state that holds the low halves (base/halves.h). The two may lie differently on the mesh: ZeRO shards the
+// state first.
 #pragma once
 
 #include <span>

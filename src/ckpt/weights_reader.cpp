@@ -36,10 +36,11 @@ void refuse_adapter(const fs::path& directory) {
   std::error_code ignored;
   for (const char* name : {"adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"})
     if (fs::exists(directory / name, ignored))
-      throw UserError({.place = (directory / name).string(),
-                       .got = "PEFT adapters are not supported",
-                       .expected = "a directory with the weights of the whole model only",
-                       .hint = "merge the adapter into the model first (merge_and_unload of peft), or move its files away"});
+      throw UserError(
+          {.place = (directory / name).string(),
+           .got = "PEFT adapters are not supported",
+           .expected = "a directory with the weights of the whole model only",
+           .hint = "merge the adapter into the model first (merge_and_unload of peft), or move its files away"});
 }
 
 }  // namespace

@@ -41,7 +41,9 @@ void for_each_other(const Group& group, const Visit& visit) {
   for (int step = 1; step < group.size(); ++step) visit((group.self + step) % group.size());
 }
 
-int rank_at(const Group& group, int index) { return group.ranks[static_cast<size_t>(index)]; }
+int rank_at(const Group& group, int index) {
+  return group.ranks[static_cast<size_t>(index)];
+}
 
 size_t size_of_part(const Group& group, size_t whole) {
   size_t parts = group.ranks.size();
@@ -81,12 +83,18 @@ struct Bf16 {
 // into = into ⊕ with
 void combine(DType dtype, Reduction reduction, MutableBytes into, ConstBytes with) {
   switch (dtype) {
-    case DType::f32: return combine_as<float>(reduction, into, with);
-    case DType::f64: return combine_as<double>(reduction, into, with);
-    case DType::bf16: return combine_as<Bf16>(reduction, into, with);
-    case DType::i32: return combine_as<int32_t>(reduction, into, with);
-    case DType::i64: return combine_as<int64_t>(reduction, into, with);
-    default: BUG("no reduction in {}", name_of(dtype));
+    case DType::f32:
+      return combine_as<float>(reduction, into, with);
+    case DType::f64:
+      return combine_as<double>(reduction, into, with);
+    case DType::bf16:
+      return combine_as<Bf16>(reduction, into, with);
+    case DType::i32:
+      return combine_as<int32_t>(reduction, into, with);
+    case DType::i64:
+      return combine_as<int64_t>(reduction, into, with);
+    default:
+      BUG("no reduction in {}", name_of(dtype));
   }
 }
 

@@ -13,6 +13,8 @@ int launched_processes() {
   return std::getenv("PMIX_RANK") || std::getenv("PMI_RANK") ? 0 : 1;
 }
 
-bool running_under_mpi() { return launched_processes() != 1; }
+bool running_under_mpi() {
+  return launched_processes() != 1;
+}
 
 }  // namespace sextant

@@ -159,7 +159,9 @@ void ThreadHub::State::throw_ended(Lock& lock, const std::string& place) {
   throw RunEnded(place, ended_text(reason), "", code);
 }
 
-Sighting ThreadHub::State::seen(int rank) const { return ranks[static_cast<size_t>(rank)]->whereabouts().seen(); }
+Sighting ThreadHub::State::seen(int rank) const {
+  return ranks[static_cast<size_t>(rank)]->whereabouts().seen();
+}
 
 void ThreadHub::RankTransport::add_message() {
   Message& message = messages_.emplace_back();

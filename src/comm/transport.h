@@ -20,8 +20,8 @@
 
 namespace sextant {
 
-// Thrown to ranks whom another rank's abort has ended; that rank holds the cause, this is only its echo. It has the exit
-// code of the cause.
+// Thrown to ranks whom another rank's abort has ended; that rank holds the cause, this is only its echo. It has the
+// exit code of the cause.
 class RunEnded : public RunError {
  public:
   using RunError::RunError;
@@ -54,8 +54,8 @@ class Transport {
   // own again.
   void abort(const std::string& reason, ExitCode code = ExitCode::run_failed) { end_run(reason, code); }
 
-  // How long a wait of this rank may last, from its next wait on. Messages of a save keep the time-out that the transport
-  // was made with: they wait for disks.
+  // How long a wait of this rank may last, from its next wait on. Messages of a save keep the time-out that the
+  // transport was made with: they wait for disks.
   void set_timeout(std::chrono::milliseconds timeout) { wait_ms_.store(timeout.count(), std::memory_order_relaxed); }
   std::chrono::milliseconds timeout_for(int tag) const {
     return std::chrono::milliseconds(tag == kSaveTag ? longest_wait_ms_ : wait_ms_.load(std::memory_order_relaxed));

@@ -23,7 +23,9 @@ ConfigValues config_values(const RunConfig& run) {
   return values;
 }
 
-std::string ConfigChange::text() const { return fmt::format("{} {} -> {}", key, before, after); }
+std::string ConfigChange::text() const {
+  return fmt::format("{} {} -> {}", key, before, after);
+}
 
 std::vector<ConfigChange> changes_between(const ConfigValues& before, const ConfigValues& after) {
   std::vector<ConfigChange> changes;

@@ -1,4 +1,5 @@
-// What two configs of one run have in common, key by key: what a checkpoint keeps of its config, and what a resumed run changed.
+// What two configs of one run have in common, key by key: what a checkpoint keeps of its config, and what a resumed run
+// changed.
 #pragma once
 
 #include <map>

@@ -20,7 +20,8 @@ void check_name(const RunConfig& run, Complaints& complaints) {
                    {.got = "got " + toml_quoted(run.name), .expected = "a name for a directory, without '/'"});
 }
 
-// Every rank must get whole positions: the ring's zigzag cuts a sequence into 2·cp pieces, sequence parallelism each into tp.
+// Every rank must get whole positions: the ring's zigzag cuts a sequence into 2·cp pieces, sequence parallelism each
+// into tp.
 void check_sequence_split(const RunConfig& run, Complaints& complaints) {
   const MeshSection& mesh = run.mesh;
   int64_t pieces = mesh.cp > 1 && mesh.context == "ring" ? 2 * mesh.cp : mesh.cp;
@@ -141,8 +142,8 @@ void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& compla
   int64_t microbatches = sequences / at_once, stages = run.mesh.pp * run.pipeline.chunks;
   if (microbatches > most_microbatches(stages))
     complaints.add(run, {"batch.sequences", "batch.microbatch", "mesh.dp", "mesh.pp"},
-                   {.got = fmt::format("sequences {} by microbatch {} × dp {} makes {} microbatches in a step", sequences, microbatch,
-                                       run.mesh.dp, microbatches),
+                   {.got = fmt::format("sequences {} by microbatch {} × dp {} makes {} microbatches in a step",
+                                       sequences, microbatch, run.mesh.dp, microbatches),
                     .expected = fmt::format("at most {} on {} pipeline stages", most_microbatches(stages), stages),
                     .hint = "take fewer sequences, or a larger batch.microbatch or mesh.dp"});
   if (sequences % at_once != 0)
@@ -155,11 +156,12 @@ void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& compla
                    {.got = fmt::format("seq {} is longer than the model's max_seq {}", seq, spec.max_seq),
                     .expected = fmt::format("at most {}", spec.max_seq)});
   if (spec.window > 0 && seq > spec.window)
-    complaints.add(run, {"batch.seq", "model.window"},
-                   {.got = fmt::format("seq {} is longer than the {} tokens that a token of the model sees, and attention "
-                                       "over a window is not there yet",
-                                       seq, spec.window),
-                    .expected = fmt::format("at most {}", spec.window)});
+    complaints.add(
+        run, {"batch.seq", "model.window"},
+        {.got = fmt::format("seq {} is longer than the {} tokens that a token of the model sees, and attention "
+                            "over a window is not there yet",
+                            seq, spec.window),
+         .expected = fmt::format("at most {}", spec.window)});
 }
 
 void check_optimizer(const RunConfig& run, Complaints& complaints) {
@@ -193,13 +195,15 @@ void check_optimizer(const RunConfig& run, Complaints& complaints) {
 void check_checkpoint(const RunConfig& run, Complaints& complaints) {
   for (const std::string& what : run.checkpoint.accept_changed)
     if (what != "tokenizer" && what != "data")
-      complaints.add(run, {"checkpoint.accept_changed"}, {.got = "got " + toml_quoted(what), .expected = "tokenizer or data"});
+      complaints.add(run, {"checkpoint.accept_changed"},
+                     {.got = "got " + toml_quoted(what), .expected = "tokenizer or data"});
 }
 
 void check_model_source(const RunConfig& run, Complaints& complaints) {
   if (run.model.other_tokenizer && !run.model.from)
-    complaints.add(run, {"model.other_tokenizer", "model.from"},
-                   {.got = "there is no model.from whose tokenizer could be another", .expected = "model.from beside it"});
+    complaints.add(
+        run, {"model.other_tokenizer", "model.from"},
+        {.got = "there is no model.from whose tokenizer could be another", .expected = "model.from beside it"});
 }
 
 }  // namespace

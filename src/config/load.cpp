@@ -88,7 +88,8 @@ std::string hint_for_value(const Key& key, const TomlValue& given) {
 // A key of earlier versions, and what has taken its place.
 std::optional<std::string_view> successor_of(std::string_view name) {
   if (name == "train.eval_batches")
-    return "train.eval_sequences has taken its place: it counts sequences, where eval_batches counted microbatches of batch.microbatch "
+    return "train.eval_sequences has taken its place: it counts sequences, where eval_batches counted microbatches of "
+           "batch.microbatch "
            "sequences each";
   return std::nullopt;
 }

@@ -17,9 +17,9 @@ namespace sextant {
 namespace {
 
 // With weights at hand these are facts, not choices.
-constexpr std::string_view kFixedByWeights[] = {"architecture", "layers", "hidden", "heads",     "kv_heads",
-                                                "head_dim",     "ffn",    "vocab",  "init_std",
-                                                "rotary_fraction", "exact_gelu", "qkv_bias", "qk_norm", "window"};
+constexpr std::string_view kFixedByWeights[] = {"architecture", "layers",   "hidden",  "heads",    "kv_heads",
+                                                "head_dim",     "ffn",      "vocab",   "init_std", "rotary_fraction",
+                                                "exact_gelu",   "qkv_bias", "qk_norm", "window"};
 constexpr std::string_view kRopeKeys[] = {"rope_theta", "rope_scaling.factor", "rope_scaling.low_freq_factor",
                                           "rope_scaling.high_freq_factor", "rope_scaling.original_max_positions"};
 
@@ -35,8 +35,8 @@ ModelSpec start_from_preset(const RunConfig& run, Complaints& complaints) {
   auto meant = why.empty() ? nearest(*run.model.preset, names) : std::nullopt;
   complaints.add(run, {"model.preset"},
                  {.got = fmt::format("got {}{}{}", toml_quoted(*run.model.preset), why.empty() ? "" : ": ", why),
-                  .expected = fmt::format("one of the {} presets that docs/config.md lists, such as {} or {}", names.size(),
-                                          names.front(), find_preset("llama3.1-8b")->name),
+                  .expected = fmt::format("one of the {} presets that docs/config.md lists, such as {} or {}",
+                                          names.size(), names.front(), find_preset("llama3.1-8b")->name),
                   .hint = meant ? fmt::format("did you mean {}?", *meant) : ""});
   complaints.distrust("model.preset");
   return {};
@@ -187,8 +187,7 @@ ModelSpec draft_model(const RunConfig& run, Complaints& complaints) {
   const ArchitectureTraits* traits = find_traits(spec.architecture);
   if (std::string why = traits ? why_no_rope(*traits) : ""; !why.empty()) {
     for (std::string_view field : kRopeKeys)
-      if (run.given(model_key(field)))
-        complaints.add(run, {model_key(field)}, {.got = why, .expected = "no such key"});
+      if (run.given(model_key(field))) complaints.add(run, {model_key(field)}, {.got = why, .expected = "no such key"});
     spec.rope_scaling.reset();
   }
   distrust_derived(model, complaints);

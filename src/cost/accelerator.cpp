@@ -4,7 +4,8 @@ namespace sextant {
 
 Target accelerator_target(const Stack& stack) {
   constexpr int64_t kProductScratch = 32 << 20;  // cuBLASLt's
-  Target target{.name = "accelerator", .threads = 1, .alignment = 256, .fusions = {}, .computes_in = {DType::bf16, DType::f32}};
+  Target target{
+      .name = "accelerator", .threads = 1, .alignment = 256, .fusions = {}, .computes_in = {DType::bf16, DType::f32}};
   if (stack.elementwise == Elementwise::fused)
     target.fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients"};
   target.workspace = [](const Op& op, const LocalTypes&, const LocalTypes& out) -> Bytes {

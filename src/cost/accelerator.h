@@ -1,4 +1,5 @@
-// The Target of an accelerator that is planned for and not here: kernels as ours would be, scratch as the libraries ask for it.
+// The Target of an accelerator that is planned for and not here: kernels as ours would be, scratch as the libraries ask
+// for it.
 #pragma once
 
 #include "cost/stack.h"

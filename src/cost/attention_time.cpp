@@ -14,7 +14,9 @@ namespace {
 constexpr double kHalfRateLength = 700;
 
 // Kernels exist for heads that are multiples of 32; others are filled up.
-double padded_head(double head_dim) { return std::max(32.0, 32 * std::ceil(head_dim / 32)); }
+double padded_head(double head_dim) {
+  return std::max(32.0, 32 * std::ceil(head_dim / 32));
+}
 
 double between(double at_64, double at_128, double head_dim) {
   double t = std::clamp((head_dim - 64) / 64, 0.0, 1.0);
@@ -28,11 +30,12 @@ const AttentionRate& rate_of(const Machine& machine, const std::string& kernel) 
   return machine.attention.begin()->second;
 }
 
-AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, const Stack& stack, const AttentionWork& work,
-                    const std::string& dtype) {
+AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, const Stack& stack,
+                    const AttentionWork& work, const std::string& dtype) {
   double head = padded_head(work.head_dim);
   const AttentionRate& rate = rate_of(machine, stack.attention_table);
-  double share = work.backward ? between(rate.backward_64, rate.backward_128, head) : between(rate.forward_64, rate.forward_128, head);
+  double share = work.backward ? between(rate.backward_64, rate.backward_128, head)
+                               : between(rate.forward_64, rate.forward_128, head);
   double length = std::sqrt(work.queries * work.keys);
   double flops = work.flops() * head / work.head_dim;
   double reached = machine.peak(dtype) * share * efficiency.attention * length / (length + kHalfRateLength);
@@ -42,16 +45,17 @@ AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, cons
           .kernels = work.backward ? 3.0 : 1.0};
 }
 
-// The whole square, and every pass over the scores through memory. Forward: scores out; scale, mask and softmax in one kernel;
-// dropout; probabilities in. Backward: the same gradients the other way round.
-AttentionTime unfused(const Machine& machine, const Efficiencies& efficiency, const Stack& stack, const AttentionWork& work,
-                      const std::string& dtype) {
+// The whole square, and every pass over the scores through memory. Forward: scores out; scale, mask and softmax in one
+// kernel; dropout; probabilities in. Backward: the same gradients the other way round.
+AttentionTime unfused(const Machine& machine, const Efficiencies& efficiency, const Stack& stack,
+                      const AttentionWork& work, const std::string& dtype) {
   double batch = work.batch * work.heads, s = work.queries, t = work.keys, d = work.head_dim;
   auto product = [&](double rows, double columns, double depth) {
     return product_seconds(machine, efficiency, {{rows, columns, depth}, batch, 2, dtype});
   };
   double bytes_per_score = work.backward ? (stack.dropout ? 13 : 8) : (stack.dropout ? 9 : 4);
-  if (stack.separate_mask) bytes_per_score += work.backward ? 10 : 14;  // read and written for the mask, and as f32 around the softmax
+  if (stack.separate_mask)
+    bytes_per_score += work.backward ? 10 : 14;  // read and written for the mask, and as f32 around the softmax
   double seconds = batch * s * t * bytes_per_score / (machine.device.memory_bytes_per_s * efficiency.memory);
   if (work.backward)
     seconds += product(s, t, d) + product(t, d, s) + product(s, d, t) + product(t, d, s);
@@ -62,8 +66,8 @@ AttentionTime unfused(const Machine& machine, const Efficiencies& efficiency, co
 
 }  // namespace
 
-AttentionTime attention_time(const Machine& machine, const Efficiencies& efficiency, const Stack& stack, const AttentionWork& work,
-                             const std::string& dtype) {
+AttentionTime attention_time(const Machine& machine, const Efficiencies& efficiency, const Stack& stack,
+                             const AttentionWork& work, const std::string& dtype) {
   if (work.square() <= 0) return {};
   bool no_table = machine.attention.empty();
   if (stack.attention == AttentionKernel::fused && !no_table) return fused(machine, efficiency, stack, work, dtype);

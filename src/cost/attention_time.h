@@ -1,5 +1,5 @@
-// The time of attention: a fused kernel at the rate that the machine's table gives its generation, or the products and passes
-// over the scores that take its place where they are written to memory.
+// The time of attention: a fused kernel at the rate that the machine's table gives its generation, or the products and
+// passes over the scores that take its place where they are written to memory.
 #pragma once
 
 #include "cost/machine.h"
@@ -13,7 +13,7 @@ struct AttentionTime {
   double kernels = 1;  // launched for it
 };
 
-AttentionTime attention_time(const Machine& machine, const Efficiencies& efficiency, const Stack& stack, const AttentionWork& work,
-                             const std::string& dtype);
+AttentionTime attention_time(const Machine& machine, const Efficiencies& efficiency, const Stack& stack,
+                             const AttentionWork& work, const std::string& dtype);
 
 }  // namespace sextant

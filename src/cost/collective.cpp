@@ -14,12 +14,12 @@ namespace {
 struct Protocol {
   double base_ring, base_tree, near_hop_ring, near_hop_tree, far_hop_ring, far_hop_tree;
   bool wants_own_adapter;  // between nodes it is used only where every device has an adapter of its own
-  double share;      // of the bandwidth
-  double most_gb_s;  // of one rank, however fast the links
+  double share;            // of the bandwidth
+  double most_gb_s;        // of one rank, however fast the links
 };
 constexpr double kNoLimit = 1e9;
 constexpr std::array kProtocols{Protocol{6.6, 6.8, 0.6, 0.6, 2.7, 5.0, false, 0.5, 35},           // LL
-                                Protocol{14.0, 14.0, 1.9, 1.25, 4.0, 8.5, true, 0.92, 300},      // LL128
+                                Protocol{14.0, 14.0, 1.9, 1.25, 4.0, 8.5, true, 0.92, 300},       // LL128
                                 Protocol{8.4, 8.4, 3.4, 4.0, 14.0, 14.0, false, 1.0, kNoLimit}};  // Simple
 
 // An all-reduce inside the switch against the ring's, in long messages (measured: 473 and 363 GB/s on eight H200).
@@ -27,7 +27,9 @@ constexpr double kSwitchGain = 1.3;
 constexpr double kSwitchBaseS = 25e-6;
 constexpr int64_t kLeastRanksInSwitch = 5;
 
-double micro(double us) { return us * 1e-6; }
+double micro(double us) {
+  return us * 1e-6;
+}
 
 // Of one device over the links of a level.
 double rate_at(const Machine& machine, const Efficiencies& efficiency, int level) {
@@ -45,7 +47,9 @@ Spread spread_of(const GroupPlace& place) {
   return {n, g, std::max(1.0, std::ceil(n / g))};
 }
 
-const Link& link_of(const Machine& machine, const GroupPlace& place) { return machine.levels[static_cast<size_t>(place.level)].link; }
+const Link& link_of(const Machine& machine, const GroupPlace& place) {
+  return machine.levels[static_cast<size_t>(place.level)].link;
+}
 
 // Of a collective that is a call of its own.
 double far_latency(const Machine& machine, const GroupPlace& place, double hop_us) {
@@ -67,8 +71,9 @@ double ring_latency(const Machine& machine, const Protocol& p, const GroupPlace&
 
 double tree_latency(const Machine& machine, const Protocol& p, const GroupPlace& place) {
   Spread s = spread_of(place);
-  return micro(p.base_tree) + 2 * ((s.per_node - 1) * micro(p.near_hop_tree) +
-                                   (s.nodes > 1 ? std::log2(s.nodes) * far_latency(machine, place, p.far_hop_tree) : 0));
+  return micro(p.base_tree) +
+         2 * ((s.per_node - 1) * micro(p.near_hop_tree) +
+              (s.nodes > 1 ? std::log2(s.nodes) * far_latency(machine, place, p.far_hop_tree) : 0));
 }
 
 // Adapters carry 100 Gb/s and more: what is less for each device is shared.
@@ -77,7 +82,9 @@ bool possible(const Machine& machine, const Protocol& p, const GroupPlace& place
   return place.level == 0 || !p.wants_own_adapter || link_of(machine, place).bytes_per_s >= kAdapter;
 }
 
-double protocol_bandwidth(const Protocol& p, double bandwidth) { return std::min(bandwidth * p.share, p.most_gb_s * 1e9); }
+double protocol_bandwidth(const Protocol& p, double bandwidth) {
+  return std::min(bandwidth * p.share, p.most_gb_s * 1e9);
+}
 
 double all_reduce_seconds(const Machine& machine, double bytes, const GroupPlace& place, double bandwidth) {
   double n = static_cast<double>(place.ranks), travel = 2 * bytes * (n - 1) / n, best = 1e300;
@@ -96,14 +103,17 @@ double all_reduce_seconds(const Machine& machine, double bytes, const GroupPlace
 double one_way_seconds(const Machine& machine, double bytes, const GroupPlace& place, double bandwidth) {
   double n = static_cast<double>(place.ranks), best = 1e300;
   for (const Protocol& p : kProtocols)
-    if (possible(machine, p, place)) best = std::min(best, ring_latency(machine, p, place, 1) + bytes * (n - 1) / n / protocol_bandwidth(p, bandwidth));
+    if (possible(machine, p, place))
+      best =
+          std::min(best, ring_latency(machine, p, place, 1) + bytes * (n - 1) / n / protocol_bandwidth(p, bandwidth));
   return best;
 }
 
-// From one rank to all along the ring, in the protocol of long messages. A hop passes on a whole piece before the next one has any
-// of it: an eighth of NCCL's buffer of 4 MiB. That is why broadcasts to many ranks are slow: InternEvo's weights, one tensor after
-// the other, took 0.1 s more on 16 ranks than inside a node and 2.7 s more on 1,024.
-double broadcast_seconds(const Machine& machine, const Efficiencies& efficiency, double bytes, const GroupPlace& place, double bandwidth) {
+// From one rank to all along the ring, in the protocol of long messages. A hop passes on a whole piece before the next
+// one has any of it: an eighth of NCCL's buffer of 4 MiB. That is why broadcasts to many ranks are slow: InternEvo's
+// weights, one tensor after the other, took 0.1 s more on 16 ranks than inside a node and 2.7 s more on 1,024.
+double broadcast_seconds(const Machine& machine, const Efficiencies& efficiency, double bytes, const GroupPlace& place,
+                         double bandwidth) {
   constexpr double kPiece = 4 * 1048576.0 / 8;
   const Protocol& p = kProtocols.back();
   Spread s = spread_of(place);
@@ -113,7 +123,8 @@ double broadcast_seconds(const Machine& machine, const Efficiencies& efficiency,
 }
 
 // Every rank sends a part to every other: what stays in the node and what leaves it travel at once.
-double all_to_all_seconds(const Machine& machine, const Efficiencies& efficiency, double bytes, const GroupPlace& place) {
+double all_to_all_seconds(const Machine& machine, const Efficiencies& efficiency, double bytes,
+                          const GroupPlace& place) {
   double n = static_cast<double>(place.ranks), seconds = 0;
   int64_t reached = 1;
   for (int l = 0; l <= place.level; ++l) {
@@ -129,7 +140,8 @@ double all_to_all_seconds(const Machine& machine, const Efficiencies& efficiency
 
 GroupPlace place_group(const Machine& machine, const std::vector<int>& ranks) {
   BUG_IF(machine.levels.empty(), "{} has no levels", machine.name);
-  GroupPlace place{.ranks = static_cast<int64_t>(ranks.size()), .inside = {}, .level = static_cast<int>(machine.levels.size()) - 1};
+  GroupPlace place{
+      .ranks = static_cast<int64_t>(ranks.size()), .inside = {}, .level = static_cast<int>(machine.levels.size()) - 1};
   for (size_t l = 0; l < machine.levels.size(); ++l) {
     int64_t size = machine.levels[l].devices;
     int64_t together = 0;
@@ -142,11 +154,12 @@ GroupPlace place_group(const Machine& machine, const std::vector<int>& ranks) {
 
 double group_bandwidth(const Machine& machine, const Efficiencies& efficiency, const GroupPlace& place) {
   double bandwidth = rate_at(machine, efficiency, 0);
-  // Between units of a level, all members inside one share what their links carry together. Where one link serves a whole unit
-  // alone in its group, the neighbours use theirs for groups of their own.
+  // Between units of a level, all members inside one share what their links carry together. Where one link serves a
+  // whole unit alone in its group, the neighbours use theirs for groups of their own.
   if (place.level > 0 && place.inside.front() == 1) bandwidth = 1e300;
   for (int l = 1; l <= place.level; ++l)
-    bandwidth = std::min(bandwidth, rate_at(machine, efficiency, l) * static_cast<double>(place.inside[static_cast<size_t>(l) - 1]));
+    bandwidth = std::min(
+        bandwidth, rate_at(machine, efficiency, l) * static_cast<double>(place.inside[static_cast<size_t>(l) - 1]));
   return bandwidth;
 }
 
@@ -155,17 +168,23 @@ double collective_seconds(const Machine& machine, const Efficiencies& efficiency
   if (place.ranks <= 1 || bytes <= 0) return 0;
   double bandwidth = group_bandwidth(machine, efficiency, place);
   switch (kind) {
-    case Collective::all_reduce: return all_reduce_seconds(machine, bytes, place, bandwidth);
+    case Collective::all_reduce:
+      return all_reduce_seconds(machine, bytes, place, bandwidth);
     case Collective::all_gather:
-    case Collective::reduce_scatter: return one_way_seconds(machine, bytes, place, bandwidth);
-    case Collective::broadcast: return broadcast_seconds(machine, efficiency, bytes, place, bandwidth);
-    case Collective::all_to_all: return all_to_all_seconds(machine, efficiency, bytes, place);
-    case Collective::message: return micro(place.level == 0 ? 8.4 : 20) + bytes / rate_at(machine, efficiency, place.level);
+    case Collective::reduce_scatter:
+      return one_way_seconds(machine, bytes, place, bandwidth);
+    case Collective::broadcast:
+      return broadcast_seconds(machine, efficiency, bytes, place, bandwidth);
+    case Collective::all_to_all:
+      return all_to_all_seconds(machine, efficiency, bytes, place);
+    case Collective::message:
+      return micro(place.level == 0 ? 8.4 : 20) + bytes / rate_at(machine, efficiency, place.level);
   }
   BUG("unknown collective");
 }
 
-double coalesced_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes, const GroupPlace& place) {
+double coalesced_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes,
+                         const GroupPlace& place) {
   if (place.ranks <= 1 || bytes <= 0) return 0;
   double n = static_cast<double>(place.ranks), steps = kind == Collective::all_reduce ? 2 : 1, best = 1e300;
   double bandwidth = group_bandwidth(machine, efficiency, place);

@@ -1,5 +1,5 @@
-// The time of a collective or message, from its kind, its bytes and where the ranks of its group sit. Latency and bandwidth
-// follow NCCL's own model (src/graph/tuning.cc, 2026): the best of ring and tree in three protocols.
+// The time of a collective or message, from its kind, its bytes and where the ranks of its group sit. Latency and
+// bandwidth follow NCCL's own model (src/graph/tuning.cc, 2026): the best of ring and tree in three protocols.
 #pragma once
 
 #include <cstdint>
@@ -29,14 +29,15 @@ enum class Collective : uint8_t {
   message,
 };
 
-// `bytes`: what is reduced; what a rank has after a gather and before a scatter; what a rank sends in all in an all-to-all; the
-// message.
+// `bytes`: what is reduced; what a rank has after a gather and before a scatter; what a rank sends in all in an
+// all-to-all; the message.
 double collective_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes,
                           const GroupPlace& place);
 
-// The part of one tensor in a call with many, an all-reduce, gather or scatter: such a call takes rings, by its size as a whole, and
-// each of its tensors goes around.
-double coalesced_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes, const GroupPlace& place);
+// The part of one tensor in a call with many, an all-reduce, gather or scatter: such a call takes rings, by its size as
+// a whole, and each of its tensors goes around.
+double coalesced_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes,
+                         const GroupPlace& place);
 
 // Bytes per second that each rank of the group can send to its neighbours while all do.
 double group_bandwidth(const Machine& machine, const Efficiencies& efficiency, const GroupPlace& place);

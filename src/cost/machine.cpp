@@ -9,7 +9,7 @@ const std::vector<NamedEfficiency>& named_efficiencies() {
       {"product", &Efficiencies::product, {0.4, 0.95}},   {"attention", &Efficiencies::attention, {0.6, 1.3}},
       {"memory", &Efficiencies::memory, {0.5, 0.95}},     {"near_link", &Efficiencies::near_link, {0.4, 0.98}},
       {"far_link", &Efficiencies::far_link, {0.3, 0.98}}, {"overlap", &Efficiencies::overlap, {0.6, 1.0}},
-      {"kernel_s", &Efficiencies::kernel_s, {0, 1.2e-5}},   {"imbalance", &Efficiencies::imbalance, {1, 1.15}},
+      {"kernel_s", &Efficiencies::kernel_s, {0, 1.2e-5}}, {"imbalance", &Efficiencies::imbalance, {1, 1.15}},
   };
   return all;
 }

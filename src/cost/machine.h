@@ -1,5 +1,5 @@
-// Machine: what the simulator knows of the hardware. Public figures, tables measured by others or by `sextant bench`, and a few
-// named efficiencies. Read from machines/NAME.toml (machine_file.h), where every figure names its source.
+// Machine: what the simulator knows of the hardware. Public figures, tables measured by others or by `sextant bench`,
+// and a few named efficiencies. Read from machines/NAME.toml (machine_file.h), where every figure names its source.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
-// Devices that reach each other in the same way: a node, a rack with one switch, an island of a cluster. Innermost first; the
-// last level holds everything.
+// Devices that reach each other in the same way: a node, a rack with one switch, an island of a cluster. Innermost
+// first; the last level holds everything.
 struct Level {
   std::string name;     // "node", "rack", "cluster"
   int64_t devices = 0;  // inside one of them; 0: no limit
@@ -29,8 +29,8 @@ struct Level {
   bool operator==(const Level&) const = default;
 };
 
-// Seconds and flop/s of fused attention kernels, as shares of the device's dense peak, at long sequences. Between head sizes
-// the nearer one counts.
+// Seconds and flop/s of fused attention kernels, as shares of the device's dense peak, at long sequences. Between head
+// sizes the nearer one counts.
 struct AttentionRate {
   double forward_64 = 0, forward_128 = 0, backward_64 = 0, backward_128 = 0;
   bool operator==(const AttentionRate&) const = default;
@@ -81,13 +81,13 @@ enum class DeviceKind : uint8_t {
 };
 
 struct Device {
-  std::string name;   // "H100 SXM"
+  std::string name;  // "H100 SXM"
   DeviceKind kind = DeviceKind::accelerator;
   std::string maker;  // "NVIDIA"
   int64_t units = 0;  // SMs, CUs, cores: what a product's tiles are dealt to
   double clock_hz = 0;
-  double flops_per_clock_and_unit = 0;   // dense, bf16 or what `peaks` calls reference
-  std::map<std::string, double> peaks;   // dense flop/s by dtype: "bf16", "fp16", "tf32", "fp32", "fp8"
+  double flops_per_clock_and_unit = 0;  // dense, bf16 or what `peaks` calls reference
+  std::map<std::string, double> peaks;  // dense flop/s by dtype: "bf16", "fp16", "tf32", "fp32", "fp8"
   double memory_bytes = 0;
   double memory_bytes_per_s = 0;
   double cache_bytes = 0;
@@ -102,17 +102,18 @@ struct Machine {
   Device device;
   int64_t devices_per_node = 8;
   std::vector<Level> levels;
-  std::map<std::string, AttentionRate> attention;  // by kernel: "flash1", "flash2", "flash3", "cudnn", "unfused" is computed
+  std::map<std::string, AttentionRate>
+      attention;  // by kernel: "flash1", "flash2", "flash3", "cudnn", "unfused" is computed
   std::vector<MeasuredProduct> products;
   std::map<std::string, std::vector<MeasuredOp>> ops;  // by name, of a CPU
-  Efficiencies tables;                   // from published kernel and collective tables
-  std::optional<Efficiencies> fitted;    // calibrated on published or own runs
-  double context_bytes = 1.5e9;          // driver context, libraries' code, communicators
-  double price_per_hour = 0;             // of one device; 0: unknown
-  double mtbf_hours = 0;                 // of one device; 0: unknown
-  double checkpoint_bytes_per_s = 0;     // of one device, to shared storage; 0: unknown
-  std::string fitted_on;                 // the runs `fitted` was calibrated on
-  std::map<std::string, std::string> sources;  // where each table's figures come from, by the table's name
+  Efficiencies tables;                                 // from published kernel and collective tables
+  std::optional<Efficiencies> fitted;                  // calibrated on published or own runs
+  double context_bytes = 1.5e9;                        // driver context, libraries' code, communicators
+  double price_per_hour = 0;                           // of one device; 0: unknown
+  double mtbf_hours = 0;                               // of one device; 0: unknown
+  double checkpoint_bytes_per_s = 0;                   // of one device, to shared storage; 0: unknown
+  std::string fitted_on;                               // the runs `fitted` was calibrated on
+  std::map<std::string, std::string> sources;          // where each table's figures come from, by the table's name
 
   const Efficiencies& efficiency() const { return fitted ? *fitted : tables; }
   double peak(const std::string& dtype) const;  // 0 when the device has no such units

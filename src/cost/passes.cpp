@@ -14,13 +14,14 @@ struct Row {
 };
 
 constexpr std::array kRows{
-    // A norm written in elementary operations casts to f32, squares, averages, scales, casts back and applies the weight.
+    // A norm written in elementary operations casts to f32, squares, averages, scales, casts back and applies the
+    // weight.
     Row{"rms_norm", {1.2, 1}, {1, 1}, {4.5, 6}},
     Row{"rms_norm_backward", {1.8, 2}, {1.5, 2}, {5, 9}},
     // PyTorch's own layer_norm is one kernel, and two backward.
     Row{"layer_norm", {1.2, 1}, {1, 1}, {1.1, 1}},
     Row{"layer_norm_backward", {1.8, 2}, {1.5, 2}, {1.6, 2}},
-    Row{"add", {1, 1}, {1.3, 1}, {1, 1}},  // with a dropout mask where there is dropout
+    Row{"add", {1, 1}, {1.3, 1}, {1, 1}},   // with a dropout mask where there is dropout
     Row{"gelu", {1, 1}, {1, 1}, {1.5, 2}},  // the bias is added by a kernel of its own
     Row{"gelu_backward", {1, 1}, {1, 1}, {1.2, 1}},
     Row{"swiglu", {1, 1}, {1.2, 1}, {1.7, 2}},

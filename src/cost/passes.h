@@ -1,4 +1,5 @@
-// How often the operands of an op that only streams cross memory in a given software, against once in one kernel of ours.
+// How often the operands of an op that only streams cross memory in a given software, against once in one kernel of
+// ours.
 #pragma once
 
 #include <string_view>
@@ -9,7 +10,7 @@
 namespace sextant {
 
 struct Passes {
-  double bytes = 1;    // times the op's own bytes
+  double bytes = 1;  // times the op's own bytes
   double kernels = 1;
 };
 

@@ -14,8 +14,9 @@ namespace sextant {
 
 namespace {
 
-// Reading and writing the logits of a loss again: in one pass over 16-bit ones, or as f32 in the separate steps of a softmax.
-// Step by step: cast (2 + 4), maximum (4), difference (8), exponential (8), sum (4), quotient (8), and back: product (8), cast (6).
+// Reading and writing the logits of a loss again: in one pass over 16-bit ones, or as f32 in the separate steps of a
+// softmax. Step by step: cast (2 + 4), maximum (4), difference (8), exponential (8), sum (4), quotient (8), and back:
+// product (8), cast (6).
 constexpr double kLogitBytes = 6, kLogitBytesInF32 = 26, kLogitBytesStepByStep = 52;
 // Below this many bytes a streaming kernel does not fill the device.
 constexpr double kHalfRateBytes = 2e6;
@@ -39,13 +40,17 @@ int own_rank(const Program& program) {
 
 std::string_view units_of(DType dtype) {
   switch (dtype) {
-    case DType::bf16: return "bf16";
-    case DType::f16: return "fp16";
-    default: return "fp32";
+    case DType::bf16:
+      return "bf16";
+    case DType::f16:
+      return "fp16";
+    default:
+      return "fp32";
   }
 }
 
-// The units that products run on: those of a 16-bit operand, else f32's. Devices older than bf16 have fp16 in its place.
+// The units that products run on: those of a 16-bit operand, else f32's. Devices older than bf16 have fp16 in its
+// place.
 std::string compute_dtype(const Machine& machine, const Program& program, const Op& op) {
   for (ValueId id : op.inputs) {
     if (program[id].dtype != DType::bf16 && program[id].dtype != DType::f16) continue;
@@ -64,7 +69,8 @@ bool crosses_data_axes(const std::string& axes) {
 
 // Gradients to, and weights from, the ranks that share optimizer state.
 bool is_shard_message(const Message& message) {
-  return crosses_data_axes(message.axes) && (message.kind == Message::Kind::reduce_scatter || message.kind == Message::Kind::all_gather);
+  return crosses_data_axes(message.axes) &&
+         (message.kind == Message::Kind::reduce_scatter || message.kind == Message::Kind::all_gather);
 }
 
 // Our weights are packed (gate and up) and have no biases: nine tensors of a block where we have six.
@@ -79,23 +85,28 @@ double wire_bytes(const Stack& stack, const Program& program, const Op& op, cons
   bool reduces = message.kind == Message::Kind::all_reduce || message.kind == Message::Kind::reduce_scatter;
   if (reduces && (op.phase == Phase::weight_gradient || op.phase == Phase::update || value.kind == ValueKind::gradient))
     return bytes * stack.gradient_wire_bytes / held;
-  if (message.kind == Message::Kind::all_gather && value.kind == ValueKind::parameter) return bytes * stack.weight_wire_bytes / held;
+  if (message.kind == Message::Kind::all_gather && value.kind == ValueKind::parameter)
+    return bytes * stack.weight_wire_bytes / held;
   return bytes;
 }
 
-// A gather of forward that backward repeats for its gradients alone: whatever is computed again would need it in any case.
+// A gather of forward that backward repeats for its gradients alone: whatever is computed again would need it in any
+// case.
 bool gathers_again(const Program& program, const Op& op, const Message& message) {
-  if (op.phase != Phase::recompute || message.kind != Message::Kind::all_gather || message.axes != kTensorAxis) return false;
+  if (op.phase != Phase::recompute || message.kind != Message::Kind::all_gather || message.axes != kTensorAxis)
+    return false;
   auto computes_again = [&](const Op& other) {
     return other.phase == Phase::recompute && std::ranges::count(other.inputs, op.outputs[0]) > 0;
   };
-  return std::ranges::none_of(program.regions, [&](const Region& region) { return std::ranges::any_of(region.ops, computes_again); });
+  return std::ranges::none_of(program.regions,
+                              [&](const Region& region) { return std::ranges::any_of(region.ops, computes_again); });
 }
 
 // On a CPU whoever sends is a thread of the same cores: nothing travels beside compute for free.
 Stack on_machine(const Machine& machine, Stack stack) {
   if (machine.device.kind == DeviceKind::cpu)
-    stack.overlap_gradients = stack.overlap_gathers = stack.overlap_pipeline = stack.overlap_tensor = stack.overlap_tensor_backward = false;
+    stack.overlap_gradients = stack.overlap_gathers = stack.overlap_pipeline = stack.overlap_tensor =
+        stack.overlap_tensor_backward = false;
   return stack;
 }
 
@@ -126,7 +137,11 @@ Pricer::Weights Pricer::weights_of(const Program& program) {
 
 OpPrice Pricer::price_measured_message(const Program& program, const Op& op, const Message& message) {
   using enum Message::Kind;
-  OpPrice out{.kernels = 1, .bytes = static_cast<double>(message.bytes.n), .message = message.kind, .axes = message.axes, .level = 0};
+  OpPrice out{.kernels = 1,
+              .bytes = static_cast<double>(message.bytes.n),
+              .message = message.kind,
+              .axes = message.axes,
+              .level = 0};
   double ranks = 2;
   if (message.kind == send || message.kind == receive) {
     out.axes = kPipelineAxis;
@@ -145,7 +160,8 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
   if (machine_.device.kind == DeviceKind::cpu) return price_measured_message(program, op, message);
   if (stack_.keeps_gathered && gathers_again(program, op, message)) return {};
   using enum Message::Kind;
-  OpPrice out{.kernels = 1, .bytes = wire_bytes(stack_, program, op, message), .message = message.kind, .axes = message.axes};
+  OpPrice out{
+      .kernels = 1, .bytes = wire_bytes(stack_, program, op, message), .message = message.kind, .axes = message.axes};
   if (message.kind == send || message.kind == receive) {
     int self = own_rank(program);
     int peer = rank_at_stage(program, coordinate_of(program.mesh, self), op.attrs.integer("peer"));
@@ -179,14 +195,16 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
     out.seconds = parts * each * static_cast<double>(message.bytes.n) / weights.bytes;
     return out;
   }
-  if (stack_.zero_all_reduces && is_shard_message(message) && kind == Collective::reduce_scatter) kind = Collective::all_reduce;
+  if (stack_.zero_all_reduces && is_shard_message(message) && kind == Collective::reduce_scatter)
+    kind = Collective::all_reduce;
   if (stack_.zero_coalesces && is_shard_message(message)) {
     out.seconds = coalesced_seconds(machine_, efficiency_, kind, out.bytes, place);
     return out;
   }
   // A part of a larger message has its part of that message's time.
   double together = crosses_data_axes(message.axes) ? std::max(out.bytes, stack_.bucket_bytes) : out.bytes;
-  out.seconds = collective_seconds(machine_, efficiency_, kind, together, place) * (together > 0 ? out.bytes / together : 0);
+  out.seconds =
+      collective_seconds(machine_, efficiency_, kind, together, place) * (together > 0 ? out.bytes / together : 0);
   return out;
 }
 
@@ -197,7 +215,9 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
   double bandwidth = machine_.device.memory_bytes_per_s * efficiency_.memory;
   bool made_before = !cost.products.empty() && std::ranges::all_of(cost.products, &Product::again);
   if (made_before && stack_.keeps_logits) return {};
-  double inner_bytes = cost.inner * (stack_.loss_eager ? kLogitBytesStepByStep : stack_.loss_in_f32 ? kLogitBytesInF32 : kLogitBytes);
+  double inner_bytes = cost.inner * (stack_.loss_eager    ? kLogitBytesStepByStep
+                                     : stack_.loss_in_f32 ? kLogitBytesInF32
+                                                          : kLogitBytes);
   if (!cost.products.empty() || cost.attention) {
     double width = dtype == "fp32" ? 4 : 2;
     for (const Product& product : cost.products) {
@@ -224,7 +244,10 @@ std::optional<OpPrice> Pricer::price_measured(const Program& program, const Op& 
   Cost cost = local_cost(program, op);
   std::optional<double> seconds = measured_seconds(machine_, op.def->name, cost);
   if (!seconds) return std::nullopt;
-  return OpPrice{.seconds = *seconds, .kernels = 1, .flops = cost.flops.n, .bytes = static_cast<double>(cost.read.n + cost.written.n)};
+  return OpPrice{.seconds = *seconds,
+                 .kernels = 1,
+                 .flops = cost.flops.n,
+                 .bytes = static_cast<double>(cost.read.n + cost.written.n)};
 }
 
 OpPrice Pricer::price(const Program& program, const Op& op) {

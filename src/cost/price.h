@@ -1,5 +1,5 @@
-// price: what an op of a Program costs on a machine under a stack. Everything is read off the op's own Cost and Message; an op
-// that says nothing about its kernel is a streaming one.
+// price: what an op of a Program costs on a machine under a stack. Everything is read off the op's own Cost and
+// Message; an op that says nothing about its kernel is a streaming one.
 #pragma once
 
 #include <map>
@@ -13,13 +13,13 @@
 namespace sextant {
 
 struct OpPrice {
-  double seconds = 0;    // of the device, or of the links where it is a message
-  double kernels = 0;    // launched for it
-  double flops = 0;      // executed
-  double bytes = 0;      // that cross memory, or travel where it is a message
+  double seconds = 0;  // of the device, or of the links where it is a message
+  double kernels = 0;  // launched for it
+  double flops = 0;    // executed
+  double bytes = 0;    // that cross memory, or travel where it is a message
   std::optional<Message::Kind> message = {};
-  std::string axes = {};      // of the message's group; "pp" between stages
-  int level = -1;             // of the machine, that the message crosses
+  std::string axes = {};  // of the message's group; "pp" between stages
+  int level = -1;         // of the machine, that the message crosses
 };
 
 // For one rank of a Program's class; the others are like it.

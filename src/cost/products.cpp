@@ -12,28 +12,33 @@ namespace {
 struct Tile {
   double rows, columns, rate;
 };
-constexpr std::array kTiles{Tile{256, 128, 1.0},  Tile{128, 256, 1.0}, Tile{128, 128, 0.95}, Tile{256, 64, 0.88},
-                            Tile{64, 256, 0.88},  Tile{128, 64, 0.85}, Tile{64, 128, 0.85},  Tile{64, 64, 0.70}};
+constexpr std::array kTiles{Tile{256, 128, 1.0}, Tile{128, 256, 1.0}, Tile{128, 128, 0.95}, Tile{256, 64, 0.88},
+                            Tile{64, 256, 0.88}, Tile{128, 64, 0.85}, Tile{64, 128, 0.85},  Tile{64, 64, 0.70}};
 constexpr std::array kSplits{1.0, 2.0, 4.0, 8.0};  // of the depth, summed at the end
 
 // Loading the first operands of a tile and storing its result, in terms of depth.
 constexpr double kFillDepth = 96;
 
-double tiles_along(double size, double tile) { return std::ceil(size / tile); }
+double tiles_along(double size, double tile) {
+  return std::ceil(size / tile);
+}
 
 // Seconds at the full rate of the device.
 double in_waves(const Machine& machine, const ProductQuery& q, const Tile& tile, double split, double flops_per_s) {
   double units = static_cast<double>(std::max<int64_t>(machine.device.units, 1));
-  double tiles = q.count * tiles_along(q.product.rows, tile.rows) * tiles_along(q.product.columns, tile.columns) * split;
+  double tiles =
+      q.count * tiles_along(q.product.rows, tile.rows) * tiles_along(q.product.columns, tile.columns) * split;
   double depth = q.product.depth / split + kFillDepth;
   double tile_s = 2 * tile.rows * tile.columns * depth / (flops_per_s / units * tile.rate);
   double seconds = std::ceil(tiles / units) * tile_s;
-  if (split > 1) seconds += 3 * 4 * q.count * q.product.rows * q.product.columns * split / machine.device.memory_bytes_per_s;
+  if (split > 1)
+    seconds += 3 * 4 * q.count * q.product.rows * q.product.columns * split / machine.device.memory_bytes_per_s;
   return seconds;
 }
 
 double modelled(const Machine& machine, const Efficiencies& efficiency, const ProductQuery& q) {
-  double rate = machine.peak(q.dtype) * efficiency.product * std::min(alignment_rate(q.product.columns), alignment_rate(q.product.depth));
+  double rate = machine.peak(q.dtype) * efficiency.product *
+                std::min(alignment_rate(q.product.columns), alignment_rate(q.product.depth));
   double best = 1e300;
   for (const Tile& tile : kTiles)
     for (double split : kSplits) best = std::min(best, in_waves(machine, q, tile, split, rate));
@@ -59,7 +64,8 @@ double correction(const Machine& machine, const Efficiencies& efficiency, const 
 
 }  // namespace
 
-// Set by hand so that BLOOM's hidden 14400 against 13824 comes out (tests/plan/effects_test.cpp); not measured on kernels.
+// Set by hand so that BLOOM's hidden 14400 against 13824 comes out (tests/plan/effects_test.cpp); not measured on
+// kernels.
 double alignment_rate(double size) {
   auto n = static_cast<int64_t>(size);
   if (n % 64 == 0) return 1;

@@ -1,5 +1,5 @@
-// The time of matrix products on a device: tiles dealt to its units in waves, what odd sizes cost, and the bytes that must move;
-// corrected by products that were measured there, where the machine has a table of them.
+// The time of matrix products on a device: tiles dealt to its units in waves, what odd sizes cost, and the bytes that
+// must move; corrected by products that were measured there, where the machine has a table of them.
 #pragma once
 
 #include "cost/machine.h"
@@ -9,7 +9,7 @@ namespace sextant {
 
 struct ProductQuery {
   Product product;
-  double count = 1;      // of them, done at once (heads of an attention)
+  double count = 1;          // of them, done at once (heads of an attention)
   double operand_bytes = 2;  // per element of the operands and of the result
   std::string dtype = "bf16";
 };

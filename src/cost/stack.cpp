@@ -6,7 +6,8 @@ Stack own_stack() {
   Stack own;
   own.name = "sextant";
   own.about = "our own executor on GPUs";
-  own.source = "docs/gpu.md: CUDA graphs, cuDNN attention, f32 gradients; the master weight is the bf16 one and 16 bits more";
+  own.source =
+      "docs/gpu.md: CUDA graphs, cuDNN attention, f32 gradients; the master weight is the bf16 one and 16 bits more";
   own.optimizer_bytes = 2 + 4 + 4;  // those 16 bits and two moments
   return own;
 }

@@ -26,10 +26,10 @@ struct Overlap {
   std::string_view word;
   bool Stack::*flag;
 };
-constexpr std::array kOverlaps{
-    Overlap{"gradients", &Stack::overlap_gradients}, Overlap{"gathers", &Stack::overlap_gathers},
-    Overlap{"pipeline", &Stack::overlap_pipeline}, Overlap{"tensor", &Stack::overlap_tensor},
-    Overlap{"tensor_backward", &Stack::overlap_tensor_backward}};
+constexpr std::array kOverlaps{Overlap{"gradients", &Stack::overlap_gradients},
+                               Overlap{"gathers", &Stack::overlap_gathers},
+                               Overlap{"pipeline", &Stack::overlap_pipeline}, Overlap{"tensor", &Stack::overlap_tensor},
+                               Overlap{"tensor_backward", &Stack::overlap_tensor_backward}};
 
 // A stack as the file has it: some of what it says is more than one field of ours.
 struct WrittenStack {
@@ -138,7 +138,8 @@ class StacksReader {
     if (written.attention.empty())
       reader_.complain(table, {.got = "attention is not given", .expected = "a kernel's name or \"unfused\""});
     if (written.stack.far_is_reached && written.far_gb_s_per_node <= 0)
-      reader_.complain(table, {.got = "far_is_reached without far_gb_s_per_node", .expected = "what was reached, in GB/s"});
+      reader_.complain(table,
+                       {.got = "far_is_reached without far_gb_s_per_node", .expected = "what was reached, in GB/s"});
     if (written.stack.source.empty())
       reader_.complain(table,
                        {.got = "has no source", .expected = "source = \"where its facts are written, and when\""});
@@ -176,14 +177,16 @@ class StacksReader {
       return std::ranges::any_of(kOverlaps, [&](const Overlap& each) { return each.word == word; });
     };
     if (!std::ranges::all_of(words, known))
-      reader_.complain(entry, {.got = fmt::format("got {}", fmt::join(words, ", ")),
-                               .expected = fmt::format("{}", fmt::join(std::views::transform(kOverlaps, &Overlap::word), ", "))});
+      reader_.complain(
+          entry, {.got = fmt::format("got {}", fmt::join(words, ", ")),
+                  .expected = fmt::format("{}", fmt::join(std::views::transform(kOverlaps, &Overlap::word), ", "))});
   }
 
   void check_eager(const TomlEntry& entry, const std::vector<std::string>& ops) {
     std::vector<std::string_view> known = ops_with_passes();
     if (!std::ranges::all_of(ops, [&](const std::string& op) { return std::ranges::count(known, op) > 0; }))
-      reader_.complain(entry, {.got = fmt::format("got {}", fmt::join(ops, ", ")), .expected = fmt::format("{}", fmt::join(known, ", "))});
+      reader_.complain(entry, {.got = fmt::format("got {}", fmt::join(ops, ", ")),
+                               .expected = fmt::format("{}", fmt::join(known, ", "))});
   }
 
   std::vector<TomlEntry> entries_;

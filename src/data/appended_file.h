@@ -20,8 +20,8 @@ class AppendedFile {
 
   void write(std::span<const std::byte> bytes);
   void rewrite_front(std::span<const std::byte> bytes);  // the first bytes, which were written before
-  void flush();   // to disk; nothing may be written afterwards
-  void commit();  // flush, unless done, and rename
+  void flush();                                          // to disk; nothing may be written afterwards
+  void commit();                                         // flush, unless done, and rename
 
  private:
   struct Close {

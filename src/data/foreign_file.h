@@ -1,5 +1,6 @@
-// Files of other kinds that people have data in. Enters a name; leaves what to say about it: what the file is and how it becomes
-// one that is read. A name tells enough here: what has a right name and wrong content is refused where it is parsed.
+// Files of other kinds that people have data in. Enters a name; leaves what to say about it: what the file is and how
+// it becomes one that is read. A name tells enough here: what has a right name and wrong content is refused where it is
+// parsed.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,7 @@
 // How token ids lie in a file, read from its bytes alone (mapping the file is token_file.h's work).
 //   flat      ids back to back, no header (nanoGPT's .bin is u16)
-//   llmc      llm.c's header of 256 i32 [magic, version, count], then u16 or u32 ids. llm.c counts to 2^31; from there on we
+//   llmc      llm.c's header of 256 i32 [magic, version, count], then u16 or u32 ids. llm.c counts to 2^31; from there
+//   on we
 //             use the next i32, which it leaves zero, for the upper half of the count
 //   megatron  ids back to back in .bin, described by .idx (megatron_index.h)
 // Everything is little-endian. What leaves has been checked against the file's size; what cannot be right is a

@@ -1,5 +1,6 @@
-// Writes token files: flat, of llm.c, or Megatron's. Enter the documents' ids, one after the other; leaves, after finish(), a whole
-// file (or pair) under its name, each document followed by the end-of-text token. Without finish() nothing is left.
+// Writes token files: flat, of llm.c, or Megatron's. Enter the documents' ids, one after the other; leaves, after
+// finish(), a whole file (or pair) under its name, each document followed by the end-of-text token. Without finish()
+// nothing is left.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +17,16 @@ namespace sextant {
 
 struct TokenWriterOptions {
   TokenKind kind = TokenKind::flat;
-  TokenType type = TokenType::u16;  // of llm.c: u16 or u32
+  TokenType type = TokenType::u16;     // of llm.c: u16 or u32
   std::optional<int32_t> end_of_text;  // appended to every document
 };
 
 // The smallest type for ids below `vocab` that readers of that kind expect.
 TokenType token_type_for(int64_t vocab, TokenKind kind);
 
-// What to write so that open_token_file reads a file of this name without being told more: flat u16 where that holds the
-// vocabulary or the name says which type, else a file with a header (llm.c's), since flat u32 would be taken for u16. UserError
-// for a name that says u16 when the vocabulary is larger.
+// What to write so that open_token_file reads a file of this name without being told more: flat u16 where that holds
+// the vocabulary or the name says which type, else a file with a header (llm.c's), since flat u32 would be taken for
+// u16. UserError for a name that says u16 when the vocabulary is larger.
 struct TokenFormat {
   TokenKind kind = TokenKind::flat;
   TokenType type = TokenType::u16;

@@ -58,7 +58,8 @@ TokenizeSummary tokenize_documents(const Documents& documents, const Tokenizer& 
                                    ThreadTeam& team) {
   TokenWriterOptions options{.kind = output.format.kind, .type = output.format.type};
   // A suffix ends with the token that eos_id() names.
-  if (auto eos = tokenizer.eos_id(); eos && tokenizer.suffix_ids().empty()) options.end_of_text = static_cast<int32_t>(*eos);
+  if (auto eos = tokenizer.eos_id(); eos && tokenizer.suffix_ids().empty())
+    options.end_of_text = static_cast<int32_t>(*eos);
   TokenWriter writer(output.path, options);
   Batch batch(tokenizer, writer, team);
   TokenizeSummary summary;

@@ -26,11 +26,12 @@ struct TokenizeSummary {
   int64_t text_bytes = 0;
 };
 
-// UserError, with `option` as the way to name it, where the tokenizer does not tell which token ends a document: documents
-// would be joined with nothing between them.
+// UserError, with `option` as the way to name it, where the tokenizer does not tell which token ends a document:
+// documents would be joined with nothing between them.
 void require_end_of_text(const Tokenizer& tokenizer, std::string_view place, std::string_view option);
 
-// Each document is what HF's encode(add_special_tokens=True) gives, followed by the end-of-text token unless it ends with that.
+// Each document is what HF's encode(add_special_tokens=True) gives, followed by the end-of-text token unless it ends
+// with that.
 TokenizeSummary tokenize_documents(const Documents& documents, const Tokenizer& tokenizer, const TokenOutput& output,
                                    ThreadTeam& team);
 

@@ -205,7 +205,9 @@ std::optional<uint32_t> first_special_of(const Tokenizer& tokenizer, std::span<c
 
 }  // namespace
 
-void Tokenizer::set_eos(uint32_t id) { state_->eos = id; }
+void Tokenizer::set_eos(uint32_t id) {
+  state_->eos = id;
+}
 
 std::optional<uint32_t> Tokenizer::eos_id() const {
   if (state_->eos) return state_->eos;

@@ -53,8 +53,8 @@ class Tokenizer {
   const std::vector<AddedToken>& added_tokens() const;
 
   // The token that ends a document, and the one that begins it (often the same). tokenizer.json does not say which they
-  // are: `load` asks the files beside it (stated_eos.h) for the end, then the post-processor is asked, then the names in
-  // use are tried.
+  // are: `load` asks the files beside it (stated_eos.h) for the end, then the post-processor is asked, then the names
+  // in use are tried.
   std::optional<uint32_t> eos_id() const;
   void set_eos(uint32_t id);  // before other threads use it
   std::optional<uint32_t> bos_id() const;

@@ -5,7 +5,10 @@
 namespace sextant {
 
 Addresses::Addresses(const Program& program, int rank, std::byte* arena)
-    : program_(program), arena_(arena), coordinate_(coordinate_of(program.mesh, rank)), placements_(program.values.size()) {
+    : program_(program),
+      arena_(arena),
+      coordinate_(coordinate_of(program.mesh, rank)),
+      placements_(program.values.size()) {
   for (const Value& value : program.values)
     for (int dim = 0; dim < value.shape.rank(); ++dim)
       placements_[static_cast<size_t>(value.id)].dims.push_back(

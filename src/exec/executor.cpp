@@ -25,7 +25,8 @@ void write_drawn(Bound& bound, const Value& value, const DrawnPiece& piece, cons
   for (int64_t row = 0; row < piece.rows; ++row) {
     for (int64_t column = 0; column < piece.columns; ++column)
       line[static_cast<size_t>(column)] = part(piece.element(row, column));
-    bound.write(value, std::as_bytes(std::span(line)), (piece.at + row * piece.stride) * static_cast<int64_t>(sizeof(T)));
+    bound.write(value, std::as_bytes(std::span(line)),
+                (piece.at + row * piece.stride) * static_cast<int64_t>(sizeof(T)));
   }
 }
 

@@ -1,5 +1,5 @@
-// Executor: runs Programs on one kind of device. An arena holds the bytes, bind checks that every op has a kernel and puts
-// addresses in place of offsets, run executes one action of the schedule and allocates nothing.
+// Executor: runs Programs on one kind of device. An arena holds the bytes, bind checks that every op has a kernel and
+// puts addresses in place of offsets, run executes one action of the schedule and allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -44,19 +44,18 @@ class StateView {
 // A Program at its addresses.
 class Bound : public StateView {
  public:
-
   // Runs the region an action names. With a trace, appends one event per op.
   virtual void run(const Action& action, Trace* trace = nullptr) = 0;
 
-  // Bytes of a value, from the host's side. `offset` counts from the value's first byte; values that several microbatches hold
-  // at once are those of `microbatch`.
+  // Bytes of a value, from the host's side. `offset` counts from the value's first byte; values that several
+  // microbatches hold at once are those of `microbatch`.
   virtual void write(const Value& value, std::span<const std::byte> source, int64_t offset = 0, int microbatch = 0) = 0;
 
   // Draws a piece of an f32 parameter, or of one half of it: bf16 values get the upper half, u16 values the low one.
   virtual void draw(const Value& value, const DrawnPiece& piece);
 
-  // A number as it stands after the actions run so far; collect waits for it. Each ticket is collected once, in order, and
-  // not more than kFetchesUnderWay are open.
+  // A number as it stands after the actions run so far; collect waits for it. Each ticket is collected once, in order,
+  // and not more than kFetchesUnderWay are open.
   static constexpr int kFetchesUnderWay = 1024;
   virtual int64_t fetch(const Value& scalar) = 0;
   virtual float collect(int64_t ticket) = 0;
@@ -78,7 +77,8 @@ class Executor {
   virtual std::unique_ptr<Arena> allocate(int64_t bytes) = 0;
   // UserError that names every op without a kernel. The Program and the arena must outlive the result.
   virtual std::unique_ptr<Bound> bind(const Program& program, Arena& arena) = 0;
-  // Steps that may be issued before the numbers of an earlier one are collected: 0 where run returns when the work is done.
+  // Steps that may be issued before the numbers of an earlier one are collected: 0 where run returns when the work is
+  // done.
   virtual int steps_ahead() const { return 0; }
   // The largest arena there is room for, where the executor knows.
   virtual std::optional<Bytes> room() const { return std::nullopt; }

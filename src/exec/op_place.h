@@ -10,10 +10,13 @@ namespace sextant {
 
 inline std::string place_of(const Op& op) {
   std::string axes = op.attrs.text_or("axes", "");
-  return op.path + " (" + op.attrs.text_or("transfer", std::string(op.def->name)) + (axes.empty() ? "" : " over " + axes) + ")";
+  return op.path + " (" + op.attrs.text_or("transfer", std::string(op.def->name)) +
+         (axes.empty() ? "" : " over " + axes) + ")";
 }
 
 // How whereabouts call the regions of an action.
-inline char letter_of(RegionKind kind) { return "FBWU"[static_cast<size_t>(kind)]; }
+inline char letter_of(RegionKind kind) {
+  return "FBWU"[static_cast<size_t>(kind)];
+}
 
 }  // namespace sextant

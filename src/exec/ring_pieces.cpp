@@ -5,7 +5,8 @@
 namespace sextant {
 
 // The two sides are cut alike, so pieces are the same, or one lies wholly before the other.
-std::vector<PiecePair> visible_pairs(const Program& program, const Op& op, const Coordinate& at, const Value& qkv, const Value& kv) {
+std::vector<PiecePair> visible_pairs(const Program& program, const Op& op, const Coordinate& at, const Value& qkv,
+                                     const Value& kv) {
   auto axis = program.mesh.find(op.attrs.text_or("axis", ""));
   Coordinate visitor = at;
   if (axis) {

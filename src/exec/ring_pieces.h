@@ -16,6 +16,7 @@ struct PiecePair {
 };
 
 // The pairs of an attention_step of the rank at `at`: its own queries, and the keys of the rank `step` places back.
-std::vector<PiecePair> visible_pairs(const Program& program, const Op& op, const Coordinate& at, const Value& qkv, const Value& kv);
+std::vector<PiecePair> visible_pairs(const Program& program, const Op& op, const Coordinate& at, const Value& qkv,
+                                     const Value& kv);
 
 }  // namespace sextant

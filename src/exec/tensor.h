@@ -51,7 +51,9 @@ struct Tensor {
   }
 
   template <class T>
-  T* as() const { return static_cast<T*>(data); }
+  T* as() const {
+    return static_cast<T*>(data);
+  }
   int64_t count() const { return shape.count(); }
 };
 
@@ -70,7 +72,7 @@ enum class SumState : uint8_t {
 
 struct WorkspaceQuery {
   const Attrs& attrs;
-  std::span<const Tensor> in;   // data is null
+  std::span<const Tensor> in;  // data is null
   std::span<const Tensor> out;
   int threads;
   bool repeatable = false;  // two runs must give the same bits, which may take more room

@@ -28,7 +28,8 @@ Program program_for(const ModelSpec& spec, int64_t block, int64_t context, const
 int64_t checked_context(const ModelSpec& spec, int64_t context) {
   if (context == 0) return spec.max_seq;
   if (context > 0 && context <= spec.max_seq) return context;
-  throw UserError({.place = "--context", .got = std::to_string(context),
+  throw UserError({.place = "--context",
+                   .got = std::to_string(context),
                    .expected = fmt::format("1 to {}, the positions this model can see", spec.max_seq)});
 }
 
@@ -74,7 +75,8 @@ std::span<const float> Generator::advance(Bound& bound, std::span<const int32_t>
 }
 
 bool Generator::ends(uint32_t token, const GenerateOptions& options) const {
-  return std::find(spec_.eos_tokens.begin(), spec_.eos_tokens.end(), static_cast<int64_t>(token)) != spec_.eos_tokens.end() ||
+  return std::find(spec_.eos_tokens.begin(), spec_.eos_tokens.end(), static_cast<int64_t>(token)) !=
+             spec_.eos_tokens.end() ||
          std::find(options.stop_tokens.begin(), options.stop_tokens.end(), token) != options.stop_tokens.end();
 }
 
@@ -83,12 +85,14 @@ std::vector<int32_t> Generator::prompt_ids(std::string_view prompt) const {
   if (ids.empty()) {
     auto start = tokenizer_.bos_id() ? tokenizer_.bos_id() : tokenizer_.eos_id();
     if (!start)
-      throw UserError({.place = "--prompt", .got = "the prompt is empty and the tokenizer names no token to start from",
+      throw UserError({.place = "--prompt",
+                       .got = "the prompt is empty and the tokenizer names no token to start from",
                        .expected = "some text"});
     ids.push_back(*start);
   }
   if (static_cast<int64_t>(ids.size()) >= context_)
-    throw UserError({.place = "--prompt", .got = fmt::format("the prompt has {} tokens", ids.size()),
+    throw UserError({.place = "--prompt",
+                     .got = fmt::format("the prompt has {} tokens", ids.size()),
                      .expected = fmt::format("fewer than {}, the positions there are", context_)});
   return {ids.begin(), ids.end()};
 }

@@ -11,7 +11,8 @@ uint32_t TokenSampler::sample(std::span<const float> logits, double uniform) {
   double top = static_cast<double>(logits[likeliest]);
   candidates_.clear();
   for (size_t id = 0; id < logits.size(); ++id)
-    candidates_.push_back({std::exp((static_cast<double>(logits[id]) - top) / options_.temperature), static_cast<uint32_t>(id)});
+    candidates_.push_back(
+        {std::exp((static_cast<double>(logits[id]) - top) / options_.temperature), static_cast<uint32_t>(id)});
 
   bool cut = options_.top_k > 0 || options_.top_p < 1;
   if (cut) {

@@ -5,12 +5,19 @@
 
 namespace sextant {
 
-// An accumulating op (attr accumulate=1) carries the running sum as its last input and adds onto it with output 0; an op with
-// attr into=1 overwrites its last input with output 0. With attr starts=1 an accumulating op (or `accumulate` itself) is the
-// first of a step to touch its sum: for the first microbatch it overwrites what is there, so that nobody has to clear it.
-inline bool accumulates(const Op& op) { return op.attrs.integer_or("accumulate", 0) != 0; }
-inline bool starts_sum(const Op& op) { return op.attrs.integer_or("starts", 0) != 0; }
-inline bool writes_into(const Op& op) { return op.attrs.integer_or("into", 0) != 0; }
+// An accumulating op (attr accumulate=1) carries the running sum as its last input and adds onto it with output 0; an
+// op with attr into=1 overwrites its last input with output 0. With attr starts=1 an accumulating op (or `accumulate`
+// itself) is the first of a step to touch its sum: for the first microbatch it overwrites what is there, so that nobody
+// has to clear it.
+inline bool accumulates(const Op& op) {
+  return op.attrs.integer_or("accumulate", 0) != 0;
+}
+inline bool starts_sum(const Op& op) {
+  return op.attrs.integer_or("starts", 0) != 0;
+}
+inline bool writes_into(const Op& op) {
+  return op.attrs.integer_or("into", 0) != 0;
+}
 
 inline std::vector<Alias> aliases_of(const Op& op) {
   if (accumulates(op) || writes_into(op))

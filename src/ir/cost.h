@@ -1,6 +1,6 @@
 // Cost: what an op needs, from shapes only. Executed flops count multiply and add as two; bytes are the least that must
-// cross memory (each operand once). Where the kind of kernel decides the time, its key stands here too: an op that says nothing
-// is a streaming kernel.
+// cross memory (each operand once). Where the kind of kernel decides the time, its key stands here too: an op that says
+// nothing is a streaming kernel.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct AttentionWork {
 };
 
 struct Cost {
-  Flops flops;   // executed
+  Flops flops;  // executed
   Bytes read;
   Bytes written;
   std::vector<Product> products = {};
@@ -47,8 +47,8 @@ struct Cost {
   }
 };
 
-// What the model asks for, however it is executed: products counted once, attention twice forward and four times backward.
-// `square`: how much of attention's square counts, causal (what is seen) or full.
+// What the model asks for, however it is executed: products counted once, attention twice forward and four times
+// backward. `square`: how much of attention's square counts, causal (what is seen) or full.
 enum class CountAttention : uint8_t { causal, full };
 Flops model_flops(const Cost& cost, CountAttention square);
 

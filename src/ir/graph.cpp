@@ -18,7 +18,9 @@ const Value* Graph::find(std::string_view path) const {
   return nullptr;
 }
 
-TensorType type_of(const Value& value) { return {value.dtype, value.shape}; }
+TensorType type_of(const Value& value) {
+  return {value.dtype, value.shape};
+}
 
 TensorTypes types_of(const Graph& graph, const std::vector<ValueId>& ids) {
   TensorTypes types;

@@ -28,8 +28,8 @@ struct Graph {
 TensorType type_of(const Value& value);
 TensorTypes types_of(const Graph& graph, const std::vector<ValueId>& ids);
 
-// An op with fresh activation outputs of the inferred types, appended to nothing: the caller places it. Output paths are
-// `path` followed by the operand's name where there are several. Layouts of outputs are left invariant.
+// An op with fresh activation outputs of the inferred types, appended to nothing: the caller places it. Output paths
+// are `path` followed by the operand's name where there are several. Layouts of outputs are left invariant.
 Op make_op(Graph& graph, const OpDef& def, std::vector<ValueId> inputs, Attrs attrs, std::string path);
 
 // For each value the index of the op that makes it, or -1.

@@ -13,7 +13,8 @@ namespace {
 // The region an action runs; -1 where the Program has none (a stage without weight gradients to defer).
 int region_of(const Program& program, const Action& action) {
   for (size_t i = 0; i < program.regions.size(); ++i)
-    if (program.regions[i].kind == action.region && program.regions[i].chunk == action.chunk) return static_cast<int>(i);
+    if (program.regions[i].kind == action.region && program.regions[i].chunk == action.chunk)
+      return static_cast<int>(i);
   return -1;
 }
 
@@ -88,7 +89,8 @@ bool has_several_microbatches(const Program& program) {
 
 namespace {
 
-// Operands of an op on the comm lane are in use until the first op behind it that reads what it makes; to the end where none does.
+// Operands of an op on the comm lane are in use until the first op behind it that reads what it makes; to the end where
+// none does.
 void hold_until_joined(const Program& program, std::vector<Lifetime>& live) {
   struct Posted {
     const Op* op;
@@ -112,7 +114,8 @@ void hold_until_joined(const Program& program, std::vector<Lifetime>& live) {
   for (const Posted& p : posted)
     for (const auto* ids : {&p.op->inputs, &p.op->outputs})
       for (ValueId id : *ids)
-        live[static_cast<size_t>(id)].last = std::max(live[static_cast<size_t>(id)].last, p.joined < 0 ? at - 1 : p.joined);
+        live[static_cast<size_t>(id)].last =
+            std::max(live[static_cast<size_t>(id)].last, p.joined < 0 ? at - 1 : p.joined);
 }
 
 }  // namespace

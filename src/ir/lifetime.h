@@ -1,9 +1,9 @@
-// When a value's bytes are in use, in ops counted over all regions of a Program in order. Values that share a buffer (one
-// updates the other in place) share its lifetime.
+// When a value's bytes are in use, in ops counted over all regions of a Program in order. Values that share a buffer
+// (one updates the other in place) share its lifetime.
 //
-// When a microbatch is finished before the next begins, that order is the order of time. Otherwise a value that is made in one
-// region and used in another may be alive while any region runs, and there may be one for each microbatch in flight: it lives
-// throughout, in several slots.
+// When a microbatch is finished before the next begins, that order is the order of time. Otherwise a value that is made
+// in one region and used in another may be alive while any region runs, and there may be one for each microbatch in
+// flight: it lives throughout, in several slots.
 #pragma once
 
 #include <vector>
@@ -18,8 +18,8 @@ struct Lifetime {
   bool used() const { return first >= 0; }
 };
 
-// Whether a step's gradients are sums over microbatches: they then live throughout. The gradient of a single microbatch lives
-// only from the op that begins it to the end of the step, where the activations of forward have been.
+// Whether a step's gradients are sums over microbatches: they then live throughout. The gradient of a single microbatch
+// lives only from the op that begins it to the end of the step, where the activations of forward have been.
 bool has_several_microbatches(const Program& program);
 
 // Indexed by value id. Persistent values live throughout: [0, ops). Fetches live to the end.
@@ -32,8 +32,8 @@ std::vector<std::vector<int>> regions_touching(const Program& program);
 // The largest number of microbatches that are, at one time, between their first and their last action in these regions.
 int microbatches_in_flight(const Program& program, const std::vector<int>& regions);
 
-// Whether regions run in another order than they stand in: a microbatch begins before another one is finished, there are
-// several chunks, or weight gradients are deferred.
+// Whether regions run in another order than they stand in: a microbatch begins before another one is finished, there
+// are several chunks, or weight gradients are deferred.
 bool regions_interleave(const Program& program);
 
 }  // namespace sextant

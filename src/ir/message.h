@@ -21,7 +21,8 @@ struct Message {
   };
   Kind kind = Kind::all_reduce;
   std::string axes;  // "dp,cp"; empty for what passes between pipeline ranks
-  // What is reduced; what a rank has after a gather and before a scatter; what it sends in all in an all-to-all; the message.
+  // What is reduced; what a rank has after a gather and before a scatter; what it sends in all in an all-to-all; the
+  // message.
   Bytes bytes;
 };
 

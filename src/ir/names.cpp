@@ -4,10 +4,18 @@
 
 namespace sextant {
 
-std::string_view name_of(ValueKind kind) { return name_in(kValueKindNames, kind); }
-std::string_view name_of(Phase phase) { return name_in(kPhaseNames, phase); }
-std::string_view name_of(RegionKind kind) { return name_in(kRegionNames, kind); }
-std::string_view name_of(BufferClass kind) { return name_in(kBufferNames, kind); }
+std::string_view name_of(ValueKind kind) {
+  return name_in(kValueKindNames, kind);
+}
+std::string_view name_of(Phase phase) {
+  return name_in(kPhaseNames, phase);
+}
+std::string_view name_of(RegionKind kind) {
+  return name_in(kRegionNames, kind);
+}
+std::string_view name_of(BufferClass kind) {
+  return name_in(kBufferNames, kind);
+}
 
 std::string init_text(const Init& init) {
   if (init.kind == Init::Kind::zeros) return "zeros";

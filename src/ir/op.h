@@ -1,5 +1,5 @@
-// Op: one operation on values. What it means stands in its OpDef (op_def.h); an Op adds operands, constants, and where in
-// the step it belongs.
+// Op: one operation on values. What it means stands in its OpDef (op_def.h); an Op adds operands, constants, and where
+// in the step it belongs.
 #pragma once
 
 #include <cstdint>

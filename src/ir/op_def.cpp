@@ -22,7 +22,8 @@ namespace {
 
 std::string types_text(std::span<const TensorType> types) {
   std::string out;
-  for (const TensorType& t : types) out += fmt::format("{}{}{}", out.empty() ? "" : ", ", name_of(t.dtype), t.shape.text());
+  for (const TensorType& t : types)
+    out += fmt::format("{}{}{}", out.empty() ? "" : ", ", name_of(t.dtype), t.shape.text());
   return out;
 }
 

@@ -1,5 +1,5 @@
-// OpDef: everything the passes may ask about a kind of op, as one record of pure functions. Each op file of ops/ fills this
-// record in the order of its fields; nobody switches on op kind.
+// OpDef: everything the passes may ask about a kind of op, as one record of pure functions. Each op file of ops/ fills
+// this record in the order of its fields; nobody switches on op kind.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,8 @@ class BackwardScope {
   struct Emission {
     const OpDef& def;
     std::vector<ValueId> inputs;
-    // For each output of the emitted op the forward input whose gradient it is, or kForwardOutput - i when the emitted op
-    // also yields output i of the forward op, which then need not run in training.
+    // For each output of the emitted op the forward input whose gradient it is, or kForwardOutput - i when the emitted
+    // op also yields output i of the forward op, which then need not run in training.
     std::vector<int> gradient_of;
     Attrs attrs = {};
     Phase phase = Phase::input_gradient;
@@ -94,38 +94,43 @@ enum class Accumulate : uint8_t {
 struct OpDef {
   std::string_view name;
   std::string_view contract;  // the formula, in one or two sentences
-  // "x[b s i], w[o i], bias?[o] -> y[b s o]": a letter is a dim, equal letters are equal sizes. `?` marks an input that may
-  // be left out, `...` one that may be repeated, `*` stands for any dims (the same wherever it appears).
+  // "x[b s i], w[o i], bias?[o] -> y[b s o]": a letter is a dim, equal letters are equal sizes. `?` marks an input that
+  // may be left out, `...` one that may be repeated, `*` stands for any dims (the same wherever it appears).
   std::string_view operands;
   std::vector<std::string_view> attrs;  // the names it understands
   // Output types from input types. Null: dtypes of the first input, shapes by the letters.
   std::function<TensorTypes(const Attrs&, std::span<const TensorType>)> shape;
   // Outputs (indices) that are sums or statistics, and so kept in f32 where the operands are 16-bit floats.
   std::vector<int> wide;
-  // Layout rows for one axis. "b": split along letter b (operands without it are R as inputs, P as outputs); "*": along any
-  // dim of `*`; or written out: "x:S(i) w:S(i) bias:P -> y:P". All-R and all-I rows hold for every op and are not listed.
+  // Layout rows for one axis. "b": split along letter b (operands without it are R as inputs, P as outputs); "*": along
+  // any dim of `*`; or written out: "x:S(i) w:S(i) bias:P -> y:P". All-R and all-I rows hold for every op and are not
+  // listed.
   std::vector<std::string_view> rows;
   LayoutRule layout_rule = LayoutRule::rows;
-  // For rows whose local work is not the same op on local shapes: the ops that do it, made from the op with its layouts. The
-  // op itself where nothing differs.
+  // For rows whose local work is not the same op on local shapes: the ops that do it, made from the op with its
+  // layouts. The op itself where nothing differs.
   std::function<std::vector<Op>(Graph&, const Op&)> localize;
   std::function<void(BackwardScope&)> backward;  // null: no gradient flows
   std::function<Cost(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out)> cost;
   // What it sends to other ranks, from its rank's types; null: nothing.
-  std::function<std::optional<Message>(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out)> message;
+  std::function<std::optional<Message>(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out)>
+      message;
   std::vector<Alias> alias;
   std::function<std::vector<Alias>(const Attrs&)> alias_by_attrs;  // instead of `alias`, where attrs decide
   Recompute recompute = Recompute::allowed;
   Accumulate accumulate = Accumulate::unsupported;
   std::vector<Example> examples;
-  bool holds_inputs = false;  // it returns before it has read its inputs: they must stay as they are (messages under way)
+  bool holds_inputs =
+      false;  // it returns before it has read its inputs: they must stay as they are (messages under way)
 };
 
-// Each operand once through memory, `flops_per_element` for every element of the first output: what most small ops cost.
+// Each operand once through memory, `flops_per_element` for every element of the first output: what most small ops
+// cost.
 std::function<Cost(const Attrs&, std::span<const TensorType>, std::span<const TensorType>)> streaming_cost(
     double flops_per_element);
 
-// Output types by the definition's own rule; UserError-free: a mismatch is a BUG of the builder, named by op and shapes.
+// Output types by the definition's own rule; UserError-free: a mismatch is a BUG of the builder, named by op and
+// shapes.
 TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const TensorType> inputs);
 
 }  // namespace sextant

@@ -29,8 +29,8 @@ enum class ContextMode : uint8_t {
 struct Parallel {
   bool sequence = false;  // tensor-parallel ranks share norms and residuals along the sequence
   ContextMode context = ContextMode::ring;
-  // ZeRO over the axes `dp` and `cp` (an axis `dp_out` is outside: HSDP). 1: optimizer state is sharded; 2: gradients too;
-  // 3: weights too, gathered where they are used.
+  // ZeRO over the axes `dp` and `cp` (an axis `dp_out` is outside: HSDP). 1: optimizer state is sharded; 2: gradients
+  // too; 3: weights too, gathered where they are used.
   int zero = 0;
 };
 
@@ -40,9 +40,9 @@ inline constexpr std::string_view kShardAxes[] = {"dp", "cp"};  // those that Ze
 
 struct Plan {
   RecomputeMode recompute = RecomputeMode::none;
-  int zero = 0;          // as in Parallel
-  int microbatches = 1;  // per step and rank
-  bool overlap = true;   // messages travel while ranks compute
+  int zero = 0;           // as in Parallel
+  int microbatches = 1;   // per step and rank
+  bool overlap = true;    // messages travel while ranks compute
   Bytes bucket{8 << 20};  // of gradients that are reduced in one message
 };
 
@@ -56,7 +56,7 @@ using LocalTypes = std::vector<LocalType>;
 struct Target {
   std::string name;  // "cpu"
   int threads = 1;
-  int64_t alignment = 64;  // of every buffer, in bytes
+  int64_t alignment = 64;                         // of every buffer, in bytes
   std::vector<std::string_view> fusions = {};     // those of passes/fuse that it has kernels for
   std::vector<DType> computes_in = {DType::f32};  // what weights and activations may be, the best first
   // Scratch of one op's kernel, from the local types of its operands.

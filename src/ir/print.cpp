@@ -85,6 +85,8 @@ std::string print(const Program& program) {
   return text;
 }
 
-uint64_t hash_of(const Program& program) { return hash64(print(program)); }
+uint64_t hash_of(const Program& program) {
+  return hash64(print(program));
+}
 
 }  // namespace sextant

@@ -1,5 +1,5 @@
-// Program: the local view of one rank class. Regions are ordered lists of ops; a schedule of actions runs the regions; every
-// value has a buffer, every buffer an offset in one arena. Executors add nothing to it.
+// Program: the local view of one rank class. Regions are ordered lists of ops; a schedule of actions runs the regions;
+// every value has a buffer, every buffer an offset in one arena. Executors add nothing to it.
 #pragma once
 
 #include <cstdint>

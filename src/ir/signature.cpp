@@ -81,9 +81,11 @@ LayoutRow written_row(const OpDef& def, const Signature& signature, std::string_
     }
   };
   size_t arrow = text.find("->");
-  fill(text.substr(0, arrow), [&](int i) -> const Operand& { return signature.input(i); }, row.inputs);
-  fill(text.substr(arrow + 2), [&](int i) -> const Operand& { return signature.outputs[static_cast<size_t>(i)]; },
-       row.outputs);
+  fill(
+      text.substr(0, arrow), [&](int i) -> const Operand& { return signature.input(i); }, row.inputs);
+  fill(
+      text.substr(arrow + 2), [&](int i) -> const Operand& { return signature.outputs[static_cast<size_t>(i)]; },
+      row.outputs);
   return row;
 }
 

@@ -1,5 +1,5 @@
-// The operand text of an OpDef, taken apart: names, letters and flags of inputs and outputs; and its layout rows expanded to
-// one state per operand.
+// The operand text of an OpDef, taken apart: names, letters and flags of inputs and outputs; and its layout rows
+// expanded to one state per operand.
 #pragma once
 
 #include <cstdint>

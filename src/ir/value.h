@@ -31,8 +31,8 @@ struct Init {
   bool operator==(const Init&) const = default;
 };
 
-// A value that is some rows of a tensor in checkpoints (and draws its initial elements as those rows): how a model is cut on
-// one mesh then shows on no other.
+// A value that is some rows of a tensor in checkpoints (and draws its initial elements as those rows): how a model is
+// cut on one mesh then shows on no other.
 struct StoredIn {
   std::string path;  // empty: a tensor of its own, under the value's path
   int64_t first_row = 0;

@@ -13,7 +13,9 @@ namespace sextant {
 
 namespace {
 
-bool is_given(const Value& value) { return is_persistent(value.kind) || value.kind == ValueKind::feed; }
+bool is_given(const Value& value) {
+  return is_persistent(value.kind) || value.kind == ValueKind::feed;
+}
 
 // Values are made before use and once; operand types are what the definition says.
 class OrderCheck {
@@ -44,7 +46,8 @@ class OrderCheck {
     for (size_t i = 0; i < expected.size(); ++i) {
       const Value& value = values_[static_cast<size_t>(op.outputs[i])];
       BUG_IF(!(type_of(value) == expected[i]), "after {}: %{} ({}) is {}{}, its definition says {}{}", after_, value.id,
-             value.path, name_of(value.dtype), value.shape.text(), name_of(expected[i].dtype), expected[i].shape.text());
+             value.path, name_of(value.dtype), value.shape.text(), name_of(expected[i].dtype),
+             expected[i].shape.text());
     }
   }
 
@@ -106,7 +109,8 @@ std::vector<Lifetime> buffer_lifetimes(const Program& program) {
   int at = 0, end = static_cast<int>(program.workspaces.size()) - 1;
   for (const Region& region : program.regions) {
     for (const Op& op : region.ops) {
-      int32_t workspace = static_cast<size_t>(at) < program.workspaces.size() ? program.workspaces[static_cast<size_t>(at)] : -1;
+      int32_t workspace =
+          static_cast<size_t>(at) < program.workspaces.size() ? program.workspaces[static_cast<size_t>(at)] : -1;
       if (workspace >= 0) include(workspace, on_comm_lane(op) ? Lifetime{0, end} : Lifetime{at, at});
       ++at;
     }
@@ -114,7 +118,8 @@ std::vector<Lifetime> buffer_lifetimes(const Program& program) {
   return live;
 }
 
-// Through time, with the buffers that live at the moment in order of offset: no two meet as long as none meets its neighbours.
+// Through time, with the buffers that live at the moment in order of offset: no two meet as long as none meets its
+// neighbours.
 void check_overlaps(const Program& program, std::string_view after) {
   std::vector<Lifetime> live = buffer_lifetimes(program);
   std::vector<size_t> by_first, by_last;
@@ -150,7 +155,8 @@ void check_buffers(const Program& program, std::string_view after) {
   }
   for (size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& b = program.buffers[i];
-    BUG_IF(b.offset < 0 || b.offset + b.total_bytes() > program.arena_bytes, "after {}: buffer {} leaves the arena", after, i);
+    BUG_IF(b.offset < 0 || b.offset + b.total_bytes() > program.arena_bytes, "after {}: buffer {} leaves the arena",
+           after, i);
   }
   check_overlaps(program, after);
 }

@@ -62,9 +62,13 @@ void check_launcher(const LaunchRequest& r) {
 
 }  // namespace
 
-int nodes(const LaunchRequest& r) { return (r.world_size + r.ranks_per_node - 1) / r.ranks_per_node; }
+int nodes(const LaunchRequest& r) {
+  return (r.world_size + r.ranks_per_node - 1) / r.ranks_per_node;
+}
 
-int ranks_on_a_node(const LaunchRequest& r) { return std::min(r.world_size, r.ranks_per_node); }
+int ranks_on_a_node(const LaunchRequest& r) {
+  return std::min(r.world_size, r.ranks_per_node);
+}
 
 std::vector<std::string> program_words(const LaunchRequest& r) {
   std::vector<std::string> words = {r.binary, "train", r.config};
@@ -97,9 +101,12 @@ std::string launch_text(const LaunchRequest& request) {
   if (request.config.empty()) refuse("config", "there is none", "the path of a config file");
   check_launcher(request);
   switch (request.launcher) {
-    case Launcher::slurm: return slurm_text(request);
-    case Launcher::mpi: return mpi_text(request);
-    case Launcher::kubernetes: return kubernetes_text(request);
+    case Launcher::slurm:
+      return slurm_text(request);
+    case Launcher::mpi:
+      return mpi_text(request);
+    case Launcher::kubernetes:
+      return kubernetes_text(request);
   }
   BUG("launcher {}", static_cast<int>(request.launcher));
 }

@@ -11,10 +11,14 @@ namespace sextant {
 
 std::string AxisState::text() const {
   switch (kind) {
-    case StateKind::replicated: return "R";
-    case StateKind::invariant: return "I";
-    case StateKind::sharded: return fmt::format("{}({})", order == ShardOrder::zigzag ? 'Z' : 'S', dim);
-    case StateKind::partial: return "P";
+    case StateKind::replicated:
+      return "R";
+    case StateKind::invariant:
+      return "I";
+    case StateKind::sharded:
+      return fmt::format("{}({})", order == ShardOrder::zigzag ? 'Z' : 'S', dim);
+    case StateKind::partial:
+      return "P";
   }
   BUG("unknown axis state");
 }
@@ -39,7 +43,9 @@ std::vector<int> axes_of_dim(const Layout& layout, int dim) {
   std::vector<int> axes;
   for (int axis = 0; axis < static_cast<int>(layout.states.size()); ++axis)
     if (layout.at(axis).shards(dim)) axes.push_back(axis);
-  auto place = [&](int axis) { return std::find(layout.order.begin(), layout.order.end(), axis) - layout.order.begin(); };
+  auto place = [&](int axis) {
+    return std::find(layout.order.begin(), layout.order.end(), axis) - layout.order.begin();
+  };
   std::stable_sort(axes.begin(), axes.end(), [&](int a, int b) { return place(a) < place(b); });
   return axes;
 }
@@ -92,7 +98,8 @@ LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mes
     if (!split) continue;
     if (in_parts) {
       std::vector<int64_t> parts{shape[dim]};
-      local[dim] = local_extent_of_parts(layout.segments.dim == dim ? layout.segments.extents : parts, layout, dim, mesh);
+      local[dim] =
+          local_extent_of_parts(layout.segments.dim == dim ? layout.segments.extents : parts, layout, dim, mesh);
       continue;
     }
     // In one piece the order of the axes does not matter.
@@ -110,8 +117,7 @@ std::string layout_text(const Layout& layout, const Mesh& mesh) {
                        layout.at(axis).text());
   }
   if (layout.segments.any()) {
-    out += fmt::format("{}{}:{}", out.empty() ? "" : " ", layout.segments.dim,
-                       fmt::join(layout.segments.extents, "|"));
+    out += fmt::format("{}{}:{}", out.empty() ? "" : " ", layout.segments.dim, fmt::join(layout.segments.extents, "|"));
   }
   return out.empty() ? "I" : out;
 }
@@ -135,7 +141,8 @@ Segments parse_segments(int dim, std::string_view text) {
     int64_t extent = 0;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), extent);
     if (error != std::errc{})
-      throw UserError({.place = std::string(text), .got = "not a segment list", .expected = "extents such as 64|32|32"});
+      throw UserError(
+          {.place = std::string(text), .got = "not a segment list", .expected = "extents such as 64|32|32"});
     segments.extents.push_back(extent);
     text.remove_prefix(static_cast<size_t>(end - text.data()));
     if (text.starts_with("|")) text.remove_prefix(1);
@@ -162,7 +169,8 @@ Layout parse_layout(std::string_view text, const Mesh& mesh) {
     } else if (name.size() == 1 && name[0] >= '0' && name[0] <= '9') {
       layout.segments = parse_segments(name[0] - '0', value);
     } else {
-      throw UserError({.place = std::string(word), .got = fmt::format("the mesh has no axis {}", name),
+      throw UserError({.place = std::string(word),
+                       .got = fmt::format("the mesh has no axis {}", name),
                        .expected = fmt::format("one of {}", mesh.text())});
     }
   }

@@ -34,8 +34,12 @@ struct AxisState {
 inline constexpr AxisState kReplicated{StateKind::replicated};
 inline constexpr AxisState kInvariant{StateKind::invariant};
 inline constexpr AxisState kPartial{StateKind::partial};
-constexpr AxisState sharded(int dim) { return {StateKind::sharded, dim}; }
-constexpr AxisState zigzag(int dim) { return {StateKind::sharded, dim, ShardOrder::zigzag}; }
+constexpr AxisState sharded(int dim) {
+  return {StateKind::sharded, dim};
+}
+constexpr AxisState zigzag(int dim) {
+  return {StateKind::sharded, dim, ShardOrder::zigzag};
+}
 
 AxisState gradient_state(AxisState state);
 
@@ -70,8 +74,8 @@ std::vector<int> with_axis_last(const Layout& layout, int axis);
 // What one rank holds. What does not divide is padded: every rank holds the size of the largest part.
 LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mesh& mesh);
 
-// "I" when every axis is invariant, else "dp:S(0) tp:R", with axes of size 1 left out and axes that share a dim major first;
-// parse reads it back.
+// "I" when every axis is invariant, else "dp:S(0) tp:R", with axes of size 1 left out and axes that share a dim major
+// first; parse reads it back.
 std::string layout_text(const Layout& layout, const Mesh& mesh);
 Layout parse_layout(std::string_view text, const Mesh& mesh);
 

@@ -82,8 +82,8 @@ std::vector<Shared> shared_spans(const std::vector<Span>& from, const std::vecto
 std::vector<Box> common_boxes(const GlobalShape& shape, const Mesh& mesh, const Side& from, const Side& to) {
   std::vector<Box> boxes{{}};
   for (int dim = 0; dim < shape.rank(); ++dim) {
-    std::vector<Shared> shared = shared_spans(held(shape[dim], from.layout, dim, mesh, from.at),
-                                              held(shape[dim], to.layout, dim, mesh, to.at));
+    std::vector<Shared> shared =
+        shared_spans(held(shape[dim], from.layout, dim, mesh, from.at), held(shape[dim], to.layout, dim, mesh, to.at));
     std::vector<Box> longer;
     for (const Box& box : boxes) {
       for (const Shared& s : shared) {
@@ -120,12 +120,13 @@ bool parts_are_contiguous(const GlobalShape& shape, const Mesh& mesh, const Layo
   std::vector<int> group = group_of(mesh, 0, axes);
   Coordinate own = coordinate_of(mesh, 0);
   if (whole_shape.count() != part_shape.count() * static_cast<int64_t>(group.size())) return false;
-  // Where a part lies is affine in its place along each axis, and the last part is the one that padding would cut: the first,
-  // its neighbour along each axis, and the last speak for all.
+  // Where a part lies is affine in its place along each axis, and the last part is the one that padding would cut: the
+  // first, its neighbour along each axis, and the last speak for all.
   std::vector<size_t> tested{0, group.size() - 1};
   size_t stride = 1;
   for (size_t axis = mesh.axes.size(); axis-- > 0;) {
-    if (mesh.axes[axis].size == 1 || std::find(axes.begin(), axes.end(), static_cast<int>(axis)) == axes.end()) continue;
+    if (mesh.axes[axis].size == 1 || std::find(axes.begin(), axes.end(), static_cast<int>(axis)) == axes.end())
+      continue;
     tested.push_back(stride);
     stride *= static_cast<size_t>(mesh.axes[axis].size);
   }

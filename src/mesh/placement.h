@@ -1,6 +1,6 @@
-// Placement: which elements of a tensor one rank holds, and which of them two ranks (or two layouts of one rank) share. All
-// of the layout algebra's movements of data are made of these pieces, so orders, segments, zigzag and padding need no
-// special case anywhere else.
+// Placement: which elements of a tensor one rank holds, and which of them two ranks (or two layouts of one rank) share.
+// All of the layout algebra's movements of data are made of these pieces, so orders, segments, zigzag and padding need
+// no special case anywhere else.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace sextant {
 
-// Elements [global, global + count) of a dim are elements [local, local + count) of what the rank holds. Local elements that
-// no span covers are padding.
+// Elements [global, global + count) of a dim are elements [local, local + count) of what the rank holds. Local elements
+// that no span covers are padding.
 struct Span {
   int64_t global = 0, local = 0, count = 0;
   bool operator==(const Span&) const = default;
@@ -35,12 +35,13 @@ struct Side {
 // The pieces that both sides hold, in global order.
 std::vector<Box> common_boxes(const GlobalShape& shape, const Mesh& mesh, const Side& from, const Side& to);
 
-// The most elements that any two ranks of a group have in common, one in each layout: what an all-to-all sends in one part.
+// The most elements that any two ranks of a group have in common, one in each layout: what an all-to-all sends in one
+// part.
 int64_t largest_exchange(const GlobalShape& shape, const Mesh& mesh, const Layout& from, const Layout& to,
                          const std::vector<int>& axes);
 
-// Whether the parts that the ranks of a group hold, one behind the other, are the whole as it lies in memory: then gathering
-// and scattering need no packing. `axes` are those along which the group's ranks differ.
+// Whether the parts that the ranks of a group hold, one behind the other, are the whole as it lies in memory: then
+// gathering and scattering need no packing. `axes` are those along which the group's ranks differ.
 bool parts_are_contiguous(const GlobalShape& shape, const Mesh& mesh, const Layout& whole, const Layout& part,
                           const std::vector<int>& axes);
 

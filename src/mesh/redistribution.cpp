@@ -31,19 +31,29 @@ constexpr std::array kRules{
 
 std::string_view name_of(Transfer transfer) {
   switch (transfer) {
-    case Transfer::nothing: return "nothing";
-    case Transfer::slice: return "slice";
-    case Transfer::pad: return "pad";
-    case Transfer::keep_first: return "keep_first";
-    case Transfer::all_gather: return "all_gather";
-    case Transfer::reduce_scatter: return "reduce_scatter";
-    case Transfer::all_reduce: return "all_reduce";
-    case Transfer::all_to_all: return "all_to_all";
+    case Transfer::nothing:
+      return "nothing";
+    case Transfer::slice:
+      return "slice";
+    case Transfer::pad:
+      return "pad";
+    case Transfer::keep_first:
+      return "keep_first";
+    case Transfer::all_gather:
+      return "all_gather";
+    case Transfer::reduce_scatter:
+      return "reduce_scatter";
+    case Transfer::all_reduce:
+      return "all_reduce";
+    case Transfer::all_to_all:
+      return "all_to_all";
   }
   BUG("unknown transfer");
 }
 
-std::span<const TransferRule> transfer_rules() { return kRules; }
+std::span<const TransferRule> transfer_rules() {
+  return kRules;
+}
 
 std::optional<Transfer> transfer(AxisState from, AxisState to) {
   if (from == to) return Transfer::nothing;
@@ -54,14 +64,19 @@ std::optional<Transfer> transfer(AxisState from, AxisState to) {
 
 int64_t bytes_sent(Transfer transfer, int64_t local, int64_t full, int ranks) {
   switch (transfer) {
-    case Transfer::all_gather: return local * (ranks - 1);
-    case Transfer::reduce_scatter: return full / ranks * (ranks - 1);
-    case Transfer::all_reduce: return 2 * (full / ranks) * (ranks - 1);
-    case Transfer::all_to_all: return local / ranks * (ranks - 1);
+    case Transfer::all_gather:
+      return local * (ranks - 1);
+    case Transfer::reduce_scatter:
+      return full / ranks * (ranks - 1);
+    case Transfer::all_reduce:
+      return 2 * (full / ranks) * (ranks - 1);
+    case Transfer::all_to_all:
+      return local / ranks * (ranks - 1);
     case Transfer::nothing:
     case Transfer::slice:
     case Transfer::pad:
-    case Transfer::keep_first: return 0;
+    case Transfer::keep_first:
+      return 0;
   }
   BUG("unknown transfer");
 }
@@ -71,14 +86,22 @@ namespace {
 // Shrinking transfers go first, so that what follows moves less; growing ones last.
 int place_in_route(Transfer transfer) {
   switch (transfer) {
-    case Transfer::slice: return 0;
-    case Transfer::reduce_scatter: return 1;
-    case Transfer::all_reduce: return 2;
-    case Transfer::all_to_all: return 3;
-    case Transfer::nothing: return 4;
-    case Transfer::keep_first: return 5;
-    case Transfer::all_gather: return 6;
-    case Transfer::pad: return 7;
+    case Transfer::slice:
+      return 0;
+    case Transfer::reduce_scatter:
+      return 1;
+    case Transfer::all_reduce:
+      return 2;
+    case Transfer::all_to_all:
+      return 3;
+    case Transfer::nothing:
+      return 4;
+    case Transfer::keep_first:
+      return 5;
+    case Transfer::all_gather:
+      return 6;
+    case Transfer::pad:
+      return 7;
   }
   BUG("unknown transfer");
 }

@@ -12,10 +12,10 @@
 namespace sextant {
 
 enum class Transfer : uint8_t {
-  nothing,         // the bytes are already right
-  slice,           // keep the own part
-  pad,             // own part in place, zeros elsewhere
-  keep_first,      // coordinate 0 keeps its copy, the others hold zeros
+  nothing,     // the bytes are already right
+  slice,       // keep the own part
+  pad,         // own part in place, zeros elsewhere
+  keep_first,  // coordinate 0 keeps its copy, the others hold zeros
   all_gather,
   reduce_scatter,
   all_reduce,
@@ -36,8 +36,8 @@ std::span<const TransferRule> transfer_rules();
 // How to bring one axis from a state to another; nullopt where no transfer exists. Equal states need nothing.
 std::optional<Transfer> transfer(AxisState from, AxisState to);
 
-// Bytes that one rank sends for `transfer` over `ranks` ranks; `local` and `full` are the bytes of one rank's part and of
-// the whole. This is what infer compares.
+// Bytes that one rank sends for `transfer` over `ranks` ranks; `local` and `full` are the bytes of one rank's part and
+// of the whole. This is what infer compares.
 int64_t bytes_sent(Transfer transfer, int64_t local, int64_t full, int ranks);
 
 // One hop of a redistribution: along all of `axes` the state changes in the same way, by one transfer.
@@ -47,9 +47,9 @@ struct Hop {
   Layout to;
 };
 
-// From a layout to another in hops, the ones that shrink the tensor first. Axes that change between the same two kinds of
-// states make one hop (one collective over all of them), except all-to-alls, which go axis by axis. Axes of size 1 take
-// their new state in the last hop at no cost. Empty when nothing differs; nullopt where some axis has no transfer.
+// From a layout to another in hops, the ones that shrink the tensor first. Axes that change between the same two kinds
+// of states make one hop (one collective over all of them), except all-to-alls, which go axis by axis. Axes of size 1
+// take their new state in the last hop at no cost. Empty when nothing differs; nullopt where some axis has no transfer.
 std::optional<std::vector<Hop>> route(const Layout& from, const Layout& to, const Mesh& mesh);
 
 // The one hop that leads from a layout to another; BUG when it takes more.

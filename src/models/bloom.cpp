@@ -1,5 +1,5 @@
-// BLOOM: ALiBi instead of positions, a LayerNorm behind the embedding too, GELU, biases everywhere, the head tied to the
-// embedding.
+// BLOOM: ALiBi instead of positions, a LayerNorm behind the embedding too, GELU, biases everywhere, the head tied to
+// the embedding.
 #include "models/frame.h"
 #include "models/hf_tensors.h"
 

@@ -24,13 +24,17 @@ void close_frame(Builder& b, const Use& use, const Frame& frame, ValueId x, Valu
 }
 
 ValueId token_table(Builder& b, const ModelSpec& m) {
-  return b.parameter({.name = "embed.weight", .shape = {m.vocab, m.hidden}, .init = {Init::Kind::normal, m.init_std},
+  return b.parameter({.name = "embed.weight",
+                      .shape = {m.vocab, m.hidden},
+                      .init = {Init::Kind::normal, m.init_std},
                       .split = TensorSplit::outputs});
 }
 
 ValueId output_head(Builder& b, const ModelSpec& m, ValueId table) {
   if (m.tied_head) return table;
-  return b.parameter({.name = "head.weight", .shape = {m.vocab, m.hidden}, .init = {Init::Kind::normal, m.init_std},
+  return b.parameter({.name = "head.weight",
+                      .shape = {m.vocab, m.hidden},
+                      .init = {Init::Kind::normal, m.init_std},
                       .split = TensorSplit::outputs});
 }
 
@@ -41,8 +45,8 @@ ValueId embedded(Builder& b, const ModelSpec& m, const Frame& frame, ValueId tab
 }
 
 ValueId with_positions(Builder& b, const ModelSpec& m, const Frame& frame, ValueId x, int64_t unused) {
-  ValueId table = b.parameter({.name = "positions.weight", .shape = {m.max_seq + unused, m.hidden},
-                               .init = {Init::Kind::normal, m.init_std}});
+  ValueId table = b.parameter(
+      {.name = "positions.weight", .shape = {m.max_seq + unused, m.hidden}, .init = {Init::Kind::normal, m.init_std}});
   std::vector<ValueId> inputs{x, table};
   if (frame.cache) inputs.push_back(frame.cache->start);
   Attrs attrs;
@@ -62,25 +66,42 @@ Rope rope_of(const ModelSpec& m) {
 }
 
 ValueId self_attention(Builder& b, const ModelSpec& m, const Frame& frame, ValueId normed, const SelfAttention& spec) {
-  Packed qkv = packed_qkv(b, normed, {.heads = {m.heads, m.kv_heads, m.head_dim}, .init_std = m.init_std, .bias = spec.qkv_bias});
+  Packed qkv = packed_qkv(b, normed,
+                          {.heads = {m.heads, m.kv_heads, m.head_dim}, .init_std = m.init_std, .bias = spec.qkv_bias});
   if (spec.qk_norm_eps) qkv.rows = qk_norm(b, qkv, *spec.qk_norm_eps);
-  ValueId mixed = attention(b, qkv.rows, {.heads = qkv.heads, .rope = spec.rope, .alibi = spec.alibi, .cache = frame.cache,
-                                          .begins = frame.begins});
-  return linear(b, mixed, {.name = "out", .outputs = m.hidden, .init_std = residual_std(m.init_std, m.layers),
-                           .bias = spec.out_bias, .split = TensorSplit::inputs});
+  ValueId mixed = attention(
+      b, qkv.rows,
+      {.heads = qkv.heads, .rope = spec.rope, .alibi = spec.alibi, .cache = frame.cache, .begins = frame.begins});
+  return linear(b, mixed,
+                {.name = "out",
+                 .outputs = m.hidden,
+                 .init_std = residual_std(m.init_std, m.layers),
+                 .bias = spec.out_bias,
+                 .split = TensorSplit::inputs});
 }
 
 ValueId model_mlp(Builder& b, const ModelSpec& m, ValueId normed, const OpDef& activation, Bias bias) {
-  return mlp(b, normed, {.activation = activation, .inner = m.ffn, .init_std = m.init_std,
-                         .down_std = residual_std(m.init_std, m.layers), .bias = bias});
+  return mlp(b, normed,
+             {.activation = activation,
+              .inner = m.ffn,
+              .init_std = m.init_std,
+              .down_std = residual_std(m.init_std, m.layers),
+              .bias = bias});
 }
 
 ValueId gated_mlp(Builder& b, const ModelSpec& m, ValueId normed) {
-  ValueId gate_up = linear(b, normed, {.name = "gate_up", .outputs = 2 * m.ffn, .init_std = m.init_std,
-                                       .split = TensorSplit::outputs, .segments = {m.ffn, m.ffn}});
+  ValueId gate_up = linear(b, normed,
+                           {.name = "gate_up",
+                            .outputs = 2 * m.ffn,
+                            .init_std = m.init_std,
+                            .split = TensorSplit::outputs,
+                            .segments = {m.ffn, m.ffn}});
   ValueId inner = b.op(ops::swiglu, "swiglu", {gate_up});
-  return linear(b, inner, {.name = "down", .outputs = m.hidden, .init_std = residual_std(m.init_std, m.layers),
-                           .split = TensorSplit::inputs});
+  return linear(b, inner,
+                {.name = "down",
+                 .outputs = m.hidden,
+                 .init_std = residual_std(m.init_std, m.layers),
+                 .split = TensorSplit::inputs});
 }
 
 ValueId parallel_halves(Builder& b, ValueId x, ValueId attention, ValueId mlp) {

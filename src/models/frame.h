@@ -44,7 +44,8 @@ struct SelfAttention {
 };
 ValueId self_attention(Builder& b, const ModelSpec& m, const Frame& frame, ValueId normed, const SelfAttention& spec);
 
-// MLPs of the model's sizes, also still to be added: weights at up and down, or, with a gate (SwiGLU), at gate_up and down.
+// MLPs of the model's sizes, also still to be added: weights at up and down, or, with a gate (SwiGLU), at gate_up and
+// down.
 ValueId model_mlp(Builder& b, const ModelSpec& m, ValueId normed, const OpDef& activation, Bias bias);
 ValueId gated_mlp(Builder& b, const ModelSpec& m, ValueId normed);
 

@@ -1,5 +1,5 @@
-// GPT-2 and GPT-3: learned positions, LayerNorm before each half of a block, GELU, biases everywhere, the head tied to the
-// embedding. (GPT-3's layers that see a band of tokens only are not there: every layer sees all.)
+// GPT-2 and GPT-3: learned positions, LayerNorm before each half of a block, GELU, biases everywhere, the head tied to
+// the embedding. (GPT-3's layers that see a band of tokens only are not there: every layer sees all.)
 #include "models/frame.h"
 #include "models/hf_tensors.h"
 

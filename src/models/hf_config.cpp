@@ -74,7 +74,8 @@ json parse(std::string_view text, std::string_view place) {
 }
 
 // Gives every setting the one name that the formats read; a complaint where two names disagree.
-json with_one_name_each(json document, const HfFormat& format, std::string_view place, std::vector<Complaint>& complaints) {
+json with_one_name_each(json document, const HfFormat& format, std::string_view place,
+                        std::vector<Complaint>& complaints) {
   for (const HfAlias& alias : hf_aliases()) {
     if (alias.model_type != format.model_type) continue;
     auto other = document.find(alias.other);
@@ -83,9 +84,10 @@ json with_one_name_each(json document, const HfFormat& format, std::string_view 
     if (value.is_null())
       value = *document.find(alias.other);
     else if (value != *document.find(alias.other))
-      complaints.push_back({.place = fmt::format("{} {}", place, alias.other),
-                            .got = fmt::format("{}, but {} is {}", shown(*document.find(alias.other)), alias.key, shown(value)),
-                            .expected = "the same value for both names"});
+      complaints.push_back(
+          {.place = fmt::format("{} {}", place, alias.other),
+           .got = fmt::format("{}, but {} is {}", shown(*document.find(alias.other)), alias.key, shown(value)),
+           .expected = "the same value for both names"});
   }
   return document;
 }

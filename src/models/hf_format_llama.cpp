@@ -32,7 +32,8 @@ RopeChoice rope_in(HfReader& reader, std::string_view key, const ModelSpec& spec
         .complain("partial_rotary_factor", fmt::format("{} is not supported", choice.fraction), "1");
 
   if (rope.has("rope_type") && rope.has("type") && rope.text("rope_type", "") != rope.text("type", ""))
-    rope.complain("type", fmt::format("\"{}\", but rope_type is \"{}\"", rope.text("type", ""), rope.text("rope_type", "")),
+    rope.complain("type",
+                  fmt::format("\"{}\", but rope_type is \"{}\"", rope.text("type", ""), rope.text("rope_type", "")),
                   "the same value for both names");
   std::string_view type_key = rope.has("rope_type") ? "rope_type" : "type";
   rope.only_one_of(type_key, "default", {"default", "llama3"});
@@ -51,8 +52,8 @@ RopeChoice rope_in(HfReader& reader, std::string_view key, const ModelSpec& spec
 }
 
 void read_rope(HfReader& reader, ModelSpec& spec, Part part) {
-  // New files keep everything in rope_parameters, old ones the base outside and the stretching in rope_scaling. Versions
-  // of transformers differ in which of the two they take where a file has both.
+  // New files keep everything in rope_parameters, old ones the base outside and the stretching in rope_scaling.
+  // Versions of transformers differ in which of the two they take where a file has both.
   bool is_new = reader.has_entries("rope_parameters"), is_old = reader.has_entries("rope_scaling");
   RopeChoice choice = rope_in(reader, is_new ? "rope_parameters" : "rope_scaling", spec, part);
   if (is_new && is_old && reader.complaints().empty() && !(rope_in(reader, "rope_scaling", spec, part) == choice))

@@ -19,7 +19,9 @@ bool HfReader::has_entries(std::string_view key) const {
   return value && !(value->is_object() && value->empty());
 }
 
-bool HfReader::names(std::string_view key) const { return object_.find(key) != object_.end(); }
+bool HfReader::names(std::string_view key) const {
+  return object_.find(key) != object_.end();
+}
 
 int64_t HfReader::integer(std::string_view key) {
   if (has(key)) return integer(key, 0);

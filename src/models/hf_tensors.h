@@ -1,8 +1,8 @@
 // HfTensors: the list of an architecture's tensors in a Hugging Face directory, written a layer at a time.
 #pragma once
 
-#include <cstdint>
 #include <fmt/format.h>
+#include <cstdint>
 
 #include <string>
 #include <string_view>

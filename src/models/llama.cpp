@@ -1,5 +1,6 @@
-// Llama 1, 2 and 3, and what differs from it in a detail: Mistral 7B, Qwen 2 (biases of q, k and v) and Qwen 3 (norms of
-// their heads). RMSNorm before each half of a block, rotary positions, grouped-query attention, SwiGLU, no other biases.
+// Llama 1, 2 and 3, and what differs from it in a detail: Mistral 7B, Qwen 2 (biases of q, k and v) and Qwen 3 (norms
+// of their heads). RMSNorm before each half of a block, rotary positions, grouped-query attention, SwiGLU, no other
+// biases.
 #include "models/frame.h"
 #include "models/hf_tensors.h"
 

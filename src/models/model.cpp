@@ -26,17 +26,19 @@ const Architecture& architecture_of(const ModelSpec& spec) {
     if (a.name == spec.architecture) return a;
     known += fmt::format("{}{}", known.empty() ? "" : ", ", a.name);
   }
-  throw UserError({.place = "model.architecture", .got = fmt::format("unknown architecture '{}'", spec.architecture),
+  throw UserError({.place = "model.architecture",
+                   .got = fmt::format("unknown architecture '{}'", spec.architecture),
                    .expected = fmt::format("one of {}", known)});
 }
 
 Graph build_model(const ModelSpec& spec, const Use& use, const Mesh& mesh) {
   int64_t seen = std::max(use.seq, use.cache_positions);
   if (spec.window > 0 && seen > spec.window)
-    throw UserError({.place = "model.window",
-                     .got = fmt::format("{} positions are more than the {} that a token of the model sees", seen, spec.window),
-                     .expected = fmt::format("at most {}: attention over a window is not there yet", spec.window),
-                     .hint = "ask for a shorter sequence or context"});
+    throw UserError(
+        {.place = "model.window",
+         .got = fmt::format("{} positions are more than the {} that a token of the model sees", seen, spec.window),
+         .expected = fmt::format("at most {}: attention over a window is not there yet", spec.window),
+         .hint = "ask for a shorter sequence or context"});
   return architecture_of(spec).build(spec, use, mesh);
 }
 
@@ -47,6 +49,8 @@ int64_t parameter_count(const Graph& graph) {
   return count;
 }
 
-Mesh single_rank_mesh() { return {{{"pp", 1}, {"dp", 1}, {"cp", 1}, {"tp", 1}}}; }
+Mesh single_rank_mesh() {
+  return {{{"pp", 1}, {"dp", 1}, {"cp", 1}, {"tp", 1}}};
+}
 
 }  // namespace sextant

@@ -29,8 +29,8 @@ struct Use {
   Parallel parallel = {};
 };
 
-// Rows of one tensor of a Hugging Face file, and the rows of a parameter that they are: most often all of the tensor, and
-// several times a part of it where the file mixes what we keep apart (q, k and v of each head in turn).
+// Rows of one tensor of a Hugging Face file, and the rows of a parameter that they are: most often all of the tensor,
+// and several times a part of it where the file mixes what we keep apart (q, k and v of each head in turn).
 struct HfTensor {
   std::string name;       // "model.layers.0.self_attn.q_proj.weight"
   std::string parameter;  // "layers.0.attn.qkv.weight"

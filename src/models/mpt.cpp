@@ -1,4 +1,5 @@
-// MPT: ALiBi instead of positions, GELU by erf, and no bias anywhere, not in norms either; the head tied to the embedding.
+// MPT: ALiBi instead of positions, GELU by erf, and no bias anywhere, not in norms either; the head tied to the
+// embedding.
 #include "models/frame.h"
 #include "models/hf_tensors.h"
 
@@ -6,7 +7,9 @@ namespace sextant {
 
 namespace {
 
-ValueId norm(Builder& b, const ModelSpec& m, ValueId x) { return layer_norm(b, x, "norm", m.norm_eps, Bias::none); }
+ValueId norm(Builder& b, const ModelSpec& m, ValueId x) {
+  return layer_norm(b, x, "norm", m.norm_eps, Bias::none);
+}
 
 ValueId attention_half(Builder& b, const ModelSpec& m, ValueId x, const Frame& frame) {
   auto scope = b.scope("attn");

@@ -1,5 +1,5 @@
-// Nemotron-4: squared ReLU, rotary positions for half of each head, grouped-query attention, LayerNorm, no other biases,
-// a head of its own. Its files hold the weights of norms less 1 ("LayerNorm1P").
+// Nemotron-4: squared ReLU, rotary positions for half of each head, grouped-query attention, LayerNorm, no other
+// biases, a head of its own. Its files hold the weights of norms less 1 ("LayerNorm1P").
 #include "models/frame.h"
 #include "models/hf_tensors.h"
 

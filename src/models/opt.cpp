@@ -47,7 +47,8 @@ std::vector<HfTensor> opt_tensors(const ModelSpec& m) {
     int64_t part = 0;
     for (const char* name : {"q", "k", "v"}) {
       for (const char* what : {"weight", "bias"})
-        t.add(fmt::format("self_attn.{}_proj.{}", name, what), fmt::format("attn.qkv.{}", what), part * m.hidden, m.hidden);
+        t.add(fmt::format("self_attn.{}_proj.{}", name, what), fmt::format("attn.qkv.{}", what), part * m.hidden,
+              m.hidden);
       ++part;
     }
     t.add_with_bias("self_attn.out_proj", "attn.out", m.hidden);

@@ -30,6 +30,6 @@ std::vector<Preset> gpt_presets();    // GPT-2 and 3, MT-NLG, GPT-NeoX, Pythia, 
 std::vector<Preset> alibi_presets();  // BLOOM, MPT
 std::vector<Preset> llama_presets();  // Llama, Mistral
 std::vector<Preset> qwen_presets();
-std::vector<Preset> wide_presets();   // PaLM, Nemotron
+std::vector<Preset> wide_presets();  // PaLM, Nemotron
 
 }  // namespace sextant

@@ -31,7 +31,8 @@ struct Row {
 Preset preset(const Row& row) {
   const Family& family = row.family;
   const ArchitectureTraits& traits = *find_traits(family.architecture);
-  return {row.name, row.about,
+  return {row.name,
+          row.about,
           {.architecture = std::string(family.architecture),
            .layers = row.layers,
            .hidden = row.hidden,

@@ -17,7 +17,8 @@ struct Row {
 
 Preset preset(const Row& row) {
   constexpr int64_t kEndOfText = 151643;
-  return {row.name, row.about,
+  return {row.name,
+          row.about,
           {.architecture = "llama",
            .layers = row.layers,
            .hidden = row.hidden,

@@ -11,7 +11,8 @@ struct Row {
 };
 
 Preset palm(const Row& row) {
-  return {row.name, row.about,
+  return {row.name,
+          row.about,
           {.architecture = "palm",
            .layers = row.layers,
            .hidden = row.hidden,
@@ -26,7 +27,8 @@ Preset palm(const Row& row) {
 }
 
 Preset nemotron(const Row& row) {
-  return {row.name, row.about,
+  return {row.name,
+          row.about,
           {.architecture = "nemotron",
            .layers = row.layers,
            .hidden = row.hidden,

@@ -21,7 +21,9 @@ ValueId linear(Builder& b, ValueId x, const Linear& spec) {
   return b.op(ops::linear, "out", std::move(inputs));
 }
 
-double residual_std(double init_std, int64_t layers) { return init_std / std::sqrt(2.0 * static_cast<double>(layers)); }
+double residual_std(double init_std, int64_t layers) {
+  return init_std / std::sqrt(2.0 * static_cast<double>(layers));
+}
 
 ValueId rms_norm(Builder& b, ValueId x, std::string_view name, double eps) {
   auto scope = b.scope(name);
@@ -31,7 +33,8 @@ ValueId rms_norm(Builder& b, ValueId x, std::string_view name, double eps) {
 
 ValueId layer_norm(Builder& b, ValueId x, std::string_view name, double eps, Bias bias) {
   auto scope = b.scope(name);
-  std::vector<ValueId> inputs{x, b.parameter({.name = "weight", .shape = {b.shape(x).last()}, .init = {Init::Kind::ones}})};
+  std::vector<ValueId> inputs{
+      x, b.parameter({.name = "weight", .shape = {b.shape(x).last()}, .init = {Init::Kind::ones}})};
   if (bias == Bias::added) inputs.push_back(b.parameter({.name = "bias", .shape = {b.shape(x).last()}}));
   return b.op(ops::layer_norm, "out", std::move(inputs), {{"eps", eps}});
 }
@@ -50,9 +53,12 @@ Packed repeated_kv(Builder& b, ValueId x, const PackedLinear& spec, int64_t copi
   const Heads& heads = spec.heads;
   int64_t width = b.shape(x).last(), q = heads.query * heads.dim, kv = heads.key_value * heads.dim;
   Init init{Init::Kind::normal, spec.init_std};
-  ValueId wq = b.parameter({.name = "q.weight", .shape = {q, width}, .init = init, .split = TensorSplit::outputs,
-                            .stored = {"weight", 0}});
-  ValueId wkv = b.parameter({.name = "kv.weight", .shape = {2 * kv, width}, .init = init, .split = TensorSplit::copies,
+  ValueId wq = b.parameter(
+      {.name = "q.weight", .shape = {q, width}, .init = init, .split = TensorSplit::outputs, .stored = {"weight", 0}});
+  ValueId wkv = b.parameter({.name = "kv.weight",
+                             .shape = {2 * kv, width},
+                             .init = init,
+                             .split = TensorSplit::copies,
                              .stored = {"weight", q}});
   Attrs attrs = heads.attrs();
   attrs.set("copies", copies);
@@ -61,8 +67,10 @@ Packed repeated_kv(Builder& b, ValueId x, const PackedLinear& spec, int64_t copi
   b.set_segments(w, 0, repeated.segments());
   std::vector<ValueId> inputs{x, w};
   if (spec.bias == Bias::added) {
-    ValueId bias_q = b.parameter({.name = "q.bias", .shape = {q}, .split = TensorSplit::outputs, .stored = {"bias", 0}});
-    ValueId bias_kv = b.parameter({.name = "kv.bias", .shape = {2 * kv}, .split = TensorSplit::copies, .stored = {"bias", q}});
+    ValueId bias_q =
+        b.parameter({.name = "q.bias", .shape = {q}, .split = TensorSplit::outputs, .stored = {"bias", 0}});
+    ValueId bias_kv =
+        b.parameter({.name = "kv.bias", .shape = {2 * kv}, .split = TensorSplit::copies, .stored = {"bias", q}});
     inputs.push_back(b.op(ops::repeat_kv_bias, "repeat_kv_bias", {bias_q, bias_kv}, attrs));
     b.set_segments(inputs.back(), 0, repeated.segments());
   }
@@ -74,8 +82,13 @@ Packed repeated_kv(Builder& b, ValueId x, const PackedLinear& spec, int64_t copi
 Packed packed_qkv(Builder& b, ValueId x, const PackedLinear& spec) {
   int64_t ranks = head_ranks(b);
   if (spec.heads.key_value % ranks != 0) return repeated_kv(b, x, spec, ranks);
-  return {linear(b, x, {.name = "qkv", .outputs = spec.heads.packed_width(), .init_std = spec.init_std, .bias = spec.bias,
-                        .split = TensorSplit::outputs, .segments = spec.heads.segments()}),
+  return {linear(b, x,
+                 {.name = "qkv",
+                  .outputs = spec.heads.packed_width(),
+                  .init_std = spec.init_std,
+                  .bias = spec.bias,
+                  .split = TensorSplit::outputs,
+                  .segments = spec.heads.segments()}),
           spec.heads};
 }
 
@@ -83,7 +96,8 @@ ValueId qk_norm(Builder& b, const Packed& qkv, double eps) {
   // Each tensor-parallel rank norms other heads with the same weights.
   auto weight = [&](std::string_view name) {
     auto scope = b.scope(name);
-    return b.parameter({.name = "weight", .shape = {qkv.heads.dim}, .init = {Init::Kind::ones}, .split = TensorSplit::copies});
+    return b.parameter(
+        {.name = "weight", .shape = {qkv.heads.dim}, .init = {Init::Kind::ones}, .split = TensorSplit::copies});
   };
   ValueId wq = weight("q_norm"), wk = weight("k_norm");
   Attrs attrs = qkv.heads.attrs();
@@ -91,7 +105,9 @@ ValueId qk_norm(Builder& b, const Packed& qkv, double eps) {
   return b.op(ops::qk_norm, "qk_norm", {qkv.rows, wq, wk}, attrs);
 }
 
-Attrs Heads::attrs() const { return {{"heads", query}, {"kv_heads", key_value}, {"head_dim", dim}}; }
+Attrs Heads::attrs() const {
+  return {{"heads", query}, {"kv_heads", key_value}, {"head_dim", dim}};
+}
 
 namespace {
 
@@ -134,11 +150,16 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
 
 ValueId mlp(Builder& b, ValueId normed, const Mlp& spec) {
   int64_t outputs = b.shape(normed).last();
-  ValueId up = linear(b, normed, {.name = "up", .outputs = spec.inner, .init_std = spec.init_std, .bias = spec.bias,
-                                  .split = TensorSplit::outputs});
+  ValueId up = linear(b, normed,
+                      {.name = "up",
+                       .outputs = spec.inner,
+                       .init_std = spec.init_std,
+                       .bias = spec.bias,
+                       .split = TensorSplit::outputs});
   ValueId inner = b.op(spec.activation, spec.activation.name, {up});
-  return linear(b, inner, {.name = "down", .outputs = outputs, .init_std = spec.down_std, .bias = spec.bias,
-                           .split = TensorSplit::inputs});
+  return linear(
+      b, inner,
+      {.name = "down", .outputs = outputs, .init_std = spec.down_std, .bias = spec.bias, .split = TensorSplit::inputs});
 }
 
 }  // namespace sextant

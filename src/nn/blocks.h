@@ -20,8 +20,8 @@ struct Linear {
 };
 ValueId linear(Builder& b, ValueId x, const Linear& spec);
 
-// The initial spread of a weight that writes into the residual stream: smaller the more blocks there are, so that their sum
-// stays in scale (Radford et al. 2019).
+// The initial spread of a weight that writes into the residual stream: smaller the more blocks there are, so that their
+// sum stays in scale (Radford et al. 2019).
 double residual_std(double init_std, int64_t layers);
 
 ValueId rms_norm(Builder& b, ValueId x, std::string_view name, double eps);
@@ -36,8 +36,9 @@ struct Heads {
   Attrs attrs() const;
 };
 
-// The packed q|k|v rows of attention, weights at qkv.weight. Where there are more ranks to share the heads than key-value heads,
-// every rank makes the one that its query heads read: `heads` is what attention sees then, key-value heads repeated.
+// The packed q|k|v rows of attention, weights at qkv.weight. Where there are more ranks to share the heads than
+// key-value heads, every rank makes the one that its query heads read: `heads` is what attention sees then, key-value
+// heads repeated.
 struct Packed {
   ValueId rows = kNoValue;
   Heads heads;

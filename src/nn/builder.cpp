@@ -4,7 +4,8 @@
 
 namespace sextant {
 
-Builder::Builder(std::string name, Mesh mesh, const Parallel& parallel, DType dtype) : parallel_(parallel), dtype_(dtype) {
+Builder::Builder(std::string name, Mesh mesh, const Parallel& parallel, DType dtype)
+    : parallel_(parallel), dtype_(dtype) {
   graph_.name = std::move(name);
   graph_.mesh = std::move(mesh);
 }
@@ -29,11 +30,14 @@ int Builder::axis_size(std::string_view axis) const {
   return at ? graph_.mesh.size(*at) : 1;
 }
 
-AxisState Builder::sequence_state() const { return parallel_.context == ContextMode::ring ? zigzag(1) : sharded(1); }
+AxisState Builder::sequence_state() const {
+  return parallel_.context == ContextMode::ring ? zigzag(1) : sharded(1);
+}
 
 ValueId Builder::parameter(const ParameterSpec& spec) {
   Layout layout = invariant_layout(graph_.mesh);
-  // Ranks that use a weight on different data hold it as R, so that its gradient comes out as P and is summed once a step.
+  // Ranks that use a weight on different data hold it as R, so that its gradient comes out as P and is summed once a
+  // step.
   for (std::string_view axis : kDataAxes) set_state(layout, axis, kReplicated);
   if (parallel_.sequence || spec.split == TensorSplit::copies) set_state(layout, "tp", kReplicated);
   if (spec.split == TensorSplit::outputs) set_state(layout, "tp", sharded(0));
@@ -44,9 +48,14 @@ ValueId Builder::parameter(const ParameterSpec& spec) {
       if (auto at = graph_.mesh.find(axis)) layout.order = with_axis_last(layout, *at);
     }
   if (!spec.segments.empty()) layout.segments = {0, spec.segments};
-  return graph_.add({.path = below(spec.name), .kind = ValueKind::parameter, .dtype = dtype_, .shape = spec.shape,
-                     .layout = std::move(layout), .init = spec.init,
-                     .stored = spec.stored.path.empty() ? StoredIn{} : StoredIn{below(spec.stored.path), spec.stored.first_row}});
+  return graph_.add(
+      {.path = below(spec.name),
+       .kind = ValueKind::parameter,
+       .dtype = dtype_,
+       .shape = spec.shape,
+       .layout = std::move(layout),
+       .init = spec.init,
+       .stored = spec.stored.path.empty() ? StoredIn{} : StoredIn{below(spec.stored.path), spec.stored.first_row}});
 }
 
 ValueId Builder::feed(std::string path, DType dtype, GlobalShape shape) {
@@ -56,7 +65,10 @@ ValueId Builder::feed(std::string path, DType dtype, GlobalShape shape) {
   if (shape.rank() >= 1)
     for (std::string_view axis : {"dp_out", "dp"}) set_state(layout, axis, sharded(0));
   if (shape.rank() >= 2) set_state(layout, "cp", sequence_state());
-  return graph_.add({.path = std::move(path), .kind = ValueKind::feed, .dtype = dtype, .shape = std::move(shape),
+  return graph_.add({.path = std::move(path),
+                     .kind = ValueKind::feed,
+                     .dtype = dtype,
+                     .shape = std::move(shape),
                      .layout = std::move(layout)});
 }
 
@@ -64,7 +76,11 @@ ValueId Builder::cache(std::string path, GlobalShape shape) {
   Layout layout = invariant_layout(graph_.mesh);
   for (std::string_view axis : {"dp_out", "dp"}) set_state(layout, axis, sharded(0));
   set_state(layout, "tp", sharded(1));
-  return graph_.add({.path = std::move(path), .kind = ValueKind::state, .dtype = dtype_, .shape = std::move(shape), .layout = std::move(layout)});
+  return graph_.add({.path = std::move(path),
+                     .kind = ValueKind::state,
+                     .dtype = dtype_,
+                     .shape = std::move(shape),
+                     .layout = std::move(layout)});
 }
 
 ValueId Builder::op(const OpDef& def, std::string_view name, std::vector<ValueId> inputs, Attrs attrs,
@@ -92,11 +108,17 @@ ValueId Builder::residual(ValueId value) {
               {"tp", parallel_.sequence ? sharded(1) : kInvariant}});
 }
 
-ValueId Builder::gathered(ValueId value) { return pin(value, "gathered", {{"tp", kReplicated}}); }
+ValueId Builder::gathered(ValueId value) {
+  return pin(value, "gathered", {{"tp", kReplicated}});
+}
 
-ValueId Builder::whole_sequences(ValueId value) { return pin(value, "whole_sequences", {{"cp", sharded(2)}}); }
+ValueId Builder::whole_sequences(ValueId value) {
+  return pin(value, "whole_sequences", {{"cp", sharded(2)}});
+}
 
-ValueId Builder::split_sequences(ValueId value) { return pin(value, "split_sequences", {{"cp", sequence_state()}}); }
+ValueId Builder::split_sequences(ValueId value) {
+  return pin(value, "split_sequences", {{"cp", sequence_state()}});
+}
 
 void Builder::fetch(ValueId value, std::string path) {
   graph_[value].kind = ValueKind::fetch;

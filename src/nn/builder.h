@@ -1,5 +1,5 @@
-// Builder: writes a Graph op by op. It knows where in the model it stands (the path of scopes and the block), and which mesh
-// axes split the data, so that models name only shapes and mathematics.
+// Builder: writes a Graph op by op. It knows where in the model it stands (the path of scopes and the block), and which
+// mesh axes split the data, so that models name only shapes and mathematics.
 #pragma once
 
 #include <cstdint>
@@ -61,14 +61,17 @@ class Builder {
   // One op; returns its first output. `name` goes below the current scope.
   ValueId op(const OpDef& def, std::string_view name, std::vector<ValueId> inputs, Attrs attrs = {},
              std::source_location where = std::source_location::current());
-  // The residual stream's layout: split like the data; on tensor-parallel ranks all of it, or a part of the sequence each.
+  // The residual stream's layout: split like the data; on tensor-parallel ranks all of it, or a part of the sequence
+  // each.
   ValueId residual(ValueId value);
   // The whole of it on every tensor-parallel rank, each of which does other work with it.
   ValueId gathered(ValueId value);
   // For attention by all-to-all: each context-parallel rank gets whole sequences of some heads, and back.
   ValueId whole_sequences(ValueId value);
   ValueId split_sequences(ValueId value);
-  void set_segments(ValueId value, int dim, std::vector<int64_t> extents) { graph_[value].layout.segments = {dim, std::move(extents)}; }
+  void set_segments(ValueId value, int dim, std::vector<int64_t> extents) {
+    graph_[value].layout.segments = {dim, std::move(extents)};
+  }
   void fetch(ValueId value, std::string path);  // hand the value out under this path
 
   ValueId output(int i) const { return graph_.ops.back().outputs[static_cast<size_t>(i)]; }  // of the last op
@@ -77,12 +80,16 @@ class Builder {
   const Parallel& parallel() const { return parallel_; }
   int axis_size(std::string_view axis) const;  // 1 when the mesh has no such axis
   // "PREFIX.where.we.stand.NAME": paths of states.
-  std::string path(std::string_view prefix, std::string_view name) const { return std::string(prefix) + "." + below(name); }
+  std::string path(std::string_view prefix, std::string_view name) const {
+    return std::string(prefix) + "." + below(name);
+  }
 
   Graph take() { return std::move(graph_); }
 
  private:
-  std::string below(std::string_view name) const { return path_.empty() ? std::string(name) : path_ + "." + std::string(name); }
+  std::string below(std::string_view name) const {
+    return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
+  }
   void set_state(Layout& layout, std::string_view axis, AxisState state) const;
   AxisState sequence_state() const;  // of dim 1 on the context axis
   ValueId pin(ValueId value, std::string_view name, const std::vector<std::pair<std::string_view, AxisState>>& states);

@@ -40,7 +40,8 @@ void print_rows(std::string& out, std::string_view heading, const std::vector<Op
     total += row.seconds;
   }
   auto slow = [](const OpRow& row) { return row.flops < 1e12 * row.seconds; };
-  auto [unit, unit_name] = std::all_of(rows.begin(), rows.end(), slow) ? std::pair(1e9, "GFLOP/s") : std::pair(1e12, "TFLOP/s");
+  auto [unit, unit_name] =
+      std::all_of(rows.begin(), rows.end(), slow) ? std::pair(1e9, "GFLOP/s") : std::pair(1e12, "TFLOP/s");
   fmt::format_to(std::back_inserter(out), "{:<{}}  {:>7}  {:>10}  {:>6}  {:>8}  {:>8}  {:>10}\n", heading, width,
                  "count", "ms", "share", unit_name, "GB/s", "of ceiling");
   for (const OpRow& row : rows)
@@ -94,8 +95,8 @@ std::string op_table(const Trace& trace, const Ceiling& ceiling) {
   double all = 0, least = floor_seconds(trace, ceiling);
   for (const Event& event : trace) all += event.end_s - event.start_s;
   if (least > 0)
-    out += fmt::format("\nall ops: {:.2f} ms; at the ceilings their flops or bytes alone would take {:.2f} ms ({})\n", 1e3 * all,
-                       1e3 * least, percent(least / all));
+    out += fmt::format("\nall ops: {:.2f} ms; at the ceilings their flops or bytes alone would take {:.2f} ms ({})\n",
+                       1e3 * all, 1e3 * least, percent(least / all));
   return out;
 }
 

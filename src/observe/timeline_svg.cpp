@@ -185,6 +185,8 @@ class Drawing {
 
 }  // namespace
 
-std::string timeline_svg(const TimedSchedule& run, const TimelineText& text) { return Drawing(run, text).svg(); }
+std::string timeline_svg(const TimedSchedule& run, const TimelineText& text) {
+  return Drawing(run, text).svg();
+}
 
 }  // namespace sextant

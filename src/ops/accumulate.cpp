@@ -1,4 +1,5 @@
-// accumulate: total += x, in place. How gradients add up over microbatches when the op that makes one cannot add itself.
+// accumulate: total += x, in place. How gradients add up over microbatches when the op that makes one cannot add
+// itself.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 

@@ -1,9 +1,9 @@
-// adamw: one step of AdamW (Loshchilov & Hutter 2019) on one parameter, in place. scale = 0 means skip: weights and moments
-// stay as they are.
+// adamw: one step of AdamW (Loshchilov & Hutter 2019) on one parameter, in place. scale = 0 means skip: weights and
+// moments stay as they are.
 //
-// A parameter that is computed with in bf16 has its full precision in two halves: p, the value rounded to bf16, and `low`, the
-// low 16 bits of the f32. Together they are the f32 bit for bit (rounding moved the upper half up exactly where the top bit of
-// `low` is set), so the master copy costs two bytes and not four.
+// A parameter that is computed with in bf16 has its full precision in two halves: p, the value rounded to bf16, and
+// `low`, the low 16 bits of the f32. Together they are the f32 bit for bit (rounding moved the upper half up exactly
+// where the top bit of `low` is set), so the master copy costs two bytes and not four.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -11,9 +11,11 @@ namespace sextant::ops {
 
 const OpDef adamw{
     .name = "adamw",
-    .contract = "g' = scale·g; m = beta1·m + (1−beta1)·g'; v = beta2·v + (1−beta2)·g'²; "
-                "p −= lr·(m/(1−beta1^step) / (sqrt(v/(1−beta2^step)) + eps) + weight_decay·p).",
-    .operands = "p[*], g[*], m[*], v[*], lr[], scale[], step[], low?[*] -> p_next[*], m_next[*], v_next[*], low_next?[*]",
+    .contract =
+        "g' = scale·g; m = beta1·m + (1−beta1)·g'; v = beta2·v + (1−beta2)·g'²; "
+        "p −= lr·(m/(1−beta1^step) / (sqrt(v/(1−beta2^step)) + eps) + weight_decay·p).",
+    .operands =
+        "p[*], g[*], m[*], v[*], lr[], scale[], step[], low?[*] -> p_next[*], m_next[*], v_next[*], low_next?[*]",
     .attrs = {"beta1", "beta2", "eps", "weight_decay"},
     .shape = [](const Attrs&, auto in) -> TensorTypes {
       TensorTypes out{in[0], in[2], in[3]};

@@ -1,5 +1,5 @@
-// all_reduce_bucket: several gradients summed over the ranks of a group in one message, each in place. The overlap pass makes it
-// of single reductions, so that they are few and large; `count` says how many.
+// all_reduce_bucket: several gradients summed over the ranks of a group in one message, each in place. The overlap pass
+// makes it of single reductions, so that they are few and large; `count` says how many.
 //
 // No row but those its reductions had: it changes every operand from P to I along `axes`.
 #include "ops/ops.h"
@@ -15,19 +15,23 @@ const OpDef all_reduce_bucket{
     .shape = [](const Attrs&, auto in) -> TensorTypes { return TensorTypes(in.begin(), in.end()); },
     .layout_rule = LayoutRule::free,
     .cost = streaming_cost(1),
-    .message = [](const Attrs& attrs, auto in, auto) {
-      Message message{Message::Kind::all_reduce, attrs.text_or("axes", ""), {}};
-      for (const TensorType& t : in) message.bytes += t.bytes();
-      return message;
-    },
-    .alias_by_attrs = [](const Attrs& attrs) {
-      std::vector<Alias> aliases;
-      for (int i = 0; i < static_cast<int>(attrs.integer_or("count", 1)); ++i)
-        aliases.push_back({.output = i, .input = i, .rule = Alias::Rule::must});
-      return aliases;
-    },
+    .message =
+        [](const Attrs& attrs, auto in, auto) {
+          Message message{Message::Kind::all_reduce, attrs.text_or("axes", ""), {}};
+          for (const TensorType& t : in) message.bytes += t.bytes();
+          return message;
+        },
+    .alias_by_attrs =
+        [](const Attrs& attrs) {
+          std::vector<Alias> aliases;
+          for (int i = 0; i < static_cast<int>(attrs.integer_or("count", 1)); ++i)
+            aliases.push_back({.output = i, .input = i, .rule = Alias::Rule::must});
+          return aliases;
+        },
     .recompute = Recompute::never,
-    .examples = {{.name = "one", .inputs = {f64({3, 5})}, .attrs = {{"axes", std::string("dp")}, {"ranks", 1}, {"count", 1}}}},
+    .examples = {{.name = "one",
+                  .inputs = {f64({3, 5})},
+                  .attrs = {{"axes", std::string("dp")}, {"ranks", 1}, {"count", 1}}}},
 };
 
 }  // namespace sextant::ops

@@ -1,12 +1,13 @@
-// attention: causal softmax attention over a packed qkv row (heads query heads, kv_heads key and value heads, each head_dim
-// wide; query head h reads key head h·kv_heads/heads). Saves qkv, y and the log-sum-exp of each row, so that backward needs
-// no s×s matrix. With `begins`, documents that share a sequence do not see each other: begins[b][i] is the position where
-// the document of query i begins. With alibi=1 a key loses score with every position that it lies before its query, at a
-// slope of the query head's own (Press et al. 2021); slopes go by the head's place among all heads of the model.
+// attention: causal softmax attention over a packed qkv row (heads query heads, kv_heads key and value heads, each
+// head_dim wide; query head h reads key head h·kv_heads/heads). Saves qkv, y and the log-sum-exp of each row, so that
+// backward needs no s×s matrix. With `begins`, documents that share a sequence do not see each other: begins[b][i] is
+// the position where the document of query i begins. With alibi=1 a key loses score with every position that it lies
+// before its query, at a slope of the query head's own (Press et al. 2021); slopes go by the head's place among all
+// heads of the model.
 //
-// Along e, heads are split: head counts in attrs are global, and a rank's packed rows say how many it has. Along s, localize
-// writes the steps of a ring (attention_ring.cpp), which knows no documents: an op with `begins` that is split along s is a
-// BUG, and who builds one must refuse it before.
+// Along e, heads are split: head counts in attrs are global, and a rank's packed rows say how many it has. Along s,
+// localize writes the steps of a ring (attention_ring.cpp), which knows no documents: an op with `begins` that is split
+// along s is a BUG, and who builds one must refuse it before.
 #include "base/error.h"
 #include "ir/graph.h"
 #include "ops/ops.h"
@@ -18,13 +19,18 @@ namespace {
 
 enum class Pass : uint8_t { forward, backward };
 
-// Causal: half of the s×s square. An upper bound with `begins`: what documents do not see of each other depends on the data.
-// `y` tells how many heads are here: attrs count them over all ranks.
-Cost attention_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out, const GlobalShape& y,
-                    Pass pass) {
+// Causal: half of the s×s square. An upper bound with `begins`: what documents do not see of each other depends on the
+// data. `y` tells how many heads are here: attrs count them over all ranks.
+Cost attention_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out,
+                    const GlobalShape& y, Pass pass) {
   double s = static_cast<double>(y[1]), head_dim = static_cast<double>(attrs.integer("head_dim"));
-  AttentionWork work{.batch = static_cast<double>(y[0]), .heads = static_cast<double>(y[2]) / head_dim, .queries = s, .keys = s,
-                     .head_dim = head_dim, .seen = (s + 1) / (2 * s), .backward = pass == Pass::backward};
+  AttentionWork work{.batch = static_cast<double>(y[0]),
+                     .heads = static_cast<double>(y[2]) / head_dim,
+                     .queries = s,
+                     .keys = s,
+                     .head_dim = head_dim,
+                     .seen = (s + 1) / (2 * s),
+                     .backward = pass == Pass::backward};
   Cost cost{.flops = {work.flops()}, .attention = work};
   for (const TensorType& t : in) cost.read += t.bytes();
   for (const TensorType& t : out) cost.written += t.bytes();
@@ -109,7 +115,8 @@ class RingWriter {
   }
 
   // One step; its two outputs are laid out like the values given.
-  std::vector<ValueId> add_step(const OpDef& def, std::vector<ValueId> inputs, int64_t step, const std::vector<ValueId>& like) {
+  std::vector<ValueId> add_step(const OpDef& def, std::vector<ValueId> inputs, int64_t step,
+                                const std::vector<ValueId>& like) {
     Attrs attrs = op_.attrs;
     attrs.set("step", step);
     attrs.set("axis", ring_.axis);
@@ -149,9 +156,10 @@ std::vector<Op> ring_backward(Graph& graph, const Op& op) {
 
 const OpDef attention{
     .name = "attention",
-    .contract = "y = softmax(q·kᵀ/sqrt(head_dim), causal)·v per head; lse = log Σ exp of each row. "
-                "Query i sees keys up to i, with begins from min(begins, i) on; with alibi the score of key j is less by "
-                "slope(head)·(i − j).",
+    .contract =
+        "y = softmax(q·kᵀ/sqrt(head_dim), causal)·v per head; lse = log Σ exp of each row. "
+        "Query i sees keys up to i, with begins from min(begins, i) on; with alibi the score of key j is less by "
+        "slope(head)·(i − j).",
     .operands = "qkv[b s e], begins?[b s] -> y[b s a], lse[b q s]",
     .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
@@ -169,25 +177,23 @@ const OpDef attention{
           s.emit({attention_backward, std::move(inputs), {0}, s.op().attrs});
         },
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, out[0].shape, Pass::forward); },
-    .examples = {{.name = "gqa",
-                  .inputs = {f64({2, 6, 32})},
-                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}},
-                 {.name = "mha_long",
-                  .inputs = {f64({1, 70, 12})},
-                  .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}}},
-                 {.name = "alibi",
-                  .inputs = {f64({2, 12, 20})},
-                  .attrs = {{"heads", 6}, {"kv_heads", 2}, {"head_dim", 2}, {"alibi", 1}}},
-                 {.name = "documents",
-                  .inputs = {f64({2, 6, 32}), i32({2, 6})},
-                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},
-                  .integers_below = 6}},
+    .examples =
+        {{.name = "gqa", .inputs = {f64({2, 6, 32})}, .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}},
+         {.name = "mha_long", .inputs = {f64({1, 70, 12})}, .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}}},
+         {.name = "alibi",
+          .inputs = {f64({2, 12, 20})},
+          .attrs = {{"heads", 6}, {"kv_heads", 2}, {"head_dim", 2}, {"alibi", 1}}},
+         {.name = "documents",
+          .inputs = {f64({2, 6, 32}), i32({2, 6})},
+          .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},
+          .integers_below = 6}},
 };
 
 const OpDef attention_backward{
     .name = "attention_backward",
-    .contract = "With p = exp(q·kᵀ·c − lse), d = Σ dy·y: dv = pᵀ·dy, ds = p·(dy·vᵀ − d), dq = c·ds·k, dk = c·dsᵀ·q. "
-                "p is 0 where attention's query does not see the key, and alibi's part of the score is in it.",
+    .contract =
+        "With p = exp(q·kᵀ·c − lse), d = Σ dy·y: dv = pᵀ·dy, ds = p·(dy·vᵀ − d), dq = c·ds·k, dk = c·dsᵀ·q. "
+        "p is 0 where attention's query does not see the key, and alibi's part of the score is in it.",
     .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], begins?[b s] -> dqkv[b s e]",
     .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
     .rows = {"b", "s", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) begins:R -> dqkv:S(e)"},

@@ -1,5 +1,6 @@
-// attention_cached: attention for generation. Writes the new keys and values into the caches at positions start … start+s−1,
-// then attends each new query to all positions up to its own. Used for both prefill (s > 1) and decode (s = 1).
+// attention_cached: attention for generation. Writes the new keys and values into the caches at positions start …
+// start+s−1, then attends each new query to all positions up to its own. Used for both prefill (s > 1) and decode (s =
+// 1).
 #include <algorithm>
 
 #include "ops/ops.h"
@@ -7,32 +8,46 @@
 
 namespace sextant::ops {
 
-// No gradient: generation only. No row along s or m: the new positions are one contiguous piece of the cache. No row along d:
-// every score is a product over all of a head.
+// No gradient: generation only. No row along s or m: the new positions are one contiguous piece of the cache. No row
+// along d: every score is a product over all of a head.
 const OpDef attention_cached{
     .name = "attention_cached",
-    .contract = "k, v caches[start+i] = the new k, v; y = softmax(q·kᵀ/sqrt(head_dim), causal)·v over the caches; alibi as in attention.",
-    .operands = "qkv[b s e], keys[b k m d], values[b k m d], start[] -> y[b s a], keys_next[b k m d], values_next[b k m d]",
+    .contract =
+        "k, v caches[start+i] = the new k, v; y = softmax(q·kᵀ/sqrt(head_dim), causal)·v over the caches; alibi as in "
+        "attention.",
+    .operands =
+        "qkv[b s e], keys[b k m d], values[b k m d], start[] -> y[b s a], keys_next[b k m d], values_next[b k m d]",
     .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}}, in[1], in[2]};
     },
     .rows = {"b", "qkv:S(e) keys:S(k) values:S(k) -> y:S(a) keys_next:S(k) values_next:S(k)"},
-    .cost = [](const Attrs& a, auto in, auto out) {
-      // Where the caches stand is known at run time only: several queries are taken for a prompt, which sees itself, and one alone
-      // for the last, which sees all. `y` tells how many heads are here.
-      const GlobalShape& y = out[0].shape;
-      double head_dim = static_cast<double>(a.integer("head_dim")), queries = static_cast<double>(y[1]);
-      double positions = static_cast<double>(in[1].shape[2]), keys = queries > 1 ? std::min(queries, positions) : positions;
-      AttentionWork work{.batch = static_cast<double>(y[0]), .heads = static_cast<double>(y[2]) / head_dim, .queries = queries, .keys = keys,
-                         .head_dim = head_dim, .seen = queries > 1 ? (queries + 1) / (2 * queries) : 1,
-                         .kv_heads = static_cast<double>(in[1].shape[1])};
-      auto seen = [&](Bytes cache) { return Bytes{static_cast<int64_t>(static_cast<double>(cache.n) * keys / positions)}; };
-      return Cost{.flops = {work.flops()}, .read = in[0].bytes() + seen(in[1].bytes()) + seen(in[2].bytes()), .written = out[0].bytes(),
-                  .attention = work};
-    },
-    .alias = {{.output = 1, .input = 1, .rule = Alias::Rule::must}, {.output = 2, .input = 2, .rule = Alias::Rule::must}},
+    .cost =
+        [](const Attrs& a, auto in, auto out) {
+          // Where the caches stand is known at run time only: several queries are taken for a prompt, which sees
+          // itself, and one alone for the last, which sees all. `y` tells how many heads are here.
+          const GlobalShape& y = out[0].shape;
+          double head_dim = static_cast<double>(a.integer("head_dim")), queries = static_cast<double>(y[1]);
+          double positions = static_cast<double>(in[1].shape[2]),
+                 keys = queries > 1 ? std::min(queries, positions) : positions;
+          AttentionWork work{.batch = static_cast<double>(y[0]),
+                             .heads = static_cast<double>(y[2]) / head_dim,
+                             .queries = queries,
+                             .keys = keys,
+                             .head_dim = head_dim,
+                             .seen = queries > 1 ? (queries + 1) / (2 * queries) : 1,
+                             .kv_heads = static_cast<double>(in[1].shape[1])};
+          auto seen = [&](Bytes cache) {
+            return Bytes{static_cast<int64_t>(static_cast<double>(cache.n) * keys / positions)};
+          };
+          return Cost{.flops = {work.flops()},
+                      .read = in[0].bytes() + seen(in[1].bytes()) + seen(in[2].bytes()),
+                      .written = out[0].bytes(),
+                      .attention = work};
+        },
+    .alias = {{.output = 1, .input = 1, .rule = Alias::Rule::must},
+              {.output = 2, .input = 2, .rule = Alias::Rule::must}},
     .recompute = Recompute::never,
     .examples = {{.name = "prefill",
                   .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},

@@ -1,13 +1,13 @@
-// Attention over a sequence that is split among the ranks of an axis. Each rank keeps its queries; keys and values travel around
-// the ring, and every rank adds to its output what it finds in the block that visits it. In zigzag order each rank has one
-// early and one late piece of the sequence, so that all have the same causal work at every step.
+// Attention over a sequence that is split among the ranks of an axis. Each rank keeps its queries; keys and values
+// travel around the ring, and every rank adds to its output what it finds in the block that visits it. In zigzag order
+// each rank has one early and one late piece of the sequence, so that all have the same causal work at every step.
 //
-// localize (attention.cpp) writes these ops; nothing else does, and no gradient passes them. Rows: none but the implied ones
-// along dims that attention has rows for; the ring itself is not a layout. Attr `step`: the block that visits is that of the
-// rank `step` places back along `axis`.
+// localize (attention.cpp) writes these ops; nothing else does, and no gradient passes them. Rows: none but the implied
+// ones along dims that attention has rows for; the ring itself is not a layout. Attr `step`: the block that visits is
+// that of the rank `step` places back along `axis`.
 //
-// No row along a, c, e, q, s or t: infer never sees these ops, they are the local work of attention's row along s. No row but
-// any state as it is for ring_shift: it sends what the rank holds.
+// No row along a, c, e, q, s or t: infer never sees these ops, they are the local work of attention's row along s. No
+// row but any state as it is for ring_shift: it sends what the rank holds.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -15,18 +15,26 @@ namespace sextant::ops {
 
 namespace {
 
-int64_t query_width(const Attrs& attrs) { return attrs.integer("heads") * attrs.integer("head_dim"); }
-int64_t kv_width(const Attrs& attrs) { return 2 * attrs.integer("kv_heads") * attrs.integer("head_dim"); }
+int64_t query_width(const Attrs& attrs) {
+  return attrs.integer("heads") * attrs.integer("head_dim");
+}
+int64_t kv_width(const Attrs& attrs) {
+  return 2 * attrs.integer("kv_heads") * attrs.integer("head_dim");
+}
 
-// In zigzag order half of a block of queries sees a block of another rank, and its own as in attention: the steps of all ranks
-// together are the whole causal square.
+// In zigzag order half of a block of queries sees a block of another rank, and its own as in attention: the steps of
+// all ranks together are the whole causal square.
 Cost step_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out) {
   bool backward = attrs.has("backward");
   const GlobalShape &q = out[0].shape, &kv = backward ? in[4].shape : in[1].shape;
   double head_dim = static_cast<double>(attrs.integer("head_dim")), own = static_cast<double>(q[1]);
-  AttentionWork work{.batch = static_cast<double>(q[0]), .heads = static_cast<double>(q[2]) / head_dim,
-                     .queries = static_cast<double>(q[1]), .keys = static_cast<double>(kv[1]), .head_dim = head_dim,
-                     .seen = attrs.integer("step") == 0 ? (own + 1) / (2 * own) : 0.5, .backward = backward};
+  AttentionWork work{.batch = static_cast<double>(q[0]),
+                     .heads = static_cast<double>(q[2]) / head_dim,
+                     .queries = static_cast<double>(q[1]),
+                     .keys = static_cast<double>(kv[1]),
+                     .head_dim = head_dim,
+                     .seen = attrs.integer("step") == 0 ? (own + 1) / (2 * own) : 0.5,
+                     .backward = backward};
   Cost cost{.flops = {work.flops()}, .attention = work};
   for (const TensorType& t : in) cost.read += t.bytes();
   for (const TensorType& t : out) cost.written += t.bytes();
@@ -54,7 +62,9 @@ const OpDef kv_of{
     },
     .rows = {"b", "s"},
     .cost = [](const Attrs&, auto, auto out) { return Cost{.read = out[0].bytes(), .written = out[0].bytes()}; },
-    .examples = {{.name = "gqa", .inputs = {f64({2, 6, 32})}, .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}}},
+    .examples = {{.name = "gqa",
+                  .inputs = {f64({2, 6, 32})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}}},
 };
 
 const OpDef ring_shift{
@@ -64,14 +74,19 @@ const OpDef ring_shift{
     .attrs = {"axis"},
     .layout_rule = LayoutRule::free,
     .cost = [](const Attrs&, auto in, auto out) { return Cost{.read = in[0].bytes(), .written = out[0].bytes()}; },
-    .message = [](const Attrs& a, auto in, auto) { return Message{Message::Kind::shift, a.text_or("axis", ""), in[0].bytes()}; },
+    .message =
+        [](const Attrs& a, auto in, auto) {
+          return Message{Message::Kind::shift, a.text_or("axis", ""), in[0].bytes()};
+        },
     .recompute = Recompute::never,
     .examples = {{.name = "alone", .inputs = {f64({3, 5})}, .attrs = {{"axis", std::string("cp")}}}},
 };
 
 const OpDef attention_step{
     .name = "attention_step",
-    .contract = "y, lse = attention over the keys seen so far and those of kv: y0 and y_block weighted by exp(lse0), exp(lse_block).",
+    .contract =
+        "y, lse = attention over the keys seen so far and those of kv: y0 and y_block weighted by exp(lse0), "
+        "exp(lse_block).",
     .operands = "qkv[b s e], kv[b t c], y0?[b s a], lse0?[b q s] -> y[b s a], lse[b q s]",
     .attrs = {"heads", "kv_heads", "head_dim", "alibi", "step", "axis"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
@@ -90,17 +105,25 @@ const OpDef attention_step{
 
 const OpDef attention_step_backward{
     .name = "attention_step_backward",
-    .contract = "What the keys of kv add to dq, and what the queries add to its dkv (dq0, dkv0: what is there already).",
-    .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], dq0?[b s a], dkv0?[b t c] -> dq[b s a], dkv[b t c]",
+    .contract =
+        "What the keys of kv add to dq, and what the queries add to its dkv (dq0, dkv0: what is there already).",
+    .operands =
+        "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], dq0?[b s a], dkv0?[b t c] -> dq[b s a], dkv[b t c]",
     .attrs = {"heads", "kv_heads", "head_dim", "alibi", "step", "axis", "backward"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[0], in[4]}; },
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      return {in[0], in[4]};
+    },
     .rows = {"b"},
     .cost = [](const Attrs& a, auto in, auto out) { return step_cost(a, in, out); },
     .alias_by_attrs = adds_onto(5),
     .recompute = Recompute::never,
     .examples = {{.name = "first",
                   .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6}), f64({2, 6, 16})},
-                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"step", 0}, {"axis", std::string("cp")},
+                  .attrs = {{"heads", 4},
+                            {"kv_heads", 2},
+                            {"head_dim", 4},
+                            {"step", 0},
+                            {"axis", std::string("cp")},
                             {"backward", 1}}}},
 };
 
@@ -114,7 +137,8 @@ const OpDef join_qkv{
     },
     .rows = {"b", "s"},
     .cost = streaming_cost(0),
-    .examples = {{.name = "gqa", .inputs = {f64({2, 6, 16}), f64({2, 6, 16})},
+    .examples = {{.name = "gqa",
+                  .inputs = {f64({2, 6, 16}), f64({2, 6, 16})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}}},
 };
 

@@ -1,5 +1,6 @@
-// embedding: y[b,s,:] = w[tokens[b,s],:]; a rank with a part of the rows gives zeros for the others. Saves tokens. The gradient adds each row of dy to the row its token names.
-// `padding` is a token whose row gets no gradient from here (padding_idx of torch.nn.Embedding); -1 = none.
+// embedding: y[b,s,:] = w[tokens[b,s],:]; a rank with a part of the rows gives zeros for the others. Saves tokens. The
+// gradient adds each row of dy to the row its token names. `padding` is a token whose row gets no gradient from here
+// (padding_idx of torch.nn.Embedding); -1 = none.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -17,11 +18,14 @@ const OpDef embedding{
     .backward =
         [](BackwardScope& s) {
           if (!s.needs_gradient(1)) return;
-          s.emit({embedding_backward, {s.output_gradient(0), s.input(0), s.input(1)}, {1}, s.op().attrs, Phase::weight_gradient});
+          s.emit({embedding_backward,
+                  {s.output_gradient(0), s.input(0), s.input(1)},
+                  {1},
+                  s.op().attrs,
+                  Phase::weight_gradient});
         },
-    .cost = [](const Attrs&, auto in, auto out) {
-      return Cost{.read = in[0].bytes() + out[0].bytes(), .written = out[0].bytes()};
-    },
+    .cost = [](const Attrs&, auto in,
+               auto out) { return Cost{.read = in[0].bytes() + out[0].bytes(), .written = out[0].bytes()}; },
     .examples = {{.name = "small", .inputs = {i32({2, 6}), f64({8, 4})}, .integers_below = 8}},
 };
 
@@ -33,13 +37,18 @@ const OpDef embedding_backward{
     .attrs = {"padding"},
     .wide = {0},
     .rows = {"b", "s", "h", "dy:R tokens:R w:S(v) -> dw:S(v)"},
-    .cost = [](const Attrs&, auto in, auto) {
-      return Cost{.flops = {static_cast<double>(in[0].shape.count())},
-                  .read = in[0].bytes() + in[0].bytes() + in[1].bytes(), .written = in[0].bytes()};
-    },
+    .cost =
+        [](const Attrs&, auto in, auto) {
+          return Cost{.flops = {static_cast<double>(in[0].shape.count())},
+                      .read = in[0].bytes() + in[0].bytes() + in[1].bytes(),
+                      .written = in[0].bytes()};
+        },
     .accumulate = Accumulate::supported,
     .examples = {{.name = "small", .inputs = {f64({2, 6, 4}), i32({2, 6}), f64({8, 4})}, .integers_below = 8},
-                 {.name = "padding", .inputs = {f64({2, 6, 4}), i32({2, 6}), f64({8, 4})}, .attrs = {{"padding", 3}}, .integers_below = 8}},
+                 {.name = "padding",
+                  .inputs = {f64({2, 6, 4}), i32({2, 6}), f64({8, 4})},
+                  .attrs = {{"padding", 3}},
+                  .integers_below = 8}},
 };
 
 }  // namespace sextant::ops

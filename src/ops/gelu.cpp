@@ -12,7 +12,9 @@ const OpDef gelu{
     .operands = "x[*] -> y[*]",
     .rows = {"*"},
     .backward =
-        [](BackwardScope& s) { s.emit({gelu_backward, {s.output_gradient(0), s.input(0)}, {0}}); },
+        [](BackwardScope& s) {
+          s.emit({gelu_backward, {s.output_gradient(0), s.input(0)}, {0}});
+        },
     .cost = streaming_cost(10),
     .alias = {{.output = 0, .input = 0}},
     .examples = {{.name = "small", .inputs = {f64({2, 4, 6})}}},
@@ -34,7 +36,9 @@ const OpDef gelu_erf{
     .operands = "x[*] -> y[*]",
     .rows = {"*"},
     .backward =
-        [](BackwardScope& s) { s.emit({gelu_erf_backward, {s.output_gradient(0), s.input(0)}, {0}}); },
+        [](BackwardScope& s) {
+          s.emit({gelu_erf_backward, {s.output_gradient(0), s.input(0)}, {0}});
+        },
     .cost = streaming_cost(16),
     .alias = {{.output = 0, .input = 0}},
     .examples = {{.name = "small", .inputs = {f64({2, 4, 6})}}},

@@ -1,11 +1,12 @@
 // head_loss: output head and cross-entropy in one op, so that the logits of all tokens never exist at once.
-// For every row with target t ≥ 0: logits l = w·x, lse = log Σ exp(l), loss += lse − l[t] + z_loss·lse². Rows with a negative
-// target do not count. The sum is not divided: the gradient that enters (1/tokens of the global batch) does that.
+// For every row with target t ≥ 0: logits l = w·x, lse = log Σ exp(l), loss += lse − l[t] + z_loss·lse². Rows with a
+// negative target do not count. The sum is not divided: the gradient that enters (1/tokens of the global batch) does
+// that.
 //
-// Along v every rank has the logits of a part of the vocabulary. It first finds the log-sum-exp of its part (head_lse), the
-// ranks exchange these (one number per token), and then each does its part with the whole log-sum-exp at hand (`parts`, with
-// attr groups=how many); the loss of a token is counted by the rank that has its target. No row along h: a logit is a sum over
-// all of it, and all logits of a token would have to cross.
+// Along v every rank has the logits of a part of the vocabulary. It first finds the log-sum-exp of its part (head_lse),
+// the ranks exchange these (one number per token), and then each does its part with the whole log-sum-exp at hand
+// (`parts`, with attr groups=how many); the loss of a token is counted by the rank that has its target. No row along h:
+// a logit is a sum over all of it, and all logits of a token would have to cross.
 #include "ir/graph.h"
 #include "mesh/redistribution.h"
 #include "ops/ops.h"
@@ -17,13 +18,16 @@ namespace {
 
 // The products of a head: logits, and what their gradients need.
 Product logits_of(std::span<const TensorType> in) {
-  return {.rows = static_cast<double>(in[0].shape.rows()), .columns = static_cast<double>(in[1].shape[0]),
+  return {.rows = static_cast<double>(in[0].shape.rows()),
+          .columns = static_cast<double>(in[1].shape[0]),
           .depth = static_cast<double>(in[0].shape.last())};
 }
 
 std::vector<Product> training_products(std::span<const TensorType> in) {
   Product l = logits_of(in);
-  return {l, {.rows = l.rows, .columns = l.depth, .depth = l.columns}, {.rows = l.columns, .columns = l.depth, .depth = l.rows}};
+  return {l,
+          {.rows = l.rows, .columns = l.depth, .depth = l.columns},
+          {.rows = l.columns, .columns = l.depth, .depth = l.rows}};
 }
 
 Cost head_cost(std::vector<Product> products, std::span<const TensorType> in, std::span<const TensorType> out) {
@@ -59,9 +63,10 @@ std::vector<Op> exchange_lse(Graph& graph, const Op& op) {
   }
   whole.order = split.order;
   graph[lse.outputs[0]].layout = split;
-  Op gather = make_op(graph, redistribute, {lse.outputs[0]},
-                      {{"transfer", std::string(name_of(Transfer::all_gather))}, {"axes", names}, {"ranks", groups}, {"packed", 0}},
-                      op.path + ".lse.moved");
+  Op gather = make_op(
+      graph, redistribute, {lse.outputs[0]},
+      {{"transfer", std::string(name_of(Transfer::all_gather))}, {"axes", names}, {"ranks", groups}, {"packed", 0}},
+      op.path + ".lse.moved");
   graph[gather.outputs[0]].layout = whole;
 
   Op with_parts = op;
@@ -79,7 +84,9 @@ const OpDef head_loss{
     .contract = "loss = Σ over rows with target t >= 0 of lse − l[t] + z_loss·lse², l = w·x, lse = log Σ exp(l).",
     .operands = "x[b s h], w[v h], targets[b s], parts?[g b s] -> loss[]",
     .attrs = {"z_loss", "groups"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes { return {{in[0].dtype, {}}}; },
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      return {{in[0].dtype, {}}};
+    },
     .wide = {0},
     .rows = {"b", "s", "x:R w:S(v) targets:R parts:R -> loss:P"},
     .localize = exchange_lse,
@@ -91,29 +98,38 @@ const OpDef head_loss{
                   s.op().attrs});
         },
     .cost = [](const Attrs&, auto in, auto out) { return head_cost({logits_of(in)}, in, out); },
-    .examples = {{.name = "plain", .inputs = {f64({2, 4, 6}), f64({7, 6}), i32({2, 4})}, .attrs = {{"z_loss", 0.0}},
+    .examples = {{.name = "plain",
+                  .inputs = {f64({2, 4, 6}), f64({7, 6}), i32({2, 4})},
+                  .attrs = {{"z_loss", 0.0}},
                   .integers_below = 7},
-                 {.name = "z_loss", .inputs = {f64({1, 5, 6}), f64({9, 6}), i32({1, 5})}, .attrs = {{"z_loss", 0.01}},
+                 {.name = "z_loss",
+                  .inputs = {f64({1, 5, 6}), f64({9, 6}), i32({1, 5})},
+                  .attrs = {{"z_loss", 0.01}},
                   .integers_below = 9}},
 };
 
 const OpDef head_loss_backward{
     .name = "head_loss_backward",
-    .contract = "With p = softmax(l): dl = dloss·(p·(1 + 2·z_loss·lse) − onehot(t)); dw = dlᵀ·x, dx = dl·w; and the loss.",
+    .contract =
+        "With p = softmax(l): dl = dloss·(p·(1 + 2·z_loss·lse) − onehot(t)); dw = dlᵀ·x, dx = dl·w; and the loss.",
     .operands = "x[b s h], w[v h], targets[b s], dloss[], parts?[g b s] -> dw[v h], dx[b s h], loss[]",
     .attrs = {"z_loss", "groups"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[1], in[0], {in[0].dtype, {}}}; },
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      return {in[1], in[0], {in[0].dtype, {}}};
+    },
     .wide = {0, 2},
     .rows = {"b", "s", "x:R w:S(v) targets:R dloss:R parts:R -> dw:S(v) dx:P loss:P"},
     .localize = exchange_lse,
     .cost = [](const Attrs&, auto in, auto out) { return head_cost(training_products(in), in, out); },
     .accumulate = Accumulate::supported,
-    .examples = {{.name = "plain", .inputs = {f64({2, 4, 6}), f64({7, 6}), i32({2, 4}), f64({})},
-                  .attrs = {{"z_loss", 0.0}}, .integers_below = 7}},
+    .examples = {{.name = "plain",
+                  .inputs = {f64({2, 4, 6}), f64({7, 6}), i32({2, 4}), f64({})},
+                  .attrs = {{"z_loss", 0.0}},
+                  .integers_below = 7}},
 };
 
-// Made by localize only; no gradient passes it. No row along b or s: infer never sees it, and the one row there is says what
-// localize splits.
+// Made by localize only; no gradient passes it. No row along b or s: infer never sees it, and the one row there is says
+// what localize splits.
 const OpDef head_lse{
     .name = "head_lse",
     .contract = "parts[i] = log Σ exp(w·x) over part i of the vocabulary.",
@@ -124,11 +140,12 @@ const OpDef head_lse{
     },
     .wide = {0},
     .rows = {"x:R w:S(v) -> parts:S(g)"},
-    .cost = [](const Attrs&, auto in, auto out) {
-      Product logits = logits_of(in);
-      logits.again = true;  // the loss computes them too
-      return head_cost({logits}, in, out);
-    },
+    .cost =
+        [](const Attrs&, auto in, auto out) {
+          Product logits = logits_of(in);
+          logits.again = true;  // the loss computes them too
+          return head_cost({logits}, in, out);
+        },
     .recompute = Recompute::never,
     .examples = {{.name = "whole", .inputs = {f64({2, 4, 6}), f64({7, 6})}, .attrs = {{"groups", 1}}}},
 };

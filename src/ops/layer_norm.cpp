@@ -1,6 +1,5 @@
-// layer_norm: y = (x − m)·r·w + c with m, r the mean and inverse deviation of each row; c may be left out. Saves x, w, m
-// and r. In backward, bias=0 says that there is none.
-// No row along h: mean and deviation are those of the whole row.
+// layer_norm: y = (x − m)·r·w + c with m, r the mean and inverse deviation of each row; c may be left out. Saves x, w,
+// m and r. In backward, bias=0 says that there is none. No row along h: mean and deviation are those of the whole row.
 //
 // add_layer_norm and `plus`: see rms_norm.cpp.
 #include "ops/ops.h"
@@ -38,7 +37,9 @@ const OpDef add_layer_norm{
     .rows = {"b", "s"},
     .cost = streaming_cost(8),
     .alias = {{.output = 0, .input = 0}, {.output = 0, .input = 1}},
-    .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({8})}, .attrs = {{"eps", 1e-5}}},
+    .examples = {{.name = "small",
+                  .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({8})},
+                  .attrs = {{"eps", 1e-5}}},
                  {.name = "no_bias", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8})}, .attrs = {{"eps", 1e-5}}}},
 };
 

@@ -1,10 +1,11 @@
-// linear: y[b,s,o] = Σ_i x[b,s,i]·w[o,i] (+ bias[o]). Saves x and w. Its gradients are three ops, so that weight gradients
-// can be deferred: dx = dy·w, dw = dyᵀ·x, dbias = Σ_{b,s} dy.
+// linear: y[b,s,o] = Σ_i x[b,s,i]·w[o,i] (+ bias[o]). Saves x and w. Its gradients are three ops, so that weight
+// gradients can be deferred: dx = dy·w, dw = dyᵀ·x, dbias = Σ_{b,s} dy.
 //
-// linear_gelu and linear_gelu_gradient are what passes/fuse makes of a linear followed by gelu, and of their gradients, where
-// the target's product can do the gelu while it writes; linear_gradients is what it makes of the gradients of a weight and its
-// bias, which both read dy. No row along i for linear_gelu and no row along o for its gradient: gelu is not linear, so the sum must be whole.
-// No row along i for linear_gradients either: every part would add the bias's gradient.
+// linear_gelu and linear_gelu_gradient are what passes/fuse makes of a linear followed by gelu, and of their gradients,
+// where the target's product can do the gelu while it writes; linear_gradients is what it makes of the gradients of a
+// weight and its bias, which both read dy. No row along i for linear_gelu and no row along o for its gradient: gelu is
+// not linear, so the sum must be whole. No row along i for linear_gradients either: every part would add the bias's
+// gradient.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -44,8 +45,7 @@ const OpDef linear{
         [](BackwardScope& s) {
           ValueId dy = s.output_gradient(0);
           if (s.needs_gradient(0)) s.emit({linear_input_gradient, {dy, s.input(1)}, {0}});
-          if (s.needs_gradient(1))
-            s.emit({linear_weight_gradient, {dy, s.input(0)}, {1}, {}, Phase::weight_gradient});
+          if (s.needs_gradient(1)) s.emit({linear_weight_gradient, {dy, s.input(0)}, {1}, {}, Phase::weight_gradient});
           if (s.input_count() == 3 && s.needs_gradient(2))
             s.emit({linear_bias_gradient, {dy}, {2}, {}, Phase::weight_gradient});
         },
@@ -70,7 +70,8 @@ const OpDef linear_gelu_gradient{
     .contract = "dpre = (dy·w)·gelu'(pre).",
     .operands = "dy[b s o], w[o i], pre[b s i] -> dpre[b s i]",
     .rows = {"b", "s", "i"},
-    .cost = [](const Attrs&, auto in, auto out) { return input_gradient_cost(in, out, sizes_of(out[0].shape, in[0].shape)); },
+    .cost = [](const Attrs&, auto in,
+               auto out) { return input_gradient_cost(in, out, sizes_of(out[0].shape, in[0].shape)); },
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({6, 4}), f64({2, 3, 4})}}},
 };
 
@@ -79,7 +80,8 @@ const OpDef linear_input_gradient{
     .contract = "dx = dy·w.",
     .operands = "dy[b s o], w[o i] -> dx[b s i]",
     .rows = {"b", "s", "i", "o"},
-    .cost = [](const Attrs&, auto in, auto out) { return input_gradient_cost(in, out, sizes_of(out[0].shape, in[0].shape)); },
+    .cost = [](const Attrs&, auto in,
+               auto out) { return input_gradient_cost(in, out, sizes_of(out[0].shape, in[0].shape)); },
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({6, 4})}}},
 };
 
@@ -89,7 +91,8 @@ const OpDef linear_weight_gradient{
     .operands = "dy[b s o], x[b s i] -> dw[o i]",
     .wide = {0},
     .rows = {"b", "s", "o", "i"},
-    .cost = [](const Attrs&, auto in, auto out) { return weight_gradient_cost(in, out, sizes_of(in[1].shape, in[0].shape)); },
+    .cost = [](const Attrs&, auto in,
+               auto out) { return weight_gradient_cost(in, out, sizes_of(in[1].shape, in[0].shape)); },
     .accumulate = Accumulate::supported,
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({2, 3, 4})}}},
 };
@@ -100,11 +103,12 @@ const OpDef linear_bias_gradient{
     .operands = "dy[b s o] -> dbias[o]",
     .wide = {0},
     .rows = {"b", "s", "o"},
-    .cost = [](const Attrs& a, auto in, auto out) {
-      Cost cost = streaming_cost(0)(a, in, out);
-      cost.flops = {static_cast<double>(in[0].shape.count())};
-      return cost;
-    },
+    .cost =
+        [](const Attrs& a, auto in, auto out) {
+          Cost cost = streaming_cost(0)(a, in, out);
+          cost.flops = {static_cast<double>(in[0].shape.count())};
+          return cost;
+        },
     .accumulate = Accumulate::supported,
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 6})}}},
 };
@@ -113,10 +117,14 @@ const OpDef linear_gradients{
     .name = "linear_gradients",
     .contract = "dw = dw0 + dyᵀ·x; dbias = dbias0 + Σ dy; each written over what it is added to.",
     .operands = "dy[b s o], x[b s i], dw0[o i], dbias0[o] -> dw[o i], dbias[o]",
-    .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[2], in[3]}; },
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      return {in[2], in[3]};
+    },
     .rows = {"o", "dy:S(b) x:S(b) dw0:P dbias0:P -> dw:P dbias:P", "dy:S(s) x:S(s) dw0:P dbias0:P -> dw:P dbias:P"},
-    .cost = [](const Attrs&, auto in, auto out) { return weight_gradient_cost(in.first(2), out, sizes_of(in[1].shape, in[0].shape)); },
-    .alias = {{.output = 0, .input = 2, .rule = Alias::Rule::must}, {.output = 1, .input = 3, .rule = Alias::Rule::must}},
+    .cost = [](const Attrs&, auto in,
+               auto out) { return weight_gradient_cost(in.first(2), out, sizes_of(in[1].shape, in[0].shape)); },
+    .alias = {{.output = 0, .input = 2, .rule = Alias::Rule::must},
+              {.output = 1, .input = 3, .rule = Alias::Rule::must}},
     .recompute = Recompute::never,
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({2, 3, 4}), f64({6, 4}), f64({6})}}},
 };

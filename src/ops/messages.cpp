@@ -1,10 +1,12 @@
-// send, recv, sum_stages: what passes between pipeline ranks. Partition inserts send and recv where a value is made on one rank
-// and used on another; the update inserts sum_stages for the gradient of a weight that several ranks use.
+// send, recv, sum_stages: what passes between pipeline ranks. Partition inserts send and recv where a value is made on
+// one rank and used on another; the update inserts sum_stages for the gradient of a weight that several ranks use.
 //
-// Attrs: `peer`, the other side's coordinate on the pipeline axis; `tag`, the same on both sides and different for every
-// value that crosses; `ranks`, the coordinates that hold the weight, such as "0,3"; `dims` and `dtype` of what is received.
+// Attrs: `peer`, the other side's coordinate on the pipeline axis; `tag`, the same on both sides and different for
+// every value that crosses; `ranks`, the coordinates that hold the weight, such as "0,3"; `dims` and `dtype` of what is
+// received.
 //
-// No row but any state as it is: along every other axis each rank talks to the one with its own coordinates, whatever it holds.
+// No row but any state as it is: along every other axis each rank talks to the one with its own coordinates, whatever
+// it holds.
 #include "base/error.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
@@ -33,7 +35,10 @@ const OpDef send{
     .shape = [](const Attrs&, auto) -> TensorTypes { return {}; },
     .layout_rule = LayoutRule::free,
     .cost = [](const Attrs&, auto in, auto) { return Cost{.read = in[0].bytes()}; },
-    .message = [](const Attrs&, auto in, auto) { return Message{Message::Kind::send, {}, in[0].bytes()}; },
+    .message =
+        [](const Attrs&, auto in, auto) {
+          return Message{Message::Kind::send, {}, in[0].bytes()};
+        },
     .recompute = Recompute::never,
     .holds_inputs = true,
 };
@@ -50,7 +55,10 @@ const OpDef recv{
     },
     .layout_rule = LayoutRule::free,
     .cost = [](const Attrs&, auto, auto out) { return Cost{.written = out[0].bytes()}; },
-    .message = [](const Attrs&, auto, auto out) { return Message{Message::Kind::receive, {}, out[0].bytes()}; },
+    .message =
+        [](const Attrs&, auto, auto out) {
+          return Message{Message::Kind::receive, {}, out[0].bytes()};
+        },
     .recompute = Recompute::never,
 };
 
@@ -61,7 +69,10 @@ const OpDef sum_stages{
     .attrs = {"ranks"},
     .layout_rule = LayoutRule::free,
     .cost = streaming_cost(1),
-    .message = [](const Attrs&, auto in, auto) { return Message{Message::Kind::stage_sum, {}, in[0].bytes()}; },
+    .message =
+        [](const Attrs&, auto in, auto) {
+          return Message{Message::Kind::stage_sum, {}, in[0].bytes()};
+        },
     .alias = {{.output = 0, .input = 0, .rule = Alias::Rule::must}},
     .recompute = Recompute::never,
     .examples = {{.name = "alone", .inputs = {f64({3, 5})}, .attrs = {{"ranks", std::string("0")}}}},

@@ -1,6 +1,6 @@
-// position_embedding: y[b,s,:] = x[b,s,:] + w[offset+start+s,:]. `start` is the first position, 0 when left out; `offset`
-// are rows in front that no position has (OPT keeps two). Saves nothing.
-// No row along p: a rank may need any of the rows, by the positions it holds.
+// position_embedding: y[b,s,:] = x[b,s,:] + w[offset+start+s,:]. `start` is the first position, 0 when left out;
+// `offset` are rows in front that no position has (OPT keeps two). Saves nothing. No row along p: a rank may need any
+// of the rows, by the positions it holds.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -17,7 +17,11 @@ const OpDef position_embedding{
         [](BackwardScope& s) {
           if (s.needs_gradient(0)) s.pass(0, s.output_gradient(0));
           if (s.needs_gradient(1))
-            s.emit({position_embedding_backward, {s.output_gradient(0), s.input(1)}, {1}, s.op().attrs, Phase::weight_gradient});
+            s.emit({position_embedding_backward,
+                    {s.output_gradient(0), s.input(1)},
+                    {1},
+                    s.op().attrs,
+                    Phase::weight_gradient});
         },
     .cost = streaming_cost(1),
     .alias = {{.output = 0, .input = 0}},

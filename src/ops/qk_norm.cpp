@@ -15,7 +15,8 @@ const OpDef qk_norm{
     .rows = {"b", "s", "e"},
     .backward =
         [](BackwardScope& s) {
-          s.emit({qk_norm_backward, {s.output_gradient(0), s.input(0), s.input(1), s.input(2)}, {0, 1, 2}, s.op().attrs});
+          s.emit(
+              {qk_norm_backward, {s.output_gradient(0), s.input(0), s.input(1), s.input(2)}, {0, 1, 2}, s.op().attrs});
         },
     .cost = streaming_cost(4),
     .alias = {{.output = 0, .input = 0}},
@@ -29,7 +30,8 @@ const OpDef qk_norm{
 
 const OpDef qk_norm_backward{
     .name = "qk_norm_backward",
-    .contract = "In each head of q and k dx = r·(dy·w − x·r²·mean(dy·w·x)), dw = Σ dy·x·r over rows and heads; dv = dy.",
+    .contract =
+        "In each head of q and k dx = r·(dy·w − x·r²·mean(dy·w·x)), dw = Σ dy·x·r over rows and heads; dv = dy.",
     .operands = "dy[b s e], qkv[b s e], wq[d], wk[d] -> dqkv[b s e], dwq[d], dwk[d]",
     .attrs = {"heads", "kv_heads", "head_dim", "eps"},
     .wide = {1, 2},

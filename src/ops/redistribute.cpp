@@ -1,10 +1,11 @@
-// redistribute: the same tensor in another layout. Infer inserts it where two layouts differ, one op per hop (one transfer
-// over one set of axes); its gradient is the hop between the dual layouts. What it sends is the table of
+// redistribute: the same tensor in another layout. Infer inserts it where two layouts differ, one op per hop (one
+// transfer over one set of axes); its gradient is the hop between the dual layouts. What it sends is the table of
 // mesh/redistribution.h. No row but the table: any state to any other is what the op is for.
 //
-// Attrs. `transfer`, `axes` (such as "dp,cp"), `ranks` (how many), `packed` (whether the parts must be gathered up before
-// they are sent) and `part` (elements of an all-to-all's largest part) repeat what the layouts say, for the reader and for kernels. `pin`, before
-// infer: the states that nn/ wants, such as "tp:R". `into`=1: the last input is overwritten with the result.
+// Attrs. `transfer`, `axes` (such as "dp,cp"), `ranks` (how many), `packed` (whether the parts must be gathered up
+// before they are sent) and `part` (elements of an all-to-all's largest part) repeat what the layouts say, for the
+// reader and for kernels. `pin`, before infer: the states that nn/ wants, such as "tp:R". `into`=1: the last input is
+// overwritten with the result.
 #include "mesh/redistribution.h"
 
 #include "ops/ops.h"
@@ -14,7 +15,8 @@ namespace sextant::ops {
 
 namespace {
 
-std::optional<Message> hop_message(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out) {
+std::optional<Message> hop_message(const Attrs& attrs, std::span<const TensorType> in,
+                                   std::span<const TensorType> out) {
   using enum Message::Kind;
   std::string transfer = attrs.text_or("transfer", ""), axes = attrs.text_or("axes", "");
   if (transfer == name_of(Transfer::all_reduce)) return Message{all_reduce, axes, out[0].bytes()};
@@ -32,7 +34,10 @@ const OpDef redistribute{
     .operands = "x[*] -> y[*]",
     .attrs = {"transfer", "axes", "ranks", "packed", "part", "pin"},
     .layout_rule = LayoutRule::free,
-    .backward = [](BackwardScope& s) { s.emit({redistribute, {s.output_gradient(0)}, {0}}); },
+    .backward =
+        [](BackwardScope& s) {
+          s.emit({redistribute, {s.output_gradient(0)}, {0}});
+        },
     .cost = [](const Attrs&, auto in, auto out) { return Cost{.read = in[0].bytes(), .written = out[0].bytes()}; },
     .message = hop_message,
     .alias_by_attrs = [](const Attrs& attrs) -> std::vector<Alias> {

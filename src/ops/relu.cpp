@@ -11,7 +11,9 @@ const OpDef relu{
     .operands = "x[*] -> y[*]",
     .rows = {"*"},
     .backward =
-        [](BackwardScope& s) { s.emit({relu_backward, {s.output_gradient(0), s.output(0)}, {0}}); },
+        [](BackwardScope& s) {
+          s.emit({relu_backward, {s.output_gradient(0), s.output(0)}, {0}});
+        },
     .cost = streaming_cost(1),
     .alias = {{.output = 0, .input = 0}},
     .examples = {{.name = "small", .inputs = {f64({2, 4, 6})}}},
@@ -33,7 +35,9 @@ const OpDef squared_relu{
     .operands = "x[*] -> y[*]",
     .rows = {"*"},
     .backward =
-        [](BackwardScope& s) { s.emit({squared_relu_backward, {s.output_gradient(0), s.input(0)}, {0}}); },
+        [](BackwardScope& s) {
+          s.emit({squared_relu_backward, {s.output_gradient(0), s.input(0)}, {0}});
+        },
     .cost = streaming_cost(2),
     .alias = {{.output = 0, .input = 0}},
     .examples = {{.name = "small", .inputs = {f64({2, 4, 6})}}},

@@ -1,10 +1,11 @@
-// repeat_kv: packs query weights and key-value weights into one matrix whose key-value heads are repeated, so that every
-// tensor-parallel rank finds the one its query heads read, also when there are fewer of them than ranks. Saves nothing.
+// repeat_kv: packs query weights and key-value weights into one matrix whose key-value heads are repeated, so that
+// every tensor-parallel rank finds the one its query heads read, also when there are fewer of them than ranks. Saves
+// nothing.
 //
-// y has heads query heads, then `copies` key heads, then `copies` value heads, each head_dim rows; copy i is head i·kv_heads/copies.
-// Along e a rank packs its own query heads and copies: q is split with y, kv is whole on every rank, so that its gradient is
-// partial and summed over the ranks that used a copy. No row along h: one would do, nobody needs it.
-// No row along c: the copies of one head go to several ranks.
+// y has heads query heads, then `copies` key heads, then `copies` value heads, each head_dim rows; copy i is head
+// i·kv_heads/copies. Along e a rank packs its own query heads and copies: q is split with y, kv is whole on every rank,
+// so that its gradient is partial and summed over the ranks that used a copy. No row along h: one would do, nobody
+// needs it. No row along c: the copies of one head go to several ranks.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -22,7 +23,10 @@ const OpDef repeat_kv{
     .rows = {"q:S(a) kv:R -> y:S(e)"},
     .backward =
         [](BackwardScope& s) {
-          s.emit({repeat_kv_backward, {s.output_gradient(0), s.input(0), s.input(1)}, {0, 1}, s.op().attrs,
+          s.emit({repeat_kv_backward,
+                  {s.output_gradient(0), s.input(0), s.input(1)},
+                  {0, 1},
+                  s.op().attrs,
                   Phase::weight_gradient});
         },
     .cost = streaming_cost(0),
@@ -40,7 +44,9 @@ const OpDef repeat_kv_backward{
     .contract = "dq = the query rows of dy; dkv = for each key-value head the sum over its copies.",
     .operands = "dy[e h], q[a h], kv[c h] -> dq[a h], dkv[c h]",
     .attrs = {"heads", "kv_heads", "head_dim", "copies"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[1], in[2]}; },
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      return {in[1], in[2]};
+    },
     .wide = {0, 1},
     .rows = {"dy:S(e) q:S(a) kv:R -> dq:S(a) dkv:P"},
     .cost = streaming_cost(1),
@@ -61,7 +67,10 @@ const OpDef repeat_kv_bias{
     .rows = {"q:S(a) kv:R -> y:S(e)"},
     .backward =
         [](BackwardScope& s) {
-          s.emit({repeat_kv_bias_backward, {s.output_gradient(0), s.input(0), s.input(1)}, {0, 1}, s.op().attrs,
+          s.emit({repeat_kv_bias_backward,
+                  {s.output_gradient(0), s.input(0), s.input(1)},
+                  {0, 1},
+                  s.op().attrs,
                   Phase::weight_gradient});
         },
     .cost = streaming_cost(0),
@@ -75,7 +84,9 @@ const OpDef repeat_kv_bias_backward{
     .contract = "dq = the query rows of dy; dkv = for each key-value head the sum over its copies.",
     .operands = "dy[e], q[a], kv[c] -> dq[a], dkv[c]",
     .attrs = {"heads", "kv_heads", "head_dim", "copies"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[1], in[2]}; },
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      return {in[1], in[2]};
+    },
     .wide = {0, 1},
     .rows = {"dy:S(e) q:S(a) kv:R -> dq:S(a) dkv:P"},
     .cost = streaming_cost(1),

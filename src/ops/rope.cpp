@@ -1,7 +1,7 @@
 // rope: turns the q and k parts of a packed qkv row by angles that grow with the position; v passes through. Halves are
-// paired (element j with j + head_dim/2), as Hugging Face stores weights. With rotary_dim only that many elements at the
-// front of a head turn, paired among themselves. Saves nothing: the gradient is the turn backwards, the same op with
-// inverse=1.
+// paired (element j with j + head_dim/2), as Hugging Face stores weights. With rotary_dim only that many elements at
+// the front of a head turn, paired among themselves. Saves nothing: the gradient is the turn backwards, the same op
+// with inverse=1.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -20,11 +20,12 @@ Attrs inverse_of(const Attrs& attrs) {
 // Along s a rank turns by the positions it holds.
 const OpDef rope{
     .name = "rope",
-    .contract = "(a, b) -> (a·cos − b·sin, b·cos + a·sin) with angle (start+s)·theta^(−2j/rotary_dim), low frequencies "
-                "stretched as Llama 3 does when scale_factor is given; rotary_dim is head_dim where it is not given.",
+    .contract =
+        "(a, b) -> (a·cos − b·sin, b·cos + a·sin) with angle (start+s)·theta^(−2j/rotary_dim), low frequencies "
+        "stretched as Llama 3 does when scale_factor is given; rotary_dim is head_dim where it is not given.",
     .operands = "qkv[b s e], start?[] -> y[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "theta", "inverse", "scale_factor", "low_freq_factor", "high_freq_factor",
-              "original_max_positions", "rotary_dim"},
+    .attrs = {"heads", "kv_heads", "head_dim", "theta", "inverse", "scale_factor", "low_freq_factor",
+              "high_freq_factor", "original_max_positions", "rotary_dim"},
     .rows = {"b", "s", "e"},
     .backward =
         [](BackwardScope& s) {

@@ -9,9 +9,8 @@ const OpDef sum_squares{
     .contract = "y = Σ x² over all elements.",
     .operands = "x[*] -> y[]",
     .rows = {"*"},
-    .cost = [](const Attrs&, auto in, auto) {
-      return Cost{.flops = {2 * static_cast<double>(in[0].shape.count())}, .read = in[0].bytes()};
-    },
+    .cost = [](const Attrs&, auto in,
+               auto) { return Cost{.flops = {2 * static_cast<double>(in[0].shape.count())}, .read = in[0].bytes()}; },
     .examples = {{.name = "small", .inputs = {f64({3, 5})}}},
 };
 

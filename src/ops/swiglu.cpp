@@ -13,7 +13,9 @@ const OpDef swiglu{
     },
     .rows = {"b", "s", "x:S(g) -> y:S(f)"},
     .backward =
-        [](BackwardScope& s) { s.emit({swiglu_backward, {s.output_gradient(0), s.input(0)}, {0}}); },
+        [](BackwardScope& s) {
+          s.emit({swiglu_backward, {s.output_gradient(0), s.input(0)}, {0}});
+        },
     .cost = streaming_cost(6),
     .examples = {{.name = "small", .inputs = {f64({2, 4, 12})}}},
 };

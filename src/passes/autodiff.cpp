@@ -20,7 +20,8 @@ std::vector<bool> reached_by_parameters(const Graph& graph) {
   std::vector<bool> reached(graph.values.size(), false);
   for (const Value& value : graph.values) reached[static_cast<size_t>(value.id)] = value.kind == ValueKind::parameter;
   for (const Op& op : graph.ops) {
-    bool any = std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return reached[static_cast<size_t>(id)]; });
+    bool any =
+        std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return reached[static_cast<size_t>(id)]; });
     for (ValueId id : op.outputs) reached[static_cast<size_t>(id)] = any;
   }
   return reached;
@@ -46,8 +47,10 @@ class Autodiff {
   class Scope;
 
   bool wanted(const Op& op) const {
-    bool has_gradient = std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) { return gradients_.contains(id); });
-    bool leads = std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return needed_[static_cast<size_t>(id)]; });
+    bool has_gradient =
+        std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) { return gradients_.contains(id); });
+    bool leads =
+        std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return needed_[static_cast<size_t>(id)]; });
     return has_gradient && leads;
   }
 
@@ -67,8 +70,11 @@ class Autodiff {
     auto at = totals_.find(parameter);
     if (at == totals_.end()) {
       const Value& p = graph_[parameter];
-      ValueId total = graph_.add({.path = "grad." + p.path, .kind = ValueKind::gradient, .dtype = wide_of(p.dtype),
-                                  .shape = p.shape, .layout = stored});
+      ValueId total = graph_.add({.path = "grad." + p.path,
+                                  .kind = ValueKind::gradient,
+                                  .dtype = wide_of(p.dtype),
+                                  .shape = p.shape,
+                                  .layout = stored});
       at = totals_.emplace(parameter, total).first;
     }
     for (Op& hop : make_hops(graph_, gradient, stored, graph_[gradient].path + ".moved"))
@@ -106,8 +112,9 @@ class Autodiff {
     std::vector<Op> kept;
     for (size_t i = 0; i < graph_.ops.size(); ++i) {
       Op& op = graph_.ops[i];
-      bool replaced = i < forward_ops && !op.outputs.empty() &&
-                      std::all_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) { return replaced_.contains(id); });
+      bool replaced =
+          i < forward_ops && !op.outputs.empty() &&
+          std::all_of(op.outputs.begin(), op.outputs.end(), [&](ValueId id) { return replaced_.contains(id); });
       if (replaced) continue;
       for (ValueId& id : op.inputs)
         if (auto at = replaced_.find(id); at != replaced_.end()) id = at->second;
@@ -141,7 +148,9 @@ class Autodiff::Scope final : public BackwardScope {
     return at == diff_.gradients_.end() ? kNoValue : at->second;
   }
 
-  bool needs_gradient(int i) const override { return diff_.needed_[static_cast<size_t>(op_.inputs[static_cast<size_t>(i)])]; }
+  bool needs_gradient(int i) const override {
+    return diff_.needed_[static_cast<size_t>(op_.inputs[static_cast<size_t>(i)])];
+  }
 
   void emit(const Emission& e) override {
     Graph& graph = diff_.graph_;
@@ -149,8 +158,8 @@ class Autodiff::Scope final : public BackwardScope {
     std::vector<Layout> layouts;
     for (size_t o = 0; o < made.outputs.size(); ++o) {
       int of = e.gradient_of[o];
-      ValueId source = of >= 0 ? op_.inputs[static_cast<size_t>(of)]
-                               : op_.outputs[static_cast<size_t>(kForwardOutput - of)];
+      ValueId source =
+          of >= 0 ? op_.inputs[static_cast<size_t>(of)] : op_.outputs[static_cast<size_t>(kForwardOutput - of)];
       layouts.push_back(of >= 0 ? gradient_layout(graph[source].layout) : graph[source].layout);
       graph[made.outputs[o]].path = (of >= 0 ? "d." : "") + graph[source].path;
       if (of < 0) diff_.replaced_[source] = made.outputs[o];
@@ -162,9 +171,7 @@ class Autodiff::Scope final : public BackwardScope {
         diff_.contribute(op_.inputs[static_cast<size_t>(e.gradient_of[o])], outputs[o], op_);
   }
 
-  void pass(int i, ValueId gradient) override {
-    diff_.contribute(op_.inputs[static_cast<size_t>(i)], gradient, op_);
-  }
+  void pass(int i, ValueId gradient) override { diff_.contribute(op_.inputs[static_cast<size_t>(i)], gradient, op_); }
 
  private:
   Autodiff& diff_;
@@ -178,7 +185,9 @@ void Autodiff::differentiate(const Op& op) {
 
 }  // namespace
 
-void autodiff(Graph& graph, const Differentiation& what) { Autodiff(graph, what).run(); }
+void autodiff(Graph& graph, const Differentiation& what) {
+  Autodiff(graph, what).run();
+}
 
 std::vector<std::pair<ValueId, ValueId>> parameter_gradients(const Graph& graph) {
   // Follow each gradient value through the ops that update it in place.

@@ -1,13 +1,13 @@
-// autodiff: appends the backward ops. Each op's definition says how gradients pass it; layouts of gradients are the duals of
-// the forward layouts. A parameter's gradient is a persistent value "grad.PATH" onto which every use adds.
+// autodiff: appends the backward ops. Each op's definition says how gradients pass it; layouts of gradients are the
+// duals of the forward layouts. A parameter's gradient is a persistent value "grad.PATH" onto which every use adds.
 #pragma once
 
 #include "ir/graph.h"
 
 namespace sextant {
 
-// `loss` is the value to differentiate, `seed` the value that is its gradient (1/tokens of the global batch). With ZeRO 2 and
-// 3 a gradient is stored sharded over the data axes, and every microbatch's contribution is reduced to that.
+// `loss` is the value to differentiate, `seed` the value that is its gradient (1/tokens of the global batch). With ZeRO
+// 2 and 3 a gradient is stored sharded over the data axes, and every microbatch's contribution is reduced to that.
 struct Differentiation {
   ValueId loss = kNoValue;
   ValueId seed = kNoValue;

@@ -47,7 +47,11 @@ class Readers {
 class FusedRegion {
  public:
   FusedRegion(Region& region, const std::vector<int>& uses)
-      : ops_(std::move(region.ops)), region_(region), uses_(uses), made_by_(uses.size(), ops_.size()), readers_(uses.size()) {
+      : ops_(std::move(region.ops)),
+        region_(region),
+        uses_(uses),
+        made_by_(uses.size(), ops_.size()),
+        readers_(uses.size()) {
     for (size_t i = 0; i < ops_.size(); ++i) {
       for (ValueId id : ops_[i].outputs) made_by_[static_cast<size_t>(id)] = i;
       for (ValueId id : ops_[i].inputs) readers_.add(id, i);
@@ -175,12 +179,14 @@ struct Fusion {
   void (*at)(FusedRegion&, size_t op);
 };
 
-constexpr std::array kFusions{Fusion{"add_norm", add_norm}, Fusion{"norm_gradient", norm_gradient}, Fusion{"gelu", gelu},
-                              Fusion{"gelu_gradient", gelu_gradient}, Fusion{"gradients", gradients}};
+constexpr std::array kFusions{Fusion{"add_norm", add_norm}, Fusion{"norm_gradient", norm_gradient},
+                              Fusion{"gelu", gelu}, Fusion{"gelu_gradient", gelu_gradient},
+                              Fusion{"gradients", gradients}};
 
 std::vector<int> count_uses(const Program& program) {
   std::vector<int> uses(program.values.size(), 0);
-  for (const Value& value : program.values) uses[static_cast<size_t>(value.id)] = value.kind == ValueKind::fetch ? 1 : 0;
+  for (const Value& value : program.values)
+    uses[static_cast<size_t>(value.id)] = value.kind == ValueKind::fetch ? 1 : 0;
   for (const Region& region : program.regions)
     for (const Op& op : region.ops)
       for (ValueId id : op.inputs) ++uses[static_cast<size_t>(id)];

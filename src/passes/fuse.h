@@ -1,6 +1,6 @@
-// fuse: replaces neighbouring ops by one that does the work of both, where the target's list allows it: values that only pass
-// from one to the other then never cross memory, and what both read crosses once. Runs on a rank's Program, after layouts and
-// gradients are settled, so nothing before it has to know of fused ops.
+// fuse: replaces neighbouring ops by one that does the work of both, where the target's list allows it: values that
+// only pass from one to the other then never cross memory, and what both read crosses once. Runs on a rank's Program,
+// after layouts and gradients are settled, so nothing before it has to know of fused ops.
 //   add_norm       add, then rms_norm or layer_norm of the sum
 //   norm_gradient  rms_norm_backward or layer_norm_backward, then add of the gradient that came another way
 //   gelu           linear, then gelu

@@ -33,7 +33,8 @@ class Inference {
     const std::vector<LayoutRow>& rows = rows_of(op);
     std::vector<int64_t> bytes;
     for (ValueId id : op.inputs)
-      bytes.push_back(local_shape(graph_[id].shape, graph_[id].layout, graph_.mesh).count() * size_of(graph_[id].dtype));
+      bytes.push_back(local_shape(graph_[id].shape, graph_[id].layout, graph_.mesh).count() *
+                      size_of(graph_[id].dtype));
     for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis) {
       if (graph_.mesh.size(axis) == 1 || graph_.mesh.axes[static_cast<size_t>(axis)].name == kPipelineAxis) continue;
       LayoutRow row = cheapest_row(op, rows, axis, bytes);
@@ -54,7 +55,8 @@ class Inference {
     return at == replaced_.end() ? id : at->second;
   }
 
-  // A weight that ZeRO stores in shards is used whole along the data axes: it is gathered, whatever else would cost less.
+  // A weight that ZeRO stores in shards is used whole along the data axes: it is gathered, whatever else would cost
+  // less.
   ValueId in_use_layout(ValueId id, const Op& user) {
     if (graph_[id].kind != ValueKind::parameter || user.phase != Phase::forward) return id;
     Layout use = graph_[id].layout;
@@ -64,7 +66,8 @@ class Inference {
     return in_layout(id, use, user);
   }
 
-  // A redistribution that nn/ wrote: the states it names are pins, the others stay. Where nothing changes it disappears.
+  // A redistribution that nn/ wrote: the states it names are pins, the others stay. Where nothing changes it
+  // disappears.
   void visit_pin(const Op& op) {
     ValueId from = op.inputs[0];
     Layout wanted = graph_[from].layout;
@@ -89,7 +92,8 @@ class Inference {
   }
 
   // `bytes`: what a rank holds of each input.
-  LayoutRow cheapest_row(const Op& op, const std::vector<LayoutRow>& rows, int axis, const std::vector<int64_t>& bytes) const {
+  LayoutRow cheapest_row(const Op& op, const std::vector<LayoutRow>& rows, int axis,
+                         const std::vector<int64_t>& bytes) const {
     std::optional<LayoutRow> best;
     Moves least;
     for (const LayoutRow& plain : rows) {
@@ -118,7 +122,8 @@ class Inference {
   };
 
   // What it takes to bring the inputs into the row's states; nullopt where no transfer does.
-  std::optional<Moves> moves_into(const Op& op, const LayoutRow& row, int axis, const std::vector<int64_t>& bytes) const {
+  std::optional<Moves> moves_into(const Op& op, const LayoutRow& row, int axis,
+                                  const std::vector<int64_t>& bytes) const {
     Moves total;
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Value& value = graph_[op.inputs[i]];
@@ -182,11 +187,12 @@ class Inference {
         std::erase_if(axes, [&](int axis) { return graph_.mesh.size(axis) == 1; });
         std::string key = letters == "*" ? fmt::format("*{}", dim) : std::string(1, letters[static_cast<size_t>(dim)]);
         auto [at, fresh] = orders.emplace(key, axes);
-        BUG_IF(axes.size() > 1 && !fresh && at->second != axes, "{} ({}): operands cut dim {} in different orders", op.path,
-               op.def->name, key);
+        BUG_IF(axes.size() > 1 && !fresh && at->second != axes, "{} ({}): operands cut dim {} in different orders",
+               op.path, op.def->name, key);
       }
     };
-    for (size_t i = 0; i < op.inputs.size(); ++i) visit(graph_[op.inputs[i]], signature.input(static_cast<int>(i)).letters);
+    for (size_t i = 0; i < op.inputs.size(); ++i)
+      visit(graph_[op.inputs[i]], signature.input(static_cast<int>(i)).letters);
     for (size_t o = 0; o < op.outputs.size(); ++o) visit(graph_[op.outputs[o]], signature.outputs[o].letters);
   }
 

@@ -54,7 +54,8 @@ PipelineSchedule one_stage(int microbatches, const LowerOptions& options) {
 }  // namespace
 
 std::vector<std::string_view> pass_names() {
-  return {"build", "infer", "autodiff", "recompute", "update", "localize", "partition", "fuse", "overlap", "memory", "freeze"};
+  return {"build",     "infer", "autodiff", "recompute", "update", "localize",
+          "partition", "fuse",  "overlap",  "memory",    "freeze"};
 }
 
 std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOptions& options) {
@@ -85,9 +86,8 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     pipeline.after("recompute", graph, Stage::inferred);
 
     // Norm, clipping and optimizer read the finished gradients.
-    append_update(graph, {*options.train, options.plan.zero, [&](int stage) {
-                            return rank_of_stage(schedule.shape, schedule.placement, stage);
-                          }});
+    append_update(graph, {*options.train, options.plan.zero,
+                          [&](int stage) { return rank_of_stage(schedule.shape, schedule.placement, stage); }});
     pipeline.after("update", graph, Stage::inferred);
   }
 
@@ -95,7 +95,8 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
   localize(graph);
   pipeline.after("localize", graph, Stage::built);
 
-  // From the global view to one rank's: local shapes, its stages' regions and messages, and the order in which they run.
+  // From the global view to one rank's: local shapes, its stages' regions and messages, and the order in which they
+  // run.
   std::vector<Program> programs = partition_all(graph, schedule);
   for (size_t rank = 0; rank < programs.size(); ++rank) {
     Program& program = programs[rank];

@@ -15,15 +15,16 @@
 
 namespace sextant {
 
-// When the rules of the IR are checked (ir/verify.h). A search lowers the same model hundreds of times and checks what it keeps.
+// When the rules of the IR are checked (ir/verify.h). A search lowers the same model hundreds of times and checks what
+// it keeps.
 enum class Checks : uint8_t { each_pass, end, none };
 
 struct LowerOptions {
   Plan plan;
-  std::optional<AdamW> train;  // with it: backward and update; without: forward only (evaluate, generate)
+  std::optional<AdamW> train;                // with it: backward and update; without: forward only (evaluate, generate)
   std::vector<int64_t> transient_from = {};  // see memory.h; one per pipeline rank, empty: 0
-  // The order of work over pipeline stages, all microbatches included. Without it there is one stage, and a microbatch is
-  // finished before the next begins.
+  // The order of work over pipeline stages, all microbatches included. Without it there is one stage, and a microbatch
+  // is finished before the next begins.
   std::optional<PipelineSchedule> pipeline = {};
   std::vector<int> blocks_per_stage = {};  // empty: balanced by cost
   Checks checks = Checks::each_pass;

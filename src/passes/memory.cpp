@@ -74,18 +74,24 @@ Groups share_buffers(const Program& program) {
 
 BufferClass class_of(const Program& program, const Value& value, size_t regions) {
   switch (value.kind) {
-    case ValueKind::parameter: return BufferClass::weights;
+    case ValueKind::parameter:
+      return BufferClass::weights;
     case ValueKind::gradient:
       return has_several_microbatches(program) ? BufferClass::gradients : BufferClass::activations;
-    case ValueKind::state: return value.path.starts_with("cache.") ? BufferClass::cache : BufferClass::optimizer;
+    case ValueKind::state:
+      return value.path.starts_with("cache.") ? BufferClass::cache : BufferClass::optimizer;
     case ValueKind::feed:
-    case ValueKind::fetch: return BufferClass::feeds;
-    case ValueKind::activation: break;
+    case ValueKind::fetch:
+      return BufferClass::feeds;
+    case ValueKind::activation:
+      break;
   }
   return regions > 1 ? BufferClass::saved : BufferClass::activations;
 }
 
-bool persistent_class(BufferClass kind) { return kind <= BufferClass::cache; }
+bool persistent_class(BufferClass kind) {
+  return kind <= BufferClass::cache;
+}
 
 struct Placed {
   int32_t buffer;
@@ -188,7 +194,8 @@ std::vector<Placed> make_value_buffers(Program& program, const Groups& groups, i
     if (buffer < 0) {
       buffer = static_cast<int32_t>(program.buffers.size());
       const GroupUse& use = uses[static_cast<size_t>(root)];
-      program.buffers.push_back({.kind = class_of(program, program[root], use.regions.size()), .bytes = bytes,
+      program.buffers.push_back({.kind = class_of(program, program[root], use.regions.size()),
+                                 .bytes = bytes,
                                  .slots = slots(program[root], use)});
       items.push_back({buffer, groups.life(root)});
     }
@@ -211,7 +218,8 @@ std::pair<size_t, size_t> done_together(const Region& region, size_t at, const T
 
 void add_workspaces(Program& program, const Target& target, std::vector<Placed>& items) {
   int start = 0;  // of the region, in ops counted over all
-  // Ops on the comm lane run one after the other, at times the compute lane does not know: they share one scratch, for good.
+  // Ops on the comm lane run one after the other, at times the compute lane does not know: they share one scratch, for
+  // good.
   int32_t comm_scratch = -1;
   for (const Region& region : program.regions) {
     for (size_t i = 0; i < region.ops.size(); ++i) {
@@ -225,7 +233,8 @@ void add_workspaces(Program& program, const Target& target, std::vector<Placed>&
         program.buffers.push_back({.kind = BufferClass::workspace});
         if (on_comm_lane(op)) comm_scratch = buffer;
         auto [first, last] = done_together(region, i, target);
-        if (!on_comm_lane(op)) items.push_back({buffer, {start + static_cast<int>(first), start + static_cast<int>(last)}});
+        if (!on_comm_lane(op))
+          items.push_back({buffer, {start + static_cast<int>(first), start + static_cast<int>(last)}});
       }
       if (buffer >= 0) {
         int64_t& bytes = program.buffers[static_cast<size_t>(buffer)].bytes;
@@ -254,7 +263,8 @@ void plan_memory(Program& program, const Target& target, int64_t transient_from)
   std::vector<Placed> items = make_value_buffers(program, share_buffers(program), target.alignment);
   add_workspaces(program, target, items);
   place_persistent(program);
-  std::erase_if(items, [&](const Placed& p) { return persistent_class(program.buffers[static_cast<size_t>(p.buffer)].kind); });
+  std::erase_if(items,
+                [&](const Placed& p) { return persistent_class(program.buffers[static_cast<size_t>(p.buffer)].kind); });
   program.arena_bytes = program.persistent_bytes;
   TransientPlacer(program, std::max(transient_from, program.persistent_bytes)).place(std::move(items));
 }

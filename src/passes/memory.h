@@ -1,7 +1,7 @@
-// memory: gives every value a buffer and every buffer an offset in the arena. Values whose lifetimes do not meet share bytes;
-// an op that may work in place does so where its input ends. Weights come first, then gradients, optimizer state and caches,
-// in value order, so that Programs of one model (train, evaluate, decode) agree on where the weights are; everything else
-// starts at or after `transient_from`.
+// memory: gives every value a buffer and every buffer an offset in the arena. Values whose lifetimes do not meet share
+// bytes; an op that may work in place does so where its input ends. Weights come first, then gradients, optimizer state
+// and caches, in value order, so that Programs of one model (train, evaluate, decode) agree on where the weights are;
+// everything else starts at or after `transient_from`.
 #pragma once
 
 #include "ir/plan.h"

@@ -76,7 +76,8 @@ int64_t Occupancy::lowest_gap(const Lifetime& life, int64_t from, int64_t bytes)
     if (set >= 0) in_the_way_.push_back(&sets_[static_cast<size_t>(set)]);
   };
   visit(
-      life, [&](size_t node) { look_at(nodes_[node].throughout); }, [&](size_t node) { look_at(nodes_[node].sometime); });
+      life, [&](size_t node) { look_at(nodes_[node].throughout); },
+      [&](size_t node) { look_at(nodes_[node].sometime); });
   // Every set in turn moves the place up, until one round moves it no more.
   for (size_t agreed = 0, i = 0; agreed < in_the_way_.size(); i = i + 1 == in_the_way_.size() ? 0 : i + 1) {
     int64_t moved = in_the_way_[i]->lowest_gap(from, bytes);

@@ -1,6 +1,7 @@
-// Which bytes of the arena are taken when. Asked for the lowest place where something that lives from one op to another fits,
-// it looks at merged stretches of what lives then, not at each buffer: a model with many blocks has buffers in proportion to
-// its depth, most of them alive at the same time, and a look at each for each would take time in proportion to its square.
+// Which bytes of the arena are taken when. Asked for the lowest place where something that lives from one op to another
+// fits, it looks at merged stretches of what lives then, not at each buffer: a model with many blocks has buffers in
+// proportion to its depth, most of them alive at the same time, and a look at each for each would take time in
+// proportion to its square.
 #pragma once
 
 #include <cstdint>
@@ -39,14 +40,15 @@ class Occupancy {
  private:
   struct Node {
     int32_t throughout = -1;  // set of what lives during all of the range, but not during all of the parent's
-    int32_t sometime = -1;    // set of what lives at some time of the range, without what the ancestors have in `throughout`
+    int32_t sometime =
+        -1;  // set of what lives at some time of the range, without what the ancestors have in `throughout`
   };
   // The nodes that a lifetime visits: those whose range it only meets, and the largest whose range it fills.
   template <class Meets, class Fills>
   void visit(const Lifetime& life, Meets meets, Fills fills) const;
   void add_to(int32_t& set, Stretch bytes);
 
-  int leaves_ = 1;  // a power of two
+  int leaves_ = 1;           // a power of two
   std::vector<Node> nodes_;  // the root is 1, the children of i are 2i and 2i + 1
   std::vector<Stretches> sets_;
   mutable std::vector<const Stretches*> in_the_way_;  // of the current question

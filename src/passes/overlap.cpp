@@ -13,7 +13,9 @@ namespace sextant {
 
 namespace {
 
-void put_on_comm_lane(Op& op) { op.attrs.set("lane", std::string("comm")); }
+void put_on_comm_lane(Op& op) {
+  op.attrs.set("lane", std::string("comm"));
+}
 
 // Where the versions of an accumulated gradient are made.
 class GradientHistory {
@@ -94,12 +96,14 @@ class ReductionHoist {
       }
       region.ops = std::move(left);
     }
-    for (auto& [region, reductions] : by_region) insert(program_.regions[static_cast<size_t>(region)], std::move(reductions));
+    for (auto& [region, reductions] : by_region)
+      insert(program_.regions[static_cast<size_t>(region)], std::move(reductions));
   }
 
  private:
   void insert(Region& region, std::vector<Reduction> reductions) {
-    std::stable_sort(reductions.begin(), reductions.end(), [](const Reduction& a, const Reduction& b) { return a.after < b.after; });
+    std::stable_sort(reductions.begin(), reductions.end(),
+                     [](const Reduction& a, const Reduction& b) { return a.after < b.after; });
     std::multimap<int, Op> after;
     std::map<std::string, Bucket> open;  // by axes
     for (Reduction& reduction : reductions) {
@@ -145,7 +149,9 @@ class ReductionHoist {
   const Overlap& options_;
 };
 
-bool reads(const Op& op, ValueId id) { return std::find(op.inputs.begin(), op.inputs.end(), id) != op.inputs.end(); }
+bool reads(const Op& op, ValueId id) {
+  return std::find(op.inputs.begin(), op.inputs.end(), id) != op.inputs.end();
+}
 
 // The first op of the block that runs before op `at`'s block: one block ahead.
 size_t one_block_ahead(const std::vector<Op>& ops, size_t at) {
@@ -160,10 +166,12 @@ size_t one_block_ahead(const std::vector<Op>& ops, size_t at) {
 // Weights are gathered from what is stored, so they can be asked for at any time.
 void gather_ahead(const Program& program, Region& region) {
   for (size_t i = 0; i < region.ops.size(); ++i) {
-    if (!is_hop(region.ops[i], Transfer::all_gather) || program[region.ops[i].inputs[0]].kind != ValueKind::parameter) continue;
+    if (!is_hop(region.ops[i], Transfer::all_gather) || program[region.ops[i].inputs[0]].kind != ValueKind::parameter)
+      continue;
     put_on_comm_lane(region.ops[i]);
     size_t to = one_block_ahead(region.ops, i);
-    std::rotate(region.ops.begin() + static_cast<std::ptrdiff_t>(to), region.ops.begin() + static_cast<std::ptrdiff_t>(i),
+    std::rotate(region.ops.begin() + static_cast<std::ptrdiff_t>(to),
+                region.ops.begin() + static_cast<std::ptrdiff_t>(i),
                 region.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1);
   }
 }
@@ -184,7 +192,8 @@ void add_up_later(Region& region) {
     // Whoever reads the sum comes after it.
     for (size_t k = i + 1; k < to; ++k)
       if (reads(region.ops[k], region.ops[i].outputs[0])) to = k;
-    std::rotate(region.ops.begin() + static_cast<std::ptrdiff_t>(i), region.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+    std::rotate(region.ops.begin() + static_cast<std::ptrdiff_t>(i),
+                region.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                 region.ops.begin() + static_cast<std::ptrdiff_t>(to));
   }
 }

@@ -145,7 +145,7 @@ class Cut {
   std::vector<Crossing> messages_;
   std::vector<ValueId> previous_version_;
   std::unordered_map<std::string_view, ValueId> parameters_;  // by path
-  std::vector<std::vector<int>> owners_;                       // by value
+  std::vector<std::vector<int>> owners_;                      // by value
 };
 
 class Partition {
@@ -157,8 +157,8 @@ class Partition {
   }
 
   Program run() {
-    program_ = {.name = graph_.name, .mesh = graph_.mesh, .stage_rank = rank_,
-                .gradient_slots = cut_.gradient_slots_needed()};
+    program_ = {
+        .name = graph_.name, .mesh = graph_.mesh, .stage_rank = rank_, .gradient_slots = cut_.gradient_slots_needed()};
     open_regions();
     for (const Op* op : cut_.ops_of(rank_)) add(*op);
     for (const Op* op : cut_.updates())
@@ -214,7 +214,11 @@ class Partition {
     for (ValueId id : added.outputs) {
       auto [begin, end] = sent_.equal_range(id);
       for (auto at = begin; at != end; ++at) {
-        Op send{.def = &ops::send, .inputs = {id}, .phase = added.phase, .stage = added.stage, .path = graph_[id].path + ".send"};
+        Op send{.def = &ops::send,
+                .inputs = {id},
+                .phase = added.phase,
+                .stage = added.stage,
+                .path = graph_[id].path + ".send"};
         send.attrs = {{"peer", int64_t{at->second->to}}, {"tag", int64_t{at->second->tag}}};
         into.ops.push_back(std::move(send));
       }
@@ -223,14 +227,16 @@ class Partition {
 
   // An accumulated gradient has a version per contribution; here only those of this rank's ops exist.
   ValueId version_here(ValueId id) const {
-    while (!made_here_[static_cast<size_t>(id)] && cut_.previous_version(id) != kNoValue) id = cut_.previous_version(id);
+    while (!made_here_[static_cast<size_t>(id)] && cut_.previous_version(id) != kNoValue)
+      id = cut_.previous_version(id);
     return id;
   }
 
   // The first op of this rank that adds onto a stored gradient begins its sum.
   void mark_start(Op& op) const {
     for (const Alias& alias : aliases_of(op))
-      if (alias.rule == Alias::Rule::must && graph_[op.inputs[static_cast<size_t>(alias.input)]].kind == ValueKind::gradient)
+      if (alias.rule == Alias::Rule::must &&
+          graph_[op.inputs[static_cast<size_t>(alias.input)]].kind == ValueKind::gradient)
         op.attrs.set("starts", int64_t{1});
   }
 
@@ -238,17 +244,18 @@ class Partition {
     for (ValueId id : op.outputs) made_here_[static_cast<size_t>(id)] = true;
   }
 
-  bool is_owner(ValueId id) const {
-    return std::binary_search(cut_.owners(id).begin(), cut_.owners(id).end(), rank_);
-  }
+  bool is_owner(ValueId id) const { return std::binary_search(cut_.owners(id).begin(), cut_.owners(id).end(), rank_); }
 
   bool available(ValueId id) const {
     switch (graph_[id].kind) {
       case ValueKind::feed:
-      case ValueKind::state: return true;
+      case ValueKind::state:
+        return true;
       case ValueKind::parameter:
-      case ValueKind::gradient: return is_owner(id);
-      default: return made_here_[static_cast<size_t>(id)];
+      case ValueKind::gradient:
+        return is_owner(id);
+      default:
+        return made_here_[static_cast<size_t>(id)];
     }
   }
 

@@ -1,6 +1,6 @@
 // partition: from the global Graph to the Program of one pipeline rank: local shapes, the ops of its stages sorted into
-// regions, messages where a value is made on one rank and used on another, and the order in which the regions run. A Program
-// has the values that its ops touch, renumbered in the Graph's order.
+// regions, messages where a value is made on one rank and used on another, and the order in which the regions run. A
+// Program has the values that its ops touch, renumbered in the Graph's order.
 #pragma once
 
 #include <vector>

@@ -12,7 +12,9 @@ namespace {
 // Below this many flops per byte moved an op is limited by memory on any machine we know, so doing it twice is cheap.
 constexpr double kCheapFlopsPerByte = 4;
 
-bool is_backward(const Op& op) { return op.phase == Phase::input_gradient || op.phase == Phase::weight_gradient; }
+bool is_backward(const Op& op) {
+  return op.phase == Phase::input_gradient || op.phase == Phase::weight_gradient;
+}
 
 bool is_cheap(const Graph& graph, const Op& op) {
   Cost cost = cost_of(graph, op);

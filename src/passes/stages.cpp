@@ -32,8 +32,8 @@ ModelCosts costs_of(const Graph& graph) {
   return costs;
 }
 
-// The stages needed when none may cost more than `limit`, with as many blocks in each as fit. Every stage gets at least one
-// block, and enough are left for the stages behind it.
+// The stages needed when none may cost more than `limit`, with as many blocks in each as fit. Every stage gets at least
+// one block, and enough are left for the stages behind it.
 std::vector<int> fill_up_to(const ModelCosts& costs, int stages, double limit) {
   std::vector<int> counts;
   size_t next = 0;
@@ -62,15 +62,16 @@ double costliest(const ModelCosts& costs, const std::vector<int>& counts) {
   return worst;
 }
 
-// The smallest p with blocks[i] = blocks[i + p] throughout: 1 where all blocks are alike, their number where they are not.
+// The smallest p with blocks[i] = blocks[i + p] throughout: 1 where all blocks are alike, their number where they are
+// not.
 size_t period_of(const std::vector<double>& blocks) {
   for (size_t p = 1; p < blocks.size() && p <= kLongestPeriod; ++p)
     if (std::equal(blocks.begin() + static_cast<std::ptrdiff_t>(p), blocks.end(), blocks.begin())) return p;
   return blocks.size();
 }
 
-// The least a costliest stage can cost is what some run of consecutive blocks costs, with an end or without: all such costs, ascending.
-// Runs that begin a period later cost the same, so the blocks of one period are enough to begin with.
+// The least a costliest stage can cost is what some run of consecutive blocks costs, with an end or without: all such
+// costs, ascending. Runs that begin a period later cost the same, so the blocks of one period are enough to begin with.
 std::vector<double> possible_limits(const ModelCosts& costs) {
   size_t count = costs.blocks.size(), period = period_of(costs.blocks);
   std::vector<double> limits;

@@ -8,8 +8,8 @@
 
 namespace sextant {
 
-// How many blocks each stage gets, such that the costliest stage costs as little as possible, the ends of the model counted
-// with the stages that hold them.
+// How many blocks each stage gets, such that the costliest stage costs as little as possible, the ends of the model
+// counted with the stages that hold them.
 std::vector<int> balanced_blocks(const Graph& graph, int stages);
 
 void assign_stages(Graph& graph, const std::vector<int>& blocks_per_stage);

@@ -5,8 +5,8 @@
 
 namespace sextant {
 
-// The gradient as it is accumulated over microbatches: the dual of the parameter's layout, and from stage 2 on sharded over
-// the data axes instead of partial.
+// The gradient as it is accumulated over microbatches: the dual of the parameter's layout, and from stage 2 on sharded
+// over the data axes instead of partial.
 Layout stored_gradient_layout(const Layout& parameter, const Mesh& mesh, int zero);
 
 // The operands of the optimizer: whole on every rank, or from stage 1 on sharded over the data axes.

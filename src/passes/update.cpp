@@ -67,7 +67,8 @@ class Update {
   // A stored gradient that is partial is reduced where it stands, or reduced to a shard.
   ValueId in_update_layout(ValueId parameter, ValueId gradient) {
     bool stored = true;  // until the first hop that makes a new value
-    for (Op& hop : make_hops(graph_, gradient, update_layout_of(parameter), "grad." + graph_[parameter].path + ".moved")) {
+    for (Op& hop :
+         make_hops(graph_, gradient, update_layout_of(parameter), "grad." + graph_[parameter].path + ".moved")) {
       bool same_size = is_hop(hop, Transfer::all_reduce) || is_hop(hop, Transfer::nothing);
       hop.inputs[0] = gradient;
       if (stored && is_hop(hop, Transfer::all_reduce)) {
@@ -87,7 +88,8 @@ class Update {
     if (auto pp = graph_.mesh.find(kPipelineAxis)) graph_[total].layout.states[static_cast<size_t>(*pp)] = kPartial;
     append(std::move(sum));
     std::string everywhere;
-    for (const Axis& axis : graph_.mesh.axes) everywhere += fmt::format("{}{}:I", everywhere.empty() ? "" : " ", axis.name);
+    for (const Axis& axis : graph_.mesh.axes)
+      everywhere += fmt::format("{}{}:I", everywhere.empty() ? "" : " ", axis.name);
     ValueId whole = append(make_op(graph_, ops::redistribute, {total}, {{"pin", everywhere}}, "norm.total"));
     Op clip = make_op(graph_, ops::clip_scale, {whole}, {{"clip", plan_.optimizer.clip}}, "clip");
     ValueId norm = clip.outputs[0], scale = clip.outputs[1];
@@ -101,8 +103,12 @@ class Update {
     const Value& p = graph_[parameter];
     StoredIn stored;
     if (!p.stored.path.empty()) stored = {std::string(prefix) + p.stored.path, p.stored.first_row};
-    return graph_.add({.path = std::string(prefix) + p.path, .kind = ValueKind::state, .dtype = dtype, .shape = p.shape,
-                       .layout = update_layout_of(parameter), .stored = stored});
+    return graph_.add({.path = std::string(prefix) + p.path,
+                       .kind = ValueKind::state,
+                       .dtype = dtype,
+                       .shape = p.shape,
+                       .layout = update_layout_of(parameter),
+                       .stored = stored});
   }
 
   void step_on(ValueId parameter, ValueId gradient, ValueId scale) {
@@ -111,7 +117,8 @@ class Update {
     ValueId m = state_like(parameter, "adam_m.", wide), v = state_like(parameter, "adam_v.", wide);
     double decay = graph_[parameter].shape.rank() >= 2 ? plan_.optimizer.weight_decay : 0;
     ValueId p = parameter;
-    for (Op& hop : make_hops(graph_, parameter, update_layout_of(parameter), path + ".shard")) p = append(std::move(hop));
+    for (Op& hop : make_hops(graph_, parameter, update_layout_of(parameter), path + ".shard"))
+      p = append(std::move(hop));
     std::vector<ValueId> inputs{p, gradient, m, v, lr_, scale, step_};
     if (dtype != wide) inputs.push_back(state_like(parameter, kLowHalf, DType::u16));
     ValueId next = append(make_op(graph_, ops::adamw, std::move(inputs),
@@ -148,6 +155,8 @@ class Update {
 
 }  // namespace
 
-void append_update(Graph& graph, const UpdatePlan& plan) { Update(graph, plan).run(); }
+void append_update(Graph& graph, const UpdatePlan& plan) {
+  Update(graph, plan).run();
+}
 
 }  // namespace sextant

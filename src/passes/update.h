@@ -1,6 +1,6 @@
-// update: appends what happens once per step: the gradient norm, clipping, and AdamW on every parameter. Matrices decay,
-// vectors (biases, norm weights) do not. Feeds "lr" and "step" come in, fetch "grad_norm" goes out. Gradients are brought
-// into the optimizer's layout first (ZeRO shards it), weights back into the layout they are stored in.
+// update: appends what happens once per step: the gradient norm, clipping, and AdamW on every parameter. Matrices
+// decay, vectors (biases, norm weights) do not. Feeds "lr" and "step" come in, fetch "grad_norm" goes out. Gradients
+// are brought into the optimizer's layout first (ZeRO shards it), weights back into the layout they are stored in.
 #pragma once
 
 #include <functional>

@@ -22,7 +22,10 @@ bool counts(const ValidationRow& row, const std::string& machine) {
 class Descent {
  public:
   Descent(Validation& validation, const std::string& machine, const std::string& without)
-      : validation_(validation), machine_(machine), without_(without), start_(validation.machines().at(machine).tables) {}
+      : validation_(validation),
+        machine_(machine),
+        without_(without),
+        start_(validation.machines().at(machine).tables) {}
 
   Calibration run() {
     Calibration out{.efficiency = start_};
@@ -33,7 +36,8 @@ class Descent {
       for (bool better = true; better;) {
         better = false;
         for (const NamedEfficiency& named : named_efficiencies())
-          if (rows_ >= kRowsForAll || named.field == &Efficiencies::product) better = improve(out, named, step) || better;
+          if (rows_ >= kRowsForAll || named.field == &Efficiencies::product)
+            better = improve(out, named, step) || better;
       }
     }
     return out;

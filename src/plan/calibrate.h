@@ -1,5 +1,5 @@
-// calibrate: the efficiencies of a machine type that bring its judged rows nearest to what was measured, inside their physical
-// bounds. Never per row: every row of the type is predicted with the same eight numbers.
+// calibrate: the efficiencies of a machine type that bring its judged rows nearest to what was measured, inside their
+// physical bounds. Never per row: every row of the type is predicted with the same eight numbers.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct Calibration {
 // `without`: rows of this source are left out.
 Calibration calibrate(Validation& validation, const std::string& machine, const std::string& without = "");
 
-// How far a source's rows are off when the fit has not seen them: each source in turn is left out. Where nothing else ran on the
-// machine, its tables alone predict.
+// How far a source's rows are off when the fit has not seen them: each source in turn is left out. Where nothing else
+// ran on the machine, its tables alone predict.
 struct HeldOut {
   std::string source;
   size_t fitted_on = 0;        // rows of others

@@ -21,8 +21,8 @@ namespace {
 std::string group_of(const ValidationRow& row) {
   const PublishedRun& p = row.published;
   const ModelSpec& m = row.run.spec;
-  return fmt::format("{}|{}|{}x{}x{}x{}|{}|{}|{}|{}", p.source, row.run.stack.name, m.layers, m.hidden, m.heads, m.vocab, p.gpu,
-                     p.gpus.value_or(0), p.batch.value_or(0), p.seq.value_or(0));
+  return fmt::format("{}|{}|{}x{}x{}x{}|{}|{}|{}|{}", p.source, row.run.stack.name, m.layers, m.hidden, m.heads,
+                     m.vocab, p.gpu, p.gpus.value_or(0), p.batch.value_or(0), p.seq.value_or(0));
 }
 
 // One layout of a row's model, predicted as its row is.
@@ -36,7 +36,8 @@ Priced price(const ValidationRow& row, const LayoutChoice& choice, LayoutBounds&
   ForeignRun run = row.run;
   run.config = with_choice(row.run.config, choice);
   try {
-    if (bounds.rough(choice).seconds >= row.predicted_s || bounds.close(choice).seconds >= row.predicted_s) return {choice};
+    if (bounds.rough(choice).seconds >= row.predicted_s || bounds.close(choice).seconds >= row.predicted_s)
+      return {choice};
     LoweredRun lowered = lower_run(run.config, run.spec, accelerator_target(run.stack));
     if (!fits(foreign_memory(lowered, run, row.machine), run.stack, row.machine)) return {choice};
     return {choice, simulate_run(lowered, {row.machine, row.machine.efficiency(), run.stack}).seconds};
@@ -47,7 +48,9 @@ Priced price(const ValidationRow& row, const LayoutChoice& choice, LayoutBounds&
 
 }  // namespace
 
-double MeasuredGroup::ratio() const { return *chosen->published.measured_seconds() / *best->published.measured_seconds(); }
+double MeasuredGroup::ratio() const {
+  return *chosen->published.measured_seconds() / *best->published.measured_seconds();
+}
 
 std::vector<MeasuredGroup> measured_groups(const Validation& validation) {
   constexpr size_t kLeastLayouts = 3;
@@ -72,14 +75,18 @@ std::vector<SearchedCell> searched_cells(const Validation& validation) {
   for (const ValidationRow& row : validation.rows()) {
     if (!row.predicted() || row.run.stack.searched.empty()) continue;
     LayoutLimits limits(row.run.stack.searched, row.run.stack.name + ".searched");
-    std::vector<LayoutChoice> choices = layouts_of({.run = row.run.config, .spec = row.run.spec, .machine = row.machine,
-                                                    .devices = choice_of(row.run.config).devices(), .limits = &limits});
+    std::vector<LayoutChoice> choices = layouts_of({.run = row.run.config,
+                                                    .spec = row.run.spec,
+                                                    .machine = row.machine,
+                                                    .devices = choice_of(row.run.config).devices(),
+                                                    .limits = &limits});
     std::vector<Priced> prices(choices.size());
     LayoutBounds bounds({row.run.config, row.run.spec, row.machine, row.run.stack});
     team.parallel_for(static_cast<int64_t>(choices.size()), [&](int64_t i, int) {
       prices[static_cast<size_t>(i)] = price(row, choices[static_cast<size_t>(i)], bounds);
     });
-    SearchedCell cell{.row = &row, .layouts = choices.size(), .best = choice_of(row.run.config), .best_s = row.predicted_s};
+    SearchedCell cell{
+        .row = &row, .layouts = choices.size(), .best = choice_of(row.run.config), .best_s = row.predicted_s};
     for (const Priced& each : prices)
       if (each.seconds > 0 && each.seconds < cell.best_s) cell.best = each.choice, cell.best_s = each.seconds;
     cells.push_back(cell);
@@ -91,25 +98,34 @@ std::string cells_text(const std::vector<MeasuredGroup>& groups, const std::vect
   auto layout = [](const ValidationRow& row) { return overrides_text(choice_of(row.run.config)); };
   std::string text = "\nour first choice among layouts that were measured: its measured time over the least\n";
   for (const MeasuredGroup& g : groups)
-    text += fmt::format("  {:.3f}  {} layouts of {} ({}): {}{}\n", g.ratio(), g.layouts, g.model, g.source, layout(*g.chosen),
-                        g.chosen == g.best ? "" : fmt::format("; was fastest: {}", layout(*g.best)));
+    text += fmt::format("  {:.3f}  {} layouts of {} ({}): {}{}\n", g.ratio(), g.layouts, g.model, g.source,
+                        layout(*g.chosen), g.chosen == g.best ? "" : fmt::format("; was fastest: {}", layout(*g.best)));
   if (!cells.empty()) text += "\npublished as the best of what was searched: its predicted time over our best\n";
   for (const SearchedCell& c : cells) {
     const PublishedRun& p = c.row->published;
-    text += fmt::format("  {:.3f}  {} on {} ({} layouts): {}{}\n", c.ratio(), p.model, p.gpus.value_or(0), c.layouts, layout(*c.row),
-                        c.ratio() > 1 ? fmt::format("; ours: {}", overrides_text(c.best)) : "");
+    text += fmt::format("  {:.3f}  {} on {} ({} layouts): {}{}\n", c.ratio(), p.model, p.gpus.value_or(0), c.layouts,
+                        layout(*c.row), c.ratio() > 1 ? fmt::format("; ours: {}", overrides_text(c.best)) : "");
   }
   return text;
 }
 
 std::string cells_json(const std::vector<MeasuredGroup>& groups, const std::vector<SearchedCell>& cells) {
-  nlohmann::ordered_json out = {{"groups", nlohmann::ordered_json::array()}, {"cells", nlohmann::ordered_json::array()}};
+  nlohmann::ordered_json out = {{"groups", nlohmann::ordered_json::array()},
+                                {"cells", nlohmann::ordered_json::array()}};
   for (const MeasuredGroup& g : groups)
-    out["groups"].push_back({{"source", g.source}, {"model", g.model}, {"layouts", g.layouts}, {"chosen_line", g.chosen->published.line},
-                             {"best_line", g.best->published.line}, {"ratio", g.ratio()}});
+    out["groups"].push_back({{"source", g.source},
+                             {"model", g.model},
+                             {"layouts", g.layouts},
+                             {"chosen_line", g.chosen->published.line},
+                             {"best_line", g.best->published.line},
+                             {"ratio", g.ratio()}});
   for (const SearchedCell& c : cells)
-    out["cells"].push_back({{"line", c.row->published.line}, {"layouts", c.layouts}, {"published_s", c.row->predicted_s},
-                            {"best_s", c.best_s}, {"best", overrides_text(c.best)}, {"ratio", c.ratio()}});
+    out["cells"].push_back({{"line", c.row->published.line},
+                            {"layouts", c.layouts},
+                            {"published_s", c.row->predicted_s},
+                            {"best_s", c.best_s},
+                            {"best", overrides_text(c.best)},
+                            {"ratio", c.ratio()}});
   return out.dump(1) + "\n";
 }
 

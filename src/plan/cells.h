@@ -1,6 +1,7 @@
-// cells: how well the search chooses, held to what others measured. Where a source measured several layouts of one model on one
-// machine, our first choice among them against its best. Where a source searched and published the layout it found best, that
-// layout's predicted time against our best prediction in the space it searched (stacks.toml: `searched`).
+// cells: how well the search chooses, held to what others measured. Where a source measured several layouts of one
+// model on one machine, our first choice among them against its best. Where a source searched and published the layout
+// it found best, that layout's predicted time against our best prediction in the space it searched (stacks.toml:
+// `searched`).
 #pragma once
 
 #include <string>
@@ -24,8 +25,8 @@ std::vector<MeasuredGroup> measured_groups(const Validation& validation);
 
 struct SearchedCell {
   const ValidationRow* row = nullptr;
-  size_t layouts = 0;   // looked at
-  LayoutChoice best;    // of those that fit, predicted fastest
+  size_t layouts = 0;  // looked at
+  LayoutChoice best;   // of those that fit, predicted fastest
   double best_s = 0;
 
   double ratio() const { return row->predicted_s / best_s; }

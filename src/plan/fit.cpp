@@ -9,7 +9,8 @@ namespace sextant {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kRecompute{"none", "norms", "selective", "full"};  // each saves more than the one before
+constexpr std::array<std::string_view, 4> kRecompute{"none", "norms", "selective",
+                                                     "full"};  // each saves more than the one before
 
 std::vector<int64_t> smaller_microbatches(const RunConfig& run) {
   std::vector<int64_t> sizes{run.batch.microbatch};
@@ -26,8 +27,8 @@ Bytes largest_arena(const RunPrograms& programs) {
   return {most};
 }
 
-std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec& spec, const Target& target, Bytes room,
-                                           size_t most) {
+std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec& spec, const Target& target,
+                                           Bytes room, size_t most) {
   std::vector<Alternative> found;
   auto first = std::find(kRecompute.begin(), kRecompute.end(), run.train.recompute);
   if (first == kRecompute.end()) --first;  // "alternate" is none of these; full saves more
@@ -49,18 +50,20 @@ std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec
   return found;
 }
 
-void require_room(const RunConfig& run, const RunShape& shape, const RunPrograms& programs, const Target& target, Bytes room) {
+void require_room(const RunConfig& run, const RunShape& shape, const RunPrograms& programs, const Target& target,
+                  Bytes room) {
   Bytes need = largest_arena(programs);
   if (need <= room) return;
   std::string would_fit;
   for (const Alternative& other : settings_that_fit(run, shape.spec, target, room))
     would_fit += fmt::format("{}{} ({})", would_fit.empty() ? "" : "; or ", other.overrides, human(other.arena));
   throw DoesNotFit({.place = run.source,
-                   .got = fmt::format("the plan needs {} on a rank, and there are {}", human(need), human(room)),
-                   .expected = "a plan that fits",
-                   .hint = would_fit.empty() ? "even one sequence at a time with full recompute is too much: use a smaller model, a "
-                                               "shorter batch.seq, or more ranks with mesh.zero"
-                                             : "would fit: " + would_fit});
+                    .got = fmt::format("the plan needs {} on a rank, and there are {}", human(need), human(room)),
+                    .expected = "a plan that fits",
+                    .hint = would_fit.empty()
+                                ? "even one sequence at a time with full recompute is too much: use a smaller model, a "
+                                  "shorter batch.seq, or more ranks with mesh.zero"
+                                : "would fit: " + would_fit});
 }
 
 }  // namespace sextant

@@ -17,10 +17,11 @@ struct Alternative {
 Bytes largest_arena(const RunPrograms& programs);
 
 // Up to `most` settings near the run's whose largest rank needs no more than `room`; those that cost least time first.
-std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec& spec, const Target& target, Bytes room,
-                                           size_t most = 3);
+std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec& spec, const Target& target,
+                                           Bytes room, size_t most = 3);
 
 // DoesNotFit with the numbers and the nearest settings that would fit.
-void require_room(const RunConfig& run, const RunShape& shape, const RunPrograms& programs, const Target& target, Bytes room);
+void require_room(const RunConfig& run, const RunShape& shape, const RunPrograms& programs, const Target& target,
+                  Bytes room);
 
 }  // namespace sextant

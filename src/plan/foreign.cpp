@@ -43,8 +43,12 @@ struct ArchName {
   std::string_view arch, ours;
 };
 constexpr std::array kArchitecturesOfSources{
-    ArchName{"gpt", "gpt2"},           ArchName{"llama", "llama"},          ArchName{"llama-like", "llama"},
-    ArchName{"mpt", "mpt"},            ArchName{"gpt-sqrelu", "nemotron"},  ArchName{"gpt-mqa-parallel", "palm"},
+    ArchName{"gpt", "gpt2"},
+    ArchName{"llama", "llama"},
+    ArchName{"llama-like", "llama"},
+    ArchName{"mpt", "mpt"},
+    ArchName{"gpt-sqrelu", "nemotron"},
+    ArchName{"gpt-mqa-parallel", "palm"},
     ArchName{"gpt-parallel-rotary", "neox"},
 };
 
@@ -89,7 +93,8 @@ class Expresser {
     if (!row_.layers || !row_.hidden || !row_.heads || !row_.seq) return "the model's shape is not given";
     if (!row_.dp || !row_.tp || !row_.pp) return "dp, tp or pp is not given";
     if (!row_.batch || !row_.microbatch) return "the batch is not given";
-    for (int64_t size : {*row_.layers, *row_.hidden, *row_.heads, *row_.seq, *row_.dp, *row_.tp, *row_.pp, *row_.batch, *row_.microbatch})
+    for (int64_t size : {*row_.layers, *row_.hidden, *row_.heads, *row_.seq, *row_.dp, *row_.tp, *row_.pp, *row_.batch,
+                         *row_.microbatch})
       if (size < 1) return "a size of the model, mesh or batch is 0";
     if (row_.ep.value_or(1) > 1) return "expert parallelism is not supported yet";
     if (row_.model.find("LoRA") != std::string::npos) return "low-rank adapters are not supported yet";
@@ -109,8 +114,8 @@ class Expresser {
 
   // What a stack's `matches` may ask for beside the source.
   std::string said() const {
-    return fmt::format("model={}; gpu={}; gpus={}; pp={}; precision={}; {} | {}", row_.model, row_.gpu, row_.gpus.value_or(0),
-                       row_.pp.value_or(1), row_.precision, row_.schedule, row_.how_known);
+    return fmt::format("model={}; gpu={}; gpus={}; pp={}; precision={}; {} | {}", row_.model, row_.gpu,
+                       row_.gpus.value_or(0), row_.pp.value_or(1), row_.precision, row_.schedule, row_.how_known);
   }
 
   void assume(std::string what) { run_.assumed.push_back(std::move(what)); }
@@ -130,7 +135,8 @@ class Expresser {
     m.max_seq = *row_.seq;
     m.tied_head = ours == "gpt2" || ours == "mpt" || ours == "palm" || published_count_is_tied(m);
     if (ours == "gpt2") m.kv_heads = m.heads;
-    if (auto problems = problems_of(m); !problems.empty()) return fmt::format("{}: {}", problems[0].fields[0], problems[0].got);
+    if (auto problems = problems_of(m); !problems.empty())
+      return fmt::format("{}: {}", problems[0].fields[0], problems[0].got);
     return {};
   }
 
@@ -145,7 +151,8 @@ class Expresser {
   std::string mesh() {
     MeshSection& m = run_.config.mesh;
     m.dp = *row_.dp, m.tp = *row_.tp, m.pp = *row_.pp, m.cp = row_.cp.value_or(1);
-    double ranks = static_cast<double>(m.dp) * static_cast<double>(m.tp) * static_cast<double>(m.pp) * static_cast<double>(m.cp);
+    double ranks =
+        static_cast<double>(m.dp) * static_cast<double>(m.tp) * static_cast<double>(m.pp) * static_cast<double>(m.cp);
     if (ranks < 1 || ranks > static_cast<double>(kMaxRanks)) return fmt::format("a mesh of {:.0f} ranks", ranks);
     int64_t gpus = row_.gpus.value_or(m.dp * m.tp * m.pp * m.cp);
     if (m.dp * m.tp * m.pp * m.cp != gpus)
@@ -156,7 +163,8 @@ class Expresser {
     int64_t group = m.zero > 0 ? shard_group(row_.schedule) : 0;
     if (group > 1 && m.dp % group == 0 && group < m.dp) m.zero_ranks = group;
     m.sequence_parallel = row_.seq_parallel == "yes" && m.tp > 1;
-    if (m.tp > 1 && row_.seq_parallel.empty() && run_.stack.sequence_parallel) m.sequence_parallel = true, assume("sequence_parallel");
+    if (m.tp > 1 && row_.seq_parallel.empty() && run_.stack.sequence_parallel)
+      m.sequence_parallel = true, assume("sequence_parallel");
     if (m.cp > 1) m.context = "ring";
     if (run_.spec.heads % m.tp != 0) return fmt::format("{} heads on tp {}", run_.spec.heads, m.tp);
     return {};
@@ -173,14 +181,19 @@ class Expresser {
     p.schedule = "1f1b";
     if (m.pp == 1) return {};
     std::string schedule = lower_case(row_.schedule);
-    if (schedule.find("zb-2p") != std::string::npos || schedule.find("zb-h2") != std::string::npos) return "schedule ZB-2p is not supported yet";
-    if (schedule.starts_with("zbv")) p.schedule = "zbv", p.chunks = 2;
-    else if (schedule.starts_with("zb")) p.schedule = "zb-h1";
+    if (schedule.find("zb-2p") != std::string::npos || schedule.find("zb-h2") != std::string::npos)
+      return "schedule ZB-2p is not supported yet";
+    if (schedule.starts_with("zbv"))
+      p.schedule = "zbv", p.chunks = 2;
+    else if (schedule.starts_with("zb"))
+      p.schedule = "zb-h1";
     if (chunks > 1 && p.schedule == "1f1b") {
-      if (microbatches % m.pp != 0) return fmt::format("interleaving wants microbatches in multiples of pp ({} and {})", microbatches, m.pp);
+      if (microbatches % m.pp != 0)
+        return fmt::format("interleaving wants microbatches in multiples of pp ({} and {})", microbatches, m.pp);
       p.schedule = "interleaved", p.chunks = chunks;
     }
-    if (run_.spec.layers < m.pp * p.chunks) return fmt::format("{} layers on {} stages", run_.spec.layers, m.pp * p.chunks);
+    if (run_.spec.layers < m.pp * p.chunks)
+      return fmt::format("{} layers on {} stages", run_.spec.layers, m.pp * p.chunks);
     return {};
   }
 
@@ -216,6 +229,8 @@ std::string machine_for_gpu(std::string_view gpu) {
   return {};
 }
 
-Expression express(const PublishedRun& row, const std::vector<Stack>& stacks) { return Expresser(row, stacks).run(); }
+Expression express(const PublishedRun& row, const std::vector<Stack>& stacks) {
+  return Expresser(row, stacks).run();
+}
 
 }  // namespace sextant

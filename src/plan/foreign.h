@@ -1,5 +1,5 @@
-// From a published run to one of ours: the same model, mesh and batch as a RunConfig, the machine and the stack it ran on. What
-// cannot be expressed is said; what a source left blank takes a default that is named.
+// From a published run to one of ours: the same model, mesh and batch as a RunConfig, the machine and the stack it ran
+// on. What cannot be expressed is said; what a source left blank takes a default that is named.
 #pragma once
 
 #include <string>

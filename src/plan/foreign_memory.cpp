@@ -33,15 +33,16 @@ ScoreBytes scores_of(const Program& program, const Stack& stack) {
   return sum;
 }
 
-// Dropout after attention and after the MLP keeps a byte for each element it saw: the whole width, on every rank, unless those share
-// the sequence.
+// Dropout after attention and after the MLP keeps a byte for each element it saw: the whole width, on every rank,
+// unless those share the sequence.
 double mask_bytes(const Program& program, const ForeignRun& run) {
   if (!run.stack.dropout) return 0;
   double ranks = run.config.mesh.sequence_parallel ? 1 : static_cast<double>(run.config.mesh.tp), sum = 0;
   for (const Region& region : program.regions) {
     if (region.kind != RegionKind::forward) continue;
     for (const Op& op : region.ops)
-      if (auto work = local_cost(program, op).attention) sum += 2 * work->batch * work->queries * work->heads * work->head_dim * ranks;
+      if (auto work = local_cost(program, op).attention)
+        sum += 2 * work->batch * work->queries * work->heads * work->head_dim * ranks;
   }
   return sum;
 }
@@ -73,7 +74,8 @@ double gathered_bytes(const Program& program) {
 // Of one element for each that the rank holds, where our Program needs no memory for the sums of a single microbatch.
 double gradient_bytes(const Program& program, const MemoryUse& use, const ForeignRun& run) {
   constexpr double kOwnGradientBytes = 4;  // f32
-  if (use.gradients.n > 0 || !run.stack.holds_gradients) return static_cast<double>(use.gradients.n) / kOwnGradientBytes * run.stack.gradient_bytes;
+  if (use.gradients.n > 0 || !run.stack.holds_gradients)
+    return static_cast<double>(use.gradients.n) / kOwnGradientBytes * run.stack.gradient_bytes;
   double elements = 0;
   for (const Value& value : program.values)
     if (value.kind == ValueKind::parameter) elements += static_cast<double>(value.local.count());
@@ -84,8 +86,8 @@ bool accumulates(const Program& program) {
   return std::ranges::any_of(program.schedule, [](const Action& action) { return action.microbatch > 0; });
 }
 
-// Logits are held where the loss is not one kernel: as the product leaves them, in f32, and as gradients; where it is written out, in f32
-// as they are, without their maximum, and as exponentials.
+// Logits are held where the loss is not one kernel: as the product leaves them, in f32, and as gradients; where it is
+// written out, in f32 as they are, without their maximum, and as exponentials.
 double logit_bytes(const Program& program, const Stack& stack) {
   constexpr double kBytesPerLogit = 2 + 4 + 4, kBytesPerLogitWrittenOut = 4 + 4 + 4, kBytesPerLogitOfTheLast = 4;
   if (!stack.loss_in_f32) return 0;
@@ -113,16 +115,19 @@ ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, c
   for (const Program& program : lowered.programs.train) {
     MemoryUse use = memory_use(program);
     ScoreBytes scores = scores_of(program, stack);
-    ForeignMemory here{.weights = static_cast<double>(use.weights.n),
-                       .gradients = gradient_bytes(program, use, run),
-                       .optimizer = static_cast<double>(use.optimizer.n) * stack.optimizer_bytes / kOwnOptimizerBytes,
-                       .saved = static_cast<double>(use.saved.n) + (keeps_scores ? scores.kept * in_flight(program) : 0) +
-                                (keeps_all ? mask_bytes(program, run) * in_flight(program) : 0) +
-                                (keeps_all && stack.keeps_activation_outputs ? activation_output_bytes(program) * in_flight(program) : 0) +
-                                (keeps_all && stack.keeps_gathered ? gathered_bytes(program) * in_flight(program) : 0),
-                       .working = static_cast<double>(use.working.n) + logit_bytes(program, stack) + (keeps_scores ? 0 : scores.single),
-                       .buffers = stack.buffer_bytes,
-                       .context = machine.context_bytes};
+    ForeignMemory here{
+        .weights = static_cast<double>(use.weights.n),
+        .gradients = gradient_bytes(program, use, run),
+        .optimizer = static_cast<double>(use.optimizer.n) * stack.optimizer_bytes / kOwnOptimizerBytes,
+        .saved =
+            static_cast<double>(use.saved.n) + (keeps_scores ? scores.kept * in_flight(program) : 0) +
+            (keeps_all ? mask_bytes(program, run) * in_flight(program) : 0) +
+            (keeps_all && stack.keeps_activation_outputs ? activation_output_bytes(program) * in_flight(program) : 0) +
+            (keeps_all && stack.keeps_gathered ? gathered_bytes(program) * in_flight(program) : 0),
+        .working =
+            static_cast<double>(use.working.n) + logit_bytes(program, stack) + (keeps_scores ? 0 : scores.single),
+        .buffers = stack.buffer_bytes,
+        .context = machine.context_bytes};
     if (here.total() > fullest.total()) fullest = here;
   }
   return fullest;

@@ -31,9 +31,14 @@ const std::array<LimitKey, 11>& limit_keys() {
       {"chunks", [](const LayoutChoice& c) { return std::to_string(c.chunks); }},
       {"microbatch", [](const LayoutChoice& c) { return std::to_string(c.microbatch); }},
       // Without tensor parallelism there is no sequence to share: both words hold.
-      {"sequence_parallel", [](const LayoutChoice& c) { return std::string(c.tp == 1 ? "" : c.sequence_parallel ? "true" : "false"); },
+      {"sequence_parallel",
+       [](const LayoutChoice& c) { return std::string(c.tp == 1             ? ""
+                                                      : c.sequence_parallel ? "true"
+                                                                            : "false"); },
        {"true", "false"}},
-      {"schedule", [](const LayoutChoice& c) { return c.pp == 1 ? std::string() : c.schedule; }, {"1f1b", "interleaved", "zb-h1", "zbv"}},
+      {"schedule",
+       [](const LayoutChoice& c) { return c.pp == 1 ? std::string() : c.schedule; },
+       {"1f1b", "interleaved", "zb-h1", "zbv"}},
       {"recompute", [](const LayoutChoice& c) { return c.recompute; }, {"none", "norms", "selective", "full"}},
   }};
   return keys;
@@ -95,7 +100,8 @@ std::optional<int64_t> LayoutLimits::most(std::string_view key) const {
 
 std::string LayoutLimits::text() const {
   std::string all;
-  for (const auto& [key, values] : only_) all += fmt::format("{}{}={}", all.empty() ? "" : " ", key, fmt::join(values, ","));
+  for (const auto& [key, values] : only_)
+    all += fmt::format("{}{}={}", all.empty() ? "" : " ", key, fmt::join(values, ","));
   return all;
 }
 

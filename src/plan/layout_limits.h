@@ -1,5 +1,5 @@
-// LayoutLimits: what a search may choose, where not everything is to be tried: "zero=0,1", "schedule=1f1b". Several keys hold at
-// once; a key that is not named is free.
+// LayoutLimits: what a search may choose, where not everything is to be tried: "zero=0,1", "schedule=1f1b". Several
+// keys hold at once; a key that is not named is free.
 #pragma once
 
 #include <cstdint>

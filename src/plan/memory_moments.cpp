@@ -50,11 +50,16 @@ std::vector<Span> buffer_spans(const Program& program, int ops) {
 
 int64_t& part_for(MemoryParts& parts, BufferClass kind, bool communicates) {
   switch (kind) {
-    case BufferClass::weights: return parts.weights;
-    case BufferClass::gradients: return parts.gradients;
-    case BufferClass::optimizer: return parts.optimizer;
-    case BufferClass::workspace: return parts.scratch;
-    default: return communicates ? parts.communication : parts.activations;
+    case BufferClass::weights:
+      return parts.weights;
+    case BufferClass::gradients:
+      return parts.gradients;
+    case BufferClass::optimizer:
+      return parts.optimizer;
+    case BufferClass::workspace:
+      return parts.scratch;
+    default:
+      return communicates ? parts.communication : parts.activations;
   }
 }
 
@@ -81,7 +86,8 @@ std::vector<MemoryMoment> memory_moments(const Program& program) {
   MemoryParts now;
   for (size_t i = 0; i < moments.size(); ++i) {
     now.weights += change[i].weights, now.gradients += change[i].gradients, now.optimizer += change[i].optimizer;
-    now.activations += change[i].activations, now.scratch += change[i].scratch, now.communication += change[i].communication;
+    now.activations += change[i].activations, now.scratch += change[i].scratch,
+        now.communication += change[i].communication;
     moments[i].parts = now;
   }
   return moments;

@@ -1,5 +1,5 @@
-// What the memory of a rank holds op by op, read off its Program: the lifetimes of its buffers, by what they are for. The arena
-// is taken at the start; this tells how full it is, when it is fullest, and with what.
+// What the memory of a rank holds op by op, read off its Program: the lifetimes of its buffers, by what they are for.
+// The arena is taken at the start; this tells how full it is, when it is fullest, and with what.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct MemoryMoment {
   MemoryParts parts;
 };
 
-// One per op, over all regions in order; gaps and overhead are left out. Values of several microbatches in flight count with all
-// their slots.
+// One per op, over all regions in order; gaps and overhead are left out. Values of several microbatches in flight count
+// with all their slots.
 std::vector<MemoryMoment> memory_moments(const Program& program);
 
 // The fullest moment, with the arena's gaps counted as scratch, so that the total is what is allocated.

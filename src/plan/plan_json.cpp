@@ -26,17 +26,25 @@ Json memory_json(const RankClass& c) {
 Json step_json(const StepTime& s) {
   Json exposed = Json::object();
   for (const auto& [axes, seconds] : s.exposed_comm_s) exposed[axes] = seconds;
-  return {{"seconds", s.seconds},   {"compute_s", s.compute_s}, {"bubble_s", s.bubble_s},
-          {"update_s", s.update_s}, {"host_s", s.host_s},       {"exposed_comm_s", exposed},
-          {"mfu", s.mfu},           {"hfu", s.hfu},             {"tflops_per_device", s.tflops_per_device},
+  return {{"seconds", s.seconds},
+          {"compute_s", s.compute_s},
+          {"bubble_s", s.bubble_s},
+          {"update_s", s.update_s},
+          {"host_s", s.host_s},
+          {"exposed_comm_s", exposed},
+          {"mfu", s.mfu},
+          {"hfu", s.hfu},
+          {"tflops_per_device", s.tflops_per_device},
           {"tokens_per_s_per_device", s.tokens_per_s_per_device}};
 }
 
 }  // namespace
 
 std::string plan_json(const RunPlan& p) {
-  Json out = {{"architecture", p.architecture}, {"mesh", p.mesh},
-              {"ranks", p.ranks},               {"microbatches", p.microbatches},
+  Json out = {{"architecture", p.architecture},
+              {"mesh", p.mesh},
+              {"ranks", p.ranks},
+              {"microbatches", p.microbatches},
               {"tokens_per_step", p.tokens_per_step}};
   Json parts = Json::object();
   for (const ParameterCount& part : p.by_part) parts[part.part] = {{"each", part.each}, {"times", part.times}};
@@ -48,7 +56,10 @@ std::string plan_json(const RunPlan& p) {
                   {"per_step_executed", p.flops.executed * static_cast<double>(p.tokens_per_step)}};
   Json ranks = Json::array();
   for (const RankClass& c : p.classes) ranks.push_back(memory_json(c));
-  out["memory"] = {{"ranks", ranks}, {"peak_bytes", p.peak_bytes}, {"snapshot_bytes", p.snapshot}, {"evaluation_bytes", p.evaluation_extra}};
+  out["memory"] = {{"ranks", ranks},
+                   {"peak_bytes", p.peak_bytes},
+                   {"snapshot_bytes", p.snapshot},
+                   {"evaluation_bytes", p.evaluation_extra}};
   if (p.device_bytes) out["memory"]["device_bytes"] = *p.device_bytes, out["memory"]["fits"] = p.fits();
   Json sent = Json::object();
   for (const auto& [axes, bytes] : p.sent) sent[axes] = bytes;

@@ -16,13 +16,15 @@ std::string model_text(const RunPlan& p) {
   std::string out = fmt::format("model       {}, {} parameters\n", p.architecture, human_count(p.parameters));
   out += fmt::format("mesh        {} ({} rank{})\n", p.mesh, p.ranks, p.ranks == 1 ? "" : "s");
   if (!p.machine.empty()) out += fmt::format("machine     {} ({}), software {}\n", p.machine, p.device, p.stack);
-  out += fmt::format("step        {} tokens, {} microbatch{} per rank\n", human_count(p.tokens_per_step), p.microbatches,
-                     p.microbatches == 1 ? "" : "es");
-  out += fmt::format("per token   {:.4g} GFLOP of the model (attention causal; {:.4g} with its full square), {:.4g} executed\n\n",
-                     p.flops.model_causal / 1e9, p.flops.model_full / 1e9, p.flops.executed / 1e9);
+  out += fmt::format("step        {} tokens, {} microbatch{} per rank\n", human_count(p.tokens_per_step),
+                     p.microbatches, p.microbatches == 1 ? "" : "es");
+  out += fmt::format(
+      "per token   {:.4g} GFLOP of the model (attention causal; {:.4g} with its full square), {:.4g} executed\n\n",
+      p.flops.model_causal / 1e9, p.flops.model_full / 1e9, p.flops.executed / 1e9);
   out += fmt::format("{:<39}{:>19}\n", "parameters", "");
   for (const ParameterCount& part : p.by_part)
-    out += fmt::format("  {:<36} {:>19}{}\n", part.part, human_count(part.each), part.times > 1 ? fmt::format("  × {}", part.times) : "");
+    out += fmt::format("  {:<36} {:>19}{}\n", part.part, human_count(part.each),
+                       part.times > 1 ? fmt::format("  × {}", part.times) : "");
   return out;
 }
 
@@ -34,7 +36,9 @@ const RankClass& largest(const RunPlan& p) {
 std::string memory_text(const RunPlan& p) {
   const RankClass& rank = largest(p);
   const MemoryParts& m = rank.memory;
-  std::string out = fmt::format("\n{:<39}{:>19}\n", p.classes.size() > 1 ? "memory of a rank of the largest stage" : "memory of one rank", "bytes");
+  std::string out =
+      fmt::format("\n{:<39}{:>19}\n",
+                  p.classes.size() > 1 ? "memory of a rank of the largest stage" : "memory of one rank", "bytes");
   out += line(p.halved ? "weights (bf16)" : "weights (f32)", m.weights);
   if (m.gradients > 0) out += line("gradients (f32)", m.gradients);
   out += line(p.halved ? "optimizer (moments; weights to f32)" : "optimizer (AdamW, two f32 moments)", m.optimizer);
@@ -47,7 +51,8 @@ std::string memory_text(const RunPlan& p) {
   if (p.evaluation_extra > 0) out += line("of it only for evaluation", p.evaluation_extra);
   if (p.snapshot > 0) out += line("and on the host a copy, for saving", p.snapshot);
   if (p.device_bytes)
-    out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "the device has", human_count(static_cast<int64_t>(*p.device_bytes)),
+    out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "the device has",
+                       human_count(static_cast<int64_t>(*p.device_bytes)),
                        human(Bytes{static_cast<int64_t>(*p.device_bytes)}), p.fits() ? "it fits" : "IT DOES NOT FIT");
   if (p.classes.size() > 1) out += "\nmemory by stage of the pipeline\n";
   for (const RankClass& c : p.classes)
@@ -64,18 +69,22 @@ std::string traffic_text(const RunPlan& p) {
 
 std::string time_text(const RunPlan& p) {
   if (!p.fits())
-    return fmt::format("\nit does not fit: {} more than the device has; a step that cannot run has no time, no days and no cost\n",
-                       human(Bytes{p.peak_bytes - static_cast<int64_t>(*p.device_bytes)}));
+    return fmt::format(
+        "\nit does not fit: {} more than the device has; a step that cannot run has no time, no days and no cost\n",
+        human(Bytes{p.peak_bytes - static_cast<int64_t>(*p.device_bytes)}));
   if (!p.step) return {};
   const StepTime& s = *p.step;
   auto part = [&](const std::string& name, double seconds) {
-    return seconds < 5e-7 ? std::string()
-                          : fmt::format("  {:<36} {:>16.1f} ms  {:>9.1f} %\n", name, 1e3 * seconds, 100 * seconds / s.seconds);
+    return seconds < 5e-7
+               ? std::string()
+               : fmt::format("  {:<36} {:>16.1f} ms  {:>9.1f} %\n", name, 1e3 * seconds, 100 * seconds / s.seconds);
   };
   std::string out = fmt::format("\n{:<39}{:>16.1f} ms\n", "a step takes (simulated)", 1e3 * s.seconds);
   out += part("compute", s.compute_s);
-  for (const auto& [axes, seconds] : s.exposed_comm_s) out += part(fmt::format("messages not hidden, along {}", axes), seconds);
-  out += part("waiting for other stages (bubble)", s.bubble_s) + part("waiting for the host", s.host_s) + part("update", s.update_s);
+  for (const auto& [axes, seconds] : s.exposed_comm_s)
+    out += part(fmt::format("messages not hidden, along {}", axes), seconds);
+  out += part("waiting for other stages (bubble)", s.bubble_s) + part("waiting for the host", s.host_s) +
+         part("update", s.update_s);
   double named = s.compute_s + s.bubble_s + s.host_s + s.update_s;
   for (const auto& [axes, seconds] : s.exposed_comm_s) named += seconds;
   out += part("the slowest device, beyond the mean", s.seconds - named);

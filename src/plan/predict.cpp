@@ -21,9 +21,9 @@ FlopsPerToken flops_per_token(const LoweredRun& run, int64_t tokens_per_step) {
   FlopsPerToken sum;
   for (const Program& program : run.programs.train) {
     for (const Region& region : program.regions) {
-      auto runs = static_cast<double>(std::count_if(program.schedule.begin(), program.schedule.end(), [&](const Action& action) {
-        return action.region == region.kind && action.chunk == region.chunk;
-      }));
+      auto runs = static_cast<double>(std::count_if(
+          program.schedule.begin(), program.schedule.end(),
+          [&](const Action& action) { return action.region == region.kind && action.chunk == region.chunk; }));
       for (const Op& op : region.ops) {
         Cost cost = local_cost(program, op);
         double times = last_microbatch_only(op) ? 1 : runs;
@@ -36,7 +36,8 @@ FlopsPerToken flops_per_token(const LoweredRun& run, int64_t tokens_per_step) {
   }
   // Each Program stands for all ranks of its class.
   double ranks = static_cast<double>(run.shape.mesh.world_size()) / static_cast<double>(run.programs.train.size());
-  for (double* part : {&sum.model_causal, &sum.model_full, &sum.executed}) *part *= ranks / static_cast<double>(tokens_per_step);
+  for (double* part : {&sum.model_causal, &sum.model_full, &sum.executed})
+    *part *= ranks / static_cast<double>(tokens_per_step);
   return sum;
 }
 

@@ -25,7 +25,8 @@ RecomputeMode recompute_mode(const RunConfig& run) {
 DType precision_of(const RunConfig& run, const Target& target) {
   if (run.train.precision == "auto") return target.computes_in.front();
   DType wanted = *dtype_from_name(run.train.precision);
-  if (std::find(target.computes_in.begin(), target.computes_in.end(), wanted) != target.computes_in.end()) return wanted;
+  if (std::find(target.computes_in.begin(), target.computes_in.end(), wanted) != target.computes_in.end())
+    return wanted;
   throw UserError({.place = run.place_of("train.precision"),
                    .got = fmt::format("the {} does not compute in {}", target.name, name_of(wanted)),
                    .expected = fmt::format("\"{}\" or \"auto\"", name_of(target.computes_in.front()))});
@@ -40,12 +41,14 @@ AdamW optimizer_of(const RunConfig& run) {
 void require_same_weights(const Program& a, const Program& b) {
   std::unordered_map<std::string_view, int64_t> offsets;
   for (const Value& value : b.values)
-    if (value.kind == ValueKind::parameter) offsets.emplace(value.path, b.buffers[static_cast<size_t>(value.buffer)].offset);
+    if (value.kind == ValueKind::parameter)
+      offsets.emplace(value.path, b.buffers[static_cast<size_t>(value.buffer)].offset);
   for (const Value& value : a.values) {
     if (value.kind != ValueKind::parameter) continue;
     auto other = offsets.find(value.path);
     BUG_IF(other == offsets.end(), "program {} has no value '{}'", b.name, value.path);
-    BUG_IF(a.buffers[static_cast<size_t>(value.buffer)].offset != other->second, "{} lies elsewhere in {}", value.path, b.name);
+    BUG_IF(a.buffers[static_cast<size_t>(value.buffer)].offset != other->second, "{} lies elsewhere in {}", value.path,
+           b.name);
   }
 }
 
@@ -59,7 +62,8 @@ std::vector<int> stage_layers(const RunConfig& run, const ModelSpec& spec, int s
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
     bool good = error == std::errc{} && count > 0 && (end == text.data() + text.size() || *end == ',');
     if (!good)
-      throw UserError({.place = run.place_of("pipeline.layers"), .got = fmt::format("'{}'", run.pipeline.layers),
+      throw UserError({.place = run.place_of("pipeline.layers"),
+                       .got = fmt::format("'{}'", run.pipeline.layers),
                        .expected = "layers of each stage, such as 7,8,8,7"});
     layers.push_back(count);
     total += count;
@@ -143,17 +147,28 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec) {
 RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Target& target,
                            const decltype(LowerOptions::observe)& observe, Checks checks) {
   // A Graph is one microbatch over all data-parallel ranks.
-  Use use{.batch = run.batch.microbatch * run.mesh.dp, .seq = run.batch.seq, .z_loss = run.optimizer.z_loss,
-          .documents = run.data.mask_documents, .dtype = precision_of(run, target), .parallel = shape.parallel};
-  LowerOptions options{.train = optimizer_of(run), .pipeline = shape.pipeline, .blocks_per_stage = shape.blocks_per_stage,
-                       .checks = checks, .observe = observe};
-  options.plan = {.recompute = recompute_mode(run), .zero = shape.parallel.zero,
-                  .microbatches = shape.pipeline.shape.microbatches, .overlap = run.mesh.overlap,
+  Use use{.batch = run.batch.microbatch * run.mesh.dp,
+          .seq = run.batch.seq,
+          .z_loss = run.optimizer.z_loss,
+          .documents = run.data.mask_documents,
+          .dtype = precision_of(run, target),
+          .parallel = shape.parallel};
+  LowerOptions options{.train = optimizer_of(run),
+                       .pipeline = shape.pipeline,
+                       .blocks_per_stage = shape.blocks_per_stage,
+                       .checks = checks,
+                       .observe = observe};
+  options.plan = {.recompute = recompute_mode(run),
+                  .zero = shape.parallel.zero,
+                  .microbatches = shape.pipeline.shape.microbatches,
+                  .overlap = run.mesh.overlap,
                   .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))}};
   RunPrograms programs{.train = lower_all(build_model(shape.spec, use, shape.mesh), target, options), .evaluate = {}};
   if (!has_validation(run)) return programs;
   use.z_loss = 0;  // a regulariser of training, not part of what is measured
-  LowerOptions forward{.plan = {.overlap = run.mesh.overlap}, .pipeline = evaluation_schedule(shape.pipeline), .blocks_per_stage = shape.blocks_per_stage,
+  LowerOptions forward{.plan = {.overlap = run.mesh.overlap},
+                       .pipeline = evaluation_schedule(shape.pipeline),
+                       .blocks_per_stage = shape.blocks_per_stage,
                        .checks = checks};
   for (const Program& train : programs.train) forward.transient_from.push_back(train.persistent_bytes);
   programs.evaluate = lower_all(build_model(shape.spec, use, shape.mesh), target, forward);

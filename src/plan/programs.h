@@ -1,4 +1,5 @@
-// The Programs of a run, from its config: what `plan` prints, `explain` shows and `train` executes are these same objects.
+// The Programs of a run, from its config: what `plan` prints, `explain` shows and `train` executes are these same
+// objects.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 
 namespace sextant {
 
-// One Program per pipeline rank. Train and evaluation share one arena: the weights are at the same offsets, and everything that
-// comes and goes in one may lie where it does in the other.
+// One Program per pipeline rank. Train and evaluation share one arena: the weights are at the same offsets, and
+// everything that comes and goes in one may lie where it does in the other.
 struct RunPrograms {
   std::vector<Program> train;
   std::vector<Program> evaluate;  // empty when the run has no validation

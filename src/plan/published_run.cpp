@@ -5,8 +5,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/error.h"
 #include "base/csv.h"
+#include "base/error.h"
 #include "config/check.h"
 #include "models/spec.h"
 
@@ -45,7 +45,9 @@ class Cells {
   }
 
   [[noreturn]] void too_large(std::string_view column, const std::string& got, int64_t most) const {
-    throw UserError({.place = fmt::format("{}:{} {}", place_, row_.line, column), .got = got, .expected = fmt::format("at most {}", most)});
+    throw UserError({.place = fmt::format("{}:{} {}", place_, row_.line, column),
+                     .got = got,
+                     .expected = fmt::format("at most {}", most)});
   }
 
   const std::string& unreadable() const { return unreadable_; }
@@ -83,22 +85,44 @@ std::optional<int64_t> zero_stage(const Cells& cells) {
 
 // A step is planned microbatch by microbatch.
 void require_few_microbatches(const PublishedRun& run, const Cells& cells) {
-  int64_t at_once = run.microbatch.value_or(1) * run.dp.value_or(1), stages = run.pp.value_or(1) * run.chunks.value_or(1);
+  int64_t at_once = run.microbatch.value_or(1) * run.dp.value_or(1),
+          stages = run.pp.value_or(1) * run.chunks.value_or(1);
   int64_t most = most_microbatches(stages);
-  if (run.batch && at_once > 0 && *run.batch / at_once > most) cells.too_large("global_batch_seqs", cells.text("global_batch_seqs"), most * at_once);
+  if (run.batch && at_once > 0 && *run.batch / at_once > most)
+    cells.too_large("global_batch_seqs", cells.text("global_batch_seqs"), most * at_once);
 }
 
 PublishedRun run_of(const Cells& cells, int line) {
-  PublishedRun run{.line = line, .source = cells.text("source"), .model = cells.text("model"), .arch = cells.text("arch"),
-                   .gpu = cells.text("gpu"), .recompute = cells.text("recompute"), .seq_parallel = cells.text("seq_parallel"),
-                   .precision = cells.text("precision"), .schedule = cells.text("schedule"), .how_known = cells.text("how_known"),
-                   .layers = cells.count("layers", kMaxLayers), .hidden = cells.count("hidden", kMaxHidden), .heads = cells.count("heads", kMaxHeads),
-                   .kv_heads = cells.count("kv_heads", kMaxHeads), .ffn = cells.count("ffn_hidden", kMaxFfn), .vocab = cells.count("vocab", kMaxVocab),
-                   .seq = cells.count("seq", kMaxSeq), .gpus = cells.count("n_gpus", kMaxRanks), .gpus_per_node = cells.count("gpus_per_node", kMaxRanks),
-                   .dp = cells.count("dp", kMaxRanks), .tp = cells.count("tp", kMaxRanks), .pp = cells.count("pp", kMaxRanks), .cp = cells.count("cp", kMaxRanks),
-                   .ep = cells.count("ep", kMaxRanks), .chunks = cells.count("vpp", kMaxLayers), .zero = zero_stage(cells),
-                   .batch = cells.count("global_batch_seqs", kMaxSequences), .microbatch = cells.count("micro_batch", kMaxMicrobatch),
-                   .iter_s = cells.number("measured_iter_s"), .tokens_per_s_per_gpu = cells.number("measured_tokens_per_s_per_gpu"),
+  PublishedRun run{.line = line,
+                   .source = cells.text("source"),
+                   .model = cells.text("model"),
+                   .arch = cells.text("arch"),
+                   .gpu = cells.text("gpu"),
+                   .recompute = cells.text("recompute"),
+                   .seq_parallel = cells.text("seq_parallel"),
+                   .precision = cells.text("precision"),
+                   .schedule = cells.text("schedule"),
+                   .how_known = cells.text("how_known"),
+                   .layers = cells.count("layers", kMaxLayers),
+                   .hidden = cells.count("hidden", kMaxHidden),
+                   .heads = cells.count("heads", kMaxHeads),
+                   .kv_heads = cells.count("kv_heads", kMaxHeads),
+                   .ffn = cells.count("ffn_hidden", kMaxFfn),
+                   .vocab = cells.count("vocab", kMaxVocab),
+                   .seq = cells.count("seq", kMaxSeq),
+                   .gpus = cells.count("n_gpus", kMaxRanks),
+                   .gpus_per_node = cells.count("gpus_per_node", kMaxRanks),
+                   .dp = cells.count("dp", kMaxRanks),
+                   .tp = cells.count("tp", kMaxRanks),
+                   .pp = cells.count("pp", kMaxRanks),
+                   .cp = cells.count("cp", kMaxRanks),
+                   .ep = cells.count("ep", kMaxRanks),
+                   .chunks = cells.count("vpp", kMaxLayers),
+                   .zero = zero_stage(cells),
+                   .batch = cells.count("global_batch_seqs", kMaxSequences),
+                   .microbatch = cells.count("micro_batch", kMaxMicrobatch),
+                   .iter_s = cells.number("measured_iter_s"),
+                   .tokens_per_s_per_gpu = cells.number("measured_tokens_per_s_per_gpu"),
                    .params_b = cells.number("params_B")};
   run.out_of_memory = cells.text("measured_mem_gb_per_gpu") == "OOM";
   if (!run.out_of_memory) run.memory_gb = cells.number("measured_mem_gb_per_gpu");
@@ -118,24 +142,31 @@ std::optional<double> PublishedRun::measured_seconds() const {
 }
 
 bool PublishedRun::timed() const {
-  return how_known.find("derived with ") == std::string::npos && how_known.find("derived assuming ") == std::string::npos;
+  return how_known.find("derived with ") == std::string::npos &&
+         how_known.find("derived assuming ") == std::string::npos;
 }
 
-bool PublishedRun::dense() const { return arch.find("moe") == std::string::npos && arch.find("mamba") == std::string::npos; }
+bool PublishedRun::dense() const {
+  return arch.find("moe") == std::string::npos && arch.find("mamba") == std::string::npos;
+}
 
-bool PublishedRun::half() const { return precision.starts_with("bf16") || precision.starts_with("fp16"); }
+bool PublishedRun::half() const {
+  return precision.starts_with("bf16") || precision.starts_with("fp16");
+}
 
 bool PublishedRun::judged() const {
-  return grade == Grade::a && dense() && half() && layers && hidden && heads && seq && dp && tp && pp && batch && microbatch &&
-         measured_seconds();
+  return grade == Grade::a && dense() && half() && layers && hidden && heads && seq && dp && tp && pp && batch &&
+         microbatch && measured_seconds();
 }
 
 std::vector<PublishedRun> parse_published_runs(std::string_view text, std::string_view place) {
   CsvTable table = parse_csv(text, place);
   for (std::string_view needed : {"source", "gpu", "layers", "hidden", "measured_iter_s", "how_known"})
     if (table.column(needed) < 0)
-      throw UserError({.place = fmt::format("{}:1", place), .got = fmt::format("no column '{}'", needed),
-                       .expected = "the columns of published_runs.csv", .hint = "docs/planning.md lists them"});
+      throw UserError({.place = fmt::format("{}:1", place),
+                       .got = fmt::format("no column '{}'", needed),
+                       .expected = "the columns of published_runs.csv",
+                       .hint = "docs/planning.md lists them"});
   std::vector<PublishedRun> runs;
   for (const CsvRow& row : table.rows) runs.push_back(run_of(Cells(table, row, place), row.line));
   return runs;
@@ -143,11 +174,16 @@ std::vector<PublishedRun> parse_published_runs(std::string_view text, std::strin
 
 std::string_view name_of(Grade grade) {
   switch (grade) {
-    case Grade::a: return "A";
-    case Grade::a_minus: return "A-";
-    case Grade::b: return "B";
-    case Grade::c: return "C";
-    case Grade::unknown: return "?";
+    case Grade::a:
+      return "A";
+    case Grade::a_minus:
+      return "A-";
+    case Grade::b:
+      return "B";
+    case Grade::c:
+      return "C";
+    case Grade::unknown:
+      return "?";
   }
   BUG("unknown grade");
 }

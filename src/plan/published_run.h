@@ -1,4 +1,5 @@
-// PublishedRun: one measured training configuration of a table such as published_runs.csv: what ran where, and how fast.
+// PublishedRun: one measured training configuration of a table such as published_runs.csv: what ran where, and how
+// fast.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ enum class Grade : uint8_t { a, a_minus, b, c, unknown };
 struct PublishedRun {
   int line = 0;
   std::string source, model, arch, gpu, recompute, seq_parallel, precision, schedule, how_known;
-  std::optional<int64_t> layers, hidden, heads, kv_heads, ffn, vocab, seq, gpus, gpus_per_node, dp, tp, pp, cp, ep, chunks, zero,
-      batch, microbatch;
+  std::optional<int64_t> layers, hidden, heads, kv_heads, ffn, vocab, seq, gpus, gpus_per_node, dp, tp, pp, cp, ep,
+      chunks, zero, batch, microbatch;
   std::optional<double> iter_s, tokens_per_s_per_gpu, memory_gb, params_b;
   bool out_of_memory = false;
   std::string unreadable;  // the first cell that should be a number and is none: "vpp 'max'"
@@ -25,8 +26,8 @@ struct PublishedRun {
   std::optional<double> measured_seconds() const;
   // A clock was read: the time was not made from a utilisation, with a count of FLOPs that its source does not tell.
   bool timed() const;
-  bool dense() const;   // no experts, no state-space layers
-  bool half() const;    // bf16 or fp16 throughout
+  bool dense() const;  // no experts, no state-space layers
+  bool half() const;   // bf16 or fp16 throughout
   // Dense, graded A, in 16 bits, with shape, layout and batch given: what predictions are judged on.
   bool judged() const;
 };

@@ -68,27 +68,39 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
 
 StepTime step_time(const RunPlan& plan, const SimResult& result, const Machine& machine) {
   const RankTime& rank = result.ranks[static_cast<size_t>(result.slowest)];
-  StepTime step{.seconds = result.seconds, .compute_s = rank.compute, .update_s = rank.update, .bubble_s = rank.bubble,
-                .host_s = rank.host, .exposed_comm_s = rank.exposed};
+  StepTime step{.seconds = result.seconds,
+                .compute_s = rank.compute,
+                .update_s = rank.update,
+                .bubble_s = rank.bubble,
+                .host_s = rank.host,
+                .exposed_comm_s = rank.exposed};
   double tokens_per_s = static_cast<double>(plan.tokens_per_step) / static_cast<double>(plan.ranks) / step.seconds;
   double peak = std::max(machine.peak("bf16"), machine.peak("fp16"));
   if (!plan.halved) peak = machine.peak("fp32");
   step.tokens_per_s_per_device = tokens_per_s;
   step.tflops_per_device = tokens_per_s * plan.flops.model_causal / 1e12;
-  if (peak > 0) step.mfu = tokens_per_s * plan.flops.model_causal / peak, step.hfu = tokens_per_s * plan.flops.executed / peak;
+  if (peak > 0)
+    step.mfu = tokens_per_s * plan.flops.model_causal / peak, step.hfu = tokens_per_s * plan.flops.executed / peak;
   return step;
 }
 
 Economics economics_for(const RunPlan& plan, const PlanRequest& request) {
   const Machine& machine = *request.machine;
-  double budget = request.token_budget > 0 ? request.token_budget
-                                           : static_cast<double>(plan.tokens_per_step) * static_cast<double>(request.run.train.steps);
+  double budget = request.token_budget > 0
+                      ? request.token_budget
+                      : static_cast<double>(plan.tokens_per_step) * static_cast<double>(request.run.train.steps);
   double state = static_cast<double>(plan.classes.front().memory.weights + plan.classes.front().memory.optimizer);
   double pause = machine.checkpoint_bytes_per_s > 0 ? state / machine.checkpoint_bytes_per_s : kCheckpointPauseSeconds;
-  return economics_of({.step_seconds = plan.step->seconds, .tokens_per_step = static_cast<double>(plan.tokens_per_step),
-                       .token_budget = budget, .devices = plan.ranks, .devices_per_node = machine.devices_per_node,
-                       .device_watts = machine.device.watts, .price_per_device_hour = machine.price_per_hour,
-                       .device_mtbf_hours = machine.mtbf_hours, .checkpoint_seconds = pause, .restart_seconds = kRestartSeconds,
+  return economics_of({.step_seconds = plan.step->seconds,
+                       .tokens_per_step = static_cast<double>(plan.tokens_per_step),
+                       .token_budget = budget,
+                       .devices = plan.ranks,
+                       .devices_per_node = machine.devices_per_node,
+                       .device_watts = machine.device.watts,
+                       .price_per_device_hour = machine.price_per_hour,
+                       .device_mtbf_hours = machine.mtbf_hours,
+                       .checkpoint_seconds = pause,
+                       .restart_seconds = kRestartSeconds,
                        .params = static_cast<double>(plan.active_parameters)});
 }
 
@@ -111,7 +123,8 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
   plan.machine = request.machine->name, plan.device = request.machine->device.name, plan.stack = request.stack->name;
   plan.device_bytes = request.machine->device.memory_bytes;
   if (!plan.fits()) return plan;
-  SimResult simulated = simulate_run(request.lowered, {*request.machine, request.machine->efficiency(), *request.stack}, request.simulation);
+  SimResult simulated = simulate_run(request.lowered, {*request.machine, request.machine->efficiency(), *request.stack},
+                                     request.simulation);
   plan.step = step_time(plan, simulated, *request.machine);
   plan.economics = economics_for(plan, request);
   if (result) *result = std::move(simulated);

@@ -1,5 +1,5 @@
-// RunPlan: everything `sextant plan` knows about a run, read off the Programs that will run and the simulator's walk through
-// them. Text, JSON and the HTML report are written from this one record.
+// RunPlan: everything `sextant plan` knows about a run, read off the Programs that will run and the simulator's walk
+// through them. Text, JSON and the HTML report are written from this one record.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct ParameterCount {
 struct StepTime {
   double seconds = 0;
   double compute_s = 0, update_s = 0, bubble_s = 0, host_s = 0;  // of the rank that is idle least
-  std::map<std::string, double> exposed_comm_s;                 // by axes
-  double mfu = 0, hfu = 0;  // of the device's dense peak; attention causal
+  std::map<std::string, double> exposed_comm_s;                  // by axes
+  double mfu = 0, hfu = 0;                                       // of the device's dense peak; attention causal
   double tflops_per_device = 0;
   double tokens_per_s_per_device = 0;
 };
@@ -43,15 +43,15 @@ struct RunPlan {
   int64_t parameters = 0, active_parameters = 0;
   std::vector<ParameterCount> by_part;
   int64_t ranks = 1, microbatches = 1, tokens_per_step = 0;
-  bool halved = false;       // weights are bf16, and their low halves part of the optimizer's state
+  bool halved = false;  // weights are bf16, and their low halves part of the optimizer's state
   FlopsPerToken flops;
-  std::vector<RankClass> classes;             // one per pipeline stage
-  int64_t peak_bytes = 0;                     // of the largest
+  std::vector<RankClass> classes;              // one per pipeline stage
+  int64_t peak_bytes = 0;                      // of the largest
   int64_t evaluation_extra = 0, snapshot = 0;  // bytes
-  std::optional<double> device_bytes;         // with a machine
-  std::map<std::string, int64_t> sent;        // by a rank of the largest class in a step, by axes
-  std::optional<StepTime> step;               // with a machine that it fits
-  std::optional<Economics> economics;         // likewise
+  std::optional<double> device_bytes;          // with a machine
+  std::map<std::string, int64_t> sent;         // by a rank of the largest class in a step, by axes
+  std::optional<StepTime> step;                // with a machine that it fits
+  std::optional<Economics> economics;          // likewise
 
   bool fits() const { return !device_bytes || static_cast<double>(peak_bytes) <= *device_bytes; }
 };

@@ -135,9 +135,7 @@ class Search {
     if (request_.progress) request_.progress(text);
   }
 
-  PriceRequest price_request() const {
-    return {request_.spec, request_.machine, request_.stack, request_.target};
-  }
+  PriceRequest price_request() const { return {request_.spec, request_.machine, request_.stack, request_.target}; }
 
   // Of candidates from the fastest on: each needs less memory than all before it.
   static std::vector<Candidate> front_of(const std::vector<Candidate>& candidates) {
@@ -305,16 +303,15 @@ std::string devices_that_fit(Search& search, const SpaceRequest& space) {
 
 [[noreturn]] void refuse_size(Search& search, const SearchRequest& request, const SpaceRequest& space) {
   std::optional<Candidate> least = search.smallest(layouts_of(space));
-  std::string smallest =
-      least ? fmt::format("the smallest needs {} ({})", human(Bytes{least->peak_bytes}),
-                          layout_overrides(request.run, least->config))
-            : std::string("none can be lowered");
+  std::string smallest = least ? fmt::format("the smallest needs {} ({})", human(Bytes{least->peak_bytes}),
+                                             layout_overrides(request.run, least->config))
+                               : std::string("none can be lowered");
   throw DoesNotFit({.place = request.run.source,
-                   .got = fmt::format("no layout on {} devices fits the {} of {}; {}", request.devices,
-                                      human(Bytes{static_cast<int64_t>(request.machine.device.memory_bytes)}),
-                                      request.machine.device.name, smallest),
-                   .expected = "a layout that fits",
-                   .hint = devices_that_fit(search, space)});
+                    .got = fmt::format("no layout on {} devices fits the {} of {}; {}", request.devices,
+                                       human(Bytes{static_cast<int64_t>(request.machine.device.memory_bytes)}),
+                                       request.machine.device.name, smallest),
+                    .expected = "a layout that fits",
+                    .hint = devices_that_fit(search, space)});
 }
 
 }  // namespace
@@ -322,8 +319,11 @@ std::string devices_that_fit(Search& search, const SpaceRequest& space) {
 SearchResult search_layouts(const SearchRequest& request) {
   auto began = std::chrono::steady_clock::now();
   if (request.devices < 1 || request.devices > kMaxRanks)
-    throw UserError({.place = "--devices", .got = std::to_string(request.devices), .expected = fmt::format("an integer from 1 to {}", kMaxRanks)});
-  SpaceRequest usual{request.run, request.spec, request.machine, request.devices, Breadth::usual, &request.limits}, wide = usual;
+    throw UserError({.place = "--devices",
+                     .got = std::to_string(request.devices),
+                     .expected = fmt::format("an integer from 1 to {}", kMaxRanks)});
+  SpaceRequest usual{request.run, request.spec, request.machine, request.devices, Breadth::usual, &request.limits},
+      wide = usual;
   wide.breadth = Breadth::wide;
   std::vector<LayoutChoice> choices = layouts_of(usual);
   Search search(request);

@@ -33,7 +33,7 @@ struct SearchRequest {
   LayoutLimits limits = {};
   const Target* target = nullptr;  // null: an accelerator under the stack
   double token_budget = 0;         // of the whole run, for days and cost of the best; 0: not asked
-  int threads = 0;  // 0: one per core
+  int threads = 0;                 // 0: one per core
   std::function<void(std::string_view)> progress = {};
 };
 

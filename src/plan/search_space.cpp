@@ -32,7 +32,8 @@ class Space {
   std::vector<LayoutChoice> all() {
     for (const Grid& grid : grids())
       if (run_.batch.sequences % grid.dp == 0) add_batches(grid);
-    if (request_.limits) std::erase_if(found_, [&](const LayoutChoice& choice) { return !request_.limits->allow(choice); });
+    if (request_.limits)
+      std::erase_if(found_, [&](const LayoutChoice& choice) { return !request_.limits->allow(choice); });
     return std::move(found_);
   }
 

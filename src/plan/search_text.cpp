@@ -38,13 +38,13 @@ nlohmann::ordered_json json_of(const Candidate& candidate) {
                                {"host", candidate.parts.host}};
   for (const auto& [axes, seconds] : candidate.parts.exposed) parts["exposed"][axes] = seconds;
   nlohmann::ordered_json json{{"overrides", candidate.overrides},
-          {"seconds", candidate.seconds},
-          {"peak_bytes", candidate.peak_bytes},
-          {"mfu", candidate.mfu},
-          {"tokens_per_s_per_device", candidate.tokens_per_s_per_device},
-          {"parts_s", parts},
-          {"why", candidate.why},
-          {"hurts", candidate.hurts}};
+                              {"seconds", candidate.seconds},
+                              {"peak_bytes", candidate.peak_bytes},
+                              {"mfu", candidate.mfu},
+                              {"tokens_per_s_per_device", candidate.tokens_per_s_per_device},
+                              {"parts_s", parts},
+                              {"why", candidate.why},
+                              {"hurts", candidate.hurts}};
   if (candidate.economics) json["run"] = nlohmann::ordered_json::parse(economics_json(*candidate.economics));
   return json;
 }

@@ -32,12 +32,16 @@ double seconds_of(const ServingRequest& r, const Program& program) {
 
 Serving plan_serving(const ServingRequest& r) {
   if (r.machine.device.kind == DeviceKind::cpu)
-    throw UserError({.place = r.machine.name, .got = "is the machine of a CPU, and serving is planned in bf16 on accelerators",
+    throw UserError({.place = r.machine.name,
+                     .got = "is the machine of a CPU, and serving is planned in bf16 on accelerators",
                      .expected = "the machine of a GPU or another accelerator"});
   if (r.spec.heads % r.tp != 0 || r.tp < 1)
-    throw UserError({.place = "mesh.tp", .got = fmt::format("{} devices for {} heads", r.tp, r.spec.heads), .expected = "a divisor of the heads"});
+    throw UserError({.place = "mesh.tp",
+                     .got = fmt::format("{} devices for {} heads", r.tp, r.spec.heads),
+                     .expected = "a divisor of the heads"});
   if (r.prompt >= r.context || r.context > r.spec.max_seq)
-    throw UserError({.place = "--context", .got = fmt::format("{} positions with a prompt of {}", r.context, r.prompt),
+    throw UserError({.place = "--context",
+                     .got = fmt::format("{} positions with a prompt of {}", r.context, r.prompt),
                      .expected = fmt::format("more than the prompt, and at most the model's {}", r.spec.max_seq)});
   Program one = generation(r, 1, 1);
   MemoryUse use = memory_use(one);
@@ -57,24 +61,31 @@ Serving plan_serving(const ServingRequest& r) {
 }
 
 std::string serving_text(const Serving& s) {
-  std::string out = fmt::format("\nserving on {} device{}, bf16, prompts of {} in a context of {}\n", s.tp, s.tp == 1 ? "" : "s", s.prompt, s.context);
+  std::string out = fmt::format("\nserving on {} device{}, bf16, prompts of {} in a context of {}\n", s.tp,
+                                s.tp == 1 ? "" : "s", s.prompt, s.context);
   auto line = [](const char* name, int64_t bytes) {
     return fmt::format("  {:<36} {:>19}  {:>10}\n", name, human_count(bytes), human(Bytes{bytes}));
   };
-  out += line("weights on each device", s.weight_bytes) + line("cache for each token of a sequence", s.cache_bytes_per_token);
+  out += line("weights on each device", s.weight_bytes) +
+         line("cache for each token of a sequence", s.cache_bytes_per_token);
   out += line("cache of a full context, each device", s.cache_bytes_per_sequence);
   out += fmt::format("  {:<36} {:>19}\n", "sequences that fit", s.most_sequences);
   if (!s.fits()) return out + "  IT DOES NOT FIT: use more devices (mesh.tp), or a shorter --context\n";
-  out += fmt::format("  {:>9} {:>18} {:>22} {:>16}\n", "sequences", "first token ms", "ms for each further", "tokens/s");
+  out +=
+      fmt::format("  {:>9} {:>18} {:>22} {:>16}\n", "sequences", "first token ms", "ms for each further", "tokens/s");
   for (const ServingBatch& b : s.batches)
-    out += fmt::format("  {:>9} {:>18.1f} {:>22.2f} {:>16.0f}\n", b.sequences, 1e3 * b.first_token_s, 1e3 * b.per_token_s, b.tokens_per_s);
+    out += fmt::format("  {:>9} {:>18.1f} {:>22.2f} {:>16.0f}\n", b.sequences, 1e3 * b.first_token_s,
+                       1e3 * b.per_token_s, b.tokens_per_s);
   return out;
 }
 
 std::string serving_json(const Serving& s) {
   nlohmann::ordered_json batches = nlohmann::ordered_json::array();
   for (const ServingBatch& b : s.batches)
-    batches.push_back({{"sequences", b.sequences}, {"first_token_s", b.first_token_s}, {"per_token_s", b.per_token_s}, {"tokens_per_s", b.tokens_per_s}});
+    batches.push_back({{"sequences", b.sequences},
+                       {"first_token_s", b.first_token_s},
+                       {"per_token_s", b.per_token_s},
+                       {"tokens_per_s", b.tokens_per_s}});
   return nlohmann::ordered_json{{"tp", s.tp},
                                 {"prompt", s.prompt},
                                 {"context", s.context},

@@ -1,5 +1,5 @@
-// What serving a model takes: weights, key-value caches, how many sequences fit, time to the first token and for each further
-// one; from the Programs that generation runs, priced as a training step is.
+// What serving a model takes: weights, key-value caches, how many sequences fit, time to the first token and for each
+// further one; from the Programs that generation runs, priced as a training step is.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct ServingRequest {
   const ModelSpec& spec;
   const Machine& machine;
   const Stack& stack;
-  int64_t tp = 1;         // devices that share the model
-  int64_t prompt = 1024;  // positions
+  int64_t tp = 1;          // devices that share the model
+  int64_t prompt = 1024;   // positions
   int64_t context = 4096;  // positions kept, the prompt among them
 };
 
@@ -31,8 +31,8 @@ struct ServingBatch {
 
 struct Serving {
   int64_t tp = 1, prompt = 0, context = 0;
-  int64_t weight_bytes = 0;             // on each device
-  int64_t cache_bytes_per_token = 0;    // of one sequence, on all devices together
+  int64_t weight_bytes = 0;              // on each device
+  int64_t cache_bytes_per_token = 0;     // of one sequence, on all devices together
   int64_t cache_bytes_per_sequence = 0;  // of a full context, on each device
   int64_t room_bytes = 0;                // what the device has, without its context
   int64_t most_sequences = 0;            // that fit

@@ -43,7 +43,9 @@ Machine machine_of_row(Machine machine, const PublishedRun& row, const Stack& st
 
 }  // namespace
 
-double ValidationRow::error() const { return predicted_s / *published.measured_seconds() - 1; }
+double ValidationRow::error() const {
+  return predicted_s / *published.measured_seconds() - 1;
+}
 
 Validation::Validation(std::vector<PublishedRun> runs) {
   std::vector<Stack> stacks = load_stacks();
@@ -60,7 +62,8 @@ Validation::Validation(std::vector<PublishedRun> runs) {
   for_each_row(rows_, [](ValidationRow& row) {
     if (!row.predicted()) return;
     try {
-      row.lowered = std::make_unique<LoweredRun>(lower_run(row.run.config, row.run.spec, accelerator_target(row.run.stack)));
+      row.lowered =
+          std::make_unique<LoweredRun>(lower_run(row.run.config, row.run.spec, accelerator_target(row.run.stack)));
       row.predicted_memory = foreign_memory(*row.lowered, row.run, row.machine);
     } catch (const UserError& error) {
       row.why_not = error.what();

@@ -21,12 +21,12 @@ struct ValidationRow {
   ForeignRun run;
   std::string why_not;  // not empty: not predicted
   std::unique_ptr<LoweredRun> lowered;
-  Machine machine;      // with the network that its stack documents
+  Machine machine;  // with the network that its stack documents
   double predicted_s = 0;
   ForeignMemory predicted_memory;
 
   bool predicted() const { return why_not.empty(); }
-  double error() const;         // of the step time: predicted / measured − 1
+  double error() const;  // of the step time: predicted / measured − 1
 };
 
 // Which efficiencies count: those of published tables, or those fitted.

@@ -12,7 +12,10 @@ namespace {
 ErrorSummary summary_of(const std::vector<double>& errors) {
   std::vector<double> absolute;
   for (double e : errors) absolute.push_back(std::abs(e));
-  return {.rows = errors.size(), .median = quantile(absolute, 0.5), .p90 = quantile(absolute, 0.9), .bias = quantile(errors, 0.5)};
+  return {.rows = errors.size(),
+          .median = quantile(absolute, 0.5),
+          .p90 = quantile(absolute, 0.9),
+          .bias = quantile(errors, 0.5)};
 }
 
 std::string size_class(const PublishedRun& run) {
@@ -29,8 +32,8 @@ std::map<std::string, ErrorSummary> summaries(const std::map<std::string, std::v
 // Rows that differ in layout only.
 std::string model_and_machine(const ValidationRow& row) {
   const PublishedRun& p = row.published;
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", p.source, p.gpu, p.gpus.value_or(0), *p.layers, *p.hidden, *p.heads, p.ffn.value_or(0),
-                     *p.seq, p.batch.value_or(0), p.precision);
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", p.source, p.gpu, p.gpus.value_or(0), *p.layers, *p.hidden,
+                     *p.heads, p.ffn.value_or(0), *p.seq, p.batch.value_or(0), p.precision);
 }
 
 PairsOrdered pairs_of(const std::vector<const ValidationRow*>& rows) {
@@ -54,7 +57,8 @@ MemoryFigures memory_of(const Validation& validation) {
       ++out.out_of_memory;
       out.foreseen += !fits(row.predicted_memory, row.run.stack, row.machine);
     }
-    if (row.published.memory_gb) errors.push_back(std::abs(row.predicted_memory.total() / (*row.published.memory_gb * 1e9) - 1));
+    if (row.published.memory_gb)
+      errors.push_back(std::abs(row.predicted_memory.total() / (*row.published.memory_gb * 1e9) - 1));
   }
   out.rows = errors.size();
   out.median = quantile(errors, 0.5);
@@ -83,7 +87,8 @@ ValidationFigures figures_of(const Validation& validation) {
     f.expressed += row.predicted();
     if (!row.predicted() || !row.published.measured_seconds()) continue;
     all.push_back(row.error());
-    if (row.published.grade == Grade::a || row.published.grade == Grade::a_minus) layouts[model_and_machine(row)].push_back(&row);
+    if (row.published.grade == Grade::a || row.published.grade == Grade::a_minus)
+      layouts[model_and_machine(row)].push_back(&row);
     if (!row.published.judged()) continue;
     ++f.judged_expressed;
     judged.push_back(row.error());

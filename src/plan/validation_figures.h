@@ -1,4 +1,5 @@
-// What a Validation says, as figures: errors over the judged rows, by source, device and size; layouts ordered right; memory.
+// What a Validation says, as figures: errors over the judged rows, by source, device and size; layouts ordered right;
+// memory.
 #pragma once
 
 #include <map>
@@ -13,7 +14,7 @@ struct ErrorSummary {
   size_t rows = 0;
   double median = 0;  // of the absolute error of step time, as a fraction
   double p90 = 0;
-  double bias = 0;    // the median of the signed error
+  double bias = 0;  // the median of the signed error
 };
 
 // The value below which a share of them lies, linearly between neighbours; 0 for none.
@@ -27,8 +28,8 @@ struct PairsOrdered {
 struct MemoryFigures {
   size_t rows = 0;
   double median = 0;
-  size_t out_of_memory = 0;   // rows that did not fit
-  size_t foreseen = 0;        // and were predicted not to
+  size_t out_of_memory = 0;  // rows that did not fit
+  size_t foreseen = 0;       // and were predicted not to
 };
 
 struct ValidationFigures {
@@ -42,7 +43,9 @@ struct ValidationFigures {
 
 ValidationFigures figures_of(const Validation& validation);
 
-std::string validation_text(const Validation& validation, const ValidationFigures& tables, const ValidationFigures& fitted);
-std::string validation_json(const Validation& validation, const ValidationFigures& tables, const ValidationFigures& fitted);
+std::string validation_text(const Validation& validation, const ValidationFigures& tables,
+                            const ValidationFigures& fitted);
+std::string validation_json(const Validation& validation, const ValidationFigures& tables,
+                            const ValidationFigures& fitted);
 
 }  // namespace sextant

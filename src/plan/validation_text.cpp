@@ -8,17 +8,21 @@ namespace sextant {
 
 namespace {
 
-std::string percent(double fraction) { return fmt::format("{:.1f} %", 100 * fraction); }
+std::string percent(double fraction) {
+  return fmt::format("{:.1f} %", 100 * fraction);
+}
 
 std::string errors_line(const char* name, const ValidationFigures& f) {
-  return fmt::format("{:<22} median {:>7}   90th percentile {:>7}   median of source medians {:>7}\n", name, percent(f.judged_errors.median),
-                     percent(f.judged_errors.p90), percent(f.median_of_source_medians));
+  return fmt::format("{:<22} median {:>7}   90th percentile {:>7}   median of source medians {:>7}\n", name,
+                     percent(f.judged_errors.median), percent(f.judged_errors.p90),
+                     percent(f.median_of_source_medians));
 }
 
 std::string breakdown(const std::string& title, const std::map<std::string, ErrorSummary>& parts) {
   std::string out = fmt::format("\n{:<72}{:>6}{:>9}{:>9}{:>9}\n", title, "rows", "median", "90th", "bias");
   for (const auto& [name, s] : parts)
-    out += fmt::format("  {:<70}{:>6}{:>9}{:>9}{:>9}\n", name.substr(0, 68), s.rows, percent(s.median), percent(s.p90), percent(s.bias));
+    out += fmt::format("  {:<70}{:>6}{:>9}{:>9}{:>9}\n", name.substr(0, 68), s.rows, percent(s.median), percent(s.p90),
+                       percent(s.bias));
   return out;
 }
 
@@ -34,15 +38,19 @@ nlohmann::ordered_json summaries_json(const std::map<std::string, ErrorSummary>&
 
 }  // namespace
 
-std::string validation_text(const Validation& validation, const ValidationFigures& tables, const ValidationFigures& fitted) {
-  std::string out = fmt::format("{} rows; {} can be expressed; of the {} judged (dense, A, 16 bits, layout given) {} are predicted\n\n", fitted.rows,
-                                fitted.expressed, fitted.judged, fitted.judged_expressed);
+std::string validation_text(const Validation& validation, const ValidationFigures& tables,
+                            const ValidationFigures& fitted) {
+  std::string out = fmt::format(
+      "{} rows; {} can be expressed; of the {} judged (dense, A, 16 bits, layout given) {} are predicted\n\n",
+      fitted.rows, fitted.expressed, fitted.judged, fitted.judged_expressed);
   out += errors_line("published tables only", tables) + errors_line("fitted efficiencies", fitted);
-  out += fmt::format("layouts of one model on one machine, more than 10 % apart: {} of {} pairs ordered right\n", fitted.pairs.right,
-                     fitted.pairs.pairs);
-  out += fmt::format("memory: median error {} over {} rows; {} of {} rows that did not fit are foreseen\n", percent(fitted.memory.median),
-                     fitted.memory.rows, fitted.memory.foreseen, fitted.memory.out_of_memory);
-  out += breakdown("by source", fitted.by_source) + breakdown("by device", fitted.by_device) + breakdown("by size", fitted.by_size);
+  out += fmt::format("layouts of one model on one machine, more than 10 % apart: {} of {} pairs ordered right\n",
+                     fitted.pairs.right, fitted.pairs.pairs);
+  out += fmt::format("memory: median error {} over {} rows; {} of {} rows that did not fit are foreseen\n",
+                     percent(fitted.memory.median), fitted.memory.rows, fitted.memory.foreseen,
+                     fitted.memory.out_of_memory);
+  out += breakdown("by source", fitted.by_source) + breakdown("by device", fitted.by_device) +
+         breakdown("by size", fitted.by_size);
   std::map<std::string, size_t> reasons;
   for (const ValidationRow& row : validation.rows())
     if (!row.predicted()) ++reasons[row.why_not];
@@ -51,7 +59,8 @@ std::string validation_text(const Validation& validation, const ValidationFigure
   return out;
 }
 
-std::string validation_json(const Validation& validation, const ValidationFigures& tables, const ValidationFigures& fitted) {
+std::string validation_json(const Validation& validation, const ValidationFigures& tables,
+                            const ValidationFigures& fitted) {
   nlohmann::ordered_json out;
   out["validate"] = {{"rows", fitted.rows},
                      {"expressed", fitted.expressed},
@@ -72,7 +81,8 @@ std::string validation_json(const Validation& validation, const ValidationFigure
                      {"by_size", summaries_json(fitted.by_size)}};
   auto& list = out["validate"]["each"] = nlohmann::ordered_json::array();
   for (const ValidationRow& row : validation.rows()) {
-    nlohmann::ordered_json one = {{"line", row.published.line}, {"source", row.published.source}, {"model", row.published.model}};
+    nlohmann::ordered_json one = {
+        {"line", row.published.line}, {"source", row.published.source}, {"model", row.published.model}};
     if (!row.predicted()) {
       one["why_not"] = row.why_not;
     } else {
@@ -80,8 +90,9 @@ std::string validation_json(const Validation& validation, const ValidationFigure
       const ForeignMemory& memory = row.predicted_memory;
       one["predicted_memory_bytes"] = memory.total();
       one["fits"] = fits(memory, row.run.stack, row.machine);
-      one["predicted_memory"] = {{"weights", memory.weights},     {"gradients", memory.gradients}, {"optimizer", memory.optimizer},
-                                 {"activations", memory.saved},   {"working", memory.working},     {"buffers", memory.buffers},
+      one["predicted_memory"] = {{"weights", memory.weights},     {"gradients", memory.gradients},
+                                 {"optimizer", memory.optimizer}, {"activations", memory.saved},
+                                 {"working", memory.working},     {"buffers", memory.buffers},
                                  {"overhead", memory.context}};
       one["stack"] = row.run.stack.name;
       one["machine"] = row.run.machine;

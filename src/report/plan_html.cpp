@@ -73,7 +73,9 @@ void answer(Page& page, const RunPlan& p) {
 
 void step_section(Page& page, const PlanReportParts& parts) {
   if (!parts.plan.fits()) {
-    page.paragraph("A step that cannot run has no time, and the run no days and no cost: the plan needs more memory than the device has.");
+    page.paragraph(
+        "A step that cannot run has no time, and the run no days and no cost: the plan needs more memory than the "
+        "device has.");
     return;
   }
   if (!parts.plan.step) return;

@@ -37,10 +37,14 @@ std::optional<int> parse_index(std::string_view text) {
 
 std::optional<RegionKind> parse_kind(char letter) {
   switch (letter) {
-    case 'F': return RegionKind::forward;
-    case 'B': return RegionKind::backward;
-    case 'W': return RegionKind::weight;
-    default: return std::nullopt;
+    case 'F':
+      return RegionKind::forward;
+    case 'B':
+      return RegionKind::backward;
+    case 'W':
+      return RegionKind::weight;
+    default:
+      return std::nullopt;
   }
 }
 

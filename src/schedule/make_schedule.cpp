@@ -21,10 +21,18 @@ struct Entry {
   std::string_view hint;
 };
 
-bool one_chunk(const PipelineShape& shape) { return shape.chunks == 1; }
-bool two_chunks(const PipelineShape& shape) { return shape.chunks == 2; }
-bool any_shape(const PipelineShape&) { return true; }
-bool whole_groups(const PipelineShape& shape) { return shape.chunks >= 2 && shape.microbatches % shape.ranks == 0; }
+bool one_chunk(const PipelineShape& shape) {
+  return shape.chunks == 1;
+}
+bool two_chunks(const PipelineShape& shape) {
+  return shape.chunks == 2;
+}
+bool any_shape(const PipelineShape&) {
+  return true;
+}
+bool whole_groups(const PipelineShape& shape) {
+  return shape.chunks >= 2 && shape.microbatches % shape.ranks == 0;
+}
 
 constexpr Entry kSchedules[] = {
     {"gpipe", StagePlacement::loop, gpipe, one_chunk, "one chunk a rank",

@@ -29,14 +29,20 @@ int rank_of_stage(const PipelineShape& shape, StagePlacement placement, int stag
   return mirrored(shape, placement, chunk_of_stage(shape, stage), stage % shape.ranks);
 }
 
-int chunk_of_stage(const PipelineShape& shape, int stage) { return stage / shape.ranks; }
+int chunk_of_stage(const PipelineShape& shape, int stage) {
+  return stage / shape.ranks;
+}
 
 std::string name_of(const Action& action) {
   switch (action.region) {
-    case RegionKind::forward: return fmt::format("F {} {}", action.chunk, action.microbatch);
-    case RegionKind::backward: return fmt::format("B {} {}", action.chunk, action.microbatch);
-    case RegionKind::weight: return fmt::format("W {} {}", action.chunk, action.microbatch);
-    case RegionKind::update: return "Update";
+    case RegionKind::forward:
+      return fmt::format("F {} {}", action.chunk, action.microbatch);
+    case RegionKind::backward:
+      return fmt::format("B {} {}", action.chunk, action.microbatch);
+    case RegionKind::weight:
+      return fmt::format("W {} {}", action.chunk, action.microbatch);
+    case RegionKind::update:
+      return "Update";
   }
   BUG("region kind {}", static_cast<int>(action.region));
 }

@@ -68,9 +68,12 @@ class Walker {
   double seconds(int rank, const Action& action) const {
     auto stage = static_cast<size_t>(stage_of(schedule_.shape, schedule_.placement, rank, action.chunk));
     switch (action.region) {
-      case RegionKind::forward: return durations_.forward[stage];
-      case RegionKind::backward: return durations_.backward[stage] + (defers_weights_ ? 0 : durations_.weight[stage]);
-      default: return durations_.weight[stage];
+      case RegionKind::forward:
+        return durations_.forward[stage];
+      case RegionKind::backward:
+        return durations_.backward[stage] + (defers_weights_ ? 0 : durations_.weight[stage]);
+      default:
+        return durations_.weight[stage];
     }
   }
 
@@ -115,7 +118,8 @@ std::vector<Need> needs(const PipelineSchedule& s, int rank, const Action& actio
         all.back().until = Need::Until::started;
       }
       break;
-    default: all.push_back(of_stage(s, RegionKind::backward, stage, m));
+    default:
+      all.push_back(of_stage(s, RegionKind::backward, stage, m));
   }
   return all;
 }

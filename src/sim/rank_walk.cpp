@@ -9,7 +9,8 @@ namespace sextant {
 
 size_t StageMail::Hash::operator()(const Key& key) const {
   auto mixed = static_cast<uint64_t>(key.tag);
-  for (int part : {key.from, key.to, key.microbatch}) mixed = mixed * 0x9E3779B97F4A7C15ull + static_cast<uint64_t>(part);
+  for (int part : {key.from, key.to, key.microbatch})
+    mixed = mixed * 0x9E3779B97F4A7C15ull + static_cast<uint64_t>(part);
   return static_cast<size_t>(mixed ^ (mixed >> 29));
 }
 
@@ -62,18 +63,22 @@ PricedOp price_op(const Program& program, const Op& op, Pricer& pricer) {
 
 // Whether `op` could have begun with the one before it.
 bool independent(const PricedOp& before, const PricedOp& op) {
-  return std::ranges::none_of(op.op->inputs, [&](ValueId id) { return std::ranges::count(before.op->outputs, id) > 0; });
+  return std::ranges::none_of(op.op->inputs,
+                              [&](ValueId id) { return std::ranges::count(before.op->outputs, id) > 0; });
 }
 
-// A collective of tensor parallelism stands between products on the compute lane, and its stack may hide a part of it: of each that it
-// cuts up beside the products, or all that takes no longer than the product before it, where it does not wait for that one.
+// A collective of tensor parallelism stands between products on the compute lane, and its stack may hide a part of it:
+// of each that it cuts up beside the products, or all that takes no longer than the product before it, where it does
+// not wait for that one.
 double waited_seconds(const PricedOp& op, const PricedOp* before, const Pricer& pricer) {
-  // The rest is the first piece, which nothing hides, and what products lose in pieces. By torchtitan's two ratios (tests/plan/effects).
+  // The rest is the first piece, which nothing hides, and what products lose in pieces. By torchtitan's two ratios
+  // (tests/plan/effects).
   constexpr double kLeftWhenCutUp = 0.6;
   const double seconds = op.price.seconds, speed = pricer.efficiency().overlap;  // of a product beside a message
   if (op.price.axes != kTensorAxis) return seconds;
   if (pricer.stack().overlap_tensor) return seconds * kLeftWhenCutUp;
-  if (!pricer.stack().overlap_tensor_backward || !before || before->price.message || !independent(*before, op)) return seconds;
+  if (!pricer.stack().overlap_tensor_backward || !before || before->price.message || !independent(*before, op))
+    return seconds;
   return seconds - std::min(seconds * speed, before->price.seconds);
 }
 
@@ -141,9 +146,17 @@ double RankWalk::noisy(double seconds) {
 
 void RankWalk::record(const PricedOp& op, double start, double end, const char* lane, int microbatch) {
   if (options_.trace == KeepTrace::no || end <= start) return;
-  trace_.push_back({.path = op.op->path, .name = std::string(op.op->def->name), .start_s = start, .end_s = end, .lane = lane,
-                    .flops = op.price.flops, .bytes = static_cast<int64_t>(op.price.bytes), .rank = program_.stage_rank,
-                    .step = microbatch, .phase = std::string(name_of(program_.schedule[action_].region)), .axes = op.price.axes});
+  trace_.push_back({.path = op.op->path,
+                    .name = std::string(op.op->def->name),
+                    .start_s = start,
+                    .end_s = end,
+                    .lane = lane,
+                    .flops = op.price.flops,
+                    .bytes = static_cast<int64_t>(op.price.bytes),
+                    .rank = program_.stage_rank,
+                    .step = microbatch,
+                    .phase = std::string(name_of(program_.schedule[action_].region)),
+                    .axes = op.price.axes});
 }
 
 void RankWalk::wait_until(double at, double RankTime::*part) {
@@ -239,7 +252,8 @@ bool RankWalk::advance(StageMail& mail) {
         continue;
       }
       if (op.meets > 1 && arrived_ != &op) {
-        for (int join : op.joins) wait_for_axes(lane_done_[static_cast<size_t>(join)], lane_axes_[static_cast<size_t>(join)]);
+        for (int join : op.joins)
+          wait_for_axes(lane_done_[static_cast<size_t>(join)], lane_axes_[static_cast<size_t>(join)]);
         mail.arrive(op.op->path, now_);
         arrived_ = &op;
         moved = true;

@@ -1,5 +1,5 @@
-// One pipeline rank on its way through a step: its priced ops, where it stands, and what its lanes are doing. It stops where it
-// needs something of another rank that has not been simulated yet.
+// One pipeline rank on its way through a step: its priced ops, where it stands, and what its lanes are doing. It stops
+// where it needs something of another rank that has not been simulated yet.
 #pragma once
 
 #include <cstdint>
@@ -97,13 +97,13 @@ class RankWalk {
   const double compute_speed_beside_messages_;
   std::vector<PricedRegion> regions_;
   std::vector<size_t> region_of_action_;
-  std::vector<double> lane_done_;          // per op number: when its message on the comm lane has arrived
-  std::vector<std::string> lane_axes_;     // and along which axes
+  std::vector<double> lane_done_;       // per op number: when its message on the comm lane has arrived
+  std::vector<std::string> lane_axes_;  // and along which axes
   size_t action_ = 0, op_ = 0;
   double now_ = 0, lane_free_ = 0, host_ = 0;
-  double near_busy_ = 0, far_busy_ = 0;    // until when the comm lane holds the links inside and between nodes
+  double near_busy_ = 0, far_busy_ = 0;  // until when the comm lane holds the links inside and between nodes
   bool updating_ = false;
-  const PricedOp* arrived_ = nullptr;      // the sum between stages at which it waits
+  const PricedOp* arrived_ = nullptr;  // the sum between stages at which it waits
   RankTime time_;
   Random random_;
   Trace trace_;

@@ -34,7 +34,8 @@ SimResult simulate(std::span<const Program> programs, Pricer& pricer, const SimO
     result.ranks.push_back(ranks[i].time());
     if (ranks[i].time().bubble < least_idle) least_idle = ranks[i].time().bubble, result.slowest = static_cast<int>(i);
     Trace& trace = ranks[i].trace();
-    result.trace.insert(result.trace.end(), std::make_move_iterator(trace.begin()), std::make_move_iterator(trace.end()));
+    result.trace.insert(result.trace.end(), std::make_move_iterator(trace.begin()),
+                        std::make_move_iterator(trace.end()));
   }
   // The slowest of many devices sets the pace of all.
   if (!programs.empty() && programs.front().mesh.world_size() > 1) result.seconds *= pricer.efficiency().imbalance;

@@ -1,6 +1,6 @@
-// simulate: walks the Programs of all pipeline ranks through one step, as executors do: a compute lane and a comm lane per rank,
-// messages between stages, the same order and the same waits. Where an executor calls a kernel, it asks for a price. Ranks that
-// differ only along other axes run alike, so one of each class stands for all.
+// simulate: walks the Programs of all pipeline ranks through one step, as executors do: a compute lane and a comm lane
+// per rank, messages between stages, the same order and the same waits. Where an executor calls a kernel, it asks for a
+// price. Ranks that differ only along other axes run alike, so one of each class stands for all.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ enum class KeepTrace : uint8_t { no, yes };
 
 struct SimOptions {
   KeepTrace trace = KeepTrace::no;
-  double straggler = 1;       // one rank of each group is this much slower
-  double jitter = 0;          // standard deviation of an op's time, as a share
+  double straggler = 1;  // one rank of each group is this much slower
+  double jitter = 0;     // standard deviation of an op's time, as a share
   uint64_t seed = 1;
 };
 

@@ -16,9 +16,9 @@ struct Event {
   double flops = 0;   // executed
   int64_t bytes = 0;  // that must cross memory
   int rank = 0;
-  int64_t step = 0;            // simulated: the microbatch
-  std::string phase = {};      // "forward", "backward", "weight", "update"; empty: not known
-  std::string axes = {};       // a message's: "dp", "dp,cp"; empty: no message
+  int64_t step = 0;        // simulated: the microbatch
+  std::string phase = {};  // "forward", "backward", "weight", "update"; empty: not known
+  std::string axes = {};   // a message's: "dp", "dp,cp"; empty: no message
 };
 
 using Trace = std::vector<Event>;

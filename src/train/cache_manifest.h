@@ -1,5 +1,5 @@
-// The manifest of a token cache (ckpt/manifest.h), written last. What a crash, a full disk or a hand has changed since is found
-// before it is trained on.
+// The manifest of a token cache (ckpt/manifest.h), written last. What a crash, a full disk or a hand has changed since
+// is found before it is trained on.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,8 @@ enum class CacheCheck {
 // Of the files that lie in the directory now.
 void write_cache_manifest(const std::filesystem::path& directory);
 
-// What is wrong with the directory, as a clause: "train.bin has 100 bytes, expected 200"; nullopt when it is as it was written.
+// What is wrong with the directory, as a clause: "train.bin has 100 bytes, expected 200"; nullopt when it is as it was
+// written.
 std::optional<std::string> damage_of_cache(const std::filesystem::path& directory, CacheCheck check);
 
 }  // namespace sextant

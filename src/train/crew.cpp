@@ -33,8 +33,12 @@ void Crew::add_up(std::span<std::byte> numbers, DType dtype) {
   all_reduce(channel, group_, {.data = numbers, .scratch = scratch, .dtype = dtype});
 }
 
-void Crew::sum(std::span<double> numbers) { add_up(std::as_writable_bytes(numbers), DType::f64); }
-void Crew::sum(std::span<int64_t> numbers) { add_up(std::as_writable_bytes(numbers), DType::i64); }
+void Crew::sum(std::span<double> numbers) {
+  add_up(std::as_writable_bytes(numbers), DType::f64);
+}
+void Crew::sum(std::span<int64_t> numbers) {
+  add_up(std::as_writable_bytes(numbers), DType::i64);
+}
 
 void Crew::barrier() {
   if (!transport_) return;
@@ -54,7 +58,9 @@ std::string Crew::from(int root, std::string text) {
   return text;
 }
 
-std::string Crew::from_leader(std::string text) { return from(0, std::move(text)); }
+std::string Crew::from_leader(std::string text) {
+  return from(0, std::move(text));
+}
 
 std::string Crew::first_text(const std::string& text) {
   if (!transport_) return text;

@@ -1,5 +1,5 @@
-// Crew: the ranks of a run as one of them sees the others, for what happens between steps: agreeing, adding up, waiting.
-// One rank alone is a crew too.
+// Crew: the ranks of a run as one of them sees the others, for what happens between steps: agreeing, adding up,
+// waiting. One rank alone is a crew too.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace sextant {
 
 class Crew {
  public:
-  Crew() = default;                         // alone
+  Crew() = default;  // alone
   Crew(Transport& transport, int tag);
 
   int rank() const { return rank_; }
@@ -22,7 +22,8 @@ class Crew {
   void sum(std::span<int64_t> numbers);
   void barrier();
   std::string from_leader(std::string text);  // the leader's, on every rank
-  // The text of the first rank that has one, behind "rank N: " where there are several ranks, on every rank; empty when none has.
+  // The text of the first rank that has one, behind "rank N: " where there are several ranks, on every rank; empty when
+  // none has.
   std::string first_text(const std::string& text);
 
  private:

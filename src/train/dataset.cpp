@@ -22,10 +22,11 @@ double entropy_of(const TokenFile& file, TokenRange range, int64_t vocab) {
   constexpr int64_t kEnough = 5'000'000;
   std::vector<int64_t> counts(static_cast<size_t>(vocab), 0);
   int64_t total = 0;
-  for_each_piece(file, range.begin, std::min(range.end, range.begin + kEnough), [&](int64_t, std::span<const int32_t> ids) {
-    for (int32_t id : ids)
-      if (id < vocab) ++counts[static_cast<size_t>(id)], ++total;
-  });
+  for_each_piece(file, range.begin, std::min(range.end, range.begin + kEnough),
+                 [&](int64_t, std::span<const int32_t> ids) {
+                   for (int32_t id : ids)
+                     if (id < vocab) ++counts[static_cast<size_t>(id)], ++total;
+                 });
   double entropy = 0;
   for (int64_t count : counts) {
     double p = static_cast<double>(count) / static_cast<double>(std::max<int64_t>(1, total));
@@ -69,7 +70,8 @@ ModelSpec resolve_spec(const RunConfig& run) {
   } else if (has_text(run)) {
     spec.vocab = run.data.tokenizer_vocab;
   } else {
-    throw UserError({.place = run.place_of("model.vocab"), .got = "token files do not say how many ids there are",
+    throw UserError({.place = run.place_of("model.vocab"),
+                     .got = "token files do not say how many ids there are",
                      .expected = "model.vocab, or data.tokenizer to take it from"});
   }
   return spec;
@@ -80,11 +82,13 @@ namespace {
 int32_t end_of_text(const RunConfig& run, const ModelSpec& spec, const Tokenizer* tokenizer) {
   if (!run.data.mask_documents) return -1;
   if (run.data.end_of_text && *run.data.end_of_text >= spec.vocab)
-    throw UserError({.place = run.place_of("data.end_of_text"), .got = std::to_string(*run.data.end_of_text),
+    throw UserError({.place = run.place_of("data.end_of_text"),
+                     .got = std::to_string(*run.data.end_of_text),
                      .expected = fmt::format("an id below {}, the vocabulary", spec.vocab)});
   if (run.data.end_of_text) return static_cast<int32_t>(*run.data.end_of_text);
   if (tokenizer && tokenizer->eos_id()) return static_cast<int32_t>(*tokenizer->eos_id());
-  throw UserError({.place = run.place_of("data.mask_documents"), .got = "no tokenizer tells which id ends a document",
+  throw UserError({.place = run.place_of("data.mask_documents"),
+                   .got = "no tokenizer tells which id ends a document",
                    .expected = "data.end_of_text"});
 }
 
@@ -93,9 +97,10 @@ int32_t end_of_text(const RunConfig& run, const ModelSpec& spec, const Tokenizer
 Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& team, const Say& say, CacheCheck check) {
   TokenizedData data = tokenize_once(run, team, say, check);
   if (data.tokenizer && data.tokenizer->vocab_size() > spec.vocab)
-    throw UserError({.place = run.place_of("model.vocab"),
-                     .got = fmt::format("the tokenizer has {} ids, the model {}", data.tokenizer->vocab_size(), spec.vocab),
-                     .expected = "a vocabulary at least as large as the tokenizer's"});
+    throw UserError(
+        {.place = run.place_of("model.vocab"),
+         .got = fmt::format("the tokenizer has {} ids, the model {}", data.tokenizer->vocab_size(), spec.vocab),
+         .expected = "a vocabulary at least as large as the tokenizer's"});
   std::vector<SampleSource> train = sources_of(data.train), validation = sources_of(data.validation);
   if (validation.empty() && run.data.validation_fraction > 0)
     validation = split_off_validation(train, run.data.validation_fraction);

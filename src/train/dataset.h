@@ -1,5 +1,5 @@
-// The data of a run: from the config's paths (or the built-in stories) to samplers of token sequences. Text is tokenized once
-// and kept in the cache directory, under a name made from everything that decides its content.
+// The data of a run: from the config's paths (or the built-in stories) to samplers of token sequences. Text is
+// tokenized once and kept in the cache directory, under a name made from everything that decides its content.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,11 @@ bool reads(const Region& region, ValueId id) {
 }  // namespace
 
 Feeder::Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text)
-    : bound_(bound), sampler_(sampler), end_of_text_(end_of_text), tokens_(find_feed("tokens")), targets_(find_feed("targets")),
+    : bound_(bound),
+      sampler_(sampler),
+      end_of_text_(end_of_text),
+      tokens_(find_feed("tokens")),
+      targets_(find_feed("targets")),
       begins_(find_feed("begins")) {
   for (const Feed* feed : {&tokens_, &targets_, &begins_}) {
     if (!feed->value) continue;

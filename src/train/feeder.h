@@ -1,5 +1,5 @@
-// Feeder: gives a bound Program its rank's part of the data. A microbatch is a block of samples over all data-parallel ranks;
-// which rows and positions of it a rank reads follows from the layout of the Program's feeds.
+// Feeder: gives a bound Program its rank's part of the data. A microbatch is a block of samples over all data-parallel
+// ranks; which rows and positions of it a rank reads follows from the layout of the Program's feeds.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ class Feeder {
   // Both must outlive the feeder. `end_of_text` ends documents, for a Program that masks them.
   Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text);
 
-  // The samples of a microbatch over all ranks. Those from `end` on are there to fill it up: their targets do not count.
+  // The samples of a microbatch over all ranks. Those from `end` on are there to fill it up: their targets do not
+  // count.
   struct Samples {
     int64_t first = 0;
     int64_t end = std::numeric_limits<int64_t>::max();
@@ -46,7 +47,7 @@ class Feeder {
   int32_t end_of_text_;
   Feed tokens_, targets_, begins_;
   std::vector<int32_t> token_rows_, target_rows_, begin_rows_;  // whole sequences
-  std::vector<int32_t> part_;                      // this rank's positions of them
+  std::vector<int32_t> part_;                                   // this rank's positions of them
 };
 
 }  // namespace sextant

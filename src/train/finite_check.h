@@ -7,7 +7,8 @@
 
 namespace sextant {
 
-// The first weight or optimizer state of this rank with a NaN or an infinity in it, by its path; empty when there is none.
+// The first weight or optimizer state of this rank with a NaN or an infinity in it, by its path; empty when there is
+// none.
 std::string first_non_finite(const StateView& values);
 
 }  // namespace sextant

@@ -12,7 +12,8 @@ double learning_rate(const OptimizerSection& o, int64_t steps, int64_t step) {
   if (step <= o.warmup) return o.lr * static_cast<double>(step) / static_cast<double>(o.warmup);
   // How far the step is between the end of warm-up (0) and the last step (1).
   auto progress = [&](int64_t from) {
-    return std::clamp(static_cast<double>(step - from) / static_cast<double>(std::max<int64_t>(1, steps - from)), 0.0, 1.0);
+    return std::clamp(static_cast<double>(step - from) / static_cast<double>(std::max<int64_t>(1, steps - from)), 0.0,
+                      1.0);
   };
   if (o.schedule == "constant") return o.lr;
   if (o.schedule == "cosine")

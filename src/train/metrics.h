@@ -1,5 +1,5 @@
-// metrics.jsonl: one line per step, in order, each step once. Opening it for a resumed run drops the lines of steps that
-// will be run again.
+// metrics.jsonl: one line per step, in order, each step once. Opening it for a resumed run drops the lines of steps
+// that will be run again.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,5 @@
-// What a person sees of a run: one line that renews itself on a terminal, a plain line every `log_every` steps elsewhere.
+// What a person sees of a run: one line that renews itself on a terminal, a plain line every `log_every` steps
+// elsewhere.
 #pragma once
 
 #include <chrono>

@@ -99,10 +99,12 @@ void run_threads(const Launch& launch, const RankTeam& team, const Work& work) {
   for (int rank = 0; rank < team.ranks; ++rank) {
     RankSeat seat{rank, &hub.transport(rank)};
     try {
-      threads.push_back(start_thread(fmt::format("rank {} of {}", rank, team.ranks), [&, seat] { run_one(seat, work, home); }));
+      threads.push_back(
+          start_thread(fmt::format("rank {} of {}", rank, team.ranks), [&, seat] { run_one(seat, work, home); }));
     } catch (const std::exception&) {
       // As if that rank had failed at once: those that did start must not wait for it.
-      run_one(seat, [](const RankSeat&) { throw; }, home);
+      run_one(
+          seat, [](const RankSeat&) { throw; }, home);
     }
   }
   if (!home.all_are_back(launch.end_process ? std::optional(kPatience) : std::nullopt)) launch.end_process(home.text());

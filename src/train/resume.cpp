@@ -26,14 +26,17 @@ std::vector<fs::path> candidates(const RunConfig& run, const fs::path& out) {
   std::string held = own.empty() ? "" : fmt::format("already holds a run, at step {}", own.back().step);
   if (run.checkpoint.resume == "never") {
     if (!own.empty())
-      throw UserError({.place = out.string(), .got = held, .expected = "an empty directory for a run that starts afresh",
+      throw UserError({.place = out.string(),
+                       .got = held,
+                       .expected = "an empty directory for a run that starts afresh",
                        .hint = "choose another --out, or remove this one"});
     return found;
   }
   fs::path named = find_model_directory(run.checkpoint.resume);
   bool inside = fs::weakly_canonical(named).parent_path() == fs::weakly_canonical(out);
   if (!own.empty() && !inside)
-    throw UserError({.place = out.string(), .got = held + fmt::format(", and {} is of another run", named.string()),
+    throw UserError({.place = out.string(),
+                     .got = held + fmt::format(", and {} is of another run", named.string()),
                      .expected = "a checkpoint of this directory, or an empty directory",
                      .hint = "checkpoint.resume=auto goes on with the run here; another --out starts a new branch"});
   return {named};
@@ -89,10 +92,11 @@ void compare_identity(const ResumeRequest& request, const fs::path& checkpoint, 
     return !before.empty() && !now.empty() && before != now && std::ranges::count(accepted, what) == 0;
   };
   auto refuse = [&](std::string_view key, std::string_view what) {
-    throw UserError({.place = request.run.place_of(key),
-                     .got = fmt::format("the {} of this run is not what {} was trained with", what, checkpoint.string()),
-                     .expected = fmt::format("the same {} as before", what),
-                     .hint = fmt::format("checkpoint.accept_changed={} goes on with the other one", what)});
+    throw UserError(
+        {.place = request.run.place_of(key),
+         .got = fmt::format("the {} of this run is not what {} was trained with", what, checkpoint.string()),
+         .expected = fmt::format("the same {} as before", what),
+         .hint = fmt::format("checkpoint.accept_changed={} goes on with the other one", what)});
   };
   if (differs("tokenizer", saved.tokenizer, request.identity.tokenizer)) refuse("data.tokenizer", "tokenizer");
   // Text under another tokenizer is another sequence of ids; that has been agreed to already.
@@ -100,10 +104,12 @@ void compare_identity(const ResumeRequest& request, const fs::path& checkpoint, 
   if (!follows && differs("data", saved.data, request.identity.data)) refuse("data.train", "data");
 }
 
-[[noreturn]] void nothing_whole(const ResumeRequest& request, const fs::path& checkpoint, const std::vector<std::string>& damage) {
+[[noreturn]] void nothing_whole(const ResumeRequest& request, const fs::path& checkpoint,
+                                const std::vector<std::string>& damage) {
   bool automatic = request.run.checkpoint.resume == "auto";
   throw UserError({.place = automatic ? request.out.string() : checkpoint.string(),
-                   .got = automatic ? "no checkpoint here is whole" : fmt::format("the checkpoint is damaged: {}", fmt::join(damage, "; ")),
+                   .got = automatic ? "no checkpoint here is whole"
+                                    : fmt::format("the checkpoint is damaged: {}", fmt::join(damage, "; ")),
                    .expected = "a checkpoint as it was written",
                    .hint = automatic ? "restore one from a copy, or start in another --out"
                                      : "checkpoint.resume=auto takes the newest one that is whole"});
@@ -139,7 +145,8 @@ ResumePoint find_resume_point(const ResumeRequest& request, Crew& processes) {
     ResumePoint point{.checkpoint = checkpoint, .step = look.state.step, .changes = {}};
     if (!processes.leads()) return point;
     if (!look.state.identity) {
-      request.say(fmt::format("{} was written by an earlier version: its files, tokenizer and data are not checked", checkpoint.string()));
+      request.say(fmt::format("{} was written by an earlier version: its files, tokenizer and data are not checked",
+                              checkpoint.string()));
       return point;
     }
     compare_identity(request, checkpoint, *look.state.identity);

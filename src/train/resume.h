@@ -27,11 +27,12 @@ struct ResumeRequest {
   const std::function<void(std::string_view line)>& say;
 };
 
-// Whether there is nothing to resume from: the weights are drawn, or those of model.from. For checks before any work is done.
+// Whether there is nothing to resume from: the weights are drawn, or those of model.from. For checks before any work is
+// done.
 bool starts_afresh(const RunConfig& run, const std::filesystem::path& out);
 
-// Called by all processes; the leader decides, all share the work of hashing. Writes nothing. UserError when nothing whole is
-// there to go on from, or the tokenizer or the data are others than the checkpoint's.
+// Called by all processes; the leader decides, all share the work of hashing. Writes nothing. UserError when nothing
+// whole is there to go on from, or the tokenizer or the data are others than the checkpoint's.
 ResumePoint find_resume_point(const ResumeRequest& request, Crew& processes);
 
 }  // namespace sextant

@@ -29,9 +29,9 @@ constexpr std::string_view kStateNames[] = {"adam_m.", kSecondMoment};
 
 // The low halves of weights are states too, but in files the weights are whole.
 bool is_saved(const Value& value) {
-  return value.kind == ValueKind::state && std::any_of(std::begin(kStateNames), std::end(kStateNames), [&](std::string_view name) {
-           return value.path.starts_with(name);
-         });
+  return value.kind == ValueKind::state &&
+         std::any_of(std::begin(kStateNames), std::end(kStateNames),
+                     [&](std::string_view name) { return value.path.starts_with(name); });
 }
 
 // Every state of the model, whichever rank holds it.
@@ -86,8 +86,10 @@ void load_optimizer(Bound& bound, const ModelSpec& spec, const fs::path& file) {
     if (!is_saved(value)) continue;
     TensorView view = source.tensor(value.stored_path());
     if (!(view.shape == whole.at(value.stored_path())) || view.dtype != file_dtype_of(value.dtype))
-      throw UserError({.place = view.place, .got = fmt::format("{} {}", name_of(view.dtype), view.shape.text()),
-                       .expected = fmt::format("{} {}", name_of(file_dtype_of(value.dtype)), whole.at(value.stored_path()).text())});
+      throw UserError({.place = view.place,
+                       .got = fmt::format("{} {}", name_of(view.dtype), view.shape.text()),
+                       .expected = fmt::format("{} {}", name_of(file_dtype_of(value.dtype)),
+                                               whole.at(value.stored_path()).text())});
     local.assign(static_cast<size_t>(value.local_bytes().n), std::byte{0});
     int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1, element = size_of(value.dtype);
     for (const Piece& piece : held_pieces(bound, value))
@@ -101,7 +103,8 @@ void load_optimizer(Bound& bound, const ModelSpec& spec, const fs::path& file) {
 }
 
 std::string state_json(const RunState& state) {
-  nlohmann::ordered_json json{{"format", state.identity ? 2 : 1}, {"step", state.step}, {"samples", state.samples}, {"tokens", state.tokens}};
+  nlohmann::ordered_json json{
+      {"format", state.identity ? 2 : 1}, {"step", state.step}, {"samples", state.samples}, {"tokens", state.tokens}};
   if (state.identity) {
     json["tokenizer"] = state.identity->tokenizer;
     json["data"] = state.identity->data;
@@ -112,7 +115,9 @@ std::string state_json(const RunState& state) {
 
 RunIdentity identity_from_json(const nlohmann::json& json, const fs::path& file) {
   auto refuse = [&](std::string_view key) {
-    throw UserError({.place = file.string(), .got = fmt::format("no usable \"{}\"", key), .expected = "a run_state.json as Sextant writes it"});
+    throw UserError({.place = file.string(),
+                     .got = fmt::format("no usable \"{}\"", key),
+                     .expected = "a run_state.json as Sextant writes it"});
   };
   for (const char* key : {"tokenizer", "data"})
     if (!json.contains(key) || !json[key].is_string()) refuse(key);
@@ -130,20 +135,24 @@ RunState state_from_json(const fs::path& file) {
   RunState state;
   auto read = [&](const char* key, int64_t& into) {
     if (!json.is_object() || !json.contains(key) || !json[key].is_number_integer() || json[key].get<int64_t>() < 0)
-      throw UserError({.place = file.string(), .got = fmt::format("no usable \"{}\"", key),
+      throw UserError({.place = file.string(),
+                       .got = fmt::format("no usable \"{}\"", key),
                        .expected = "a run_state.json as Sextant writes it"});
     into = json[key].get<int64_t>();
   };
   read("step", state.step);
   read("samples", state.samples);
   read("tokens", state.tokens);
-  // Every step reads at least one sample, and every sample has at least one token; more than this no run reads in its life.
+  // Every step reads at least one sample, and every sample has at least one token; more than this no run reads in its
+  // life.
   constexpr int64_t kMost = int64_t{1} << 60;
   if (state.step > state.samples || state.samples > state.tokens || state.tokens > kMost)
-    throw UserError({.place = file.string(),
-                     .got = fmt::format("step {} after {} samples and {} tokens", state.step, state.samples, state.tokens),
-                     .expected = "a run_state.json as Sextant writes it",
-                     .hint = "the file is damaged: go on from an older checkpoint (checkpoint.resume), or start afresh in another --out"});
+    throw UserError(
+        {.place = file.string(),
+         .got = fmt::format("step {} after {} samples and {} tokens", state.step, state.samples, state.tokens),
+         .expected = "a run_state.json as Sextant writes it",
+         .hint = "the file is damaged: go on from an older checkpoint (checkpoint.resume), or start afresh in another "
+                 "--out"});
   if (json.contains("format") && json["format"] == 2) state.identity = identity_from_json(json, file);
   return state;
 }
@@ -151,8 +160,8 @@ RunState state_from_json(const fs::path& file) {
 void refuse_other_model(const fs::path& directory, ModelSpec spec) {
   std::string place = (directory / "config.json").string();
   ModelSpec saved = spec_from_hf_config(read_file(place), place);
-  // Which tokens begin and end a text is the tokenizer's business and may be known to one side only; how weights were drawn
-  // no longer matters.
+  // Which tokens begin and end a text is the tokenizer's business and may be known to one side only; how weights were
+  // drawn no longer matters.
   spec.bos_token = saved.bos_token;
   spec.eos_tokens = saved.eos_tokens;
   spec.init_std = saved.init_std;
@@ -160,7 +169,8 @@ void refuse_other_model(const fs::path& directory, ModelSpec spec) {
   spec.hf_type = saved.hf_type;
   spec.padding_token = saved.padding_token;
   if (!(spec == saved))
-    throw UserError({.place = place, .got = "this checkpoint holds another model than the config describes",
+    throw UserError({.place = place,
+                     .got = "this checkpoint holds another model than the config describes",
                      .expected = "the same [model] as when the run began",
                      .hint = "choose another --out, or go back to the config.toml in the run's directory"});
 }
@@ -186,8 +196,7 @@ void write_descriptions(const fs::path& directory, const CheckpointContent& cont
     spec.eos_tokens = {static_cast<int64_t>(*content.tokenizer->eos_id())};
   write_file_atomically(directory / "config.json", hf_config_json(spec, files.config));
   write_model_files(files, directory);
-  if (content.tokenizer && !own)
-    write_file_atomically(directory / "tokenizer.json", content.tokenizer->to_json());
+  if (content.tokenizer && !own) write_file_atomically(directory / "tokenizer.json", content.tokenizer->to_json());
   if (content.tokenizer && !files.has_tokenizer_file("tokenizer_config.json"))
     write_file_atomically(directory / "tokenizer_config.json", tokenizer_config(*content.tokenizer, spec));
   write_file_atomically(directory / kRunStateFile, state_json(content.state));
@@ -282,7 +291,9 @@ std::string save_run_checkpoint(const fs::path& directory, const CheckpointConte
   }));
 }
 
-RunState read_run_state(const fs::path& directory) { return state_from_json(directory / kRunStateFile); }
+RunState read_run_state(const fs::path& directory) {
+  return state_from_json(directory / kRunStateFile);
+}
 
 RunState load_run_checkpoint(const fs::path& directory, Bound& bound, const ModelSpec& spec) {
   refuse_other_model(directory, spec);

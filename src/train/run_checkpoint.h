@@ -1,7 +1,8 @@
-// A checkpoint of a run: a Hugging Face model directory (config.json, tokenizer.json, model*.safetensors, and the files of the
-// directory it was trained from that say how the model is used), and beside those files what only training needs:
-// optimizer.safetensors, run_state.json, and manifest.json with the hash of every file. It appears whole or not at all. Every
-// rank writes what it holds into the same files, which say nothing of the mesh: another mesh may go on from them.
+// A checkpoint of a run: a Hugging Face model directory (config.json, tokenizer.json, model*.safetensors, and the files
+// of the directory it was trained from that say how the model is used), and beside those files what only training
+// needs: optimizer.safetensors, run_state.json, and manifest.json with the hash of every file. It appears whole or not
+// at all. Every rank writes what it holds into the same files, which say nothing of the mesh: another mesh may go on
+// from them.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +33,12 @@ struct CheckpointContent {
   RunState state;
 };
 
-// What a checkpoint takes over from the directory that the weights came from; the files of a tokenizer only where that is
-// the one in use.
+// What a checkpoint takes over from the directory that the weights came from; the files of a tokenizer only where that
+// is the one in use.
 ModelFiles files_to_keep(const std::filesystem::path& directory, const Tokenizer* tokenizer);
 
-// Called by all ranks together. What went wrong on any of them (the disk is full, a file cannot be written), the same on every
-// rank; empty when the checkpoint stands. A failed save leaves what was there.
+// Called by all ranks together. What went wrong on any of them (the disk is full, a file cannot be written), the same
+// on every rank; empty when the checkpoint stands. A failed save leaves what was there.
 std::string save_run_checkpoint(const std::filesystem::path& directory, const CheckpointContent& content, Crew& crew);
 
 // run_state.json of a checkpoint. UserError when it cannot be used.

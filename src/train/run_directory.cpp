@@ -31,7 +31,9 @@ std::optional<Move> pending_move(const fs::path& out) {
   nlohmann::json json = nlohmann::json::parse(read_file(out / kMoveFile), nullptr, false);
   if (!json.is_object() || !json.contains("after") || !json["after"].is_number_integer() || !json.contains("to") ||
       !json["to"].is_string() || json["to"].get<std::string>().find('/') != std::string::npos)
-    throw UserError({.place = (out / kMoveFile).string(), .got = "cannot be read", .expected = "the file as Sextant writes it",
+    throw UserError({.place = (out / kMoveFile).string(),
+                     .got = "cannot be read",
+                     .expected = "the file as Sextant writes it",
                      .hint = "remove it after moving checkpoints of the abandoned branch out of the way"});
   return Move{json["after"].get<int64_t>(), json["to"].get<std::string>()};
 }
@@ -73,12 +75,14 @@ PreparedDirectory prepare_run_directory(const fs::path& out) {
   if (error) throw RunError(out.string(), fmt::format("cannot create the run's directory: {}", error.message()));
   PreparedDirectory prepared{.lock = RunLock(out), .notes = {}};
   if (!prepared.lock.is_held())
-    prepared.notes.push_back(fmt::format("{}: this file system has no locks; do not start a second run here", out.string()));
+    prepared.notes.push_back(
+        fmt::format("{}: this file system has no locks; do not start a second run here", out.string()));
   recover_directory(out);
   remove_temporary_files(out);
   if (std::optional<Move> move = pending_move(out)) finish_move(out, *move);
   std::vector<std::string> failures = last_words(out);
-  if (!failures.empty()) prepared.notes.push_back(fmt::format("previous run failed:\n  {}", fmt::join(failures, "\n  ")));
+  if (!failures.empty())
+    prepared.notes.push_back(fmt::format("previous run failed:\n  {}", fmt::join(failures, "\n  ")));
   forget_heartbeats(out);
   return prepared;
 }

@@ -20,8 +20,8 @@ struct RunIdentity {
 // Equal for two tokenizers that were read from files of the same meaning.
 std::string identity_of(const Tokenizer& tokenizer);
 
-// Of what the files hold, wherever they lie: sizes, and all tokens of a file below 64 MiB of ids; of a longer one its ends and
-// 256 blocks between, so that a dataset of terabytes costs seconds.
+// Of what the files hold, wherever they lie: sizes, and all tokens of a file below 64 MiB of ids; of a longer one its
+// ends and 256 blocks between, so that a dataset of terabytes costs seconds.
 std::string identity_of(const std::vector<std::shared_ptr<const TokenFile>>& files);
 
 }  // namespace sextant

@@ -19,7 +19,8 @@ constexpr size_t kHolderBytes = 512;
 std::string own_name() {
   char host[256] = {};
   if (::gethostname(host, sizeof host - 1) != 0) host[0] = '?';
-  return fmt::format("process {} on {}, since {:%Y-%m-%d %H:%M:%S} UTC", ::getpid(), host, fmt::gmtime(std::time(nullptr)));
+  return fmt::format("process {} on {}, since {:%Y-%m-%d %H:%M:%S} UTC", ::getpid(), host,
+                     fmt::gmtime(std::time(nullptr)));
 }
 
 std::string holder_in(int file) {
@@ -46,7 +47,8 @@ RunLock::RunLock(const std::filesystem::path& out) {
   held_ = true;
   std::string name = own_name() + "\n";
   // The holder's name is for people; the lock holds without it.
-  if (::ftruncate(file_.get(), 0) == 0) [[maybe_unused]] ssize_t written = ::pwrite(file_.get(), name.data(), name.size(), 0);
+  if (::ftruncate(file_.get(), 0) == 0) [[maybe_unused]]
+    ssize_t written = ::pwrite(file_.get(), name.data(), name.size(), 0);
 }
 
 }  // namespace sextant

@@ -1,4 +1,5 @@
-// RunLock: one run at a time in one --out directory. The kernel drops the lock however the process ends, so a crash leaves none.
+// RunLock: one run at a time in one --out directory. The kernel drops the lock however the process ends, so a crash
+// leaves none.
 #pragma once
 
 #include <filesystem>

@@ -12,7 +12,9 @@
 
 namespace sextant {
 
-bool saves_in_background(const RunConfig& run) { return run.checkpoint.background && run.checkpoint.every > 0; }
+bool saves_in_background(const RunConfig& run) {
+  return run.checkpoint.background && run.checkpoint.every > 0;
+}
 
 Saver::Saver(const Parts& parts) : parts_(parts) {
   if (parts.transport) crew_ = Crew(*parts.transport, kSaveTag);
@@ -84,9 +86,12 @@ void Saver::write(const Job& job, const StateView& values) {
   }
   auto older = crew_.leads() ? latest_checkpoint(parts_.out, kRunStateFile) : std::nullopt;
   std::string stands = crew_.from_leader(older ? older->path.string() : "");
-  if (job.occasion == Occasion::last || stands.empty()) throw RunError(where, fmt::format("the checkpoint could not be written: {}", failure));
-  note(fmt::format("{}: the checkpoint could not be written: {}\n  the run goes on; {} stands, and the next one is tried in {} steps", where,
-                   failure, stands, parts_.run.checkpoint.every));
+  if (job.occasion == Occasion::last || stands.empty())
+    throw RunError(where, fmt::format("the checkpoint could not be written: {}", failure));
+  note(
+      fmt::format("{}: the checkpoint could not be written: {}\n  the run goes on; {} stands, and the next one is "
+                  "tried in {} steps",
+                  where, failure, stands, parts_.run.checkpoint.every));
 }
 
 void Saver::save(const RunState& state, Occasion occasion) {
@@ -122,7 +127,8 @@ void Saver::confirm() {
   if (parts_.run.checkpoint.keep == 0) return;
   if (pruning_.joinable()) pruning_.join();
   if (!snapshot_) return prune(parts_.run.checkpoint.keep);
-  pruning_ = start_thread("pruning in the background", [this] { prune(parts_.run.checkpoint.keep); });  // to remove hundreds of GB takes its time
+  pruning_ = start_thread("pruning in the background",
+                          [this] { prune(parts_.run.checkpoint.keep); });  // to remove hundreds of GB takes its time
 }
 
 void Saver::finish() {

@@ -1,9 +1,9 @@
-// Saver: writes a run's checkpoints, in the background where the config says so: a copy of the state is taken, and training
-// goes on while all ranks write their parts of it. One checkpoint at a time.
+// Saver: writes a run's checkpoints, in the background where the config says so: a copy of the state is taken, and
+// training goes on while all ranks write their parts of it. One checkpoint at a time.
 //
-// A checkpoint with a NaN or an infinity in it is not written. A periodic one that cannot be written is tried once more with
-// older ones pruned first, as far as checkpoint.keep allows; then the run goes on, as long as an older one stands. Older ones
-// are pruned only when a step has been made from what the newer one holds and its loss was finite.
+// A checkpoint with a NaN or an infinity in it is not written. A periodic one that cannot be written is tried once more
+// with older ones pruned first, as far as checkpoint.keep allows; then the run goes on, as long as an older one stands.
+// Older ones are pruned only when a step has been made from what the newer one holds and its loss was finite.
 #pragma once
 
 #include <atomic>
@@ -41,8 +41,8 @@ class Saver {
 
   enum class Occasion { periodic, last };
 
-  // Called by all ranks. The last one must succeed: RunError when it cannot be written, with ExitCode::non_finite when it must
-  // not be.
+  // Called by all ranks. The last one must succeed: RunError when it cannot be written, with ExitCode::non_finite when
+  // it must not be.
   void save(const RunState& state, Occasion occasion);
   void check();    // throws what went wrong in the background and ends the run, if anything has
   void confirm();  // a step from here was finite: what checkpoint.keep does not ask for may go
@@ -68,7 +68,7 @@ class Saver {
   void prune(int64_t keep);
 
   Parts parts_;
-  Crew crew_;  // its own conversation, beside that of the steps
+  Crew crew_;                           // its own conversation, beside that of the steps
   std::unique_ptr<Snapshot> snapshot_;  // null: saving waits
   std::thread writing_;
   std::thread pruning_;

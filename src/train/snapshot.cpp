@@ -8,7 +8,9 @@ namespace sextant {
 
 namespace {
 
-bool is_kept(const Value& value) { return value.kind == ValueKind::parameter || value.kind == ValueKind::state; }
+bool is_kept(const Value& value) {
+  return value.kind == ValueKind::parameter || value.kind == ValueKind::state;
+}
 
 }  // namespace
 
@@ -31,7 +33,9 @@ Snapshot::Snapshot(const StateView& source) : source_(source) {
 void Snapshot::take() {
   for (const Value& value : program().values) {
     int64_t at = place_[static_cast<size_t>(value.id)];
-    if (at >= 0) source_.read(value, std::span(copy_).subspan(static_cast<size_t>(at), static_cast<size_t>(value.local_bytes().n)));
+    if (at >= 0)
+      source_.read(value,
+                   std::span(copy_).subspan(static_cast<size_t>(at), static_cast<size_t>(value.local_bytes().n)));
   }
 }
 

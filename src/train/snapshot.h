@@ -1,4 +1,5 @@
-// Snapshot: what a checkpoint holds of a rank's values, as it was at one moment, so that training goes on while it is written.
+// Snapshot: what a checkpoint holds of a rank's values, as it was at one moment, so that training goes on while it is
+// written.
 #pragma once
 
 #include <cstdint>

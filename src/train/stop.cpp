@@ -6,8 +6,8 @@ namespace sextant {
 
 namespace {
 
-// The one thing the handler touches. Any thread of the process may be the one it runs on, hence atomic; and lock-free, since
-// a handler may take no lock.
+// The one thing the handler touches. Any thread of the process may be the one it runs on, hence atomic; and lock-free,
+// since a handler may take no lock.
 std::atomic<bool> stop_asked{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
@@ -35,6 +35,8 @@ StopRequest::~StopRequest() {
   for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
 }
 
-bool StopRequest::asked() const { return stop_asked.load(); }
+bool StopRequest::asked() const {
+  return stop_asked.load();
+}
 
 }  // namespace sextant

@@ -24,9 +24,13 @@ constexpr std::string_view kStories = "stories";
 constexpr std::string_view kEndOfText = "<|endoftext|>";
 constexpr std::string_view kCacheVersion = "2";  // raise it when what is written changes
 
-bool is_stories(const std::vector<std::string>& paths) { return paths.size() == 1 && paths[0] == kStories; }
+bool is_stories(const std::vector<std::string>& paths) {
+  return paths.size() == 1 && paths[0] == kStories;
+}
 
-std::vector<fs::path> as_paths(const std::vector<std::string>& names) { return {names.begin(), names.end()}; }
+std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
+  return {names.begin(), names.end()};
+}
 
 TextOptions text_options(const RunConfig& run) {
   TextOptions options{.json_key = run.data.text_key};
@@ -52,8 +56,10 @@ std::vector<Part> parts_of(const RunConfig& run) {
   TextOptions options = text_options(run);
   if (is_stories(run.data.train)) {
     auto bytes = static_cast<uint64_t>(run.data.stories_bytes);
-    auto held_out = std::max<uint64_t>(static_cast<uint64_t>(static_cast<double>(bytes) * run.data.validation_fraction), 1);
-    std::vector<Part> parts{{"train.bin", [bytes](const DocumentVisitor& visit) { for_each_story({.bytes = bytes}, visit); }}};
+    auto held_out =
+        std::max<uint64_t>(static_cast<uint64_t>(static_cast<double>(bytes) * run.data.validation_fraction), 1);
+    std::vector<Part> parts{
+        {"train.bin", [bytes](const DocumentVisitor& visit) { for_each_story({.bytes = bytes}, visit); }}};
     if (run.data.validation_fraction > 0)
       parts.push_back({"validation.bin", [bytes, held_out](const DocumentVisitor& visit) {
                          uint64_t first = for_each_story({.bytes = bytes}, [](std::string_view) {});
@@ -62,7 +68,8 @@ std::vector<Part> parts_of(const RunConfig& run) {
     return parts;
   }
   auto from_files = [options](const std::vector<std::string>& names) -> Documents {
-    return [options, paths = as_paths(names)](const DocumentVisitor& visit) { for_each_document(paths, options, visit); };
+    return
+        [options, paths = as_paths(names)](const DocumentVisitor& visit) { for_each_document(paths, options, visit); };
   };
   std::vector<Part> parts{{"train.bin", from_files(run.data.train)}};
   if (!run.data.validation.empty()) parts.push_back({"validation.bin", from_files(run.data.validation)});
@@ -83,7 +90,8 @@ void settle_end_of_text(const RunConfig& run, Tokenizer& tokenizer) {
   if (path) take_stated_eos(stated_eos(*path), tokenizer);
   if (run.data.end_of_text) {
     if (*run.data.end_of_text >= static_cast<int64_t>(tokenizer.vocab_size()))
-      throw UserError({.place = run.place_of("data.end_of_text"), .got = std::to_string(*run.data.end_of_text),
+      throw UserError({.place = run.place_of("data.end_of_text"),
+                       .got = std::to_string(*run.data.end_of_text),
                        .expected = fmt::format("an id below {}, the tokenizer's vocabulary", tokenizer.vocab_size())});
     tokenizer.set_eos(static_cast<uint32_t>(*run.data.end_of_text));
   }
@@ -107,11 +115,12 @@ std::string cache_key(const RunConfig& run) {
   return fmt::format("text-{:016x}", hash64(text));
 }
 
-Tokenizer make_tokenizer(const RunConfig& run, const std::vector<Part>& parts, const std::function<void(std::string_view)>& say) {
+Tokenizer make_tokenizer(const RunConfig& run, const std::vector<Part>& parts,
+                         const std::function<void(std::string_view)>& say) {
   if (auto path = tokenizer_path(run)) return Tokenizer::load(*path);
   say(fmt::format("training a tokenizer of {} tokens", human_count(run.data.tokenizer_vocab)));
-  BpeTrainer trainer({.vocab_size = static_cast<uint32_t>(run.data.tokenizer_vocab),
-                      .special_tokens = {std::string(kEndOfText)}});
+  BpeTrainer trainer(
+      {.vocab_size = static_cast<uint32_t>(run.data.tokenizer_vocab), .special_tokens = {std::string(kEndOfText)}});
   parts.front().documents([&](std::string_view document) { trainer.feed(document); });
   return trainer.train();
 }
@@ -126,7 +135,8 @@ TokenFormat cache_format(const Tokenizer& tokenizer) {
   return {TokenKind::flat, token_type_for(tokenizer.vocab_size(), TokenKind::flat)};
 }
 
-void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team, const std::function<void(std::string_view)>& say) {
+void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team,
+                const std::function<void(std::string_view)>& say) {
   fs::create_directories(place.parent_path());
   StagedDirectory staged(place, Existing::replace);
   std::vector<Part> parts = parts_of(run);
@@ -135,9 +145,11 @@ void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team, c
   write_file_atomically(staged.path() / "tokenizer.json", tokenizer.to_json());
   for (const Part& part : parts) {
     bool trains = part.file == parts.front().file;
-    say(fmt::format("tokenizing the {} data: {}", trains ? "training" : "validation",
-                    is_stories(run.data.train) ? "built-in stories" : named(trains ? run.data.train : run.data.validation)));
-    tokenize_documents(part.documents, tokenizer, {.path = staged.path() / part.file, .format = cache_format(tokenizer)}, team);
+    say(fmt::format(
+        "tokenizing the {} data: {}", trains ? "training" : "validation",
+        is_stories(run.data.train) ? "built-in stories" : named(trains ? run.data.train : run.data.validation)));
+    tokenize_documents(part.documents, tokenizer,
+                       {.path = staged.path() / part.file, .format = cache_format(tokenizer)}, team);
   }
   write_cache_manifest(staged.path());
   staged.commit();
@@ -149,7 +161,8 @@ std::shared_ptr<const TokenFile> open_shared(const fs::path& path, TokenFileOpti
 
 TokenizedData open_token_files(const RunConfig& run, const std::function<void(std::string_view)>& say) {
   if (run.data.end_of_text && !run.data.mask_documents)
-    throw UserError({.place = run.place_of("data.end_of_text"), .got = "token files hold it already, and nothing else asks for it",
+    throw UserError({.place = run.place_of("data.end_of_text"),
+                     .got = "token files hold it already, and nothing else asks for it",
                      .expected = "data.mask_documents = true"});
   TokenFileOptions options;
   if (run.data.format == "tokens-u16") options = {TokenKind::flat, TokenType::u16};
@@ -164,9 +177,12 @@ TokenizedData open_token_files(const RunConfig& run, const std::function<void(st
 
 }  // namespace
 
-bool has_text(const RunConfig& run) { return !are_token_files(run, run.data.train); }
+bool has_text(const RunConfig& run) {
+  return !are_token_files(run, run.data.train);
+}
 
-TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say, CacheCheck check) {
+TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say,
+                            CacheCheck check) {
   if (!has_text(run)) return open_token_files(run, say);
   require_tokenizer_of_model(run);
   fs::path place = fs::path(run.data.cache) / cache_key(run);

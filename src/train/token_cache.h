@@ -1,5 +1,6 @@
-// Text to token files, once. The cache directory of a run holds, under a key of everything that decides the content (paths,
-// sizes and times of the files, the tokenizer, its size), a tokenizer.json, the tokenized documents and a manifest.
+// Text to token files, once. The cache directory of a run holds, under a key of everything that decides the content
+// (paths, sizes and times of the files, the tokenizer, its size), a tokenizer.json, the tokenized documents and a
+// manifest.
 #pragma once
 
 #include <filesystem>
@@ -24,7 +25,8 @@ struct TokenizedData {
 };
 
 // A cache that is not as it was written, as far as `check` looks, is made again.
-TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say, CacheCheck check);
+TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say,
+                            CacheCheck check);
 
 bool has_text(const RunConfig& run);  // whether the training data must be tokenized
 

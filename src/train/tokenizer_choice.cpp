@@ -16,7 +16,8 @@ std::optional<fs::path> tokenizer_of_model(const RunConfig& run) {
   return fs::exists(path, ignored) ? std::optional(path) : std::nullopt;
 }
 
-constexpr const char* kAllow = "model.other_tokenizer=true trains on all the same, from weights to which the ids mean nothing";
+constexpr const char* kAllow =
+    "model.other_tokenizer=true trains on all the same, from weights to which the ids mean nothing";
 
 }  // namespace
 
@@ -29,10 +30,11 @@ void require_tokenizer_of_model(const RunConfig& run) {
   if (!run.model.from || run.model.other_tokenizer) return;
   std::optional<fs::path> own = tokenizer_of_model(run);
   if (!own && run.data.tokenizer.empty())
-    throw UserError({.place = run.place_of("model.from"),
-                     .got = fmt::format("{} has no tokenizer.json, and the data is text", *run.model.from),
-                     .expected = "the tokenizer that the weights were trained with: data.tokenizer, or data in token files",
-                     .hint = kAllow});
+    throw UserError(
+        {.place = run.place_of("model.from"),
+         .got = fmt::format("{} has no tokenizer.json, and the data is text", *run.model.from),
+         .expected = "the tokenizer that the weights were trained with: data.tokenizer, or data in token files",
+         .hint = kAllow});
   if (!own || run.data.tokenizer.empty()) return;
   if (identity_of(Tokenizer::load(*own)) != identity_of(Tokenizer::load(run.data.tokenizer)))
     throw UserError({.place = run.place_of("data.tokenizer"),
@@ -41,7 +43,8 @@ void require_tokenizer_of_model(const RunConfig& run) {
                      .hint = fmt::format("leave data.tokenizer out; or {}", kAllow)});
 }
 
-std::shared_ptr<const Tokenizer> tokenizer_beside_tokens(const RunConfig& run, const std::function<void(std::string_view)>& say) {
+std::shared_ptr<const Tokenizer> tokenizer_beside_tokens(const RunConfig& run,
+                                                         const std::function<void(std::string_view)>& say) {
   std::optional<fs::path> path = tokenizer_path(run);
   if (!path) return nullptr;
   try {

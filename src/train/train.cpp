@@ -67,7 +67,8 @@ SameWork same_work(const RunConfig& run, const Executor& executor) {
                                                                     : SameWork::may_round_differently;
 }
 
-// The run as one rank lives it. Only the leader prints and writes metrics; all take part in steps, evaluations and saves.
+// The run as one rank lives it. Only the leader prints and writes metrics; all take part in steps, evaluations and
+// saves.
 class Run {
  public:
   struct Parts {
@@ -83,7 +84,11 @@ class Run {
     const Profile& profile;
   };
   Run(const Parts& parts, Executor& executor, Crew& crew, Position& position, Transport* transport)
-      : parts_(parts), run_(parts.run), executor_(executor), crew_(crew), position_(position),
+      : parts_(parts),
+        run_(parts.run),
+        executor_(executor),
+        crew_(crew),
+        position_(position),
         trainer_({parts.run, parts.programs, parts.dataset, executor, crew, &position.whereabouts}),
         saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), files_, trainer_.bound(), transport,
                 position.whereabouts}),
@@ -102,7 +107,8 @@ class Run {
       say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
     while (state_.step < run_.train.steps && !is_diverged() && !all_stop(stop)) {
       begin_step();
-      // Where something looks at the weights, or nothing follows, the device is waited for; else the host stays ahead of it.
+      // Where something looks at the weights, or nothing follows, the device is waited for; else the host stays ahead
+      // of it.
       bool pause = is_due(run_.train.eval_every) || is_due(run_.checkpoint.every) || state_.step == run_.train.steps;
       while (trainer_.steps_under_way() > (pause ? 1 : trainer_.steps_ahead())) record(finish_step());
       if (!pause) continue;
@@ -159,8 +165,8 @@ class Run {
     if (source.empty()) return;
     std::string tensor = crew_.first_text(first_non_finite(trainer_.bound()));
     if (!tensor.empty())
-      throw RunError(source, fmt::format("{} is not finite", tensor), "start from other weights, or an earlier checkpoint",
-                     ExitCode::non_finite);
+      throw RunError(source, fmt::format("{} is not finite", tensor),
+                     "start from other weights, or an earlier checkpoint", ExitCode::non_finite);
   }
 
   // The leader alone has a terminal to speak to.
@@ -182,11 +188,12 @@ class Run {
 
   void end() {
     bool finite = std::isfinite(result_.loss);
-    result_.outcome = is_diverged() || !finite              ? ExitCode::non_finite
+    result_.outcome = is_diverged() || !finite         ? ExitCode::non_finite
                       : state_.step < run_.train.steps ? ExitCode::stopped
                                                        : ExitCode::finished;
     saver_.finish();
-    if (run_.checkpoint.at_end && saver_.newest().step != state_.step && state_.step > 0 && !is_diverged()) save(Saver::Occasion::last);
+    if (run_.checkpoint.at_end && saver_.newest().step != state_.step && state_.step > 0 && !is_diverged())
+      save(Saver::Occasion::last);
     saver_.finish();
     if (result_.outcome != ExitCode::non_finite) saver_.confirm();
     saver_.finish();
@@ -203,12 +210,14 @@ class Run {
   // Weights that a step has ruined may still be finite, and saved: the next start is to go on from before them.
   void end_non_finite() {
     Checkpoint good = saver_.newest_confirmed();
-    say(fmt::format("stopped at step {}: loss or gradient norm not finite for {} step{} in a row\n"
+    say(
+        fmt::format("stopped at step {}: loss or gradient norm not finite for {} step{} in a row\n"
                     "  hint: lower optimizer.lr or optimizer.clip, or lengthen optimizer.warmup",
                     state_.step, non_finite_.steps(), non_finite_.steps() == 1 ? "" : "s"));
     if (good.step < 0) return say("no checkpoint with a finite loss was written before");
     if (auto aside = set_aside_later_steps(parts_.out, good.step))
-      say(fmt::format("checkpoints after step {} gave no finite loss and were moved to {}", good.step, aside->string()));
+      say(fmt::format("checkpoints after step {} gave no finite loss and were moved to {}", good.step,
+                      aside->string()));
     say(fmt::format("the last checkpoint that gave a finite loss is {}", good.path.string()));
     result_.checkpoint = good.path;
   }
@@ -312,7 +321,8 @@ RunPrograms planned(const RunConfig& run, const RunShape& shape, const Executor&
 }
 
 // What a person reads before the first step.
-std::string introduction(const ModelSpec& spec, const RunShape& shape, const Dataset& dataset, const RunPrograms& programs) {
+std::string introduction(const ModelSpec& spec, const RunShape& shape, const Dataset& dataset,
+                         const RunPrograms& programs) {
   int64_t most = 0;
   for (int stage = 0; stage < shape.pipeline.shape.ranks; ++stage) most = std::max(most, programs.arena_bytes(stage));
   int ranks = shape.mesh.world_size();
@@ -335,11 +345,12 @@ void refuse_changes_to_a_finished_run(const RunConfig& run, const ResumePoint& r
   for (const ConfigChange& change : resume.changes)
     if (change.affects == Affects::result) changes.push_back(change.text());
   if (changes.empty()) return;
-  throw UserError({.place = run.source,
-                   .got = fmt::format("{} has done step {} of {}, and the config has changed since: {}", resume.checkpoint.string(),
-                                      resume.step, run.train.steps, fmt::join(changes, "; ")),
-                   .expected = "a run with steps left to do",
-                   .hint = "raise train.steps, choose another --out, or go back to the config.toml in the run's directory"});
+  throw UserError(
+      {.place = run.source,
+       .got = fmt::format("{} has done step {} of {}, and the config has changed since: {}", resume.checkpoint.string(),
+                          resume.step, run.train.steps, fmt::join(changes, "; ")),
+       .expected = "a run with steps left to do",
+       .hint = "raise train.steps, choose another --out, or go back to the config.toml in the run's directory"});
 }
 
 }  // namespace
@@ -359,7 +370,8 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   if (launch.process) tell_others.emplace(*launch.process);
   Crew processes = launch.process ? Crew(*launch.process, kHostTag) : Crew();
   // Before data is read and perhaps a tokenizer trained: is there room for the model at all?
-  RankSeat planner{.rank = launch.process ? launch.process->rank() : 0};  // which device it would have; nobody to talk to
+  RankSeat planner{.rank =
+                       launch.process ? launch.process->rank() : 0};  // which device it would have; nobody to talk to
   RunPrograms programs = planned(run, shape, *make_executor(planner, threads));
   std::optional<Dataset> dataset;
   PreparedDirectory directory;
@@ -383,8 +395,16 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   if (launch.leads()) refuse_changes_to_a_finished_run(run, resume);
   if (launch.leads() && run.model.from && resume.checkpoint.empty()) require_whole_weights(*run.model.from);
 
-  Run::Parts parts{.run = run, .out = out, .spec = spec, .dataset = *dataset, .programs = programs, .identity = identity,
-                   .resume = resume, .fault = fault, .lines = launch.process ? Lines::plain : Lines::as_found, .profile = profile};
+  Run::Parts parts{.run = run,
+                   .out = out,
+                   .spec = spec,
+                   .dataset = *dataset,
+                   .programs = programs,
+                   .identity = identity,
+                   .resume = resume,
+                   .fault = fault,
+                   .lines = launch.process ? Lines::plain : Lines::as_found,
+                   .profile = profile};
   StopRequest stop;
   TrainResult result;
   run_ranks(launch, {ranks, timeout}, [&](const RankSeat& seat) {

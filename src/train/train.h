@@ -1,5 +1,5 @@
-// train: runs the Program of a config, step by step, and keeps what it learns. Everything the run leaves is under `out`:
-// config.toml, metrics.jsonl, heartbeat/ and step-NNNNNN/ checkpoints (docs/running.md lists all).
+// train: runs the Program of a config, step by step, and keeps what it learns. Everything the run leaves is under
+// `out`: config.toml, metrics.jsonl, heartbeat/ and step-NNNNNN/ checkpoints (docs/running.md lists all).
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct TrainResult {
   double loss = 0;                        // of the last step
   std::optional<double> validation_loss;  // the last one measured
   double unigram_entropy = 0;
-  std::filesystem::path checkpoint;          // the newest
-  ExitCode outcome = ExitCode::finished;     // or stopped on request, or non_finite; anything else is thrown
+  std::filesystem::path checkpoint;       // the newest
+  ExitCode outcome = ExitCode::finished;  // or stopped on request, or non_finite; anything else is thrown
 };
 
 // Makes the executor of one rank, with as many threads as are its share.
@@ -33,8 +33,8 @@ struct Profile {
   std::function<void(const Trace& trace, Executor& executor)> take = {};
 };
 
-// The ranks of the run's mesh that are this process's to run: by default all, as threads. Only the process of rank 0 prints,
-// and only its result has meaning.
+// The ranks of the run's mesh that are this process's to run: by default all, as threads. Only the process of rank 0
+// prints, and only its result has meaning.
 TrainResult train(const RunConfig& run, const std::filesystem::path& out, const MakeExecutor& make_executor,
                   const Launch& launch = {}, const Profile& profile = {});
 

@@ -13,9 +13,12 @@ namespace sextant {
 
 namespace {
 
-double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
-// Losses of a step that may be under way at once: several steps of them, and their norms, are no more than an executor holds.
+// Losses of a step that may be under way at once: several steps of them, and their norms, are no more than an executor
+// holds.
 constexpr size_t kOpenLosses = 256;
 static_assert(3 * (kOpenLosses + 1) <= Bound::kFetchesUnderWay);
 
@@ -37,7 +40,8 @@ int chunk_with_loss(const Program& program) {
 
 }  // namespace
 
-Trainer::Trainer(const Parts& parts) : run_(parts.run), dataset_(parts.dataset), crew_(parts.crew), whereabouts_(parts.whereabouts) {
+Trainer::Trainer(const Parts& parts)
+    : run_(parts.run), dataset_(parts.dataset), crew_(parts.crew), whereabouts_(parts.whereabouts) {
   size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, crew_.rank()));
   arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)));
   train_ = parts.executor.bind(parts.programs.train[stage_rank], *arena_);
@@ -58,7 +62,8 @@ bool Trainer::counts_loss(const Bound& bound) const {
   // Along axes where the loss is partial every rank has its part; along the others all have the same.
   Coordinate at = coordinate_of(program.mesh, bound.rank());
   for (int axis = 0; axis < program.mesh.axis_count(); ++axis) {
-    bool same_elsewhere = loss->layout.at(axis) != kPartial && program.mesh.axes[static_cast<size_t>(axis)].name != kPipelineAxis;
+    bool same_elsewhere =
+        loss->layout.at(axis) != kPartial && program.mesh.axes[static_cast<size_t>(axis)].name != kPipelineAxis;
     if (same_elsewhere && at[static_cast<size_t>(axis)] != 0) return false;
   }
   return true;
@@ -80,7 +85,8 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   bool counts = counts_loss(*train_);
   for (const Action& action : program.schedule) {
     // Where ranks talk to each other, the executor tells, and op by op.
-    if (whereabouts_ && crew_.size() == 1) whereabouts_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
+    if (whereabouts_ && crew_.size() == 1)
+      whereabouts_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
     train_feeder_->before(action, {first_sample + action.microbatch * microbatch_sequences()});
     train_->run(action, trace);
     if (!counts || action != Action{RegionKind::backward, loss_chunk_, action.microbatch}) continue;
@@ -117,8 +123,8 @@ std::optional<double> Trainer::evaluate() {
   int64_t available = 0;
   for (int source = 0; source < dataset_.validation->source_count(); ++source)
     available += dataset_.validation->samples(source);
-  // A small validation set is measured once, not over and over. The samples are the same for every microbatch and mesh: what
-  // the last microbatch has beyond them does not count.
+  // A small validation set is measured once, not over and over. The samples are the same for every microbatch and mesh:
+  // what the last microbatch has beyond them does not count.
   int64_t samples = std::min(available, run_.train.eval_sequences);
   std::array<double, 2> sums{};  // loss, targets that count
   bool counts = counts_loss(*evaluate_);

@@ -32,10 +32,12 @@ class Trainer {
   Bound& bound() { return *train_; }
   int64_t arena_bytes() const { return arena_->bytes(); }
 
-  // Issues step `step` (from 1) on the samples from `first_sample` on. Its numbers are collected later, in the same order: on a
-  // device that works beside the host, the next step is then already under way. With a trace, ops are timed one by one.
+  // Issues step `step` (from 1) on the samples from `first_sample` on. Its numbers are collected later, in the same
+  // order: on a device that works beside the host, the next step is then already under way. With a trace, ops are timed
+  // one by one.
   void begin_step(int64_t step, int64_t first_sample, Trace* trace = nullptr);
-  // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every rank.
+  // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every
+  // rank.
   StepMetrics finish_step();
   int steps_under_way() const { return static_cast<int>(steps_begun_ - steps_finished_); }
   int steps_ahead() const { return steps_ahead_; }

@@ -1,5 +1,5 @@
-// What a person meets who gets something wrong: one clear message with the place and what was expected, exit code 2 or 3,
-// nothing already saved is damaged.
+// What a person meets who gets something wrong: one clear message with the place and what was expected, exit code 2 or
+// 3, nothing already saved is damaged.
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 
@@ -20,7 +20,9 @@ void expect_refusal(const Outcome& outcome, int code, std::initializer_list<std:
   EXPECT_EQ(outcome.output.find("our mistake"), std::string::npos) << outcome.output;
 }
 
-void write(const std::string& path, std::string_view content) { std::ofstream(path, std::ios::binary) << content; }
+void write(const std::string& path, std::string_view content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
 
 TEST(BadInput, CommandLine) {
   expect_refusal(run_command(""), 2, {"subcommand is required"});
@@ -36,7 +38,8 @@ TEST(BadInput, Config) {
   expect_refusal(run_command("plan " + tiny + " model.hiden=64"), 2, {"model.hiden", "model.hidden"});
   expect_refusal(run_command("plan " + tiny + " train.steps=many"), 2, {"train.steps", "integer"});
   expect_refusal(run_command("plan " + tiny + " model.heads=7"), 2, {"heads", "64"});
-  expect_refusal(run_command("plan " + tiny + " model.heads=7 train.steps=-1 nope=1"), 2, {"heads", "train.steps", "nope"});
+  expect_refusal(run_command("plan " + tiny + " model.heads=7 train.steps=-1 nope=1"), 2,
+                 {"heads", "train.steps", "nope"});
   expect_refusal(run_command("explain " + tiny + " --after nothing"), 2, {"--after", "autodiff"});
   expect_refusal(run_command("train " + tiny + " device=cuda"), 2, {"device", "CUDA"});
   expect_refusal(run_command("train " + tiny + " mesh.tp=3"), 2, {"mesh.tp", "3 ranks"});
@@ -55,7 +58,8 @@ TEST(BadInput, ModelDirectories) {
   write(weights, good.substr(0, good.size() / 2));
   expect_refusal(run_command("generate " + model), 2, {"model.safetensors"});
   write(weights, std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8) + good.substr(8));
-  expect_refusal(run_command("generate " + model), 2, {"model.safetensors", "other content than was written", "manifest.json"});
+  expect_refusal(run_command("generate " + model), 2,
+                 {"model.safetensors", "other content than was written", "manifest.json"});
   std::filesystem::remove(model + "/manifest.json");
   expect_refusal(run_command("generate " + model), 2, {"model.safetensors", "header"});
   write(weights, "");
@@ -69,26 +73,31 @@ TEST(BadInput, Data) {
   ScratchPlace place("data");
   write(place / "odd.bin", "abc");
   std::string tiny = config_path("tiny-llama.toml");
-  expect_refusal(run_command(fmt::format("train {} --out {} data.train={} model.vocab=512", tiny, place / "run", place / "odd.bin")), 2,
-                 {"odd.bin"});
+  expect_refusal(run_command(fmt::format("train {} --out {} data.train={} model.vocab=512", tiny, place / "run",
+                                         place / "odd.bin")),
+                 2, {"odd.bin"});
   expect_refusal(run_command(fmt::format("data inspect {}", place / "odd.bin")), 2, {"odd.bin"});
   write(place / "bad.jsonl", "{\"text\": \"fine\"}\n{\"txt\": 3}\n");
   expect_refusal(run_command(fmt::format("data inspect {}", place / "bad.jsonl")), 2, {"bad.jsonl:2", "text"});
   write(place / "ids.bin", std::string(4000, '\xff'));
-  expect_refusal(run_command(fmt::format("train {} --out {} data.train={} data.format=tokens-u16 model.vocab=512 batch.seq=16", tiny,
-                                         place / "run", place / "ids.bin")), 2, {"ids.bin", "512"});
+  expect_refusal(
+      run_command(fmt::format("train {} --out {} data.train={} data.format=tokens-u16 model.vocab=512 batch.seq=16",
+                              tiny, place / "run", place / "ids.bin")),
+      2, {"ids.bin", "512"});
 }
 
 TEST(BadInput, UnreadableDirectory) {
-  if (::getuid() != 0) GTEST_SKIP() << "only root can become somebody else; others are refused by the file system itself";
+  if (::getuid() != 0)
+    GTEST_SKIP() << "only root can become somebody else; others are refused by the file system itself";
   ScratchPlace place("unreadable");
   ASSERT_EQ(run_command(tiny_train(place, "train.steps=1")).code, 0);
   fs::permissions(place.path() / "run", fs::perms::none);
   // The program is read through a copy, since the build may lie where nobody may look.
   fs::copy_file(SEXTANT_BINARY, place.path() / "sextant");
   fs::permissions(place.path(), fs::perms::all);
-  std::string as_nobody = fmt::format("cd / && setpriv --reuid=65534 --regid=65534 --clear-groups {} generate {} ; exit $? ;",
-                                      place / "sextant", place / "run");
+  std::string as_nobody =
+      fmt::format("cd / && setpriv --reuid=65534 --regid=65534 --clear-groups {} generate {} ; exit $? ;",
+                  place / "sextant", place / "run");
   Outcome outcome = run_command("--version", as_nobody);
   expect_refusal(outcome, 2, {place / "run", "Permission denied"});
   fs::permissions(place.path() / "run", fs::perms::all);

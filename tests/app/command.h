@@ -13,7 +13,7 @@
 namespace sextant {
 
 struct Outcome {
-  int code = -1;  // exit code; 128 + signal when it was killed
+  int code = -1;       // exit code; 128 + signal when it was killed
   std::string output;  // standard output and error together
 };
 
@@ -48,12 +48,14 @@ class ScratchPlace {
   std::filesystem::path path_;
 };
 
-inline std::string config_path(const std::string& name) { return fmt::format("{}/configs/{}", SEXTANT_SOURCE_DIR, name); }
+inline std::string config_path(const std::string& name) {
+  return fmt::format("{}/configs/{}", SEXTANT_SOURCE_DIR, name);
+}
 
 // Arguments that train the tiny Llama inside a scratch place.
 inline std::string tiny_train(const ScratchPlace& place, const std::string& extra) {
-  return fmt::format("train {} --out {} data.cache={} data.stories_bytes=60000 train.threads=1 optimizer.warmup=0 {}", config_path("tiny-llama.toml"),
-                     place / "run", place / "cache", extra);
+  return fmt::format("train {} --out {} data.cache={} data.stories_bytes=60000 train.threads=1 optimizer.warmup=0 {}",
+                     config_path("tiny-llama.toml"), place / "run", place / "cache", extra);
 }
 
 }  // namespace sextant

@@ -74,9 +74,8 @@ TEST(BenchRanks, CommIsRightAsThreadsAndProcesses) {
   Outcome misfit = run_command(options + " --config " + config_path("tiny-llama.toml"));
   EXPECT_EQ(misfit.code, 2) << misfit.output;  // its mesh has one rank
   if (!mpirun_works()) GTEST_SKIP() << "this build has no MPI, or there is no mpirun";
-  Outcome processes =
-      run_command(options + " --config " + config_path("tiny-llama.toml") + " --set mesh.tp=2 --json 2>/dev/null",
-                  under_mpirun(2));
+  Outcome processes = run_command(
+      options + " --config " + config_path("tiny-llama.toml") + " --set mesh.tp=2 --json 2>/dev/null", under_mpirun(2));
   EXPECT_EQ(processes.code, 0) << processes.output;
   json report = json::parse(processes.output.substr(processes.output.find('{')), nullptr, false);
   ASSERT_FALSE(report.is_discarded()) << processes.output;

@@ -13,9 +13,10 @@ namespace {
 constexpr int kDoesNotFit = number_of(ExitCode::does_not_fit);
 
 // 70 B parameters on one H100.
-const std::string kTooLarge = config_path("plan/llama3-70b.toml") +
-                              " mesh.dp=1 mesh.tp=1 mesh.pp=1 mesh.sequence_parallel=false pipeline.schedule=1f1b pipeline.chunks=1 "
-                              "batch.sequences=2 model.layers=20 --machine h100-sxm";
+const std::string kTooLarge =
+    config_path("plan/llama3-70b.toml") +
+    " mesh.dp=1 mesh.tp=1 mesh.pp=1 mesh.sequence_parallel=false pipeline.schedule=1f1b pipeline.chunks=1 "
+    "batch.sequences=2 model.layers=20 --machine h100-sxm";
 
 void expect_no_times(const std::string& text) {
   for (const char* figure : {"tokens/s", "MFU", "$", "TFLOP/s of the model", "a step takes", "device-hours"})
@@ -24,7 +25,8 @@ void expect_no_times(const std::string& text) {
 
 TEST(DoesNotFit, ThePlanSaysSoAndGivesNoTimes) {
   ScratchPlace place("does-not-fit");
-  Outcome text = run_command(fmt::format("plan {} --tokens 1T --report {} --trace {}", kTooLarge, place / "p.html", place / "t.json"));
+  Outcome text = run_command(
+      fmt::format("plan {} --tokens 1T --report {} --trace {}", kTooLarge, place / "p.html", place / "t.json"));
   EXPECT_EQ(text.code, kDoesNotFit) << text.output;
   EXPECT_NE(text.output.find("DOES NOT FIT"), std::string::npos) << text.output;
   EXPECT_NE(text.output.find("--trace"), std::string::npos) << text.output;
@@ -54,7 +56,8 @@ TEST(DoesNotFit, ASearchThatFindsNothing) {
 }
 
 TEST(DoesNotFit, Serving) {
-  std::string serve = config_path("plan/llama3-70b.toml") + " mesh.tp=1 mesh.dp=256 --machine h100-sxm --serve mesh.sequence_parallel=false";
+  std::string serve = config_path("plan/llama3-70b.toml") +
+                      " mesh.tp=1 mesh.dp=256 --machine h100-sxm --serve mesh.sequence_parallel=false";
   Outcome text = run_command("plan " + serve), json = run_command("plan " + serve + " --json");
   EXPECT_EQ(text.code, kDoesNotFit) << text.output;
   EXPECT_NE(text.output.find("DOES NOT FIT"), std::string::npos) << text.output;

@@ -14,7 +14,8 @@ TEST(ExitCodes, AreDocumentedOneRowEach) {
   int number = 0;
   for (const ExitMeaning& row : exit_meanings()) {
     EXPECT_EQ(number_of(row.code), number++);
-    std::string line = fmt::format("\n| {} | {} | {} | {} |\n", number_of(row.code), row.name, row.meaning, row.what_next);
+    std::string line =
+        fmt::format("\n| {} | {} | {} | {} |\n", number_of(row.code), row.name, row.meaning, row.what_next);
     EXPECT_NE(page.find(line), std::string::npos) << line;
   }
 }

@@ -12,7 +12,8 @@ namespace {
 constexpr double kTimeout = 3;  // seconds; a rank waits for 1.5, the rest is for ending the others
 constexpr double kSpare = 4;    // for starting and ending on a busy machine
 const std::string kSmall =
-    "model.layers=4 batch.microbatch=1 batch.seq=32 train.eval_every=0 checkpoint.every=1 checkpoint.background=false train.timeout_s=3 "
+    "model.layers=4 batch.microbatch=1 batch.seq=32 train.eval_every=0 checkpoint.every=1 checkpoint.background=false "
+    "train.timeout_s=3 "
     "mesh.dp=2 mesh.tp=2 ";
 
 void expect_words(const std::string& text, std::initializer_list<std::string> words) {
@@ -59,8 +60,8 @@ TEST_F(Faults, AThreadThatHangs) {
   EXPECT_EQ(outcome.code, 7) << outcome.output;
   EXPECT_GE(outcome.seconds, kTimeout / 2);
   expect_end(outcome);
-  expect_words(outcome.output,
-               {"waited 1.5 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
+  expect_words(outcome.output, {"waited 1.5 s in step 3, F 0 0, at embed.moved (all_reduce over tp)",
+                                "rank 1 was last seen in step 3"});
   expect_words(next_start(""), {"rank 1 (process", "was last seen in step 3", "waited 1.5 s"});
 }
 
@@ -108,16 +109,16 @@ TEST_F(ProcessFaults, Hangs) {
   TimedOutcome outcome = fault("stall");
   EXPECT_EQ(outcome.code, 7) << outcome.output;
   expect_end(outcome);
-  expect_words(outcome.output,
-               {"waited 1.5 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
+  expect_words(outcome.output, {"waited 1.5 s in step 3, F 0 0, at embed.moved (all_reduce over tp)",
+                                "rank 1 was last seen in step 3"});
 }
 
 TEST_F(ProcessFaults, IsStopped) {
   TimedOutcome outcome = fault("stop");
   EXPECT_EQ(outcome.code, 7) << outcome.output;
   expect_end(outcome);
-  expect_words(outcome.output,
-               {"waited 1.5 s in step 3, F 0 0, at embed.moved (all_reduce over tp)", "rank 1 was last seen in step 3"});
+  expect_words(outcome.output, {"waited 1.5 s in step 3, F 0 0, at embed.moved (all_reduce over tp)",
+                                "rank 1 was last seen in step 3"});
   next_start(under_mpirun(4));
 }
 

@@ -1,4 +1,5 @@
-// What guards a run, under mpirun and between two programs: non-finite steps, damaged checkpoints, other data, a second run.
+// What guards a run, under mpirun and between two programs: non-finite steps, damaged checkpoints, other data, a second
+// run.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -11,7 +12,8 @@ namespace sextant {
 namespace {
 
 const std::string kMesh =
-    "batch.microbatch=1 batch.seq=32 train.eval_every=0 optimizer.schedule=constant mesh.dp=2 mesh.tp=2 train.timeout_s=30 ";
+    "batch.microbatch=1 batch.seq=32 train.eval_every=0 optimizer.schedule=constant mesh.dp=2 mesh.tp=2 "
+    "train.timeout_s=30 ";
 
 void expect_words(const std::string& text, std::initializer_list<std::string> words) {
   for (const std::string& word : words)
@@ -24,7 +26,9 @@ class Guards : public testing::Test {
   void SetUp() override {
     if (!mpirun_works()) GTEST_SKIP() << "this build has no MPI, or there is no mpirun";
   }
-  Outcome run(const std::string& settings) { return run_command(tiny_train(place_, kMesh + settings), under_mpirun(4)); }
+  Outcome run(const std::string& settings) {
+    return run_command(tiny_train(place_, kMesh + settings), under_mpirun(4));
+  }
 
   ScratchPlace place_;
 };
@@ -47,12 +51,15 @@ TEST_F(Guards, DamageAndOtherDataAreSeenUnderMpirun) {
   expect_words(other.output, {"of this run is not what", "checkpoint.accept_changed="});
   Outcome back = run("train.steps=5");
   EXPECT_EQ(back.code, 0) << back.output;
-  expect_words(back.output, {"step-000004 is damaged: model.safetensors has other content", "step-000002 (step 2)", "abandoned-1", "step 5/5"});
+  expect_words(back.output, {"step-000004 is damaged: model.safetensors has other content", "step-000002 (step 2)",
+                             "abandoned-1", "step 5/5"});
 }
 
 TEST(Guard, ASecondRunInOnePlaceIsRefused) {
   ScratchPlace place("guard-second");
-  StartedCommand first(fmt::format("exec {} {}", SEXTANT_BINARY, tiny_train(place, "train.steps=1000000 train.eval_every=0")), place / "log");
+  StartedCommand first(
+      fmt::format("exec {} {}", SEXTANT_BINARY, tiny_train(place, "train.steps=1000000 train.eval_every=0")),
+      place / "log");
   ASSERT_TRUE(comes_true([&] { return std::filesystem::exists(place / "run/metrics.jsonl"); })) << first.output();
   std::string config = read_file(place / "run/config.toml");
   Outcome second = run_command(tiny_train(place, "train.steps=2 train.eval_every=0"));

@@ -1,5 +1,5 @@
-// Sizes out of all proportion, and files and names that are not what they should be: refused at once, by name, without harm to
-// the terminal.
+// Sizes out of all proportion, and files and names that are not what they should be: refused at once, by name, without
+// harm to the terminal.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -21,7 +21,8 @@ Outcome run_briefly(const std::string& arguments, const std::string& before = ""
 void expect_refusal(const Outcome& outcome, int code, std::initializer_list<std::string> fragments) {
   EXPECT_EQ(outcome.code, code) << outcome.output.substr(0, 3000);
   for (const std::string& fragment : fragments)
-    EXPECT_NE(outcome.output.find(fragment), std::string::npos) << "no '" << fragment << "' in:\n" << outcome.output.substr(0, 3000);
+    EXPECT_NE(outcome.output.find(fragment), std::string::npos) << "no '" << fragment << "' in:\n"
+                                                                << outcome.output.substr(0, 3000);
   EXPECT_EQ(outcome.output.find("our mistake"), std::string::npos) << outcome.output.substr(0, 3000);
   EXPECT_LT(outcome.output.size(), 6000u);
   for (char c : outcome.output) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << static_cast<int>(c);
@@ -33,7 +34,8 @@ TEST(Limits, NumbersThatNoIntegerHolds) {
   std::string huge = "100000000000000000000";
   expect_refusal(run_briefly("data order " + kTiny + " --samples " + huge), 2, {"--samples", huge, "too large"});
   expect_refusal(run_briefly("generate nowhere --samples " + huge), 2, {"--samples", "too large"});
-  expect_refusal(run_briefly("plan " + kTiny + " --machine h100-sxm --search --devices " + huge), 2, {"--devices", huge, "16777216"});
+  expect_refusal(run_briefly("plan " + kTiny + " --machine h100-sxm --search --devices " + huge), 2,
+                 {"--devices", huge, "16777216"});
   expect_refusal(run_briefly("train " + kTiny + " --ranks -" + huge), 2, {"--ranks", "-" + huge});
 }
 
@@ -42,28 +44,32 @@ TEST(Limits, NumbersThatNothingCouldBeDoneWith) {
   expect_refusal(run_briefly("data order " + kTiny + " --samples " + many), 2, {"--samples", many, "1000000000"});
   expect_refusal(run_briefly("data order " + kTiny + " --samples=-3"), 2, {"--samples", "-3"});
   expect_refusal(run_briefly("generate nowhere --samples " + many), 2, {"--samples", "1000000000"});
-  expect_refusal(run_briefly("plan " + kTiny + " --machine h100-sxm --search --devices " + many), 2, {"--devices", many, "16777216"});
+  expect_refusal(run_briefly("plan " + kTiny + " --machine h100-sxm --search --devices " + many), 2,
+                 {"--devices", many, "16777216"});
   expect_refusal(run_briefly("doctor --burn 1e300"), 2, {"--burn"});
 }
 
 TEST(Limits, MoreMicrobatchesThanAScheduleHolds) {
   expect_refusal(run_briefly("plan " + kTiny + " batch.sequences=33000000"), 2,
                  {"batch.sequences", "8250000 microbatches", "65536", "batch.microbatch", "mesh.dp"});
-  expect_refusal(run_briefly("plan " + kTiny + " batch.sequences=524288 batch.microbatch=1 model.layers=64 mesh.pp=64"), 2,
-                 {"batch.sequences", "32768 on 64 pipeline stages"});
+  expect_refusal(run_briefly("plan " + kTiny + " batch.sequences=524288 batch.microbatch=1 model.layers=64 mesh.pp=64"),
+                 2, {"batch.sequences", "32768 on 64 pipeline stages"});
   EXPECT_EQ(run_briefly("plan " + kTiny + " batch.sequences=262144").code, 0);
 }
 
 TEST(Limits, PublishedRunsOfImpossibleSize) {
   ScratchPlace place("published");
   std::string header =
-      "source,gpu,arch,precision,layers,hidden,heads,ffn_hidden,vocab,seq,n_gpus,dp,tp,pp,global_batch_seqs,micro_batch,measured_iter_s,how_known\n";
+      "source,gpu,arch,precision,layers,hidden,heads,ffn_hidden,vocab,seq,n_gpus,dp,tp,pp,global_batch_seqs,micro_"
+      "batch,measured_iter_s,how_known\n";
   auto with = [&](const std::string& row) {
     std::ofstream(place / "runs.csv") << header << "Megatron,A100-80GB-SXM,gpt,fp16," << row << ",3.7,trust A\n";
     return run_briefly("plan --validate " + (place / "runs.csv"));
   };
-  expect_refusal(with("30,3072,32,12288,51200,2048,64,32,2,1,2147483648,16"), 2, {"runs.csv:2", "global_batch_seqs", "at most"});
-  expect_refusal(with("30,3072,32,12288,51200,2048,1,1,1,1,1000000000,1"), 2, {"runs.csv:2", "global_batch_seqs", "65536"});
+  expect_refusal(with("30,3072,32,12288,51200,2048,64,32,2,1,2147483648,16"), 2,
+                 {"runs.csv:2", "global_batch_seqs", "at most"});
+  expect_refusal(with("30,3072,32,12288,51200,2048,1,1,1,1,1000000000,1"), 2,
+                 {"runs.csv:2", "global_batch_seqs", "65536"});
   expect_refusal(with("1000000000000,3072,32,12288,51200,2048,64,32,2,1,512,16"), 2, {"runs.csv:2 layers", "16384"});
   EXPECT_EQ(with("30,3072,0,12288,51200,2048,64,32,2,1,512,0").code, 0);  // not predicted, and said so
 }
@@ -105,9 +111,12 @@ TEST(Limits, NamesOnTheScreenHaveNoControlsEither) {
 
 TEST(Limits, ModelTooLargeIsRefusedBeforeDataIsRead) {
   ScratchPlace place("large");
-  std::ofstream(place / "run.toml") << "[model]\npreset = \"llama3-70b\"\nvocab = 512\n[data]\ntrain = \"stories\"\ntokenizer_vocab = 512\n";
-  Outcome outcome = run_briefly(fmt::format("train {0}/run.toml --out {0}/run data.cache={0}/cache device=cpu batch.sequences=1 batch.microbatch=1 batch.seq=64",
-                                            place.path().string()));
+  std::ofstream(place / "run.toml")
+      << "[model]\npreset = \"llama3-70b\"\nvocab = 512\n[data]\ntrain = \"stories\"\ntokenizer_vocab = 512\n";
+  Outcome outcome =
+      run_briefly(fmt::format("train {0}/run.toml --out {0}/run data.cache={0}/cache device=cpu batch.sequences=1 "
+                              "batch.microbatch=1 batch.seq=64",
+                              place.path().string()));
   expect_refusal(outcome, 8, {"GiB"});
   EXPECT_EQ(outcome.output.find("tokeniz"), std::string::npos) << outcome.output;
   EXPECT_FALSE(fs::exists(place / "cache"));
@@ -121,9 +130,13 @@ TEST(Limits, RunStateOfAnImpossibleRun) {
     std::ofstream(file) << state;
     return run_briefly(tiny_train(place, "train.steps=3"));
   };
-  expect_refusal(with("{\"format\": 1, \"step\": 2, \"samples\": 9223372036854775800, \"tokens\": 1024}"), 2, {"run_state.json", "samples", "damaged"});
-  expect_refusal(with("{\"format\": 1, \"step\": 2, \"samples\": 9223372036854775800, \"tokens\": 9223372036854775807}"), 2, {"run_state.json"});
-  expect_refusal(with("{\"format\": 1, \"step\": 2, \"samples\": 18446744073709551615, \"tokens\": 1024}"), 2, {"run_state.json", "samples"});
+  expect_refusal(with("{\"format\": 1, \"step\": 2, \"samples\": 9223372036854775800, \"tokens\": 1024}"), 2,
+                 {"run_state.json", "samples", "damaged"});
+  expect_refusal(
+      with("{\"format\": 1, \"step\": 2, \"samples\": 9223372036854775800, \"tokens\": 9223372036854775807}"), 2,
+      {"run_state.json"});
+  expect_refusal(with("{\"format\": 1, \"step\": 2, \"samples\": 18446744073709551615, \"tokens\": 1024}"), 2,
+                 {"run_state.json", "samples"});
   std::ofstream(file) << good;
   EXPECT_EQ(run_command(tiny_train(place, "train.steps=3")).code, 0);
 }
@@ -136,7 +149,8 @@ TEST(Limits, ThreadsThatCannotBeStarted) {
 #endif
   // Each thread reserves its stack, so room for addresses bounds them for any user, root too.
   ScratchPlace place("threads");
-  Outcome outcome = run_briefly(tiny_train(place, "train.steps=1 train.threads=4096"), "ulimit -s 65536; ulimit -v 4000000;");
+  Outcome outcome =
+      run_briefly(tiny_train(place, "train.steps=1 train.threads=4096"), "ulimit -s 65536; ulimit -v 4000000;");
   expect_refusal(outcome, 3, {"could not start the thread of worker", "of 4096", "train.threads", "ulimit"});
 }
 

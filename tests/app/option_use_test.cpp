@@ -22,7 +22,9 @@ using Given = std::map<std::string, std::string>;  // option -> its value; "" fo
 
 const std::string kWrites = "FILE";  // stands for a file in the test's scratch place
 
-std::string seed_path(const std::string& name) { return fmt::format("{}/tests/fuzz/seeds/{}", SEXTANT_SOURCE_DIR, name); }
+std::string seed_path(const std::string& name) {
+  return fmt::format("{}/tests/fuzz/seeds/{}", SEXTANT_SOURCE_DIR, name);
+}
 
 struct VerbCase {
   std::string verb;
@@ -52,13 +54,33 @@ const VerbCase& plan_case() {
                 {{"--validate", published}, {"--search", ""}},
                 {{"--validate", published}, {"--calibrate", ""}},
                 {{"--validate", published}, {"--hold-out", ""}}},
-      .samples = {{"config", config_path("tiny-gpt2.toml")}, {"overrides", "model.layers=1"}, {"--json", ""},
-                  {"--machine", "a100-40-sxm"}, {"--stack", "megatron-2021"}, {"--report", kWrites}, {"--trace", kWrites},
-                  {"--timeline", kWrites}, {"--memory-timeline", kWrites}, {"--mesh", kWrites}, {"--straggler", "2"},
-                  {"--jitter", "0.5"}, {"--search", ""}, {"--only", "recompute=full"}, {"--devices", "2"},
-                  {"--write", kWrites}, {"--serve", ""}, {"--prompt", "8"}, {"--context", "48"},
-                  {"--validate", seed_path("runs.csv")}, {"--calibrate", ""}, {"--hold-out", ""}, {"--tokens", "1B"},
-                  {"--compute", "1e20"}, {"--params", "2B"}, {"--inference-tokens", "1T"}, {"--fit", seed_path("runs_flops.csv")}}};
+      .samples = {{"config", config_path("tiny-gpt2.toml")},
+                  {"overrides", "model.layers=1"},
+                  {"--json", ""},
+                  {"--machine", "a100-40-sxm"},
+                  {"--stack", "megatron-2021"},
+                  {"--report", kWrites},
+                  {"--trace", kWrites},
+                  {"--timeline", kWrites},
+                  {"--memory-timeline", kWrites},
+                  {"--mesh", kWrites},
+                  {"--straggler", "2"},
+                  {"--jitter", "0.5"},
+                  {"--search", ""},
+                  {"--only", "recompute=full"},
+                  {"--devices", "2"},
+                  {"--write", kWrites},
+                  {"--serve", ""},
+                  {"--prompt", "8"},
+                  {"--context", "48"},
+                  {"--validate", seed_path("runs.csv")},
+                  {"--calibrate", ""},
+                  {"--hold-out", ""},
+                  {"--tokens", "1B"},
+                  {"--compute", "1e20"},
+                  {"--params", "2B"},
+                  {"--inference-tokens", "1T"},
+                  {"--fit", seed_path("runs_flops.csv")}}};
   return plan;
 }
 
@@ -73,10 +95,21 @@ const VerbCase& launch_case() {
                 {{"config", tiny}, {"--mpi", ""}, {"--container", "image.sif"}},
                 {{"config", tiny}, {"--mpi", ""}, {"--without-ssh", ""}},
                 {{"config", tiny}, {"--kubernetes", ""}, {"--container", "image"}}},
-      .samples = {{"config", config_path("tiny-gpt2.toml")}, {"overrides", "mesh.dp=2"}, {"--slurm", ""}, {"--mpi", ""},
-                  {"--kubernetes", ""}, {"--ranks-per-node", "2"}, {"--cpus-per-rank", "3"}, {"--gpus-per-rank", "1"},
-                  {"--time", "30"}, {"--partition", "long"}, {"--hosts", "hosts.txt"}, {"--without-ssh", ""},
-                  {"--container", "other.sif"}, {"--runtime", "apptainer"}, {"--binary", "/opt/sextant"}}};
+      .samples = {{"config", config_path("tiny-gpt2.toml")},
+                  {"overrides", "mesh.dp=2"},
+                  {"--slurm", ""},
+                  {"--mpi", ""},
+                  {"--kubernetes", ""},
+                  {"--ranks-per-node", "2"},
+                  {"--cpus-per-rank", "3"},
+                  {"--gpus-per-rank", "1"},
+                  {"--time", "30"},
+                  {"--partition", "long"},
+                  {"--hosts", "hosts.txt"},
+                  {"--without-ssh", ""},
+                  {"--container", "other.sif"},
+                  {"--runtime", "apptainer"},
+                  {"--binary", "/opt/sextant"}}};
   return launch;
 }
 
@@ -140,15 +173,18 @@ void expect_used_or_refused(const VerbCase& verb, size_t mode, const std::string
     if (base.contains(option)) without[option] = base.at(option);
     Answer before = without == base ? of_base : ask(verb, without);
     EXPECT_TRUE(answer.code == 0 || option == "--validate" || given[option] == "pyxis") << line << "\n" << answer.text;
-    EXPECT_TRUE(answer.text != before.text || answer.file != before.file) << line << " says the same without " << option;
+    EXPECT_TRUE(answer.text != before.text || answer.file != before.file)
+        << line << " says the same without " << option;
     EXPECT_EQ(verb.samples.at(option) == kWrites, !answer.file.empty()) << line << "\n" << answer.text;
     return;
   }
   EXPECT_EQ(answer.code, 2) << line << "\n" << answer.text;
-  EXPECT_TRUE(!option.starts_with("--") || answer.text.find(option) != std::string::npos) << line << "\n" << answer.text;
-  EXPECT_TRUE(answer.text.find("leave it out") != answer.text.npos || answer.text.find("requires") != answer.text.npos ||
-              answer.text.find("expected") != answer.text.npos)
-      << line << "\n" << answer.text;
+  EXPECT_TRUE(!option.starts_with("--") || answer.text.find(option) != std::string::npos) << line << "\n"
+                                                                                          << answer.text;
+  EXPECT_TRUE(answer.text.find("leave it out") != answer.text.npos ||
+              answer.text.find("requires") != answer.text.npos || answer.text.find("expected") != answer.text.npos)
+      << line << "\n"
+      << answer.text;
   EXPECT_TRUE(answer.file.empty()) << line;
 }
 
@@ -162,19 +198,24 @@ void expect_all_used_or_refused(const VerbCase& verb, size_t mode) {
 }
 
 class PlanModes : public testing::TestWithParam<size_t> {};
-TEST_P(PlanModes, EveryOptionIsUsedOrRefused) { expect_all_used_or_refused(plan_case(), GetParam()); }
+TEST_P(PlanModes, EveryOptionIsUsedOrRefused) {
+  expect_all_used_or_refused(plan_case(), GetParam());
+}
 INSTANTIATE_TEST_SUITE_P(Options, PlanModes, testing::Range<size_t>(0, 8),
                          [](const auto& info) { return std::string(plan_options().modes[info.param].name); });
 
 class LaunchModes : public testing::TestWithParam<size_t> {};
-TEST_P(LaunchModes, EveryOptionIsUsedOrRefused) { expect_all_used_or_refused(launch_case(), GetParam()); }
+TEST_P(LaunchModes, EveryOptionIsUsedOrRefused) {
+  expect_all_used_or_refused(launch_case(), GetParam());
+}
 INSTANTIATE_TEST_SUITE_P(Options, LaunchModes, testing::Range<size_t>(0, 5),
                          [](const auto& info) { return std::string(launch_options().modes[info.param].name); });
 
 TEST(OptionUse, EveryModeHasABaseAndEveryOptionASample) {
   for (const VerbCase* verb : {&plan_case(), &launch_case()}) {
     EXPECT_EQ(verb->bases.size(), verb->table.modes.size());
-    for (const OptionUse& use : verb->table.options) EXPECT_TRUE(verb->samples.contains(std::string(use.option))) << use.option;
+    for (const OptionUse& use : verb->table.options)
+      EXPECT_TRUE(verb->samples.contains(std::string(use.option))) << use.option;
   }
 }
 
@@ -182,7 +223,8 @@ TEST(OptionUse, WhatOnlyAMachineCanAnswerNeedsOne) {
   for (const OptionUse& use : plan_options().options) {
     std::string option(use.option);
     if (!needs_machine(option)) continue;
-    Outcome outcome = run_command(command_of(plan_case(), {{"config", config_path("tiny-llama.toml")}, {option, plan_case().samples.at(option)}}, "none"));
+    Outcome outcome = run_command(command_of(
+        plan_case(), {{"config", config_path("tiny-llama.toml")}, {option, plan_case().samples.at(option)}}, "none"));
     EXPECT_EQ(outcome.code, 2) << option;
     EXPECT_NE(outcome.output.find("--machine"), std::string::npos) << outcome.output;
   }
@@ -192,24 +234,29 @@ TEST(OptionUse, WhatOnlyAMachineCanAnswerNeedsOne) {
 TEST(OptionUse, OptionsThatNeedOrExcludeOthersSaySo) {
   std::string tiny = config_path("tiny-llama.toml");
   for (const std::string& line :
-       {std::string("bench gemm --set mesh.tp=2"), std::string("bench gemm --step 64"), std::string("bench gemm --most 64"),
-        std::string("bench comm --set mesh.tp=2"), "bench comm --ranks 2 --config " + tiny, std::string("doctor --seed 3"),
+       {std::string("bench gemm --set mesh.tp=2"), std::string("bench gemm --step 64"),
+        std::string("bench gemm --most 64"), std::string("bench comm --set mesh.tp=2"),
+        "bench comm --ranks 2 --config " + tiny, std::string("doctor --seed 3"),
         std::string("bench comm --device cuda --op broadcast"),
-        std::string("generate somewhere --check-stories 3 --samples 2"), std::string("generate somewhere --check-stories 0"),
+        std::string("generate somewhere --check-stories 3 --samples 2"),
+        std::string("generate somewhere --check-stories 0"),
         std::string("bench machine --device cpu --save /tmp/none.toml --seconds 1"), "train " + tiny + " --ranks 0",
-        "train " + tiny + " --profile 0", "launch " + tiny + " --slurm --runtime pyxis", "plan " + tiny + " --report ''",
-        "plan " + tiny + " --machine h100-sxm --search --write " + tiny}) {
+        "train " + tiny + " --profile 0", "launch " + tiny + " --slurm --runtime pyxis",
+        "plan " + tiny + " --report ''", "plan " + tiny + " --machine h100-sxm --search --write " + tiny}) {
     Outcome outcome = run_command(line);
     EXPECT_EQ(outcome.code, 2) << line << "\n" << outcome.output;
     std::string option = line.substr(line.rfind("--"));
-    EXPECT_NE(outcome.output.find(option.substr(0, option.find(' '))), std::string::npos) << line << "\n" << outcome.output;
+    EXPECT_NE(outcome.output.find(option.substr(0, option.find(' '))), std::string::npos) << line << "\n"
+                                                                                          << outcome.output;
   }
 }
 
 TEST(OptionUse, ATokenizerIsNotPassedOverForText) {
   ScratchPlace place("inspect");
   write_file_atomically(place / "a.txt", "one fox\n");
-  ASSERT_EQ(run_command(fmt::format("data train-tokenizer {} --vocab 300 --out {}", place / "a.txt", place / "t.json")).code, 0);
+  ASSERT_EQ(
+      run_command(fmt::format("data train-tokenizer {} --vocab 300 --out {}", place / "a.txt", place / "t.json")).code,
+      0);
   Outcome outcome = run_command(fmt::format("data inspect {} --tokenizer {}", place / "a.txt", place / "t.json"));
   EXPECT_EQ(outcome.code, 2) << outcome.output;
   EXPECT_NE(outcome.output.find("--tokenizer"), std::string::npos) << outcome.output;

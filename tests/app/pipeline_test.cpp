@@ -21,9 +21,8 @@ TEST(Explain, DrawsTheScheduleByTheStagesOwnCosts) {
                                             kPipeline, place / "t.svg", place / "s.csv"));
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   std::string svg = read_file(place / "t.svg"), csv = read_file(place / "s.csv");
-  expect_words(
-      svg, {"<svg", "interleaved: 2 ranks, 8 microbatches, 2 chunks a rank",
-            "MFLOP of a rank", "F 1 7 on rank 1", "B 0 0 on rank 0"});
+  expect_words(svg, {"<svg", "interleaved: 2 ranks, 8 microbatches, 2 chunks a rank", "MFLOP of a rank",
+                     "F 1 7 on rank 1", "B 0 0 on rank 0"});
   // The last stage has the head and the loss, whose forward and backward are in its backward: its boxes are not the
   // others'.
   auto length = [&](const std::string& box) {

@@ -48,14 +48,16 @@ inline size_t count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// Processes whose command line names this directory, the launcher's among them; or only those that run the program itself.
+// Processes whose command line names this directory, the launcher's among them; or only those that run the program
+// itself.
 enum class Counted { all, ranks };
 inline int processes_in(const std::filesystem::path& directory, Counted counted = Counted::all) {
   int found = 0;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
     std::error_code gone;
-    bool is_rank = std::filesystem::read_symlink(entry.path() / "exe", gone) == std::filesystem::canonical(SEXTANT_BINARY);
+    bool is_rank =
+        std::filesystem::read_symlink(entry.path() / "exe", gone) == std::filesystem::canonical(SEXTANT_BINARY);
     if (counted == Counted::ranks && !is_rank) continue;
     std::FILE* file = std::fopen((entry.path() / "cmdline").c_str(), "r");
     if (!file) continue;

@@ -26,12 +26,14 @@ Figures planned(const std::string& arguments) {
 
 TEST(SearchWrite, TheFirstLayoutRunsAsPriced) {
   ScratchPlace place("search-write");
-  std::ofstream(place / "run.toml") << "[model]\narchitecture = \"llama\"\nlayers = 4\nhidden = 128\nheads = 4\nvocab = 512\n"
-                                       "[mesh]\npp = 2\n[pipeline]\nschedule = \"interleaved\"\nchunks = 2\nlayers = \"1,1,1,1\"\n"
-                                       "[batch]\nsequences = 4\nseq = 128\n";
+  std::ofstream(place / "run.toml")
+      << "[model]\narchitecture = \"llama\"\nlayers = 4\nhidden = 128\nheads = 4\nvocab = 512\n"
+         "[mesh]\npp = 2\n[pipeline]\nschedule = \"interleaved\"\nchunks = 2\nlayers = \"1,1,1,1\"\n"
+         "[batch]\nsequences = 4\nseq = 128\n";
   std::string written = place / "best.toml", html = place / "search.html";
-  Outcome found = run_command(fmt::format("plan {} --machine h100-sxm --search --only pp=2 --tokens 1B --write {} --report {} --json",
-                                          place / "run.toml", written, html));
+  Outcome found = run_command(
+      fmt::format("plan {} --machine h100-sxm --search --only pp=2 --tokens 1B --write {} --report {} --json",
+                  place / "run.toml", written, html));
   ASSERT_EQ(found.code, 0) << found.output;
   nlohmann::json json = nlohmann::json::parse(found.output);
   ASSERT_FALSE(json["best"].empty());

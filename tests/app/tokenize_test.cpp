@@ -9,8 +9,10 @@ namespace {
 
 TEST(Tokenize, EndOfTextMustBeKnown) {
   ScratchPlace place("tokenize");
-  std::string text = read_file(std::string(SEXTANT_SOURCE_DIR) + "/tests/fixtures/tokenizer/gpt2_style.json"), name = "<|endoftext|>";
-  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) text.replace(at, name.size(), "<stop>");
+  std::string text = read_file(std::string(SEXTANT_SOURCE_DIR) + "/tests/fixtures/tokenizer/gpt2_style.json"),
+              name = "<|endoftext|>";
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at))
+    text.replace(at, name.size(), "<stop>");
   write_file_atomically(place / "tokenizer.json", text);
   write_file_atomically(place / "text.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
   auto tokenize = [&](const std::string& more) {

@@ -31,7 +31,9 @@ TEST(Verbs, TrainThenGenerate) {
   EXPECT_EQ(texts.output.substr(0, apart), run_command(generate + " --seed 3 2>/dev/null").output);
   EXPECT_NE(texts.output.substr(apart + 5), texts.output.substr(0, apart));
   // Hot enough that any token may come: one of 26 does before the 60th, and ends the text.
-  std::string hot = fmt::format("generate {} --prompt 'One day' --max-tokens 60 --seed 3 --temperature 5", place / "run"), letters;
+  std::string hot =
+                  fmt::format("generate {} --prompt 'One day' --max-tokens 60 --seed 3 --temperature 5", place / "run"),
+              letters;
   for (char c = 'a'; c <= 'z'; ++c) letters += fmt::format(" --stop {}", c);
   EXPECT_NE(run_command(hot).output.find("--max-tokens reached"), std::string::npos);
   EXPECT_EQ(run_command(hot + letters).output.find("--max-tokens reached"), std::string::npos);
@@ -54,8 +56,10 @@ TEST(Verbs, ProfileTimesEveryOpOfAStep) {
 
 TEST(Verbs, DataOrderIsTheOneOfTheRun) {
   ScratchPlace place("order");
-  std::ofstream(place / "run.toml") << fmt::format("[model]\npreset = \"gpt2\"\n[data]\ntrain = \"stories\"\nstories_bytes = 60000\n"
-                                                   "cache = \"{}\"\ntokenizer_vocab = 300\n[batch]\nseq = 64\n", place / "cache");
+  std::ofstream(place / "run.toml") << fmt::format(
+      "[model]\npreset = \"gpt2\"\n[data]\ntrain = \"stories\"\nstories_bytes = 60000\n"
+      "cache = \"{}\"\ntokenizer_vocab = 300\n[batch]\nseq = 64\n",
+      place / "cache");
   auto order = [&](int samples) {
     Outcome outcome = run_command(fmt::format("data order {} --samples {} 2>/dev/null", place / "run.toml", samples));
     EXPECT_EQ(outcome.code, 0) << outcome.output;
@@ -74,10 +78,10 @@ TEST(Verbs, PlanTellsThePublishedParameterCounts) {
     const char* preset;
     int64_t parameters;
   };
-  for (const Published& p : {Published{"gpt2", 124439808}, Published{"gpt2-xl", 1557611200}, Published{"llama2-7b", 6738415616},
-                             Published{"llama2-13b", 13015864320}, Published{"llama2-70b", 68976648192},
-                             Published{"llama3.1-8b", 8030261248}, Published{"llama3.1-70b", 70553706496},
-                             Published{"llama3.1-405b", 405853388800}}) {
+  for (const Published& p : {Published{"gpt2", 124439808}, Published{"gpt2-xl", 1557611200},
+                             Published{"llama2-7b", 6738415616}, Published{"llama2-13b", 13015864320},
+                             Published{"llama2-70b", 68976648192}, Published{"llama3.1-8b", 8030261248},
+                             Published{"llama3.1-70b", 70553706496}, Published{"llama3.1-405b", 405853388800}}) {
     ScratchPlace place("plan");
     std::ofstream(place / "run.toml") << fmt::format("[model]\npreset = \"{}\"\n[batch]\nseq = 128\n", p.preset);
     Outcome outcome = run_command(fmt::format("plan {} --json", place / "run.toml"));
@@ -92,9 +96,11 @@ TEST(Verbs, DataTokenizeAndInspect) {
   ScratchPlace place("tokens");
   std::ofstream(place / "a.jsonl") << "{\"text\": \"one fox\"}\n{\"text\": \"two foxes ran\"}\n";
   std::string tokenizer = place / "tokenizer.json", tokens = place / "a.bin";
-  Outcome trained = run_command(fmt::format("data train-tokenizer {} --vocab 300 --out {}", place / "a.jsonl", tokenizer));
+  Outcome trained =
+      run_command(fmt::format("data train-tokenizer {} --vocab 300 --out {}", place / "a.jsonl", tokenizer));
   ASSERT_EQ(trained.code, 0) << trained.output;
-  Outcome written = run_command(fmt::format("data tokenize {} --tokenizer {} --out {}", place / "a.jsonl", tokenizer, tokens));
+  Outcome written =
+      run_command(fmt::format("data tokenize {} --tokenizer {} --out {}", place / "a.jsonl", tokenizer, tokens));
   ASSERT_EQ(written.code, 0) << written.output;
   EXPECT_NE(written.output.find("2 documents"), std::string::npos);
   Outcome shown = run_command(fmt::format("data inspect {} --tokenizer {}", tokens, tokenizer));
@@ -114,7 +120,8 @@ TEST(Verbs, ExplainPrintsEveryPass) {
 
 // An option that means nothing without another is refused, and not passed over.
 TEST(Verbs, PlanOptionsThatNeedOthersSaySo) {
-  for (const char* options : {"--only zero=1", "--hold-out", "--calibrate", "--search --only zero=1 --validate none.csv"}) {
+  for (const char* options :
+       {"--only zero=1", "--hold-out", "--calibrate", "--search --only zero=1 --validate none.csv"}) {
     Outcome outcome = run_command("plan " + config_path("tiny-llama.toml") + " " + options);
     EXPECT_EQ(outcome.code, 2) << options << "\n" << outcome.output;
   }

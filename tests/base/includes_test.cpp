@@ -58,7 +58,9 @@ const std::map<std::string, std::set<std::string>> kMayInclude = [] {
   return may;
 }();
 
-std::string room_of(const fs::path& file) { return fs::relative(file.parent_path(), kSource).generic_string(); }
+std::string room_of(const fs::path& file) {
+  return fs::relative(file.parent_path(), kSource).generic_string();
+}
 
 std::vector<fs::path> source_files() {
   std::vector<fs::path> files;

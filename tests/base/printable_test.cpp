@@ -12,8 +12,12 @@ TEST(Printable, KeepsTextAndWritesControlsAsEscapes) {
   EXPECT_EQ(printable("a\x1b[31mred\x07\x7f"), "a\\x1b[31mred\\x07\\x7f");
   EXPECT_EQ(printable("a\nb\tc\rd"), "a\\nb\\tc\\rd");
   EXPECT_EQ(printable("a\nb\tc", Newlines::kept), "a\nb\\tc");
-  EXPECT_EQ(printable("\xc2\x9b" "31m"), "\\u009b31m");          // CSI in one character
-  EXPECT_EQ(printable("\xe2\x80\xae" "txt"), "\\u202etxt");       // right to left from here
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\u009b31m");  // CSI in one character
+  EXPECT_EQ(printable("\xe2\x80\xae"
+                      "txt"),
+            "\\u202etxt");                                                      // right to left from here
   EXPECT_EQ(printable("\xff\xc3(\xed\xa0\x80"), "\\xff\\xc3(\\xed\\xa0\\x80");  // no UTF-8
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
 }
@@ -36,12 +40,15 @@ TEST(Printable, ShortensLongTextAndSaysHowLongItWas) {
 }
 
 TEST(Printable, ErrorsShowOutsideTextSafely) {
-  UserError error(std::vector<Complaint>{{.place = "a\x1b]0;b\nc", .got = "got \x1b[2J", .expected = "x\x08", .hint = "h\x9b"},
-                                         {.place = "second", .got = std::string(60000, 'y')}});
+  UserError error(
+      std::vector<Complaint>{{.place = "a\x1b]0;b\nc", .got = "got \x1b[2J", .expected = "x\x08", .hint = "h\x9b"},
+                             {.place = "second", .got = std::string(60000, 'y')}});
   std::string text = error.what();
-  EXPECT_TRUE(text.starts_with("a\\x1b]0;b\\nc: got \\x1b[2J; expected x\\x08\n  hint: h\\x9b\nsecond: yyy")) << text.substr(0, 200);
+  EXPECT_TRUE(text.starts_with("a\\x1b]0;b\\nc: got \\x1b[2J; expected x\\x08\n  hint: h\\x9b\nsecond: yyy"))
+      << text.substr(0, 200);
   EXPECT_LT(text.size(), 2500u);
-  EXPECT_STREQ(RunError("file\x1b", "what\x1b\n  hint: kept", "\x07").what(), "file\\x1b: what\\x1b\n  hint: kept\n  hint: \\x07");
+  EXPECT_STREQ(RunError("file\x1b", "what\x1b\n  hint: kept", "\x07").what(),
+               "file\\x1b: what\\x1b\n  hint: kept\n  hint: \\x07");
 }
 
 }  // namespace

@@ -147,9 +147,9 @@ struct Blame {
   }
 };
 
-// On a busy machine ranks wait for a core longer than for a small fault, and the wrong one may be blamed: then a larger one must be
-// found. Every send takes a twentieth of the fault, because threads that share a cache copy several times faster than others and
-// links of equal speed would look uneven.
+// On a busy machine ranks wait for a core longer than for a small fault, and the wrong one may be blamed: then a larger
+// one must be found. Every send takes a twentieth of the fault, because threads that share a cache copy several times
+// faster than others and links of equal speed would look uneven.
 template <class Plant>
 void expect_blamed(const Plant& plant, const Blame& blame) {
   CommReport report;

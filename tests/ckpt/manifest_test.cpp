@@ -76,8 +76,8 @@ TEST_F(ManifestTest, SharesGiveTheSameHash) {
 }
 
 TEST_F(ManifestTest, RefusesWhatIsNone) {
-  for (const char* text : {"", "[]", "{}", R"({"format":1})", R"({"format":2,"files":{}})", R"({"format":1,"files":{"a":1}})",
-                           R"({"format":1,"files":{"../a":{"bytes":1,"xxh3":"0"}}})",
+  for (const char* text : {"", "[]", "{}", R"({"format":1})", R"({"format":2,"files":{}})",
+                           R"({"format":1,"files":{"a":1}})", R"({"format":1,"files":{"../a":{"bytes":1,"xxh3":"0"}}})",
                            R"({"format":1,"files":{"a":{"bytes":-1,"xxh3":"0"}}})",
                            R"({"format":1,"files":{"a":{"bytes":18446744073709551615,"xxh3":"0"}}})",
                            R"({"format":1,"files":{"a":{"bytes":1,"xxh3":3}}})"})

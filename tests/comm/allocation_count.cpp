@@ -16,11 +16,17 @@ void* operator new(size_t size) {
   if (void* at = std::malloc(size == 0 ? 1 : size)) return at;
   throw std::bad_alloc();
 }
-void operator delete(void* at) noexcept { std::free(at); }
-void operator delete(void* at, size_t) noexcept { std::free(at); }
+void operator delete(void* at) noexcept {
+  std::free(at);
+}
+void operator delete(void* at, size_t) noexcept {
+  std::free(at);
+}
 
 namespace sextant {
 
-int allocation_count() { return allocations.load(); }
+int allocation_count() {
+  return allocations.load();
+}
 
 }  // namespace sextant

@@ -74,7 +74,9 @@ struct SlowBf16 {
   explicit SlowBf16(double value) {
     float below = static_cast<float>(value);
     bits = static_cast<uint16_t>(std::bit_cast<uint32_t>(below) >> 16);  // towards zero
-    auto distance = [&](int up) { return std::abs(double{bf16_value(static_cast<uint16_t>(bits + up))} - double{below}); };
+    auto distance = [&](int up) {
+      return std::abs(double{bf16_value(static_cast<uint16_t>(bits + up))} - double{below});
+    };
     if (distance(1) < distance(0) || (distance(1) == distance(0) && bits % 2 == 1)) ++bits;
   }
   double value() const { return bf16_value(bits); }

@@ -21,11 +21,17 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kLong{20'000};
 
-std::span<std::byte> bytes_of(int& value) { return std::as_writable_bytes(std::span(&value, 1)); }
+std::span<std::byte> bytes_of(int& value) {
+  return std::as_writable_bytes(std::span(&value, 1));
+}
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
-bool says(const RankEnd& end, const std::string& text) { return end.error.find(text) != std::string::npos; }
+bool says(const RankEnd& end, const std::string& text) {
+  return end.error.find(text) != std::string::npos;
+}
 
 TEST(ThreadTransport, MessagesOfOneTagKeepTheirOrderAndTagsAreApart) {
   ThreadHub hub(2, kLong);

@@ -71,8 +71,9 @@ TEST(Check, ModelIsNamed) {
   EXPECT_EQ(complaint_about({}, "architecture = \"gpt2\"\nhidden = 64\n"),
             "run.toml model.layers: is missing; expected an integer from 1 to 16384\n"
             "run.toml model.heads: is missing; expected an integer from 1 to 16384");
-  EXPECT_EQ(complaint_about({}, "layers = 1\nhidden = 64\nheads = 2\n"),
-            "run.toml model.architecture: is missing; expected one of gpt2, llama, neox, opt, bloom, mpt, palm, nemotron");
+  EXPECT_EQ(
+      complaint_about({}, "layers = 1\nhidden = 64\nheads = 2\n"),
+      "run.toml model.architecture: is missing; expected one of gpt2, llama, neox, opt, bloom, mpt, palm, nemotron");
   EXPECT_EQ(complaint_about({}, "preset = \"llama3.1-7b\"\n"),
             fmt::format("run.toml:2:1 model.preset: got \"llama3.1-7b\"; expected one of the {} presets that "
                         "docs/config.md lists, such as gpt2 or llama3.1-8b\n"
@@ -88,19 +89,22 @@ TEST(Check, ArchitecturesKnowTheirOptions) {
   EXPECT_EQ(complaint_about({"model.architecture=mpt", "model.ffn=100"}),
             "command line: model.ffn=100: ffn 100 is not 4 hidden; expected 256, because mpt knows no other");
   EXPECT_EQ(complaint_about({"model.architecture=neox", "model.rotary_fraction=0.2"}),
-            "command line: model.rotary_fraction=0.2: 0.2 of head_dim 16 is 3 elements; expected an even number of them, because RoPE turns pairs");
+            "command line: model.rotary_fraction=0.2: 0.2 of head_dim 16 is 3 elements; expected an even number of "
+            "them, because RoPE turns pairs");
   EXPECT_EQ(complaint_about({"model.rotary_fraction=0.5"}),
             "command line: model.rotary_fraction=0.5: llama turns whole heads; expected no rotary_fraction");
-  EXPECT_EQ(complaint_about({"model.architecture=opt", "model.qk_norm=true", "model.norm_eps=1e-6"}),
-            "command line: model.norm_eps=1e-6: norm_eps 1e-06 is not 1e-05; expected 1e-05, because opt knows no other\n"
-            "command line: model.qk_norm=true: opt has no norm of heads; expected no qk_norm");
+  EXPECT_EQ(
+      complaint_about({"model.architecture=opt", "model.qk_norm=true", "model.norm_eps=1e-6"}),
+      "command line: model.norm_eps=1e-6: norm_eps 1e-06 is not 1e-05; expected 1e-05, because opt knows no other\n"
+      "command line: model.qk_norm=true: opt has no norm of heads; expected no qk_norm");
   EXPECT_EQ(complaint_about({"model.qk_norm=true", "model.qkv_bias=true"}),
             "command line: model.qk_norm=true: more than one of qkv_bias, qk_norm and window is given; expected one of "
             "them at most: Qwen 2, Qwen 3 or Mistral");
   EXPECT_EQ(complaint_about({"model.window=64"}), "");
-  EXPECT_EQ(complaint_about({"model.window=32"}),
-            "run.toml:8:1 batch.seq: seq 64 is longer than the 32 tokens that a token of the model sees, and attention over "
-            "a window is not there yet; expected at most 32");
+  EXPECT_EQ(
+      complaint_about({"model.window=32"}),
+      "run.toml:8:1 batch.seq: seq 64 is longer than the 32 tokens that a token of the model sees, and attention over "
+      "a window is not there yet; expected at most 32");
 }
 
 TEST(Check, Mesh) {
@@ -255,7 +259,9 @@ TEST_F(FromDirectory, Unreadable) {
             "command line: " + from() + ": there is no " + file + "; expected a Hugging Face model directory");
   write("{\"model_type\": \"mamba\"}");
   EXPECT_EQ(complaint_about({from()}, ""),
-            file + " model_type: \"mamba\" is not supported; expected one of gpt2, gpt_neox, opt, bloom, mpt, llama, mistral, qwen2, qwen3, nemotron, palm");
+            file +
+                " model_type: \"mamba\" is not supported; expected one of gpt2, gpt_neox, opt, bloom, mpt, llama, "
+                "mistral, qwen2, qwen3, nemotron, palm");
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ Machine plain() {
   return machine;
 }
 
-double seconds(const Machine& machine, Product product) { return product_seconds(machine, machine.tables, {.product = product}); }
+double seconds(const Machine& machine, Product product) {
+  return product_seconds(machine, machine.tables, {.product = product});
+}
 
 TEST(ProductSeconds, LargeOnesReachTheShareOfThePeak) {
   Machine machine = plain();

@@ -117,7 +117,8 @@ TEST(StackFile, SingleOpsAndLossesMayBeWrittenOut) {
   EXPECT_FALSE(plain.loss_eager);
   EXPECT_FALSE(plain.zero_coalesces);
   std::string text = replaced(std::string(kTwo), "loss_in_f32 = true\n",
-                              "loss_in_f32 = true\nloss_eager = true\nholds_last_logits = true\nheadroom_gb = 3\neager_ops = [\"swiglu\", \"rope\"]\nzero_coalesces = true\n");
+                              "loss_in_f32 = true\nloss_eager = true\nholds_last_logits = true\nheadroom_gb = "
+                              "3\neager_ops = [\"swiglu\", \"rope\"]\nzero_coalesces = true\n");
   Stack first = parse_stacks(text, "stacks.toml").at(0);
   EXPECT_TRUE(first.loss_eager && first.holds_last_logits);
   EXPECT_EQ(first.headroom_bytes, 3e9);
@@ -135,7 +136,8 @@ TEST(StackFile, SingleOpsAndLossesMayBeWrittenOut) {
 }
 
 TEST(StackFile, OverlapsAreListedWhenOneIsUnknown) {
-  Stack first = parse_stacks(replaced(std::string(kTwo), "[\"gradients\", \"tensor\"]", "[\"tensor_backward\"]"), "s.toml").at(0);
+  Stack first =
+      parse_stacks(replaced(std::string(kTwo), "[\"gradients\", \"tensor\"]", "[\"tensor_backward\"]"), "s.toml").at(0);
   EXPECT_TRUE(first.overlap_tensor_backward);
   EXPECT_FALSE(first.overlap_tensor || first.overlap_gradients);
   try {
@@ -159,7 +161,8 @@ TEST(StackFile, TheNetworkOfAStackIsItsSources) {
 }
 
 TEST(StackFile, WhatWasReachedIsGiven) {
-  std::string text = replaced(std::string(kTwo), "far_gb_s_per_node = 50\n", "far_gb_s_per_node = 50\nfar_is_reached = true\n");
+  std::string text =
+      replaced(std::string(kTwo), "far_gb_s_per_node = 50\n", "far_gb_s_per_node = 50\nfar_is_reached = true\n");
   EXPECT_TRUE(parse_stacks(text, "s.toml").at(0).far_is_reached);
   EXPECT_FALSE(parse_stacks(text, "s.toml").at(1).far_is_reached);  // of a cluster, not of software
   EXPECT_THROW(parse_stacks(replaced(text, "far_gb_s_per_node = 50\n", ""), "s.toml"), UserError);
@@ -229,23 +232,28 @@ const std::vector<PublishedRun> kRuns{
     {"picotron README", "", "picotron-2025"},
     {"BigScience tr11-176B prequel (A100 topology sweep)", "", "bigscience-2022"},
     {"BigScience tr11-176B prequel (best TFLOPs)", "", "bigscience-2022"},
-    {"BigScience tr11-176B prequel (A100 topology sweep)", "1f1b | section 'Rebalancing layers'", "bigscience-2022-bf16"},
+    {"BigScience tr11-176B prequel (A100 topology sweep)", "1f1b | section 'Rebalancing layers'",
+     "bigscience-2022-bf16"},
     {"BigScience tr8-104B V100 tune-up", "", "bigscience-2022"},
     {"BigScience tr8-104B V100 tune-up", "1f1b bnb optimizer", "bigscience-2021-8bit"},
     {"InternEvo train_performance.md", "", "internevo-2023"},
     {"NVIDIA JAX-Toolbox Pax/rosetta README", "", "jax-toolbox-2024"},
-    {"NVIDIA JAX-Toolbox Pax/rosetta README", "model=GPT 5b; gpu=A100-80GB-SXM; precision=bf16(TE)", "jax-toolbox-2024-5b"},
+    {"NVIDIA JAX-Toolbox Pax/rosetta README", "model=GPT 5b; gpu=A100-80GB-SXM; precision=bf16(TE)",
+     "jax-toolbox-2024-5b"},
     {"NVIDIA JAX-Toolbox Pax/rosetta README", "model=GPT 126m; precision=bf16; DP", "jax-toolbox-2024-126m"},
     {"NVIDIA JAX-Toolbox Pax/rosetta README", "model=GPT 126m; precision=bf16(TE); DP", "jax-toolbox-2024-126m-te"},
     {"Megatron-LM SC21 arXiv 2104.04473 Table 1", "model=GPT 3.6B; pp=1; 1f1b", "megatron-2021-ddp"},
     {"Megatron-LM SC21 arXiv 2104.04473 Table 1", "model=GPT 145B; pp=16; 1f1b", "megatron-2021"},
-    {"MosaicML llm-foundry benchmarking README", "model=MPT-7b; gpu=H100-80GB-SXM; gpus=128; FSDP DEFAULT", "llm-foundry-2024"},
+    {"MosaicML llm-foundry benchmarking README", "model=MPT-7b; gpu=H100-80GB-SXM; gpus=128; FSDP DEFAULT",
+     "llm-foundry-2024"},
     {"MosaicML llm-foundry benchmarking README", "model=MPT-30b; gpu=H100-80GB-SXM; gpus=512; FSDP DEFAULT",
      "llm-foundry-2024-triton"},
-    {"MosaicML llm-foundry benchmarking README", "model=MPT-7b; gpu=A100-40GB; gpus=128; FSDP PURE", "llm-foundry-2023-pure"},
+    {"MosaicML llm-foundry benchmarking README", "model=MPT-7b; gpu=A100-40GB; gpus=128; FSDP PURE",
+     "llm-foundry-2023-pure"},
     {"NVIDIA Megatron-Bridge performance summary 26.04", "model=Llama 3 8B; gpu=GB200; precision=bf16",
      "megatron-bridge-2026-graphs"},
-    {"NVIDIA Megatron-Bridge performance summary 26.04", "model=Llama 3 8B; gpu=H100; precision=bf16", "megatron-bridge-2026"},
+    {"NVIDIA Megatron-Bridge performance summary 26.04", "model=Llama 3 8B; gpu=H100; precision=bf16",
+     "megatron-bridge-2026"},
     {"TinyLlama README", "", "tinyllama-2023"},
     {"llm.c run logged in modded-nanogpt record 1", "", "llm-c"},
     {"modded-nanogpt record 7 (PyTorch 2.5)", "", "modded-nanogpt-2024"},

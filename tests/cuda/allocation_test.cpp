@@ -1,5 +1,5 @@
-// Issuing a step on the GPU takes no memory of ours, on host or device, and waits for nothing: operator new, cudaMalloc and its kin,
-// and every call that waits are counted while one runs (the driver's own malloc is its business).
+// Issuing a step on the GPU takes no memory of ours, on host or device, and waits for nothing: operator new, cudaMalloc
+// and its kin, and every call that waits are counted while one runs (the driver's own malloc is its business).
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,9 @@ namespace {
 thread_local bool armed = false;
 int allocations = 0, device_allocations = 0, waits = 0;
 
-void count(int& kind) { kind += armed ? 1 : 0; }
+void count(int& kind) {
+  kind += armed ? 1 : 0;
+}
 
 }  // namespace
 
@@ -24,16 +26,20 @@ void* operator new(size_t size) {
   if (void* at = std::malloc(size)) return at;
   throw std::bad_alloc();
 }
-void operator delete(void* at) noexcept { std::free(at); }
-void operator delete(void* at, size_t) noexcept { std::free(at); }
+void operator delete(void* at) noexcept {
+  std::free(at);
+}
+void operator delete(void* at, size_t) noexcept {
+  std::free(at);
+}
 
 // The linker sends the calls of this program here (tests/CMakeLists.txt).
 extern "C" {
-#define COUNTED(kind, name, parameters, arguments)      \
-  cudaError_t __real_##name parameters;                 \
-  cudaError_t __wrap_##name parameters {                \
-    count(kind);                                        \
-    return __real_##name arguments;                     \
+#define COUNTED(kind, name, parameters, arguments) \
+  cudaError_t __real_##name parameters;            \
+  cudaError_t __wrap_##name parameters {           \
+    count(kind);                                   \
+    return __real_##name arguments;                \
   }
 COUNTED(device_allocations, cudaMalloc, (void** at, size_t n), (at, n))
 COUNTED(device_allocations, cudaMallocHost, (void** at, size_t n), (at, n))
@@ -61,8 +67,16 @@ TEST(CudaAllocation, NoneDuringAStep) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) GTEST_SKIP() << "no CUDA device";
   for (const char* architecture : {"gpt2", "llama"}) {
-    ModelSpec spec{.architecture = architecture, .layers = 2, .hidden = 64, .heads = 4, .kv_heads = 4, .head_dim = 16,
-                   .ffn = 128, .vocab = 300, .max_seq = 80, .tied_head = true};
+    ModelSpec spec{.architecture = architecture,
+                   .layers = 2,
+                   .hidden = 64,
+                   .heads = 4,
+                   .kv_heads = 4,
+                   .head_dim = 16,
+                   .ffn = 128,
+                   .vocab = 300,
+                   .max_seq = 80,
+                   .tied_head = true};
     auto executor = make_cuda_executor({});
     LowerOptions options{.train = AdamW{}};
     options.plan = {.microbatches = 3};

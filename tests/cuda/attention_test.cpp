@@ -25,7 +25,9 @@ class CudaAttention : public testing::Test {
   }
 };
 
-double tolerance(DType dtype) { return dtype == DType::bf16 ? 1e-2 : 1e-5; }
+double tolerance(DType dtype) {
+  return dtype == DType::bf16 ? 1e-2 : 1e-5;
+}
 
 // What a number is once it is stored.
 double stored(double x, DType dtype) {
@@ -118,7 +120,9 @@ std::vector<Numbers> run_on_device(CudaDevice& device, const OneOp& one, const s
     out.push_back({data, value.dtype, value.local});
   }
   const CudaKernel& kernel = cuda_kernel(*op.def);
-  Bytes scratch = kernel.workspace ? kernel.workspace({op.attrs, in, out, 1, device.determinism() == Determinism::repeatable}) : Bytes{};
+  Bytes scratch = kernel.workspace
+                      ? kernel.workspace({op.attrs, in, out, 1, device.determinism() == Determinism::repeatable})
+                      : Bytes{};
   auto* workspace =
       static_cast<std::byte*>(memory.emplace_back(Words(static_cast<size_t>(scratch.n), std::byte{0xff})).data());
   CudaCall call{in, out, op.attrs, workspace, device, device.stream()};

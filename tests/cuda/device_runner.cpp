@@ -120,7 +120,9 @@ GuardedBytes::GuardedBytes(int64_t bytes) : bytes_(bytes) {
   check_cuda(cudaDeviceSynchronize(), "poison");
 }
 
-GuardedBytes::~GuardedBytes() { cudaFree(data_); }
+GuardedBytes::~GuardedBytes() {
+  cudaFree(data_);
+}
 
 GuardedBytes::GuardedBytes(GuardedBytes&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
@@ -151,8 +153,8 @@ Numbers read_from_device(const Tensor& tensor) {
 
 DType input_dtype(const OpDef& def, size_t input, DType declared, DType real) {
   if (declared != DType::f64) return declared;
-  constexpr std::array<std::string_view, 14> kWide{"dw0", "dbias0", "g",  "m",    "v",     "lr",    "scale", "squares",
-                                                   "r",  "lse",  "lse0",  "dloss", "parts", "total"};
+  constexpr std::array<std::string_view, 14> kWide{"dw0",     "dbias0", "g",   "m",    "v",     "lr",    "scale",
+                                                   "squares", "r",      "lse", "lse0", "dloss", "parts", "total"};
   std::string name = parse_signature(def.operands).input(static_cast<int>(input)).name;
   bool of_weight_gradients = &def == &ops::sum_squares || (&def == &ops::repeat_kv_backward && input == 0);
   return of_weight_gradients || std::find(kWide.begin(), kWide.end(), name) != kWide.end() ? DType::f32 : real;

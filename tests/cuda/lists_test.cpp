@@ -100,7 +100,10 @@ struct Parameter {
   Attrs attrs;
 
   Parameter(size_t index, int64_t n)
-      : p(draw("p", index, n)), g(draw("g", index, n)), m(draw("m", index, n)), v(draw("v", index, n)),
+      : p(draw("p", index, n)),
+        g(draw("g", index, n)),
+        m(draw("m", index, n)),
+        v(draw("v", index, n)),
         attrs{{"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", index % 2 == 0 ? 0.1 : 0.0}} {
     for (double& x : v) x = std::abs(x);
   }

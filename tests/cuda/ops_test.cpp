@@ -1,5 +1,5 @@
-// Every CUDA kernel against the CPU's in double, on the examples of its definition and on shapes that cross its tiles, in
-// f32 and bf16 (inputs are rounded before both): results, in place, accumulate, and the same bits twice.
+// Every CUDA kernel against the CPU's in double, on the examples of its definition and on shapes that cross its tiles,
+// in f32 and bf16 (inputs are rounded before both): results, in place, accumulate, and the same bits twice.
 #include <gtest/gtest.h>
 
 #include "cuda/device_runner.h"
@@ -42,9 +42,17 @@ void add_norms(std::vector<Case>& cases, int64_t rows, int64_t width) {
 
 // A width for each way in which norms share out a row (norm.cuh), in both types.
 void add_norm_cases(std::vector<Case>& cases) {
-  for (auto [rows, width] : std::vector<std::pair<int64_t, int64_t>>{
-           {300, 768}, {2200, 256}, {700, 512}, {257, 1600}, {64, 2048}, {40, 3072}, {9, 4096}, {5, 1003}, {6, 8192},
-           {3, 16384}, {3, 20000}})
+  for (auto [rows, width] : std::vector<std::pair<int64_t, int64_t>>{{300, 768},
+                                                                     {2200, 256},
+                                                                     {700, 512},
+                                                                     {257, 1600},
+                                                                     {64, 2048},
+                                                                     {40, 3072},
+                                                                     {9, 4096},
+                                                                     {5, 1003},
+                                                                     {6, 8192},
+                                                                     {3, 16384},
+                                                                     {3, 20000}})
     add_norms(cases, rows, width);
 }
 
@@ -94,8 +102,10 @@ void add_position_cases(std::vector<Case>& cases) {
     cases.push_back({&ops::qk_norm, {fmt::format("dim_{}", dim), {qkv, w, w}, attrs}});
     cases.push_back({&ops::qk_norm_backward, {fmt::format("dim_{}", dim), {qkv, qkv, w, w}, attrs}});
   }
-  cases.push_back({&ops::position_embedding, {"offset", {f64({3, 130, 64}), f64({200, 64}), i32({})}, {{"offset", 2}}, 61}});
-  cases.push_back({&ops::position_embedding_backward, {"offset", {f64({3, 130, 64}), f64({200, 64})}, {{"offset", 2}}}});
+  cases.push_back(
+      {&ops::position_embedding, {"offset", {f64({3, 130, 64}), f64({200, 64}), i32({})}, {{"offset", 2}}, 61}});
+  cases.push_back(
+      {&ops::position_embedding_backward, {"offset", {f64({3, 130, 64}), f64({200, 64})}, {{"offset", 2}}}});
   for (int64_t h : {int64_t{70}, int64_t{256}}) {
     std::string name = fmt::format("width_{}", h);
     cases.push_back({&ops::position_embedding, {name, {f64({3, 130, h}), f64({200, h}), i32({})}, {}, 71}});
@@ -114,14 +124,12 @@ void add_vocabulary_cases(std::vector<Case>& cases) {
     std::string name = fmt::format("width_{}", h);
     cases.push_back({&ops::embedding, {name, {i32({5, 1000}), f64({700, h})}, {}, 700}});
     for (int64_t below : {3, 700})  // few tokens, each very often; and many
-      cases.push_back({&ops::embedding_backward,
-                       {fmt::format("{}_of_{}", name, below),
-                        {f64({5, 1000, h}), i32({5, 1000}), f64({700, h})},
-                        {},
-                        below}});
+      cases.push_back(
+          {&ops::embedding_backward,
+           {fmt::format("{}_of_{}", name, below), {f64({5, 1000, h}), i32({5, 1000}), f64({700, h})}, {}, below}});
   }
-  cases.push_back({&ops::embedding_backward,
-                   {"three_digits", {f64({1, 4000, 8}), i32({1, 4000}), f64({300000, 8})}, {}, 300000}});
+  cases.push_back(
+      {&ops::embedding_backward, {"three_digits", {f64({1, 4000, 8}), i32({1, 4000}), f64({300000, 8})}, {}, 300000}});
   for (double z_loss : {0.0, 0.001}) {
     Attrs attrs{{"z_loss", z_loss}};
     TensorType x = f64({3, 173, 64}), w = f64({1003, 64}), targets = i32({3, 173});
@@ -159,7 +167,9 @@ KernelRun run_of(const Case& c, DType real) {
   return run;
 }
 
-double tolerance(DType real) { return real == DType::bf16 ? 1e-2 : 1e-5; }
+double tolerance(DType real) {
+  return real == DType::bf16 ? 1e-2 : 1e-5;
+}
 
 class CudaOps : public OnDevice, public testing::WithParamInterface<Case> {};
 

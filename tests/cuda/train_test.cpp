@@ -1,5 +1,6 @@
-// Whole runs on the GPU: as on the CPU in f32, near it in bf16; on several ranks that share the device; bit for bit where that
-// was asked for; checkpoints that move between the devices; a plan that does not fit is refused before anything is taken.
+// Whole runs on the GPU: as on the CPU in f32, near it in bf16; on several ranks that share the device; bit for bit
+// where that was asked for; checkpoints that move between the devices; a plan that does not fit is refused before
+// anything is taken.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -74,8 +75,11 @@ TEST_F(OnCuda, RanksThatShareADeviceTrainAsOne) {
 TEST_F(OnCuda, RanksInBf16TrainAsOneWithinItsNoise) {
   std::vector<std::string> settings = with(common_settings(), {"train.precision=bf16"});
   std::vector<double> one = run("one", cuda_ranks(), settings);
-  for (std::vector<std::string> mesh : {std::vector<std::string>{"mesh.tp=2"}, {"mesh.dp=2", "mesh.zero=1"}, {"mesh.dp=2", "mesh.zero=3"},
-                                        {"mesh.pp=2"}, {"mesh.cp=2"}}) {
+  for (std::vector<std::string> mesh : {std::vector<std::string>{"mesh.tp=2"},
+                                        {"mesh.dp=2", "mesh.zero=1"},
+                                        {"mesh.dp=2", "mesh.zero=3"},
+                                        {"mesh.pp=2"},
+                                        {"mesh.cp=2"}}) {
     std::string name = fmt::format("{}", fmt::join(mesh, "-"));
     SCOPED_TRACE(name);
     std::vector<std::string> all = settings;
@@ -118,8 +122,8 @@ TEST_F(OnCuda, ResumeIsBitIdentical) {
 TEST_F(OnCuda, APlanThatDoesNotFitIsRefusedWithOneThatDoes) {
   size_t free_before = 0, free_after = 0, total = 0;
   cudaMemGetInfo(&free_before, &total);
-  RunConfig config = scratch_.config("tiny-llama.toml", {"batch.microbatch=131072", "batch.sequences=131072", "batch.seq=256",
-                                                         "model.max_seq=256", "model.layers=24"});
+  RunConfig config = scratch_.config("tiny-llama.toml", {"batch.microbatch=131072", "batch.sequences=131072",
+                                                         "batch.seq=256", "model.max_seq=256", "model.layers=24"});
   try {
     train(config, scratch_.root() / "large", cuda_ranks());
     FAIL() << "a plan far beyond the device was not refused";

@@ -145,7 +145,8 @@ TEST(Sampler, AnEmptyFileIsNamed) {
   auto empty = std::make_shared<TokenFile>(open_token_file(folder.write("empty.bin", "")));
   auto good = counting_file(folder, 0, 100);
   std::vector<SampleSource> sources{{good, {0, 100}, 100}, {empty, {0, 0}, 0}};
-  EXPECT_TRUE(says(complaint_of([&] { BatchSampler(sources, {.seq = 8, .vocab = 100}); }), {"empty.bin: the file is empty"}));
+  EXPECT_TRUE(
+      says(complaint_of([&] { BatchSampler(sources, {.seq = 8, .vocab = 100}); }), {"empty.bin: the file is empty"}));
 }
 
 TEST(Blend, CountsMatchABruteWalk) {

@@ -41,7 +41,8 @@ TEST_F(StatedEosTest, TheFilesAreAskedInOrder) {
   EXPECT_EQ(eos(), 7u);
   write("config.json", R"({"eos_token_id": [999999999, 9, 8]})");
   EXPECT_EQ(eos(), 9u);  // the first that the tokenizer has
-  uint32_t a = *Tokenizer::load(root_ / "tokenizer.json").token_id("a"), b = *Tokenizer::load(root_ / "tokenizer.json").token_id("b");
+  uint32_t a = *Tokenizer::load(root_ / "tokenizer.json").token_id("a"),
+           b = *Tokenizer::load(root_ / "tokenizer.json").token_id("b");
   write("special_tokens_map.json", R"({"eos_token": {"content": "a", "lstrip": false}})");
   EXPECT_EQ(eos(), a);
   write("tokenizer_config.json", R"({"eos_token": null})");
@@ -53,7 +54,8 @@ TEST_F(StatedEosTest, TheFilesAreAskedInOrder) {
 TEST_F(StatedEosTest, WhatCannotBeFollowedIsRefused) {
   std::string place = (root_ / "tokenizer_config.json").string();
   write("tokenizer_config.json", R"({"eos_token": "<no such token>"})");
-  EXPECT_EQ(complaint(), place + " eos_token: '<no such token>' is not a token of tokenizer.json; expected one of its tokens");
+  EXPECT_EQ(complaint(),
+            place + " eos_token: '<no such token>' is not a token of tokenizer.json; expected one of its tokens");
   write("tokenizer_config.json", R"({"eos_token": 3})");
   EXPECT_NE(complaint(), "");
   write("tokenizer_config.json", "{");

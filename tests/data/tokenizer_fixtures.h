@@ -1,9 +1,9 @@
 // The files of tests/fixtures/tokenizer, made by HF `tokenizers` (make_fixtures.py there).
 #pragma once
 
-#include <cstdint>
 #include <gtest/gtest.h>
 #include <zlib.h>
+#include <cstdint>
 
 #include <cstring>
 #include <filesystem>

@@ -19,7 +19,8 @@ struct PlantedTime {
 
 class PlantedHost {
  public:
-  explicit PlantedHost(const std::string& name = "node0", std::shared_ptr<PlantedTime> time = std::make_shared<PlantedTime>())
+  explicit PlantedHost(const std::string& name = "node0",
+                       std::shared_ptr<PlantedTime> time = std::make_shared<PlantedTime>())
       : time_(std::move(time)) {
     write("proc/meminfo",
           "MemTotal:       67108864 kB\nMemFree:        40000000 kB\nMemAvailable:   60000000 kB\n"

@@ -19,7 +19,8 @@ class FourRanks : public testing::Test {
  protected:
   FourRanks() {
     auto time = std::make_shared<PlantedTime>();
-    for (int rank = 0; rank < 4; ++rank) hosts_.push_back(std::make_unique<PlantedHost>(fmt::format("node{}", rank), time));
+    for (int rank = 0; rank < 4; ++rank)
+      hosts_.push_back(std::make_unique<PlantedHost>(fmt::format("node{}", rank), time));
   }
 
   // What rank 0 reports beside what each machine finds by itself.

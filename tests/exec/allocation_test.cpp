@@ -34,11 +34,21 @@ void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* at, size_t size);
 void* __libc_memalign(size_t alignment, size_t size);
 
-void* malloc(size_t size) { return count_allocation(), __libc_malloc(size); }
-void* calloc(size_t count, size_t size) { return count_allocation(), __libc_calloc(count, size); }
-void* realloc(void* at, size_t size) { return count_allocation(), __libc_realloc(at, size); }
-void* memalign(size_t alignment, size_t size) { return count_allocation(), __libc_memalign(alignment, size); }
-void* aligned_alloc(size_t alignment, size_t size) { return count_allocation(), __libc_memalign(alignment, size); }
+void* malloc(size_t size) {
+  return count_allocation(), __libc_malloc(size);
+}
+void* calloc(size_t count, size_t size) {
+  return count_allocation(), __libc_calloc(count, size);
+}
+void* realloc(void* at, size_t size) {
+  return count_allocation(), __libc_realloc(at, size);
+}
+void* memalign(size_t alignment, size_t size) {
+  return count_allocation(), __libc_memalign(alignment, size);
+}
+void* aligned_alloc(size_t alignment, size_t size) {
+  return count_allocation(), __libc_memalign(alignment, size);
+}
 }
 #endif
 
@@ -56,12 +66,21 @@ TEST(Allocation, TheTrapCounts) {
 TEST(Allocation, NoneDuringAStep) {
   for (const char* architecture : {"gpt2", "llama"}) {
     for (RecomputeMode mode : {RecomputeMode::none, RecomputeMode::selective, RecomputeMode::full}) {
-      ModelSpec spec{.architecture = architecture, .layers = 2, .hidden = 48, .heads = 4, .kv_heads = 4, .head_dim = 12,
-                     .ffn = 96, .vocab = 300, .max_seq = 80, .tied_head = true};
+      ModelSpec spec{.architecture = architecture,
+                     .layers = 2,
+                     .hidden = 48,
+                     .heads = 4,
+                     .kv_heads = 4,
+                     .head_dim = 12,
+                     .ffn = 96,
+                     .vocab = 300,
+                     .max_seq = 80,
+                     .tied_head = true};
       auto executor = make_cpu_executor(2);
       LowerOptions options{.train = AdamW{}};
       options.plan = {.recompute = mode, .microbatches = 2};
-      Program program = lower(build_model(spec, {.batch = 2, .seq = 80}, single_rank_mesh()), executor->target(), options);
+      Program program =
+          lower(build_model(spec, {.batch = 2, .seq = 80}, single_rank_mesh()), executor->target(), options);
       auto arena = executor->allocate(program.arena_bytes);
       auto bound = executor->bind(program, *arena);
       run_schedule(*bound);  // the BLAS library maps its buffers on the first call

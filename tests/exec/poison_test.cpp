@@ -1,5 +1,5 @@
-// A step may depend on nothing that an earlier one left behind: with every activation overwritten by NaNs between two runs,
-// the second gives the same bits.
+// A step may depend on nothing that an earlier one left behind: with every activation overwritten by NaNs between two
+// runs, the second gives the same bits.
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
@@ -26,7 +26,8 @@ void draw_inputs(Bound& bound) {
     auto count = static_cast<size_t>(value.local.count());
     if (value.kind == ValueKind::parameter || (value.kind == ValueKind::feed && value.dtype == DType::f32)) {
       std::vector<float> x(count);
-      for (size_t i = 0; i < count; ++i) x[i] = static_cast<float>(0.3 * random.normal(i) + (value.shape.rank() == 1 ? 1 : 0));
+      for (size_t i = 0; i < count; ++i)
+        x[i] = static_cast<float>(0.3 * random.normal(i) + (value.shape.rank() == 1 ? 1 : 0));
       bound.write(value, std::as_bytes(std::span(x)));
     } else if (value.kind == ValueKind::feed) {
       std::vector<int32_t> x(count);
@@ -51,18 +52,28 @@ std::vector<std::vector<std::byte>> results(Bound& bound) {
 TEST(Poison, NothingIsReadThatWasNotWritten) {
   for (const char* architecture : {"gpt2", "llama"}) {
     for (RecomputeMode mode : {RecomputeMode::none, RecomputeMode::full}) {
-      ModelSpec spec{.architecture = architecture, .layers = 2, .hidden = 40, .heads = 5, .kv_heads = 5, .head_dim = 8,
-                     .ffn = 72, .vocab = 150, .max_seq = 70, .tied_head = true};
+      ModelSpec spec{.architecture = architecture,
+                     .layers = 2,
+                     .hidden = 40,
+                     .heads = 5,
+                     .kv_heads = 5,
+                     .head_dim = 8,
+                     .ffn = 72,
+                     .vocab = 150,
+                     .max_seq = 70,
+                     .tied_head = true};
       auto executor = make_cpu_executor(2);
       LowerOptions options{.train = AdamW{}};
       options.plan.recompute = mode;
-      Program program = lower(build_model(spec, {.batch = 3, .seq = 70}, single_rank_mesh()), executor->target(), options);
+      Program program =
+          lower(build_model(spec, {.batch = 3, .seq = 70}, single_rank_mesh()), executor->target(), options);
       auto arena = executor->allocate(program.arena_bytes);
       auto bound = executor->bind(program, *arena);
       std::vector<std::vector<std::byte>> first = results(*bound);
       for (const Value& value : program.values) {
         if (value.buffer < 0) continue;
-        if (value.kind == ValueKind::activation && program.buffers[static_cast<size_t>(value.buffer)].offset >= program.persistent_bytes)
+        if (value.kind == ValueKind::activation &&
+            program.buffers[static_cast<size_t>(value.buffer)].offset >= program.persistent_bytes)
           fill(*bound, value, 0xFF);
         if (value.kind == ValueKind::gradient) fill(*bound, value, 0);
       }

@@ -1,6 +1,6 @@
-// A fuzzer for any compiler: runs a target on every seed file and on mutations of them, the same ones every time. Whatever the
-// target lets escape fails the test; built with the sanitizers, so does every bad access. libFuzzer takes this file's place
-// with -DSEXTANT_FUZZ=ON.
+// A fuzzer for any compiler: runs a target on every seed file and on mutations of them, the same ones every time.
+// Whatever the target lets escape fails the test; built with the sanitizers, so does every bad access. libFuzzer takes
+// this file's place with -DSEXTANT_FUZZ=ON.
 //   fuzz_NAME ROUNDS SEED_FILE…
 #include <cstddef>
 #include <cstdint>
@@ -25,18 +25,32 @@ std::string mutate(std::string text, const Random& random) {
   for (size_t change = 1 + below(4); change > 0; --change) {
     size_t at = below(text.size() + 1), length = 1 + below(16);
     switch (below(6)) {
-      case 0: if (at < text.size()) text[at] = static_cast<char>(text[at] ^ (1 << below(8))); break;
-      case 1: if (at < text.size()) text[at] = "\0\xff\x7f\x80{}[]\",:0-"[below(13)]; break;
-      case 2: text.erase(std::min(at, text.size()), length); break;
-      case 3: text.insert(at, text.substr(below(text.size() + 1), length)); break;
-      case 4: text.resize(at); break;
-      case 5: text.insert(at, "99999999999999999999"); break;
+      case 0:
+        if (at < text.size()) text[at] = static_cast<char>(text[at] ^ (1 << below(8)));
+        break;
+      case 1:
+        if (at < text.size()) text[at] = "\0\xff\x7f\x80{}[]\",:0-"[below(13)];
+        break;
+      case 2:
+        text.erase(std::min(at, text.size()), length);
+        break;
+      case 3:
+        text.insert(at, text.substr(below(text.size() + 1), length));
+        break;
+      case 4:
+        text.resize(at);
+        break;
+      case 5:
+        text.insert(at, "99999999999999999999");
+        break;
     }
   }
   return text;
 }
 
-void run(const std::string& input) { LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size()); }
+void run(const std::string& input) {
+  LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
+}
 
 }  // namespace
 

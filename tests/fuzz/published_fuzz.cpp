@@ -1,4 +1,5 @@
-// Any text as a table of published runs: it is refused with a UserError, or every row is expressed as a run or says why not.
+// Any text as a table of published runs: it is refused with a UserError, or every row is expressed as a run or says why
+// not.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -12,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sextant;
   static const std::vector<Stack> kStacks{{.name = "any", .matches = {""}}};
   try {
-    for (const PublishedRun& run : parse_published_runs(std::string_view(reinterpret_cast<const char*>(data), size), "runs.csv")) {
+    for (const PublishedRun& run :
+         parse_published_runs(std::string_view(reinterpret_cast<const char*>(data), size), "runs.csv")) {
       Expression expression = express(run, kStacks);
       if (expression.why_not.empty() && expression.run.config.batch.sequences <= 0) std::abort();
     }

@@ -41,8 +41,8 @@ TEST(Layout, PrintsAndParsesBack) {
   EXPECT_THROW(parse_layout("tp", kMesh), UserError);
 }
 
-// The gradient of a value that went from -> to comes back gradient(to) -> gradient(from): that must be a row of the same
-// table, and its transfer must be the one the row calls its backward.
+// The gradient of a value that went from -> to comes back gradient(to) -> gradient(from): that must be a row of the
+// same table, and its transfer must be the one the row calls its backward.
 TEST(Redistribution, TableIsClosedUnderAdjoints) {
   auto state = [](StateKind kind, int dim) { return kind == StateKind::sharded ? sharded(dim) : AxisState{kind}; };
   for (const TransferRule& rule : transfer_rules()) {

@@ -156,9 +156,12 @@ TEST(HfConfig, RefusesByName) {
             "config.json model_type: \"mamba\" is not supported; expected " + kTypes);
   for (const char* type : {"mixtral", "qwen3_moe", "dbrx"})
     EXPECT_EQ(complaint_about(kLlama1, {{"model_type", type}}),
-              fmt::format("config.json model_type: \"{}\": models with experts are not supported yet; expected {}", type, kTypes));
+              fmt::format("config.json model_type: \"{}\": models with experts are not supported yet; expected {}",
+                          type, kTypes));
   EXPECT_EQ(complaint_about(kLlama1, {{"model_type", "deepseek_v3"}}),
-            "config.json model_type: \"deepseek_v3\": models with experts and latent attention are not supported yet; expected " + kTypes);
+            "config.json model_type: \"deepseek_v3\": models with experts and latent attention are not supported yet; "
+            "expected " +
+                kTypes);
 }
 
 TEST(HfConfig, RefusesBadValues) {

@@ -1,4 +1,5 @@
-// What a config.json may say in two ways, what it leaves to defaults of transformers, and what is kept of it when we write.
+// What a config.json may say in two ways, what it leaves to defaults of transformers, and what is kept of it when we
+// write.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -18,15 +19,20 @@ const json kGpt2 = {{"model_type", "gpt2"}, {"n_embd", 64}, {"n_layer", 2}, {"n_
 const json kMpt = {{"model_type", "mpt"}, {"d_model", 64}, {"n_layers", 2}, {"n_heads", 4}, {"vocab_size", 97}};
 const json kLlama = {{"model_type", "llama"},    {"hidden_size", 64},        {"num_hidden_layers", 2},
                      {"num_attention_heads", 4}, {"intermediate_size", 128}, {"vocab_size", 97}};
-const json kScaling = {{"rope_type", "llama3"},  {"factor", 8.0}, {"low_freq_factor", 1.0},
-                       {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 1024}};
+const json kScaling = {{"rope_type", "llama3"},
+                       {"factor", 8.0},
+                       {"low_freq_factor", 1.0},
+                       {"high_freq_factor", 4.0},
+                       {"original_max_position_embeddings", 1024}};
 
 json with(json file, const json& changes) {
   file.update(changes);
   return file;
 }
 
-ModelSpec read(const json& file) { return spec_from_hf_config(file.dump(), "config.json"); }
+ModelSpec read(const json& file) {
+  return spec_from_hf_config(file.dump(), "config.json");
+}
 
 std::string complaint_about(const json& file) {
   try {
@@ -74,17 +80,19 @@ TEST(HfTwoWays, RopeParametersAndRopeScalingMustAgree) {
   EXPECT_NE(complaint_about(file).find(" differs from rope_parameters "), std::string::npos) << complaint_about(file);
   file["rope_parameters"] = json::object();
   EXPECT_EQ(read(file), expected);
-  EXPECT_EQ(complaint_about(with(kLlama, {{"rope_theta", 1e4}, {"rope_parameters", parameters}})),
-            "config.json rope_theta: 10000, but config.json rope_parameters rope_theta is 500000; expected the same value "
-            "for both names");
+  EXPECT_EQ(
+      complaint_about(with(kLlama, {{"rope_theta", 1e4}, {"rope_parameters", parameters}})),
+      "config.json rope_theta: 10000, but config.json rope_parameters rope_theta is 500000; expected the same value "
+      "for both names");
   EXPECT_EQ(complaint_about(with(kLlama, {{"rope_parameters", {{"full_attention", parameters}}}})),
             "config.json rope_parameters full_attention: is not supported; expected a number or a string");
   json neox = {{"model_type", "gpt_neox"}, {"hidden_size", 64}, {"num_hidden_layers", 2}, {"num_attention_heads", 4},
                {"intermediate_size", 128}, {"vocab_size", 97},  {"rotary_pct", 0.5}};
   EXPECT_EQ(read(with(neox, {{"rope_parameters", {{"partial_rotary_factor", 0.5}}}})), read(neox));
-  EXPECT_EQ(complaint_about(with(neox, {{"rope_parameters", {{"partial_rotary_factor", 0.25}}}})),
-            "config.json rotary_pct: 0.5, but config.json rope_parameters partial_rotary_factor is 0.25; expected the same "
-            "value for both names");
+  EXPECT_EQ(
+      complaint_about(with(neox, {{"rope_parameters", {{"partial_rotary_factor", 0.25}}}})),
+      "config.json rotary_pct: 0.5, but config.json rope_parameters partial_rotary_factor is 0.25; expected the same "
+      "value for both names");
 }
 
 std::vector<std::string> rates(const json& file) {
@@ -97,7 +105,8 @@ std::vector<std::string> rates(const json& file) {
 TEST(HfTwoWays, DropoutRatesAreThoseOfTransformers) {
   using Rates = std::vector<std::string>;
   EXPECT_EQ(rates(kGpt2), (Rates{"attn_pdrop 0.1", "embd_pdrop 0.1", "resid_pdrop 0.1"}));
-  EXPECT_EQ(rates(with(kGpt2, {{"attn_pdrop", 0.0}, {"embd_pdrop", 0}, {"resid_pdrop", 0.2}})), (Rates{"resid_pdrop 0.2"}));
+  EXPECT_EQ(rates(with(kGpt2, {{"attn_pdrop", 0.0}, {"embd_pdrop", 0}, {"resid_pdrop", 0.2}})),
+            (Rates{"resid_pdrop 0.2"}));
   EXPECT_EQ(rates(with(kMpt, {{"attn_config", {{"attn_pdrop", 0.3}}}})), (Rates{"attn_config.attn_pdrop 0.3"}));
   EXPECT_EQ(rates(kLlama), Rates{});
   EXPECT_EQ(rates(with(kLlama, {{"attention_dropout", 0.05}})), (Rates{"attention_dropout 0.05"}));
@@ -117,8 +126,8 @@ TEST(HfTwoWays, PaddingTokenIsThatOfTransformers) {
             "config.json pad_token_id: got 97; expected an id below vocab_size 97");
   EXPECT_NE(complaint_about(with(kLlama, {{"pad_token_id", 18446744073709551615u}})), "");
   EXPECT_NE(complaint_about(with(kLlama, {{"pad_token_id", "x"}})), "");
-  json opt = {{"model_type", "opt"}, {"hidden_size", 64}, {"num_hidden_layers", 2}, {"num_attention_heads", 4},
-              {"ffn_dim", 128},      {"vocab_size", 97}};
+  json opt = {{"model_type", "opt"},      {"hidden_size", 64}, {"num_hidden_layers", 2},
+              {"num_attention_heads", 4}, {"ffn_dim", 128},    {"vocab_size", 97}};
   EXPECT_EQ(read(opt).padding_token, 1);
   EXPECT_EQ(read(with(opt, {{"pad_token_id", nullptr}})).padding_token, std::nullopt);
   for (const json& file : {opt, with(opt, {{"pad_token_id", nullptr}}), with(kLlama, {{"pad_token_id", 7}})}) {
@@ -128,7 +137,9 @@ TEST(HfTwoWays, PaddingTokenIsThatOfTransformers) {
 }
 
 TEST(HfTwoWays, MistralStaysMistral) {
-  json mistral = with(kLlama, {{"model_type", "mistral"}, {"num_key_value_heads", 2}, {"sliding_window", nullptr},
+  json mistral = with(kLlama, {{"model_type", "mistral"},
+                               {"num_key_value_heads", 2},
+                               {"sliding_window", nullptr},
                                {"architectures", {"MistralForCausalLM"}}});
   for (const json& window : {json(), json(4096)}) {
     mistral["sliding_window"] = window;
@@ -142,8 +153,13 @@ TEST(HfTwoWays, MistralStaysMistral) {
 }
 
 TEST(HfTwoWays, WritingKeepsWhatTheSpecDoesNotSay) {
-  json base = with(kBloom, {{"num_attention_heads", 8}, {"transformers_version", "4.40"}, {"pretraining_tp", 4},
-                            {"custom", {{"a", 1}}}, {"dtype", "bfloat16"}, {"use_cache", false}, {"pad_token_id", 3},
+  json base = with(kBloom, {{"num_attention_heads", 8},
+                            {"transformers_version", "4.40"},
+                            {"pretraining_tp", 4},
+                            {"custom", {{"a", 1}}},
+                            {"dtype", "bfloat16"},
+                            {"use_cache", false},
+                            {"pad_token_id", 3},
                             {"hidden_dropout", 0.1}});
   json written = json::parse(hf_config_json(read(base), base.dump()));
   for (const char* key : {"transformers_version", "pretraining_tp", "custom", "use_cache", "pad_token_id", "n_head"})
@@ -155,7 +171,8 @@ TEST(HfTwoWays, WritingKeepsWhatTheSpecDoesNotSay) {
   EXPECT_FALSE(written.contains("bos_token_id"));
 
   // The spec decides where the two differ.
-  json llama = with(kLlama, {{"rope_parameters", {{"rope_theta", 5e5}, {"rope_type", "default"}}}, {"eos_token_id", 2}});
+  json llama =
+      with(kLlama, {{"rope_parameters", {{"rope_theta", 5e5}, {"rope_type", "default"}}}, {"eos_token_id", 2}});
   ModelSpec spec = read(llama);
   spec.max_seq = 333;
   spec.rope_theta = 1e6;

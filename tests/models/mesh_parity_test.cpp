@@ -141,7 +141,8 @@ TEST(MeshParityOfPadding, LossesAreThoseOfOneRank) {
   spec.padding_token = 40;
   std::vector<double> expected = losses_of(spec, weights, kOneRank);
   EXPECT_GT(std::abs(expected[2] - plain), 1e-4 * plain);
-  for (const Setting& setting : {Setting{"dp2_tp2", 2, 1, 2}, Setting{"zero3_dp2_tp2_sp", 2, 1, 2, {.sequence = true, .zero = 3}}}) {
+  for (const Setting& setting :
+       {Setting{"dp2_tp2", 2, 1, 2}, Setting{"zero3_dp2_tp2_sp", 2, 1, 2, {.sequence = true, .zero = 3}}}) {
     std::vector<double> got = losses_of(spec, weights, setting);
     for (size_t step = 0; step < 3; ++step)
       EXPECT_NEAR(got[step], expected[step], 2e-5 * expected[step]) << setting.name << " step " << step;

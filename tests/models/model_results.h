@@ -1,4 +1,5 @@
-// What our executor makes of a Hugging Face directory and a batch: loss, logits and gradients under the names of the file.
+// What our executor makes of a Hugging Face directory and a batch: loss, logits and gradients under the names of the
+// file.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +45,9 @@ struct Loaded {
 struct Batch {
   int64_t rows = 0, seq = 0;
   std::vector<int32_t> tokens, targets;  // a negative target does not count
-  int64_t counted() const { return std::count_if(targets.begin(), targets.end(), [](int32_t t) { return t >= 0; }); }
+  int64_t counted() const {
+    return std::count_if(targets.begin(), targets.end(), [](int32_t t) { return t >= 0; });
+  }
 };
 
 struct NamedTensor {
@@ -92,15 +95,16 @@ inline NamedTensors loss_and_gradients(const std::filesystem::path& directory, c
   return results;
 }
 
-// Logits [rows, seq, vocab] through the generation Program, `block` positions at a time (the last position of each block
-// only; the others stay zero).
+// Logits [rows, seq, vocab] through the generation Program, `block` positions at a time (the last position of each
+// block only; the others stay zero).
 inline NamedTensor cached_logits(const std::filesystem::path& directory, const Batch& batch, int64_t block) {
   Loaded model(directory, {.kind = Use::Kind::generate, .batch = 1, .seq = block, .cache_positions = batch.seq}, {});
   NamedTensor logits{{batch.rows, batch.seq, model.spec.vocab}, {}};
   logits.values.resize(static_cast<size_t>(logits.shape.count()));
   for (int64_t row = 0; row < batch.rows; ++row) {
     for (int64_t start = 0; start < batch.seq; start += block) {
-      auto tokens = std::span(batch.tokens).subspan(static_cast<size_t>(row * batch.seq + start), static_cast<size_t>(block));
+      auto tokens =
+          std::span(batch.tokens).subspan(static_cast<size_t>(row * batch.seq + start), static_cast<size_t>(block));
       model.bound->write(model.program.at("tokens"), std::as_bytes(tokens));
       write_value(*model.bound, model.program.at("start"), static_cast<int32_t>(start));
       write_value(*model.bound, model.program.at("at"), static_cast<int32_t>(block - 1));

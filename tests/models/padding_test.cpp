@@ -16,12 +16,14 @@ class Model {
  public:
   explicit Model(const ModelSpec& spec)
       : executor_(make_cpu_executor(1)),
-        program_(lower(build_model(spec, {.batch = 1, .seq = 8}, single_rank_mesh()), executor_->target(), {.train = AdamW{}})),
+        program_(lower(build_model(spec, {.batch = 1, .seq = 8}, single_rank_mesh()), executor_->target(),
+                       {.train = AdamW{}})),
         arena_(executor_->allocate(program_.arena_bytes)),
         bound_(executor_->bind(program_, *arena_)) {
     initialize_weights(*bound_, 3);
     if (program_.find("head.weight")) write("head.weight", read("embed.weight"));
-    std::vector<int32_t> tokens{1, kPadding, 2, kPadding, 3, 1, kPadding, 9}, targets{2, 3, kPadding, 4, 1, kPadding, 9, 8};
+    std::vector<int32_t> tokens{1, kPadding, 2, kPadding, 3, 1, kPadding, 9},
+        targets{2, 3, kPadding, 4, 1, kPadding, 9, 8};
     bound_->write(program_.at("tokens"), std::as_bytes(std::span(tokens)));
     bound_->write(program_.at("targets"), std::as_bytes(std::span(targets)));
     write_value(*bound_, program_.at("loss_scale"), 0.125f);
@@ -34,7 +36,9 @@ class Model {
     bound_->read(value, std::as_writable_bytes(std::span(x)));
     return x;
   }
-  void write(std::string_view path, const std::vector<float>& x) { bound_->write(program_.at(path), std::as_bytes(std::span(x))); }
+  void write(std::string_view path, const std::vector<float>& x) {
+    bound_->write(program_.at(path), std::as_bytes(std::span(x)));
+  }
 
  private:
   std::unique_ptr<Executor> executor_;
@@ -49,8 +53,16 @@ std::vector<float> row_of(const std::vector<float>& x, int64_t row) {
 }
 
 TEST(Padding, RowGetsNoGradientFromTheInput) {
-  ModelSpec spec{.architecture = "llama", .layers = 1, .hidden = 16, .heads = 2, .kv_heads = 2, .head_dim = 8, .ffn = 24,
-                 .vocab = kVocab, .max_seq = 8, .init_std = 0.2};
+  ModelSpec spec{.architecture = "llama",
+                 .layers = 1,
+                 .hidden = 16,
+                 .heads = 2,
+                 .kv_heads = 2,
+                 .head_dim = 8,
+                 .ffn = 24,
+                 .vocab = kVocab,
+                 .max_seq = 8,
+                 .init_std = 0.2};
   std::vector<float> plain = Model(spec).read("grad.embed.weight"), head = Model(spec).read("grad.head.weight");
   spec.padding_token = kPadding;
   std::vector<float> padded = Model(spec).read("grad.embed.weight");

@@ -1,5 +1,6 @@
-// Whole models against PyTorch's transformers: logits, loss and every parameter's gradient, tensor by tensor. The expected
-// numbers were made by tests/peers/make_model_fixtures.py; with build/peers there (scripts/peers) the comparison also runs live.
+// Whole models against PyTorch's transformers: logits, loss and every parameter's gradient, tensor by tensor. The
+// expected numbers were made by tests/peers/make_model_fixtures.py; with build/peers there (scripts/peers) the
+// comparison also runs live.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -58,36 +59,32 @@ struct Case {
   RecomputeMode recompute;
 };
 
-void PrintTo(const Case& c, std::ostream* out) { *out << c.expected << ", recompute " << static_cast<int>(c.recompute); }
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.expected << ", recompute " << static_cast<int>(c.recompute);
+}
 
 class Parity : public testing::TestWithParam<Case> {};
 
-INSTANTIATE_TEST_SUITE_P(Models, Parity,
-                         testing::Values(Case{"gpt2", "gpt2", 0, RecomputeMode::none},
-                                         Case{"gpt2", "gpt2", 0, RecomputeMode::selective},
-                                         Case{"gpt2", "gpt2", 0, RecomputeMode::full},
-                                         Case{"llama", "llama", 0, RecomputeMode::none},
-                                         Case{"llama", "llama", 0, RecomputeMode::selective},
-                                         Case{"llama", "llama", 0, RecomputeMode::full},
-                                         Case{"llama3", "llama3", 0, RecomputeMode::none},
-                                         Case{"neox", "neox", 0, RecomputeMode::none},
-                                         Case{"neox", "neox", 0, RecomputeMode::selective},
-                                         Case{"opt", "opt", 0, RecomputeMode::none},
-                                         Case{"opt", "opt", 0, RecomputeMode::full},
-                                         Case{"bloom", "bloom", 0, RecomputeMode::none},
-                                         Case{"bloom", "bloom", 0, RecomputeMode::full},
-                                         Case{"mpt", "mpt", 0, RecomputeMode::none},
-                                         Case{"mpt", "mpt", 0, RecomputeMode::selective},
-                                         Case{"nemotron", "nemotron", 0, RecomputeMode::none},
-                                         Case{"nemotron", "nemotron", 0, RecomputeMode::full},
-                                         Case{"qwen2", "qwen2", 0, RecomputeMode::none},
-                                         Case{"qwen3", "qwen3", 0, RecomputeMode::none},
-                                         Case{"qwen3", "qwen3", 0, RecomputeMode::selective},
-                                         Case{"llama", "llama_zloss", 1e-3, RecomputeMode::none}));
+INSTANTIATE_TEST_SUITE_P(
+    Models, Parity,
+    testing::Values(Case{"gpt2", "gpt2", 0, RecomputeMode::none}, Case{"gpt2", "gpt2", 0, RecomputeMode::selective},
+                    Case{"gpt2", "gpt2", 0, RecomputeMode::full}, Case{"llama", "llama", 0, RecomputeMode::none},
+                    Case{"llama", "llama", 0, RecomputeMode::selective}, Case{"llama", "llama", 0, RecomputeMode::full},
+                    Case{"llama3", "llama3", 0, RecomputeMode::none}, Case{"neox", "neox", 0, RecomputeMode::none},
+                    Case{"neox", "neox", 0, RecomputeMode::selective}, Case{"opt", "opt", 0, RecomputeMode::none},
+                    Case{"opt", "opt", 0, RecomputeMode::full}, Case{"bloom", "bloom", 0, RecomputeMode::none},
+                    Case{"bloom", "bloom", 0, RecomputeMode::full}, Case{"mpt", "mpt", 0, RecomputeMode::none},
+                    Case{"mpt", "mpt", 0, RecomputeMode::selective},
+                    Case{"nemotron", "nemotron", 0, RecomputeMode::none},
+                    Case{"nemotron", "nemotron", 0, RecomputeMode::full},
+                    Case{"qwen2", "qwen2", 0, RecomputeMode::none}, Case{"qwen3", "qwen3", 0, RecomputeMode::none},
+                    Case{"qwen3", "qwen3", 0, RecomputeMode::selective},
+                    Case{"llama", "llama_zloss", 1e-3, RecomputeMode::none}));
 
 TEST_P(Parity, LossAndEveryGradient) {
   SafetensorsFile expected(kFixtures / GetParam().expected / "expected.safetensors");
-  NamedTensors ours = loss_and_gradients(kFixtures / GetParam().model, fixture_batch(expected), GetParam().z_loss, GetParam().recompute);
+  NamedTensors ours = loss_and_gradients(kFixtures / GetParam().model, fixture_batch(expected), GetParam().z_loss,
+                                         GetParam().recompute);
   float wanted = floats(expected.tensor("loss"))[0];
   EXPECT_NEAR(ours.at("loss").values[0], wanted, 1e-5 * std::abs(wanted));
   double all = 0;
@@ -97,8 +94,8 @@ TEST_P(Parity, LossAndEveryGradient) {
     if (!name.starts_with("grad.")) continue;
     TensorView theirs = expected.tensor(name);
     ASSERT_EQ(tensor.shape, theirs.shape) << name;
-    // A bias of keys has a gradient of exactly zero, for softmax does not see it. In GPT-2's packed bias the first floor
-    // judges it; where it is a tensor of its own (OPT), it is all rounding.
+    // A bias of keys has a gradient of exactly zero, for softmax does not see it. In GPT-2's packed bias the first
+    // floor judges it; where it is a tensor of its own (OPT), it is all rounding.
     double size = norm(floats(theirs)), floor = (size < 1e-6 * std::sqrt(all) ? 1e-2 : 1e-4) * std::sqrt(all);
     EXPECT_LE(distance(tensor.values, floats(theirs)), 1e-5 * std::max(size, floor)) << name;
   }
@@ -113,8 +110,11 @@ TEST(Logits, AgreeWithTheCacheFilledAtOnceOrTokenByToken) {
       NamedTensor ours = cached_logits(kFixtures / name, batch, block);
       int64_t vocab = ours.shape[2];
       for (int64_t position = block - 1; position < batch.rows * batch.seq; position += block) {
-        auto at = [&](const std::vector<float>& x) { return std::span(x).subspan(static_cast<size_t>(position * vocab), static_cast<size_t>(vocab)); };
-        EXPECT_LE(distance(at(ours.values), at(theirs)), 1e-5 * norm(at(theirs))) << name << " position " << position << " block " << block;
+        auto at = [&](const std::vector<float>& x) {
+          return std::span(x).subspan(static_cast<size_t>(position * vocab), static_cast<size_t>(vocab));
+        };
+        EXPECT_LE(distance(at(ours.values), at(theirs)), 1e-5 * norm(at(theirs)))
+            << name << " position " << position << " block " << block;
       }
     }
   }
@@ -164,7 +164,8 @@ TEST(RoundTrip, TensorsAreByteIdentical) {
       if (std::string_view(name) == "nemotron" && tensor.find("norm.weight") != std::string::npos)
         EXPECT_LE(distance(floats(a), floats(b)), 1e-6 * norm(floats(a))) << tensor;
       else
-        EXPECT_TRUE(std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end())) << name << " " << tensor;
+        EXPECT_TRUE(std::equal(a.bytes.begin(), a.bytes.end(), b.bytes.begin(), b.bytes.end()))
+            << name << " " << tensor;
     }
     fs::remove_all(out);
   }
@@ -173,7 +174,8 @@ TEST(RoundTrip, TensorsAreByteIdentical) {
 // A directory in a 16-bit type is loaded into f32, and saved in the type that each tensor had.
 TEST(RoundTrip, SixteenBitTensorsAreByteIdentical) {
   for (FileDType dtype : {FileDType::bf16, FileDType::f16}) {
-    fs::path first = fs::temp_directory_path() / fmt::format("sextant-16-{}", ::getpid()), second = first.string() + "-again";
+    fs::path first = fs::temp_directory_path() / fmt::format("sextant-16-{}", ::getpid()),
+             second = first.string() + "-again";
     fs::create_directories(first);
     fs::create_directories(second);
     Use use{.kind = Use::Kind::generate, .cache_positions = 4};

@@ -53,7 +53,8 @@ TEST(OpTable, LinesUp) {
       << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 10);
   // 5 TFLOP at 4 PFLOP/s and 8 GB at 4 TB/s, of 7.5 ms.
-  EXPECT_NE(text.find("all ops: 7.50 ms; at the ceilings their flops or bytes alone would take 3.25 ms (43.3%)"), std::string::npos)
+  EXPECT_NE(text.find("all ops: 7.50 ms; at the ceilings their flops or bytes alone would take 3.25 ms (43.3%)"),
+            std::string::npos)
       << text;
 }
 

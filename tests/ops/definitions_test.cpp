@@ -1,6 +1,6 @@
 // What every definition must provide, so that passes and generated tests can rely on it.
-#include <algorithm>
 #include <gtest/gtest.h>
+#include <algorithm>
 
 #include <set>
 
@@ -30,9 +30,9 @@ TEST(Definitions, EveryExampleHasTypesCostAndRows) {
     ASSERT_FALSE(def->examples.empty());
     for (const Example& example : def->examples) {
       TensorTypes outputs = infer_types(*def, example.attrs, example.inputs);
-      size_t always = static_cast<size_t>(std::count_if(signature.outputs.begin(), signature.outputs.end(), [](const Operand& o) {
-        return o.count == Operand::Count::one;
-      }));
+      size_t always =
+          static_cast<size_t>(std::count_if(signature.outputs.begin(), signature.outputs.end(),
+                                            [](const Operand& o) { return o.count == Operand::Count::one; }));
       EXPECT_GE(outputs.size(), always);
       EXPECT_LE(outputs.size(), signature.outputs.size());
       Cost cost = def->cost(example.attrs, example.inputs, outputs);

@@ -19,7 +19,8 @@ TEST(GeluErf, IsThatOfTheCLibraryInSinglePrecision) {
   cpu::gelu_erf_row(x.data(), y.data(), n);
   cpu::gelu_erf_backward_row(ones.data(), x.data(), slope.data(), n);
   for (size_t i = 0; i < x.size(); ++i) {
-    double at = x[i], below = std::erfc(-at / std::sqrt(2.0)) / 2, density = std::exp(-at * at / 2) / std::sqrt(2 * M_PI);
+    double at = x[i], below = std::erfc(-at / std::sqrt(2.0)) / 2,
+           density = std::exp(-at * at / 2) / std::sqrt(2 * M_PI);
     EXPECT_NEAR(y[i], at * below, 2e-7 * std::max(1.0, std::abs(at))) << at;
     EXPECT_NEAR(slope[i], below + at * density, 5e-7) << at;
   }

@@ -7,12 +7,12 @@
 
 #include "base/rng.h"
 #include "exec/cpu/cpu_executor.h"
+#include "ir/verify.h"
 #include "ops/ops.h"
 #include "passes/autodiff.h"
 #include "passes/memory.h"
 #include "passes/partition.h"
 #include "passes/prune.h"
-#include "ir/verify.h"
 
 namespace sextant {
 namespace {
@@ -32,14 +32,17 @@ OpGraph graph_of(const OpDef& def, const Example& example) {
   g.graph.mesh = kOneRank;
   for (size_t i = 0; i < example.inputs.size(); ++i) {
     bool real = example.inputs[i].dtype == DType::f64;
-    g.inputs.push_back(g.graph.add({.path = fmt::format("in{}", i), .kind = real ? ValueKind::parameter : ValueKind::feed,
-                                    .dtype = example.inputs[i].dtype, .shape = example.inputs[i].shape}));
+    g.inputs.push_back(g.graph.add({.path = fmt::format("in{}", i),
+                                    .kind = real ? ValueKind::parameter : ValueKind::feed,
+                                    .dtype = example.inputs[i].dtype,
+                                    .shape = example.inputs[i].shape}));
   }
   Op op = make_op(g.graph, def, g.inputs, example.attrs, "op");
   g.output = op.outputs[0];
   g.graph[g.output].kind = ValueKind::fetch;
   g.graph.ops.push_back(std::move(op));
-  g.seed = g.graph.add({.path = "seed", .kind = ValueKind::feed, .dtype = DType::f64, .shape = g.graph[g.output].shape});
+  g.seed =
+      g.graph.add({.path = "seed", .kind = ValueKind::feed, .dtype = DType::f64, .shape = g.graph[g.output].shape});
   return g;
 }
 
@@ -52,8 +55,12 @@ class Running {
     bound_ = executor.bind(program_, *arena_);
   }
   void run() { run_schedule(*bound_); }
-  void write(std::string_view path, const std::vector<double>& x) { bound_->write(program_.at(path), std::as_bytes(std::span(x))); }
-  void write(std::string_view path, const std::vector<int32_t>& x) { bound_->write(program_.at(path), std::as_bytes(std::span(x))); }
+  void write(std::string_view path, const std::vector<double>& x) {
+    bound_->write(program_.at(path), std::as_bytes(std::span(x)));
+  }
+  void write(std::string_view path, const std::vector<int32_t>& x) {
+    bound_->write(program_.at(path), std::as_bytes(std::span(x)));
+  }
   std::vector<double> read(std::string_view path) const {
     const Value& value = program_.at(path);
     std::vector<double> x(static_cast<size_t>(value.shape.count()));

@@ -1,4 +1,5 @@
-// Lowering a model takes time in proportion to its depth: a model of ten thousand blocks is planned in seconds, not hours.
+// Lowering a model takes time in proportion to its depth: a model of ten thousand blocks is planned in seconds, not
+// hours.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,8 +15,16 @@ namespace sextant {
 namespace {
 
 Graph deep_model(int64_t layers, const Mesh& mesh) {
-  ModelSpec spec{.architecture = "llama", .layers = layers, .hidden = 8, .heads = 2, .kv_heads = 2, .head_dim = 4, .ffn = 16,
-                 .vocab = 50, .max_seq = 8, .tied_head = true};
+  ModelSpec spec{.architecture = "llama",
+                 .layers = layers,
+                 .hidden = 8,
+                 .heads = 2,
+                 .kv_heads = 2,
+                 .head_dim = 4,
+                 .ffn = 16,
+                 .vocab = 50,
+                 .max_seq = 8,
+                 .tied_head = true};
   return build_model(spec, {.batch = 1, .seq = 8}, mesh);
 }
 

@@ -19,11 +19,21 @@ namespace sextant {
 namespace {
 
 ModelSpec tiny(std::string architecture) {
-  return {.architecture = std::move(architecture), .layers = 3, .hidden = 32, .heads = 4, .kv_heads = 4, .head_dim = 8,
-          .ffn = 64, .vocab = 50, .max_seq = 16, .tied_head = true};
+  return {.architecture = std::move(architecture),
+          .layers = 3,
+          .hidden = 32,
+          .heads = 4,
+          .kv_heads = 4,
+          .head_dim = 8,
+          .ffn = 64,
+          .vocab = 50,
+          .max_seq = 16,
+          .tied_head = true};
 }
 
-Use training() { return {.batch = 2, .seq = 16}; }
+Use training() {
+  return {.batch = 2, .seq = 16};
+}
 
 class BothArchitectures : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Models, BothArchitectures, testing::Values("gpt2", "llama"));
@@ -49,7 +59,8 @@ TEST_P(BothArchitectures, RecomputeSavesLessInOrder) {
   for (RecomputeMode mode : {RecomputeMode::none, RecomputeMode::selective, RecomputeMode::full}) {
     LowerOptions options{.train = AdamW{}};
     options.plan.recompute = mode;
-    use[mode] = memory_use(lower(build_model(tiny(GetParam()), training(), single_rank_mesh()), cpu_target(2), options));
+    use[mode] =
+        memory_use(lower(build_model(tiny(GetParam()), training(), single_rank_mesh()), cpu_target(2), options));
     const MemoryUse& u = use[mode];
     EXPECT_EQ((u.weights + u.gradients + u.optimizer + u.cache + u.saved + u.working).n, u.total.n);
     EXPECT_EQ(u.gradients.n, 0);  // of one microbatch: they lie where activations have been
@@ -69,7 +80,8 @@ TEST_P(BothArchitectures, HashFollowsTheText) {
   EXPECT_NE(hash(1.0), hash(0.5));
 }
 
-// Megatron's pattern: one all-reduce after attention and one after the MLP forward (P -> I), and nothing else that sends.
+// Megatron's pattern: one all-reduce after attention and one after the MLP forward (P -> I), and nothing else that
+// sends.
 TEST_P(BothArchitectures, TensorParallelIsMegatrons) {
   Mesh mesh{{{"pp", 1}, {"dp", 2}, {"cp", 1}, {"tp", 2}}};
   Graph graph = build_model(tiny(GetParam()), training(), mesh);
@@ -83,9 +95,11 @@ TEST_P(BothArchitectures, TensorParallelIsMegatrons) {
     ++moves[from.at(tp).text() + to.at(tp).text()];
   }
   EXPECT_EQ(moves["PI"], 2 * 3 + 1);  // Megatron's g, and one for the vocabulary-parallel embedding
-  EXPECT_EQ(moves["IR"], 2 * 3 + 3);  // Megatron's f: nothing forward, all-reduce backward; tokens, and targets and x of the head
+  EXPECT_EQ(moves["IR"],
+            2 * 3 + 3);  // Megatron's f: nothing forward, all-reduce backward; tokens, and targets and x of the head
   bool biases = GetParam() == std::string("gpt2");
-  EXPECT_EQ(moves.contains("IP") ? moves["IP"] : 0, biases ? 2 * 3 : 0);  // biases of row-parallel linears are added once
+  EXPECT_EQ(moves.contains("IP") ? moves["IP"] : 0,
+            biases ? 2 * 3 : 0);  // biases of row-parallel linears are added once
   EXPECT_EQ(moves.size(), biases ? 3u : 2u);
 }
 

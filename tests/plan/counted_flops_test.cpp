@@ -1,5 +1,5 @@
-// Model flops against a count of every multiply-add of a real, naive training step: loops that do the arithmetic's trips and
-// nothing else.
+// Model flops against a count of every multiply-add of a real, naive training step: loops that do the arithmetic's
+// trips and nothing else.
 #include <gtest/gtest.h>
 
 #include "cost/accelerator.h"
@@ -24,9 +24,17 @@ struct Counter {
 };
 
 TEST(CountedFlops, EqualTheModelFlopsOfTheProgram) {
-  constexpr int64_t kSeq = 12, kHidden = 32, kHeads = 4, kKvHeads = 2, kHead = 8, kFfn = 48, kVocab = 40, kLayers = 2, kBatch = 2;
-  ModelSpec spec{.architecture = "llama", .layers = kLayers, .hidden = kHidden, .heads = kHeads, .kv_heads = kKvHeads, .head_dim = kHead,
-                 .ffn = kFfn, .vocab = kVocab, .max_seq = kSeq};
+  constexpr int64_t kSeq = 12, kHidden = 32, kHeads = 4, kKvHeads = 2, kHead = 8, kFfn = 48, kVocab = 40, kLayers = 2,
+                    kBatch = 2;
+  ModelSpec spec{.architecture = "llama",
+                 .layers = kLayers,
+                 .hidden = kHidden,
+                 .heads = kHeads,
+                 .kv_heads = kKvHeads,
+                 .head_dim = kHead,
+                 .ffn = kFfn,
+                 .vocab = kVocab,
+                 .max_seq = kSeq};
   Counter counter;
   int64_t tokens = kBatch * kSeq;
   for (int64_t layer = 0; layer < kLayers; ++layer) {
@@ -48,13 +56,21 @@ TEST(CountedFlops, EqualTheModelFlopsOfTheProgram) {
   run.batch = {.sequences = kBatch, .microbatch = 1, .seq = kSeq};
   run.train.eval_every = 0;
   LoweredRun lowered = lower_run(run, spec, accelerator_target(own_stack()));
-  EXPECT_NEAR(flops_per_token(lowered, tokens).model_causal * static_cast<double>(tokens), 2 * counter.multiply_adds, 1e-6 * counter.multiply_adds);
+  EXPECT_NEAR(flops_per_token(lowered, tokens).model_causal * static_cast<double>(tokens), 2 * counter.multiply_adds,
+              1e-6 * counter.multiply_adds);
 }
 
-// With deferred weight gradients each stage has three times: forward once, and backward its two halves. Those of the weights
-// have as many flops as forward has in products with weights.
+// With deferred weight gradients each stage has three times: forward once, and backward its two halves. Those of the
+// weights have as many flops as forward has in products with weights.
 TEST(CountedFlops, StagesWithDeferredWeightGradients) {
-  ModelSpec spec{.architecture = "llama", .layers = 4, .hidden = 64, .heads = 4, .kv_heads = 4, .head_dim = 16, .ffn = 128, .vocab = 96,
+  ModelSpec spec{.architecture = "llama",
+                 .layers = 4,
+                 .hidden = 64,
+                 .heads = 4,
+                 .kv_heads = 4,
+                 .head_dim = 16,
+                 .ffn = 128,
+                 .vocab = 96,
                  .max_seq = 32};
   RunConfig run;
   run.mesh.pp = 2;
@@ -64,9 +80,10 @@ TEST(CountedFlops, StagesWithDeferredWeightGradients) {
   run.train.eval_every = 0;
   LoweredRun lowered = lower_run(run, spec, accelerator_target(own_stack()));
   Durations flops = stage_flops(lowered.programs, make_schedule("zb-h1", {2, 1, 4}), {1});
-  double block = 2.0 * 32 * (3 * 64 * 64 + 64 * 64 + 2 * 128 * 64 + 128 * 64);  // of 32 tokens: qkv, out, gate and up, down
+  double block =
+      2.0 * 32 * (3 * 64 * 64 + 64 * 64 + 2 * 128 * 64 + 128 * 64);  // of 32 tokens: qkv, out, gate and up, down
   EXPECT_EQ(flops.weight[0], 2 * block + 32 * 64);  // and the embedding's: an addition for each element of a row
-  EXPECT_GT(flops.forward[0], 2 * block);  // attention, norms and the embedding too
+  EXPECT_GT(flops.forward[0], 2 * block);           // attention, norms and the embedding too
   EXPECT_GT(flops.backward[0], flops.weight[0]);
 }
 

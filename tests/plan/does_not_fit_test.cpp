@@ -52,7 +52,8 @@ TEST_F(OnSmallDevice, ServingHasNoTimes) {
 
 TEST_F(OnSmallDevice, ServingOnACpuIsRefused) {
   machine_.device.kind = DeviceKind::cpu;
-  EXPECT_THROW(plan_serving({.spec = spec_, .machine = machine_, .stack = stack_, .prompt = 16, .context = 64}), UserError);
+  EXPECT_THROW(plan_serving({.spec = spec_, .machine = machine_, .stack = stack_, .prompt = 16, .context = 64}),
+               UserError);
 }
 
 }  // namespace

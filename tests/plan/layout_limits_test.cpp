@@ -26,7 +26,8 @@ TEST(LayoutLimits, HoldTogether) {
 }
 
 TEST(LayoutLimits, WhatMakesNoSenseIsRefused) {
-  for (const char* bad : {"colour=1", "zero", "zero=", "zero=one", "tp=1,,2", "tp=-1", "schedule=2f2b", "recompute=most"})
+  for (const char* bad :
+       {"colour=1", "zero", "zero=", "zero=one", "tp=1,,2", "tp=-1", "schedule=2f2b", "recompute=most"})
     EXPECT_THROW(LayoutLimits({bad}, "--only"), UserError) << bad;
 }
 
@@ -36,11 +37,16 @@ TEST(LayoutLimits, ASearchKeepsToThem) {
   Stack stack = own_stack();
   RunConfig run;
   run.batch = {.sequences = 64, .microbatch = 1, .seq = 2048};
-  SearchRequest request{.run = run, .spec = spec, .machine = machine, .stack = stack, .devices = 16,
+  SearchRequest request{.run = run,
+                        .spec = spec,
+                        .machine = machine,
+                        .stack = stack,
+                        .devices = 16,
                         .limits = LayoutLimits({"tp=16", "zero=0,1", "recompute=none"}, "--only")};
   SearchResult found = search_layouts(request);
   ASSERT_FALSE(found.best.empty());
-  for (const Candidate& candidate : found.best) EXPECT_EQ(candidate.choice.tp, 16);  // across nodes, as it was asked for by number
+  for (const Candidate& candidate : found.best)
+    EXPECT_EQ(candidate.choice.tp, 16);  // across nodes, as it was asked for by number
   request.limits = LayoutLimits({"dp=5"}, "--only");
   try {
     search_layouts(request);

@@ -20,18 +20,24 @@ TEST(Csv, QuotesAndLineEnds) {
 }
 
 TEST(Csv, RefusesWithThePlace) {
-  for (const char* text : {"", "a,a\n", "a,b\n1\n", "a,b\n\"1,2\n", "a,b\n\"1\"x,2\n"}) EXPECT_THROW(parse_csv(text, "t.csv"), UserError) << text;
+  for (const char* text : {"", "a,a\n", "a,b\n1\n", "a,b\n\"1,2\n", "a,b\n\"1\"x,2\n"})
+    EXPECT_THROW(parse_csv(text, "t.csv"), UserError) << text;
 }
 
 constexpr const char* kHeader =
-    "source,model,arch,layers,hidden,heads,kv_heads,ffn_hidden,vocab,seq,gpu,n_gpus,dp,tp,pp,vpp,zero_stage,global_batch_seqs,"
-    "micro_batch,recompute,precision,schedule,measured_tokens_per_s_per_gpu,measured_iter_s,measured_mem_gb_per_gpu,how_known\n";
+    "source,model,arch,layers,hidden,heads,kv_heads,ffn_hidden,vocab,seq,gpu,n_gpus,dp,tp,pp,vpp,zero_stage,global_"
+    "batch_seqs,"
+    "micro_batch,recompute,precision,schedule,measured_tokens_per_s_per_gpu,measured_iter_s,measured_mem_gb_per_gpu,"
+    "how_known\n";
 
-PublishedRun row(const std::string& cells) { return parse_published_runs(kHeader + cells + "\n", "t.csv").front(); }
+PublishedRun row(const std::string& cells) {
+  return parse_published_runs(kHeader + cells + "\n", "t.csv").front();
+}
 
 TEST(PublishedRuns, AreReadAndGraded) {
-  PublishedRun run = row("InternEvo x,7B,llama,32,4096,32,32,11008,103168,2048,A100-80GB-SXM,16,16,1,1,,1,128,2,none,bf16,"
-                         "zero1 over 8 GPUs (hybrid),3842,,OOM,read: there. trust A for tok/s");
+  PublishedRun run =
+      row("InternEvo x,7B,llama,32,4096,32,32,11008,103168,2048,A100-80GB-SXM,16,16,1,1,,1,128,2,none,bf16,"
+          "zero1 over 8 GPUs (hybrid),3842,,OOM,read: there. trust A for tok/s");
   EXPECT_TRUE(run.judged());
   EXPECT_TRUE(run.out_of_memory);
   EXPECT_NEAR(*run.measured_seconds(), 128 * 2048 / (3842.0 * 16), 1e-9);
@@ -41,7 +47,9 @@ TEST(PublishedRuns, AreReadAndGraded) {
 }
 
 TEST(PublishedRuns, TimesMadeFromUtilisationsAreNoClocks) {
-  auto timed = [](const std::string& how) { return row("s,m,gpt,1,2,1,,,,8,H100,1,1,1,1,,,1,1,,bf16,,,1,," + how).timed(); };
+  auto timed = [](const std::string& how) {
+    return row("s,m,gpt,1,2,1,,,,8,H100,1,1,1,1,,,1,1,,bf16,,,1,," + how).timed();
+  };
   EXPECT_TRUE(timed("trust A | derived exactly from gbs*seq: iter_s"));
   EXPECT_TRUE(timed("trust A; tflops/mfu derived"));
   EXPECT_FALSE(timed("trust A. tok/s derived with full-attention count"));
@@ -50,18 +58,27 @@ TEST(PublishedRuns, TimesMadeFromUtilisationsAreNoClocks) {
 
 TEST(PublishedRuns, BecomeRunsOfOurs) {
   std::vector<Stack> stacks = load_stacks();
-  Expression e = express(row("InternEvo x,7B,llama,32,4096,32,32,11008,103168,2048,A100-80GB-SXM,16,16,1,1,,1,128,2,full,bf16,"
-                             "zero1 over 8 GPUs (hybrid),3842,,,trust A"), stacks);
+  Expression e =
+      express(row("InternEvo x,7B,llama,32,4096,32,32,11008,103168,2048,A100-80GB-SXM,16,16,1,1,,1,128,2,full,bf16,"
+                  "zero1 over 8 GPUs (hybrid),3842,,,trust A"),
+              stacks);
   EXPECT_EQ(e.why_not, "");
   EXPECT_EQ(e.run.machine, "a100-80-sxm");
   EXPECT_EQ(e.run.config.mesh.zero_ranks, 8);
   EXPECT_EQ(e.run.config.train.recompute, "full");
   EXPECT_EQ(e.run.stack.name, "internevo-2023");
   auto refused = [&](const std::string& cells) { return express(row(cells), stacks).why_not; };
-  EXPECT_NE(refused("InternEvo,m,llama,32,4096,32,32,,,2048,A100,16,8,1,1,,1,128,2,,bf16,,1,,,trust A").find("16 devices"), std::string::npos);
-  EXPECT_NE(refused("InternEvo,m,moe,32,4096,32,32,,,2048,A100,16,16,1,1,,1,128,2,,bf16,,1,,,trust A").find("experts"), std::string::npos);
-  EXPECT_NE(refused("InternEvo,m,llama,32,4096,32,32,,,2048,Abacus,16,16,1,1,,1,128,2,,bf16,,1,,,trust A").find("Abacus"), std::string::npos);
-  EXPECT_NE(refused("InternEvo,m,llama,32,4096,32,32,,,2048,A100,16,16,1,1,,1,129,2,,bf16,,1,,,trust A").find("multiple"), std::string::npos);
+  EXPECT_NE(
+      refused("InternEvo,m,llama,32,4096,32,32,,,2048,A100,16,8,1,1,,1,128,2,,bf16,,1,,,trust A").find("16 devices"),
+      std::string::npos);
+  EXPECT_NE(refused("InternEvo,m,moe,32,4096,32,32,,,2048,A100,16,16,1,1,,1,128,2,,bf16,,1,,,trust A").find("experts"),
+            std::string::npos);
+  EXPECT_NE(
+      refused("InternEvo,m,llama,32,4096,32,32,,,2048,Abacus,16,16,1,1,,1,128,2,,bf16,,1,,,trust A").find("Abacus"),
+      std::string::npos);
+  EXPECT_NE(
+      refused("InternEvo,m,llama,32,4096,32,32,,,2048,A100,16,16,1,1,,1,129,2,,bf16,,1,,,trust A").find("multiple"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -87,7 +87,9 @@ TEST(WorkedServing, TimesOfPromptAndCache) {
   Machine machine = load_machine("h100-sxm");
   Stack stack = own_stack();
   auto serving = [&](int64_t context) {
-    return plan_serving({.spec = spec_of("llama3.1-8b"), .machine = machine, .stack = stack, .prompt = 1024, .context = context}).batches.front();
+    return plan_serving(
+               {.spec = spec_of("llama3.1-8b"), .machine = machine, .stack = stack, .prompt = 1024, .context = context})
+        .batches.front();
   };
   ServingBatch brief = serving(8192), lengthy = serving(131072);
   // A prompt of 1024 sees itself, not the room that is kept for later.

@@ -24,7 +24,9 @@ void expect_complaint(std::string_view csv, std::string_view part) {
   EXPECT_NE(complaint(csv).find(part), std::string::npos) << csv << " gave: " << complaint(csv);
 }
 
-TEST(Check, AcceptsAScheduleInOrder) { EXPECT_EQ(complaint("F0,F1,B0,B1\nF0,B0,F1,B1\n"), ""); }
+TEST(Check, AcceptsAScheduleInOrder) {
+  EXPECT_EQ(complaint("F0,F1,B0,B1\nF0,B0,F1,B1\n"), "");
+}
 
 TEST(Check, NamesWhatIsMissingDoubledOrOutOfOrder) {
   expect_complaint("F0,F1,B0,B1\nF0,B0,F1\n", "rank 1 lacks B 0 1");

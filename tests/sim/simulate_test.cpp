@@ -1,5 +1,5 @@
-// The simulator against what can be known otherwise: the bubble of a schedule, ops one after the other, messages hidden behind
-// compute, and an op that a test adds.
+// The simulator against what can be known otherwise: the bubble of a schedule, ops one after the other, messages hidden
+// behind compute, and an op that a test adds.
 #include "sim/simulate.h"
 
 #include <gtest/gtest.h>
@@ -15,16 +15,33 @@ namespace {
 // Every op takes a time that its shapes decide; links as given.
 Machine machine_with_links(double near, double far) {
   Machine machine;
-  machine.device = {.units = 10, .peaks = {{"bf16", 1e13}, {"fp32", 1e13}}, .memory_bytes = 1e10, .memory_bytes_per_s = 1e12};
+  machine.device = {
+      .units = 10, .peaks = {{"bf16", 1e13}, {"fp32", 1e13}}, .memory_bytes = 1e10, .memory_bytes_per_s = 1e12};
   machine.devices_per_node = 4;
-  machine.levels = {{.name = "node", .devices = 4, .link = {near, 0}}, {.name = "cluster", .devices = 0, .link = {far, 0}}};
-  machine.tables = {.product = 1, .attention = 1, .memory = 1, .near_link = 1, .far_link = 1, .overlap = 1, .kernel_s = 1e-6, .imbalance = 1};
+  machine.levels = {{.name = "node", .devices = 4, .link = {near, 0}},
+                    {.name = "cluster", .devices = 0, .link = {far, 0}}};
+  machine.tables = {.product = 1,
+                    .attention = 1,
+                    .memory = 1,
+                    .near_link = 1,
+                    .far_link = 1,
+                    .overlap = 1,
+                    .kernel_s = 1e-6,
+                    .imbalance = 1};
   return machine;
 }
 
 ModelSpec spec() {
-  return {.architecture = "llama", .layers = 8, .hidden = 256, .heads = 4, .kv_heads = 4, .head_dim = 64, .ffn = 512, .vocab = 1024,
-          .max_seq = 128, .init_std = 0.02};
+  return {.architecture = "llama",
+          .layers = 8,
+          .hidden = 256,
+          .heads = 4,
+          .kv_heads = 4,
+          .head_dim = 64,
+          .ffn = 512,
+          .vocab = 1024,
+          .max_seq = 128,
+          .init_std = 0.02};
 }
 
 struct Layout {
@@ -34,7 +51,10 @@ struct Layout {
 
 std::vector<Program> lowered(const Layout& layout, const std::function<void(Graph&)>& change = {}) {
   Mesh mesh{{{"pp", layout.pp}, {"dp", layout.dp}, {"cp", 1}, {"tp", layout.tp}}};
-  Use use{.batch = layout.dp, .seq = 128, .dtype = DType::bf16, .parallel = {.sequence = layout.sequence_parallel, .zero = layout.zero}};
+  Use use{.batch = layout.dp,
+          .seq = 128,
+          .dtype = DType::bf16,
+          .parallel = {.sequence = layout.sequence_parallel, .zero = layout.zero}};
   Graph graph = build_model(spec(), use, mesh);
   if (change) change(graph);
   LowerOptions options{.train = AdamW{}, .pipeline = make_schedule("1f1b", {layout.pp, 1, layout.microbatches})};
@@ -42,7 +62,8 @@ std::vector<Program> lowered(const Layout& layout, const std::function<void(Grap
   return lower_all(std::move(graph), accelerator_target(own_stack()), options);
 }
 
-SimResult run(const std::vector<Program>& programs, const Machine& machine, Stack stack = own_stack(), SimOptions options = {}) {
+SimResult run(const std::vector<Program>& programs, const Machine& machine, Stack stack = own_stack(),
+              SimOptions options = {}) {
   Pricer pricer(machine, machine.tables, stack);
   return simulate(programs, pricer, options);
 }
@@ -103,7 +124,8 @@ TEST(Simulate, WhatAStackWaitsForTakesTime) {
     Stack stack = plain;
     stack.*fact = true;
     EXPECT_GT(run(sharded, machine, stack).seconds, before);
-    EXPECT_EQ(run(whole, machine, stack).seconds, before_whole);  // without ZeRO nothing is reduced in parts or gathered
+    EXPECT_EQ(run(whole, machine, stack).seconds,
+              before_whole);  // without ZeRO nothing is reduced in parts or gathered
   }
   Stack waiting = plain;
   waiting.launches_wait = true;
@@ -115,17 +137,19 @@ TEST(Simulate, CutUpBesideProductsAPartOfATensorMessageIsLeft) {
   Stack cut = own_stack();
   cut.overlap_tensor = true;
   std::vector<Program> split = lowered({.tp = 2}), sharded = lowered({.dp = 8, .zero = 1});
-  EXPECT_NEAR(run(split, machine, cut).ranks[0].exposed.at("tp"), 0.6 * run(split, machine).ranks[0].exposed.at("tp"), 1e-12);
+  EXPECT_NEAR(run(split, machine, cut).ranks[0].exposed.at("tp"), 0.6 * run(split, machine).ranks[0].exposed.at("tp"),
+              1e-12);
   EXPECT_EQ(run(sharded, machine, cut).seconds, run(sharded, machine).seconds);  // other axes are not theirs to hide
 }
 
-// Gradients of inputs of split linears are summed while the weights' are computed: over links so slow that a sum outlasts every
-// product, what is hidden is the time of those products.
+// Gradients of inputs of split linears are summed while the weights' are computed: over links so slow that a sum
+// outlasts every product, what is hidden is the time of those products.
 TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAProduct) {
   constexpr int kMicrobatches = 4;
   Stack hiding = own_stack();
   hiding.overlap_tensor_backward = true;
-  std::vector<Program> split = lowered({.tp = 2, .microbatches = kMicrobatches}), sharded = lowered({.dp = 8, .zero = 1});
+  std::vector<Program> split = lowered({.tp = 2, .microbatches = kMicrobatches}),
+                       sharded = lowered({.dp = 8, .zero = 1});
   auto hidden = [&](const Machine& machine) {
     return run(split, machine).ranks[0].exposed.at("tp") - run(split, machine, hiding).ranks[0].exposed.at("tp");
   };
@@ -134,7 +158,8 @@ TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAProduct) {
   double beside = 0;
   for (const Region& region : split[0].regions)
     for (const Op& op : region.ops)
-      if (op.def == &ops::linear_weight_gradient && (op.path.find(".qkv.") != op.path.npos || op.path.find(".gate_up.") != op.path.npos))
+      if (op.def == &ops::linear_weight_gradient &&
+          (op.path.find(".qkv.") != op.path.npos || op.path.find(".gate_up.") != op.path.npos))
         beside += kMicrobatches * pricer.price(split[0], op).seconds;
   EXPECT_NEAR(hidden(slow), beside, 1e-9);
   double at_full_speed = hidden(fast);
@@ -146,22 +171,27 @@ TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAProduct) {
   Stack waiting = own_stack(), waiting_hiding = hiding;
   waiting.zero_waits = waiting_hiding.zero_waits = true;
   std::vector<Program> both = lowered({.dp = 2, .tp = 2, .microbatches = kMicrobatches, .zero = 1});
-  EXPECT_NEAR(run(both, slow, waiting).ranks[0].exposed.at("tp") - run(both, slow, waiting_hiding).ranks[0].exposed.at("tp"), beside, 1e-9);
+  EXPECT_NEAR(
+      run(both, slow, waiting).ranks[0].exposed.at("tp") - run(both, slow, waiting_hiding).ranks[0].exposed.at("tp"),
+      beside, 1e-9);
 }
 
 TEST(Simulate, WhatIsKeptWholeIsNotGatheredAgain) {
   Machine machine = machine_with_links(1e10, 1e9);
   Stack keeping = own_stack();
   keeping.keeps_gathered = true;
-  std::vector<Program> split = lowered({.tp = 2, .microbatches = 1, .sequence_parallel = true}), whole = lowered({.tp = 2});
+  std::vector<Program> split = lowered({.tp = 2, .microbatches = 1, .sequence_parallel = true}),
+                       whole = lowered({.tp = 2});
   Pricer pricer(machine, machine.tables, own_stack());
   double again = 0;
   int gathers = 0;
   for (const Region& region : split[0].regions)
     for (const Op& op : region.ops)
-      if (op.phase == Phase::recompute && op.def == &ops::redistribute) again += pricer.price(split[0], op).seconds, ++gathers;
+      if (op.phase == Phase::recompute && op.def == &ops::redistribute)
+        again += pricer.price(split[0], op).seconds, ++gathers;
   EXPECT_EQ(gathers, 8 * 2 + 1);  // attention and MLP of each layer, and the head
-  EXPECT_NEAR(run(split, machine, keeping).ranks[0].exposed.at("tp"), run(split, machine).ranks[0].exposed.at("tp") - again, 1e-12);
+  EXPECT_NEAR(run(split, machine, keeping).ranks[0].exposed.at("tp"),
+              run(split, machine).ranks[0].exposed.at("tp") - again, 1e-12);
   EXPECT_EQ(run(whole, machine, keeping).seconds, run(whole, machine).seconds);
 }
 

@@ -1,4 +1,5 @@
-// Masks of documents in whole runs: every mesh agrees with one rank, the mask changes what is learned, and what is not there is refused.
+// Masks of documents in whole runs: every mesh agrees with one rank, the mask changes what is learned, and what is not
+// there is refused.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,8 +11,8 @@ namespace sextant {
 namespace {
 
 std::vector<std::string> settings(std::initializer_list<std::string> more) {
-  std::vector<std::string> all{"train.steps=6",  "train.eval_every=6",    "batch.sequences=4", "batch.microbatch=1",
-                               "batch.seq=64",   "model.max_seq=64",      "model.layers=2",    "optimizer.eps=1e-6"};
+  std::vector<std::string> all{"train.steps=6", "train.eval_every=6", "batch.sequences=4", "batch.microbatch=1",
+                               "batch.seq=64",  "model.max_seq=64",   "model.layers=2",    "optimizer.eps=1e-6"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
@@ -36,7 +37,8 @@ TEST(Documents, EveryMeshMasksAsOneRankDoes) {
       scratch.run(out, settings({"data.mask_documents=true", mesh}), file);
       std::vector<double> losses = numbers(scratch.losses(out));
       ASSERT_EQ(losses.size(), expected.size());
-      for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], expected[i], 1e-5 * expected[i]) << out << " step " << i + 1;
+      for (size_t i = 0; i < losses.size(); ++i)
+        EXPECT_NEAR(losses[i], expected[i], 1e-5 * expected[i]) << out << " step " << i + 1;
     }
     std::filesystem::remove_all(scratch.root() / "plain");
   }

@@ -13,7 +13,8 @@ namespace {
 // The CPU with the wish for some fusions.
 class Fusing final : public Executor {
  public:
-  Fusing(std::unique_ptr<Executor> cpu, std::vector<std::string_view> fusions) : cpu_(std::move(cpu)), fusions_(std::move(fusions)) {}
+  Fusing(std::unique_ptr<Executor> cpu, std::vector<std::string_view> fusions)
+      : cpu_(std::move(cpu)), fusions_(std::move(fusions)) {}
 
   Target target() const override {
     Target target = cpu_->target();
@@ -64,8 +65,16 @@ TEST_P(Fusions, TrainAsTheirExpansionsDo) {
 TEST(Fuse, FindsEveryPair) {
   ScratchRun scratch("fuse-count");
   RunConfig run = scratch.config("tiny-gpt2.toml", {});
-  ModelSpec spec{.architecture = "gpt2", .layers = 3, .hidden = 32, .heads = 4, .kv_heads = 4, .head_dim = 8, .ffn = 64,
-                 .vocab = 50, .max_seq = 16, .tied_head = true};
+  ModelSpec spec{.architecture = "gpt2",
+                 .layers = 3,
+                 .hidden = 32,
+                 .heads = 4,
+                 .kv_heads = 4,
+                 .head_dim = 8,
+                 .ffn = 64,
+                 .vocab = 50,
+                 .max_seq = 16,
+                 .tied_head = true};
   auto count_ops = [&](std::vector<std::string_view> fusions) {
     Target target = cpu_target(1);
     target.fusions = std::move(fusions);

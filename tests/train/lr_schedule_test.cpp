@@ -31,7 +31,8 @@ TEST(LearningRate, EndsWhereTheScheduleSays) {
 // The fall of wsd: the last step at the full rate is the one before it, and every step of the twenty falls by as much.
 TEST(LearningRate, WsdFallsInEqualSteps) {
   for (int64_t step = 1; step <= 20; ++step)
-    EXPECT_NEAR(learning_rate(optimizer("wsd"), 100, 80 + step), 1.0 - 0.9 * static_cast<double>(step) / 20, 1e-12) << step;
+    EXPECT_NEAR(learning_rate(optimizer("wsd"), 100, 80 + step), 1.0 - 0.9 * static_cast<double>(step) / 20, 1e-12)
+        << step;
 }
 
 TEST(LearningRate, WithoutWarmUpStartsAtOnce) {

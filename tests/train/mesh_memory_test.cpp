@@ -45,7 +45,8 @@ TEST(MeshMemory, PlanTellsTheBytesOfEveryRank) {
       allocated[static_cast<size_t>(seat.rank)] = trainer.arena_bytes();
     });
     for (int rank = 0; rank < ranks; ++rank)
-      EXPECT_EQ(allocated[static_cast<size_t>(rank)], plan.classes[static_cast<size_t>(stage_rank_of(shape.mesh, rank))].memory.total())
+      EXPECT_EQ(allocated[static_cast<size_t>(rank)],
+                plan.classes[static_cast<size_t>(stage_rank_of(shape.mesh, rank))].memory.total())
           << mesh.name << " rank " << rank;
   }
 }
@@ -67,8 +68,9 @@ TEST(MeshMemory, MicrobatchesInFlightLimitTheActivations) {
   auto saved = [&](const char* schedule, int sequences) {
     std::vector<int64_t> bytes;
     for (const Program& program :
-         programs_of(scratch, "tiny-llama.toml", {"mesh.pp=4", fmt::format("pipeline.schedule={}", schedule),
-                                                  fmt::format("batch.sequences={}", sequences), "pipeline.layers='1,1,1,1'"})
+         programs_of(scratch, "tiny-llama.toml",
+                     {"mesh.pp=4", fmt::format("pipeline.schedule={}", schedule),
+                      fmt::format("batch.sequences={}", sequences), "pipeline.layers='1,1,1,1'"})
              .train)
       bytes.push_back(memory_use(program).saved.n);
     return bytes;

@@ -12,7 +12,9 @@ namespace {
 
 const std::vector<std::string> kCommon = common_settings();
 
-double loss_at(const std::vector<std::string>& losses, size_t i) { return std::stod(losses[i]); }
+double loss_at(const std::vector<std::string>& losses, size_t i) {
+  return std::stod(losses[i]);
+}
 
 void expect_same_weights(const std::filesystem::path& a, const std::filesystem::path& b) {
   WeightsReader left(a), right(b);
@@ -58,14 +60,16 @@ TEST_P(OnMeshes, TrainsAsOneRankDoes) {
     EXPECT_NEAR(loss_at(losses, i), loss_at(expected, i), 1e-5 * loss_at(expected, i)) << "step " << i + 1;
   double validation = std::stod(scratch().metric("one-" + std::string(file), "validation_loss").back());
   EXPECT_NEAR(std::stod(scratch().metric(out, "validation_loss").back()), validation, 1e-5 * validation);
-  expect_same_weights(scratch().root() / ("one-" + std::string(file)) / "step-000020", scratch().root() / out / "step-000020");
+  expect_same_weights(scratch().root() / ("one-" + std::string(file)) / "step-000020",
+                      scratch().root() / out / "step-000020");
 }
 
 // A schedule of one's own: GPipe on two ranks, written by hand.
 TEST(MeshSchedule, TrainsByAScheduleFromAFile) {
   ScratchRun scratch("csv");
   std::string row_of_f, row_of_b;
-  for (int m = 0; m < 8; ++m) row_of_f += fmt::format("F{},", m), row_of_b += fmt::format("B{}{}", m, m < 7 ? "," : "\n");
+  for (int m = 0; m < 8; ++m)
+    row_of_f += fmt::format("F{},", m), row_of_b += fmt::format("B{}{}", m, m < 7 ? "," : "\n");
   write_file_atomically(scratch.root() / "schedule.csv", row_of_f + row_of_b + row_of_f + row_of_b);
   scratch.run("one", kCommon);
   std::vector<std::string> settings = kCommon;
@@ -73,11 +77,13 @@ TEST(MeshSchedule, TrainsByAScheduleFromAFile) {
                               fmt::format("pipeline.file={}", (scratch.root() / "schedule.csv").string())})
     settings.push_back(setting);
   scratch.run("csv", settings);
-  EXPECT_NEAR(loss_at(scratch.losses("csv"), 19), loss_at(scratch.losses("one"), 19), 1e-5 * loss_at(scratch.losses("one"), 19));
+  EXPECT_NEAR(loss_at(scratch.losses("csv"), 19), loss_at(scratch.losses("one"), 19),
+              1e-5 * loss_at(scratch.losses("one"), 19));
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, OnMeshes,
-                         testing::Combine(testing::Values("tiny-llama.toml", "tiny-gpt2.toml"), testing::ValuesIn(meshes())),
+                         testing::Combine(testing::Values("tiny-llama.toml", "tiny-gpt2.toml"),
+                                          testing::ValuesIn(meshes())),
                          [](const auto& info) {
                            std::string file = std::get<0>(info.param);
                            return std::string(std::get<1>(info.param).name) + "_" + file.substr(5, file.find('.') - 5);

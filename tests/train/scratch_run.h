@@ -37,7 +37,8 @@ class ScratchRun {
     return load_config(std::filesystem::path(SEXTANT_SOURCE_DIR) / "configs" / file, overrides);
   }
 
-  TrainResult run(std::string_view out, std::vector<std::string> overrides, std::string_view file = "tiny-llama.toml") const {
+  TrainResult run(std::string_view out, std::vector<std::string> overrides,
+                  std::string_view file = "tiny-llama.toml") const {
     RunConfig run = config(file, std::move(overrides));
     return train(run, root_ / out, cpu_ranks());
   }

@@ -1,5 +1,5 @@
-// Training from a Hugging Face directory: what is refused because transformers would train it otherwise, and what of the
-// directory is in the checkpoints.
+// Training from a Hugging Face directory: what is refused because transformers would train it otherwise, and what of
+// the directory is in the checkpoints.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -31,9 +31,11 @@ std::vector<float> values_of(const fs::path& directory, std::string_view name) {
 class Source {
  public:
   Source(std::string_view name, std::string_view fixture) : scratch_(name) {
-    fs::copy(fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/models" / fixture, directory(), fs::copy_options::recursive);
+    fs::copy(fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/models" / fixture, directory(),
+             fs::copy_options::recursive);
     std::string tokens;
-    for (int i = 0; i < 4000; ++i) tokens += {static_cast<char>(i % 3 == 2 ? i % kVocab : 5 + i % 3), '\0'};  // 5 and 6 are everywhere
+    for (int i = 0; i < 4000; ++i)
+      tokens += {static_cast<char>(i % 3 == 2 ? i % kVocab : 5 + i % 3), '\0'};  // 5 and 6 are everywhere
     write_file_atomically(scratch_.root() / "train.bin", tokens);
   }
   fs::path directory() const { return scratch_.root() / "model"; }
@@ -50,8 +52,13 @@ class Source {
   TrainResult train_to(std::string_view name, std::vector<std::string> more = {}) const {
     std::vector<std::string> settings{"model.from=" + directory().string(),
                                       fmt::format("data.train={}", (scratch_.root() / "train.bin").string()),
-                                      "data.format=tokens-u16", "batch.seq=16", "batch.sequences=4", "train.steps=2",
-                                      "train.threads=1", "train.eval_every=0", "optimizer.lr=1e-3"};
+                                      "data.format=tokens-u16",
+                                      "batch.seq=16",
+                                      "batch.sequences=4",
+                                      "train.steps=2",
+                                      "train.threads=1",
+                                      "train.eval_every=0",
+                                      "optimizer.lr=1e-3"};
     settings.insert(settings.end(), more.begin(), more.end());
     return train(load_config("", settings), out(name), cpu_ranks());
   }
@@ -72,10 +79,12 @@ TEST(SourceModel, DropoutIsRefusedUnlessItIsToBeLeftOut) {
   Source source("dropout", "gpt2");
   source.change({{"resid_pdrop", 0.1}});
   EXPECT_EQ(source.complaint(),
-            fmt::format("{} resid_pdrop: 0.1 (in the file, or transformers' default): dropout is not implemented; expected 0\n"
-                        "  hint: model.dropout=0 trains without dropout",
-                        (source.directory() / "config.json").string()));
-  EXPECT_NE(source.complaint({"model.dropout=0.1"}).find("model.dropout=0.1: dropout is not implemented; expected 0"), std::string::npos);
+            fmt::format(
+                "{} resid_pdrop: 0.1 (in the file, or transformers' default): dropout is not implemented; expected 0\n"
+                "  hint: model.dropout=0 trains without dropout",
+                (source.directory() / "config.json").string()));
+  EXPECT_NE(source.complaint({"model.dropout=0.1"}).find("model.dropout=0.1: dropout is not implemented; expected 0"),
+            std::string::npos);
   fs::path saved = source.train_to("run", {"model.dropout=0"}).checkpoint;
   EXPECT_EQ(json::parse(read_file(saved / "config.json"))["resid_pdrop"], 0.0);
   EXPECT_EQ(source.train_to("run", {"train.steps=3"}).step, 3);  // a run that goes on has chosen
@@ -93,7 +102,8 @@ TEST(SourceModel, OtherHeadOfATiedModelIsRefused) {
   EXPECT_EQ(json::parse(read_file(source.out("chosen") / "step-000002/config.json"))["tie_word_embeddings"], false);
   EXPECT_NE(source.train_to("ignored", {"model.tied_head=true"}).loss, own);
   source.change({{"tie_word_embeddings", false}});
-  EXPECT_NE(source.complaint({"model.tied_head=true"}).find("is decided by the weights of model.from"), std::string::npos);
+  EXPECT_NE(source.complaint({"model.tied_head=true"}).find("is decided by the weights of model.from"),
+            std::string::npos);
 }
 
 TEST(SourceModel, EqualHeadOfATiedModelIsAccepted) {
@@ -136,9 +146,12 @@ TEST(SourceModel, PaddingRowStaysAsItIs) {
   size_t width = before.size() / kVocab;
   for (const char* mesh : {"mesh.tp=1", "mesh.tp=2"}) {
     std::string out = fmt::format("run-{}", mesh);
-    fs::path saved = source.train_to(out, {"optimizer.weight_decay=0", mesh, fmt::format("mesh.dp={}", mesh[8])}).checkpoint;
+    fs::path saved =
+        source.train_to(out, {"optimizer.weight_decay=0", mesh, fmt::format("mesh.dp={}", mesh[8])}).checkpoint;
     std::vector<float> after = values_of(saved, "model.embed_tokens.weight");
-    auto row = [&](const std::vector<float>& x, size_t r) { return std::vector<float>(x.begin() + r * width, x.begin() + (r + 1) * width); };
+    auto row = [&](const std::vector<float>& x, size_t r) {
+      return std::vector<float>(x.begin() + r * width, x.begin() + (r + 1) * width);
+    };
     EXPECT_EQ(row(after, 5), row(before, 5)) << mesh;
     EXPECT_NE(row(after, 6), row(before, 6)) << mesh;
     EXPECT_EQ(json::parse(read_file(saved / "config.json"))["pad_token_id"], 5);
@@ -147,8 +160,11 @@ TEST(SourceModel, PaddingRowStaysAsItIs) {
 
 TEST(SourceModel, MistralAndUnknownKeysSurvive) {
   Source source("mistral", "llama");
-  source.change({{"model_type", "mistral"}, {"architectures", {"MistralForCausalLM"}}, {"sliding_window", nullptr},
-                 {"torch_dtype", "bfloat16"}, {"custom", "kept"}});
+  source.change({{"model_type", "mistral"},
+                 {"architectures", {"MistralForCausalLM"}},
+                 {"sliding_window", nullptr},
+                 {"torch_dtype", "bfloat16"},
+                 {"custom", "kept"}});
   source.write("generation_config.json", R"({ "eos_token_id": [2, 3] })");
   source.write("special_tokens_map.json", R"({ "pad_token": "x" })");
   for (const char* steps : {"train.steps=2", "train.steps=3"}) {  // the second goes on from the first
@@ -178,16 +194,22 @@ class WithTokenizer {
   // tokenizer.json with another name for <|endoftext|>.
   std::string with_end_token(std::string_view other) const {
     std::string text = read_file(directory() / "tokenizer.json"), name = "<|endoftext|>";
-    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at)) text.replace(at, name.size(), other);
+    for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at))
+      text.replace(at, name.size(), other);
     return text;
   }
   fs::path train_to(std::string_view name, std::vector<std::string> more = {}) const {
     std::string lines = "{\"text\": \"One day\"}\n";
     for (int i = 0; i < 60; ++i) lines += "{\"text\": \"One day a small dog went to the town.\"}\n";
     write_file_atomically(scratch_.root() / "text.jsonl", lines);
-    std::vector<std::string> settings{"model.from=" + directory().string(), fmt::format("data.train={}", (root() / "text.jsonl").string()),
-                                      fmt::format("data.cache={}", (root() / "cache").string()), "batch.seq=16",
-                                      "batch.sequences=2", "train.steps=1", "train.threads=1", "train.eval_every=0",
+    std::vector<std::string> settings{"model.from=" + directory().string(),
+                                      fmt::format("data.train={}", (root() / "text.jsonl").string()),
+                                      fmt::format("data.cache={}", (root() / "cache").string()),
+                                      "batch.seq=16",
+                                      "batch.sequences=2",
+                                      "train.steps=1",
+                                      "train.threads=1",
+                                      "train.eval_every=0",
                                       "data.validation_fraction=0"};
     settings.insert(settings.end(), more.begin(), more.end());
     return train(load_config("", settings), root() / name, cpu_ranks()).checkpoint;
@@ -209,7 +231,8 @@ class WithTokenizer {
 
 TEST(SourceModel, FilesOfTheDirectoryAreInEveryCheckpoint) {
   WithTokenizer source("files");
-  source.write("tokenizer_config.json", R"({"eos_token": "<|endoftext|>", "pad_token": "a", "chat_template": "{{ x }}"})");
+  source.write("tokenizer_config.json",
+               R"({"eos_token": "<|endoftext|>", "pad_token": "a", "chat_template": "{{ x }}"})");
   source.write("chat_template.jinja", "{{ messages }}");
   source.write("additional_chat_templates/tool.jinja", "{{ tools }}");
   source.write("generation_config.json", R"({"eos_token_id": [0, 7], "temperature": 0.6})");
@@ -222,7 +245,8 @@ TEST(SourceModel, FilesOfTheDirectoryAreInEveryCheckpoint) {
   }
   // With another tokenizer its own files are written, and no ids of the model's.
   write_file_atomically(source.root() / "other.json", source.with_end_token("</s>"));
-  fs::path other = source.train_to("other", {fmt::format("data.tokenizer={}", (source.root() / "other.json").string()), "data.end_of_text=5", "model.other_tokenizer=true"});
+  fs::path other = source.train_to("other", {fmt::format("data.tokenizer={}", (source.root() / "other.json").string()),
+                                             "data.end_of_text=5", "model.other_tokenizer=true"});
   EXPECT_FALSE(fs::exists(other / "generation_config.json"));
   EXPECT_FALSE(fs::exists(other / "chat_template.jinja"));
   EXPECT_EQ(json::parse(read_file(other / "config.json"))["eos_token_id"], 5);
@@ -245,8 +269,9 @@ TEST(SourceModel, EndOfTextIsWhatTheDirectorySays) {
     }
     return "";
   };
-  EXPECT_NE(complaint({}).find("nothing says which token ends a document; expected eos_token in a tokenizer_config.json beside "
-                               "it\n  hint: data.end_of_text names its id"),
+  EXPECT_NE(complaint({}).find(
+                "nothing says which token ends a document; expected eos_token in a tokenizer_config.json beside "
+                "it\n  hint: data.end_of_text names its id"),
             std::string::npos)
       << complaint({});
   EXPECT_NE(complaint({"data.end_of_text=60000"}).find("an id below"), std::string::npos);
@@ -275,7 +300,9 @@ TEST(SourceModel, GenerateStopsAtTheEndsOfGenerationConfig) {
   auto text = [&] {
     std::vector<uint32_t> tokens;
     GenerateOptions options{.sampling = {.temperature = 0}, .max_tokens = 4};
-    StopReason reason = Generator(source.directory(), *executor, 32).generate("One day", options, [&](uint32_t t) { tokens.push_back(t); });
+    StopReason reason = Generator(source.directory(), *executor, 32).generate("One day", options, [&](uint32_t t) {
+      tokens.push_back(t);
+    });
     return std::pair(reason, tokens);
   };
   auto [reason, tokens] = text();

@@ -1,5 +1,5 @@
-// What a run must never do without a word: go on from NaN, from damaged or mixed files, with another tokenizer or other data,
-// on an abandoned branch, or beside another run. On one rank and on a mesh of data and tensor parallel ranks.
+// What a run must never do without a word: go on from NaN, from damaged or mixed files, with another tokenizer or other
+// data, on an abandoned branch, or beside another run. On one rank and on a mesh of data and tensor parallel ranks.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,12 +29,22 @@ class Survival : public testing::TestWithParam<const char*> {
 
   // Settings that are given come last, and hold.
   RunConfig config(const Settings& settings) const {
-    bool from = std::any_of(settings.begin(), settings.end(), [](const std::string& s) { return s.starts_with("model.from"); });
-    bool tokenizer = from || std::any_of(settings.begin(), settings.end(), [](const std::string& s) { return s.starts_with("data.tokenizer="); });
-    Settings all{"train.eval_every=0", "optimizer.schedule=constant", "optimizer.lr=0.003", "batch.sequences=4", "batch.seq=32", "train.threads=2",
-                 "batch.microbatch=2", "data.stories_bytes=60000", fmt::format("data.cache={}", (scratch_.root() / "cache").string())};
+    bool from =
+        std::any_of(settings.begin(), settings.end(), [](const std::string& s) { return s.starts_with("model.from"); });
+    bool tokenizer = from || std::any_of(settings.begin(), settings.end(),
+                                         [](const std::string& s) { return s.starts_with("data.tokenizer="); });
+    Settings all{"train.eval_every=0",
+                 "optimizer.schedule=constant",
+                 "optimizer.lr=0.003",
+                 "batch.sequences=4",
+                 "batch.seq=32",
+                 "train.threads=2",
+                 "batch.microbatch=2",
+                 "data.stories_bytes=60000",
+                 fmt::format("data.cache={}", (scratch_.root() / "cache").string())};
     if (!from)
-      for (const char* model : {"model.architecture=llama", "model.layers=2", "model.hidden=64", "model.heads=4", "model.kv_heads=2", "model.ffn=128"})
+      for (const char* model : {"model.architecture=llama", "model.layers=2", "model.hidden=64", "model.heads=4",
+                                "model.kv_heads=2", "model.ffn=128"})
         all.push_back(model);
     if (!tokenizer) all.push_back("data.tokenizer_vocab=300");
     if (std::string(GetParam()) == "dp2_tp2")
@@ -173,9 +183,16 @@ TEST_P(Survival, DamageIsSeenAndTheNewestWholeCheckpointIsTaken) {
   const Case cases[] = {
       {"bit of the model", [](auto& d, auto&) { flip_bit(d / "model.safetensors", 20000); }},
       {"bit of the optimizer", [](auto& d, auto&) { flip_bit(d / "optimizer.safetensors", 30000); }},
-      {"model of another step", [](auto& d, auto& o) { fs::copy_file(o / "model.safetensors", d / "model.safetensors", fs::copy_options::overwrite_existing); }},
-      {"run state of another step", [](auto& d, auto& o) { fs::copy_file(o / "run_state.json", d / "run_state.json", fs::copy_options::overwrite_existing); }},
-      {"all files of another step", [](auto& d, auto& o) { fs::copy(o, d, fs::copy_options::recursive | fs::copy_options::overwrite_existing); }},
+      {"model of another step",
+       [](auto& d, auto& o) {
+         fs::copy_file(o / "model.safetensors", d / "model.safetensors", fs::copy_options::overwrite_existing);
+       }},
+      {"run state of another step",
+       [](auto& d, auto& o) {
+         fs::copy_file(o / "run_state.json", d / "run_state.json", fs::copy_options::overwrite_existing);
+       }},
+      {"all files of another step",
+       [](auto& d, auto& o) { fs::copy(o, d, fs::copy_options::recursive | fs::copy_options::overwrite_existing); }},
       {"a missing file", [](auto& d, auto&) { fs::remove(d / "optimizer.safetensors"); }},
       {"a missing manifest", [](auto& d, auto&) { fs::remove(d / "manifest.json"); }},
       {"a cut manifest", [](auto& d, auto&) { fs::resize_file(d / "manifest.json", 100); }},
@@ -197,12 +214,14 @@ TEST_P(Survival, DamageIsSeenAndTheNewestWholeCheckpointIsTaken) {
   fs::remove_all(out());
   fs::copy(out("good"), out(), fs::copy_options::recursive);
   fs::copy(step(2), step(4), fs::copy_options::recursive | fs::copy_options::overwrite_existing);
-  EXPECT_NE(refusal({"train.steps=5", fmt::format("checkpoint.resume={}", step(4).string())}).what.find("is of step 2"), std::string::npos);
+  EXPECT_NE(refusal({"train.steps=5", fmt::format("checkpoint.resume={}", step(4).string())}).what.find("is of step 2"),
+            std::string::npos);
   // Named, it is refused; with nothing whole left, so is the run.
   fs::remove_all(out());
   fs::copy(out("good"), out(), fs::copy_options::recursive);
   for (int n : {2, 4}) flip_bit(step(n) / "model.safetensors", 20000);
-  EXPECT_NE(refusal({"train.steps=5", fmt::format("checkpoint.resume={}", step(4).string())}).what.find("other content than was written"),
+  EXPECT_NE(refusal({"train.steps=5", fmt::format("checkpoint.resume={}", step(4).string())})
+                .what.find("other content than was written"),
             std::string::npos);
   EXPECT_NE(refusal({"train.steps=5"}).what.find("no checkpoint here is whole"), std::string::npos);
 }
@@ -211,8 +230,8 @@ TEST_P(Survival, ARollBackIsABranchOfItsOwn) {
   for (int keep : {1, 3}) {
     fs::remove_all(out());
     run({"train.steps=6", "checkpoint.every=2", "checkpoint.keep=0"});
-    TrainResult back = run({"train.steps=4", "checkpoint.every=1", fmt::format("checkpoint.keep={}", keep), "optimizer.lr=0.002",
-                            fmt::format("checkpoint.resume={}", step(2).string())});
+    TrainResult back = run({"train.steps=4", "checkpoint.every=1", fmt::format("checkpoint.keep={}", keep),
+                            "optimizer.lr=0.002", fmt::format("checkpoint.resume={}", step(2).string())});
     EXPECT_EQ(back.step, 4);
     EXPECT_EQ(steps(), keep == 1 ? Steps{4} : (Steps{2, 3, 4})) << keep;
     EXPECT_TRUE(fs::exists(out() / "abandoned-1/step-000006/run_state.json"));
@@ -313,7 +332,8 @@ TEST_P(Survival, ASecondRunInTheSamePlaceIsRefusedByName) {
   RunLock held(out());
   Refusal refused = refusal({"train.steps=1"});
   EXPECT_EQ(refused.code, ExitCode::bad_input);
-  EXPECT_NE(refused.what.find(fmt::format("another run is writing here: process {}", ::getpid())), std::string::npos) << refused.what;
+  EXPECT_NE(refused.what.find(fmt::format("another run is writing here: process {}", ::getpid())), std::string::npos)
+      << refused.what;
 }
 
 TEST_P(Survival, NothingToDoAfterAChangeIsNoSuccess) {
@@ -372,7 +392,8 @@ TEST_P(Survival, FilesFollowTheUmask) {
   mode_t before = ::umask(0002);
   run({"train.steps=1"});
   ::umask(before);
-  for (const char* name : {"config.toml", "metrics.jsonl", "step-000001/model.safetensors", "step-000001/config.json", "step-000001/run_state.json"}) {
+  for (const char* name : {"config.toml", "metrics.jsonl", "step-000001/model.safetensors", "step-000001/config.json",
+                           "step-000001/run_state.json"}) {
     struct stat info {};
     ASSERT_EQ(::stat((out() / name).c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, 0664u) << name;
@@ -380,7 +401,8 @@ TEST_P(Survival, FilesFollowTheUmask) {
 }
 
 TEST(NonFinite, OnlyStepsInARowCount) {
-  StepMetrics good, bad{.loss = std::numeric_limits<double>::quiet_NaN()}, steep{.grad_norm = std::numeric_limits<double>::infinity()};
+  StepMetrics good, bad{.loss = std::numeric_limits<double>::quiet_NaN()},
+      steep{.grad_norm = std::numeric_limits<double>::infinity()};
   NonFiniteStreak streak(2);
   for (const StepMetrics& m : {bad, good, steep, good, bad}) {
     streak.note(m);

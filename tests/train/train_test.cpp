@@ -37,14 +37,17 @@ TEST(Train, ResumeIsBitIdentical) {
   EXPECT_EQ(result.step, 8);
   EXPECT_EQ(scratch.losses("parts"), scratch.losses("whole"));
   for (const char* file : {"model.safetensors", "optimizer.safetensors", "run_state.json"})
-    EXPECT_EQ(read_file(scratch.root() / "parts/step-000008" / file), read_file(scratch.root() / "whole/step-000008" / file)) << file;
+    EXPECT_EQ(read_file(scratch.root() / "parts/step-000008" / file),
+              read_file(scratch.root() / "whole/step-000008" / file))
+        << file;
 }
 
 // More batches than there are make no sample count twice.
 TEST(Train, ASmallValidationSetIsMeasuredOnce) {
   ScratchRun scratch("eval-once");
   for (const char* sequences : {"300", "301"})
-    scratch.run(sequences, {"train.steps=1", "optimizer.warmup=0", "train.eval_every=1", fmt::format("train.eval_sequences={}", sequences), "checkpoint.at_end=false"});
+    scratch.run(sequences, {"train.steps=1", "optimizer.warmup=0", "train.eval_every=1",
+                            fmt::format("train.eval_sequences={}", sequences), "checkpoint.at_end=false"});
   ASSERT_FALSE(scratch.metric("300", "validation_loss").empty());
   EXPECT_EQ(scratch.metric("300", "validation_loss"), scratch.metric("301", "validation_loss"));
 }
@@ -61,7 +64,8 @@ TEST(Train, MicrobatchesDoNotChangeTheLoss) {
 // More losses than an executor keeps on their way.
 TEST(Train, NorDoVeryManyMicrobatches) {
   ScratchRun scratch("many");
-  std::vector<std::string> common{"train.steps=1", "train.eval_every=0", "optimizer.warmup=0", "batch.sequences=1200", "batch.seq=4"};
+  std::vector<std::string> common{"train.steps=1", "train.eval_every=0", "optimizer.warmup=0", "batch.sequences=1200",
+                                  "batch.seq=4"};
   auto loss = [&](const std::string& microbatch) {
     std::vector<std::string> settings = common;
     settings.push_back("batch.microbatch=" + microbatch);
@@ -96,8 +100,10 @@ TEST(Train, StartsFromAHuggingFaceDirectory) {
   ScratchRun scratch("from");
   scratch.run("first", {"train.steps=5"});
   std::string from = fmt::format("model.from={}", (scratch.root() / "first/step-000005").string());
-  RunConfig run = load_config("", std::vector<std::string>{from, "data.train=stories", "data.stories_bytes=60000", "batch.seq=64",
-                                  "train.steps=2", "optimizer.lr=1e-3", fmt::format("data.cache={}", (scratch.root() / "cache").string())});
+  RunConfig run =
+      load_config("", std::vector<std::string>{from, "data.train=stories", "data.stories_bytes=60000", "batch.seq=64",
+                                               "train.steps=2", "optimizer.lr=1e-3",
+                                               fmt::format("data.cache={}", (scratch.root() / "cache").string())});
   TrainResult result = train(run, scratch.root() / "second", cpu_ranks());
   EXPECT_LT(result.loss, std::stod(scratch.losses("first").front()));
 }
@@ -108,7 +114,8 @@ TEST(Train, TransformersLoadsWhatWasTrained) {
   if (!std::filesystem::exists(python)) GTEST_SKIP() << "scripts/peers has not been run";
   ScratchRun scratch("peer");
   for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
-    std::vector<std::string> settings{"train.steps=4", "train.eval_every=4", "train.eval_sequences=1", "batch.microbatch=1", "batch.sequences=4"};
+    std::vector<std::string> settings{"train.steps=4", "train.eval_every=4", "train.eval_sequences=1",
+                                      "batch.microbatch=1", "batch.sequences=4"};
     TrainResult result = scratch.run(file, settings, file);
     RunConfig run = scratch.config(file, settings);
     ThreadTeam team(1);
@@ -116,9 +123,10 @@ TEST(Train, TransformersLoadsWhatWasTrained) {
     std::vector<int32_t> tokens(64), targets(64);
     data.validation->fill(0, 1, tokens, targets);
     std::string ids = (scratch.root() / "ids.json").string(), out = (scratch.root() / "out.json").string();
-    write_file_atomically(ids, fmt::format("{{\"input_ids\": [[{}]], \"targets\": [[{}]]}}", fmt::join(tokens, ", "), fmt::join(targets, ", ")));
-    std::string command = fmt::format("{} {}/tests/peers/model_peer.py loss {} {} > {}", python.string(), SEXTANT_SOURCE_DIR,
-                                      result.checkpoint.string(), ids, out);
+    write_file_atomically(ids, fmt::format("{{\"input_ids\": [[{}]], \"targets\": [[{}]]}}", fmt::join(tokens, ", "),
+                                           fmt::join(targets, ", ")));
+    std::string command = fmt::format("{} {}/tests/peers/model_peer.py loss {} {} > {}", python.string(),
+                                      SEXTANT_SOURCE_DIR, result.checkpoint.string(), ids, out);
     ASSERT_EQ(std::system(command.c_str()), 0);
     std::string answer = read_file(out);
     double theirs = std::stod(answer.substr(answer.find("\"loss\":") + 7));
@@ -129,7 +137,8 @@ TEST(Train, TransformersLoadsWhatWasTrained) {
 TEST(Train, StopSignalSavesAndResumeGoesOn) {
   ScratchRun scratch("stop");
   std::thread interrupter([&] {
-    while (!std::filesystem::exists(scratch.root() / "run/metrics.jsonl")) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    while (!std::filesystem::exists(scratch.root() / "run/metrics.jsonl"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     std::raise(SIGINT);
   });
@@ -142,11 +151,11 @@ TEST(Train, StopSignalSavesAndResumeGoesOn) {
 
 TEST(Train, RefusesWhatItCannotDo) {
   ScratchRun scratch("refuse");
-  EXPECT_THROW(scratch.run("x", {"mesh.tp=3"}), UserError);                               // heads do not divide
-  EXPECT_THROW(scratch.run("x", {"mesh.pp=3"}), UserError);                               // fewer layers than stages
-  EXPECT_THROW(scratch.run("x", {"mesh.pp=2", "pipeline.schedule=zbv"}), UserError);      // needs two chunks
-  EXPECT_THROW(scratch.run("x", {"mesh.zero_ranks=2"}), UserError);                       // without ZeRO
-  EXPECT_THROW(scratch.run("x", {"mesh.pp=2", "pipeline.layers='2,1'"}), UserError);      // three layers, there are two
+  EXPECT_THROW(scratch.run("x", {"mesh.tp=3"}), UserError);                           // heads do not divide
+  EXPECT_THROW(scratch.run("x", {"mesh.pp=3"}), UserError);                           // fewer layers than stages
+  EXPECT_THROW(scratch.run("x", {"mesh.pp=2", "pipeline.schedule=zbv"}), UserError);  // needs two chunks
+  EXPECT_THROW(scratch.run("x", {"mesh.zero_ranks=2"}), UserError);                   // without ZeRO
+  EXPECT_THROW(scratch.run("x", {"mesh.pp=2", "pipeline.layers='2,1'"}), UserError);  // three layers, there are two
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLastWords{500};      // for the others to hear that the run has ended, and to say so
-constexpr milliseconds kTellingOthers{200};  // for our own reason to leave this process
+constexpr milliseconds kLastWords{500};          // for the others to hear that the run has ended, and to say so
+constexpr milliseconds kTellingOthers{200};      // for our own reason to leave this process
 constexpr size_t kPieceBytes = size_t{1} << 30;  // MPI counts in int
 
 std::string error_text(int code) {

@@ -7,8 +7,8 @@
 // in bytes.
 #pragma once
 
-#include <cstdint>
 #include <cuda_runtime.h>
+#include <cstdint>
 
 #include <map>
 #include <memory>

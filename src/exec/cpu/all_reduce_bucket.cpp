@@ -40,13 +40,16 @@ class BucketKernel final : public PreparedKernel {
     DType dtype = call.out[0].dtype;
     int64_t count = total_count(call.out), bytes = count * size_of(dtype);
     std::byte* packed = call.workspace;
-    for_packed(call, packed, [](std::byte* in_bucket, std::byte* tensor, size_t size) { std::memcpy(in_bucket, tensor, size); });
+    for_packed(call, packed,
+               [](std::byte* in_bucket, std::byte* tensor, size_t size) { std::memcpy(in_bucket, tensor, size); });
     int64_t before = wire_->channel.bytes_sent;
     all_reduce(wire_->channel, group_,
                {.data = {packed, static_cast<size_t>(bytes)},
-                .scratch = {packed + round_up(bytes, 64), static_cast<size_t>(all_reduce_scratch(count, dtype, group_.size()))},
+                .scratch = {packed + round_up(bytes, 64),
+                            static_cast<size_t>(all_reduce_scratch(count, dtype, group_.size()))},
                 .dtype = dtype});
-    for_packed(call, packed, [](std::byte* in_bucket, std::byte* tensor, size_t size) { std::memcpy(tensor, in_bucket, size); });
+    for_packed(call, packed,
+               [](std::byte* in_bucket, std::byte* tensor, size_t size) { std::memcpy(tensor, in_bucket, size); });
     wire_->count(axes_, wire_->channel.bytes_sent - before);
   }
 
@@ -65,7 +68,9 @@ class BucketKernel final : public PreparedKernel {
   Group group_;
 };
 
-std::unique_ptr<PreparedKernel> prepare(const Preparation& p) { return std::make_unique<BucketKernel>(p); }
+std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
+  return std::make_unique<BucketKernel>(p);
+}
 
 }  // namespace
 

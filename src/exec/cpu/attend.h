@@ -23,7 +23,7 @@ struct Attend {
   Matrix<T> q, k, v;  // rows are positions
   T* y;
   int64_t y_stride;
-  T* lse;  // one per query, or null
+  T* lse;                                              // one per query, or null
   int64_t keys = std::numeric_limits<int64_t>::max();  // there are no more than this
   const int32_t* begins = nullptr;                     // one per query: it sees no key before this position
   // ALiBi: what a key's score loses per position that it lies before its query. Query i stands distance + i positions

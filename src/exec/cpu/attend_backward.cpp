@@ -43,8 +43,7 @@ void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std
     T d = dot(h.dy.at(s.first + i, 0), h.y.at(s.first + i, 0), h.dim);
     int64_t row = s.first + i;
     int64_t hidden = std::clamp<int64_t>(first_seen(h.begins, row, row + h.diagonal) - s.first_key, 0, seen);
-    if (h.slope != 0)
-      add_alibi(p + hidden, seen - hidden, s.first_key + hidden, h.distance + row, h.slope / scale);
+    if (h.slope != 0) add_alibi(p + hidden, seen - hidden, s.first_key + hidden, h.distance + row, h.slope / scale);
     exp_and_sum(p + hidden, seen - hidden, scale, h.lse[row]);
     for (int64_t j = hidden; j < seen; ++j) ds[j] = scale * p[j] * (ds[j] - d);
     for (T* zeroed : {p, ds}) {

@@ -1,5 +1,5 @@
-// The gradient of attention of one head: a block of queries against a block of keys, square by square, from the log-sum-exp
-// that forward left, so that no matrix is larger than a square.
+// The gradient of attention of one head: a block of queries against a block of keys, square by square, from the
+// log-sum-exp that forward left, so that no matrix is larger than a square.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct AttendGradient {
   T *dk, *dv;      // added onto
   int64_t dkv_stride;
   const int32_t* begins = nullptr;  // one per query: it sees no key before this position, but always key i + diagonal
-  T slope = 0;           // ALiBi, as in attend.h
-  int64_t distance = 0;  // of query 0 from key 0
+  T slope = 0;                      // ALiBi, as in attend.h
+  int64_t distance = 0;             // of query 0 from key 0
 };
 
 template <class T>

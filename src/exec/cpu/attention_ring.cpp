@@ -32,7 +32,8 @@ void join(const KernelCall& call) {
   std::byte* to = call.out[0].as<std::byte>();
   for_blocks(call.team, call.out[0].shape.rows(), rows_per_task(q + kv), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      std::memcpy(to + row * (q + kv) * size, call.in[0].as<const std::byte>() + row * q * size, static_cast<size_t>(q * size));
+      std::memcpy(to + row * (q + kv) * size, call.in[0].as<const std::byte>() + row * q * size,
+                  static_cast<size_t>(q * size));
       std::memcpy(to + (row * (q + kv) + q) * size, call.in[1].as<const std::byte>() + row * kv * size,
                   static_cast<size_t>(kv * size));
     }
@@ -54,7 +55,8 @@ void merge(T* y, int64_t y_stride, T* lse, const T* block_y, const T* block_lse,
 class StepKernel final : public PreparedKernel {
  public:
   explicit StepKernel(const Preparation& p)
-      : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[0]], p.program[p.op.inputs[1]])), first_(p.op.attrs.integer("step") == 0) {}
+      : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[0]], p.program[p.op.inputs[1]])),
+        first_(p.op.attrs.integer("step") == 0) {}
 
   static Bytes workspace(const WorkspaceQuery& query) {
     return {query.threads * scratch_bytes(query.attrs.integer("head_dim"))};
@@ -118,7 +120,8 @@ class StepKernel final : public PreparedKernel {
 class StepBackwardKernel final : public PreparedKernel {
  public:
   explicit StepBackwardKernel(const Preparation& p)
-      : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[1]], p.program[p.op.inputs[4]])), first_(p.op.attrs.integer("step") == 0) {}
+      : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[1]], p.program[p.op.inputs[4]])),
+        first_(p.op.attrs.integer("step") == 0) {}
 
   static Bytes workspace(const WorkspaceQuery& query) {
     return {query.threads * round_up(attend_backward_scratch(query.attrs.integer("head_dim")), 64)};
@@ -217,6 +220,7 @@ const CpuKernel kv_of{.run = take_kv};
 const CpuKernel join_qkv{.run = join};
 const CpuKernel ring_shift{.prepare = prepare<ShiftKernel>};
 const CpuKernel attention_step{.workspace = StepKernel::workspace, .prepare = prepare<StepKernel>};
-const CpuKernel attention_step_backward{.workspace = StepBackwardKernel::workspace, .prepare = prepare<StepBackwardKernel>};
+const CpuKernel attention_step_backward{.workspace = StepBackwardKernel::workspace,
+                                        .prepare = prepare<StepBackwardKernel>};
 
 }  // namespace sextant::cpu

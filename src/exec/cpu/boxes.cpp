@@ -43,7 +43,8 @@ void append(std::vector<Run>& runs, Run run) {
 
 }  // namespace
 
-std::vector<Run> runs_between(const std::vector<Box>& boxes, const LocalShape& from, const LocalShape& to, int64_t element) {
+std::vector<Run> runs_between(const std::vector<Box>& boxes, const LocalShape& from, const LocalShape& to,
+                              int64_t element) {
   std::vector<Run> runs;
   for (const Box& box : boxes)
     for_rows(box, &from, &to, [&](int64_t f, int64_t t, int64_t count) {
@@ -52,7 +53,8 @@ std::vector<Run> runs_between(const std::vector<Box>& boxes, const LocalShape& f
   return runs;
 }
 
-std::vector<Run> runs_to_packed(const std::vector<Box>& boxes, const LocalShape& from, int64_t element, int64_t packed_at) {
+std::vector<Run> runs_to_packed(const std::vector<Box>& boxes, const LocalShape& from, int64_t element,
+                                int64_t packed_at) {
   std::vector<Run> runs;
   for (const Box& box : boxes)
     for_rows(box, &from, nullptr, [&](int64_t f, int64_t, int64_t count) {
@@ -62,7 +64,8 @@ std::vector<Run> runs_to_packed(const std::vector<Box>& boxes, const LocalShape&
   return runs;
 }
 
-std::vector<Run> runs_from_packed(const std::vector<Box>& boxes, const LocalShape& to, int64_t element, int64_t packed_at) {
+std::vector<Run> runs_from_packed(const std::vector<Box>& boxes, const LocalShape& to, int64_t element,
+                                  int64_t packed_at) {
   std::vector<Run> runs;
   for (const Box& box : boxes)
     for_rows(box, nullptr, &to, [&](int64_t, int64_t t, int64_t count) {

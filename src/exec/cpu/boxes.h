@@ -16,11 +16,14 @@ struct Run {
 };
 
 // The stretches that make up the boxes; neighbours are joined.
-std::vector<Run> runs_between(const std::vector<Box>& boxes, const LocalShape& from, const LocalShape& to, int64_t element);
+std::vector<Run> runs_between(const std::vector<Box>& boxes, const LocalShape& from, const LocalShape& to,
+                              int64_t element);
 
 // The same with a packed side: the boxes' elements one behind the other from byte `packed_at` on.
-std::vector<Run> runs_to_packed(const std::vector<Box>& boxes, const LocalShape& from, int64_t element, int64_t packed_at);
-std::vector<Run> runs_from_packed(const std::vector<Box>& boxes, const LocalShape& to, int64_t element, int64_t packed_at);
+std::vector<Run> runs_to_packed(const std::vector<Box>& boxes, const LocalShape& from, int64_t element,
+                                int64_t packed_at);
+std::vector<Run> runs_from_packed(const std::vector<Box>& boxes, const LocalShape& to, int64_t element,
+                                  int64_t packed_at);
 
 void copy_runs(const std::vector<Run>& runs, const std::byte* from, std::byte* to);
 

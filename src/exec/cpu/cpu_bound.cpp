@@ -64,7 +64,12 @@ struct BoundRegion {
 class CpuBound final : public Bound {
  public:
   CpuBound(const Program& program, HostArena& arena, const RankParts& parts)
-      : program_(program), addresses_(program, parts.rank, arena.data()), team_(parts.team), rank_(parts.rank), wire_(parts.wire), comm_wire_(parts.comm_wire),
+      : program_(program),
+        addresses_(program, parts.rank, arena.data()),
+        team_(parts.team),
+        rank_(parts.rank),
+        wire_(parts.wire),
+        comm_wire_(parts.comm_wire),
         lane_(parts.comm_lane) {
     BUG_IF(arena.bytes() < program.arena_bytes, "arena of {} bytes for a program of {}", arena.bytes(),
            program.arena_bytes);
@@ -96,8 +101,7 @@ class CpuBound final : public Bound {
   void run(const Action& action, Trace* trace) override {
     if (action.region == RegionKind::update) settle();
     if (wire_)
-      wire_->channel.transport.whereabouts().begin_action(letter_of(action.region), action.chunk,
-                                                          action.microbatch);
+      wire_->channel.transport.whereabouts().begin_action(letter_of(action.region), action.chunk, action.microbatch);
     for (BoundRegion& region : regions_) {
       if (region.kind != action.region || region.chunk != action.chunk) continue;
       for (BoundOp& op : region.ops) {
@@ -141,12 +145,17 @@ class CpuBound final : public Bound {
 
  private:
   BoundOp bind_op(const Op& op, int32_t workspace) {
-    BoundOp bound{&op, &cpu_kernel(*op.def), addresses_.tensors(op.inputs), addresses_.tensors(op.outputs),
-                  addresses_.workspace(workspace), nullptr};
+    BoundOp bound{&op,
+                  &cpu_kernel(*op.def),
+                  addresses_.tensors(op.inputs),
+                  addresses_.tensors(op.outputs),
+                  addresses_.workspace(workspace),
+                  nullptr};
     if (wire_) bound.place = wire_->channel.transport.whereabouts().keep(place_of(op));
     bound.on_lane = lane_ && on_comm_lane(op);
     if (bound.kernel->prepare)
-      bound.prepared = bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), bound.on_lane ? comm_wire_ : wire_});
+      bound.prepared =
+          bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), bound.on_lane ? comm_wire_ : wire_});
     return bound;
   }
 

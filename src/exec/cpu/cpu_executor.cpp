@@ -22,7 +22,8 @@ void refuse_missing_kernels(const Program& program) {
   for (const Region& region : program.regions)
     for (const Op& op : region.ops)
       if (!cpu_kernel(*op.def).run && !cpu_kernel(*op.def).prepare)
-        missing.push_back({.place = op.path, .got = fmt::format("the cpu executor has no kernel for {}", op.def->name)});
+        missing.push_back(
+            {.place = op.path, .got = fmt::format("the cpu executor has no kernel for {}", op.def->name)});
   if (!missing.empty()) throw UserError(std::move(missing));
 }
 
@@ -30,7 +31,8 @@ void refuse_missing_kernels(const Program& program) {
 Bytes memory_of_this_machine() {
   int64_t bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * int64_t{::sysconf(_SC_PAGE_SIZE)};
   // "max" where there is no limit, and no such file outside of containers.
-  if (int64_t limit = 0; std::ifstream("/sys/fs/cgroup/memory.max") >> limit && limit > 0) bytes = std::min(bytes, limit);
+  if (int64_t limit = 0; std::ifstream("/sys/fs/cgroup/memory.max") >> limit && limit > 0)
+    bytes = std::min(bytes, limit);
   return {bytes};
 }
 
@@ -71,7 +73,8 @@ class CpuExecutor final : public Executor {
 
   static size_t count_comm_ops(const Program& program) {
     size_t count = 0;
-    for (const Region& region : program.regions) count += static_cast<size_t>(std::count_if(region.ops.begin(), region.ops.end(), on_comm_lane));
+    for (const Region& region : program.regions)
+      count += static_cast<size_t>(std::count_if(region.ops.begin(), region.ops.end(), on_comm_lane));
     BUG_IF(count > kLaneCapacity, "{} ops on the comm lane", count);
     return count;
   }
@@ -91,7 +94,9 @@ std::unique_ptr<Executor> make_cpu_executor(int threads, const RankSeat& seat) {
 
 Target cpu_target(int threads) {
   int team = threads > 0 ? threads : core_count();
-  return {.name = "cpu", .threads = team, .alignment = 64,
+  return {.name = "cpu",
+          .threads = team,
+          .alignment = 64,
           .workspace = [team](const Op& op, const LocalTypes& in, const LocalTypes& out) {
             const CpuKernel& kernel = cpu_kernel(*op.def);
             if (!kernel.workspace) return Bytes{0};

@@ -16,7 +16,8 @@ void forward(const KernelCall& call) {
     for_blocks(call.team, call.in[0].count(), rows_per_task(width), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         int64_t at = call.in[1].local_index(0, tokens[row]);
-        at < 0 ? void(std::fill_n(y + row * width, width, T(0))) : void(std::copy_n(w + at * width, width, y + row * width));
+        at < 0 ? void(std::fill_n(y + row * width, width, T(0)))
+               : void(std::copy_n(w + at * width, width, y + row * width));
       }
     });
   });

@@ -99,8 +99,8 @@ LogSumExp<T> lse_of(const KernelCall& call, size_t fixed_inputs) {
   return {call.in[fixed_inputs].as<T>(), groups, call.in[0].shape.rows()};
 }
 
-// What all three ops share: the chunks of tokens and their logits. `per_row(logits, vocabulary, row)` gives the row's number,
-// `per_chunk(begin, rows, logits, products)` sees the chunk's logits after that. Returns where the numbers are.
+// What all three ops share: the chunks of tokens and their logits. `per_row(logits, vocabulary, row)` gives the row's
+// number, `per_chunk(begin, rows, logits, products)` sees the chunk's logits after that. Returns where the numbers are.
 template <class T, class PerRow, class PerChunk>
 const double* for_chunks(const KernelCall& call, const PerRow& per_row, const PerChunk& per_chunk) {
   Sizes sizes(call.in[0].shape, call.in[1]);

@@ -1,9 +1,9 @@
-// What a CPU kernel is: a function on bound tensors, and the scratch it needs. A kernel file bears its op file's name and
-// defines one CpuKernel per op in it; a missing one is a link error.
+// What a CPU kernel is: a function on bound tensors, and the scratch it needs. A kernel file bears its op file's name
+// and defines one CpuKernel per op in it; a missing one is a link error.
 //
-// Kernels neither throw, log nor allocate. They run for f32 (fast) and f64 (for finite differences) alike: the plain template
-// is the truth, a fast path may stand beside it and is tested against it. Results must not depend on the thread count:
-// split work into tasks by shape alone, and add partial sums in task order.
+// Kernels neither throw, log nor allocate. They run for f32 (fast) and f64 (for finite differences) alike: the plain
+// template is the truth, a fast path may stand beside it and is tested against it. Results must not depend on the
+// thread count: split work into tasks by shape alone, and add partial sums in task order.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 
 #include "base/threads.h"
 #include "base/units.h"
-#include "ir/attrs.h"
 #include "exec/cpu/wire.h"
 #include "exec/tensor.h"
+#include "ir/attrs.h"
 #include "ir/op_def.h"
 #include "ir/program.h"
 #include "ops/ops.h"
@@ -50,14 +50,14 @@ class PreparedKernel {
  public:
   virtual ~PreparedKernel() = default;
   virtual void run(const KernelCall& call) = 0;
-  // Called before the op's region runs for a microbatch, and for every microbatch at the end of a step: messages whose bytes
-  // are about to be reused must have arrived.
+  // Called before the op's region runs for a microbatch, and for every microbatch at the end of a step: messages whose
+  // bytes are about to be reused must have arrived.
   virtual void settle(int /*microbatch*/) {}
 };
 
 struct CpuKernel {
-  void (*run)(const KernelCall&) = nullptr;               // null, with `prepare`: this executor cannot run the op; bind says so
-  Bytes (*workspace)(const WorkspaceQuery&) = nullptr;    // null: none
+  void (*run)(const KernelCall&) = nullptr;  // null, with `prepare`: this executor cannot run the op; bind says so
+  Bytes (*workspace)(const WorkspaceQuery&) = nullptr;                       // null: none
   std::unique_ptr<PreparedKernel> (*prepare)(const Preparation&) = nullptr;  // instead of `run`
 };
 

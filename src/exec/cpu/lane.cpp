@@ -61,8 +61,10 @@ void Lane::loop() {
     }
     {
       std::lock_guard lock(mutex_);
-      if (error) error_ = error;
-      else ++done_;
+      if (error)
+        error_ = error;
+      else
+        ++done_;
     }
     changed_.notify_all();
   }

@@ -104,7 +104,8 @@ void backward(const KernelCall& call) {
       std::fill(dbias, dbias + width, T(0));
       for (int64_t row = begin; row < end; ++row) {
         int64_t at = row * width;
-        backward_row(BackwardRow<T>{dy + at, x + at, w, plus ? plus + at : nullptr, m[row], r[row], dx + at, dw, dbias}, width);
+        backward_row(BackwardRow<T>{dy + at, x + at, w, plus ? plus + at : nullptr, m[row], r[row], dx + at, dw, dbias},
+                     width);
       }
     });
     add_partials(call.team, dw_partials, blocks.count(), width, call.out[1].as<T>(), Write::over);

@@ -85,9 +85,8 @@ void multiply_for_weights(const KernelCall& call, Write write) {
 }
 
 void weight_gradient(const KernelCall& call) {
-  for_real_type(call.in[0].dtype, [&]<class T>() {
-    multiply_for_weights<T>(call, call.accumulate() ? Write::add : Write::over);
-  });
+  for_real_type(call.in[0].dtype,
+                [&]<class T>() { multiply_for_weights<T>(call, call.accumulate() ? Write::add : Write::over); });
 }
 
 Bytes weight_gradient_workspace(const WorkspaceQuery& query) {

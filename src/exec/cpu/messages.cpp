@@ -14,7 +14,8 @@ std::span<std::byte> bytes_of(const Tensor& tensor) {
 class SendKernel final : public PreparedKernel {
  public:
   explicit SendKernel(const Preparation& p)
-      : wire_(*p.wire), peer_(rank_at_stage(p.program, p.at, p.op.attrs.integer("peer"))),
+      : wire_(*p.wire),
+        peer_(rank_at_stage(p.program, p.at, p.op.attrs.integer("peer"))),
         tag_(kFirstStageTag + static_cast<int>(p.op.attrs.integer("tag"))) {
     const Value& value = p.program[p.op.inputs[0]];
     slots_ = value.buffer < 0 ? 1 : p.program.buffers[static_cast<size_t>(value.buffer)].slots;
@@ -22,7 +23,8 @@ class SendKernel final : public PreparedKernel {
   }
 
   void run(const KernelCall& call) override {
-    under_way_[static_cast<size_t>(call.microbatch % slots_)] = wire_.channel.transport.send(peer_, tag_, bytes_of(call.in[0]));
+    under_way_[static_cast<size_t>(call.microbatch % slots_)] =
+        wire_.channel.transport.send(peer_, tag_, bytes_of(call.in[0]));
     wire_.count(kPipelineAxis, static_cast<int64_t>(bytes_of(call.in[0]).size()));
   }
 
@@ -42,7 +44,8 @@ class SendKernel final : public PreparedKernel {
 class ReceiveKernel final : public PreparedKernel {
  public:
   explicit ReceiveKernel(const Preparation& p)
-      : wire_(*p.wire), peer_(rank_at_stage(p.program, p.at, p.op.attrs.integer("peer"))),
+      : wire_(*p.wire),
+        peer_(rank_at_stage(p.program, p.at, p.op.attrs.integer("peer"))),
         tag_(kFirstStageTag + static_cast<int>(p.op.attrs.integer("tag"))) {}
 
   void run(const KernelCall& call) override {
@@ -71,7 +74,8 @@ class SumStagesKernel final : public PreparedKernel {
     int64_t before = wire_.channel.bytes_sent;
     int64_t scratch = all_reduce_scratch(call.out[0].count(), call.out[0].dtype, group_.size());
     all_reduce(wire_.channel, group_,
-               {.data = bytes_of(call.out[0]), .scratch = {call.workspace, static_cast<size_t>(scratch)},
+               {.data = bytes_of(call.out[0]),
+                .scratch = {call.workspace, static_cast<size_t>(scratch)},
                 .dtype = call.out[0].dtype});
     wire_.count(kPipelineAxis, wire_.channel.bytes_sent - before);
   }

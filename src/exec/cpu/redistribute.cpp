@@ -10,7 +10,9 @@ namespace sextant::cpu {
 
 namespace {
 
-int64_t bytes_of(const Tensor& tensor) { return tensor.count() * size_of(tensor.dtype); }
+int64_t bytes_of(const Tensor& tensor) {
+  return tensor.count() * size_of(tensor.dtype);
+}
 std::span<const std::byte> const_bytes(const Tensor& tensor) {
   return {static_cast<const std::byte*>(tensor.data), static_cast<size_t>(bytes_of(tensor))};
 }
@@ -19,7 +21,9 @@ std::span<std::byte> mutable_bytes(const Tensor& tensor) {
 }
 
 // Parts of a message are cut on whole cache lines of the workspace.
-int64_t padded(int64_t bytes) { return round_up(bytes, 64); }
+int64_t padded(int64_t bytes) {
+  return round_up(bytes, 64);
+}
 
 Bytes workspace(const WorkspaceQuery& query) {
   std::string transfer = query.attrs.text_or("transfer", "");
@@ -38,7 +42,10 @@ Bytes workspace(const WorkspaceQuery& query) {
 class HopKernel : public PreparedKernel {
  public:
   HopKernel(const Preparation& p, const Hop& hop)
-      : wire_(p.wire), axes_(p.op.attrs.text_or("axes", "")), in_(p.program[p.op.inputs[0]]), out_(p.program[p.op.outputs[0]]) {
+      : wire_(p.wire),
+        axes_(p.op.attrs.text_or("axes", "")),
+        in_(p.program[p.op.inputs[0]]),
+        out_(p.program[p.op.outputs[0]]) {
     group_ = group_of_ranks(group_of(p.program.mesh, p.rank, hop.axes), p.rank);
     for (int rank : group_.ranks) peers_.push_back(coordinate_of(p.program.mesh, rank));
     BUG_IF(!wire_ && group_.size() > 1, "{} talks to {} ranks and has no wire", p.op.path, group_.size());
@@ -114,7 +121,8 @@ class AllReduceKernel final : public HopKernel {
       std::memcpy(call.out[0].data, call.in[0].data, static_cast<size_t>(bytes_of(call.out[0])));
     int64_t scratch = all_reduce_scratch(call.out[0].count(), call.out[0].dtype, group_.size());
     all_reduce(wire_->channel, group_,
-               {.data = mutable_bytes(call.out[0]), .scratch = {call.workspace, static_cast<size_t>(scratch)},
+               {.data = mutable_bytes(call.out[0]),
+                .scratch = {call.workspace, static_cast<size_t>(scratch)},
                 .dtype = call.out[0].dtype});
   }
 };
@@ -200,14 +208,16 @@ class AllToAllKernel final : public HopKernel {
     for (size_t i = 0; i < peers_.size(); ++i) {
       int64_t at = static_cast<int64_t>(i) * part_;
       for (const Run& run : runs_to_packed(boxes(own(), peers_[i]), in_.local, element(), at)) pack_.push_back(run);
-      for (const Run& run : runs_from_packed(boxes(peers_[i], own()), out_.local, element(), at)) unpack_.push_back(run);
+      for (const Run& run : runs_from_packed(boxes(peers_[i], own()), out_.local, element(), at))
+        unpack_.push_back(run);
     }
   }
 
  private:
   void move(const KernelCall& call) override {
     size_t bytes = static_cast<size_t>(part_) * static_cast<size_t>(group_.size());
-    std::span<std::byte> sent{call.workspace, bytes}, received{call.workspace + padded(static_cast<int64_t>(bytes)), bytes};
+    std::span<std::byte> sent{call.workspace, bytes},
+        received{call.workspace + padded(static_cast<int64_t>(bytes)), bytes};
     copy_runs(pack_, const_bytes(call.in[0]).data(), sent.data());
     all_to_all(wire_->channel, group_, sent, received);
     copy_runs(unpack_, received.data(), mutable_bytes(call.out[0]).data());
@@ -221,14 +231,21 @@ std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
   const Value &in = p.program[p.op.inputs[0]], &out = p.program[p.op.outputs[0]];
   Hop hop = hop_between(in.layout, out.layout, p.program.mesh);
   switch (hop.transfer) {
-    case Transfer::nothing: return std::make_unique<NothingKernel>(p, hop);
+    case Transfer::nothing:
+      return std::make_unique<NothingKernel>(p, hop);
     case Transfer::slice:
-    case Transfer::pad: return std::make_unique<CopyKernel>(p, hop);
-    case Transfer::keep_first: return std::make_unique<KeepFirstKernel>(p, hop);
-    case Transfer::all_gather: return std::make_unique<AllGatherKernel>(p, hop);
-    case Transfer::reduce_scatter: return std::make_unique<ReduceScatterKernel>(p, hop);
-    case Transfer::all_reduce: return std::make_unique<AllReduceKernel>(p, hop);
-    case Transfer::all_to_all: return std::make_unique<AllToAllKernel>(p, hop);
+    case Transfer::pad:
+      return std::make_unique<CopyKernel>(p, hop);
+    case Transfer::keep_first:
+      return std::make_unique<KeepFirstKernel>(p, hop);
+    case Transfer::all_gather:
+      return std::make_unique<AllGatherKernel>(p, hop);
+    case Transfer::reduce_scatter:
+      return std::make_unique<ReduceScatterKernel>(p, hop);
+    case Transfer::all_reduce:
+      return std::make_unique<AllReduceKernel>(p, hop);
+    case Transfer::all_to_all:
+      return std::make_unique<AllToAllKernel>(p, hop);
   }
   BUG("unknown transfer");
 }

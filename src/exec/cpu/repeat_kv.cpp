@@ -24,7 +24,9 @@ Source source_of(const Attrs& attrs, int64_t global) {
 }
 
 // Of a row: a bias has single numbers.
-int64_t width_of(const Tensor& rows) { return rows.shape.rank() == 2 ? rows.shape[1] : 1; }
+int64_t width_of(const Tensor& rows) {
+  return rows.shape.rank() == 2 ? rows.shape[1] : 1;
+}
 
 void forward(const KernelCall& call) {
   for_real_type(call.out[0].dtype, [&]<class T>() {

@@ -4,15 +4,17 @@
 #include "exec/cpu/blocks.h"
 #include "exec/cpu/heads.h"
 #include "exec/cpu/kernel.h"
-#include "exec/rope_frequency.h"
 #include "exec/cpu/vector_math.h"
+#include "exec/rope_frequency.h"
 
 namespace sextant::cpu {
 
 namespace {
 
 // How many elements at the front of each head turn.
-int64_t turning(const Attrs& attrs) { return attrs.integer_or("rotary_dim", attrs.integer("head_dim")); }
+int64_t turning(const Attrs& attrs) {
+  return attrs.integer_or("rotary_dim", attrs.integer("head_dim"));
+}
 
 // For every position: a cosine for every pair, then a sine. The same for all heads and sequences of a call.
 Bytes workspace(const WorkspaceQuery& query) {

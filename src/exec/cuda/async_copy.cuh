@@ -20,7 +20,9 @@ __device__ inline void copy_async(Packed<T, V>* to, const T* from) {
 }
 
 // All copies since the last call become one group.
-__device__ inline void close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+__device__ inline void close_copies() {
+  asm volatile("cp.async.commit_group;" ::: "memory");
+}
 
 // Until at most kOpen of the thread's groups, the last ones, are still on their way.
 template <int kOpen>

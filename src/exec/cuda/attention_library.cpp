@@ -20,7 +20,9 @@ Bytes repeatable_matrix(const AttentionShape& shape) {
   return {shape.batch * shape.heads * round_up(shape.length, 128) * round_up(shape.length, 128) * 2};
 }
 
-int64_t query_rows(const AttentionShape& shape) { return shape.batch * shape.heads * round_up(shape.length, 128); }
+int64_t query_rows(const AttentionShape& shape) {
+  return shape.batch * shape.heads * round_up(shape.length, 128);
+}
 
 }  // namespace
 
@@ -29,11 +31,13 @@ bool attention_library_takes(DType dtype, const AttentionShape& shape) {
   return dtype == DType::bf16 && shape.head_dim % 8 == 0 && shape.head_dim <= 256 && shape.length > 1;
 }
 
-Bytes attention_library_scratch(const AttentionShape&) { return {kSmallChange}; }
+Bytes attention_library_scratch(const AttentionShape&) {
+  return {kSmallChange};
+}
 
 // dq is summed in f32, beside the sums of dy·y and the rows' statistics; where query heads share a key head, dk and dv
-// are made per query head first, in bf16. Repeatable sums need a matrix of s×s per head besides: room is planned for those of
-// one sequence at least, and the batch is worked off in parts that fit.
+// are made per query head first, in bf16. Repeatable sums need a matrix of s×s per head besides: room is planned for
+// those of one sequence at least, and the batch is worked off in parts that fit.
 Bytes attention_library_backward_scratch(const AttentionShape& shape, Determinism determinism) {
   int64_t dq = query_rows(shape) * shape.head_dim * 4, sums = 2 * query_rows(shape) * 4;
   int64_t shared = shape.heads == shape.kv_heads ? 0 : 2 * query_rows(shape) * shape.head_dim * 2;
@@ -134,7 +138,9 @@ TensorPointer mask(const GraphPointer& graph, TensorPointer score, const TensorP
   return fe::graph::attn::score_modifiers::causal_mask(graph, score);
 }
 
-float scale_of(const AttentionShape& shape) { return 1 / std::sqrt(static_cast<float>(shape.head_dim)); }
+float scale_of(const AttentionShape& shape) {
+  return 1 / std::sqrt(static_cast<float>(shape.head_dim));
+}
 
 // One graph under construction, and the widths of its operands.
 struct GraphWriter {
@@ -258,12 +264,15 @@ struct AttentionLibrary::Opened {
     Determinism determinism = device.determinism();
     Bytes planned = attention_library_backward_scratch(shape, determinism);
     AttentionShape part = shape;
-    auto estimate = [&] { return attention_library_backward_scratch(part, Determinism::fast) + repeatable_matrix(part); };
+    auto estimate = [&] {
+      return attention_library_backward_scratch(part, Determinism::fast) + repeatable_matrix(part);
+    };
     while (determinism == Determinism::repeatable && part.batch > 1 && estimate() > planned)
       part.batch = smaller_part(shape.batch, part.batch);
     while (true) {
       GraphWriter writer(part, device.capability());
-      std::unique_ptr<AttentionPlan> plan = build(writer, [&] { writer.backward(determinism); }, why);
+      std::unique_ptr<AttentionPlan> plan = build(
+          writer, [&] { writer.backward(determinism); }, why);
       if (!plan) return nullptr;
       plan->parts = shape.batch / part.batch;
       if (plan->scratch <= planned) return plan;
@@ -281,7 +290,8 @@ struct AttentionLibrary::Opened {
 
   std::unique_ptr<AttentionPlan> build_forward(const AttentionShape& shape, std::string& why) const {
     GraphWriter writer(shape, device.capability());
-    std::unique_ptr<AttentionPlan> plan = build(writer, [&] { writer.forward(); }, why);
+    std::unique_ptr<AttentionPlan> plan = build(
+        writer, [&] { writer.forward(); }, why);
     Bytes planned = attention_library_scratch(shape);
     if (!plan || plan->scratch <= planned) return plan;
     why = fmt::format("cuDNN wants {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
@@ -386,8 +396,12 @@ AttentionLibrary::AttentionLibrary(const CudaDevice&)
     : problem_("this program was built without cuDNN's frontend headers") {
   fmt::print(stderr, "sextant: attention goes without cuDNN, which is slower: {}\n", problem_);
 }
-const AttentionPlan* AttentionLibrary::forward(const AttentionShape&) { return nullptr; }
-const AttentionPlan* AttentionLibrary::backward(const AttentionShape&) { return nullptr; }
+const AttentionPlan* AttentionLibrary::forward(const AttentionShape&) {
+  return nullptr;
+}
+const AttentionPlan* AttentionLibrary::backward(const AttentionShape&) {
+  return nullptr;
+}
 void AttentionLibrary::run(const AttentionPlan&, const AttentionOperands&, std::byte*, cudaStream_t) const {
   BUG("attention has no plans without cuDNN");
 }

@@ -15,12 +15,20 @@ namespace sextant::cuda {
 constexpr int kSide = 16;
 constexpr int kTileThreads = kSide * kSide;
 
-constexpr int pitch_of(int columns) { return columns + 4; }
+constexpr int pitch_of(int columns) {
+  return columns + 4;
+}
 
-__device__ inline int tile_x() { return static_cast<int>(threadIdx.x) % kSide; }
-__device__ inline int tile_y() { return static_cast<int>(threadIdx.x) / kSide; }
+__device__ inline int tile_x() {
+  return static_cast<int>(threadIdx.x) % kSide;
+}
+__device__ inline int tile_y() {
+  return static_cast<int>(threadIdx.x) / kSide;
+}
 
-__device__ inline float4 load_four(const float* from) { return *reinterpret_cast<const float4*>(from); }
+__device__ inline float4 load_four(const float* from) {
+  return *reinterpret_cast<const float4*>(from);
+}
 __device__ inline float4 load_four(const __nv_bfloat16* from) {
   uint2 bits = *reinterpret_cast<const uint2*>(from);
   float2 low = __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(bits.x));
@@ -197,13 +205,19 @@ using Bf16 = __nv_bfloat16;
 template <int kColumns>
 using Fragments = float[kColumns / 8][4];
 
-constexpr int core_pitch(int columns) { return columns + 8; }
+constexpr int core_pitch(int columns) {
+  return columns + 8;
+}
 
 __device__ inline int core_row() {
   return static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
 }
-__device__ inline int core_column() { return static_cast<int>(threadIdx.x) % 4 * 2; }
-__device__ inline uint32_t pair_at(const Bf16* at) { return *reinterpret_cast<const uint32_t*>(at); }
+__device__ inline int core_column() {
+  return static_cast<int>(threadIdx.x) % 4 * 2;
+}
+__device__ inline uint32_t pair_at(const Bf16* at) {
+  return *reinterpret_cast<const uint32_t*>(at);
+}
 __device__ inline uint32_t pair_of(float low, float high) {
   __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
   return reinterpret_cast<const uint32_t&>(pair);

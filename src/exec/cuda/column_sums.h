@@ -1,5 +1,5 @@
-// Sums over the rows of a matrix: the gradient of a bias. Rows are cut into slices by shape alone; each slice leaves its
-// sums in `workspace`, and these are added in a fixed order, so that the result is the same on every device.
+// Sums over the rows of a matrix: the gradient of a bias. Rows are cut into slices by shape alone; each slice leaves
+// its sums in `workspace`, and these are added in a fixed order, so that the result is the same on every device.
 #pragma once
 
 #include <cuda_runtime.h>

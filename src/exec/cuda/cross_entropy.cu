@@ -254,8 +254,8 @@ int64_t cache_limit(int blocks) {
 
 template <class T, int V, int kBlock>
 void launch_rows(const LogitRows& rows, int64_t cached) {
-  Loss loss{rows.targets, spans_of(*rows.w, 0), static_cast<float>(rows.z_loss), rows.dloss,
-            rows.parts,   rows.groups,          rows.parts_rows};
+  Loss loss{rows.targets, spans_of(*rows.w, 0), static_cast<float>(rows.z_loss), rows.dloss, rows.parts,
+            rows.groups,  rows.parts_rows};
   int bytes = static_cast<int>(cached * static_cast<int64_t>(sizeof(Packed<T, V>)));
   auto* kernel = cross_entropy_kernel<T, V, kBlock>;
   check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),

@@ -1,5 +1,5 @@
-// Softmax cross-entropy row by row, written over the logits. Enters: logits of a part of the tokens. Leaves: one loss per
-// row and, when asked for, the gradient in place of the logits. What a row's loss is stands in ops/head_loss.cpp.
+// Softmax cross-entropy row by row, written over the logits. Enters: logits of a part of the tokens. Leaves: one loss
+// per row and, when asked for, the gradient in place of the logits. What a row's loss is stands in ops/head_loss.cpp.
 #pragma once
 
 #include <cuda_runtime.h>

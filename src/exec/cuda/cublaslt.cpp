@@ -15,8 +15,8 @@ CublasLt open_library() {
     throw RunError("cuda", fmt::format("{} cannot be opened: {}", name, ::dlerror()),
                    "install the CUDA libraries of the version this program was built with, or use device=cpu");
   CublasLt found;
-#define FIND(function)                                                                              \
-  found.function = reinterpret_cast<decltype(found.function)>(::dlsym(library, #function));         \
+#define FIND(function)                                                                      \
+  found.function = reinterpret_cast<decltype(found.function)>(::dlsym(library, #function)); \
   if (!found.function) throw RunError("cuda", fmt::format("{} has no {}: it is too old", name, #function));
   SEXTANT_CUBLASLT(FIND)
 #undef FIND
@@ -26,7 +26,8 @@ CublasLt open_library() {
 }  // namespace
 
 void CublasLt::check(cublasStatus_t status, std::string_view what) const {
-  if (status != CUBLAS_STATUS_SUCCESS) throw RunError("cuda", fmt::format("{}: {}", what, cublasLtGetStatusString(status)));
+  if (status != CUBLAS_STATUS_SUCCESS)
+    throw RunError("cuda", fmt::format("{}: {}", what, cublasLtGetStatusString(status)));
 }
 
 const CublasLt& cublaslt() {

@@ -1,4 +1,5 @@
-// NVIDIA's matrix library, opened when it is first needed, so that a program built with CUDA still starts where it is missing.
+// NVIDIA's matrix library, opened when it is first needed, so that a program built with CUDA still starts where it is
+// missing.
 #pragma once
 
 #include <cublasLt.h>
@@ -9,12 +10,24 @@ namespace sextant {
 
 // The functions we use, as the library has them.
 struct CublasLt {
-#define SEXTANT_CUBLASLT(F)                                                                                              \
-  F(cublasLtCreate) F(cublasLtDestroy) F(cublasLtGetVersion) F(cublasLtGetStatusString) F(cublasLtMatmul)                \
-  F(cublasLtMatmulDescCreate) F(cublasLtMatmulDescDestroy) F(cublasLtMatmulDescSetAttribute)                             \
-  F(cublasLtMatrixLayoutCreate) F(cublasLtMatrixLayoutDestroy) F(cublasLtMatmulPreferenceCreate)                         \
-  F(cublasLtMatmulPreferenceDestroy) F(cublasLtMatmulPreferenceSetAttribute) F(cublasLtMatmulAlgoGetHeuristic)           \
+// clang-format off
+#define SEXTANT_CUBLASLT(F) \
+  F(cublasLtCreate) \
+  F(cublasLtDestroy) \
+  F(cublasLtGetVersion) \
+  F(cublasLtGetStatusString) \
+  F(cublasLtMatmul) \
+  F(cublasLtMatmulDescCreate) \
+  F(cublasLtMatmulDescDestroy) \
+  F(cublasLtMatmulDescSetAttribute) \
+  F(cublasLtMatrixLayoutCreate) \
+  F(cublasLtMatrixLayoutDestroy) \
+  F(cublasLtMatmulPreferenceCreate) \
+  F(cublasLtMatmulPreferenceDestroy) \
+  F(cublasLtMatmulPreferenceSetAttribute) \
+  F(cublasLtMatmulAlgoGetHeuristic) \
   F(cublasLtMatmulAlgoCheck)
+// clang-format on
 #define DECLARE(name) decltype(&::name) name = nullptr;
   SEXTANT_CUBLASLT(DECLARE)
 #undef DECLARE

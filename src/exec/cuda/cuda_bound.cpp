@@ -22,8 +22,9 @@ CudaArena::CudaArena(const CudaDevice& device, int64_t bytes) : device_(device),
   void* at = nullptr;
   cudaError_t status = cudaMalloc(&at, static_cast<size_t>(bytes));
   if (status != cudaSuccess)
-    throw RunError("memory", fmt::format("cannot allocate {} for the arena on {}: {}", human(Bytes{bytes}), device.name(),
-                                         cudaGetErrorString(status)),
+    throw RunError("memory",
+                   fmt::format("cannot allocate {} for the arena on {}: {}", human(Bytes{bytes}), device.name(),
+                               cudaGetErrorString(status)),
                    "use a smaller batch.microbatch or batch.seq, or train.recompute = \"full\"");
   data_ = static_cast<std::byte*>(at);
   check_cuda(cudaMemsetAsync(data_, 0, static_cast<size_t>(bytes), device.stream()), "clearing the arena");
@@ -56,9 +57,9 @@ struct Launch {
 
 // What decides the work that a region's launches do, beside the region itself.
 struct Variant {
-  int slot = 0;           // which addresses its operands have
+  int slot = 0;  // which addresses its operands have
   SumState sum = SumState::running;
-  bool last = false;      // of its microbatches
+  bool last = false;  // of its microbatches
   auto operator<=>(const Variant&) const = default;
 };
 
@@ -109,20 +110,29 @@ class Capture {
 class CudaBound final : public Bound {
  public:
   CudaBound(const Program& program, CudaArena& arena, const CudaRankParts& parts)
-      : program_(program), device_(parts.device), rank_(parts.rank), wires_(parts.wires),
-        addresses_(program, parts.rank, arena.data()), stream_(parts.device.stream()), exchange_(stream_, kFetchesUnderWay) {
-    BUG_IF(arena.bytes() < program.arena_bytes, "arena of {} bytes for a program of {}", arena.bytes(), program.arena_bytes);
+      : program_(program),
+        device_(parts.device),
+        rank_(parts.rank),
+        wires_(parts.wires),
+        addresses_(program, parts.rank, arena.data()),
+        stream_(parts.device.stream()),
+        exchange_(stream_, kFetchesUnderWay) {
+    BUG_IF(arena.bytes() < program.arena_bytes, "arena of {} bytes for a program of {}", arena.bytes(),
+           program.arena_bytes);
     check_cuda(cudaStreamCreateWithFlags(&comm_stream_, cudaStreamNonBlocking), "a stream");
     check_cuda(cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming), "an event");
     size_t op_index = 0;
     for (const Region& region : program.regions) {
-      regions_.push_back({.kind = region.kind, .chunk = region.chunk, .slotted = addresses_.slotted(region),
+      regions_.push_back({.kind = region.kind,
+                          .chunk = region.chunk,
+                          .slotted = addresses_.slotted(region),
                           .first_microbatch = first_microbatch(program, region),
                           .last_microbatch = last_microbatch(program, region)});
       BoundRegion& bound = regions_.back();
       for (const Op& op : region.ops) bound.ops.push_back(bind_op(op, program.workspaces[op_index++]));
       for (const SlottedOperand& s : bound.slotted) bound.slot_period = std::lcm(bound.slot_period, s.slots);
-      for (const BoundOp& op : bound.ops) bound.capturable = bound.capturable && (!op.prepared || op.prepared->capturable());
+      for (const BoundOp& op : bound.ops)
+        bound.capturable = bound.capturable && (!op.prepared || op.prepared->capturable());
       find_launches(bound);
     }
     find_joins();
@@ -190,11 +200,16 @@ class CudaBound final : public Bound {
 
  private:
   BoundOp bind_op(const Op& op, int32_t workspace) {
-    BoundOp bound{&op, &cuda_kernel(*op.def), addresses_.tensors(op.inputs), addresses_.tensors(op.outputs),
-                  addresses_.workspace(workspace), nullptr, local_cost(program_, op)};
+    BoundOp bound{&op,
+                  &cuda_kernel(*op.def),
+                  addresses_.tensors(op.inputs),
+                  addresses_.tensors(op.outputs),
+                  addresses_.workspace(workspace),
+                  nullptr,
+                  local_cost(program_, op)};
     if (bound.kernel->prepare)
-      bound.prepared = bound.kernel->prepare(
-          {op, program_, rank_, addresses_.coordinate(), bound.in, bound.out, device_, wires_});
+      bound.prepared =
+          bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), bound.in, bound.out, device_, wires_});
     if (wires_) bound.place = wires_->transport().whereabouts().keep(place_of(op));
     bound.on_comm_lane = on_comm_lane(op) && (!bound.prepared || bound.prepared->capturable());
     if (bound.on_comm_lane) check_cuda(cudaEventCreateWithFlags(&bound.done, cudaEventDisableTiming), "an event");
@@ -244,7 +259,8 @@ class CudaBound final : public Bound {
         if (in_this_pass(*other)) check_cuda(cudaStreamWaitEvent(stream_, other->done), op.op->path);
     if (op.kernel->launch_all) {
       std::vector<CudaCall> calls;
-      for (size_t i = launch.first; i < launch.end; ++i) calls.push_back(call_of(region.ops[i], variant, microbatch, stream));
+      for (size_t i = launch.first; i < launch.end; ++i)
+        calls.push_back(call_of(region.ops[i], variant, microbatch, stream));
       op.kernel->launch_all(calls);
     } else {
       CudaCall call = call_of(op, variant, microbatch, stream);
@@ -256,8 +272,8 @@ class CudaBound final : public Bound {
     open_.push_back(&op);
   }
 
-  // The comm lane comes back to the compute lane at the end of every region: a captured graph must be whole, and what it left
-  // open cannot be waited for from another.
+  // The comm lane comes back to the compute lane at the end of every region: a captured graph must be whole, and what
+  // it left open cannot be waited for from another.
   bool in_this_pass(const BoundOp& op) const { return std::find(open_.begin(), open_.end(), &op) != open_.end(); }
 
   void launch_all(BoundRegion& region, const Variant& variant, const Action& action) {
@@ -305,7 +321,8 @@ class CudaBound final : public Bound {
       check_cuda(cudaEventRecord(marks[i + 1], stream_), "tracing");
     }
     check_cuda(cudaStreamSynchronize(stream_), "tracing");
-    for (size_t i = 0; i < region.launches.size(); ++i) add_event(region, region.launches[i], marks[i], marks[i + 1], trace);
+    for (size_t i = 0; i < region.launches.size(); ++i)
+      add_event(region, region.launches[i], marks[i], marks[i + 1], trace);
     for (cudaEvent_t mark : marks) cudaEventDestroy(mark);
   }
 

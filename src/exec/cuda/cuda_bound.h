@@ -1,5 +1,5 @@
-// A Program at its addresses in a GPU's memory: what a CUDA executor's bind makes. The first time a region runs it is captured
-// as a CUDA graph, one for each set of addresses and sums it can have; from then on it is replayed.
+// A Program at its addresses in a GPU's memory: what a CUDA executor's bind makes. The first time a region runs it is
+// captured as a CUDA graph, one for each set of addresses and sums it can have; from then on it is replayed.
 #pragma once
 
 #include <cstdint>

@@ -26,12 +26,14 @@ void refuse_unsupported(const Program& program) {
     for (const Op& op : region.ops) {
       const CudaKernel& kernel = cuda_kernel(*op.def);
       if (!kernel.launch && !kernel.prepare && !kernel.launch_all)
-        missing.push_back({.place = op.path, .got = fmt::format("the cuda executor has no kernel for {}", op.def->name)});
+        missing.push_back(
+            {.place = op.path, .got = fmt::format("the cuda executor has no kernel for {}", op.def->name)});
       for (const auto* ids : {&op.inputs, &op.outputs})
         for (ValueId id : *ids)
           if (!is_supported(program[id].dtype))
-            missing.push_back({.place = program[id].path,
-                               .got = fmt::format("the cuda executor does not compute in {}", name_of(program[id].dtype))});
+            missing.push_back(
+                {.place = program[id].path,
+                 .got = fmt::format("the cuda executor does not compute in {}", name_of(program[id].dtype))});
     }
   }
   if (!missing.empty()) throw UserError(std::move(missing));
@@ -94,14 +96,17 @@ std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options, const R
 
 Target cuda_target(Determinism determinism) {
   bool repeatable = determinism == Determinism::repeatable;
-  return {.name = "cuda", .threads = 1, .alignment = kAlignment,
+  return {.name = "cuda",
+          .threads = 1,
+          .alignment = kAlignment,
           .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients"},
           .computes_in = {DType::bf16, DType::f32},
-          .workspace = [repeatable](const Op& op, const LocalTypes& in, const LocalTypes& out) {
-            const CudaKernel& kernel = cuda_kernel(*op.def);
-            if (!kernel.workspace) return Bytes{0};
-            return kernel.workspace({op.attrs, tensors_of(in), tensors_of(out), 1, repeatable});
-          },
+          .workspace =
+              [repeatable](const Op& op, const LocalTypes& in, const LocalTypes& out) {
+                const CudaKernel& kernel = cuda_kernel(*op.def);
+                if (!kernel.workspace) return Bytes{0};
+                return kernel.workspace({op.attrs, tensors_of(in), tensors_of(out), 1, repeatable});
+              },
           .done_together = [](const OpDef& def) { return cuda_kernel(def).launch_all != nullptr; }};
 }
 

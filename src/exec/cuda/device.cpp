@@ -14,7 +14,9 @@ constexpr int kLeastCapability = 80;  // bf16 products begin with Ampere
 }  // namespace
 
 CudaDevice::CudaDevice(int index, Determinism determinism, Tuning tuning)
-    : index_(index), determinism_(determinism), tuning_(determinism == Determinism::repeatable ? Tuning::first_choice : tuning) {
+    : index_(index),
+      determinism_(determinism),
+      tuning_(determinism == Determinism::repeatable ? Tuning::first_choice : tuning) {
   use();
   cudaDeviceProp facts{};
   check_cuda(cudaGetDeviceProperties(&facts, index), fmt::format("asking device {} what it is", index));
@@ -38,7 +40,9 @@ CudaDevice::~CudaDevice() {
   if (stream_) cudaStreamDestroy(stream_);
 }
 
-void CudaDevice::use() const { check_cuda(cudaSetDevice(index_), fmt::format("using device {}", index_)); }
+void CudaDevice::use() const {
+  check_cuda(cudaSetDevice(index_), fmt::format("using device {}", index_));
+}
 
 GemmLibrary& CudaDevice::gemm() {
   if (!gemm_) gemm_ = std::make_unique<GemmLibrary>(*this);

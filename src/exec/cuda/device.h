@@ -1,5 +1,5 @@
-// CudaDevice: one GPU as the ops of one rank see it: its facts, its compute stream, and the libraries' handles, opened when
-// first asked for.
+// CudaDevice: one GPU as the ops of one rank see it: its facts, its compute stream, and the libraries' handles, opened
+// when first asked for.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -34,7 +34,7 @@ class CudaDevice {
   int index() const { return index_; }
   const std::string& name() const { return name_; }  // "NVIDIA H200"
   int multiprocessors() const { return multiprocessors_; }
-  int capability() const { return capability_; }  // 90 for 9.0
+  int capability() const { return capability_; }       // 90 for 9.0
   double bytes_per_s() const { return bytes_per_s_; }  // of memory, by its clock and width
   Determinism determinism() const { return determinism_; }
   Tuning tuning() const { return tuning_; }

@@ -2,8 +2,8 @@
 // finds. Leaves: as few two-dimensional copies as they fold into, put on a stream.
 #pragma once
 
-#include <cstdint>
 #include <cuda_runtime.h>
+#include <cstdint>
 
 #include <cstddef>
 #include <vector>

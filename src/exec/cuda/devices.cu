@@ -6,7 +6,9 @@ namespace sextant {
 
 namespace {
 
-std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
 // The runtime calls a missing driver "insufficient"; a person wants to know which of the two it is.
 std::string problem_of(cudaError_t status) {
@@ -15,7 +17,8 @@ std::string problem_of(cudaError_t status) {
   cudaRuntimeGetVersion(&runtime);
   if (driver == 0) return "there is no NVIDIA driver";
   if (status == cudaErrorInsufficientDriver)
-    return "the NVIDIA driver goes up to CUDA " + version_text(driver) + ", and this program needs " + version_text(runtime);
+    return "the NVIDIA driver goes up to CUDA " + version_text(driver) + ", and this program needs " +
+           version_text(runtime);
   return cudaGetErrorString(status);
 }
 

@@ -8,7 +8,7 @@
 namespace sextant {
 
 struct CudaDeviceFacts {
-  std::string name;  // "NVIDIA H200"
+  std::string name;          // "NVIDIA H200"
   int major = 0, minor = 0;  // compute capability
   int64_t memory_bytes = 0;
 };

@@ -28,8 +28,8 @@ struct Forward {
   }
 };
 
-// Backward walks the places in token order, kChunk at a time: a block adds up the rows of dy for its chunk. A token whose
-// places all lie in one chunk is finished there. One that reaches into later chunks leaves its sums per chunk in
+// Backward walks the places in token order, kChunk at a time: a block adds up the rows of dy for its chunk. A token
+// whose places all lie in one chunk is finished there. One that reaches into later chunks leaves its sums per chunk in
 // `partials`, and a second kernel adds these in order: a frequent token is summed by many blocks.
 constexpr int kChunk = 32;
 constexpr int kThreads = 128;
@@ -135,9 +135,9 @@ void forward(const CudaCall& call) {
   const Tensor &tokens = call.in[0], &w = call.in[1];
   int64_t width = w.shape.last();
   for_cuda_vectors(w.dtype, width, [&]<class T, int V>() {
-    for_row_vectors<V>(call.stream, tokens.count(), width,
-                       Forward<T, V>{tokens.as<int32_t>(), w.as<T>(), call.out[0].as<T>(), w.shape[0], width,
-                                     spans_of(w, 0)});
+    for_row_vectors<V>(
+        call.stream, tokens.count(), width,
+        Forward<T, V>{tokens.as<int32_t>(), w.as<T>(), call.out[0].as<T>(), w.shape[0], width, spans_of(w, 0)});
   });
 }
 

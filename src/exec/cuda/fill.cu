@@ -9,7 +9,9 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kMostBlocks = 8192;
 
-int blocks_for(int64_t count) { return static_cast<int>(std::min<int64_t>((count + kThreads - 1) / kThreads, kMostBlocks)); }
+int blocks_for(int64_t count) {
+  return static_cast<int>(std::min<int64_t>((count + kThreads - 1) / kThreads, kMostBlocks));
+}
 
 // base/rng.cpp, on the device: the same bits, and so the same numbers to the last rounding of log and cos.
 __device__ double normal(uint64_t key, uint64_t stream, uint64_t index) {
@@ -30,14 +32,18 @@ __device__ double normal(uint64_t key, uint64_t stream, uint64_t index) {
 template <class T>
 __device__ T part_of(float x);
 template <>
-__device__ float part_of<float>(float x) { return x; }
+__device__ float part_of<float>(float x) {
+  return x;
+}
 template <>
 __device__ __nv_bfloat16 part_of<__nv_bfloat16>(float x) {
   uint32_t bits = __float_as_uint(x);
   return __ushort_as_bfloat16(static_cast<uint16_t>((bits >> 16) + ((bits >> 15) & 1)));
 }
 template <>
-__device__ uint16_t part_of<uint16_t>(float x) { return static_cast<uint16_t>(__float_as_uint(x)); }
+__device__ uint16_t part_of<uint16_t>(float x) {
+  return static_cast<uint16_t>(__float_as_uint(x));
+}
 
 struct Piece {
   Init::Kind kind;
@@ -53,7 +59,8 @@ __global__ void draw(T* data, Piece p) {
     int64_t row = i / p.columns, column = i % p.columns;
     float x = p.kind == Init::Kind::ones ? 1.0f : 0.0f;
     if (p.kind == Init::Kind::normal)
-      x = static_cast<float>(normal(p.key, p.stream, static_cast<uint64_t>(p.first + row * p.whole_width + column)) * p.std);
+      x = static_cast<float>(normal(p.key, p.stream, static_cast<uint64_t>(p.first + row * p.whole_width + column)) *
+                             p.std);
     data[p.at + row * p.stride + column] = part_of<T>(x);
   }
 }
@@ -61,8 +68,8 @@ __global__ void draw(T* data, Piece p) {
 }  // namespace
 
 void fill_drawn(void* data, DType dtype, const DrawnPiece& piece, cudaStream_t stream) {
-  Piece p{piece.init.kind, piece.init.std, piece.random.key(), piece.random.stream(), piece.first,
-          piece.whole_width, piece.rows, piece.columns, piece.at, piece.stride};
+  Piece p{piece.init.kind, piece.init.std, piece.random.key(), piece.random.stream(), piece.first, piece.whole_width,
+          piece.rows,      piece.columns,  piece.at,           piece.stride};
   if (p.rows * p.columns == 0) return;
   int blocks = blocks_for(p.rows * p.columns);
   if (dtype == DType::bf16)

@@ -1,8 +1,8 @@
 // Device memory filled where it is: with random numbers to time kernels on, and with a model's initial weights.
 #pragma once
 
-#include <cstdint>
 #include <cuda_runtime.h>
+#include <cstdint>
 
 #include "base/dtype.h"
 #include "exec/drawn_piece.h"

@@ -42,7 +42,8 @@ const GemmPlan* GemmLibrary::find_plan(const GemmShape& shape) {
 
 const GemmPlan& GemmLibrary::plan(const GemmShape& shape) {
   const GemmPlan* plan = find_plan(shape);
-  if (!plan) throw RunError("cuda", fmt::format("the matrix library has no algorithm for the product {}", shape.text()));
+  if (!plan)
+    throw RunError("cuda", fmt::format("the matrix library has no algorithm for the product {}", shape.text()));
   return *plan;
 }
 
@@ -52,7 +53,8 @@ bool GemmLibrary::pays(const GemmPlan& with_epilogue, const GemmPlan& without, i
   return with_epilogue.choice.ms <= without.choice.ms + more_ms;
 }
 
-void GemmLibrary::run(const GemmPlan& plan, const GemmOperands& operands, std::byte* workspace, cudaStream_t stream) const {
+void GemmLibrary::run(const GemmPlan& plan, const GemmOperands& operands, std::byte* workspace,
+                      cudaStream_t stream) const {
   plan.run(static_cast<cublasLtHandle_t>(handle_), plan.choice.algorithm, operands, workspace, stream);
 }
 

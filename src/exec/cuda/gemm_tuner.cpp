@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// First every candidate briefly, then the best of them for long enough that clocks settle where a training step has them.
+// First every candidate briefly, then the best of them for long enough that clocks settle where a training step has
+// them.
 constexpr int kFirstRepeats = 3;
 constexpr size_t kFinalists = 5;
 constexpr float kFinalMs = 12;  // for each finalist
@@ -27,7 +28,8 @@ class Operands {
  public:
   Operands(const GemmShape& s, cudaStream_t stream) {
     int64_t in = size_of(s.in), out = size_of(s.out);
-    int64_t a = (s.a_order == MatrixOrder::as_is ? s.m * std::max(s.a_stride, s.k) : s.k * std::max(s.a_stride, s.m)) * in;
+    int64_t a =
+        (s.a_order == MatrixOrder::as_is ? s.m * std::max(s.a_stride, s.k) : s.k * std::max(s.a_stride, s.m)) * in;
     int64_t b = s.k * s.n * in, c = s.m * std::max(s.c_stride, s.n) * out;
     for (int64_t bytes : {a, b, c, c, std::max(s.m, s.n) * int64_t{4}, GemmLibrary::kWorkspace}) {
       void* at = nullptr;
@@ -47,8 +49,10 @@ class Operands {
   Operands& operator=(const Operands&) = delete;
 
   GemmOperands of(const GemmShape& s) const {
-    bool bias = s.epilogue == GemmEpilogue::bias || s.epilogue == GemmEpilogue::gelu_bias || s.epilogue == GemmEpilogue::row_sums;
-    bool aux = s.epilogue == GemmEpilogue::gelu || s.epilogue == GemmEpilogue::gelu_bias || s.epilogue == GemmEpilogue::gelu_gradient;
+    bool bias = s.epilogue == GemmEpilogue::bias || s.epilogue == GemmEpilogue::gelu_bias ||
+                s.epilogue == GemmEpilogue::row_sums;
+    bool aux = s.epilogue == GemmEpilogue::gelu || s.epilogue == GemmEpilogue::gelu_bias ||
+               s.epilogue == GemmEpilogue::gelu_gradient;
     return {parts_[0], parts_[1], parts_[2], bias ? parts_[4] : nullptr, aux ? parts_[3] : nullptr};
   }
   std::byte* workspace() const { return static_cast<std::byte*>(parts_[5]); }
@@ -103,7 +107,8 @@ GemmTuner::GemmTuner(const CudaDevice& device, cublasLtHandle_t handle) : device
   fs::path directory = tuning_directory();
   if (directory.empty()) return;
   std::string name = device.name();
-  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '-');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '-');
   file_ = directory / fmt::format("gemm-{}-{}.txt", name, cublaslt().cublasLtGetVersion());
   load();
 }
@@ -117,7 +122,8 @@ void GemmTuner::load() {
     TimedAlgorithm choice;
     auto [end, error] = std::from_chars(line.data() + first + 1, line.data() + second, choice.ms);
     bool sound = error == std::errc{} && end == line.data() + second && choice.ms > 0;
-    if (sound && from_hex(std::string_view(line).substr(0, first), choice.algorithm)) known_[line.substr(second + 1)] = choice;
+    if (sound && from_hex(std::string_view(line).substr(0, first), choice.algorithm))
+      known_[line.substr(second + 1)] = choice;
   }
 }
 
@@ -130,7 +136,8 @@ void GemmTuner::append(const std::string& shape, const TimedAlgorithm& choice) c
 
 TimedAlgorithm GemmTuner::fastest(const GemmPlan& plan, const Candidates& candidates) {
   std::string shape = plan.shape().text();
-  if (auto at = known_.find(shape); at != known_.end() && plan.accepts(handle_, at->second.algorithm)) return at->second;
+  if (auto at = known_.find(shape); at != known_.end() && plan.accepts(handle_, at->second.algorithm))
+    return at->second;
   TimedAlgorithm choice = timed(plan, candidates);
   known_[shape] = choice;
   append(shape, choice);

@@ -1,5 +1,6 @@
-// GemmTuner: finds the fastest algorithm for a product by timing the library's candidates on random data, and remembers it on
-// disk: one file per device and library version, one line per shape. A file that cannot be read or written costs time only.
+// GemmTuner: finds the fastest algorithm for a product by timing the library's candidates on random data, and remembers
+// it on disk: one file per device and library version, one line per shape. A file that cannot be read or written costs
+// time only.
 #pragma once
 
 #include <filesystem>
@@ -28,7 +29,8 @@ class GemmTuner {
   std::map<std::string, TimedAlgorithm> known_;
 };
 
-// Where results of tuning are kept: $SEXTANT_CACHE, $XDG_CACHE_HOME/sextant or ~/.cache/sextant; empty when there is none.
+// Where results of tuning are kept: $SEXTANT_CACHE, $XDG_CACHE_HOME/sextant or ~/.cache/sextant; empty when there is
+// none.
 std::filesystem::path tuning_directory();
 
 }  // namespace sextant

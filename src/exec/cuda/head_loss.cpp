@@ -8,8 +8,8 @@ namespace sextant::cuda {
 
 namespace {
 
-// The logits of this many bytes live at once, and of twice the bytes of the weights' gradient, if that is more: the gradient
-// crosses memory once per chunk, which then stays cheap. Neither grows with tokens × vocabulary.
+// The logits of this many bytes live at once, and of twice the bytes of the weights' gradient, if that is more: the
+// gradient crosses memory once per chunk, which then stays cheap. Neither grows with tokens × vocabulary.
 constexpr int64_t kLogitBytes = int64_t{1} << 30;
 constexpr int64_t kRowMultiple = 256;
 constexpr int64_t kStrideMultiple = 64;  // rows of logits begin where products can read them fast
@@ -67,7 +67,8 @@ class HeadLoss final : public PreparedCudaKernel {
       cross_entropy_rows(rows_of(call, chunk, logits, losses + chunk.begin));
       if (want_ == Want::gradient) multiply_gradients(call, chunk, x, logits, scratch);
     }
-    if (want_ != Want::lse) sum_numbers(losses, sizes_.rows, call.out[want_ == Want::loss ? 0 : 2].as<float>(), call.stream);
+    if (want_ != Want::lse)
+      sum_numbers(losses, sizes_.rows, call.out[want_ == Want::loss ? 0 : 2].as<float>(), call.stream);
   }
 
  private:
@@ -80,18 +81,28 @@ class HeadLoss final : public PreparedCudaKernel {
     int64_t v = sizes_.vocabulary, h = sizes_.hidden, stride = sizes_.stride;
     DType t = sizes_.dtype;
     Chunk chunk{begin, rows, nullptr, nullptr, nullptr};
-    chunk.logits = &library_.plan({.m = rows, .n = v, .k = h, .b_order = MatrixOrder::transposed, .in = t, .out = t,
-                                   .c_stride = stride});
+    chunk.logits = &library_.plan(
+        {.m = rows, .n = v, .k = h, .b_order = MatrixOrder::transposed, .in = t, .out = t, .c_stride = stride});
     if (want_ != Want::gradient) return chunk;
     chunk.dx = &library_.plan({.m = rows, .n = h, .k = v, .in = t, .out = t, .a_stride = stride});
-    chunk.dw = &library_.plan({.m = v, .n = h, .k = rows, .a_order = MatrixOrder::transposed, .in = t,
-                               .out = wide_of(t), .a_stride = stride});
+    chunk.dw = &library_.plan({.m = v,
+                               .n = h,
+                               .k = rows,
+                               .a_order = MatrixOrder::transposed,
+                               .in = t,
+                               .out = wide_of(t),
+                               .a_stride = stride});
     return chunk;
   }
 
   LogitRows rows_of(const CudaCall& call, const Chunk& chunk, std::byte* logits, float* numbers) const {
-    LogitRows rows{.logits = logits, .dtype = sizes_.dtype, .rows = chunk.rows,
-                   .vocabulary = call.in[1].real_extent(0), .stride = sizes_.stride, .w = &call.in[1], .losses = numbers,
+    LogitRows rows{.logits = logits,
+                   .dtype = sizes_.dtype,
+                   .rows = chunk.rows,
+                   .vocabulary = call.in[1].real_extent(0),
+                   .stride = sizes_.stride,
+                   .w = &call.in[1],
+                   .losses = numbers,
                    .stream = call.stream};
     if (want_ == Want::lse) return rows;
     rows.targets = call.in[2].as<int32_t>() + chunk.begin;

@@ -19,8 +19,9 @@ cudaEvent_t make_event() {
 
 HostExchange::HostExchange(cudaStream_t stream, int numbers_under_way) : stream_(stream) {
   check_cuda(cudaMallocHost(reinterpret_cast<void**>(&pinned_), kPieces * kPieceBytes), "pinned memory");
-  check_cuda(cudaMallocHost(reinterpret_cast<void**>(&numbers_), static_cast<size_t>(numbers_under_way) * sizeof(float)),
-             "pinned memory");
+  check_cuda(
+      cudaMallocHost(reinterpret_cast<void**>(&numbers_), static_cast<size_t>(numbers_under_way) * sizeof(float)),
+      "pinned memory");
   for (size_t i = 0; i < kPieces; ++i) pieces_.push_back({make_event()});
   for (int i = 0; i < numbers_under_way; ++i) arrived_.push_back(make_event());
 }
@@ -51,13 +52,15 @@ void HostExchange::send(void* device, std::span<const std::byte> bytes) {
 }
 
 void HostExchange::receive(std::span<std::byte> bytes, const void* device) const {
-  check_cuda(cudaMemcpyAsync(bytes.data(), device, bytes.size(), cudaMemcpyDeviceToHost, stream_), "reading from the device");
+  check_cuda(cudaMemcpyAsync(bytes.data(), device, bytes.size(), cudaMemcpyDeviceToHost, stream_),
+             "reading from the device");
   check_cuda(cudaStreamSynchronize(stream_), "reading from the device");
 }
 
 int64_t HostExchange::fetch(const void* device_number) {
   size_t slot = static_cast<size_t>(fetches_) % arrived_.size();
-  check_cuda(cudaMemcpyAsync(numbers_ + slot, device_number, sizeof(float), cudaMemcpyDeviceToHost, stream_), "a number");
+  check_cuda(cudaMemcpyAsync(numbers_ + slot, device_number, sizeof(float), cudaMemcpyDeviceToHost, stream_),
+             "a number");
   check_cuda(cudaEventRecord(arrived_[slot], stream_), "a number");
   return fetches_++;
 }

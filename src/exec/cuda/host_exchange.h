@@ -1,6 +1,6 @@
-// HostExchange: what crosses between host and device while a Program runs, in order with the work on a stream and without
-// waiting for it. Bytes for the device are copied into pinned memory at once and travel when their turn comes; numbers from
-// the device are asked for now and collected later.
+// HostExchange: what crosses between host and device while a Program runs, in order with the work on a stream and
+// without waiting for it. Bytes for the device are copied into pinned memory at once and travel when their turn comes;
+// numbers from the device are asked for now and collected later.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -35,10 +35,10 @@ class HostExchange {
   static constexpr size_t kPieces = 64;
 
   cudaStream_t stream_;
-  std::byte* pinned_ = nullptr;   // kPieces pieces, used in turn
+  std::byte* pinned_ = nullptr;  // kPieces pieces, used in turn
   std::vector<Piece> pieces_;
   size_t next_ = 0;
-  float* numbers_ = nullptr;      // pinned
+  float* numbers_ = nullptr;  // pinned
   std::vector<cudaEvent_t> arrived_;
   int64_t fetches_ = 0;
 };

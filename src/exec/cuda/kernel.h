@@ -1,9 +1,10 @@
-// What a CUDA kernel is: a function that puts work on a stream, and the scratch that work needs. A kernel file bears its op
-// file's name and defines one CudaKernel per op in it; a missing one is a link error.
+// What a CUDA kernel is: a function that puts work on a stream, and the scratch that work needs. A kernel file bears
+// its op file's name and defines one CudaKernel per op in it; a missing one is a link error.
 //
-// Launching neither allocates, waits nor copies to or from the host, so that a region of a Program can be captured as a CUDA
-// graph once and replayed: everything that changes between steps is read from device memory. Activations and weights are f32
-// or bf16 (both operands of an op alike); sums and statistics (OpDef::wide) are f32; arithmetic is f32 throughout.
+// Launching neither allocates, waits nor copies to or from the host, so that a region of a Program can be captured as a
+// CUDA graph once and replayed: everything that changes between steps is read from device memory. Activations and
+// weights are f32 or bf16 (both operands of an op alike); sums and statistics (OpDef::wide) are f32; arithmetic is f32
+// throughout.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -36,7 +37,8 @@ struct CudaCall {
   bool accumulate() const { return sum == SumState::running && attrs.integer_or("accumulate", 0) != 0; }
 };
 
-// What an op that must be made ready knows, when it is bound: its operands at their addresses (slots may move them later).
+// What an op that must be made ready knows, when it is bound: its operands at their addresses (slots may move them
+// later).
 struct CudaPreparation {
   const Op& op;
   const Program& program;
@@ -53,7 +55,8 @@ class PreparedCudaKernel {
  public:
   virtual ~PreparedCudaKernel() = default;
   virtual void launch(const CudaCall& call) = 0;
-  // Whether launching only puts work on the stream. Ops that go through the host do not, and their region is never captured.
+  // Whether launching only puts work on the stream. Ops that go through the host do not, and their region is never
+  // captured.
   virtual bool capturable() const { return true; }
   // As in exec/cpu/kernel.h: messages whose bytes are about to be reused must have arrived.
   virtual void settle(int /*microbatch*/) {}
@@ -63,10 +66,10 @@ class PreparedCudaKernel {
 using CudaCalls = std::span<const CudaCall>;
 
 struct CudaKernel {
-  void (*launch)(const CudaCall&) = nullptr;            // null, with `prepare` and `launch_all`: cannot run; bind says so
-  Bytes (*workspace)(const WorkspaceQuery&) = nullptr;  // null: none
+  void (*launch)(const CudaCall&) = nullptr;  // null, with `prepare` and `launch_all`: cannot run; bind says so
+  Bytes (*workspace)(const WorkspaceQuery&) = nullptr;                               // null: none
   std::unique_ptr<PreparedCudaKernel> (*prepare)(const CudaPreparation&) = nullptr;  // instead of `launch`
-  void (*launch_all)(CudaCalls) = nullptr;              // instead of `launch`: one launch for a run of such ops
+  void (*launch_all)(CudaCalls) = nullptr;  // instead of `launch`: one launch for a run of such ops
 };
 
 namespace cuda {

@@ -10,7 +10,9 @@ namespace sextant::cuda {
 
 namespace {
 
-Bytes product_workspace(const WorkspaceQuery&) { return {GemmLibrary::kWorkspace}; }
+Bytes product_workspace(const WorkspaceQuery&) {
+  return {GemmLibrary::kWorkspace};
+}
 
 // One product of the inputs a and b.
 class Product final : public PreparedCudaKernel {
@@ -30,19 +32,30 @@ class Product final : public PreparedCudaKernel {
 };
 
 GemmShape forward_shape(const CudaPreparation& p) {
-  return {.m = p.in[0].shape.rows(), .n = p.in[1].shape[0], .k = p.in[0].shape.last(), .b_order = MatrixOrder::transposed,
-          .in = p.in[0].dtype, .out = p.out[0].dtype,
+  return {.m = p.in[0].shape.rows(),
+          .n = p.in[1].shape[0],
+          .k = p.in[0].shape.last(),
+          .b_order = MatrixOrder::transposed,
+          .in = p.in[0].dtype,
+          .out = p.out[0].dtype,
           .epilogue = p.in.size() > 2 ? GemmEpilogue::bias : GemmEpilogue::none};
 }
 
 GemmShape input_gradient_shape(const CudaPreparation& p) {
-  return {.m = p.in[0].shape.rows(), .n = p.out[0].shape.last(), .k = p.in[0].shape.last(), .in = p.in[0].dtype,
+  return {.m = p.in[0].shape.rows(),
+          .n = p.out[0].shape.last(),
+          .k = p.in[0].shape.last(),
+          .in = p.in[0].dtype,
           .out = p.out[0].dtype};
 }
 
 GemmShape weight_gradient_shape(const CudaPreparation& p) {
-  return {.m = p.in[0].shape.last(), .n = p.in[1].shape.last(), .k = p.in[0].shape.rows(),
-          .a_order = MatrixOrder::transposed, .in = p.in[0].dtype, .out = p.out[0].dtype};
+  return {.m = p.in[0].shape.last(),
+          .n = p.in[1].shape.last(),
+          .k = p.in[0].shape.rows(),
+          .a_order = MatrixOrder::transposed,
+          .in = p.in[0].dtype,
+          .out = p.out[0].dtype};
 }
 
 template <GemmShape (*shape_of)(const CudaPreparation&)>
@@ -50,10 +63,12 @@ std::unique_ptr<PreparedCudaKernel> product(const CudaPreparation& p) {
   return std::make_unique<Product>(p, shape_of(p));
 }
 
-int64_t bytes_of(const Tensor& tensor) { return tensor.count() * size_of(tensor.dtype); }
+int64_t bytes_of(const Tensor& tensor) {
+  return tensor.count() * size_of(tensor.dtype);
+}
 
-// What three ops share that are a product with more in its epilogue: it may be done there, or by a kernel behind a plain
-// product, whichever is faster for the shape.
+// What three ops share that are a product with more in its epilogue: it may be done there, or by a kernel behind a
+// plain product, whichever is faster for the shape.
 class ProductWithMore : public PreparedCudaKernel {
  public:
   ProductWithMore(const CudaPreparation& p, const GemmShape& plain, GemmEpilogue epilogue, int64_t bytes_more)
@@ -109,10 +124,14 @@ class LinearGeluGradient final : public ProductWithMore {
 };
 
 void sum_bias(const CudaCall& call, const Tensor& out, SumState sum) {
-  sum_columns({.x = call.in[0].data, .dtype = call.in[0].dtype, .rows = call.in[0].shape.rows(),
-               .width = call.in[0].shape.last(), .out = out.as<float>(),
+  sum_columns({.x = call.in[0].data,
+               .dtype = call.in[0].dtype,
+               .rows = call.in[0].shape.rows(),
+               .width = call.in[0].shape.last(),
+               .out = out.as<float>(),
                .write = sum == SumState::running ? ColumnSums::Write::add : ColumnSums::Write::over,
-               .workspace = call.workspace, .stream = call.stream});
+               .workspace = call.workspace,
+               .stream = call.stream});
 }
 
 class LinearGradients final : public ProductWithMore {
@@ -137,13 +156,17 @@ std::unique_ptr<PreparedCudaKernel> prepare(const CudaPreparation& p) {
   return std::make_unique<Prepared>(p);
 }
 
-void bias_gradient(const CudaCall& call) { sum_bias(call, call.out[0], call.accumulate() ? SumState::running : SumState::fresh); }
+void bias_gradient(const CudaCall& call) {
+  sum_bias(call, call.out[0], call.accumulate() ? SumState::running : SumState::fresh);
+}
 
 Bytes bias_gradient_workspace(const WorkspaceQuery& query) {
   return {column_sums_workspace(query.in[0].shape.rows(), query.in[0].shape.last())};
 }
 
-Bytes gradients_workspace(const WorkspaceQuery& query) { return std::max(product_workspace(query), bias_gradient_workspace(query)); }
+Bytes gradients_workspace(const WorkspaceQuery& query) {
+  return std::max(product_workspace(query), bias_gradient_workspace(query));
+}
 
 }  // namespace
 

@@ -2,10 +2,10 @@
 // no bias, so both are one set of kernels.
 //
 // Every tensor crosses memory once. Forward keeps a row in the registers of the threads that share it; there are enough
-// rows to hide memory's delay. Backward has sums over all rows (dw, dbias), so a grid walks the rows and keeps the sums in
-// registers: rows wait in shared memory, with the next ones on their way there (bench/cuda_kernels.cpp: forward was slower so,
-// backward faster). Rows that are too wide, or do not begin on 16-byte boundaries, are read as often as needed instead
-// (norm_any.cuh). column_sums adds up the sums of all blocks in the end.
+// rows to hide memory's delay. Backward has sums over all rows (dw, dbias), so a grid walks the rows and keeps the sums
+// in registers: rows wait in shared memory, with the next ones on their way there (bench/cuda_kernels.cpp: forward was
+// slower so, backward faster). Rows that are too wide, or do not begin on 16-byte boundaries, are read as often as
+// needed instead (norm_any.cuh). column_sums adds up the sums of all blocks in the end.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -44,9 +44,12 @@ struct NormGradient {
 
 constexpr int kNormThreads = 128;  // of a block, unless a row takes more
 
-constexpr int norm_block(int threads_of_row) { return threads_of_row > kNormThreads ? threads_of_row : kNormThreads; }
+constexpr int norm_block(int threads_of_row) {
+  return threads_of_row > kNormThreads ? threads_of_row : kNormThreads;
+}
 
-// Blocks of backward on one multiprocessor, unless a row takes more threads, and the shared memory that each can have then.
+// Blocks of backward on one multiprocessor, unless a row takes more threads, and the shared memory that each can have
+// then.
 constexpr int kBackwardBlocks = 4, kBackwardBytes = 50 * 1024;
 constexpr int kWideBytes = 144 * 1024;
 constexpr int64_t kMultiprocessors = 132;
@@ -178,8 +181,12 @@ class RowQueue {
   }
 
   // The rows of the thread's group.
-  __device__ int64_t first_row() const { return static_cast<int64_t>(blockIdx.x) * kGroups + threadIdx.x / kThreads; }
-  __device__ int64_t step() const { return static_cast<int64_t>(gridDim.x) * kGroups; }
+  __device__ int64_t first_row() const {
+    return static_cast<int64_t>(blockIdx.x) * kGroups + threadIdx.x / kThreads;
+  }
+  __device__ int64_t step() const {
+    return static_cast<int64_t>(gridDim.x) * kGroups;
+  }
 
   // Calls body(row) for each of them.
   template <class Body>
@@ -194,13 +201,23 @@ class RowQueue {
   }
 
   // Whether the thread has a k-th vector, where in a row that begins, and its values in the row at work.
-  __device__ bool has(int k) const { return index(k) < vectors_; }
-  __device__ int column(int k) const { return index(k) * V; }
-  __device__ void values(int tensor, int k, float (&x)[V]) const { unpack(*slot(stage_, tensor, k), x); }
-  __device__ void put(int tensor, int k, const Packed<T, V>& x) { *slot(stage_, tensor, k) = x; }
+  __device__ bool has(int k) const {
+    return index(k) < vectors_;
+  }
+  __device__ int column(int k) const {
+    return index(k) * V;
+  }
+  __device__ void values(int tensor, int k, float (&x)[V]) const {
+    unpack(*slot(stage_, tensor, k), x);
+  }
+  __device__ void put(int tensor, int k, const Packed<T, V>& x) {
+    *slot(stage_, tensor, k) = x;
+  }
 
  private:
-  __device__ static int index(int k) { return static_cast<int>(threadIdx.x) % kThreads + k * kThreads; }
+  __device__ static int index(int k) {
+    return static_cast<int>(threadIdx.x) % kThreads + k * kThreads;
+  }
 
   __device__ static Packed<T, V>* slot(int stage, int tensor, int k) {
     auto* slots = reinterpret_cast<Packed<T, V>*>(norm_row_bytes);

@@ -128,8 +128,7 @@ void launch_norm_gradient(NormGradient<T> n, const CudaCall& call) {
   if (!in_vectors<T>(n.width) || !for_row_layout(n.width / kFullVector<T>, in_vectors_of_row)) {
     dim3 grid(static_cast<unsigned>(ceil_div(n.width, kAnyThreads)), static_cast<unsigned>(blocks));
     weight_gradient_any_kernel<kNorm><<<grid, kAnyThreads, 0, call.stream>>>(n, blocks);
-    if (n.rows > 0)
-      input_gradient_any_kernel<kNorm><<<static_cast<unsigned>(n.rows), kAnyThreads, 0, call.stream>>>(n);
+    if (n.rows > 0) input_gradient_any_kernel<kNorm><<<static_cast<unsigned>(n.rows), kAnyThreads, 0, call.stream>>>(n);
   }
   add_partials({.partials = n.dw,
                 .slices = blocks,

@@ -19,7 +19,7 @@ struct View {
   int64_t last_seen, keys, first_key;
   float scale, slope;  // slope: of ALiBi
   int64_t behind;      // how many positions the block's first query stands after the tile's first key
-  float* weights;  // where they go, in shared memory
+  float* weights;      // where they go, in shared memory
 };
 
 // Turns the scores of one tile into weights exp(score − maximum), which it leaves in shared memory, and scales what is
@@ -139,8 +139,8 @@ struct CoreRunning {
 
 // As `soften`, in place.
 template <int kDim>
-__device__ void soften_on_cores(float2 scale_slope, int64_t first_key, Fragments<kCoreRows>& scores,
-                                Fragments<kDim>& y, CoreRunning& running) {
+__device__ void soften_on_cores(float2 scale_slope, int64_t first_key, Fragments<kCoreRows>& scores, Fragments<kDim>& y,
+                                CoreRunning& running) {
   const auto [scale, slope] = scale_slope;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {

@@ -17,7 +17,9 @@ constexpr int kRepeats = 10;
 
 class DeviceBytes {
  public:
-  explicit DeviceBytes(int64_t bytes) { check_cuda(cudaMalloc(&data, static_cast<size_t>(bytes)), "room to measure rates"); }
+  explicit DeviceBytes(int64_t bytes) {
+    check_cuda(cudaMalloc(&data, static_cast<size_t>(bytes)), "room to measure rates");
+  }
   ~DeviceBytes() { cudaFree(data); }
   DeviceBytes(const DeviceBytes&) = delete;
   DeviceBytes& operator=(const DeviceBytes&) = delete;
@@ -50,15 +52,18 @@ DeviceRates measured_rates(CudaDevice& device) {
   DeviceBytes a(kCopyBytes), b(kCopyBytes), scratch(GemmLibrary::kWorkspace);
   fill_random(a.data, 2 * kSide * kSide, DType::bf16, stream);
   DeviceRates rates;
-  const GemmPlan& plan = device.gemm().plan({.m = kSide, .n = kSide, .k = kSide, .b_order = MatrixOrder::transposed,
-                                             .in = DType::bf16, .out = DType::bf16});
+  const GemmPlan& plan = device.gemm().plan(
+      {.m = kSide, .n = kSide, .k = kSide, .b_order = MatrixOrder::transposed, .in = DType::bf16, .out = DType::bf16});
   auto* second = static_cast<std::byte*>(a.data) + kSide * kSide * 2;
-  rates.flops_per_s = 2.0 * kSide * kSide * kSide / best_seconds(stream, [&] {
-    device.gemm().run(plan, {a.data, second, b.data}, static_cast<std::byte*>(scratch.data), stream);
-  });
-  rates.bytes_per_s = 2.0 * kCopyBytes / best_seconds(stream, [&] {
-    check_cuda(cudaMemcpyAsync(b.data, a.data, static_cast<size_t>(kCopyBytes), cudaMemcpyDeviceToDevice, stream), "measuring");
-  });
+  rates.flops_per_s =
+      2.0 * kSide * kSide * kSide / best_seconds(stream, [&] {
+        device.gemm().run(plan, {a.data, second, b.data}, static_cast<std::byte*>(scratch.data), stream);
+      });
+  rates.bytes_per_s =
+      2.0 * kCopyBytes / best_seconds(stream, [&] {
+        check_cuda(cudaMemcpyAsync(b.data, a.data, static_cast<size_t>(kCopyBytes), cudaMemcpyDeviceToDevice, stream),
+                   "measuring");
+      });
   return rates;
 }
 

@@ -1,4 +1,5 @@
-// What this GPU reaches at best, measured in a fraction of a second: a large bf16 product, and a copy that no cache holds.
+// What this GPU reaches at best, measured in a fraction of a second: a large bf16 product, and a copy that no cache
+// holds.
 #pragma once
 
 #include "exec/cuda/device.h"

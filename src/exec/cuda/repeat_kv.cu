@@ -86,7 +86,9 @@ struct KvGradient {
 };
 
 // Of a row: a bias has single numbers.
-int64_t width_of(const Tensor& rows) { return rows.shape.rank() == 2 ? rows.shape[1] : 1; }
+int64_t width_of(const Tensor& rows) {
+  return rows.shape.rank() == 2 ? rows.shape[1] : 1;
+}
 
 void forward(const CudaCall& call) {
   const Tensor& y = call.out[0];

@@ -28,8 +28,8 @@ Frequencies frequencies_of(const Attrs& attrs, int64_t dim) {
   return frequencies;
 }
 
-// A "row" here is a group of heads of one packed row, a "column" a pair within a head: the sines of V pairs are found once
-// for kHeadsAtOnce heads.
+// A "row" here is a group of heads of one packed row, a "column" a pair within a head: the sines of V pairs are found
+// once for kHeadsAtOnce heads.
 template <class T, int V>
 struct Turn {
   const T* x;

@@ -11,9 +11,8 @@ namespace sextant::cuda {
 constexpr int kRowThreads = 256;
 
 template <int V, class Body>
-__global__ void __launch_bounds__(kRowThreads)
-    row_vectors_kernel(const __grid_constant__ Body body, int64_t first_row, uint32_t vectors_in_row,
-                       uint32_t vectors) {
+__global__ void __launch_bounds__(kRowThreads) row_vectors_kernel(const __grid_constant__ Body body, int64_t first_row,
+                                                                  uint32_t vectors_in_row, uint32_t vectors) {
   uint32_t i = blockIdx.x * kRowThreads + threadIdx.x;
   if (i >= vectors) return;
   uint32_t row = i / vectors_in_row;

@@ -1,5 +1,6 @@
 // The sum of many scalars that lie apart (parts of the squared gradient norm), in double and in a fixed order. Their
-// addresses travel as kernel parameters, kScalarsAtOnce at a time; between launches the sum rests in 8 bytes of workspace.
+// addresses travel as kernel parameters, kScalarsAtOnce at a time; between launches the sum rests in 8 bytes of
+// workspace.
 #pragma once
 
 #include <algorithm>

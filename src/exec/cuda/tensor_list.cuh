@@ -1,6 +1,6 @@
 // A list of tensors of any sizes as the work of one grid: a launch takes up to `kMost` of them, each cut into blocks of
-// equal size, and a block finds its tensor in the list, which is a kernel parameter. So hundreds of small tensors neither
-// wait for each other nor leave the device empty.
+// equal size, and a block finds its tensor in the list, which is a kernel parameter. So hundreds of small tensors
+// neither wait for each other nor leave the device empty.
 #pragma once
 
 #include <cstdint>

@@ -63,8 +63,8 @@ __global__ void __launch_bounds__(kThreads)
 
 constexpr int kScanThreads = 1024;
 
-// counts[i] becomes the sum of all before it: where the keys of that digit and tile go. One block; each thread has a run
-// of them.
+// counts[i] becomes the sum of all before it: where the keys of that digit and tile go. One block; each thread has a
+// run of them.
 __global__ void __launch_bounds__(kScanThreads) scan_counts(int32_t* counts, int64_t n) {
   __shared__ int32_t of_warp[kScanThreads / 32];
   int64_t each = (n + kScanThreads - 1) / kScanThreads;
@@ -88,7 +88,8 @@ __global__ void __launch_bounds__(kScanThreads) scan_counts(int32_t* counts, int
   }
 }
 
-// Keys to where their digits go. Within a tile they are ranked by walking it in order: a warp its 256 keys, 32 at a time.
+// Keys to where their digits go. Within a tile they are ranked by walking it in order: a warp its 256 keys, 32 at a
+// time.
 __global__ void __launch_bounds__(kThreads)
     scatter_keys(Keys from, Keys to, int32_t count, int shift, const int32_t* counts) {
   __shared__ int32_t next[kWarps][kDigits];  // first how many a warp has of a digit, then where its next one goes

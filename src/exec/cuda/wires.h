@@ -5,8 +5,8 @@
 // bytes.
 #pragma once
 
-#include <cstdint>
 #include <cuda_runtime.h>
+#include <cstdint>
 
 #include <map>
 #include <memory>

@@ -17,7 +17,9 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kSick = 2;  // the rank to which things happen
 
-std::span<std::byte> bytes_of(int& value) { return std::as_writable_bytes(std::span(&value, 1)); }
+std::span<std::byte> bytes_of(int& value) {
+  return std::as_writable_bytes(std::span(&value, 1));
+}
 
 Group everyone(const Transport& transport) {
   std::vector<int> all(static_cast<size_t>(transport.size()));
