@@ -27,11 +27,12 @@
 #include "exec/cpu/cpu_executor.h"
 #include "exec/cpu/cpu_probe.h"
 #include "ops/ops.h"
-#include "train/dataset.h"
-#include "train/stop.h"
+#include "train/data/dataset.h"
+#include "train/health/stop.h"
 #ifdef SEXTANT_CUDA
-#include "exec/cuda/cuda_probe.h"
-#include "exec/cuda/devices.h"
+#include "exec/cuda/probe/cuda_probe.h"
+#include "exec/cuda/runtime/devices.h"
+#include "run/resolve_spec.h"
 #endif
 
 namespace sextant {
@@ -109,7 +110,7 @@ class Session {
                        "this device cannot be trusted; `sextant doctor --burn` looks closer");
     if (!saved_) return;
     if (report.interrupted) refuse_interrupted(options_.save);
-    lay_over(*saved_, report);
+    merge_into_machine(*saved_, report);
     write_machine(options_.save, *saved_);
   }
 

@@ -9,16 +9,17 @@
 #include "app/rank_bench.h"
 #include "app/verbs.h"
 #include "base/error.h"
-#include "bench/comm.h"
-#include "bench/comm_device_call.h"
+#include "bench/comm/comm.h"
+#include "bench/comm/comm_device_call.h"
 #include "bench/environment.h"
 #include "bench/save.h"
 #include "config/load.h"
 #include "exec/cpu/cpu_probe.h"
-#include "plan/programs.h"
-#include "train/dataset.h"
+#include "run/programs.h"
+#include "train/data/dataset.h"
 #ifdef SEXTANT_CUDA
-#include "exec/cuda/devices.h"
+#include "exec/cuda/runtime/devices.h"
+#include "run/resolve_spec.h"
 #endif
 
 namespace sextant {
@@ -138,7 +139,7 @@ void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
                      "`sextant doctor --burn` looks closer");
   if (!saved) return;
   if (report.interrupted) refuse_interrupted(a.save);
-  lay_messages(*saved, report);
+  merge_message_times(*saved, report);
   write_machine(a.save, *saved);
 }
 

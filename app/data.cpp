@@ -9,11 +9,12 @@
 #include "base/threads.h"
 #include "base/units.h"
 #include "config/load.h"
-#include "data/bpe_trainer.h"
 #include "data/data_facts.h"
-#include "data/stories.h"
 #include "data/tokenize.h"
-#include "train/dataset.h"
+#include "run/resolve_spec.h"
+#include "stories/stories.h"
+#include "text/bpe/bpe_trainer.h"
+#include "train/data/dataset.h"
 
 namespace sextant {
 

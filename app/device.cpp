@@ -2,10 +2,10 @@
 
 #include "base/error.h"
 #include "exec/cpu/cpu_executor.h"
-#include "plan/programs.h"
+#include "run/programs.h"
 #ifdef SEXTANT_CUDA
-#include "exec/cuda/cuda_executor.h"
-#include "exec/cuda/devices.h"
+#include "exec/cuda/runtime/cuda_executor.h"
+#include "exec/cuda/runtime/devices.h"
 #endif
 
 namespace sextant {
@@ -46,12 +46,12 @@ MakeExecutor executors_for(const RunConfig& run) {
   if (wants_cuda(run)) {
     require_device(run);
     CudaOptions options{.determinism = determinism_of(run)};
-    return [options](const RankSeat& seat, int) { return make_cuda_executor(options, seat); };
+    return [options](const RankContext& context, int) { return make_cuda_executor(options, context); };
   }
 #else
   refuse_cuda(run);
 #endif
-  return [](const RankSeat& seat, int threads) { return make_cpu_executor(threads, seat); };
+  return [](const RankContext& context, int threads) { return make_cpu_executor(threads, context); };
 }
 
 std::unique_ptr<Executor> executor_for(const std::string& device, int threads) {

@@ -11,9 +11,9 @@
 #include "doctor/checks.h"
 #include "doctor/ranks.h"
 #include "doctor/report.h"
-#include "train/stop.h"
+#include "train/health/stop.h"
 #ifdef SEXTANT_CUDA
-#include "exec/cuda/devices.h"
+#include "exec/cuda/runtime/devices.h"
 #endif
 
 namespace sextant {
@@ -31,12 +31,12 @@ int ranks_here([[maybe_unused]] const std::string& device) {
 }
 
 // Bits are compared, so they must repeat.
-std::unique_ptr<Executor> repeatable_executor(const std::string& device, const RankSeat& seat, int threads) {
+std::unique_ptr<Executor> repeatable_executor(const std::string& device, const RankContext& context, int threads) {
   RunConfig run;
   run.device = device;
   run.places["device"] = "--device";
   run.train.deterministic = true;
-  return executors_for(run)(seat, threads);
+  return executors_for(run)(context, threads);
 }
 
 struct Visit {
@@ -47,31 +47,31 @@ struct Visit {
 };
 
 // What rank 0 reports when all have done their part; elsewhere nothing.
-std::vector<Finding> examine_rank(const Visit& visit, const RankSeat& seat) {
+std::vector<Finding> examine_rank(const Visit& visit, const RankContext& context) {
   const DoctorArguments& a = visit.arguments;
   Host host = this_host(a.directory);
   Examination own = examine(host);
   std::vector<Finding> findings;
-  if (seat.transport) {
-    std::vector<RankExamination> all = gather_examinations(*seat.transport, host, own);
-    if (seat.rank == 0) {
+  if (context.transport) {
+    std::vector<RankExamination> all = gather_examinations(*context.transport, host, own);
+    if (context.rank == 0) {
       findings = merge_findings(all);
       for (Finding& f : compare_facts(all)) findings.push_back(std::move(f));
     }
-    for (Finding& f : check_messages(*seat.transport, host, all)) findings.push_back(std::move(f));
+    for (Finding& f : check_messages(*context.transport, host, all)) findings.push_back(std::move(f));
   } else {
     findings = own.findings;
   }
   // With other ranks one round is always run: it is the round trip of the device's own collectives.
-  if (a.burn <= 0 && !seat.transport) return findings;
-  std::unique_ptr<Executor> executor = repeatable_executor(a.device, seat, visit.threads);
+  if (a.burn <= 0 && !context.transport) return findings;
+  std::unique_ptr<Executor> executor = repeatable_executor(a.device, context, visit.threads);
   BurnOptions options{.seconds = a.burn, .seed = a.seed, .stop = [&] { return visit.stop.asked(); }};
   if (a.burn > 0 && visit.shows)
     options.progress = [&a](int64_t rounds, double seconds) {
       fmt::print(stderr, "\r\033[Kburn {:.0f} of {:.0f} s, {} rounds", seconds, a.burn, rounds);
     };
-  for (Finding& f : burn(*executor, seat, options)) findings.push_back(std::move(f));
-  if (a.burn > 0 && visit.shows && seat.rank == 0) fmt::print(stderr, "\r\033[K");
+  for (Finding& f : burn(*executor, context, options)) findings.push_back(std::move(f));
+  if (a.burn > 0 && visit.shows && context.rank == 0) fmt::print(stderr, "\r\033[K");
   return findings;
 }
 
@@ -86,9 +86,9 @@ ExitCode doctor_verb(const DoctorArguments& a, Processes& processes) {
   std::vector<Finding> findings;
   int ranks = ranks_here(a.device);
   Visit visit{a, stop, launch.process ? launch.cores : std::max(1, core_count() / ranks), ::isatty(STDERR_FILENO) != 0};
-  run_ranks(launch, {ranks, kPatience}, [&](const RankSeat& seat) {
-    std::vector<Finding> own = examine_rank(visit, seat);
-    if (seat.rank == 0) findings = std::move(own);
+  run_ranks(launch, {ranks, kPatience}, [&](const RankContext& context) {
+    std::vector<Finding> own = examine_rank(visit, context);
+    if (context.rank == 0) findings = std::move(own);
   });
   if (!launch.leads()) return ExitCode::finished;
   fmt::print("{}", a.json ? findings_json(findings) : findings_text(findings));

@@ -5,10 +5,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "config/load.h"
-#include "observe/timeline_svg.h"
 #include "plan/stage_flops.h"
+#include "run/resolve_spec.h"
 #include "schedule/from_csv.h"
-#include "train/dataset.h"
+#include "train/data/dataset.h"
+#include "view/timeline_svg.h"
 
 namespace sextant {
 
@@ -24,11 +25,11 @@ size_t count_lines(std::string_view text, std::string_view start) {
 // The schedule as it would run if time went by the operations of each stage alone.
 void draw_timeline(const std::string& file, const RunShape& shape, const RunPrograms& programs) {
   const PipelineSchedule& pipeline = shape.pipeline;
-  double whole = run_on_paper(pipeline, stage_flops(programs, pipeline, Flops{1})).makespan();
+  double whole = simulate_schedule(pipeline, stage_flops(programs, pipeline, Flops{1})).makespan();
   auto [unit, name] = whole < 1e10   ? std::pair(1e6, "MFLOP")
                       : whole < 1e13 ? std::pair(1e9, "GFLOP")
                                      : std::pair(1e12, "TFLOP");
-  TimedSchedule timed = run_on_paper(pipeline, stage_flops(programs, pipeline, Flops{unit}));
+  TimedSchedule timed = simulate_schedule(pipeline, stage_flops(programs, pipeline, Flops{unit}));
   write_file_atomically(
       file, timeline_svg(
                 timed, {.title = "", .time_unit = fmt::format("{} of a rank's operations; messages take none", name)}));

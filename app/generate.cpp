@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "ckpt/model_directory.h"
-#include "data/stories.h"
 #include "generate/generator.h"
+#include "stories/stories.h"
 
 namespace sextant {
 

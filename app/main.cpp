@@ -103,7 +103,7 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   verb->add_option("overrides", a.overrides, "key=value pairs that take the place of the file's, such as mesh.tp=8");
   verb->add_flag("--json", a.json, "print JSON");
   verb->add_option("--machine", a.machine, "what it runs on: a name of machines/ or a TOML file");
-  verb->add_option("--stack", a.stack, "whose software runs it, a name of machines/stacks.toml [sextant's own]");
+  verb->add_option("--software", a.profile, "whose software runs it, a name of machines/software.toml [sextant's own]");
   verb->add_option("--report", a.report, "write the plan, the search or the validation as one HTML file");
   verb->add_option("--trace", a.trace, "write the simulated step for Perfetto");
   verb->add_option("--timeline", a.timeline, "draw the simulated step (SVG)");
@@ -344,12 +344,12 @@ ExitCode run_and_report(int argc, char** argv, Processes& processes) {
     return parse_and_run(argc, argv, processes);
   } catch (const UserError& error) {
     // All processes were given the same; one need say what is wrong with it.
-    processes.let_first_speak();
+    processes.wait_for_leader_report();
     tell(error.what());
     return error.exit_code();
   } catch (const RunEnded& error) {
     tell(error.what());
-    processes.let_cause_end();
+    processes.wait_for_failing_rank();
     return error.exit_code();
   } catch (const RunError& error) {
     tell(error.what());

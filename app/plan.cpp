@@ -11,20 +11,21 @@
 #include "config/load.h"
 #include "cost/accelerator.h"
 #include "cost/machine_file.h"
-#include "cost/stack_file.h"
+#include "cost/software_profile_file.h"
 #include "exec/cpu/cpu_executor.h"
 #include "laws/quantity.h"
 #include "laws/report.h"
-#include "observe/chrome_trace.h"
-#include "plan/fit.h"
-#include "plan/layout_overrides.h"
 #include "plan/run_plan.h"
-#include "plan/search.h"
 #include "plan/serving.h"
-#include "report/plan_html.h"
-#include "report/plan_pictures.h"
-#include "report/search_html.h"
-#include "train/dataset.h"
+#include "run/fit.h"
+#include "run/resolve_spec.h"
+#include "search/layout_overrides.h"
+#include "search/search.h"
+#include "train/data/dataset.h"
+#include "view/chrome_trace.h"
+#include "view/pages/plan_html.h"
+#include "view/pages/plan_pictures.h"
+#include "view/pages/search_html.h"
 
 namespace sextant {
 
@@ -54,24 +55,26 @@ void require_machine(const PlanArguments& a) {
 }
 
 // What a plan is made for: our kernels here, or a machine of machines/ under somebody's software.
-struct Place {
+struct PlanTarget {
   std::optional<Machine> machine;
-  Stack stack;
+  SoftwareProfile profile;
 };
 
-Place place_of(const PlanArguments& a) {
-  Place place{.machine = {}, .stack = a.stack.empty() ? own_stack() : stack_named(load_stacks(), a.stack)};
+PlanTarget place_of(const PlanArguments& a) {
+  PlanTarget place{.machine = {},
+                   .profile = a.profile.empty() ? own_profile() : profile_named(load_profiles(), a.profile)};
   if (!a.machine.empty()) place.machine = load_machine(a.machine);
   return place;
 }
 
-Target target_at(const Place& place, const RunConfig& run, const ModelSpec& spec) {
+Target target_at(const PlanTarget& place, const RunConfig& run, const ModelSpec& spec) {
   if (!place.machine) return target_for(run, run_shape(run, spec).mesh.world_size());
   const Device& device = place.machine->device;
-  return device.kind == DeviceKind::cpu ? cpu_target(static_cast<int>(device.units)) : accelerator_target(place.stack);
+  return device.kind == DeviceKind::cpu ? cpu_target(static_cast<int>(device.units))
+                                        : accelerator_target(place.profile);
 }
 
-void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const Place& place, const Target& target) {
+void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const PlanTarget& place, const Target& target) {
   Bytes room{static_cast<int64_t>(place.machine->device.memory_bytes - place.machine->context_bytes)};
   std::vector<Alternative> found = settings_that_fit(run, spec, target, room);
   fmt::print("\n{}\n", found.empty() ? "nothing near these settings fits; --search looks further" : "would fit");
@@ -92,14 +95,14 @@ void require_other_file(const PlanArguments& a) {
         {.place = "--write " + a.write, .got = "it is the config that is read", .expected = "another file"});
 }
 
-ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
+ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const PlanTarget& place) {
   require_other_file(a);
   int64_t devices = a.devices > 0 ? a.devices : run_shape(run, spec).mesh.world_size();
   Target target = target_at(place, run, spec);
   SearchResult result = search_layouts({.run = run,
                                         .spec = spec,
                                         .machine = *place.machine,
-                                        .stack = place.stack,
+                                        .profile = place.profile,
                                         .devices = devices,
                                         .limits = LayoutLimits(a.only, "--only"),
                                         .target = &target,
@@ -118,11 +121,11 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
   return ExitCode::finished;
 }
 
-ExitCode serve(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
+ExitCode serve(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const PlanTarget& place) {
   int64_t context = a.context > 0 ? a.context : std::min<int64_t>(spec.max_seq, 4096);
   Serving serving = plan_serving({.spec = spec,
                                   .machine = *place.machine,
-                                  .stack = place.stack,
+                                  .profile = place.profile,
                                   .tp = run.mesh.tp,
                                   .prompt = a.prompt > 0 ? a.prompt : std::min<int64_t>(1024, context / 2),
                                   .context = context});
@@ -130,7 +133,7 @@ ExitCode serve(const PlanArguments& a, const RunConfig& run, const ModelSpec& sp
   return serving.fits() ? ExitCode::finished : ExitCode::does_not_fit;
 }
 
-void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRun& lowered, const Place& place,
+void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRun& lowered, const PlanTarget& place,
                     const Trace& trace) {
   const Machine* machine = place.machine ? &*place.machine : nullptr;
   auto write = [&](const std::string& file, const auto& make) {
@@ -149,12 +152,12 @@ void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRu
     return plan_html({.plan = plan,
                       .lowered = lowered,
                       .machine = machine,
-                      .stack = machine ? &place.stack : nullptr,
+                      .profile = machine ? &place.profile : nullptr,
                       .trace = machine ? &trace : nullptr});
   });
 }
 
-ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const Place& place) {
+ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const PlanTarget& place) {
   LoweredRun lowered = lower_run(run, spec, target_at(place, run, spec));
   bool traced = !a.trace.empty() || !a.timeline.empty() || !a.report.empty();
   SimResult simulated;
@@ -162,7 +165,7 @@ ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSp
       {.run = run,
        .lowered = lowered,
        .machine = place.machine ? &*place.machine : nullptr,
-       .stack = &place.stack,
+       .profile = &place.profile,
        .token_budget = quantity(a.tokens, "--tokens").value_or(0),
        .simulation = {.trace = traced ? KeepTrace::yes : KeepTrace::no, .straggler = a.straggler, .jitter = a.jitter}},
       &simulated);
@@ -192,7 +195,7 @@ ExitCode plan_verb(const PlanArguments& a) {
   require_machine(a);
   RunConfig run = load_config(a.config, a.overrides);
   ModelSpec spec = resolve_spec(run);
-  Place place = place_of(a);
+  PlanTarget place = place_of(a);
   if (mode == PlanMode::search) return search(a, run, spec, place);
   if (mode == PlanMode::serve) return serve(a, run, spec, place);
   return plan_config(a, run, spec, place);

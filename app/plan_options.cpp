@@ -32,7 +32,7 @@ constexpr std::array<OptionUse, 27> kOptions{{
     {"overrides", kOfConfig},
     {"--json", kOfConfig | in(laws, validate, judge_search)},
     {"--machine", kOfConfig | in(calibrate, hold_out)},
-    {"--stack", kOfConfig},
+    {"--software", kOfConfig},
     {"--report", in(plan, search, validate)},
     {"--trace", in(plan)},
     {"--timeline", in(plan)},
@@ -41,7 +41,7 @@ constexpr std::array<OptionUse, 27> kOptions{{
     {"--straggler", in(plan)},
     {"--jitter", in(plan)},
     {"--search", in(search, judge_search)},
-    {"--only", in(search)},  // where a search is judged, each stack says what was searched
+    {"--only", in(search)},  // where a search is judged, each profile says what was searched
     {"--devices", in(search)},
     {"--write", in(search)},
     {"--serve", in(serve)},
@@ -57,8 +57,8 @@ constexpr std::array<OptionUse, 27> kOptions{{
     {"--fit", in(laws)},
 }};
 
-constexpr std::array<std::string_view, 8> kNeedMachine{"--stack",  "--trace",  "--timeline", "--straggler",
-                                                       "--jitter", "--search", "--serve",    "--tokens"};
+constexpr std::array<std::string_view, 8> kNeedMachine{"--software", "--trace",  "--timeline", "--straggler",
+                                                       "--jitter",   "--search", "--serve",    "--tokens"};
 
 }  // namespace
 

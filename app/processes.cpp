@@ -33,9 +33,9 @@ void Processes::join() {
   if (running_under_mpi()) joined_ = std::make_unique<Joined>();
 }
 
-Launch Processes::launch(std::chrono::milliseconds timeout, const Lookout& lookout) {
+Launch Processes::launch(std::chrono::milliseconds timeout, const StatusLookup& status_lookup) {
   if (!joined_) return {.end_process = end_process};
-  joined_->transport = make_mpi_transport(joined_->session, timeout, lookout);
+  joined_->transport = make_mpi_transport(joined_->session, timeout, status_lookup);
   return {.process = joined_->transport.get(),
           .ranks_on_host = joined_->session.ranks_on_host(),
           .cores = joined_->session.cores_per_rank(),
@@ -55,11 +55,11 @@ void Processes::leave_with(ExitCode exit_code) {
     joined_->session.fail_with(exit_code);
 }
 
-void Processes::let_first_speak() const {
+void Processes::wait_for_leader_report() const {
   if (joined_ && joined_->session.rank() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(800));
 }
 
-void Processes::let_cause_end() const {
+void Processes::wait_for_failing_rank() const {
   if (joined_) std::this_thread::sleep_for(std::chrono::milliseconds(700));
 }
 
@@ -75,14 +75,14 @@ void Processes::join() {
                      .hint = "install libopenmpi-dev and build again, or start it without mpirun and srun"});
 }
 
-Launch Processes::launch(std::chrono::milliseconds, const Lookout&) {
+Launch Processes::launch(std::chrono::milliseconds, const StatusLookup&) {
   return {.end_process = end_process};
 }
 
 void Processes::bound_end(std::chrono::milliseconds, std::chrono::milliseconds) {}
 void Processes::leave_with(ExitCode) {}
-void Processes::let_first_speak() const {}
-void Processes::let_cause_end() const {}
+void Processes::wait_for_leader_report() const {}
+void Processes::wait_for_failing_rank() const {}
 
 #endif
 

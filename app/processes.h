@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "base/exit_code.h"
-#include "comm/whereabouts.h"
-#include "train/ranks.h"
+#include "comm/rank_status.h"
+#include "comm/ranks.h"
 
 namespace sextant {
 
@@ -23,7 +23,7 @@ class Processes {
   void join();
 
   // What this process is to run: one rank among processes, or all as threads.
-  Launch launch(std::chrono::milliseconds timeout, const Lookout& lookout);
+  Launch launch(std::chrono::milliseconds timeout, const StatusLookup& status_lookup);
 
   // How long this process may still be there after a failure, and how long it waits for the others after success.
   void bound_end(std::chrono::milliseconds after_failure, std::chrono::milliseconds after_success);
@@ -32,9 +32,9 @@ class Processes {
   void leave_with(ExitCode exit_code);
 
   // Waits a moment, on all processes but the first: when all have met the same error, the first one ends them.
-  void let_first_speak() const;
+  void wait_for_leader_report() const;
   // Waits a moment, so that the process with the cause of the failure sets the exit code.
-  void let_cause_end() const;
+  void wait_for_failing_rank() const;
 
  private:
   struct Joined;

@@ -38,8 +38,8 @@ void RankBench::refuse_ranks(int64_t asked) const {
 }
 
 void RankBench::run(int ranks, const std::function<void(CommWorld& world)>& work) {
-  run_ranks(launch_, {ranks, kPatience}, [&](const RankSeat& seat) {
-    CommWorld world(seat.transport);
+  run_ranks(launch_, {ranks, kPatience}, [&](const RankContext& context) {
+    CommWorld world(context.transport);
     work(world);
   });
   progress_.clear();

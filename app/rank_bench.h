@@ -7,9 +7,9 @@
 
 #include "app/bench_progress.h"
 #include "app/processes.h"
-#include "bench/comm_world.h"
+#include "bench/comm/comm_world.h"
 #include "bench/stop.h"
-#include "train/stop.h"
+#include "train/health/stop.h"
 
 namespace sextant {
 

@@ -10,11 +10,11 @@
 #include "base/files.h"
 #include "base/printable.h"
 #include "config/load.h"
-#include "observe/chrome_trace.h"
-#include "observe/op_table.h"
-#include "train/heartbeat.h"
-#include "train/time_limits.h"
+#include "train/health/heartbeat.h"
+#include "train/health/time_limits.h"
 #include "train/world.h"
+#include "view/chrome_trace.h"
+#include "view/op_table.h"
 
 namespace sextant {
 
@@ -51,7 +51,7 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
   MakeExecutor executors = executors_for(run);
   std::chrono::milliseconds limit = TimeLimits(run).in_other_work();
   processes.bound_end(TimeLimits::end_of(limit), limit);
-  Launch launch = processes.launch(TimeLimits::wait_of(limit), heartbeat_lookout(out));
+  Launch launch = processes.launch(TimeLimits::wait_of(limit), heartbeat_status_lookup(out));
   bool profiled = false;
   Profile profile{arguments.profile, [&](const Trace& trace, Executor& executor) {
                     profiled = true;

@@ -2,10 +2,10 @@
 
 #include "app/verbs.h"
 #include "base/files.h"
-#include "plan/calibrate.h"
-#include "plan/cells.h"
-#include "plan/validation_figures.h"
-#include "report/validation_html.h"
+#include "validate/calibrate.h"
+#include "validate/layout_choice_validation.h"
+#include "validate/validation_figures.h"
+#include "view/pages/validation_html.h"
 
 namespace sextant {
 
@@ -38,10 +38,10 @@ void print_held_out(Validation& validation, const std::string& only) {
              all.size(), 100 * quantile(all, 0.5), 100 * quantile(all, 0.9), 100 * quantile(medians, 0.5));
 }
 
-void print_cells(const Validation& validation, bool json) {
+void print_layout_choices(const Validation& validation, bool json) {
   std::vector<MeasuredGroup> groups = measured_groups(validation);
-  std::vector<SearchedCell> cells = searched_cells(validation);
-  fmt::print("{}", json ? cells_json(groups, cells) : cells_text(groups, cells));
+  std::vector<LayoutChoiceResult> cells = layout_choice_results(validation);
+  fmt::print("{}", json ? layout_choice_json(groups, cells) : layout_choice_text(groups, cells));
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ void validate_verb(const PlanArguments& arguments) {
   validation.predict(Constants::tables);
   ValidationFigures tables = figures_of(validation);
   validation.predict(Constants::fitted);
-  if (arguments.search) return print_cells(validation, arguments.json);
+  if (arguments.search) return print_layout_choices(validation, arguments.json);
   ValidationFigures fitted = figures_of(validation);
   if (!arguments.report.empty()) write_file_atomically(arguments.report, validation_html(validation, tables, fitted));
   fmt::print(

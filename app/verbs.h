@@ -60,7 +60,7 @@ struct PlanArguments {
   std::vector<std::string> overrides;
   bool json = false;
   std::string machine;   // a name of machines/ or a file; empty: none, and no times
-  std::string stack;     // whose software; empty: ours
+  std::string profile;   // whose software; empty: ours
   std::string report;    // an HTML file to write
   std::string trace;     // the simulated step, for Perfetto
   std::string timeline;  // SVG files to draw into

@@ -15,10 +15,10 @@
 
 #include "base/bf16.h"
 #include "base/rng.h"
-#include "exec/cuda/check.h"
-#include "exec/cuda/column_sums.h"
-#include "exec/cuda/cross_entropy.h"
-#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/column_sums.h"
+#include "exec/cuda/kernels/cross_entropy.h"
+#include "exec/cuda/runtime/check.h"
+#include "exec/cuda/runtime/kernel.h"
 
 namespace sextant {
 namespace {

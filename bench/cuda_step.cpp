@@ -10,9 +10,10 @@
 
 #include "ckpt/model_weights.h"
 #include "config/load.h"
-#include "exec/cuda/cuda_executor.h"
-#include "plan/programs.h"
-#include "train/dataset.h"
+#include "exec/cuda/runtime/cuda_executor.h"
+#include "run/programs.h"
+#include "run/resolve_spec.h"
+#include "train/data/dataset.h"
 #include "train/trainer.h"
 
 namespace sextant {
@@ -59,7 +60,7 @@ bool run(const RunConfig& config) {
   RunPrograms programs = build_programs(config, shape, executor->target());
   ThreadTeam team(0);
   Dataset dataset = open_dataset(config, spec, team, [](std::string_view) {});
-  Crew crew;
+  HostGroup crew;
   Trainer trainer({config, programs, dataset, *executor, crew});
   initialize_weights(trainer.bound(), 1);
   double training = seconds_of_training(trainer), graphs = seconds_of_graphs(trainer.bound());

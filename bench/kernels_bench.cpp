@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "exec/cpu/gemm.h"
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/gemm.h"
 #include "ops/shapes.h"
 
 namespace sextant {

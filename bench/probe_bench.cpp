@@ -14,7 +14,7 @@
 #include "bench/statistics.h"
 #include "exec/cpu/cpu_bound.h"
 #include "exec/cpu/cpu_probe.h"
-#include "exec/cpu/gemm.h"
+#include "exec/cpu/kernels/gemm.h"
 
 namespace sextant {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/threads.h"
 #include "cost/machine_file.h"
 #include "models/presets.h"
-#include "plan/search.h"
+#include "search/search.h"
 
 using namespace sextant;
 

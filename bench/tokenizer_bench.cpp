@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "data/tokenizer.h"
+#include "text/tokenizer.h"
 
 namespace {
 

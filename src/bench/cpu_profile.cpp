@@ -83,16 +83,16 @@ void sample_models(const CpuProfileRequest& request, OpSamples& samples, const W
 void sample_messages(OpSamples& samples, const Watch& watch) {
   constexpr int kRounds = 200;
   for (int64_t bytes = 64; bytes <= (4 << 20) && !watch.stop(); bytes *= 4)
-    run_rank_threads(2, [&](const RankSeat& seat) {
+    run_rank_threads(2, [&](const RankContext& context) {
       std::vector<std::byte> data(static_cast<size_t>(bytes));
-      Transport& transport = *seat.transport;
+      Transport& transport = *context.transport;
       for (int round = 0; round < kRounds; ++round) {
         auto start = std::chrono::steady_clock::now();
-        auto send = [&] { transport.wait(transport.send(1 - seat.rank, kHostTag, data)); };
-        auto receive = [&] { transport.wait(transport.receive(1 - seat.rank, kHostTag, data)); };
-        seat.rank == 0 ? (send(), receive()) : (receive(), send());
+        auto send = [&] { transport.wait(transport.send(1 - context.rank, kHostTag, data)); };
+        auto receive = [&] { transport.wait(transport.receive(1 - context.rank, kHostTag, data)); };
+        context.rank == 0 ? (send(), receive()) : (receive(), send());
         std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-        if (seat.rank == 0 && round >= kRounds / 4)
+        if (context.rank == 0 && round >= kRounds / 4)
           samples.add("send", {2, static_cast<double>(bytes)}, taken.count() / 2);
       }
     });

@@ -12,7 +12,7 @@
 
 namespace sextant {
 
-void run_rank_threads(int ranks, const std::function<void(const RankSeat& seat)>& work) {
+void run_rank_threads(int ranks, const std::function<void(const RankContext& context)>& work) {
   constexpr std::chrono::minutes kPatience{10};
   if (ranks == 1) return work({});
   ThreadHub hub(ranks, kPatience);

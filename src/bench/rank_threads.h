@@ -10,9 +10,9 @@
 namespace sextant {
 
 // Makes the executor of one rank.
-using ExecutorMaker = std::function<std::unique_ptr<Executor>(const RankSeat& seat, int threads)>;
+using ExecutorMaker = std::function<std::unique_ptr<Executor>(const RankContext& context, int threads)>;
 
 // One rank has no transport.
-void run_rank_threads(int ranks, const std::function<void(const RankSeat& seat)>& work);
+void run_rank_threads(int ranks, const std::function<void(const RankContext& context)>& work);
 
 }  // namespace sextant

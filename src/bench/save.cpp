@@ -146,7 +146,7 @@ void put_source(Machine& machine, const std::string& table, const std::string& s
 
 }  // namespace
 
-void lay_messages(Machine& machine, const CommReport& report) {
+void merge_message_times(Machine& machine, const CommReport& report) {
   machine.date = today();
   std::string source = fmt::format("measured by sextant bench comm, {}, {} ranks on {} machine{}", machine.date,
                                    report.ranks, report.hosts, report.hosts == 1 ? "" : "s");
@@ -171,7 +171,7 @@ void lay_storage(Machine& machine, const BenchReport& report) {
   }
 }
 
-void lay_over(Machine& machine, const BenchReport& report) {
+void merge_into_machine(Machine& machine, const BenchReport& report) {
   lay_products(machine, report);
   lay_memory(machine, report);
   lay_attention(machine, report);

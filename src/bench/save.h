@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "bench/comm.h"
+#include "bench/comm/comm.h"
 #include "bench/result.h"
 #include "cost/machine.h"
 
@@ -11,11 +11,11 @@ namespace sextant {
 
 // Products become its table of products, streams its efficiency of memory, attention its rates, the tiny kernel what is
 // lost between two of them, ops (of a CPU) its table of ops.
-void lay_over(Machine& machine, const BenchReport& report);
+void merge_into_machine(Machine& machine, const BenchReport& report);
 
 // Of a CPU: its links, and what collectives and messages of each size take. Of accelerators: the share of their links'
 // bandwidth that the longest collectives over all ranks reach, where an executor measured them.
-void lay_messages(Machine& machine, const CommReport& report);
+void merge_message_times(Machine& machine, const CommReport& report);
 
 // How fast each device writes a checkpoint where all write at once.
 void lay_storage(Machine& machine, const BenchReport& report);

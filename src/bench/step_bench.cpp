@@ -64,14 +64,14 @@ class RankSteps {
 };
 
 // Rank 0's word, to all.
-char told(const RankSeat& seat, char word) {
-  if (!seat.transport) return word;
+char told(const RankContext& context, char word) {
+  if (!context.transport) return word;
   std::span<std::byte> byte = std::as_writable_bytes(std::span(&word, 1));
-  if (seat.rank == 0) {
-    for (int rank = 1; rank < seat.transport->size(); ++rank)
-      seat.transport->wait(seat.transport->send(rank, kHostTag, byte));
+  if (context.rank == 0) {
+    for (int rank = 1; rank < context.transport->size(); ++rank)
+      context.transport->wait(context.transport->send(rank, kHostTag, byte));
   } else {
-    seat.transport->wait(seat.transport->receive(0, kHostTag, byte));
+    context.transport->wait(context.transport->receive(0, kHostTag, byte));
   }
   return word;
 }
@@ -96,9 +96,10 @@ StepTimes time_steps(const StepRequest& request, const LoweredRun& lowered, cons
   int ranks = lowered.shape.mesh.world_size();
   StepTimes times;
   times.traces.resize(static_cast<size_t>(ranks));
-  run_rank_threads(ranks, [&](const RankSeat& seat) {
-    std::unique_ptr<Executor> executor = request.make_executor(seat, request.threads);
-    const Program& program = lowered.programs.train[static_cast<size_t>(stage_rank_of(lowered.shape.mesh, seat.rank))];
+  run_rank_threads(ranks, [&](const RankContext& context) {
+    std::unique_ptr<Executor> executor = request.make_executor(context, request.threads);
+    const Program& program =
+        lowered.programs.train[static_cast<size_t>(stage_rank_of(lowered.shape.mesh, context.rank))];
     std::unique_ptr<Arena> arena = executor->allocate(program.arena_bytes);
     std::unique_ptr<Bound> bound = executor->bind(program, *arena);
     fill_for_training(*bound, request.run, request.spec.vocab);
@@ -109,13 +110,13 @@ StepTimes time_steps(const StepRequest& request, const LoweredRun& lowered, cons
       double seconds = steps.step(step);
       if (step <= kWarmups) continue;
       int done = step - kWarmups;
-      if (seat.rank == 0) times.seconds.push_back(seconds);
+      if (context.rank == 0) times.seconds.push_back(seconds);
       bool enough =
           (done >= request.least_steps && now_s() - begin >= request.at_least_s) || done >= request.most_steps;
-      if (told(seat, seat.rank == 0 && (enough || watch.stop())) != 0) break;
+      if (told(context, context.rank == 0 && (enough || watch.stop())) != 0) break;
     }
     if (request.tracing == Tracing::on) steps.traces.erase(steps.traces.begin(), steps.traces.begin() + kWarmups);
-    times.traces[static_cast<size_t>(seat.rank)] = std::move(steps.traces);
+    times.traces[static_cast<size_t>(context.rank)] = std::move(steps.traces);
   });
   return times;
 }

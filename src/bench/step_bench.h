@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/trace.h"
 #include "bench/rank_threads.h"
 #include "bench/stop.h"
 #include "plan/predict.h"
-#include "trace/event.h"
 
 namespace sextant {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "bench/comm_world.h"
+#include "bench/comm/comm_world.h"
 #include "bench/result.h"
 #include "bench/stop.h"
 

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The parser beneath keeps its own stack on the heap, so depth costs no call frames even before we refuse it.
+// The parser beneath keeps its own profile on the heap, so depth costs no call frames even before we refuse it.
 class Walker : public nlohmann::json_sax<Json> {
  public:
   Walker(std::string_view place, const std::function<void(const JsonValue&)>& visit) : place_(place), visit_(visit) {}

@@ -14,23 +14,23 @@ namespace {
 
 // "; rank 3 was last seen in step 7, waiting for rank 1; rank 1 was last seen …", until one waits for nobody or for one
 // who was named.
-std::string chain_from(int first, int waiting, const Lookout& lookout) {
+std::string chain_from(int first, int waiting, const StatusLookup& status_lookup) {
   std::string text;
   std::set<int> named{waiting};
   for (int rank = first; rank >= 0 && named.insert(rank).second;) {
-    Sighting sighting = lookout(rank);
-    if (sighting.text().empty()) break;
-    text += fmt::format("; rank {} was last seen {}", rank, sighting.text());
-    if (sighting.waiting_for >= 0) text += fmt::format(", waiting for rank {}", sighting.waiting_for);
-    rank = sighting.waiting_for;
+    StatusSnapshot snapshot = status_lookup(rank);
+    if (snapshot.text().empty()) break;
+    text += fmt::format("; rank {} was last seen {}", rank, snapshot.text());
+    if (snapshot.waiting_for >= 0) text += fmt::format(", waiting for rank {}", snapshot.waiting_for);
+    rank = snapshot.waiting_for;
   }
   return text;
 }
 
 }  // namespace
 
-std::string timeout_reason(const MessageFacts& message, std::chrono::milliseconds waited, const Sighting& here,
-                           const Lookout& lookout) {
+std::string timeout_reason(const MessageFacts& message, std::chrono::milliseconds waited, const StatusSnapshot& here,
+                           const StatusLookup& status_lookup) {
   double seconds = std::chrono::duration<double>(waited).count();
   std::string where = here.text();
   std::string text =
@@ -40,7 +40,7 @@ std::string timeout_reason(const MessageFacts& message, std::chrono::millisecond
                         message.bytes);
   else
     text += fmt::format("rank {} to take a message (tag {}, {} bytes)", message.peer, message.tag, message.bytes);
-  return lookout ? text + chain_from(message.peer, message.rank, lookout) : text;
+  return status_lookup ? text + chain_from(message.peer, message.rank, status_lookup) : text;
 }
 
 std::string mismatch_reason(const MessageFacts& message, size_t met) {

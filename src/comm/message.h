@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "comm/whereabouts.h"
+#include "comm/rank_status.h"
 
 namespace sextant {
 
@@ -22,9 +22,9 @@ struct MessageFacts {
 };
 
 // Where the waiting rank stands and, rank after rank, whom each waits for: the last of them is the one to look at.
-// Without a lookout nothing is said of others.
-std::string timeout_reason(const MessageFacts& message, std::chrono::milliseconds waited, const Sighting& here = {},
-                           const Lookout& lookout = {});
+// Without a status_lookup nothing is said of others.
+std::string timeout_reason(const MessageFacts& message, std::chrono::milliseconds waited,
+                           const StatusSnapshot& here = {}, const StatusLookup& status_lookup = {});
 
 // `met` is the size of the other side's call.
 std::string mismatch_reason(const MessageFacts& message, size_t met);

@@ -80,7 +80,7 @@ struct ThreadHub::State {
   // All with the lock held.
   void end_run(Lock& lock, const std::string& new_reason, ExitCode new_code);
   void until_no_copy(Lock& lock);
-  Sighting seen(int rank) const;
+  StatusSnapshot seen(int rank) const;
   [[noreturn]] void throw_ended(Lock& lock, const std::string& place);
 
   std::chrono::milliseconds delay;
@@ -159,8 +159,8 @@ void ThreadHub::State::throw_ended(Lock& lock, const std::string& place) {
   throw RunEnded(place, ended_text(reason), "", code);
 }
 
-Sighting ThreadHub::State::seen(int rank) const {
-  return ranks[static_cast<size_t>(rank)]->whereabouts().seen();
+StatusSnapshot ThreadHub::State::seen(int rank) const {
+  return ranks[static_cast<size_t>(rank)]->rank_status().seen();
 }
 
 void ThreadHub::RankTransport::add_message() {
@@ -270,15 +270,15 @@ void ThreadHub::RankTransport::look_for(const Message& message) const {
 
 void ThreadHub::RankTransport::sleep_for(Lock& lock, Message& message) {
   if (message.phase == Phase::done || hub_.ended) return;
-  whereabouts().wait_for(message.facts.peer);  // and so it stays when the wait fails
+  rank_status().wait_for(message.facts.peer);  // and so it stays when the wait fails
   std::chrono::milliseconds timeout = timeout_for(message.facts.tag);
   auto over = [&] { return message.phase == Phase::done || hub_.ended; };
   // A copy that is being made is no reason to give up.
   if (!sleep_at_most(lock, message, timeout) && message.phase == Phase::copying) message.changed.wait(lock, over);
-  if (message.phase == Phase::done) whereabouts().waited_for(message.facts.peer);
+  if (message.phase == Phase::done) rank_status().waited_for(message.facts.peer);
   if (over()) return;
   std::string reason =
-      timeout_reason(message.facts, timeout, whereabouts().seen(), [this](int rank) { return hub_.seen(rank); });
+      timeout_reason(message.facts, timeout, rank_status().seen(), [this](int rank) { return hub_.seen(rank); });
   hub_.end_run(lock, reason, ExitCode::rank_lost);
   throw RunError("", reason, "", ExitCode::rank_lost);
 }

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "base/error.h"
+#include "comm/rank_status.h"
 #include "comm/tags.h"
-#include "comm/whereabouts.h"
 
 namespace sextant {
 
@@ -62,12 +62,12 @@ class Transport {
   }
 
   // Where this rank stands: told by whoever works on it, named in the errors of whoever waits.
-  Whereabouts& whereabouts() { return whereabouts_; }
-  const Whereabouts& whereabouts() const { return whereabouts_; }
+  RankStatus& rank_status() { return rank_status_; }
+  const RankStatus& rank_status() const { return rank_status_; }
 
   // "rank 2 in step 7, F 0 3, at layers.1.attn.out.moved (all_reduce over tp)": the place of an error.
   std::string here() const {
-    std::string at = whereabouts_.seen().text();
+    std::string at = rank_status_.seen().text();
     return fmt::format("rank {}{}{}", rank(), at.empty() ? "" : " ", at);
   }
 
@@ -76,7 +76,7 @@ class Transport {
 
   int64_t longest_wait_ms_;
   std::atomic<int64_t> wait_ms_;
-  Whereabouts whereabouts_;
+  RankStatus rank_status_;
 };
 
 // Stands in the scope that owns the bytes of messages under way: an exception that leaves the scope ends the run before

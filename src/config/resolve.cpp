@@ -126,37 +126,37 @@ void distrust_derived(const ModelSection& model, Complaints& complaints) {
 }
 
 template <class T, class U>
-void lay_over(const std::optional<T>& given, U& field) {
+void override_field(const std::optional<T>& given, U& field) {
   if (given) field = *given;
 }
 
 void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   const ModelSection& model = run.model;
-  lay_over(model.architecture, spec.architecture);
-  lay_over(model.layers, spec.layers);
-  lay_over(model.hidden, spec.hidden);
-  lay_over(model.heads, spec.heads);
-  lay_over(model.kv_heads, spec.kv_heads);
-  lay_over(model.head_dim, spec.head_dim);
-  lay_over(model.ffn, spec.ffn);
-  lay_over(model.vocab, spec.vocab);
-  lay_over(model.max_seq, spec.max_seq);
-  lay_over(model.norm_eps, spec.norm_eps);
-  lay_over(model.rope_theta, spec.rope_theta);
-  lay_over(model.rotary_fraction, spec.rotary_fraction);
-  lay_over(model.exact_gelu, spec.exact_gelu);
-  lay_over(model.qkv_bias, spec.qkv_bias);
-  lay_over(model.qk_norm, spec.qk_norm);
-  lay_over(model.window, spec.window);
-  lay_over(model.tied_head, spec.tied_head);
-  lay_over(model.init_std, spec.init_std);
+  override_field(model.architecture, spec.architecture);
+  override_field(model.layers, spec.layers);
+  override_field(model.hidden, spec.hidden);
+  override_field(model.heads, spec.heads);
+  override_field(model.kv_heads, spec.kv_heads);
+  override_field(model.head_dim, spec.head_dim);
+  override_field(model.ffn, spec.ffn);
+  override_field(model.vocab, spec.vocab);
+  override_field(model.max_seq, spec.max_seq);
+  override_field(model.norm_eps, spec.norm_eps);
+  override_field(model.rope_theta, spec.rope_theta);
+  override_field(model.rotary_fraction, spec.rotary_fraction);
+  override_field(model.exact_gelu, spec.exact_gelu);
+  override_field(model.qkv_bias, spec.qkv_bias);
+  override_field(model.qk_norm, spec.qk_norm);
+  override_field(model.window, spec.window);
+  override_field(model.tied_head, spec.tied_head);
+  override_field(model.init_std, spec.init_std);
 
   if (model.rope_scaling == RopeScalingSection{}) return;
   RopeScaling scaling = spec.rope_scaling.value_or(RopeScaling{});
-  lay_over(model.rope_scaling.factor, scaling.factor);
-  lay_over(model.rope_scaling.low_freq_factor, scaling.low_freq_factor);
-  lay_over(model.rope_scaling.high_freq_factor, scaling.high_freq_factor);
-  lay_over(model.rope_scaling.original_max_positions, scaling.original_max_positions);
+  override_field(model.rope_scaling.factor, scaling.factor);
+  override_field(model.rope_scaling.low_freq_factor, scaling.low_freq_factor);
+  override_field(model.rope_scaling.high_freq_factor, scaling.high_freq_factor);
+  override_field(model.rope_scaling.original_max_positions, scaling.original_max_positions);
   spec.rope_scaling = scaling;
   if (scaling.factor == 1) spec.rope_scaling.reset();
 }

@@ -2,11 +2,11 @@
 
 namespace sextant {
 
-Target accelerator_target(const Stack& stack) {
+Target accelerator_target(const SoftwareProfile& profile) {
   constexpr int64_t kProductScratch = 32 << 20;  // cuBLASLt's
   Target target{
       .name = "accelerator", .threads = 1, .alignment = 256, .fusions = {}, .computes_in = {DType::bf16, DType::f32}};
-  if (stack.elementwise == Elementwise::fused)
+  if (profile.elementwise == Elementwise::fused)
     target.fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients"};
   target.workspace = [](const Op& op, const LocalTypes&, const LocalTypes& out) -> Bytes {
     // Attention's backward sums dq in f32; products have the library's scratch.

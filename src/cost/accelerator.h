@@ -2,11 +2,11 @@
 // for it.
 #pragma once
 
-#include "cost/stack.h"
+#include "cost/software_profile.h"
 #include "ir/plan.h"
 
 namespace sextant {
 
-Target accelerator_target(const Stack& stack);
+Target accelerator_target(const SoftwareProfile& profile);
 
 }  // namespace sextant

@@ -30,10 +30,10 @@ const AttentionRate& rate_of(const Machine& machine, const std::string& kernel) 
   return machine.attention.begin()->second;
 }
 
-AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, const Stack& stack,
+AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
                     const AttentionWork& work, const std::string& dtype) {
   double head = padded_head(work.head_dim);
-  const AttentionRate& rate = rate_of(machine, stack.attention_table);
+  const AttentionRate& rate = rate_of(machine, profile.attention_table);
   double share = work.backward ? between(rate.backward_64, rate.backward_128, head)
                                : between(rate.forward_64, rate.forward_128, head);
   double length = std::sqrt(work.queries * work.keys);
@@ -47,35 +47,35 @@ AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, cons
 
 // The whole square, and every pass over the scores through memory. Forward: scores out; scale, mask and softmax in one
 // kernel; dropout; probabilities in. Backward: the same gradients the other way round.
-AttentionTime unfused(const Machine& machine, const Efficiencies& efficiency, const Stack& stack,
+AttentionTime unfused(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
                       const AttentionWork& work, const std::string& dtype) {
   double batch = work.batch * work.heads, s = work.queries, t = work.keys, d = work.head_dim;
   auto product = [&](double rows, double columns, double depth) {
     return product_seconds(machine, efficiency, {{rows, columns, depth}, batch, 2, dtype});
   };
-  double bytes_per_score = work.backward ? (stack.dropout ? 13 : 8) : (stack.dropout ? 9 : 4);
-  if (stack.separate_mask)
+  double bytes_per_score = work.backward ? (profile.dropout ? 13 : 8) : (profile.dropout ? 9 : 4);
+  if (profile.separate_mask)
     bytes_per_score += work.backward ? 10 : 14;  // read and written for the mask, and as f32 around the softmax
   double seconds = batch * s * t * bytes_per_score / (machine.device.memory_bytes_per_s * efficiency.memory);
   if (work.backward)
     seconds += product(s, t, d) + product(t, d, s) + product(s, d, t) + product(t, d, s);
   else
     seconds += product(s, t, d) + product(s, d, t);
-  return {.seconds = seconds, .kernels = (work.backward ? 6.0 : 4.0) + (stack.dropout ? 1 : 0)};
+  return {.seconds = seconds, .kernels = (work.backward ? 6.0 : 4.0) + (profile.dropout ? 1 : 0)};
 }
 
 }  // namespace
 
-AttentionTime attention_time(const Machine& machine, const Efficiencies& efficiency, const Stack& stack,
+AttentionTime attention_time(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
                              const AttentionWork& work, const std::string& dtype) {
   if (work.square() <= 0) return {};
   bool no_table = machine.attention.empty();
-  if (stack.attention == AttentionKernel::fused && !no_table) return fused(machine, efficiency, stack, work, dtype);
-  AttentionTime time = unfused(machine, efficiency, stack, work, dtype);
-  if (work.backward && stack.recompute_attention) {
+  if (profile.attention == AttentionKernel::fused && !no_table) return fused(machine, efficiency, profile, work, dtype);
+  AttentionTime time = unfused(machine, efficiency, profile, work, dtype);
+  if (work.backward && profile.recompute_attention) {
     AttentionWork forward = work;
     forward.backward = false;
-    AttentionTime again = unfused(machine, efficiency, stack, forward, dtype);
+    AttentionTime again = unfused(machine, efficiency, profile, forward, dtype);
     time.seconds += again.seconds, time.kernels += again.kernels;
   }
   return time;

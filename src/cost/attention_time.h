@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cost/machine.h"
-#include "cost/stack.h"
+#include "cost/software_profile.h"
 #include "ir/cost.h"
 
 namespace sextant {
@@ -13,7 +13,7 @@ struct AttentionTime {
   double kernels = 1;  // launched for it
 };
 
-AttentionTime attention_time(const Machine& machine, const Efficiencies& efficiency, const Stack& stack,
+AttentionTime attention_time(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
                              const AttentionWork& work, const std::string& dtype);
 
 }  // namespace sextant

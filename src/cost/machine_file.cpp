@@ -18,7 +18,7 @@ namespace sextant {
 namespace {
 
 constexpr std::string_view kEnding = ".toml";
-constexpr std::string_view kStacks = "stacks";  // lies beside the machines and is none
+constexpr std::string_view kProfiles = "profiles";  // lies beside the machines and is none
 
 std::vector<std::filesystem::path> machine_folders() {
   std::vector<std::filesystem::path> folders;
@@ -291,7 +291,7 @@ std::vector<std::string> known_machines() {
   for (const std::filesystem::path& folder : machine_folders()) {
     std::error_code none;
     for (const auto& file : std::filesystem::directory_iterator(folder, none))
-      if (file.path().extension() == kEnding && file.path().stem() != kStacks)
+      if (file.path().extension() == kEnding && file.path().stem() != kProfiles)
         names.insert(file.path().stem().string());
   }
   return {names.begin(), names.end()};
@@ -300,7 +300,7 @@ std::vector<std::string> known_machines() {
 Machine load_machine(std::string_view name_or_path) {
   if (name_or_path.ends_with(kEnding))
     return parse_machine(read_file(std::filesystem::path(name_or_path)), name_or_path);
-  std::string file = name_or_path == kStacks ? "" : find_machine_file(name_or_path);
+  std::string file = name_or_path == kProfiles ? "" : find_machine_file(name_or_path);
   if (file.empty())
     throw UserError(
         {.place = std::string(name_or_path),

@@ -24,7 +24,7 @@ std::vector<std::string> known_machines();
 // The whole machine as a file of its own.
 std::string machine_text(const Machine& machine);
 
-// The path of NAME.toml among the machines, which the stacks lie beside; empty when there is none.
+// The path of NAME.toml among the machines, which the profiles lie beside; empty when there is none.
 std::string find_machine_file(std::string_view name);
 
 }  // namespace sextant

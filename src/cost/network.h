@@ -1,11 +1,11 @@
-// The network of published runs: a machine's file has its own, and the source of a stack may tell of another.
+// The network of published runs: a machine's file has its own, and the source of a profile may tell of another.
 #pragma once
 
 #include "cost/machine.h"
-#include "cost/stack.h"
+#include "cost/software_profile.h"
 
 namespace sextant {
 
-Machine with_network_of(const Stack& stack, Machine machine);
+Machine with_network_of(const SoftwareProfile& profile, Machine machine);
 
 }  // namespace sextant

@@ -34,8 +34,8 @@ constexpr std::array kRows{
 
 }  // namespace
 
-Passes passes_of(const Stack& stack, std::string_view op) {
-  Elementwise style = std::ranges::count(stack.eager_ops, op) > 0 ? Elementwise::eager : stack.elementwise;
+Passes passes_of(const SoftwareProfile& profile, std::string_view op) {
+  Elementwise style = std::ranges::count(profile.eager_ops, op) > 0 ? Elementwise::eager : profile.elementwise;
   if (style == Elementwise::fused) return {};
   for (const Row& row : kRows) {
     if (row.op != op) continue;

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cost/stack.h"
+#include "cost/software_profile.h"
 
 namespace sextant {
 
@@ -14,7 +14,7 @@ struct Passes {
   double kernels = 1;
 };
 
-Passes passes_of(const Stack& stack, std::string_view op);
+Passes passes_of(const SoftwareProfile& profile, std::string_view op);
 // The ops that take more passes in some software.
 std::vector<std::string_view> ops_with_passes();
 

@@ -76,17 +76,17 @@ bool is_shard_message(const Message& message) {
 // Our weights are packed (gate and up) and have no biases: nine tensors of a block where we have six.
 constexpr double kTensorsPerValue = 1.5;
 
-// What travels is as wide as the stack sends it, and our Program is as wide as ours.
-double wire_bytes(const Stack& stack, const Program& program, const Op& op, const Message& message) {
+// What travels is as wide as the profile sends it, and our Program is as wide as ours.
+double wire_bytes(const SoftwareProfile& profile, const Program& program, const Op& op, const Message& message) {
   double bytes = static_cast<double>(message.bytes.n);
   if (!crosses_data_axes(message.axes) || op.inputs.empty()) return bytes;
   const Value& value = program[op.inputs[0]];
   double held = size_of(value.dtype);
   bool reduces = message.kind == Message::Kind::all_reduce || message.kind == Message::Kind::reduce_scatter;
   if (reduces && (op.phase == Phase::weight_gradient || op.phase == Phase::update || value.kind == ValueKind::gradient))
-    return bytes * stack.gradient_wire_bytes / held;
+    return bytes * profile.gradient_wire_bytes / held;
   if (message.kind == Message::Kind::all_gather && value.kind == ValueKind::parameter)
-    return bytes * stack.weight_wire_bytes / held;
+    return bytes * profile.weight_wire_bytes / held;
   return bytes;
 }
 
@@ -103,17 +103,17 @@ bool gathers_again(const Program& program, const Op& op, const Message& message)
 }
 
 // On a CPU whoever sends is a thread of the same cores: nothing travels beside compute for free.
-Stack on_machine(const Machine& machine, Stack stack) {
+SoftwareProfile on_machine(const Machine& machine, SoftwareProfile profile) {
   if (machine.device.kind == DeviceKind::cpu)
-    stack.overlap_gradients = stack.overlap_gathers = stack.overlap_pipeline = stack.overlap_tensor =
-        stack.overlap_tensor_backward = false;
-  return stack;
+    profile.overlap_gradients = profile.overlap_gathers = profile.overlap_pipeline = profile.overlap_tensor =
+        profile.overlap_tensor_backward = false;
+  return profile;
 }
 
 }  // namespace
 
-Pricer::Pricer(const Machine& machine, const Efficiencies& efficiency, const Stack& stack)
-    : machine_(machine), efficiency_(efficiency), stack_(on_machine(machine, stack)) {}
+Pricer::Pricer(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile)
+    : machine_(machine), efficiency_(efficiency), profile_(on_machine(machine, profile)) {}
 
 const GroupPlace& Pricer::group(const Program& program, const std::string& axes) {
   std::string key = axes + "@" + std::to_string(program.stage_rank);
@@ -158,10 +158,10 @@ OpPrice Pricer::price_measured_message(const Program& program, const Op& op, con
 
 OpPrice Pricer::price_message(const Program& program, const Op& op, const Message& message) {
   if (machine_.device.kind == DeviceKind::cpu) return price_measured_message(program, op, message);
-  if (stack_.keeps_gathered && gathers_again(program, op, message)) return {};
+  if (profile_.keeps_gathered && gathers_again(program, op, message)) return {};
   using enum Message::Kind;
   OpPrice out{
-      .kernels = 1, .bytes = wire_bytes(stack_, program, op, message), .message = message.kind, .axes = message.axes};
+      .kernels = 1, .bytes = wire_bytes(profile_, program, op, message), .message = message.kind, .axes = message.axes};
   if (message.kind == send || message.kind == receive) {
     int self = own_rank(program);
     int peer = rank_at_stage(program, coordinate_of(program.mesh, self), op.attrs.integer("peer"));
@@ -176,7 +176,7 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
       ranks.push_back(rank_at_stage(program, coordinate_of(program.mesh, own_rank(program)), std::stoi(stage)));
     GroupPlace place = place_group(machine_, ranks);
     out.axes = kPipelineAxis, out.level = place.level;
-    out.bytes *= static_cast<double>(stack_.gradient_wire_bytes) / size_of(program[op.inputs[0]].dtype);
+    out.bytes *= static_cast<double>(profile_.gradient_wire_bytes) / size_of(program[op.inputs[0]].dtype);
     out.seconds = collective_seconds(machine_, efficiency_, Collective::all_reduce, out.bytes, place);
     return out;
   }
@@ -188,21 +188,21 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
                     : message.kind == reduce_scatter ? Collective::reduce_scatter
                     : message.kind == all_to_all     ? Collective::all_to_all
                                                      : Collective::message;
-  if (stack_.zero_broadcasts && is_shard_message(message) && kind == Collective::all_gather) {
+  if (profile_.zero_broadcasts && is_shard_message(message) && kind == Collective::all_gather) {
     Weights weights = weights_of(program);
     double parts = std::min(static_cast<double>(place.ranks), weights.tensors);
     double each = collective_seconds(machine_, efficiency_, Collective::broadcast, weights.bytes / parts, place);
     out.seconds = parts * each * static_cast<double>(message.bytes.n) / weights.bytes;
     return out;
   }
-  if (stack_.zero_all_reduces && is_shard_message(message) && kind == Collective::reduce_scatter)
+  if (profile_.zero_all_reduces && is_shard_message(message) && kind == Collective::reduce_scatter)
     kind = Collective::all_reduce;
-  if (stack_.zero_coalesces && is_shard_message(message)) {
+  if (profile_.zero_coalesces && is_shard_message(message)) {
     out.seconds = coalesced_seconds(machine_, efficiency_, kind, out.bytes, place);
     return out;
   }
   // A part of a larger message has its part of that message's time.
-  double together = crosses_data_axes(message.axes) ? std::max(out.bytes, stack_.bucket_bytes) : out.bytes;
+  double together = crosses_data_axes(message.axes) ? std::max(out.bytes, profile_.bucket_bytes) : out.bytes;
   out.seconds =
       collective_seconds(machine_, efficiency_, kind, together, place) * (together > 0 ? out.bytes / together : 0);
   return out;
@@ -214,10 +214,10 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
   std::string dtype = compute_dtype(machine_, program, op);
   double bandwidth = machine_.device.memory_bytes_per_s * efficiency_.memory;
   bool made_before = !cost.products.empty() && std::ranges::all_of(cost.products, &Product::again);
-  if (made_before && stack_.keeps_logits) return {};
-  double inner_bytes = cost.inner * (stack_.loss_eager    ? kLogitBytesStepByStep
-                                     : stack_.loss_in_f32 ? kLogitBytesInF32
-                                                          : kLogitBytes);
+  if (made_before && profile_.keeps_logits) return {};
+  double inner_bytes = cost.inner * (profile_.loss_eager    ? kLogitBytesStepByStep
+                                     : profile_.loss_in_f32 ? kLogitBytesInF32
+                                                            : kLogitBytes);
   if (!cost.products.empty() || cost.attention) {
     double width = dtype == "fp32" ? 4 : 2;
     for (const Product& product : cost.products) {
@@ -225,13 +225,13 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
       out.kernels += 1;
     }
     if (cost.attention) {
-      AttentionTime time = attention_time(machine_, efficiency_, stack_, *cost.attention, dtype);
+      AttentionTime time = attention_time(machine_, efficiency_, profile_, *cost.attention, dtype);
       out.seconds += time.seconds, out.kernels += time.kernels;
     }
     out.seconds += inner_bytes / bandwidth;
     out.kernels += cost.inner > 0 ? 3 : 0;
   } else {
-    Passes passes = passes_of(stack_, op.def->name);
+    Passes passes = passes_of(profile_, op.def->name);
     double bytes = out.bytes * passes.bytes;
     out.kernels = passes.kernels;
     out.seconds = bytes > 0 ? (bytes + kHalfRateBytes * passes.kernels) / bandwidth : 0;

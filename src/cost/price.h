@@ -1,4 +1,4 @@
-// price: what an op of a Program costs on a machine under a stack. Everything is read off the op's own Cost and
+// price: what an op of a Program costs on a machine under a profile. Everything is read off the op's own Cost and
 // Message; an op that says nothing about its kernel is a streaming one.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 #include "cost/collective.h"
 #include "cost/machine.h"
-#include "cost/stack.h"
+#include "cost/software_profile.h"
 #include "ir/program.h"
 
 namespace sextant {
@@ -25,13 +25,13 @@ struct OpPrice {
 // For one rank of a Program's class; the others are like it.
 class Pricer {
  public:
-  Pricer(const Machine& machine, const Efficiencies& efficiency, const Stack& stack);
+  Pricer(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile);
 
   OpPrice price(const Program& program, const Op& op);
 
   const Machine& machine() const { return machine_; }
   const Efficiencies& efficiency() const { return efficiency_; }
-  const Stack& stack() const { return stack_; }
+  const SoftwareProfile& profile() const { return profile_; }
 
  private:
   OpPrice price_message(const Program& program, const Op& op, const Message& message);
@@ -47,7 +47,7 @@ class Pricer {
 
   const Machine& machine_;
   const Efficiencies& efficiency_;
-  const Stack stack_;
+  const SoftwareProfile profile_;
   std::map<std::string, GroupPlace> groups_;  // by axes and pipeline rank
   std::map<int, Weights> weights_;            // by pipeline rank
 };

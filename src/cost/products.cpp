@@ -64,7 +64,7 @@ double correction(const Machine& machine, const Efficiencies& efficiency, const 
 
 }  // namespace
 
-// Set by hand so that BLOOM's hidden 14400 against 13824 comes out (tests/plan/effects_test.cpp); not measured on
+// Set by hand so that BLOOM's hidden 14400 against 13824 comes out (tests/validate/effects_test.cpp); not measured on
 // kernels.
 double alignment_rate(double size) {
   auto n = static_cast<int64_t>(size);

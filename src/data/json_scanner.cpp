@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "data/unicode_utf8.h"
+#include "text/unicode/unicode_utf8.h"
 
 namespace sextant {
 

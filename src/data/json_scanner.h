@@ -1,6 +1,6 @@
 // Walks over one JSON text without building anything, keeping only the strings it is asked for. It stands beside
 // nlohmann::json, which reads everything else, because tokenizing begins with it for every byte of the corpus; the
-// tests hold it to the same verdicts. Nesting costs no stack. What is not JSON is a JsonError with the byte.
+// tests hold it to the same verdicts. Nesting costs no profile. What is not JSON is a JsonError with the byte.
 #pragma once
 
 #include <cstddef>

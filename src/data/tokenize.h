@@ -8,7 +8,7 @@
 
 #include "base/threads.h"
 #include "data/token_writer.h"
-#include "data/tokenizer.h"
+#include "text/tokenizer.h"
 
 namespace sextant {
 

@@ -93,36 +93,36 @@ Repeats burn_once(BurnTask& task, uint64_t seed) {
   return repeats;
 }
 
-std::vector<Repeats> gathered(const RankSeat& seat, const Repeats& own) {
-  if (!seat.transport) return {own};
-  std::vector<Repeats> all(static_cast<size_t>(seat.transport->size()));
+std::vector<Repeats> gathered(const RankContext& context, const Repeats& own) {
+  if (!context.transport) return {own};
+  std::vector<Repeats> all(static_cast<size_t>(context.transport->size()));
   std::vector<int> ranks(all.size());
   for (size_t i = 0; i < ranks.size(); ++i) ranks[i] = static_cast<int>(i);
-  Channel channel{*seat.transport, kHostTag};
-  all_gather(channel, group_of_ranks(ranks, seat.rank), std::as_bytes(std::span(&own, 1)),
+  Channel channel{*context.transport, kHostTag};
+  all_gather(channel, group_of_ranks(ranks, context.rank), std::as_bytes(std::span(&own, 1)),
              std::as_writable_bytes(std::span(all)));
   return all;
 }
 
 // What rank 0 decides, everyone does.
-bool decided(const RankSeat& seat, bool go_on) {
-  if (!seat.transport) return go_on;
-  std::vector<int> ranks(static_cast<size_t>(seat.transport->size()));
+bool decided(const RankContext& context, bool go_on) {
+  if (!context.transport) return go_on;
+  std::vector<int> ranks(static_cast<size_t>(context.transport->size()));
   for (size_t i = 0; i < ranks.size(); ++i) ranks[i] = static_cast<int>(i);
-  Channel channel{*seat.transport, kHostTag};
+  Channel channel{*context.transport, kHostTag};
   uint8_t word = go_on;
-  broadcast(channel, group_of_ranks(ranks, seat.rank), std::as_writable_bytes(std::span(&word, 1)), 0);
+  broadcast(channel, group_of_ranks(ranks, context.rank), std::as_writable_bytes(std::span(&word, 1)), 0);
   return word != 0;
 }
 
 }  // namespace
 
-std::vector<Finding> burn(Executor& executor, const RankSeat& seat, const BurnOptions& options) {
-  int ranks = seat.transport ? seat.transport->size() : 1;
+std::vector<Finding> burn(Executor& executor, const RankContext& context, const BurnOptions& options) {
+  int ranks = context.transport ? context.transport->size() : 1;
   std::vector<std::unique_ptr<BurnTask>> tasks;
   tasks.push_back(burn_products(executor, ranks));
   tasks.push_back(burn_attention(executor, ranks));
-  if (ranks > 1) tasks.push_back(burn_collectives(executor, seat, ranks));
+  if (ranks > 1) tasks.push_back(burn_collectives(executor, context, ranks));
   Judge judge;
   auto start = std::chrono::steady_clock::now();
   auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
@@ -130,11 +130,11 @@ std::vector<Finding> burn(Executor& executor, const RankSeat& seat, const BurnOp
   do {
     for (const auto& task : tasks)
       judge.look(*task, round,
-                 gathered(seat, burn_once(*task, (options.seed << 32) + static_cast<uint64_t>(round) * 1000)));
+                 gathered(context, burn_once(*task, (options.seed << 32) + static_cast<uint64_t>(round) * 1000)));
     ++round;
-    if (seat.rank == 0) options.progress(round, seconds());
-  } while (decided(seat, seconds() < options.seconds && !options.stop()));
-  if (seat.rank > 0) return {};
+    if (context.rank == 0) options.progress(round, seconds());
+  } while (decided(context, seconds() < options.seconds && !options.stop()));
+  if (context.rank > 0) return {};
   std::vector<Finding> findings = judge.findings();
   if (findings.empty())
     findings.push_back({"burn",

@@ -22,6 +22,6 @@ struct BurnOptions {
 };
 
 // Every rank calls it together with an executor that repeats its bits. The findings are those of all ranks, on rank 0.
-std::vector<Finding> burn(Executor& executor, const RankSeat& seat, const BurnOptions& options);
+std::vector<Finding> burn(Executor& executor, const RankContext& context, const BurnOptions& options);
 
 }  // namespace sextant

@@ -243,8 +243,8 @@ class Attention final : public BurnTask {
 // The sum over ranks twice: by all-reduce, and by reduce-scatter and all-gather. Everyone knows what everyone put in.
 class Collectives final : public BurnTask {
  public:
-  Collectives(Executor& executor, const RankSeat& seat, int ranks)
-      : seat_(seat), ranks_(ranks), sizes_(sizes_for(executor.target())), graph_("burn.collectives", ranks) {
+  Collectives(Executor& executor, const RankContext& context, int ranks)
+      : context_(context), ranks_(ranks), sizes_(sizes_for(executor.target())), graph_("burn.collectives", ranks) {
     ValueId own = graph_.input("own", DType::f32, {sizes_.summed}, kPartial);
     graph_.output(graph_.move(own, kInvariant, "all_reduce"), "sum");
     graph_.output(graph_.move(graph_.move(own, sharded(0), "reduce_scatter"), kInvariant, "all_gather"), "gathered");
@@ -259,7 +259,7 @@ class Collectives final : public BurnTask {
     for (int rank = 0; rank < ranks_; ++rank) {
       Reals part = draw_whole(seed + 6 + static_cast<uint64_t>(rank) * 0x10001, sizes_.summed, kLargestTerm);
       for (size_t i = 0; i < part.size(); ++i) truth_[i] += part[i];
-      if (rank == seat_.rank) graph_.write("own", part);
+      if (rank == context_.rank) graph_.write("own", part);
     }
   }
 
@@ -275,7 +275,7 @@ class Collectives final : public BurnTask {
   }
 
  private:
-  RankSeat seat_;
+  RankContext context_;
   int ranks_;
   Sizes sizes_;
   BoundGraph graph_;
@@ -290,8 +290,8 @@ std::unique_ptr<BurnTask> burn_products(Executor& executor, int ranks) {
 std::unique_ptr<BurnTask> burn_attention(Executor& executor, int ranks) {
   return std::make_unique<Attention>(executor, ranks);
 }
-std::unique_ptr<BurnTask> burn_collectives(Executor& executor, const RankSeat& seat, int ranks) {
-  return std::make_unique<Collectives>(executor, seat, ranks);
+std::unique_ptr<BurnTask> burn_collectives(Executor& executor, const RankContext& context, int ranks) {
+  return std::make_unique<Collectives>(executor, context, ranks);
 }
 
 }  // namespace sextant

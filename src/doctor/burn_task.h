@@ -38,6 +38,6 @@ class BurnTask {
 
 std::unique_ptr<BurnTask> burn_products(Executor& executor, int ranks);
 std::unique_ptr<BurnTask> burn_attention(Executor& executor, int ranks);
-std::unique_ptr<BurnTask> burn_collectives(Executor& executor, const RankSeat& seat, int ranks);
+std::unique_ptr<BurnTask> burn_collectives(Executor& executor, const RankContext& context, int ranks);
 
 }  // namespace sextant

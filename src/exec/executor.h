@@ -10,11 +10,11 @@
 #include <span>
 #include <string>
 
-#include "comm/transport.h"
+#include "base/trace.h"
+#include "comm/rank_context.h"
 #include "exec/drawn_piece.h"
 #include "ir/plan.h"
 #include "ir/program.h"
-#include "trace/event.h"
 
 namespace sextant {
 
@@ -23,12 +23,6 @@ class Arena {
  public:
   virtual ~Arena() = default;
   virtual int64_t bytes() const = 0;
-};
-
-// One rank of a run. Without a transport it is the only one.
-struct RankSeat {
-  int rank = 0;
-  Transport* transport = nullptr;
 };
 
 // The values of a Program on one rank, to be read.

@@ -1,4 +1,4 @@
-// What a rank's whereabouts call an op: "layers.1.attn.out.moved (all_reduce over tp)".
+// What a rank's rank_status call an op: "layers.1.attn.out.moved (all_reduce over tp)".
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ inline std::string place_of(const Op& op) {
          (axes.empty() ? "" : " over " + axes) + ")";
 }
 
-// How whereabouts call the regions of an action.
+// How rank_status call the regions of an action.
 inline char letter_of(RegionKind kind) {
   return "FBWU"[static_cast<size_t>(kind)];
 }

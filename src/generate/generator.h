@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "data/tokenizer.h"
 #include "exec/executor.h"
 #include "generate/sampling.h"
 #include "models/spec.h"
+#include "text/tokenizer.h"
 
 namespace sextant {
 

@@ -17,7 +17,7 @@ void require(bool holds, const char* what, double got, const char* expected) {
   if (!holds) throw UserError(Complaint{what, fmt::format("{:g}", got), expected, ""});
 }
 
-void check(const RunOnMachines& run) {
+void check(const RunEconomicsInput& run) {
   auto positive = [](double value) { return std::isfinite(value) && value > 0; };
   auto not_negative = [](double value) { return std::isfinite(value) && value >= 0; };
   require(positive(run.step_seconds), "time of a step", run.step_seconds, "more than 0 seconds");
@@ -58,7 +58,7 @@ void add_failures(Economics& e, double work_seconds) {
 }
 
 void add_totals(Economics& e) {
-  const RunOnMachines& run = e.run;
+  const RunEconomicsInput& run = e.run;
   if (!(e.goodput > 0)) return;
   double days = e.days / e.goodput, device_hours = days * 24 * static_cast<double>(run.devices);
   e.days_with_failures = days;
@@ -80,7 +80,7 @@ double daly_interval(double checkpoint_seconds, double mtbf_seconds) {
   return young_interval(checkpoint_seconds, mtbf_seconds) * (1 + std::sqrt(ratio) / 3 + ratio / 9) - checkpoint_seconds;
 }
 
-Economics economics_of(const RunOnMachines& run) {
+Economics economics_of(const RunEconomicsInput& run) {
   check(run);
   Economics e{.run = run};
   e.steps = static_cast<int64_t>(std::ceil(run.token_budget / run.tokens_per_step));

@@ -16,7 +16,7 @@ namespace sextant {
 // Llama 3 405B: 419 unexpected interruptions in 54 days on 16,384 H100s (arXiv:2407.21783, section 3.3.4).
 constexpr double kLlama3DeviceMtbfHours = 54 * 24 * 16384.0 / 419;
 
-struct RunOnMachines {
+struct RunEconomicsInput {
   double step_seconds = 0;
   double tokens_per_step = 0;
   double token_budget = 0;
@@ -40,7 +40,7 @@ struct LostTime {
 };
 
 struct Economics {
-  RunOnMachines run;
+  RunEconomicsInput run;
   int64_t steps = 0;
   int64_t nodes = 0;
   double days = 0;                           // of steps alone
@@ -65,7 +65,7 @@ struct Economics {
 };
 
 // UserError for what cannot be: no devices, negative times, a PUE below 1.
-Economics economics_of(const RunOnMachines& run);
+Economics economics_of(const RunEconomicsInput& run);
 
 // The work between checkpoints that loses least: Young 1974, sqrt(2δM); Daly 2006, which holds when δ is no longer
 // small against M.

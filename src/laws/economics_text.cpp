@@ -64,7 +64,7 @@ const char* interval_name(const Economics& e) {
 }  // namespace
 
 std::string economics_text(const Economics& e) {
-  const RunOnMachines& run = e.run;
+  const RunEconomicsInput& run = e.run;
   std::string out =
       fmt::format("run         {} tokens: {} steps of {}, {} each\n", human_quantity(run.token_budget),
                   human_count(e.steps), human_quantity(run.tokens_per_step), human_duration(run.step_seconds));

@@ -57,7 +57,7 @@ LawsReport laws_report(const LawsRequest& request) {
     report.fit = fit_law(runs_from_csv(read_file(request.fit_csv), request.fit_csv), request.fit_csv);
     report.law = report.fit->law;
   }
-  report.smaller = smaller_longer_table(report.law);
+  report.smaller = undersized_tradeoff_table(report.law);
   if (!request.sized()) return report;
 
   std::vector<Law> laws = published_laws();

@@ -10,7 +10,7 @@
 #include "laws/fit.h"
 #include "laws/laws.h"
 #include "laws/lifetime.h"
-#include "laws/smaller_longer.h"
+#include "laws/undersized_tradeoff.h"
 
 namespace sextant {
 
@@ -36,7 +36,7 @@ struct LawsReport {
   std::optional<LawFit> fit;
   ParametricLaw law;  // that answers what follows
   Optimum optimum;    // its own
-  std::vector<SmallerLonger> smaller;
+  std::vector<UndersizedTradeoff> smaller;
   std::optional<LifetimeComparison> lifetime;
 };
 

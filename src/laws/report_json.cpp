@@ -71,9 +71,11 @@ std::string laws_json(const LawsReport& report) {
     json["laws"].push_back(std::move(law));
   }
   if (report.fit) json["fit"] = fit_json(report);
-  json["smaller_longer"] = {{"law", report.law.name}, {"size_limit", size_limit(report.law)}, {"rows", Json::array()}};
-  for (const SmallerLonger& row : report.smaller)
-    json["smaller_longer"]["rows"].push_back({{"size", row.size}, {"tokens", row.tokens}, {"overhead", row.overhead}});
+  json["undersized_tradeoff"] = {
+      {"law", report.law.name}, {"size_limit", size_limit(report.law)}, {"rows", Json::array()}};
+  for (const UndersizedTradeoff& row : report.smaller)
+    json["undersized_tradeoff"]["rows"].push_back(
+        {{"size", row.size}, {"tokens", row.tokens}, {"overhead", row.overhead}});
   if (report.lifetime) {
     const LifetimeComparison& life = *report.lifetime;
     json["lifetime"] = {{"law", report.law.name},

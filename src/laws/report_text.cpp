@@ -96,7 +96,7 @@ std::string smaller_table(const LawsReport& report) {
   std::string out = fmt::format("smaller, trained longer, to the same loss ({})\n", report.law.name);
   out +=
       fmt::format("  {:>6}{:>9}{:>11}{}\n", "size", "tokens", "compute", sized ? "     params   tokens  tokens/N" : "");
-  for (const SmallerLonger& row : report.smaller) {
+  for (const UndersizedTradeoff& row : report.smaller) {
     out += fmt::format("  {:>5.2f}×{:>8}×{:>+9.1f} %", row.size, human_ratio(row.tokens), 100 * row.overhead);
     double params = row.size * report.optimum.params, tokens = row.tokens * report.optimum.tokens;
     out += sized ? fmt::format("{:>11}{:>9}{:>10}\n", human_quantity(params), human_quantity(tokens),

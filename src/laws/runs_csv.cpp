@@ -24,7 +24,7 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-struct Place {
+struct CsvPosition {
   std::string_view file;
   int line = 1;
 
@@ -34,7 +34,7 @@ struct Place {
 };
 
 // One row's cells, trimmed; a quoted one may hold commas, and "" stands for a quotation mark.
-std::vector<std::string> split_row(std::string_view row, const Place& place) {
+std::vector<std::string> split_row(std::string_view row, const CsvPosition& place) {
   std::vector<std::string> cells(1);
   bool quoted = false;
   for (size_t at = 0; at < row.size(); ++at) {
@@ -58,7 +58,7 @@ struct Columns {
   std::optional<size_t> params, tokens, loss, flops;
 };
 
-Columns read_header(const std::vector<std::string>& cells, const Place& place) {
+Columns read_header(const std::vector<std::string>& cells, const CsvPosition& place) {
   Columns columns;
   auto take = [&](std::optional<size_t>& column, size_t at) {
     if (column) place.fail(fmt::format("two columns are named {}", cells[at]), "one");
@@ -85,7 +85,7 @@ struct Cell {
   double most;
 };
 
-double read_cell(const std::vector<std::string>& cells, const Cell& cell, const Place& place) {
+double read_cell(const std::vector<std::string>& cells, const Cell& cell, const CsvPosition& place) {
   std::string where = fmt::format("{}:{} column {}", place.file, place.line, cell.column);
   if (cell.at >= cells.size() || cells[cell.at].empty())
     throw UserError(Complaint{where, "there is no value", "a positive number", "Leave out runs that did not finish."});
@@ -96,7 +96,7 @@ double read_cell(const std::vector<std::string>& cells, const Cell& cell, const 
   return value;
 }
 
-LossRun read_run(const std::vector<std::string>& cells, const Columns& columns, const Place& place) {
+LossRun read_run(const std::vector<std::string>& cells, const Columns& columns, const CsvPosition& place) {
   std::optional<double> params, tokens;
   if (columns.params) params = read_cell(cells, {"params", *columns.params, kMostCount}, place);
   if (columns.tokens) tokens = read_cell(cells, {"tokens", *columns.tokens, kMostCount}, place);
@@ -116,7 +116,7 @@ std::vector<LossRun> runs_from_csv(std::string_view text, std::string_view file)
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // spreadsheets write one
   std::vector<LossRun> runs;
   std::optional<Columns> columns;
-  for (Place place{file}; !text.empty(); ++place.line) {
+  for (CsvPosition place{file}; !text.empty(); ++place.line) {
     size_t end = std::min(text.find('\n'), text.size());
     std::string_view row = trim(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
@@ -130,7 +130,7 @@ std::vector<LossRun> runs_from_csv(std::string_view text, std::string_view file)
       columns = read_header(cells, place);
     }
   }
-  if (!columns) Place{file}.fail("the file is empty", "a row of column names, such as params,tokens,loss");
+  if (!columns) CsvPosition{file}.fail("the file is empty", "a row of column names, such as params,tokens,loss");
   return runs;
 }
 

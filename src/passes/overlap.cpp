@@ -33,15 +33,15 @@ class GradientHistory {
     }
   }
 
-  struct Place {
+  struct OpPosition {
     int region = -1, op = -1;
   };
 
   // The op after which a gradient is finished, when one region makes all of it; region -1 otherwise.
-  Place finished(ValueId gradient) const {
+  OpPosition finished(ValueId gradient) const {
     auto last = made_.find(gradient);
     if (last == made_.end()) return {};
-    Place place = last->second;
+    OpPosition place = last->second;
     RegionKind kind = program_.regions[static_cast<size_t>(place.region)].kind;
     if (kind != RegionKind::backward && kind != RegionKind::weight) return {};
     for (ValueId id = gradient;;) {
@@ -51,7 +51,7 @@ class GradientHistory {
       auto made = made_.find(id);
       if (made != made_.end() && made->second.region != place.region) return {};
     }
-    return program_[first_version(gradient)].kind == ValueKind::gradient ? place : Place{};
+    return program_[first_version(gradient)].kind == ValueKind::gradient ? place : OpPosition{};
   }
 
  private:
@@ -61,7 +61,7 @@ class GradientHistory {
   }
 
   const Program& program_;
-  std::map<ValueId, Place> made_;
+  std::map<ValueId, OpPosition> made_;
   std::map<ValueId, ValueId> previous_;
 };
 
@@ -88,7 +88,7 @@ class ReductionHoist {
       std::vector<Op> left;
       for (Op& op : region.ops) {
         bool reduces = (is_hop(op, Transfer::all_reduce) && writes_into(op)) || is_hop(op, Transfer::reduce_scatter);
-        auto place = reduces ? history.finished(op.inputs[0]) : GradientHistory::Place{};
+        auto place = reduces ? history.finished(op.inputs[0]) : GradientHistory::OpPosition{};
         if (place.region < 0)
           left.push_back(std::move(op));
         else

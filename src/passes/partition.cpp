@@ -14,11 +14,11 @@ namespace sextant {
 namespace {
 
 // Where an op runs: a region of a rank.
-struct Place {
+struct RegionPosition {
   int rank = 0;
   RegionKind kind = RegionKind::forward;
   int chunk = 0;
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const RegionPosition&) const = default;
 };
 
 // A value that is made on one rank and used on another, once for each of the others. Numbered alike on all ranks.
@@ -26,7 +26,7 @@ struct Crossing {
   ValueId value;
   int from, to;
   int tag;
-  Place arrives;  // the first region of the receiver that needs it
+  RegionPosition arrives;  // the first region of the receiver that needs it
 };
 
 // What holds for all ranks: which op goes where, what travels, who has which parameter.
@@ -65,9 +65,9 @@ class Cut {
   // The ranks that use a parameter, or the parameter whose gradient this is; ascending.
   const std::vector<int>& owners(ValueId id) const { return owners_[static_cast<size_t>(id)]; }
 
-  Place place_of(const Op& op) const {
-    Place place{.rank = rank_of_stage(schedule_.shape, schedule_.placement, op.stage),
-                .chunk = chunk_of_stage(schedule_.shape, op.stage)};
+  RegionPosition place_of(const Op& op) const {
+    RegionPosition place{.rank = rank_of_stage(schedule_.shape, schedule_.placement, op.stage),
+                         .chunk = chunk_of_stage(schedule_.shape, op.stage)};
     if (op.phase != Phase::forward) place.kind = RegionKind::backward;
     if (op.phase == Phase::weight_gradient && defers_weights_) place.kind = RegionKind::weight;
     return place;
@@ -82,13 +82,13 @@ class Cut {
   void find_messages() {
     struct Made {
       bool known = false;
-      Place place;
+      RegionPosition place;
     };
     std::vector<Made> made(graph_.values.size());
-    std::map<std::pair<ValueId, int>, Place> needed;
+    std::map<std::pair<ValueId, int>, RegionPosition> needed;
     for (const Op& op : graph_.ops) {
       if (op.phase == Phase::update) continue;
-      Place place = place_of(op);
+      RegionPosition place = place_of(op);
       for (ValueId id : op.outputs) made[static_cast<size_t>(id)] = {true, place};
       for (ValueId id : op.inputs) {
         // The running sum of a gradient is not sent: every rank has its own, and sum_stages adds them up.
@@ -185,7 +185,7 @@ class Partition {
       if (message.to == rank_) receive(message);
   }
 
-  Region& region(const Place& place) {
+  Region& region(const RegionPosition& place) {
     for (Region& region : program_.regions)
       if (region.kind == place.kind && region.chunk == place.chunk) return region;
     BUG("no region {} {}", name_of(place.kind), place.chunk);

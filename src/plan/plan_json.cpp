@@ -65,7 +65,7 @@ std::string plan_json(const RunPlan& p) {
   for (const auto& [axes, bytes] : p.sent) sent[axes] = bytes;
   out["sent_bytes_per_rank_and_step"] = sent;
   if (!p.machine.empty()) {
-    out["machine"] = p.machine, out["device"] = p.device, out["stack"] = p.stack;
+    out["machine"] = p.machine, out["device"] = p.device, out["profile"] = p.profile;
     // null: it does not fit, and would not run.
     out["step"] = p.step ? step_json(*p.step) : Json();
     out["run"] = p.economics ? Json::parse(economics_json(*p.economics)) : Json();

@@ -15,7 +15,7 @@ std::string line(const std::string& name, int64_t bytes) {
 std::string model_text(const RunPlan& p) {
   std::string out = fmt::format("model       {}, {} parameters\n", p.architecture, human_count(p.parameters));
   out += fmt::format("mesh        {} ({} rank{})\n", p.mesh, p.ranks, p.ranks == 1 ? "" : "s");
-  if (!p.machine.empty()) out += fmt::format("machine     {} ({}), software {}\n", p.machine, p.device, p.stack);
+  if (!p.machine.empty()) out += fmt::format("machine     {} ({}), software {}\n", p.machine, p.device, p.profile);
   out += fmt::format("step        {} tokens, {} microbatch{} per rank\n", human_count(p.tokens_per_step),
                      p.microbatches, p.microbatches == 1 ? "" : "es");
   out += fmt::format(

@@ -6,14 +6,8 @@
 
 namespace sextant {
 
-LoweredRun lower_run(const RunConfig& config, const ModelSpec& spec, const Target& target, Checks checks) {
-  RunShape shape = run_shape(config, spec);
-  RunPrograms programs = build_programs(config, shape, target, {}, checks);
-  return {std::move(shape), std::move(programs)};
-}
-
 SimResult simulate_run(const LoweredRun& run, const Where& where, const SimOptions& options) {
-  Pricer pricer(where.machine, where.efficiency, where.stack);
+  Pricer pricer(where.machine, where.efficiency, where.profile);
   return simulate(run.programs.train, pricer, options);
 }
 

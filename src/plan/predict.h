@@ -1,24 +1,17 @@
-// A run lowered once and priced as often as one likes: the Programs, and what the simulator says of them on a machine.
+// What the simulator says of a lowered run on a machine, and the flops that its Programs count.
 #pragma once
 
 #include "cost/machine.h"
-#include "cost/stack.h"
-#include "plan/programs.h"
-#include "sim/simulate.h"
+#include "cost/software_profile.h"
+#include "exec/sim/simulate.h"
+#include "run/programs.h"
 
 namespace sextant {
-
-struct LoweredRun {
-  RunShape shape;
-  RunPrograms programs;
-};
-
-LoweredRun lower_run(const RunConfig& config, const ModelSpec& spec, const Target& target, Checks checks = Checks::end);
 
 struct Where {
   const Machine& machine;
   const Efficiencies& efficiency;
-  const Stack& stack;
+  const SoftwareProfile& profile;
 };
 
 SimResult simulate_run(const LoweredRun& run, const Where& where, const SimOptions& options = {});

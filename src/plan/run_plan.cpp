@@ -120,11 +120,12 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
   plan.flops = flops_per_token(request.lowered, plan.tokens_per_step);
   add_memory(plan, request);
   if (!request.machine) return plan;
-  plan.machine = request.machine->name, plan.device = request.machine->device.name, plan.stack = request.stack->name;
+  plan.machine = request.machine->name, plan.device = request.machine->device.name,
+  plan.profile = request.profile->name;
   plan.device_bytes = request.machine->device.memory_bytes;
   if (!plan.fits()) return plan;
-  SimResult simulated = simulate_run(request.lowered, {*request.machine, request.machine->efficiency(), *request.stack},
-                                     request.simulation);
+  SimResult simulated = simulate_run(
+      request.lowered, {*request.machine, request.machine->efficiency(), *request.profile}, request.simulation);
   plan.step = step_time(plan, simulated, *request.machine);
   plan.economics = economics_for(plan, request);
   if (result) *result = std::move(simulated);

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cost/machine.h"
-#include "cost/stack.h"
+#include "cost/software_profile.h"
 #include "laws/economics.h"
 #include "plan/memory_moments.h"
 #include "plan/predict.h"
@@ -39,7 +39,7 @@ struct RankClass {
 };
 
 struct RunPlan {
-  std::string architecture, mesh, machine, device, stack;
+  std::string architecture, mesh, machine, device, profile;
   int64_t parameters = 0, active_parameters = 0;
   std::vector<ParameterCount> by_part;
   int64_t ranks = 1, microbatches = 1, tokens_per_step = 0;
@@ -59,9 +59,9 @@ struct RunPlan {
 struct PlanRequest {
   const RunConfig& run;
   const LoweredRun& lowered;
-  const Machine* machine = nullptr;  // null: no times
-  const Stack* stack = nullptr;      // with a machine
-  double token_budget = 0;           // 0: steps × batch
+  const Machine* machine = nullptr;          // null: no times
+  const SoftwareProfile* profile = nullptr;  // with a machine
+  double token_budget = 0;                   // 0: steps × batch
   SimOptions simulation = {};
 };
 

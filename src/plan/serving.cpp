@@ -7,10 +7,10 @@
 
 #include "base/error.h"
 #include "cost/accelerator.h"
+#include "exec/sim/simulate.h"
 #include "models/model.h"
 #include "passes/lower.h"
 #include "passes/memory.h"
-#include "sim/simulate.h"
 
 namespace sextant {
 
@@ -20,11 +20,11 @@ namespace {
 Program generation(const ServingRequest& r, int64_t batch, int64_t seq) {
   Mesh mesh{{{"pp", 1}, {"dp", 1}, {"cp", 1}, {"tp", static_cast<int>(r.tp)}}};
   Use use{.kind = Use::Kind::generate, .batch = batch, .seq = seq, .cache_positions = r.context, .dtype = DType::bf16};
-  return lower(build_model(r.spec, use, mesh), accelerator_target(r.stack), {});
+  return lower(build_model(r.spec, use, mesh), accelerator_target(r.profile), {});
 }
 
 double seconds_of(const ServingRequest& r, const Program& program) {
-  Pricer pricer(r.machine, r.machine.efficiency(), r.stack);
+  Pricer pricer(r.machine, r.machine.efficiency(), r.profile);
   return simulate(std::span(&program, 1), pricer).seconds;
 }
 

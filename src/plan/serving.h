@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cost/machine.h"
-#include "cost/stack.h"
+#include "cost/software_profile.h"
 #include "models/spec.h"
 
 namespace sextant {
@@ -16,7 +16,7 @@ namespace sextant {
 struct ServingRequest {
   const ModelSpec& spec;
   const Machine& machine;
-  const Stack& stack;
+  const SoftwareProfile& profile;
   int64_t tp = 1;          // devices that share the model
   int64_t prompt = 1024;   // positions
   int64_t context = 4096;  // positions kept, the prompt among them

@@ -2,7 +2,7 @@
 // anything has run.
 #pragma once
 
-#include "plan/programs.h"
+#include "run/programs.h"
 #include "schedule/timing.h"
 
 namespace sextant {

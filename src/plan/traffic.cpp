@@ -24,14 +24,14 @@ std::vector<std::string> words_of(std::string_view text) {
 }
 
 // A rank's place in its group.
-struct Seat {
+struct GroupPosition {
   std::vector<int> group;
   int64_t index;
 
   int64_t size() const { return static_cast<int64_t>(group.size()); }
 };
 
-Seat seat_along(const Program& program, int rank, std::string_view axes_text) {
+GroupPosition position_along(const Program& program, int rank, std::string_view axes_text) {
   std::vector<int> axes;
   for (const std::string& name : words_of(axes_text)) axes.push_back(program.mesh.find(name).value());
   std::vector<int> group = group_of(program.mesh, rank, axes);
@@ -64,22 +64,23 @@ int64_t largest_piece(const Program& program, const Value& in, const Value& out,
 SentBytes of_redistribution(const Program& program, const Op& op, int rank) {
   const Value &in = program[op.inputs[0]], &out = program[op.outputs[0]];
   std::string axes = op.attrs.text_or("axes", ""), transfer = op.attrs.text_or("transfer", "");
-  Seat seat = seat_along(program, rank, axes);
-  int64_t others = seat.size() - 1, elements = 0;
+  GroupPosition context = position_along(program, rank, axes);
+  int64_t others = context.size() - 1, elements = 0;
   if (transfer == name_of(Transfer::all_gather)) elements = in.local.count() * others;
   if (transfer == name_of(Transfer::reduce_scatter)) elements = out.local.count() * others;
   if (transfer == name_of(Transfer::all_reduce))
-    elements = all_reduce_elements(out.local.count(), seat.size(), seat.index);
-  if (transfer == name_of(Transfer::all_to_all)) elements = largest_piece(program, in, out, seat.group) * others;
+    elements = all_reduce_elements(out.local.count(), context.size(), context.index);
+  if (transfer == name_of(Transfer::all_to_all)) elements = largest_piece(program, in, out, context.group) * others;
   return {std::move(axes), elements * size_of(in.dtype)};
 }
 
 SentBytes of_bucket(const Program& program, const Op& op, int rank) {
   std::string axes = op.attrs.text_or("axes", "");
-  Seat seat = seat_along(program, rank, axes);
+  GroupPosition context = position_along(program, rank, axes);
   int64_t count = 0;
   for (ValueId id : op.outputs) count += program[id].local.count();
-  return {std::move(axes), all_reduce_elements(count, seat.size(), seat.index) * size_of(program[op.outputs[0]].dtype)};
+  return {std::move(axes),
+          all_reduce_elements(count, context.size(), context.index) * size_of(program[op.outputs[0]].dtype)};
 }
 
 SentBytes of_stage_sum(const Program& program, const Op& op) {

@@ -39,6 +39,6 @@ struct TimedSchedule {
   double bubble_fraction() const;  // the largest bubble / span over ranks
 };
 
-TimedSchedule run_on_paper(const PipelineSchedule& schedule, const Durations& durations);
+TimedSchedule simulate_schedule(const PipelineSchedule& schedule, const Durations& durations);
 
 }  // namespace sextant

@@ -11,26 +11,27 @@
 #include "base/units.h"
 #include "ckpt/model_directory.h"
 #include "ckpt/model_weights.h"
+#include "comm/leader_first.h"
 #include "comm/tags.h"
 #include "models/model.h"
-#include "plan/fit.h"
-#include "plan/programs.h"
-#include "train/dataset.h"
-#include "train/fault.h"
-#include "train/finite_check.h"
-#include "train/heartbeat.h"
-#include "train/leader_first.h"
-#include "train/non_finite_streak.h"
+#include "run/fit.h"
+#include "run/programs.h"
+#include "run/resolve_spec.h"
+#include "run/run_identity.h"
+#include "train/data/dataset.h"
+#include "train/health/fault.h"
+#include "train/health/heartbeat.h"
+#include "train/health/non_finite_streak.h"
+#include "train/health/replica_check.h"
+#include "train/health/stall_watch.h"
+#include "train/health/stop.h"
 #include "train/progress.h"
-#include "train/replica_check.h"
-#include "train/resume.h"
-#include "train/run_checkpoint.h"
-#include "train/run_directory.h"
-#include "train/run_identity.h"
-#include "train/saver.h"
+#include "train/save/finite_check.h"
+#include "train/save/resume.h"
+#include "train/save/run_checkpoint.h"
+#include "train/save/run_directory.h"
+#include "train/save/saver.h"
 #include "train/source_model.h"
-#include "train/stall_watch.h"
-#include "train/stop.h"
 #include "train/trainer.h"
 #include "train/world.h"
 
@@ -42,11 +43,11 @@ namespace {
 
 // Where one rank stands, for itself and for those who look on.
 struct Position {
-  Position(const fs::path& out, const RankSeat& seat, const TimeLimits& limits)
-      : whereabouts(seat.transport ? seat.transport->whereabouts() : alone),
-        heartbeat(out, seat.rank, whereabouts),
-        watch({whereabouts, seat.transport, limits,
-               [this, rank = seat.rank](const std::string& why) { end_stalled(rank, why); }}) {}
+  Position(const fs::path& out, const RankContext& context, const TimeLimits& limits)
+      : rank_status(context.transport ? context.transport->rank_status() : alone),
+        heartbeat(out, context.rank, rank_status),
+        watch({rank_status, context.transport, limits,
+               [this, rank = context.rank](const std::string& why) { end_stalled(rank, why); }}) {}
 
   // Nothing of a rank that hangs can be cleaned up; and what is said about it may hang too, on the same disk.
   void end_stalled(int rank, const std::string& why) {
@@ -56,8 +57,8 @@ struct Position {
     ::_exit(number_of(ExitCode::rank_lost));
   }
 
-  Whereabouts alone;  // when there is no transport to keep it
-  Whereabouts& whereabouts;
+  RankStatus alone;  // when there is no transport to keep it
+  RankStatus& rank_status;
   Heartbeat heartbeat;
   StallWatch watch;
 };
@@ -83,15 +84,15 @@ class Run {
     Lines lines;
     const Profile& profile;
   };
-  Run(const Parts& parts, Executor& executor, Crew& crew, Position& position, Transport* transport)
+  Run(const Parts& parts, Executor& executor, HostGroup& group, Position& position, Transport* transport)
       : parts_(parts),
         run_(parts.run),
         executor_(executor),
-        crew_(crew),
+        group_(group),
         position_(position),
-        trainer_({parts.run, parts.programs, parts.dataset, executor, crew, &position.whereabouts}),
+        trainer_({parts.run, parts.programs, parts.dataset, executor, group, &position.rank_status}),
         saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), files_, trainer_.bound(), transport,
-                position.whereabouts}),
+                position.rank_status}),
         replicas_(trainer_.bound(), transport, same_work(parts.run, executor)) {}
 
   // Where a save in the background has ended the run, that is the cause.
@@ -99,7 +100,7 @@ class Run {
 
   TrainResult finish_steps(const StopRequest& stop) {
     begin();
-    if (crew_.leads()) {
+    if (group_.leads()) {
       metrics_.emplace(parts_.out / "metrics.jsonl", state_.step);
       progress_.emplace(state_.step + 1, run_.train.steps, run_.train.log_every, parts_.lines);
     }
@@ -129,7 +130,7 @@ class Run {
   void begin() {
     const fs::path& from = parts_.resume.checkpoint;
     fs::path source = !from.empty() ? from : fs::path(run_.model.from.value_or(""));
-    if (crew_.leads() && !source.empty()) files_ = files_to_keep(source, parts_.dataset.tokenizer.get());
+    if (group_.leads() && !source.empty()) files_ = files_to_keep(source, parts_.dataset.tokenizer.get());
     if (!from.empty()) {
       state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec);
       saver_.resumed_from({state_.step, from});
@@ -142,9 +143,9 @@ class Run {
     if (run_.train.check_replicas_every > 0) replicas_.check_all();
     state_.identity = parts_.identity;
     // Every rank has what it needs of the checkpoint, and every check has passed: only now is anything changed on disk.
-    crew_.barrier();
-    if (crew_.leads()) begin_directory(from);
-    crew_.barrier();
+    group_.barrier();
+    if (group_.leads()) begin_directory(from);
+    group_.barrier();
   }
 
   void begin_directory(const fs::path& from) {
@@ -163,7 +164,7 @@ class Run {
 
   void require_finite(const std::string& source) {
     if (source.empty()) return;
-    std::string tensor = crew_.first_text(first_non_finite(trainer_.bound()));
+    std::string tensor = group_.first_text(first_non_finite(trainer_.bound()));
     if (!tensor.empty())
       throw RunError(source, fmt::format("{} is not finite", tensor),
                      "start from other weights, or an earlier checkpoint", ExitCode::non_finite);
@@ -173,7 +174,7 @@ class Run {
   void say(const std::string& line) {
     if (progress_)
       progress_->say(line);
-    else if (crew_.leads())
+    else if (group_.leads())
       fmt::print("{}\n", printable(line, Newlines::kept));
   }
 
@@ -202,7 +203,7 @@ class Run {
     if (result_.outcome == ExitCode::stopped)
       say(fmt::format("stopped at step {}; the same command{} resumes from here", state_.step,
                       run_.checkpoint.resume == "auto" ? "" : " with checkpoint.resume=auto"));
-    if (result_.outcome == ExitCode::non_finite && crew_.leads()) end_non_finite();
+    if (result_.outcome == ExitCode::non_finite && group_.leads()) end_non_finite();
     result_.step = state_.step;
     result_.unigram_entropy = parts_.dataset.unigram_entropy;
   }
@@ -229,18 +230,18 @@ class Run {
   // A signal may reach one process before another: all stop after the same step.
   bool all_stop(const StopRequest& stop) {
     double asked = stop.asked() ? 1 : 0;
-    crew_.sum(std::span(&asked, 1));
+    group_.sum(std::span(&asked, 1));
     return asked > 0;
   }
 
   bool is_due(int64_t every) const { return every > 0 && state_.step % every == 0; }
 
   void begin_step() {
-    position_.whereabouts.begin_step(state_.step + 1);
+    position_.rank_status.begin_step(state_.step + 1);
     position_.watch.begin_step();
     position_.heartbeat.beat();
-    strike(parts_.fault, state_.step + 1, trainer_.bound());
-    if (is_due(run_.train.check_replicas_every)) replicas_.check_part(crew_);
+    inject_fault(parts_.fault, state_.step + 1, trainer_.bound());
+    if (is_due(run_.train.check_replicas_every)) replicas_.check_part(group_);
     saver_.check();
     say_notes();
     bool traced = parts_.profile.step == state_.step + 1;
@@ -248,7 +249,7 @@ class Run {
     Trace trace;
     trainer_.begin_step(state_.step + 1, state_.samples, traced ? &trace : nullptr);
     for (Event& event : trace) event.step = state_.step + 1;
-    if (traced && crew_.leads()) parts_.profile.take(trace, executor_);
+    if (traced && group_.leads()) parts_.profile.take(trace, executor_);
     state_.step += 1;
     state_.samples += run_.batch.sequences;
     state_.tokens += run_.batch.sequences * run_.batch.seq;
@@ -271,7 +272,7 @@ class Run {
   const Parts& parts_;
   const RunConfig& run_;
   Executor& executor_;
-  Crew& crew_;
+  HostGroup& group_;
   Position& position_;
   Trainer trainer_;
   ModelFiles files_;
@@ -285,13 +286,13 @@ class Run {
 };
 
 // One rank from its first message to its last.
-TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankSeat& seat, const StopRequest& stop) {
-  Crew crew = seat.transport ? Crew(*seat.transport, kHostTag) : Crew();
-  Position position(parts.out, seat, TimeLimits(parts.run));
-  Run rank(parts, executor, crew, position, seat.transport);
+TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankContext& context, const StopRequest& stop) {
+  HostGroup group = context.transport ? HostGroup(*context.transport, kHostTag) : HostGroup();
+  Position position(parts.out, context, TimeLimits(parts.run));
+  Run rank(parts, executor, group, position, context.transport);
   try {
     TrainResult result = rank.finish_steps(stop);
-    crew.barrier();  // no process leaves before all have done their work
+    group.barrier();  // no process leaves before all have done their work
     position.heartbeat.finish();
     return result;
   } catch (const RunEnded&) {
@@ -301,8 +302,8 @@ TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankSeat
   } catch (const std::exception& error) {
     position.heartbeat.fail(error.what());
     // Here, where its memory still is: messages may be on their way into it.
-    if (seat.transport)
-      seat.transport->abort(fmt::format("rank {} ended with: {}", seat.rank, error.what()), exit_code_of(error));
+    if (context.transport)
+      context.transport->abort(fmt::format("rank {} ended with: {}", context.rank, error.what()), exit_code_of(error));
     throw;
   }
 }
@@ -368,10 +369,10 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
 
   std::optional<AbortOnThrow> tell_others;
   if (launch.process) tell_others.emplace(*launch.process);
-  Crew processes = launch.process ? Crew(*launch.process, kHostTag) : Crew();
+  HostGroup processes = launch.process ? HostGroup(*launch.process, kHostTag) : HostGroup();
   // Before data is read and perhaps a tokenizer trained: is there room for the model at all?
-  RankSeat planner{.rank =
-                       launch.process ? launch.process->rank() : 0};  // which device it would have; nobody to talk to
+  RankContext planner{.rank = launch.process ? launch.process->rank()
+                                             : 0};  // which device it would have; nobody to talk to
   RunPrograms programs = planned(run, shape, *make_executor(planner, threads));
   std::optional<Dataset> dataset;
   PreparedDirectory directory;
@@ -407,10 +408,10 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
                    .profile = profile};
   StopRequest stop;
   TrainResult result;
-  run_ranks(launch, {ranks, timeout}, [&](const RankSeat& seat) {
-    std::unique_ptr<Executor> executor = make_executor(seat, threads);
-    TrainResult own = run_rank(parts, *executor, seat, stop);
-    if (!launch.process && seat.rank != 0) return;
+  run_ranks(launch, {ranks, timeout}, [&](const RankContext& context) {
+    std::unique_ptr<Executor> executor = make_executor(context, threads);
+    TrainResult own = run_rank(parts, *executor, context, stop);
+    if (!launch.process && context.rank != 0) return;
     result = own;
   });
   return result;

@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "base/exit_code.h"
+#include "comm/ranks.h"
 #include "config/run_config.h"
 #include "exec/executor.h"
-#include "train/ranks.h"
 
 namespace sextant {
 
@@ -25,7 +25,7 @@ struct TrainResult {
 };
 
 // Makes the executor of one rank, with as many threads as are its share.
-using MakeExecutor = std::function<std::unique_ptr<Executor>(const RankSeat& seat, int threads)>;
+using MakeExecutor = std::function<std::unique_ptr<Executor>(const RankContext& context, int threads)>;
 
 // A step whose ops are timed one by one, and who gets to see the times: on rank 0, after the step.
 struct Profile {

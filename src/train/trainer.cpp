@@ -41,8 +41,8 @@ int chunk_with_loss(const Program& program) {
 }  // namespace
 
 Trainer::Trainer(const Parts& parts)
-    : run_(parts.run), dataset_(parts.dataset), crew_(parts.crew), whereabouts_(parts.whereabouts) {
-  size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, crew_.rank()));
+    : run_(parts.run), dataset_(parts.dataset), group_(parts.group), rank_status_(parts.rank_status) {
+  size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, group_.rank()));
   arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)));
   train_ = parts.executor.bind(parts.programs.train[stage_rank], *arena_);
   train_feeder_ = std::make_unique<Feeder>(*train_, dataset_.train, dataset_.end_of_text);
@@ -85,8 +85,8 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   bool counts = counts_loss(*train_);
   for (const Action& action : program.schedule) {
     // Where ranks talk to each other, the executor tells, and op by op.
-    if (whereabouts_ && crew_.size() == 1)
-      whereabouts_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
+    if (rank_status_ && group_.size() == 1)
+      rank_status_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
     train_feeder_->before(action, {first_sample + action.microbatch * microbatch_sequences()});
     train_->run(action, trace);
     if (!counts || action != Action{RegionKind::backward, loss_chunk_, action.microbatch}) continue;
@@ -106,7 +106,7 @@ StepMetrics Trainer::finish_step() {
   collect_losses(begun);
   double loss = begun.loss;
   double grad_norm = static_cast<double>(train_->collect(begun.grad_norm));
-  crew_.sum(std::span(&loss, 1));
+  group_.sum(std::span(&loss, 1));
   int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;
   double now = now_s(), seconds = now - std::exchange(last_finish_s_, now);
   return {.step = begun.step,
@@ -131,7 +131,7 @@ std::optional<double> Trainer::evaluate() {
   for (int64_t first = 0; first < samples; first += microbatch_sequences()) {
     Feeder::Samples part{first, samples};
     for (const Action& action : evaluate_->program().schedule) {
-      if (whereabouts_) whereabouts_->move_on();
+      if (rank_status_) rank_status_->move_on();
       evaluate_feeder_->before(action, part);
       evaluate_->run(action);
     }
@@ -139,7 +139,7 @@ std::optional<double> Trainer::evaluate() {
     if (counts) sums[0] += static_cast<double>(read_value<float>(*evaluate_, evaluate_->program().at("loss")));
     sums[1] += static_cast<double>(evaluate_feeder_->counted_targets(part));
   }
-  crew_.sum(sums);
+  group_.sum(sums);
   return sums[0] / sums[1];
 }
 

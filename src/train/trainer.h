@@ -6,26 +6,26 @@
 #include <optional>
 #include <vector>
 
+#include "comm/host_group.h"
 #include "config/run_config.h"
 #include "exec/executor.h"
-#include "plan/programs.h"
-#include "train/crew.h"
-#include "train/dataset.h"
-#include "train/feeder.h"
+#include "run/programs.h"
+#include "train/data/dataset.h"
+#include "train/data/feeder.h"
 #include "train/metrics.h"
 
 namespace sextant {
 
 class Trainer {
  public:
-  // All must outlive the trainer; the executor sits at the crew's rank.
+  // All must outlive the trainer; the executor sits at the group's rank.
   struct Parts {
     const RunConfig& run;
     const RunPrograms& programs;
     const Dataset& dataset;
     Executor& executor;
-    Crew& crew;
-    Whereabouts* whereabouts = nullptr;  // told how far it is; nobody need ask
+    HostGroup& group;
+    RankStatus* rank_status = nullptr;  // told how far it is; nobody need ask
   };
   explicit Trainer(const Parts& parts);
 
@@ -61,8 +61,8 @@ class Trainer {
 
   const RunConfig& run_;
   const Dataset& dataset_;
-  Crew& crew_;
-  Whereabouts* whereabouts_;
+  HostGroup& group_;
+  RankStatus* rank_status_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Bound> train_;
   std::unique_ptr<Bound> evaluate_;

@@ -6,8 +6,9 @@
 
 #include "base/error.h"
 #include "config/load.h"
-#include "plan/programs.h"
-#include "train/dataset.h"
+#include "run/programs.h"
+#include "run/resolve_spec.h"
+#include "train/data/dataset.h"
 
 namespace sextant {
 

@@ -58,7 +58,7 @@ const VerbCase& plan_case() {
                   {"overrides", "model.layers=1"},
                   {"--json", ""},
                   {"--machine", "a100-40-sxm"},
-                  {"--stack", "megatron-2021"},
+                  {"--software", "megatron-2021"},
                   {"--report", kWrites},
                   {"--trace", kWrites},
                   {"--timeline", kWrites},

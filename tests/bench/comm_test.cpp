@@ -1,6 +1,6 @@
 // The rules of nccl-tests, on published figures; and ranks as threads: right results, a corrupted one that is found, a
 // slow rank and a slow link that are named.
-#include "bench/comm.h"
+#include "bench/comm/comm.h"
 
 #include <gtest/gtest.h>
 

@@ -51,7 +51,7 @@ Sampled sample(const std::string& mesh, int steps) {
   RunConfig run = parse_config("", "test", overrides);
   ModelSpec spec = resolve_model(run);
   LoweredRun lowered = lower_run(run, spec, cpu_target(1));
-  ExecutorMaker maker = [](const RankSeat& seat, int threads) { return make_cpu_executor(threads, seat); };
+  ExecutorMaker maker = [](const RankContext& context, int threads) { return make_cpu_executor(threads, context); };
   StepTimes times = time_steps({.run = run,
                                 .spec = spec,
                                 .make_executor = maker,
@@ -84,7 +84,7 @@ TEST(Profile, SimulatedIsTheSumOfWhatWasMeasured) {
   samples.add(s.lowered, s.times);
   Machine machine = cpu_machine();
   machine.ops = samples.table();
-  double simulated = simulate_run(s.lowered, {machine, machine.efficiency(), own_stack()}).seconds;
+  double simulated = simulate_run(s.lowered, {machine, machine.efficiency(), own_profile()}).seconds;
   // The same steps, op by op: quartiles on both sides, whatever the machine's mood.
   double sum = 0;
   std::vector<double> steps;
@@ -105,7 +105,7 @@ TEST(Profile, AStoppedRunHasItsSteps) {
   RunConfig run = parse_config("", "test", overrides);
   ModelSpec spec = resolve_model(run);
   LoweredRun lowered = lower_run(run, spec, cpu_target(1));
-  ExecutorMaker maker = [](const RankSeat& seat, int threads) { return make_cpu_executor(threads, seat); };
+  ExecutorMaker maker = [](const RankContext& context, int threads) { return make_cpu_executor(threads, context); };
   int asked = 0;
   Watch watch{.stop = [&] { return ++asked >= 3; }, .say = [](const std::string&) {}};
   EXPECT_EQ(time_steps({.run = run, .spec = spec, .make_executor = maker, .at_least_s = 1000, .least_steps = 100000},
@@ -202,14 +202,14 @@ TEST(Save, MeasurementsTakeTheirPlaceInTheMachine) {
                             .samples = {2e9 / (0.9 * machine.device.memory_bytes_per_s)},
                             .flops = 0,
                             .bytes = 2e9});
-  lay_over(machine, report);
+  merge_into_machine(machine, report);
   bool found = false;
   for (const MeasuredProduct& p : machine.products)
     found =
         found || (p.rows == 8192 && p.columns == 8192 && p.depth == 8192 && p.dtype == "bf16" && p.seconds == 1.5e-3);
   EXPECT_TRUE(found);
   EXPECT_NEAR(machine.efficiency().memory, 0.9, 1e-9);
-  lay_over(machine, report);  // again: once is enough
+  merge_into_machine(machine, report);  // again: once is enough
   int rows = 0;
   for (const MeasuredProduct& p : machine.products)
     rows += p.rows == 8192 && p.columns == 8192 && p.depth == 8192 && p.dtype == "bf16" ? 1 : 0;
@@ -264,7 +264,7 @@ CommReport measured_messages(int hosts) {
 TEST(Save, ACpuLearnsItsLinksAndMessages) {
   Machine machine = cpu_machine();
   machine.ops["all_reduce"] = {{{4, 4096}, 1e-3}, {{2, 64}, 1e-6}};
-  lay_messages(machine, measured_messages(1));
+  merge_message_times(machine, measured_messages(1));
   EXPECT_EQ(machine.levels.at(0).link, (Link{20e9, 2e-6}));
   EXPECT_EQ(machine.levels.size(), 1u);
   EXPECT_EQ(machine.ops["all_reduce"], (std::vector<MeasuredOp>{{{2, 64}, 1e-6}, {{4, 4096}, 7e-6}}));
@@ -274,7 +274,7 @@ TEST(Save, ACpuLearnsItsLinksAndMessages) {
   machine.place = "x.toml";
   EXPECT_EQ(parse_machine(machine_text(machine), "x.toml"), machine);
   EXPECT_TRUE(problems_of(machine).empty()) << problems_of(machine)[0];
-  lay_messages(machine, measured_messages(2));
+  merge_message_times(machine, measured_messages(2));
   ASSERT_EQ(machine.levels.size(), 2u);
   EXPECT_EQ(machine.levels[1].link, (Link{20e9, 2e-6}));
   EXPECT_TRUE(problems_of(machine).empty()) << problems_of(machine)[0];
@@ -285,7 +285,7 @@ TEST(Save, ACpuLearnsItsLinksAndMessages) {
 TEST(Save, AGpuLearnsWhatItsLinksReach) {
   Machine machine = load_machine("h200");
   Level node = machine.levels.front();
-  lay_messages(machine, measured_messages(1));
+  merge_message_times(machine, measured_messages(1));
   EXPECT_EQ(machine.levels.front(), node);
   EXPECT_NEAR(machine.efficiency().near_link, 300e9 / node.link.bytes_per_s, 1e-9);
   EXPECT_TRUE(machine.ops.empty());
@@ -303,7 +303,7 @@ TEST(Save, LaunchesAndCheckpointsHaveTheirPlace) {
        .size = {8e9, 4},
        .samples = {2.0},
        .bytes = 8e9}};
-  lay_over(machine, report);
+  merge_into_machine(machine, report);
   lay_storage(machine, report);
   EXPECT_DOUBLE_EQ(machine.tables.kernel_s, 3e-6);
   EXPECT_DOUBLE_EQ(machine.checkpoint_bytes_per_s, 1e9);

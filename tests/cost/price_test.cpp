@@ -24,9 +24,9 @@ void expect_price(const OpPrice& price, const OpPrice& expected) {
   EXPECT_EQ(price.level, expected.level);
 }
 
-OpPrice price_of(const HandProgram& hand, const Op& op, const Stack& stack = own_stack(),
+OpPrice price_of(const HandProgram& hand, const Op& op, const SoftwareProfile& profile = own_profile(),
                  const Machine& machine = machine_on_paper()) {
-  Pricer pricer(machine, machine.tables, stack);
+  Pricer pricer(machine, machine.tables, profile);
   return pricer.price(hand.program, op);
 }
 
@@ -44,11 +44,11 @@ TEST(Price, StreamingKernels) {
   expect_price(price_of(hand, nothing), {.seconds = 0.125, .kernels = 1, .flops = 7, .bytes = 0});
   // Written in elementary operations: 4.5 times the bytes in 12 kernels, each of which does not fill the device.
   Op& turned = hand.add(forward, rope, "rope", {{"bytes", 1'000'000}});
-  Stack eager = own_stack(), one = own_stack();
+  SoftwareProfile eager = own_profile(), one = own_profile();
   eager.elementwise = Elementwise::eager;
   one.eager_ops = {"rope"};
-  for (const Stack& stack : {eager, one})
-    expect_price(price_of(hand, turned, stack),
+  for (const SoftwareProfile& profile : {eager, one})
+    expect_price(price_of(hand, turned, profile),
                  {.seconds = 4.5 + 12 * 2 + 12 * 0.125, .kernels = 12, .flops = 7, .bytes = 1e6});
   expect_price(price_of(hand, turned), {.seconds = 1 + 2 + 0.125, .kernels = 1, .flops = 7, .bytes = 1e6});
 }
@@ -75,12 +75,12 @@ TEST(Price, ProductsAndWhatTheyMakeInside) {
     double bytes_per_logit;
   };
   for (const Case& c : {Case{false, false, 6}, Case{false, true, 26}, Case{true, false, 52}, Case{true, true, 52}}) {
-    Stack stack = own_stack();
-    stack.loss_eager = c.eager, stack.loss_in_f32 = c.f32;
-    expect_price(price_of(hand, op, stack), {.seconds = products + c.bytes_per_logit * 1000 / kMega + 5 * 0.125,
-                                             .kernels = 2 + 3,
-                                             .flops = 11,
-                                             .bytes = 700});
+    SoftwareProfile profile = own_profile();
+    profile.loss_eager = c.eager, profile.loss_in_f32 = c.f32;
+    expect_price(price_of(hand, op, profile), {.seconds = products + c.bytes_per_logit * 1000 / kMega + 5 * 0.125,
+                                               .kernels = 2 + 3,
+                                               .flops = 11,
+                                               .bytes = 700});
   }
   // In f32 the operands are twice as wide, on other units.
   HandProgram wide(mesh(), 0);
@@ -92,7 +92,7 @@ TEST(Price, ProductsAndWhatTheyMakeInside) {
   expect_price(price_of(wide, in_f32),
                {.seconds = wide_products + 0.006 + 5 * 0.125, .kernels = 5, .flops = 11, .bytes = 700});
   // What another op has made already costs nothing to software that kept it.
-  Stack keeping = own_stack();
+  SoftwareProfile keeping = own_profile();
   keeping.keeps_logits = true;
   EXPECT_GT(price_of(hand, op, keeping).seconds, 0);
   again = true;
@@ -125,10 +125,10 @@ TEST(Price, AttentionIsItsKernelsAndTheirStarts) {
   Op& op = hand.add(forward, attention, "attention", {}, {hand.value("qkv", 1000, ValueKind::activation, DType::bf16)});
   for (bool back : {false, true}) {
     work.backward = back;
-    AttentionTime time = attention_time(machine, machine.tables, own_stack(), work, "bf16");
+    AttentionTime time = attention_time(machine, machine.tables, own_profile(), work, "bf16");
     double kernels = back ? 3 : 1;
     EXPECT_EQ(time.kernels, kernels);
-    expect_price(price_of(hand, op, own_stack(), machine),
+    expect_price(price_of(hand, op, own_profile(), machine),
                  {.seconds = time.seconds + kernels * 0.125,
                   .kernels = kernels,
                   .flops = (back ? 5 : 2) * 2.0 * 2 * 4 * 900 * 1600 * 0.25 * 96,
@@ -144,7 +144,7 @@ TEST(AttentionTime, FusedByHand) {
   machine.attention["cudnn"] = {.forward_64 = 0.4, .forward_128 = 0.6, .backward_64 = 0.2, .backward_128 = 0.5};
   AttentionWork work{.batch = 2, .heads = 4, .queries = 900, .keys = 1600, .head_dim = 96, .seen = 0.25};
   double square = 2.0 * 4 * 900 * 1600, reached = 8e12 * 0.5 * 1200 / 1900;
-  auto time = [&] { return attention_time(machine, machine.tables, own_stack(), work, "bf16"); };
+  auto time = [&] { return attention_time(machine, machine.tables, own_profile(), work, "bf16"); };
   EXPECT_NEAR(time().seconds, 2 * 2 * square * 0.25 * 96 / (reached * 0.5), 1e-12);
   EXPECT_EQ(time().kernels, 1);
   work.backward = true;
@@ -178,18 +178,18 @@ TEST(AttentionTime, UnfusedByHand) {
                         Case{false, false, true, false, 18, 4}, Case{true, false, false, false, 8, 6},
                         Case{true, true, false, false, 13, 7}, Case{true, true, true, false, 23, 7},
                         Case{true, false, false, true, 8 + 4, 6 + 4}}) {
-    Stack stack = own_stack();
-    stack.attention = AttentionKernel::unfused;
-    stack.dropout = c.dropout, stack.separate_mask = c.mask, stack.recompute_attention = c.again;
+    SoftwareProfile profile = own_profile();
+    profile.attention = AttentionKernel::unfused;
+    profile.dropout = c.dropout, profile.separate_mask = c.mask, profile.recompute_attention = c.again;
     work.backward = c.backward;
-    AttentionTime time = attention_time(machine, machine.tables, stack, work, "bf16");
+    AttentionTime time = attention_time(machine, machine.tables, profile, work, "bf16");
     EXPECT_NEAR(time.seconds, scores * c.bytes_per_score / kMega + (c.backward ? back : there) + (c.again ? there : 0),
                 1e-9)
         << c.bytes_per_score;
     EXPECT_EQ(time.kernels, c.kernels) << c.bytes_per_score;
   }
   work.batch = 0;
-  EXPECT_EQ(attention_time(machine, machine.tables, own_stack(), work, "bf16").seconds, 0);
+  EXPECT_EQ(attention_time(machine, machine.tables, own_profile(), work, "bf16").seconds, 0);
 }
 
 TEST(Price, MessagesBetweenStages) {
@@ -219,7 +219,7 @@ TEST(Price, MessagesBetweenStages) {
                                         .axes = "pp",
                                         .level = 0});
   // f32 gradients of a tied weight that travel in 16 bits.
-  Stack narrow = own_stack();
+  SoftwareProfile narrow = own_profile();
   narrow.gradient_wire_bytes = 2;
   Op& tied = hand.add(update, ops::sum_stages, "tied", {{"ranks", std::string("0,1")}}, {x}, {x});
   expect_price(price_of(hand, tied, narrow), {.seconds = far_all_reduce(1.5),
@@ -290,7 +290,7 @@ TEST(Price, GathersThatSoftwareKeeps) {
   HandProgram hand(mesh(), 0);
   Op gather = hop(hand, "all_gather", "tp", hand.value("x", 4'000'000));
   gather.phase = Phase::recompute;
-  Stack keeping = own_stack();
+  SoftwareProfile keeping = own_profile();
   keeping.keeps_gathered = true;
   expect_price(price_of(hand, gather, keeping), {});
   EXPECT_GT(price_of(hand, gather).seconds, 0);
@@ -305,50 +305,50 @@ TEST(Price, GradientsAndWeightsOfZero) {
   ValueId gradient = hand.value("grad", 8'000'000, ValueKind::gradient),
           weight = hand.value("w", 4'000'000, ValueKind::parameter, DType::bf16);
   Op scatter = hop(hand, "reduce_scatter", "dp", gradient), gather = hop(hand, "all_gather", "dp", weight);
-  Stack stack = own_stack();
+  SoftwareProfile profile = own_profile();
   expect_price(
-      price_of(hand, scatter, stack),
+      price_of(hand, scatter, profile),
       {.seconds = far_one_way(8), .kernels = 1, .bytes = 8e6, .message = reduce_scatter, .axes = "dp", .level = 1});
   expect_price(
-      price_of(hand, gather, stack),
+      price_of(hand, gather, profile),
       {.seconds = far_one_way(4), .kernels = 1, .bytes = 4e6, .message = all_gather, .axes = "dp", .level = 1});
   // As wide as the software sends them.
-  stack.gradient_wire_bytes = 2, stack.weight_wire_bytes = 4;
+  profile.gradient_wire_bytes = 2, profile.weight_wire_bytes = 4;
   expect_price(
-      price_of(hand, scatter, stack),
+      price_of(hand, scatter, profile),
       {.seconds = far_one_way(4), .kernels = 1, .bytes = 4e6, .message = reduce_scatter, .axes = "dp", .level = 1});
   expect_price(
-      price_of(hand, gather, stack),
+      price_of(hand, gather, profile),
       {.seconds = far_one_way(8), .kernels = 1, .bytes = 8e6, .message = all_gather, .axes = "dp", .level = 1});
   // A part of a message of 16 MB has its part of the latency.
-  stack = own_stack();
-  stack.bucket_bytes = 16e6;
-  expect_price(price_of(hand, scatter, stack), {.seconds = far_one_way(16) / 2,
-                                                .kernels = 1,
-                                                .bytes = 8e6,
-                                                .message = reduce_scatter,
-                                                .axes = "dp",
-                                                .level = 1});
+  profile = own_profile();
+  profile.bucket_bytes = 16e6;
+  expect_price(price_of(hand, scatter, profile), {.seconds = far_one_way(16) / 2,
+                                                  .kernels = 1,
+                                                  .bytes = 8e6,
+                                                  .message = reduce_scatter,
+                                                  .axes = "dp",
+                                                  .level = 1});
   // Summed on every rank: there and back.
-  stack = own_stack();
-  stack.zero_all_reduces = true;
+  profile = own_profile();
+  profile.zero_all_reduces = true;
   expect_price(
-      price_of(hand, scatter, stack),
+      price_of(hand, scatter, profile),
       {.seconds = far_all_reduce(8), .kernels = 1, .bytes = 8e6, .message = reduce_scatter, .axes = "dp", .level = 1});
   // In one call with all the others: no start of its own, its hops and its bytes.
-  stack.zero_coalesces = true;
+  profile.zero_coalesces = true;
   expect_price(
-      price_of(hand, scatter, stack),
+      price_of(hand, scatter, profile),
       {.seconds = 2 * 14e-6 + 8, .kernels = 1, .bytes = 8e6, .message = reduce_scatter, .axes = "dp", .level = 1});
-  stack.zero_all_reduces = false;
-  expect_price(price_of(hand, scatter, stack),
+  profile.zero_all_reduces = false;
+  expect_price(price_of(hand, scatter, profile),
                {.seconds = 14e-6 + 4, .kernels = 1, .bytes = 8e6, .message = reduce_scatter, .axes = "dp", .level = 1});
   // Each rank broadcasts its half of the weights, one and a half tensors of the others' software: along a ring of two
   // the piece that the first hop passes on, and everything behind it.
-  stack = own_stack();
-  stack.zero_broadcasts = true;
+  profile = own_profile();
+  profile.zero_broadcasts = true;
   double each = (8.4 + 14) * 1e-6 + 0.524288 + 4.0 / 1.5;
-  expect_price(price_of(hand, gather, stack),
+  expect_price(price_of(hand, gather, profile),
                {.seconds = 1.5 * each, .kernels = 1, .bytes = 4e6, .message = all_gather, .axes = "dp", .level = 1});
 }
 
@@ -361,38 +361,39 @@ TEST(Price, MessagesOfACpu) {
   ValueId x = hand.value("x", 4'000'000);
   Op sent = hand.add(forward, ops::send, "send", {{"peer", 1}, {"tag", 1}}, {x});
   expect_price(
-      price_of(hand, sent, own_stack(), machine),
+      price_of(hand, sent, own_profile(), machine),
       {.seconds = 2 * 0.25 + 2, .kernels = 1, .bytes = 4e6, .message = Message::Kind::send, .axes = "pp", .level = 0});
   Op sum = hand.add(update, ops::sum_stages, "tied", {{"ranks", std::string("0,1,3")}}, {x}, {x});
-  expect_price(price_of(hand, sum, own_stack(), machine), {.seconds = 3 * 0.25 + 2,
-                                                           .kernels = 1,
-                                                           .bytes = 4e6,
-                                                           .message = Message::Kind::stage_sum,
-                                                           .axes = "pp",
-                                                           .level = 0});
+  expect_price(price_of(hand, sum, own_profile(), machine), {.seconds = 3 * 0.25 + 2,
+                                                             .kernels = 1,
+                                                             .bytes = 4e6,
+                                                             .message = Message::Kind::stage_sum,
+                                                             .axes = "pp",
+                                                             .level = 0});
   Op reduce = hop(hand, "all_reduce", "dp,tp", x);
-  expect_price(price_of(hand, reduce, own_stack(), machine), {.seconds = 4 * 0.25 + 2,
-                                                              .kernels = 1,
-                                                              .bytes = 4e6,
-                                                              .message = Message::Kind::all_reduce,
-                                                              .axes = "dp,tp",
-                                                              .level = 0});
+  expect_price(price_of(hand, reduce, own_profile(), machine), {.seconds = 4 * 0.25 + 2,
+                                                                .kernels = 1,
+                                                                .bytes = 4e6,
+                                                                .message = Message::Kind::all_reduce,
+                                                                .axes = "dp,tp",
+                                                                .level = 0});
   machine.ops["all_reduce"] = {{.size = {4, 4e6}, .seconds = 9}};  // three times what latency and bytes say
-  EXPECT_NEAR(price_of(hand, reduce, own_stack(), machine).seconds, 9, 1e-9);
+  EXPECT_NEAR(price_of(hand, reduce, own_profile(), machine).seconds, 9, 1e-9);
   OpDef any = streaming_op("any");
   Op& op = hand.add(forward, any, "any", {{"bytes", 3'000'000}});
   machine.ops["any"] = {{.size = {3e6}, .seconds = 0.5}};
-  expect_price(price_of(hand, op, own_stack(), machine), {.seconds = 0.5, .kernels = 1, .flops = 7, .bytes = 3e6});
+  expect_price(price_of(hand, op, own_profile(), machine), {.seconds = 0.5, .kernels = 1, .flops = 7, .bytes = 3e6});
   // Of two that were measured, the one nearer in size decides: a fifth away from one that took what its bytes say, and
   // more than three times from one that took three times as long.
   auto by_bytes = [](double bytes) { return 0.125 + bytes / kMega; };
   machine.ops["any"] = {{.size = {1e6}, .seconds = by_bytes(1e6)}, {.size = {4e6}, .seconds = 3 * by_bytes(4e6)}};
   Op& between = hand.add(forward, any, "between", {{"bytes", 1'200'000}});
-  EXPECT_NEAR(price_of(hand, between, own_stack(), machine).seconds / by_bytes(1.2e6), 1, 0.01);
+  EXPECT_NEAR(price_of(hand, between, own_profile(), machine).seconds / by_bytes(1.2e6), 1, 0.01);
   // Nothing travels beside compute.
-  Pricer pricer(machine, machine.tables, own_stack());
-  EXPECT_FALSE(pricer.stack().overlap_gradients || pricer.stack().overlap_gathers || pricer.stack().overlap_pipeline ||
-               pricer.stack().overlap_tensor || pricer.stack().overlap_tensor_backward);
+  Pricer pricer(machine, machine.tables, own_profile());
+  EXPECT_FALSE(pricer.profile().overlap_gradients || pricer.profile().overlap_gathers ||
+               pricer.profile().overlap_pipeline || pricer.profile().overlap_tensor ||
+               pricer.profile().overlap_tensor_backward);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "cost/stack_file.h"
+#include "cost/software_profile_file.h"
 
 #include <gtest/gtest.h>
 
@@ -44,10 +44,10 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
   return text.replace(at, what.size(), with);
 }
 
-TEST(StackFile, FactsArriveWhereTheyBelong) {
-  std::vector<Stack> stacks = parse_stacks(kTwo, "stacks.toml");
-  ASSERT_EQ(stacks.size(), 2u);
-  const Stack& first = stacks[0];
+TEST(ProfileFile, FactsArriveWhereTheyBelong) {
+  std::vector<SoftwareProfile> profiles = parse_profiles(kTwo, "software.toml");
+  ASSERT_EQ(profiles.size(), 2u);
+  const SoftwareProfile& first = profiles[0];
   EXPECT_EQ(first.name, "first");
   EXPECT_EQ(first.attention, AttentionKernel::fused);
   EXPECT_EQ(first.attention_table, "flash2");
@@ -64,8 +64,8 @@ TEST(StackFile, FactsArriveWhereTheyBelong) {
   EXPECT_EQ(first.recompute, "full");
 }
 
-TEST(StackFile, AStackLikeAnotherTakesTheSoftwareButNotTheClusterNorTheRuns) {
-  Stack second = parse_stacks(kTwo, "stacks.toml").at(1);
+TEST(ProfileFile, AStackLikeAnotherTakesTheSoftwareButNotTheClusterNorTheRuns) {
+  SoftwareProfile second = parse_profiles(kTwo, "software.toml").at(1);
   EXPECT_EQ(second.attention, AttentionKernel::unfused);
   EXPECT_EQ(second.optimizer_bytes, 16);
   EXPECT_EQ(second.elementwise, Elementwise::jit);
@@ -76,10 +76,10 @@ TEST(StackFile, AStackLikeAnotherTakesTheSoftwareButNotTheClusterNorTheRuns) {
   EXPECT_EQ(second.matches.size(), 2u);
 }
 
-TEST(StackFile, TheLongestMatchWins) {
-  std::vector<Stack> stacks = parse_stacks(kTwo, "stacks.toml");
+TEST(ProfileFile, TheLongestMatchWins) {
+  std::vector<SoftwareProfile> profiles = parse_profiles(kTwo, "software.toml");
   auto name = [&](std::string_view source, std::string_view schedule = "") {
-    const Stack* found = stack_for_source(stacks, source, schedule);
+    const SoftwareProfile* found = profile_for_source(profiles, source, schedule);
     return found ? found->name : "";
   };
   EXPECT_EQ(name("Paper A, table 1"), "first");
@@ -87,11 +87,11 @@ TEST(StackFile, TheLongestMatchWins) {
   EXPECT_EQ(name("Other paper", "compiled"), "second");
   EXPECT_EQ(name("Other paper, table 2", "FSDP eager"), "first");
   EXPECT_EQ(name("A Paper"), "");
-  EXPECT_EQ(&stack_named(stacks, "second"), &stacks[1]);
-  EXPECT_THROW(stack_named(stacks, "third"), UserError);
+  EXPECT_EQ(&profile_named(profiles, "second"), &profiles[1]);
+  EXPECT_THROW(profile_named(profiles, "third"), UserError);
 }
 
-TEST(StackFile, AllThatIsWrongIsSaidAtOnce) {
+TEST(ProfileFile, AllThatIsWrongIsSaidAtOnce) {
   std::string text = replaced(std::string(kTwo), "\"jit\"", "\"magic\"");
   text = replaced(text, "\"tensor\"]", "\"tensors\"]");
   text = replaced(text, "like = \"first\"", "like = \"zeroth\"");
@@ -99,34 +99,34 @@ TEST(StackFile, AllThatIsWrongIsSaidAtOnce) {
   text = replaced(text, "dropout = true", "drop = true");
   text = "top = 1\n" + text;
   try {
-    parse_stacks(text, "s.toml");
+    parse_profiles(text, "s.toml");
     FAIL();
   } catch (const UserError& error) {
     std::string said = error.what();
     for (const char* words : {"s.toml:1:1 top", "s.toml:8:1 first.elementwise", "one of fused, compiled, jit, eager",
                               "s.toml:9:1 first.drop", "s.toml:15:1 first.overlap", "s.toml:21:1 second.like",
-                              "the name of a stack further up", "has no source"})
+                              "the name of a profile further up", "has no source"})
       EXPECT_NE(said.find(words), said.npos) << words << "\nin:\n" << said;
     EXPECT_EQ(error.complaints().size(), 6u);
   }
 }
 
-TEST(StackFile, SingleOpsAndLossesMayBeWrittenOut) {
-  Stack plain = parse_stacks(kTwo, "stacks.toml").at(0);
+TEST(ProfileFile, SingleOpsAndLossesMayBeWrittenOut) {
+  SoftwareProfile plain = parse_profiles(kTwo, "software.toml").at(0);
   EXPECT_TRUE(plain.keeps_logits);
   EXPECT_FALSE(plain.loss_eager);
   EXPECT_FALSE(plain.zero_coalesces);
   std::string text = replaced(std::string(kTwo), "loss_in_f32 = true\n",
                               "loss_in_f32 = true\nloss_eager = true\nholds_last_logits = true\nheadroom_gb = "
                               "3\neager_ops = [\"swiglu\", \"rope\"]\nzero_coalesces = true\n");
-  Stack first = parse_stacks(text, "stacks.toml").at(0);
+  SoftwareProfile first = parse_profiles(text, "software.toml").at(0);
   EXPECT_TRUE(first.loss_eager && first.holds_last_logits);
   EXPECT_EQ(first.headroom_bytes, 3e9);
   EXPECT_TRUE(first.zero_coalesces);
   EXPECT_GT(passes_of(first, "swiglu").bytes, passes_of(plain, "swiglu").bytes);
   EXPECT_EQ(passes_of(first, "add").bytes, passes_of(plain, "add").bytes);
   try {
-    parse_stacks(replaced(text, "\"rope\"", "\"linear\""), "s.toml");
+    parse_profiles(replaced(text, "\"rope\"", "\"linear\""), "s.toml");
     FAIL();
   } catch (const UserError& error) {
     std::string said = error.what();
@@ -135,13 +135,14 @@ TEST(StackFile, SingleOpsAndLossesMayBeWrittenOut) {
   }
 }
 
-TEST(StackFile, OverlapsAreListedWhenOneIsUnknown) {
-  Stack first =
-      parse_stacks(replaced(std::string(kTwo), "[\"gradients\", \"tensor\"]", "[\"tensor_backward\"]"), "s.toml").at(0);
+TEST(ProfileFile, OverlapsAreListedWhenOneIsUnknown) {
+  SoftwareProfile first =
+      parse_profiles(replaced(std::string(kTwo), "[\"gradients\", \"tensor\"]", "[\"tensor_backward\"]"), "s.toml")
+          .at(0);
   EXPECT_TRUE(first.overlap_tensor_backward);
   EXPECT_FALSE(first.overlap_tensor || first.overlap_gradients);
   try {
-    parse_stacks(replaced(std::string(kTwo), "\"tensor\"]", "\"tensors\"]"), "s.toml");
+    parse_profiles(replaced(std::string(kTwo), "\"tensor\"]", "\"tensors\"]"), "s.toml");
     FAIL();
   } catch (const UserError& error) {
     std::string said = error.what();
@@ -149,9 +150,9 @@ TEST(StackFile, OverlapsAreListedWhenOneIsUnknown) {
   }
 }
 
-TEST(StackFile, TheNetworkOfAStackIsItsSources) {
+TEST(ProfileFile, TheNetworkOfAStackIsItsSources) {
   Machine machine = load_machine("h100-sxm");
-  Stack told = own_stack();
+  SoftwareProfile told = own_profile();
   EXPECT_EQ(with_network_of(told, machine).levels.back().link, machine.levels.back().link);
   told.far_bytes_per_s_per_node = 80e9, told.far_is_reached = true, told.far_latency_s = 1e-4;
   Link far = with_network_of(told, machine).levels.back().link;
@@ -160,30 +161,30 @@ TEST(StackFile, TheNetworkOfAStackIsItsSources) {
   EXPECT_TRUE(far.reached);
 }
 
-TEST(StackFile, WhatWasReachedIsGiven) {
+TEST(ProfileFile, WhatWasReachedIsGiven) {
   std::string text =
       replaced(std::string(kTwo), "far_gb_s_per_node = 50\n", "far_gb_s_per_node = 50\nfar_is_reached = true\n");
-  EXPECT_TRUE(parse_stacks(text, "s.toml").at(0).far_is_reached);
-  EXPECT_FALSE(parse_stacks(text, "s.toml").at(1).far_is_reached);  // of a cluster, not of software
-  EXPECT_THROW(parse_stacks(replaced(text, "far_gb_s_per_node = 50\n", ""), "s.toml"), UserError);
+  EXPECT_TRUE(parse_profiles(text, "s.toml").at(0).far_is_reached);
+  EXPECT_FALSE(parse_profiles(text, "s.toml").at(1).far_is_reached);  // of a cluster, not of software
+  EXPECT_THROW(parse_profiles(replaced(text, "far_gb_s_per_node = 50\n", ""), "s.toml"), UserError);
 }
 
-TEST(StackFile, EveryStackOfOursNamesItsSourceAndAKernelThatSomeMachineHas) {
+TEST(ProfileFile, EveryStackOfOursNamesItsSourceAndAKernelThatSomeMachineHas) {
   std::set<std::string> kernels{"unfused"}, names;
   for (const std::string& name : known_machines()) {
     Machine machine = load_machine(name);
     for (const auto& [kernel, rate] : machine.attention) kernels.insert(kernel);
   }
-  for (const Stack& stack : load_stacks()) {
-    EXPECT_TRUE(kernels.contains(stack.attention_table)) << stack.name;
-    EXPECT_NE(stack.source.find("20"), std::string::npos) << stack.name;
-    EXPECT_FALSE(stack.about.empty()) << stack.name;
-    EXPECT_FALSE(stack.matches.empty()) << stack.name;
+  for (const SoftwareProfile& profile : load_profiles()) {
+    EXPECT_TRUE(kernels.contains(profile.attention_table)) << profile.name;
+    EXPECT_NE(profile.source.find("20"), std::string::npos) << profile.name;
+    EXPECT_FALSE(profile.about.empty()) << profile.name;
+    EXPECT_FALSE(profile.matches.empty()) << profile.name;
   }
 }
 
 struct PublishedRun {
-  const char *source, *schedule, *stack;
+  const char *source, *schedule, *profile;
 };
 
 // Every source of published runs, as the collection and bench/nanotron_sweep.py name them.
@@ -282,27 +283,27 @@ const std::vector<PublishedRun> kRuns{
     {"SmolLM3 blog (HF)", "", "nanotron-2025"},
 };
 
-TEST(StackFile, EveryPublishedRunHasAStack) {
-  std::vector<Stack> stacks = load_stacks();
+TEST(ProfileFile, EveryPublishedRunHasAStack) {
+  std::vector<SoftwareProfile> profiles = load_profiles();
   std::set<std::string> used;
   for (const PublishedRun& run : kRuns) {
-    const Stack* found = stack_for_source(stacks, run.source, run.schedule);
+    const SoftwareProfile* found = profile_for_source(profiles, run.source, run.schedule);
     ASSERT_NE(found, nullptr) << run.source;
-    EXPECT_EQ(found->name, run.stack) << run.source;
+    EXPECT_EQ(found->name, run.profile) << run.source;
     used.insert(found->name);
   }
-  EXPECT_EQ(used.size(), stacks.size());  // none is left over
+  EXPECT_EQ(used.size(), profiles.size());  // none is left over
 }
 
 // What the sources say of their networks: adapters of a node times Gb/s.
-TEST(StackFile, NetworksAgreeWithAdaptersPerNode) {
-  std::vector<Stack> stacks = load_stacks();
-  EXPECT_EQ(stack_named(stacks, "megatron-2021").far_bytes_per_s_per_node, 8 * 200e9 / 8);
-  EXPECT_EQ(stack_named(stacks, "bigscience-2022").far_bytes_per_s_per_node, 4 * 100e9 / 8);
-  EXPECT_EQ(stack_named(stacks, "internevo-2023").far_bytes_per_s_per_node, 4 * 100e9 / 8);
-  EXPECT_EQ(stack_named(stacks, "fire-flyer").far_bytes_per_s_per_node, 1 * 200e9 / 8);
-  EXPECT_EQ(stack_named(stacks, "llm-foundry-2023-pure").far_bytes_per_s_per_node, 1600e9 / 8);
-  EXPECT_FALSE(stack_named(stacks, "megatron-bridge-2026").far_bytes_per_s_per_node);  // many machines
+TEST(ProfileFile, NetworksAgreeWithAdaptersPerNode) {
+  std::vector<SoftwareProfile> profiles = load_profiles();
+  EXPECT_EQ(profile_named(profiles, "megatron-2021").far_bytes_per_s_per_node, 8 * 200e9 / 8);
+  EXPECT_EQ(profile_named(profiles, "bigscience-2022").far_bytes_per_s_per_node, 4 * 100e9 / 8);
+  EXPECT_EQ(profile_named(profiles, "internevo-2023").far_bytes_per_s_per_node, 4 * 100e9 / 8);
+  EXPECT_EQ(profile_named(profiles, "fire-flyer").far_bytes_per_s_per_node, 1 * 200e9 / 8);
+  EXPECT_EQ(profile_named(profiles, "llm-foundry-2023-pure").far_bytes_per_s_per_node, 1600e9 / 8);
+  EXPECT_FALSE(profile_named(profiles, "megatron-bridge-2026").far_bytes_per_s_per_node);  // many machines
 }
 
 }  // namespace

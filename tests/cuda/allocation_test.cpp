@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "exec/cuda/cuda_executor.h"
+#include "exec/cuda/runtime/cuda_executor.h"
 #include "models/model.h"
 #include "passes/lower.h"
 

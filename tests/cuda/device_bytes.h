@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "exec/cuda/check.h"
+#include "exec/cuda/runtime/check.h"
 
 namespace sextant {
 

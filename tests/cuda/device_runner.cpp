@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/bf16.h"
-#include "exec/cuda/check.h"
+#include "exec/cuda/runtime/check.h"
 #include "ir/signature.h"
 
 namespace sextant {

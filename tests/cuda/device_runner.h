@@ -10,8 +10,8 @@
 #include <memory>
 #include <vector>
 
-#include "exec/cuda/device.h"
-#include "exec/cuda/kernel.h"
+#include "exec/cuda/runtime/device.h"
+#include "exec/cuda/runtime/kernel.h"
 #include "exec/kernel_runner.h"
 
 namespace sextant {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda/device_runner.h"
-#include "exec/cuda/attention_library.h"
+#include "exec/cuda/attention/attention_library.h"
 #include "ops/shapes.h"
 
 namespace sextant {

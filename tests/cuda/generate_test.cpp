@@ -2,7 +2,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
-#include "exec/cuda/cuda_executor.h"
+#include "exec/cuda/runtime/cuda_executor.h"
 #include "generate/generator.h"
 #include "train/scratch_run.h"
 

@@ -9,7 +9,7 @@
 #include "base/halves.h"
 #include "base/rng.h"
 #include "cuda/device_runner.h"
-#include "exec/cuda/check.h"
+#include "exec/cuda/runtime/check.h"
 #include "ops/shapes.h"
 
 namespace sextant {

@@ -9,7 +9,7 @@
 #include "comm/run_ranks.h"
 #include "cuda/device_bytes.h"
 #include "cuda/hops.h"
-#include "exec/cuda/kernel.h"
+#include "exec/cuda/runtime/kernel.h"
 
 namespace sextant {
 

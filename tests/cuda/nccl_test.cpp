@@ -6,7 +6,7 @@
 #include "cuda/device_bytes.h"
 #include "cuda/hops.h"
 #include "cuda/messages_between_ranks.h"
-#include "exec/cuda/kernel.h"
+#include "exec/cuda/runtime/kernel.h"
 
 namespace sextant {
 namespace {

@@ -9,7 +9,7 @@
 #include "comm/run_ranks.h"
 #include "cuda/device_bytes.h"
 #include "exec/cpu/kernel.h"
-#include "exec/cuda/kernel.h"
+#include "exec/cuda/runtime/kernel.h"
 #include "ir/alias.h"
 
 namespace sextant {

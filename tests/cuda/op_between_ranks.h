@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "exec/cuda/wires.h"
+#include "exec/cuda/runtime/wires.h"
 #include "ir/graph.h"
 #include "ir/program.h"
 

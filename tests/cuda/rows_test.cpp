@@ -7,9 +7,9 @@
 
 #include "base/rng.h"
 #include "cuda/device_runner.h"
-#include "exec/cuda/check.h"
-#include "exec/cuda/column_sums.h"
-#include "exec/cuda/cross_entropy.h"
+#include "exec/cuda/kernels/column_sums.h"
+#include "exec/cuda/kernels/cross_entropy.h"
+#include "exec/cuda/runtime/check.h"
 
 namespace sextant {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "cuda/hops.h"
 #include "cuda/messages_between_ranks.h"
-#include "exec/cuda/device_copy.h"
+#include "exec/cuda/runtime/device_copy.h"
 
 namespace sextant {
 namespace {

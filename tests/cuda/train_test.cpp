@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "exec/cuda/cuda_executor.h"
+#include "exec/cuda/runtime/cuda_executor.h"
 #include "train/mesh_cases.h"
 #include "train/scratch_run.h"
 
@@ -15,7 +15,9 @@ namespace sextant {
 namespace {
 
 MakeExecutor cuda_ranks(Determinism determinism = Determinism::fast) {
-  return [determinism](const RankSeat& seat, int) { return make_cuda_executor({.determinism = determinism}, seat); };
+  return [determinism](const RankContext& context, int) {
+    return make_cuda_executor({.determinism = determinism}, context);
+  };
 }
 
 class OnCuda : public testing::Test {

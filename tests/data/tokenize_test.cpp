@@ -7,7 +7,7 @@
 
 #include "data/scratch_folder.h"
 #include "data/token_file.h"
-#include "data/tokenizer_fixtures.h"
+#include "text/tokenizer_fixtures.h"
 
 namespace sextant {
 namespace {

@@ -61,9 +61,9 @@ class FlippingExecutor final : public Executor {
 };
 
 // Rounds are counted, not timed: three of them.
-std::vector<Finding> burn_three(Executor& executor, const RankSeat& seat) {
+std::vector<Finding> burn_three(Executor& executor, const RankContext& context) {
   int64_t done = 0;
-  return burn(executor, seat,
+  return burn(executor, context,
               {.seconds = 100,
                .seed = 5,
                .stop = [&] { return done >= 3; },
@@ -79,10 +79,10 @@ std::vector<Finding> burn_together(int ranks, int bad_rank, const Flip& flip) {
   std::vector<Finding> findings;
   ThreadHub hub(ranks, std::chrono::seconds(30));
   for (const RankEnd& end : run_ranks(hub, ranks, [&](Transport& transport) {
-         RankSeat seat{transport.rank(), &transport};
-         FlippingExecutor executor(make_cpu_executor(1, seat), seat.rank == bad_rank ? &flip : nullptr);
-         std::vector<Finding> own = burn_three(executor, seat);
-         if (seat.rank == 0) findings = own;
+         RankContext context{transport.rank(), &transport};
+         FlippingExecutor executor(make_cpu_executor(1, context), context.rank == bad_rank ? &flip : nullptr);
+         std::vector<Finding> own = burn_three(executor, context);
+         if (context.rank == 0) findings = own;
        }))
     EXPECT_EQ(end.error, "");
   return findings;

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "base/rng.h"
-#include "exec/cpu/gemm.h"
+#include "exec/cpu/kernels/gemm.h"
 
 namespace sextant {
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "exec/cpu/blocks.h"
+#include "exec/cpu/kernels/blocks.h"
 #include "exec/kernel_runner.h"
 #include "ir/signature.h"
 #include "ops/shapes.h"

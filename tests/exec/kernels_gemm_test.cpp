@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "exec/cpu/gemm.h"
+#include "exec/cpu/kernels/gemm.h"
 
 namespace sextant::cpu {
 namespace {

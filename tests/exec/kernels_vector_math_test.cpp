@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "exec/cpu/vector_math.h"
+#include "exec/cpu/kernels/vector_math.h"
 
 namespace sextant::cpu {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "plan/foreign.h"
-#include "plan/published_run.h"
+#include "validate/foreign.h"
+#include "validate/published_run.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sextant;
@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     for (const PublishedRun& run :
          parse_published_runs(std::string_view(reinterpret_cast<const char*>(data), size), "runs.csv")) {
-      Expression expression = express(run, kStacks);
+      ConvertedRun expression = to_run_config(run, kStacks);
       if (expression.why_not.empty() && expression.run.config.batch.sequences <= 0) std::abort();
     }
   } catch (const UserError&) {

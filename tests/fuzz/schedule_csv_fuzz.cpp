@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     PipelineSchedule schedule = schedule_from_csv(text);
     if (schedule_from_csv(csv_text(schedule)) != schedule) std::abort();
-    run_on_paper(schedule, uniform_durations(schedule.shape));
+    simulate_schedule(schedule, uniform_durations(schedule.shape));
     if (gradient_slots(schedule) > schedule.shape.microbatches) std::abort();
   } catch (const UserError&) {
   }

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "data/split.h"
-#include "data/unicode_utf8.h"
+#include "text/split/split.h"
+#include "text/unicode/unicode_utf8.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "cost/stack_file.h"
+#include "cost/software_profile_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sextant;

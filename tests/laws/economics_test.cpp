@@ -59,12 +59,12 @@ TEST(Economics, BloomsCheckpoints) {
 }
 
 TEST(Economics, AnyOtherIntervalLosesMore) {
-  RunOnMachines run{.step_seconds = 1,
-                    .tokens_per_step = 1,
-                    .token_budget = 1e7,
-                    .devices = 1000,
-                    .checkpoint_seconds = 60,
-                    .restart_seconds = 300};
+  RunEconomicsInput run{.step_seconds = 1,
+                        .tokens_per_step = 1,
+                        .token_budget = 1e7,
+                        .devices = 1000,
+                        .checkpoint_seconds = 60,
+                        .restart_seconds = 300};
   Economics best = economics_of(run);
   for (double factor : {0.5, 0.8, 1.25, 2.0}) {
     run.checkpoint_every = static_cast<int64_t>(factor * static_cast<double>(best.checkpoint_steps));
@@ -74,7 +74,9 @@ TEST(Economics, AnyOtherIntervalLosesMore) {
 
 // Throughputs printed elsewhere count 8·N per token, a forward pass more than the 6·N counted here.
 TEST(Economics, ModelFlopsOfKnownRuns) {
-  auto eight = [](const RunOnMachines& run) { return economics_of(run).model_flops_per_device_second * 8 / 6 / 1e12; };
+  auto eight = [](const RunEconomicsInput& run) {
+    return economics_of(run).model_flops_per_device_second * 8 / 6 / 1e12;
+  };
   EXPECT_NEAR(
       eight({.step_seconds = 127, .tokens_per_step = 1024 * 2048, .token_budget = 1e9, .devices = 64, .params = 52e9}),
       107.33455, 1e-5);
@@ -88,7 +90,7 @@ TEST(Economics, ModelFlopsOfKnownRuns) {
               156, 0.1);
 }
 
-RunOnMachines llama3_like() {
+RunEconomicsInput llama3_like() {
   return {.step_seconds = 4,
           .tokens_per_step = 16e6,
           .token_budget = 16e12,
@@ -100,7 +102,7 @@ RunOnMachines llama3_like() {
 }
 
 TEST(Economics, TheArithmeticOfARun) {
-  RunOnMachines run = llama3_like();
+  RunEconomicsInput run = llama3_like();
   run.device_mtbf_hours = 1e12;  // nothing fails
   run.checkpoint_seconds = 0;
   Economics e = economics_of(run);
@@ -129,7 +131,7 @@ struct Played {
 };
 
 // One run played through, second by second of the model, with failures drawn at random.
-Played play(const RunOnMachines& run, double work, double mtbf, uint64_t seed) {
+Played play(const RunEconomicsInput& run, double work, double mtbf, uint64_t seed) {
   Random random(seed, "failures");
   uint64_t draws = 0;
   auto next_failure = [&] { return -mtbf * std::log(1 - random.uniform(draws++)); };
@@ -151,7 +153,7 @@ Played play(const RunOnMachines& run, double work, double mtbf, uint64_t seed) {
 }
 
 TEST(Economics, ExpectationsAgreeWithRunsPlayedThrough) {
-  RunOnMachines run = llama3_like();
+  RunEconomicsInput run = llama3_like();
   run.device_mtbf_hours = 10'000;  // 37 minutes for all: failures during restarts and saves matter
   run.checkpoint_seconds = 120;
   Economics e = economics_of(run);
@@ -170,7 +172,7 @@ TEST(Economics, ExpectationsAgreeWithRunsPlayedThrough) {
 }
 
 TEST(Economics, ARunThatCannotEndSaysSo) {
-  RunOnMachines run = llama3_like();
+  RunEconomicsInput run = llama3_like();
   run.device_mtbf_hours = 1;
   Economics e = economics_of(run);
   EXPECT_EQ(e.goodput, 0);
@@ -181,14 +183,14 @@ TEST(Economics, ARunThatCannotEndSaysSo) {
 
 // Seconds on one device: five of them for the save at the end are what the run was for, and not lost.
 TEST(Economics, AShortRunSavesAtTheEndAndLosesNothing) {
-  RunOnMachines run{.step_seconds = 0.0018,
-                    .tokens_per_step = 1024,
-                    .token_budget = 700 * 1024,
-                    .device_watts = 700,
-                    .price_per_device_hour = 2.5,
-                    .device_mtbf_hours = 50'000,
-                    .checkpoint_seconds = 5,
-                    .restart_seconds = 600};
+  RunEconomicsInput run{.step_seconds = 0.0018,
+                        .tokens_per_step = 1024,
+                        .token_budget = 700 * 1024,
+                        .device_watts = 700,
+                        .price_per_device_hour = 2.5,
+                        .device_mtbf_hours = 50'000,
+                        .checkpoint_seconds = 5,
+                        .restart_seconds = 600};
   Economics e = economics_of(run);
   EXPECT_FALSE(e.saves_between());
   EXPECT_NEAR(e.goodput, 1, 1e-5);
@@ -231,7 +233,7 @@ TEST(Economics, JsonHoldsTheSameNumbers) {
 }
 
 TEST(Economics, UnknownPricesAreNotShown) {
-  RunOnMachines run = llama3_like();
+  RunEconomicsInput run = llama3_like();
   run.price_per_device_hour = run.device_watts = 0;
   std::string text = economics_text(economics_of(run));
   EXPECT_EQ(text.find("cost"), std::string::npos);
@@ -240,19 +242,19 @@ TEST(Economics, UnknownPricesAreNotShown) {
 
 TEST(Economics, NonsenseIsRefused) {
   auto refuse = [](auto change, const char* part) {
-    RunOnMachines run = llama3_like();
+    RunEconomicsInput run = llama3_like();
     change(run);
     expect_refused([&] { economics_of(run); }, part);
   };
-  refuse([](RunOnMachines& run) { run.step_seconds = 0; }, "time of a step");
-  refuse([](RunOnMachines& run) { run.tokens_per_step = -1; }, "tokens per step");
-  refuse([](RunOnMachines& run) { run.token_budget = std::nan(""); }, "token budget");
-  refuse([](RunOnMachines& run) { run.token_budget = 1e40; }, "fewer than 1e15 steps");
-  refuse([](RunOnMachines& run) { run.devices = 0; }, "devices");
-  refuse([](RunOnMachines& run) { run.devices_per_node = 0; }, "devices per node");
-  refuse([](RunOnMachines& run) { run.pue = 0.9; }, "PUE");
-  refuse([](RunOnMachines& run) { run.checkpoint_seconds = -1; }, "seconds per checkpoint");
-  refuse([](RunOnMachines& run) { run.checkpoint_every = -1; }, "steps between checkpoints");
+  refuse([](RunEconomicsInput& run) { run.step_seconds = 0; }, "time of a step");
+  refuse([](RunEconomicsInput& run) { run.tokens_per_step = -1; }, "tokens per step");
+  refuse([](RunEconomicsInput& run) { run.token_budget = std::nan(""); }, "token budget");
+  refuse([](RunEconomicsInput& run) { run.token_budget = 1e40; }, "fewer than 1e15 steps");
+  refuse([](RunEconomicsInput& run) { run.devices = 0; }, "devices");
+  refuse([](RunEconomicsInput& run) { run.devices_per_node = 0; }, "devices per node");
+  refuse([](RunEconomicsInput& run) { run.pue = 0.9; }, "PUE");
+  refuse([](RunEconomicsInput& run) { run.checkpoint_seconds = -1; }, "seconds per checkpoint");
+  refuse([](RunEconomicsInput& run) { run.checkpoint_every = -1; }, "steps between checkpoints");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "laws/kaplan.h"
 #include "laws/refused.h"
-#include "laws/smaller_longer.h"
+#include "laws/undersized_tradeoff.h"
 
 namespace sextant {
 namespace {
@@ -138,13 +138,13 @@ struct SmallerCase {
   double size, tokens, percent;
 };
 
-TEST(SmallerLonger, ValuesAsComputedElsewhere) {
+TEST(UndersizedTradeoff, ValuesAsComputedElsewhere) {
   const SmallerCase cases[] = {{hoffmann_printed(), 0.75, 1.3713, 2.85},  {hoffmann_printed(), 0.5, 2.4161, 20.80},
                                {hoffmann_printed(), 0.3, 6.8512, 105.54}, {hoffmann_printed(), 0.25, 11.5446, 188.61},
                                {besiroglu(), 0.75, 1.3780, 3.35},         {besiroglu(), 0.5, 2.5186, 25.93},
                                {besiroglu(), 0.3, 8.7104, 161.31},        {besiroglu(), 0.25, 17.8613, 346.53}};
   for (const SmallerCase& c : cases) {
-    SmallerLonger row = *smaller_longer(c.law, c.size);
+    UndersizedTradeoff row = *undersized_tradeoff(c.law, c.size);
     expect_decimals(row.tokens, c.tokens, 1e-4);
     expect_decimals(100 * row.overhead, c.percent, 1e-2);
   }
@@ -152,18 +152,18 @@ TEST(SmallerLonger, ValuesAsComputedElsewhere) {
   expect_decimals(size_limit(besiroglu()), 0.1464, 1e-4);
 }
 
-TEST(SmallerLonger, KeepsTheLossAtAnyCompute) {
+TEST(UndersizedTradeoff, KeepsTheLossAtAnyCompute) {
   for (double compute : {1e20, 1e24})
-    for (const SmallerLonger& row : smaller_longer_table(besiroglu())) {
+    for (const UndersizedTradeoff& row : undersized_tradeoff_table(besiroglu())) {
       Optimum best = besiroglu().optimum(compute);
       EXPECT_NEAR(besiroglu().loss(row.size * best.params, row.tokens * best.tokens), *best.loss, 1e-9) << row.size;
     }
 }
 
-TEST(SmallerLonger, ThereIsNothingAtTheLimit) {
+TEST(UndersizedTradeoff, ThereIsNothingAtTheLimit) {
   ParametricLaw law = besiroglu();
-  EXPECT_FALSE(smaller_longer(law, size_limit(law) * 0.999));
-  EXPECT_TRUE(smaller_longer(law, size_limit(law) * 1.001));
+  EXPECT_FALSE(undersized_tradeoff(law, size_limit(law) * 0.999));
+  EXPECT_TRUE(undersized_tradeoff(law, size_limit(law) * 1.001));
 }
 
 }  // namespace

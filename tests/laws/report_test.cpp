@@ -55,7 +55,7 @@ TEST(LawsReport, JsonHoldsTheSameNumbers) {
   EXPECT_EQ(json["laws"][4]["optimum"]["params"].get<double>(), report.rows[4].optimum.params);
   EXPECT_TRUE(json["laws"][0]["optimum"]["loss"].is_null());
   EXPECT_EQ(json["lifetime"]["saving"].get<double>(), report.lifetime->saving());
-  EXPECT_EQ(json["smaller_longer"]["rows"].size(), report.smaller.size());
+  EXPECT_EQ(json["undersized_tradeoff"]["rows"].size(), report.smaller.size());
 }
 
 // Runs of Hoffmann's printed law, in a file.

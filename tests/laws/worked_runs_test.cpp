@@ -9,12 +9,12 @@ namespace {
 // Model Lab: 7 B parameters on 1 T tokens, on nodes of eight A100s at 35 % of their peak and $40.96 an hour.
 TEST(WorkedRuns, ModelLabsPrice) {
   double flops_per_node_second = 8 * 312e12 * 0.35, tokens_per_step = 4e6;
-  RunOnMachines run{.step_seconds = 6 * 7e9 * tokens_per_step / flops_per_node_second,
-                    .tokens_per_step = tokens_per_step,
-                    .token_budget = 1e12,
-                    .devices = 8,
-                    .price_per_device_hour = 40.96 / 8,
-                    .device_mtbf_hours = 1e15};
+  RunEconomicsInput run{.step_seconds = 6 * 7e9 * tokens_per_step / flops_per_node_second,
+                        .tokens_per_step = tokens_per_step,
+                        .token_budget = 1e12,
+                        .devices = 8,
+                        .price_per_device_hour = 40.96 / 8,
+                        .device_mtbf_hours = 1e15};
   EXPECT_NEAR(*economics_of(run).cost, 547'008.5, 0.1);
   // There, machines never fail and nothing is ever saved; on eight devices that is nearly so.
   run.device_mtbf_hours = 0;

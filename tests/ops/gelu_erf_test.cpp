@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "exec/cpu/vector_math.h"
+#include "exec/cpu/kernels/vector_math.h"
 
 namespace sextant {
 namespace {

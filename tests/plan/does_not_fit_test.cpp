@@ -23,13 +23,13 @@ class OnSmallDevice : public testing::Test {
       "run.toml");
   const ModelSpec spec_ = resolve_model(run_);
   Machine machine_ = load_machine("h100-sxm");
-  const Stack stack_ = own_stack();
+  const SoftwareProfile profile_ = own_profile();
 };
 
 TEST_F(OnSmallDevice, ThePlanHasNoTimes) {
-  LoweredRun lowered = lower_run(run_, spec_, accelerator_target(stack_));
+  LoweredRun lowered = lower_run(run_, spec_, accelerator_target(profile_));
   RunPlan plan =
-      make_plan({.run = run_, .lowered = lowered, .machine = &machine_, .stack = &stack_, .token_budget = 1e9});
+      make_plan({.run = run_, .lowered = lowered, .machine = &machine_, .profile = &profile_, .token_budget = 1e9});
   EXPECT_FALSE(plan.fits());
   EXPECT_FALSE(plan.step);
   EXPECT_FALSE(plan.economics);
@@ -44,7 +44,8 @@ TEST_F(OnSmallDevice, ThePlanHasNoTimes) {
 }
 
 TEST_F(OnSmallDevice, ServingHasNoTimes) {
-  Serving serving = plan_serving({.spec = spec_, .machine = machine_, .stack = stack_, .prompt = 16, .context = 64});
+  Serving serving =
+      plan_serving({.spec = spec_, .machine = machine_, .profile = profile_, .prompt = 16, .context = 64});
   EXPECT_FALSE(serving.fits());
   EXPECT_TRUE(serving.batches.empty());
   EXPECT_EQ(nlohmann::json::parse(serving_json(serving))["fits"], false);
@@ -52,7 +53,7 @@ TEST_F(OnSmallDevice, ServingHasNoTimes) {
 
 TEST_F(OnSmallDevice, ServingOnACpuIsRefused) {
   machine_.device.kind = DeviceKind::cpu;
-  EXPECT_THROW(plan_serving({.spec = spec_, .machine = machine_, .stack = stack_, .prompt = 16, .context = 64}),
+  EXPECT_THROW(plan_serving({.spec = spec_, .machine = machine_, .profile = profile_, .prompt = 16, .context = 64}),
                UserError);
 }
 

@@ -6,8 +6,8 @@
 // without recompute we keep what they call selective, less the masks. "Small" below is what is ours alone and no tensor
 // of s·b·h.
 #include "cost/machine_file.h"
-#include "plan/foreign_memory.h"
 #include "plan/worked_case.h"
+#include "validate/foreign_memory.h"
 
 namespace sextant {
 namespace {
@@ -85,12 +85,13 @@ TEST(WorkedActivations, OfSoftwareThatKeepsScores) {
     spec.layers = kFewLayers;
     auto ratio = [&](int64_t tp, bool sequence_parallel, double figure) {
       RunLayout layout = layout_of(c, tp, sequence_parallel, "none");
-      ForeignRun run{.config = run_of(layout), .spec = spec, .machine = "a100-80-sxm", .stack = own_stack()};
-      run.stack.attention = AttentionKernel::unfused;
-      run.stack.dropout = true;
+      ForeignRun run{.config = run_of(layout), .spec = spec, .machine = "a100-80-sxm", .profile = own_profile()};
+      run.profile.attention = AttentionKernel::unfused;
+      run.profile.dropout = true;
       if (spec.max_seq < c.seq) spec.max_seq = c.seq;
       double kept =
-          foreign_memory(lower_run(run.config, spec, accelerator_target(run.stack), Checks::none), run, machine).saved;
+          foreign_memory(lower_run(run.config, spec, accelerator_target(run.profile), Checks::none), run, machine)
+              .saved;
       return times * (kept - small_bytes(spec, layout)) / kGiB / figure;
     };
     // Masks of dropout outside attention, 2·s·b·h, are not counted; without sequence parallelism they are whole on

@@ -3,8 +3,8 @@
 // others do, but the copy of the weights in f32 is their low half beside the bf16 one (decision 0011), so that state
 // has 10 bytes where others have 12.
 #include "cost/machine_file.h"
-#include "plan/foreign_memory.h"
 #include "plan/worked_case.h"
+#include "validate/foreign_memory.h"
 
 namespace sextant {
 namespace {
@@ -115,15 +115,15 @@ TEST(WorkedMemory, ATiedHeadIsHeldOnce) {
 TEST(WorkedMemory, OptimizersOfOthers) {
   ModelSpec spec = with_vocab(spec_of("gpt-neox-20b"), 51200);
   RunLayout layout{.dp = 8, .zero = 1, .microbatches = 2, .seq = 2048};
-  ForeignRun run{.config = run_of(layout), .spec = spec, .machine = "a100-80-sxm", .stack = own_stack()};
-  run.stack.optimizer_bytes = 8;
+  ForeignRun run{.config = run_of(layout), .spec = spec, .machine = "a100-80-sxm", .profile = own_profile()};
+  run.profile.optimizer_bytes = 8;
   LoweredRun lowered = lowered_of(spec, layout);
   Machine machine = load_machine("a100-80-sxm");
   ForeignMemory muon = foreign_memory(lowered, run, machine);
   EXPECT_NEAR(muon.weights / kGiB, 38.32, 0.1);
   EXPECT_NEAR(muon.gradients / kGiB, 76.65, 0.2);
   EXPECT_NEAR(muon.optimizer / kGiB, 19.16, 0.05);
-  run.stack.gradient_bytes = 2;
+  run.profile.gradient_bytes = 2;
   EXPECT_NEAR(foreign_memory(lowered, run, machine).gradients / kGiB, 38.32, 0.1);
 }
 
@@ -173,8 +173,8 @@ TEST(WorkedMemory, TheDeviceContextIsCounted) {
   RunLayout layout{.microbatches = 2, .seq = 512};
   LoweredRun lowered = lowered_of(spec_of("gpt2"), layout);
   Machine machine = load_machine("a100-80-sxm");
-  Stack stack = own_stack();
-  RunPlan plan = make_plan({.run = run_of(layout), .lowered = lowered, .machine = &machine, .stack = &stack});
+  SoftwareProfile profile = own_profile();
+  RunPlan plan = make_plan({.run = run_of(layout), .lowered = lowered, .machine = &machine, .profile = &profile});
   EXPECT_GE(plan.classes[0].memory.overhead, 1000 << 20);
   EXPECT_EQ(plan.peak_bytes, plan.classes[0].memory.total());
   EXPECT_EQ(plan.peak_bytes - plan.classes[0].memory.overhead, lowered.programs.train[0].arena_bytes);

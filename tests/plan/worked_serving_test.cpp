@@ -60,10 +60,10 @@ TEST(WorkedServing, TheVramEstimatorsCases) {
 // What `sextant plan --serve` says is what those Programs hold.
 TEST(WorkedServing, PlansSayTheSame) {
   Machine machine = load_machine("h100-sxm");
-  Stack stack = own_stack();
+  SoftwareProfile profile = own_profile();
   auto serving = [&](const char* preset, int64_t tp, int64_t context) {
     return plan_serving(
-        {.spec = spec_of(preset), .machine = machine, .stack = stack, .tp = tp, .prompt = 128, .context = context});
+        {.spec = spec_of(preset), .machine = machine, .profile = profile, .tp = tp, .prompt = 128, .context = context});
   };
   EXPECT_EQ(serving("llama2-7b", 1, 4096).cache_bytes_per_sequence, 2147483648);
   EXPECT_EQ(serving("llama3.1-8b", 1, 1024).cache_bytes_per_token, 131072);
@@ -85,10 +85,13 @@ TEST(WorkedServing, PlansSayTheSame) {
 // Grouped keys are read once for all queries that share them, and a prompt sees itself only.
 TEST(WorkedServing, TimesOfPromptAndCache) {
   Machine machine = load_machine("h100-sxm");
-  Stack stack = own_stack();
+  SoftwareProfile profile = own_profile();
   auto serving = [&](int64_t context) {
-    return plan_serving(
-               {.spec = spec_of("llama3.1-8b"), .machine = machine, .stack = stack, .prompt = 1024, .context = context})
+    return plan_serving({.spec = spec_of("llama3.1-8b"),
+                         .machine = machine,
+                         .profile = profile,
+                         .prompt = 1024,
+                         .context = context})
         .batches.front();
   };
   ServingBatch brief = serving(8192), lengthy = serving(131072);

@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostRanks = 8, kMostMicrobatches = 32, kMostChunks = 4;
 
 TimedSchedule timed(std::string_view name, const PipelineShape& shape) {
-  return run_on_paper(make_schedule(name, shape), uniform_durations(shape));
+  return simulate_schedule(make_schedule(name, shape), uniform_durations(shape));
 }
 
 void for_each_shape(const std::function<void(int p, int m)>& body) {
@@ -111,7 +111,7 @@ TEST(Interleaved, BubbleIsThatOf1F1BDividedByTheChunks) {
       PipelineShape one{p, 1, m};
       double stage = chunks;
       double whole =
-          run_on_paper(make_schedule("1f1b", one), uniform_durations(one, {stage, stage, stage})).max_bubble();
+          simulate_schedule(make_schedule("1f1b", one), uniform_durations(one, {stage, stage, stage})).max_bubble();
       EXPECT_DOUBLE_EQ(timed("interleaved", {p, chunks, m}).max_bubble(), whole / chunks)
           << p << " " << chunks << " " << m;
     });

@@ -12,7 +12,7 @@ TEST(Timing, MessagesAndUnsplitBackwards) {
   PipelineSchedule schedule = make_schedule("1f1b", {2, 1, 1});
   Durations durations = uniform_durations(schedule.shape, {.forward = 2, .backward = 3, .weight = 4});
   durations.message = 1;
-  TimedSchedule run = run_on_paper(schedule, durations);
+  TimedSchedule run = simulate_schedule(schedule, durations);
   ASSERT_EQ(run.ranks[0].size(), 2u);
   EXPECT_EQ(run.ranks[1][0].start, 3);
   EXPECT_EQ(run.ranks[1][1].end, 12);
@@ -27,7 +27,7 @@ TEST(Timing, MessagesAndUnsplitBackwards) {
 
 TEST(Timing, StagesMayDifferAndWRunsApart) {
   PipelineSchedule schedule = schedule_from_csv("F0,B0,W0\nF0,B0,W0\n");
-  TimedSchedule run = run_on_paper(schedule, {.forward = {1, 10}, .backward = {2, 20}, .weight = {3, 30}});
+  TimedSchedule run = simulate_schedule(schedule, {.forward = {1, 10}, .backward = {2, 20}, .weight = {3, 30}});
   EXPECT_EQ(run.ranks[0][1].start, 31);  // 1 + 10 + 20: it does not wait for rank 1's W
   EXPECT_EQ(run.ranks[0][2].end, 36);
   EXPECT_EQ(run.ranks[1][2].end, 61);
@@ -37,7 +37,7 @@ TEST(Timing, AVTurnsWithoutAMessage) {
   PipelineSchedule schedule = schedule_from_csv("placement,v\nF0.0,F1.0,B1.0,B0.0\nF0.0,F1.0,B1.0,B0.0\n");
   Durations durations = uniform_durations(schedule.shape);
   durations.message = 10;
-  TimedSchedule run = run_on_paper(schedule, durations);
+  TimedSchedule run = simulate_schedule(schedule, durations);
   EXPECT_EQ(run.ranks[1][0].start, 11);
   EXPECT_EQ(run.ranks[1][1].start, 12);  // the turn is on rank 1
   EXPECT_EQ(run.ranks[0][1].start, 23);

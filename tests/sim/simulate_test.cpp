@@ -1,6 +1,6 @@
 // The simulator against what can be known otherwise: the bubble of a schedule, ops one after the other, messages hidden
 // behind compute, and an op that a test adds.
-#include "sim/simulate.h"
+#include "exec/sim/simulate.h"
 
 #include <gtest/gtest.h>
 
@@ -59,21 +59,21 @@ std::vector<Program> lowered(const Layout& layout, const std::function<void(Grap
   if (change) change(graph);
   LowerOptions options{.train = AdamW{}, .pipeline = make_schedule("1f1b", {layout.pp, 1, layout.microbatches})};
   options.plan = {.zero = layout.zero, .microbatches = layout.microbatches, .overlap = layout.overlap};
-  return lower_all(std::move(graph), accelerator_target(own_stack()), options);
+  return lower_all(std::move(graph), accelerator_target(own_profile()), options);
 }
 
-SimResult run(const std::vector<Program>& programs, const Machine& machine, Stack stack = own_stack(),
+SimResult run(const std::vector<Program>& programs, const Machine& machine, SoftwareProfile profile = own_profile(),
               SimOptions options = {}) {
-  Pricer pricer(machine, machine.tables, stack);
+  Pricer pricer(machine, machine.tables, profile);
   return simulate(programs, pricer, options);
 }
 
 TEST(Simulate, OneRankTakesTheSumOfItsOps) {
   Machine machine = machine_with_links(1e11, 1e10);
   std::vector<Program> programs = lowered({.microbatches = 3});
-  Pricer pricer(machine, machine.tables, own_stack());
-  Stack stack = own_stack();
-  Pricer own(machine, machine.tables, stack);
+  Pricer pricer(machine, machine.tables, own_profile());
+  SoftwareProfile profile = own_profile();
+  Pricer own(machine, machine.tables, profile);
   double sum = 0;
   for (const Action& action : programs[0].schedule)
     for (const Region& region : programs[0].regions)
@@ -98,10 +98,10 @@ TEST(Simulate, TheBubbleIsTheSchedules) {
 
 TEST(Simulate, MessagesHideBehindCompute) {
   Machine slow = machine_with_links(2e9, 1e9);
-  Stack stack = own_stack();
+  SoftwareProfile profile = own_profile();
   double with = run(lowered({.dp = 2}), slow).seconds;
-  stack.overlap_gradients = false;
-  double without = run(lowered({.dp = 2}), slow, stack).seconds;
+  profile.overlap_gradients = false;
+  double without = run(lowered({.dp = 2}), slow, profile).seconds;
   EXPECT_LT(with, without);
   // Never faster than without any message.
   EXPECT_GE(with, run(lowered({.dp = 2}), machine_with_links(1e18, 1e18)).seconds);
@@ -113,28 +113,29 @@ TEST(Simulate, TensorParallelMessagesAreExposed) {
   EXPECT_EQ(result.ranks[0].bubble, 0);
 }
 
-// Facts of a stack about ZeRO and its host: each costs time, and only where there is something to pay for.
+// Facts of a profile about ZeRO and its host: each costs time, and only where there is something to pay for.
 TEST(Simulate, WhatAStackWaitsForTakesTime) {
   Machine machine = machine_with_links(1e10, 1e9);
   std::vector<Program> sharded = lowered({.dp = 8, .zero = 1}), whole = lowered({.dp = 8});
-  Stack plain = own_stack();
+  SoftwareProfile plain = own_profile();
   plain.host_s_per_kernel = 1e-6;
   double before = run(sharded, machine, plain).seconds, before_whole = run(whole, machine, plain).seconds;
-  for (bool Stack::*fact : {&Stack::zero_all_reduces, &Stack::zero_waits, &Stack::zero_broadcasts}) {
-    Stack stack = plain;
-    stack.*fact = true;
-    EXPECT_GT(run(sharded, machine, stack).seconds, before);
-    EXPECT_EQ(run(whole, machine, stack).seconds,
+  for (bool SoftwareProfile::*fact :
+       {&SoftwareProfile::zero_all_reduces, &SoftwareProfile::zero_waits, &SoftwareProfile::zero_broadcasts}) {
+    SoftwareProfile profile = plain;
+    profile.*fact = true;
+    EXPECT_GT(run(sharded, machine, profile).seconds, before);
+    EXPECT_EQ(run(whole, machine, profile).seconds,
               before_whole);  // without ZeRO nothing is reduced in parts or gathered
   }
-  Stack waiting = plain;
+  SoftwareProfile waiting = plain;
   waiting.launches_wait = true;
   EXPECT_GT(run(whole, machine, waiting).seconds, before_whole);
 }
 
 TEST(Simulate, CutUpBesideProductsAPartOfATensorMessageIsLeft) {
   Machine machine = machine_with_links(1e10, 1e9);
-  Stack cut = own_stack();
+  SoftwareProfile cut = own_profile();
   cut.overlap_tensor = true;
   std::vector<Program> split = lowered({.tp = 2}), sharded = lowered({.dp = 8, .zero = 1});
   EXPECT_NEAR(run(split, machine, cut).ranks[0].exposed.at("tp"), 0.6 * run(split, machine).ranks[0].exposed.at("tp"),
@@ -146,7 +147,7 @@ TEST(Simulate, CutUpBesideProductsAPartOfATensorMessageIsLeft) {
 // outlasts every product, what is hidden is the time of those products.
 TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAProduct) {
   constexpr int kMicrobatches = 4;
-  Stack hiding = own_stack();
+  SoftwareProfile hiding = own_profile();
   hiding.overlap_tensor_backward = true;
   std::vector<Program> split = lowered({.tp = 2, .microbatches = kMicrobatches}),
                        sharded = lowered({.dp = 8, .zero = 1});
@@ -154,7 +155,7 @@ TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAProduct) {
     return run(split, machine).ranks[0].exposed.at("tp") - run(split, machine, hiding).ranks[0].exposed.at("tp");
   };
   Machine slow = machine_with_links(1e6, 1e6), fast = machine_with_links(1e12, 1e12);
-  Pricer pricer(slow, slow.tables, own_stack());
+  Pricer pricer(slow, slow.tables, own_profile());
   double beside = 0;
   for (const Region& region : split[0].regions)
     for (const Op& op : region.ops)
@@ -168,7 +169,7 @@ TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAProduct) {
   EXPECT_GE(hidden(fast), 0.75 * at_full_speed);
   EXPECT_EQ(run(sharded, slow, hiding).seconds, run(sharded, slow).seconds);  // other axes are not theirs to hide
   // A reduction that stands between them for the last microbatch only does not come between them in the others.
-  Stack waiting = own_stack(), waiting_hiding = hiding;
+  SoftwareProfile waiting = own_profile(), waiting_hiding = hiding;
   waiting.zero_waits = waiting_hiding.zero_waits = true;
   std::vector<Program> both = lowered({.dp = 2, .tp = 2, .microbatches = kMicrobatches, .zero = 1});
   EXPECT_NEAR(
@@ -178,11 +179,11 @@ TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAProduct) {
 
 TEST(Simulate, WhatIsKeptWholeIsNotGatheredAgain) {
   Machine machine = machine_with_links(1e10, 1e9);
-  Stack keeping = own_stack();
+  SoftwareProfile keeping = own_profile();
   keeping.keeps_gathered = true;
   std::vector<Program> split = lowered({.tp = 2, .microbatches = 1, .sequence_parallel = true}),
                        whole = lowered({.tp = 2});
-  Pricer pricer(machine, machine.tables, own_stack());
+  Pricer pricer(machine, machine.tables, own_profile());
   double again = 0;
   int gathers = 0;
   for (const Region& region : split[0].regions)
@@ -197,10 +198,10 @@ TEST(Simulate, WhatIsKeptWholeIsNotGatheredAgain) {
 
 TEST(Simulate, SoftwareThatKeepsLogitsMakesThemOnce) {
   Machine machine = machine_with_links(1e18, 1e18);
-  Stack keeping = own_stack();
+  SoftwareProfile keeping = own_profile();
   keeping.keeps_logits = true;
   std::vector<Program> split = lowered({.tp = 2, .microbatches = 1}), whole = lowered({.microbatches = 1});
-  Pricer pricer(machine, machine.tables, own_stack());
+  Pricer pricer(machine, machine.tables, own_profile());
   double twice = 0;
   for (const Region& region : split[0].regions)
     for (const Op& op : region.ops)
@@ -213,9 +214,9 @@ TEST(Simulate, SoftwareThatKeepsLogitsMakesThemOnce) {
 TEST(Simulate, StepsThatAreWrittenOutTakeTime) {
   Machine machine = machine_with_links(1e10, 1e9);
   std::vector<Program> programs = lowered({.dp = 8, .zero = 1});
-  Stack plain = own_stack();
+  SoftwareProfile plain = own_profile();
   double before = run(programs, machine, plain).seconds;
-  Stack loss = plain, ops = plain, together = plain;
+  SoftwareProfile loss = plain, ops = plain, together = plain;
   loss.loss_eager = true;
   ops.eager_ops = {"swiglu", "rope"};
   EXPECT_GT(run(programs, machine, loss).seconds, before);
@@ -251,7 +252,7 @@ TEST(Simulate, AnOpThatATestAddsTakesTime) {
 }
 
 TEST(Simulate, TracesTellEveryOpInOrder) {
-  SimResult result = run(lowered({.pp = 2}), machine_with_links(1e11, 1e10), own_stack(), {.trace = KeepTrace::yes});
+  SimResult result = run(lowered({.pp = 2}), machine_with_links(1e11, 1e10), own_profile(), {.trace = KeepTrace::yes});
   ASSERT_FALSE(result.trace.empty());
   std::map<std::pair<int, std::string>, double> end;
   for (const Event& event : result.trace) {
@@ -268,8 +269,8 @@ TEST(Simulate, StragglersAndJitter) {
   Machine machine = machine_with_links(1e11, 1e10);
   std::vector<Program> programs = lowered({});
   double plain = run(programs, machine).seconds;
-  EXPECT_NEAR(run(programs, machine, own_stack(), {.straggler = 1.5}).seconds, 1.5 * plain, 1e-9);
-  double noisy = run(programs, machine, own_stack(), {.jitter = 0.1}).seconds;
+  EXPECT_NEAR(run(programs, machine, own_profile(), {.straggler = 1.5}).seconds, 1.5 * plain, 1e-9);
+  double noisy = run(programs, machine, own_profile(), {.jitter = 0.1}).seconds;
   EXPECT_NE(noisy, plain);
   EXPECT_NEAR(noisy, plain, 0.05 * plain);
 }

@@ -7,10 +7,10 @@
 
 #include "cost/accelerator.h"
 #include "cost/hand_program.h"
+#include "exec/sim/region_work.h"
+#include "exec/sim/simulate.h"
 #include "models/model.h"
 #include "passes/lower.h"
-#include "sim/region_work.h"
-#include "sim/simulate.h"
 
 namespace sextant {
 namespace {
@@ -39,9 +39,9 @@ void expect_time(const RankTime& time, const Expected& expected, double total) {
   EXPECT_NEAR(time.total(), total, kTiny);
 }
 
-SimResult run(const std::vector<Program>& programs, const Stack& stack, SimOptions options = {}) {
+SimResult run(const std::vector<Program>& programs, const SoftwareProfile& profile, SimOptions options = {}) {
   Machine machine = machine_on_paper();
-  Pricer pricer(machine, machine.tables, stack);
+  Pricer pricer(machine, machine.tables, profile);
   return simulate(programs, pricer, options);
 }
 
@@ -91,7 +91,7 @@ const double kTransfer = far_message(kMessageMB), kReduce = near_all_reduce(kGra
 constexpr double kSecondBeside = kSecond0 / 0.8;
 
 TEST(WorkedStep, TwoStages) {
-  SimResult result = run(two_stages(), own_stack(), {.trace = KeepTrace::yes});
+  SimResult result = run(two_stages(), own_profile(), {.trace = KeepTrace::yes});
   // Stage 1 gets its input at 3 + t, is at the end of its first backward at 12 + t and of its second at 21 + t: it
   // never waits again. Stage 0 has its forwards done at 6 and waits for what leaves at 12 + t; that backward ends at 19
   // + 2 t, the next message leaves at 21 + t.
@@ -165,9 +165,9 @@ TEST(WorkedStep, TwoStages) {
 
 // Software that waits for its messages between stages: they are exposed on both sides.
 TEST(WorkedStep, TwoStagesThatWaitForTheirSends) {
-  Stack stack = own_stack();
-  stack.overlap_pipeline = false;
-  SimResult result = run(two_stages(), stack);
+  SoftwareProfile profile = own_profile();
+  profile.overlap_pipeline = false;
+  SimResult result = run(two_stages(), profile);
   double t = kTransfer, end = 21 + 3 * t + kFirst0 + kReduce + kUpdate;
   expect_time(result.ranks[0],
               {.compute = 2 * kForward0 + 2 * kFirst0 + kSecond0 + kSecondBeside,
@@ -191,7 +191,7 @@ TEST(WorkedStep, AStragglersKernels) {
   hand.work(forward, kWork, "f", 3);
   hand.all_reduce(forward, "f.reduce", "tp", 2);
   hand.program.schedule = {{forward, 0, 0}};
-  SimResult result = run({hand.program}, own_stack(), {.straggler = 1.5});
+  SimResult result = run({hand.program}, own_profile(), {.straggler = 1.5});
   expect_time(result.ranks[0],
               {.compute = 4.5, .update = 0, .exposed = {{"tp", near_all_reduce(2)}}, .bubble = 0, .host = 0},
               4.5 + near_all_reduce(2));
@@ -210,7 +210,7 @@ TEST(WorkedStep, AMessageOnTheComputeLaneBesideBusyLinks) {
   double posted = far_all_reduce(4), inside = near_all_reduce(1), between = 2 * far_all_reduce(1);
   double beside = posted - inside - between;  // what is left of it when g begins
   double slowed = 3 + 0.2 * beside;
-  SimResult result = run({hand.program}, own_stack());
+  SimResult result = run({hand.program}, own_profile());
   expect_time(
       result.ranks[0],
       {.compute = 3 + slowed, .update = 0, .exposed = {{"tp", inside}, {"dp", between}}, .bubble = 0, .host = 0},
@@ -223,7 +223,7 @@ TEST(WorkedStep, AMessageOnTheComputeLaneBesideBusyLinks) {
   shorter.all_reduce(forward, "between", "dp", 4);
   shorter.program.schedule = {{forward, 0, 0}};
   expect_time(
-      run({shorter.program}, own_stack()).ranks[0],
+      run({shorter.program}, own_profile()).ranks[0],
       {.compute = 0, .update = 0, .exposed = {{"dp", far_all_reduce(4) + far_all_reduce(1)}}, .bubble = 0, .host = 0},
       far_all_reduce(4) + far_all_reduce(1));
 }
@@ -240,7 +240,7 @@ TEST(WorkedStep, AJoinWaitsForItsOwnMessage) {
   hand.program.schedule = {{forward, 0, 0}};
   double one = far_all_reduce(2), both = one + near_all_reduce(5);
   double reads_one = 3 / 0.8;
-  expect_time(run({hand.program}, own_stack()).ranks[0],
+  expect_time(run({hand.program}, own_profile()).ranks[0],
               {.compute = reads_one + 3,
                .update = 0,
                .exposed = {{"dp", one}, {"tp", both - one - reads_one}},
@@ -254,15 +254,15 @@ TEST(WorkedStep, TheHostIsWaitedFor) {
   HandProgram hand(Mesh{{{"dp", 1}}}, 0);
   for (const char* path : {"a", "b", "c"}) hand.work(forward, kWork, path, 3);
   hand.program.schedule = {{forward, 0, 0}};
-  Stack stack = own_stack();
-  stack.host_s_per_kernel = 5;
-  SimResult ahead = run({hand.program}, stack);
+  SoftwareProfile profile = own_profile();
+  profile.host_s_per_kernel = 5;
+  SimResult ahead = run({hand.program}, profile);
   expect_time(ahead.ranks[0], {.compute = 9, .update = 0, .exposed = {}, .bubble = 0, .host = 9},
               18);                        // issued at 5, 10 and 15
   EXPECT_NEAR(ahead.seconds, 18, kTiny);  // one device has no slowest
-  stack.launches_wait = true;
-  expect_time(run({hand.program}, stack).ranks[0], {.compute = 9, .update = 0, .exposed = {}, .bubble = 0, .host = 15},
-              24);
+  profile.launches_wait = true;
+  expect_time(run({hand.program}, profile).ranks[0],
+              {.compute = 9, .update = 0, .exposed = {}, .bubble = 0, .host = 15}, 24);
 }
 
 // A weight that two stages hold: whoever comes first waits, and both for the sum, which travels in 2 bytes an element.
@@ -278,9 +278,9 @@ TEST(WorkedStep, ASumBetweenStages) {
     hand.program.schedule = {{forward, 0, 0}, {update, 0, 0}};
     programs.push_back(hand.program);
   }
-  Stack stack = own_stack();
-  stack.gradient_wire_bytes = 2;
-  SimResult result = run(programs, stack);
+  SoftwareProfile profile = own_profile();
+  profile.gradient_wire_bytes = 2;
+  SimResult result = run(programs, profile);
   double sum = far_all_reduce(1);
   expect_time(result.ranks[0], {.compute = 3, .update = 0, .exposed = {{"pp", sum}}, .bubble = 2, .host = 0}, 5 + sum);
   expect_time(result.ranks[1], {.compute = 5, .update = 0, .exposed = {{"pp", sum}}, .bubble = 0, .host = 0}, 5 + sum);
@@ -289,7 +289,7 @@ TEST(WorkedStep, ASumBetweenStages) {
 
 TEST(WorkedStep, WorkOfRegions) {
   Machine machine = machine_on_paper();
-  Pricer pricer(machine, machine.tables, own_stack());
+  Pricer pricer(machine, machine.tables, own_profile());
   std::vector<Program> programs = two_stages();
   auto expect_work = [&](const RegionWork& work, const RegionWork& expected) {
     EXPECT_NEAR(work.compute, expected.compute, kTiny);
@@ -315,7 +315,7 @@ TEST(WorkedStep, WorkOfRegions) {
   hand.work(forward, kWork, "b", 4);
   hand.all_reduce(forward, "beside", "dp", 2).attrs.set("lane", std::string("comm"));
   hand.all_reduce(forward, "last", "dp", 1).attrs.set("when", std::string("last"));
-  Pricer another(machine, machine.tables, own_stack());  // a pricer knows one mesh
+  Pricer another(machine, machine.tables, own_profile());  // a pricer knows one mesh
   expect_work(region_work(hand.program, hand.program.regions[0], another),
               {.compute = 7 + near_all_reduce(1),
                .messages = near_all_reduce(1),
@@ -340,7 +340,7 @@ double attention_flops(int cp, Pricer& pricer) {
   Graph graph = build_model(spec, {.batch = 3, .seq = 96, .dtype = DType::bf16}, mesh);
   LowerOptions options{.train = AdamW{}, .pipeline = make_schedule("1f1b", {1, 1, 1})};
   double sum = 0;
-  for (const Program& program : lower_all(std::move(graph), accelerator_target(own_stack()), options))
+  for (const Program& program : lower_all(std::move(graph), accelerator_target(own_profile()), options))
     for (const Region& region : program.regions)
       for (const Op& op : region.ops)
         if (op.def->name.starts_with("attention")) sum += pricer.price(program, op).flops;
@@ -350,7 +350,7 @@ double attention_flops(int cp, Pricer& pricer) {
 // The ranks of a ring share one causal square, forward and backward: none of it is computed twice, none is left out.
 TEST(WorkedStep, RingStepsSumToTheAttentionOfOneRank) {
   Machine machine = machine_on_paper();
-  Pricer pricer(machine, machine.tables, own_stack());
+  Pricer pricer(machine, machine.tables, own_profile());
   double one = attention_flops(1, pricer);
   // 2 layers · (2 + 5 products) · 2 flops · 3 sequences · 4 heads · 96·97/2 pairs · 16
   EXPECT_DOUBLE_EQ(one, 2.0 * 7 * 2 * 3 * 4 * (96 * 97 / 2) * 16);

@@ -33,8 +33,8 @@ class Fusing final : public Executor {
 std::vector<std::string> losses_with(ScratchRun& scratch, const std::string& out, const char* file,
                                      const std::vector<std::string_view>& fusions, const std::string& recompute) {
   RunConfig run = scratch.config(file, {"train.steps=6", "train.eval_every=6", "train.recompute=" + recompute});
-  train(run, scratch.root() / out, [&](const RankSeat& seat, int threads) {
-    return std::make_unique<Fusing>(make_cpu_executor(threads, seat), fusions);
+  train(run, scratch.root() / out, [&](const RankContext& context, int threads) {
+    return std::make_unique<Fusing>(make_cpu_executor(threads, context), fusions);
   });
   return scratch.losses(out);
 }

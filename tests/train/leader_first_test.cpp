@@ -4,9 +4,9 @@
 #include <atomic>
 #include <thread>
 
+#include "comm/leader_first.h"
+#include "comm/ranks.h"
 #include "comm/tags.h"
-#include "train/leader_first.h"
-#include "train/ranks.h"
 
 namespace sextant {
 namespace {
@@ -15,11 +15,11 @@ using std::chrono::milliseconds;
 
 TEST(LeaderFirst, OthersWaitAsLongAsItLives) {
   std::atomic<int> done{0}, early{0};
-  run_ranks({}, {.ranks = 3, .timeout = milliseconds(150)}, [&](const RankSeat& seat) {
-    Crew crew(*seat.transport, kHostTag);
-    leader_first(crew, milliseconds(30), [&] {
-      if (crew.leads()) std::this_thread::sleep_for(milliseconds(500));
-      early += !crew.leads() && done == 0;
+  run_ranks({}, {.ranks = 3, .timeout = milliseconds(150)}, [&](const RankContext& context) {
+    HostGroup group(*context.transport, kHostTag);
+    leader_first(group, milliseconds(30), [&] {
+      if (group.leads()) std::this_thread::sleep_for(milliseconds(500));
+      early += !group.leads() && done == 0;
       ++done;
     });
   });
@@ -30,10 +30,10 @@ TEST(LeaderFirst, OthersWaitAsLongAsItLives) {
 TEST(LeaderFirst, ItsErrorIsTheOneThatComesOut) {
   std::atomic<int> followers{0};
   try {
-    run_ranks({}, {.ranks = 3, .timeout = milliseconds(5000)}, [&](const RankSeat& seat) {
-      Crew crew(*seat.transport, kHostTag);
-      leader_first(crew, milliseconds(30), [&] {
-        if (crew.leads()) throw UserError(Complaint{.place = "data.txt", .got = "is no text"});
+    run_ranks({}, {.ranks = 3, .timeout = milliseconds(5000)}, [&](const RankContext& context) {
+      HostGroup group(*context.transport, kHostTag);
+      leader_first(group, milliseconds(30), [&] {
+        if (group.leads()) throw UserError(Complaint{.place = "data.txt", .got = "is no text"});
         ++followers;
       });
     });
@@ -47,11 +47,11 @@ TEST(LeaderFirst, ItsErrorIsTheOneThatComesOut) {
 // The first real cause, the place where it happened and where the others were: not an echo.
 TEST(Ranks, TellTheCause) {
   try {
-    run_ranks({}, {.ranks = 4, .timeout = milliseconds(5000)}, [&](const RankSeat& seat) {
-      Crew crew(*seat.transport, kHostTag);
-      seat.transport->whereabouts().begin_step(7);
-      if (seat.rank == 2) throw RunError("model.safetensors", "the disk is full");
-      crew.barrier();
+    run_ranks({}, {.ranks = 4, .timeout = milliseconds(5000)}, [&](const RankContext& context) {
+      HostGroup group(*context.transport, kHostTag);
+      context.transport->rank_status().begin_step(7);
+      if (context.rank == 2) throw RunError("model.safetensors", "the disk is full");
+      group.barrier();
     });
     FAIL() << "nobody noticed";
   } catch (const RunError& error) {
@@ -64,15 +64,15 @@ TEST(Ranks, TellTheCause) {
 // Rank 0 waits for 1, which waits for 2, which does nothing: the chain leads to 2.
 TEST(Ranks, ATimeoutNamesTheOneWhoHoldsAllUp) {
   try {
-    run_ranks({}, {.ranks = 3, .timeout = milliseconds(200)}, [&](const RankSeat& seat) {
-      Transport& transport = *seat.transport;
-      transport.whereabouts().begin_step(7);
-      transport.whereabouts().begin_action('F', 0, 3);
-      transport.whereabouts().arrive(
-          transport.whereabouts().keep(fmt::format("layers.{} (all_reduce over tp)", seat.rank)));
+    run_ranks({}, {.ranks = 3, .timeout = milliseconds(200)}, [&](const RankContext& context) {
+      Transport& transport = *context.transport;
+      transport.rank_status().begin_step(7);
+      transport.rank_status().begin_action('F', 0, 3);
+      transport.rank_status().arrive(
+          transport.rank_status().keep(fmt::format("layers.{} (all_reduce over tp)", context.rank)));
       std::byte byte{};
-      std::this_thread::sleep_for(milliseconds(seat.rank * 50));
-      if (seat.rank < 2) transport.wait(transport.receive(seat.rank + 1, 5, std::span(&byte, 1)));
+      std::this_thread::sleep_for(milliseconds(context.rank * 50));
+      if (context.rank < 2) transport.wait(transport.receive(context.rank + 1, 5, std::span(&byte, 1)));
       std::this_thread::sleep_for(milliseconds(200));
     });
     FAIL() << "nobody noticed";

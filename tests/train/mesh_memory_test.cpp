@@ -1,12 +1,13 @@
 // Memory on meshes: what the plan says is what every rank allocates; sharding and schedules save what they should.
 #include <gtest/gtest.h>
 
+#include "comm/ranks.h"
 #include "mesh_cases.h"
 #include "passes/memory.h"
 #include "plan/run_plan.h"
+#include "run/resolve_spec.h"
 #include "scratch_run.h"
-#include "train/dataset.h"
-#include "train/ranks.h"
+#include "train/data/dataset.h"
 #include "train/trainer.h"
 
 namespace sextant {
@@ -38,11 +39,11 @@ TEST(MeshMemory, PlanTellsTheBytesOfEveryRank) {
     RunPlan plan = make_plan({.run = run, .lowered = lowered});
     const RunPrograms& programs = lowered.programs;
     std::vector<int64_t> allocated(static_cast<size_t>(ranks));
-    run_ranks({}, {ranks, std::chrono::seconds(60)}, [&](const RankSeat& seat) {
-      std::unique_ptr<Executor> executor = make_cpu_executor(threads_per_rank(run, ranks), seat);
-      Crew crew = seat.transport ? Crew(*seat.transport, 2) : Crew();
-      Trainer trainer({run, programs, dataset, *executor, crew});
-      allocated[static_cast<size_t>(seat.rank)] = trainer.arena_bytes();
+    run_ranks({}, {ranks, std::chrono::seconds(60)}, [&](const RankContext& context) {
+      std::unique_ptr<Executor> executor = make_cpu_executor(threads_per_rank(run, ranks), context);
+      HostGroup group = context.transport ? HostGroup(*context.transport, 2) : HostGroup();
+      Trainer trainer({run, programs, dataset, *executor, group});
+      allocated[static_cast<size_t>(context.rank)] = trainer.arena_bytes();
     });
     for (int rank = 0; rank < ranks; ++rank)
       EXPECT_EQ(allocated[static_cast<size_t>(rank)],

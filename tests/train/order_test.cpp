@@ -103,10 +103,10 @@ TEST_P(Orders, WhatRunsIsWhatIsDrawn) {
 
   Log log;
   RunConfig run = scratch.config("tiny-llama.toml", settings);
-  train(run, scratch.root() / "run", [&](const RankSeat& seat, int threads) {
-    return std::make_unique<NotingExecutor>(make_cpu_executor(threads, seat), log);
+  train(run, scratch.root() / "run", [&](const RankContext& context, int threads) {
+    return std::make_unique<NotingExecutor>(make_cpu_executor(threads, context), log);
   });
-  TimedSchedule drawn = run_on_paper(expected, uniform_durations(shape));
+  TimedSchedule drawn = simulate_schedule(expected, uniform_durations(shape));
   for (int rank = 0; rank < shape.ranks; ++rank) {
     std::vector<Action> planned;
     for (const TimedAction& timed : drawn.ranks[static_cast<size_t>(rank)]) planned.push_back(timed.action);

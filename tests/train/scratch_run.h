@@ -15,7 +15,7 @@
 namespace sextant {
 
 inline MakeExecutor cpu_ranks() {
-  return [](const RankSeat& seat, int threads) { return make_cpu_executor(threads, seat); };
+  return [](const RankContext& context, int threads) { return make_cpu_executor(threads, context); };
 }
 
 class ScratchRun {

@@ -12,8 +12,8 @@
 #include "ckpt/checkpoints.h"
 #include "ckpt/safetensors.h"
 #include "scratch_run.h"
-#include "train/non_finite_streak.h"
-#include "train/run_lock.h"
+#include "train/health/non_finite_streak.h"
+#include "train/save/run_lock.h"
 
 namespace sextant {
 namespace {

@@ -1,9 +1,9 @@
 // The limit a run learns from its steps: late rather than wrong.
-#include "train/time_limits.h"
+#include "train/health/time_limits.h"
 
 #include <gtest/gtest.h>
 
-#include "train/stall_watch.h"
+#include "train/health/stall_watch.h"
 
 namespace sextant {
 namespace {
@@ -43,7 +43,7 @@ class Watched : public testing::Test {
   StallWatch watch(double timeout_s) {
     RunConfig run;
     run.train.timeout_s = timeout_s;
-    return StallWatch({whereabouts_, nullptr, TimeLimits(run), [this](const std::string& why) {
+    return StallWatch({rank_status_, nullptr, TimeLimits(run), [this](const std::string& why) {
                          std::lock_guard lock(mutex_);
                          why_ = why;
                          told_.notify_all();
@@ -54,7 +54,7 @@ class Watched : public testing::Test {
     told_.wait_for(lock, patience, [this] { return !why_.empty(); });
     return why_;
   }
-  Whereabouts whereabouts_;
+  RankStatus rank_status_;
   std::mutex mutex_;
   std::condition_variable told_;
   std::string why_;
@@ -62,9 +62,9 @@ class Watched : public testing::Test {
 
 TEST_F(Watched, EndsWhereItStandsStill) {
   StallWatch guard = watch(0.5);
-  whereabouts_.begin_step(4);
+  rank_status_.begin_step(4);
   guard.begin_step();
-  whereabouts_.begin_action('F', 0, 2);
+  rank_status_.begin_action('F', 0, 2);
   EXPECT_EQ(why(seconds(20)), "stood still for 0.5 s in step 4, F 0 2");
 }
 

@@ -1,5 +1,5 @@
 // What is made of text, kept and found again: whole, or made anew; and what stands around documents there.
-#include "train/token_cache.h"
+#include "train/data/token_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "scratch_run.h"
-#include "train/dataset.h"
+#include "train/data/dataset.h"
 
 namespace sextant {
 namespace {

@@ -9,6 +9,7 @@
 #include "comm/run_ranks.h"
 #include "comm/tags.h"
 #include "plan/traffic.h"
+#include "run/resolve_spec.h"
 #include "scratch_run.h"
 #include "train/trainer.h"
 
@@ -62,8 +63,8 @@ class TrafficOf : public testing::Test {
     ThreadHub hub(ranks, std::chrono::seconds(60));
     for (const RankEnd& end : run_ranks(hub, ranks, [&](Transport& transport) {
            auto executor = make_cpu_executor(1, {transport.rank(), &transport});
-           Crew crew(transport, kHostTag);
-           Trainer trainer({run, programs, dataset, *executor, crew});
+           HostGroup group(transport, kHostTag);
+           Trainer trainer({run, programs, dataset, *executor, group});
            initialize_weights(trainer.bound(), 1);
            trainer.begin_step(1, 0);
            trainer.finish_step();

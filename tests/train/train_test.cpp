@@ -6,8 +6,9 @@
 
 #include "base/error.h"
 #include "plan/run_plan.h"
+#include "run/resolve_spec.h"
 #include "scratch_run.h"
-#include "train/dataset.h"
+#include "train/data/dataset.h"
 
 namespace sextant {
 namespace {

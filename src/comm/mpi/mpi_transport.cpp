@@ -72,7 +72,7 @@ void back_off(Clock::duration waited, size_t bytes) {
 
 class MpiTransport : public Transport {
  public:
-  MpiTransport(MpiSession& session, milliseconds timeout, Lookout lookout);
+  MpiTransport(MpiSession& session, milliseconds timeout, StatusLookup status_lookup);
   ~MpiTransport() override;
 
   int rank() const override { return session_.rank(); }
@@ -100,7 +100,7 @@ class MpiTransport : public Transport {
 
   MpiSession& session_;
   milliseconds delay_;
-  Lookout lookout_;
+  StatusLookup status_lookup_;
   int largest_tag_ = 32767;
   MPI_Comm data_ = MPI_COMM_NULL, control_ = MPI_COMM_NULL;
   std::mutex mutex_;
@@ -113,8 +113,11 @@ class MpiTransport : public Transport {
   MPI_Request hearing_ = MPI_REQUEST_NULL;
 };
 
-MpiTransport::MpiTransport(MpiSession& session, milliseconds timeout, Lookout lookout)
-    : Transport(timeout), session_(session), delay_(message_delay_from_environment()), lookout_(std::move(lookout)) {
+MpiTransport::MpiTransport(MpiSession& session, milliseconds timeout, StatusLookup status_lookup)
+    : Transport(timeout),
+      session_(session),
+      delay_(message_delay_from_environment()),
+      status_lookup_(std::move(status_lookup)) {
   MPI_Comm_dup(MPI_COMM_WORLD, &data_);
   MPI_Comm_dup(MPI_COMM_WORLD, &control_);
   // Calls on several requests report to the world or to self, depending on the library.
@@ -243,19 +246,19 @@ void MpiTransport::wait(Ticket ticket) {
       if (ended_) throw_ended();
       Message& message = message_at(ticket);
       if (has_arrived(message)) {
-        whereabouts().waited_for(message.facts.peer);
+        rank_status().waited_for(message.facts.peer);
         message.requests.clear();
         unused_.push_back(message.slot);
         return;
       }
       bytes = message.facts.bytes;
-      whereabouts().wait_for(message.facts.peer);  // and so it stays when the wait fails
+      rank_status().wait_for(message.facts.peer);  // and so it stays when the wait fails
       listen();
       if (ended_) throw_ended();
       milliseconds timeout = timeout_for(message.facts.tag);
       waited = clock.look();
       if (!message.arrived && waited > timeout)
-        fail(timeout_reason(message.facts, timeout, whereabouts().seen(), lookout_), ExitCode::rank_lost);
+        fail(timeout_reason(message.facts, timeout, rank_status().seen(), status_lookup_), ExitCode::rank_lost);
     }
     back_off(waited, bytes);
   }
@@ -388,8 +391,9 @@ MpiSession::~MpiSession() {
   std::_Exit(number_of(failure_));
 }
 
-std::unique_ptr<Transport> make_mpi_transport(MpiSession& session, std::chrono::milliseconds timeout, Lookout lookout) {
-  return std::make_unique<MpiTransport>(session, timeout, std::move(lookout));
+std::unique_ptr<Transport> make_mpi_transport(MpiSession& session, std::chrono::milliseconds timeout,
+                                              StatusLookup status_lookup) {
+  return std::make_unique<MpiTransport>(session, timeout, std::move(status_lookup));
 }
 
 }  // namespace sextant

@@ -48,9 +48,9 @@ class MpiSession {
 };
 
 // The transport of this process; every process of the session makes one at the same time. The session outlives it.
-// Abort tells the others by a message of its own: they hear of it in their next call. The lookout serves the words of
-// time-outs alone.
+// Abort tells the others by a message of its own: they hear of it in their next call. The status_lookup serves the
+// words of time-outs alone.
 std::unique_ptr<Transport> make_mpi_transport(MpiSession& session, std::chrono::milliseconds timeout,
-                                              Lookout lookout = {});
+                                              StatusLookup status_lookup = {});
 
 }  // namespace sextant

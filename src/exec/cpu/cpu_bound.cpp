@@ -40,7 +40,7 @@ struct BoundOp {
   std::vector<Tensor> out;
   std::byte* workspace;
   std::unique_ptr<PreparedKernel> prepared;  // null for plain kernels
-  const std::string* place = nullptr;        // what the rank's whereabouts call it; null when nobody asks
+  const std::string* place = nullptr;        // what the rank's rank_status call it; null when nobody asks
   int first_microbatch = 0;                  // that its region runs for, in a step
   bool on_lane = false;                      // runs on the comm lane
   uint64_t posted = 0;                       // its number there, the last time it ran
@@ -101,7 +101,7 @@ class CpuBound final : public Bound {
   void run(const Action& action, Trace* trace) override {
     if (action.region == RegionKind::update) settle();
     if (wire_)
-      wire_->channel.transport.whereabouts().begin_action(letter_of(action.region), action.chunk, action.microbatch);
+      wire_->channel.transport.rank_status().begin_action(letter_of(action.region), action.chunk, action.microbatch);
     for (BoundRegion& region : regions_) {
       if (region.kind != action.region || region.chunk != action.chunk) continue;
       for (BoundOp& op : region.ops) {
@@ -151,7 +151,7 @@ class CpuBound final : public Bound {
                   addresses_.tensors(op.outputs),
                   addresses_.workspace(workspace),
                   nullptr};
-    if (wire_) bound.place = wire_->channel.transport.whereabouts().keep(place_of(op));
+    if (wire_) bound.place = wire_->channel.transport.rank_status().keep(place_of(op));
     bound.on_lane = lane_ && on_comm_lane(op);
     if (bound.kernel->prepare)
       bound.prepared =
@@ -180,7 +180,7 @@ class CpuBound final : public Bound {
   }
 
   void run_op(BoundOp& op, int microbatch) {
-    if (op.place) wire_->channel.transport.whereabouts().arrive(op.place);
+    if (op.place) wire_->channel.transport.rank_status().arrive(op.place);
     call_kernel(op, microbatch, team_);
   }
 
@@ -215,11 +215,11 @@ std::unique_ptr<Bound> bind_on_cpu(const Program& program, HostArena& arena, con
   return std::make_unique<CpuBound>(program, arena, parts);
 }
 
-void run_posted_op(void* op, int microbatch, ThreadTeam& team, Whereabouts& whereabouts) {
+void run_posted_op(void* op, int microbatch, ThreadTeam& team, RankStatus& rank_status) {
   BoundOp& bound = *static_cast<BoundOp*>(op);
-  whereabouts.arrive_beside(bound.place);
+  rank_status.arrive_beside(bound.place);
   call_kernel(bound, microbatch, team);
-  whereabouts.arrive_beside(nullptr);  // not when it throws: then that is where it stands
+  rank_status.arrive_beside(nullptr);  // not when it throws: then that is where it stands
 }
 
 }  // namespace sextant

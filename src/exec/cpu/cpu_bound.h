@@ -40,6 +40,6 @@ struct RankParts {
 std::unique_ptr<Bound> bind_on_cpu(const Program& program, HostArena& arena, const RankParts& parts);
 
 // Runs an op that a bound Program has posted on the comm lane.
-void run_posted_op(void* op, int microbatch, ThreadTeam& team, Whereabouts& whereabouts);
+void run_posted_op(void* op, int microbatch, ThreadTeam& team, RankStatus& rank_status);
 
 }  // namespace sextant

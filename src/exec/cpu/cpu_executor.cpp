@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "exec/cpu/cpu_bound.h"
-#include "exec/cpu/gemm.h"
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/gemm.h"
 #include "ir/lane.h"
 
 namespace sextant {
@@ -38,11 +38,11 @@ Bytes memory_of_this_machine() {
 
 class CpuExecutor final : public Executor {
  public:
-  CpuExecutor(int threads, const RankSeat& seat) : team_(threads), rank_(seat.rank) {
+  CpuExecutor(int threads, const RankContext& context) : team_(threads), rank_(context.rank) {
     cpu::use_single_threaded_blas();
-    if (!seat.transport) return;
-    wire_.emplace(Wire{.channel = {.transport = *seat.transport, .tag = kCollectiveTag}});
-    comm_wire_.emplace(Wire{.channel = {.transport = *seat.transport, .tag = kCommLaneTag}});
+    if (!context.transport) return;
+    wire_.emplace(Wire{.channel = {.transport = *context.transport, .tag = kCollectiveTag}});
+    comm_wire_.emplace(Wire{.channel = {.transport = *context.transport, .tag = kCommLaneTag}});
   }
 
   Target target() const override { return cpu_target(team_.size()); }
@@ -55,7 +55,7 @@ class CpuExecutor final : public Executor {
     if (!wire_) return bind_on_cpu(program, *host, {.team = team_, .rank = rank_});
     if (!lane_ && count_comm_ops(program) > 0)
       lane_ = std::make_unique<Lane>(kLaneCapacity, [this](void* op, int microbatch) {
-        run_posted_op(op, microbatch, lane_team_, comm_wire_->channel.transport.whereabouts());
+        run_posted_op(op, microbatch, lane_team_, comm_wire_->channel.transport.rank_status());
       });
     return bind_on_cpu(program, *host, {team_, rank_, &*wire_, &*comm_wire_, lane_.get()});
   }
@@ -88,8 +88,8 @@ class CpuExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> make_cpu_executor(int threads, const RankSeat& seat) {
-  return std::make_unique<CpuExecutor>(threads, seat);
+std::unique_ptr<Executor> make_cpu_executor(int threads, const RankContext& context) {
+  return std::make_unique<CpuExecutor>(threads, context);
 }
 
 Target cpu_target(int threads) {

@@ -13,7 +13,7 @@
 #include "base/rng.h"
 #include "base/threads.h"
 #include "exec/cpu/cpu_bound.h"
-#include "exec/cpu/gemm.h"
+#include "exec/cpu/kernels/gemm.h"
 
 namespace sextant {
 

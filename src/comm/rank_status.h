@@ -1,0 +1,57 @@
+// RankStatus: where one rank stands in its work. The rank tells it by a few plain stores per op; anyone may read it at
+// any time: a peer that has waited too long, the heartbeat of the run. What is read may be one op old, never broken.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+
+namespace sextant {
+
+struct StatusSnapshot {
+  int64_t step = 0;      // 0: before the first
+  std::string action;    // "F 0 3": region, chunk, microbatch; or "Update"; empty outside of them
+  std::string place;     // "layers.1.attn.out.moved (all_reduce over tp)"; empty before the first op of a step
+  std::string beside;    // what another lane does meanwhile; empty: nothing
+  int waiting_for = -1;  // the rank whose message it waits for; -1: none
+
+  std::string text()
+      const;  // "in step 7, F 0 3, at layers.1.attn.out.moved (all_reduce over tp)"; empty: nothing known
+};
+
+// How to learn where another rank was last seen.
+using StatusLookup = std::function<StatusSnapshot(int rank)>;
+
+class RankStatus {
+ public:
+  // A place to arrive at. It stays as long as this object does, so that readers never meet one that is gone.
+  const std::string* keep(std::string place);
+
+  void begin_step(int64_t step);
+  void begin_action(char region, int chunk, int microbatch);  // F, B, W or U
+  void arrive(const std::string* place) { place_.store(place, std::memory_order_release); }
+  void arrive_beside(const std::string* place) { beside_.store(place, std::memory_order_release); }  // on another lane
+  void leave_action() { action_.store(0, std::memory_order_relaxed); }
+  void wait_for(int rank) { waiting_for_.store(rank, std::memory_order_relaxed); }
+  void waited_for(int rank) { waiting_for_.compare_exchange_strong(rank, -1, std::memory_order_relaxed); }
+
+  void move_on() { moves_.fetch_add(1, std::memory_order_relaxed); }  // progress within long work, such as a save
+
+  StatusSnapshot seen() const;
+  // Another number whenever the rank is somewhere else: one that stays the same belongs to a rank that stands still.
+  uint64_t progress() const;
+
+ private:
+  std::atomic<int64_t> step_{0};
+  std::atomic<uint64_t> action_{0};  // region, chunk and microbatch in one word: read as they were written
+  std::atomic<const std::string*> place_{nullptr}, beside_{nullptr};
+  std::atomic<int> waiting_for_{-1};
+  std::atomic<uint64_t> moves_{0};
+  std::mutex mutex_;  // of places_
+  std::deque<std::string> places_;
+};
+
+}  // namespace sextant

@@ -1,0 +1,80 @@
+// SoftwareProfile: facts about the software that runs a Program, where it differs from ours: which attention kernel,
+// what is fused, what overlaps, what travels in which type. Read from machines/software.toml, each with its source; no
+// fitted numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sextant {
+
+enum class AttentionKernel : uint8_t {
+  fused,    // scores stay on the chip; its rate stands in the machine's attention table under `attention_table`
+  unfused,  // scores are written and read: two products, scaling, mask, softmax, dropout
+};
+
+enum class Elementwise : uint8_t {
+  fused,     // one kernel per op of ours, each operand once through memory
+  compiled,  // torch.compile or XLA: fused, but norms and losses take a second pass
+  jit,       // Megatron's fused bias-gelu, bias-dropout-add; norms and rotary apart
+  eager,     // one kernel per arithmetic operation
+};
+
+struct SoftwareProfile {
+  std::string name;  // "megatron-2021"
+  std::string about;
+  std::string source;  // where its facts are written
+  AttentionKernel attention = AttentionKernel::fused;
+  std::string attention_table = "cudnn";
+  Elementwise elementwise = Elementwise::fused;
+  std::vector<std::string> eager_ops;  // are eager, whatever the others are
+  bool dropout = false;
+  bool separate_mask = false;      // unfused attention masks and casts its scores in kernels of their own
+  bool keeps_logits = false;       // of all tokens, so that no part of the vocabulary is multiplied twice
+  bool loss_in_f32 = false;        // logits are held and read in f32
+  bool loss_eager = false;         // and every step of the softmax passes over them
+  bool holds_last_logits = false;  // those of a microbatch, in f32, until the next one has made its own
+  int gradient_wire_bytes = 4;     // per element, on the wire
+  int weight_wire_bytes = 2;
+  int gradient_bytes = 4;        // per element, in memory
+  bool holds_gradients = false;  // their memory is there through the whole step, even of a single microbatch
+  bool keeps_activation_outputs =
+      false;  // of silu, before it is multiplied: eager code keeps what every product was made of
+  bool keeps_gathered =
+      false;  // inputs of products that were split along the sequence are kept whole for backward, not gathered again
+  int optimizer_bytes = 12;  // per parameter: master copy and moments
+  double bucket_bytes = 0;   // gradients and weights travel in messages of at least this much
+  double buffer_bytes = 0;   // of messages, taken once and held
+  double headroom_bytes =
+      0;  // that must stay free: with less, its allocator frees and asks again in every step, or gives up
+  bool zero_all_reduces = false;  // with ZeRO, gradients are summed on every rank, and not only where they are needed
+  bool zero_coalesces = false;    // with ZeRO, all gradients travel in one call, and all weights
+  bool zero_waits = false;        // with ZeRO, reductions are waited for, whatever is overlapped without
+  bool zero_broadcasts =
+      false;  // ZeRO deals whole tensors to ranks, and each rank broadcasts its own in turn; waited for
+  bool overlap_gradients = true;         // reductions beside backward
+  bool overlap_gathers = true;           // weights of the next block gathered beside this one
+  bool overlap_pipeline = true;          // messages between stages beside compute
+  bool overlap_tensor = false;           // collectives of tensor parallelism cut up beside products
+  bool overlap_tensor_backward = false;  // whole, beside the product before them, where that makes nothing they read
+  double host_s_per_kernel = 0;          // the host issues no faster than this; 0: graphs or far ahead
+  bool launches_wait = false;            // the host waits for every kernel before it issues the next
+  std::optional<double> far_bytes_per_s_per_node;  // what the source says of its network
+  bool far_is_reached = false;  // and that is what collectives reached, by a measurement or by the time of runs
+  double far_latency_s =
+      0;  // of a hop between nodes of a collective in a call of its own, where it is known to be more than the tables'
+  std::vector<std::string> matches;     // sources of published runs that ran on it, by their beginning
+  std::vector<std::string> searched;    // what those runs were found best of, as limits of a layout: "zero=0,1"
+  std::string recompute = "none";       // when a row does not say
+  bool sequence_parallel = false;       // when a row with tensor parallelism does not say
+  bool selective_is_attention = false;  // its selective recompute is of attention, not of cheap ops
+  bool selective_is_half = false;       // or of every second product or block
+  bool recompute_attention = false;     // attention's scores are computed again in backward
+};
+
+// Our own executors.
+SoftwareProfile own_profile();
+
+}  // namespace sextant

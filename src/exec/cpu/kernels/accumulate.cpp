@@ -1,0 +1,22 @@
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/blocks.h"
+
+namespace sextant::cpu {
+
+namespace {
+
+void run(const KernelCall& call) {
+  for_real_type(call.in[0].dtype, [&]<class T>() {
+    T* total = call.out[0].as<T>();
+    const T* x = call.in[1].as<T>();
+    for_blocks(call.team, call.in[1].count(), kElementsPerTask, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) total[i] = call.sum == SumState::fresh ? x[i] : total[i] + x[i];
+    });
+  });
+}
+
+}  // namespace
+
+const CpuKernel accumulate{.run = run};
+
+}  // namespace sextant::cpu

@@ -1,0 +1,98 @@
+#include "exec/cpu/kernels/attend.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "exec/cpu/kernels/vector_math.h"
+
+namespace sextant::cpu {
+
+namespace {
+
+constexpr int64_t kScores = kQueriesPerBlock * kKeysPerBlock;
+
+// What is known of each query's row so far.
+template <class T>
+struct Running {
+  int64_t from;  // the first key of all
+  T maximum[kQueriesPerBlock];
+  T sum[kQueriesPerBlock];
+};
+
+// Turns scores of one key block into weights exp(score − maximum), and scales what y holds of earlier blocks to the new
+// maximum. Keys that a query may not see get weight 0.
+template <class T>
+void soften(const Attend<T>& block, T* scores, int64_t first_key, int64_t keys, Running<T>& running) {
+  T scale = 1 / std::sqrt(static_cast<T>(block.dim));
+  for (int64_t i = 0; i < block.queries; ++i) {
+    T* row = scores + i * kKeysPerBlock;
+    int64_t own = block.first + i, seen = std::clamp<int64_t>(own + 1 - first_key, 0, keys);
+    int64_t hidden = std::clamp<int64_t>(first_seen(block.begins, i, own) - first_key, 0, seen);
+    std::fill(row + seen, row + keys, T(0));
+    std::fill(row, row + hidden, T(0));
+    if (seen == hidden) continue;
+    if (block.slope != 0)
+      add_alibi(row + hidden, seen - hidden, first_key + hidden, block.distance + i, block.slope / scale);
+    T maximum = std::max(running.maximum[i], scale * largest(row + hidden, seen - hidden));
+    T rescale = std::exp(running.maximum[i] - maximum);
+    running.sum[i] = running.sum[i] * rescale + exp_and_sum(row + hidden, seen - hidden, scale, maximum);
+    if (first_key > running.from && rescale != 1)
+      for (int64_t j = 0; j < block.dim; ++j) block.y[i * block.y_stride + j] *= rescale;
+    running.maximum[i] = maximum;
+  }
+}
+
+}  // namespace
+
+template <class T>
+void attend(const Attend<T>& block, std::byte* scratch) {
+  T* scores = reinterpret_cast<T*>(scratch);
+  std::byte* product_scratch = scratch + kScores * sizeof(double);
+  Running<T> running;
+  running.from = first_seen_by_any(block.begins, block.queries, block.first);
+  std::fill_n(running.maximum, kQueriesPerBlock, -std::numeric_limits<T>::infinity());
+  std::fill_n(running.sum, kQueriesPerBlock, T(0));
+  int64_t all_keys = std::min(block.first + block.queries, block.keys);
+  for (int64_t first_key = running.from; first_key < all_keys; first_key += kKeysPerBlock) {
+    int64_t keys = std::min(kKeysPerBlock, all_keys - first_key);
+    Matrix<T> k{block.k.at(first_key, 0), block.k.row_stride}, v{block.v.at(first_key, 0), block.v.row_stride};
+    multiply(Product<T>{.m = block.queries,
+                        .n = keys,
+                        .k = block.dim,
+                        .a = block.q,
+                        .b = k.transposed(),
+                        .c = scores,
+                        .c_stride = kKeysPerBlock,
+                        .triangle = Triangle::c_lower,
+                        .diagonal = block.first - first_key},
+             product_scratch);
+    soften(block, scores, first_key, keys, running);
+    multiply(Product<T>{.m = block.queries,
+                        .n = block.dim,
+                        .k = keys,
+                        .a = {scores, kKeysPerBlock},
+                        .b = v,
+                        .c = block.y,
+                        .c_stride = block.y_stride,
+                        .write = first_key == running.from ? Write::over : Write::add,
+                        .triangle = Triangle::a_lower,
+                        .diagonal = block.first - first_key},
+             product_scratch);
+  }
+  for (int64_t i = 0; i < block.queries; ++i) {
+    T inverse = 1 / running.sum[i];
+    for (int64_t j = 0; j < block.dim; ++j) block.y[i * block.y_stride + j] *= inverse;
+    if (block.lse != nullptr) block.lse[i] = running.maximum[i] + std::log(running.sum[i]);
+  }
+}
+
+int64_t attend_scratch(int64_t dim) {
+  return kScores * static_cast<int64_t>(sizeof(double)) +
+         std::max(multiply_scratch(kKeysPerBlock, dim), multiply_scratch(dim, kKeysPerBlock));
+}
+
+template void attend(const Attend<float>&, std::byte*);
+template void attend(const Attend<double>&, std::byte*);
+
+}  // namespace sextant::cpu

@@ -1,0 +1,57 @@
+// Causal softmax attention of a block of queries of one head over the keys and values of one head, key block by key
+// block with a running maximum (FlashAttention's recurrence), so that no row of scores is ever longer than
+// kKeysPerBlock.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "exec/cpu/kernels/gemm.h"
+
+namespace sextant::cpu {
+
+constexpr int64_t kQueriesPerBlock = 128;
+constexpr int64_t kKeysPerBlock = 256;
+
+template <class T>
+struct Attend {
+  int64_t queries;  // at most kQueriesPerBlock
+  int64_t first;    // position of the first query: it sees keys 0 … first, the next one key more
+  int64_t dim;
+  Matrix<T> q, k, v;  // rows are positions
+  T* y;
+  int64_t y_stride;
+  T* lse;                                              // one per query, or null
+  int64_t keys = std::numeric_limits<int64_t>::max();  // there are no more than this
+  const int32_t* begins = nullptr;                     // one per query: it sees no key before this position
+  // ALiBi: what a key's score loses per position that it lies before its query. Query i stands distance + i positions
+  // after key 0.
+  T slope = 0;
+  int64_t distance = 0;
+};
+
+// Adds −slope·(own − j) to the scores of keys j = first_key, …, which are still to be multiplied by `scale`.
+template <class T>
+void add_alibi(T* scores, int64_t keys, int64_t first_key, int64_t own, T slope_by_scale) {
+  for (int64_t j = 0; j < keys; ++j) scores[j] += slope_by_scale * static_cast<T>(first_key + j - own);
+}
+
+// The first key that query i sees, whose own position is `own`: no later one.
+inline int64_t first_seen(const int32_t* begins, int64_t i, int64_t own) {
+  return begins ? std::clamp<int64_t>(begins[i], 0, own) : 0;
+}
+
+// The first key that any of `queries` neighbouring queries sees; `first` is the position of the first of them.
+inline int64_t first_seen_by_any(const int32_t* begins, int64_t queries, int64_t first) {
+  int64_t key = first_seen(begins, 0, first);
+  for (int64_t i = 1; i < queries && key > 0; ++i) key = std::min(key, first_seen(begins, i, first + i));
+  return key;
+}
+
+template <class T>
+void attend(const Attend<T>& block, std::byte* scratch);
+int64_t attend_scratch(int64_t dim);
+
+}  // namespace sextant::cpu

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cmath>
+
+#include "exec/alibi.h"
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/attend.h"
+#include "exec/cpu/kernels/attend_backward.h"
+#include "exec/cpu/kernels/blocks.h"
+#include "exec/cpu/kernels/heads.h"
+#include "exec/cpu/kernels/vector_math.h"
+
+namespace sextant::cpu {
+
+namespace {
+
+// Those of sequence b: input `at`, which may be left out.
+const int32_t* begins_of(const KernelCall& call, size_t at, int64_t b) {
+  return call.in.size() > at ? call.in[at].as<int32_t>() + b * call.in[at].shape[1] : nullptr;
+}
+
+Bytes forward_workspace(const WorkspaceQuery& query) {
+  return {query.threads * attend_scratch(query.attrs.integer("head_dim"))};
+}
+
+void forward(const KernelCall& call) {
+  for_real_type(call.in[0].dtype, [&]<class T>() {
+    const LocalShape& shape = call.in[0].shape;
+    int64_t length = shape[1], width = shape[2];
+    Heads heads = local_heads(call.attrs, width);
+    int64_t blocks = ceil_div(length, kQueriesPerBlock), scratch = attend_scratch(heads.dim);
+    const T* qkv = call.in[0].as<T>();
+    T *y = call.out[0].as<T>(), *lse = call.out[1].as<T>();
+    call.team.parallel_for(shape[0] * heads.q * blocks, [&](int64_t task, int thread) {
+      int64_t b = task / blocks / heads.q, head = task / blocks % heads.q;
+      int64_t first = (blocks - 1 - task % blocks) * kQueriesPerBlock;  // long blocks first, for balance
+      const T* sequence = qkv + b * length * width;
+      int64_t kv = heads.kv_of(head);
+      const int32_t* begins = begins_of(call, 1, b);
+      attend(Attend<T>{.queries = std::min(kQueriesPerBlock, length - first),
+                       .first = first,
+                       .dim = heads.dim,
+                       .q = {sequence + first * width + heads.q_at(head), width},
+                       .k = {sequence + heads.k_at(kv), width},
+                       .v = {sequence + heads.v_at(kv), width},
+                       .y = y + (b * length + first) * heads.y_width() + head * heads.dim,
+                       .y_stride = heads.y_width(),
+                       .lse = lse + (b * heads.q + head) * length + first,
+                       .begins = begins ? begins + first : nullptr,
+                       .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
+                       .distance = first},
+             call.workspace + thread * scratch);
+    });
+  });
+}
+
+Bytes backward_workspace(const WorkspaceQuery& query) {
+  return {query.threads * attend_backward_scratch(query.attrs.integer("head_dim"))};
+}
+
+// All query heads of one key head belong to one task: their contributions to dk and dv add up in a fixed order.
+void backward(const KernelCall& call) {
+  for_real_type(call.in[0].dtype, [&]<class T>() {
+    const LocalShape& shape = call.in[1].shape;
+    int64_t length = shape[1], width = shape[2];
+    Heads heads = local_heads(call.attrs, width);
+    int64_t scratch = attend_backward_scratch(heads.dim), group = heads.q / heads.kv;
+    call.team.parallel_for(shape[0] * heads.kv, [&](int64_t task, int thread) {
+      int64_t b = task / heads.kv, kv = task % heads.kv;
+      const T* qkv = call.in[1].as<T>() + b * length * width;
+      T* dqkv = call.out[0].as<T>() + b * length * width;
+      for (int64_t row = 0; row < length; ++row) {
+        std::fill_n(dqkv + row * width + heads.k_at(kv), heads.dim, T(0));
+        std::fill_n(dqkv + row * width + heads.v_at(kv), heads.dim, T(0));
+      }
+      for (int64_t head = kv * group; head < (kv + 1) * group; ++head) {
+        int64_t y_at = b * length * heads.y_width() + head * heads.dim;
+        attend_backward(AttendGradient<T>{.queries = length,
+                                          .keys = length,
+                                          .diagonal = 0,
+                                          .dim = heads.dim,
+                                          .q = {qkv + heads.q_at(head), width},
+                                          .k = {qkv + heads.k_at(kv), width},
+                                          .v = {qkv + heads.v_at(kv), width},
+                                          .y = {call.in[2].as<T>() + y_at, heads.y_width()},
+                                          .dy = {call.in[0].as<T>() + y_at, heads.y_width()},
+                                          .lse = call.in[3].as<T>() + (b * heads.q + head) * length,
+                                          .dq = dqkv + heads.q_at(head),
+                                          .dq_stride = width,
+                                          .dq_write = Write::over,
+                                          .dk = dqkv + heads.k_at(kv),
+                                          .dv = dqkv + heads.v_at(kv),
+                                          .dkv_stride = width,
+                                          .begins = begins_of(call, 4, b),
+                                          .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
+                                          .distance = 0},
+                        call.workspace + thread * scratch);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+const CpuKernel attention{.run = forward, .workspace = forward_workspace};
+const CpuKernel attention_backward{.run = backward, .workspace = backward_workspace};
+
+}  // namespace sextant::cpu

@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/error.h"
+#include "exec/alibi.h"
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/attend.h"
+#include "exec/cpu/kernels/attend_backward.h"
+#include "exec/cpu/kernels/blocks.h"
+#include "exec/cpu/kernels/heads.h"
+#include "exec/ring_pieces.h"
+
+namespace sextant::cpu {
+
+namespace {
+
+// Packed q|k|v rows to k|v rows, and back.
+void take_kv(const KernelCall& call) {
+  int64_t width = call.in[0].shape.last(), kv = call.out[0].shape.last(), size = size_of(call.in[0].dtype);
+  const std::byte* from = call.in[0].as<const std::byte>();
+  std::byte* to = call.out[0].as<std::byte>();
+  for_blocks(call.team, call.out[0].shape.rows(), rows_per_task(kv), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row)
+      std::memcpy(to + row * kv * size, from + (row * width + width - kv) * size, static_cast<size_t>(kv * size));
+  });
+}
+
+void join(const KernelCall& call) {
+  int64_t q = call.in[0].shape.last(), kv = call.in[1].shape.last(), size = size_of(call.in[0].dtype);
+  std::byte* to = call.out[0].as<std::byte>();
+  for_blocks(call.team, call.out[0].shape.rows(), rows_per_task(q + kv), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      std::memcpy(to + row * (q + kv) * size, call.in[0].as<const std::byte>() + row * q * size,
+                  static_cast<size_t>(q * size));
+      std::memcpy(to + (row * (q + kv) + q) * size, call.in[1].as<const std::byte>() + row * kv * size,
+                  static_cast<size_t>(kv * size));
+    }
+  });
+}
+
+// y, lse <- what they hold and a block's own y, lse, each weighted by the exponential of its lse.
+template <class T>
+void merge(T* y, int64_t y_stride, T* lse, const T* block_y, const T* block_lse, int64_t queries, int64_t dim) {
+  for (int64_t i = 0; i < queries; ++i) {
+    T top = std::max(lse[i], block_lse[i]);
+    T a = std::exp(lse[i] - top), b = std::exp(block_lse[i] - top);
+    T sum = a + b;
+    for (int64_t j = 0; j < dim; ++j) y[i * y_stride + j] = (a * y[i * y_stride + j] + b * block_y[i * dim + j]) / sum;
+    lse[i] = top + std::log(sum);
+  }
+}
+
+class StepKernel final : public PreparedKernel {
+ public:
+  explicit StepKernel(const Preparation& p)
+      : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[0]], p.program[p.op.inputs[1]])),
+        first_(p.op.attrs.integer("step") == 0) {}
+
+  static Bytes workspace(const WorkspaceQuery& query) {
+    return {query.threads * scratch_bytes(query.attrs.integer("head_dim"))};
+  }
+
+  void run(const KernelCall& call) override {
+    for_real_type(call.in[0].dtype, [&]<class T>() { run_as<T>(call); });
+  }
+
+ private:
+  static int64_t block_bytes(int64_t dim) {
+    return round_up(kQueriesPerBlock * (dim + 1) * static_cast<int64_t>(sizeof(double)), 64);
+  }
+  static int64_t scratch_bytes(int64_t dim) { return block_bytes(dim) + round_up(attend_scratch(dim), 64); }
+
+  template <class T>
+  void run_as(const KernelCall& call) {
+    const LocalShape& shape = call.in[0].shape;
+    int64_t length = shape[1], width = shape[2];
+    Heads heads = local_heads(call.attrs, width);
+    T *y = call.out[0].as<T>(), *lse = call.out[1].as<T>();
+    if (first_) {
+      std::fill_n(y, call.out[0].count(), T(0));
+      std::fill_n(lse, call.out[1].count(), -std::numeric_limits<T>::infinity());
+    }
+    int64_t keys_in_kv = call.in[1].shape[1], kv_width = call.in[1].shape[2];
+    call.team.parallel_for(shape[0] * heads.q, [&](int64_t task, int thread) {
+      int64_t b = task / heads.q, head = task % heads.q, kv = heads.kv_of(head);
+      const T* q = call.in[0].as<T>() + b * length * width + heads.q_at(head);
+      const T* k = call.in[1].as<T>() + b * keys_in_kv * kv_width + kv * heads.dim;
+      std::byte* scratch = call.workspace + thread * scratch_bytes(heads.dim);
+      T* block_y = reinterpret_cast<T*>(scratch);
+      T* block_lse = block_y + kQueriesPerBlock * heads.dim;
+      for (const PiecePair& pair : pairs_) {
+        for (int64_t first = 0; first < pair.q.count; first += kQueriesPerBlock) {
+          int64_t queries = std::min(kQueriesPerBlock, pair.q.count - first), row = pair.q.local + first;
+          attend(Attend<T>{.queries = queries,
+                           .first = first + pair.diagonal,
+                           .dim = heads.dim,
+                           .q = {q + row * width, width},
+                           .k = {k + pair.k.local * kv_width, kv_width},
+                           .v = {k + pair.k.local * kv_width + heads.kv * heads.dim, kv_width},
+                           .y = block_y,
+                           .y_stride = heads.dim,
+                           .lse = block_lse,
+                           .keys = pair.k.count,
+                           .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
+                           .distance = first + pair.q.global - pair.k.global},
+                 scratch + block_bytes(heads.dim));
+          merge(y + (b * length + row) * heads.y_width() + head * heads.dim, heads.y_width(),
+                lse + (b * heads.q + head) * length + row, block_y, block_lse, queries, heads.dim);
+        }
+      }
+    });
+  }
+
+  std::vector<PiecePair> pairs_;
+  bool first_;
+};
+
+class StepBackwardKernel final : public PreparedKernel {
+ public:
+  explicit StepBackwardKernel(const Preparation& p)
+      : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[1]], p.program[p.op.inputs[4]])),
+        first_(p.op.attrs.integer("step") == 0) {}
+
+  static Bytes workspace(const WorkspaceQuery& query) {
+    return {query.threads * round_up(attend_backward_scratch(query.attrs.integer("head_dim")), 64)};
+  }
+
+  void run(const KernelCall& call) override {
+    for_real_type(call.in[0].dtype, [&]<class T>() { run_as<T>(call); });
+  }
+
+ private:
+  // All query heads of one key head belong to one task: their contributions to dk and dv add up in a fixed order.
+  template <class T>
+  void run_as(const KernelCall& call) {
+    const LocalShape& shape = call.in[1].shape;
+    int64_t length = shape[1], width = shape[2], keys_in_kv = call.in[4].shape[1], kv_width = call.in[4].shape[2];
+    Heads heads = local_heads(call.attrs, width);
+    if (first_) {
+      std::fill_n(call.out[0].as<T>(), call.out[0].count(), T(0));
+      std::fill_n(call.out[1].as<T>(), call.out[1].count(), T(0));
+    }
+    int64_t group = heads.q / heads.kv, scratch = round_up(attend_backward_scratch(heads.dim), 64);
+    call.team.parallel_for(shape[0] * heads.kv, [&](int64_t task, int thread) {
+      int64_t b = task / heads.kv, kv = task % heads.kv;
+      for (int64_t head = kv * group; head < (kv + 1) * group; ++head)
+        for (const PiecePair& pair : pairs_) {
+          int64_t q_row = b * length + pair.q.local, k_at = (b * keys_in_kv + pair.k.local) * kv_width + kv * heads.dim;
+          int64_t v_at = k_at + heads.kv * heads.dim, y_at = q_row * heads.y_width() + head * heads.dim;
+          attend_backward(AttendGradient<T>{.queries = pair.q.count,
+                                            .keys = pair.k.count,
+                                            .diagonal = pair.diagonal,
+                                            .dim = heads.dim,
+                                            .q = {call.in[1].as<T>() + q_row * width + heads.q_at(head), width},
+                                            .k = {call.in[4].as<T>() + k_at, kv_width},
+                                            .v = {call.in[4].as<T>() + v_at, kv_width},
+                                            .y = {call.in[2].as<T>() + y_at, heads.y_width()},
+                                            .dy = {call.in[0].as<T>() + y_at, heads.y_width()},
+                                            .lse = call.in[3].as<T>() + (b * heads.q + head) * length + pair.q.local,
+                                            .dq = call.out[0].as<T>() + y_at,
+                                            .dq_stride = heads.y_width(),
+                                            .dq_write = Write::add,
+                                            .dk = call.out[1].as<T>() + k_at,
+                                            .dv = call.out[1].as<T>() + v_at,
+                                            .dkv_stride = kv_width,
+                                            .begins = nullptr,
+                                            .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
+                                            .distance = pair.q.global - pair.k.global},
+                          call.workspace + thread * scratch);
+        }
+    });
+  }
+
+  std::vector<PiecePair> pairs_;
+  bool first_;
+};
+
+class ShiftKernel final : public PreparedKernel {
+ public:
+  explicit ShiftKernel(const Preparation& p) : wire_(p.wire), axis_(p.op.attrs.text_or("axis", "")) {
+    auto axis = p.program.mesh.find(axis_);
+    BUG_IF(!axis, "{}: the mesh has no axis {}", p.op.path, axis_);
+    group_ = group_of_ranks(group_of(p.program.mesh, p.rank, {*axis}), p.rank);
+    BUG_IF(!wire_ && group_.size() > 1, "{} talks to {} ranks and has no wire", p.op.path, group_.size());
+  }
+
+  void run(const KernelCall& call) override {
+    size_t bytes = static_cast<size_t>(call.in[0].count() * size_of(call.in[0].dtype));
+    if (group_.size() == 1) {
+      std::memcpy(call.out[0].data, call.in[0].data, bytes);
+      return;
+    }
+    int n = group_.size(), next = group_.ranks[static_cast<size_t>((group_.self + 1) % n)],
+        previous = group_.ranks[static_cast<size_t>((group_.self + n - 1) % n)];
+    Channel& channel = wire_->channel;
+    Ticket in = channel.transport.receive(previous, channel.tag, {call.out[0].as<std::byte>(), bytes});
+    Ticket out = channel.transport.send(next, channel.tag, {call.in[0].as<const std::byte>(), bytes});
+    channel.transport.wait(in);
+    channel.transport.wait(out);
+    channel.bytes_sent += static_cast<int64_t>(bytes);
+    wire_->count(axis_, static_cast<int64_t>(bytes));
+  }
+
+ private:
+  Wire* wire_;
+  std::string axis_;
+  Group group_;
+};
+
+template <class Kernel>
+std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
+  return std::make_unique<Kernel>(p);
+}
+
+}  // namespace
+
+const CpuKernel kv_of{.run = take_kv};
+const CpuKernel join_qkv{.run = join};
+const CpuKernel ring_shift{.prepare = prepare<ShiftKernel>};
+const CpuKernel attention_step{.workspace = StepKernel::workspace, .prepare = prepare<StepKernel>};
+const CpuKernel attention_step_backward{.workspace = StepBackwardKernel::workspace,
+                                        .prepare = prepare<StepBackwardKernel>};
+
+}  // namespace sextant::cpu

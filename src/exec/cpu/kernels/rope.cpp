@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <cmath>
+
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/blocks.h"
+#include "exec/cpu/kernels/heads.h"
+#include "exec/cpu/kernels/vector_math.h"
+#include "exec/rope_frequency.h"
+
+namespace sextant::cpu {
+
+namespace {
+
+// How many elements at the front of each head turn.
+int64_t turning(const Attrs& attrs) {
+  return attrs.integer_or("rotary_dim", attrs.integer("head_dim"));
+}
+
+// For every position: a cosine for every pair, then a sine. The same for all heads and sequences of a call.
+Bytes workspace(const WorkspaceQuery& query) {
+  int64_t length = query.in[0].shape[1], half = turning(query.attrs) / 2;
+  return {(length + 1) * 2 * half * static_cast<int64_t>(sizeof(double))};
+}
+
+template <class T>
+void fill_table(const KernelCall& call, T* table, int64_t dim) {
+  int64_t half = dim / 2, length = call.in[0].shape[1];
+  int64_t start = call.in.size() > 1 ? *call.in[1].as<int32_t>() : 0;
+  double direction = call.attrs.integer_or("inverse", 0) != 0 ? -1 : 1;
+  double* frequencies = reinterpret_cast<double*>(call.workspace) + length * 2 * half;
+  for (int64_t j = 0; j < half; ++j) frequencies[j] = rope_frequency(call.attrs, j, dim);
+  for_blocks(call.team, length, rows_per_task(dim * 32), [&](int64_t begin, int64_t end) {
+    for (int64_t s = begin; s < end; ++s) {
+      T *cosines = table + s * dim, *sines = cosines + half;
+      double position = static_cast<double>(start + call.in[0].global_index(1, s));
+      for (int64_t j = 0; j < half; ++j) {
+        double angle = position * frequencies[j];
+        cosines[j] = static_cast<T>(std::cos(angle));
+        sines[j] = static_cast<T>(direction * std::sin(angle));
+      }
+    }
+  });
+}
+
+// Heads of which only the front turns.
+template <class T>
+void turn_fronts(const T* from, const T* cosines, T* to, const Heads& heads, int64_t front) {
+  for (int64_t head = 0; head < heads.q + heads.kv; ++head, from += heads.dim, to += heads.dim) {
+    turn_heads(from, cosines, to, front / 2, 1);
+    if (from != to) std::copy(from + front, from + heads.dim, to + front);
+  }
+}
+
+void run(const KernelCall& call) {
+  for_real_type(call.in[0].dtype, [&]<class T>() {
+    const LocalShape& shape = call.in[0].shape;
+    int64_t length = shape[1], width = shape[2];
+    Heads heads = local_heads(call.attrs, width);
+    const T* x = call.in[0].as<T>();
+    T *y = call.out[0].as<T>(), *table = reinterpret_cast<T*>(call.workspace);
+    int64_t front = turning(call.attrs);
+    fill_table(call, table, front);
+    for_blocks(call.team, shape.rows(), rows_per_task(width), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        const T* from = x + row * width;
+        T* to = y + row * width;
+        const T* cosines = table + row % length * front;
+        if (front == heads.dim)
+          turn_heads(from, cosines, to, front / 2, heads.q + heads.kv);
+        else
+          turn_fronts(from, cosines, to, heads, front);
+        if (from != to) std::copy(from + heads.v_at(0), from + width, to + heads.v_at(0));
+      }
+    });
+  });
+}
+
+}  // namespace
+
+const CpuKernel rope{.run = run, .workspace = workspace};
+
+}  // namespace sextant::cpu

@@ -1,0 +1,24 @@
+// What attention kernels must know of ALiBi, from the op's attrs and the rows of its output, which know which heads of
+// the model this rank has.
+#pragma once
+
+#include "base/error.h"
+#include "exec/cuda/attention/own_attention.h"
+#include "exec/tensor.h"
+#include "ir/attrs.h"
+
+namespace sextant::cuda {
+
+inline bool has_alibi(const Attrs& attrs) {
+  return attrs.integer_or("alibi", 0) != 0;
+}
+
+inline void set_alibi(AttentionBlock& block, const Attrs& attrs, const Tensor& y, int64_t distance) {
+  if (!has_alibi(attrs)) return;
+  BUG_IF(y.placement && y.placement->dims[2].size() > 1, "a rank's heads of attention lie apart");
+  block.alibi_heads = static_cast<int>(attrs.integer("heads"));
+  block.first_head = static_cast<int>(y.global_index(2, 0) / attrs.integer("head_dim"));
+  block.distance = distance;
+}
+
+}  // namespace sextant::cuda

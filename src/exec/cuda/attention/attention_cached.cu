@@ -1,0 +1,77 @@
+#include "base/units.h"
+#include "exec/cpu/kernels/heads.h"
+#include "exec/cuda/attention/alibi.h"
+#include "exec/cuda/attention/own_attention.h"
+#include "exec/cuda/runtime/kernel.h"
+#include "exec/cuda/runtime/real_type.h"
+
+namespace sextant::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+// Packed rows [b, length, (q + 2·kv)·dim] into caches [b, kv, capacity, dim], beginning at position *start.
+template <class T>
+struct Extension {
+  const T* qkv;
+  T *keys, *values;
+  const int32_t* start;
+  int64_t batch, length, capacity;
+  int64_t q, kv, dim;
+};
+
+template <class T>
+__global__ void extend_caches(Extension<T> x) {
+  int64_t i = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (i >= x.batch * x.length * x.kv * x.dim) return;
+  int64_t element = i % (x.kv * x.dim), row = i / (x.kv * x.dim);
+  int64_t head = element / x.dim, position = *x.start + row % x.length;
+  if (position >= x.capacity) return;
+  const T* from = x.qkv + row * (x.q + 2 * x.kv) * x.dim + x.q * x.dim + element;
+  int64_t to = ((row / x.length * x.kv + head) * x.capacity + position) * x.dim + element % x.dim;
+  x.keys[to] = from[0];
+  x.values[to] = from[x.kv * x.dim];
+}
+
+void launch(const CudaCall& call) {
+  const Tensor& qkv = call.in[0];
+  const int64_t batch = qkv.shape[0], length = qkv.shape[1], width = qkv.shape[2], capacity = call.in[1].shape[2];
+  const cpu::Heads heads = cpu::local_heads(call.attrs, width);
+  const int32_t* start = call.in[3].as<const int32_t>();
+  int64_t count = batch * length * heads.kv * heads.dim;
+  if (count == 0) return;
+  for_cuda_type(qkv.dtype, [&]<class T>() {
+    Extension<T> extension{.qkv = qkv.as<const T>(),
+                           .keys = call.out[1].as<T>(),
+                           .values = call.out[2].as<T>(),
+                           .start = start,
+                           .batch = batch,
+                           .length = length,
+                           .capacity = capacity,
+                           .q = heads.q,
+                           .kv = heads.kv,
+                           .dim = heads.dim};
+    extend_caches<T><<<static_cast<unsigned>(ceil_div(count, kThreads)), kThreads, 0, call.stream>>>(extension);
+  });
+  AttentionForward block;
+  block.dtype = qkv.dtype;
+  block.batch = batch;
+  block.heads = heads.q;
+  block.kv_heads = heads.kv;
+  block.dim = heads.dim;
+  block.queries = length;
+  block.start = start;
+  block.q = {qkv.data, length * width, heads.dim, width};
+  block.k = {call.out[1].data, heads.kv * capacity * heads.dim, capacity * heads.dim, heads.dim};
+  block.v = {call.out[2].data, heads.kv * capacity * heads.dim, capacity * heads.dim, heads.dim};
+  block.y = {call.out[0].data, length * heads.y_width(), heads.dim, heads.y_width()};
+  set_alibi(block, call.attrs, call.out[0], 0);
+  attend(block, call.stream);
+}
+
+}  // namespace
+
+const CudaKernel attention_cached{.launch = launch};
+
+}  // namespace sextant::cuda

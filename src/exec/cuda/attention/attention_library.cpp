@@ -1,0 +1,417 @@
+#include "exec/cuda/attention/attention_library.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <unordered_map>
+
+#include "base/error.h"
+
+namespace sextant {
+
+namespace {
+
+// What plans keep beside the tensors below: tile counters, tensor maps.
+constexpr int64_t kSmallChange = int64_t{4} << 20;
+
+Bytes repeatable_matrix(const AttentionShape& shape) {
+  return {shape.batch * shape.heads * round_up(shape.length, 128) * round_up(shape.length, 128) * 2};
+}
+
+int64_t query_rows(const AttentionShape& shape) {
+  return shape.batch * shape.heads * round_up(shape.length, 128);
+}
+
+}  // namespace
+
+bool attention_library_takes(DType dtype, const AttentionShape& shape) {
+  // A single position is refused by cuDNN, and is no work.
+  return dtype == DType::bf16 && shape.head_dim % 8 == 0 && shape.head_dim <= 256 && shape.length > 1;
+}
+
+Bytes attention_library_scratch(const AttentionShape&) {
+  return {kSmallChange};
+}
+
+// dq is summed in f32, beside the sums of dy·y and the rows' statistics; where query heads share a key head, dk and dv
+// are made per query head first, in bf16. Repeatable sums need a matrix of s×s per head besides: room is planned for
+// those of one sequence at least, and the batch is worked off in parts that fit.
+Bytes attention_library_backward_scratch(const AttentionShape& shape, Determinism determinism) {
+  int64_t dq = query_rows(shape) * shape.head_dim * 4, sums = 2 * query_rows(shape) * 4;
+  int64_t shared = shape.heads == shape.kv_heads ? 0 : 2 * query_rows(shape) * shape.head_dim * 2;
+  Bytes fast{dq + sums + shared + kSmallChange};
+  if (determinism == Determinism::fast) return fast;
+  AttentionShape one = shape;
+  one.batch = 1;
+  return std::max(fast, attention_library_backward_scratch(one, Determinism::fast) + repeatable_matrix(one));
+}
+
+}  // namespace sextant
+
+#ifdef SEXTANT_CUDNN
+
+#define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
+#define CUDNN_FRONTEND_SKIP_JSON_LIB
+#include <cudnn_frontend.h>
+#include <dlfcn.h>
+
+namespace cudnn_frontend {
+void* cudnn_dlhandle = nullptr;  // the frontend looks its functions up here
+}
+
+namespace sextant {
+
+namespace fe = cudnn_frontend;
+
+namespace {
+
+constexpr const char* kLibrary = "libcudnn.so.9";
+constexpr size_t kOldest = 90600;      // from here on a backward plan clears its own sums
+constexpr size_t kOddLengths = 91501;  // from here on lengths that are no multiple of 128 need no copies from the host
+
+std::string version_text(size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+// Opened once and never closed: cuDNN leaves threads and static objects behind. Null when it is not there.
+void* open_library() {
+  static void* const library = fe::cudnn_dlhandle = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  return library;
+}
+
+// The numbers by which a plan's tensors are found when it runs.
+enum Operand : int64_t { kQ = 1, kK, kV, kY, kLse, kDy, kDq, kDk, kDv, kBegins };
+
+using TensorPointer = std::shared_ptr<fe::graph::Tensor_attributes>;
+
+// Heads of packed rows, `width` elements each, as cuDNN names dims: batch, head, position, element.
+struct Packed {
+  int64_t heads, width;
+};
+
+// Sets what an operand looks like.
+void describe(fe::graph::Tensor_attributes& tensor, Operand id, const AttentionShape& shape, Packed rows) {
+  tensor.set_uid(id)
+      .set_dim({shape.batch, rows.heads, shape.length, shape.head_dim})
+      .set_stride({shape.length * rows.width, shape.head_dim, rows.width, 1})
+      .set_data_type(fe::DataType_t::BFLOAT16);
+}
+
+void describe_lse(fe::graph::Tensor_attributes& tensor, const AttentionShape& shape) {
+  tensor.set_uid(kLse)
+      .set_dim({shape.batch, shape.heads, shape.length, 1})
+      .set_stride({shape.heads * shape.length, shape.length, 1, 1})
+      .set_data_type(fe::DataType_t::FLOAT);
+}
+
+using GraphPointer = std::shared_ptr<fe::graph::Graph>;
+
+// Scores from which documents that share a sequence do not see each other, nor queries what comes after them: query i
+// sees keys from begins[i] on, itself in any case, and none behind itself.
+TensorPointer mask(const GraphPointer& graph, TensorPointer score, const TensorPointer& begins) {
+  using Mode = fe::PointwiseMode_t;
+  auto index = [&](const char* name, int64_t axis) {
+    TensorPointer at = graph->pointwise(score, fe::graph::Pointwise_attributes()
+                                                   .set_name(name)
+                                                   .set_mode(Mode::GEN_INDEX)
+                                                   .set_axis(axis)
+                                                   .set_compute_data_type(fe::DataType_t::INT32));
+    at->set_data_type(fe::DataType_t::INT32);
+    return at;
+  };
+  auto judge = [&](const char* name, Mode mode, const TensorPointer& a, const TensorPointer& b) {
+    TensorPointer verdict = graph->pointwise(
+        a, b,
+        fe::graph::Pointwise_attributes().set_name(name).set_mode(mode).set_compute_data_type(fe::DataType_t::BOOLEAN));
+    verdict->set_data_type(fe::DataType_t::BOOLEAN);
+    return verdict;
+  };
+  TensorPointer query = index("query", 2), key = index("key", 3);
+  TensorPointer seen = judge("seen", Mode::LOGICAL_OR, judge("own_document", Mode::CMP_GE, key, begins),
+                             judge("itself", Mode::CMP_GE, key, query));
+  auto nothing =
+      std::make_shared<fe::graph::Tensor_attributes>(fe::graph::attn::score_modifiers::get_negative_inf_value());
+  score = graph->pointwise(score, nothing, seen,
+                           fe::graph::Pointwise_attributes().set_name("documents").set_mode(Mode::BINARY_SELECT));
+  return fe::graph::attn::score_modifiers::causal_mask(graph, score);
+}
+
+float scale_of(const AttentionShape& shape) {
+  return 1 / std::sqrt(static_cast<float>(shape.head_dim));
+}
+
+// One graph under construction, and the widths of its operands.
+struct GraphWriter {
+  explicit GraphWriter(const AttentionShape& s, int capability) : shape(s) {
+    graph->set_io_data_type(fe::DataType_t::BFLOAT16)
+        .set_intermediate_data_type(fe::DataType_t::FLOAT)
+        .set_compute_data_type(fe::DataType_t::FLOAT)
+        .set_sm_version(capability)
+        // Our CUDA graphs never outlive the plans, so they need not hold on to them.
+        .set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);
+  }
+
+  TensorPointer input(Operand id, Packed rows) {
+    fe::graph::Tensor_attributes tensor;
+    describe(tensor, id, shape, rows);
+    return graph->tensor(tensor);
+  }
+  void output(const TensorPointer& tensor, Operand id, Packed rows) {
+    tensor->set_output(true);
+    describe(*tensor, id, shape, rows);
+  }
+
+  template <class Attributes>
+  void set_mask(Attributes& attributes) {
+    if (shape.documents == Documents::together) {
+      attributes.set_causal_mask(true);
+      return;
+    }
+    TensorPointer begins = graph->tensor(fe::graph::Tensor_attributes()
+                                             .set_uid(kBegins)
+                                             .set_dim({shape.batch, 1, shape.length, 1})
+                                             .set_stride({shape.length, shape.length, 1, 1})
+                                             .set_data_type(fe::DataType_t::INT32));
+    // Where a score is masked its weight is 0, and so is its gradient: backward needs no more than the same scores.
+    attributes.set_score_mod(
+        [begins](GraphPointer part, TensorPointer score) { return mask(part, std::move(score), begins); });
+  }
+
+  void forward() {
+    fe::graph::SDPA_attributes attributes;
+    attributes.set_name("attention").set_generate_stats(true).set_attn_scale(scale_of(shape));
+    set_mask(attributes);
+    auto [y, lse] = graph->sdpa(input(kQ, q), input(kK, kv), input(kV, kv), attributes);
+    output(y, kY, out);
+    lse->set_output(true);
+    describe_lse(*lse, shape);
+  }
+
+  void backward(Determinism determinism) {
+    fe::graph::Tensor_attributes lse;
+    describe_lse(lse, shape);
+    fe::graph::SDPA_backward_attributes attributes;
+    attributes.set_name("attention_backward")
+        .set_attn_scale(scale_of(shape))
+        .set_deterministic_algorithm(determinism == Determinism::repeatable);
+    set_mask(attributes);
+    auto [dq, dk, dv] = graph->sdpa_backward(input(kQ, q), input(kK, kv), input(kV, kv), input(kY, out),
+                                             input(kDy, out), graph->tensor(lse), attributes);
+    output(dq, kDq, q);
+    output(dk, kDk, kv);
+    output(dv, kDv, kv);
+  }
+
+  AttentionShape shape;
+  int64_t width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
+  int64_t y_width = shape.heads * shape.head_dim;
+  Packed q{shape.heads, width}, kv{shape.kv_heads, width}, out{shape.heads, y_width};
+  GraphPointer graph = std::make_shared<fe::graph::Graph>();
+};
+
+}  // namespace
+
+// A graph for `shape.batch` sequences, which is run `parts` times for all of them.
+struct AttentionPlan {
+  AttentionShape shape;
+  int64_t parts = 1;
+  std::shared_ptr<fe::graph::Graph> graph;
+  Bytes scratch;
+};
+
+struct AttentionLibrary::Opened {
+  using Plans = std::map<AttentionShape, std::unique_ptr<AttentionPlan>>;  // null: cuDNN cannot
+
+  explicit Opened(const CudaDevice& d) : device(d) {}
+  ~Opened() {
+    forward.clear();
+    backward.clear();
+    if (handle) fe::detail::destroy_handle(handle);
+  }
+
+  // Null, and `why`, when cuDNN has no plan for the graph that `write` makes.
+  template <class Write>
+  std::unique_ptr<AttentionPlan> build(const GraphWriter& writer, const Write& write, std::string& why) const {
+    fe::graph::Graph& graph = *writer.graph;
+    auto good = [&why](fe::error_t status) {
+      if (status.is_bad()) why = status.get_message();
+      return !status.is_bad();
+    };
+    try {
+      write();
+      if (!good(graph.validate()) || !good(graph.build_operation_graph(handle)) ||
+          !good(graph.create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK})) ||
+          !good(graph.check_support()) || !good(graph.build_plans()))
+        return nullptr;
+      return std::make_unique<AttentionPlan>(
+          AttentionPlan{writer.shape, 1, writer.graph, {graph.get_workspace_size()}});
+    } catch (const std::runtime_error& error) {  // a function that this version of the library does not have
+      why = error.what();
+      return nullptr;
+    }
+  }
+
+  // The next smaller part of a batch that divides it.
+  static int64_t smaller_part(int64_t batch, int64_t part) {
+    do --part;
+    while (part > 1 && batch % part != 0);
+    return part;
+  }
+
+  std::unique_ptr<AttentionPlan> build_backward(const AttentionShape& shape, std::string& why) const {
+    Determinism determinism = device.determinism();
+    Bytes planned = attention_library_backward_scratch(shape, determinism);
+    AttentionShape part = shape;
+    auto estimate = [&] {
+      return attention_library_backward_scratch(part, Determinism::fast) + repeatable_matrix(part);
+    };
+    while (determinism == Determinism::repeatable && part.batch > 1 && estimate() > planned)
+      part.batch = smaller_part(shape.batch, part.batch);
+    while (true) {
+      GraphWriter writer(part, device.capability());
+      std::unique_ptr<AttentionPlan> plan = build(
+          writer, [&] { writer.backward(determinism); }, why);
+      if (!plan) return nullptr;
+      plan->parts = shape.batch / part.batch;
+      if (plan->scratch <= planned) return plan;
+      if (part.batch == 1) {
+        std::string both =
+            fmt::format("cuDNN wants {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
+        if (determinism == Determinism::fast && shape.documents == Documents::together)
+          throw RunError("attention_backward", both, "another version of cuDNN may want less");
+        why = both;
+        return nullptr;
+      }
+      part.batch = smaller_part(shape.batch, part.batch);
+    }
+  }
+
+  std::unique_ptr<AttentionPlan> build_forward(const AttentionShape& shape, std::string& why) const {
+    GraphWriter writer(shape, device.capability());
+    std::unique_ptr<AttentionPlan> plan = build(
+        writer, [&] { writer.forward(); }, why);
+    Bytes planned = attention_library_scratch(shape);
+    if (!plan || plan->scratch <= planned) return plan;
+    why = fmt::format("cuDNN wants {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
+    if (shape.documents == Documents::together)
+      throw RunError("attention", why, "another version of cuDNN may want less");
+    return nullptr;
+  }
+
+  template <class Build>
+  const AttentionPlan* find_or_build(Plans& plans, const AttentionShape& shape, const Build& build_plan) const {
+    if (auto found = plans.find(shape); found != plans.end()) return found->second.get();
+    std::string why;
+    std::unique_ptr<AttentionPlan> plan;
+    device.use();
+    if (shape.length % 128 != 0 && fe::detail::get_backend_version() < kOddLengths)
+      why = fmt::format("cuDNN {} is too old for {} positions, which is no multiple of 128",
+                        version_text(fe::detail::get_backend_version()), shape.length);
+    else
+      plan = build_plan(why);
+    if (!plan)
+      fmt::print(stderr,
+                 "sextant: attention over {} positions with {} heads of {} goes without cuDNN, which is slower: {}\n",
+                 shape.length, shape.heads, shape.head_dim, why);
+    return plans.emplace(shape, std::move(plan)).first->second.get();
+  }
+
+  const CudaDevice& device;
+  cudnnHandle_t handle = nullptr;
+  Plans forward, backward;
+};
+
+AttentionLibrary::AttentionLibrary(const CudaDevice& device) {
+  if (!open_library()) {
+    problem_ = fmt::format("{} cannot be opened; it must be where the loader looks (LD_LIBRARY_PATH)", kLibrary);
+  } else if (size_t version = fe::detail::get_backend_version(); version < kOldest) {
+    problem_ = fmt::format("cuDNN {} is too old, {} or newer is needed", version_text(version), version_text(kOldest));
+  } else {
+    device.use();
+    opened_ = std::make_unique<Opened>(device);
+    cudnnStatus_t status = fe::detail::create_handle(&opened_->handle);
+    if (status != CUDNN_STATUS_SUCCESS) {
+      problem_ =
+          fmt::format("cuDNN {} does not start: {}", version_text(version), fe::detail::get_error_string(status));
+      opened_->handle = nullptr;
+    }
+  }
+  if (!problem_.empty()) {
+    opened_.reset();
+    fmt::print(stderr, "sextant: attention goes without cuDNN, which is slower: {}\n", problem_);
+  }
+}
+
+const AttentionPlan* AttentionLibrary::forward(const AttentionShape& shape) {
+  if (!opened_) return nullptr;
+  return opened_->find_or_build(opened_->forward, shape,
+                                [&](std::string& why) { return opened_->build_forward(shape, why); });
+}
+
+const AttentionPlan* AttentionLibrary::backward(const AttentionShape& shape) {
+  if (!opened_) return nullptr;
+  return opened_->find_or_build(opened_->backward, shape,
+                                [&](std::string& why) { return opened_->build_backward(shape, why); });
+}
+
+void AttentionLibrary::run(const AttentionPlan& plan, const AttentionOperands& operands, std::byte* workspace,
+                           cudaStream_t stream) const {
+  const AttentionShape& s = plan.shape;
+  fe::detail::set_stream(opened_->handle, stream);
+  for (int64_t part = 0; part < plan.parts; ++part) {
+    // `element` of the rows of the part's first sequence.
+    auto at = [&](void* data, int64_t width, int64_t element) -> void* {
+      return data ? static_cast<std::byte*>(data) + (part * s.batch * s.length * width + element) * 2 : nullptr;
+    };
+    int64_t y_width = s.heads * s.head_dim, width = y_width + 2 * s.kv_heads * s.head_dim;
+    int64_t k_at = y_width, v_at = y_width + s.kv_heads * s.head_dim;
+    std::unordered_map<int64_t, void*> pointers{
+        {kQ, at(operands.qkv, width, 0)},
+        {kK, at(operands.qkv, width, k_at)},
+        {kV, at(operands.qkv, width, v_at)},
+        {kY, at(operands.y, y_width, 0)},
+        {kLse, static_cast<float*>(operands.lse) + part * s.batch * s.heads * s.length},
+        {kDy, at(operands.dy, y_width, 0)},
+        {kDq, at(operands.dqkv, width, 0)},
+        {kDk, at(operands.dqkv, width, k_at)},
+        {kDv, at(operands.dqkv, width, v_at)}};
+    if (operands.begins) pointers[kBegins] = const_cast<int32_t*>(operands.begins) + part * s.batch * s.length;
+    fe::error_t status = plan.graph->execute(opened_->handle, pointers, workspace);
+    if (status.is_bad()) throw RunError("attention", fmt::format("cuDNN: {}", status.get_message()));
+  }
+}
+
+}  // namespace sextant
+
+#else  // built without cuDNN's headers
+
+namespace sextant {
+
+struct AttentionPlan {};
+struct AttentionLibrary::Opened {};
+
+AttentionLibrary::AttentionLibrary(const CudaDevice&)
+    : problem_("this program was built without cuDNN's frontend headers") {
+  fmt::print(stderr, "sextant: attention goes without cuDNN, which is slower: {}\n", problem_);
+}
+const AttentionPlan* AttentionLibrary::forward(const AttentionShape&) {
+  return nullptr;
+}
+const AttentionPlan* AttentionLibrary::backward(const AttentionShape&) {
+  return nullptr;
+}
+void AttentionLibrary::run(const AttentionPlan&, const AttentionOperands&, std::byte*, cudaStream_t) const {
+  BUG("attention has no plans without cuDNN");
+}
+
+}  // namespace sextant
+
+#endif
+
+namespace sextant {
+
+AttentionLibrary::~AttentionLibrary() = default;
+
+}  // namespace sextant

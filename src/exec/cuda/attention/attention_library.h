@@ -1,0 +1,71 @@
+// AttentionLibrary: cuDNN's attention, which reads and writes packed qkv rows in place. libcudnn.so.9 is opened at run
+// time, so that a program built with it starts without it; execution plans are built once per shape and kept as long as
+// the device.
+//
+// Enters: shapes of one rank, in bf16. Leaves: plans to run on a stream. cuDNN's headers stay in attention_library.cpp.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/dtype.h"
+#include "base/units.h"
+#include "exec/cuda/runtime/device.h"
+
+namespace sextant {
+
+// Of one sequence: whether they see each other.
+enum class Documents : uint8_t { together, apart };
+
+// Heads of this rank.
+struct AttentionShape {
+  int64_t batch = 0, length = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  Documents documents = Documents::together;
+  auto operator<=>(const AttentionShape&) const = default;
+};
+
+// Whether cuDNN may be asked for such an op, and the most scratch its plans may then use: both are known before there
+// is a GPU.
+bool attention_library_takes(DType dtype, const AttentionShape& shape);
+Bytes attention_library_scratch(const AttentionShape& shape);
+Bytes attention_library_backward_scratch(const AttentionShape& shape, Determinism determinism);
+
+// qkv, dqkv [b, s, (heads + 2·kv_heads)·d]; y, dy [b, s, heads·d]; lse [b, heads, s] in f32; begins [b, s]
+// in i32, where documents stay apart. Forward has no dy and dqkv.
+struct AttentionOperands {
+  void *qkv = nullptr, *y = nullptr, *lse = nullptr, *dy = nullptr, *dqkv = nullptr;
+  const int32_t* begins = nullptr;
+};
+
+struct AttentionPlan;
+
+class AttentionLibrary {
+ public:
+  // Says on stderr, once, why cuDNN cannot be used where that is so.
+  explicit AttentionLibrary(const CudaDevice& device);
+  ~AttentionLibrary();
+  AttentionLibrary(const AttentionLibrary&) = delete;
+  AttentionLibrary& operator=(const AttentionLibrary&) = delete;
+
+  const std::string& problem() const { return problem_; }  // why there are no plans; empty when there are
+
+  // Null when cuDNN has no way to do it: then our own kernels must. RunError when its plan needs more scratch than was
+  // planned; where documents stay apart, that is no way either.
+  const AttentionPlan* forward(const AttentionShape& shape);
+  const AttentionPlan* backward(const AttentionShape& shape);
+  // Only puts work on the stream. CUDA graphs captured from it must not outlive the library.
+  void run(const AttentionPlan& plan, const AttentionOperands& operands, std::byte* workspace,
+           cudaStream_t stream) const;
+
+ private:
+  struct Opened;
+  std::unique_ptr<Opened> opened_;
+  std::string problem_;
+};
+
+}  // namespace sextant

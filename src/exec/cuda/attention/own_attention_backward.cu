@@ -1,0 +1,302 @@
+// The gradient in two passes, so that every sum has one owner: keys by keys for dk and dv, queries by queries for dq.
+// Both make the scores again from q, k and the log-sum-exp.
+#include "base/units.h"
+#include "exec/cuda/attention/attention_tile.cuh"
+#include "exec/cuda/runtime/real_type.h"
+
+namespace sextant::cuda {
+
+namespace {
+
+constexpr int kDotThreads = 256;
+
+template <class T>
+__global__ void __launch_bounds__(kDotThreads) dot_rows(OutputDots rows) {
+  const int lane = threadIdx.x % 32;
+  const int64_t at = static_cast<int64_t>(blockIdx.x) * (kDotThreads / 32) + threadIdx.x / 32;
+  if (at >= rows.batch * rows.length * rows.heads) return;
+  const T *dy = static_cast<const T*>(rows.dy) + at * rows.dim, *y = static_cast<const T*>(rows.y) + at * rows.dim;
+  float sum = 0;
+  for (int64_t j = lane; j < rows.dim; j += 32) sum = fmaf(static_cast<float>(dy[j]), static_cast<float>(y[j]), sum);
+  for (int other = 16; other > 0; other /= 2) sum += __shfl_xor_sync(0xffffffff, sum, other);
+  int64_t head = at % rows.heads, row = at / rows.heads % rows.length, b = at / rows.heads / rows.length;
+  if (lane == 0) rows.dots[(b * rows.heads + head) * rows.length + row] = sum;
+}
+
+// A tile of queries against a tile of keys, all in shared memory.
+struct Square {
+  const float *q, *dy, *k, *v;
+  int64_t first, first_key, head;
+};
+
+// p <- exp(c·q·kᵀ − lse) unless null, ds <- c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen.
+template <int kDim, int kQ, int kK>
+__device__ void score_gradients(const AttentionGradient& block, const Square& square, float* p, float* ds) {
+  constexpr int kR = kQ / kSide, kC = kK / kSide, kPitch = pitch_of(kK);
+  const int dim = static_cast<int>(block.dim);
+  const float scale = rsqrtf(static_cast<float>(block.dim)), alibi = alibi_slope(block, square.head);
+  float scores[kR][kC], slopes[kR][kC];
+  row_products<kDim>(square.q, square.k, dim, scores);
+  row_products<kDim>(square.dy, square.v, dim, slopes);
+#pragma unroll
+  for (int i = 0; i < kR; ++i) {
+    int64_t row = square.first + tile_y() * kR + i;
+    bool exists = row < block.queries;
+    int64_t at = (static_cast<int64_t>(blockIdx.z) * block.heads + square.head) * block.lse_length + row;
+    float lse = exists ? block.lse[at] : 0, dot = exists ? block.dots[at] : 0;
+    int64_t begin = first_seen(block, blockIdx.z, row, block.diagonal);
+#pragma unroll
+    for (int j = 0; j < kC; ++j) {
+      int column = tile_x() + kSide * j;
+      int64_t key = square.first_key + column;
+      bool seen = exists && begin <= key && key < block.keys && key <= row + block.diagonal;
+      float bias = alibi * static_cast<float>(key - row - block.distance);
+      float weight = seen ? expf(scores[i][j] * scale + bias - lse) : 0;
+      if (p) p[(tile_y() * kR + i) * kPitch + column] = weight;
+      ds[(tile_y() * kR + i) * kPitch + column] = scale * weight * (slopes[i][j] - dot);
+    }
+  }
+}
+
+// Rows of a head from `first` on; there are `count` in all.
+struct TileRows {
+  int64_t head, first, count;
+};
+
+template <class T, int kDim, int kR>
+__device__ void write_gradient(const AttentionGradient& block, const HeadRows& to, TileRows tile,
+                               float (&sums)[kR][kDim / kSide]) {
+#pragma unroll
+  for (int i = 0; i < kR; ++i) {
+    int64_t row = tile.first + tile_y() * kR + i;
+    if (row >= tile.count) continue;
+    T* at = const_cast<T*>(rows_of<T>(to, blockIdx.z, tile.head, row));
+    for_columns<kDim>(sums[i], static_cast<int>(block.dim), [&](int column, float value) {
+      if (block.onto == Onto::existing) value += static_cast<float>(at[column]);
+      at[column] = static_cast<T>(value);
+    });
+  }
+}
+
+// dk, dv of kK keys of one key head: the queries of all heads that read it, in order.
+template <class T, int kDim, int kQ, int kK>
+__global__ void __launch_bounds__(kTileThreads) key_gradients(AttentionGradient block) {
+  constexpr int kR = kK / kSide, kPitch = pitch_of(kDim);
+  extern __shared__ float4 shared[];
+  float* k = reinterpret_cast<float*>(shared);
+  float *v = k + kK * kPitch, *q = v + kK * kPitch, *dy = q + kQ * kPitch;
+  float *p = dy + kQ * kPitch, *ds = p + kQ * pitch_of(kK);
+
+  const int64_t b = blockIdx.z, kv = blockIdx.y, first_key = static_cast<int64_t>(blockIdx.x) * kK;
+  const int64_t group = block.heads / block.kv_heads;
+  const int dim = static_cast<int>(block.dim);
+  load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, block.keys - first_key, dim);
+  load_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, block.keys - first_key, dim);
+  float dk[kR][kDim / kSide] = {}, dv[kR][kDim / kSide] = {};
+
+  // Queries before the first key's own position see none of the tile.
+  const int64_t from = max(first_key - block.diagonal, int64_t{0}) / kQ * kQ;
+  for (int64_t head = kv * group; head < (kv + 1) * group; ++head) {
+    for (int64_t first = from; first < block.queries; first += kQ) {
+      if (first_seen_by_any<kQ>(block, b, first, block.diagonal) >= first_key + kK) continue;
+      __syncthreads();  // the square before this one has been used
+      load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, dim);
+      load_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, block.queries - first, dim);
+      __syncthreads();
+      score_gradients<kDim, kQ, kK>(block, {q, dy, k, v, first, first_key, head}, p, ds);
+      __syncthreads();
+      add_weighted_rows<kDim, kQ>(Weights{p, 1, pitch_of(kK)}, dy, dv);
+      add_weighted_rows<kDim, kQ>(Weights{ds, 1, pitch_of(kK)}, q, dk);
+    }
+  }
+  write_gradient<T, kDim>(block, block.dk, {kv, first_key, block.keys}, dk);
+  write_gradient<T, kDim>(block, block.dv, {kv, first_key, block.keys}, dv);
+}
+
+// dq of kQ queries of one head.
+template <class T, int kDim, int kQ, int kK>
+__global__ void __launch_bounds__(kTileThreads) query_gradients(AttentionGradient block) {
+  constexpr int kR = kQ / kSide, kPitch = pitch_of(kDim);
+  extern __shared__ float4 shared[];
+  float* k = reinterpret_cast<float*>(shared);
+  float *v = k + kK * kPitch, *q = v + kK * kPitch, *dy = q + kQ * kPitch, *ds = dy + kQ * kPitch;
+
+  const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
+  const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kQ;  // long tiles first, for balance
+  const int dim = static_cast<int>(block.dim);
+  load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, dim);
+  load_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, block.queries - first, dim);
+  float dq[kR][kDim / kSide] = {};
+
+  const int64_t end = min(block.keys, first + kQ + block.diagonal);
+  const int64_t begin = first_seen_by_any<kQ>(block, b, first, block.diagonal);
+  for (int64_t first_key = begin; first_key < end; first_key += kK) {
+    __syncthreads();  // the square before this one has been used
+    load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, block.keys - first_key, dim);
+    load_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, block.keys - first_key, dim);
+    __syncthreads();
+    score_gradients<kDim, kQ, kK>(block, {q, dy, k, v, first, first_key, head}, nullptr, ds);
+    __syncwarp();  // a row of ds belongs to threads of one warp
+    add_weighted_rows<kDim, kK>(Weights{ds, pitch_of(kK), 1}, k, dq);
+  }
+  write_gradient<T, kDim>(block, block.dq, {head, first, block.queries}, dq);
+}
+
+// Of a tile of queries, in shared memory: what their scores need.
+template <int kQ>
+struct CoreStatistics {
+  float lse[kQ], dots[kQ];
+  int64_t begins[kQ];
+  float alibi;  // the head's slope
+
+  __device__ void load(const AttentionGradient& block, int64_t head, int64_t first) {
+    if (threadIdx.x == 0) alibi = alibi_slope(block, head);
+    for (int i = threadIdx.x; i < kQ; i += kCoreThreads) {
+      int64_t row = first + i, at = (static_cast<int64_t>(blockIdx.z) * block.heads + head) * block.lse_length + row;
+      bool exists = row < block.queries;
+      lse[i] = exists ? block.lse[at] : 0;
+      dots[i] = exists ? block.dots[at] : 0;
+      begins[i] = exists ? first_seen(block, blockIdx.z, row, block.diagonal) : INT64_MAX;  // sees nothing
+    }
+  }
+
+  // score <- p, slope <- ds, of query `i` of the tile, at position `own`, and a key.
+  __device__ void turn(int i, int64_t own, int64_t key, float scale, float& score, float& slope) const {
+    score = score * scale - lse[i];
+    if (alibi != 0) score += alibi * static_cast<float>(key - own);
+    score = begins[i] <= key && key <= own ? __expf(score) : 0;
+    slope = scale * score * (slope - dots[i]);
+  }
+};
+
+// As `key_gradients`, on tensor cores: scores are made turned, a row for each key.
+template <int kDim, int kQ>
+__global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(AttentionGradient block) {
+  constexpr int kPitch = core_pitch(kDim);
+  extern __shared__ float4 shared[];
+  __shared__ CoreStatistics<kQ> statistics;
+  Bf16 *k = reinterpret_cast<Bf16*>(shared), *v = k + kCoreRows * kPitch, *q = v + kCoreRows * kPitch;
+  Bf16* dy = q + kQ * kPitch;
+
+  const int64_t b = blockIdx.z, kv = blockIdx.y, first_key = static_cast<int64_t>(blockIdx.x) * kCoreRows;
+  const int64_t group = block.heads / block.kv_heads, count = block.keys - first_key;
+  const int dim = static_cast<int>(block.dim);
+  const float scale = rsqrtf(static_cast<float>(dim));
+  load_core_tile<kCoreRows, kDim>(k, rows_of<Bf16>(block.k, b, kv, first_key), block.k.row, count, dim);
+  load_core_tile<kCoreRows, kDim>(v, rows_of<Bf16>(block.v, b, kv, first_key), block.v.row, count, dim);
+  Fragments<kDim> dk = {}, dv = {};
+
+  const int64_t from = max(first_key - block.diagonal, int64_t{0}) / kQ * kQ;
+  for (int64_t head = kv * group; head < (kv + 1) * group; ++head) {
+    for (int64_t first = from; first < block.queries; first += kQ) {
+      if (first_seen_by_any<kQ>(block, b, first, block.diagonal) >= first_key + kCoreRows) continue;
+      __syncthreads();  // the square before this one has been used
+      int64_t left = block.queries - first;
+      load_core_tile<kQ, kDim>(q, rows_of<Bf16>(block.q, b, head, first), block.q.row, left, dim);
+      load_core_tile<kQ, kDim>(dy, rows_of<Bf16>(block.dy, b, head, first), block.dy.row, left, dim);
+      statistics.load(block, head, first);
+      __syncthreads();
+      Fragments<kQ> scores, slopes;
+      core_row_products<kDim, kQ>(k, q, scores);
+      core_row_products<kDim, kQ>(v, dy, slopes);
+#pragma unroll
+      for (int n = 0; n < kQ / 8; ++n)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          int i = n * 8 + core_column() + e % 2;
+          int64_t key = first_key + core_row() + e / 2 * 8;
+          statistics.turn(i, first + i + block.diagonal, key, scale, scores[n][e], slopes[n][e]);
+        }
+      add_core_rows<kDim, kQ>(scores, dy, dv);
+      add_core_rows<kDim, kQ>(slopes, q, dk);
+    }
+  }
+  write_core_rows<kDim>(block.dk, {kv, first_key, block.keys, dim}, dk);
+  write_core_rows<kDim>(block.dv, {kv, first_key, block.keys, dim}, dv);
+}
+
+// As `query_gradients`, on tensor cores.
+template <int kDim, int kK>
+__global__ void __launch_bounds__(kCoreThreads) query_gradients_on_cores(AttentionGradient block) {
+  constexpr int kPitch = core_pitch(kDim);
+  extern __shared__ float4 shared[];
+  __shared__ CoreStatistics<kCoreRows> statistics;
+  Bf16 *q = reinterpret_cast<Bf16*>(shared), *dy = q + kCoreRows * kPitch, *k = dy + kCoreRows * kPitch;
+  Bf16* v = k + kK * kPitch;
+
+  const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
+  const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kCoreRows, left = block.queries - first;
+  const int dim = static_cast<int>(block.dim);
+  const float scale = rsqrtf(static_cast<float>(dim));
+  load_core_tile<kCoreRows, kDim>(q, rows_of<Bf16>(block.q, b, head, first), block.q.row, left, dim);
+  load_core_tile<kCoreRows, kDim>(dy, rows_of<Bf16>(block.dy, b, head, first), block.dy.row, left, dim);
+  statistics.load(block, head, first);
+  Fragments<kDim> dq = {};
+
+  const int64_t end = min(block.keys, first + kCoreRows + block.diagonal);
+  const int64_t begin = first_seen_by_any<kCoreRows>(block, b, first, block.diagonal);
+  for (int64_t first_key = begin; first_key < end; first_key += kK) {
+    __syncthreads();  // the square before this one has been used
+    int64_t count = block.keys - first_key;
+    load_core_tile<kK, kDim>(k, rows_of<Bf16>(block.k, b, kv, first_key), block.k.row, count, dim);
+    load_core_tile<kK, kDim>(v, rows_of<Bf16>(block.v, b, kv, first_key), block.v.row, count, dim);
+    __syncthreads();
+    Fragments<kK> scores, slopes;
+    core_row_products<kDim, kK>(q, k, scores);
+    core_row_products<kDim, kK>(dy, v, slopes);
+#pragma unroll
+    for (int n = 0; n < kK / 8; ++n)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        int i = core_row() + e / 2 * 8;
+        int64_t own = min(first + i + block.diagonal, block.keys - 1), key = first_key + n * 8 + core_column() + e % 2;
+        statistics.turn(i, own, key, scale, scores[n][e], slopes[n][e]);
+      }
+    add_core_rows<kDim, kK>(slopes, k, dq);
+  }
+  write_core_rows<kDim>(block.dq, {head, first, block.queries, dim}, dq);
+}
+
+template <int kDim>
+void launch_on_cores(const AttentionGradient& block, cudaStream_t stream) {
+  constexpr int kOther = kDim == 64 ? 64 : 32;  // two results of 128 columns leave few registers for scores
+  constexpr int floats = (kCoreRows + kOther) * core_pitch(kDim);
+  launch_tiles(key_gradients_on_cores<kDim, kOther>, block,
+               {ceil_div(block.keys, kCoreRows), block.kv_heads, block.batch, floats, stream, kCoreThreads});
+  launch_tiles(query_gradients_on_cores<kDim, kOther>, block,
+               {ceil_div(block.queries, kCoreRows), block.heads, block.batch, floats, stream, kCoreThreads});
+}
+
+template <class T, int kDim, int kQ, int kK>
+void launch_backward(const AttentionGradient& block, cudaStream_t stream) {
+  constexpr int rows = 2 * (kQ + kK) * pitch_of(kDim), square = kQ * pitch_of(kK);
+  launch_tiles(key_gradients<T, kDim, kQ, kK>, block,
+               {ceil_div(block.keys, kK), block.kv_heads, block.batch, rows + 2 * square, stream});
+  launch_tiles(query_gradients<T, kDim, kQ, kK>, block,
+               {ceil_div(block.queries, kQ), block.heads, block.batch, rows + square, stream});
+}
+
+}  // namespace
+
+// Tiles as large as the 163 KiB of shared memory of an A100 allow.
+void attend_backward(const AttentionGradient& block, cudaStream_t stream) {
+  if (block.batch * block.heads * block.queries == 0) return;
+  if (cores_take(block))
+    return block.dim <= 64 ? launch_on_cores<64>(block, stream) : launch_on_cores<128>(block, stream);
+  for_cuda_type(block.dtype, [&]<class T>() {
+    for_head_size(block.dim, [&]<int kDim>() {
+      constexpr int kQ = kDim == 64 ? 64 : 32, kK = kDim == 256 ? 32 : 64;
+      launch_backward<T, kDim, kQ, kK>(block, stream);
+    });
+  });
+}
+
+void output_dots(const OutputDots& rows, cudaStream_t stream) {
+  int64_t count = rows.batch * rows.length * rows.heads;
+  if (count == 0) return;
+  for_cuda_type(rows.dtype, [&]<class T>() {
+    dot_rows<T><<<static_cast<unsigned>(ceil_div(count, kDotThreads / 32)), kDotThreads, 0, stream>>>(rows);
+  });
+}
+
+}  // namespace sextant::cuda

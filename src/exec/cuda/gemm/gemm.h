@@ -1,0 +1,79 @@
+// Matrix products on the GPU: C (+)= op(A)·op(B), row-major, through cuBLASLt, with f32 accumulation. For every shape
+// the library's candidates are timed once on random data and the fastest is kept, also on disk (by shape, device and
+// library version), so that the next run starts at once. Repeatable runs and runs of several ranks take the library's
+// first choice instead (Tuning).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/dtype.h"
+#include "exec/cuda/runtime/device.h"
+#include "exec/tensor.h"
+
+namespace sextant {
+
+enum class MatrixOrder : uint8_t { as_is, transposed };
+
+enum class GemmEpilogue : uint8_t {
+  none,
+  bias,           // C = AB + bias, one number per column
+  gelu,           // aux = AB, C = gelu(aux)
+  gelu_bias,      // aux = AB + bias, C = gelu(aux)
+  gelu_gradient,  // C = AB·gelu'(aux)
+  row_sums,       // bias = the sums over A's columns, which are added up anyway: of op(A), one f32 per row of C
+};
+
+struct GemmShape {
+  int64_t m = 0, n = 0, k = 0;
+  MatrixOrder a_order = MatrixOrder::as_is, b_order = MatrixOrder::as_is;  // as_is: A is m×k, B is k×n
+  DType in = DType::f32, out = DType::f32;
+  GemmEpilogue epilogue = GemmEpilogue::none;
+  int64_t a_stride = 0, c_stride = 0;  // elements from row to row as stored; 0: rows lie side by side
+  auto operator<=>(const GemmShape&) const = default;
+
+  std::string text() const;  // "65536x768x3072 nt bf16 f32 bias", the name in the cache
+};
+
+struct GemmOperands {
+  const void* a;
+  const void* b;
+  void* c;
+  void* bias = nullptr;  // read, or written with row_sums
+  void* aux = nullptr;
+  SumState sum = SumState::fresh;  // running: C is added onto (no epilogue then)
+};
+
+class GemmPlan;
+class GemmTuner;
+
+class GemmLibrary {
+ public:
+  explicit GemmLibrary(const CudaDevice& device);
+  ~GemmLibrary();
+
+  // Times candidates when the shape is new. Not during a capture. RunError when the library cannot do it.
+  const GemmPlan& plan(const GemmShape& shape);
+  // Null when the library cannot do it.
+  const GemmPlan* find_plan(const GemmShape& shape);
+
+  // Whether one product with an epilogue is faster than another followed by a kernel that moves this many bytes.
+  // Without timings (repeatable runs), yes.
+  bool pays(const GemmPlan& with_epilogue, const GemmPlan& without, int64_t bytes_more) const;
+  void run(const GemmPlan& plan, const GemmOperands& operands, std::byte* workspace, cudaStream_t stream) const;
+
+  static constexpr int64_t kWorkspace = int64_t{32} << 20;  // of every product
+
+ private:
+  const CudaDevice& device_;
+  void* handle_ = nullptr;
+  std::map<GemmShape, std::unique_ptr<GemmPlan>> plans_;
+  std::unique_ptr<GemmTuner> tuner_;  // null in repeatable runs
+};
+
+}  // namespace sextant

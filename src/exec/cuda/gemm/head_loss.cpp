@@ -1,0 +1,143 @@
+#include <algorithm>
+
+#include "exec/cuda/gemm/gemm.h"
+#include "exec/cuda/kernels/cross_entropy.h"
+#include "exec/cuda/runtime/kernel.h"
+
+namespace sextant::cuda {
+
+namespace {
+
+// The logits of this many bytes live at once, and of twice the bytes of the weights' gradient, if that is more: the
+// gradient crosses memory once per chunk, which then stays cheap. Neither grows with tokens × vocabulary.
+constexpr int64_t kLogitBytes = int64_t{1} << 30;
+constexpr int64_t kRowMultiple = 256;
+constexpr int64_t kStrideMultiple = 64;  // rows of logits begin where products can read them fast
+
+struct Sizes {
+  int64_t rows, hidden, vocabulary;  // of this rank, padding included
+  int64_t stride;                    // of a row of logits
+  int64_t chunk;                     // rows whose logits live at once
+  DType dtype;
+
+  Sizes(const Tensor& x, const Tensor& w)
+      : rows(x.shape.rows()), hidden(x.shape.last()), vocabulary(w.shape[0]), dtype(x.dtype) {
+    stride = round_up(vocabulary, kStrideMultiple);
+    int64_t most = std::max(kLogitBytes, 2 * vocabulary * hidden * size_of(wide_of(dtype)));
+    int64_t fit = std::max(kRowMultiple, most / (stride * size_of(dtype)) / kRowMultiple * kRowMultiple);
+    int64_t chunks = ceil_div(rows, fit);
+    chunk = std::min(rows, round_up(ceil_div(rows, chunks), kRowMultiple));  // chunks of one size, as nearly as can be
+  }
+  int64_t loss_bytes() const { return round_up(rows * static_cast<int64_t>(sizeof(float)), 256); }
+  int64_t logit_bytes() const { return round_up(chunk * stride * size_of(dtype), 256); }
+};
+
+Bytes workspace(const WorkspaceQuery& query) {
+  Sizes sizes(query.in[0], query.in[1]);
+  return {sizes.loss_bytes() + sizes.logit_bytes() + GemmLibrary::kWorkspace};
+}
+
+enum class Want { loss, gradient, lse };
+
+class HeadLoss final : public PreparedCudaKernel {
+ public:
+  HeadLoss(const CudaPreparation& p, Want want) : sizes_(p.in[0], p.in[1]), library_(p.device.gemm()), want_(want) {
+    for (int64_t begin = 0; begin < sizes_.rows; begin += sizes_.chunk) {
+      int64_t rows = std::min(sizes_.chunk, sizes_.rows - begin);
+      if (!chunks_.empty() && chunks_.back().rows == rows) {
+        chunks_.push_back(chunks_.back());
+        chunks_.back().begin = begin;
+        continue;
+      }
+      chunks_.push_back(plan_chunk(begin, rows));
+    }
+  }
+
+  void launch(const CudaCall& call) override {
+    auto* losses = reinterpret_cast<float*>(call.workspace);
+    std::byte* logits = call.workspace + sizes_.loss_bytes();
+    std::byte* scratch = logits + sizes_.logit_bytes();
+    for (const Chunk& chunk : chunks_) {
+      const std::byte* x = call.in[0].as<std::byte>() + chunk.begin * sizes_.hidden * size_of(sizes_.dtype);
+      library_.run(*chunk.logits, {x, call.in[1].data, logits}, scratch, call.stream);
+      if (want_ == Want::lse) {
+        log_sum_exp_rows(rows_of(call, chunk, logits, call.out[0].as<float>() + chunk.begin));
+        continue;
+      }
+      cross_entropy_rows(rows_of(call, chunk, logits, losses + chunk.begin));
+      if (want_ == Want::gradient) multiply_gradients(call, chunk, x, logits, scratch);
+    }
+    if (want_ != Want::lse)
+      sum_numbers(losses, sizes_.rows, call.out[want_ == Want::loss ? 0 : 2].as<float>(), call.stream);
+  }
+
+ private:
+  struct Chunk {
+    int64_t begin, rows;
+    const GemmPlan *logits, *dx, *dw;
+  };
+
+  Chunk plan_chunk(int64_t begin, int64_t rows) {
+    int64_t v = sizes_.vocabulary, h = sizes_.hidden, stride = sizes_.stride;
+    DType t = sizes_.dtype;
+    Chunk chunk{begin, rows, nullptr, nullptr, nullptr};
+    chunk.logits = &library_.plan(
+        {.m = rows, .n = v, .k = h, .b_order = MatrixOrder::transposed, .in = t, .out = t, .c_stride = stride});
+    if (want_ != Want::gradient) return chunk;
+    chunk.dx = &library_.plan({.m = rows, .n = h, .k = v, .in = t, .out = t, .a_stride = stride});
+    chunk.dw = &library_.plan({.m = v,
+                               .n = h,
+                               .k = rows,
+                               .a_order = MatrixOrder::transposed,
+                               .in = t,
+                               .out = wide_of(t),
+                               .a_stride = stride});
+    return chunk;
+  }
+
+  LogitRows rows_of(const CudaCall& call, const Chunk& chunk, std::byte* logits, float* numbers) const {
+    LogitRows rows{.logits = logits,
+                   .dtype = sizes_.dtype,
+                   .rows = chunk.rows,
+                   .vocabulary = call.in[1].real_extent(0),
+                   .stride = sizes_.stride,
+                   .w = &call.in[1],
+                   .losses = numbers,
+                   .stream = call.stream};
+    if (want_ == Want::lse) return rows;
+    rows.targets = call.in[2].as<int32_t>() + chunk.begin;
+    rows.z_loss = call.attrs.real("z_loss");
+    if (want_ == Want::gradient) rows.dloss = call.in[3].as<float>();
+    rows.groups = call.attrs.integer_or("groups", 0);
+    rows.parts_rows = sizes_.rows;
+    if (rows.groups > 0) rows.parts = call.in[want_ == Want::gradient ? 4 : 3].as<float>() + chunk.begin;
+    return rows;
+  }
+
+  void multiply_gradients(const CudaCall& call, const Chunk& chunk, const std::byte* x, std::byte* dlogits,
+                          std::byte* scratch) const {
+    std::byte* dx = call.out[1].as<std::byte>() + chunk.begin * sizes_.hidden * size_of(sizes_.dtype);
+    library_.run(*chunk.dx, {dlogits, call.in[1].data, dx}, scratch, call.stream);
+    bool add = chunk.begin > 0 || call.accumulate();
+    library_.run(*chunk.dw, {dlogits, x, call.out[0].data, nullptr, nullptr, add ? SumState::running : SumState::fresh},
+                 scratch, call.stream);
+  }
+
+  Sizes sizes_;
+  GemmLibrary& library_;
+  Want want_;
+  std::vector<Chunk> chunks_;
+};
+
+template <Want want>
+std::unique_ptr<PreparedCudaKernel> prepare(const CudaPreparation& p) {
+  return std::make_unique<HeadLoss>(p, want);
+}
+
+}  // namespace
+
+const CudaKernel head_loss{.workspace = workspace, .prepare = prepare<Want::loss>};
+const CudaKernel head_loss_backward{.workspace = workspace, .prepare = prepare<Want::gradient>};
+const CudaKernel head_lse{.workspace = workspace, .prepare = prepare<Want::lse>};
+
+}  // namespace sextant::cuda

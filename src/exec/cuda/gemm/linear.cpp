@@ -1,0 +1,181 @@
+#include <algorithm>
+#include <array>
+
+#include "exec/cuda/gemm/gemm.h"
+#include "exec/cuda/gemm/gemm_plan.h"
+#include "exec/cuda/kernels/column_sums.h"
+#include "exec/cuda/runtime/kernel.h"
+
+namespace sextant::cuda {
+
+namespace {
+
+Bytes product_workspace(const WorkspaceQuery&) {
+  return {GemmLibrary::kWorkspace};
+}
+
+// One product of the inputs a and b.
+class Product final : public PreparedCudaKernel {
+ public:
+  Product(const CudaPreparation& p, const GemmShape& shape) : library_(p.device.gemm()), plan_(library_.plan(shape)) {}
+
+  void launch(const CudaCall& call) override {
+    GemmOperands operands{call.in[0].data, call.in[1].data, call.out[0].data};
+    if (plan_.shape().epilogue == GemmEpilogue::bias) operands.bias = call.in[2].data;
+    if (call.accumulate()) operands.sum = SumState::running;
+    library_.run(plan_, operands, call.workspace, call.stream);
+  }
+
+ private:
+  GemmLibrary& library_;
+  const GemmPlan& plan_;
+};
+
+GemmShape forward_shape(const CudaPreparation& p) {
+  return {.m = p.in[0].shape.rows(),
+          .n = p.in[1].shape[0],
+          .k = p.in[0].shape.last(),
+          .b_order = MatrixOrder::transposed,
+          .in = p.in[0].dtype,
+          .out = p.out[0].dtype,
+          .epilogue = p.in.size() > 2 ? GemmEpilogue::bias : GemmEpilogue::none};
+}
+
+GemmShape input_gradient_shape(const CudaPreparation& p) {
+  return {.m = p.in[0].shape.rows(),
+          .n = p.out[0].shape.last(),
+          .k = p.in[0].shape.last(),
+          .in = p.in[0].dtype,
+          .out = p.out[0].dtype};
+}
+
+GemmShape weight_gradient_shape(const CudaPreparation& p) {
+  return {.m = p.in[0].shape.last(),
+          .n = p.in[1].shape.last(),
+          .k = p.in[0].shape.rows(),
+          .a_order = MatrixOrder::transposed,
+          .in = p.in[0].dtype,
+          .out = p.out[0].dtype};
+}
+
+template <GemmShape (*shape_of)(const CudaPreparation&)>
+std::unique_ptr<PreparedCudaKernel> product(const CudaPreparation& p) {
+  return std::make_unique<Product>(p, shape_of(p));
+}
+
+int64_t bytes_of(const Tensor& tensor) {
+  return tensor.count() * size_of(tensor.dtype);
+}
+
+// What three ops share that are a product with more in its epilogue: it may be done there, or by a kernel behind a
+// plain product, whichever is faster for the shape.
+class ProductWithMore : public PreparedCudaKernel {
+ public:
+  ProductWithMore(const CudaPreparation& p, const GemmShape& plain, GemmEpilogue epilogue, int64_t bytes_more)
+      : library_(p.device.gemm()), plain_(library_.plan(plain)) {
+    GemmShape shape = plain;
+    shape.epilogue = epilogue;
+    fused_ = library_.find_plan(shape);
+    if (fused_ && !library_.pays(*fused_, plain_, bytes_more)) fused_ = nullptr;
+  }
+
+ protected:
+  GemmLibrary& library_;
+  const GemmPlan& plain_;
+  const GemmPlan* fused_;  // null: the plain product is used
+};
+
+class LinearGelu final : public ProductWithMore {
+ public:
+  explicit LinearGelu(const CudaPreparation& p)
+      : ProductWithMore(p, forward_shape(p), p.in.size() > 2 ? GemmEpilogue::gelu_bias : GemmEpilogue::gelu,
+                        2 * bytes_of(p.out[0])) {}
+
+  void launch(const CudaCall& call) override {
+    void* bias = call.in.size() > 2 ? call.in[2].data : nullptr;
+    if (fused_)
+      return library_.run(*fused_, {call.in[0].data, call.in[1].data, call.out[0].data, bias, call.out[1].data},
+                          call.workspace, call.stream);
+    library_.run(plain_, {call.in[0].data, call.in[1].data, call.out[1].data, bias}, call.workspace, call.stream);
+    CudaCall after = call;
+    after.in = call.out.subspan(1, 1);
+    after.out = call.out.first(1);
+    cuda::gelu.launch(after);
+  }
+};
+
+class LinearGeluGradient final : public ProductWithMore {
+ public:
+  explicit LinearGeluGradient(const CudaPreparation& p)
+      : ProductWithMore(p, input_gradient_shape(p), GemmEpilogue::gelu_gradient, 3 * bytes_of(p.out[0])) {}
+
+  void launch(const CudaCall& call) override {
+    GemmOperands operands{call.in[0].data, call.in[1].data, call.out[0].data};
+    if (fused_) {
+      operands.aux = call.in[2].data;
+      return library_.run(*fused_, operands, call.workspace, call.stream);
+    }
+    library_.run(plain_, operands, call.workspace, call.stream);
+    std::array<Tensor, 2> in{call.out[0], call.in[2]};
+    CudaCall after = call;
+    after.in = in;
+    cuda::gelu_backward.launch(after);
+  }
+};
+
+void sum_bias(const CudaCall& call, const Tensor& out, SumState sum) {
+  sum_columns({.x = call.in[0].data,
+               .dtype = call.in[0].dtype,
+               .rows = call.in[0].shape.rows(),
+               .width = call.in[0].shape.last(),
+               .out = out.as<float>(),
+               .write = sum == SumState::running ? ColumnSums::Write::add : ColumnSums::Write::over,
+               .workspace = call.workspace,
+               .stream = call.stream});
+}
+
+class LinearGradients final : public ProductWithMore {
+ public:
+  explicit LinearGradients(const CudaPreparation& p)
+      : ProductWithMore(p, weight_gradient_shape(p), GemmEpilogue::row_sums, bytes_of(p.in[0])) {}
+
+  void launch(const CudaCall& call) override {
+    GemmOperands operands{call.in[0].data, call.in[1].data, call.out[0].data};
+    operands.sum = call.sum;
+    if (fused_ && call.sum == SumState::fresh) {  // the epilogue cannot add onto a sum
+      operands.bias = call.out[1].data;
+      return library_.run(*fused_, operands, call.workspace, call.stream);
+    }
+    library_.run(plain_, operands, call.workspace, call.stream);
+    sum_bias(call, call.out[1], call.sum);
+  }
+};
+
+template <class Prepared>
+std::unique_ptr<PreparedCudaKernel> prepare(const CudaPreparation& p) {
+  return std::make_unique<Prepared>(p);
+}
+
+void bias_gradient(const CudaCall& call) {
+  sum_bias(call, call.out[0], call.accumulate() ? SumState::running : SumState::fresh);
+}
+
+Bytes bias_gradient_workspace(const WorkspaceQuery& query) {
+  return {column_sums_workspace(query.in[0].shape.rows(), query.in[0].shape.last())};
+}
+
+Bytes gradients_workspace(const WorkspaceQuery& query) {
+  return std::max(product_workspace(query), bias_gradient_workspace(query));
+}
+
+}  // namespace
+
+const CudaKernel linear{.workspace = product_workspace, .prepare = product<forward_shape>};
+const CudaKernel linear_gelu{.workspace = product_workspace, .prepare = prepare<LinearGelu>};
+const CudaKernel linear_gelu_gradient{.workspace = product_workspace, .prepare = prepare<LinearGeluGradient>};
+const CudaKernel linear_input_gradient{.workspace = product_workspace, .prepare = product<input_gradient_shape>};
+const CudaKernel linear_weight_gradient{.workspace = product_workspace, .prepare = product<weight_gradient_shape>};
+const CudaKernel linear_gradients{.workspace = gradients_workspace, .prepare = prepare<LinearGradients>};
+const CudaKernel linear_bias_gradient{.launch = bias_gradient, .workspace = bias_gradient_workspace};
+
+}  // namespace sextant::cuda

@@ -1,0 +1,58 @@
+#include "exec/cuda/kernels/norm_any.cuh"
+
+namespace sextant::cuda {
+
+namespace {
+
+void forward(const CudaCall& call) {
+  const LocalShape& shape = call.in[0].shape;
+  for_cuda_type(call.in[0].dtype, [&]<class T>() {
+    launch_norm<Norm::rms>(NormRows<T>{.x = call.in[0].as<T>(),
+                                       .w = call.in[1].as<T>(),
+                                       .y = call.out[0].as<T>(),
+                                       .r = call.out[1].as<float>(),
+                                       .rows = shape.rows(),
+                                       .width = shape.last(),
+                                       .eps = static_cast<float>(call.attrs.real("eps"))},
+                           call.stream);
+  });
+}
+
+void add_forward(const CudaCall& call) {
+  const LocalShape& shape = call.in[0].shape;
+  for_cuda_type(call.in[0].dtype, [&]<class T>() {
+    launch_norm<Norm::rms>(NormRows<T>{.x = call.in[0].as<T>(),
+                                       .plus = call.in[1].as<T>(),
+                                       .w = call.in[2].as<T>(),
+                                       .sum = call.out[0].as<T>(),
+                                       .y = call.out[1].as<T>(),
+                                       .r = call.out[2].as<float>(),
+                                       .rows = shape.rows(),
+                                       .width = shape.last(),
+                                       .eps = static_cast<float>(call.attrs.real("eps"))},
+                           call.stream);
+  });
+}
+
+void backward(const CudaCall& call) {
+  const LocalShape& shape = call.in[0].shape;
+  for_cuda_type(call.in[0].dtype, [&]<class T>() {
+    launch_norm_gradient<Norm::rms>(NormGradient<T>{.dy = call.in[0].as<T>(),
+                                                    .x = call.in[1].as<T>(),
+                                                    .w = call.in[2].as<T>(),
+                                                    .r = call.in[3].as<float>(),
+                                                    .plus = call.in.size() > 4 ? call.in[4].as<T>() : nullptr,
+                                                    .dx = call.out[0].as<T>(),
+                                                    .rows = shape.rows(),
+                                                    .width = shape.last()},
+                                    call);
+  });
+}
+
+}  // namespace
+
+const CudaKernel rms_norm{.launch = forward};
+const CudaKernel add_rms_norm{.launch = add_forward};
+const CudaKernel rms_norm_backward{.launch = backward, .workspace = norm_gradient_workspace<Norm::rms>};
+
+}  // namespace sextant::cuda

@@ -1,0 +1,133 @@
+#include <cmath>
+#include <numeric>
+
+#include "exec/cpu/kernels/heads.h"
+#include "exec/cuda/kernels/rows.cuh"
+#include "exec/cuda/kernels/spans.cuh"
+#include "exec/cuda/kernels/vector.cuh"
+#include "exec/cuda/runtime/check.h"
+#include "exec/cuda/runtime/kernel.h"
+#include "exec/rope_frequency.h"
+
+namespace sextant::cuda {
+
+namespace {
+
+constexpr int kMostPairs = 128;  // of a head: head_dim up to 256
+constexpr int kHeadsAtOnce = 8;  // that share the sines of one thread
+constexpr int kHeadsOnTheirWay = 4;
+
+struct Frequencies {
+  double of_pair[kMostPairs];
+};
+
+Frequencies frequencies_of(const Attrs& attrs, int64_t dim) {
+  BUG_IF(dim / 2 > kMostPairs, "head_dim {} is more than rope's kernel takes", dim);
+  Frequencies frequencies{};
+  for (int64_t j = 0; j < dim / 2; ++j) frequencies.of_pair[j] = rope_frequency(attrs, j, dim);
+  return frequencies;
+}
+
+// A "row" here is a group of heads of one packed row, a "column" a pair within a head: the sines of V pairs are found
+// once for kHeadsAtOnce heads.
+template <class T, int V>
+struct Turn {
+  const T* x;
+  const int32_t* start;  // may be null
+  T* y;
+  int64_t length, width;
+  int heads, turned, half, groups;  // turned: the heads of q and k, in front; groups of heads in one row
+  int dim;                          // of a head; 2·half of it turn
+  float direction;
+  Spans positions;
+  Frequencies frequencies;
+
+  __device__ void find_sines(int64_t s, int64_t pair, float (&cosines)[V], float (&sines)[V]) const {
+    int64_t position = positions.global_index(s) + (start ? *start : 0);
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      // Whole turns are taken off in double: late positions turn by 1e5 radians and more.
+      double turns = static_cast<double>(position) * frequencies.of_pair[pair + i] * 0.15915494309189535;  // 1/(2 pi)
+      sincospif(static_cast<float>(2.0 * (turns - rint(turns))), &sines[i], &cosines[i]);
+      sines[i] *= direction;
+    }
+  }
+
+  // V pairs of one head.
+  struct Pairs {
+    Packed<T, V> first, second;
+  };
+
+  __device__ void turn(Pairs& pairs, const float (&cosines)[V], const float (&sines)[V]) const {
+    float a[V], b[V], left[V], right[V];
+    unpack(pairs.first, a);
+    unpack(pairs.second, b);
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      left[i] = a[i] * cosines[i] - b[i] * sines[i];
+      right[i] = b[i] * cosines[i] + a[i] * sines[i];
+    }
+    pairs = {pack<T>(left), pack<T>(right)};
+  }
+
+  __device__ void operator()(int64_t grouped, int64_t pair) const {
+    int64_t row = grouped / groups;
+    int begin = static_cast<int>(grouped - row * groups) * kHeadsAtOnce;
+    float cosines[V], sines[V];
+    find_sines(row % length, pair, cosines, sines);
+#pragma unroll
+    for (int first = begin; first < begin + kHeadsAtOnce; first += kHeadsOnTheirWay) {
+      int64_t at = row * width + static_cast<int64_t>(first) * dim + pair;
+      Pairs pairs[kHeadsOnTheirWay];
+#pragma unroll
+      for (int k = 0; k < kHeadsOnTheirWay; ++k)
+        if (first + k < heads) pairs[k] = {load<V>(x + at + k * dim), load<V>(x + at + k * dim + half)};
+#pragma unroll
+      for (int k = 0; k < kHeadsOnTheirWay; ++k) {
+        if (first + k >= heads) break;
+        if (first + k < turned) turn(pairs[k], cosines, sines);
+        store(y + at + k * dim, pairs[k].first);
+        store(y + at + k * dim + half, pairs[k].second);
+      }
+    }
+  }
+};
+
+void launch(const CudaCall& call) {
+  const LocalShape& shape = call.in[0].shape;
+  cpu::Heads heads = cpu::local_heads(call.attrs, shape[2]);
+  const int64_t front = call.attrs.integer_or("rotary_dim", heads.dim), half = front / 2;
+  int turned = static_cast<int>(heads.q + heads.kv);
+  bool in_place = call.in[0].data == call.out[0].data;
+  // What does not turn of a head is brought over with all the rest.
+  if (front < heads.dim && !in_place)
+    check_cuda(cudaMemcpyAsync(call.out[0].data, call.in[0].data,
+                               static_cast<size_t>(call.in[0].count() * size_of(call.in[0].dtype)),
+                               cudaMemcpyDeviceToDevice, call.stream),
+               "copying what RoPE does not turn");
+  // In place, the values already are where they belong.
+  int visited = in_place || front < heads.dim ? turned : turned + static_cast<int>(heads.kv);
+  int groups = static_cast<int>(ceil_div(visited, kHeadsAtOnce));
+  for_cuda_vectors(call.in[0].dtype, std::gcd(half, heads.dim), [&]<class T, int V>() {
+    Turn<T, V> turn{.x = call.in[0].as<T>(),
+                    .start = call.in.size() > 1 ? call.in[1].as<int32_t>() : nullptr,
+                    .y = call.out[0].as<T>(),
+                    .length = shape[1],
+                    .width = shape[2],
+                    .heads = visited,
+                    .turned = turned,
+                    .half = static_cast<int>(half),
+                    .groups = groups,
+                    .dim = static_cast<int>(heads.dim),
+                    .direction = call.attrs.integer_or("inverse", 0) != 0 ? -1.0f : 1.0f,
+                    .positions = spans_of(call.in[0], 1),
+                    .frequencies = frequencies_of(call.attrs, front)};
+    for_row_vectors<V>(call.stream, shape.rows() * groups, half, turn);
+  });
+}
+
+}  // namespace
+
+const CudaKernel rope{.launch = launch};
+
+}  // namespace sextant::cuda

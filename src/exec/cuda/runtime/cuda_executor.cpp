@@ -1,0 +1,114 @@
+#include "exec/cuda/runtime/cuda_executor.h"
+
+#include "base/error.h"
+#include "exec/cuda/probe/rates.h"
+#include "exec/cuda/runtime/check.h"
+#include "exec/cuda/runtime/cuda_bound.h"
+#include "exec/cuda/runtime/devices.h"
+#include "exec/cuda/runtime/kernel.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr int64_t kAlignment = 256;
+// The driver's context, the libraries' modules and CUDA graphs, beyond what is taken when the executor is made.
+constexpr int64_t kOutsideArena = int64_t{1} << 30;
+
+bool is_supported(DType dtype) {
+  return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::i32 || dtype == DType::u16;
+}
+
+// Everything that stands in the way, at once.
+void refuse_unsupported(const Program& program) {
+  std::vector<Complaint> missing;
+  for (const Region& region : program.regions) {
+    for (const Op& op : region.ops) {
+      const CudaKernel& kernel = cuda_kernel(*op.def);
+      if (!kernel.launch && !kernel.prepare && !kernel.launch_all)
+        missing.push_back(
+            {.place = op.path, .got = fmt::format("the cuda executor has no kernel for {}", op.def->name)});
+      for (const auto* ids : {&op.inputs, &op.outputs})
+        for (ValueId id : *ids)
+          if (!is_supported(program[id].dtype))
+            missing.push_back(
+                {.place = program[id].path,
+                 .got = fmt::format("the cuda executor does not compute in {}", name_of(program[id].dtype))});
+    }
+  }
+  if (!missing.empty()) throw UserError(std::move(missing));
+}
+
+int device_for(const CudaOptions& options, const RankContext& context) {
+  CudaDevices found = cuda_devices();
+  int count = static_cast<int>(found.devices.size());
+  if (count == 0) throw RunError("cuda", fmt::format("no CUDA device here ({})", found.problem), "use device=cpu");
+  if (options.device < 0) return context.rank % count;
+  if (options.device >= count) throw RunError("cuda", fmt::format("no device {}: there are {}", options.device, count));
+  return options.device;
+}
+
+class CudaExecutor final : public Executor {
+ public:
+  CudaExecutor(const CudaOptions& options, const RankContext& context)
+      : device_(device_for(options, context), options.determinism,
+                context.transport ? Tuning::first_choice : Tuning::timed),
+        rank_(context.rank) {
+    if (context.transport)
+      wires_ = std::make_unique<CudaWires>(*context.transport, device_, choose_wires(*context.transport, device_));
+  }
+
+  Target target() const override { return cuda_target(device_.determinism()); }
+  std::unique_ptr<Arena> allocate(int64_t bytes) override { return std::make_unique<CudaArena>(device_, bytes); }
+  std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
+    refuse_unsupported(program);
+    auto* memory = dynamic_cast<CudaArena*>(&arena);
+    BUG_IF(!memory, "an arena of another executor");
+    device_.use();
+    return bind_on_cuda(program, *memory, {device_, rank_, wires_.get()});
+  }
+
+  int steps_ahead() const override { return 1; }
+  std::optional<Bytes> room() const override {
+    device_.use();
+    size_t free = 0, total = 0;
+    check_cuda(cudaMemGetInfo(&free, &total), "asking for free memory");
+    return Bytes{std::max<int64_t>(0, static_cast<int64_t>(free) - kOutsideArena)};
+  }
+  std::optional<DeviceRates> measure_rates() override {
+    device_.use();
+    return measured_rates(device_);
+  }
+  std::map<std::string, int64_t> bytes_sent() const override {
+    return wires_ ? wires_->bytes_sent() : std::map<std::string, int64_t>();
+  }
+
+ private:
+  CudaDevice device_;
+  int rank_;
+  std::unique_ptr<CudaWires> wires_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options, const RankContext& context) {
+  return std::make_unique<CudaExecutor>(options, context);
+}
+
+Target cuda_target(Determinism determinism) {
+  bool repeatable = determinism == Determinism::repeatable;
+  return {.name = "cuda",
+          .threads = 1,
+          .alignment = kAlignment,
+          .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients"},
+          .computes_in = {DType::bf16, DType::f32},
+          .workspace =
+              [repeatable](const Op& op, const LocalTypes& in, const LocalTypes& out) {
+                const CudaKernel& kernel = cuda_kernel(*op.def);
+                if (!kernel.workspace) return Bytes{0};
+                return kernel.workspace({op.attrs, tensors_of(in), tensors_of(out), 1, repeatable});
+              },
+          .done_together = [](const OpDef& def) { return cuda_kernel(def).launch_all != nullptr; }};
+}
+
+}  // namespace sextant

@@ -1,0 +1,112 @@
+// One pipeline rank on its way through a step: its priced ops, where it stands, and what its lanes are doing. It stops
+// where it needs something of another rank that has not been simulated yet.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/rng.h"
+#include "exec/sim/simulate.h"
+
+namespace sextant {
+
+// What passes between pipeline ranks: when each message will have arrived, and who waits at a common sum.
+class StageMessages {
+ public:
+  struct Key {
+    int from, to, microbatch;
+    int64_t tag;
+    bool operator==(const Key&) const = default;
+  };
+
+  void post(const Key& key, double arrives, double transfer) { messages_[key] = {arrives, transfer}; }
+  struct InFlightMessage {
+    double arrives, transfer;
+  };
+  std::optional<InFlightMessage> find(const Key& key) const;
+
+  // Every rank of `of` ranks comes to the sum called `name` once; the last one's time counts.
+  void arrive(const std::string& name, double at);
+  std::optional<double> all_there(const std::string& name, size_t of) const;
+
+ private:
+  struct Hash {
+    size_t operator()(const Key& key) const;
+  };
+  std::unordered_map<Key, InFlightMessage, Hash> messages_;
+  struct StageBarrier {
+    size_t present = 0;
+    double last = 0;
+  };
+  std::map<std::string, StageBarrier> meetings_;
+};
+
+struct PricedOp {
+  const Op* op = nullptr;
+  OpPrice price;
+  bool on_lane = false;    // runs beside compute
+  bool last_only = false;  // for the last microbatch
+  double waited_s = 0;     // of a collective on the compute lane: what its profile does not hide
+  std::vector<int> joins;  // ops of this rank, by number, whose messages must have arrived
+  size_t meets = 0;        // how many pipeline ranks take part in a sum
+  int peer = -1;           // of a message between stages
+  int64_t tag = 0;
+};
+
+// The ops of a region in order, without joins and meets, which take the whole Program to find.
+std::vector<PricedOp> price_region(const Program& program, const Region& region, Pricer& pricer);
+
+class RankWalk {
+ public:
+  RankWalk(const Program& program, Pricer& pricer, const SimOptions& options);
+
+  // Goes on as far as it can; true when it has moved.
+  bool advance(StageMessages& mail);
+  bool done() const { return action_ == program_.schedule.size(); }
+
+  double now() const { return now_; }
+  void finish(double step_end);  // idles until then
+  const RankTime& time() const { return time_; }
+  Trace& trace() { return trace_; }
+
+ private:
+  struct PricedRegion {
+    const Region* region = nullptr;
+    size_t first_number = 0;  // of its ops, over all regions
+    int last_microbatch = 0;
+    std::vector<PricedOp> ops;
+  };
+
+  void price_all(Pricer& pricer);
+  bool run_op(const PricedOp& op, int microbatch, StageMessages& mail);
+  bool run_message(const PricedOp& op, int microbatch, StageMessages& mail);
+  void run_compute(const PricedOp& op);
+  void post_on_lane(const PricedOp& op, int microbatch);
+  void wait_until(double at, double RankTime::*part);
+  void wait_for_axes(double at, const std::string& axes);
+  double noisy(double seconds);
+  void record(const PricedOp& op, double start, double end, const char* lane, int microbatch);
+
+  const Program& program_;
+  const SimOptions options_;
+  const SoftwareProfile profile_;
+  const double compute_speed_beside_messages_;
+  std::vector<PricedRegion> regions_;
+  std::vector<size_t> region_of_action_;
+  std::vector<double> lane_done_;       // per op number: when its message on the comm lane has arrived
+  std::vector<std::string> lane_axes_;  // and along which axes
+  size_t action_ = 0, op_ = 0;
+  double now_ = 0, lane_free_ = 0, host_ = 0;
+  double near_busy_ = 0, far_busy_ = 0;  // until when the comm lane holds the links inside and between nodes
+  bool updating_ = false;
+  const PricedOp* arrived_ = nullptr;  // the sum between stages at which it waits
+  RankTime time_;
+  Random random_;
+  Trace trace_;
+};
+
+}  // namespace sextant

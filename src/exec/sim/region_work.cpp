@@ -1,0 +1,40 @@
+#include "exec/sim/region_work.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "exec/sim/rank_walk.h"
+
+namespace sextant {
+
+RegionWork region_work(const Program& program, const Region& region, Pricer& pricer) {
+  RegionWork work;
+  struct Sent {
+    double at, seconds;
+  };
+  std::vector<Sent> sent;
+  for (const PricedOp& priced : price_region(program, region, pricer)) {
+    const OpPrice& price = priced.price;
+    if (price.message == Message::Kind::receive) continue;
+    if (price.message == Message::Kind::send) {
+      sent.push_back({work.compute, price.seconds});
+      continue;
+    }
+    double seconds = price.message && !priced.on_lane ? priced.waited_s : price.seconds;
+    if (priced.on_lane) {
+      (priced.last_only ? work.beside_at_last : work.beside) += seconds;
+    } else if (priced.last_only) {
+      work.at_last += seconds;
+    } else {
+      work.compute += seconds;
+      work.messages += price.message ? seconds : 0;
+    }
+  }
+  for (size_t i = 0; i < sent.size(); ++i) {
+    double after = sent[i].seconds - (work.compute - sent[i].at);
+    work.arrives_after = i == 0 ? after : std::min(work.arrives_after, after);
+  }
+  return work;
+}
+
+}  // namespace sextant

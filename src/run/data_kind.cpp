@@ -1,0 +1,26 @@
+#include "run/data_kind.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "data/text_source.h"
+
+namespace sextant {
+
+bool is_stories(const std::vector<std::string>& paths) {
+  return paths.size() == 1 && paths[0] == "stories";
+}
+
+bool are_token_files(const RunConfig& run, const std::vector<std::string>& paths) {
+  if (is_stories(paths)) return false;
+  if (run.data.format != "auto") return run.data.format != "text" && run.data.format != "jsonl";
+  return std::none_of(paths.begin(), paths.end(), [](const std::string& p) {
+    return std::filesystem::is_directory(p) || text_format_of(p).has_value();
+  });
+}
+
+bool has_text(const RunConfig& run) {
+  return !are_token_files(run, run.data.train);
+}
+
+}  // namespace sextant

@@ -1,0 +1,69 @@
+#include "run/fit.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kRecompute{"none", "norms", "selective",
+                                                     "full"};  // each saves more than the one before
+
+std::vector<int64_t> smaller_microbatches(const RunConfig& run) {
+  std::vector<int64_t> sizes{run.batch.microbatch};
+  for (int64_t size = run.batch.microbatch / 2; size >= 1; size /= 2)
+    if (run.batch.sequences % (size * run.mesh.dp) == 0) sizes.push_back(size);
+  return sizes;
+}
+
+}  // namespace
+
+Bytes largest_arena(const RunPrograms& programs) {
+  int64_t most = 0;
+  for (size_t i = 0; i < programs.train.size(); ++i) most = std::max(most, programs.arena_bytes(static_cast<int>(i)));
+  return {most};
+}
+
+std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec& spec, const Target& target,
+                                           Bytes room, size_t most) {
+  std::vector<Alternative> found;
+  auto first = std::find(kRecompute.begin(), kRecompute.end(), run.train.recompute);
+  if (first == kRecompute.end()) --first;  // "alternate" is none of these; full saves more
+  // Smaller microbatches cost less time than computing everything again, until they no longer fill the device.
+  for (int64_t microbatch : smaller_microbatches(run)) {
+    for (auto mode = first; mode != kRecompute.end() && found.size() < most; ++mode) {
+      RunConfig other = run;
+      other.batch.microbatch = microbatch;
+      other.train.recompute = *mode;
+      Bytes arena = largest_arena(build_programs(other, run_shape(other, spec), target));
+      if (arena > room) continue;
+      std::string overrides;
+      if (microbatch != run.batch.microbatch) overrides = fmt::format("batch.microbatch={}", microbatch);
+      if (mode != first) overrides += fmt::format("{}train.recompute={}", overrides.empty() ? "" : " ", *mode);
+      found.push_back({overrides, arena});
+      break;  // more recompute at this size only costs time
+    }
+  }
+  return found;
+}
+
+void require_room(const RunConfig& run, const RunShape& shape, const RunPrograms& programs, const Target& target,
+                  Bytes room) {
+  Bytes need = largest_arena(programs);
+  if (need <= room) return;
+  std::string would_fit;
+  for (const Alternative& other : settings_that_fit(run, shape.spec, target, room))
+    would_fit += fmt::format("{}{} ({})", would_fit.empty() ? "" : "; or ", other.overrides, human(other.arena));
+  throw DoesNotFit({.place = run.source,
+                    .got = fmt::format("the plan needs {} on a rank, and there are {}", human(need), human(room)),
+                    .expected = "a plan that fits",
+                    .hint = would_fit.empty()
+                                ? "even one sequence at a time with full recompute is too much: use a smaller model, a "
+                                  "shorter batch.seq, or more ranks with mesh.zero"
+                                : "would fit: " + would_fit});
+}
+
+}  // namespace sextant

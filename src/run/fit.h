@@ -1,0 +1,27 @@
+// Whether a run fits the memory there is, asked before any of it is taken; and what would.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "run/programs.h"
+
+namespace sextant {
+
+struct Alternative {
+  std::string overrides;  // as typed behind the config: "train.recompute=full batch.microbatch=4"
+  Bytes arena;            // of the rank that needs most
+};
+
+// The rank that needs most.
+Bytes largest_arena(const RunPrograms& programs);
+
+// Up to `most` settings near the run's whose largest rank needs no more than `room`; those that cost least time first.
+std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec& spec, const Target& target,
+                                           Bytes room, size_t most = 3);
+
+// DoesNotFit with the numbers and the nearest settings that would fit.
+void require_room(const RunConfig& run, const RunShape& shape, const RunPrograms& programs, const Target& target,
+                  Bytes room);
+
+}  // namespace sextant

@@ -1,0 +1,185 @@
+#include "run/programs.h"
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/threads.h"
+#include "models/model.h"
+#include "schedule/check.h"
+#include "schedule/from_csv.h"
+
+namespace sextant {
+
+namespace {
+
+RecomputeMode recompute_mode(const RunConfig& run) {
+  if (run.train.recompute == "full") return RecomputeMode::full;
+  if (run.train.recompute == "alternate") return RecomputeMode::alternate;
+  if (run.train.recompute == "norms") return RecomputeMode::norms;
+  return run.train.recompute == "selective" ? RecomputeMode::selective : RecomputeMode::none;
+}
+
+DType precision_of(const RunConfig& run, const Target& target) {
+  if (run.train.precision == "auto") return target.computes_in.front();
+  DType wanted = *dtype_from_name(run.train.precision);
+  if (std::find(target.computes_in.begin(), target.computes_in.end(), wanted) != target.computes_in.end())
+    return wanted;
+  throw UserError({.place = run.place_of("train.precision"),
+                   .got = fmt::format("the {} does not compute in {}", target.name, name_of(wanted)),
+                   .expected = fmt::format("\"{}\" or \"auto\"", name_of(target.computes_in.front()))});
+}
+
+AdamW optimizer_of(const RunConfig& run) {
+  const OptimizerSection& o = run.optimizer;
+  return {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps, .weight_decay = o.weight_decay, .clip = o.clip};
+}
+
+// Programs of one model agree on where the weights are, or evaluation would read something else.
+void require_same_weights(const Program& a, const Program& b) {
+  std::unordered_map<std::string_view, int64_t> offsets;
+  for (const Value& value : b.values)
+    if (value.kind == ValueKind::parameter)
+      offsets.emplace(value.path, b.buffers[static_cast<size_t>(value.buffer)].offset);
+  for (const Value& value : a.values) {
+    if (value.kind != ValueKind::parameter) continue;
+    auto other = offsets.find(value.path);
+    BUG_IF(other == offsets.end(), "program {} has no value '{}'", b.name, value.path);
+    BUG_IF(a.buffers[static_cast<size_t>(value.buffer)].offset != other->second, "{} lies elsewhere in {}", value.path,
+           b.name);
+  }
+}
+
+// "7,8,8,7": layers of each stage.
+std::vector<int> stage_layers(const RunConfig& run, const ModelSpec& spec, int stages) {
+  std::vector<int> layers;
+  int64_t total = 0;
+  std::string_view text = run.pipeline.layers;
+  while (!text.empty()) {
+    int count = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+    bool good = error == std::errc{} && count > 0 && (end == text.data() + text.size() || *end == ',');
+    if (!good)
+      throw UserError({.place = run.place_of("pipeline.layers"),
+                       .got = fmt::format("'{}'", run.pipeline.layers),
+                       .expected = "layers of each stage, such as 7,8,8,7"});
+    layers.push_back(count);
+    total += count;
+    text.remove_prefix(std::min(text.size(), static_cast<size_t>(end - text.data()) + 1));
+  }
+  if (!layers.empty() && (static_cast<int>(layers.size()) != stages || total != spec.layers))
+    throw UserError({.place = run.place_of("pipeline.layers"),
+                     .got = fmt::format("{} stages with {} layers in all", layers.size(), total),
+                     .expected = fmt::format("{} stages (pp × chunks) with {} layers in all", stages, spec.layers)});
+  return layers;
+}
+
+PipelineSchedule schedule_of(const RunConfig& run, int microbatches) {
+  PipelineShape shape{static_cast<int>(run.mesh.pp), static_cast<int>(run.pipeline.chunks), microbatches};
+  if (run.mesh.pp == 1) shape.chunks = 1;
+  PipelineSchedule schedule;
+  if (run.mesh.pp == 1)
+    schedule = make_schedule("1f1b", shape);
+  else if (run.pipeline.schedule == "csv")
+    schedule = schedule_from_csv(read_file(run.pipeline.file), run.pipeline.file);
+  else
+    schedule = make_schedule(run.pipeline.schedule, shape, run.place_of("pipeline.schedule"));
+  if (!(schedule.shape == shape))
+    throw UserError({.place = run.place_of("pipeline.file"),
+                     .got = fmt::format("a schedule of {} ranks, {} chunks and {} microbatches", schedule.shape.ranks,
+                                        schedule.shape.chunks, schedule.shape.microbatches),
+                     .expected = fmt::format("{} ranks, {} chunks and {} microbatches, as the config says", shape.ranks,
+                                             shape.chunks, shape.microbatches)});
+  check(schedule, run.place_of("pipeline.schedule"));
+  return schedule;
+}
+
+// One microbatch, forward only.
+PipelineSchedule evaluation_schedule(const PipelineSchedule& train) {
+  PipelineSchedule schedule{.name = "evaluation", .shape = train.shape, .placement = train.placement, .ranks = {}};
+  schedule.shape.microbatches = 1;
+  schedule.ranks.resize(static_cast<size_t>(train.shape.ranks));
+  for (auto& actions : schedule.ranks)
+    for (int chunk = 0; chunk < train.shape.chunks; ++chunk) actions.push_back({RegionKind::forward, chunk, 0});
+  return schedule;
+}
+
+}  // namespace
+
+int64_t RunPrograms::arena_bytes(int stage_rank) const {
+  int64_t bytes = train[static_cast<size_t>(stage_rank)].arena_bytes;
+  return evaluate.empty() ? bytes : std::max(bytes, evaluate[static_cast<size_t>(stage_rank)].arena_bytes);
+}
+
+int threads_per_rank(const RunConfig& run, int ranks) {
+  int threads = run.train.threads > 0 ? static_cast<int>(run.train.threads) : core_count();
+  return std::max(1, threads / ranks);
+}
+
+int stage_rank_of(const Mesh& mesh, int rank) {
+  auto axis = mesh.find(kPipelineAxis);
+  return axis ? coordinate_of(mesh, rank)[static_cast<size_t>(*axis)] : 0;
+}
+
+LoweredRun lower_run(const RunConfig& config, const ModelSpec& spec, const Target& target, Checks checks) {
+  RunShape shape = run_shape(config, spec);
+  RunPrograms programs = build_programs(config, shape, target, {}, checks);
+  return {std::move(shape), std::move(programs)};
+}
+
+bool has_validation(const RunConfig& run) {
+  return run.train.eval_every > 0 && (!run.data.validation.empty() || run.data.validation_fraction > 0);
+}
+
+RunShape run_shape(const RunConfig& run, const ModelSpec& spec) {
+  const MeshSection& m = run.mesh;
+  auto axis = [](const char* name, int64_t size) { return Axis{name, static_cast<int>(size)}; };
+  RunShape shape{.spec = spec, .mesh = {}, .parallel = {}, .pipeline = {}, .blocks_per_stage = {}};
+  shape.mesh.axes.push_back(axis("pp", m.pp));
+  if (m.zero_ranks > 0 && m.zero_ranks < m.dp) shape.mesh.axes.push_back(axis("dp_out", m.dp / m.zero_ranks));
+  shape.mesh.axes.push_back(axis("dp", m.zero_ranks > 0 ? m.zero_ranks : m.dp));
+  shape.mesh.axes.push_back(axis("cp", m.cp));
+  shape.mesh.axes.push_back(axis("tp", m.tp));
+  shape.parallel = {.sequence = m.sequence_parallel,
+                    .context = m.context == "ulysses" ? ContextMode::ulysses : ContextMode::ring,
+                    .zero = static_cast<int>(m.zero)};
+  shape.pipeline = schedule_of(run, static_cast<int>(run.batch.sequences / (run.batch.microbatch * m.dp)));
+  shape.blocks_per_stage = stage_layers(run, spec, shape.pipeline.shape.stages());
+  return shape;
+}
+
+RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Target& target,
+                           const decltype(LowerOptions::observe)& observe, Checks checks) {
+  // A Graph is one microbatch over all data-parallel ranks.
+  Use use{.batch = run.batch.microbatch * run.mesh.dp,
+          .seq = run.batch.seq,
+          .z_loss = run.optimizer.z_loss,
+          .documents = run.data.mask_documents,
+          .dtype = precision_of(run, target),
+          .parallel = shape.parallel};
+  LowerOptions options{.train = optimizer_of(run),
+                       .pipeline = shape.pipeline,
+                       .blocks_per_stage = shape.blocks_per_stage,
+                       .checks = checks,
+                       .observe = observe};
+  options.plan = {.recompute = recompute_mode(run),
+                  .zero = shape.parallel.zero,
+                  .microbatches = shape.pipeline.shape.microbatches,
+                  .overlap = run.mesh.overlap,
+                  .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))}};
+  RunPrograms programs{.train = lower_all(build_model(shape.spec, use, shape.mesh), target, options), .evaluate = {}};
+  if (!has_validation(run)) return programs;
+  use.z_loss = 0;  // a regulariser of training, not part of what is measured
+  LowerOptions forward{.plan = {.overlap = run.mesh.overlap},
+                       .pipeline = evaluation_schedule(shape.pipeline),
+                       .blocks_per_stage = shape.blocks_per_stage,
+                       .checks = checks};
+  for (const Program& train : programs.train) forward.transient_from.push_back(train.persistent_bytes);
+  programs.evaluate = lower_all(build_model(shape.spec, use, shape.mesh), target, forward);
+  for (size_t i = 0; i < programs.train.size(); ++i) require_same_weights(programs.train[i], programs.evaluate[i]);
+  return programs;
+}
+
+}  // namespace sextant

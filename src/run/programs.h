@@ -1,0 +1,53 @@
+// The Programs of a run, from its config: what `plan` prints, `explain` shows and `train` executes are these same
+// objects.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "config/run_config.h"
+#include "models/model.h"
+#include "passes/lower.h"
+
+namespace sextant {
+
+// One Program per pipeline rank. Train and evaluation share one arena: the weights are at the same offsets, and
+// everything that comes and goes in one may lie where it does in the other.
+struct RunPrograms {
+  std::vector<Program> train;
+  std::vector<Program> evaluate;  // empty when the run has no validation
+
+  int64_t arena_bytes(int stage_rank) const;
+};
+
+struct RunShape {
+  ModelSpec spec;  // with its vocabulary
+  Mesh mesh;
+  Parallel parallel;
+  PipelineSchedule pipeline;
+  std::vector<int> blocks_per_stage;  // empty: balanced
+};
+
+// UserError when the mesh asks for what no pass can do, or the schedule does not fit.
+RunShape run_shape(const RunConfig& run, const ModelSpec& spec);
+
+RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Target& target,
+                           const decltype(LowerOptions::observe)& observe = {}, Checks checks = Checks::each_pass);
+
+// Both at once: what plan, search, bench and validation start from.
+struct LoweredRun {
+  RunShape shape;
+  RunPrograms programs;
+};
+LoweredRun lower_run(const RunConfig& config, const ModelSpec& spec, const Target& target, Checks checks = Checks::end);
+
+bool has_validation(const RunConfig& run);
+
+// Threads of each rank when `ranks` of them share this machine: train.threads (or its cores) in equal parts.
+int threads_per_rank(const RunConfig& run, int ranks);
+
+// The place of a rank on the pipeline axis: which of the Programs it runs.
+int stage_rank_of(const Mesh& mesh, int rank);
+
+}  // namespace sextant

@@ -1,0 +1,108 @@
+#include "search/layout_limits.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace sextant {
+
+namespace {
+
+struct LimitKey {
+  std::string_view name;
+  std::string (*value)(const LayoutChoice&);
+  std::vector<std::string_view> words = {};  // empty: a whole number
+};
+
+const std::array<LimitKey, 11>& limit_keys() {
+  static const std::array<LimitKey, 11> keys{{
+      {"dp", [](const LayoutChoice& c) { return std::to_string(c.dp); }},
+      {"tp", [](const LayoutChoice& c) { return std::to_string(c.tp); }},
+      {"pp", [](const LayoutChoice& c) { return std::to_string(c.pp); }},
+      {"cp", [](const LayoutChoice& c) { return std::to_string(c.cp); }},
+      {"zero", [](const LayoutChoice& c) { return std::to_string(c.zero); }},
+      {"zero_ranks", [](const LayoutChoice& c) { return std::to_string(c.zero_ranks); }},
+      {"chunks", [](const LayoutChoice& c) { return std::to_string(c.chunks); }},
+      {"microbatch", [](const LayoutChoice& c) { return std::to_string(c.microbatch); }},
+      // Without tensor parallelism there is no sequence to share: both words hold.
+      {"sequence_parallel",
+       [](const LayoutChoice& c) { return std::string(c.tp == 1             ? ""
+                                                      : c.sequence_parallel ? "true"
+                                                                            : "false"); },
+       {"true", "false"}},
+      {"schedule",
+       [](const LayoutChoice& c) { return c.pp == 1 ? std::string() : c.schedule; },
+       {"1f1b", "interleaved", "zb-h1", "zbv"}},
+      {"recompute", [](const LayoutChoice& c) { return c.recompute; }, {"none", "norms", "selective", "full"}},
+  }};
+  return keys;
+}
+
+const LimitKey* key_named(std::string_view name) {
+  auto found = std::ranges::find(limit_keys(), name, &LimitKey::name);
+  return found == limit_keys().end() ? nullptr : &*found;
+}
+
+bool is_value_of(const LimitKey& key, const std::string& text) {
+  if (!key.words.empty()) return std::ranges::count(key.words, text) > 0;
+  int64_t number = -1;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() && number >= 0;
+}
+
+}  // namespace
+
+LayoutLimits::LayoutLimits(const std::vector<std::string>& texts, std::string_view place) {
+  for (const std::string& text : texts) {
+    size_t equals = text.find('=');
+    const LimitKey* key = key_named(std::string_view(text).substr(0, equals));
+    if (!key || equals == text.npos) {
+      std::vector<std::string_view> names;
+      for (const LimitKey& each : limit_keys()) names.push_back(each.name);
+      throw UserError({.place = std::string(place),
+                       .got = fmt::format("'{}'", text),
+                       .expected = fmt::format("KEY=VALUE[,VALUE…] with one of {}", fmt::join(names, ", "))});
+    }
+    for (size_t begin = equals + 1; begin <= text.size();) {
+      size_t end = std::min(text.find(',', begin), text.size());
+      std::string value = text.substr(begin, end - begin);
+      if (!is_value_of(*key, value))
+        throw UserError({.place = std::string(place),
+                         .got = fmt::format("'{}' in '{}'", value, text),
+                         .expected = key->words.empty() ? std::string("whole numbers")
+                                                        : fmt::format("some of {}", fmt::join(key->words, ", "))});
+      only_[std::string(key->name)].push_back(std::move(value));
+      begin = end + 1;
+    }
+  }
+}
+
+bool LayoutLimits::allow(const LayoutChoice& choice) const {
+  return std::ranges::all_of(only_, [&](const auto& limit) {
+    std::string value = key_named(limit.first)->value(choice);
+    return value.empty() || std::ranges::count(limit.second, value) > 0;
+  });
+}
+
+std::optional<int64_t> LayoutLimits::most(std::string_view key) const {
+  auto found = only_.find(key);
+  if (found == only_.end()) return std::nullopt;
+  int64_t most = 0;
+  for (const std::string& value : found->second) most = std::max<int64_t>(most, std::atoll(value.c_str()));
+  return most;
+}
+
+std::string LayoutLimits::text() const {
+  std::string all;
+  for (const auto& [key, values] : only_)
+    all += fmt::format("{}{}={}", all.empty() ? "" : " ", key, fmt::join(values, ","));
+  return all;
+}
+
+}  // namespace sextant

@@ -1,0 +1,73 @@
+#include "search/layout_overrides.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string_view>
+#include <variant>
+
+#include "base/error.h"
+#include "config/load.h"
+#include "config/schema.h"
+
+namespace sextant {
+
+namespace {
+
+struct LayoutKey {
+  std::string_view name;
+  bool always = false;  // printed even where it is the default
+};
+
+// What with_choice sets.
+constexpr std::array<LayoutKey, 13> kLayoutKeys{{{"mesh.dp", true},
+                                                 {"mesh.tp", true},
+                                                 {"mesh.pp", true},
+                                                 {"mesh.cp"},
+                                                 {"mesh.zero", true},
+                                                 {"mesh.zero_ranks"},
+                                                 {"mesh.sequence_parallel"},
+                                                 {"pipeline.schedule"},
+                                                 {"pipeline.chunks"},
+                                                 {"pipeline.file"},
+                                                 {"pipeline.layers"},
+                                                 {"batch.microbatch", true},
+                                                 {"train.recompute", true}}};
+
+const Key& key_of(std::string_view name) {
+  const Key* key = find_key(name);
+  BUG_IF(!key, "the layout's key {} is not in the schema", name);
+  return *key;
+}
+
+// Strings stand without quotes on a command line.
+std::string override_text(const ConfigValue& value) {
+  auto text = std::get_if<std::string>(&value);
+  return text ? *text : toml_text(value);
+}
+
+}  // namespace
+
+std::string layout_overrides(const RunConfig& run, const RunConfig& layout) {
+  const RunConfig defaults;
+  std::string text;
+  for (const LayoutKey& each : kLayoutKeys) {
+    const Key& key = key_of(each.name);
+    ConfigValue value = key.get(layout);
+    if (!each.always && !run.given(each.name) && value == key.get(defaults) && value == key.get(run)) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", each.name, override_text(value));
+  }
+  return text;
+}
+
+std::string layout_toml(const RunConfig& layout, const std::string& remark) {
+  const RunConfig defaults;
+  RunConfig run = layout;
+  for (const LayoutKey& each : kLayoutKeys) {
+    const Key& key = key_of(each.name);
+    if (each.always || key.get(run) != key.get(defaults)) run.places.try_emplace(std::string(each.name), "the search");
+  }
+  return fmt::format("# {}\n{}", remark, config_toml(run));
+}
+
+}  // namespace sextant

@@ -1,0 +1,379 @@
+#include "search/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <optional>
+#include <queue>
+#include <utility>
+
+#include "base/error.h"
+#include "base/threads.h"
+#include "base/units.h"
+#include "config/check.h"
+#include "run/programs.h"
+#include "search/layout_overrides.h"
+#include "search/search_bound.h"
+#include "search/search_price.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr int64_t kBatch = 16;  // nodes at once; not the number of threads, so that results do not depend on it
+// The front of memory against time: as far as this, as fine as this, with so many layouts priced for it at most.
+constexpr double kFrontReach = 1.5, kFrontStep = 0.97;
+constexpr size_t kFrontPrices = 40;
+constexpr double kNever = 1e300;
+constexpr size_t kSmallest = 4;  // priced to find the smallest
+constexpr std::array<std::string_view, 4> kByMemory{"full", "selective", "norms",
+                                                    "none"};  // each saves no less than the one before
+
+// A layout on its way: first its rough bound is known, then a close one, then its price.
+struct Node {
+  LayoutChoice choice;
+  size_t order = 0;
+  LeastCost least;
+  bool close = false;
+};
+
+struct Later {
+  bool operator()(const Node& a, const Node& b) const {
+    return a.least.seconds != b.least.seconds ? a.least.seconds > b.least.seconds : a.order > b.order;
+  }
+};
+
+bool faster(const Candidate& a, const Candidate& b) {
+  return a.seconds != b.seconds ? a.seconds < b.seconds : a.peak_bytes < b.peak_bytes;
+}
+
+class Search {
+ public:
+  explicit Search(const SearchRequest& request)
+      : request_(request),
+        run_(without_evaluation(request.run)),
+        bounds_({run_, request.spec, request.machine, request.profile, request.target}),
+        team_(request.threads) {}
+
+  // Puts all that may fit in order.
+  void look_at(const std::vector<LayoutChoice>& choices) {
+    std::map<std::string, std::vector<Node>> families;
+    for (size_t i = 0; i < choices.size(); ++i)
+      families[family_of(choices[i])].push_back({choices[i], counts_.considered + i, {}, false});
+    counts_.considered += choices.size();
+    say(fmt::format("{} layouts", choices.size()));
+    std::vector<std::vector<Node>> lists;
+    for (auto& [name, nodes] : families) lists.push_back(std::move(nodes));
+    each_index(lists.size(), [&](size_t i) { bound_family(lists[i]); });
+    for (std::vector<Node>& nodes : lists)
+      for (Node& node : nodes) keep_if_fits(node);
+  }
+
+  void find_best() {
+    auto worth = [&](const Node& node) { return node.least.seconds < kept_limit(); };
+    while (advance(worth, NotWorth::ends) > 0) say(fmt::format("{} priced, {} to go", counts_.priced, queue_.size()));
+  }
+
+  // Those that are slower than the best kept but need less memory than whatever is as fast.
+  void find_front() {
+    if (priced_.empty()) return;
+    size_t until = counts_.priced + kFrontPrices;
+    auto worth = [&](const Node& node) {
+      return counts_.priced < until && node.least.seconds < kFrontReach * priced_.front().seconds &&
+             !is_dominated(node);
+    };
+    while (advance(worth, NotWorth::dropped) > 0)
+      say(fmt::format("{} priced for the front of memory against time", counts_.priced));
+  }
+
+  void finish(SearchResult& result) {
+    counts_.too_slow += queue_.size();
+    result.counts = counts_;
+    result.best.assign(priced_.begin(),
+                       priced_.begin() + static_cast<std::ptrdiff_t>(std::min(request_.keep, priced_.size())));
+    result.pareto = front_of(priced_);
+    // Prices are of training alone.
+    if (has_validation(request_.run) || request_.token_budget > 0) {
+      settle_all(result.best), settle_all(result.pareto);
+      result.pareto = front_of(result.pareto);
+    }
+    for (auto* list : {&result.best, &result.pareto})
+      for (Candidate& candidate : *list) {
+        candidate.hurts = hurts_of(candidate, result.best.empty() ? candidate : result.best.front());
+        candidate.overrides = layout_overrides(request_.run, candidate.config);
+      }
+  }
+
+  bool found() const { return !priced_.empty(); }
+
+  // Of the layouts, the one that needs least memory, priced.
+  std::optional<Candidate> smallest(std::vector<LayoutChoice> choices) {
+    // Of layouts that are otherwise alike, these need least.
+    std::erase_if(choices, [](const LayoutChoice& c) {
+      return c.recompute != "full" || c.microbatch > 1 || c.zero_ranks > 0 || c.schedule != "1f1b";
+    });
+    std::vector<Node> nodes(choices.size());
+    for (size_t i = 0; i < choices.size(); ++i) nodes[i].choice = choices[i];
+    each_index(nodes.size(), [&](size_t i) { nodes[i].least = bound(nodes[i].choice, &LayoutBounds::coarse_bound); });
+    auto less = [](const Node& a, const Node& b) { return a.least.bytes < b.least.bytes; };
+    std::stable_sort(nodes.begin(), nodes.end(), less);
+    nodes.resize(std::min(nodes.size(), kSmallest));
+    std::vector<std::optional<Candidate>> prices(nodes.size());
+    each_index(nodes.size(), [&](size_t i) { prices[i] = price(nodes[i].choice); });
+    std::optional<Candidate> least;
+    for (auto& p : prices)
+      if (p && (!least || p->peak_bytes < least->peak_bytes)) least = std::move(p);
+    return least;
+  }
+
+ private:
+  void say(const std::string& text) const {
+    if (request_.progress) request_.progress(text);
+  }
+
+  PriceRequest price_request() const { return {request_.spec, request_.machine, request_.profile, request_.target}; }
+
+  // Of candidates from the fastest on: each needs less memory than all before it.
+  static std::vector<Candidate> front_of(const std::vector<Candidate>& candidates) {
+    std::vector<Candidate> front;
+    for (const Candidate& candidate : candidates)
+      if (front.empty() || candidate.peak_bytes < front.back().peak_bytes) front.push_back(candidate);
+    return front;
+  }
+
+  void settle_all(std::vector<Candidate>& candidates) {
+    each_index(candidates.size(), [&](size_t i) { settle(candidates[i], price_request(), request_.token_budget); });
+    std::erase_if(candidates, [](const Candidate& candidate) { return !candidate.fits; });
+  }
+
+  template <class Body>
+  void each_index(size_t count, const Body& body) {
+    team_.parallel_for(static_cast<int64_t>(count), [&](int64_t i, int) { body(static_cast<size_t>(i)); });
+  }
+
+  // Layouts that differ in microbatch and recompute only.
+  static std::string family_of(LayoutChoice choice) {
+    choice.microbatch = 1, choice.recompute = "";
+    return overrides_text(choice);
+  }
+
+  // More sequences at once, or less computed again, need no less memory: what is larger than one that is too large is
+  // not asked. Except with a single microbatch, whose gradients are not summed up and need not stay.
+  void bound_family(std::vector<Node>& nodes) {
+    auto modes = [](const Node& node) { return std::find(kByMemory.begin(), kByMemory.end(), node.choice.recompute); };
+    std::stable_sort(nodes.begin(), nodes.end(), [&](const Node& a, const Node& b) {
+      return modes(a) != modes(b) ? modes(a) < modes(b) : a.choice.microbatch < b.choice.microbatch;
+    });
+    int64_t too_large = std::numeric_limits<int64_t>::max();  // a microbatch, with the mode before or the same
+    for (Node& node : nodes) {
+      bool single = node.choice.microbatch * node.choice.dp == run_.batch.sequences;
+      node.least = {.seconds = kNever, .bytes = kNever};
+      if (node.choice.microbatch >= too_large && !single) continue;
+      node.least = bound(node.choice, &LayoutBounds::coarse_bound);
+      if (!single && node.least.bytes > request_.machine.device.memory_bytes) too_large = node.choice.microbatch;
+    }
+  }
+
+  void keep_if_fits(Node& node) {
+    if (node.least.bytes > request_.machine.device.memory_bytes)
+      ++counts_.too_large;
+    else
+      queue_.push(std::move(node));
+  }
+
+  // What a layout must be faster than to be kept.
+  double kept_limit() const { return priced_.size() < request_.keep ? kNever : priced_[request_.keep - 1].seconds; }
+
+  bool is_dominated(const Node& node) const {
+    return std::any_of(priced_.begin(), priced_.end(), [&](const Candidate& p) {
+      return p.seconds * kFrontStep <= node.least.seconds &&
+             static_cast<double>(p.peak_bytes) * kFrontStep <= node.least.bytes;
+    });
+  }
+
+  std::optional<Candidate> price(const LayoutChoice& choice) const {
+    try {
+      return price_layout(with_choice(request_.run, choice), price_request());
+    } catch (const UserError&) {
+      return std::nullopt;  // a layout that some pass cannot make
+    }
+  }
+
+  // A layout that some pass cannot make fits nowhere.
+  LeastCost bound(const LayoutChoice& choice, LeastCost (LayoutBounds::*how)(const LayoutChoice&)) {
+    try {
+      return (bounds_.*how)(choice);
+    } catch (const UserError&) {
+      return {.seconds = kNever, .bytes = kNever};
+    }
+  }
+
+  // A layout that is not worth it ends a round whose worth is decided by time alone, as later ones take longer.
+  enum class NotWorth : uint8_t { ends, dropped };
+
+  // The next layouts, by their bounds, that are worth it: each comes one step further. How many there were.
+  template <class Worth>
+  size_t advance(const Worth& worth, NotWorth otherwise) {
+    std::vector<Node> next;
+    while (!queue_.empty() && next.size() < static_cast<size_t>(kBatch)) {
+      bool wanted = worth(queue_.top());
+      if (!wanted && otherwise == NotWorth::ends) break;
+      if (wanted) next.push_back(queue_.top());
+      counts_.too_slow += wanted ? 0 : 1;
+      queue_.pop();
+    }
+    std::vector<std::optional<Candidate>> prices(next.size());
+    each_index(next.size(), [&](size_t i) {
+      if (next[i].close)
+        prices[i] = price(next[i].choice);
+      else
+        refine(next[i]);
+    });
+    for (size_t i = 0; i < next.size(); ++i) {
+      if (std::exchange(next[i].close, true))
+        keep(std::move(prices[i]));
+      else
+        keep_if_fits(next[i]);
+    }
+    std::sort(priced_.begin(), priced_.end(), faster);
+    return next.size();
+  }
+
+  void refine(Node& node) {
+    LeastCost tight_bound = bound(node.choice, &LayoutBounds::tight_bound);
+    node.least = {std::max(node.least.seconds, close.seconds), std::max(node.least.bytes, close.bytes)};
+  }
+
+  void keep(std::optional<Candidate> candidate) {
+    ++counts_.priced;
+    if (!candidate || !candidate->fits)
+      ++counts_.did_not_fit;
+    else
+      priced_.push_back(std::move(*candidate));
+  }
+
+  const SearchRequest& request_;
+  const RunConfig run_;
+  LayoutBounds bounds_;
+  ThreadTeam team_;
+  std::priority_queue<Node, std::vector<Node>, Later> queue_;
+  std::vector<Candidate> priced_;  // that fit, fastest first
+  SearchCounts counts_;
+};
+
+}  // namespace
+
+namespace {
+
+// No layout at all: because of the limits, or because the batch fits no mesh.
+[[noreturn]] void refuse_all(const SearchRequest& request, const SpaceRequest& space) {
+  SpaceRequest free = space;
+  free.limits = nullptr;
+  if (!request.limits.empty() && !layouts_of(free).empty())
+    throw UserError({.place = "--only",
+                     .got = fmt::format("no layout of {} devices has {}", request.devices, request.limits.text()),
+                     .hint = "leave one of these out"});
+  NearBatches near = near_batches(space);
+  std::string would = near.below > 0 ? fmt::format("batch.sequences={} or {}", near.below, near.above)
+                                     : fmt::format("batch.sequences={}", near.above);
+  if (near.above == 0) would = "another number of devices: heads, layers and devices have no mesh in common";
+  throw UserError({.place = request.run.place_of("batch.sequences"),
+                   .got = fmt::format("{} sequences cannot be shared equally on any mesh of {} devices",
+                                      request.run.batch.sequences, request.devices),
+                   .expected = "a multiple of some mesh's dp",
+                   .hint = "would work: " + would});
+}
+
+// More devices until the smallest layout fits.
+std::string devices_that_fit(Search& search, const SpaceRequest& space) {
+  constexpr int64_t kMostTimes = 64;
+  for (int64_t times = 2; times <= kMostTimes; times *= 2) {
+    SpaceRequest more{space.run, space.spec, space.machine, space.devices * times, Breadth::wide, space.limits};
+    std::optional<Candidate> least = search.smallest(layouts_of(more));
+    if (least && least->fits)
+      return fmt::format("{} devices would do: {} ({})", more.devices, layout_overrides(space.run, least->config),
+                         human(Bytes{least->peak_bytes}));
+  }
+  return "more devices do not help: use a shorter batch.seq, a smaller model or a device with more memory";
+}
+
+[[noreturn]] void refuse_size(Search& search, const SearchRequest& request, const SpaceRequest& space) {
+  std::optional<Candidate> least = search.smallest(layouts_of(space));
+  std::string smallest = least ? fmt::format("the smallest needs {} ({})", human(Bytes{least->peak_bytes}),
+                                             layout_overrides(request.run, least->config))
+                               : std::string("none can be lowered");
+  throw DoesNotFit({.place = request.run.source,
+                    .got = fmt::format("no layout on {} devices fits the {} of {}; {}", request.devices,
+                                       human(Bytes{static_cast<int64_t>(request.machine.device.memory_bytes)}),
+                                       request.machine.device.name, smallest),
+                    .expected = "a layout that fits",
+                    .hint = devices_that_fit(search, space)});
+}
+
+}  // namespace
+
+SearchResult search_layouts(const SearchRequest& request) {
+  auto began = std::chrono::steady_clock::now();
+  if (request.devices < 1 || request.devices > kMaxRanks)
+    throw UserError({.place = "--devices",
+                     .got = std::to_string(request.devices),
+                     .expected = fmt::format("an integer from 1 to {}", kMaxRanks)});
+  SpaceRequest usual{request.run, request.spec, request.machine, request.devices, Breadth::usual, &request.limits},
+      wide = usual;
+  wide.breadth = Breadth::wide;
+  std::vector<LayoutChoice> choices = layouts_of(usual);
+  Search search(request);
+  if (choices.empty() && layouts_of(wide).empty()) refuse_all(request, wide);
+  search.look_at(choices);
+  search.find_best();
+  if (!search.found()) {
+    std::vector<LayoutChoice> more = layouts_of(wide);
+    std::erase_if(more,
+                  [&](const LayoutChoice& c) { return std::find(choices.begin(), choices.end(), c) != choices.end(); });
+    search.look_at(more);
+    search.find_best();
+  }
+  if (!search.found()) refuse_size(search, request, wide);
+  search.find_front();
+  SearchResult result{.model = request.spec.architecture,
+                      .machine = request.machine.name,
+                      .device = request.machine.device.name,
+                      .profile = request.profile.name,
+                      .devices = request.devices,
+                      .sequences = request.run.batch.sequences,
+                      .seq = request.run.batch.seq,
+                      .device_bytes = request.machine.device.memory_bytes};
+  search.finish(result);
+  if (result.best.empty())
+    throw DoesNotFit({.place = request.run.source,
+                      .got = "the layouts that fit leave no room for evaluation",
+                      .expected = "a layout that fits with its evaluation",
+                      .hint = "train.eval_every=0 leaves evaluation out; or use more devices"});
+  result.search_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return result;
+}
+
+std::vector<Candidate> rank_layouts(const std::vector<RunConfig>& layouts, const SearchRequest& request) {
+  std::vector<std::optional<Candidate>> prices(layouts.size());
+  ThreadTeam team(request.threads);
+  team.parallel_for(static_cast<int64_t>(layouts.size()), [&](int64_t i, int) {
+    try {
+      prices[static_cast<size_t>(i)] = price_layout(layouts[static_cast<size_t>(i)],
+                                                    {request.spec, request.machine, request.profile, request.target});
+    } catch (const UserError&) {  // one that no pass can make is not ranked
+    }
+  });
+  std::vector<Candidate> ranked;
+  for (std::optional<Candidate>& price : prices)
+    if (price) ranked.push_back(std::move(*price));
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.fits != b.fits ? a.fits : faster(a, b); });
+  for (Candidate& candidate : ranked) candidate.hurts = hurts_of(candidate, ranked.front());
+  return ranked;
+}
+
+}  // namespace sextant

@@ -1,0 +1,89 @@
+// search_layouts: which layouts of a run on so many devices fit their memory, and which of those are fastest. Bounds
+// from small Programs (search_bound.h) put the layouts in order; the first of them are lowered whole and simulated,
+// until no bound is below the worst that is kept. So the best are the best of all that were looked at, and every figure
+// is a real Program's.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/run_config.h"
+#include "cost/machine.h"
+#include "cost/software_profile.h"
+#include "ir/plan.h"
+#include "laws/economics.h"
+#include "models/spec.h"
+#include "search/layout_limits.h"
+#include "search/search_space.h"
+
+namespace sextant {
+
+struct SearchRequest {
+  const RunConfig& run;  // mesh, pipeline, microbatch and recompute are what is searched
+  const ModelSpec& spec;
+  const Machine& machine;
+  const SoftwareProfile& profile;
+  int64_t devices = 1;
+  size_t keep = 10;
+  LayoutLimits limits = {};
+  const Target* target = nullptr;  // null: an accelerator under the profile
+  double token_budget = 0;         // of the whole run, for days and cost of the best; 0: not asked
+  int threads = 0;                 // 0: one per core
+  std::function<void(std::string_view)> progress = {};
+};
+
+// How the step of the rank that is idle least passes, in seconds.
+struct StepParts {
+  double compute = 0, update = 0, bubble = 0, host = 0;
+  std::map<std::string, double> exposed;  // waiting for messages, by axes
+};
+
+struct Candidate {
+  LayoutChoice choice;
+  RunConfig config;
+  std::string overrides;  // behind the run's config they give this layout (layout_overrides.h)
+  double seconds = 0;
+  int64_t peak_bytes = 0;  // of the rank that needs most, with what lies outside the arena
+  double mfu = 0;
+  double tokens_per_s_per_device = 0;
+  StepParts parts;
+  std::string why;    // where its time goes
+  std::string hurts;  // against the best: the first thing that costs it
+  bool fits = true;
+  std::optional<Economics> economics;  // of the best and of the front, with a token budget
+};
+
+struct SearchCounts {
+  size_t considered = 0;
+  size_t too_large = 0;    // by their bound, never lowered
+  size_t too_slow = 0;     // by their bound, never lowered
+  size_t priced = 0;       // lowered whole and simulated
+  size_t did_not_fit = 0;  // of those
+};
+
+struct SearchResult {
+  std::string model, machine, device, profile;
+  int64_t devices = 0, sequences = 0, seq = 0;
+  double device_bytes = 0;
+  std::vector<Candidate> best;    // that fit, fastest first
+  std::vector<Candidate> pareto;  // that fit: each needs less memory than all that are faster; fastest first
+  SearchCounts counts;
+  double search_seconds = 0;
+};
+
+// Of the best and of the front, time and memory are what make_plan says of their configs. UserError when no layout is
+// possible, DoesNotFit when none fits, with what would.
+SearchResult search_layouts(const SearchRequest& request);
+
+// The given layouts, priced whole, fastest first; those that do not fit come last.
+std::vector<Candidate> rank_layouts(const std::vector<RunConfig>& layouts, const SearchRequest& request);
+
+std::string search_text(const SearchResult& result);
+std::string search_json(const SearchResult& result);
+
+}  // namespace sextant

@@ -1,0 +1,355 @@
+#include "search/search_bound.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cost/accelerator.h"
+#include "models/model.h"
+#include "passes/stages.h"
+#include "plan/memory_moments.h"
+#include "plan/predict.h"
+#include "schedule/timing.h"
+
+namespace sextant {
+
+namespace {
+
+// Rounding to whole buckets and aligned buffers differs a little between few blocks and many.
+constexpr double kSafety = 0.995;
+// Microbatches of a Program that stands for more: gradients are summed up, and stages hold more than one.
+constexpr int64_t kSeveral = 2;
+
+void add_work(RegionWork& sum, const RegionWork& other, double times) {
+  for (double RegionWork::*part : {&RegionWork::compute, &RegionWork::messages, &RegionWork::beside,
+                                   &RegionWork::at_last, &RegionWork::beside_at_last})
+    sum.*part += times * (other.*part);
+}
+
+// Which regions touch what lies in each buffer.
+struct Touched {
+  bool forward = false, backward = false, weight = false, update = false;
+};
+
+std::vector<Touched> touched_buffers(const Program& program) {
+  std::vector<Touched> touched(program.buffers.size());
+  for (const Region& region : program.regions) {
+    for (const Op& op : region.ops) {
+      for (const auto* ids : {&op.inputs, &op.outputs}) {
+        for (ValueId id : *ids) {
+          if (program[id].buffer < 0) continue;
+          Touched& at = touched[static_cast<size_t>(program[id].buffer)];
+          at.forward = at.forward || region.kind == RegionKind::forward;
+          at.backward = at.backward || region.kind == RegionKind::backward;
+          at.weight = at.weight || region.kind == RegionKind::weight;
+          at.update = at.update || region.kind == RegionKind::update;
+        }
+      }
+    }
+  }
+  return touched;
+}
+
+// Adds what a microbatch holds between regions; returns what all that are held hold.
+double add_held(const Program& program, StageFigures& out) {
+  std::vector<Touched> touched = touched_buffers(program);
+  double all = 0;
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    const Buffer& buffer = program.buffers[i];
+    if (buffer.kind != BufferClass::saved) continue;
+    const Touched& at = touched[i];
+    double* window = &out.passing;  // reduced gradients on their way to the update are there once
+    if (at.forward)
+      window = at.weight ? &out.forward_to_weight : &out.forward_to_backward;
+    else if (!at.update)
+      window = &out.backward_to_weight;
+    *window += static_cast<double>(buffer.bytes);
+    all += static_cast<double>(buffer.total_bytes());
+  }
+  return all;
+}
+
+// The most bytes at a time when all blocks but the last have been run forward and none of them backward: blocks that
+// are added before them then only add what they hold.
+double fullest_with_all_blocks(const Program& program, int last_block) {
+  std::vector<MemoryMoment> moments = memory_moments(program);
+  double fullest = 0;
+  size_t at = 0;
+  for (const Region& region : program.regions) {
+    bool there = region.kind == RegionKind::backward;
+    for (const Op& op : region.ops) {
+      if (region.kind == RegionKind::forward && op.block == last_block) there = true;
+      if (region.kind != RegionKind::forward && op.block >= 0 && op.block != last_block) there = false;
+      if (there) fullest = std::max(fullest, static_cast<double>(moments[at].parts.total()));
+      ++at;
+    }
+  }
+  return fullest;
+}
+
+StageFigures figures_of(const Program& program, Pricer& pricer) {
+  StageFigures out;
+  for (const Region& region : program.regions) {
+    RegionWork work = region_work(program, region, pricer);
+    switch (region.kind) {
+      case RegionKind::forward:
+        out.forward = work;
+        break;
+      case RegionKind::backward:
+        out.backward = work;
+        break;
+      case RegionKind::weight:
+        out.weight = work;
+        break;
+      case RegionKind::update:
+        out.update = work;
+        break;
+    }
+  }
+  for (const Buffer& buffer : program.buffers) {
+    double bytes = static_cast<double>(buffer.total_bytes());
+    if (buffer.kind == BufferClass::weights) out.weights += bytes;
+    if (buffer.kind == BufferClass::gradients) out.gradients += bytes;
+    if (buffer.kind == BufferClass::optimizer) out.optimizer += bytes;
+  }
+  add_held(program, out);
+  return out;
+}
+
+double persistent(const StageFigures& figures) {
+  return figures.weights + figures.gradients + figures.optimizer;
+}
+
+// What a stage has beside what is held and what stays.
+double scratch_of(const Program& program, const StageFigures& figures) {
+  double fullest = 0;
+  for (const MemoryMoment& moment : memory_moments(program))
+    fullest = std::max(fullest, static_cast<double>(moment.parts.total()));
+  StageFigures held;
+  return std::max(0.0, fullest - persistent(figures) - add_held(program, held));
+}
+
+StageFigures difference(StageFigures a, const StageFigures& b) {
+  return a.add(b, -1);
+}
+
+bool defers_weights(const LayoutChoice& choice) {
+  return choice.schedule == "zb-h1" || choice.schedule == "zbv";
+}
+
+}  // namespace
+
+StageFigures& StageFigures::add(const StageFigures& other, double times) {
+  for (RegionWork StageFigures::*region :
+       {&StageFigures::forward, &StageFigures::backward, &StageFigures::weight, &StageFigures::update})
+    add_work(this->*region, other.*region, times);
+  for (double StageFigures::*part :
+       {&StageFigures::weights, &StageFigures::gradients, &StageFigures::optimizer, &StageFigures::forward_to_backward,
+        &StageFigures::forward_to_weight, &StageFigures::backward_to_weight, &StageFigures::passing})
+    this->*part += times * (other.*part);
+  return *this;
+}
+
+LayoutBounds::LayoutBounds(const Subject& subject)
+    : subject_(subject),
+      target_(subject.target ? *subject.target : accelerator_target(subject.profile)),
+      whole_(build_model(subject.spec, {.seq = subject.run.batch.seq}, single_rank_mesh())) {}
+
+template <class Known, class Make>
+const Known& LayoutBounds::once(Table<Known>& table, const std::string& key, Make make) {
+  Slot<Known>* slot = nullptr;
+  {
+    std::lock_guard lock(guard_);
+    auto& place = table[key];
+    if (!place) place = std::make_unique<Slot<Known>>();
+    slot = place.get();
+  }
+  std::call_once(slot->once, [&] { slot->known = make(); });
+  return slot->known;
+}
+
+int64_t LayoutBounds::microbatches(const LayoutChoice& choice) const {
+  return subject_.run.batch.sequences / (choice.microbatch * choice.dp);
+}
+
+const ModelFigures& LayoutBounds::figures(const LayoutChoice& choice, int64_t runs) {
+  LayoutChoice c = choice;
+  c.pp = std::min<int64_t>(c.pp, 2), c.chunks = 1;
+  c.schedule = defers_weights(choice) ? "zb-h1" : "1f1b";
+  std::string key = fmt::format("{} {}", overrides_text(c), runs);
+  return once(figures_, key, [&] { return lower_figures(choice, runs); });
+}
+
+const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice) {
+  std::string key = fmt::format("{} {} {} {}", choice.schedule, choice.pp, choice.chunks, microbatches(choice));
+  return once(pipelines_, key, [&] {
+    PipelineShape shape{static_cast<int>(choice.pp), static_cast<int>(choice.chunks),
+                        static_cast<int>(microbatches(choice))};
+    Pipeline pipe{.schedule = make_schedule(choice.schedule, shape),
+                  .blocks = balanced_blocks(whole_, shape.stages()),
+                  .held = {}};
+    for (int rank = 0; rank < shape.ranks; ++rank) {
+      std::vector<InFlight>& held = pipe.held.emplace_back();
+      for (int chunk = 0; chunk < shape.chunks; ++chunk) held.push_back(in_flight(pipe.schedule, rank, chunk));
+    }
+    return pipe;
+  });
+}
+
+// Stages of one and of two blocks; along a pipeline also a last stage of one.
+ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t runs) const {
+  bool piped = choice.pp > 1;
+  LayoutChoice few = choice;
+  few.pp = piped ? 2 : 1, few.chunks = 1, few.schedule = defers_weights(choice) ? "zb-h1" : "1f1b";
+  RunConfig config = with_choice(subject_.run, few);
+  config.batch.sequences = choice.microbatch * choice.dp * runs;
+  Pricer pricer(subject_.machine, subject_.machine.efficiency(), subject_.profile);
+  auto lowered = [&](int64_t first_blocks) {
+    ModelSpec spec = subject_.spec;
+    spec.layers = first_blocks + (piped ? 1 : 0);
+    if (piped) config.pipeline.layers = fmt::format("{},1", first_blocks);
+    return lower_run(config, spec, target_, Checks::none).programs.train;
+  };
+  std::vector<Program> one = lowered(1), two = lowered(2);
+  StageFigures first = figures_of(one.front(), pricer), longer = figures_of(two.front(), pricer);
+  ModelFigures model;
+  model.block = difference(longer, first);
+  if (!piped) {
+    model.block.passing = model.block.forward_to_backward;
+    first.passing = std::max(0.0, fullest_with_all_blocks(two.front(), 1) - persistent(longer)) - model.block.passing;
+  }
+  model.first_end = difference(first, model.block);
+  if (!piped) return model;
+  StageFigures last = figures_of(one.back(), pricer);
+  model.last_end = difference(last, model.block);
+  // A single microbatch has given back what it held when its gradients are on their way.
+  if (runs == 1) model.block.passing = model.first_end.passing = model.last_end.passing = 0;
+  model.message = std::min(first.forward.arrives_after, last.backward.arrives_after);
+  model.first_scratch = std::min(scratch_of(one.front(), first), scratch_of(two.front(), longer));
+  // With gradients in shards, those of the head and of the one block are on their way at the same time.
+  if (choice.zero < 2) model.last_scratch = scratch_of(one.back(), last);
+  return model;
+}
+
+StageFigures LayoutBounds::stage(const ModelFigures& model, const Pipeline& pipe, int stage) const {
+  StageFigures out;
+  out.add(model.block, pipe.blocks[static_cast<size_t>(stage)]);
+  if (stage == 0) out.add(model.first_end, 1);
+  if (stage == pipe.schedule.shape.stages() - 1) out.add(model.last_end, 1);
+  return out;
+}
+
+double LayoutBounds::bytes_of(const ModelFigures& model, const Pipeline& pipe) const {
+  const PipelineShape& shape = pipe.schedule.shape;
+  double most = 0;
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    double bytes = 0, scratch = 0;
+    for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+      int at = stage_of(shape, pipe.schedule.placement, rank, chunk);
+      StageFigures part = stage(model, pipe, at);
+      bytes += persistent(part) + part.passing;
+      if (shape.ranks == 1) continue;
+      const InFlight& held = pipe.held[static_cast<size_t>(rank)][static_cast<size_t>(chunk)];
+      bytes += part.forward_to_backward * held.forward_to_backward + part.forward_to_weight * held.forward_to_weight +
+               part.backward_to_weight * held.backward_to_weight;
+      if (at == 0) scratch = std::max(scratch, model.first_scratch);
+      if (at == shape.stages() - 1) scratch = std::max(scratch, model.last_scratch);
+    }
+    most = std::max(most, bytes + scratch);
+  }
+  return kSafety * most + subject_.machine.context_bytes;
+}
+
+// Nobody is waited for: compute, what waits for messages at its end, and the pace lost beside those that travel.
+double LayoutBounds::seconds_on_one_stage(const ModelFigures& model, const Pipeline& pipe) const {
+  StageFigures all = stage(model, pipe, 0);
+  double times = pipe.schedule.shape.microbatches;
+  double compute = times * all.per_microbatch() + all.forward.at_last + all.backward.at_last;
+  double messages = times * (all.forward.messages + all.backward.messages);
+  double beside =
+      times * (all.forward.beside + all.backward.beside) + all.forward.beside_at_last + all.backward.beside_at_last;
+  bool steady = subject_.profile.host_s_per_kernel == 0;  // else messages may travel while the host is waited for
+  double lost = steady ? (1 - subject_.machine.efficiency().overlap) * std::max(0.0, beside - 2 * messages) : 0;
+  return std::max(compute + lost, beside) + all.update.compute;
+}
+
+double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline& pipe) const {
+  const PipelineShape& shape = pipe.schedule.shape;
+  Durations durations = uniform_durations(shape);
+  std::vector<StageFigures> stages;
+  for (int s = 0; s < shape.stages(); ++s) {
+    const StageFigures& part = stages.emplace_back(stage(model, pipe, s));
+    auto at = static_cast<size_t>(s);
+    durations.forward[at] = part.forward.compute;
+    durations.backward[at] = part.backward.compute;
+    durations.weight[at] = part.weight.compute;
+  }
+  durations.message = model.message;
+  TimedSchedule timed = simulate_schedule(pipe.schedule, durations);
+  double longest = 0;
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    double update = 0, beside = 0, at_last = 0;
+    for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+      const StageFigures& part = stages[static_cast<size_t>(stage_of(shape, pipe.schedule.placement, rank, chunk))];
+      update += part.update.compute;
+      for (const RegionWork* work : {&part.forward, &part.backward, &part.weight})
+        beside += shape.microbatches * work->beside + work->beside_at_last, at_last += work->beside_at_last;
+    }
+    const auto& actions = timed.ranks[static_cast<size_t>(rank)];
+    // What travels for the last microbatch only cannot leave before that has begun to run backward.
+    auto last = std::find_if(actions.begin(), actions.end(), [&](const TimedAction& t) {
+      return t.action.region != RegionKind::forward && t.action.microbatch == shape.microbatches - 1;
+    });
+    double end = std::max({actions.back().end, beside, last->start + at_last});
+    longest = std::max(longest, end + update);
+  }
+  return longest;
+}
+
+LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
+  // Two data-parallel ranks compute as many do, and zero 1 as zero 0; what they share is shared by as many as there
+  // are.
+  LayoutChoice alike = choice;
+  alike.zero = choice.zero == 1 ? 0 : choice.zero;
+  alike.zero_ranks = 0;
+  alike.dp = std::min<int64_t>(choice.dp, 2);
+  ModelFigures model = figures(alike, std::min(kSeveral, microbatches(choice)));
+  double weights = 1, gradients = 1, optimizer = 1;
+  double shared = static_cast<double>(alike.shards()) / static_cast<double>(choice.shards());
+  if (choice.zero == 1) optimizer = 1 / static_cast<double>(choice.shards());
+  if (choice.zero >= 2) optimizer = gradients = shared;
+  if (choice.zero == 3) weights = shared;
+  for (StageFigures* part : {&model.block, &model.first_end, &model.last_end}) {
+    part->weights *= weights, part->gradients *= gradients, part->optimizer *= optimizer;
+    // Two ranks pass larger shards of gradients and weights between them than many do.
+    if (choice.zero >= 2) part->passing = choice.pp == 1 ? part->forward_to_backward : 0;
+    part->update = {};
+    for (RegionWork* work : {&part->forward, &part->backward, &part->weight})
+      work->beside = work->beside_at_last = work->at_last = 0;
+  }
+  if (choice.zero >= 2) model.first_scratch = model.last_scratch = 0;
+  const Pipeline& pipe = pipeline(choice);
+  LeastCost cost{.bytes = bytes_of(model, pipe)};
+  const PipelineShape& shape = pipe.schedule.shape;
+  double before = 0;  // until the first microbatch has come through the stages before
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    double work = 0;
+    for (int chunk = 0; chunk < shape.chunks; ++chunk)
+      work += shape.microbatches *
+              stage(model, pipe, stage_of(shape, pipe.schedule.placement, rank, chunk)).per_microbatch();
+    cost.seconds = std::max(cost.seconds, before + work);
+    before += std::max(0.0, stage(model, pipe, rank).forward.compute + std::min(0.0, model.message));
+  }
+  cost.seconds *= kSafety * (choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1);
+  return cost;
+}
+
+LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice) {
+  const ModelFigures& model = figures(choice, std::min(kSeveral, microbatches(choice)));
+  const Pipeline& pipe = pipeline(choice);
+  double seconds = choice.pp == 1 ? seconds_on_one_stage(model, pipe) : seconds_on_stages(model, pipe);
+  double imbalance = choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1;
+  return {.seconds = kSafety * imbalance * seconds, .bytes = bytes_of(model, pipe)};
+}
+
+}  // namespace sextant

@@ -1,0 +1,104 @@
+// What a layout takes at least, in seconds and bytes, without lowering all of it. A model is ends and blocks, and
+// blocks are alike: the Programs of the same layout with one and with two blocks tell what a block and what the ends
+// take, op by op as they will run, and a stage of n blocks is their sum. The order of the schedule then tells when a
+// step can end at the earliest.
+//
+// What is left out only adds: waits for messages beside compute, gaps between buffers, scratch of the middle stages. So
+// a layout whose bound is beyond what is there, or behind what has been found, need not be lowered at all.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cost/machine.h"
+#include "cost/software_profile.h"
+#include "exec/sim/region_work.h"
+#include "ir/graph.h"
+#include "ir/plan.h"
+#include "schedule/check.h"
+#include "schedule/pipeline.h"
+#include "search/search_space.h"
+
+namespace sextant {
+
+struct LeastCost {
+  double seconds = 0;
+  double bytes = 0;  // of the rank that needs most, with what lies outside the arena
+};
+
+// Of a stage, a block or an end of the model: what they take adds up.
+struct StageFigures {
+  RegionWork forward, backward, weight, update;
+  double weights = 0, gradients = 0, optimizer = 0;  // bytes
+  // Bytes that one microbatch holds from one of its regions to another.
+  double forward_to_backward = 0, forward_to_weight = 0, backward_to_weight = 0;
+  double passing = 0;  // bytes beside weights, gradients and optimizer, when the most microbatches and blocks are held
+
+  StageFigures& add(const StageFigures& other, double times);
+  double per_microbatch() const { return forward.compute + backward.compute + weight.compute; }
+};
+
+// Blocks and ends of one way to compute them.
+struct ModelFigures {
+  StageFigures block, first_end, last_end;
+  double message = 0;                          // seconds from the end of a stage's region until another may begin
+  double first_scratch = 0, last_scratch = 0;  // bytes beside what is held, on the first and the last stage of several
+};
+
+// Thread-safe: what is asked twice is lowered once.
+class LayoutBounds {
+ public:
+  struct Subject {
+    const RunConfig& run;  // without evaluation
+    const ModelSpec& spec;
+    const Machine& machine;
+    const SoftwareProfile& profile;
+    const Target* target = nullptr;  // null: an accelerator under the profile
+  };
+  explicit LayoutBounds(const Subject& subject);
+
+  // From Programs that many layouts share (two data-parallel ranks stand for all): compute alone.
+  LeastCost coarse_bound(const LayoutChoice& choice);
+  // From Programs of this layout's own data-parallel groups, and the order of its schedule: messages, too.
+  LeastCost tight_bound(const LayoutChoice& choice);
+
+ private:
+  // A schedule, how many blocks each stage has, and how many microbatches each rank holds of each chunk.
+  struct Pipeline {
+    PipelineSchedule schedule;
+    std::vector<int> blocks;
+    std::vector<std::vector<InFlight>> held;
+  };
+  template <class Known>
+  struct Slot {
+    std::once_flag once;
+    Known known;
+  };
+  template <class Known>
+  using Table = std::map<std::string, std::unique_ptr<Slot<Known>>, std::less<>>;
+  template <class Known, class Make>
+  const Known& once(Table<Known>& table, const std::string& key, Make make);
+
+  int64_t microbatches(const LayoutChoice& choice) const;
+  // `runs`: microbatches of the Program that is lowered for them, one or several.
+  const ModelFigures& figures(const LayoutChoice& choice, int64_t runs);
+  const Pipeline& pipeline(const LayoutChoice& choice);
+  ModelFigures lower_figures(const LayoutChoice& choice, int64_t runs) const;
+  StageFigures stage(const ModelFigures& model, const Pipeline& pipe, int stage) const;
+  double bytes_of(const ModelFigures& model, const Pipeline& pipe) const;
+  double seconds_on_one_stage(const ModelFigures& model, const Pipeline& pipe) const;
+  double seconds_on_stages(const ModelFigures& model, const Pipeline& pipe) const;
+
+  const Subject subject_;
+  const Target target_;
+  const Graph whole_;  // of all blocks, to cut into stages
+  std::mutex guard_;
+  Table<ModelFigures> figures_;
+  Table<Pipeline> pipelines_;
+};
+
+}  // namespace sextant

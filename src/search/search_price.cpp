@@ -1,0 +1,114 @@
+#include "search/search_price.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cost/accelerator.h"
+#include "plan/predict.h"
+#include "plan/run_plan.h"
+#include "run/fit.h"
+
+namespace sextant {
+
+namespace {
+
+struct NamedPart {
+  std::string name;
+  double seconds = 0;
+};
+
+std::vector<NamedPart> named(const StepParts& parts) {
+  std::vector<NamedPart> all{{"compute", parts.compute},
+                             {"update", parts.update},
+                             {"idle in the pipeline", parts.bubble},
+                             {"waiting for the host", parts.host}};
+  for (const auto& [axes, seconds] : parts.exposed)
+    all.push_back({fmt::format("waiting for messages along {}", axes), seconds});
+  return all;
+}
+
+double peak_flops(const Machine& machine, const LoweredRun& run) {
+  for (const Value& value : run.programs.train.front().values)
+    if (value.kind == ValueKind::parameter && value.dtype != DType::f32)
+      return std::max(machine.peak("bf16"), machine.peak("fp16"));
+  return machine.peak("fp32");
+}
+
+}  // namespace
+
+Target target_of(const PriceRequest& request) {
+  return request.target ? *request.target : accelerator_target(request.profile);
+}
+
+RunConfig without_evaluation(RunConfig run) {
+  run.train.eval_every = 0;
+  return run;
+}
+
+Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
+  RunConfig run = without_evaluation(config);
+  LoweredRun lowered = lower_run(run, request.spec, target_of(request));
+  SimResult result = simulate_run(lowered, {request.machine, request.machine.efficiency(), request.profile});
+  const RankTime& rank = result.ranks[static_cast<size_t>(result.slowest)];
+  Candidate out{.choice = choice_of(config), .config = config, .seconds = result.seconds};
+  out.parts = {.compute = rank.compute,
+               .update = rank.update,
+               .bubble = rank.bubble,
+               .host = rank.host,
+               .exposed = rank.exposed};
+  out.peak_bytes = largest_arena(lowered.programs).n + static_cast<int64_t>(request.machine.context_bytes);
+  out.fits = static_cast<double>(out.peak_bytes) <= request.machine.device.memory_bytes;
+  int64_t tokens = run.batch.sequences * run.batch.seq;
+  out.tokens_per_s_per_device = static_cast<double>(tokens) / static_cast<double>(out.choice.devices()) / out.seconds;
+  double peak = peak_flops(request.machine, lowered);
+  if (peak > 0) out.mfu = out.tokens_per_s_per_device * flops_per_token(lowered, tokens).model_causal / peak;
+  out.why = why_of(out);
+  return out;
+}
+
+void settle(Candidate& candidate, const PriceRequest& request, double token_budget) {
+  LoweredRun lowered = lower_run(candidate.config, request.spec, target_of(request));
+  RunPlan plan = make_plan({.run = candidate.config,
+                            .lowered = lowered,
+                            .machine = &request.machine,
+                            .profile = &request.profile,
+                            .token_budget = token_budget});
+  candidate.peak_bytes = plan.peak_bytes;
+  candidate.fits = plan.fits();
+  if (token_budget > 0) candidate.economics = plan.economics;
+}
+
+std::string why_of(const Candidate& candidate) {
+  std::vector<NamedPart> parts = named(candidate.parts);
+  double total = 0;
+  for (const NamedPart& part : parts) total += part.seconds;
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const NamedPart& a, const NamedPart& b) { return a.seconds > b.seconds; });
+  std::string text;
+  for (const NamedPart& part : parts)
+    if (part.seconds > 0.005 * total)
+      text += fmt::format("{}{} {:.0f} %", text.empty() ? "" : ", ", part.name, 100 * part.seconds / total);
+  return text;
+}
+
+std::string hurts_of(const Candidate& candidate, const Candidate& best) {
+  std::vector<NamedPart> mine = named(candidate.parts), others = named(best.parts);
+  NamedPart worst;
+  for (const NamedPart& part : mine) {
+    auto same =
+        std::find_if(others.begin(), others.end(), [&](const NamedPart& other) { return other.name == part.name; });
+    double more = part.seconds - (same == others.end() ? 0 : same->seconds);
+    if (more > worst.seconds) worst = {part.name, more};
+  }
+  if (worst.seconds < 1e-4 * best.seconds) return "nothing to speak of";
+  std::string text = fmt::format("{}: {:.3g} s more than the best", worst.name, worst.seconds);
+  if (worst.name != "compute") return text;
+  if (candidate.choice.recompute != best.choice.recompute)
+    return text + fmt::format(" (recompute {})", candidate.choice.recompute);
+  if (candidate.choice.microbatch < best.choice.microbatch) return text + " (smaller products)";
+  if (candidate.choice.tp > best.choice.tp) return text + " (narrower products)";
+  return text;
+}
+
+}  // namespace sextant

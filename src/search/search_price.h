@@ -1,0 +1,30 @@
+// One layout, lowered whole and simulated.
+#pragma once
+
+#include "search/search.h"
+
+namespace sextant {
+
+struct PriceRequest {
+  const ModelSpec& spec;
+  const Machine& machine;
+  const SoftwareProfile& profile;
+  const Target* target = nullptr;  // null: an accelerator under the profile
+};
+
+Target target_of(const PriceRequest& request);
+
+// Evaluation, which a run may have beside training, is left out: it needs less.
+RunConfig without_evaluation(RunConfig run);
+
+// UserError where the layout is none.
+Candidate price_layout(const RunConfig& config, const PriceRequest& request);
+
+// The candidate as `plan` tells it: with evaluation, where the run has one, and with what the whole run takes.
+void settle(Candidate& candidate, const PriceRequest& request, double token_budget);
+
+// Where the time goes, and what a candidate loses against the best.
+std::string why_of(const Candidate& candidate);
+std::string hurts_of(const Candidate& candidate, const Candidate& best);
+
+}  // namespace sextant

@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "laws/quantity.h"
+#include "search/search.h"
+
+namespace sextant {
+
+namespace {
+
+double gigabytes(int64_t bytes) {
+  return static_cast<double>(bytes) / 1e9;
+}
+
+std::string line_of(const Candidate& candidate) {
+  return fmt::format("{:9.4f} s {:7.1f} GB {:5.1f} % MFU {:9.0f} tokens/s/device  {}\n", candidate.seconds,
+                     gigabytes(candidate.peak_bytes), 100 * candidate.mfu, candidate.tokens_per_s_per_device,
+                     candidate.overrides);
+}
+
+// Days and cost of the whole run, where they were asked for.
+std::string run_line(const Candidate& candidate) {
+  if (!candidate.economics) return "";
+  const Economics& run = *candidate.economics;
+  std::string text = fmt::format("     {} tokens: ", human_quantity(run.run.token_budget));
+  if (!run.days_with_failures) return text + "with failures it does not end\n";
+  text += fmt::format("{:.3g} days with failures and checkpoints", *run.days_with_failures);
+  if (run.cost) text += fmt::format(", ${}", human_quantity(*run.cost));
+  return text + "\n";
+}
+
+nlohmann::ordered_json json_of(const Candidate& candidate) {
+  nlohmann::ordered_json parts{{"compute", candidate.parts.compute},
+                               {"update", candidate.parts.update},
+                               {"bubble", candidate.parts.bubble},
+                               {"host", candidate.parts.host}};
+  for (const auto& [axes, seconds] : candidate.parts.exposed) parts["exposed"][axes] = seconds;
+  nlohmann::ordered_json json{{"overrides", candidate.overrides},
+                              {"seconds", candidate.seconds},
+                              {"peak_bytes", candidate.peak_bytes},
+                              {"mfu", candidate.mfu},
+                              {"tokens_per_s_per_device", candidate.tokens_per_s_per_device},
+                              {"parts_s", parts},
+                              {"why", candidate.why},
+                              {"hurts", candidate.hurts}};
+  if (candidate.economics) json["run"] = nlohmann::ordered_json::parse(economics_json(*candidate.economics));
+  return json;
+}
+
+}  // namespace
+
+std::string search_text(const SearchResult& result) {
+  std::string text =
+      fmt::format("{} × {} tokens on {} × {} ({}), {:.0f} GB each, {}\n", result.sequences, result.seq, result.devices,
+                  result.device, result.machine, result.device_bytes / 1e9, result.profile);
+  const SearchCounts& counts = result.counts;
+  text += fmt::format(
+      "{} layouts: {} too large and {} too slow by their bounds, {} lowered and simulated ({} of them did not fit), "
+      "in {:.1f} s\n\nfastest\n",
+      counts.considered, counts.too_large, counts.too_slow, counts.priced, counts.did_not_fit, result.search_seconds);
+  for (size_t i = 0; i < result.best.size(); ++i) {
+    const Candidate& candidate = result.best[i];
+    text += fmt::format("{:3}. {}", i + 1, line_of(candidate));
+    text += fmt::format("     {}\n", candidate.why) + run_line(candidate);
+    if (i > 0) text += fmt::format("     hurts: {}\n", candidate.hurts);
+  }
+  text += "\nless memory for more time\n";
+  for (const Candidate& candidate : result.pareto) text += "     " + line_of(candidate);
+  return text + "\nbehind the config, the keys of a line give its layout; --write FILE writes the first as a config\n";
+}
+
+std::string search_json(const SearchResult& result) {
+  const SearchCounts& counts = result.counts;
+  nlohmann::ordered_json json{{"devices", result.devices},
+                              {"machine", result.machine},
+                              {"device", result.device},
+                              {"profile", result.profile},
+                              {"sequences", result.sequences},
+                              {"seq", result.seq},
+                              {"device_bytes", result.device_bytes},
+                              {"layouts",
+                               {{"considered", counts.considered},
+                                {"too_large", counts.too_large},
+                                {"too_slow", counts.too_slow},
+                                {"priced", counts.priced},
+                                {"did_not_fit", counts.did_not_fit}}},
+                              {"search_seconds", result.search_seconds}};
+  json["best"] = nlohmann::ordered_json::array();
+  json["pareto"] = nlohmann::ordered_json::array();
+  for (const Candidate& candidate : result.best) json["best"].push_back(json_of(candidate));
+  for (const Candidate& candidate : result.pareto) json["pareto"].push_back(json_of(candidate));
+  return json.dump(2) + "\n";
+}
+
+}  // namespace sextant

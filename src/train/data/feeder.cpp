@@ -1,0 +1,99 @@
+#include "train/data/feeder.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace sextant {
+
+namespace {
+
+bool reads(const Region& region, ValueId id) {
+  return std::any_of(region.ops.begin(), region.ops.end(), [&](const Op& op) {
+    return std::find(op.inputs.begin(), op.inputs.end(), id) != op.inputs.end();
+  });
+}
+
+}  // namespace
+
+Feeder::Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text)
+    : bound_(bound),
+      sampler_(sampler),
+      end_of_text_(end_of_text),
+      tokens_(find_feed("tokens")),
+      targets_(find_feed("targets")),
+      begins_(find_feed("begins")) {
+  for (const Feed* feed : {&tokens_, &targets_, &begins_}) {
+    if (!feed->value) continue;
+    BUG_IF(feed->rows.size() != 1, "{}: a rank's rows are {} pieces", feed->value->path, feed->rows.size());
+    size_t whole = static_cast<size_t>(feed->rows[0].count * feed->value->shape[1]);
+    token_rows_.resize(whole);
+    target_rows_.resize(whole);
+    begin_rows_.resize(whole);
+    part_.resize(static_cast<size_t>(feed->value->local.count()));
+  }
+}
+
+Feeder::Feed Feeder::find_feed(std::string_view path) const {
+  const Program& program = bound_.program();
+  const Value* value = program.find(path);
+  if (!value) return {};
+  Coordinate at = coordinate_of(program.mesh, bound_.rank());
+  for (const Region& region : program.regions)
+    if (reads(region, value->id))
+      return {value, region.kind, region.chunk, held(value->shape[0], value->layout, 0, program.mesh, at),
+              held(value->shape[1], value->layout, 1, program.mesh, at)};
+  return {};
+}
+
+void Feeder::read_rows(const Feed& feed, const Samples& samples) {
+  int64_t first = samples.first + feed.rows[0].global, seq = feed.value->shape[1];
+  sampler_.fill(first, feed.rows[0].count, token_rows_, target_rows_);
+  int64_t counted = std::clamp<int64_t>(samples.end - first, 0, feed.rows[0].count);
+  std::fill(target_rows_.begin() + counted * seq, target_rows_.end(), -1);
+}
+
+void Feeder::take_part(const Feed& feed, const std::vector<int32_t>& rows) {
+  int64_t seq = feed.value->shape[1], width = feed.value->local[1];
+  for (int64_t row = 0; row < feed.rows[0].count; ++row)
+    for (const Span& span : feed.positions)
+      std::copy_n(rows.begin() + row * seq + span.global, span.count, part_.begin() + row * width + span.local);
+}
+
+// A token that ends a document is its last one.
+void Feeder::find_begins(const Feed& feed) {
+  int64_t seq = feed.value->shape[1];
+  for (int64_t row = 0; row < feed.rows[0].count; ++row) {
+    int32_t begin = 0;
+    for (int64_t i = 0; i < seq; ++i) {
+      begin_rows_[static_cast<size_t>(row * seq + i)] = begin;
+      if (token_rows_[static_cast<size_t>(row * seq + i)] == end_of_text_) begin = static_cast<int32_t>(i + 1);
+    }
+  }
+}
+
+void Feeder::before(const Action& action, const Samples& samples) {
+  for (const Feed* feed : {&tokens_, &targets_, &begins_}) {
+    if (!feed->value || feed->region != action.region || feed->chunk != action.chunk) continue;
+    read_rows(*feed, samples);
+    if (feed == &begins_) find_begins(*feed);
+    take_part(*feed, feed == &tokens_ ? token_rows_ : feed == &targets_ ? target_rows_ : begin_rows_);
+    bound_.write(*feed->value, std::as_bytes(std::span(part_)), 0, action.microbatch);
+  }
+}
+
+int64_t Feeder::counted_targets(const Samples& samples) {
+  if (!targets_.value) return 0;
+  const Mesh& mesh = bound_.program().mesh;
+  Coordinate at = coordinate_of(mesh, bound_.rank());
+  for (int axis = 0; axis < mesh.axis_count(); ++axis) {
+    bool same_elsewhere = targets_.value->layout.at(axis).kind != StateKind::sharded &&
+                          mesh.axes[static_cast<size_t>(axis)].name != kPipelineAxis;
+    if (same_elsewhere && at[static_cast<size_t>(axis)] != 0) return 0;
+  }
+  read_rows(targets_, samples);
+  take_part(targets_, target_rows_);
+  return std::count_if(part_.begin(), part_.end(), [](int32_t t) { return t >= 0; });
+}
+
+}  // namespace sextant

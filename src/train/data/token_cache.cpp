@@ -1,0 +1,191 @@
+#include "train/data/token_cache.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "ckpt/staged_directory.h"
+#include "data/text_source.h"
+#include "data/tokenize.h"
+#include "run/data_kind.h"
+#include "run/tokenizer_choice.h"
+#include "stories/stories.h"
+#include "text/bpe/bpe_trainer.h"
+#include "text/stated_eos.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kEndOfText = "<|endoftext|>";
+constexpr std::string_view kCacheVersion = "2";  // raise it when what is written changes
+
+std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
+  return {names.begin(), names.end()};
+}
+
+TextOptions text_options(const RunConfig& run) {
+  TextOptions options{.json_key = run.data.text_key};
+  if (run.data.format == "text") options.format = TextFormat::plain;
+  if (run.data.format == "jsonl") options.format = TextFormat::jsonl;
+  return options;
+}
+
+// One part of the data, whatever it is made of.
+struct Part {
+  std::string_view file;  // "train.bin"
+  Documents documents;
+};
+
+std::vector<Part> parts_of(const RunConfig& run) {
+  TextOptions options = text_options(run);
+  if (is_stories(run.data.train)) {
+    auto bytes = static_cast<uint64_t>(run.data.stories_bytes);
+    auto held_out =
+        std::max<uint64_t>(static_cast<uint64_t>(static_cast<double>(bytes) * run.data.validation_fraction), 1);
+    std::vector<Part> parts{
+        {"train.bin", [bytes](const DocumentVisitor& visit) { for_each_story({.bytes = bytes}, visit); }}};
+    if (run.data.validation_fraction > 0)
+      parts.push_back({"validation.bin", [bytes, held_out](const DocumentVisitor& visit) {
+                         uint64_t first = for_each_story({.bytes = bytes}, [](std::string_view) {});
+                         for_each_story({.first = first, .bytes = held_out}, visit);
+                       }});
+    return parts;
+  }
+  auto from_files = [options](const std::vector<std::string>& names) -> Documents {
+    return
+        [options, paths = as_paths(names)](const DocumentVisitor& visit) { for_each_document(paths, options, visit); };
+  };
+  std::vector<Part> parts{{"train.bin", from_files(run.data.train)}};
+  if (!run.data.validation.empty()) parts.push_back({"validation.bin", from_files(run.data.validation)});
+  return parts;
+}
+
+// All that decides which token is written behind a document.
+std::string end_of_text_key(const RunConfig& run) {
+  if (run.data.end_of_text) return fmt::format("|eos={}", *run.data.end_of_text);
+  auto path = tokenizer_path(run);
+  auto stated = path ? stated_eos(*path) : std::nullopt;
+  return stated ? fmt::format("|eos={}:{}", stated->token, fmt::join(stated->ids, ",")) : "";
+}
+
+// What was read from the cache is a copy and does not know what stands beside the original.
+void settle_end_of_text(const RunConfig& run, Tokenizer& tokenizer) {
+  auto path = tokenizer_path(run);
+  if (path) take_stated_eos(stated_eos(*path), tokenizer);
+  if (run.data.end_of_text) {
+    if (*run.data.end_of_text >= static_cast<int64_t>(tokenizer.vocab_size()))
+      throw UserError({.place = run.place_of("data.end_of_text"),
+                       .got = std::to_string(*run.data.end_of_text),
+                       .expected = fmt::format("an id below {}, the tokenizer's vocabulary", tokenizer.vocab_size())});
+    tokenizer.set_eos(static_cast<uint32_t>(*run.data.end_of_text));
+  }
+  require_end_of_text(tokenizer, path ? path->string() : run.place_of("data.tokenizer"), "data.end_of_text");
+}
+
+std::string cache_key(const RunConfig& run) {
+  std::string text = fmt::format("{}|{}|{}|{}|{}|{}", kCacheVersion, run.data.format, run.data.text_key,
+                                 run.data.tokenizer_vocab, run.data.stories_bytes, run.data.validation_fraction);
+  if (auto path = tokenizer_path(run)) text += fmt::format("|{:016x}", hash64(read_file(*path)));
+  text += end_of_text_key(run);
+  if (is_stories(run.data.train)) return fmt::format("stories-{:016x}", hash64(text));
+  for (const auto* names : {&run.data.train, &run.data.validation}) {
+    text += "|";
+    if (names->empty()) continue;
+    for (const fs::path& file : list_text_files(as_paths(*names), text_options(run).format)) {
+      auto when = fs::last_write_time(file).time_since_epoch().count();
+      text += fmt::format("{}:{}:{};", fs::absolute(file).string(), fs::file_size(file), when);
+    }
+  }
+  return fmt::format("text-{:016x}", hash64(text));
+}
+
+Tokenizer make_tokenizer(const RunConfig& run, const std::vector<Part>& parts,
+                         const std::function<void(std::string_view)>& say) {
+  if (auto path = tokenizer_path(run)) return Tokenizer::load(*path);
+  say(fmt::format("training a tokenizer of {} tokens", human_count(run.data.tokenizer_vocab)));
+  BpeTrainer trainer(
+      {.vocab_size = static_cast<uint32_t>(run.data.tokenizer_vocab), .special_tokens = {std::string(kEndOfText)}});
+  parts.front().documents([&](std::string_view document) { trainer.feed(document); });
+  return trainer.train();
+}
+
+// "a.txt", "a.txt and 2 more"
+std::string named(const std::vector<std::string>& files) {
+  return files.size() == 1 ? files.front() : fmt::format("{} and {} more", files.front(), files.size() - 1);
+}
+
+// Flat, and the type is never asked of the file: the tokenizer beside it says.
+TokenFormat cache_format(const Tokenizer& tokenizer) {
+  return {TokenKind::flat, token_type_for(tokenizer.vocab_size(), TokenKind::flat)};
+}
+
+void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team,
+                const std::function<void(std::string_view)>& say) {
+  fs::create_directories(place.parent_path());
+  StagedDirectory staged(place, Existing::replace);
+  std::vector<Part> parts = parts_of(run);
+  Tokenizer tokenizer = make_tokenizer(run, parts, say);
+  settle_end_of_text(run, tokenizer);
+  write_file_atomically(staged.path() / "tokenizer.json", tokenizer.to_json());
+  for (const Part& part : parts) {
+    bool trains = part.file == parts.front().file;
+    say(fmt::format(
+        "tokenizing the {} data: {}", trains ? "training" : "validation",
+        is_stories(run.data.train) ? "built-in stories" : named(trains ? run.data.train : run.data.validation)));
+    tokenize_documents(part.documents, tokenizer,
+                       {.path = staged.path() / part.file, .format = cache_format(tokenizer)}, team);
+  }
+  write_cache_manifest(staged.path());
+  staged.commit();
+}
+
+std::shared_ptr<const TokenFile> open_shared(const fs::path& path, TokenFileOptions options = {}) {
+  return std::make_shared<const TokenFile>(open_token_file(path, options));
+}
+
+TokenizedData open_token_files(const RunConfig& run, const std::function<void(std::string_view)>& say) {
+  if (run.data.end_of_text && !run.data.mask_documents)
+    throw UserError({.place = run.place_of("data.end_of_text"),
+                     .got = "token files hold it already, and nothing else asks for it",
+                     .expected = "data.mask_documents = true"});
+  TokenFileOptions options;
+  if (run.data.format == "tokens-u16") options = {TokenKind::flat, TokenType::u16};
+  if (run.data.format == "tokens-u32") options = {TokenKind::flat, TokenType::u32};
+  if (run.data.format == "megatron") options = {TokenKind::megatron, {}};
+  TokenizedData data;
+  for (const std::string& name : run.data.train) data.train.push_back(open_shared(name, options));
+  for (const std::string& name : run.data.validation) data.validation.push_back(open_shared(name, options));
+  data.tokenizer = tokenizer_beside_tokens(run, say);
+  return data;
+}
+
+}  // namespace
+
+TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::function<void(std::string_view)>& say,
+                            CacheCheck check) {
+  if (!has_text(run)) return open_token_files(run, say);
+  require_tokenizer_of_model(run);
+  fs::path place = fs::path(run.data.cache) / cache_key(run);
+  if (!fs::exists(place)) {
+    fill_cache(run, place, team, say);
+  } else if (auto damage = damage_of_cache(place, check)) {
+    say(fmt::format("token cache {} is damaged: {}; tokenizing again", place.string(), *damage));
+    fill_cache(run, place, team, say);
+  }
+  TokenizedData data;
+  Tokenizer tokenizer = Tokenizer::load(place / "tokenizer.json");
+  settle_end_of_text(run, tokenizer);
+  data.tokenizer = std::make_shared<const Tokenizer>(std::move(tokenizer));
+  TokenFormat format = cache_format(*data.tokenizer);
+  TokenFileOptions options{format.kind, format.type};
+  data.train.push_back(open_shared(place / "train.bin", options));
+  if (fs::exists(place / "validation.bin")) data.validation.push_back(open_shared(place / "validation.bin", options));
+  return data;
+}
+
+}  // namespace sextant

@@ -1,0 +1,182 @@
+#include "train/health/heartbeat.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/threads.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::chrono::milliseconds kInterval{500};
+constexpr size_t kFileBytes = 2048;  // always: a beat is written over the last one, the rest is spaces
+constexpr size_t kReasonBytes = 1024;
+
+fs::path file_of(const fs::path& out, int rank) {
+  return out / "heartbeat" / fmt::format("rank-{}.json", rank);
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "?";
+}
+
+std::string now_text() {
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}",
+                     fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
+}
+
+// One file, as far as it can be read: another machine may have died in the middle of a write.
+struct Record {
+  int rank = -1;
+  std::string host, time, state, reason;
+  int64_t pid = 0;
+  StatusSnapshot snapshot;
+};
+
+std::optional<Record> read_record(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kFileBytes) return std::nullopt;
+  try {
+    nlohmann::json json = nlohmann::json::parse(read_file(path));
+    return Record{.rank = json.at("rank"),
+                  .host = json.at("host"),
+                  .time = json.at("time"),
+                  .state = json.at("state"),
+                  .reason = json.at("reason"),
+                  .pid = json.at("pid"),
+                  .snapshot = {.step = json.at("step"),
+                               .action = json.at("action"),
+                               .place = json.at("op"),
+                               .beside = json.at("beside"),
+                               .waiting_for = json.at("waiting_for")}};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<Record> records_in(const fs::path& out) {
+  std::vector<Record> records;
+  std::error_code error;
+  for (fs::directory_iterator at(out / "heartbeat", error), end; !error && at != end; at.increment(error))
+    if (auto record = read_record(at->path())) records.push_back(std::move(*record));
+  std::ranges::sort(records, {}, &Record::rank);
+  return records;
+}
+
+std::string line_of(const Record& r) {
+  std::string who = fmt::format("rank {} (process {} on {}, {})", r.rank, r.pid, r.host, r.time),
+              where = r.snapshot.text();
+  if (where.empty()) where = "before its first step";
+  if (r.state == "failed" && r.reason.starts_with("rank ")) return fmt::format("{} failed: {}", who, r.reason);
+  if (r.state == "failed") return fmt::format("{} failed {}: {}", who, where, r.reason);
+  std::string line = fmt::format("{} was {} {}", who, r.state == "running" ? "last seen" : "ended", where);
+  return r.snapshot.waiting_for < 0 ? line : line + fmt::format(", waiting for rank {}", r.snapshot.waiting_for);
+}
+
+}  // namespace
+
+Heartbeat::Heartbeat(const fs::path& out, int rank, const RankStatus& rank_status)
+    : rank_(rank), rank_status_(rank_status), host_(host_name()) {
+  std::error_code ignored;  // a run without heartbeats is still a run; what must be written reports its own errors
+  fs::create_directories(out / "heartbeat", ignored);
+  file_ = ::open(file_of(out, rank).c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
+  beat();
+  watcher_ = start_thread(fmt::format("rank {}'s heartbeat", rank), [this] { keep_beating(); });
+}
+
+Heartbeat::~Heartbeat() {
+  if (!over_) end();
+  watcher_.join();
+  if (file_ >= 0) ::close(file_);
+}
+
+void Heartbeat::write(const std::string& state, const std::string& reason) {
+  if (file_ < 0) return;
+  StatusSnapshot seen = rank_status_.seen();
+  nlohmann::ordered_json json{{"rank", rank_},
+                              {"host", host_},
+                              {"pid", ::getpid()},
+                              {"state", state},
+                              {"step", seen.step},
+                              {"action", seen.action},
+                              {"op", seen.place},
+                              {"beside", seen.beside},
+                              {"waiting_for", seen.waiting_for},
+                              {"time", now_text()},
+                              {"reason", reason.substr(0, kReasonBytes)}};
+  std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() >= kFileBytes) return;
+  text.resize(kFileBytes - 1, ' ');
+  text += '\n';
+  [[maybe_unused]] ssize_t written = ::pwrite(file_, text.data(), text.size(), 0);
+}
+
+void Heartbeat::beat() {
+  std::lock_guard lock(mutex_);
+  if (!over_) write("running", "");
+}
+
+void Heartbeat::close_with(const std::string& state, const std::string& reason) {
+  std::lock_guard lock(mutex_);
+  over_ = true;
+  write(state, reason);
+  ended_.notify_all();
+}
+
+void Heartbeat::finish() {
+  close_with("finished", "");
+}
+void Heartbeat::fail(const std::string& reason) {
+  close_with("failed", reason);
+}
+void Heartbeat::end() {
+  close_with("ended", "");
+}
+
+void Heartbeat::keep_beating() {
+  std::unique_lock lock(mutex_);
+  while (!ended_.wait_for(lock, kInterval, [this] { return over_; })) write("running", "");
+}
+
+StatusLookup heartbeat_status_lookup(const fs::path& out) {
+  return [out](int rank) {
+    auto record = read_record(file_of(out, rank));
+    return record ? record->snapshot : StatusSnapshot{};
+  };
+}
+
+std::vector<std::string> previous_failures(const fs::path& out) {
+  constexpr size_t kMost = 16;
+  std::vector<std::string> lines;
+  size_t left = 0;
+  // First those that failed or waited for nobody: one of them is why the others waited.
+  auto first = [](const Record& record) { return record.state == "failed" || record.snapshot.waiting_for < 0; };
+  for (bool firsts : {true, false})
+    for (const Record& record : records_in(out)) {
+      if (record.state == "finished" || first(record) != firsts) continue;
+      lines.size() < kMost ? lines.push_back(line_of(record)) : void(++left);
+    }
+  if (left > 0) lines.push_back(fmt::format("and {} more, in {}", left, (out / "heartbeat").string()));
+  return lines;
+}
+
+void clear_heartbeats(const fs::path& out) {
+  std::error_code ignored;
+  fs::remove_all(out / "heartbeat", ignored);
+}
+
+}  // namespace sextant

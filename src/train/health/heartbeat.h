@@ -1,0 +1,55 @@
+// Heartbeats: OUT/heartbeat/rank-N.json tells where each rank of the run was last seen. They are for a run that nobody
+// could ask any more: a process that was killed, a machine that went away. The next start reads them.
+//
+// A beat is one small write without flushing, at the start of every step and twice a second; it never ends a run.
+#pragma once
+
+#include <condition_variable>
+#include <filesystem>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/rank_status.h"
+
+namespace sextant {
+
+// Lives as long as the rank works.
+class Heartbeat {
+ public:
+  Heartbeat(const std::filesystem::path& out, int rank, const RankStatus& rank_status);
+  ~Heartbeat();
+  Heartbeat(const Heartbeat&) = delete;
+  Heartbeat& operator=(const Heartbeat&) = delete;
+
+  void beat();
+  void finish();
+  void fail(const std::string& reason);
+  void end();  // by the failure of another
+
+ private:
+  void write(const std::string& state, const std::string& reason);
+  void close_with(const std::string& state, const std::string& reason);
+  void keep_beating();
+
+  int rank_;
+  const RankStatus& rank_status_;
+  std::string host_;
+  int file_ = -1;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool over_ = false;
+  std::thread watcher_;
+};
+
+// Where a rank of the run in `out` was last seen, by its file; nothing known when there is none.
+StatusLookup heartbeat_status_lookup(const std::filesystem::path& out);
+
+// What the files of an earlier run say that did not end well, one line each; empty when all is well.
+std::vector<std::string> previous_failures(const std::filesystem::path& out);
+
+// Removes them; a run begins.
+void clear_heartbeats(const std::filesystem::path& out);
+
+}  // namespace sextant

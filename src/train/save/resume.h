@@ -1,0 +1,38 @@
+// Where a run goes on from: the newest checkpoint that is whole, or the one that is named; and whether it may.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "base/threads.h"
+#include "comm/host_group.h"
+#include "config/run_config.h"
+#include "run/run_identity.h"
+
+namespace sextant {
+
+struct ResumePoint {
+  std::filesystem::path checkpoint;   // empty: the run starts afresh
+  int64_t step = 0;                   // known to the leader, as is what follows
+  std::vector<ConfigChange> changes;  // of the config since it was written
+};
+
+struct ResumeRequest {
+  const RunConfig& run;
+  const std::filesystem::path& out;
+  const RunIdentity& identity;  // the leader's is the one that counts
+  ThreadTeam& team;             // to hash with
+  const std::function<void(std::string_view line)>& say;
+};
+
+// Whether there is nothing to resume from: the weights are drawn, or those of model.from. For checks before any work is
+// done.
+bool starts_afresh(const RunConfig& run, const std::filesystem::path& out);
+
+// Called by all processes; the leader decides, all share the work of hashing. Writes nothing. UserError when nothing
+// whole is there to go on from, or the tokenizer or the data are others than the checkpoint's.
+ResumePoint find_resume_point(const ResumeRequest& request, HostGroup& processes);
+
+}  // namespace sextant

@@ -1,0 +1,306 @@
+#include "train/save/run_checkpoint.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "ckpt/convert.h"
+#include "ckpt/manifest.h"
+#include "ckpt/model_directory.h"
+#include "ckpt/model_weights.h"
+#include "ckpt/slices.h"
+#include "ckpt/staged_directory.h"
+#include "models/hf_config.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The state of a parameter, by the names that the update gives its values.
+constexpr std::string_view kSecondMoment = "adam_v.";
+constexpr std::string_view kStateNames[] = {"adam_m.", kSecondMoment};
+
+// The low halves of weights are states too, but in files the weights are whole.
+bool is_saved(const Value& value) {
+  return value.kind == ValueKind::state &&
+         std::any_of(std::begin(kStateNames), std::end(kStateNames),
+                     [&](std::string_view name) { return value.path.starts_with(name); });
+}
+
+// Every state of the model, whichever rank holds it.
+std::vector<TensorSpec> optimizer_tensors(const ModelSpec& spec) {
+  std::vector<TensorSpec> specs;
+  for (const Value& value : build_model(spec, {.seq = 1}, single_rank_mesh()).values)
+    if (value.kind == ValueKind::parameter)
+      for (std::string_view name : kStateNames)
+        specs.push_back({std::string(name) + value.path, file_dtype_of(value.dtype), value.shape});
+  return specs;
+}
+
+void save_optimizer(const StateView& values, const ModelSpec& spec, const fs::path& file, Share share) {
+  SafetensorsWriter writer(file, plan_safetensors(optimizer_tensors(spec)), share);
+  std::vector<std::byte> local;
+  for (const Value& value : values.program().values) {
+    if (!is_saved(value) || !is_writer(values, value)) continue;
+    local.resize(static_cast<size_t>(value.local_bytes().n));
+    values.read(value, local);
+    int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1, element = size_of(value.dtype);
+    for (const Piece& piece : held_pieces(values, value)) {
+      // Whole rows that lie one behind the other are one write.
+      bool dense = piece.columns == width && piece.stride == width;
+      int64_t lines = dense ? 1 : piece.rows, length = dense ? piece.rows * width : piece.columns;
+      for (int64_t line = 0; line < lines; ++line)
+        writer.write_elements(value.stored_path(), (piece.row + line) * width + piece.column,
+                              std::span(local).subspan(static_cast<size_t>((piece.at + line * piece.stride) * element),
+                                                       static_cast<size_t>(length * element)));
+    }
+  }
+  writer.finish();
+}
+
+// A mean of squares: the update takes its root, and a negative one would make the weight NaN.
+void require_no_negative(std::span<const std::byte> local, const Value& value, std::string_view place) {
+  if (value.dtype != DType::f32) return;
+  for (size_t at = 0; at < local.size(); at += sizeof(float)) {
+    float element;
+    std::memcpy(&element, local.data() + at, sizeof element);
+    if (element < 0)
+      throw RunError(place, fmt::format("{} holds {}; a second moment is never negative", value.stored_path(), element),
+                     "resume from another checkpoint", ExitCode::non_finite);
+  }
+}
+
+void load_optimizer(Bound& bound, const ModelSpec& spec, const fs::path& file) {
+  SafetensorsFile source(file);
+  std::map<std::string, GlobalShape> whole;
+  for (const TensorSpec& tensor : optimizer_tensors(spec)) whole.emplace(tensor.name, tensor.shape);
+  std::vector<std::byte> local;
+  for (const Value& value : bound.program().values) {
+    if (!is_saved(value)) continue;
+    TensorView view = source.tensor(value.stored_path());
+    if (!(view.shape == whole.at(value.stored_path())) || view.dtype != file_dtype_of(value.dtype))
+      throw UserError({.place = view.place,
+                       .got = fmt::format("{} {}", name_of(view.dtype), view.shape.text()),
+                       .expected = fmt::format("{} {}", name_of(file_dtype_of(value.dtype)),
+                                               whole.at(value.stored_path()).text())});
+    local.assign(static_cast<size_t>(value.local_bytes().n), std::byte{0});
+    int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1, element = size_of(value.dtype);
+    for (const Piece& piece : held_pieces(bound, value))
+      for (int64_t line = 0; line < piece.rows; ++line)
+        std::memcpy(local.data() + (piece.at + line * piece.stride) * element,
+                    view.bytes.data() + ((piece.row + line) * width + piece.column) * element,
+                    static_cast<size_t>(piece.columns * element));
+    if (value.path.starts_with(kSecondMoment)) require_no_negative(local, value, view.place);
+    bound.write(value, local);
+  }
+}
+
+std::string state_json(const RunState& state) {
+  nlohmann::ordered_json json{
+      {"format", state.identity ? 2 : 1}, {"step", state.step}, {"samples", state.samples}, {"tokens", state.tokens}};
+  if (state.identity) {
+    json["tokenizer"] = state.identity->tokenizer;
+    json["data"] = state.identity->data;
+    json["config"] = state.identity->config;
+  }
+  return json.dump(2) + "\n";
+}
+
+RunIdentity identity_from_json(const nlohmann::json& json, const fs::path& file) {
+  auto refuse = [&](std::string_view key) {
+    throw UserError({.place = file.string(),
+                     .got = fmt::format("no usable \"{}\"", key),
+                     .expected = "a run_state.json as Sextant writes it"});
+  };
+  for (const char* key : {"tokenizer", "data"})
+    if (!json.contains(key) || !json[key].is_string()) refuse(key);
+  if (!json.contains("config") || !json["config"].is_object()) refuse("config");
+  RunIdentity identity{.tokenizer = json["tokenizer"], .data = json["data"], .config = {}};
+  for (const auto& [key, value] : json["config"].items()) {
+    if (!value.is_string()) refuse("config." + key);
+    identity.config.emplace(key, value.get<std::string>());
+  }
+  return identity;
+}
+
+RunState state_from_json(const fs::path& file) {
+  nlohmann::json json = nlohmann::json::parse(read_file(file), nullptr, false);
+  RunState state;
+  auto read = [&](const char* key, int64_t& into) {
+    if (!json.is_object() || !json.contains(key) || !json[key].is_number_integer() || json[key].get<int64_t>() < 0)
+      throw UserError({.place = file.string(),
+                       .got = fmt::format("no usable \"{}\"", key),
+                       .expected = "a run_state.json as Sextant writes it"});
+    into = json[key].get<int64_t>();
+  };
+  read("step", state.step);
+  read("samples", state.samples);
+  read("tokens", state.tokens);
+  // Every step reads at least one sample, and every sample has at least one token; more than this no run reads in its
+  // life.
+  constexpr int64_t kMost = int64_t{1} << 60;
+  if (state.step > state.samples || state.samples > state.tokens || state.tokens > kMost)
+    throw UserError(
+        {.place = file.string(),
+         .got = fmt::format("step {} after {} samples and {} tokens", state.step, state.samples, state.tokens),
+         .expected = "a run_state.json as Sextant writes it",
+         .hint = "the file is damaged: go on from an older checkpoint (checkpoint.resume), or start afresh in another "
+                 "--out"});
+  if (json.contains("format") && json["format"] == 2) state.identity = identity_from_json(json, file);
+  return state;
+}
+
+void refuse_other_model(const fs::path& directory, ModelSpec spec) {
+  std::string place = (directory / "config.json").string();
+  ModelSpec saved = spec_from_hf_config(read_file(place), place);
+  // Which tokens begin and end a text is the tokenizer's business and may be known to one side only; how weights were
+  // drawn no longer matters.
+  spec.bos_token = saved.bos_token;
+  spec.eos_tokens = saved.eos_tokens;
+  spec.init_std = saved.init_std;
+  // Checkpoints of older versions do not name these.
+  spec.hf_type = saved.hf_type;
+  spec.padding_token = saved.padding_token;
+  if (!(spec == saved))
+    throw UserError({.place = place,
+                     .got = "this checkpoint holds another model than the config describes",
+                     .expected = "the same [model] as when the run began",
+                     .hint = "choose another --out, or go back to the config.toml in the run's directory"});
+}
+
+// What transformers' AutoTokenizer needs beside tokenizer.json.
+std::string tokenizer_config(const Tokenizer& tokenizer, const ModelSpec& spec) {
+  nlohmann::ordered_json json{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"model_max_length", spec.max_seq}};
+  if (auto eos = tokenizer.eos_id()) json["eos_token"] = std::string(tokenizer.token_bytes(*eos));
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+namespace {
+
+// What one rank writes for all: everything but the tensors.
+void write_descriptions(const fs::path& directory, const CheckpointContent& content) {
+  ModelSpec spec = content.spec;
+  const ModelFiles& files = content.files;
+  // The model's own ids belong to its own tokenizer.
+  bool own = files.has_tokenizer_file("tokenizer.json");
+  if (content.tokenizer && content.tokenizer->eos_id() && (spec.eos_tokens.empty() || !own))
+    spec.eos_tokens = {static_cast<int64_t>(*content.tokenizer->eos_id())};
+  write_file_atomically(directory / "config.json", hf_config_json(spec, files.config));
+  write_model_files(files, directory);
+  if (content.tokenizer && !own) write_file_atomically(directory / "tokenizer.json", content.tokenizer->to_json());
+  if (content.tokenizer && !files.has_tokenizer_file("tokenizer_config.json"))
+    write_file_atomically(directory / "tokenizer_config.json", tokenizer_config(*content.tokenizer, spec));
+  write_file_atomically(directory / kRunStateFile, state_json(content.state));
+}
+
+void create_parent(const fs::path& directory) {
+  if (!directory.has_parent_path()) return;
+  std::error_code error;
+  fs::create_directories(directory.parent_path(), error);
+  if (error) throw RunError(directory.parent_path().string(), fmt::format("cannot create: {}", error.message()));
+}
+
+// The work, and what went wrong with it; that another rank has ended the run, and our own mistakes, are not for this.
+std::string failure_of(const std::function<void()>& work) {
+  try {
+    work();
+    return "";
+  } catch (const RunEnded&) {
+    throw;
+  } catch (const Bug&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return "out of memory";
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+}
+
+ShareBlocks share_among(HostGroup& group) {
+  return [&](size_t count, const std::function<uint64_t(size_t)>& hash_of) {
+    std::vector<int64_t> values(count, 0);
+    for (size_t i = static_cast<size_t>(group.rank()); i < count; i += static_cast<size_t>(group.size()))
+      values[i] = static_cast<int64_t>(hash_of(i));
+    group.sum(values);
+    return std::vector<uint64_t>(values.begin(), values.end());
+  };
+}
+
+bool is_same_tokenizer(const ModelFile& file, const Tokenizer& tokenizer) {
+  try {
+    return Tokenizer::from_json(file.text, file.name).to_json() == tokenizer.to_json();
+  } catch (const UserError&) {
+    return false;  // of a kind that cannot have tokenized our data
+  }
+}
+
+}  // namespace
+
+ModelFiles files_to_keep(const fs::path& directory, const Tokenizer* tokenizer) {
+  ModelFiles files = read_model_files(directory);
+  if (!tokenizer) return files;
+  bool own = false;
+  for (const ModelFile& file : files.tokenizer)
+    if (file.name == "tokenizer.json") own = is_same_tokenizer(file, *tokenizer);
+  if (!own) {
+    files.tokenizer.clear();
+    files.generation.clear();  // its ids are those of the other tokenizer
+  }
+  return files;
+}
+
+std::string save_run_checkpoint(const fs::path& directory, const CheckpointContent& content, HostGroup& group) {
+  std::optional<StagedDirectory> staged;
+  std::string failure = group.first_text(failure_of([&] {
+    if (!group.leads()) return;
+    create_parent(directory);
+    staged.emplace(directory, Existing::replace);
+    write_descriptions(staged->path(), content);
+  }));
+  if (!failure.empty()) return failure;
+  fs::path place = group.from_leader(staged ? staged->path().string() : std::string());
+  Share share = group.size() == 1 ? Share::whole : Share::part;
+  failure = group.first_text(failure_of([&] {
+    save_weights(content.values, content.spec, place, {}, share);
+    save_optimizer(content.values, content.spec, place / kOptimizerFile, share);
+  }));  // and every rank has flushed its part
+  if (!failure.empty()) return failure;
+  std::string listed;
+  failure = group.first_text(failure_of([&] {
+    if (staged) listed = manifest_json(list_files(place));
+  }));
+  if (!failure.empty()) return failure;
+  Manifest manifest = parse_manifest(group.from_leader(listed), kManifestFile);
+  failure = group.first_text(failure_of([&] {
+    add_hashes(place, manifest, share_among(group));
+    if (staged) write_file_atomically(place / kManifestFile, manifest_json(manifest));
+  }));
+  if (!failure.empty()) return failure;
+  // Nobody goes on, and perhaps looks for it, before it is there.
+  return group.first_text(failure_of([&] {
+    if (staged) staged->commit();
+  }));
+}
+
+RunState read_run_state(const fs::path& directory) {
+  return state_from_json(directory / kRunStateFile);
+}
+
+RunState load_run_checkpoint(const fs::path& directory, Bound& bound, const ModelSpec& spec) {
+  refuse_other_model(directory, spec);
+  RunState state = read_run_state(directory);
+  load_weights(bound, spec, WeightsReader(directory));
+  load_optimizer(bound, spec, directory / kOptimizerFile);
+  return state;
+}
+
+}  // namespace sextant

@@ -1,0 +1,51 @@
+// A checkpoint of a run: a Hugging Face model directory (config.json, tokenizer.json, model*.safetensors, and the files
+// of the directory it was trained from that say how the model is used), and beside those files what only training
+// needs: optimizer.safetensors, run_state.json, and manifest.json with the hash of every file. It appears whole or not
+// at all. Every rank writes what it holds into the same files, which say nothing of the mesh: another mesh may go on
+// from them.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+#include "ckpt/model_files.h"
+#include "comm/host_group.h"
+#include "exec/executor.h"
+#include "models/spec.h"
+#include "run/run_identity.h"
+#include "text/tokenizer.h"
+
+namespace sextant {
+
+struct RunState {
+  int64_t step = 0;     // steps done
+  int64_t samples = 0;  // the data cursor
+  int64_t tokens = 0;
+  std::optional<RunIdentity> identity;  // absent in checkpoints of earlier versions
+};
+
+struct CheckpointContent {
+  const StateView& values;  // of the training Program
+  const ModelSpec& spec;
+  const Tokenizer* tokenizer;  // may be null
+  const ModelFiles& files;     // of the directory that the weights came from
+  RunState state;
+};
+
+// What a checkpoint takes over from the directory that the weights came from; the files of a tokenizer only where that
+// is the one in use.
+ModelFiles files_to_keep(const std::filesystem::path& directory, const Tokenizer* tokenizer);
+
+// Called by all ranks together. What went wrong on any of them (the disk is full, a file cannot be written), the same
+// on every rank; empty when the checkpoint stands. A failed save leaves what was there.
+std::string save_run_checkpoint(const std::filesystem::path& directory, const CheckpointContent& content,
+                                HostGroup& group);
+
+// run_state.json of a checkpoint. UserError when it cannot be used.
+RunState read_run_state(const std::filesystem::path& directory);
+
+// This rank's part of weights and optimizer state, and the run state. UserError when the directory holds another model.
+RunState load_run_checkpoint(const std::filesystem::path& directory, Bound& bound, const ModelSpec& spec);
+
+}  // namespace sextant

@@ -1,0 +1,109 @@
+#include "train/save/run_directory.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "ckpt/checkpoints.h"
+#include "ckpt/staged_directory.h"
+#include "config/load.h"
+#include "train/health/heartbeat.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Says, while checkpoints are being moved aside, which and where to.
+constexpr std::string_view kMoveFile = "set-aside.json";
+
+struct Move {
+  int64_t after = 0;
+  std::string to;
+};
+
+std::optional<Move> pending_move(const fs::path& out) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(fs::symlink_status(out / kMoveFile, ignored))) return std::nullopt;
+  nlohmann::json json = nlohmann::json::parse(read_file(out / kMoveFile), nullptr, false);
+  if (!json.is_object() || !json.contains("after") || !json["after"].is_number_integer() || !json.contains("to") ||
+      !json["to"].is_string() || json["to"].get<std::string>().find('/') != std::string::npos)
+    throw UserError({.place = (out / kMoveFile).string(),
+                     .got = "cannot be read",
+                     .expected = "the file as Sextant writes it",
+                     .hint = "remove it after moving checkpoints of the abandoned branch out of the way"});
+  return Move{json["after"].get<int64_t>(), json["to"].get<std::string>()};
+}
+
+void rename_or_throw(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) throw RunError(from.string(), fmt::format("cannot move to {}: {}", to.string(), error.message()));
+}
+
+void finish_move(const fs::path& out, const Move& move) {
+  fs::path to = out / move.to;
+  std::error_code error;
+  fs::create_directory(to, error);
+  if (error) throw RunError(to.string(), fmt::format("cannot create: {}", error.message()));
+  if (fs::exists(out / "metrics.jsonl", error) && !fs::exists(to / "metrics.jsonl", error))
+    write_file_atomically(to / "metrics.jsonl", read_file(out / "metrics.jsonl"));
+  for (const Checkpoint& checkpoint : list_checkpoints(out))
+    if (checkpoint.step > move.after) rename_or_throw(checkpoint.path, to / checkpoint.path.filename());
+  flush_to_disk(to);
+  flush_to_disk(out);
+  fs::remove(out / kMoveFile, error);
+}
+
+// The first OUT/abandoned-N that nothing has, not even a link.
+std::string new_branch_name(const fs::path& out) {
+  for (int n = 1;; ++n) {
+    std::string name = fmt::format("abandoned-{}", n);
+    std::error_code ignored;
+    if (fs::symlink_status(out / name, ignored).type() == fs::file_type::not_found) return name;
+  }
+}
+
+}  // namespace
+
+PreparedDirectory prepare_run_directory(const fs::path& out) {
+  std::error_code error;
+  fs::create_directories(out, error);
+  if (error) throw RunError(out.string(), fmt::format("cannot create the run's directory: {}", error.message()));
+  PreparedDirectory prepared{.lock = RunLock(out), .notes = {}};
+  if (!prepared.lock.is_held())
+    prepared.notes.push_back(
+        fmt::format("{}: this file system has no locks; do not start a second run here", out.string()));
+  recover_directory(out);
+  remove_temporary_files(out);
+  if (std::optional<Move> move = pending_move(out)) finish_move(out, *move);
+  std::vector<std::string> failures = previous_failures(out);
+  if (!failures.empty())
+    prepared.notes.push_back(fmt::format("previous run failed:\n  {}", fmt::join(failures, "\n  ")));
+  clear_heartbeats(out);
+  return prepared;
+}
+
+std::optional<fs::path> set_aside_later_steps(const fs::path& out, int64_t step) {
+  std::vector<Checkpoint> all = list_checkpoints(out);
+  if (all.empty() || all.back().step <= step) return std::nullopt;
+  Move move{.after = step, .to = new_branch_name(out)};
+  write_file_atomically(out / kMoveFile, nlohmann::json{{"after", move.after}, {"to", move.to}}.dump() + "\n");
+  finish_move(out, move);
+  return out / move.to;
+}
+
+void record_config(const fs::path& out, const RunConfig& run, int64_t first_step) {
+  std::string text = config_toml(run);
+  std::error_code ignored;
+  fs::path current = out / "config.toml";
+  bool changed = !fs::exists(current, ignored) || read_file(current) != text;
+  if (!changed) return;
+  write_file_atomically(out / fmt::format("config-{:06}.toml", first_step), text);
+  write_file_atomically(current, text);
+}
+
+}  // namespace sextant

@@ -1,0 +1,54 @@
+#include "train/save/run_lock.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <ctime>
+
+#include "base/error.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr size_t kHolderBytes = 512;
+
+std::string own_name() {
+  char host[256] = {};
+  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '?';
+  return fmt::format("process {} on {}, since {:%Y-%m-%d %H:%M:%S} UTC", ::getpid(), host,
+                     fmt::gmtime(std::time(nullptr)));
+}
+
+std::string holder_in(int file) {
+  std::string text(kHolderBytes, '\0');
+  ssize_t n = ::pread(file, text.data(), text.size(), 0);
+  text.resize(n > 0 ? static_cast<size_t>(n) : 0);
+  text.resize(std::min(text.size(), text.find('\n')));
+  return text.empty() ? "another process" : text;
+}
+
+}  // namespace
+
+RunLock::RunLock(const std::filesystem::path& out) {
+  std::filesystem::path path = out / "lock";
+  file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
+  if (!file_.is_open()) throw_disk_error(path, "cannot open", errno);
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return;
+    throw UserError({.place = out.string(),
+                     .got = fmt::format("another run is writing here: {}", holder_in(file_.get())),
+                     .expected = "a directory that no run is using",
+                     .hint = "wait for it, stop it, or choose another --out"});
+  }
+  held_ = true;
+  std::string name = own_name() + "\n";
+  // The holder's name is for people; the lock holds without it.
+  if (::ftruncate(file_.get(), 0) == 0) [[maybe_unused]]
+    ssize_t written = ::pwrite(file_.get(), name.data(), name.size(), 0);
+}
+
+}  // namespace sextant

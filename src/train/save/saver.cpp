@@ -1,0 +1,140 @@
+#include "train/save/saver.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/threads.h"
+#include "ckpt/model_directory.h"
+#include "comm/ranks.h"
+#include "comm/tags.h"
+#include "train/health/stall_watch.h"
+#include "train/save/finite_check.h"
+
+namespace sextant {
+
+bool saves_in_background(const RunConfig& run) {
+  return run.checkpoint.background && run.checkpoint.every > 0;
+}
+
+Saver::Saver(const Parts& parts) : parts_(parts) {
+  if (parts.transport) group_ = HostGroup(*parts.transport, kSaveTag);
+  if (saves_in_background(parts.run)) snapshot_ = std::make_unique<Snapshot>(parts.values);
+}
+
+Saver::~Saver() {
+  for (std::thread* thread : {&writing_, &pruning_})
+    if (thread->joinable()) thread->join();
+}
+
+void Saver::note(std::string line) {
+  if (!group_.leads()) return;
+  std::lock_guard lock(mutex_);
+  notes_.push_back(std::move(line));
+}
+
+std::vector<std::string> Saver::take_notes() {
+  std::lock_guard lock(mutex_);
+  return std::exchange(notes_, {});
+}
+
+Checkpoint Saver::newest() {
+  std::lock_guard lock(mutex_);
+  return newest_;
+}
+
+Checkpoint Saver::newest_confirmed() {
+  std::lock_guard lock(mutex_);
+  return confirmed_;
+}
+
+void Saver::resumed_from(const Checkpoint& checkpoint) {
+  std::lock_guard lock(mutex_);
+  newest_ = checkpoint;
+}
+
+void Saver::prune(int64_t keep) {
+  try {
+    prune_checkpoints(parts_.out, keep, kRunStateFile);
+  } catch (const std::runtime_error& error) {
+    note(fmt::format("an old checkpoint could not be removed: {}", error.what()));
+  }
+}
+
+std::string Saver::write_or_say_why(const Job& job, const StateView& values) {
+  MovingView moving(values, parts_.rank_status);
+  CheckpointContent content{moving, parts_.spec, parts_.tokenizer, parts_.files, job.state};
+  std::string failure = save_run_checkpoint(job.place, content, group_);
+  if (failure.empty()) return failure;
+  if (group_.leads() && parts_.run.checkpoint.keep > 0) prune(std::max<int64_t>(1, parts_.run.checkpoint.keep - 1));
+  return save_run_checkpoint(job.place, content, group_);
+}
+
+void Saver::write(const Job& job, const StateView& values) {
+  std::string where = fmt::format("step {}", job.state.step);
+  std::string tensor = group_.first_text(first_non_finite(values));
+  if (!tensor.empty()) {
+    std::string what = fmt::format("no checkpoint is written: {} is not finite", tensor);
+    if (job.occasion == Occasion::last) throw RunError(where, what, "", ExitCode::non_finite);
+    return note(fmt::format("{}: {}", where, what));
+  }
+  std::string failure = write_or_say_why(job, values);
+  if (failure.empty()) {
+    std::lock_guard lock(mutex_);
+    newest_ = {job.state.step, job.place};
+    unconfirmed_ = true;
+    return;
+  }
+  auto older = group_.leads() ? latest_checkpoint(parts_.out, kRunStateFile) : std::nullopt;
+  std::string stands = group_.from_leader(older ? older->path.string() : "");
+  if (job.occasion == Occasion::last || stands.empty())
+    throw RunError(where, fmt::format("the checkpoint could not be written: {}", failure));
+  note(
+      fmt::format("{}: the checkpoint could not be written: {}\n  the run goes on; {} stands, and the next one is "
+                  "tried in {} steps",
+                  where, failure, stands, parts_.run.checkpoint.every));
+}
+
+void Saver::save(const RunState& state, Occasion occasion) {
+  finish();
+  Job job{checkpoint_path(parts_.out, state.step), state, occasion};
+  if (!snapshot_) return write(job, parts_.values);
+  snapshot_->take();
+  writing_ = start_thread("a save in the background", [this, job] {
+    try {
+      write(job, *snapshot_);
+    } catch (const std::exception& error) {
+      error_ = std::current_exception();
+      failed_ = true;
+      // The other ranks may be waiting for this one.
+      if (parts_.transport)
+        parts_.transport->abort(
+            fmt::format("rank {} could not save step {}: {}", group_.rank(), job.state.step, error.what()),
+            exit_code_of(error));
+    }
+  });
+}
+
+void Saver::check() {
+  if (failed_) finish();
+}
+
+void Saver::confirm() {
+  if (!group_.leads() || !unconfirmed_.exchange(false)) return;
+  {
+    std::lock_guard lock(mutex_);
+    confirmed_ = newest_;
+  }
+  if (parts_.run.checkpoint.keep == 0) return;
+  if (pruning_.joinable()) pruning_.join();
+  if (!snapshot_) return prune(parts_.run.checkpoint.keep);
+  pruning_ = start_thread("pruning in the background",
+                          [this] { prune(parts_.run.checkpoint.keep); });  // to remove hundreds of GB takes its time
+}
+
+void Saver::finish() {
+  for (std::thread* thread : {&writing_, &pruning_})
+    if (thread->joinable()) thread->join();
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+}  // namespace sextant

@@ -1,0 +1,30 @@
+// calibrate: the efficiencies of a machine type that bring its judged rows nearest to what was measured, inside their
+// physical bounds. Never per row: every row of the type is predicted with the same eight numbers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "validate/validate.h"
+
+namespace sextant {
+
+struct Calibration {
+  Efficiencies efficiency;
+  double before = 0, after = 0;  // the figure that is made small: mean of capped absolute log errors
+  size_t rows = 0;
+};
+
+// `without`: rows of this source are left out.
+Calibration calibrate(Validation& validation, const std::string& machine, const std::string& without = "");
+
+// How far a source's rows are off when the fit has not seen them: each source in turn is left out. Where nothing else
+// ran on the machine, its tables alone predict.
+struct HeldOut {
+  std::string source;
+  size_t fitted_on = 0;        // rows of others
+  std::vector<double> errors;  // absolute, of its own rows
+};
+std::vector<HeldOut> hold_out_sources(Validation& validation, const std::string& machine);
+
+}  // namespace sextant

@@ -1,0 +1,236 @@
+#include "validate/foreign.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "config/check.h"
+#include "cost/software_profile_file.h"
+#include "models/model.h"
+
+namespace sextant {
+
+namespace {
+
+struct DeviceName {
+  std::string_view begins, machine;
+};
+// Longer beginnings first.
+constexpr std::array kDevices{
+    DeviceName{"V100-32GB-SXM3", "dgx2-v100"},
+    DeviceName{"V100", "v100-sxm2"},
+    DeviceName{"A100-40GB-PCIe", "a100-40-pcie"},
+    DeviceName{"A100-40GB", "a100-40-sxm"},
+    DeviceName{"A100", "a100-80-sxm"},
+    DeviceName{"A800", "a800"},
+    DeviceName{"H100-96GB-HBM2e-500W", "h100-96-500w"},
+    DeviceName{"H100", "h100-sxm"},
+    DeviceName{"H800", "h800"},
+    DeviceName{"H200", "h200"},
+    DeviceName{"GB200", "gb200-nvl72"},
+    DeviceName{"GB300", "gb300-nvl72"},
+    DeviceName{"B200", "b200"},
+    DeviceName{"B300", "b300"},
+    DeviceName{"MI300X", "mi300x"},
+    DeviceName{"MI355X", "mi355x"},
+    DeviceName{"TPU v5p", "tpu-v5p"},
+    DeviceName{"TPU v4", "tpu-v4"},
+};
+
+struct ArchName {
+  std::string_view arch, ours;
+};
+constexpr std::array kArchitecturesOfSources{
+    ArchName{"gpt", "gpt2"},
+    ArchName{"llama", "llama"},
+    ArchName{"llama-like", "llama"},
+    ArchName{"mpt", "mpt"},
+    ArchName{"gpt-sqrelu", "nemotron"},
+    ArchName{"gpt-mqa-parallel", "palm"},
+    ArchName{"gpt-parallel-rotary", "neox"},
+};
+
+std::string_view architecture_for(std::string_view arch) {
+  for (const ArchName& name : kArchitecturesOfSources)
+    if (name.arch == arch) return name.ours;
+  return {};
+}
+
+// "zero1 over 8 GPUs (hybrid)": the ranks that share optimizer state; 0 when it does not say.
+int64_t shard_group(std::string_view schedule) {
+  size_t at = schedule.find("over ");
+  if (at == std::string_view::npos) return 0;
+  int64_t ranks = 0;
+  std::string_view rest = schedule.substr(at + 5);
+  auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), ranks);
+  return error == std::errc{} ? ranks : 0;
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+// What a row asks of a run, checked one thing after the other.
+class Expresser {
+ public:
+  Expresser(const PublishedRun& row, const std::vector<SoftwareProfile>& profiles) : row_(row), profiles_(profiles) {}
+
+  ConvertedRun run() {
+    ConvertedRun out;
+    out.why_not = fill();
+    out.run = std::move(run_);
+    return out;
+  }
+
+ private:
+  std::string fill() {
+    if (!row_.dense()) return "experts or state-space layers are not supported yet";
+    if (!row_.half()) return fmt::format("precision {} is not supported yet", row_.precision);
+    if (!row_.unreadable.empty()) return fmt::format("{} is no number", row_.unreadable);
+    if (!row_.layers || !row_.hidden || !row_.heads || !row_.seq) return "the model's shape is not given";
+    if (!row_.dp || !row_.tp || !row_.pp) return "dp, tp or pp is not given";
+    if (!row_.batch || !row_.microbatch) return "the batch is not given";
+    for (int64_t size : {*row_.layers, *row_.hidden, *row_.heads, *row_.seq, *row_.dp, *row_.tp, *row_.pp, *row_.batch,
+                         *row_.microbatch})
+      if (size < 1) return "a size of the model, mesh or batch is 0";
+    if (row_.ep.value_or(1) > 1) return "expert parallelism is not supported yet";
+    if (row_.model.find("LoRA") != std::string::npos) return "low-rank adapters are not supported yet";
+    run_.machine = machine_for_gpu(row_.gpu);
+    if (run_.machine.empty()) return fmt::format("no machine file for {}", row_.gpu);
+    const SoftwareProfile* profile = profile_for_source(profiles_, row_.source, said());
+    if (!profile) return fmt::format("no profile for '{}'", row_.source);
+    run_.profile = *profile;
+    for (auto step : {&Expresser::model, &Expresser::mesh, &Expresser::batch})
+      if (std::string problem = (this->*step)(); !problem.empty()) return problem;
+    recompute();
+    run_.config.train.eval_every = 0;
+    run_.config.checkpoint.every = 0;
+    run_.config.train.precision = "bf16";
+    return {};
+  }
+
+  // What a profile's `matches` may ask for beside the source.
+  std::string said() const {
+    return fmt::format("model={}; gpu={}; gpus={}; pp={}; precision={}; {} | {}", row_.model, row_.gpu,
+                       row_.gpus.value_or(0), row_.pp.value_or(1), row_.precision, row_.schedule, row_.how_known);
+  }
+
+  void assume(std::string what) { run_.assumed.push_back(std::move(what)); }
+
+  std::string model() {
+    std::string_view ours = architecture_for(row_.arch);
+    if (ours.empty()) return fmt::format("architecture {} is not supported yet", row_.arch);
+    ModelSpec& m = run_.spec;
+    m.architecture = ours;
+    m.layers = *row_.layers, m.hidden = *row_.hidden, m.heads = *row_.heads;
+    m.kv_heads = row_.kv_heads.value_or(m.heads);
+    m.head_dim = m.hidden / m.heads;
+    m.ffn = row_.ffn ? *row_.ffn : default_ffn(ours, m.hidden);
+    if (!row_.ffn) assume(fmt::format("ffn={}", m.ffn));
+    m.vocab = row_.vocab.value_or(51200);
+    if (!row_.vocab) assume("vocab=51200");
+    m.max_seq = *row_.seq;
+    m.tied_head = ours == "gpt2" || ours == "mpt" || ours == "palm" || published_count_is_tied(m);
+    if (ours == "gpt2") m.kv_heads = m.heads;
+    if (auto problems = problems_of(m); !problems.empty())
+      return fmt::format("{}: {}", problems[0].fields[0], problems[0].got);
+    return {};
+  }
+
+  // Whether the count of parameters that a source gives has the vocabulary in it once.
+  bool published_count_is_tied(const ModelSpec& untied) const {
+    if (!row_.params_b || !row_.vocab || !problems_of(untied).empty()) return false;
+    double all = static_cast<double>(parameter_count(build_model(untied, {}, single_rank_mesh())));
+    double head = static_cast<double>(untied.vocab * untied.hidden), published = *row_.params_b * 1e9;
+    return std::abs(all - head - published) < std::abs(all - published);
+  }
+
+  std::string mesh() {
+    MeshSection& m = run_.config.mesh;
+    m.dp = *row_.dp, m.tp = *row_.tp, m.pp = *row_.pp, m.cp = row_.cp.value_or(1);
+    double ranks =
+        static_cast<double>(m.dp) * static_cast<double>(m.tp) * static_cast<double>(m.pp) * static_cast<double>(m.cp);
+    if (ranks < 1 || ranks > static_cast<double>(kMaxRanks)) return fmt::format("a mesh of {:.0f} ranks", ranks);
+    int64_t gpus = row_.gpus.value_or(m.dp * m.tp * m.pp * m.cp);
+    if (m.dp * m.tp * m.pp * m.cp != gpus)
+      return fmt::format("dp {} · tp {} · pp {} · cp {} is not {} devices", m.dp, m.tp, m.pp, m.cp, gpus);
+    m.zero = std::min<int64_t>(row_.zero.value_or(0), 3);
+    if (!row_.zero) assume("zero=0");
+    if (m.zero > 0 && m.dp == 1 && m.cp == 1) m.zero = 0;
+    int64_t group = m.zero > 0 ? shard_group(row_.schedule) : 0;
+    if (group > 1 && m.dp % group == 0 && group < m.dp) m.zero_ranks = group;
+    m.sequence_parallel = row_.seq_parallel == "yes" && m.tp > 1;
+    if (m.tp > 1 && row_.seq_parallel.empty() && run_.profile.sequence_parallel)
+      m.sequence_parallel = true, assume("sequence_parallel");
+    if (m.cp > 1) m.context = "ring";
+    if (run_.spec.heads % m.tp != 0) return fmt::format("{} heads on tp {}", run_.spec.heads, m.tp);
+    return {};
+  }
+
+  std::string batch() {
+    BatchSection& b = run_.config.batch;
+    const MeshSection& m = run_.config.mesh;
+    b = {.sequences = *row_.batch, .microbatch = *row_.microbatch, .seq = *row_.seq};
+    if (b.sequences % (b.microbatch * m.dp) != 0)
+      return fmt::format("a batch of {} is no multiple of microbatch {} × dp {}", b.sequences, b.microbatch, m.dp);
+    int64_t microbatches = b.sequences / (b.microbatch * m.dp), chunks = row_.chunks.value_or(1);
+    PipelineSection& p = run_.config.pipeline;
+    p.schedule = "1f1b";
+    if (m.pp == 1) return {};
+    std::string schedule = lower_case(row_.schedule);
+    if (schedule.find("zb-2p") != std::string::npos || schedule.find("zb-h2") != std::string::npos)
+      return "schedule ZB-2p is not supported yet";
+    if (schedule.starts_with("zbv"))
+      p.schedule = "zbv", p.chunks = 2;
+    else if (schedule.starts_with("zb"))
+      p.schedule = "zb-h1";
+    if (chunks > 1 && p.schedule == "1f1b") {
+      if (microbatches % m.pp != 0)
+        return fmt::format("interleaving wants microbatches in multiples of pp ({} and {})", microbatches, m.pp);
+      p.schedule = "interleaved", p.chunks = chunks;
+    }
+    if (run_.spec.layers < m.pp * p.chunks)
+      return fmt::format("{} layers on {} stages", run_.spec.layers, m.pp * p.chunks);
+    return {};
+  }
+
+  // "Selective" of Megatron computes attention's scores again; elsewhere it computes cheap ops again.
+  void recompute() {
+    std::string wanted = row_.recompute.empty() ? run_.profile.recompute : row_.recompute;
+    if (row_.recompute.empty()) assume("recompute=" + wanted);
+    std::string& mode = run_.config.train.recompute;
+    mode = "none";
+    if (wanted.starts_with("full")) mode = "full";
+    if (wanted.starts_with("alternate") || (wanted.starts_with("selective") && run_.profile.selective_is_half)) {
+      mode = "alternate";
+      return;
+    }
+    if (wanted.starts_with("selective")) {
+      if (run_.profile.selective_is_attention)
+        run_.profile.recompute_attention = run_.profile.attention == AttentionKernel::unfused;
+      else
+        mode = "selective";
+    }
+  }
+
+  const PublishedRun& row_;
+  const std::vector<SoftwareProfile>& profiles_;
+  ForeignRun run_;
+};
+
+}  // namespace
+
+std::string machine_for_gpu(std::string_view gpu) {
+  for (const DeviceName& device : kDevices)
+    if (gpu.starts_with(device.begins)) return std::string(device.machine);
+  return {};
+}
+
+ConvertedRun to_run_config(const PublishedRun& row, const std::vector<SoftwareProfile>& profiles) {
+  return Expresser(row, profiles).run();
+}
+
+}  // namespace sextant

@@ -1,0 +1,94 @@
+#include "validate/validate.h"
+
+#include <exception>
+#include <mutex>
+
+#include "base/error.h"
+#include "base/threads.h"
+#include "cost/accelerator.h"
+#include "cost/machine_file.h"
+#include "cost/network.h"
+#include "cost/software_profile_file.h"
+
+namespace sextant {
+
+namespace {
+
+// Rows are independent; each is taken by whoever is free.
+template <class Each>
+void for_each_row(std::vector<ValidationRow>& rows, Each each) {
+  ThreadTeam team(0);
+  std::mutex mutex;
+  std::exception_ptr first;  // a task of the team must not throw
+  team.parallel_for(static_cast<int64_t>(rows.size()), [&](int64_t i, int) {
+    try {
+      each(rows[static_cast<size_t>(i)]);
+    } catch (...) {
+      std::lock_guard lock(mutex);
+      if (!first) first = std::current_exception();
+    }
+  });
+  if (first) std::rethrow_exception(first);
+}
+
+// The machine with the node size of the row and the network that its profile documents.
+Machine machine_of_row(Machine machine, const PublishedRun& row, const SoftwareProfile& profile) {
+  if (row.gpus_per_node && *row.gpus_per_node > 0 && machine.levels.size() > 1 &&
+      machine.levels.front().devices == machine.devices_per_node) {
+    machine.levels.front().devices = *row.gpus_per_node;
+    machine.devices_per_node = *row.gpus_per_node;
+  }
+  return with_network_of(profile, std::move(machine));
+}
+
+}  // namespace
+
+double ValidationRow::error() const {
+  return predicted_s / *published.measured_seconds() - 1;
+}
+
+Validation::Validation(std::vector<PublishedRun> runs) {
+  std::vector<SoftwareProfile> profiles = load_profiles();
+  for (PublishedRun& published : runs) {
+    ConvertedRun expression = to_run_config(published, profiles);
+    ValidationRow& row = rows_.emplace_back();
+    row.run = std::move(expression.run);
+    row.why_not = std::move(expression.why_not);
+    row.published = std::move(published);
+    if (!row.predicted()) continue;
+    if (!machines_.contains(row.run.machine)) machines_[row.run.machine] = load_machine(row.run.machine);
+    row.machine = machine_of_row(machines_[row.run.machine], row.published, row.run.profile);
+  }
+  for_each_row(rows_, [](ValidationRow& row) {
+    if (!row.predicted()) return;
+    try {
+      row.lowered =
+          std::make_unique<LoweredRun>(lower_run(row.run.config, row.run.spec, accelerator_target(row.run.profile)));
+      row.predicted_memory = foreign_memory(*row.lowered, row.run, row.machine);
+    } catch (const UserError& error) {
+      row.why_not = error.what();
+    }
+  });
+}
+
+void Validation::predict_row(ValidationRow& row, const Efficiencies& efficiency) {
+  if (!row.predicted()) return;
+  SimResult result = simulate_run(*row.lowered, {row.machine, efficiency, row.run.profile});
+  row.predicted_s = result.seconds;
+}
+
+void Validation::predict(Constants constants) {
+  for_each_row(rows_, [&](ValidationRow& row) {
+    if (!row.predicted()) return;
+    const Machine& machine = machines_.at(row.run.machine);
+    predict_row(row, constants == Constants::tables ? machine.tables : machine.efficiency());
+  });
+}
+
+void Validation::predict_with(const std::string& machine, const Efficiencies& efficiency) {
+  for_each_row(rows_, [&](ValidationRow& row) {
+    if (row.run.machine == machine) predict_row(row, efficiency);
+  });
+}
+
+}  // namespace sextant

@@ -1,0 +1,55 @@
+// validate: predicts every published run that can be expressed, and compares.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cost/machine.h"
+#include "plan/predict.h"
+#include "validate/foreign.h"
+#include "validate/foreign_memory.h"
+#include "validate/published_run.h"
+
+namespace sextant {
+
+// One row, lowered once; priced with whatever efficiencies its machine has at the time.
+struct ValidationRow {
+  PublishedRun published;
+  ForeignRun run;
+  std::string why_not;  // not empty: not predicted
+  std::unique_ptr<LoweredRun> lowered;
+  Machine machine;  // with the network that its profile documents
+  double predicted_s = 0;
+  ForeignMemory predicted_memory;
+
+  bool predicted() const { return why_not.empty(); }
+  double error() const;  // of the step time: predicted / measured − 1
+};
+
+// Which efficiencies count: those of published tables, or those fitted.
+enum class Constants : uint8_t { tables, fitted };
+
+class Validation {
+ public:
+  // Reads, expresses and lowers; `machines` are loaded by name as rows ask for them.
+  explicit Validation(std::vector<PublishedRun> runs);
+
+  void predict(Constants constants);
+  // The efficiencies of one machine type, for a fit: predicts its rows with them.
+  void predict_with(const std::string& machine, const Efficiencies& efficiency);
+
+  std::vector<ValidationRow>& rows() { return rows_; }
+  const std::vector<ValidationRow>& rows() const { return rows_; }
+  const std::map<std::string, Machine>& machines() const { return machines_; }
+
+ private:
+  void predict_row(ValidationRow& row, const Efficiencies& efficiency);
+
+  std::vector<ValidationRow> rows_;
+  std::map<std::string, Machine> machines_;
+};
+
+}  // namespace sextant

@@ -1,0 +1,51 @@
+// What a Validation says, as figures: errors over the judged rows, by source, device and size; layouts ordered right;
+// memory.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "validate/validate.h"
+
+namespace sextant {
+
+struct ErrorSummary {
+  size_t rows = 0;
+  double median = 0;  // of the absolute error of step time, as a fraction
+  double p90 = 0;
+  double bias = 0;  // the median of the signed error
+};
+
+// The value below which a share of them lies, linearly between neighbours; 0 for none.
+double quantile(std::vector<double> values, double share);
+
+struct PairsOrdered {
+  size_t pairs = 0;  // of layouts of one model on one machine whose measured times differ by more than a tenth
+  size_t right = 0;
+};
+
+struct MemoryFigures {
+  size_t rows = 0;
+  double median = 0;
+  size_t out_of_memory = 0;  // rows that did not fit
+  size_t foreseen = 0;       // and were predicted not to
+};
+
+struct ValidationFigures {
+  size_t rows = 0, judged = 0, expressed = 0, judged_expressed = 0;
+  ErrorSummary judged_errors, all_errors;
+  double median_of_source_medians = 0;
+  std::map<std::string, ErrorSummary> by_source, by_device, by_size;  // judged rows
+  PairsOrdered pairs;
+  MemoryFigures memory;
+};
+
+ValidationFigures figures_of(const Validation& validation);
+
+std::string validation_text(const Validation& validation, const ValidationFigures& tables,
+                            const ValidationFigures& fitted);
+std::string validation_json(const Validation& validation, const ValidationFigures& tables,
+                            const ValidationFigures& fitted);
+
+}  // namespace sextant

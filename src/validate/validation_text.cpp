@@ -1,0 +1,108 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "validate/validation_figures.h"
+
+namespace sextant {
+
+namespace {
+
+std::string percent(double fraction) {
+  return fmt::format("{:.1f} %", 100 * fraction);
+}
+
+std::string errors_line(const char* name, const ValidationFigures& f) {
+  return fmt::format("{:<22} median {:>7}   90th percentile {:>7}   median of source medians {:>7}\n", name,
+                     percent(f.judged_errors.median), percent(f.judged_errors.p90),
+                     percent(f.median_of_source_medians));
+}
+
+std::string breakdown(const std::string& title, const std::map<std::string, ErrorSummary>& parts) {
+  std::string out = fmt::format("\n{:<72}{:>6}{:>9}{:>9}{:>9}\n", title, "rows", "median", "90th", "bias");
+  for (const auto& [name, s] : parts)
+    out += fmt::format("  {:<70}{:>6}{:>9}{:>9}{:>9}\n", name.substr(0, 68), s.rows, percent(s.median), percent(s.p90),
+                       percent(s.bias));
+  return out;
+}
+
+nlohmann::ordered_json summary_json(const ErrorSummary& s) {
+  return {{"rows", s.rows}, {"median_abs_error", s.median}, {"p90_abs_error", s.p90}, {"bias", s.bias}};
+}
+
+nlohmann::ordered_json summaries_json(const std::map<std::string, ErrorSummary>& parts) {
+  nlohmann::ordered_json out;
+  for (const auto& [name, s] : parts) out[name] = summary_json(s);
+  return out;
+}
+
+}  // namespace
+
+std::string validation_text(const Validation& validation, const ValidationFigures& tables,
+                            const ValidationFigures& fitted) {
+  std::string out = fmt::format(
+      "{} rows; {} can be expressed; of the {} judged (dense, A, 16 bits, layout given) {} are predicted\n\n",
+      fitted.rows, fitted.expressed, fitted.judged, fitted.judged_expressed);
+  out += errors_line("published tables only", tables) + errors_line("fitted efficiencies", fitted);
+  out += fmt::format("layouts of one model on one machine, more than 10 % apart: {} of {} pairs ordered right\n",
+                     fitted.pairs.right, fitted.pairs.pairs);
+  out += fmt::format("memory: median error {} over {} rows; {} of {} rows that did not fit are foreseen\n",
+                     percent(fitted.memory.median), fitted.memory.rows, fitted.memory.foreseen,
+                     fitted.memory.out_of_memory);
+  out += breakdown("by source", fitted.by_source) + breakdown("by device", fitted.by_device) +
+         breakdown("by size", fitted.by_size);
+  std::map<std::string, size_t> reasons;
+  for (const ValidationRow& row : validation.rows())
+    if (!row.predicted()) ++reasons[row.why_not];
+  out += "\nrows that are not predicted\n";
+  for (const auto& [why, count] : reasons) out += fmt::format("  {:>4}  {}\n", count, why);
+  return out;
+}
+
+std::string validation_json(const Validation& validation, const ValidationFigures& tables,
+                            const ValidationFigures& fitted) {
+  nlohmann::ordered_json out;
+  out["validate"] = {{"rows", fitted.rows},
+                     {"expressed", fitted.expressed},
+                     {"judged", fitted.judged},
+                     {"judged_expressed", fitted.judged_expressed},
+                     {"median_abs_error", fitted.judged_errors.median},
+                     {"p90_abs_error", fitted.judged_errors.p90},
+                     {"median_of_source_medians", fitted.median_of_source_medians},
+                     {"tables_only", summary_json(tables.judged_errors)},
+                     {"pairs", {{"compared", fitted.pairs.pairs}, {"ordered_right", fitted.pairs.right}}},
+                     {"memory",
+                      {{"rows", fitted.memory.rows},
+                       {"median_abs_error", fitted.memory.median},
+                       {"out_of_memory", fitted.memory.out_of_memory},
+                       {"foreseen", fitted.memory.foreseen}}},
+                     {"by_source", summaries_json(fitted.by_source)},
+                     {"by_device", summaries_json(fitted.by_device)},
+                     {"by_size", summaries_json(fitted.by_size)}};
+  auto& list = out["validate"]["each"] = nlohmann::ordered_json::array();
+  for (const ValidationRow& row : validation.rows()) {
+    nlohmann::ordered_json one = {
+        {"line", row.published.line}, {"source", row.published.source}, {"model", row.published.model}};
+    if (!row.predicted()) {
+      one["why_not"] = row.why_not;
+    } else {
+      one["predicted_s"] = row.predicted_s;
+      const ForeignMemory& memory = row.predicted_memory;
+      one["predicted_memory_bytes"] = memory.total();
+      one["fits"] = fits(memory, row.run.profile, row.machine);
+      one["predicted_memory"] = {{"weights", memory.weights},     {"gradients", memory.gradients},
+                                 {"optimizer", memory.optimizer}, {"activations", memory.saved},
+                                 {"working", memory.working},     {"buffers", memory.buffers},
+                                 {"overhead", memory.context}};
+      one["profile"] = row.run.profile.name;
+      one["machine"] = row.run.machine;
+      one["judged"] = row.published.judged();
+      if (auto measured = row.published.measured_seconds()) one["measured_s"] = *measured, one["error"] = row.error();
+      if (!row.run.assumed.empty()) one["assumed"] = row.run.assumed;
+    }
+    list.push_back(std::move(one));
+  }
+  return out.dump(1) + "\n";
+}
+
+}  // namespace sextant

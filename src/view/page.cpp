@@ -1,0 +1,128 @@
+#include "view/page.h"
+
+#include <fmt/format.h>
+
+#include "view/svg.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr std::string_view kStyle = R"(
+:root { color-scheme: light dark; --ink: #1f2a33; --quiet: #5d6b78; --ground: #f4f6f8; --card: #ffffff; --line: #dfe4e8; --good: #1d7a46; --bad: #b3261e; }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; }
+main { max-width: 1160px; margin: 0 auto; padding: 16px; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 12px 0 4px; overflow-wrap: anywhere; }
+h2 { font-size: 1.1rem; margin: 0 0 10px; }
+p { margin: 6px 0 10px; overflow-wrap: anywhere; }
+figcaption { color: var(--quiet); font-size: 0.9rem; }
+.lead { color: var(--quiet); margin: 0 0 14px; }
+section { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 14px; margin: 14px 0; }
+.figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 10px; margin: 14px 0; }
+.figures div { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 10px 14px; }
+.figures b { display: block; font-size: 1.3rem; line-height: 1.25; font-variant-numeric: tabular-nums; }
+.figures span { color: var(--quiet); font-size: 0.86rem; }
+.good b { color: var(--good); } .bad b { color: var(--bad); }
+figure { margin: 0 0 6px; }
+.wide { overflow-x: auto; }
+.wide > svg { display: block; max-width: 100%; height: auto; min-width: 680px; }
+.panels { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 430px), 1fr)); gap: 10px; }
+.panels > svg { display: block; width: 100%; height: auto; max-width: 560px; }
+.scroll { overflow-x: auto; margin-bottom: 6px; }
+table { border-collapse: collapse; font-size: 0.92rem; min-width: 50%; }
+th, td { text-align: right; padding: 4px 12px 4px 0; border-bottom: 1px solid var(--line); vertical-align: top; font-variant-numeric: tabular-nums; }
+th { color: var(--quiet); font-weight: 600; }
+th:first-child, td:first-child, th.words, td.words { text-align: left; overflow-wrap: anywhere; min-width: 8em; }
+td.words { min-width: 14em; }
+td:not(:first-child):not(.words) { white-space: nowrap; }
+tr.total td { font-weight: 600; }
+summary { cursor: pointer; padding: 4px 0; }
+footer { color: var(--quiet); font-size: 0.85rem; padding: 4px 2px 20px; }
+@media (max-width: 480px) { main { padding: 10px; } section { padding: 10px; } .figures { grid-template-columns: 1fr 1fr; } .figures b { font-size: 1.15rem; } table { font-size: 0.84rem; } }
+@media screen and (prefers-color-scheme: dark) { :root { --ink: #e2e7eb; --quiet: #a3b0bb; --ground: #0f1316; --card: #171c21; --line: #2c353d; --good: #6ddc9a; --bad: #ff8a80; } }
+@media print { body { background: #ffffff; font-size: 11pt; } main { max-width: none; padding: 0; } section, .figures div { border-color: #bbbbbb; break-inside: avoid; } .wide > svg { min-width: 0; } .scroll, .wide { overflow: visible; } }
+)";
+
+std::string row_text(const PageTable& table, const std::vector<std::string>& cells, std::string_view look) {
+  std::string out = fmt::format("<tr{}>", look);
+  for (size_t i = 0; i < cells.size(); ++i)
+    out += fmt::format("<td{}>{}</td>", i < table.heads.size() && table.heads[i].words ? " class=\"words\"" : "",
+                       escaped(cells[i]));
+  return out + "</tr>\n";
+}
+
+std::string table_text(const PageTable& table) {
+  std::string out = "<div class=\"scroll\"><table>\n<thead><tr>";
+  for (const PageTable::Head& head : table.heads)
+    out += fmt::format("<th{}>{}</th>", head.words ? " class=\"words\"" : "", escaped(head.name));
+  out += "</tr></thead>\n<tbody>\n";
+  for (size_t i = 0; i < table.rows.size(); ++i)
+    out += row_text(table, table.rows[i], i + table.total_rows >= table.rows.size() ? " class=\"total\"" : "");
+  return out + "</tbody>\n</table></div>\n";
+}
+
+std::string caption_text(std::string_view caption) {
+  return caption.empty() ? std::string() : fmt::format("<figcaption>{}</figcaption>", escaped(caption));
+}
+
+}  // namespace
+
+Page::Page(std::string_view title) {
+  text_ = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
+      "content=\"width=device-width, "
+      "initial-scale=1\"/>\n<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<main>\n<h1>{0}</h1>\n",
+      escaped(title), kStyle);
+}
+
+void Page::lead(std::string_view text) {
+  text_ += fmt::format("<p class=\"lead\">{}</p>\n", escaped(text));
+}
+
+void Page::figures(const std::vector<PageFigure>& figures) {
+  text_ += "<div class=\"figures\">\n";
+  for (const PageFigure& figure : figures)
+    text_ += fmt::format("<div{}><b>{}</b><span>{}</span></div>\n",
+                         figure.mood == Mood::good  ? " class=\"good\""
+                         : figure.mood == Mood::bad ? " class=\"bad\""
+                                                    : "",
+                         escaped(figure.value), escaped(figure.meaning));
+  text_ += "</div>\n";
+}
+
+void Page::section(std::string_view heading) {
+  if (in_section_) text_ += "</section>\n";
+  in_section_ = true;
+  text_ += fmt::format("<section>\n<h2>{}</h2>\n", escaped(heading));
+}
+
+void Page::paragraph(std::string_view text) {
+  text_ += fmt::format("<p>{}</p>\n", escaped(text));
+}
+
+void Page::picture(std::string_view svg, std::string_view caption) {
+  text_ += fmt::format("<figure><div class=\"wide\">{}</div>{}</figure>\n", svg, caption_text(caption));
+}
+
+void Page::pictures(const std::vector<std::string>& svgs, std::string_view caption) {
+  text_ += "<figure><div class=\"panels\">\n";
+  for (const std::string& svg : svgs) text_ += svg;
+  text_ += fmt::format("</div>{}</figure>\n", caption_text(caption));
+}
+
+void Page::table(const PageTable& table) {
+  text_ += table_text(table);
+}
+
+void Page::folded(std::string_view summary, const PageTable& table) {
+  text_ += fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(summary), table_text(table));
+}
+
+std::string Page::finish() && {
+  if (in_section_) text_ += "</section>\n";
+  text_ += "<footer>Written by sextant. This file needs no network.</footer>\n</main>\n</body>\n</html>\n";
+  return std::move(text_);
+}
+
+}  // namespace sextant

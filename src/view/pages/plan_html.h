@@ -1,0 +1,25 @@
+// The report of a plan as one HTML file: first the answer (does it fit, how fast, how long, how much), then pictures,
+// then tables, then what was assumed and where it comes from. Every figure is read from the RunPlan.
+#pragma once
+
+#include <string>
+
+#include "cost/machine.h"
+#include "cost/software_profile.h"
+#include "plan/predict.h"
+#include "plan/run_plan.h"
+
+namespace sextant {
+
+struct PlanReportParts {
+  const RunPlan& plan;
+  const LoweredRun& lowered;
+  std::string name = {};             // of the run; empty: its architecture
+  const Machine* machine = nullptr;  // null: no times, and no figures of a machine
+  const SoftwareProfile* profile = nullptr;
+  const Trace* trace = nullptr;  // of the simulated step; null: no timeline
+};
+
+std::string plan_html(const PlanReportParts& parts);
+
+}  // namespace sextant

@@ -1,0 +1,181 @@
+// The search against looking at everything: on machines and models small enough to lower every layout whole.
+#include "search/search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "search/search_bound.h"
+#include "search/search_price.h"
+
+namespace sextant {
+namespace {
+
+ModelSpec small_model(int64_t layers, bool tied) {
+  return {.architecture = "llama",
+          .layers = layers,
+          .hidden = 256,
+          .heads = 8,
+          .kv_heads = 4,
+          .head_dim = 32,
+          .ffn = 768,
+          .vocab = 2048,
+          .max_seq = 4096,
+          .tied_head = tied};
+}
+
+// Slow enough that a model of a few million parameters keeps it busy.
+Machine small_machine(double memory_bytes) {
+  Machine machine;
+  machine.name = "small", machine.device.name = "small";
+  machine.device.units = 8, machine.device.clock_hz = 1e9;
+  machine.device.peaks = {{"bf16", 2e12}, {"fp32", 2e11}};
+  machine.device.memory_bytes = memory_bytes, machine.device.memory_bytes_per_s = 1e11;
+  machine.devices_per_node = 2;
+  machine.levels = {{.name = "node", .devices = 2, .link = {2e10, 2e-6}},
+                    {.name = "cluster", .devices = 0, .link = {4e9, 5e-6}}};
+  machine.attention["cudnn"] = {0.5, 0.5, 0.4, 0.4};
+  machine.context_bytes = 1e6;
+  return machine;
+}
+
+RunConfig run_of(int64_t sequences, int64_t seq) {
+  RunConfig run;
+  run.batch.sequences = sequences, run.batch.seq = seq;
+  return run;
+}
+
+struct Case {
+  int64_t layers, devices, sequences;
+  double memory;
+  bool tied;
+};
+
+class EveryLayout : public testing::TestWithParam<Case> {
+ protected:
+  const Case at_ = GetParam();
+  const ModelSpec spec_ = small_model(at_.layers, at_.tied);
+  const Machine machine_ = small_machine(at_.memory);
+  const SoftwareProfile profile_ = own_profile();
+  const RunConfig run_ = run_of(at_.sequences, 512);
+  const SearchRequest request_{
+      .run = run_, .spec = spec_, .machine = machine_, .profile = profile_, .devices = at_.devices};
+
+  std::vector<RunConfig> all() const {
+    std::vector<RunConfig> configs;
+    for (const LayoutChoice& choice : layouts_of({run_, spec_, machine_, at_.devices}))
+      configs.push_back(with_choice(run_, choice));
+    return configs;
+  }
+};
+
+// Each needs less memory than all that are faster.
+void expect_front(const SearchResult& found) {
+  ASSERT_FALSE(found.pareto.empty());
+  EXPECT_DOUBLE_EQ(found.pareto.front().seconds, found.best.front().seconds);
+  for (size_t i = 1; i < found.pareto.size(); ++i) {
+    EXPECT_GT(found.pareto[i].seconds, found.pareto[i - 1].seconds);
+    EXPECT_LT(found.pareto[i].peak_bytes, found.pareto[i - 1].peak_bytes);
+  }
+}
+
+TEST_P(EveryLayout, SearchFindsTheSameBestAsPricingAllOfThem) {
+  SearchResult found = search_layouts(request_);
+  std::vector<Candidate> ranked = rank_layouts(all(), request_);
+  ASSERT_GE(ranked.size(), found.best.size());
+  auto fitting = std::count_if(ranked.begin(), ranked.end(), [](const Candidate& c) { return c.fits; });
+  ASSERT_EQ(found.best.size(), std::min<size_t>(10, static_cast<size_t>(fitting)));
+  for (size_t i = 0; i < found.best.size(); ++i) {
+    EXPECT_DOUBLE_EQ(found.best[i].seconds, ranked[i].seconds) << overrides_text(ranked[i].choice);
+    EXPECT_EQ(found.best[i].peak_bytes, ranked[i].peak_bytes);
+    EXPECT_TRUE(ranked[i].fits);
+  }
+  EXPECT_LT(found.counts.priced, ranked.size()) << "nothing was pruned";
+  EXPECT_EQ(found.counts.considered, found.counts.priced + found.counts.too_large + found.counts.too_slow);
+  expect_front(found);
+}
+
+TEST_P(EveryLayout, BoundsAreBelowWhatTheWholeProgramsTake) {
+  RunConfig run = without_evaluation(run_);
+  LayoutBounds bounds({run, spec_, machine_, profile_});
+  std::vector<LayoutChoice> choices = layouts_of({run_, spec_, machine_, at_.devices});
+  Random random(3, "layouts to try", static_cast<uint64_t>(at_.layers));
+  for (uint64_t i = 0; i < 12; ++i) {
+    const LayoutChoice& choice = choices[static_cast<size_t>(random.uniform(i) * static_cast<double>(choices.size()))];
+    Candidate price = price_layout(with_choice(run_, choice), {spec_, machine_, profile_});
+    for (const LeastCost& least : {bounds.rough(choice), bounds.close(choice)}) {
+      EXPECT_LE(least.seconds, price.seconds) << overrides_text(choice);
+      EXPECT_LE(least.bytes, static_cast<double>(price.peak_bytes)) << overrides_text(choice);
+    }
+    EXPECT_GT(bounds.close(choice).seconds, 0.5 * price.seconds) << overrides_text(choice);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, EveryLayout,
+                         testing::Values(Case{2, 2, 4, 8e9, false}, Case{3, 2, 2, 1.3e8, true},
+                                         Case{4, 2, 4, 1.0e8, false}));
+
+TEST(Search, ResultsDoNotDependOnTheNumberOfThreads) {
+  ModelSpec spec = small_model(2, false);
+  Machine machine = small_machine(1.3e8);
+  SoftwareProfile profile = own_profile();
+  RunConfig run = run_of(4, 512);
+  auto text = [&](int threads) {
+    SearchResult result = search_layouts(
+        {.run = run, .spec = spec, .machine = machine, .profile = profile, .devices = 2, .threads = threads});
+    result.search_seconds = 0;
+    return search_json(result);
+  };
+  EXPECT_EQ(text(1), text(3));
+}
+
+TEST(Search, ABatchThatNoMeshCanShareIsAnsweredWithTheNextOnes) {
+  ModelSpec spec = small_model(2, false);  // at most two stages, at most two-way tensor parallel: dp is 2 at least
+  Machine machine = small_machine(8e9);
+  SoftwareProfile profile = own_profile();
+  RunConfig run = run_of(7, 510);  // which context parallelism cannot cut
+  try {
+    search_layouts({.run = run, .spec = spec, .machine = machine, .profile = profile, .devices = 8});
+    FAIL() << "7 sequences on 8 devices";
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("batch.sequences=6 or 8"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Search, AModelThatFitsNowhereIsAnsweredWithTheLeastMemoryAndMoreDevices) {
+  ModelSpec spec = small_model(4, false);
+  Machine machine = small_machine(8e7);
+  SoftwareProfile profile = own_profile();
+  RunConfig run = run_of(8, 512);
+  try {
+    search_layouts({.run = run, .spec = spec, .machine = machine, .profile = profile, .devices = 1});
+    FAIL() << "it fits";
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.exit_code(), ExitCode::does_not_fit);
+    std::string text = error.what();
+    EXPECT_NE(text.find("the smallest needs"), std::string::npos) << text;
+    EXPECT_NE(text.find("devices would do"), std::string::npos) << text;
+  }
+}
+
+TEST(Search, TextAndJsonTellTheSame) {
+  ModelSpec spec = small_model(4, false);
+  Machine machine = small_machine(8e9);
+  SoftwareProfile profile = own_profile();
+  RunConfig run = run_of(2, 512);
+  SearchResult result =
+      search_layouts({.run = run, .spec = spec, .machine = machine, .profile = profile, .devices = 2});
+  auto json = nlohmann::json::parse(search_json(result));
+  ASSERT_EQ(json["best"].size(), result.best.size());
+  EXPECT_EQ(json["best"][0]["overrides"], overrides_text(result.best[0].choice));
+  EXPECT_DOUBLE_EQ(json["best"][0]["seconds"].get<double>(), result.best[0].seconds);
+  std::string text = search_text(result);
+  EXPECT_NE(text.find(overrides_text(result.best[0].choice)), std::string::npos);
+  EXPECT_NE(text.find("hurts: "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sextant

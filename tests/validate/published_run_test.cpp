@@ -1,0 +1,85 @@
+// Rows of published runs: read, graded, expressed as runs of ours, or refused with the reason.
+#include "validate/published_run.h"
+
+#include <gtest/gtest.h>
+
+#include "base/csv.h"
+#include "base/error.h"
+#include "cost/software_profile_file.h"
+#include "validate/foreign.h"
+
+namespace sextant {
+namespace {
+
+TEST(Csv, QuotesAndLineEnds) {
+  CsvTable table = parse_csv("a,b\r\n\"x, \"\"y\"\"\n z\",2\r\n\r\n3,\n", "t.csv");
+  ASSERT_EQ(table.rows.size(), 2u);
+  EXPECT_EQ(table.rows[0].fields, (std::vector<std::string>{"x, \"y\"\n z", "2"}));
+  EXPECT_EQ(table.rows[1].fields, (std::vector<std::string>{"3", ""}));
+  EXPECT_EQ(table.rows[1].line, 5);
+}
+
+TEST(Csv, RefusesWithThePlace) {
+  for (const char* text : {"", "a,a\n", "a,b\n1\n", "a,b\n\"1,2\n", "a,b\n\"1\"x,2\n"})
+    EXPECT_THROW(parse_csv(text, "t.csv"), UserError) << text;
+}
+
+constexpr const char* kHeader =
+    "source,model,arch,layers,hidden,heads,kv_heads,ffn_hidden,vocab,seq,gpu,n_gpus,dp,tp,pp,vpp,zero_stage,global_"
+    "batch_seqs,"
+    "micro_batch,recompute,precision,schedule,measured_tokens_per_s_per_gpu,measured_iter_s,measured_mem_gb_per_gpu,"
+    "how_known\n";
+
+PublishedRun row(const std::string& cells) {
+  return parse_published_runs(kHeader + cells + "\n", "t.csv").front();
+}
+
+TEST(PublishedRuns, AreReadAndGraded) {
+  PublishedRun run =
+      row("InternEvo x,7B,llama,32,4096,32,32,11008,103168,2048,A100-80GB-SXM,16,16,1,1,,1,128,2,none,bf16,"
+          "zero1 over 8 GPUs (hybrid),3842,,OOM,read: there. trust A for tok/s");
+  EXPECT_TRUE(run.judged());
+  EXPECT_TRUE(run.out_of_memory);
+  EXPECT_NEAR(*run.measured_seconds(), 128 * 2048 / (3842.0 * 16), 1e-9);
+  EXPECT_EQ(row("s,m,gpt,1,2,1,,,,8,H100,1,1,1,1,,,1,1,,bf16,,,1,,trust A- because").grade, Grade::a_minus);
+  EXPECT_FALSE(row("s,m,moe,1,2,1,,,,8,H100,1,1,1,1,,,1,1,,bf16,,,1,,trust A").judged());
+  EXPECT_EQ(row("s,m,gpt,1,2,1,,,,8,H100,1,1,1,1,max,,1,1,,bf16,,,1,,trust A").unreadable, "vpp 'max'");
+}
+
+TEST(PublishedRuns, TimesMadeFromUtilisationsAreNoClocks) {
+  auto timed = [](const std::string& how) {
+    return row("s,m,gpt,1,2,1,,,,8,H100,1,1,1,1,,,1,1,,bf16,,,1,," + how).timed();
+  };
+  EXPECT_TRUE(timed("trust A | derived exactly from gbs*seq: iter_s"));
+  EXPECT_TRUE(timed("trust A; tflops/mfu derived"));
+  EXPECT_FALSE(timed("trust A. tok/s derived with full-attention count"));
+  EXPECT_FALSE(timed("trust A; iter_s derived assuming full-attention flop count"));
+}
+
+TEST(PublishedRuns, BecomeRunsOfOurs) {
+  std::vector<SoftwareProfile> profiles = load_profiles();
+  ConvertedRun e = to_run_config(
+      row("InternEvo x,7B,llama,32,4096,32,32,11008,103168,2048,A100-80GB-SXM,16,16,1,1,,1,128,2,full,bf16,"
+          "zero1 over 8 GPUs (hybrid),3842,,,trust A"),
+      profiles);
+  EXPECT_EQ(e.why_not, "");
+  EXPECT_EQ(e.run.machine, "a100-80-sxm");
+  EXPECT_EQ(e.run.config.mesh.zero_ranks, 8);
+  EXPECT_EQ(e.run.config.train.recompute, "full");
+  EXPECT_EQ(e.run.profile.name, "internevo-2023");
+  auto refused = [&](const std::string& cells) { return to_run_config(row(cells), profiles).why_not; };
+  EXPECT_NE(
+      refused("InternEvo,m,llama,32,4096,32,32,,,2048,A100,16,8,1,1,,1,128,2,,bf16,,1,,,trust A").find("16 devices"),
+      std::string::npos);
+  EXPECT_NE(refused("InternEvo,m,moe,32,4096,32,32,,,2048,A100,16,16,1,1,,1,128,2,,bf16,,1,,,trust A").find("experts"),
+            std::string::npos);
+  EXPECT_NE(
+      refused("InternEvo,m,llama,32,4096,32,32,,,2048,Abacus,16,16,1,1,,1,128,2,,bf16,,1,,,trust A").find("Abacus"),
+      std::string::npos);
+  EXPECT_NE(
+      refused("InternEvo,m,llama,32,4096,32,32,,,2048,A100,16,16,1,1,,1,129,2,,bf16,,1,,,trust A").find("multiple"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace sextant
