@@ -76,7 +76,7 @@ const OpDef ring_shift{
     .cost = [](const Attrs&, auto in, auto out) { return Cost{.read = in[0].bytes(), .written = out[0].bytes()}; },
     .message =
         [](const Attrs& a, auto in, auto) {
-          return Message{Message::Kind::shift, a.text_or("axis", ""), in[0].bytes()};
+          return Message{.kind = Collective::shift, .axes = {a.text_or("axis", "")}, .bytes = in[0].bytes()};
         },
     .recompute = Recompute::never,
     .examples = {{.name = "alone", .inputs = {f64({3, 5})}, .attrs = {{"axis", std::string("cp")}}}},

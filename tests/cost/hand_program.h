@@ -101,8 +101,8 @@ class HandProgram {
   Op& all_reduce(RegionKind kind, std::string path, const std::string& axes, double megabytes) {
     ValueId x = value(path + ".x", static_cast<int64_t>(megabytes * kMega)),
             y = value(path + ".y", static_cast<int64_t>(megabytes * kMega));
-    return add(kind, ops::redistribute, std::move(path), {{"transfer", std::string("all_reduce")}, {"axes", axes}}, {x},
-               {y});
+    return add(kind, ops::redistribute, std::move(path),
+               {{"transfer", std::string("all_reduce")}, {"axes", std::vector<std::string>{axes}}}, {x}, {y});
   }
 
   Program program;

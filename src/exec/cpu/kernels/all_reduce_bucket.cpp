@@ -23,15 +23,8 @@ Bytes workspace(const WorkspaceQuery& query) {
 
 class BucketKernel final : public PreparedKernel {
  public:
-  explicit BucketKernel(const Preparation& p) : wire_(p.wire), axes_(p.op.attrs.text_or("axes", "")) {
-    std::vector<int> axes;
-    for (size_t at = 0; at < axes_.size();) {
-      size_t end = std::min(axes_.find(',', at), axes_.size());
-      auto axis = p.program.mesh.find(std::string_view(axes_).substr(at, end - at));
-      if (axis) axes.push_back(*axis);
-      at = end + 1;
-    }
-    group_ = group_of_ranks(group_of(p.program.mesh, p.rank, axes), p.rank);
+  explicit BucketKernel(const Preparation& p) : wire_(p.wire), axes_(axes_text(p.op.attrs.names("axes"))) {
+    group_ = group_of_ranks(group_of(p.program.mesh, p.rank, p.op.attrs.names("axes")), p.rank);
     BUG_IF(!wire_ && group_.size() > 1, "{} talks to {} ranks and has no wire", p.op.path, group_.size());
   }
 

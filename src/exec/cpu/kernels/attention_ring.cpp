@@ -182,7 +182,7 @@ class ShiftKernel final : public PreparedKernel {
   explicit ShiftKernel(const Preparation& p) : wire_(p.wire), axis_(p.op.attrs.text_or("axis", "")) {
     auto axis = p.program.mesh.find(axis_);
     BUG_IF(!axis, "{}: the mesh has no axis {}", p.op.path, axis_);
-    group_ = group_of_ranks(group_of(p.program.mesh, p.rank, {*axis}), p.rank);
+    group_ = group_of_ranks(group_of(p.program.mesh, p.rank, std::vector<int>{*axis}), p.rank);
     BUG_IF(!wire_ && group_.size() > 1, "{} talks to {} ranks and has no wire", p.op.path, group_.size());
   }
 

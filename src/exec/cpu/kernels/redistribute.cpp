@@ -43,7 +43,7 @@ class HopKernel : public PreparedKernel {
  public:
   HopKernel(const Preparation& p, const Hop& hop)
       : wire_(p.wire),
-        axes_(p.op.attrs.text_or("axes", "")),
+        axes_(axes_text(p.op.attrs.names("axes"))),
         in_(p.program[p.op.inputs[0]]),
         out_(p.program[p.op.outputs[0]]) {
     group_ = group_of_ranks(group_of(p.program.mesh, p.rank, hop.axes), p.rank);

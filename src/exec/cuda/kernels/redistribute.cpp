@@ -124,7 +124,7 @@ class NcclHop : public PreparedCudaKernel {
       : group_(p.wires->group_for(p.op, hop.group)),
         op_(p.op),
         wires_(*p.wires),
-        axes_(p.op.attrs.text_or("axes", "")) {}
+        axes_(axes_text(p.op.attrs.names("axes"))) {}
 
   void launch(const CudaCall& call) final {
     move(call);

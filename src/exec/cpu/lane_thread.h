@@ -1,4 +1,5 @@
-// Lane: a thread that runs posted work in order, beside the thread that posts it. What it throws comes out of wait().
+// LaneThread: a thread that runs posted work in order, beside the thread that posts it. What it throws comes out of
+// wait().
 #pragma once
 
 #include <condition_variable>
@@ -11,13 +12,13 @@
 
 namespace sextant {
 
-class Lane {
+class LaneThread {
  public:
   // At most `capacity` pieces of work wait at a time; posting allocates nothing.
-  Lane(size_t capacity, std::function<void(void* work, int microbatch)> run);
-  ~Lane();
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  LaneThread(size_t capacity, std::function<void(void* work, int microbatch)> run);
+  ~LaneThread();
+  LaneThread(const LaneThread&) = delete;
+  LaneThread& operator=(const LaneThread&) = delete;
 
   uint64_t post(void* work, int microbatch);  // the number to wait for
   void wait(uint64_t number);                 // until that piece, and all before it, are done

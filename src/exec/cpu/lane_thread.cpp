@@ -1,14 +1,14 @@
-#include "exec/cpu/lane.h"
+#include "exec/cpu/lane_thread.h"
 
 #include "base/error.h"
 #include "base/threads.h"
 
 namespace sextant {
 
-Lane::Lane(size_t capacity, std::function<void(void*, int)> run)
+LaneThread::LaneThread(size_t capacity, std::function<void(void*, int)> run)
     : run_(std::move(run)), ring_(capacity + 1), thread_(start_thread("a rank's messages", [this] { loop(); })) {}
 
-Lane::~Lane() {
+LaneThread::~LaneThread() {
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
@@ -17,7 +17,7 @@ Lane::~Lane() {
   thread_.join();
 }
 
-uint64_t Lane::post(void* work, int microbatch) {
+uint64_t LaneThread::post(void* work, int microbatch) {
   uint64_t number;
   {
     std::lock_guard lock(mutex_);
@@ -29,13 +29,13 @@ uint64_t Lane::post(void* work, int microbatch) {
   return number;
 }
 
-void Lane::wait(uint64_t number) {
+void LaneThread::wait(uint64_t number) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return done_ >= number || error_; });
   if (error_) std::rethrow_exception(error_);
 }
 
-void Lane::wait_all() {
+void LaneThread::wait_all() {
   uint64_t last;
   {
     std::lock_guard lock(mutex_);
@@ -44,7 +44,7 @@ void Lane::wait_all() {
   wait(last);
 }
 
-void Lane::loop() {
+void LaneThread::loop() {
   for (;;) {
     Item item;
     {

@@ -8,6 +8,7 @@
 #include "cost/machine_file.h"
 #include "cost/network.h"
 #include "cost/passes.h"
+#include "ops/ops.h"
 
 namespace sextant {
 namespace {
@@ -123,8 +124,8 @@ TEST(ProfileFile, SingleOpsAndLossesMayBeWrittenOut) {
   EXPECT_TRUE(first.loss_eager && first.holds_last_logits);
   EXPECT_EQ(first.headroom_bytes, 3e9);
   EXPECT_TRUE(first.zero_coalesces);
-  EXPECT_GT(passes_of(first, "swiglu").bytes, passes_of(plain, "swiglu").bytes);
-  EXPECT_EQ(passes_of(first, "add").bytes, passes_of(plain, "add").bytes);
+  EXPECT_GT(passes_of(first, ops::swiglu).bytes, passes_of(plain, ops::swiglu).bytes);
+  EXPECT_EQ(passes_of(first, ops::add).bytes, passes_of(plain, ops::add).bytes);
   try {
     parse_profiles(replaced(text, "\"rope\"", "\"linear\""), "s.toml");
     FAIL();
