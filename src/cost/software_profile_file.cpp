@@ -204,10 +204,10 @@ std::vector<SoftwareProfile> parse_profiles(std::string_view text, std::string_v
 }
 
 std::vector<SoftwareProfile> load_profiles() {
-  std::string file = find_machine_file("profiles");
+  std::string file = find_machine_file("software");
   if (file.empty())
     throw UserError({.place = "software.toml",
-                     .got = "is not there",
+                     .got = "file not found",
                      .hint = "it lies beside the machines; SEXTANT_MACHINES names their folder"});
   return parse_profiles(read_file(file), file);
 }

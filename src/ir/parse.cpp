@@ -147,10 +147,11 @@ Value parse_value(Line line, const Mesh& mesh) {
   value.layout = parse_layout(rest.substr(0, end), mesh);
   line.expect(rest.substr(0, end + 1));
   value.init = parse_init(line);
-  value.path = line.rest();
-  if (size_t in = value.path.find(" in "); in != std::string::npos) {
-    line.expect(value.path.substr(0, in + 4));
-    value.path.resize(in);
+  std::string_view path = line.rest();
+  size_t in = path.find(" in ");
+  value.path = path.substr(0, in);
+  if (in != std::string_view::npos) {
+    line.expect(path.substr(0, in + 4));
     value.stored.path = line.until("+");
     line.expect("+");
     value.stored.first_row = line.integer();
