@@ -33,6 +33,7 @@
 #include "exec/cuda/probe/cuda_probe.h"
 #include "exec/cuda/runtime/devices.h"
 #include "run/resolve_spec.h"
+#include "targets/cpu/cpu_target.h"
 #endif
 
 namespace sextant {
