@@ -27,13 +27,13 @@
 #include "exec/cpu/cpu_executor.h"
 #include "exec/cpu/cpu_probe.h"
 #include "ops/ops.h"
+#include "run/resolve_spec.h"
+#include "targets/cpu/cpu_target.h"
 #include "train/data/dataset.h"
 #include "train/health/stop.h"
 #ifdef SEXTANT_CUDA
 #include "exec/cuda/probe/cuda_probe.h"
 #include "exec/cuda/runtime/devices.h"
-#include "run/resolve_spec.h"
-#include "targets/cpu/cpu_target.h"
 #endif
 
 namespace sextant {

@@ -16,10 +16,10 @@
 #include "config/load.h"
 #include "exec/cpu/cpu_probe.h"
 #include "run/programs.h"
+#include "run/resolve_spec.h"
 #include "train/data/dataset.h"
 #ifdef SEXTANT_CUDA
 #include "exec/cuda/runtime/devices.h"
-#include "run/resolve_spec.h"
 #endif
 
 namespace sextant {

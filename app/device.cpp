@@ -2,11 +2,10 @@
 
 #include "base/error.h"
 #include "exec/cpu/cpu_executor.h"
-#include "run/programs.h"
+#include "run/run_target.h"
 #ifdef SEXTANT_CUDA
 #include "exec/cuda/runtime/cuda_executor.h"
 #include "exec/cuda/runtime/devices.h"
-#include "run/run_target.h"
 #endif
 
 namespace sextant {

@@ -244,8 +244,8 @@ class Search {
   }
 
   void refine(Node& node) {
-    LeastCost tight_bound = bound(node.choice, &LayoutBounds::tight_bound);
-    node.least = {std::max(node.least.seconds, close.seconds), std::max(node.least.bytes, close.bytes)};
+    LeastCost tight = bound(node.choice, &LayoutBounds::tight_bound);
+    node.least = {std::max(node.least.seconds, tight.seconds), std::max(node.least.bytes, tight.bytes)};
   }
 
   void keep(std::optional<Candidate> candidate) {

@@ -9,7 +9,7 @@
 #define HWY_BROKEN_EMU128 0
 #define HWY_DISABLED_TARGETS (HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "exec/cpu/gemm_kernel.cpp"
+#define HWY_TARGET_INCLUDE "exec/cpu/kernels/gemm_kernel.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
