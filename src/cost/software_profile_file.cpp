@@ -202,7 +202,7 @@ std::vector<SoftwareProfile> parse_profiles(std::string_view text, std::string_v
 }
 
 std::vector<SoftwareProfile> load_profiles() {
-  std::string file = find_machine_file("profiles");
+  std::string file = find_machine_file("software");
   if (file.empty())
     throw UserError({.place = "software.toml",
                      .got = "is not there",
