@@ -6,11 +6,6 @@
 #include "targets/cpu/cpu_target.h"
 #include "targets/cuda/attention_sizes.h"
 #include "targets/cuda/cuda_target.h"
-#include "targets/cuda/embedding_sizes.h"
-#include "targets/cuda/gemm_sizes.h"
-#include "targets/cuda/head_loss_sizes.h"
-#include "targets/cuda/row_sum_sizes.h"
-#include "targets/cuda/update_sizes.h"
 
 namespace sextant {
 namespace {
