@@ -15,6 +15,7 @@
 #include "cost/validator.h"
 #include "exec/cpu/cpu_executor.h"
 #include "ops/ops.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 namespace {

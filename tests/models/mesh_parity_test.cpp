@@ -10,6 +10,7 @@
 #include "comm/run_ranks.h"
 #include "model_results.h"
 #include "passes/fuse.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 namespace {

@@ -14,6 +14,7 @@
 #include "ops/ops.h"
 #include "passes/infer.h"
 #include "passes/memory.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 namespace {

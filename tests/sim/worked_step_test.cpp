@@ -5,8 +5,8 @@
 
 #include <map>
 
-#include "cost/accelerator.h"
 #include "cost/hand_program.h"
+#include "cost/planned_target.h"
 #include "exec/sim/region_work.h"
 #include "exec/sim/simulate.h"
 #include "models/model.h"
@@ -343,7 +343,7 @@ double attention_flops(int cp, Pricer& pricer) {
   Graph graph = build_model(spec, {.batch = 3, .seq = 96, .dtype = DType::bf16}, mesh);
   LowerOptions options{.train = AdamW{}, .pipeline = make_schedule("1f1b", {1, 1, 1})};
   double sum = 0;
-  for (const Program& program : lower_all(std::move(graph), accelerator_target(own_profile()), options))
+  for (const Program& program : lower_all(std::move(graph), planned_target(own_profile()), options))
     for (const Region& region : program.regions)
       for (const Op& op : region.ops)
         if (op.def->name.starts_with("attention")) sum += pricer.price(program, op).flops;

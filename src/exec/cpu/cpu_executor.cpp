@@ -12,6 +12,7 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/gemm.h"
 #include "ir/lane.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 
@@ -90,18 +91,6 @@ class CpuExecutor final : public Executor {
 
 std::unique_ptr<Executor> make_cpu_executor(int threads, const RankContext& context) {
   return std::make_unique<CpuExecutor>(threads, context);
-}
-
-Target cpu_target(int threads) {
-  int team = threads > 0 ? threads : core_count();
-  return {.name = "cpu",
-          .threads = team,
-          .alignment = 64,
-          .workspace = [team](const Op& op, const LocalTypes& in, const LocalTypes& out) {
-            const CpuKernel& kernel = cpu_kernel(*op.def);
-            if (!kernel.workspace) return Bytes{0};
-            return kernel.workspace({op.attrs, tensors_of(in), tensors_of(out), team});
-          }};
 }
 
 }  // namespace sextant

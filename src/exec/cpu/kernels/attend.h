@@ -9,11 +9,9 @@
 #include <limits>
 
 #include "exec/cpu/kernels/gemm.h"
+#include "targets/cpu/attention_sizes.h"
 
 namespace sextant::cpu {
-
-constexpr int64_t kQueriesPerBlock = 128;
-constexpr int64_t kKeysPerBlock = 256;
 
 template <class T>
 struct Attend {
@@ -51,7 +49,6 @@ inline int64_t first_seen_by_any(const int32_t* begins, int64_t queries, int64_t
 }
 
 template <class T>
-void attend(const Attend<T>& block, std::byte* scratch);
-int64_t attend_scratch(int64_t dim);
+void attend(const Attend<T>& block, std::byte* scratch);  // attend_scratch bytes
 
 }  // namespace sextant::cpu

@@ -27,7 +27,6 @@ struct AttendGradient {
 };
 
 template <class T>
-void attend_backward(const AttendGradient<T>& block, std::byte* scratch);
-int64_t attend_backward_scratch(int64_t dim);
+void attend_backward(const AttendGradient<T>& block, std::byte* scratch);  // attend_backward_scratch bytes
 
 }  // namespace sextant::cpu

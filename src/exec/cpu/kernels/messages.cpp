@@ -80,11 +80,6 @@ class SumStagesKernel final : public PreparedKernel {
   Group group_;
 };
 
-Bytes sum_workspace(const WorkspaceQuery& query) {
-  auto stages = static_cast<int>(query.attrs.integers("stages").size());
-  return {all_reduce_scratch(query.out[0].count(), query.out[0].dtype, stages)};
-}
-
 template <class Kernel>
 std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
   BUG_IF(!p.wire, "{} has nobody to talk to", p.op.path);
@@ -95,6 +90,6 @@ std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
 
 const CpuKernel send{.prepare = prepare<SendKernel>};
 const CpuKernel recv{.prepare = prepare<ReceiveKernel>};
-const CpuKernel sum_stages{.workspace = sum_workspace, .prepare = prepare<SumStagesKernel>};
+const CpuKernel sum_stages{.prepare = prepare<SumStagesKernel>};
 
 }  // namespace sextant::cpu

@@ -7,9 +7,9 @@
 
 #include "ir/attrs.h"
 
-namespace sextant::cpu {
+namespace sextant {
 
-struct Heads {
+struct LocalHeads {
   int64_t q, kv, dim;
 
   int64_t qkv_width() const { return (q + 2 * kv) * dim; }
@@ -21,10 +21,10 @@ struct Heads {
   int64_t v_at(int64_t kv_head) const { return (q + kv + kv_head) * dim; }
 };
 
-inline Heads local_heads(const Attrs& attrs, int64_t qkv_width) {
+inline LocalHeads local_heads(const Attrs& attrs, int64_t qkv_width) {
   int64_t heads = attrs.integer("heads"), kv_heads = attrs.integer("kv_heads"), dim = attrs.integer("head_dim");
   int64_t kv = qkv_width / dim * kv_heads / (heads + 2 * kv_heads);
   return {qkv_width / dim - 2 * kv, kv, dim};
 }
 
-}  // namespace sextant::cpu
+}  // namespace sextant
