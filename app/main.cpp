@@ -15,6 +15,7 @@
 #include "app/plan_options.h"
 #include "app/processes.h"
 #include "app/verbs.h"
+#include "app/version.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "comm/transport.h"
@@ -298,7 +299,7 @@ void refuse_numbers_too_large(CLI::App& app) {
 ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   CLI::App app("Sextant plans, trains and watches large language models.", "sextant");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "sextant 0.1.0");
+  app.set_version_flag("--version", fmt::format("sextant {}", version()));
   TrainArguments train;
   GenerateArguments generate;
   PlanArguments plan;

@@ -10,7 +10,11 @@ sextant_module(exec/cuda FOLDERS runtime gemm attention kernels probe NEEDS exec
 # Ampere, Hopper with its own instructions, and everything newer through PTX.
 set(SEXTANT_CUDA_ARCHITECTURES "80-real;90a-real;90-virtual" CACHE STRING "GPUs to compile for")
 set_target_properties(sextant_exec_cuda PROPERTIES CUDA_ARCHITECTURES "${SEXTANT_CUDA_ARCHITECTURES}")
-target_compile_options(sextant_exec_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --extended-lambda>)
+target_compile_options(sextant_exec_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr --extended-lambda
+                       -Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)
+if(SEXTANT_WERROR)
+  target_compile_options(sextant_exec_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Werror>)
+endif()
 target_compile_definitions(sextant_exec_cuda PUBLIC SEXTANT_CUDA=1
                            PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>)  # fmt does not know that nvcc can
 # scripts/cudnn-headers puts the frontend there; libcudnn itself is opened at run time.

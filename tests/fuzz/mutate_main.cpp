@@ -2,6 +2,9 @@
 // Whatever the target lets escape fails the test; built with the sanitizers, so does every bad access. libFuzzer takes
 // this file's place with -DSEXTANT_FUZZ=ON.
 //   fuzz_NAME ROUNDS SEED_FILE…
+// SEXTANT_FUZZ_SECONDS: goes on after ROUNDS until that many seconds have passed since the start.
+// SEXTANT_FUZZ_SEED [1]: another sequence of mutations.
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -52,6 +55,11 @@ void run(const std::string& input) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
 }
 
+double from_environment(const char* name, double otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::atof(text) : otherwise;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -59,8 +67,13 @@ int main(int argc, char** argv) {
   auto rounds = static_cast<uint64_t>(std::atoll(argv[1]));
   std::vector<std::string> seeds{""};
   for (int i = 2; i < argc; ++i) seeds.push_back(sextant::read_file(argv[i]));
+  const auto start = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> wanted(from_environment("SEXTANT_FUZZ_SECONDS", 0));
+  const auto seed_number = static_cast<uint64_t>(from_environment("SEXTANT_FUZZ_SEED", 1));
   for (const std::string& seed : seeds) run(seed);
-  for (uint64_t round = 0; round < rounds; ++round) run(mutate(seeds[round % seeds.size()], Random(1, "fuzz", round)));
-  std::printf("%llu inputs\n", static_cast<unsigned long long>(rounds + seeds.size()));
+  uint64_t round = 0;
+  for (; round < rounds || std::chrono::steady_clock::now() - start < wanted; ++round)
+    run(mutate(seeds[round % seeds.size()], Random(seed_number, "fuzz", round)));
+  std::printf("%llu inputs\n", static_cast<unsigned long long>(round + seeds.size()));
   return 0;
 }

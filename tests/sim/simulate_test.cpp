@@ -265,6 +265,15 @@ TEST(Simulate, TracesTellEveryOpInOrder) {
   }
 }
 
+TEST(Simulate, AStragglerFactorIsThatOfEveryRank) {
+  Machine machine = machine_with_links(1e11, 1e10);
+  std::vector<Program> programs = lowered({.pp = 2, .microbatches = 3});
+  SimResult plain = run(programs, machine), slow = run(programs, machine, own_profile(), {.straggler = 2});
+  ASSERT_EQ(plain.ranks.size(), 2u);
+  for (size_t rank = 0; rank < plain.ranks.size(); ++rank)
+    EXPECT_NEAR(slow.ranks[rank].compute, 2 * plain.ranks[rank].compute, 1e-9) << "rank " << rank;
+}
+
 TEST(Simulate, StragglersAndJitter) {
   Machine machine = machine_with_links(1e11, 1e10);
   std::vector<Program> programs = lowered({});

@@ -51,7 +51,7 @@ inline std::vector<MeshCase> meshes() {
       {"pp2_breadth_first", {"mesh.pp=2", "pipeline.schedule=breadth-first", "pipeline.chunks=2"}},
       {"pp2_zb_h1", {"mesh.pp=2", "pipeline.schedule=zb-h1"}},
       {"pp2_zbv", {"mesh.pp=2", "pipeline.schedule=zbv", "pipeline.chunks=2"}},
-      {"pp4_uneven", {"mesh.pp=2", "pipeline.layers='1,3'"}},
+      {"pp2_uneven", {"mesh.pp=2", "pipeline.layers='1,3'"}},
       {"dp2_tp2_pp2", {"mesh.dp=2", "mesh.tp=2", "mesh.pp=2"}},
       {"dp2_pp2_zero3_full", {"mesh.dp=2", "mesh.pp=2", "mesh.zero=3", "train.recompute=full"}},
       {"cp2", {"mesh.cp=2"}},

@@ -2,6 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <sstream>
+#include <string>
 
 #include "ckpt/weights_reader.h"
 #include "mesh_cases.h"
@@ -62,6 +65,22 @@ TEST_P(OnMeshes, TrainsAsOneRankDoes) {
   EXPECT_NEAR(std::stod(scratch().metric(out, "validation_loss").back()), validation, 1e-5 * validation);
   expect_same_weights(scratch().root() / ("one-" + std::string(file)) / "step-000020",
                       scratch().root() / out / "step-000020");
+}
+
+// A case's name tells the sizes of its axes and its ZeRO stage, and its settings are those.
+TEST(MeshCases, AreWhatTheirNamesSay) {
+  for (const MeshCase& mesh : meshes()) {
+    std::map<std::string, std::string> named, set;
+    std::istringstream words(mesh.name);
+    for (std::string word; std::getline(words, word, '_');)
+      if (size_t digit = word.find_first_of("0123456789"); digit + 1 == word.size() && digit > 0)
+        named[word.substr(0, digit)] = word.substr(digit);
+    for (std::string_view axis : {"dp", "tp", "pp", "cp", "zero"})
+      for (const std::string& setting : mesh.settings)
+        if (std::string key = fmt::format("mesh.{}=", axis); setting.starts_with(key))
+          set[std::string(axis)] = setting.substr(key.size());
+    EXPECT_EQ(named, set) << mesh.name;
+  }
 }
 
 // A schedule of one's own: GPipe on two ranks, written by hand.

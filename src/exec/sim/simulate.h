@@ -37,7 +37,7 @@ enum class KeepTrace : uint8_t { no, yes };
 
 struct SimOptions {
   KeepTrace trace = KeepTrace::no;
-  double straggler = 1;  // one rank of each group is this much slower
+  double straggler = 1;  // every device's kernels take this many times as long; messages do not
   double jitter = 0;     // standard deviation of an op's time, as a share
   uint64_t seed = 1;
 };

@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "exec/cuda/gemm/cublaslt.h"
-#include "exec/cuda/probe/nvml.h"
 #include "exec/cuda/probe/probe_kernels.h"
+#include "exec/cuda/probe/sensors.h"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/device.h"
 

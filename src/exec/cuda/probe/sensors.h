@@ -1,4 +1,4 @@
-// NVIDIA's management library, opened where it is: what the sensors of one GPU say. Nothing where it is missing.
+// What the sensors of one GPU say, through the driver's management library. Nothing where it is missing.
 #pragma once
 
 #include <string>

@@ -1,19 +1,15 @@
-// The driver's management library, by the few functions needed and by hand: its header comes with the CUDA toolkit,
-// which a machine that is examined need not have. Numbers are those of its stable binary interface.
-#include <dlfcn.h>
+// What the driver's management library says about every GPU.
 #include <fmt/format.h>
 
-#include <array>
-
+#include "base/nvml.h"
 #include "doctor/gpu_facts.h"
 
 namespace sextant {
 
 namespace {
 
-using Device = void*;
+using Device = Nvml::Device;
 
-constexpr int kSuccess = 0;
 constexpr int kVolatile = 0;  // counted since the driver was loaded
 constexpr int kCorrectedErrors = 0, kUncorrectedErrors = 1;
 constexpr int kStreamingMultiprocessors = 1;  // a kind of clock
@@ -23,46 +19,6 @@ constexpr unsigned kMostGpus = 256;
 
 struct Memory {
   unsigned long long total, free, used;
-};
-
-class Nvml {
- public:
-  Nvml() : library_(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {}
-  ~Nvml() {
-    if (!library_) return;
-    if (started_) ask("nvmlShutdown");
-    ::dlclose(library_);
-  }
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
-
-  bool found() const { return library_; }
-  bool start() { return started_ = ask("nvmlInit_v2"); }
-
-  // Whether the function is there and went well.
-  template <class... Arguments>
-  bool ask(const char* function, Arguments... arguments) const {
-    auto call = reinterpret_cast<int (*)(Arguments...)>(::dlsym(library_, function));
-    return call && call(arguments...) == kSuccess;
-  }
-
-  template <class T, class... Arguments>
-  std::optional<T> value(const char* function, Arguments... arguments) const {
-    T answer{};
-    if (!ask(function, arguments..., &answer)) return std::nullopt;
-    return answer;
-  }
-
-  template <class... Arguments>
-  std::optional<std::string> text(const char* function, Arguments... arguments) const {
-    std::array<char, 96> answer{};
-    if (!ask(function, arguments..., answer.data(), static_cast<unsigned>(answer.size()))) return std::nullopt;
-    return std::string(answer.data());
-  }
-
- private:
-  void* library_;
-  bool started_ = false;
 };
 
 std::optional<bool> ecc_of(const Nvml& nvml, Device device) {
@@ -126,7 +82,7 @@ GpuFacts facts_of(const Nvml& nvml, Device device) {
 GpuReport ask_gpus() {
   Nvml nvml;
   if (!nvml.found()) return {.problem = "no NVIDIA driver on this machine"};
-  if (!nvml.start()) return {.problem = "the NVIDIA driver's library is here but finds no driver"};
+  if (!nvml.started()) return {.problem = "the NVIDIA driver's library is here but finds no driver"};
   GpuReport report{.driver = nvml.text("nvmlSystemGetDriverVersion")};
   if (auto cuda = nvml.value<int>("nvmlSystemGetCudaDriverVersion_v2"))
     report.newest_cuda = fmt::format("{}.{}", *cuda / 1000, *cuda % 1000 / 10);

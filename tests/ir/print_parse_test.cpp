@@ -1,0 +1,32 @@
+// A Graph or Program that was printed and read is printed as the same text again.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "base/files.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ops/ops.h"
+
+namespace sextant {
+namespace {
+
+std::string seed(const char* name) {
+  return read_file(std::filesystem::path(SEXTANT_SOURCE_DIR) / "tests/fuzz/seeds" / name);
+}
+
+TEST(PrintAndParse, AGraphIsReadBackAsTheSameText) {
+  const std::string text = print(parse_graph(seed("graph.txt"), find_op));
+  EXPECT_TRUE(text.starts_with("graph llama"));
+  EXPECT_EQ(print(parse_graph(text, find_op)), text);
+}
+
+TEST(PrintAndParse, AProgramIsReadBackAsTheSameText) {
+  const std::string text = print(parse_program(seed("program.txt"), find_op));
+  EXPECT_TRUE(text.starts_with("program "));
+  EXPECT_EQ(print(parse_program(text, find_op)), text);
+}
+
+}  // namespace
+}  // namespace sextant
