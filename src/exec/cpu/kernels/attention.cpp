@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "exec/alibi.h"
+#include "exec/attention_scale.h"
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/attend.h"
 #include "exec/cpu/kernels/attend_backward.h"
@@ -47,7 +48,8 @@ void forward(const KernelCall& call) {
                        .lse = lse + (b * heads.q + head) * length + first,
                        .begins = begins ? begins + first : nullptr,
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
-                       .distance = first},
+                       .distance = first,
+                       .scale = static_cast<T>(attention_scale_of(call.attrs))},
              call.workspace + thread * scratch);
     });
   });
@@ -92,7 +94,8 @@ void backward(const KernelCall& call) {
                                           .dkv_stride = width,
                                           .begins = begins_of(call, 4, b),
                                           .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
-                                          .distance = 0},
+                                          .distance = 0,
+                                          .scale = static_cast<T>(attention_scale_of(call.attrs))},
                         call.workspace + thread * scratch);
       }
     });

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "exec/alibi.h"
+#include "exec/attention_scale.h"
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/attend.h"
 #include "exec/cpu/kernels/blocks.h"
@@ -51,7 +52,8 @@ void run(const KernelCall& call) {
                        .y_stride = heads.y_width(),
                        .lse = nullptr,
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
-                       .distance = start + first},
+                       .distance = start + first,
+                       .scale = static_cast<T>(attention_scale_of(call.attrs))},
              call.workspace + thread * scratch);
     });
   });

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "exec/alibi.h"
+#include "exec/attention_scale.h"
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/attend.h"
 #include "exec/cpu/kernels/attend_backward.h"
@@ -104,7 +105,8 @@ class StepKernel final : public PreparedKernel {
                            .lse = block_lse,
                            .keys = pair.k.count,
                            .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
-                           .distance = first + pair.q.global - pair.k.global},
+                           .distance = first + pair.q.global - pair.k.global,
+                           .scale = static_cast<T>(attention_scale_of(call.attrs))},
                  scratch + block_bytes(heads.dim));
           merge(y + (b * length + row) * heads.y_width() + head * heads.dim, heads.y_width(),
                 lse + (b * heads.q + head) * length + row, block_y, block_lse, queries, heads.dim);
@@ -167,7 +169,8 @@ class StepBackwardKernel final : public PreparedKernel {
                                             .dkv_stride = kv_width,
                                             .begins = nullptr,
                                             .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
-                                            .distance = pair.q.global - pair.k.global},
+                                            .distance = pair.q.global - pair.k.global,
+                                            .scale = static_cast<T>(attention_scale_of(call.attrs))},
                           call.workspace + thread * scratch);
         }
     });

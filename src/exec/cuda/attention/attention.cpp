@@ -1,4 +1,5 @@
 #include "base/error.h"
+#include "exec/attention_scale.h"
 #include "exec/cpu/kernels/heads.h"
 #include "exec/cuda/attention/alibi.h"
 #include "exec/cuda/attention/attention_library.h"
@@ -13,7 +14,13 @@ using cpu::Heads;
 
 AttentionShape shape_of(const Attrs& attrs, const Tensor& qkv, Documents documents) {
   Heads heads = cpu::local_heads(attrs, qkv.shape[2]);
-  return {qkv.shape[0], qkv.shape[1], heads.q, heads.kv, heads.dim, documents};
+  return {qkv.shape[0],
+          qkv.shape[1],
+          heads.q,
+          heads.kv,
+          heads.dim,
+          documents,
+          static_cast<float>(attention_scale_of(attrs))};
 }
 
 // One head part of packed rows of `width` elements, beginning at element `at`.
@@ -48,6 +55,7 @@ void fill_block(AttentionBlock& block, const Attrs& attrs, const Tensor& qkv, co
   block.heads = heads.q;
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
+  block.scale = static_cast<float>(attention_scale_of(attrs));
   block.queries = block.keys = block.lse_length = qkv.shape[1];
   block.q = part(qkv, heads.q_at(0), heads.dim);
   block.k = part(qkv, heads.k_at(0), heads.dim);

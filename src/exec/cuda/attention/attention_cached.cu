@@ -1,4 +1,5 @@
 #include "base/units.h"
+#include "exec/attention_scale.h"
 #include "exec/cpu/kernels/heads.h"
 #include "exec/cuda/attention/alibi.h"
 #include "exec/cuda/attention/own_attention.h"
@@ -60,6 +61,7 @@ void launch(const CudaCall& call) {
   block.heads = heads.q;
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
+  block.scale = static_cast<float>(attention_scale_of(call.attrs));
   block.queries = length;
   block.start = start;
   block.q = {qkv.data, length * width, heads.dim, width};

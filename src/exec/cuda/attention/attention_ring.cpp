@@ -1,6 +1,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "exec/attention_scale.h"
 #include "exec/cpu/kernels/heads.h"
 #include "exec/cuda/attention/alibi.h"
 #include "exec/cuda/attention/own_attention.h"
@@ -50,6 +51,7 @@ void fill_block(AttentionBlock& block, const PiecePair& pair, const Attrs& attrs
   block.heads = heads.q;
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
+  block.scale = static_cast<float>(attention_scale_of(attrs));
   block.queries = pair.q.count;
   block.keys = pair.k.count;
   block.diagonal = pair.diagonal;
