@@ -159,6 +159,12 @@ void add_explain(CLI::App& app, ExplainArguments& a) {
   verb->callback([&a] { explain_verb(a); });
 }
 
+void add_models(CLI::App& app) {
+  app.add_subcommand("models", "List the architectures and the published models that a config may name")->callback([] {
+    models_verb();
+  });
+}
+
 void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCode& exit_code) {
   CLI::App* verb =
       app.add_subcommand("doctor", "Is this machine fit to train, or under mpirun and srun, are these machines?");
@@ -320,6 +326,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_bench(app, bench);
   add_bench_comm(*app.get_subcommand("bench"), bench_comm, processes);
   add_bench_storage(*app.get_subcommand("bench"), bench_storage, processes);
+  add_models(app);
   add_doctor(app, doctor, processes, exit_code);
   refuse_unknown_verb(app, argc, argv);
   refuse_numbers_too_large(app);

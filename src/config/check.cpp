@@ -158,9 +158,8 @@ void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& compla
   if (spec.window > 0 && seq > spec.window)
     complaints.add(
         run, {"batch.seq", "model.window"},
-        {.got = fmt::format("seq {} is longer than the {} tokens that a token of the model sees, and attention "
-                            "over a window is not there yet",
-                            seq, spec.window),
+        {.got = fmt::format("seq {} is longer than the window of {}: sliding-window attention is not supported", seq,
+                            spec.window),
          .expected = fmt::format("at most {}", spec.window)});
 }
 

@@ -162,4 +162,19 @@ ValueId mlp(Builder& b, ValueId normed, const Mlp& spec) {
       {.name = "down", .outputs = outputs, .init_std = spec.down_std, .bias = spec.bias, .split = TensorSplit::inputs});
 }
 
+ValueId gated_mlp(Builder& b, ValueId normed, const Mlp& spec) {
+  int64_t outputs = b.shape(normed).last();
+  ValueId gate_up = linear(b, normed,
+                           {.name = "gate_up",
+                            .outputs = 2 * spec.inner,
+                            .init_std = spec.init_std,
+                            .bias = spec.bias,
+                            .split = TensorSplit::outputs,
+                            .segments = {spec.inner, spec.inner}});
+  ValueId inner = b.op(spec.activation, spec.activation.name, {gate_up});
+  return linear(
+      b, inner,
+      {.name = "down", .outputs = outputs, .init_std = spec.down_std, .bias = spec.bias, .split = TensorSplit::inputs});
+}
+
 }  // namespace sextant

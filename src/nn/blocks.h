@@ -89,4 +89,7 @@ struct Mlp {
 };
 ValueId mlp(Builder& b, ValueId normed, const Mlp& spec);
 
+// The same with a gate: `activation` takes gate|up of 2·inner and gives inner. Weights at gate_up and down.
+ValueId gated_mlp(Builder& b, ValueId normed, const Mlp& spec);
+
 }  // namespace sextant

@@ -1,5 +1,5 @@
-// Any text as a file of software profiles: it is refused with a UserError, or read, and then every one is found under its own
-// matches or gives way to one that fits as well.
+// Any text as a file of software profiles: it is refused with a UserError, or read, and then every one is found under
+// its own matches or gives way to one that fits as well.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

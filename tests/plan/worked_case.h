@@ -61,7 +61,7 @@ inline ModelSpec plain_model(const char* architecture, const PlainShape& s) {
                  .ffn = s.ffn,
                  .vocab = s.vocab,
                  .max_seq = 2048};
-  spec.rotary_fraction = find_traits(architecture)->rotary_fraction;
+  spec.rotary_fraction = find_model(architecture)->defaults.rotary_fraction;
   return spec;
 }
 

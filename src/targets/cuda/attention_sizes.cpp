@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/attention_scale.h"
 #include "targets/local_heads.h"
 
 namespace sextant::cuda {
@@ -15,7 +16,7 @@ constexpr int64_t kLargestLibraryHead = 256;
 
 AttentionShape shape_of(const Attrs& attrs, const LocalShape& qkv, Documents documents) {
   LocalHeads heads = local_heads(attrs, qkv[2]);
-  return {qkv[0], qkv[1], heads.q, heads.kv, heads.dim, documents};
+  return {qkv[0], qkv[1], heads.q, heads.kv, heads.dim, documents, static_cast<float>(attention_scale_of(attrs))};
 }
 
 Documents documents_of(std::span<const LocalType> in, size_t at) {

@@ -22,6 +22,7 @@ enum class Documents : uint8_t { together, apart };
 struct AttentionShape {
   int64_t batch = 0, length = 0, heads = 0, kv_heads = 0, head_dim = 0;
   Documents documents = Documents::together;
+  float scale = 0;  // of scores; 0 = 1/sqrt(head_dim)
   auto operator<=>(const AttentionShape&) const = default;
 };
 

@@ -22,7 +22,7 @@ struct Running {
 // maximum. Keys that a query may not see get weight 0.
 template <class T>
 void soften(const Attend<T>& block, T* scores, int64_t first_key, int64_t keys, Running<T>& running) {
-  T scale = 1 / std::sqrt(static_cast<T>(block.dim));
+  T scale = scale_of_scores(block.scale, block.dim);
   for (int64_t i = 0; i < block.queries; ++i) {
     T* row = scores + i * kKeysPerBlock;
     int64_t own = block.first + i, seen = std::clamp<int64_t>(own + 1 - first_key, 0, keys);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -28,7 +29,13 @@ struct Attend {
   // after key 0.
   T slope = 0;
   int64_t distance = 0;
+  T scale = 0;  // of scores; 0 = 1/sqrt(dim)
 };
+
+template <class T>
+T scale_of_scores(T scale, int64_t dim) {
+  return scale != 0 ? scale : 1 / std::sqrt(static_cast<T>(dim));
+}
 
 // Adds −slope·(own − j) to the scores of keys j = first_key, …, which are still to be multiplied by `scale`.
 template <class T>

@@ -19,7 +19,7 @@ struct Square {
 // scores <- p = exp(c·q·kᵀ − lse), slopes <- ds = c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen.
 template <class T>
 void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std::byte* product_scratch) {
-  T scale = 1 / std::sqrt(static_cast<T>(h.dim));
+  T scale = scale_of_scores(h.scale, h.dim);
   T* slopes = scores + kScores;
   Product<T> product{.m = s.queries,
                      .n = s.keys,

@@ -24,6 +24,7 @@ struct AttendGradient {
   const int32_t* begins = nullptr;  // one per query: it sees no key before this position, but always key i + diagonal
   T slope = 0;                      // ALiBi, as in attend.h
   int64_t distance = 0;             // of query 0 from key 0
+  T scale = 0;                      // of scores; 0 = 1/sqrt(dim)
 };
 
 template <class T>

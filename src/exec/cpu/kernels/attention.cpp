@@ -7,6 +7,7 @@
 #include "exec/cpu/kernels/attend_backward.h"
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/cpu/kernels/vector_math.h"
+#include "ops/attention_scale.h"
 #include "targets/local_heads.h"
 
 namespace sextant::cpu {
@@ -43,7 +44,8 @@ void forward(const KernelCall& call) {
                        .lse = lse + (b * heads.q + head) * length + first,
                        .begins = begins ? begins + first : nullptr,
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
-                       .distance = first},
+                       .distance = first,
+                       .scale = static_cast<T>(attention_scale_of(call.attrs))},
              call.workspace + thread * scratch);
     });
   });
@@ -84,7 +86,8 @@ void backward(const KernelCall& call) {
                                           .dkv_stride = width,
                                           .begins = begins_of(call, 4, b),
                                           .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
-                                          .distance = 0},
+                                          .distance = 0,
+                                          .scale = static_cast<T>(attention_scale_of(call.attrs))},
                         call.workspace + thread * scratch);
       }
     });

@@ -4,6 +4,7 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/attend.h"
 #include "exec/cpu/kernels/blocks.h"
+#include "ops/attention_scale.h"
 #include "targets/local_heads.h"
 
 namespace sextant::cpu {
@@ -47,7 +48,8 @@ void run(const KernelCall& call) {
                        .y_stride = heads.y_width(),
                        .lse = nullptr,
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
-                       .distance = start + first},
+                       .distance = start + first,
+                       .scale = static_cast<T>(attention_scale_of(call.attrs))},
              call.workspace + thread * scratch);
     });
   });

@@ -10,6 +10,7 @@
 #include "exec/cpu/kernels/attend_backward.h"
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/ring_pieces.h"
+#include "ops/attention_scale.h"
 #include "targets/local_heads.h"
 
 namespace sextant::cpu {
@@ -95,7 +96,8 @@ class StepKernel final : public PreparedKernel {
                            .lse = block_lse,
                            .keys = pair.k.count,
                            .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
-                           .distance = first + pair.q.global - pair.k.global},
+                           .distance = first + pair.q.global - pair.k.global,
+                           .scale = static_cast<T>(attention_scale_of(call.attrs))},
                  scratch + ring_block_bytes(heads.dim));
           merge(y + (b * length + row) * heads.y_width() + head * heads.dim, heads.y_width(),
                 lse + (b * heads.q + head) * length + row, block_y, block_lse, queries, heads.dim);
@@ -154,7 +156,8 @@ class StepBackwardKernel final : public PreparedKernel {
                                             .dkv_stride = kv_width,
                                             .begins = nullptr,
                                             .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
-                                            .distance = pair.q.global - pair.k.global},
+                                            .distance = pair.q.global - pair.k.global,
+                                            .scale = static_cast<T>(attention_scale_of(call.attrs))},
                           call.workspace + thread * scratch);
         }
     });

@@ -3,6 +3,7 @@
 #include "exec/cuda/attention/attention_library.h"
 #include "exec/cuda/attention/own_attention.h"
 #include "exec/cuda/runtime/kernel.h"
+#include "ops/attention_scale.h"
 #include "targets/cuda/attention_sizes.h"
 #include "targets/local_heads.h"
 
@@ -27,6 +28,7 @@ void fill_block(AttentionBlock& block, const Attrs& attrs, const Tensor& qkv, co
   block.heads = heads.q;
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
+  block.scale = static_cast<float>(attention_scale_of(attrs));
   block.queries = block.keys = block.lse_length = qkv.shape[1];
   block.q = part(qkv, heads.q_at(0), heads.dim);
   block.k = part(qkv, heads.k_at(0), heads.dim);

@@ -3,6 +3,7 @@
 #include "exec/cuda/attention/own_attention.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "exec/cuda/runtime/real_type.h"
+#include "ops/attention_scale.h"
 #include "targets/local_heads.h"
 
 namespace sextant::cuda {
@@ -60,6 +61,7 @@ void launch(const CudaCall& call) {
   block.heads = heads.q;
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
+  block.scale = static_cast<float>(attention_scale_of(call.attrs));
   block.queries = length;
   block.start = start;
   block.q = {qkv.data, length * width, heads.dim, width};

@@ -98,7 +98,7 @@ TensorPointer mask(const GraphPointer& graph, TensorPointer score, const TensorP
 }
 
 float scale_of(const AttentionShape& shape) {
-  return 1 / std::sqrt(static_cast<float>(shape.head_dim));
+  return shape.scale != 0 ? shape.scale : 1 / std::sqrt(static_cast<float>(shape.head_dim));
 }
 
 // One graph under construction, and the widths of its operands.

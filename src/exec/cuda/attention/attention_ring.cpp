@@ -6,6 +6,7 @@
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "exec/ring_pieces.h"
+#include "ops/attention_scale.h"
 #include "targets/local_heads.h"
 
 namespace sextant::cuda {
@@ -50,6 +51,7 @@ void fill_block(AttentionBlock& block, const PiecePair& pair, const Attrs& attrs
   block.heads = heads.q;
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
+  block.scale = static_cast<float>(attention_scale_of(attrs));
   block.queries = pair.q.count;
   block.keys = pair.k.count;
   block.diagonal = pair.diagonal;
