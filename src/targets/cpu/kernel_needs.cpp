@@ -48,6 +48,12 @@ Bytes head_sums(const KernelQuery& query) {
   return {2 * row_blocks(x.shape.rows()).count() * query.attrs.integer("head_dim") * size_of(x.dtype)};
 }
 
+// For every block of rows the sums of dwq and dwk, one behind the other, as wide as the weights.
+Bytes wide_head_sums(const KernelQuery& query) {
+  const LocalType& x = query.in[0];
+  return {row_blocks(x.shape.rows()).count() * (query.in[2].shape[0] + query.in[3].shape[0]) * size_of(x.dtype)};
+}
+
 Bytes weight_product_and_row_sums(const KernelQuery& query) {
   return std::max(weight_product(query), row_sums<1>(query));
 }
@@ -119,6 +125,7 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::linear_input_gradient, {cpu::product}},
       {&ops::linear_weight_gradient, {cpu::weight_product}},
       {&ops::qk_norm_backward, {cpu::head_sums}},
+      {&ops::qk_norm_wide_backward, {cpu::wide_head_sums}},
       {&ops::redistribute, {cpu::change_layout}},
       {&ops::rms_norm_backward, {cpu::row_sums<1>}},
       {&ops::rope, {cpu::rope_table}},

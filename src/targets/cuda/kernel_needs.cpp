@@ -67,6 +67,10 @@ Bytes qk_norm_gradient(const KernelQuery& query) {
   return {qk_norm_gradient_workspace(query.in[0].shape.rows(), query.attrs.integer("head_dim"))};
 }
 
+Bytes qk_norm_wide_gradient(const KernelQuery& query) {
+  return {qk_norm_wide_gradient_workspace(query.in[0].shape.rows(), query.in[2].shape[0] + query.in[3].shape[0])};
+}
+
 Bytes change_layout(const KernelQuery& query) {
   std::string transfer = query.attrs.text_or("transfer", "");
   int64_t ranks = query.attrs.integer_or("ranks", 1), packed = query.attrs.integer_or("packed", 0);
@@ -117,6 +121,7 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::linear_input_gradient, {cuda::product}},
       {&ops::linear_weight_gradient, {cuda::product}},
       {&ops::qk_norm_backward, {cuda::qk_norm_gradient}},
+      {&ops::qk_norm_wide_backward, {cuda::qk_norm_wide_gradient}},
       {&ops::redistribute, {cuda::change_layout}},
       {&ops::rms_norm_backward, {cuda::norm_gradient<1>}},
       {&ops::sum_squares, {cuda::square_partials, Grouping::together}},

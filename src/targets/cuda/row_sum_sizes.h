@@ -44,4 +44,12 @@ inline int64_t qk_norm_gradient_workspace(int64_t rows, int64_t head_dim) {
   return 2 * qk_norm_backward_blocks(rows) * head_dim * int64_t{sizeof(float)};
 }
 
+// Of the weights that norm all of q and all of k: `weights` are the elements of both.
+inline int64_t qk_norm_wide_slices(int64_t rows) {
+  return std::clamp<int64_t>(rows / 64, 1, 64);
+}
+inline int64_t qk_norm_wide_gradient_workspace(int64_t rows, int64_t weights) {
+  return qk_norm_wide_slices(rows) * weights * int64_t{sizeof(float)};
+}
+
 }  // namespace sextant::cuda

@@ -3,8 +3,8 @@
 
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/column_sums.h"
-#include "exec/cpu/kernels/heads.h"
 #include "exec/cpu/kernels/vector_math.h"
+#include "targets/local_heads.h"
 
 namespace sextant::cpu {
 
@@ -29,7 +29,7 @@ class WideRows {
     return copy * (weights / heads.dim) / (k_width / heads.dim) * heads.dim;
   }
 
-  Heads heads;
+  LocalHeads heads;
   int64_t width;             // of a row of this rank
   int64_t q_width, k_width;  // of the whole model
 
@@ -100,12 +100,6 @@ void forward(const KernelCall& call) {
       }
     });
   });
-}
-
-// For every block of rows the sums of dwq and dwk, one behind the other, as wide as the weights.
-Bytes backward_workspace(const WorkspaceQuery& query) {
-  int64_t blocks = row_blocks(query.in[0].shape.rows()).count();
-  return {blocks * (query.in[2].shape[0] + query.in[3].shape[0]) * size_of(query.in[0].dtype)};
 }
 
 // One head of one row: what `backward` knows of it.
@@ -185,6 +179,6 @@ void backward(const KernelCall& call) {
 const CpuKernel qk_squares{.run = squares};
 const CpuKernel qk_squares_backward{.run = squares_backward};
 const CpuKernel qk_norm_wide{.run = forward};
-const CpuKernel qk_norm_wide_backward{.run = backward, .workspace = backward_workspace};
+const CpuKernel qk_norm_wide_backward{.run = backward};
 
 }  // namespace sextant::cpu

@@ -1,13 +1,14 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "exec/cpu/kernels/heads.h"
 #include "exec/cuda/kernels/column_sums.h"
 #include "exec/cuda/kernels/reduce.cuh"
 #include "exec/cuda/kernels/rows.cuh"
 #include "exec/cuda/kernels/spans.cuh"
 #include "exec/cuda/kernels/vector.cuh"
 #include "exec/cuda/runtime/kernel.h"
+#include "targets/cuda/row_sum_sizes.h"
+#include "targets/local_heads.h"
 
 namespace sextant::cuda {
 
@@ -33,7 +34,7 @@ struct WideRows {
 };
 
 WideRows rows_of(const Attrs& attrs, const Tensor& qkv, int64_t wk_rows) {
-  cpu::Heads heads = cpu::local_heads(attrs, qkv.shape[2]);
+  LocalHeads heads = local_heads(attrs, qkv.shape[2]);
   return {.rows = qkv.shape.rows(),
           .width = qkv.shape[2],
           .q = heads.q * heads.dim,
@@ -224,16 +225,6 @@ void forward(const CudaCall& call) {
   });
 }
 
-// By shape alone, for the order of the sums.
-int64_t slices_of(int64_t rows) {
-  return std::clamp<int64_t>(rows / 64, 1, 64);
-}
-
-Bytes backward_workspace(const WorkspaceQuery& query) {
-  return {slices_of(query.in[0].shape.rows()) * (query.in[2].shape[0] + query.in[3].shape[0]) *
-          static_cast<int64_t>(sizeof(float))};
-}
-
 void add_slices(const float* partials, int64_t slices, int64_t width, float* out, cudaStream_t stream) {
   add_partials({.partials = partials,
                 .slices = slices,
@@ -245,7 +236,7 @@ void add_slices(const float* partials, int64_t slices, int64_t width, float* out
 
 void backward(const CudaCall& call) {
   const Tensor& qkv = call.in[1];
-  int64_t q_weights = call.in[2].shape[0], k_weights = call.in[3].shape[0], slices = slices_of(qkv.shape.rows());
+  int64_t q_weights = call.in[2].shape[0], k_weights = call.in[3].shape[0], slices = qk_norm_wide_slices(qkv.shape.rows());
   WideRows rows = rows_of(call.attrs, qkv, k_weights);
   float* sums = reinterpret_cast<float*>(call.workspace);
   for_cuda_vectors(qkv.dtype, rows.dim, [&]<class T, int V>() {
@@ -275,6 +266,6 @@ void backward(const CudaCall& call) {
 const CudaKernel qk_squares{.launch = squares};
 const CudaKernel qk_squares_backward{.launch = squares_backward};
 const CudaKernel qk_norm_wide{.launch = forward};
-const CudaKernel qk_norm_wide_backward{.launch = backward, .workspace = backward_workspace};
+const CudaKernel qk_norm_wide_backward{.launch = backward};
 
 }  // namespace sextant::cuda
