@@ -80,7 +80,7 @@ T inverse_root(T square, T eps) {
 void forward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     WideRows rows(call.attrs, call.in[0]);
-    const Heads& heads = rows.heads;
+    const LocalHeads& heads = rows.heads;
     T eps = static_cast<T>(call.attrs.real("eps"));
     const T *x = call.in[0].as<T>(), *wq = call.in[1].as<T>(), *wk = call.in[2].as<T>(), *means = call.in[3].as<T>();
     int64_t weights = call.in[2].shape[0];
@@ -142,7 +142,7 @@ struct Gradients {
 
 template <class T>
 void backward_row(const WideRows& rows, const Gradients<T>& g, int64_t row, T* dwq, T* dwk) {
-  const Heads& heads = rows.heads;
+  const LocalHeads& heads = rows.heads;
   T r[2] = {inverse_root(g.means[2 * row], g.eps), inverse_root(g.means[2 * row + 1], g.eps)}, projections[2] = {0, 0};
   int64_t at = row * rows.width;
   for (int64_t head = 0; head < heads.q + heads.kv; ++head, at += heads.dim) {
