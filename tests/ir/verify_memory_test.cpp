@@ -8,11 +8,11 @@
 #include <set>
 
 #include "base/error.h"
-#include "exec/cpu/cpu_executor.h"
 #include "ir/alias.h"
 #include "ir/lane.h"
 #include "models/model.h"
 #include "passes/lower.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 namespace {

@@ -15,6 +15,7 @@
 #include "run/programs.h"
 #include "run/resolve_spec.h"
 #include "scratch_run.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 namespace {
