@@ -6,7 +6,8 @@ endif()
 find_package(CUDAToolkit REQUIRED)
 sextant_module(comm/nccl NEEDS comm PUBLIC CUDA::cudart_static PRIVATE ${CMAKE_DL_LIBS})
 # Ops that go through the host are done by the CPU's kernels there.
-sextant_module(exec/cuda FOLDERS runtime gemm attention kernels probe NEEDS exec/cpu comm/nccl PUBLIC CUDA::cudart_static ${CMAKE_DL_LIBS})
+sextant_module(exec/cuda FOLDERS runtime gemm attention kernels probe NEEDS exec/cpu comm/nccl PUBLIC CUDA::cudart_static ${CMAKE_DL_LIBS}
+               APART */*.cpp)
 # Ampere, Hopper with its own instructions, and everything newer through PTX.
 set(SEXTANT_CUDA_ARCHITECTURES "80-real;90a-real;90-virtual" CACHE STRING "GPUs to compile for")
 set_target_properties(sextant_exec_cuda PROPERTIES CUDA_ARCHITECTURES "${SEXTANT_CUDA_ARCHITECTURES}")
