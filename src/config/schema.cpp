@@ -9,6 +9,7 @@
 #include "base/threads.h"
 #include "base/toml_document.h"
 #include "config/check.h"
+#include "models/architectures.h"
 #include "models/spec.h"
 
 namespace sextant {

@@ -5,7 +5,7 @@
 #include "models/decoder.h"
 #include "models/hf_common.h"
 #include "models/hf_tensors.h"
-#include "models/models.h"
+#include "models/model_def.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -86,7 +86,9 @@ std::vector<Preset> bloom_presets() {
 
 }  // namespace
 
-const ModelDef models::bloom{
+namespace models {
+
+extern const ModelDef bloom{
     .name = "bloom",
     .about = "BLOOM",
     .positions = Positions::alibi,
@@ -112,5 +114,7 @@ const ModelDef models::bloom{
           .dropouts = {{"attention_dropout"}, {"hidden_dropout"}}}},
     .presets = bloom_presets,
 };
+
+}  // namespace models
 
 }  // namespace sextant

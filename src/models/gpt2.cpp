@@ -5,7 +5,7 @@
 #include "models/decoder.h"
 #include "models/hf_common.h"
 #include "models/hf_tensors.h"
-#include "models/models.h"
+#include "models/model_def.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -107,7 +107,9 @@ std::vector<Preset> gpt2_presets() {
 
 }  // namespace
 
-const ModelDef models::gpt2{
+namespace models {
+
+extern const ModelDef gpt2{
     .name = "gpt2",
     .about = "GPT-2, GPT-3",
     .published_as = {"gpt"},
@@ -137,5 +139,7 @@ const ModelDef models::gpt2{
                   .dropouts = {{"attn_pdrop", 0.1}, {"embd_pdrop", 0.1}, {"resid_pdrop", 0.1}}}},
     .presets = gpt2_presets,
 };
+
+}  // namespace models
 
 }  // namespace sextant

@@ -7,7 +7,7 @@
 #include "models/decoder.h"
 #include "models/hf_common.h"
 #include "models/hf_tensors.h"
-#include "models/models.h"
+#include "models/model_def.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -240,7 +240,9 @@ HfType hf_type(std::string_view model_type, std::string_view class_name, ModelSp
 
 }  // namespace
 
-const ModelDef models::llama{
+namespace models {
+
+extern const ModelDef llama{
     .name = "llama",
     .about = "Llama, Mistral, Qwen 1.5 to 3",
     .published_as = {"llama", "llama-like"},
@@ -260,5 +262,7 @@ const ModelDef models::llama{
     .hf_type_of = type_of,
     .presets = llama_presets,
 };
+
+}  // namespace models
 
 }  // namespace sextant

@@ -9,6 +9,13 @@
 
 namespace sextant {
 
+// Each is defined in the model file of its name.
+namespace models {
+#define MODEL(name) extern const ModelDef name;
+#include "models/models.def"
+#undef MODEL
+}  // namespace models
+
 bool ModelDef::takes(std::string_view option) const {
   return std::find(options.begin(), options.end(), option) != options.end();
 }

@@ -1,4 +1,4 @@
-// The table of all model definitions. Each name is a record in the model file of that name.
+// The table of all model definitions, in the order of models.def.
 #pragma once
 
 #include <span>
@@ -7,12 +7,6 @@
 #include "models/model_def.h"
 
 namespace sextant {
-
-namespace models {
-#define MODEL(name) extern const ModelDef name;
-#include "models/models.def"
-#undef MODEL
-}  // namespace models
 
 std::span<const ModelDef* const> all_models();
 const ModelDef* find_model(std::string_view architecture);  // null for an unknown one

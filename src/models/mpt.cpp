@@ -5,7 +5,7 @@
 #include "models/decoder.h"
 #include "models/hf_common.h"
 #include "models/hf_tensors.h"
-#include "models/models.h"
+#include "models/model_def.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -108,7 +108,9 @@ std::vector<Preset> mpt_presets() {
 
 }  // namespace
 
-const ModelDef models::mpt{
+namespace models {
+
+extern const ModelDef mpt{
     .name = "mpt",
     .about = "MPT",
     .published_as = {"mpt"},
@@ -136,5 +138,7 @@ const ModelDef models::mpt{
                   .dropouts = {{"attn_pdrop", 0, "attn_config"}, {"emb_pdrop"}, {"resid_pdrop"}}}},
     .presets = mpt_presets,
 };
+
+}  // namespace models
 
 }  // namespace sextant

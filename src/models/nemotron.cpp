@@ -5,7 +5,7 @@
 #include "models/decoder.h"
 #include "models/hf_common.h"
 #include "models/hf_tensors.h"
-#include "models/models.h"
+#include "models/model_def.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -78,7 +78,9 @@ std::vector<Preset> nemotron_presets() {
 
 }  // namespace
 
-const ModelDef models::nemotron{
+namespace models {
+
+extern const ModelDef nemotron{
     .name = "nemotron",
     .about = "Nemotron-4",
     .published_as = {"gpt-sqrelu"},
@@ -98,5 +100,7 @@ const ModelDef models::nemotron{
                   .padding = HfPadding{}}},
     .presets = nemotron_presets,
 };
+
+}  // namespace models
 
 }  // namespace sextant

@@ -5,7 +5,7 @@
 #include "models/decoder.h"
 #include "models/hf_common.h"
 #include "models/hf_tensors.h"
-#include "models/models.h"
+#include "models/model_def.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -110,7 +110,9 @@ std::vector<Preset> neox_presets() {
 
 }  // namespace
 
-const ModelDef models::neox{
+namespace models {
+
+extern const ModelDef neox{
     .name = "neox",
     .about = "GPT-NeoX, Pythia",
     .published_as = {"gpt-parallel-rotary"},
@@ -138,5 +140,7 @@ const ModelDef models::neox{
                   .dropouts = {{"attention_dropout"}, {"hidden_dropout"}}}},
     .presets = neox_presets,
 };
+
+}  // namespace models
 
 }  // namespace sextant

@@ -4,7 +4,7 @@
 #include "models/decoder.h"
 #include "models/hf_common.h"
 #include "models/hf_tensors.h"
-#include "models/models.h"
+#include "models/model_def.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -106,7 +106,9 @@ std::vector<Preset> opt_presets() {
 
 }  // namespace
 
-const ModelDef models::opt{
+namespace models {
+
+extern const ModelDef opt{
     .name = "opt",
     .about = "OPT",
     .positions = Positions::learned,
@@ -133,5 +135,7 @@ const ModelDef models::opt{
                   .padding = HfPadding{1}}},
     .presets = opt_presets,
 };
+
+}  // namespace models
 
 }  // namespace sextant

@@ -7,7 +7,7 @@
 #include "models/decoder.h"
 #include "models/hf_common.h"
 #include "models/hf_tensors.h"
-#include "models/models.h"
+#include "models/model_def.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -61,7 +61,9 @@ std::vector<Preset> palm_presets() {
 
 }  // namespace
 
-const ModelDef models::palm{
+namespace models {
+
+extern const ModelDef palm{
     .name = "palm",
     .about = "PaLM",
     .published_as = {"gpt-mqa-parallel"},
@@ -80,5 +82,7 @@ const ModelDef models::palm{
                   .dropouts = {{"attention_dropout"}}}},
     .presets = palm_presets,
 };
+
+}  // namespace models
 
 }  // namespace sextant

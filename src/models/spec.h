@@ -47,14 +47,6 @@ struct ModelSpec {
   bool operator==(const ModelSpec&) const = default;
 };
 
-// The words of model.architecture: "gpt2|llama|...".
-inline constexpr std::string_view kArchitectures = std::string_view(
-#define MODEL(name) "|" #name
-#include "models/models.def"
-#undef MODEL
-                                                       )
-                                                       .substr(1);
-
 // Far beyond any model, and small enough that counts of elements, bytes and flops fit 64 bits.
 inline constexpr int64_t kMaxLayers = int64_t{1} << 14;
 inline constexpr int64_t kMaxHidden = int64_t{1} << 20;

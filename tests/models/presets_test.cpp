@@ -10,6 +10,7 @@
 
 #include "architecture_data.h"
 #include "base/error.h"
+#include "models/architectures.h"
 #include "models/hf_config.h"
 #include "models/hf_type.h"
 #include "models/listing.h"
