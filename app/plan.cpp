@@ -48,8 +48,8 @@ void require_machine(const PlanArguments& a) {
   for (const std::string& option : a.given)
     if (needs_machine(option))
       throw UserError({.place = option,
-                       .got = "no machine to plan for",
-                       .expected = "--machine NAME beside it",
+                       .got = fmt::format("{} requires --machine", option),
+                       .expected = "--machine NAME",
                        .hint = fmt::format("known machines: {}", fmt::join(known_machines(), ", "))});
 }
 

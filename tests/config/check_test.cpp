@@ -137,11 +137,10 @@ TEST(Check, Mesh) {
 
 TEST(Check, Pipeline) {
   EXPECT_EQ(complaint_about({"pipeline.chunks=2"}),
-            "command line: pipeline.chunks=2: chunks is 2, but the schedule 1f1b knows one chunk; expected 1\n"
+            "command line: pipeline.chunks=2: 1f1b requires pipeline.chunks=1, got 2; expected 1\n"
             "  hint: use the schedule interleaved, breadth-first or zbv");
-  EXPECT_EQ(
-      complaint_about({"pipeline.schedule=zbv"}),
-      "command line: pipeline.schedule=zbv: chunks is 1, but the schedule zbv goes down and up again; expected 2");
+  EXPECT_EQ(complaint_about({"pipeline.schedule=zbv"}),
+            "command line: pipeline.schedule=zbv: zbv requires pipeline.chunks=2, got 1; expected 2");
   EXPECT_EQ(
       complaint_about({"pipeline.schedule=csv"}),
       "command line: pipeline.schedule=csv: csv names no file; expected pipeline.file with the path of the schedule");

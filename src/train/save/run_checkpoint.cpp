@@ -154,6 +154,22 @@ RunState state_from_json(const fs::path& file) {
   return state;
 }
 
+// "layers 3 differs from the checkpoint's 4": what of the model's size is not the checkpoint's.
+std::string size_difference(const ModelSpec& spec, const ModelSpec& saved) {
+  constexpr std::pair<std::string_view, int64_t ModelSpec::*> kSizes[] = {
+      {"layers", &ModelSpec::layers},     {"hidden", &ModelSpec::hidden},     {"heads", &ModelSpec::heads},
+      {"kv_heads", &ModelSpec::kv_heads}, {"head_dim", &ModelSpec::head_dim}, {"ffn", &ModelSpec::ffn},
+      {"vocab", &ModelSpec::vocab},       {"max_seq", &ModelSpec::max_seq}};
+  std::string text;
+  for (const auto& [name, size] : kSizes)
+    if (spec.*size != saved.*size)
+      text += fmt::format("{}{} {} differs from the checkpoint's {}", text.empty() ? "" : ", ", name, spec.*size,
+                          saved.*size);
+  if (spec.architecture != saved.architecture)
+    text = fmt::format("architecture {} differs from the checkpoint's {}", spec.architecture, saved.architecture);
+  return text.empty() ? "an option of the model differs from the checkpoint's" : text;
+}
+
 void refuse_other_model(const fs::path& directory, ModelSpec spec) {
   std::string place = (directory / "config.json").string();
   ModelSpec saved = spec_from_hf_config(read_file(place), place);
@@ -167,7 +183,7 @@ void refuse_other_model(const fs::path& directory, ModelSpec spec) {
   spec.padding_token = saved.padding_token;
   if (!(spec == saved))
     throw UserError({.place = place,
-                     .got = "this checkpoint holds another model than the config describes",
+                     .got = size_difference(spec, saved),
                      .expected = "the same [model] as when the run began",
                      .hint = "choose another --out, or go back to the config.toml in the run's directory"});
 }
