@@ -104,7 +104,8 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   verb->add_option("overrides", a.overrides, "key=value pairs that take the place of the file's, such as mesh.tp=8");
   verb->add_flag("--json", a.json, "print JSON");
   verb->add_option("--machine", a.machine, "what it runs on: a name of machines/ or a TOML file");
-  verb->add_option("--software", a.profile, "whose software runs it, a name of machines/software.toml [sextant's own]");
+  verb->add_option("--software,--stack", a.profile,
+                   "whose software runs it, a name of machines/software.toml [sextant's own]");
   verb->add_option("--report", a.report, "write the plan, the search or the validation as one HTML file");
   verb->add_option("--trace", a.trace, "write the simulated step for Perfetto");
   verb->add_option("--timeline", a.timeline, "draw the simulated step (SVG)");

@@ -127,7 +127,7 @@ Pricer::Weights Pricer::weights_of(const Program& program) {
   return known;
 }
 
-OpPrice Pricer::price_measured_message(const Program& program, const Op& op, const Message& message) {
+OpPrice Pricer::price_measured_message(const Program& program, const Message& message) {
   using enum Collective;
   OpPrice out{.kernels = 1,
               .bytes = static_cast<double>(message.bytes.n),
@@ -147,7 +147,7 @@ OpPrice Pricer::price_measured_message(const Program& program, const Op& op, con
 }
 
 OpPrice Pricer::price_message(const Program& program, const Op& op, const Message& message) {
-  if (machine_.device.kind == DeviceKind::cpu) return price_measured_message(program, op, message);
+  if (machine_.device.kind == DeviceKind::cpu) return price_measured_message(program, message);
   if (profile_.keeps_gathered && gathers_again(program, op, message)) return {};
   using enum Collective;
   OpPrice out{.kernels = 1,

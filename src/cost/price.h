@@ -35,7 +35,7 @@ class Pricer {
 
  private:
   OpPrice price_message(const Program& program, const Op& op, const Message& message);
-  OpPrice price_measured_message(const Program& program, const Op& op, const Message& message);
+  OpPrice price_measured_message(const Program& program, const Message& message);
   OpPrice price_compute(const Program& program, const Op& op);
   std::optional<OpPrice> price_measured(const Program& program, const Op& op);
   const GroupPlace& group(const Program& program, const std::vector<std::string>& axes);

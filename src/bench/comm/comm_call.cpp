@@ -69,6 +69,9 @@ int64_t CommCall::count_wrong() const {
       case Collective::shift:
         expected = element((group_.self - 1 + n) % n, i);
         break;
+      case Collective::send:
+      case Collective::receive:
+        BUG("{} is measured as a shift", name_of(op_));
     }
     wrong += result_[static_cast<size_t>(i)] != expected;
   }
@@ -112,6 +115,9 @@ class HostCall final : public CommCall {
         return broadcast(channel_, group_, result, 0);
       case Collective::shift:
         return shift(given, result);
+      case Collective::send:
+      case Collective::receive:
+        BUG("{} is measured as a shift", name_of(op_));
     }
   }
 

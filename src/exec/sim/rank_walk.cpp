@@ -38,7 +38,7 @@ bool along_pipeline(const OpPrice& price) {
 }
 
 // How many pipeline ranks take part in a sum between stages.
-size_t participants(const Program& program, const Op& op, const OpPrice& price) {
+size_t participants(const Program& program, const Op& op) {
   if (std::optional<Message> message = local_message(program, op); message && !message->stages.empty())
     return message->stages.size();
   auto axis = program.mesh.find(kPipelineAxis);
@@ -109,7 +109,7 @@ void RankWalk::price_all(Pricer& pricer) {
   for (const Region& region : program_.regions)
     for (PricedOp& priced : price_region(program_, region, pricer)) ops_.push_back(std::move(priced));
   for (PricedOp& p : ops_)
-    if (p.price.message && p.peer < 0 && along_pipeline(p.price)) p.meets = participants(program_, *p.op, p.price);
+    if (p.price.message && p.peer < 0 && along_pipeline(p.price)) p.meets = participants(program_, *p.op);
   lane_done_.assign(ops_.size(), 0);
 }
 

@@ -4,14 +4,14 @@ namespace sextant {
 
 namespace {
 
-constexpr int64_t kAlignment = 256;  // as cudaMalloc's
+constexpr int64_t kCudaAlignment = 256;  // as cudaMalloc's
 
 }  // namespace
 
 Target cuda_target(Determinism determinism) {
   return {.name = "cuda",
           .threads = 1,
-          .alignment = kAlignment,
+          .alignment = kCudaAlignment,
           .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients"},
           .computes_in = {DType::bf16, DType::f32},
           .workspace =
