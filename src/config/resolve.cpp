@@ -18,9 +18,25 @@ namespace sextant {
 namespace {
 
 // With weights at hand these are facts, not choices.
-constexpr std::string_view kFixedByWeights[] = {"architecture", "layers",   "hidden",  "heads",    "kv_heads",
-                                                "head_dim",     "ffn",      "vocab",   "init_std", "rotary_fraction",
-                                                "exact_gelu",   "qkv_bias", "qk_norm", "window"};
+constexpr std::string_view kFixedByWeights[] = {"architecture",
+                                                "layers",
+                                                "hidden",
+                                                "heads",
+                                                "kv_heads",
+                                                "head_dim",
+                                                "ffn",
+                                                "vocab",
+                                                "init_std",
+                                                "rotary_fraction",
+                                                "exact_gelu",
+                                                "qkv_bias",
+                                                "qk_norm",
+                                                "window",
+                                                "no_rope_every",
+                                                "embedding_multiplier",
+                                                "attention_multiplier",
+                                                "residual_multiplier",
+                                                "logits_scaling"};
 constexpr std::string_view kRopeKeys[] = {"rope_theta", "rope_scaling.factor", "rope_scaling.low_freq_factor",
                                           "rope_scaling.high_freq_factor", "rope_scaling.original_max_positions"};
 
@@ -143,6 +159,11 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   override_field(model.qkv_bias, spec.qkv_bias);
   override_field(model.qk_norm, spec.qk_norm);
   override_field(model.window, spec.window);
+  override_field(model.no_rope_every, spec.no_rope_every);
+  override_field(model.embedding_multiplier, spec.embedding_multiplier);
+  override_field(model.attention_multiplier, spec.attention_multiplier);
+  override_field(model.residual_multiplier, spec.residual_multiplier);
+  override_field(model.logits_scaling, spec.logits_scaling);
   override_field(model.tied_head, spec.tied_head);
   override_field(model.init_std, spec.init_std);
 

@@ -142,6 +142,16 @@ constexpr Key kKeys[] = {
     KEY(model.window, from_to(0, kMaxSeq), unset("the preset's, else 0"),
         "How many tokens a token of the model sees, itself among them, as in Mistral 7B v0.1; an option of some architectures. "
         "Sliding-window attention is not supported, so `batch.seq` must not be longer. 0 = all."),
+    KEY(model.no_rope_every, from_to(0, kMaxLayers), unset("the preset's, else the architecture's, else 0"),
+        "Every so many layers one has no RoPE, as in SmolLM3; an option of some architectures. 0 = all have it."),
+    KEY(model.embedding_multiplier, above(0), unset("the preset's, else 1"),
+        "What embeddings are multiplied by, as in Granite; an option of some architectures."),
+    KEY(model.attention_multiplier, at_least(0), unset("the preset's, else 0"),
+        "What the scores of attention are multiplied by, as in Granite; an option of some architectures. 0 = 1 / sqrt(`head_dim`)."),
+    KEY(model.residual_multiplier, above(0), unset("the preset's, else 1"),
+        "What attention and MLP are multiplied by before they are added, as in Granite; an option of some architectures."),
+    KEY(model.logits_scaling, above(0), unset("the preset's, else 1"),
+        "What logits are divided by, as in Granite; an option of some architectures."),
     KEY(model.tied_head, unset("the preset's, else the architecture's"),
         "Whether the output head is the embedding matrix. Beside `model.from` it decides about a directory whose config.json "
         "ties the head and whose weights hold another one: false uses it, true ignores it."),

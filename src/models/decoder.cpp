@@ -40,18 +40,20 @@ class Writer {
     Attrs attrs;
     if (m_.padding_token) attrs.set("padding", *m_.padding_token);
     ValueId x = b_.residual(b_.op(ops::embedding, "embed", {frame_.tokens, table}, attrs));
+    x = scaled(b_, x, "embed_scale", d_.embedding_multiplier);
     if (d_.learned_positions) x = with_positions(x, *d_.learned_positions);
     return d_.norm_of_embedding ? norm(x, "embed_norm") : x;
   }
 
-  ValueId block(ValueId x) {
-    if (d_.order == BlockOrder::pre_norm) {
+  ValueId block(ValueId x, int64_t layer) {
+    has_rope_ = m_.no_rope_every == 0 || (layer + 1) % m_.no_rope_every != 0;
+    if (d_.order == BlockOrder::pre_norm || d_.order == BlockOrder::post_norm) {
       x = attention_half(x);
       return mlp_half(x);
     }
     // Tensor-parallel ranks sum what both give in one message.
     ValueId both = d_.order == BlockOrder::parallel ? with_own_norms(x) : with_one_norm(x);
-    return b_.op(ops::add, "add", {x, b_.residual(both)});
+    return added(x, both);
   }
 
   ValueId norm(ValueId x, std::string_view name) {
@@ -61,6 +63,7 @@ class Writer {
 
   // `x` is what comes out of the last norm.
   void close(const Use& use, ValueId x, ValueId head) {
+    x = scaled(b_, x, "logits_scale", 1 / m_.logits_scaling);
     if (use.kind == Use::Kind::loss) {
       ValueId targets = b_.feed("targets", DType::i32, {use.batch, use.seq});
       b_.feed("loss_scale", wide_of(use.dtype), {});  // the gradient of the loss: 1/tokens of the global batch
@@ -93,11 +96,13 @@ class Writer {
 
   ValueId attention_half(ValueId x) {
     auto scope = b_.scope("attn");
+    if (d_.order == BlockOrder::post_norm) return added(x, norm(b_.residual(self_attention(x)), "norm"));
     return added(x, self_attention(norm(x, "norm")));
   }
 
   ValueId mlp_half(ValueId x) {
     auto scope = b_.scope("mlp");
+    if (d_.order == BlockOrder::post_norm) return added(x, norm(b_.residual(mlp(x)), "norm"));
     return added(x, mlp(norm(x, "norm")));
   }
 
@@ -128,16 +133,24 @@ class Writer {
     return b_.op(ops::add, "halves", {from_attention, from_mlp});
   }
 
-  ValueId added(ValueId x, ValueId half) { return b_.op(ops::add, "add", {x, b_.residual(half)}); }
+  ValueId added(ValueId x, ValueId half) {
+    half = scaled(b_, b_.residual(half), "residual_scale", m_.residual_multiplier);
+    return b_.op(ops::add, "add", {x, half});
+  }
 
   // From normed rows to what is still to be added to the residual stream; so is what mlp gives.
   ValueId self_attention(ValueId normed) {
-    Packed qkv = packed_qkv(
-        b_, normed, {.heads = {m_.heads, m_.kv_heads, m_.head_dim}, .init_std = m_.init_std, .bias = d_.qkv_bias});
-    if (d_.qk_norm) qkv.rows = qk_norm(b_, qkv, m_.norm_eps);
-    ValueId mixed = attention(
-        b_, qkv.rows,
-        {.heads = qkv.heads, .rope = d_.rope, .alibi = d_.alibi, .cache = frame_.cache, .begins = frame_.begins});
+    Heads heads{m_.heads, m_.kv_heads, m_.head_dim};
+    Packed qkv = packed_qkv(b_, normed, {.heads = heads, .init_std = m_.init_std, .bias = d_.qkv_bias});
+    if (d_.qk_norm == QkNorm::heads) qkv.rows = qk_norm(b_, qkv, m_.norm_eps);
+    if (d_.qk_norm == QkNorm::whole) qkv.rows = qk_norm_wide(b_, qkv, heads, m_.norm_eps);
+    ValueId mixed = attention(b_, qkv.rows,
+                              {.heads = qkv.heads,
+                               .rope = has_rope_ ? d_.rope : std::nullopt,
+                               .alibi = d_.alibi,
+                               .cache = frame_.cache,
+                               .begins = frame_.begins,
+                               .scale = m_.attention_multiplier});
     return linear(b_, mixed,
                   {.name = "out",
                    .outputs = m_.hidden,
@@ -159,6 +172,7 @@ class Writer {
   const ModelSpec& m_;
   const Decoder& d_;
   Frame frame_;
+  bool has_rope_ = true;  // of the block being written
 };
 
 }  // namespace
@@ -170,7 +184,7 @@ Graph decoder(const ModelSpec& m, const Use& use, const Mesh& mesh, const Decode
   ValueId x = writer.embedded(table);
   for (int layer = 0; layer < m.layers; ++layer) {
     auto block = b.block(fmt::format("layers.{}", layer), layer);
-    x = writer.block(x);
+    x = writer.block(x, layer);
   }
   x = writer.norm(x, "norm");
   writer.close(use, x, writer.output_head(table));

@@ -18,7 +18,9 @@ using nlohmann::json;
 
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   return decoder(m, use, mesh,
-                 {.qkv_bias = m.qkv_bias ? Bias::added : Bias::none, .rope = rope_of(m), .qk_norm = m.qk_norm});
+                 {.qkv_bias = m.qkv_bias ? Bias::added : Bias::none,
+                  .rope = rope_of(m),
+                  .qk_norm = m.qk_norm ? QkNorm::heads : QkNorm::none});
 }
 
 // Three matrices instead of two.

@@ -31,11 +31,12 @@ void check_sizes(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
     std::string_view field;
     int64_t value, low, high;
   };
-  for (const Size& size : {Size{"layers", spec.layers, 1, kMaxLayers}, Size{"hidden", spec.hidden, 1, kMaxHidden},
-                           Size{"heads", spec.heads, 1, kMaxHeads}, Size{"kv_heads", spec.kv_heads, 1, kMaxHeads},
-                           Size{"head_dim", spec.head_dim, 1, kMaxHidden}, Size{"ffn", spec.ffn, 1, kMaxFfn},
-                           Size{"vocab", spec.vocab, 0, kMaxVocab}, Size{"max_seq", spec.max_seq, 1, kMaxSeq},
-                           Size{"window", spec.window, 0, kMaxSeq}}) {
+  for (const Size& size :
+       {Size{"layers", spec.layers, 1, kMaxLayers}, Size{"hidden", spec.hidden, 1, kMaxHidden},
+        Size{"heads", spec.heads, 1, kMaxHeads}, Size{"kv_heads", spec.kv_heads, 1, kMaxHeads},
+        Size{"head_dim", spec.head_dim, 1, kMaxHidden}, Size{"ffn", spec.ffn, 1, kMaxFfn},
+        Size{"vocab", spec.vocab, 0, kMaxVocab}, Size{"max_seq", spec.max_seq, 1, kMaxSeq},
+        Size{"window", spec.window, 0, kMaxSeq}, Size{"no_rope_every", spec.no_rope_every, 0, kMaxLayers}}) {
     if (size.value < size.low || size.value > size.high)
       problems.push_back({{size.field},
                           fmt::format("got {}", size.value),
@@ -50,6 +51,12 @@ void check_numbers(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   };
   positive("norm_eps", spec.norm_eps);
   positive("rope_theta", spec.rope_theta);
+  positive("embedding_multiplier", spec.embedding_multiplier);
+  positive("residual_multiplier", spec.residual_multiplier);
+  positive("logits_scaling", spec.logits_scaling);
+  if (!(std::isfinite(spec.attention_multiplier) && spec.attention_multiplier >= 0))
+    problems.push_back(
+        {{"attention_multiplier"}, fmt::format("got {}", spec.attention_multiplier), "a number of at least 0"});
   if (!(spec.rotary_fraction > 0 && spec.rotary_fraction <= 1))
     problems.push_back(
         {{"rotary_fraction"}, fmt::format("got {}", spec.rotary_fraction), "a number above 0, at most 1"});
@@ -123,6 +130,14 @@ constexpr OptionalField kOptionalFields[] = {
     {"qkv_bias", "has no option of biases", [](const ModelSpec& s) { return s.qkv_bias; }},
     {"qk_norm", "has no norm of heads", [](const ModelSpec& s) { return s.qk_norm; }},
     {"window", "has no window", [](const ModelSpec& s) { return s.window > 0; }},
+    {"no_rope_every", "has RoPE in all layers", [](const ModelSpec& s) { return s.no_rope_every > 0; }, true},
+    {"embedding_multiplier", "has no multiplier of embeddings",
+     [](const ModelSpec& s) { return s.embedding_multiplier != 1; }},
+    {"attention_multiplier", "has no multiplier of attention",
+     [](const ModelSpec& s) { return s.attention_multiplier != 0; }},
+    {"residual_multiplier", "has no multiplier of residuals",
+     [](const ModelSpec& s) { return s.residual_multiplier != 1; }},
+    {"logits_scaling", "has no scaling of logits", [](const ModelSpec& s) { return s.logits_scaling != 1; }},
 };
 
 void check_options(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {

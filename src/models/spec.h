@@ -38,6 +38,11 @@ struct ModelSpec {
   bool qkv_bias = false;                    // biases of q, k and v (Qwen 2)
   bool qk_norm = false;                     // RMSNorm of every head of q and k (Qwen 3)
   int64_t window = 0;                       // a token sees so many at most (Mistral 7B v0.1); 0 = all
+  int64_t no_rope_every = 0;                // every n-th layer has no RoPE (SmolLM3); 0 = none
+  double embedding_multiplier = 1;          // of embeddings (Granite), as the three below
+  double attention_multiplier = 0;          // of attention's scores; 0 = 1/sqrt(head_dim)
+  double residual_multiplier = 1;           // of what attention and MLP add
+  double logits_scaling = 1;                // logits are divided by it
 
   bool tied_head = false;  // the output head is the embedding matrix
   double init_std = 0.02;
