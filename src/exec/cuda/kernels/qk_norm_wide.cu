@@ -236,7 +236,8 @@ void add_slices(const float* partials, int64_t slices, int64_t width, float* out
 
 void backward(const CudaCall& call) {
   const Tensor& qkv = call.in[1];
-  int64_t q_weights = call.in[2].shape[0], k_weights = call.in[3].shape[0], slices = qk_norm_wide_slices(qkv.shape.rows());
+  int64_t q_weights = call.in[2].shape[0], k_weights = call.in[3].shape[0],
+          slices = qk_norm_wide_slices(qkv.shape.rows());
   WideRows rows = rows_of(call.attrs, qkv, k_weights);
   float* sums = reinterpret_cast<float*>(call.workspace);
   for_cuda_vectors(qkv.dtype, rows.dim, [&]<class T, int V>() {
