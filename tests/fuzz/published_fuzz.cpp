@@ -11,11 +11,11 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace sextant;
-  static const std::vector<Stack> kStacks{{.name = "any", .matches = {""}}};
+  static const std::vector<SoftwareProfile> kProfiles{{.name = "any", .matches = {""}}};
   try {
     for (const PublishedRun& run :
          parse_published_runs(std::string_view(reinterpret_cast<const char*>(data), size), "runs.csv")) {
-      ConvertedRun expression = to_run_config(run, kStacks);
+      ConvertedRun expression = to_run_config(run, kProfiles);
       if (expression.why_not.empty() && expression.run.config.batch.sequences <= 0) std::abort();
     }
   } catch (const UserError&) {
