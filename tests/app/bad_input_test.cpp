@@ -34,7 +34,7 @@ TEST(BadInput, CommandLine) {
 
 TEST(BadInput, Config) {
   std::string tiny = config_path("tiny-llama.toml");
-  expect_refusal(run_command("plan nowhere.toml"), 2, {"nowhere.toml", "No such file"});
+  expect_refusal(run_command("plan nowhere.toml"), 2, {"nowhere.toml", "file not found"});
   expect_refusal(run_command("plan " + tiny + " model.hiden=64"), 2, {"model.hiden", "model.hidden"});
   expect_refusal(run_command("plan " + tiny + " train.steps=many"), 2, {"train.steps", "integer"});
   expect_refusal(run_command("plan " + tiny + " model.heads=7"), 2, {"heads", "64"});

@@ -79,7 +79,7 @@ TEST(Launch, RefusesPolitely) {
     expect_words(outcome.output, words);
   };
   expect_refusal(config, {"--slurm, --mpi and --kubernetes"});
-  expect_refusal("--slurm --mpi " + config, {"2 launchers"});
+  expect_refusal("--slurm --mpi " + config, {"several launchers are chosen"});
   expect_refusal("--kubernetes " + config, {"container", "an image"});
   expect_refusal("--mpi --partition big " + config, {"partition", "Slurm"});
   expect_refusal("--slurm --time soon " + config, {"time"});

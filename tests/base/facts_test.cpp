@@ -30,7 +30,7 @@ const std::vector<Rule>& rules() {
     std::vector<Rule> made;
     made.push_back({"an op's identity is compared", std::regex(R"((def|kernel)\)?\s*[!=]=\s*&?(ops::|cpu::|cuda::))")});
     made.push_back({"an op's name is compared",
-                    std::regex(R"(def(->|\.)name(\s*[!=]=|\.(starts_with|ends_with|find|contains)\(\"))")});
+                    std::regex(R"((\.|->)def(->|\.)name(\s*[!=]=|\.(starts_with|ends_with|find|contains)\(\"))")});
     made.push_back({"the beginning of a path is compared",
                     std::regex(R"((value|op|event|parameter|p)(->|\.)path\.(starts_with|substr|rfind)\()")});
     made.push_back({"a name is cut off a path", std::regex(R"(substr\(std::string_view\(\")")});

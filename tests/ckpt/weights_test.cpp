@@ -113,7 +113,7 @@ TEST_F(Weights, SaysWhatADirectoryLacks) {
             message_of<UserError>([&] { WeightsReader reader(root); }));
   write_text(root / "pytorch_model.bin", "x");
   EXPECT_IN("convert the model to safetensors first", message_of<UserError>([&] { WeightsReader reader(root); }));
-  EXPECT_IN("cannot read", message_of<UserError>([&] { WeightsReader reader(root / "nowhere"); }));
+  EXPECT_IN("file not found", message_of<UserError>([&] { WeightsReader reader(root / "nowhere"); }));
 }
 
 TEST_F(Weights, RefusesIndexesThatLie) {
@@ -125,7 +125,7 @@ TEST_F(Weights, RefusesIndexesThatLie) {
   std::string first = "model-00001-of-00005.safetensors";
   EXPECT_EQ(complaint(R"({"metadata":{"total_size":1.5e3,"x":[{}]},"weight_map":{"embed":")" + first + R"("}})"), "");
   EXPECT_IN("tensor \"ghost\" is not in \"model-00001", complaint(R"({"weight_map":{"ghost":")" + first + R"("}})"));
-  EXPECT_IN("cannot read", complaint(R"({"weight_map":{"embed":"missing.safetensors"}})"));
+  EXPECT_IN("file not found", complaint(R"({"weight_map":{"embed":"missing.safetensors"}})"));
   EXPECT_IN("the file of tensor \"embed\" is \"../x\"", complaint(R"({"weight_map":{"embed":"../x"}})"));
   EXPECT_IN("is \"..\"", complaint(R"({"weight_map":{"embed":".."}})"));
   EXPECT_IN("is \"/etc/passwd\"", complaint(R"({"weight_map":{"embed":"/etc/passwd"}})"));

@@ -55,9 +55,9 @@ TEST(FlatTokens, TypeComesFromTheNameOrTheOption) {
 
 TEST(FlatTokens, WhatCannotBeTokensIsRefused) {
   ScratchFolder folder;
-  EXPECT_TRUE(says(complaint_about(folder / "nowhere.bin"), {"nowhere.bin", "cannot read"}));
+  EXPECT_TRUE(says(complaint_about(folder / "nowhere.bin"), {"nowhere.bin", "file not found"}));
   EXPECT_TRUE(says(complaint_about(folder.write("odd.bin", "abc")), {"odd.bin at byte 2", "3 bytes", "multiple of 2"}));
-  EXPECT_TRUE(says(complaint_about(folder.write("a.dat", "ab")), {"a.dat", "nothing says what type", ".u32"}));
+  EXPECT_TRUE(says(complaint_about(folder.write("a.dat", "ab")), {"a.dat", "unrecognised file type", ".u32"}));
   EXPECT_TRUE(says(complaint_about(folder.write("n.data", raw<int32_t>({1, 2, -1})), {.type = TokenType::i32}),
                    {"n.data at byte 8 (token 2)", "is not a token id"}));
   EXPECT_TRUE(says(complaint_about(folder.write("n.u32", raw<uint32_t>({1, 0x80000000}))),
@@ -195,7 +195,7 @@ TEST(MegatronTokens, EveryFaultNamesTheByte) {
     EXPECT_TRUE(says(complaint_about(folder / "a.idx"), {"a.idx at byte"})) << kept;
   }
   fs::remove(folder / "a.bin");
-  EXPECT_TRUE(says(complaint_about(folder / "a.idx"), {"a.bin", "cannot read"}));
+  EXPECT_TRUE(says(complaint_about(folder / "a.idx"), {"a.bin", "file not found"}));
 }
 
 TEST(TokenFile, CutShortWhileInUseIsAnErrorThatNamesIt) {

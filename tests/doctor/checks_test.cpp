@@ -132,7 +132,7 @@ const Fault kFaults[] = {
     {"no directory", [](PlantedHost& h) { h.spaces.erase("/runs"); }, "disk//runs", Health::failure,
      "cannot be looked at"},
     {"a clock nobody keeps", [](PlantedHost& h) { h.clock_is_kept = false; }, "clock/clock sync", Health::warning,
-     "nothing holds"},
+     "no NTP service"},
     {"ECC off", [](PlantedHost& h) { h.gpus.gpus[1].ecc = false; }, "gpu/memory errors", Health::warning,
      "GPU 1: ECC is off"},
     {"memory errors", [](PlantedHost& h) { h.gpus.gpus[0].uncorrected_errors = 3; }, "gpu/memory errors",

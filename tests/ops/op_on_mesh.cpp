@@ -223,7 +223,9 @@ Segments packed_segments(const OpDef& def, const Operand& operand, const TensorT
     return {static_cast<int>(dim), {attrs.integer("heads") * attrs.integer("head_dim"), kv, kv}};
   }
   size_t dim = operand.letters.find('g');
-  if (dim == std::string::npos || (&def != &ops::swiglu && &def != &ops::swiglu_backward)) return {};
+  bool gated =
+      &def == &ops::swiglu || &def == &ops::swiglu_backward || &def == &ops::geglu || &def == &ops::geglu_backward;
+  if (dim == std::string::npos || !gated) return {};
   int64_t half = type.shape[static_cast<int>(dim)] / 2;
   return {static_cast<int>(dim), {half, half}};
 }
