@@ -28,6 +28,7 @@
 #include "exec/cpu/cpu_probe.h"
 #include "ops/ops.h"
 #include "run/resolve_spec.h"
+#include "targets/cpu/cpu_target.h"
 #include "train/data/dataset.h"
 #include "train/health/stop.h"
 #ifdef SEXTANT_CUDA

@@ -26,14 +26,14 @@ namespace sextant {
 
 namespace {
 
-std::vector<CommOp> ops_named(const std::vector<std::string>& names) {
-  std::vector<CommOp> ops;
-  for (CommOp op : kCommOps)
-    if (names.empty() || std::find(names.begin(), names.end(), name_of(op)) != names.end()) ops.push_back(op);
+std::vector<Collective> ops_named(const std::vector<std::string>& names) {
+  std::vector<Collective> ops;
+  for (Collective op : kCommOps)
+    if (names.empty() || std::find(names.begin(), names.end(), bench_name(op)) != names.end()) ops.push_back(op);
   for (const std::string& name : names)
-    if (std::none_of(std::begin(kCommOps), std::end(kCommOps), [&](CommOp op) { return name_of(op) == name; })) {
+    if (std::none_of(std::begin(kCommOps), std::end(kCommOps), [&](Collective op) { return bench_name(op) == name; })) {
       std::vector<std::string_view> known;
-      for (CommOp op : kCommOps) known.push_back(name_of(op));
+      for (Collective op : kCommOps) known.push_back(bench_name(op));
       throw UserError({.place = "--op",
                        .got = fmt::format("no collective is called '{}'", name),
                        .expected = fmt::format("one of {}", fmt::join(known, ", "))});
@@ -67,10 +67,10 @@ std::unique_ptr<Executor> executor_on_gpu(const CommWorld& world) {
 }
 
 // Without --op such ops are left out; one that is asked for by name is not.
-void require_on_gpu(const std::vector<std::string>& names, const std::vector<CommOp>& ops) {
-  for (CommOp op : ops)
+void require_on_gpu(const std::vector<std::string>& names, const std::vector<Collective>& ops) {
+  for (Collective op : ops)
     if (!names.empty() && !can_be_on_device(op, 1))
-      throw UserError({.place = fmt::format("--op {}", name_of(op)),
+      throw UserError({.place = fmt::format("--op {}", bench_name(op)),
                        .got = "is not measured between GPUs",
                        .hint = "leave it out, or measure between processors with --device cpu"});
 }
@@ -104,7 +104,7 @@ void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
     throw UserError({.place = "--min, --max",
                      .got = fmt::format("{} to {} bytes", a.smallest, a.largest),
                      .expected = "4 bytes or more, the largest last"});
-  std::vector<CommOp> ops = ops_named(a.ops);
+  std::vector<Collective> ops = ops_named(a.ops);
   std::optional<std::string> gpu = gpu_for(a.device);
   if (gpu) require_on_gpu(a.ops, ops);
   std::optional<Machine> saved;
@@ -135,7 +135,7 @@ void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
   std::fflush(stdout);
   for (const CommRow& row : report.rows)
     if (row.wrong > 0)
-      throw RunError(fmt::format("{} over {}", name_of(row.op), row.group), "the results are wrong",
+      throw RunError(fmt::format("{} over {}", bench_name(row.op), row.group), "the results are wrong",
                      "`sextant doctor --burn` looks closer");
   if (!saved) return;
   if (report.interrupted) refuse_interrupted(a.save);

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 #include "exec/cpu/cpu_executor.h"
-#include "run/programs.h"
+#include "run/run_target.h"
 #ifdef SEXTANT_CUDA
 #include "exec/cuda/runtime/cuda_executor.h"
 #include "exec/cuda/runtime/devices.h"
@@ -17,10 +17,6 @@ bool wants_cuda(const RunConfig& run) {
   return run.device == "cuda" || (run.device == "auto" && !cuda_devices().devices.empty());
 }
 
-Determinism determinism_of(const RunConfig& run) {
-  return run.train.deterministic ? Determinism::repeatable : Determinism::fast;
-}
-
 // Before data is read and memory taken: is there a GPU at all?
 void require_device(const RunConfig& run) {
   CudaDevices found = cuda_devices();
@@ -30,6 +26,10 @@ void require_device(const RunConfig& run) {
                      .expected = "\"cpu\" or \"auto\""});
 }
 #else
+bool wants_cuda(const RunConfig& run) {
+  return run.device == "cuda";
+}
+
 void refuse_cuda(const RunConfig& run) {
   if (run.device == "cuda")
     throw UserError({.place = run.place_of("device"),
@@ -62,12 +62,8 @@ std::unique_ptr<Executor> executor_for(const std::string& device, int threads) {
 }
 
 Target target_for(const RunConfig& run, int ranks) {
-#ifdef SEXTANT_CUDA
-  if (wants_cuda(run)) return cuda_target(determinism_of(run));
-#else
-  refuse_cuda(run);
-#endif
-  return cpu_target(threads_per_rank(run, ranks));
+  if (wants_cuda(run)) return cuda_target_of(run);
+  return cpu_target_of(run, ranks);
 }
 
 }  // namespace sextant

@@ -12,7 +12,8 @@ MakeExecutor executors_for(const RunConfig& run);
 // One executor, for verbs without a config. `device` is auto, cpu or cuda.
 std::unique_ptr<Executor> executor_for(const std::string& device, int threads);
 
-// What planning needs of one of them, with nothing started. `ranks` share this machine.
+// What planning needs of one of them, with nothing started: device=cuda is planned for without a GPU too. `ranks` share
+// this machine.
 Target target_for(const RunConfig& run, int ranks);
 
 }  // namespace sextant

@@ -56,8 +56,8 @@ LaunchMode launch_mode(const std::vector<std::string>& given) {
   int launchers = has("--slurm") + has("--mpi") + has("--kubernetes");
   if (launchers != 1)
     throw UserError({.place = "launch",
-                     .got = fmt::format("{} launchers are named", launchers),
-                     .expected = "one of --slurm, --mpi and --kubernetes"});
+                     .got = launchers == 0 ? "no launcher is chosen" : "several launchers are chosen",
+                     .expected = "choose one of --slurm, --mpi and --kubernetes"});
   if (has("--slurm")) return slurm;
   if (has("--kubernetes")) return kubernetes;
   if (has("--without-ssh")) return srun;

@@ -104,7 +104,8 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   verb->add_option("overrides", a.overrides, "key=value pairs that take the place of the file's, such as mesh.tp=8");
   verb->add_flag("--json", a.json, "print JSON");
   verb->add_option("--machine", a.machine, "what it runs on: a name of machines/ or a TOML file");
-  verb->add_option("--software", a.profile, "whose software runs it, a name of machines/software.toml [sextant's own]");
+  verb->add_option("--software,--stack", a.profile,
+                   "whose software runs it, a name of machines/software.toml [sextant's own]");
   verb->add_option("--report", a.report, "write the plan, the search or the validation as one HTML file");
   verb->add_option("--trace", a.trace, "write the simulated step for Perfetto");
   verb->add_option("--timeline", a.timeline, "draw the simulated step (SVG)");
@@ -157,6 +158,12 @@ void add_explain(CLI::App& app, ExplainArguments& a) {
   verb->add_option("--timeline", a.timeline, "draw the pipeline schedule into this SVG file: who computes what when");
   verb->add_option("--schedule-csv", a.schedule_csv, "write the schedule to this file, for pipeline.file");
   verb->callback([&a] { explain_verb(a); });
+}
+
+void add_models(CLI::App& app) {
+  app.add_subcommand("models", "List the architectures and the published models that a config may name")->callback([] {
+    models_verb();
+  });
 }
 
 void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCode& exit_code) {
@@ -320,6 +327,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_bench(app, bench);
   add_bench_comm(*app.get_subcommand("bench"), bench_comm, processes);
   add_bench_storage(*app.get_subcommand("bench"), bench_storage, processes);
+  add_models(app);
   add_doctor(app, doctor, processes, exit_code);
   refuse_unknown_verb(app, argc, argv);
   refuse_numbers_too_large(app);

@@ -9,12 +9,11 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "config/load.h"
-#include "cost/accelerator.h"
 #include "cost/machine_file.h"
 #include "cost/software_profile_file.h"
-#include "exec/cpu/cpu_executor.h"
 #include "laws/quantity.h"
 #include "laws/report.h"
+#include "plan/machine_target.h"
 #include "plan/run_plan.h"
 #include "plan/serving.h"
 #include "run/fit.h"
@@ -49,8 +48,8 @@ void require_machine(const PlanArguments& a) {
   for (const std::string& option : a.given)
     if (needs_machine(option))
       throw UserError({.place = option,
-                       .got = "no machine to plan for",
-                       .expected = "--machine NAME beside it",
+                       .got = fmt::format("{} requires --machine", option),
+                       .expected = "--machine NAME",
                        .hint = fmt::format("known machines: {}", fmt::join(known_machines(), ", "))});
 }
 
@@ -67,11 +66,9 @@ PlanTarget place_of(const PlanArguments& a) {
   return place;
 }
 
-Target target_at(const PlanTarget& place, const RunConfig& run, const ModelSpec& spec) {
-  if (!place.machine) return target_for(run, run_shape(run, spec).mesh.world_size());
-  const Device& device = place.machine->device;
-  return device.kind == DeviceKind::cpu ? cpu_target(static_cast<int>(device.units))
-                                        : accelerator_target(place.profile);
+Target target_at(const PlanTarget& place, const RunConfig& run, int ranks) {
+  if (!place.machine) return target_for(run, ranks);
+  return machine_target({.run = run, .ranks = ranks, .machine = *place.machine, .profile = place.profile});
 }
 
 void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const PlanTarget& place, const Target& target) {
@@ -98,7 +95,7 @@ void require_other_file(const PlanArguments& a) {
 ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const PlanTarget& place) {
   require_other_file(a);
   int64_t devices = a.devices > 0 ? a.devices : run_shape(run, spec).mesh.world_size();
-  Target target = target_at(place, run, spec);
+  Target target = target_at(place, run, static_cast<int>(devices));
   SearchResult result = search_layouts({.run = run,
                                         .spec = spec,
                                         .machine = *place.machine,
@@ -158,7 +155,8 @@ void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRu
 }
 
 ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const PlanTarget& place) {
-  LoweredRun lowered = lower_run(run, spec, target_at(place, run, spec));
+  Target target = target_at(place, run, run_shape(run, spec).mesh.world_size());
+  LoweredRun lowered = lower_run(run, spec, target);
   bool traced = !a.trace.empty() || !a.timeline.empty() || !a.report.empty();
   SimResult simulated;
   RunPlan plan = make_plan(
@@ -170,7 +168,7 @@ ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSp
        .simulation = {.trace = traced ? KeepTrace::yes : KeepTrace::no, .straggler = a.straggler, .jitter = a.jitter}},
       &simulated);
   fmt::print("{}", a.json ? plan_json(plan) : plan_text(plan));
-  if (!plan.fits() && !a.json) print_what_would_fit(run, spec, place, target_at(place, run, spec));
+  if (!plan.fits() && !a.json) print_what_would_fit(run, spec, place, target);
   write_pictures(a, plan, lowered, place, simulated.trace);
   return plan.fits() ? ExitCode::finished : ExitCode::does_not_fit;
 }

@@ -92,6 +92,8 @@ struct ExplainArguments {
 };
 void explain_verb(const ExplainArguments& arguments);
 
+void models_verb();  // lists architectures and presets
+
 struct DoctorArguments {
   std::string directory = ".";  // where runs will write
   bool json = false;

@@ -19,6 +19,7 @@
 #include "exec/cuda/kernels/cross_entropy.h"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/kernel.h"
+#include "targets/cuda/cuda_target.h"
 
 namespace sextant {
 namespace {
@@ -199,25 +200,25 @@ class Cases {
   void norms(int64_t rows, int64_t width) {
     Operand x = bf16({rows, width}), w = bf16({width}), of_row = f32({rows}), of_column = f32({width});
     Attrs eps{{"eps", 1e-5}};
-    op("layer_norm", shape(rows, width), cuda::layer_norm, {{x, w, w}, {x, of_row, of_row}}, eps);
-    op("add_layer_norm", shape(rows, width), cuda::add_layer_norm, {{x, x, w, w}, {x, x, of_row, of_row}}, eps);
-    op("layer_norm_backward", shape(rows, width), cuda::layer_norm_backward,
+    op("layer_norm", shape(rows, width), ops::layer_norm, {{x, w, w}, {x, of_row, of_row}}, eps);
+    op("add_layer_norm", shape(rows, width), ops::add_layer_norm, {{x, x, w, w}, {x, x, of_row, of_row}}, eps);
+    op("layer_norm_backward", shape(rows, width), ops::layer_norm_backward,
        {{x, x, w, of_row, of_row, x}, {x, of_column, of_column}});
-    op("rms_norm", shape(rows, width), cuda::rms_norm, {{x, w}, {x, of_row}}, eps);
-    op("add_rms_norm", shape(rows, width), cuda::add_rms_norm, {{x, x, w}, {x, x, of_row}}, eps);
-    op("rms_norm_backward", shape(rows, width), cuda::rms_norm_backward, {{x, x, w, of_row, x}, {x, of_column}});
+    op("rms_norm", shape(rows, width), ops::rms_norm, {{x, w}, {x, of_row}}, eps);
+    op("add_rms_norm", shape(rows, width), ops::add_rms_norm, {{x, x, w}, {x, x, of_row}}, eps);
+    op("rms_norm_backward", shape(rows, width), ops::rms_norm_backward, {{x, x, w, of_row, x}, {x, of_column}});
   }
 
   void activations() {
     for (auto [rows, width] : {std::pair<int64_t, int64_t>{32768, 8192}, {12288, 8192}}) {
       Operand x = bf16({rows, 2 * width}), y = bf16({rows, width});
-      op("swiglu", shape(rows, width), cuda::swiglu, {{x}, {y}});
-      op("swiglu_backward", shape(rows, width), cuda::swiglu_backward, {{y, x}, {x}});
+      op("swiglu", shape(rows, width), ops::swiglu, {{x}, {y}});
+      op("swiglu_backward", shape(rows, width), ops::swiglu_backward, {{y, x}, {x}});
     }
     for (auto [rows, width] : {std::pair<int64_t, int64_t>{65536, 3072}, {16384, 6400}}) {
       Operand x = bf16({rows, width});
-      op("gelu", shape(rows, width), cuda::gelu, {{x}, {x}});
-      op("gelu_backward", shape(rows, width), cuda::gelu_backward, {{x, x}, {x}});
+      op("gelu", shape(rows, width), ops::gelu, {{x}, {x}});
+      op("gelu_backward", shape(rows, width), ops::gelu_backward, {{x, x}, {x}});
     }
   }
 
@@ -228,15 +229,15 @@ class Cases {
     std::vector<Operand> updated{state[0], state[2], state[3], state[7]};
     for (auto [output, input] : {std::pair{0, 0}, {1, 2}, {2, 3}, {3, 7}})
       updated[static_cast<size_t>(output)].over = input;
-    op("adamw", "100 M", cuda::adamw, {state, updated},
+    op("adamw", "100 M", ops::adamw, {state, updated},
        {{"beta1", 0.9}, {"beta2", 0.95}, {"eps", 1e-8}, {"weight_decay", 0.1}});
     Operand tokens{DType::i32, {16, 1024}}, table{DType::bf16, {50304, 1600}, Traffic::none};
-    op("embedding_backward", shape(16384, 1600), cuda::embedding_backward,
+    op("embedding_backward", shape(16384, 1600), ops::embedding_backward,
        {{bf16({16, 1024, 1600}), tokens, table}, {f32({50304, 1600})}});
     Operand packed = bf16({8, 4096, 48 * 64}), wide = bf16({3, 4096, 40 * 128});
-    op("rope", shape(32768, 48 * 64), cuda::rope, {{packed}, {packed}},
+    op("rope", shape(32768, 48 * 64), ops::rope, {{packed}, {packed}},
        {{"heads", 32}, {"kv_heads", 8}, {"head_dim", 64}, {"theta", 500000.0}});
-    op("rope", shape(12288, 40 * 128), cuda::rope, {{wide}, {wide}},
+    op("rope", shape(12288, 40 * 128), ops::rope, {{wide}, {wide}},
        {{"heads", 24}, {"kv_heads", 8}, {"head_dim", 128}, {"theta", 500000.0}});
   }
 
@@ -244,12 +245,14 @@ class Cases {
     std::vector<Operand> in, out;
   };
 
-  void op(std::string name, std::string shape, const CudaKernel& kernel, Operands operands, const Attrs& attrs = {}) {
+  void op(std::string name, std::string shape, const OpDef& def, Operands operands, const Attrs& attrs = {}) {
     cases_.push_back({std::move(name), std::move(shape), std::move(operands.in), std::move(operands.out),
-                      [&kernel, attrs](const Placed& set) {
-                        return kernel.workspace ? kernel.workspace({attrs, set.in, set.out, 1}).n : 0;
+                      [&def, attrs](const Placed& set) {
+                        LocalTypes in = types_of(set.in), out = types_of(set.out);
+                        return cuda_kernel_needs().workspace(def, {attrs, in, out}).n;
                       },
-                      [&kernel, attrs, this](const Placed& set) {
+                      [&def, attrs, this](const Placed& set) {
+                        const CudaKernel& kernel = cuda_kernel(def);
                         CudaCall call{set.in, set.out, attrs, set.workspace, device_, device_.stream()};
                         if (kernel.launch)
                           kernel.launch(call);

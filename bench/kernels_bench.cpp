@@ -14,6 +14,7 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/gemm.h"
 #include "ops/shapes.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 namespace {
@@ -132,8 +133,8 @@ void measure(const Load& load, ThreadTeam& team, int repeats) {
         out.back().data = in[static_cast<size_t>(alias.input)].data;
   }
   const CpuKernel& kernel = cpu_kernel(*load.def);
-  std::byte* workspace =
-      buffers.allocate(kernel.workspace ? kernel.workspace({load.attrs, in, out, team.size()}).n : 0);
+  std::byte* workspace = buffers.allocate(
+      cpu_kernel_needs().workspace(*load.def, {load.attrs, types_of(in), types_of(out), team.size()}).n);
   std::vector<double> seconds;
   for (int i = 0; i <= repeats; ++i) {  // the first run warms up
     auto start = std::chrono::steady_clock::now();

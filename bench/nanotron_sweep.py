@@ -4,15 +4,15 @@
 bench/data/nanotron_sweep.csv holds what its jobs printed: tokens per second and device, memory that PyTorch reserved (GiB, or OOM),
 and the all-reduce rate that each job measured over all of its ranks before it began; 256 sequences of 4,096 tokens on H100s of eight
 to a node. Source: the dataset nanotron/ultrascale-playbook-data (2025), bench_final2; pipelines only from jobs after their fix.
-No efficiency was fitted on it; facts of the stack were read from it (time of the host, rate and hops of the network, memory:
-machines/stacks.toml). The published heat map of the best runs was drawn from the same table, by utilisation, and its count of
+No efficiency was fitted on it; facts of the software were read from it (time of the host, rate and hops of the network, memory:
+machines/software.toml). The published heat map of the best runs was drawn from the same table, by utilisation, and its count of
 FLOPs differs with the layout (docs/decisions/0015): the tokens per second here are what was measured.
 
 The network of the later jobs was broken (13 GB/s over 512 devices, where earlier ones had 177). A job counts as on a whole network
 when its own all-reduce reached three quarters of the first campaign's median for its size.
 
 Exits with 1 when a first choice in a published cell was measured more than 5 % slower than the fastest layout there.
-With --facts it predicts nothing and prints what the stack's time of the host and its network were read from.
+With --facts it predicts nothing and prints what the software's time of the host and its network were read from.
 
 Usage: bench/nanotron_sweep.py [--sextant build/release/sextant] [--all] [--facts]
 """
@@ -68,7 +68,7 @@ def write_as_published(runs, file):
                   "precision", "schedule", "measured_iter_s", "measured_mem_gb_per_gpu", "how_known"])
     for run in runs:
         layers, hidden, heads, inner = SHAPES[run["params"]]
-        source = "nanotron sweep" + (", kept gathered" if run["job"] < GATHERS_AGAIN else "")  # another stack: machines/stacks.toml
+        source = "nanotron sweep" + (", kept gathered" if run["job"] < GATHERS_AGAIN else "")  # another software profile: machines/software.toml
         out.writerow([source, f"Llama-like {run['params']}B", "llama", layers, hidden, heads, heads, inner, VOCABULARY, LENGTH,
                       run["params"], "H100-80GB-SXM", run["devices"], 8, run["dp"], run["tp"], run["pp"], run["zero"], SEQUENCES, run["microbatch"],
                       "yes" if run["tp"] > 1 else "no", "bf16", "1f1b" if run["pp"] > 1 else "none", run.get("seconds", ""),
@@ -162,7 +162,7 @@ def zero_network(jobs):
 
 
 def print_facts(runs):
-    """What facts of the stack were read from, but for the host all of the first campaign, without pipelines. Host: tp 4 and 8 with one
+    """What facts of the software were read from, but for the host all of the first campaign, without pipelines. Host: tp 4 and 8 with one
     sequence, where a microbatch takes as long with both. Network: what ZeRO-1's steps say (zero_network), and beside it what each job
     measured before it began. Hops: pairs of jobs with and without ZeRO. Without it a step is compute, the update of all parameters (30
     bytes each, at 3.1 TB/s) and what two thirds of the last microbatch do not hide of buckets of 50 MB, each of which climbs and
@@ -238,7 +238,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--sextant", default="build/release/sextant")
     parser.add_argument("--all", action="store_true", help="every cell, not only the published ones")
-    parser.add_argument("--facts", action="store_true", help="what the stack's facts were read from")
+    parser.add_argument("--facts", action="store_true", help="what the software's facts were read from")
     args = parser.parse_args()
     runs = read_runs()
     if args.facts:

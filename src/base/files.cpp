@@ -40,6 +40,7 @@ class Descriptor {
 };
 
 [[noreturn]] void cannot_read(const fs::path& path) {
+  if (errno == ENOENT) throw UserError({.place = path.string(), .got = "file not found"});
   throw UserError({.place = path.string(),
                    .got = fmt::format("cannot read: {}", std::strerror(errno)),
                    .expected = "a readable file"});

@@ -5,12 +5,8 @@
 
 #include <bit>
 #include <cstdint>
-#include <string_view>
 
 namespace sextant {
-
-// A value at PATH keeps its low halves as the value "low.PATH".
-inline constexpr std::string_view kLowHalf = "low.";
 
 constexpr uint16_t low_half(float x) {
   return static_cast<uint16_t>(std::bit_cast<uint32_t>(x));

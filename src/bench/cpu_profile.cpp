@@ -35,7 +35,7 @@ RunConfig config_of(const ModelSize& size, Along along, int ranks) {
   run.model.layers = 2;
   run.model.hidden = size.hidden;
   run.model.heads = size.heads;
-  if (std::string_view(size.architecture) == "llama") run.model.kv_heads = size.kv_heads;
+  run.model.kv_heads = size.kv_heads;
   run.model.vocab = size.vocab;
   run.model.max_seq = size.seq;
   run.batch = {.sequences = 2 * size.microbatch * (along == Along::tensor ? 1 : ranks),

@@ -74,7 +74,8 @@ OneOp::OneOp(Executor& executor, const OneOpSpec& spec) : program_(lower(graph_o
   arena_ = executor.allocate(program_.arena_bytes);
   bound_ = executor.bind(program_, *arena_);
   for (const Value& value : program_.values)
-    if (value.buffer >= 0 && value.path.starts_with("in")) write_random(*bound_, value, spec.integers_below);
+    if (value.buffer >= 0 && (value.kind == ValueKind::feed || value.kind == ValueKind::state))
+      write_random(*bound_, value, spec.integers_below);
 }
 
 double OneOp::run() {

@@ -26,12 +26,8 @@ std::vector<const Op*> ops_in_order(const Program& program) {
 double ranks_of(const Program& program, const Message& message) {
   double ranks = 1;
   for (const Axis& axis : program.mesh.axes)
-    if (("," + message.axes + ",").find("," + axis.name + ",") != std::string::npos) ranks *= axis.size;
+    if (std::ranges::count(message.axes, axis.name) > 0) ranks *= axis.size;
   return ranks;
-}
-
-bool passes_between_stages(Message::Kind kind) {
-  return kind == Message::Kind::send || kind == Message::Kind::receive || kind == Message::Kind::stage_sum;
 }
 
 }  // namespace
@@ -56,7 +52,7 @@ void OpSamples::add(const LoweredRun& lowered, const StepTimes& times) {
           least = std::min(least, seconds);
           if (!message) add(std::string(op.def->name), size_of_op(local_cost(program, op)), seconds);
         }
-        if (!message || passes_between_stages(message->kind) || least == 1e300) continue;
+        if (!message || message->between_stages() || least == 1e300) continue;
         double ranks = ranks_of(program, *message);
         if (ranks > 1) add(std::string(name_of(message->kind)), {ranks, static_cast<double>(message->bytes.n)}, least);
       }

@@ -83,8 +83,8 @@ void lay_launch(Machine& machine, const BenchReport& report) {
 }
 
 // As messages are called among a machine's ops; nothing for what training does not send.
-std::string_view message_name(CommOp op) {
-  return op == CommOp::broadcast ? "" : op == CommOp::send_receive ? name_of(Message::Kind::shift) : name_of(op);
+std::string_view message_name(Collective op) {
+  return op == Collective::broadcast ? "" : name_of(op);
 }
 
 // What a message takes where nobody is waited for, as it is known of the ops of a step: the simulator adds the waiting.
@@ -121,7 +121,7 @@ void lay_link_efficiency(Machine& machine, const CommReport& report) {
   double bus = 0;
   for (const CommRow& row : report.rows)
     if (row.ranks == report.ranks && row.wrong == 0 &&
-        (row.op == CommOp::all_gather || row.op == CommOp::reduce_scatter))
+        (row.op == Collective::all_gather || row.op == Collective::reduce_scatter))
       bus = std::max(bus, bus_bandwidth(row.op, row.ranks, row.bytes, quantile_of(row.seconds, 0.5)));
   if (bus == 0) return;
   bool near = report.hosts == 1;

@@ -120,13 +120,13 @@ bool same_values(const TensorView& a, const TensorView& b) {
 }  // namespace
 
 void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source) {
-  const Architecture& architecture = architecture_of(spec);
-  for (const auto& [value, tensors] : tensors_by_value(bound.program(), architecture.tensors(spec))) {
+  const ModelDef& def = model_of(spec);
+  for (const auto& [value, tensors] : tensors_by_value(bound.program(), def.tensors(spec))) {
     for (const Value* part : parts_of_weight(bound.program(), *value)) {
       std::vector<float> local(static_cast<size_t>(part->local.count()), 0.0f);
       for (const HfTensor& tensor : tensors) {
         Slot slot{tensor, *part};
-        TensorView view = view_of(source, slot, architecture.hf_prefix);
+        TensorView view = view_of(source, slot, def.hf_prefix);
         for (const Piece& held : held_pieces(bound, *part))
           if (Piece piece = slot.part_of(held); piece.rows > 0) load_piece(view, slot, piece, local);
       }
@@ -139,12 +139,12 @@ void refuse_other_head(const ModelSpec& spec, const WeightsReader& source) {
   if (!spec.tied_head) return;
   ModelSpec untied = spec;
   untied.tied_head = false;
-  const Architecture& architecture = architecture_of(spec);
+  const ModelDef& def = model_of(spec);
   std::string table;
   std::vector<std::string> heads{"lm_head.weight"};  // for all types in files of newer versions
-  for (const HfTensor& tensor : architecture.tensors(untied)) {
-    if (tensor.parameter == "embed.weight") table = name_in(source, tensor, architecture.hf_prefix);
-    if (tensor.parameter == "head.weight") heads.push_back(name_in(source, tensor, architecture.hf_prefix));
+  for (const HfTensor& tensor : def.tensors(untied)) {
+    if (tensor.parameter == "embed.weight") table = name_in(source, tensor, def.hf_prefix);
+    if (tensor.parameter == "head.weight") heads.push_back(name_in(source, tensor, def.hf_prefix));
   }
   for (const std::string& head : heads)
     if (source.contains(head) && source.contains(table) && !same_values(source.tensor(head), source.tensor(table)))
@@ -162,7 +162,7 @@ void save_weights(const StateView& state, const ModelSpec& spec, const std::file
                   const DTypeOfTensor& dtype_of, Share share) {
   // Every rank plans the same files, though it may hold only some stages of the model.
   Graph model = build_model(spec, {.seq = 1}, single_rank_mesh());
-  std::vector<HfTensor> tensors = architecture_of(spec).tensors(spec);
+  std::vector<HfTensor> tensors = model_of(spec).tensors(spec);
   std::vector<TensorSpec> specs;
   for (const HfTensor& tensor : tensors) {
     const Value* value = model.find(tensor.parameter);

@@ -42,8 +42,8 @@ void write_half(Bound& bound, const Value& part, std::span<const float> local, c
 
 std::vector<const Value*> parts_of_weight(const Program& program, const Value& parameter) {
   std::vector<const Value*> parts{&parameter};
-  if (parameter.dtype == DType::bf16)
-    if (const Value* low = program.find(std::string(kLowHalf) + parameter.path)) parts.push_back(low);
+  for (const Value& value : program.values)
+    if (value.kind == ValueKind::low_bits && value.of == parameter.id) parts.push_back(&value);
   return parts;
 }
 

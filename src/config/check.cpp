@@ -83,13 +83,12 @@ void check_pipeline(const RunConfig& run, Complaints& complaints) {
   bool one_chunk = schedule == "gpipe" || schedule == "1f1b" || schedule == "zb-h1";
   if (one_chunk && chunks != 1)
     complaints.add(run, {"pipeline.chunks", "pipeline.schedule"},
-                   {.got = fmt::format("chunks is {}, but the schedule {} knows one chunk", chunks, schedule),
+                   {.got = fmt::format("{} requires pipeline.chunks=1, got {}", schedule, chunks),
                     .expected = "1",
                     .hint = "use the schedule interleaved, breadth-first or zbv"});
   if (schedule == "zbv" && chunks != 2)
-    complaints.add(
-        run, {"pipeline.chunks", "pipeline.schedule"},
-        {.got = fmt::format("chunks is {}, but the schedule zbv goes down and up again", chunks), .expected = "2"});
+    complaints.add(run, {"pipeline.chunks", "pipeline.schedule"},
+                   {.got = fmt::format("zbv requires pipeline.chunks=2, got {}", chunks), .expected = "2"});
   if (schedule == "csv" && file.empty())
     complaints.add(run, {"pipeline.schedule", "pipeline.file"},
                    {.got = "csv names no file", .expected = "pipeline.file with the path of the schedule"});
@@ -126,7 +125,7 @@ void check_data(const RunConfig& run, const ModelSpec& spec, Complaints& complai
 void check_documents(const RunConfig& run, Complaints& complaints) {
   if (run.data.mask_documents && run.mesh.cp > 1)
     complaints.add(run, {"data.mask_documents", "mesh.cp"},
-                   {.got = "a mask of documents on a sequence that is split among ranks is not there yet",
+                   {.got = "masking documents with context parallelism is not implemented",
                     .expected = "mesh.cp = 1, or no mask_documents"});
   // Text needs it anyway, but a tokenizer that is trained brings its own.
   bool tokens = run.data.format.starts_with("tokens-") || run.data.format == "megatron";
@@ -158,9 +157,8 @@ void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& compla
   if (spec.window > 0 && seq > spec.window)
     complaints.add(
         run, {"batch.seq", "model.window"},
-        {.got = fmt::format("seq {} is longer than the {} tokens that a token of the model sees, and attention "
-                            "over a window is not there yet",
-                            seq, spec.window),
+        {.got = fmt::format("seq {} is longer than the window of {}: sliding-window attention is not supported", seq,
+                            spec.window),
          .expected = fmt::format("at most {}", spec.window)});
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "config/schema.h"
-#include "models/presets.h"
 
 namespace sextant {
 
@@ -51,6 +50,7 @@ right, and, where a name looks misspelt, the name that was probably meant:
 )";
 
 std::string type_text(const Key& key) {
+  if (key.name == "model.architecture") return "string";  // sextant models lists them
   if (!key.words.empty()) {
     std::string out;
     for (std::string_view word : words_of(key)) out += fmt::format("{}`{}`", out.empty() ? "" : ", ", word);
@@ -83,20 +83,6 @@ std::string section_table(const Section& section) {
   return out;
 }
 
-std::string preset_table() {
-  std::string out =
-      "\n## Presets\n\nThe shapes of published models, for `model.preset`.\n\n"
-      "| preset | model | architecture | layers | hidden | heads | kv_heads | ffn | vocab | max_seq | tied_head |\n"
-      "|---|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const Preset& preset : presets()) {
-    const ModelSpec& spec = preset.spec;
-    out += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", preset.name, preset.about,
-                       spec.architecture, spec.layers, spec.hidden, spec.heads, spec.kv_heads, spec.ffn, spec.vocab,
-                       spec.max_seq, spec.tied_head);
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string config_reference() {
@@ -105,7 +91,7 @@ std::string config_reference() {
     out += section_table(section);
     if (section.name == "model") out += "\n`[model.rope_scaling]` may also be written as a section of its own.\n";
   }
-  return out + preset_table();
+  return out;
 }
 
 std::string config_help(std::string_view section) {

@@ -10,6 +10,7 @@
 #include "config/nearest.h"
 #include "config/schema.h"
 #include "models/hf_config.h"
+#include "models/models.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -17,9 +18,25 @@ namespace sextant {
 namespace {
 
 // With weights at hand these are facts, not choices.
-constexpr std::string_view kFixedByWeights[] = {"architecture", "layers",   "hidden",  "heads",    "kv_heads",
-                                                "head_dim",     "ffn",      "vocab",   "init_std", "rotary_fraction",
-                                                "exact_gelu",   "qkv_bias", "qk_norm", "window"};
+constexpr std::string_view kFixedByWeights[] = {"architecture",
+                                                "layers",
+                                                "hidden",
+                                                "heads",
+                                                "kv_heads",
+                                                "head_dim",
+                                                "ffn",
+                                                "vocab",
+                                                "init_std",
+                                                "rotary_fraction",
+                                                "exact_gelu",
+                                                "qkv_bias",
+                                                "qk_norm",
+                                                "window",
+                                                "no_rope_every",
+                                                "embedding_multiplier",
+                                                "attention_multiplier",
+                                                "residual_multiplier",
+                                                "logits_scaling"};
 constexpr std::string_view kRopeKeys[] = {"rope_theta", "rope_scaling.factor", "rope_scaling.low_freq_factor",
                                           "rope_scaling.high_freq_factor", "rope_scaling.original_max_positions"};
 
@@ -35,7 +52,7 @@ ModelSpec start_from_preset(const RunConfig& run, Complaints& complaints) {
   auto meant = why.empty() ? nearest(*run.model.preset, names) : std::nullopt;
   complaints.add(run, {"model.preset"},
                  {.got = fmt::format("got {}{}{}", toml_quoted(*run.model.preset), why.empty() ? "" : ": ", why),
-                  .expected = fmt::format("one of the {} presets that docs/config.md lists, such as {} or {}",
+                  .expected = fmt::format("one of the {} presets that `sextant models` lists, such as {} or {}",
                                           names.size(), names.front(), find_preset("llama3.1-8b")->name),
                   .hint = meant ? fmt::format("did you mean {}?", *meant) : ""});
   complaints.distrust("model.preset");
@@ -66,8 +83,8 @@ ModelSpec start_from_directory(const RunConfig& run, Complaints& complaints) {
   // The head of a tied model is in the file or is not; one that is not tied is.
   if (!spec.tied_head && run.model.tied_head.value_or(false)) refuse("tied_head");
   // Learned positions are weights, the others are not.
-  const ArchitectureTraits* traits = find_traits(spec.architecture);
-  if (traits && traits->positions == Positions::learned && run.given("model.max_seq")) refuse("max_seq");
+  const ModelDef* def = find_model(spec.architecture);
+  if (def && def->positions == Positions::learned && run.given("model.max_seq")) refuse("max_seq");
   return spec;
 }
 
@@ -93,14 +110,8 @@ ModelSpec start_from_nothing(const RunConfig& run, Complaints& complaints) {
   need("layers", model.layers.has_value());
   need("hidden", model.hidden.has_value());
   need("heads", model.heads.has_value());
-  ModelSpec spec;
-  if (const ArchitectureTraits* traits = find_traits(model.architecture.value_or(""))) {
-    spec.tied_head = traits->tied_head;
-    spec.rotary_fraction = traits->rotary_fraction;
-    spec.exact_gelu = traits->exact_gelu;
-    spec.kv_heads = traits->kv_heads;
-  }
-  return spec;
+  const ModelDef* def = find_model(model.architecture.value_or(""));
+  return def ? def->defaults : ModelSpec{};
 }
 
 // What a preset has only because it follows from its other sizes must follow from the new ones too.
@@ -148,6 +159,11 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   override_field(model.qkv_bias, spec.qkv_bias);
   override_field(model.qk_norm, spec.qk_norm);
   override_field(model.window, spec.window);
+  override_field(model.no_rope_every, spec.no_rope_every);
+  override_field(model.embedding_multiplier, spec.embedding_multiplier);
+  override_field(model.attention_multiplier, spec.attention_multiplier);
+  override_field(model.residual_multiplier, spec.residual_multiplier);
+  override_field(model.logits_scaling, spec.logits_scaling);
   override_field(model.tied_head, spec.tied_head);
   override_field(model.init_std, spec.init_std);
 
@@ -184,8 +200,7 @@ ModelSpec draft_model(const RunConfig& run, Complaints& complaints) {
   lay_fields_over(run, spec);
   derive_missing(spec, run);
 
-  const ArchitectureTraits* traits = find_traits(spec.architecture);
-  if (std::string why = traits ? why_no_rope(*traits) : ""; !why.empty()) {
+  if (std::string why = why_no_rope(spec.architecture); !why.empty()) {
     for (std::string_view field : kRopeKeys)
       if (run.given(model_key(field))) complaints.add(run, {model_key(field)}, {.got = why, .expected = "no such key"});
     spec.rope_scaling.reset();

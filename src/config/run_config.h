@@ -25,7 +25,8 @@ struct ModelSection {
   RopeScalingSection rope_scaling;
   std::optional<double> rotary_fraction;
   std::optional<bool> exact_gelu, qkv_bias, qk_norm;
-  std::optional<int64_t> window;
+  std::optional<int64_t> window, no_rope_every;
+  std::optional<double> embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
   std::optional<bool> tied_head;
   std::optional<double> init_std, dropout;
   bool other_tokenizer = false;

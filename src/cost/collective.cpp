@@ -177,7 +177,9 @@ double collective_seconds(const Machine& machine, const Efficiencies& efficiency
       return broadcast_seconds(machine, efficiency, bytes, place, bandwidth);
     case Collective::all_to_all:
       return all_to_all_seconds(machine, efficiency, bytes, place);
-    case Collective::message:
+    case Collective::shift:
+    case Collective::send:
+    case Collective::receive:
       return micro(place.level == 0 ? 8.4 : 20) + bytes / rate_at(machine, efficiency, place.level);
   }
   BUG("unknown collective");

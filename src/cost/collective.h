@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cost/machine.h"
+#include "mesh/collective.h"
 
 namespace sextant {
 
@@ -20,17 +21,7 @@ struct GroupPlace {
 // Ranks sit on devices in order: rank r on device r.
 GroupPlace place_group(const Machine& machine, const std::vector<int>& ranks);
 
-enum class Collective : uint8_t {
-  all_reduce,
-  all_gather,
-  reduce_scatter,
-  all_to_all,
-  broadcast,  // and its mirror image, a reduction to one rank
-  message,
-};
-
-// `bytes`: what is reduced; what a rank has after a gather and before a scatter; what a rank sends in all in an
-// all-to-all; the message.
+// `bytes` as share_sent counts them.
 double collective_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes,
                           const GroupPlace& place);
 

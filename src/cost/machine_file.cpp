@@ -18,7 +18,7 @@ namespace sextant {
 namespace {
 
 constexpr std::string_view kEnding = ".toml";
-constexpr std::string_view kProfiles = "profiles";  // lies beside the machines and is none
+constexpr std::string_view kProfiles = "software";  // lies beside the machines and is none
 
 std::vector<std::filesystem::path> machine_folders() {
   std::vector<std::filesystem::path> folders;

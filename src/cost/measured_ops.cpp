@@ -56,29 +56,7 @@ std::optional<double> measured_seconds(const Machine& machine, std::string_view 
   return scaled(machine, op, size, [&](const std::vector<double>& of) { return start + product_of(of) / rate; });
 }
 
-std::string_view name_of(Message::Kind kind) {
-  switch (kind) {
-    case Message::Kind::all_reduce:
-      return "all_reduce";
-    case Message::Kind::all_gather:
-      return "all_gather";
-    case Message::Kind::reduce_scatter:
-      return "reduce_scatter";
-    case Message::Kind::all_to_all:
-      return "all_to_all";
-    case Message::Kind::shift:
-      return "shift";
-    case Message::Kind::send:
-      return "send";
-    case Message::Kind::receive:
-      return "receive";
-    case Message::Kind::stage_sum:
-      return "stage_sum";
-  }
-  return "";
-}
-
-double message_seconds(const Machine& machine, Message::Kind kind, double ranks, double bytes) {
+double message_seconds(const Machine& machine, Collective kind, double ranks, double bytes) {
   const Link& link = machine.levels.front().link;
   auto floor = [&](const std::vector<double>& of) { return link.latency_s * of[0] + of[1] / link.bytes_per_s; };
   return scaled(machine, name_of(kind), {ranks, bytes}, floor).value_or(floor({ranks, bytes}));

@@ -20,7 +20,6 @@ std::optional<double> measured_seconds(const Machine& machine, std::string_view 
 
 // Messages stand among the ops under these names, with [ranks, bytes]. One of a kind that was not measured takes what
 // the innermost links do.
-std::string_view name_of(Message::Kind kind);
-double message_seconds(const Machine& machine, Message::Kind kind, double ranks, double bytes);
+double message_seconds(const Machine& machine, Collective kind, double ranks, double bytes);
 
 }  // namespace sextant

@@ -21,16 +21,6 @@ constexpr double kLogitBytes = 6, kLogitBytesInF32 = 26, kLogitBytesStepByStep =
 // Below this many bytes a streaming kernel does not fill the device.
 constexpr double kHalfRateBytes = 2e6;
 
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    std::string_view word = text.substr(0, text.find(','));
-    words.emplace_back(word);
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-  }
-  return words;
-}
-
 // The rank of this Program's class that stands at the origin of every other axis.
 int own_rank(const Program& program) {
   Coordinate at(program.mesh.axes.size(), 0);
@@ -60,8 +50,8 @@ std::string compute_dtype(const Machine& machine, const Program& program, const 
   return "fp32";
 }
 
-bool crosses_data_axes(const std::string& axes) {
-  for (const std::string& axis : words_of(axes))
+bool crosses_data_axes(const std::vector<std::string>& axes) {
+  for (const std::string& axis : axes)
     for (std::string_view data : kDataAxes)
       if (axis == data) return true;
   return false;
@@ -70,7 +60,11 @@ bool crosses_data_axes(const std::string& axes) {
 // Gradients to, and weights from, the ranks that share optimizer state.
 bool is_shard_message(const Message& message) {
   return crosses_data_axes(message.axes) &&
-         (message.kind == Message::Kind::reduce_scatter || message.kind == Message::Kind::all_gather);
+         (message.kind == Collective::reduce_scatter || message.kind == Collective::all_gather);
+}
+
+bool along_tensor_axis(const Message& message) {
+  return message.axes.size() == 1 && message.axes[0] == kTensorAxis;
 }
 
 // Our weights are packed (gate and up) and have no biases: nine tensors of a block where we have six.
@@ -82,10 +76,10 @@ double wire_bytes(const SoftwareProfile& profile, const Program& program, const 
   if (!crosses_data_axes(message.axes) || op.inputs.empty()) return bytes;
   const Value& value = program[op.inputs[0]];
   double held = size_of(value.dtype);
-  bool reduces = message.kind == Message::Kind::all_reduce || message.kind == Message::Kind::reduce_scatter;
+  bool reduces = message.kind == Collective::all_reduce || message.kind == Collective::reduce_scatter;
   if (reduces && (op.phase == Phase::weight_gradient || op.phase == Phase::update || value.kind == ValueKind::gradient))
     return bytes * profile.gradient_wire_bytes / held;
-  if (message.kind == Message::Kind::all_gather && value.kind == ValueKind::parameter)
+  if (message.kind == Collective::all_gather && value.kind == ValueKind::parameter)
     return bytes * profile.weight_wire_bytes / held;
   return bytes;
 }
@@ -93,7 +87,7 @@ double wire_bytes(const SoftwareProfile& profile, const Program& program, const 
 // A gather of forward that backward repeats for its gradients alone: whatever is computed again would need it in any
 // case.
 bool gathers_again(const Program& program, const Op& op, const Message& message) {
-  if (op.phase != Phase::recompute || message.kind != Message::Kind::all_gather || message.axes != kTensorAxis)
+  if (op.phase != Phase::recompute || message.kind != Collective::all_gather || !along_tensor_axis(message))
     return false;
   auto computes_again = [&](const Op& other) {
     return other.phase == Phase::recompute && std::ranges::count(other.inputs, op.outputs[0]) > 0;
@@ -115,13 +109,11 @@ SoftwareProfile on_machine(const Machine& machine, SoftwareProfile profile) {
 Pricer::Pricer(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile)
     : machine_(machine), efficiency_(efficiency), profile_(on_machine(machine, profile)) {}
 
-const GroupPlace& Pricer::group(const Program& program, const std::string& axes) {
-  std::string key = axes + "@" + std::to_string(program.stage_rank);
+const GroupPlace& Pricer::group(const Program& program, const std::vector<std::string>& axes) {
+  std::pair key(axes, program.stage_rank);
   auto found = groups_.find(key);
   if (found != groups_.end()) return found->second;
-  std::vector<int> indices;
-  for (const std::string& name : words_of(axes)) indices.push_back(program.mesh.find(name).value());
-  return groups_.emplace(key, place_group(machine_, group_of(program.mesh, own_rank(program), indices))).first->second;
+  return groups_.emplace(key, place_group(machine_, group_of(program.mesh, own_rank(program), axes))).first->second;
 }
 
 Pricer::Weights Pricer::weights_of(const Program& program) {
@@ -135,19 +127,17 @@ Pricer::Weights Pricer::weights_of(const Program& program) {
   return known;
 }
 
-OpPrice Pricer::price_measured_message(const Program& program, const Op& op, const Message& message) {
-  using enum Message::Kind;
+OpPrice Pricer::price_measured_message(const Program& program, const Message& message) {
+  using enum Collective;
   OpPrice out{.kernels = 1,
               .bytes = static_cast<double>(message.bytes.n),
               .message = message.kind,
-              .axes = message.axes,
+              .axes = axes_text(message.axes),
               .level = 0};
   double ranks = 2;
-  if (message.kind == send || message.kind == receive) {
+  if (message.between_stages()) {
     out.axes = kPipelineAxis;
-  } else if (message.kind == stage_sum) {
-    out.axes = kPipelineAxis;
-    ranks = static_cast<double>(words_of(op.attrs.text_or("ranks", "")).size());
+    if (!message.stages.empty()) ranks = static_cast<double>(message.stages.size());
   } else {
     ranks = static_cast<double>(group(program, message.axes).ranks);
     if (ranks <= 1) return {};
@@ -157,23 +147,25 @@ OpPrice Pricer::price_measured_message(const Program& program, const Op& op, con
 }
 
 OpPrice Pricer::price_message(const Program& program, const Op& op, const Message& message) {
-  if (machine_.device.kind == DeviceKind::cpu) return price_measured_message(program, op, message);
+  if (machine_.device.kind == DeviceKind::cpu) return price_measured_message(program, message);
   if (profile_.keeps_gathered && gathers_again(program, op, message)) return {};
-  using enum Message::Kind;
-  OpPrice out{
-      .kernels = 1, .bytes = wire_bytes(profile_, program, op, message), .message = message.kind, .axes = message.axes};
+  using enum Collective;
+  OpPrice out{.kernels = 1,
+              .bytes = wire_bytes(profile_, program, op, message),
+              .message = message.kind,
+              .axes = axes_text(message.axes)};
   if (message.kind == send || message.kind == receive) {
     int self = own_rank(program);
     int peer = rank_at_stage(program, coordinate_of(program.mesh, self), op.attrs.integer("peer"));
     GroupPlace place = place_group(machine_, {self, peer});
     out.axes = kPipelineAxis, out.level = place.level;
-    out.seconds = collective_seconds(machine_, efficiency_, Collective::message, out.bytes, place);
+    out.seconds = collective_seconds(machine_, efficiency_, send, out.bytes, place);
     return out;
   }
-  if (message.kind == stage_sum) {
+  if (!message.stages.empty()) {
     std::vector<int> ranks;
-    for (const std::string& stage : words_of(op.attrs.text_or("ranks", "")))
-      ranks.push_back(rank_at_stage(program, coordinate_of(program.mesh, own_rank(program)), std::stoi(stage)));
+    for (int64_t stage : message.stages)
+      ranks.push_back(rank_at_stage(program, coordinate_of(program.mesh, own_rank(program)), stage));
     GroupPlace place = place_group(machine_, ranks);
     out.axes = kPipelineAxis, out.level = place.level;
     out.bytes *= static_cast<double>(profile_.gradient_wire_bytes) / size_of(program[op.inputs[0]].dtype);
@@ -183,11 +175,7 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
   const GroupPlace& place = group(program, message.axes);
   out.level = place.level;
   if (place.ranks <= 1) return {};
-  Collective kind = message.kind == all_reduce       ? Collective::all_reduce
-                    : message.kind == all_gather     ? Collective::all_gather
-                    : message.kind == reduce_scatter ? Collective::reduce_scatter
-                    : message.kind == all_to_all     ? Collective::all_to_all
-                                                     : Collective::message;
+  Collective kind = message.kind;
   if (profile_.zero_broadcasts && is_shard_message(message) && kind == Collective::all_gather) {
     Weights weights = weights_of(program);
     double parts = std::min(static_cast<double>(place.ranks), weights.tensors);
@@ -231,7 +219,7 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
     out.seconds += inner_bytes / bandwidth;
     out.kernels += cost.inner > 0 ? 3 : 0;
   } else {
-    Passes passes = passes_of(profile_, op.def->name);
+    Passes passes = passes_of(profile_, *op.def);
     double bytes = out.bytes * passes.bytes;
     out.kernels = passes.kernels;
     out.seconds = bytes > 0 ? (bytes + kHalfRateBytes * passes.kernels) / bandwidth : 0;

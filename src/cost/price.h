@@ -17,7 +17,7 @@ struct OpPrice {
   double kernels = 0;  // launched for it
   double flops = 0;    // executed
   double bytes = 0;    // that cross memory, or travel where it is a message
-  std::optional<Message::Kind> message = {};
+  std::optional<Collective> message = {};
   std::string axes = {};  // of the message's group; "pp" between stages
   int level = -1;         // of the machine, that the message crosses
 };
@@ -35,10 +35,10 @@ class Pricer {
 
  private:
   OpPrice price_message(const Program& program, const Op& op, const Message& message);
-  OpPrice price_measured_message(const Program& program, const Op& op, const Message& message);
+  OpPrice price_measured_message(const Program& program, const Message& message);
   OpPrice price_compute(const Program& program, const Op& op);
   std::optional<OpPrice> price_measured(const Program& program, const Op& op);
-  const GroupPlace& group(const Program& program, const std::string& axes);
+  const GroupPlace& group(const Program& program, const std::vector<std::string>& axes);
   // What a rank's copy of the model weighs, and how many tensors other software keeps it in.
   struct Weights {
     double bytes = 0, tensors = 0;
@@ -48,8 +48,8 @@ class Pricer {
   const Machine& machine_;
   const Efficiencies& efficiency_;
   const SoftwareProfile profile_;
-  std::map<std::string, GroupPlace> groups_;  // by axes and pipeline rank
-  std::map<int, Weights> weights_;            // by pipeline rank
+  std::map<std::pair<std::vector<std::string>, int>, GroupPlace> groups_;  // by axes and pipeline rank
+  std::map<int, Weights> weights_;                                         // by pipeline rank
 };
 
 }  // namespace sextant

@@ -22,10 +22,16 @@ enum class Elementwise : uint8_t {
   eager,     // one kernel per arithmetic operation
 };
 
+enum class Kernels : uint8_t {
+  ours,    // planned for exactly as our executor runs them (targets/cuda)
+  theirs,  // what is known of them
+};
+
 struct SoftwareProfile {
   std::string name;  // "megatron-2021"
   std::string about;
   std::string source;  // where its facts are written
+  Kernels kernels = Kernels::theirs;
   AttentionKernel attention = AttentionKernel::fused;
   std::string attention_table = "cudnn";
   Elementwise elementwise = Elementwise::fused;

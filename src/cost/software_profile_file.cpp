@@ -9,8 +9,8 @@
 
 #include "base/files.h"
 #include "cost/machine_file.h"
-#include "cost/passes.h"
 #include "cost/toml_fields.h"
+#include "ops/ops.h"
 
 namespace sextant {
 
@@ -184,7 +184,9 @@ class ProfilesReader {
   }
 
   void check_eager(const TomlEntry& entry, const std::vector<std::string>& ops) {
-    std::vector<std::string_view> known = ops_with_passes();
+    std::vector<std::string_view> known;  // those that take more passes in some software
+    for (const OpDef* op : all_ops())
+      if (op->passes != PassesElsewhere{}) known.push_back(op->name);
     if (!std::ranges::all_of(ops, [&](const std::string& op) { return std::ranges::count(known, op) > 0; }))
       reader_.complain(entry, {.got = fmt::format("got {}", fmt::join(ops, ", ")),
                                .expected = fmt::format("{}", fmt::join(known, ", "))});
@@ -202,10 +204,10 @@ std::vector<SoftwareProfile> parse_profiles(std::string_view text, std::string_v
 }
 
 std::vector<SoftwareProfile> load_profiles() {
-  std::string file = find_machine_file("profiles");
+  std::string file = find_machine_file("software");
   if (file.empty())
     throw UserError({.place = "software.toml",
-                     .got = "is not there",
+                     .got = "file not found",
                      .hint = "it lies beside the machines; SEXTANT_MACHINES names their folder"});
   return parse_profiles(read_file(file), file);
 }

@@ -32,9 +32,9 @@ TokenType flat_type(const fs::path& path, TokenFileOptions options, std::span<co
   if (auto named = type_of_name(path)) return *named;
   if (path.extension() != ".bin" && path.extension() != ".ds")
     throw UserError({.place = path.string(),
-                     .got = "nothing says what type its tokens have",
+                     .got = "unrecognised file type",
                      .expected = "a name ending in .bin, .ds, .u16, .u32 or .idx",
-                     .hint = "If these are tokens, state their type."});
+                     .hint = "If these are tokens, state their type: set data.format."});
   if (looks_like_u32(bytes))
     throw UserError({.place = path.string(),
                      .got = "a headerless file is taken for u16, but this one looks like u32",
@@ -111,7 +111,7 @@ void TokenFile::read(int64_t first, std::span<int32_t> out) const {
   size_t good = decode_tokens(from, type(), out);
   if (good < out.size())
     throw UserError({.place = place_of(first + static_cast<int64_t>(good)),
-                     .got = fmt::format("the {} there is no token id", name_of(type())),
+                     .got = fmt::format("this {} is not a token id", name_of(type())),
                      .expected = "a number from 0 to 2^31 - 1",
                      .hint = "The file is damaged, or has another type."});
 }

@@ -11,7 +11,7 @@ void check_memory(const Host& host, Examination& exam);     // what is left of i
 void check_limits(const Host& host, Examination& exam);     // open files, processes, locked memory
 void check_processor(const Host& host, Examination& exam);  // governor, NUMA
 void check_disks(const Host& host, Examination& exam);      // bytes and inodes
-void check_clock(const Host& host, Examination& exam);      // whether it is kept right
+void check_clock(const Host& host, Examination& exam);      // whether a service keeps it
 void check_gpus(const Host& host, const GpuReport& report, Examination& exam);
 void check_libraries(const Host& host, const GpuReport& report, Examination& exam);
 void check_kernel_log(const Host& host, const GpuReport& report, Examination& exam);

@@ -77,7 +77,7 @@ void check_kernel_log(const Host& host, const GpuReport& report, Examination& ex
               fmt::format("{} processes were killed for memory since boot", count),
               "read dmesg for which; give runs more memory or smaller batches"});
   else
-    exam.ok(kGroup, "out of memory", "nobody was killed since boot");
+    exam.ok(kGroup, "out of memory", "no OOM kills since boot");
 }
 
 }  // namespace sextant

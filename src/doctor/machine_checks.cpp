@@ -24,7 +24,7 @@ void check_governor(const Host& host, Examination& exam) {
     if (!governor) break;
     governors.insert(*governor);
   }
-  if (governors.empty()) return exam.unknown("processor", "governor", "not told here, as in most virtual machines");
+  if (governors.empty()) return exam.unknown("processor", "governor", "unavailable, as in most virtual machines");
   std::string found = fmt::format("{}", fmt::join(governors, ", "));
   exam.fact("governor", found);
   // Drivers that choose frequencies themselves call their usual, dynamic mode powersave.
@@ -100,9 +100,9 @@ void check_disks(const Host& host, Examination& exam) {
 
 void check_clock(const Host& host, Examination& exam) {
   std::optional<bool> kept = host.clock_is_kept();
-  if (!kept) return exam.unknown("clock", "kept right", "the system does not say");
-  if (*kept) return exam.ok("clock", "kept right", "yes");
-  exam.add({"clock", "kept right", Health::warning, "nothing holds this machine's clock to the right time",
+  if (!kept) return exam.unknown("clock", "clock sync", "the system does not say");
+  if (*kept) return exam.ok("clock", "clock sync", "yes");
+  exam.add({"clock", "clock sync", Health::warning, "no NTP service",
             "logs of several machines will not line up: start chronyd, or look whether the host keeps it for a virtual "
             "machine"});
 }

@@ -9,12 +9,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/trace.h"
 #include "comm/rank_context.h"
 #include "exec/drawn_piece.h"
 #include "ir/plan.h"
 #include "ir/program.h"
+#include "ir/walk.h"
 
 namespace sextant {
 
@@ -56,6 +58,17 @@ class Bound : public StateView {
 
   // Waits until every message of the actions run so far has arrived: before the update, and at the end of a schedule.
   virtual void settle() = 0;
+
+  // From now on each step of each action is appended to `steps`; null ends it. For tests.
+  void record_steps(std::vector<WalkStep>* steps) { recorded_ = steps; }
+
+ protected:
+  void note(const WalkStep& step) const {
+    if (recorded_) recorded_->push_back(step);
+  }
+
+ private:
+  std::vector<WalkStep>* recorded_ = nullptr;
 };
 
 // What a device reached when it was measured: a large product, a large copy.

@@ -1,4 +1,4 @@
-// What a rank's rank_status call an op: "layers.1.attn.out.moved (all_reduce over tp)".
+// What a rank's status calls an op: "layers.1.attn.out.moved (all_reduce over tp)".
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 namespace sextant {
 
 inline std::string place_of(const Op& op) {
-  std::string axes = op.attrs.text_or("axes", "");
+  std::string axes = axes_text(op.attrs.names("axes"));
   return op.path + " (" + op.attrs.text_or("transfer", std::string(op.def->name)) +
          (axes.empty() ? "" : " over " + axes) + ")";
 }
 
-// How rank_status call the regions of an action.
+// How a status calls the regions of an action.
 inline char letter_of(RegionKind kind) {
   return "FBWU"[static_cast<size_t>(kind)];
 }

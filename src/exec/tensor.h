@@ -1,4 +1,4 @@
-// Tensor: one operand of a kernel at its address, on any device; and what an op's scratch is asked for with.
+// Tensor: one operand of a kernel at its address, on any device.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 
 #include "base/dtype.h"
 #include "base/shape.h"
-#include "ir/attrs.h"
 #include "ir/plan.h"
 #include "mesh/placement.h"
 
@@ -57,25 +56,17 @@ struct Tensor {
   int64_t count() const { return shape.count(); }
 };
 
-// Tensors of these types, nowhere yet.
-inline std::vector<Tensor> tensors_of(const LocalTypes& types) {
-  std::vector<Tensor> tensors;
-  for (const LocalType& t : types) tensors.push_back({nullptr, t.dtype, t.shape, nullptr});
-  return tensors;
+// What targets are asked with (targets/kernel_needs.h).
+inline LocalTypes types_of(std::span<const Tensor> tensors) {
+  LocalTypes types;
+  for (const Tensor& tensor : tensors) types.push_back({tensor.dtype, tensor.shape});
+  return types;
 }
 
 // Whether the buffer that an accumulating op adds onto already holds a part of this step's sum.
 enum class SumState : uint8_t {
   fresh,    // no: the op overwrites it
   running,  // yes
-};
-
-struct WorkspaceQuery {
-  const Attrs& attrs;
-  std::span<const Tensor> in;  // data is null
-  std::span<const Tensor> out;
-  int threads;
-  bool repeatable = false;  // two runs must give the same bits, which may take more room
 };
 
 }  // namespace sextant

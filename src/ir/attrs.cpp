@@ -32,7 +32,8 @@ int64_t Attrs::integer(std::string_view name) const {
 
 double Attrs::real(std::string_view name) const {
   const AttrValue* value = find(name);
-  BUG_IF(!value || std::holds_alternative<std::string>(*value), "no number attr '{}'", name);
+  bool number = value && (std::holds_alternative<double>(*value) || std::holds_alternative<int64_t>(*value));
+  BUG_IF(!number, "no number attr '{}'", name);
   return std::holds_alternative<double>(*value) ? std::get<double>(*value)
                                                 : static_cast<double>(std::get<int64_t>(*value));
 }
@@ -44,6 +45,19 @@ int64_t Attrs::integer_or(std::string_view name, int64_t otherwise) const {
 std::string Attrs::text_or(std::string_view name, std::string_view otherwise) const {
   const AttrValue* value = find(name);
   return value ? std::get<std::string>(*value) : std::string(otherwise);
+}
+
+const std::vector<int64_t>& Attrs::integers(std::string_view name) const {
+  const AttrValue* value = find(name);
+  BUG_IF(!value || !std::holds_alternative<std::vector<int64_t>>(*value), "no list of integers '{}'", name);
+  return std::get<std::vector<int64_t>>(*value);
+}
+
+const std::vector<std::string>& Attrs::names(std::string_view name) const {
+  static const std::vector<std::string> none;
+  const AttrValue* value = find(name);
+  BUG_IF(value && !std::holds_alternative<std::vector<std::string>>(*value), "attr '{}' is no list of names", name);
+  return value ? std::get<std::vector<std::string>>(*value) : none;
 }
 
 }  // namespace sextant

@@ -10,7 +10,7 @@
 
 namespace sextant {
 
-using AttrValue = std::variant<int64_t, double, std::string>;
+using AttrValue = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<std::string>>;
 
 class Attrs {
  public:
@@ -23,6 +23,8 @@ class Attrs {
   double real(std::string_view name) const;  // an integer is read as a real
   int64_t integer_or(std::string_view name, int64_t otherwise) const;
   std::string text_or(std::string_view name, std::string_view otherwise) const;
+  const std::vector<int64_t>& integers(std::string_view name) const;
+  const std::vector<std::string>& names(std::string_view name) const;  // empty where there is none
 
   const std::vector<std::pair<std::string, AttrValue>>& entries() const { return entries_; }
   bool operator==(const Attrs&) const = default;

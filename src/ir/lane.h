@@ -1,7 +1,4 @@
-// Lanes: an op with attr lane="comm" runs beside the compute lane, in the order of the Program with the other such ops.
-// It starts after the compute ops that stand before it, and ends before the first op that reads what it makes (it is
-// joined there); until then its operands stay untouched. Attr when="last": the op runs only for the last microbatch of
-// its region.
+// What the passes and executors ask about an op's lane and microbatches.
 #pragma once
 
 #include "ir/op.h"
@@ -9,10 +6,10 @@
 namespace sextant {
 
 inline bool on_comm_lane(const Op& op) {
-  return op.attrs.text_or("lane", "") == "comm";
+  return op.lane == Lane::comm;
 }
 inline bool last_microbatch_only(const Op& op) {
-  return op.attrs.text_or("when", "") == "last";
+  return op.runs_for == RunsFor::last_microbatch;
 }
 
 }  // namespace sextant

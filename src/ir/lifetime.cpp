@@ -1,6 +1,7 @@
 #include "ir/lifetime.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "ir/lane.h"
@@ -89,33 +90,29 @@ bool has_several_microbatches(const Program& program) {
 
 namespace {
 
-// Operands of an op on the comm lane are in use until the first op behind it that reads what it makes; to the end where
-// none does.
+// Operands of an op on the comm lane are in use until the first op behind it that waits for it; to the end where none
+// does.
 void hold_until_joined(const Program& program, std::vector<Lifetime>& live) {
-  struct Posted {
-    const Op* op;
-    int joined;  // -1: not yet
-  };
-  std::vector<Posted> posted;
-  std::vector<int> posted_by(program.values.size(), -1);
+  std::map<int, int> joined;  // by number of the comm op
   int at = 0;
-  for (const Region& region : program.regions) {
+  for (const Region& region : program.regions)
     for (const Op& op : region.ops) {
-      for (ValueId id : op.inputs)
-        if (int by = posted_by[static_cast<size_t>(id)]; by >= 0 && posted[static_cast<size_t>(by)].joined < 0)
-          posted[static_cast<size_t>(by)].joined = at;
-      if (on_comm_lane(op)) {
-        for (ValueId id : op.outputs) posted_by[static_cast<size_t>(id)] = static_cast<int>(posted.size());
-        posted.push_back({&op, -1});
-      }
+      for (int32_t other : op.waits)
+        if (other < at) joined.emplace(other, at);
       ++at;
     }
-  }
-  for (const Posted& p : posted)
-    for (const auto* ids : {&p.op->inputs, &p.op->outputs})
-      for (ValueId id : *ids)
-        live[static_cast<size_t>(id)].last =
-            std::max(live[static_cast<size_t>(id)].last, p.joined < 0 ? at - 1 : p.joined);
+  const int end = at - 1;
+  at = 0;
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops) {
+      if (on_comm_lane(op))
+        for (const auto* ids : {&op.inputs, &op.outputs})
+          for (ValueId id : *ids) {
+            int& last = live[static_cast<size_t>(id)].last;
+            last = std::max(last, joined.contains(at) ? joined.at(at) : end);
+          }
+      ++at;
+    }
 }
 
 }  // namespace

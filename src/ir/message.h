@@ -1,29 +1,25 @@
-// Message: what an op sends to other ranks, for whoever prices or draws it.
+// Message: what an op sends to other ranks, for whoever counts, prices or draws it.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/units.h"
+#include "mesh/collective.h"
 
 namespace sextant {
 
 struct Message {
-  enum class Kind : uint8_t {
-    all_reduce,
-    all_gather,
-    reduce_scatter,
-    all_to_all,
-    shift,      // to the next rank along the axis
-    send,       // to another pipeline rank
-    receive,    // from one
-    stage_sum,  // an all-reduce between the pipeline ranks that attr `ranks` names
-  };
-  Kind kind = Kind::all_reduce;
-  std::string axes;  // "dp,cp"; empty for what passes between pipeline ranks
-  // What is reduced; what a rank has after a gather and before a scatter; what it sends in all in an all-to-all; the
-  // message.
-  Bytes bytes;
+  Collective kind = Collective::all_reduce;
+  std::vector<std::string> axes = {};  // of the mesh, along which the ranks of the group lie
+  std::vector<int64_t> stages = {};    // instead: coordinates on the pipeline axis
+  Bytes bytes = {};                    // as share_sent counts them
+  Bytes part = {};                     // as elements_sent counts them
+  int64_t element_bytes = 1;
+
+  // Between pipeline ranks: a message from one to another, or a sum over several.
+  bool between_stages() const { return kind == Collective::send || kind == Collective::receive || !stages.empty(); }
 };
 
 }  // namespace sextant

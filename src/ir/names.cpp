@@ -10,6 +10,9 @@ std::string_view name_of(ValueKind kind) {
 std::string_view name_of(Phase phase) {
   return name_in(kPhaseNames, phase);
 }
+std::string_view name_of(Lane lane) {
+  return name_in(kLaneNames, lane);
+}
 std::string_view name_of(RegionKind kind) {
   return name_in(kRegionNames, kind);
 }

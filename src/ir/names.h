@@ -15,10 +15,12 @@ namespace sextant {
 template <class Enum, size_t N>
 using NameTable = std::array<std::pair<Enum, std::string_view>, N>;
 
-inline constexpr NameTable<ValueKind, 6> kValueKindNames{{{ValueKind::activation, "activation"},
+inline constexpr NameTable<ValueKind, 8> kValueKindNames{{{ValueKind::activation, "activation"},
                                                           {ValueKind::parameter, "parameter"},
                                                           {ValueKind::gradient, "gradient"},
                                                           {ValueKind::state, "state"},
+                                                          {ValueKind::low_bits, "low_bits"},
+                                                          {ValueKind::cache, "cache"},
                                                           {ValueKind::feed, "feed"},
                                                           {ValueKind::fetch, "fetch"}}};
 inline constexpr NameTable<Phase, 5> kPhaseNames{{{Phase::forward, "forward"},
@@ -26,6 +28,9 @@ inline constexpr NameTable<Phase, 5> kPhaseNames{{{Phase::forward, "forward"},
                                                   {Phase::input_gradient, "input_gradient"},
                                                   {Phase::weight_gradient, "weight_gradient"},
                                                   {Phase::update, "update"}}};
+inline constexpr NameTable<Lane, 2> kLaneNames{{{Lane::compute, "compute"}, {Lane::comm, "comm"}}};
+inline constexpr NameTable<RunsFor, 2> kRunsForNames{
+    {{RunsFor::every_microbatch, "every"}, {RunsFor::last_microbatch, "last"}}};
 inline constexpr NameTable<RegionKind, 4> kRegionNames{{{RegionKind::forward, "forward"},
                                                         {RegionKind::backward, "backward"},
                                                         {RegionKind::weight, "weight"},

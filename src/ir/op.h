@@ -22,18 +22,35 @@ enum class Phase : uint8_t {
   update,           // once per step
 };
 
+// The stream an op runs on. Ops of the comm lane run beside the compute lane, in the order of the Program with one
+// another. Each starts after the compute ops that stand before it; who must not start before it has ended says so in
+// `waits`.
+enum class Lane : uint8_t { compute, comm };
+
+enum class RunsFor : uint8_t {
+  every_microbatch,
+  last_microbatch,  // of its region, in the order of the schedule
+};
+
 struct Op {
   const OpDef* def = nullptr;
   Attrs attrs;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   Phase phase = Phase::forward;
-  int32_t block = -1;  // which repeated block of the model (layer) it belongs to; -1 outside
-  int32_t stage = 0;   // which pipeline stage runs it; ops of the update run wherever their parameter is
-  std::string path;    // "layers.3.attn.qkv"
+  int32_t block = -1;         // which repeated block of the model (layer) it belongs to; -1 outside
+  int32_t stage = 0;          // which pipeline stage runs it; ops of the update run wherever their parameter is
+  Lane lane = Lane::compute;  // set by overlap
+  RunsFor runs_for = RunsFor::every_microbatch;  // set by overlap
+  // Set by join_lanes: ops of the comm lane, by their number over all regions, whose latest run must have ended before
+  // this op starts.
+  std::vector<int32_t> waits = {};
+  ValueId parameter = kNoValue;  // ops of the update: the parameter they work for
+  std::string path;              // "layers.3.attn.qkv"
   std::source_location where;
 };
 
 std::string_view name_of(Phase phase);
+std::string_view name_of(Lane lane);
 
 }  // namespace sextant

@@ -86,9 +86,40 @@ enum class LayoutRule : uint8_t {
   free,  // the op is a change of layout: any state in, any state out
 };
 
+// What an op of the update does on a pipeline rank that has only some of its inputs.
+enum class MissingInputs : uint8_t {
+  not_run,   // it runs where all of them are
+  left_out,  // it works on those that the rank has
+};
+
+// Where an op of the update runs when several pipeline ranks hold its parameter.
+enum class HeldBySeveral : uint8_t {
+  all_ranks,
+  first_only,  // it counts the parameter once for the whole model
+};
+
 enum class Accumulate : uint8_t {
   unsupported,
   supported,  // with attr accumulate=1 output 0 is added onto what its buffer holds
+};
+
+// How often the operands of an op that only streams cross memory in software that writes it in elementary operations,
+// against once in one kernel of ours. Counted kernel by kernel in each software's source.
+struct Passes {
+  double bytes = 1;  // times the op's own bytes
+  double kernels = 1;
+  bool operator==(const Passes&) const = default;
+};
+struct PassesElsewhere {
+  Passes compiled = {}, jit = {},
+         eager = {};  // torch.compile, torch.jit and fused extensions, one kernel per operation
+  bool operator==(const PassesElsewhere&) const = default;
+};
+
+enum class Activation : uint8_t {
+  none,
+  plain,
+  gated,  // one half of the input times a function of the other
 };
 
 struct OpDef {
@@ -119,6 +150,10 @@ struct OpDef {
   std::function<std::vector<Alias>(const Attrs&)> alias_by_attrs;  // instead of `alias`, where attrs decide
   Recompute recompute = Recompute::allowed;
   Accumulate accumulate = Accumulate::unsupported;
+  MissingInputs missing_inputs = MissingInputs::not_run;
+  HeldBySeveral held_by_several = HeldBySeveral::all_ranks;
+  PassesElsewhere passes = {};
+  Activation activation = Activation::none;  // whether it is the activation function of an MLP, forward
   std::vector<Example> examples;
   bool holds_inputs =
       false;  // it returns before it has read its inputs: they must stay as they are (messages under way)
@@ -129,8 +164,8 @@ struct OpDef {
 std::function<Cost(const Attrs&, std::span<const TensorType>, std::span<const TensorType>)> streaming_cost(
     double flops_per_element);
 
-// Output types by the definition's own rule; UserError-free: a mismatch is a BUG of the builder, named by op and
-// shapes.
+// Output types by the definition's own rule; Never throws UserError: a mismatch is a BUG of the builder, named by op
+// and shapes.
 TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const TensorType> inputs);
 
 }  // namespace sextant

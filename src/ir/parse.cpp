@@ -133,6 +133,8 @@ Value parse_value(Line line, const Mesh& mesh) {
   value.id = line.index();
   line.expect(" ");
   value.kind = line.named(kValueKindNames, "a value kind");
+  value.of = line.index();
+  line.expect(" ");
   auto dtype = dtype_from_name(line.until("["));
   if (!dtype) line.fail("a dtype");
   value.dtype = *dtype;
@@ -145,10 +147,11 @@ Value parse_value(Line line, const Mesh& mesh) {
   value.layout = parse_layout(rest.substr(0, end), mesh);
   line.expect(rest.substr(0, end + 1));
   value.init = parse_init(line);
-  value.path = line.rest();
-  if (size_t in = value.path.find(" in "); in != std::string::npos) {
-    line.expect(value.path.substr(0, in + 4));
-    value.path.resize(in);
+  std::string_view path = line.rest();
+  size_t in = path.find(" in ");
+  value.path = path.substr(0, in);
+  if (in != std::string_view::npos) {
+    line.expect(path.substr(0, in + 4));
     value.stored.path = line.until("+");
     line.expect("+");
     value.stored.first_row = line.integer();
@@ -174,6 +177,22 @@ Attrs parse_attrs(Line& line) {
     if (line.accept("\"")) {
       attrs.set(name, std::string(line.until("\"")));
       line.expect("\"");
+    } else if (line.accept("[")) {
+      std::vector<int64_t> list;
+      while (!line.accept("]")) {
+        list.push_back(line.integer());
+        line.accept(" ");
+      }
+      attrs.set(name, std::move(list));
+    } else if (line.accept("<")) {
+      std::vector<std::string> list;
+      while (!line.accept(">")) {
+        std::string_view word = line.until(" >");
+        if (word.empty()) line.fail("a name or '>'");
+        list.emplace_back(word);
+        line.accept(" ");
+      }
+      attrs.set(name, std::move(list));
     } else {
       std::string_view number = line.rest().substr(0, line.rest().find_first_of(",}"));
       if (number.find_first_of(".en") == std::string_view::npos)
@@ -205,11 +224,22 @@ Op parse_op(Line line, const OpLookup& ops, size_t value_count) {
   line.expect(" ");
   op.block = line.index();
   line.expect(" ");
+  op.lane = line.named(kLaneNames, "a lane");
+  op.runs_for = line.named(kRunsForNames, "every or last");
+  op.parameter = line.index();
+  line.expect(" ");
   op.path = line.rest();
   for (const auto* ids : {&op.inputs, &op.outputs})
     for (ValueId id : *ids)
       if (id < 0 || static_cast<size_t>(id) >= value_count) line.fail(fmt::format("a known value instead of %{}", id));
   return op;
+}
+
+void parse_waits(Lines& lines, Op& op) {
+  if (!lines.next_starts("  waits ")) return;
+  Line line = lines.next();
+  line.expect("  waits");
+  while (line.accept(" ")) op.waits.push_back(line.index());
 }
 
 void parse_values(Lines& lines, const Mesh& mesh, std::vector<Value>& values) {
@@ -238,7 +268,10 @@ Graph parse_graph(std::string_view text, const OpLookup& ops) {
   graph.name = head.rest();
   graph.mesh = parse_mesh(lines.next());
   parse_values(lines, graph.mesh, graph.values);
-  while (lines.more()) graph.ops.push_back(parse_op(lines.next(), ops, graph.values.size()));
+  while (lines.more()) {
+    graph.ops.push_back(parse_op(lines.next(), ops, graph.values.size()));
+    parse_waits(lines, graph.ops.back());
+  }
   return graph;
 }
 
@@ -275,6 +308,7 @@ Program parse_program(std::string_view text, const OpLookup& ops) {
     Region region{.kind = line.named(kRegionNames, "a region kind"), .chunk = line.index()};
     while (lines.next_starts("op ")) {
       region.ops.push_back(parse_op(lines.next(), ops, program.values.size()));
+      parse_waits(lines, region.ops.back());
       program.workspaces.push_back(-1);
       if (lines.next_starts("  workspace ")) {
         Line workspace = lines.next();

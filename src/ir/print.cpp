@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/rng.h"
+#include "ir/names.h"
 
 namespace sextant {
 
@@ -21,6 +22,9 @@ std::string ids_text(const std::vector<ValueId>& ids, std::string_view separator
 std::string attr_text(const AttrValue& value) {
   if (const auto* integer = std::get_if<int64_t>(&value)) return fmt::format("{}", *integer);
   if (const auto* text = std::get_if<std::string>(&value)) return fmt::format("\"{}\"", *text);
+  if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) return fmt::format("[{}]", fmt::join(*list, " "));
+  if (const auto* list = std::get_if<std::vector<std::string>>(&value))
+    return fmt::format("<{}>", fmt::join(*list, " "));
   // The shortest decimal that reads back to the same double; the point tells it from an integer.
   std::string out = fmt::format("{}", std::get<double>(value));
   return out.find_first_of(".en") == std::string::npos ? out + ".0" : out;
@@ -34,12 +38,14 @@ std::string attrs_text(const Attrs& attrs) {
 }
 
 void print_op(const Op& op, Out out) {
-  fmt::format_to(out, "op {} = {}({}) {{{}}} {} {} {} {}\n", ids_text(op.outputs, " "), op.def->name,
-                 ids_text(op.inputs, ", "), attrs_text(op.attrs), name_of(op.phase), op.stage, op.block, op.path);
+  fmt::format_to(out, "op {} = {}({}) {{{}}} {} {} {} {} {} {} {}\n", ids_text(op.outputs, " "), op.def->name,
+                 ids_text(op.inputs, ", "), attrs_text(op.attrs), name_of(op.phase), op.stage, op.block,
+                 name_of(op.lane), name_in(kRunsForNames, op.runs_for), op.parameter, op.path);
+  if (!op.waits.empty()) fmt::format_to(out, "  waits {}\n", fmt::join(op.waits, " "));
 }
 
 void print_value(const Value& value, const Mesh& mesh, Out out) {
-  fmt::format_to(out, "value %{} {} {}{} {} {} {}", value.id, name_of(value.kind), name_of(value.dtype),
+  fmt::format_to(out, "value %{} {} {} {}{} {} {} {}", value.id, name_of(value.kind), value.of, name_of(value.dtype),
                  value.shape.text(), layout_text(value.layout, mesh), init_text(value.init), value.path);
   if (!value.stored.path.empty()) fmt::format_to(out, " in {}+{}", value.stored.path, value.stored.first_row);
   fmt::format_to(out, "\n");

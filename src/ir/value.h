@@ -19,7 +19,9 @@ enum class ValueKind : uint8_t {
   activation,  // made and used inside a step
   parameter,   // a weight
   gradient,    // a weight's gradient, accumulated over microbatches
-  state,       // optimizer moments, key-value caches: kept between steps
+  state,       // of the optimizer, kept between steps
+  low_bits,    // the low 16 bits of a weight that is computed with in 16
+  cache,       // keys and values, kept between steps
   feed,        // given from outside each step: tokens, learning rate
   fetch,       // handed out: loss, gradient norm
 };
@@ -46,10 +48,11 @@ struct Value {
   DType dtype = DType::f32;
   GlobalShape shape;
   Layout layout;
-  Init init;            // parameters and states
-  StoredIn stored;      // parameters and states
-  LocalShape local;     // set by partition
-  int32_t buffer = -1;  // set by memory: an index into Program::buffers
+  ValueId of = kNoValue;  // of a gradient, a state and low bits: the parameter they belong to
+  Init init;              // parameters and states
+  StoredIn stored;        // parameters and states
+  LocalShape local;       // set by partition
+  int32_t buffer = -1;    // set by memory: an index into Program::buffers
 
   const std::string& stored_path() const { return stored.path.empty() ? path : stored.path; }
   Bytes global_bytes() const { return {shape.count() * size_of(dtype)}; }
@@ -58,7 +61,7 @@ struct Value {
 
 // Kinds whose bytes stay valid from step to step.
 constexpr bool is_persistent(ValueKind kind) {
-  return kind == ValueKind::parameter || kind == ValueKind::gradient || kind == ValueKind::state;
+  return kind != ValueKind::activation && kind != ValueKind::feed && kind != ValueKind::fetch;
 }
 
 std::string_view name_of(ValueKind kind);

@@ -1,13 +1,10 @@
 #include "ir/verify.h"
 
 #include <algorithm>
-#include <iterator>
-#include <map>
 
 #include "base/error.h"
-#include "ir/lane.h"
-#include "ir/lifetime.h"
 #include "ir/signature.h"
+#include "ir/verify_memory.h"
 
 namespace sextant {
 
@@ -94,61 +91,14 @@ void check_local_shapes(const Program& program, std::string_view after) {
            "after {}: %{} ({}) has local shape {}", after, value.id, value.path, value.local.text());
 }
 
-// A buffer's lifetime is the union of those of the values it holds, or the one op whose scratch it is.
-std::vector<Lifetime> buffer_lifetimes(const Program& program) {
-  std::vector<Lifetime> live(program.buffers.size());
-  auto include = [&](int32_t buffer, const Lifetime& l) {
-    Lifetime& b = live[static_cast<size_t>(buffer)];
-    b.first = b.used() ? std::min(b.first, l.first) : l.first;
-    b.last = std::max(b.last, l.last);
-  };
-  std::vector<Lifetime> values = lifetimes(program);
-  for (const Value& value : program.values)
-    if (value.buffer >= 0 && values[static_cast<size_t>(value.id)].used())
-      include(value.buffer, values[static_cast<size_t>(value.id)]);
-  int at = 0, end = static_cast<int>(program.workspaces.size()) - 1;
-  for (const Region& region : program.regions) {
-    for (const Op& op : region.ops) {
-      int32_t workspace =
-          static_cast<size_t>(at) < program.workspaces.size() ? program.workspaces[static_cast<size_t>(at)] : -1;
-      if (workspace >= 0) include(workspace, on_comm_lane(op) ? Lifetime{0, end} : Lifetime{at, at});
-      ++at;
-    }
-  }
-  return live;
-}
-
-// Through time, with the buffers that live at the moment in order of offset: no two meet as long as none meets its
-// neighbours.
-void check_overlaps(const Program& program, std::string_view after) {
-  std::vector<Lifetime> live = buffer_lifetimes(program);
-  std::vector<size_t> by_first, by_last;
-  for (size_t i = 0; i < program.buffers.size(); ++i)
-    if (program.buffers[i].bytes > 0 && live[i].used()) by_first.push_back(i);
-  by_last = by_first;
-  std::sort(by_first.begin(), by_first.end(), [&](size_t a, size_t b) { return live[a].first < live[b].first; });
-  std::sort(by_last.begin(), by_last.end(), [&](size_t a, size_t b) { return live[a].last < live[b].last; });
-  std::map<int64_t, size_t> now;  // by offset
-  auto ended = by_last.begin();
-  for (size_t i : by_first) {
-    for (; live[*ended].last < live[i].first; ++ended) now.erase(program.buffers[*ended].offset);
-    const Buffer& buffer = program.buffers[i];
-    auto next = now.lower_bound(buffer.offset);
-    bool meets_next = next != now.end() && next->first < buffer.offset + buffer.total_bytes();
-    BUG_IF(meets_next, "after {}: buffers {} and {} overlap while both live", after, i, next->second);
-    if (next != now.begin()) {
-      auto [offset, before] = *std::prev(next);
-      BUG_IF(offset + program.buffers[before].total_bytes() > buffer.offset,
-             "after {}: buffers {} and {} overlap while both live", after, before, i);
-    }
-    now.emplace_hint(next, buffer.offset, i);
-  }
-}
-
 void check_buffers(const Program& program, std::string_view after) {
-  std::vector<Lifetime> values = lifetimes(program);
+  std::vector<bool> used(program.values.size(), false);
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops)
+      for (const auto* ids : {&op.inputs, &op.outputs})
+        for (ValueId id : *ids) used[static_cast<size_t>(id)] = true;
   for (const Value& value : program.values) {
-    if (!values[static_cast<size_t>(value.id)].used()) continue;
+    if (!used[static_cast<size_t>(value.id)]) continue;
     BUG_IF(value.buffer < 0, "after {}: %{} ({}) has no buffer", after, value.id, value.path);
     BUG_IF(program.buffers[static_cast<size_t>(value.buffer)].bytes < value.local_bytes().n,
            "after {}: %{} ({}) does not fit its buffer", after, value.id, value.path);
@@ -158,7 +108,6 @@ void check_buffers(const Program& program, std::string_view after) {
     BUG_IF(b.offset < 0 || b.offset + b.total_bytes() > program.arena_bytes, "after {}: buffer {} leaves the arena",
            after, i);
   }
-  check_overlaps(program, after);
 }
 
 }  // namespace
@@ -177,6 +126,7 @@ void verify(const Program& program, Stage stage, std::string_view after) {
     for (const Op& op : region.ops) order.visit(op);
   if (stage >= Stage::partitioned) check_local_shapes(program, after);
   if (stage >= Stage::planned) check_buffers(program, after);
+  if (stage >= Stage::final) verify_memory(program, after);
 }
 
 }  // namespace sextant

@@ -63,4 +63,15 @@ std::vector<int> group_of(const Mesh& mesh, int rank, const std::vector<int>& ax
   return ranks;
 }
 
+std::vector<int> group_of(const Mesh& mesh, int rank, const std::vector<std::string>& axes) {
+  std::vector<int> indices;
+  for (const std::string& name : axes)
+    if (std::optional<int> axis = mesh.find(name)) indices.push_back(*axis);
+  return group_of(mesh, rank, indices);
+}
+
+std::string axes_text(const std::vector<std::string>& names) {
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
 }  // namespace sextant

@@ -33,10 +33,15 @@ struct Mesh {
   std::string text() const;  // "pp=1 dp=2 cp=1 tp=4"
 };
 
+// "dp,cp": how reports name a group.
+std::string axes_text(const std::vector<std::string>& names);
+
 Coordinate coordinate_of(const Mesh& mesh, int rank);
 int rank_of(const Mesh& mesh, const Coordinate& coordinate);
 
 // The ranks that differ from `rank` only along `axes`, in coordinate order (itself included).
 std::vector<int> group_of(const Mesh& mesh, int rank, const std::vector<int>& axes);
+std::vector<int> group_of(const Mesh& mesh, int rank,
+                          const std::vector<std::string>& axes);  // an absent one counts as size 1
 
 }  // namespace sextant

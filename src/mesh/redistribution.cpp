@@ -1,5 +1,8 @@
 #include "mesh/redistribution.h"
 
+#include <cmath>
+#include <utility>
+
 #include <algorithm>
 #include <array>
 
@@ -29,26 +32,31 @@ constexpr std::array kRules{
 
 }  // namespace
 
+namespace {
+
+constexpr std::pair<Transfer, std::string_view> kTransferNames[] = {
+    {Transfer::nothing, "nothing"},
+    {Transfer::slice, "slice"},
+    {Transfer::pad, "pad"},
+    {Transfer::keep_first, "keep_first"},
+    {Transfer::all_gather, "all_gather"},
+    {Transfer::reduce_scatter, "reduce_scatter"},
+    {Transfer::all_reduce, "all_reduce"},
+    {Transfer::all_to_all, "all_to_all"},
+};
+
+}  // namespace
+
 std::string_view name_of(Transfer transfer) {
-  switch (transfer) {
-    case Transfer::nothing:
-      return "nothing";
-    case Transfer::slice:
-      return "slice";
-    case Transfer::pad:
-      return "pad";
-    case Transfer::keep_first:
-      return "keep_first";
-    case Transfer::all_gather:
-      return "all_gather";
-    case Transfer::reduce_scatter:
-      return "reduce_scatter";
-    case Transfer::all_reduce:
-      return "all_reduce";
-    case Transfer::all_to_all:
-      return "all_to_all";
-  }
+  for (const auto& [known, name] : kTransferNames)
+    if (known == transfer) return name;
   BUG("unknown transfer");
+}
+
+std::optional<Transfer> transfer_named(std::string_view name) {
+  for (const auto& [transfer, known] : kTransferNames)
+    if (known == name) return transfer;
+  return std::nullopt;
 }
 
 std::span<const TransferRule> transfer_rules() {
@@ -62,23 +70,30 @@ std::optional<Transfer> transfer(AxisState from, AxisState to) {
   return std::nullopt;
 }
 
-int64_t bytes_sent(Transfer transfer, int64_t local, int64_t full, int ranks) {
+std::optional<Collective> collective_of(Transfer transfer) {
   switch (transfer) {
     case Transfer::all_gather:
-      return local * (ranks - 1);
+      return Collective::all_gather;
     case Transfer::reduce_scatter:
-      return full / ranks * (ranks - 1);
+      return Collective::reduce_scatter;
     case Transfer::all_reduce:
-      return 2 * (full / ranks) * (ranks - 1);
+      return Collective::all_reduce;
     case Transfer::all_to_all:
-      return local / ranks * (ranks - 1);
+      return Collective::all_to_all;
     case Transfer::nothing:
     case Transfer::slice:
     case Transfer::pad:
     case Transfer::keep_first:
-      return 0;
+      return std::nullopt;
   }
   BUG("unknown transfer");
+}
+
+int64_t bytes_sent(Transfer transfer, int64_t local, int64_t full, int ranks) {
+  std::optional<Collective> collective = collective_of(transfer);
+  if (!collective) return 0;
+  int64_t bytes = transfer == Transfer::all_to_all ? local : full;
+  return std::llround(share_sent(*collective, ranks) * static_cast<double>(bytes));
 }
 
 namespace {

@@ -1,5 +1,5 @@
-// The table of design: a value changes its state along one axis by one transfer, and the gradient goes back by the
-// transfer of the dual states. The table is closed under taking adjoints; tests/mesh proves it.
+// Transfer table (docs/parallel.md): a value changes its state along one axis by one transfer, and the gradient goes
+// back by the transfer of the dual states. The table is closed under taking adjoints; tests/mesh proves it.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "mesh/collective.h"
 #include "mesh/layout.h"
 
 namespace sextant {
@@ -23,6 +24,7 @@ enum class Transfer : uint8_t {
 };
 
 std::string_view name_of(Transfer transfer);
+std::optional<Transfer> transfer_named(std::string_view name);
 
 struct TransferRule {
   StateKind from;
@@ -35,6 +37,9 @@ std::span<const TransferRule> transfer_rules();
 
 // How to bring one axis from a state to another; nullopt where no transfer exists. Equal states need nothing.
 std::optional<Transfer> transfer(AxisState from, AxisState to);
+
+// What the ranks of the axis exchange in a transfer; nothing where each works on what it has.
+std::optional<Collective> collective_of(Transfer transfer);
 
 // Bytes that one rank sends for `transfer` over `ranks` ranks; `local` and `full` are the bytes of one rank's part and
 // of the whole. This is what infer compares.

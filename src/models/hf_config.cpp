@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "models/hf_format.h"
-#include "models/hf_keys.h"
+#include "models/hf_type.h"
+#include "models/models.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -16,43 +16,28 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<HfFormat> all_formats() {
-  std::vector<HfFormat> formats(gpt_formats().begin(), gpt_formats().end());
-  formats.insert(formats.end(), llama_formats().begin(), llama_formats().end());
-  return formats;
-}
-
-HfFormat format_named(std::string_view model_type) {
-  for (const HfFormat& format : all_formats())
-    if (format.model_type == model_type) return format;
-  BUG("there is no model type {}", model_type);
-}
-
-// llama's options make it a model of another name.
-HfFormat format_of(const ModelSpec& spec) {
-  if (spec.qkv_bias) return format_named("qwen2");
-  if (spec.qk_norm) return format_named("qwen3");
-  if (spec.architecture == "llama" && !spec.hf_type.empty()) return format_named(spec.hf_type);
-  if (spec.window > 0) return format_named("mistral");
-  return format_named(spec.architecture == "neox" ? "gpt_neox" : spec.architecture);
-}
-
-HfFormat format_in_file(HfReader& reader) {
-  std::string type = reader.text("model_type", "");
+const HfType& type_in_file(HfReader& reader) {
+  std::string name = reader.text("model_type", "");
+  if (const HfType* type = find_hf_type(name)) return *type;
   std::vector<std::string_view> names;
-  for (const HfFormat& format : all_formats()) {
-    if (format.model_type == type) return format;
-    names.push_back(format.model_type);
-  }
-  std::string got = fmt::format("{} is not supported", shown(json(type)));
-  if (std::string why = why_unsupported(type); !why.empty()) got = fmt::format("{}: {}", shown(json(type)), why);
+  for (const ModelDef* def : all_models())
+    for (const HfType& type : def->hf_types) names.push_back(type.model_type);
+  std::string got = fmt::format("{} is not supported", shown(json(name)));
+  if (std::string why = why_unsupported(name); !why.empty()) got = fmt::format("{}: {}", shown(json(name)), why);
   throw UserError({.place = fmt::format("{} model_type", reader.place()),
-                   .got = type.empty() ? "is missing" : got,
+                   .got = name.empty() ? "is missing" : got,
                    .expected = fmt::format("one of {}", fmt::join(names, ", "))});
 }
 
-std::string_view key_of(std::string_view field, const HfFormat& format) {
-  for (const HfFormat::Name& name : format.names)
+std::string_view architecture_of(const HfType& type) {
+  for (const ModelDef* def : all_models())
+    for (const HfType& known : def->hf_types)
+      if (&known == &type) return def->name;
+  BUG("the model type {} has no architecture", type.model_type);
+}
+
+std::string_view key_of(std::string_view field, const HfType& type) {
+  for (const HfName& name : type.names)
     if (name.field == field) return name.key;
   return field;
 }
@@ -73,11 +58,9 @@ json parse(std::string_view text, std::string_view place) {
   return document;
 }
 
-// Gives every setting the one name that the formats read; a complaint where two names disagree.
-json with_one_name_each(json document, const HfFormat& format, std::string_view place,
-                        std::vector<Complaint>& complaints) {
-  for (const HfAlias& alias : hf_aliases()) {
-    if (alias.model_type != format.model_type) continue;
+// Gives every setting the one name that the readers take; a complaint where two names disagree.
+json with_one_name_each(json document, const HfType& type, std::string_view place, std::vector<Complaint>& complaints) {
+  for (const HfAlias& alias : type.aliases) {
     auto other = document.find(alias.other);
     if (other == document.end() || other->is_null()) continue;
     json& value = document[std::string(alias.key)];
@@ -92,8 +75,8 @@ json with_one_name_each(json document, const HfFormat& format, std::string_view 
   return document;
 }
 
-std::optional<int64_t> padding_of(HfReader& reader, const json& document, const HfFormat& format, int64_t vocab) {
-  const HfPadding* padding = find_hf_padding(format.model_type);
+std::optional<int64_t> padding_of(HfReader& reader, const json& document, const HfType& type, int64_t vocab) {
+  const std::optional<HfPadding>& padding = type.padding;
   if (!padding || vocab < 1) return std::nullopt;
   if (!reader.has("pad_token_id")) return reader.names("pad_token_id") ? std::nullopt : padding->token;
   const json& value = document.at("pad_token_id");
@@ -110,16 +93,17 @@ std::optional<int64_t> padding_of(HfReader& reader, const json& document, const 
 ModelSpec spec_from_hf_config(std::string_view text, std::string_view place) {
   json document = parse(text, place);
   HfReader as_written(document, std::string(place));
-  const HfFormat format = format_in_file(as_written);
+  const HfType& type = type_in_file(as_written);
   std::vector<Complaint> disagreements;
-  document = with_one_name_each(std::move(document), format, place, disagreements);
+  document = with_one_name_each(std::move(document), type, place, disagreements);
   if (!disagreements.empty()) throw UserError(disagreements);
 
   HfReader reader(document, std::string(place));
-  ModelSpec spec = format.read(reader);
+  ModelSpec spec = type.read(reader);
+  spec.architecture = architecture_of(type);
   if (std::vector<int64_t> bos = reader.integers("bos_token_id"); !bos.empty()) spec.bos_token = bos.front();
   spec.eos_tokens = reader.integers("eos_token_id");
-  spec.padding_token = padding_of(reader, document, format, spec.vocab);
+  spec.padding_token = padding_of(reader, document, type, spec.vocab);
   if (reader.has("quantization_config"))
     reader.complain("quantization_config", "quantised weights are not supported", "weights in f32, f16 or bf16");
 
@@ -127,7 +111,7 @@ ModelSpec spec_from_hf_config(std::string_view text, std::string_view place) {
   if (reader.complaints().empty()) {
     if (spec.vocab == 0) reader.complain("vocab_size", "got 0", "an integer of at least 1");
     for (SpecProblem& problem : problems_of(spec))
-      reader.complain(key_of(problem.fields.front(), format), std::move(problem.got), std::move(problem.expected));
+      reader.complain(key_of(problem.fields.front(), type), std::move(problem.got), std::move(problem.expected));
   }
   if (!reader.complaints().empty()) throw UserError(reader.complaints());
   return spec;
@@ -136,10 +120,9 @@ ModelSpec spec_from_hf_config(std::string_view text, std::string_view place) {
 std::vector<HfDropoutRate> hf_dropout_rates(std::string_view text, std::string_view place) {
   const json document = parse(text, place);
   HfReader reader(document, std::string(place));
-  const HfFormat format = format_in_file(reader);
+  const HfType& type = type_in_file(reader);
   std::vector<HfDropoutRate> rates;
-  for (const HfDropout& dropout : hf_dropouts()) {
-    if (dropout.model_type != format.model_type) continue;
+  for (const HfDropout& dropout : type.dropouts) {
     HfReader section(dropout.section.empty() ? document : reader.object(dropout.section),
                      fmt::format("{}{}{}", place, dropout.section.empty() ? "" : " ", dropout.section));
     double rate = section.number(dropout.key, dropout.rate);
@@ -162,19 +145,17 @@ std::vector<int64_t> eos_in_generation_config(std::string_view text, std::string
 namespace {
 
 // The keys of the spec alone.
-json keys_of(const ModelSpec& spec, const HfFormat& format) {
+json keys_of(const ModelSpec& spec, const HfType& type) {
   json out;
-  out["architectures"] = {format.class_name};
-  out["model_type"] = format.model_type;
-  format.write(spec, out);
-  for (const HfDropout& dropout : hf_dropouts())
-    if (dropout.model_type == format.model_type) {
-      // MPT's class insists on an integer here.
-      if (dropout.section.empty())
-        out[std::string(dropout.key)] = 0.0;
-      else
-        out[std::string(dropout.section)][std::string(dropout.key)] = 0;
-    }
+  out["architectures"] = {type.class_name};
+  out["model_type"] = type.model_type;
+  type.write(spec, out);
+  for (const HfDropout& dropout : type.dropouts)
+    // MPT's class insists on an integer in its section.
+    if (dropout.section.empty())
+      out[std::string(dropout.key)] = 0.0;
+    else
+      out[std::string(dropout.section)][std::string(dropout.key)] = 0;
   out["vocab_size"] = spec.vocab;
   out["tie_word_embeddings"] = spec.tied_head;
   out["initializer_range"] = spec.init_std;
@@ -194,10 +175,9 @@ void write_tokens(const ModelSpec& spec, json& out, const json& base) {
 }
 
 // The base without what the keys of the spec say under other names.
-json without_other_names(json base, const HfFormat& format) {
-  if (base.value("model_type", json()) != format.model_type) return json::object();
-  for (const HfAlias& alias : hf_aliases())
-    if (alias.model_type == format.model_type) base.erase(std::string(alias.other));
+json without_other_names(json base, const HfType& type) {
+  if (base.value("model_type", json()) != type.model_type) return json::object();
+  for (const HfAlias& alias : type.aliases) base.erase(std::string(alias.other));
   for (const char* key : {"rope_parameters", "rope_scaling", "partial_rotary_factor"}) base.erase(key);
   return base;
 }
@@ -206,10 +186,10 @@ json without_other_names(json base, const HfFormat& format) {
 
 std::string hf_config_json(const ModelSpec& spec, std::string_view base_text) {
   BUG_IF(spec.vocab < 1 || !problems_of(spec).empty(), "cannot write the config.json of an unfinished model");
-  const HfFormat format = format_of(spec);
-  json base = base_text.empty() ? json::object() : without_other_names(parse(base_text, "config.json"), format);
+  const HfType& type = hf_type_of(spec);
+  json base = base_text.empty() ? json::object() : without_other_names(parse(base_text, "config.json"), type);
   json out = base;
-  out.update(keys_of(spec, format), true);
+  out.update(keys_of(spec, type), true);
   write_tokens(spec, out, base);
   // What the tensors beside it are; transformers 5 calls it dtype, and reads both.
   out[base.contains("dtype") ? "dtype" : "torch_dtype"] = "float32";

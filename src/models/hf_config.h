@@ -1,8 +1,7 @@
-// Hugging Face config.json <-> ModelSpec, for the model types gpt2, gpt_neox, opt, bloom, mpt, llama, mistral, qwen2,
-// qwen3 and nemotron; and palm, which is ours: transformers has no such model. Reading accepts files old (rope_theta,
-// rope_scaling) and new (rope_parameters), fills what is absent with the defaults of `transformers`, and refuses by
-// name what our models do not compute and what a file says in two ways that differ. Dropout rates are not part of a
-// spec: training asks for them by hf_dropout_rates, and they are written as 0.
+// Hugging Face config.json <-> ModelSpec, for the model types of all definitions. Reading accepts files old
+// (rope_theta, rope_scaling) and new (rope_parameters), fills what is absent with the defaults of `transformers`, and
+// refuses by name what our models do not compute and what a file says in two ways that differ. Dropout rates are not
+// part of a spec: training asks for them by hf_dropout_rates, and they are written as 0.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/model.h"
+#include "models/model_def.h"
 
 namespace sextant {
 
@@ -17,6 +17,9 @@ class HfTensors {
  public:
   // What the names that follow begin with, in the file and in our model.
   void begin(std::string hf, std::string own) { hf_ = std::move(hf), own_ = std::move(own); }
+  void begin_layer(std::string_view hf, int64_t layer) {
+    begin(fmt::format("{}.{}.", hf, layer), fmt::format("layers.{}.", layer));
+  }
 
   void add(std::string_view hf, std::string_view own, int64_t rows) { add(hf, own, 0, rows); }
   void add(std::string_view hf, std::string_view own, int64_t first_row, int64_t rows) {
@@ -25,6 +28,25 @@ class HfTensors {
   void add_with_bias(std::string_view hf, std::string_view own, int64_t rows) {
     for (std::string_view part : {".weight", ".bias"})
       add(fmt::format("{}{}", hf, part), fmt::format("{}{}", own, part), rows);
+  }
+  // HF.weight of a norm of which the file holds the weights less 1.
+  void add_less_one(std::string_view hf, std::string_view own, int64_t rows) {
+    add(fmt::format("{}.weight", hf), fmt::format("{}.weight", own), rows);
+    list_.back().file_less = 1;
+  }
+  // q_proj, k_proj and v_proj below HF, one parameter at attn.qkv. `part` is "weight" or "bias".
+  void add_qkv(std::string_view hf, const ModelSpec& m, std::string_view part = "weight") {
+    int64_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim;
+    std::string own = fmt::format("attn.qkv.{}", part);
+    add(fmt::format("{}.q_proj.{}", hf, part), own, 0, q);
+    add(fmt::format("{}.k_proj.{}", hf, part), own, q, kv);
+    add(fmt::format("{}.v_proj.{}", hf, part), own, q + kv, kv);
+  }
+  // gate_proj and up_proj, one parameter at mlp.gate_up, and down_proj, below "mlp.".
+  void add_gated_mlp(const ModelSpec& m) {
+    add("mlp.gate_proj.weight", "mlp.gate_up.weight", 0, m.ffn);
+    add("mlp.up_proj.weight", "mlp.gate_up.weight", m.ffn, m.ffn);
+    add("mlp.down_proj.weight", "mlp.down.weight", m.hidden);
   }
   // A matrix or bias whose rows in the file are q, k and v of the first head, then of the second, …
   void add_head_by_head(const std::string& hf, const std::string& own, const ModelSpec& m) {

@@ -1,54 +1,58 @@
 // Nemotron-4: squared ReLU, rotary positions for half of each head, grouped-query attention, LayerNorm, no other
 // biases, a head of its own. Its files hold the weights of norms less 1 ("LayerNorm1P").
-#include "models/frame.h"
+#include <nlohmann/json.hpp>
+
+#include "models/decoder.h"
+#include "models/hf_common.h"
 #include "models/hf_tensors.h"
+#include "models/model_def.h"
+#include "models/presets.h"
 
 namespace sextant {
 
 namespace {
 
-ValueId attention_half(Builder& b, const ModelSpec& m, ValueId x, const Frame& frame) {
-  auto scope = b.scope("attn");
-  ValueId out = self_attention(b, m, frame, layer_norm(b, x, "norm", m.norm_eps), {.rope = rope_of(m)});
-  return b.op(ops::add, "add", {x, b.residual(out)});
+using nlohmann::json;
+
+Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
+  return decoder(
+      m, use, mesh,
+      {.norm = NormKind::layer, .rope = rope_of(m), .mlp = MlpKind::plain, .activation = &ops::squared_relu});
 }
 
-ValueId mlp_half(Builder& b, const ModelSpec& m, ValueId x) {
-  auto scope = b.scope("mlp");
-  ValueId out = model_mlp(b, m, layer_norm(b, x, "norm", m.norm_eps), ops::squared_relu, Bias::none);
-  return b.op(ops::add, "add", {x, b.residual(out)});
+ModelSpec read(HfReader& reader) {
+  ModelSpec spec = read_common(reader, {.max_seq = 4096});
+  spec.norm_eps = reader.number("norm_eps", 1e-5);
+  spec.init_std = reader.number("initializer_range", 0.0134);
+  spec.rotary_fraction = 0.5;
+  read_rope(reader, spec, RopePart::of_head);
+  reader.only_one_of("hidden_act", "relu2", {"relu2"});
+  reader.only("attention_bias", false);
+  reader.only("mlp_bias", false);
+  return spec;
 }
 
-Graph build_nemotron(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  Builder b("nemotron", mesh, use.parallel, use.dtype);
-  Frame frame = open_frame(b, use);
-  ValueId table = token_table(b, m);
-  ValueId x = embedded(b, m, frame, table);
-  for (int layer = 0; layer < m.layers; ++layer) {
-    auto block = b.block(fmt::format("layers.{}", layer), layer);
-    x = attention_half(b, m, x, frame);
-    x = mlp_half(b, m, x);
-  }
-  x = layer_norm(b, x, "norm", m.norm_eps);
-  close_frame(b, use, frame, x, output_head(b, m, table));
-  return b.take();
+void write(const ModelSpec& spec, json& out) {
+  write_common(spec, out);
+  out["attention_bias"] = false;
+  out["mlp_bias"] = false;
+  out.erase("rms_norm_eps");
+  out["norm_eps"] = spec.norm_eps;
+  out["partial_rotary_factor"] = spec.rotary_fraction;
+  out["hidden_act"] = "relu2";
 }
 
-std::vector<HfTensor> nemotron_tensors(const ModelSpec& m) {
+std::vector<HfTensor> tensors(const ModelSpec& m) {
   HfTensors t;
-  int64_t q = m.heads * m.head_dim, kv = m.kv_heads * m.head_dim;
   auto add_norm = [&](const std::string& hf, const std::string& own) {
-    t.add(hf + ".weight", own + ".weight", m.hidden);
-    t.last().file_less = 1;
+    t.add_less_one(hf, own, m.hidden);
     t.add(hf + ".bias", own + ".bias", m.hidden);
   };
   t.add("model.embed_tokens.weight", "embed.weight", m.vocab);
   for (int layer = 0; layer < m.layers; ++layer) {
-    t.begin(fmt::format("model.layers.{}.", layer), fmt::format("layers.{}.", layer));
+    t.begin_layer("model.layers", layer);
     add_norm("input_layernorm", "attn.norm");
-    t.add("self_attn.q_proj.weight", "attn.qkv.weight", 0, q);
-    t.add("self_attn.k_proj.weight", "attn.qkv.weight", q, kv);
-    t.add("self_attn.v_proj.weight", "attn.qkv.weight", q + kv, kv);
+    t.add_qkv("self_attn", m);
     t.add("self_attn.o_proj.weight", "attn.out.weight", m.hidden);
     add_norm("post_attention_layernorm", "mlp.norm");
     t.add("mlp.up_proj.weight", "mlp.up.weight", m.ffn);
@@ -60,8 +64,43 @@ std::vector<HfTensor> nemotron_tensors(const ModelSpec& m) {
   return t.take();
 }
 
+std::vector<Preset> nemotron_presets() {
+  ModelSpec nemotron{
+      .vocab = 256000, .max_seq = 4096, .rotary_fraction = 0.5, .init_std = 0.0134, .bos_token = 2, .eos_tokens = {3}};
+  // clang-format off
+  return {
+      //            name               about              layers hidden heads kv_heads
+      preset_of({"nemotron4-15b",  "NVIDIA Nemotron-4 15B",  32,  6144,  48,  8}, nemotron),
+      preset_of({"nemotron4-340b", "NVIDIA Nemotron-4 340B", 96, 18432,  96,  8}, nemotron),
+  };
+  // clang-format on
+}
+
 }  // namespace
 
-extern const Architecture kNemotron{"nemotron", build_nemotron, nemotron_tensors, "model."};
+namespace models {
+
+extern const ModelDef nemotron{
+    .name = "nemotron",
+    .about = "Nemotron-4",
+    .published_as = {"gpt-sqrelu"},
+    .positions = Positions::rotary,
+    .free_heads = true,
+    .options = {"rotary_fraction"},
+    .defaults = {.rotary_fraction = 0.5, .tied_head = false},
+    .build = build,
+    .tensors = tensors,
+    .hf_prefix = "model.",
+    .hf_types = {{.model_type = "nemotron",
+                  .class_name = "NemotronForCausalLM",
+                  .read = read,
+                  .write = write,
+                  .names = common_names(),
+                  .dropouts = {{"attention_dropout"}},
+                  .padding = HfPadding{}}},
+    .presets = nemotron_presets,
+};
+
+}  // namespace models
 
 }  // namespace sextant

@@ -1,43 +1,75 @@
 // GPT-NeoX-20B and Pythia: both halves of a block read the same residual stream, each through a LayerNorm of its own;
 // rotary positions for a quarter of each head, GELU, biases everywhere, a head of its own.
-#include "models/frame.h"
+#include <nlohmann/json.hpp>
+
+#include "models/decoder.h"
+#include "models/hf_common.h"
 #include "models/hf_tensors.h"
+#include "models/model_def.h"
+#include "models/presets.h"
 
 namespace sextant {
 
 namespace {
 
-ValueId attention_branch(Builder& b, const ModelSpec& m, ValueId x, const Frame& frame) {
-  auto scope = b.scope("attn");
-  ValueId normed = layer_norm(b, x, "norm", m.norm_eps);
-  return self_attention(b, m, frame, normed, {.qkv_bias = Bias::added, .out_bias = Bias::added, .rope = rope_of(m)});
+using nlohmann::json;
+
+Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
+  return decoder(m, use, mesh,
+                 {.norm = NormKind::layer,
+                  .order = BlockOrder::parallel,
+                  .qkv_bias = Bias::added,
+                  .out_bias = Bias::added,
+                  .rope = rope_of(m),
+                  .mlp = MlpKind::plain,
+                  .activation = m.exact_gelu ? &ops::gelu_erf : &ops::gelu,
+                  .mlp_bias = Bias::added});
 }
 
-ValueId mlp_branch(Builder& b, const ModelSpec& m, ValueId x) {
-  auto scope = b.scope("mlp");
-  ValueId normed = layer_norm(b, x, "norm", m.norm_eps);
-  return model_mlp(b, m, normed, m.exact_gelu ? ops::gelu_erf : ops::gelu, Bias::added);
+ModelSpec read(HfReader& reader) {
+  ModelSpec spec{.layers = reader.integer("num_hidden_layers"),
+                 .hidden = reader.integer("hidden_size"),
+                 .heads = reader.integer("num_attention_heads"),
+                 .vocab = reader.integer("vocab_size"),
+                 .max_seq = reader.integer("max_position_embeddings", 2048),
+                 .norm_eps = reader.number("layer_norm_eps", 1e-5),
+                 .tied_head = reader.flag("tie_word_embeddings", false),
+                 .init_std = reader.number("initializer_range", 0.02)};
+  derive_sizes(spec);
+  spec.ffn = reader.integer("intermediate_size", 24576);
+  HfReader rope(reader.object("rope_parameters"), fmt::format("{} rope_parameters", reader.place()));
+  spec.rope_theta = number_of_two(rope, "rope_theta", reader, "rotary_emb_base", 10000);
+  spec.rotary_fraction = number_of_two(rope, "partial_rotary_factor", reader, "rotary_pct", 0.25);
+  rope.only_one_of("rope_type", "default", {"default"});
+  reader.take_complaints_of(rope);
+  if (reader.has("rope_scaling")) reader.complain("rope_scaling", "is not supported", "null");
+  // The last three are one formula.
+  reader.only_one_of("hidden_act", "gelu", {"gelu", "gelu_fast", "gelu_new", "gelu_pytorch_tanh"});
+  spec.exact_gelu = reader.text("hidden_act", "gelu") == "gelu";
+  reader.only("use_parallel_residual", true);
+  reader.only("attention_bias", true);
+  return spec;
 }
 
-Graph build_neox(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  Builder b("neox", mesh, use.parallel, use.dtype);
-  Frame frame = open_frame(b, use);
-  ValueId table = token_table(b, m);
-  ValueId x = embedded(b, m, frame, table);
-  for (int layer = 0; layer < m.layers; ++layer) {
-    auto block = b.block(fmt::format("layers.{}", layer), layer);
-    x = parallel_halves(b, x, attention_branch(b, m, x, frame), mlp_branch(b, m, x));
-  }
-  x = layer_norm(b, x, "norm", m.norm_eps);
-  close_frame(b, use, frame, x, output_head(b, m, table));
-  return b.take();
+void write(const ModelSpec& spec, json& out) {
+  out["num_hidden_layers"] = spec.layers;
+  out["hidden_size"] = spec.hidden;
+  out["num_attention_heads"] = spec.heads;
+  out["intermediate_size"] = spec.ffn;
+  out["max_position_embeddings"] = spec.max_seq;
+  out["layer_norm_eps"] = spec.norm_eps;
+  out["hidden_act"] = spec.exact_gelu ? "gelu" : "gelu_fast";
+  out["rotary_pct"] = spec.rotary_fraction;
+  out["rotary_emb_base"] = spec.rope_theta;
+  out["use_parallel_residual"] = true;
+  out["attention_bias"] = true;
 }
 
-std::vector<HfTensor> neox_tensors(const ModelSpec& m) {
+std::vector<HfTensor> tensors(const ModelSpec& m) {
   HfTensors t;
   t.add("gpt_neox.embed_in.weight", "embed.weight", m.vocab);
   for (int layer = 0; layer < m.layers; ++layer) {
-    t.begin(fmt::format("gpt_neox.layers.{}.", layer), fmt::format("layers.{}.", layer));
+    t.begin_layer("gpt_neox.layers", layer);
     t.add_with_bias("input_layernorm", "attn.norm", m.hidden);
     t.add_head_by_head("attention.query_key_value.weight", "attn.qkv.weight", m);
     t.add_head_by_head("attention.query_key_value.bias", "attn.qkv.bias", m);
@@ -52,8 +84,63 @@ std::vector<HfTensor> neox_tensors(const ModelSpec& m) {
   return t.take();
 }
 
+std::vector<Preset> neox_presets() {
+  ModelSpec neox{.vocab = 50432, .max_seq = 2048, .rotary_fraction = 0.25, .bos_token = 0, .eos_tokens = {0}};
+  auto pythia = [&](const PresetRow& row, int64_t vocab) {
+    ModelSpec common = neox;
+    common.vocab = vocab;
+    common.exact_gelu = true;
+    return preset_of(row, common);
+  };
+  // clang-format off
+  return {
+      //            name            about                 layers hidden heads
+      preset_of({"gpt-neox-20b", "EleutherAI GPT-NeoX-20B", 44,   6144,  64}, neox),
+      pythia({   "pythia-70m",   "EleutherAI Pythia 70M",    6,    512,   8}, 50304),
+      pythia({   "pythia-160m",  "EleutherAI Pythia 160M",  12,    768,  12}, 50304),
+      pythia({   "pythia-410m",  "EleutherAI Pythia 410M",  24,   1024,  16}, 50304),
+      pythia({   "pythia-1b",    "EleutherAI Pythia 1B",    16,   2048,   8}, 50304),
+      pythia({   "pythia-1.4b",  "EleutherAI Pythia 1.4B",  24,   2048,  16}, 50304),
+      pythia({   "pythia-2.8b",  "EleutherAI Pythia 2.8B",  32,   2560,  32}, 50304),
+      pythia({   "pythia-6.9b",  "EleutherAI Pythia 6.9B",  32,   4096,  32}, 50432),
+      pythia({   "pythia-12b",   "EleutherAI Pythia 12B",   36,   5120,  40}, 50688),
+  };
+  // clang-format on
+}
+
 }  // namespace
 
-extern const Architecture kNeox{"neox", build_neox, neox_tensors, "gpt_neox."};
+namespace models {
+
+extern const ModelDef neox{
+    .name = "neox",
+    .about = "GPT-NeoX, Pythia",
+    .published_as = {"gpt-parallel-rotary"},
+    .positions = Positions::rotary,
+    .options = {"rotary_fraction", "exact_gelu"},
+    .defaults = {.rotary_fraction = 0.25, .exact_gelu = true, .tied_head = false},
+    .build = build,
+    .tensors = tensors,
+    .hf_prefix = "gpt_neox.",
+    .hf_types = {{.model_type = "gpt_neox",
+                  .class_name = "GPTNeoXForCausalLM",
+                  .read = read,
+                  .write = write,
+                  .names = {{"layers", "num_hidden_layers"},
+                            {"hidden", "hidden_size"},
+                            {"heads", "num_attention_heads"},
+                            {"head_dim", "hidden_size"},
+                            {"ffn", "intermediate_size"},
+                            {"vocab", "vocab_size"},
+                            {"max_seq", "max_position_embeddings"},
+                            {"norm_eps", "layer_norm_eps"},
+                            {"init_std", "initializer_range"},
+                            {"rotary_fraction", "rotary_pct"},
+                            {"rope_theta", "rotary_emb_base"}},
+                  .dropouts = {{"attention_dropout"}, {"hidden_dropout"}}}},
+    .presets = neox_presets,
+};
+
+}  // namespace models
 
 }  // namespace sextant

@@ -1,48 +1,73 @@
 // OPT: GPT-2 with ReLU, and two rows of the table of positions that no position has.
-#include "models/frame.h"
+#include <nlohmann/json.hpp>
+
+#include "models/decoder.h"
+#include "models/hf_common.h"
 #include "models/hf_tensors.h"
+#include "models/model_def.h"
+#include "models/presets.h"
 
 namespace sextant {
 
 namespace {
 
+using nlohmann::json;
+
 constexpr int64_t kUnusedPositions = 2;
 
-ValueId attention_half(Builder& b, const ModelSpec& m, ValueId x, const Frame& frame) {
-  auto scope = b.scope("attn");
-  ValueId normed = layer_norm(b, x, "norm", m.norm_eps);
-  ValueId out = self_attention(b, m, frame, normed, {.qkv_bias = Bias::added, .out_bias = Bias::added});
-  return b.op(ops::add, "add", {x, b.residual(out)});
+Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
+  return decoder(m, use, mesh,
+                 {.norm = NormKind::layer,
+                  .learned_positions = kUnusedPositions,
+                  .qkv_bias = Bias::added,
+                  .out_bias = Bias::added,
+                  .mlp = MlpKind::plain,
+                  .activation = &ops::relu,
+                  .mlp_bias = Bias::added});
 }
 
-ValueId mlp_half(Builder& b, const ModelSpec& m, ValueId x) {
-  auto scope = b.scope("mlp");
-  ValueId out = model_mlp(b, m, layer_norm(b, x, "norm", m.norm_eps), ops::relu, Bias::added);
-  return b.op(ops::add, "add", {x, b.residual(out)});
+ModelSpec read(HfReader& reader) {
+  ModelSpec spec{.layers = reader.integer("num_hidden_layers"),
+                 .hidden = reader.integer("hidden_size"),
+                 .heads = reader.integer("num_attention_heads"),
+                 .vocab = reader.integer("vocab_size"),
+                 .max_seq = reader.integer("max_position_embeddings", 2048),
+                 .norm_eps = 1e-5,
+                 .tied_head = reader.flag("tie_word_embeddings", true),
+                 .init_std = reader.number("init_std", 0.02)};
+  derive_sizes(spec);
+  spec.ffn = reader.integer("ffn_dim", 3072);
+  reader.only_one_of("activation_function", "relu", {"relu"});
+  // OPT-350M norms behind each half and has a narrower embedding; no other OPT does.
+  reader.only("do_layer_norm_before", true);
+  reader.only("_remove_final_layer_norm", false);
+  if (int64_t width = reader.integer("word_embed_proj_dim", spec.hidden); width != spec.hidden)
+    reader.complain("word_embed_proj_dim", fmt::format("{} is not supported", width),
+                    fmt::format("hidden_size {}", spec.hidden));
+  reader.only("enable_bias", true);
+  reader.only("layer_norm_elementwise_affine", true);
+  return spec;
 }
 
-Graph build_opt(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  Builder b("opt", mesh, use.parallel, use.dtype);
-  Frame frame = open_frame(b, use);
-  ValueId table = token_table(b, m);
-  ValueId x = with_positions(b, m, frame, embedded(b, m, frame, table), kUnusedPositions);
-  for (int layer = 0; layer < m.layers; ++layer) {
-    auto block = b.block(fmt::format("layers.{}", layer), layer);
-    x = attention_half(b, m, x, frame);
-    x = mlp_half(b, m, x);
-  }
-  x = layer_norm(b, x, "norm", m.norm_eps);
-  close_frame(b, use, frame, x, output_head(b, m, table));
-  return b.take();
+void write(const ModelSpec& spec, json& out) {
+  out["num_hidden_layers"] = spec.layers;
+  out["hidden_size"] = spec.hidden;
+  out["word_embed_proj_dim"] = spec.hidden;
+  out["num_attention_heads"] = spec.heads;
+  out["ffn_dim"] = spec.ffn;
+  out["max_position_embeddings"] = spec.max_seq;
+  out["activation_function"] = "relu";
+  out["do_layer_norm_before"] = true;
+  out["init_std"] = spec.init_std;
 }
 
-std::vector<HfTensor> opt_tensors(const ModelSpec& m) {
+std::vector<HfTensor> tensors(const ModelSpec& m) {
   HfTensors t;
   t.begin("model.decoder.", "");
   t.add("embed_tokens.weight", "embed.weight", m.vocab);
   t.add("embed_positions.weight", "positions.weight", m.max_seq + kUnusedPositions);
   for (int layer = 0; layer < m.layers; ++layer) {
-    t.begin(fmt::format("model.decoder.layers.{}.", layer), fmt::format("layers.{}.", layer));
+    t.begin_layer("model.decoder.layers", layer);
     t.add_with_bias("self_attn_layer_norm", "attn.norm", m.hidden);
     int64_t part = 0;
     for (const char* name : {"q", "k", "v"}) {
@@ -62,8 +87,55 @@ std::vector<HfTensor> opt_tensors(const ModelSpec& m) {
   return t.take();
 }
 
+std::vector<Preset> opt_presets() {
+  ModelSpec opt{.vocab = 50272, .max_seq = 2048, .tied_head = true, .bos_token = 2, .eos_tokens = {2}};
+  // clang-format off
+  return {
+      //            name        about      layers hidden heads
+      preset_of({"opt-125m", "Meta OPT 125M",  12,    768,  12}, opt),
+      preset_of({"opt-1.3b", "Meta OPT 1.3B",  24,   2048,  32}, opt),
+      preset_of({"opt-2.7b", "Meta OPT 2.7B",  32,   2560,  32}, opt),
+      preset_of({"opt-6.7b", "Meta OPT 6.7B",  32,   4096,  32}, opt),
+      preset_of({"opt-13b",  "Meta OPT 13B",   40,   5120,  40}, opt),
+      preset_of({"opt-30b",  "Meta OPT 30B",   48,   7168,  56}, opt),
+      preset_of({"opt-66b",  "Meta OPT 66B",   64,   9216,  72}, opt),
+      preset_of({"opt-175b", "Meta OPT 175B",  96,  12288,  96}, opt),
+  };
+  // clang-format on
+}
+
 }  // namespace
 
-extern const Architecture kOpt{"opt", build_opt, opt_tensors, "model."};
+namespace models {
+
+extern const ModelDef opt{
+    .name = "opt",
+    .about = "OPT",
+    .positions = Positions::learned,
+    .free_eps = false,
+    .defaults = {.tied_head = true},
+    .build = build,
+    .tensors = tensors,
+    .hf_prefix = "model.",
+    .hf_types = {{.model_type = "opt",
+                  .class_name = "OPTForCausalLM",
+                  .read = read,
+                  .write = write,
+                  .names = {{"layers", "num_hidden_layers"},
+                            {"hidden", "hidden_size"},
+                            {"heads", "num_attention_heads"},
+                            {"head_dim", "hidden_size"},
+                            {"ffn", "ffn_dim"},
+                            {"vocab", "vocab_size"},
+                            {"max_seq", "max_position_embeddings"}},
+                  .dropouts = {{"activation_dropout"},  // of older versions
+                               {"attention_dropout"},
+                               {"dropout", 0.1},
+                               {"layerdrop"}},
+                  .padding = HfPadding{1}}},
+    .presets = opt_presets,
+};
+
+}  // namespace models
 
 }  // namespace sextant

@@ -2,43 +2,32 @@
 // rotary positions, no bias anywhere, not in norms either; the head tied to the embedding.
 //
 // transformers has no such model: directories hold our own names under the model type "palm", which nobody else reads.
-#include "models/frame.h"
+#include <nlohmann/json.hpp>
+
+#include "models/decoder.h"
+#include "models/hf_common.h"
 #include "models/hf_tensors.h"
+#include "models/model_def.h"
+#include "models/presets.h"
 
 namespace sextant {
 
 namespace {
 
-ValueId block_of(Builder& b, const ModelSpec& m, ValueId x, const Frame& frame) {
-  // Gathered here once for both branches.
-  ValueId normed = b.gathered(layer_norm(b, x, "norm", m.norm_eps, Bias::none));
-  ValueId mixed, inner;
-  {
-    auto scope = b.scope("attn");
-    mixed = self_attention(b, m, frame, normed, {.rope = rope_of(m)});
-  }
-  {
-    auto scope = b.scope("mlp");
-    inner = gated_mlp(b, m, normed);
-  }
-  return parallel_halves(b, x, mixed, inner);
+using nlohmann::json;
+
+Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
+  return decoder(m, use, mesh,
+                 {.norm = NormKind::layer_without_bias, .order = BlockOrder::parallel_one_norm, .rope = rope_of(m)});
 }
 
-Graph build_palm(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  Builder b("palm", mesh, use.parallel, use.dtype);
-  Frame frame = open_frame(b, use);
-  ValueId table = token_table(b, m);
-  ValueId x = embedded(b, m, frame, table);
-  for (int layer = 0; layer < m.layers; ++layer) {
-    auto block = b.block(fmt::format("layers.{}", layer), layer);
-    x = block_of(b, m, x, frame);
-  }
-  x = layer_norm(b, x, "norm", m.norm_eps, Bias::none);
-  close_frame(b, use, frame, x, output_head(b, m, table));
-  return b.take();
+ModelSpec read(HfReader& reader) {
+  ModelSpec spec = read_common(reader, {.kv_heads = 1});
+  read_rope(reader, spec, RopePart::whole);
+  return spec;
 }
 
-std::vector<HfTensor> palm_tensors(const ModelSpec& m) {
+std::vector<HfTensor> tensors(const ModelSpec& m) {
   HfTensors t;
   auto add = [&](const std::string& name, int64_t rows) { t.add(name, name, rows); };
   add("embed.weight", m.vocab);
@@ -57,8 +46,43 @@ std::vector<HfTensor> palm_tensors(const ModelSpec& m) {
   return t.take();
 }
 
+// By the paper.
+std::vector<Preset> palm_presets() {
+  ModelSpec palm{.vocab = 256000, .max_seq = 2048, .norm_eps = 1e-6, .tied_head = true};
+  // clang-format off
+  return {
+      //            name          about       layers hidden heads kv_heads ffn head_dim
+      preset_of({"palm-8b",   "Google PaLM 8B",   32,  4096, 16, 1, 0, 256}, palm),
+      preset_of({"palm-62b",  "Google PaLM 62B",  64,  8192, 32, 1, 0, 256}, palm),
+      preset_of({"palm-540b", "Google PaLM 540B", 118, 18432, 48, 1, 0, 256}, palm),
+  };
+  // clang-format on
+}
+
 }  // namespace
 
-extern const Architecture kPalm{"palm", build_palm, palm_tensors, "palm."};
+namespace models {
+
+extern const ModelDef palm{
+    .name = "palm",
+    .about = "PaLM",
+    .published_as = {"gpt-mqa-parallel"},
+    .positions = Positions::rotary,
+    .free_heads = true,
+    .defaults = {.kv_heads = 1, .tied_head = true},
+    .build = build,
+    .tensors = tensors,
+    .hf_prefix = "palm.",
+    .hf_types = {{.model_type = "palm",
+                  .class_name = "PalmForCausalLM",
+                  .known = HfKnown::ours,
+                  .read = read,
+                  .write = write_common,
+                  .names = common_names(),
+                  .dropouts = {{"attention_dropout"}}}},
+    .presets = palm_presets,
+};
+
+}  // namespace models
 
 }  // namespace sextant

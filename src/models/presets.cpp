@@ -2,19 +2,33 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
+
+#include "models/models.h"
 
 namespace sextant {
 
 std::span<const Preset> presets() {
   static const std::vector<Preset> kPresets = [] {
     std::vector<Preset> all;
-    for (auto family : {gpt_presets, alibi_presets, llama_presets, qwen_presets, wide_presets}) {
-      std::vector<Preset> rows = family();
-      all.insert(all.end(), rows.begin(), rows.end());
-    }
+    for (const ModelDef* def : all_models())
+      for (Preset& preset : def->presets()) {
+        preset.spec.architecture = def->name;
+        all.push_back(std::move(preset));
+      }
     return all;
   }();
   return kPresets;
+}
+
+Preset preset_of(const PresetRow& row, ModelSpec common) {
+  common.layers = row.layers;
+  common.hidden = row.hidden;
+  common.heads = row.heads;
+  common.kv_heads = row.kv_heads > 0 ? row.kv_heads : row.heads;
+  common.head_dim = row.head_dim > 0 ? row.head_dim : row.hidden / row.heads;
+  common.ffn = row.ffn > 0 ? row.ffn : 4 * row.hidden;
+  return {row.name, row.about, std::move(common)};
 }
 
 const Preset* find_preset(std::string_view name) {

@@ -1,21 +1,13 @@
-// Published models by name. The values are those of the config.json files their authors released, or of the papers
-// where there are none.
+// Published models by name; each is a row in its architecture's file.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "models/spec.h"
+#include "models/model_def.h"
 
 namespace sextant {
-
-struct Preset {
-  std::string_view name;   // "llama3.1-8b"
-  std::string_view about;  // whose it is, one noun phrase
-  ModelSpec spec;
-};
 
 std::span<const Preset> presets();
 
@@ -25,11 +17,14 @@ const Preset* find_preset(std::string_view name);
 // For a model by preset name or Hugging Face model type that we know of and cannot compute: why. Empty for all others.
 std::string why_unsupported(std::string_view model);
 
-// The families that presets() is put together from.
-std::vector<Preset> gpt_presets();    // GPT-2 and 3, MT-NLG, GPT-NeoX, Pythia, OPT
-std::vector<Preset> alibi_presets();  // BLOOM, MPT
-std::vector<Preset> llama_presets();  // Llama, Mistral
-std::vector<Preset> qwen_presets();
-std::vector<Preset> wide_presets();  // PaLM, Nemotron
+// The sizes of one model, as rows of a table; 0: heads, 4 hidden, hidden / heads.
+struct PresetRow {
+  std::string_view name, about;
+  int64_t layers, hidden, heads;
+  int64_t kv_heads = 0, ffn = 0, head_dim = 0;
+};
+
+// `common` is what the models of a family have in common.
+Preset preset_of(const PresetRow& row, ModelSpec common);
 
 }  // namespace sextant

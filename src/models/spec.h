@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,44 +30,27 @@ struct ModelSpec {
   int64_t vocab = 0;
   int64_t max_seq = 0;  // positions the model may see
   double norm_eps = 1e-5;
-  double rope_theta = 10000;                // architectures with RoPE
-  std::optional<RopeScaling> rope_scaling;  // llama 3.1 and later
-  double rotary_fraction = 1;               // neox, nemotron: the part of each head that RoPE turns
-  bool exact_gelu = false;                  // neox: GELU by erf, not its tanh form
-  bool qkv_bias = false;                    // llama: biases of q, k and v (Qwen 2)
-  bool qk_norm = false;                     // llama: RMSNorm of every head of q and k (Qwen 3)
-  int64_t window = 0;                       // llama: a token sees so many at most (Mistral 7B v0.1); 0 = all
-  bool tied_head = false;                   // the output head is the embedding matrix
+  double rope_theta = 10000;  // architectures with RoPE
+  // Optional fields, for the architectures whose definition names them.
+  std::optional<RopeScaling> rope_scaling;  // Llama 3.1 and later
+  double rotary_fraction = 1;               // the part of each head that RoPE turns
+  bool exact_gelu = false;                  // GELU by erf, not its tanh form
+  bool qkv_bias = false;                    // biases of q, k and v (Qwen 2)
+  bool qk_norm = false;                     // RMSNorm of every head of q and k (Qwen 3)
+  int64_t window = 0;                       // a token sees so many at most (Mistral 7B v0.1); 0 = all
+  int64_t no_rope_every = 0;                // every n-th layer has no RoPE (SmolLM3); 0 = none
+  double embedding_multiplier = 1;          // of embeddings (Granite), as the three below
+  double attention_multiplier = 0;          // of attention's scores; 0 = 1/sqrt(head_dim)
+  double residual_multiplier = 1;           // of what attention and MLP add
+  double logits_scaling = 1;                // logits are divided by it
+
+  bool tied_head = false;  // the output head is the embedding matrix
   double init_std = 0.02;
   std::optional<int64_t> bos_token;
   std::vector<int64_t> eos_tokens;
   std::optional<int64_t> padding_token;  // its row of the embedding gets no gradient from the input
   bool operator==(const ModelSpec&) const = default;
 };
-
-// How a model knows where a token stands.
-enum class Positions : uint8_t { learned, rotary, alibi };
-
-// What an architecture leaves to its spec, and what it is when nobody says otherwise.
-struct ArchitectureTraits {
-  std::string_view name;
-  Positions positions = Positions::learned;
-  bool free_heads = false;      // kv_heads and head_dim may be given
-  bool free_ffn = true;         // else the MLP is 4 hidden wide
-  bool partial_rotary = false;  // rotary_fraction may be given
-  bool llama_options = false;   // rope_scaling, qkv_bias, qk_norm, window
-  bool gelu_choice = false;     // exact_gelu
-  bool free_eps = true;         // else norms have an eps of 1e-5
-  bool tied_head = true;
-  double rotary_fraction = 1;
-  bool exact_gelu = false;
-  int64_t kv_heads = 0;  // 0 = as many as heads
-};
-
-std::span<const ArchitectureTraits> all_traits();
-const ArchitectureTraits* find_traits(std::string_view architecture);  // null for an unknown one
-
-inline constexpr std::string_view kArchitectures = "gpt2|llama|neox|opt|bloom|mpt|palm|nemotron";
 
 // Far beyond any model, and small enough that counts of elements, bytes and flops fit 64 bits.
 inline constexpr int64_t kMaxLayers = int64_t{1} << 14;
@@ -78,8 +60,7 @@ inline constexpr int64_t kMaxFfn = int64_t{1} << 22;
 inline constexpr int64_t kMaxVocab = int64_t{1} << 26;
 inline constexpr int64_t kMaxSeq = int64_t{1} << 30;
 
-// The MLP width an architecture has when nobody says otherwise: 4 hidden; for llama, whose MLP has three matrices
-// instead of two, 8/3 hidden rounded up to a multiple of 256.
+// The MLP width an architecture has when nobody says otherwise: 4 hidden, or what its definition says.
 int64_t default_ffn(std::string_view architecture, int64_t hidden);
 
 // How many elements of each head RoPE turns.
@@ -96,7 +77,7 @@ struct SpecProblem {
 // tokenizer may still decide it.
 std::vector<SpecProblem> problems_of(const ModelSpec& spec);
 
-// "gpt2 has learned positions and no RoPE"; empty where the architecture has RoPE.
-std::string why_no_rope(const ArchitectureTraits& traits);
+// "gpt2 has learned positions and no RoPE"; empty where the architecture has RoPE, and for an unknown one.
+std::string why_no_rope(std::string_view architecture);
 
 }  // namespace sextant

@@ -25,6 +25,10 @@ double residual_std(double init_std, int64_t layers) {
   return init_std / std::sqrt(2.0 * static_cast<double>(layers));
 }
 
+ValueId scaled(Builder& b, ValueId x, std::string_view name, double factor) {
+  return factor == 1 ? x : b.op(ops::scale, name, {x}, {{"factor", factor}});
+}
+
 ValueId rms_norm(Builder& b, ValueId x, std::string_view name, double eps) {
   auto scope = b.scope(name);
   ValueId w = b.parameter({.name = "weight", .shape = {b.shape(x).last()}, .init = {Init::Kind::ones}});
@@ -105,6 +109,19 @@ ValueId qk_norm(Builder& b, const Packed& qkv, double eps) {
   return b.op(ops::qk_norm, "qk_norm", {qkv.rows, wq, wk}, attrs);
 }
 
+ValueId qk_norm_wide(Builder& b, const Packed& qkv, const Heads& stored, double eps) {
+  auto weight = [&](std::string_view name, int64_t heads) {
+    auto scope = b.scope(name);
+    return b.parameter(
+        {.name = "weight", .shape = {heads * stored.dim}, .init = {Init::Kind::ones}, .split = TensorSplit::copies});
+  };
+  ValueId wq = weight("q_norm", stored.query), wk = weight("k_norm", stored.key_value);
+  Attrs attrs = qkv.heads.attrs();
+  ValueId squares = b.op(ops::qk_squares, "qk_squares", {qkv.rows}, attrs);
+  attrs.set("eps", eps);
+  return b.op(ops::qk_norm_wide, "qk_norm", {qkv.rows, wq, wk, squares}, attrs);
+}
+
 Attrs Heads::attrs() const {
   return {{"heads", query}, {"kv_heads", key_value}, {"head_dim", dim}};
 }
@@ -134,6 +151,7 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
   }
   Attrs attrs = spec.heads.attrs();
   if (spec.alibi == Alibi::added) attrs.set("alibi", int64_t{1});
+  if (spec.scale != 0) attrs.set("scale", spec.scale);
   if (!spec.cache) {
     bool all_to_all = b.axis_size("cp") > 1 && b.parallel().context == ContextMode::ulysses;
     if (all_to_all) qkv = b.whole_sequences(qkv);
@@ -157,6 +175,21 @@ ValueId mlp(Builder& b, ValueId normed, const Mlp& spec) {
                        .bias = spec.bias,
                        .split = TensorSplit::outputs});
   ValueId inner = b.op(spec.activation, spec.activation.name, {up});
+  return linear(
+      b, inner,
+      {.name = "down", .outputs = outputs, .init_std = spec.down_std, .bias = spec.bias, .split = TensorSplit::inputs});
+}
+
+ValueId gated_mlp(Builder& b, ValueId normed, const Mlp& spec) {
+  int64_t outputs = b.shape(normed).last();
+  ValueId gate_up = linear(b, normed,
+                           {.name = "gate_up",
+                            .outputs = 2 * spec.inner,
+                            .init_std = spec.init_std,
+                            .bias = spec.bias,
+                            .split = TensorSplit::outputs,
+                            .segments = {spec.inner, spec.inner}});
+  ValueId inner = b.op(spec.activation, spec.activation.name, {gate_up});
   return linear(
       b, inner,
       {.name = "down", .outputs = outputs, .init_std = spec.down_std, .bias = spec.bias, .split = TensorSplit::inputs});

@@ -24,6 +24,9 @@ ValueId linear(Builder& b, ValueId x, const Linear& spec);
 // sum stays in scale (Radford et al. 2019).
 double residual_std(double init_std, int64_t layers);
 
+// factor·x; x itself where that is 1.
+ValueId scaled(Builder& b, ValueId x, std::string_view name, double factor);
+
 ValueId rms_norm(Builder& b, ValueId x, std::string_view name, double eps);
 ValueId layer_norm(Builder& b, ValueId x, std::string_view name, double eps, Bias bias = Bias::added);
 
@@ -61,6 +64,9 @@ struct Rope {
   int64_t original_max_positions = 0;
 };
 
+// The same over the whole width of q and of k, all heads together: weights as wide as these.
+ValueId qk_norm_wide(Builder& b, const Packed& qkv, const Heads& stored, double eps);
+
 // Where generation stands: the first new position, and how many the caches hold.
 struct CachePosition {
   ValueId start = kNoValue;
@@ -76,6 +82,7 @@ struct Attention {
   Alibi alibi = Alibi::none;
   std::optional<CachePosition> cache;
   ValueId begins = kNoValue;  // where each token's document begins; kNoValue: all earlier tokens are seen
+  double scale = 0;           // of scores; 0 = 1/sqrt(head size)
 };
 ValueId attention(Builder& b, ValueId qkv, const Attention& spec);
 
@@ -88,5 +95,8 @@ struct Mlp {
   Bias bias = Bias::none;
 };
 ValueId mlp(Builder& b, ValueId normed, const Mlp& spec);
+
+// The same with a gate: `activation` takes gate|up of 2·inner and gives inner. Weights at gate_up and down.
+ValueId gated_mlp(Builder& b, ValueId normed, const Mlp& spec);
 
 }  // namespace sextant

@@ -77,7 +77,7 @@ ValueId Builder::cache(std::string path, GlobalShape shape) {
   for (std::string_view axis : {"dp_out", "dp"}) set_state(layout, axis, sharded(0));
   set_state(layout, "tp", sharded(1));
   return graph_.add({.path = std::move(path),
-                     .kind = ValueKind::state,
+                     .kind = ValueKind::cache,
                      .dtype = dtype_,
                      .shape = std::move(shape),
                      .layout = std::move(layout)});

@@ -12,6 +12,7 @@ const OpDef add_squares{
     .rows = {"squares:P -> total:P"},
     .cost = streaming_cost(1),
     .recompute = Recompute::never,
+    .missing_inputs = MissingInputs::left_out,
     .examples = {{.name = "three", .inputs = {f64({}), f64({}), f64({})}}},
 };
 

@@ -17,7 +17,8 @@ const OpDef all_reduce_bucket{
     .cost = streaming_cost(1),
     .message =
         [](const Attrs& attrs, auto in, auto) {
-          Message message{Message::Kind::all_reduce, attrs.text_or("axes", ""), {}};
+          Message message{
+              .kind = Collective::all_reduce, .axes = attrs.names("axes"), .element_bytes = size_of(in[0].dtype)};
           for (const TensorType& t : in) message.bytes += t.bytes();
           return message;
         },
@@ -31,7 +32,7 @@ const OpDef all_reduce_bucket{
     .recompute = Recompute::never,
     .examples = {{.name = "one",
                   .inputs = {f64({3, 5})},
-                  .attrs = {{"axes", std::string("dp")}, {"ranks", 1}, {"count", 1}}}},
+                  .attrs = {{"axes", std::vector<std::string>{"dp"}}, {"ranks", 1}, {"count", 1}}}},
 };
 
 }  // namespace sextant::ops

@@ -3,7 +3,7 @@
 // backward needs no s×s matrix. With `begins`, documents that share a sequence do not see each other: begins[b][i] is
 // the position where the document of query i begins. With alibi=1 a key loses score with every position that it lies
 // before its query, at a slope of the query head's own (Press et al. 2021); slopes go by the head's place among all
-// heads of the model.
+// heads of the model. `scale` is what scores are multiplied by, where it is not 1/sqrt(head_dim).
 //
 // Along e, heads are split: head counts in attrs are global, and a rank's packed rows say how many it has. Along s,
 // localize writes the steps of a ring (attention_ring.cpp), which knows no documents: an op with `begins` that is split
@@ -157,11 +157,11 @@ std::vector<Op> ring_backward(Graph& graph, const Op& op) {
 const OpDef attention{
     .name = "attention",
     .contract =
-        "y = softmax(q·kᵀ/sqrt(head_dim), causal)·v per head; lse = log Σ exp of each row. "
+        "y = softmax(c·q·kᵀ, causal)·v per head, c = scale, else 1/sqrt(head_dim); lse = log Σ exp of each row. "
         "Query i sees keys up to i, with begins from min(begins, i) on; with alibi the score of key j is less by "
         "slope(head)·(i − j).",
     .operands = "qkv[b s e], begins?[b s] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}},
@@ -183,6 +183,9 @@ const OpDef attention{
          {.name = "alibi",
           .inputs = {f64({2, 12, 20})},
           .attrs = {{"heads", 6}, {"kv_heads", 2}, {"head_dim", 2}, {"alibi", 1}}},
+         {.name = "scale",
+          .inputs = {f64({2, 6, 32})},
+          .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"scale", 0.2}}},
          {.name = "documents",
           .inputs = {f64({2, 6, 32}), i32({2, 6})},
           .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},
@@ -195,7 +198,7 @@ const OpDef attention_backward{
         "With p = exp(q·kᵀ·c − lse), d = Σ dy·y: dv = pᵀ·dy, ds = p·(dy·vᵀ − d), dq = c·ds·k, dk = c·dsᵀ·q. "
         "p is 0 where attention's query does not see the key, and alibi's part of the score is in it.",
     .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], begins?[b s] -> dqkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale"},
     .rows = {"b", "s", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) begins:R -> dqkv:S(e)"},
     .localize = ring_backward,
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, in[0].shape, Pass::backward); },
@@ -205,6 +208,9 @@ const OpDef attention_backward{
                  {.name = "alibi",
                   .inputs = {f64({2, 12, 12}), f64({2, 12, 20}), f64({2, 12, 12}), f64({2, 6, 12})},
                   .attrs = {{"heads", 6}, {"kv_heads", 2}, {"head_dim", 2}, {"alibi", 1}}},
+                 {.name = "scale",
+                  .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"scale", 0.2}}},
                  {.name = "documents",
                   .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6}), i32({2, 6})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},

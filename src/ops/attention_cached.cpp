@@ -13,11 +13,11 @@ namespace sextant::ops {
 const OpDef attention_cached{
     .name = "attention_cached",
     .contract =
-        "k, v caches[start+i] = the new k, v; y = softmax(q·kᵀ/sqrt(head_dim), causal)·v over the caches; alibi as in "
+        "k, v caches[start+i] = the new k, v; y = softmax(c·q·kᵀ, causal)·v over the caches; c and alibi as in "
         "attention.",
     .operands =
         "qkv[b s e], keys[b k m d], values[b k m d], start[] -> y[b s a], keys_next[b k m d], values_next[b k m d]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}}, in[1], in[2]};
@@ -52,6 +52,10 @@ const OpDef attention_cached{
     .examples = {{.name = "prefill",
                   .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},
+                  .integers_below = 5},
+                 {.name = "scale",
+                  .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"scale", 0.2}},
                   .integers_below = 5},
                  {.name = "alibi",
                   .inputs = {f64({2, 3, 20}), f64({2, 2, 8, 2}), f64({2, 2, 8, 2}), i32({})},

@@ -56,7 +56,7 @@ const OpDef kv_of{
     .name = "kv_of",
     .contract = "kv = the key and value part of packed rows.",
     .operands = "qkv[b s e] -> kv[b s c]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], kv_width(attrs)}}};
     },
@@ -76,7 +76,7 @@ const OpDef ring_shift{
     .cost = [](const Attrs&, auto in, auto out) { return Cost{.read = in[0].bytes(), .written = out[0].bytes()}; },
     .message =
         [](const Attrs& a, auto in, auto) {
-          return Message{Message::Kind::shift, a.text_or("axis", ""), in[0].bytes()};
+          return Message{.kind = Collective::shift, .axes = {a.text_or("axis", "")}, .bytes = in[0].bytes()};
         },
     .recompute = Recompute::never,
     .examples = {{.name = "alone", .inputs = {f64({3, 5})}, .attrs = {{"axis", std::string("cp")}}}},
@@ -88,7 +88,7 @@ const OpDef attention_step{
         "y, lse = attention over the keys seen so far and those of kv: y0 and y_block weighted by exp(lse0), "
         "exp(lse_block).",
     .operands = "qkv[b s e], kv[b t c], y0?[b s a], lse0?[b q s] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "step", "axis"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "step", "axis"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], query_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
@@ -109,7 +109,7 @@ const OpDef attention_step_backward{
         "What the keys of kv add to dq, and what the queries add to its dkv (dq0, dkv0: what is there already).",
     .operands =
         "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], dq0?[b s a], dkv0?[b t c] -> dq[b s a], dkv[b t c]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "step", "axis", "backward"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "step", "axis", "backward"},
     .shape = [](const Attrs&, auto in) -> TensorTypes {
       return {in[0], in[4]};
     },
@@ -131,7 +131,7 @@ const OpDef join_qkv{
     .name = "join_qkv",
     .contract = "qkv = packed rows of q, and k and v.",
     .operands = "q[b s a], kv[b s c] -> qkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], query_width(attrs) + kv_width(attrs)}}};
     },

@@ -44,6 +44,7 @@ const OpDef embedding_backward{
                       .written = in[0].bytes()};
         },
     .accumulate = Accumulate::supported,
+    .passes = {.compiled = {1.5, 2}, .jit = {1.5, 2}, .eager = {1.5, 2}},
     .examples = {{.name = "small", .inputs = {f64({2, 6, 4}), i32({2, 6}), f64({8, 4})}, .integers_below = 8},
                  {.name = "padding",
                   .inputs = {f64({2, 6, 4}), i32({2, 6}), f64({8, 4})},

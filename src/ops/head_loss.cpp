@@ -55,11 +55,11 @@ std::vector<Op> exchange_lse(Graph& graph, const Op& op) {
     if (state.kind == StateKind::sharded) ++state.dim;
   whole.segments = {};
   Layout split = whole;
-  std::string names;
+  std::vector<std::string> names;
   for (int axis : axes) {
     split.states[static_cast<size_t>(axis)] = sharded(0);
     split.order = with_axis_last(split, axis);
-    names += (names.empty() ? "" : ",") + graph.mesh.axes[static_cast<size_t>(axis)].name;
+    names.push_back(graph.mesh.axes[static_cast<size_t>(axis)].name);
   }
   whole.order = split.order;
   graph[lse.outputs[0]].layout = split;

@@ -2,7 +2,7 @@
 // transfer over one set of axes); its gradient is the hop between the dual layouts. What it sends is the table of
 // mesh/redistribution.h. No row but the table: any state to any other is what the op is for.
 //
-// Attrs. `transfer`, `axes` (such as "dp,cp"), `ranks` (how many), `packed` (whether the parts must be gathered up
+// Attrs. `transfer`, `axes`, `ranks` (how many), `packed` (whether the parts must be gathered up
 // before they are sent) and `part` (elements of an all-to-all's largest part) repeat what the layouts say, for the
 // reader and for kernels. `pin`, before infer: the states that nn/ wants, such as "tp:R". `into`=1: the last input is
 // overwritten with the result.
@@ -17,13 +17,16 @@ namespace {
 
 std::optional<Message> hop_message(const Attrs& attrs, std::span<const TensorType> in,
                                    std::span<const TensorType> out) {
-  using enum Message::Kind;
-  std::string transfer = attrs.text_or("transfer", ""), axes = attrs.text_or("axes", "");
-  if (transfer == name_of(Transfer::all_reduce)) return Message{all_reduce, axes, out[0].bytes()};
-  if (transfer == name_of(Transfer::all_gather)) return Message{all_gather, axes, out[0].bytes()};
-  if (transfer == name_of(Transfer::reduce_scatter)) return Message{reduce_scatter, axes, in[0].bytes()};
-  if (transfer == name_of(Transfer::all_to_all)) return Message{all_to_all, axes, in[0].bytes()};
-  return std::nullopt;
+  std::optional<Transfer> transfer = transfer_named(attrs.text_or("transfer", ""));
+  std::optional<Collective> collective = transfer ? collective_of(*transfer) : std::nullopt;
+  if (!collective) return std::nullopt;
+  Message message{.kind = *collective, .axes = attrs.names("axes"), .element_bytes = size_of(in[0].dtype)};
+  bool grows = *transfer == Transfer::all_reduce || *transfer == Transfer::all_gather;
+  message.bytes = (grows ? out : in)[0].bytes();
+  if (*transfer == Transfer::all_gather) message.part = in[0].bytes();
+  if (*transfer == Transfer::reduce_scatter) message.part = out[0].bytes();
+  if (*transfer == Transfer::all_to_all) message.part = {attrs.integer_or("part", 0) * message.element_bytes};
+  return message;
 }
 
 }  // namespace

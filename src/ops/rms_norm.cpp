@@ -21,6 +21,8 @@ const OpDef rms_norm{
         },
     .cost = streaming_cost(4),
     .recompute = Recompute::first,
+    // Elementary operations: cast to f32, square, average, scale, cast back, apply the weight.
+    .passes = {.compiled = {1.2, 1}, .jit = {1, 1}, .eager = {4.5, 6}},
     .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({8})}, .attrs = {{"eps", 1e-5}}},
                  {.name = "odd", .inputs = {f64({1, 3, 7}), f64({7})}, .attrs = {{"eps", 1e-6}}}},
 };
@@ -45,6 +47,7 @@ const OpDef rms_norm_backward{
     .rows = {"b", "s"},
     .cost = streaming_cost(9),
     .alias = {{.output = 0, .input = 0}, {.output = 0, .input = 4}},
+    .passes = {.compiled = {1.8, 2}, .jit = {1.5, 2}, .eager = {5, 9}},
     .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({2, 4})}},
                  {.name = "plus", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({2, 4}), f64({2, 4, 8})}}},
 };

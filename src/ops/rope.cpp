@@ -35,6 +35,8 @@ const OpDef rope{
         },
     .cost = streaming_cost(3),
     .alias = {{.output = 0, .input = 0}},
+    // Split, rotate halves, multiply twice, add, join.
+    .passes = {.compiled = {1.4, 2}, .jit = {2, 4}, .eager = {4.5, 12}},
     .examples = {{.name = "gqa",
                   .inputs = {f64({2, 4, 32})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"theta", 10000.0}}},

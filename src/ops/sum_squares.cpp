@@ -11,6 +11,7 @@ const OpDef sum_squares{
     .rows = {"*"},
     .cost = [](const Attrs&, auto in,
                auto) { return Cost{.flops = {2 * static_cast<double>(in[0].shape.count())}, .read = in[0].bytes()}; },
+    .held_by_several = HeldBySeveral::first_only,
     .examples = {{.name = "small", .inputs = {f64({3, 5})}}},
 };
 

@@ -74,7 +74,8 @@ class Autodiff {
                                   .kind = ValueKind::gradient,
                                   .dtype = wide_of(p.dtype),
                                   .shape = p.shape,
-                                  .layout = stored});
+                                  .layout = stored,
+                                  .of = parameter});
       at = totals_.emplace(parameter, total).first;
     }
     for (Op& hop : make_hops(graph_, gradient, stored, graph_[gradient].path + ".moved"))
@@ -207,11 +208,11 @@ std::vector<std::pair<ValueId, ValueId>> parameter_gradients(const Graph& graph)
     }
   }
   std::vector<std::pair<ValueId, ValueId>> out;
-  std::unordered_map<std::string_view, ValueId> gradients;
-  for (const auto& [id, version] : latest) gradients.emplace(graph[id].path, version);
+  std::map<ValueId, ValueId> gradients;  // by parameter
+  for (const auto& [id, version] : latest) gradients.emplace(graph[id].of, version);
   for (const Value& value : graph.values) {
     if (value.kind != ValueKind::parameter) continue;
-    if (auto at = gradients.find("grad." + value.path); at != gradients.end()) out.emplace_back(value.id, at->second);
+    if (auto at = gradients.find(value.id); at != gradients.end()) out.emplace_back(value.id, at->second);
   }
   return out;
 }

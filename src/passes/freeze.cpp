@@ -17,10 +17,16 @@ void freeze(Program& program) {
     kept.push_back(std::move(value));
   }
   program.values = std::move(kept);
+  auto renumber = [&](ValueId& id) {
+    if (id != kNoValue) id = renumbered[static_cast<size_t>(id)];
+  };
+  for (Value& value : program.values) renumber(value.of);
   for (Region& region : program.regions)
-    for (Op& op : region.ops)
+    for (Op& op : region.ops) {
       for (auto* ids : {&op.inputs, &op.outputs})
-        for (ValueId& id : *ids) id = renumbered[static_cast<size_t>(id)];
+        for (ValueId& id : *ids) renumber(id);
+      renumber(op.parameter);
+    }
 }
 
 }  // namespace sextant

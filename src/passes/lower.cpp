@@ -7,6 +7,7 @@
 #include "passes/freeze.h"
 #include "passes/fuse.h"
 #include "passes/infer.h"
+#include "passes/join_lanes.h"
 #include "passes/localize.h"
 #include "passes/memory.h"
 #include "passes/overlap.h"
@@ -54,8 +55,8 @@ PipelineSchedule one_stage(int microbatches, const LowerOptions& options) {
 }  // namespace
 
 std::vector<std::string_view> pass_names() {
-  return {"build",     "infer", "autodiff", "recompute", "update", "localize",
-          "partition", "fuse",  "overlap",  "memory",    "freeze"};
+  return {"build",     "infer", "autodiff", "recompute",  "update", "localize",
+          "partition", "fuse",  "overlap",  "join_lanes", "memory", "freeze"};
 }
 
 std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOptions& options) {
@@ -110,13 +111,17 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     overlap(program, {options.plan.bucket, options.plan.overlap ? Lanes::on : Lanes::off});
     pipeline.after("overlap", program, Stage::partitioned);
 
+    // What a lane makes for the other is waited for, once and no earlier than needed.
+    join_lanes(program);
+    pipeline.after("join_lanes", program, Stage::partitioned);
+
     // Every byte gets its place. After this the arena's size is known exactly.
     plan_memory(program, target, options.transient_from.empty() ? 0 : options.transient_from[rank]);
     pipeline.after("memory", program, Stage::planned);
 
     // Drop what nothing touches. From here on the Program is only read.
     freeze(program);
-    pipeline.after("freeze", program, Stage::planned);
+    pipeline.after("freeze", program, Stage::final);
   }
   return programs;
 }

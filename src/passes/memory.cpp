@@ -79,7 +79,10 @@ BufferClass class_of(const Program& program, const Value& value, size_t regions)
     case ValueKind::gradient:
       return has_several_microbatches(program) ? BufferClass::gradients : BufferClass::activations;
     case ValueKind::state:
-      return value.path.starts_with("cache.") ? BufferClass::cache : BufferClass::optimizer;
+    case ValueKind::low_bits:
+      return BufferClass::optimizer;
+    case ValueKind::cache:
+      return BufferClass::cache;
     case ValueKind::feed:
     case ValueKind::fetch:
       return BufferClass::feeds;

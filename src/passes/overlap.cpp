@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "ir/alias.h"
@@ -12,10 +13,6 @@
 namespace sextant {
 
 namespace {
-
-void put_on_comm_lane(Op& op) {
-  op.attrs.set("lane", std::string("comm"));
-}
 
 // Where the versions of an accumulated gradient are made.
 class GradientHistory {
@@ -105,15 +102,15 @@ class ReductionHoist {
     std::stable_sort(reductions.begin(), reductions.end(),
                      [](const Reduction& a, const Reduction& b) { return a.after < b.after; });
     std::multimap<int, Op> after;
-    std::map<std::string, Bucket> open;  // by axes
+    std::map<std::vector<std::string>, Bucket> open;  // by axes
     for (Reduction& reduction : reductions) {
-      reduction.op.attrs.set("when", std::string("last"));
-      if (options_.lanes == Lanes::on) put_on_comm_lane(reduction.op);
+      reduction.op.runs_for = RunsFor::last_microbatch;
+      if (options_.lanes == Lanes::on) reduction.op.lane = Lane::comm;
       if (is_hop(reduction.op, Transfer::reduce_scatter)) {
         after.emplace(reduction.after, std::move(reduction.op));
         continue;
       }
-      Bucket& bucket = open[reduction.op.attrs.text_or("axes", "")];
+      Bucket& bucket = open[reduction.op.attrs.names("axes")];
       bucket.bytes += program_[reduction.op.inputs[0]].local_bytes().n;
       bucket.reductions.push_back(std::move(reduction));
       if (bucket.bytes >= options_.bucket.n) close(std::exchange(bucket, {}).reductions, after);
@@ -133,11 +130,11 @@ class ReductionHoist {
   void close(const std::vector<Reduction>& bucket, std::multimap<int, Op>& after) const {
     Op op{.def = &ops::all_reduce_bucket, .phase = Phase::weight_gradient, .path = bucket.front().op.path + ".bucket"};
     op.stage = bucket.front().op.stage;
-    op.attrs = {{"axes", bucket.front().op.attrs.text_or("axes", "")},
+    op.attrs = {{"axes", bucket.front().op.attrs.names("axes")},
                 {"ranks", bucket.front().op.attrs.integer("ranks")},
-                {"count", static_cast<int64_t>(bucket.size())},
-                {"when", std::string("last")}};
-    if (options_.lanes == Lanes::on) put_on_comm_lane(op);
+                {"count", static_cast<int64_t>(bucket.size())}};
+    op.runs_for = RunsFor::last_microbatch;
+    if (options_.lanes == Lanes::on) op.lane = Lane::comm;
     for (const Reduction& reduction : bucket) {
       op.inputs.push_back(reduction.op.inputs[0]);
       op.outputs.push_back(reduction.op.outputs[0]);
@@ -168,12 +165,19 @@ void gather_ahead(const Program& program, Region& region) {
   for (size_t i = 0; i < region.ops.size(); ++i) {
     if (!is_hop(region.ops[i], Transfer::all_gather) || program[region.ops[i].inputs[0]].kind != ValueKind::parameter)
       continue;
-    put_on_comm_lane(region.ops[i]);
+    region.ops[i].lane = Lane::comm;
     size_t to = one_block_ahead(region.ops, i);
     std::rotate(region.ops.begin() + static_cast<std::ptrdiff_t>(to),
                 region.ops.begin() + static_cast<std::ptrdiff_t>(i),
                 region.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1);
   }
+}
+
+// What an op adds onto a sum, where that is all it does.
+std::optional<ValueId> added_term(const Op& op) {
+  std::vector<Alias> aliases = aliases_of(op);
+  bool adds = op.inputs.size() == 2 && aliases.size() == 1 && aliases[0].rule == Alias::Rule::must;
+  return adds ? std::optional(op.inputs[static_cast<size_t>(1 - aliases[0].input)]) : std::nullopt;
 }
 
 // A scattered gradient is needed only when the next one is added: its sum can wait for the end of the next block.
@@ -182,9 +186,9 @@ void add_up_later(Region& region) {
   for (Op& op : region.ops)
     if (is_hop(op, Transfer::reduce_scatter)) scattered[op.outputs[0]] = &op;
   for (const Op& op : region.ops)
-    if (op.def == &ops::accumulate && scattered.contains(op.inputs[1])) put_on_comm_lane(*scattered[op.inputs[1]]);
+    if (auto term = added_term(op); term && scattered.contains(*term)) scattered[*term]->lane = Lane::comm;
   for (size_t i = region.ops.size(); i-- > 0;) {
-    if (region.ops[i].def != &ops::accumulate || !scattered.contains(region.ops[i].inputs[1])) continue;
+    if (auto term = added_term(region.ops[i]); !term || !scattered.contains(*term)) continue;
     size_t to = i + 1;
     while (to < region.ops.size() && region.ops[to].block == region.ops[i].block) ++to;
     if (to < region.ops.size())

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "ir/alias.h"
@@ -55,12 +54,6 @@ class Cut {
   const std::vector<const Op*>& updates() const { return updates_; }
   const std::vector<Crossing>& messages() const { return messages_; }
   ValueId previous_version(ValueId id) const { return previous_version_[static_cast<size_t>(id)]; }
-
-  // kNoValue when there is none of that path.
-  ValueId parameter(std::string_view path) const {
-    auto at = parameters_.find(path);
-    return at == parameters_.end() ? kNoValue : at->second;
-  }
 
   // The ranks that use a parameter, or the parameter whose gradient this is; ascending.
   const std::vector<int>& owners(ValueId id) const { return owners_[static_cast<size_t>(id)]; }
@@ -128,12 +121,8 @@ class Cut {
       }
     }
     for (const Value& value : graph_.values)
-      if (value.kind == ValueKind::parameter) parameters_.emplace(value.path, value.id);
-    for (const Value& value : graph_.values) {
-      if (value.kind != ValueKind::gradient) continue;
-      ValueId of = parameter(std::string_view(value.path).substr(std::string_view("grad.").size()));
-      if (of != kNoValue) owners_[static_cast<size_t>(value.id)] = owners(of);
-    }
+      if (value.kind == ValueKind::gradient && value.of != kNoValue)
+        owners_[static_cast<size_t>(value.id)] = owners(value.of);
   }
 
   const Graph& graph_;
@@ -144,8 +133,7 @@ class Cut {
   std::vector<const Op*> updates_;
   std::vector<Crossing> messages_;
   std::vector<ValueId> previous_version_;
-  std::unordered_map<std::string_view, ValueId> parameters_;  // by path
-  std::vector<std::vector<int>> owners_;                      // by value
+  std::vector<std::vector<int>> owners_;  // by value
 };
 
 class Partition {
@@ -196,7 +184,7 @@ class Partition {
     Op op{.def = &ops::recv, .outputs = {message.value}, .path = value.path + ".recv"};
     op.attrs = {{"peer", int64_t{message.from}},
                 {"tag", int64_t{message.tag}},
-                {"dims", fmt::format("{}", fmt::join(value.shape.dims(), ","))},
+                {"dims", std::vector<int64_t>(value.shape.dims().begin(), value.shape.dims().end())},
                 {"dtype", std::string(name_of(value.dtype))}};
     op.phase = message.arrives.kind == RegionKind::forward ? Phase::forward : Phase::input_gradient;
     op.stage = stage_of(shape(), cut_.schedule().placement, rank_, message.arrives.chunk);
@@ -250,6 +238,8 @@ class Partition {
     switch (graph_[id].kind) {
       case ValueKind::feed:
       case ValueKind::state:
+      case ValueKind::low_bits:
+      case ValueKind::cache:
         return true;
       case ValueKind::parameter:
       case ValueKind::gradient:
@@ -261,20 +251,19 @@ class Partition {
 
   // The update of a parameter runs where the parameter is used.
   bool runs_here(const Op& op) const {
-    if (op.def == &ops::add_squares) return true;
-    if (op.def == &ops::sum_squares && !counts_here(op)) return false;
+    if (op.def->missing_inputs == MissingInputs::left_out) return true;
+    if (op.def->held_by_several == HeldBySeveral::first_only && !is_first_owner(op.parameter)) return false;
     return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return available(version_here(id)); });
   }
 
-  // A weight that several ranks hold counts once in the norm: on the first of them.
-  bool counts_here(const Op& op) const {
-    ValueId parameter = cut_.parameter(std::string_view(op.path).substr(std::string_view("norm.").size()));
+  bool is_first_owner(ValueId parameter) const {
     return parameter == kNoValue || cut_.owners(parameter).empty() || cut_.owners(parameter).front() == rank_;
   }
 
   void add_update(Op op) {
     for (ValueId& id : op.inputs) id = version_here(id);
-    if (op.def == &ops::add_squares) std::erase_if(op.inputs, [&](ValueId id) { return !available(id); });
+    if (op.def->missing_inputs == MissingInputs::left_out)
+      std::erase_if(op.inputs, [&](ValueId id) { return !available(id); });
     remember_versions(op);
     region({rank_, RegionKind::update, 0}).ops.push_back(std::move(op));
   }
@@ -304,6 +293,12 @@ class Partition {
       taken.local = local_shape(taken.shape, taken.layout, program_.mesh);
     }
     each_id([&](ValueId& id) { id = number[static_cast<size_t>(id)]; });
+    auto renumber = [&](ValueId& id) {
+      if (id != kNoValue) id = number[static_cast<size_t>(id)];
+    };
+    for (Value& value : program_.values) renumber(value.of);
+    for (Region& region : program_.regions)
+      for (Op& op : region.ops) renumber(op.parameter);
   }
 
   const Cut& cut_;

@@ -36,17 +36,23 @@ class Update {
   void run() {
     std::vector<ValueId> squares;
     for (auto& [parameter, gradient] : pairs_) {
+      parameter_ = parameter;
       gradient = in_update_layout(parameter, whole_over_stages(parameter, gradient));
       squares.push_back(append(make_op(graph_, ops::sum_squares, {gradient}, {}, "norm." + graph_[parameter].path)));
     }
+    parameter_ = kNoValue;
     ValueId scale = clip(squares);
-    for (const auto& [parameter, gradient] : pairs_) step_on(parameter, gradient, scale);
+    for (const auto& [parameter, gradient] : pairs_) {
+      parameter_ = parameter;
+      step_on(parameter, gradient, scale);
+    }
     infer(graph_, Phase::update);
   }
 
  private:
   ValueId append(Op op) {
     op.phase = Phase::update;
+    op.parameter = parameter_;
     graph_.ops.push_back(std::move(op));
     return graph_.ops.back().outputs[0];
   }
@@ -58,7 +64,7 @@ class Update {
   ValueId whole_over_stages(ValueId parameter, ValueId gradient) {
     const std::set<int>& ranks = ranks_.at(parameter);
     if (ranks.size() < 2) return gradient;
-    Op op = make_op(graph_, ops::sum_stages, {gradient}, {{"ranks", fmt::format("{}", fmt::join(ranks, ","))}},
+    Op op = make_op(graph_, ops::sum_stages, {gradient}, {{"stages", std::vector<int64_t>(ranks.begin(), ranks.end())}},
                     graph_[gradient].path + ".summed");
     graph_[op.outputs[0]].layout = graph_[gradient].layout;
     return append(std::move(op));
@@ -99,28 +105,29 @@ class Update {
     return scale;
   }
 
-  ValueId state_like(ValueId parameter, std::string_view prefix, DType dtype) {
+  ValueId state_like(ValueId parameter, const OptimizerState& state, DType dtype, ValueKind kind = ValueKind::state) {
     const Value& p = graph_[parameter];
     StoredIn stored;
-    if (!p.stored.path.empty()) stored = {std::string(prefix) + p.stored.path, p.stored.first_row};
-    return graph_.add({.path = std::string(prefix) + p.path,
-                       .kind = ValueKind::state,
+    if (!p.stored.path.empty()) stored = {state.path_of(p.stored.path), p.stored.first_row};
+    return graph_.add({.path = state.path_of(p.path),
+                       .kind = kind,
                        .dtype = dtype,
                        .shape = p.shape,
                        .layout = update_layout_of(parameter),
+                       .of = parameter,
                        .stored = stored});
   }
 
   void step_on(ValueId parameter, ValueId gradient, ValueId scale) {
     std::string path = graph_[parameter].path;
     DType dtype = graph_[parameter].dtype, wide = wide_of(dtype);
-    ValueId m = state_like(parameter, "adam_m.", wide), v = state_like(parameter, "adam_v.", wide);
+    ValueId m = state_like(parameter, kAdamWStates[0], wide), v = state_like(parameter, kAdamWStates[1], wide);
     double decay = graph_[parameter].shape.rank() >= 2 ? plan_.optimizer.weight_decay : 0;
     ValueId p = parameter;
     for (Op& hop : make_hops(graph_, parameter, update_layout_of(parameter), path + ".shard"))
       p = append(std::move(hop));
     std::vector<ValueId> inputs{p, gradient, m, v, lr_, scale, step_};
-    if (dtype != wide) inputs.push_back(state_like(parameter, kLowHalf, DType::u16));
+    if (dtype != wide) inputs.push_back(state_like(parameter, {"low"}, DType::u16, ValueKind::low_bits));
     ValueId next = append(make_op(graph_, ops::adamw, std::move(inputs),
                                   {{"beta1", plan_.optimizer.beta1},
                                    {"beta2", plan_.optimizer.beta2},
@@ -151,6 +158,7 @@ class Update {
   std::vector<std::pair<ValueId, ValueId>> pairs_;
   std::map<ValueId, std::set<int>> ranks_;
   ValueId lr_ = kNoValue, step_ = kNoValue;
+  ValueId parameter_ = kNoValue;  // whose ops are being appended
 };
 
 }  // namespace

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <string_view>
 
 #include "ir/graph.h"
 
@@ -15,6 +17,17 @@ struct AdamW {
   double eps = 1e-8;
   double weight_decay = 0.1;
   double clip = 1.0;  // largest gradient norm; 0 = off
+};
+
+// What AdamW keeps for each parameter, besides the parameter: values of the parameter's shape, called NAME.PATH.
+struct OptimizerState {
+  std::string_view name;
+  enum class Range : uint8_t { any, not_negative } range = Range::any;
+
+  std::string path_of(std::string_view parameter) const { return std::string(name) + "." + std::string(parameter); }
+};
+inline constexpr OptimizerState kAdamWStates[] = {
+    {"adam_m"}, {"adam_v", OptimizerState::Range::not_negative},  // a mean of squares: the update takes its root
 };
 
 struct UpdatePlan {

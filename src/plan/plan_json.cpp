@@ -19,6 +19,7 @@ Json memory_json(const RankClass& c) {
           {"communication", m.communication},
           {"overhead", m.overhead},
           {"total", m.total()},
+          {"arena_bytes", c.arena_bytes},
           {"peak_at", c.peak_at},
           {"peak_in", name_of(c.peak_in)}};
 }

@@ -55,7 +55,7 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
     int64_t arena = programs.arena_bytes(static_cast<int>(i));
     MemoryMoment peak = peak_moment(program, arena);
     if (request.machine) peak.parts.overhead = static_cast<int64_t>(request.machine->context_bytes);
-    plan.classes.push_back({static_cast<int>(i), peak.parts, peak.path, peak.region});
+    plan.classes.push_back({static_cast<int>(i), peak.parts, arena, peak.path, peak.region});
     if (peak.parts.total() <= plan.peak_bytes) continue;
     plan.peak_bytes = peak.parts.total();
     plan.evaluation_extra = arena - program.arena_bytes;

@@ -34,7 +34,8 @@ struct StepTime {
 struct RankClass {
   int stage = 0;
   MemoryParts memory;
-  std::string peak_at;  // path of the op where it is fullest
+  int64_t arena_bytes = 0;  // what `train` allocates, to the byte
+  std::string peak_at;      // path of the op where it is fullest
   RegionKind peak_in = RegionKind::forward;
 };
 

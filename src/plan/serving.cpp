@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "cost/accelerator.h"
+#include "cost/planned_target.h"
 #include "exec/sim/simulate.h"
 #include "models/model.h"
 #include "passes/lower.h"
@@ -20,7 +20,7 @@ namespace {
 Program generation(const ServingRequest& r, int64_t batch, int64_t seq) {
   Mesh mesh{{{"pp", 1}, {"dp", 1}, {"cp", 1}, {"tp", static_cast<int>(r.tp)}}};
   Use use{.kind = Use::Kind::generate, .batch = batch, .seq = seq, .cache_positions = r.context, .dtype = DType::bf16};
-  return lower(build_model(r.spec, use, mesh), accelerator_target(r.profile), {});
+  return lower(build_model(r.spec, use, mesh), planned_target(r.profile), {});
 }
 
 double seconds_of(const ServingRequest& r, const Program& program) {

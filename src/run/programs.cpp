@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/threads.h"
 #include "models/model.h"
 #include "schedule/check.h"
 #include "schedule/from_csv.h"
@@ -111,11 +110,6 @@ PipelineSchedule evaluation_schedule(const PipelineSchedule& train) {
 int64_t RunPrograms::arena_bytes(int stage_rank) const {
   int64_t bytes = train[static_cast<size_t>(stage_rank)].arena_bytes;
   return evaluate.empty() ? bytes : std::max(bytes, evaluate[static_cast<size_t>(stage_rank)].arena_bytes);
-}
-
-int threads_per_rank(const RunConfig& run, int ranks) {
-  int threads = run.train.threads > 0 ? static_cast<int>(run.train.threads) : core_count();
-  return std::max(1, threads / ranks);
 }
 
 int stage_rank_of(const Mesh& mesh, int rank) {

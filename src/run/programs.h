@@ -44,9 +44,6 @@ LoweredRun lower_run(const RunConfig& config, const ModelSpec& spec, const Targe
 
 bool has_validation(const RunConfig& run);
 
-// Threads of each rank when `ranks` of them share this machine: train.threads (or its cores) in equal parts.
-int threads_per_rank(const RunConfig& run, int ranks);
-
 // The place of a rank on the pipeline axis: which of the Programs it runs.
 int stage_rank_of(const Mesh& mesh, int rank);
 

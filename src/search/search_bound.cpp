@@ -4,11 +4,12 @@
 
 #include <algorithm>
 
-#include "cost/accelerator.h"
+#include "cost/planned_target.h"
 #include "models/model.h"
 #include "passes/stages.h"
 #include "plan/memory_moments.h"
 #include "plan/predict.h"
+#include "run/run_target.h"
 #include "schedule/timing.h"
 
 namespace sextant {
@@ -152,7 +153,7 @@ StageFigures& StageFigures::add(const StageFigures& other, double times) {
 
 LayoutBounds::LayoutBounds(const Subject& subject)
     : subject_(subject),
-      target_(subject.target ? *subject.target : accelerator_target(subject.profile)),
+      target_(subject.target ? *subject.target : planned_target(subject.profile, determinism_of(subject.run))),
       whole_(build_model(subject.spec, {.seq = subject.run.batch.seq}, single_rank_mesh())) {}
 
 template <class Known, class Make>

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 
-#include "cost/accelerator.h"
+#include "cost/planned_target.h"
 #include "plan/predict.h"
 #include "plan/run_plan.h"
 #include "run/fit.h"
+#include "run/run_target.h"
 
 namespace sextant {
 
@@ -37,8 +38,8 @@ double peak_flops(const Machine& machine, const LoweredRun& run) {
 
 }  // namespace
 
-Target target_of(const PriceRequest& request) {
-  return request.target ? *request.target : accelerator_target(request.profile);
+Target target_of(const RunConfig& config, const PriceRequest& request) {
+  return request.target ? *request.target : planned_target(request.profile, determinism_of(config));
 }
 
 RunConfig without_evaluation(RunConfig run) {
@@ -48,7 +49,7 @@ RunConfig without_evaluation(RunConfig run) {
 
 Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
   RunConfig run = without_evaluation(config);
-  LoweredRun lowered = lower_run(run, request.spec, target_of(request));
+  LoweredRun lowered = lower_run(run, request.spec, target_of(run, request));
   SimResult result = simulate_run(lowered, {request.machine, request.machine.efficiency(), request.profile});
   const RankTime& rank = result.ranks[static_cast<size_t>(result.slowest)];
   Candidate out{.choice = choice_of(config), .config = config, .seconds = result.seconds};
@@ -68,7 +69,7 @@ Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
 }
 
 void settle(Candidate& candidate, const PriceRequest& request, double token_budget) {
-  LoweredRun lowered = lower_run(candidate.config, request.spec, target_of(request));
+  LoweredRun lowered = lower_run(candidate.config, request.spec, target_of(candidate.config, request));
   RunPlan plan = make_plan({.run = candidate.config,
                             .lowered = lowered,
                             .machine = &request.machine,

@@ -12,7 +12,7 @@ struct PriceRequest {
   const Target* target = nullptr;  // null: an accelerator under the profile
 };
 
-Target target_of(const PriceRequest& request);
+Target target_of(const RunConfig& config, const PriceRequest& request);
 
 // Evaluation, which a run may have beside training, is left out: it needs less.
 RunConfig without_evaluation(RunConfig run);

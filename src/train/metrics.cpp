@@ -21,6 +21,7 @@ class Line {
       non_finite_[name] = std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
   }
   void add(const char* name, int64_t x) { json_[name] = x; }
+  void add(const char* name, const std::vector<int64_t>& list) { json_[name] = list; }
   void add_flag(const char* name) { json_[name] = true; }
   void add_unknown(const char* name) { json_[name] = nullptr; }
 
@@ -65,6 +66,7 @@ void MetricsFile::append(const StepMetrics& m) {
   line.add("step_s", m.step_s);
   m.mfu ? line.add("mfu", *m.mfu) : line.add_unknown("mfu");
   line.add("arena_bytes", m.arena_bytes);
+  if (!m.arena_bytes_by_rank.empty()) line.add("arena_bytes_by_rank", m.arena_bytes_by_rank);
   if (m.validation_loss) line.add("validation_loss", *m.validation_loss);
   if (m.is_update_skipped()) line.add_flag("update_skipped");
   file_ << line.text() << std::endl;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <vector>
 
 namespace sextant {
 
@@ -18,9 +19,10 @@ struct StepMetrics {
   int64_t tokens = 0;  // seen since the run's start
   double tokens_per_s = 0;
   double step_s = 0;
-  std::optional<double> mfu;  // null until a machine profile is known
-  int64_t arena_bytes = 0;
-  std::optional<double> validation_loss;  // on steps that end with an evaluation
+  std::optional<double> mfu;                 // null until a machine profile is known
+  int64_t arena_bytes = 0;                   // of rank 0
+  std::vector<int64_t> arena_bytes_by_rank;  // with the first step after a start
+  std::optional<double> validation_loss;     // on steps that end with an evaluation
 
   bool is_finite() const { return std::isfinite(loss) && std::isfinite(grad_norm); }
   bool is_update_skipped() const { return !std::isfinite(grad_norm); }  // by the update itself, on every rank

@@ -18,6 +18,7 @@
 #include "run/programs.h"
 #include "run/resolve_spec.h"
 #include "run/run_identity.h"
+#include "run/run_target.h"
 #include "train/data/dataset.h"
 #include "train/health/fault.h"
 #include "train/health/heartbeat.h"
@@ -142,6 +143,9 @@ class Run {
     require_finite(from.empty() ? run_.model.from.value_or("") : from.string());
     if (run_.train.check_replicas_every > 0) replicas_.check_all();
     state_.identity = parts_.identity;
+    arenas_.assign(static_cast<size_t>(group_.size()), 0);
+    arenas_[static_cast<size_t>(group_.rank())] = trainer_.arena_bytes();
+    group_.sum(arenas_);
     // Every rank has what it needs of the checkpoint, and every check has passed: only now is anything changed on disk.
     group_.barrier();
     if (group_.leads()) begin_directory(from);
@@ -258,6 +262,7 @@ class Run {
   StepMetrics finish_step() {
     StepMetrics m = trainer_.finish_step();
     m.tokens = state_.tokens - (state_.step - m.step) * run_.batch.sequences * run_.batch.seq;
+    m.arena_bytes_by_rank = std::exchange(arenas_, {});
     result_.loss = m.loss;
     return m;
   }
@@ -279,6 +284,7 @@ class Run {
   Saver saver_;
   ReplicaCheck replicas_;
   RunState state_;
+  std::vector<int64_t> arenas_;  // of all ranks, until the first step has told of them
   NonFiniteStreak non_finite_{run_.train.non_finite_steps};
   std::optional<MetricsFile> metrics_;  // the leader's
   std::optional<Progress> progress_;

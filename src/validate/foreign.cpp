@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -39,23 +40,11 @@ constexpr std::array kDevices{
     DeviceName{"TPU v4", "tpu-v4"},
 };
 
-struct ArchName {
-  std::string_view arch, ours;
-};
-constexpr std::array kArchitecturesOfSources{
-    ArchName{"gpt", "gpt2"},
-    ArchName{"llama", "llama"},
-    ArchName{"llama-like", "llama"},
-    ArchName{"mpt", "mpt"},
-    ArchName{"gpt-sqrelu", "nemotron"},
-    ArchName{"gpt-mqa-parallel", "palm"},
-    ArchName{"gpt-parallel-rotary", "neox"},
-};
-
-std::string_view architecture_for(std::string_view arch) {
-  for (const ArchName& name : kArchitecturesOfSources)
-    if (name.arch == arch) return name.ours;
-  return {};
+// The architecture that a source's word means; null where there is none.
+const ModelDef* model_published_as(std::string_view word) {
+  for (const ModelDef* def : all_models())
+    if (std::find(def->published_as.begin(), def->published_as.end(), word) != def->published_as.end()) return def;
+  return nullptr;
 }
 
 // "zero1 over 8 GPUs (hybrid)": the ranks that share optimizer state; 0 when it does not say.
@@ -121,20 +110,20 @@ class Expresser {
   void assume(std::string what) { run_.assumed.push_back(std::move(what)); }
 
   std::string model() {
-    std::string_view ours = architecture_for(row_.arch);
-    if (ours.empty()) return fmt::format("architecture {} is not supported yet", row_.arch);
+    const ModelDef* def = model_published_as(row_.arch);
+    if (!def) return fmt::format("architecture {} is not supported yet", row_.arch);
     ModelSpec& m = run_.spec;
-    m.architecture = ours;
+    m.architecture = def->name;
     m.layers = *row_.layers, m.hidden = *row_.hidden, m.heads = *row_.heads;
     m.kv_heads = row_.kv_heads.value_or(m.heads);
     m.head_dim = m.hidden / m.heads;
-    m.ffn = row_.ffn ? *row_.ffn : default_ffn(ours, m.hidden);
+    m.ffn = row_.ffn ? *row_.ffn : default_ffn(def->name, m.hidden);
     if (!row_.ffn) assume(fmt::format("ffn={}", m.ffn));
     m.vocab = row_.vocab.value_or(51200);
     if (!row_.vocab) assume("vocab=51200");
     m.max_seq = *row_.seq;
-    m.tied_head = ours == "gpt2" || ours == "mpt" || ours == "palm" || published_count_is_tied(m);
-    if (ours == "gpt2") m.kv_heads = m.heads;
+    m.tied_head = def->defaults.tied_head || published_count_is_tied(m);
+    if (!def->free_heads) m.kv_heads = m.heads;
     if (auto problems = problems_of(m); !problems.empty())
       return fmt::format("{}: {}", problems[0].fields[0], problems[0].got);
     return {};

@@ -52,7 +52,7 @@ double activation_output_bytes(const Program& program) {
   for (const Region& region : program.regions) {
     if (region.kind != RegionKind::forward) continue;
     for (const Op& op : region.ops)
-      if (op.def->name == "swiglu") sum += static_cast<double>(program[op.outputs[0]].local_bytes().n);
+      if (op.def->activation == Activation::gated) sum += static_cast<double>(program[op.outputs[0]].local_bytes().n);
   }
   return sum;
 }
@@ -64,7 +64,7 @@ double gathered_bytes(const Program& program) {
     if (region.kind != RegionKind::forward) continue;
     for (const Op& op : region.ops) {
       std::optional<Message> message = local_message(program, op);
-      if (message && message->kind == Message::Kind::all_gather && message->axes == kTensorAxis)
+      if (message && message->kind == Collective::all_gather && axes_text(message->axes) == kTensorAxis)
         sum += static_cast<double>(program[op.outputs[0]].local_bytes().n - program[op.inputs[0]].local_bytes().n);
     }
   }

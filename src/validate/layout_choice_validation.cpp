@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/threads.h"
-#include "cost/accelerator.h"
+#include "cost/planned_target.h"
 #include "search/layout_limits.h"
 #include "search/search_bound.h"
 #include "validate/foreign_memory.h"
@@ -38,7 +38,7 @@ Priced price(const ValidationRow& row, const LayoutChoice& choice, LayoutBounds&
   try {
     if (bounds.coarse_bound(choice).seconds >= row.predicted_s || bounds.tight_bound(choice).seconds >= row.predicted_s)
       return {choice};
-    LoweredRun lowered = lower_run(run.config, run.spec, accelerator_target(run.profile));
+    LoweredRun lowered = lower_run(run.config, run.spec, planned_target(run.profile));
     if (!fits(foreign_memory(lowered, run, row.machine), run.profile, row.machine)) return {choice};
     return {choice, simulate_run(lowered, {row.machine, row.machine.efficiency(), run.profile}).seconds};
   } catch (const UserError&) {

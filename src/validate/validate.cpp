@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "base/threads.h"
-#include "cost/accelerator.h"
 #include "cost/machine_file.h"
 #include "cost/network.h"
+#include "cost/planned_target.h"
 #include "cost/software_profile_file.h"
 
 namespace sextant {
@@ -63,7 +63,7 @@ Validation::Validation(std::vector<PublishedRun> runs) {
     if (!row.predicted()) return;
     try {
       row.lowered =
-          std::make_unique<LoweredRun>(lower_run(row.run.config, row.run.spec, accelerator_target(row.run.profile)));
+          std::make_unique<LoweredRun>(lower_run(row.run.config, row.run.spec, planned_target(row.run.profile)));
       row.predicted_memory = foreign_memory(*row.lowered, row.run, row.machine);
     } catch (const UserError& error) {
       row.why_not = error.what();

@@ -8,7 +8,7 @@ namespace sextant {
 
 namespace {
 
-constexpr std::string_view kStyle = R"(
+constexpr std::string_view kPageStyle = R"(
 :root { color-scheme: light dark; --ink: #1f2a33; --quiet: #5d6b78; --ground: #f4f6f8; --card: #ffffff; --line: #dfe4e8; --good: #1d7a46; --bad: #b3261e; }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--ground); color: var(--ink); font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; }
@@ -73,7 +73,7 @@ Page::Page(std::string_view title) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
       "content=\"width=device-width, "
       "initial-scale=1\"/>\n<title>{0}</title>\n<style>{1}</style>\n</head>\n<body>\n<main>\n<h1>{0}</h1>\n",
-      escaped(title), kStyle);
+      escaped(title), kPageStyle);
 }
 
 void Page::lead(std::string_view text) {

@@ -8,7 +8,7 @@ namespace {
 
 // Blue, orange, bluish green and their neighbours in Okabe and Ito's palette, lightened so that dark text reads well on
 // them: they stay apart for every common kind of colour blindness.
-constexpr std::string_view kStyle = R"(<style>
+constexpr std::string_view kSvgStyle = R"(<style>
 .pic { font-family: Helvetica, Arial, sans-serif; font-size: 12px; }
 .pic text { fill: #26323d; }
 .pic text.quiet { fill: #5d6b78; }
@@ -116,7 +116,7 @@ Svg::Svg(const SvgSize& size, std::string_view name) {
   put("<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"pic\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 "
       "{0:.0f} {1:.0f}\" "
       "role=\"img\" aria-label=\"{2}\">\n{3}<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n",
-      size.width, size.height, escaped(name), kStyle);
+      size.width, size.height, escaped(name), kSvgStyle);
 }
 
 void Svg::define_hatch(std::string_view id) {

@@ -115,7 +115,7 @@ TEST(BadInput, FullDisk) {
   ASSERT_EQ(first.code, 0) << first.output;
   std::string before = read_file(place / "run/step-000001/model.safetensors");
   std::string more = tiny_train(place, bigger + " train.steps=4 checkpoint.every=1 checkpoint.keep=9");
-  expect_refusal(run_command(more + " model.layers=3"), 2, {"holds another model"});
+  expect_refusal(run_command(more + " model.layers=3"), 2, {"layers 3 differs from the checkpoint's"});
   size_t out = more.find("--out");
   more.replace(out, more.find(' ', out + 6) - out, "--out " + (place / "second"));
   expect_refusal(run_command(more, limit), 3, {"space"});

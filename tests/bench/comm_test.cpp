@@ -21,17 +21,17 @@ constexpr double kGiB = 1 << 30;
 // Cases A8 to A10 of the list of worked cases: published figures in GB/s.
 TEST(CommRules, AreThoseOfNcclTests) {
   EXPECT_NEAR(algorithm_bandwidth(4 * kGiB, 10.15e-3) / 1e9, 423.15, 0.01);
-  EXPECT_NEAR(bus_bandwidth(CommOp::all_reduce, 8, 4 * kGiB, 10.15e-3) / 1e9, 740.51, 0.01);
+  EXPECT_NEAR(bus_bandwidth(Collective::all_reduce, 8, 4 * kGiB, 10.15e-3) / 1e9, 740.51, 0.01);
   EXPECT_NEAR(algorithm_bandwidth(4 * kGiB, 22.05e-3) / 1e9, 194.78, 0.01);
-  EXPECT_NEAR(bus_bandwidth(CommOp::all_reduce, 32, 4 * kGiB, 22.05e-3) / 1e9, 377.39, 0.01);
+  EXPECT_NEAR(bus_bandwidth(Collective::all_reduce, 32, 4 * kGiB, 22.05e-3) / 1e9, 377.39, 0.01);
   EXPECT_NEAR(wire_bandwidth(377.34, 4, 32), 36.52, 0.01);
   EXPECT_NEAR(algorithm_bandwidth(kGiB, 2.6e-3) / 1e9, 412.98, 0.01);
-  EXPECT_NEAR(bus_bandwidth(CommOp::all_gather, 8, kGiB, 2.6e-3) / 1e9, 361.36, 0.01);
+  EXPECT_NEAR(bus_bandwidth(Collective::all_gather, 8, kGiB, 2.6e-3) / 1e9, 361.36, 0.01);
   EXPECT_NEAR(algorithm_bandwidth(kGiB / 4, 1e-3) / 1e9, 268.44, 0.01);
-  EXPECT_NEAR(bus_bandwidth(CommOp::all_to_all, 16, kGiB / 4, 1e-3) / 1e9, 251.66, 0.01);
-  EXPECT_EQ(bus_factor(CommOp::broadcast, 8), 1);
-  EXPECT_EQ(bus_factor(CommOp::send_receive, 8), 1);
-  EXPECT_EQ(bus_factor(CommOp::reduce_scatter, 4), 0.75);
+  EXPECT_NEAR(bus_bandwidth(Collective::all_to_all, 16, kGiB / 4, 1e-3) / 1e9, 251.66, 0.01);
+  EXPECT_EQ(share_sent(Collective::broadcast, 8), 1);
+  EXPECT_EQ(share_sent(Collective::shift, 8), 1);
+  EXPECT_EQ(share_sent(Collective::reduce_scatter, 4), 0.75);
 }
 
 // A transport with one thing wrong.
@@ -127,11 +127,12 @@ TEST(CommBench, ACorruptedCollectiveIsFound) {
   CommReport report = run({{{"dp", 3}}}, [](Faulty& f) {
     if (f.rank() == 1) f.corrupt_from = 2;
   });
-  std::set<CommOp> wrong;
+  std::set<Collective> wrong;
   for (const CommRow& row : report.rows)
     if (row.wrong > 0) wrong.insert(row.op);
   // Rank 1 has rank 2's data in all of them but a broadcast from 0 and a message from the one before.
-  EXPECT_EQ(wrong, (std::set{CommOp::all_reduce, CommOp::all_gather, CommOp::reduce_scatter, CommOp::all_to_all}));
+  EXPECT_EQ(wrong, (std::set{Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
+                             Collective::all_to_all}));
   EXPECT_TRUE(any_says(report.findings, "all_reduce over dp of 1024 bytes gives WRONG results") ||
               any_says(report.findings, "all_reduce over dp of 1032 bytes gives WRONG results"))
       << comm_text(report);

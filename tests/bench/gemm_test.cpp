@@ -11,6 +11,7 @@
 #include "config/resolve.h"
 #include "exec/cpu/cpu_executor.h"
 #include "exec/cpu/cpu_probe.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 namespace {

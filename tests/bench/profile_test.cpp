@@ -15,6 +15,7 @@
 #include "cost/validator.h"
 #include "exec/cpu/cpu_executor.h"
 #include "ops/ops.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 namespace {
@@ -135,9 +136,9 @@ TEST(MeasuredOps, TheNearestDecideAndWorkScales) {
 
 TEST(MeasuredOps, MessagesFallBackToTheLinks) {
   Machine machine = cpu_machine();
-  EXPECT_NEAR(message_seconds(machine, Message::Kind::all_reduce, 2, 1e6), 2e-6 + 1e-4, 1e-9);
+  EXPECT_NEAR(message_seconds(machine, Collective::all_reduce, 2, 1e6), 2e-6 + 1e-4, 1e-9);
   machine.ops["all_reduce"] = {{{2, 1e6}, 5e-4}};
-  EXPECT_NEAR(message_seconds(machine, Message::Kind::all_reduce, 2, 1e6), 5e-4, 1e-6);
+  EXPECT_NEAR(message_seconds(machine, Collective::all_reduce, 2, 1e6), 5e-4, 1e-6);
 }
 
 TEST(MeasuredOps, AFileKeepsThem) {
@@ -222,14 +223,14 @@ CommReport measured_messages(int hosts) {
   CommReport report{.ranks = 4, .hosts = hosts};
   report.rows = {{.group = "all ranks",
                   .ranks = 4,
-                  .op = CommOp::all_reduce,
+                  .op = Collective::all_reduce,
                   .place = CommPlace::in,
                   .bytes = 4096,
                   .seconds = {9e-6, 9e-6},
                   .least = {7e-6, 7e-6}},
                  {.group = "all ranks",
                   .ranks = 4,
-                  .op = CommOp::all_reduce,
+                  .op = Collective::all_reduce,
                   .place = CommPlace::out,  // with a copy
                   .bytes = 4096,
                   .seconds = {20e-6},
@@ -237,14 +238,14 @@ CommReport measured_messages(int hosts) {
                  {.group = "dp and tp at once",
                   .ranks = 2,
                   .together = 2,
-                  .op = CommOp::all_gather,
+                  .op = Collective::all_gather,
                   .place = CommPlace::in,
                   .bytes = 4096,
                   .seconds = {30e-6},
                   .least = {30e-6}},
                  {.group = "all ranks",
                   .ranks = 4,
-                  .op = CommOp::reduce_scatter,
+                  .op = Collective::reduce_scatter,
                   .place = CommPlace::out,
                   .bytes = 1e9,
                   .seconds = {2.5e-3},  // 0.75 · 400 GB/s

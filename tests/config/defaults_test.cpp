@@ -10,6 +10,8 @@
 #include "config/load.h"
 #include "config/resolve.h"
 #include "config/schema.h"
+#include "models/architecture_data.h"
+#include "models/models.h"
 
 namespace sextant {
 namespace {
@@ -27,9 +29,9 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"model.layers", "<the preset's>"},
       {"model.hidden", "<the preset's>"},
       {"model.heads", "<the preset's>"},
-      {"model.kv_heads", "<the preset's, else `heads`; for palm 1>"},
+      {"model.kv_heads", "<the preset's, else the architecture's, else `heads`>"},
       {"model.head_dim", "<the preset's, else `hidden` / `heads`>"},
-      {"model.ffn", "<the preset's, else 4 `hidden`, for llama 8/3 `hidden` rounded up to a multiple of 256>"},
+      {"model.ffn", "<the preset's, else the architecture's multiple of `hidden`>"},
       {"model.vocab", "<the preset's, else the tokenizer's>"},
       {"model.max_seq", "<the preset's, else `batch.seq`>"},
       {"model.norm_eps", "<the preset's, else 1e-05>"},
@@ -38,12 +40,17 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"model.rope_scaling.low_freq_factor", "<the preset's, else 1>"},
       {"model.rope_scaling.high_freq_factor", "<the preset's, else 4>"},
       {"model.rope_scaling.original_max_positions", "<the preset's, else 8192>"},
-      {"model.rotary_fraction", "<the preset's, else 0.25 for neox, 0.5 for nemotron and 1 for others>"},
-      {"model.exact_gelu", "<the preset's, else true>"},
+      {"model.rotary_fraction", "<the preset's, else the architecture's, else 1>"},
+      {"model.exact_gelu", "<the preset's, else the architecture's>"},
       {"model.qkv_bias", "<the preset's, else false>"},
       {"model.qk_norm", "<the preset's, else false>"},
       {"model.window", "<the preset's, else 0>"},
-      {"model.tied_head", "<the preset's, else false for llama, neox and nemotron and true for others>"},
+      {"model.no_rope_every", "<the preset's, else the architecture's, else 0>"},
+      {"model.embedding_multiplier", "<the preset's, else 1>"},
+      {"model.attention_multiplier", "<the preset's, else 0>"},
+      {"model.residual_multiplier", "<the preset's, else 1>"},
+      {"model.logits_scaling", "<the preset's, else 1>"},
+      {"model.tied_head", "<the preset's, else the architecture's>"},
       {"model.init_std", "<0.02>"},
       {"model.other_tokenizer", "false"},
       {"model.dropout", "<0, and `model.from` must not say otherwise>"},
@@ -137,6 +144,21 @@ ModelSpec resolved(std::vector<std::string> overrides) {
   return resolve_model(load_config("", overrides));
 }
 
+// By name, how a field of ModelSpec is set from tests/fixtures/architectures.
+const auto& setters() {
+  using json = nlohmann::json;
+  static const std::map<std::string, void (*)(ModelSpec&, const json&)> table{
+      {"kv_heads", [](ModelSpec& spec, const json& value) { spec.kv_heads = value; }},
+      {"ffn", [](ModelSpec& spec, const json& value) { spec.ffn = value; }},
+      {"norm_eps", [](ModelSpec& spec, const json& value) { spec.norm_eps = value; }},
+      {"rotary_fraction", [](ModelSpec& spec, const json& value) { spec.rotary_fraction = value; }},
+      {"exact_gelu", [](ModelSpec& spec, const json& value) { spec.exact_gelu = value; }},
+      {"no_rope_every", [](ModelSpec& spec, const json& value) { spec.no_rope_every = value; }},
+      {"tied_head", [](ModelSpec& spec, const json& value) { spec.tied_head = value; }},
+  };
+  return table;
+}
+
 // What "the preset's, else …" comes to where there is no preset.
 TEST(Defaults, OfModelFieldsByArchitecture) {
   ModelSpec plain{.layers = 2,
@@ -155,35 +177,29 @@ TEST(Defaults, OfModelFieldsByArchitecture) {
                   .qkv_bias = false,
                   .qk_norm = false,
                   .window = 0,
+                  .no_rope_every = 0,
+                  .embedding_multiplier = 1,
+                  .attention_multiplier = 0,
+                  .residual_multiplier = 1,
+                  .logits_scaling = 1,
                   .tied_head = true,
                   .init_std = 0.02,
                   .bos_token = {},
                   .eos_tokens = {}};
-  struct Architecture {
-    std::string name;
-    void (*differs)(ModelSpec&);
-  };
-  const Architecture architectures[] = {
-      {"gpt2", [](ModelSpec&) {}},
-      {"llama", [](ModelSpec& spec) { spec.ffn = 1536, spec.tied_head = false; }},
-      {"neox", [](ModelSpec& spec) { spec.rotary_fraction = 0.25, spec.exact_gelu = true, spec.tied_head = false; }},
-      {"opt", [](ModelSpec&) {}},
-      {"bloom", [](ModelSpec&) {}},
-      {"mpt", [](ModelSpec&) {}},
-      {"palm", [](ModelSpec& spec) { spec.kv_heads = 1; }},
-      {"nemotron", [](ModelSpec& spec) { spec.rotary_fraction = 0.5, spec.tied_head = false; }},
-  };
-  EXPECT_EQ(all_traits().size(), std::size(architectures)) << "an architecture is missing from this test: add it";
-  for (const Architecture& architecture : architectures) {
+  for (const ModelDef* def : all_models()) {
     ModelSpec expected = plain;
-    expected.architecture = architecture.name;
-    architecture.differs(expected);
-    ModelSpec spec = resolved({"model.architecture=" + architecture.name, "batch.seq=96"});
-    EXPECT_EQ(spec.kv_heads, expected.kv_heads) << architecture.name;
-    EXPECT_EQ(spec.ffn, expected.ffn) << architecture.name;
-    EXPECT_EQ(spec.tied_head, expected.tied_head) << architecture.name;
-    EXPECT_EQ(spec.rotary_fraction, expected.rotary_fraction) << architecture.name;
-    EXPECT_TRUE(spec == expected) << architecture.name;
+    expected.architecture = def->name;
+    nlohmann::json differs = architecture_data(def->name)["defaults"];
+    for (const auto& [field, value] : differs.items()) {
+      ASSERT_TRUE(setters().contains(field)) << field;
+      setters().at(field)(expected, value);
+    }
+    ModelSpec spec = resolved({fmt::format("model.architecture={}", def->name), "batch.seq=96"});
+    EXPECT_EQ(spec.kv_heads, expected.kv_heads) << def->name;
+    EXPECT_EQ(spec.ffn, expected.ffn) << def->name;
+    EXPECT_EQ(spec.tied_head, expected.tied_head) << def->name;
+    EXPECT_EQ(spec.rotary_fraction, expected.rotary_fraction) << def->name;
+    EXPECT_TRUE(spec == expected) << def->name;
   }
   ModelSpec stretched = resolved({"model.architecture=llama", "model.rope_scaling.factor=2"});
   EXPECT_EQ(stretched.rope_scaling,

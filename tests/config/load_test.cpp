@@ -244,8 +244,7 @@ TEST(LoadConfig, UnreadableFiles) {
   };
   fs::path dir = fs::path(testing::TempDir()) / "sextant_config_test";
   fs::create_directories(dir);
-  EXPECT_EQ(complaint(dir / "absent.toml"),
-            (dir / "absent.toml").string() + ": cannot read: No such file or directory; expected a readable file");
+  EXPECT_EQ(complaint(dir / "absent.toml"), (dir / "absent.toml").string() + ": file not found");
   EXPECT_EQ(complaint(dir), dir.string() + ": cannot read: Is a directory; expected a readable file");
   fs::remove_all(dir);
 }

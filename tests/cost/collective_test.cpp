@@ -137,7 +137,7 @@ TEST(CollectiveSeconds, LongMessagesGoAtTheRateOfTheRing) {
   EXPECT_NEAR(seconds(Collective::all_reduce, ranks(0, 8)), 2 * bytes * 7 / 8 / 300e9, 1e-3);
   EXPECT_NEAR(seconds(Collective::all_gather, ranks(0, 8)), bytes * 7 / 8 / 300e9, 1e-3);
   EXPECT_NEAR(seconds(Collective::reduce_scatter, ranks(0, 16, 8)), bytes * 15 / 16 / 25e9, 1e-2);
-  EXPECT_NEAR(seconds(Collective::message, {0, 8}), bytes / 25e9, 1e-3);
+  EXPECT_NEAR(seconds(Collective::send, {0, 8}), bytes / 25e9, 1e-3);
   EXPECT_EQ(seconds(Collective::all_reduce, {5}), 0);
 }
 

@@ -49,6 +49,7 @@ inline double far_all_reduce(double megabytes) {
 // A streaming kernel that reads `bytes` and has 7 flops, under any name.
 inline OpDef streaming_op(std::string_view name) {
   OpDef def{.name = name, .attrs = {"bytes"}};
+  if (const OpDef* known = find_op(name)) def.passes = known->passes;
   def.cost = [](const Attrs& attrs, auto, auto) { return Cost{.flops = {7}, .read = {attrs.integer("bytes")}}; };
   return def;
 }
@@ -101,8 +102,8 @@ class HandProgram {
   Op& all_reduce(RegionKind kind, std::string path, const std::string& axes, double megabytes) {
     ValueId x = value(path + ".x", static_cast<int64_t>(megabytes * kMega)),
             y = value(path + ".y", static_cast<int64_t>(megabytes * kMega));
-    return add(kind, ops::redistribute, std::move(path), {{"transfer", std::string("all_reduce")}, {"axes", axes}}, {x},
-               {y});
+    return add(kind, ops::redistribute, std::move(path),
+               {{"transfer", std::string("all_reduce")}, {"axes", std::vector<std::string>{axes}}}, {x}, {y});
   }
 
   Program program;

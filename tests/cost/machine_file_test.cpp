@@ -210,12 +210,12 @@ TEST(MachineFile, ThoseThatComeWithTheProgramAreFoundByName) {
         "gb300-nvl72", "mi250x",       "mi300x",       "mi355x",        "tpu-v4",     "tpu-v5p",     "trainium2",
         "dgx2-v100",   "dgx-a100-pod", "dgx-h100-pod", "meta-24k-roce", "fire-flyer", "cluster-100k"})
     EXPECT_TRUE(std::binary_search(known.begin(), known.end(), name)) << name;
-  EXPECT_FALSE(std::binary_search(known.begin(), known.end(), "profiles"));
+  EXPECT_FALSE(std::binary_search(known.begin(), known.end(), "software"));
   for (const std::string& name : known) EXPECT_EQ(load_machine(name).name, name);
 }
 
 TEST(MachineFile, AnUnknownNameListsTheKnownOnes) {
-  for (const char* name : {"h1000", "profiles", "../machines/h200", ""}) {
+  for (const char* name : {"h1000", "software", "../machines/h200", ""}) {
     try {
       load_machine(name);
       FAIL() << name;

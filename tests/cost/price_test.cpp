@@ -196,41 +196,35 @@ TEST(Price, MessagesBetweenStages) {
   HandProgram hand(mesh(), 1);
   ValueId x = hand.value("x", 3'000'000);
   Op& sent = hand.add(forward, ops::send, "send", {{"peer", 0}, {"tag", 1}}, {x});
-  expect_price(price_of(hand, sent), {.seconds = far_message(3),
-                                      .kernels = 1,
-                                      .bytes = 3e6,
-                                      .message = Message::Kind::send,
-                                      .axes = "pp",
-                                      .level = 1});
+  expect_price(
+      price_of(hand, sent),
+      {.seconds = far_message(3), .kernels = 1, .bytes = 3e6, .message = Collective::send, .axes = "pp", .level = 1});
   Op& received = hand.add(forward, ops::recv, "recv", {{"peer", 0}, {"tag", 1}}, {}, {x});
   expect_price(price_of(hand, received), {.seconds = far_message(3),
                                           .kernels = 1,
                                           .bytes = 3e6,
-                                          .message = Message::Kind::receive,
+                                          .message = Collective::receive,
                                           .axes = "pp",
                                           .level = 1});
   // Stages side by side in a node.
   HandProgram near(Mesh{{{"dp", 2}, {"pp", 2}}}, 0);
   Op& inside = near.add(forward, ops::send, "send", {{"peer", 1}, {"tag", 1}}, {near.value("x", 3'000'000)});
-  expect_price(price_of(near, inside), {.seconds = near_message(3),
-                                        .kernels = 1,
-                                        .bytes = 3e6,
-                                        .message = Message::Kind::send,
-                                        .axes = "pp",
-                                        .level = 0});
+  expect_price(
+      price_of(near, inside),
+      {.seconds = near_message(3), .kernels = 1, .bytes = 3e6, .message = Collective::send, .axes = "pp", .level = 0});
   // f32 gradients of a tied weight that travel in 16 bits.
   SoftwareProfile narrow = own_profile();
   narrow.gradient_wire_bytes = 2;
-  Op& tied = hand.add(update, ops::sum_stages, "tied", {{"ranks", std::string("0,1")}}, {x}, {x});
+  Op& tied = hand.add(update, ops::sum_stages, "tied", {{"stages", std::vector<int64_t>{0, 1}}}, {x}, {x});
   expect_price(price_of(hand, tied, narrow), {.seconds = far_all_reduce(1.5),
                                               .kernels = 1,
                                               .bytes = 1.5e6,
-                                              .message = Message::Kind::stage_sum,
+                                              .message = Collective::all_reduce,
                                               .axes = "pp",
                                               .level = 1});
 }
 
-Op& hop(HandProgram& hand, const char* transfer, const std::string& axes, ValueId x) {
+Op& hop(HandProgram& hand, const char* transfer, const std::vector<std::string>& axes, ValueId x) {
   return hand.add(backward, ops::redistribute, transfer, {{"transfer", std::string(transfer)}, {"axes", axes}}, {x},
                   {hand.value("y", hand.program[x].local_bytes().n, ValueKind::activation, hand.program[x].dtype)});
 }
@@ -246,49 +240,46 @@ double far_one_way(double megabytes) {
 TEST(Price, CollectivesOfTensorParallelism) {
   HandProgram hand(mesh(), 0);
   ValueId x = hand.value("x", 4'000'000);
-  expect_price(price_of(hand, hop(hand, "all_reduce", "tp", x)), {.seconds = near_all_reduce(4),
-                                                                  .kernels = 1,
-                                                                  .bytes = 4e6,
-                                                                  .message = Message::Kind::all_reduce,
-                                                                  .axes = "tp",
-                                                                  .level = 0});
-  expect_price(price_of(hand, hop(hand, "all_gather", "tp", x)), {.seconds = near_one_way(4),
-                                                                  .kernels = 1,
-                                                                  .bytes = 4e6,
-                                                                  .message = Message::Kind::all_gather,
-                                                                  .axes = "tp",
-                                                                  .level = 0});
-  expect_price(price_of(hand, hop(hand, "reduce_scatter", "tp", x)), {.seconds = near_one_way(4),
-                                                                      .kernels = 1,
-                                                                      .bytes = 4e6,
-                                                                      .message = Message::Kind::reduce_scatter,
-                                                                      .axes = "tp",
-                                                                      .level = 0});
+  expect_price(price_of(hand, hop(hand, "all_reduce", {"tp"}, x)), {.seconds = near_all_reduce(4),
+                                                                    .kernels = 1,
+                                                                    .bytes = 4e6,
+                                                                    .message = Collective::all_reduce,
+                                                                    .axes = "tp",
+                                                                    .level = 0});
+  expect_price(price_of(hand, hop(hand, "all_gather", {"tp"}, x)), {.seconds = near_one_way(4),
+                                                                    .kernels = 1,
+                                                                    .bytes = 4e6,
+                                                                    .message = Collective::all_gather,
+                                                                    .axes = "tp",
+                                                                    .level = 0});
+  expect_price(price_of(hand, hop(hand, "reduce_scatter", {"tp"}, x)), {.seconds = near_one_way(4),
+                                                                        .kernels = 1,
+                                                                        .bytes = 4e6,
+                                                                        .message = Collective::reduce_scatter,
+                                                                        .axes = "tp",
+                                                                        .level = 0});
   // Half of what a rank has goes to the other.
-  expect_price(price_of(hand, hop(hand, "all_to_all", "tp", x)), {.seconds = (8.4 + 0.6) * 1e-6 + 2,
-                                                                  .kernels = 1,
-                                                                  .bytes = 4e6,
-                                                                  .message = Message::Kind::all_to_all,
-                                                                  .axes = "tp",
-                                                                  .level = 0});
+  expect_price(price_of(hand, hop(hand, "all_to_all", {"tp"}, x)), {.seconds = (8.4 + 0.6) * 1e-6 + 2,
+                                                                    .kernels = 1,
+                                                                    .bytes = 4e6,
+                                                                    .message = Collective::all_to_all,
+                                                                    .axes = "tp",
+                                                                    .level = 0});
   Op& shift = hand.add(forward, ops::ring_shift, "shift", {{"axis", std::string("tp")}}, {x}, {x});
-  expect_price(price_of(hand, shift), {.seconds = near_message(4),
-                                       .kernels = 1,
-                                       .bytes = 4e6,
-                                       .message = Message::Kind::shift,
-                                       .axes = "tp",
-                                       .level = 0});
+  expect_price(
+      price_of(hand, shift),
+      {.seconds = near_message(4), .kernels = 1, .bytes = 4e6, .message = Collective::shift, .axes = "tp", .level = 0});
   // Nothing is done for a view, and nothing is sent in a group of one.
-  expect_price(price_of(hand, hop(hand, "nothing", "tp", x)), {});
+  expect_price(price_of(hand, hop(hand, "nothing", {"tp"}, x)), {});
   HandProgram alone(Mesh{{{"dp", 2}, {"tp", 1}}}, 0);
-  expect_price(price_of(alone, hop(alone, "all_reduce", "tp", alone.value("x", 4'000'000))), {});
+  expect_price(price_of(alone, hop(alone, "all_reduce", {"tp"}, alone.value("x", 4'000'000))), {});
 }
 
 // Gathered again for backward alone: free for software that kept it, unless something that is computed again reads it
 // too.
 TEST(Price, GathersThatSoftwareKeeps) {
   HandProgram hand(mesh(), 0);
-  Op gather = hop(hand, "all_gather", "tp", hand.value("x", 4'000'000));
+  Op gather = hop(hand, "all_gather", {"tp"}, hand.value("x", 4'000'000));
   gather.phase = Phase::recompute;
   SoftwareProfile keeping = own_profile();
   keeping.keeps_gathered = true;
@@ -300,11 +291,11 @@ TEST(Price, GathersThatSoftwareKeeps) {
 }
 
 TEST(Price, GradientsAndWeightsOfZero) {
-  using enum Message::Kind;
+  using enum Collective;
   HandProgram hand(mesh(), 0);
   ValueId gradient = hand.value("grad", 8'000'000, ValueKind::gradient),
           weight = hand.value("w", 4'000'000, ValueKind::parameter, DType::bf16);
-  Op scatter = hop(hand, "reduce_scatter", "dp", gradient), gather = hop(hand, "all_gather", "dp", weight);
+  Op scatter = hop(hand, "reduce_scatter", {"dp"}, gradient), gather = hop(hand, "all_gather", {"dp"}, weight);
   SoftwareProfile profile = own_profile();
   expect_price(
       price_of(hand, scatter, profile),
@@ -362,19 +353,19 @@ TEST(Price, MessagesOfACpu) {
   Op sent = hand.add(forward, ops::send, "send", {{"peer", 1}, {"tag", 1}}, {x});
   expect_price(
       price_of(hand, sent, own_profile(), machine),
-      {.seconds = 2 * 0.25 + 2, .kernels = 1, .bytes = 4e6, .message = Message::Kind::send, .axes = "pp", .level = 0});
-  Op sum = hand.add(update, ops::sum_stages, "tied", {{"ranks", std::string("0,1,3")}}, {x}, {x});
+      {.seconds = 2 * 0.25 + 2, .kernels = 1, .bytes = 4e6, .message = Collective::send, .axes = "pp", .level = 0});
+  Op sum = hand.add(update, ops::sum_stages, "tied", {{"stages", std::vector<int64_t>{0, 1, 3}}}, {x}, {x});
   expect_price(price_of(hand, sum, own_profile(), machine), {.seconds = 3 * 0.25 + 2,
                                                              .kernels = 1,
                                                              .bytes = 4e6,
-                                                             .message = Message::Kind::stage_sum,
+                                                             .message = Collective::all_reduce,
                                                              .axes = "pp",
                                                              .level = 0});
-  Op reduce = hop(hand, "all_reduce", "dp,tp", x);
+  Op reduce = hop(hand, "all_reduce", {"dp", "tp"}, x);
   expect_price(price_of(hand, reduce, own_profile(), machine), {.seconds = 4 * 0.25 + 2,
                                                                 .kernels = 1,
                                                                 .bytes = 4e6,
-                                                                .message = Message::Kind::all_reduce,
+                                                                .message = Collective::all_reduce,
                                                                 .axes = "dp,tp",
                                                                 .level = 0});
   machine.ops["all_reduce"] = {{.size = {4, 4e6}, .seconds = 9}};  // three times what latency and bytes say

@@ -6,6 +6,7 @@
 #include "base/bf16.h"
 #include "base/rng.h"
 #include "cuda/device_bytes.h"
+#include "cuda/device_runner.h"
 #include "exec/cuda/attention/attention_library.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "exec/kernel_runner.h"
@@ -120,9 +121,7 @@ std::vector<Numbers> run_on_device(CudaDevice& device, const OneOp& one, const s
     out.push_back({data, value.dtype, value.local});
   }
   const CudaKernel& kernel = cuda_kernel(*op.def);
-  Bytes scratch = kernel.workspace
-                      ? kernel.workspace({op.attrs, in, out, 1, device.determinism() == Determinism::repeatable})
-                      : Bytes{};
+  Bytes scratch = planned_scratch(*op.def, op.attrs, in, out, device.determinism());
   auto* workspace =
       static_cast<std::byte*>(memory.emplace_back(Words(static_cast<size_t>(scratch.n), std::byte{0xff})).data());
   CudaCall call{in, out, op.attrs, workspace, device, device.stream()};

@@ -171,10 +171,14 @@ std::vector<Numbers> rounded_inputs(const KernelRun& run) {
   return inputs;
 }
 
+Bytes planned_scratch(const OpDef& def, const Attrs& attrs, std::span<const Tensor> in, std::span<const Tensor> out,
+                      Determinism determinism) {
+  return cuda_kernel_needs().workspace(def, {attrs, types_of(in), types_of(out), 1, determinism});
+}
+
 std::vector<Numbers> run_cuda_kernel(const KernelRun& run, CudaDevice& device) {
   Operands operands = place_operands(run);
-  const CudaKernel& kernel = cuda_kernel(run.def);
-  Bytes scratch = kernel.workspace ? kernel.workspace({run.attrs, operands.in, operands.out, 1, true}) : Bytes{};
+  Bytes scratch = planned_scratch(run.def, run.attrs, operands.in, operands.out, device.determinism());
   operands.buffers.emplace_back(scratch.n);
   CudaCall call{.in = operands.in,
                 .out = operands.out,
@@ -189,6 +193,11 @@ std::vector<Numbers> run_cuda_kernel(const KernelRun& run, CudaDevice& device) {
   std::vector<Numbers> results;
   for (const Tensor& tensor : operands.out) results.push_back(read_from_device(tensor));
   return results;
+}
+
+CudaDevice& OnDevice::fast_device() {
+  if (!fast_device_) fast_device_ = std::make_unique<CudaDevice>(0, Determinism::fast, Tuning::first_choice);
+  return *fast_device_;
 }
 
 void OnDevice::SetUpTestSuite() {

@@ -8,11 +8,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "exec/cuda/runtime/device.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "exec/kernel_runner.h"
+#include "targets/cuda/cuda_target.h"
 
 namespace sextant {
 
@@ -44,6 +46,10 @@ DType input_dtype(const OpDef& def, size_t input, DType declared, DType real);
 // The numbers as the device will see them.
 std::vector<Numbers> rounded_inputs(const KernelRun& run);
 
+// What the target plans for an op's kernel.
+Bytes planned_scratch(const OpDef& def, const Attrs& attrs, std::span<const Tensor> in, std::span<const Tensor> out,
+                      Determinism determinism);
+
 // run.real is f32 or bf16; run.threads says nothing.
 std::vector<Numbers> run_cuda_kernel(const KernelRun& run, CudaDevice& device);
 
@@ -51,12 +57,16 @@ std::vector<Numbers> run_cuda_kernel(const KernelRun& run, CudaDevice& device);
 class OnDevice : public testing::Test {
  protected:
   static void SetUpTestSuite();
-  static void TearDownTestSuite() { device_.reset(); }
+  static void TearDownTestSuite() {
+    device_.reset();
+    fast_device_.reset();
+  }
   void SetUp() override;
-  static CudaDevice& device() { return *device_; }
+  static CudaDevice& device() { return *device_; }  // repeatable
+  static CudaDevice& fast_device();
 
  private:
-  static inline std::unique_ptr<CudaDevice> device_;
+  static inline std::unique_ptr<CudaDevice> device_, fast_device_;
 };
 
 }  // namespace sextant

@@ -83,7 +83,8 @@ inline Program one_op(const Mesh& mesh, const OpDef& def, const std::vector<Glob
 inline Program bucket_of(int ranks, const std::vector<GlobalShape>& shapes, DType dtype) {
   Graph graph{.name = "bucket", .mesh = {{{"dp", ranks}}}};
   Op op{.def = &ops::all_reduce_bucket, .path = "bucket"};
-  op.attrs = {{"axes", std::string("dp")}, {"ranks", ranks}, {"count", static_cast<int64_t>(shapes.size())}};
+  op.attrs = {
+      {"axes", std::vector<std::string>{"dp"}}, {"ranks", ranks}, {"count", static_cast<int64_t>(shapes.size())}};
   for (const GlobalShape& shape : shapes) {
     op.inputs.push_back(add_value(graph, fmt::format("in{}", op.inputs.size()), dtype, shape));
     op.outputs.push_back(add_value(graph, fmt::format("out{}", op.outputs.size()), dtype, shape));

@@ -41,19 +41,23 @@ struct List {
     return tensor;
   }
 
-  void run(const CudaKernel& kernel, CudaDevice& device, Scratch scratch = Scratch::own) {
+  int64_t scratch_of(const OpDef& def, size_t i) const {
+    return planned_scratch(def, attrs[i], in[i], out[i], Determinism::fast).n;
+  }
+
+  void run(const OpDef& def, CudaDevice& device, Scratch scratch = Scratch::own) {
     std::vector<CudaCall> calls;
     int64_t most = 0;
-    for (size_t i = 0; i < in.size(); ++i) most = std::max(most, kernel.workspace({attrs[i], in[i], out[i], 1}).n);
+    for (size_t i = 0; i < in.size(); ++i) most = std::max(most, scratch_of(def, i));
     for (size_t i = 0; i < in.size(); ++i) {
       if (scratch == Scratch::own)
-        buffers.emplace_back(kernel.workspace({attrs[i], in[i], out[i], 1}).n);
+        buffers.emplace_back(scratch_of(def, i));
       else if (i == 0)
         buffers.emplace_back(most);
       auto* workspace = static_cast<std::byte*>(buffers.back().data());
       calls.push_back({in[i], out[i], attrs[i], workspace, device, device.stream()});
     }
-    kernel.launch_all(calls);
+    cuda_kernel(def).launch_all(calls);
     check_cuda(cudaGetLastError(), "launch");
     check_cuda(cudaStreamSynchronize(device.stream()), "run");
     for (const GuardedBytes& buffer : buffers) EXPECT_TRUE(buffer.end_is_whole()) << "written behind a buffer";
@@ -76,7 +80,7 @@ void check_sum_squares(DType dtype, Scratch scratch, CudaDevice& device) {
     list.out.push_back({list.add(DType::f32, {}, {})});
     list.attrs.push_back({});
   }
-  list.run(cuda_kernel(ops::sum_squares), device, scratch);
+  list.run(ops::sum_squares, device, scratch);
   for (size_t i = 0; i < list.in.size(); ++i) {
     double exact = 0;
     for (double x : read_from_device(list.in[i][0])) exact += x * x;
@@ -170,7 +174,7 @@ TEST_F(CudaLists, AdamwStepsEveryParameter) {
   std::vector<Parameter> parameters = mixed_parameters();
   for (Master master : {Master::whole, Master::halves}) {
     List list = list_of(parameters, scalars, master);
-    list.run(cuda_kernel(ops::adamw), device());
+    list.run(ops::adamw, device());
     for (size_t i = 0; i < parameters.size(); ++i) {
       std::vector<Numbers> exact = parameters[i].stepped(scalars);
       EXPECT_LT(relative_error(whole_parameters(list.out[i]), exact[0]), 1e-6) << "p of " << exact[0].size();
@@ -184,13 +188,20 @@ TEST_F(CudaLists, AdamwLeavesEverythingWhenTheScaleIsZero) {
   std::vector<Parameter> parameters = mixed_parameters();
   for (Master master : {Master::whole, Master::halves}) {
     List list = list_of(parameters, {.lr = 1e-2f, .scale = 0, .step = 3}, master);
-    list.run(cuda_kernel(ops::adamw), device());
+    list.run(ops::adamw, device());
     for (size_t i = 0; i < parameters.size(); ++i) {
       EXPECT_EQ(whole_parameters(list.out[i]), parameters[i].p);
       EXPECT_EQ(read_from_device(list.out[i][1]), parameters[i].m);
       EXPECT_EQ(read_from_device(list.out[i][2]), parameters[i].v);
     }
   }
+}
+
+// Needs no GPU: memory is planned by the target's word.
+TEST(KernelLists, AreWhatTheTargetGroups) {
+  for (const OpDef* def : all_ops())
+    EXPECT_EQ(cuda_kernel(*def).launch_all != nullptr, cuda_kernel_needs().grouping(*def) == Grouping::together)
+        << def->name;
 }
 
 }  // namespace

@@ -21,8 +21,9 @@ inline void expect_messages_arrive(WireKind kind) {
   Program sender = one_op(mesh, ops::send, {{4, 3}}, DType::f32, {{"peer", 1}, {"tag", 3}});
   sender.buffers = {{.bytes = 48, .slots = kSlots}};
   sender.values[0].buffer = 0;
-  Program receiver = one_op(mesh, ops::recv, {}, DType::f32,
-                            {{"peer", 0}, {"tag", 3}, {"dims", std::string("4,3")}, {"dtype", std::string("f32")}});
+  Program receiver =
+      one_op(mesh, ops::recv, {}, DType::f32,
+             {{"peer", 0}, {"tag", 3}, {"dims", std::vector<int64_t>{4, 3}}, {"dtype", std::string("f32")}});
   auto message = [](int microbatch) { return Words(48, static_cast<std::byte>(microbatch + 1)); };
   ThreadHub hub(2, std::chrono::seconds(20));
   std::vector<RankEnd> ends = run_ranks(hub, 2, [&](Transport& transport) {

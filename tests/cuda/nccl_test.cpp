@@ -95,7 +95,7 @@ TEST(Nccl, HopsBetweenDevicesAreThoseOfTheCpu) {
       check(one_op({{{"cp", ranks}}}, ops::ring_shift, {{3, 5}}, dtype, {{"axis", std::string("cp")}}), "a ring");
     }
     check(one_op({{{"pp", ranks}}}, ops::sum_stages, {{3, 5}}, DType::f32,
-                 {{"ranks", std::string(ranks == 2 ? "0,1" : "0,1,2,3")}}),
+                 {{"stages", ranks == 2 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0, 1, 2, 3}}}),
           "stages");
   }
 }

@@ -11,6 +11,8 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "ir/alias.h"
+#include "targets/cpu/cpu_target.h"
+#include "targets/cuda/cuda_target.h"
 
 namespace sextant {
 
@@ -86,8 +88,8 @@ std::vector<Words> run_on_cpu(const Given& given, Wire& wire) {
   const CpuKernel& kernel = cpu_kernel(*op.def);
   int rank = wire.channel.transport.rank();
   auto prepared = kernel.prepare({op, program, rank, coordinate_of(program.mesh, rank), &wire});
-  Words scratch(kernel.workspace ? static_cast<size_t>(kernel.workspace({op.attrs, operands.in, operands.out, 1}).n)
-                                 : 0);
+  LocalTypes in = types_of(operands.in), out = types_of(operands.out);
+  Words scratch(static_cast<size_t>(cpu_kernel_needs().workspace(*op.def, {op.attrs, in, out}).n));
   auto* workspace = static_cast<std::byte*>(memory(scratch));
   ThreadTeam team(1);
   prepared->run({operands.in, operands.out, op.attrs, workspace, team});
@@ -109,8 +111,8 @@ void run_on_device(const Given& given, CudaWires& wires, CudaDevice& device, Ran
   auto prepared =
       kernel.prepare({op, program, rank, coordinate_of(program.mesh, rank), operands.in, operands.out, device, &wires});
   wires.open_groups();
-  Words scratch(kernel.workspace ? static_cast<size_t>(kernel.workspace({op.attrs, operands.in, operands.out, 1}).n)
-                                 : 0);
+  LocalTypes in = types_of(operands.in), out = types_of(operands.out);
+  Words scratch(static_cast<size_t>(cuda_kernel_needs().workspace(*op.def, {op.attrs, in, out}).n));
   auto* workspace = static_cast<std::byte*>(memory(scratch));
   prepared->launch({operands.in, operands.out, op.attrs, workspace, device, device.stream()});
   prepared->settle(0);

@@ -62,6 +62,7 @@ void add_streaming_cases(std::vector<Case>& cases) {
     std::string name = fmt::format("of_{}", 3 * n);
     cases.push_back({&ops::accumulate, {name, {x, x}, {}}});
     cases.push_back({&ops::add, {name, {x, x}, {}}});
+    cases.push_back({&ops::scale, {name, {x}, {{"factor", 0.22}}}});
     cases.push_back({&ops::gelu, {name, {x}, {}}});
     cases.push_back({&ops::gelu_backward, {name, {x, x}, {}}});
     cases.push_back({&ops::gelu_erf, {name, {x}, {}}});
@@ -76,6 +77,8 @@ void add_streaming_cases(std::vector<Case>& cases) {
     std::string name = fmt::format("width_{}", f);
     cases.push_back({&ops::swiglu, {name, {f64({3, 173, 2 * f})}, {}}});
     cases.push_back({&ops::swiglu_backward, {name, {f64({3, 173, f}), f64({3, 173, 2 * f})}, {}}});
+    cases.push_back({&ops::geglu, {name, {f64({3, 173, 2 * f})}, {}}});
+    cases.push_back({&ops::geglu_backward, {name, {f64({3, 173, f}), f64({3, 173, 2 * f})}, {}}});
     cases.push_back({&ops::linear_bias_gradient, {name, {f64({3, 411, f})}, {}}});
     cases.push_back({&ops::take_position, {name, {f64({5, 130, f}), i32({})}, {}, 130}});
   }
@@ -101,6 +104,16 @@ void add_position_cases(std::vector<Case>& cases) {
     TensorType qkv = f64({3, 173, 10 * dim}), w = f64({dim});
     cases.push_back({&ops::qk_norm, {fmt::format("dim_{}", dim), {qkv, w, w}, attrs}});
     cases.push_back({&ops::qk_norm_backward, {fmt::format("dim_{}", dim), {qkv, qkv, w, w}, attrs}});
+  }
+  for (int64_t dim : {int64_t{7}, int64_t{64}, int64_t{128}}) {
+    std::string name = fmt::format("dim_{}", dim);
+    Attrs attrs = heads(6, 2, dim);
+    TensorType qkv = f64({3, 173, 10 * dim}), squares = f64({3, 173, 2}), wq = f64({6 * dim}), wk = f64({2 * dim});
+    cases.push_back({&ops::qk_squares, {name, {qkv}, attrs}});
+    cases.push_back({&ops::qk_squares_backward, {name, {squares, qkv}, attrs}});
+    attrs.set("eps", 9.0);  // squares are drawn like everything else
+    cases.push_back({&ops::qk_norm_wide, {name, {qkv, wq, wk, squares}, attrs}});
+    cases.push_back({&ops::qk_norm_wide_backward, {name, {qkv, qkv, wq, wk, squares}, attrs}});
   }
   cases.push_back(
       {&ops::position_embedding, {"offset", {f64({3, 130, 64}), f64({200, 64}), i32({})}, {{"offset", 2}}, 61}});
@@ -182,6 +195,18 @@ TEST_P(CudaOps, AgreeWithTheCpu) {
     std::vector<Numbers> exact = run_kernel(run);
     for (size_t i = 0; i < exact.size(); ++i)
       EXPECT_LT(relative_error(here[i], exact[i]), tolerance(real)) << name_of(real) << " output " << i;
+  }
+}
+
+// The guards behind every buffer are looked at by the runner. Repeatable runs may plan more scratch: this is the least.
+TEST_P(CudaOps, StayInTheScratchOfAFastTarget) {
+  for (DType real : {DType::f32, DType::bf16}) {
+    KernelRun run = run_of(GetParam(), real);
+    run_cuda_kernel(run, fast_device());
+    if (GetParam().def->accumulate == Accumulate::unsupported) continue;
+    run.attrs.set("accumulate", int64_t{1});
+    run.first_output = run_cuda_kernel(run_of(GetParam(), real), device())[0];
+    run_cuda_kernel(run, fast_device());
   }
 }
 

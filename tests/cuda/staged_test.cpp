@@ -71,7 +71,8 @@ TEST_F(Staged, RingsTurn) {
 }
 
 TEST_F(Staged, StagesAddUp) {
-  Program program = one_op({{{"pp", 2}}}, ops::sum_stages, {{3, 5}}, DType::f32, {{"ranks", std::string("0,1")}});
+  Program program =
+      one_op({{{"pp", 2}}}, ops::sum_stages, {{3, 5}}, DType::f32, {{"stages", std::vector<int64_t>{0, 1}}});
   expect_as_on_cpu(program, run_between_ranks(program, {.ranks = 2}), "two stages");
 }
 

@@ -4,15 +4,25 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <fmt/ranges.h>
+
 #include <cmath>
+#include <filesystem>
 
 #include "base/error.h"
+#include "cost/machine_file.h"
 #include "exec/cuda/runtime/cuda_executor.h"
+#include "plan/machine_target.h"
+#include "run/programs.h"
+#include "run/resolve_spec.h"
+#include "run/run_target.h"
 #include "train/mesh_cases.h"
 #include "train/scratch_run.h"
 
 namespace sextant {
 namespace {
+
+namespace fs = std::filesystem;
 
 MakeExecutor cuda_ranks(Determinism determinism = Determinism::fast) {
   return [determinism](const RankContext& context, int) {
@@ -135,6 +145,35 @@ TEST_F(OnCuda, APlanThatDoesNotFitIsRefusedWithOneThatDoes) {
   }
   cudaMemGetInfo(&free_after, &total);
   EXPECT_LT(free_before - free_after, size_t{1} << 30);
+}
+
+// What `plan --machine` says without a GPU is what every rank allocates on one.
+TEST_F(OnCuda, AllocatesWhatIsPlannedForAMachine) {
+  Machine machine = load_machine("h200");
+  SoftwareProfile own = own_profile();
+  std::vector<std::vector<std::string>> cases{{},
+                                              {"train.deterministic=true"},
+                                              {"train.precision=f32", "train.recompute=full"},
+                                              {"mesh.dp=2", "mesh.zero=1"},
+                                              {"mesh.dp=2", "mesh.zero=2"},
+                                              {"mesh.dp=2", "mesh.zero=3"},
+                                              {"mesh.tp=2", "mesh.pp=2"}};
+  for (size_t i = 0; i < cases.size(); ++i) {
+    RunConfig run = scratch_.config("tiny-llama.toml", with(cases[i], {"train.steps=2"}));
+    ModelSpec spec = resolve_spec(run);
+    int ranks = run_shape(run, spec).mesh.world_size();
+    Target target = machine_target({.run = run, .ranks = ranks, .machine = machine, .profile = own});
+    LoweredRun planned = lower_run(run, spec, target);
+    fs::path out = scratch_.root() / fmt::format("planned-{}", i);
+    train(run, out, cuda_ranks(determinism_of(run)));
+    std::string line = read_file(out / "metrics.jsonl");
+    std::vector<int64_t> bytes;
+    for (int rank = 0; rank < ranks; ++rank)
+      bytes.push_back(planned.programs.arena_bytes(stage_rank_of(planned.shape.mesh, rank)));
+    std::string wanted = fmt::format("\"arena_bytes_by_rank\":[{}]", fmt::join(bytes, ","));
+    EXPECT_NE(line.find(wanted), std::string::npos)
+        << fmt::format("{}", fmt::join(cases[i], " ")) << ": not " << wanted;
+  }
 }
 
 }  // namespace

@@ -59,12 +59,12 @@ TEST(FlatTokens, WhatCannotBeTokensIsRefused) {
   EXPECT_TRUE(says(complaint_about(folder.write("odd.bin", "abc")), {"odd.bin at byte 2", "3 bytes", "multiple of 2"}));
   EXPECT_TRUE(says(complaint_about(folder.write("a.dat", "ab")), {"a.dat", "nothing says what type", ".u32"}));
   EXPECT_TRUE(says(complaint_about(folder.write("n.data", raw<int32_t>({1, 2, -1})), {.type = TokenType::i32}),
-                   {"n.data at byte 8 (token 2)", "no token id"}));
+                   {"n.data at byte 8 (token 2)", "is not a token id"}));
   EXPECT_TRUE(says(complaint_about(folder.write("n.u32", raw<uint32_t>({1, 0x80000000}))),
-                   {"n.u32 at byte 4 (token 1)", "no token id"}));
+                   {"n.u32 at byte 4 (token 1)", "is not a token id"}));
   EXPECT_TRUE(
       says(complaint_about(folder.write("w.data", raw<int64_t>({5, int64_t{1} << 32})), {.type = TokenType::i64}),
-           {"w.data at byte 8 (token 1)", "no token id"}));
+           {"w.data at byte 8 (token 1)", "is not a token id"}));
 }
 
 TEST(FlatTokens, U32UnderTheNameOfU16IsNoticed) {

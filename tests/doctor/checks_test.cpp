@@ -131,7 +131,7 @@ const Fault kFaults[] = {
      "3 free of 1,000,000"},
     {"no directory", [](PlantedHost& h) { h.spaces.erase("/runs"); }, "disk//runs", Health::failure,
      "cannot be looked at"},
-    {"a clock nobody keeps", [](PlantedHost& h) { h.clock_is_kept = false; }, "clock/kept right", Health::warning,
+    {"a clock nobody keeps", [](PlantedHost& h) { h.clock_is_kept = false; }, "clock/clock sync", Health::warning,
      "nothing holds"},
     {"ECC off", [](PlantedHost& h) { h.gpus.gpus[1].ecc = false; }, "gpu/memory errors", Health::warning,
      "GPU 1: ECC is off"},

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "exec/cpu/kernels/gemm.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 
@@ -79,7 +80,7 @@ std::vector<Numbers> run_kernel(const KernelRun& run) {
 
   const CpuKernel& kernel = cpu_kernel(run.def);
   const Attrs& attrs = run.kernel_attrs ? *run.kernel_attrs : run.attrs;
-  AlignedBytes workspace(kernel.workspace ? kernel.workspace({attrs, in, out, run.threads}).n : 0);
+  AlignedBytes workspace(cpu_kernel_needs().workspace(run.def, {attrs, types_of(in), types_of(out), run.threads}).n);
   ThreadTeam team(run.threads);
   kernel.run({in, out, attrs, workspace.data.get(), team});
 

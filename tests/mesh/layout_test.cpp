@@ -13,8 +13,8 @@ const Mesh kMesh{{{"pp", 1}, {"dp", 2}, {"cp", 1}, {"tp", 4}}};
 TEST(Mesh, RanksAndCoordinatesAreInverse) {
   for (int rank = 0; rank < kMesh.world_size(); ++rank) EXPECT_EQ(rank_of(kMesh, coordinate_of(kMesh, rank)), rank);
   EXPECT_EQ(coordinate_of(kMesh, 5), (Coordinate{0, 1, 0, 1}));
-  EXPECT_EQ(group_of(kMesh, 5, {3}), (std::vector<int>{4, 5, 6, 7}));
-  EXPECT_EQ(group_of(kMesh, 5, {1}), (std::vector<int>{1, 5}));
+  EXPECT_EQ(group_of(kMesh, 5, std::vector<int>{3}), (std::vector<int>{4, 5, 6, 7}));
+  EXPECT_EQ(group_of(kMesh, 5, std::vector<int>{1}), (std::vector<int>{1, 5}));
 }
 
 TEST(Layout, LocalShapeSplitsSegmentsAlikeAndPads) {

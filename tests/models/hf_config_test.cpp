@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "models/hf_type.h"
+#include "models/models.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -35,7 +37,12 @@ const char* const kLlama1 = R"({
   "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32, "pad_token_id": 0,
   "rms_norm_eps": 1e-06, "tie_word_embeddings": false, "vocab_size": 32000})";
 
-const std::string kTypes = "one of gpt2, gpt_neox, opt, bloom, mpt, llama, mistral, qwen2, qwen3, nemotron, palm";
+std::string all_types() {
+  std::string types;
+  for (const ModelDef* def : all_models())
+    for (const HfType& type : def->hf_types) types += fmt::format("{}{}", types.empty() ? "" : ", ", type.model_type);
+  return "one of " + types;
+}
 
 ModelSpec read(const json& document) {
   return spec_from_hf_config(document.dump(), "config.json");
@@ -153,15 +160,15 @@ TEST(HfConfig, RefusesByName) {
   EXPECT_EQ(complaint_about(kGpt2, {{"add_cross_attention", true}}),
             "config.json add_cross_attention: true is not supported; expected false");
   EXPECT_EQ(complaint_about(kGpt2, {{"model_type", "mamba"}}),
-            "config.json model_type: \"mamba\" is not supported; expected " + kTypes);
+            "config.json model_type: \"mamba\" is not supported; expected " + all_types());
   for (const char* type : {"mixtral", "qwen3_moe", "dbrx"})
     EXPECT_EQ(complaint_about(kLlama1, {{"model_type", type}}),
               fmt::format("config.json model_type: \"{}\": models with experts are not supported yet; expected {}",
-                          type, kTypes));
+                          type, all_types()));
   EXPECT_EQ(complaint_about(kLlama1, {{"model_type", "deepseek_v3"}}),
             "config.json model_type: \"deepseek_v3\": models with experts and latent attention are not supported yet; "
             "expected " +
-                kTypes);
+                all_types());
 }
 
 TEST(HfConfig, RefusesBadValues) {
@@ -195,7 +202,7 @@ TEST(HfConfig, RefusesWhatIsNotAConfig) {
   EXPECT_EQ(complaint_about(""), "config.json: byte 1 is not valid JSON; expected a Hugging Face config.json");
   EXPECT_EQ(complaint_about("{\"a\": 1e999}"),
             "config.json: a number is too large for 64 bits; expected a Hugging Face config.json");
-  EXPECT_EQ(complaint_about("{}"), "config.json model_type: is missing; expected " + kTypes);
+  EXPECT_EQ(complaint_about("{}"), "config.json model_type: is missing; expected " + all_types());
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "models/hf_config.h"
-#include "models/hf_keys.h"
+#include "models/hf_type.h"
 #include "models/presets.h"
 
 namespace sextant {
@@ -55,9 +55,9 @@ TEST(HfTwoWays, NamesOfOneSettingMustAgree) {
   for (const json& file : {kBloom, kGpt2, kMpt}) {
     // Both names with one value, and the other name alone.
     json both = file, other = file;
-    for (const HfAlias& alias : hf_aliases()) {
+    for (const HfAlias& alias : find_hf_type(file["model_type"].get<std::string>())->aliases) {
       std::string key(alias.key);
-      if (file["model_type"].get<std::string>() != alias.model_type || !file.contains(key)) continue;
+      if (!file.contains(key)) continue;
       both[std::string(alias.other)] = file[key];
       other[std::string(alias.other)] = file[key];
       other.erase(key);

@@ -90,8 +90,7 @@ inline NamedTensors loss_and_gradients(const std::filesystem::path& directory, c
   model.bound->run({.region = RegionKind::backward});
   NamedTensors results;
   results["loss"] = {{1}, {read_value<float>(*model.bound, model.program.at("loss")) * scale}};
-  for (const HfTensor& tensor : architecture_of(model.spec).tensors(model.spec))
-    add_file_gradient(model, tensor, results);
+  for (const HfTensor& tensor : model_of(model.spec).tensors(model.spec)) add_file_gradient(model, tensor, results);
   return results;
 }
 

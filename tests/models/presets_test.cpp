@@ -8,116 +8,60 @@
 #include <set>
 #include <string>
 
+#include "architecture_data.h"
+#include "base/error.h"
+#include "models/architectures.h"
 #include "models/hf_config.h"
+#include "models/hf_type.h"
+#include "models/listing.h"
 #include "models/model.h"
 
 namespace sextant {
 namespace {
 
-// Elements in the released weights, a tied matrix counted once: as published, and where no exact number is (GPT-3,
-// MT-NLG, OPT, MPT, Nemotron), as transformers counts a model of the same config.json.
-const std::map<std::string_view, int64_t> kPublishedCounts = {
-    {"gpt2", 124'439'808},
-    {"gpt2-medium", 354'823'168},
-    {"gpt2-large", 774'030'080},
-    {"gpt2-xl", 1'557'611'200},
-    {"gpt3-125m", 125'226'240},
-    {"gpt3-350m", 355'871'744},
-    {"gpt3-760m", 760'300'032},
-    {"gpt3-1.3b", 1'315'723'264},
-    {"gpt3-2.7b", 2'651'553'280},
-    {"gpt3-6.7b", 6'658'404'352},
-    {"gpt3-13b", 12'853'386'240},
-    {"gpt3-175b", 174'604'259'328},
-    {"mt-nlg-530b", 529'600'819'200},
-    {"gpt-neox-20b", 20'554'567'680},
-    {"pythia-70m", 70'426'624},
-    {"pythia-160m", 162'322'944},
-    {"pythia-410m", 405'334'016},
-    {"pythia-1b", 1'011'781'632},
-    {"pythia-1.4b", 1'414'647'808},
-    {"pythia-2.8b", 2'775'208'960},
-    {"pythia-6.9b", 6'857'302'016},
-    {"pythia-12b", 11'846'072'320},
-    {"opt-125m", 125'239'296},
-    {"opt-1.3b", 1'315'758'080},
-    {"opt-2.7b", 2'651'596'800},
-    {"opt-6.7b", 6'658'473'984},
-    {"opt-13b", 12'853'473'280},
-    {"opt-30b", 29'974'540'288},
-    {"opt-66b", 65'719'701'504},
-    {"opt-175b", 174'604'468'224},
-    {"bloom-560m", 559'214'592},
-    {"bloom-1b1", 1'065'314'304},
-    {"bloom-1b7", 1'722'408'960},
-    {"bloom-3b", 3'002'557'440},
-    {"bloom-7b1", 7'069'016'064},
-    {"bloom-176b", 176'247'271'424},
-    {"mpt-125m", 123'636'480},
-    {"mpt-350m", 353'616'896},
-    {"mpt-760m", 756'917'760},
-    {"mpt-1b", 1'311'213'568},
-    {"mpt-3b", 2'645'690'880},
-    {"mpt-7b", 6'649'286'656},
-    {"mpt-13b", 12'841'210'880},
-    {"mpt-30b", 29'957'200'896},
-    {"mpt-70b", 64'838'443'008},
-    {"llama-7b", 6'738'415'616},
-    {"llama-13b", 13'015'864'320},
-    {"llama-30b", 32'528'943'616},
-    {"llama-65b", 65'285'660'672},
-    {"llama2-7b", 6'738'415'616},
-    {"llama2-13b", 13'015'864'320},
-    {"llama2-70b", 68'976'648'192},
-    {"llama3-8b", 8'030'261'248},
-    {"llama3-70b", 70'553'706'496},
-    {"llama3.1-8b", 8'030'261'248},
-    {"llama3.1-70b", 70'553'706'496},
-    {"llama3.1-405b", 405'853'388'800},
-    {"llama3.2-1b", 1'235'814'400},
-    {"llama3.2-3b", 3'212'749'824},
-    {"llama3.3-70b", 70'553'706'496},
-    {"mistral-7b", 7'241'732'096},
-    {"mistral-7b-v0.3", 7'248'023'552},
-    {"mistral-nemo-12b", 12'247'782'400},
-    {"mistral-large-2", 122'610'069'504},
-    {"qwen1.5-72b", 72'287'920'128},
-    {"qwen2-0.5b", 494'032'768},
-    {"qwen2-1.5b", 1'543'714'304},
-    {"qwen2-7b", 7'615'616'512},
-    {"qwen2-72b", 72'706'203'648},
-    {"qwen2.5-0.5b", 494'032'768},
-    {"qwen2.5-1.5b", 1'543'714'304},
-    {"qwen2.5-3b", 3'085'938'688},
-    {"qwen2.5-7b", 7'615'616'512},
-    {"qwen2.5-14b", 14'770'033'664},
-    {"qwen2.5-32b", 32'763'876'352},
-    {"qwen2.5-72b", 72'706'203'648},
-    {"qwen3-0.6b", 596'049'920},
-    {"qwen3-1.7b", 1'720'574'976},
-    {"qwen3-4b", 4'022'468'096},
-    {"qwen3-8b", 8'190'735'360},
-    {"qwen3-14b", 14'768'307'200},
-    {"qwen3-32b", 32'762'123'264},
-    {"nemotron4-15b", 15'628'775'424},
-    {"nemotron4-340b", 341'029'195'776},
-};
-
-// What papers print, in billions, where transformers has no such model.
-const std::map<std::string_view, double> kPrintedBillions = {
-    {"palm-8b", 8.63}, {"palm-62b", 62.50}, {"palm-540b", 540.35}};
-
+// Elements in the released weights, a tied matrix counted once.
 TEST(Presets, CountsAreThePublishedOnes) {
-  EXPECT_EQ(presets().size(), kPublishedCounts.size() + kPrintedBillions.size());
-  for (const Preset& preset : presets()) {
-    // From the graph itself; a token is enough for it.
-    int64_t count = parameter_count(build_model(preset.spec, {.seq = 1}, single_rank_mesh()));
-    if (kPrintedBillions.contains(preset.name)) {
-      EXPECT_NEAR(static_cast<double>(count) / 1e9, kPrintedBillions.at(preset.name), 0.01) << preset.name;
-      continue;
+  for (const ModelDef* def : all_models()) {
+    nlohmann::json data = architecture_data(def->name), exact = data["counts"], printed = data["billions"];
+    EXPECT_EQ(def->presets().size(), exact.size() + printed.size()) << def->name;
+    for (const Preset& preset : def->presets()) {
+      std::string name(preset.name);
+      // From the graph itself; a token is enough for it.
+      int64_t count = parameter_count(build_model(find_preset(name)->spec, {.seq = 1}, single_rank_mesh()));
+      if (printed.contains(name))
+        EXPECT_NEAR(static_cast<double>(count) / 1e9, printed[name].get<double>(), 0.01) << name;
+      else
+        EXPECT_EQ(nlohmann::json(count), exact[name]) << name;
     }
-    ASSERT_TRUE(kPublishedCounts.contains(preset.name)) << preset.name;
-    EXPECT_EQ(count, kPublishedCounts.at(preset.name)) << preset.name;
+  }
+}
+
+TEST(Presets, AreTheReleasedFiles) {
+  for (const ModelDef* def : all_models()) {
+    nlohmann::json released = architecture_data(def->name)["released"];
+    for (const auto& [name, file] : released.items()) {
+      ASSERT_NE(find_preset(name), nullptr) << name;
+      ModelSpec spec = spec_from_hf_config(file.dump(), name);
+      spec.padding_token.reset();  // a preset has none: it may be trained with another tokenizer
+      EXPECT_EQ(spec, find_preset(name)->spec) << name;
+    }
+  }
+}
+
+TEST(Presets, ReleasedFilesWithWhatWeDoNotComputeAreRefusedByName) {
+  for (const ModelDef* def : all_models()) {
+    nlohmann::json data = architecture_data(def->name);
+    for (const nlohmann::json& refused : data["refused"]) {
+      nlohmann::json file = data["released"][refused["preset"].get<std::string>()];
+      file.update(refused["changes"]);
+      std::string said;
+      try {
+        spec_from_hf_config(file.dump(), "config.json");
+      } catch (const UserError& error) {
+        said = error.what();
+      }
+      EXPECT_EQ(said, refused["message"].get<std::string>()) << def->name;
+    }
   }
 }
 
@@ -130,7 +74,7 @@ TEST(Presets, EveryParameterHasItsPlaceInTheFile) {
     if (!seen.insert(fmt::format("{} {} {} {}", spec.architecture, spec.qkv_bias, spec.qk_norm, spec.tied_head)).second)
       continue;
     std::map<std::string, int64_t> rows;
-    for (const HfTensor& tensor : architecture_of(spec).tensors(spec)) rows[tensor.parameter] += tensor.rows;
+    for (const HfTensor& tensor : model_of(spec).tensors(spec)) rows[tensor.parameter] += tensor.rows;
     Graph graph = build_model(spec, {.seq = 1}, single_rank_mesh());
     for (const Value& value : graph.values) {
       if (value.kind != ValueKind::parameter) continue;
@@ -145,7 +89,8 @@ TEST(Presets, AreSoundAndFound) {
   for (const Preset& preset : presets()) {
     for (const SpecProblem& problem : problems_of(preset.spec)) ADD_FAILURE() << preset.name << ": " << problem.got;
     EXPECT_EQ(find_preset(preset.name), &preset);
-    EXPECT_EQ(preset.spec.eos_tokens.size(), preset.spec.architecture == "palm" ? 0u : 1u);
+    bool has_tokens = hf_type_of(preset.spec).known == HfKnown::in_transformers;
+    EXPECT_EQ(preset.spec.eos_tokens.size(), has_tokens ? 1u : 0u);
   }
   EXPECT_EQ(find_preset("llama"), nullptr);
 }
@@ -185,14 +130,25 @@ TEST(Presets, WhatIsNotSupportedIsSaidSo) {
     EXPECT_EQ(why_unsupported(name), "models with experts and latent attention are not supported yet") << name;
 }
 
-// Every fact about an architecture is in one list; the others follow it.
-TEST(Spec, ListsOfArchitecturesAgree) {
+TEST(Models, AreFoundByTheirNames) {
   std::string names;
-  for (const ArchitectureTraits& traits : all_traits())
-    names += fmt::format("{}{}", names.empty() ? "" : "|", traits.name);
+  std::set<std::string_view> types;
+  for (const ModelDef* def : all_models()) {
+    names += fmt::format("{}{}", names.empty() ? "" : "|", def->name);
+    EXPECT_EQ(find_model(def->name), def);
+    for (const HfType& type : def->hf_types) {
+      EXPECT_EQ(find_hf_type(type.model_type), &type);
+      EXPECT_TRUE(types.insert(type.model_type).second) << type.model_type << " stands twice";
+    }
+  }
   EXPECT_EQ(names, kArchitectures);
-  ASSERT_EQ(architectures().size(), all_traits().size());
-  for (size_t i = 0; i < all_traits().size(); ++i) EXPECT_EQ(architectures()[i].name, all_traits()[i].name);
+  EXPECT_EQ(find_model("none"), nullptr);
+}
+
+TEST(Models, ListingNamesAll) {
+  std::string text = list_of_models();
+  for (const ModelDef* def : all_models()) EXPECT_NE(text.find(fmt::format("\n{} ", def->name)), std::string::npos);
+  for (const Preset& preset : presets()) EXPECT_NE(text.find(fmt::format("\n{} ", preset.name)), std::string::npos);
 }
 
 TEST(Spec, DefaultFfnIsThatOfTheFirstModels) {

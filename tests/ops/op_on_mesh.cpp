@@ -15,6 +15,7 @@
 #include "passes/memory.h"
 #include "passes/partition.h"
 #include "passes/prune.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 

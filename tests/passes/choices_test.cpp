@@ -10,6 +10,7 @@
 #include "passes/lower.h"
 #include "passes/memory.h"
 #include "passes/stages.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 namespace {

@@ -10,6 +10,7 @@
 #include "models/model.h"
 #include "passes/lower.h"
 #include "passes/stages.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 namespace {

@@ -14,6 +14,7 @@
 #include "ops/ops.h"
 #include "passes/infer.h"
 #include "passes/memory.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 namespace {
@@ -124,9 +125,10 @@ TEST(Parse, BadTextNamesTheLine) {
   };
   EXPECT_EQ(message("grph x"), "line 1: 'grph x'; expected 'graph '");
   EXPECT_EQ(message("graph x\nmesh dp=0"), "line 2: the line ends too early; expected an axis size of at least 1");
-  EXPECT_EQ(message("graph x\nmesh dp=1\nvalue %0 feed f32[2] I zeros a\nop %1 = nonsense(%0) {} forward 0 0 p"),
+  EXPECT_EQ(message("graph x\nmesh dp=1\nvalue %0 feed -1 f32[2] I zeros a\nop %1 = nonsense(%0) {} forward 0 0 p"),
             "line 4: '(%0) {} forward 0 0 p'; expected a known op instead of 'nonsense'");
-  EXPECT_EQ(message("graph x\nmesh dp=1\nvalue %0 feed f32[2] I zeros a\nop %9 = gelu(%0) {} forward 0 0 p"),
+  EXPECT_EQ(message("graph x\nmesh dp=1\nvalue %0 feed -1 f32[2] I zeros a\n"
+                    "op %9 = gelu(%0) {} forward 0 0 compute every -1 p"),
             "line 4: 'p'; expected a known value instead of %9");
 }
 

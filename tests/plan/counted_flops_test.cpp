@@ -2,7 +2,7 @@
 // trips and nothing else.
 #include <gtest/gtest.h>
 
-#include "cost/accelerator.h"
+#include "cost/planned_target.h"
 #include "plan/predict.h"
 #include "plan/stage_flops.h"
 
@@ -55,7 +55,7 @@ TEST(CountedFlops, EqualTheModelFlopsOfTheProgram) {
   RunConfig run;
   run.batch = {.sequences = kBatch, .microbatch = 1, .seq = kSeq};
   run.train.eval_every = 0;
-  LoweredRun lowered = lower_run(run, spec, accelerator_target(own_profile()));
+  LoweredRun lowered = lower_run(run, spec, planned_target(own_profile()));
   EXPECT_NEAR(flops_per_token(lowered, tokens).model_causal * static_cast<double>(tokens), 2 * counter.multiply_adds,
               1e-6 * counter.multiply_adds);
 }
@@ -78,7 +78,7 @@ TEST(CountedFlops, StagesWithDeferredWeightGradients) {
   run.pipeline.layers = "2,2";
   run.batch = {.sequences = 4, .microbatch = 1, .seq = 32};
   run.train.eval_every = 0;
-  LoweredRun lowered = lower_run(run, spec, accelerator_target(own_profile()));
+  LoweredRun lowered = lower_run(run, spec, planned_target(own_profile()));
   Durations flops = stage_flops(lowered.programs, make_schedule("zb-h1", {2, 1, 4}), {1});
   double block =
       2.0 * 32 * (3 * 64 * 64 + 64 * 64 + 2 * 128 * 64 + 128 * 64);  // of 32 tokens: qkv, out, gate and up, down

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "config/load.h"
 #include "config/resolve.h"
-#include "cost/accelerator.h"
 #include "cost/machine_file.h"
+#include "cost/planned_target.h"
 #include "plan/run_plan.h"
 #include "plan/serving.h"
 
@@ -27,7 +27,7 @@ class OnSmallDevice : public testing::Test {
 };
 
 TEST_F(OnSmallDevice, ThePlanHasNoTimes) {
-  LoweredRun lowered = lower_run(run_, spec_, accelerator_target(profile_));
+  LoweredRun lowered = lower_run(run_, spec_, planned_target(profile_));
   RunPlan plan =
       make_plan({.run = run_, .lowered = lowered, .machine = &machine_, .profile = &profile_, .token_budget = 1e9});
   EXPECT_FALSE(plan.fits());

@@ -90,8 +90,7 @@ TEST(WorkedActivations, OfSoftwareThatKeepsScores) {
       run.profile.dropout = true;
       if (spec.max_seq < c.seq) spec.max_seq = c.seq;
       double kept =
-          foreign_memory(lower_run(run.config, spec, accelerator_target(run.profile), Checks::none), run, machine)
-              .saved;
+          foreign_memory(lower_run(run.config, spec, planned_target(run.profile), Checks::none), run, machine).saved;
       return times * (kept - small_bytes(spec, layout)) / kGiB / figure;
     };
     // Masks of dropout outside attention, 2·s·b·h, are not counted; without sequence parallelism they are whole on

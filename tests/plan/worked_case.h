@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "config/load.h"
-#include "cost/accelerator.h"
+#include "cost/planned_target.h"
 #include "models/model.h"
 #include "models/presets.h"
 #include "passes/lower.h"
@@ -61,7 +61,7 @@ inline ModelSpec plain_model(const char* architecture, const PlainShape& s) {
                  .ffn = s.ffn,
                  .vocab = s.vocab,
                  .max_seq = 2048};
-  spec.rotary_fraction = find_traits(architecture)->rotary_fraction;
+  spec.rotary_fraction = find_model(architecture)->defaults.rotary_fraction;
   return spec;
 }
 
@@ -80,7 +80,7 @@ inline RunConfig run_of(const RunLayout& layout) {
 
 inline LoweredRun lowered_of(ModelSpec spec, const RunLayout& layout) {
   if (spec.max_seq < layout.seq) spec.max_seq = layout.seq;
-  return lower_run(run_of(layout), spec, accelerator_target(own_profile()), Checks::none);  // others check Programs
+  return lower_run(run_of(layout), spec, planned_target(own_profile()), Checks::none);  // others check Programs
 }
 
 inline RunPlan plan_of(const ModelSpec& spec, const RunLayout& layout) {
@@ -93,7 +93,7 @@ inline Program generation_of(ModelSpec spec, int tp, int64_t seq, int64_t contex
   if (spec.max_seq < context) spec.max_seq = context;
   Mesh mesh{{{"pp", 1}, {"dp", 1}, {"cp", 1}, {"tp", tp}}};
   Use use{.kind = Use::Kind::generate, .seq = seq, .cache_positions = context, .dtype = DType::bf16};
-  return lower(build_model(spec, use, mesh), accelerator_target(own_profile()), {});
+  return lower(build_model(spec, use, mesh), planned_target(own_profile()), {});
 }
 
 inline int64_t parameters_of(const ModelSpec& spec) {

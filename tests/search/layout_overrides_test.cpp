@@ -8,8 +8,8 @@
 
 #include "config/load.h"
 #include "config/resolve.h"
-#include "cost/accelerator.h"
 #include "cost/machine_file.h"
+#include "cost/planned_target.h"
 #include "plan/run_plan.h"
 #include "search/search.h"
 
@@ -47,7 +47,7 @@ class EveryPrintedLayout : public testing::TestWithParam<Case> {
                                               .token_budget = 1e9});
 
   void expect_as_priced(const RunConfig& config, const Candidate& priced) const {
-    LoweredRun lowered = lower_run(config, spec_, accelerator_target(profile_));
+    LoweredRun lowered = lower_run(config, spec_, planned_target(profile_));
     RunPlan plan =
         make_plan({.run = config, .lowered = lowered, .machine = &machine_, .profile = &profile_, .token_budget = 1e9});
     ASSERT_TRUE(plan.step) << priced.overrides;
@@ -94,7 +94,7 @@ TEST(LayoutOverrides, TheTargetIsTheOneThatIsPlannedFor) {
   ModelSpec spec = resolve_model(run);
   Machine machine = load_machine("h100-sxm");
   SoftwareProfile profile = own_profile();
-  Target target = accelerator_target(profile);
+  Target target = planned_target(profile);
   target.computes_in = {DType::f32};
   SearchResult found = search_layouts(
       {.run = run, .spec = spec, .machine = machine, .profile = profile, .devices = 1, .target = &target});

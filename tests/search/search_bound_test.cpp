@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cost/accelerator.h"
+#include "cost/planned_target.h"
 #include "exec/sim/region_work.h"
 #include "plan/predict.h"
 #include "schedule/timing.h"
@@ -37,7 +37,7 @@ struct Lowered {
                    .ffn = 384,
                    .vocab = 512,
                    .max_seq = 256};
-    run = lower_run(config, spec, accelerator_target(profile));
+    run = lower_run(config, spec, planned_target(profile));
   }
 
   SimResult simulated() const { return simulate_run(run, {machine, machine.efficiency(), profile}); }

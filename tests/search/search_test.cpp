@@ -106,11 +106,11 @@ TEST_P(EveryLayout, BoundsAreBelowWhatTheWholeProgramsTake) {
   for (uint64_t i = 0; i < 12; ++i) {
     const LayoutChoice& choice = choices[static_cast<size_t>(random.uniform(i) * static_cast<double>(choices.size()))];
     Candidate price = price_layout(with_choice(run_, choice), {spec_, machine_, profile_});
-    for (const LeastCost& least : {bounds.rough(choice), bounds.close(choice)}) {
+    for (const LeastCost& least : {bounds.coarse_bound(choice), bounds.tight_bound(choice)}) {
       EXPECT_LE(least.seconds, price.seconds) << overrides_text(choice);
       EXPECT_LE(least.bytes, static_cast<double>(price.peak_bytes)) << overrides_text(choice);
     }
-    EXPECT_GT(bounds.close(choice).seconds, 0.5 * price.seconds) << overrides_text(choice);
+    EXPECT_GT(bounds.tight_bound(choice).seconds, 0.5 * price.seconds) << overrides_text(choice);
   }
 }
 

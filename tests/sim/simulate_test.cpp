@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cost/accelerator.h"
+#include "cost/planned_target.h"
 #include "models/model.h"
 #include "ops/ops.h"
 #include "passes/lower.h"
@@ -59,7 +59,7 @@ std::vector<Program> lowered(const Layout& layout, const std::function<void(Grap
   if (change) change(graph);
   LowerOptions options{.train = AdamW{}, .pipeline = make_schedule("1f1b", {layout.pp, 1, layout.microbatches})};
   options.plan = {.zero = layout.zero, .microbatches = layout.microbatches, .overlap = layout.overlap};
-  return lower_all(std::move(graph), accelerator_target(own_profile()), options);
+  return lower_all(std::move(graph), planned_target(own_profile()), options);
 }
 
 SimResult run(const std::vector<Program>& programs, const Machine& machine, SoftwareProfile profile = own_profile(),

@@ -5,11 +5,12 @@
 
 #include <map>
 
-#include "cost/accelerator.h"
 #include "cost/hand_program.h"
+#include "cost/planned_target.h"
 #include "exec/sim/region_work.h"
 #include "exec/sim/simulate.h"
 #include "models/model.h"
+#include "passes/join_lanes.h"
 #include "passes/lower.h"
 
 namespace sextant {
@@ -39,7 +40,8 @@ void expect_time(const RankTime& time, const Expected& expected, double total) {
   EXPECT_NEAR(time.total(), total, kTiny);
 }
 
-SimResult run(const std::vector<Program>& programs, const SoftwareProfile& profile, SimOptions options = {}) {
+SimResult run(std::vector<Program> programs, const SoftwareProfile& profile, SimOptions options = {}) {
+  for (Program& program : programs) join_lanes(program);
   Machine machine = machine_on_paper();
   Pricer pricer(machine, machine.tables, profile);
   return simulate(programs, pricer, options);
@@ -51,12 +53,12 @@ SimResult run(const std::vector<Program>& programs, const SoftwareProfile& profi
 constexpr double kForward0 = 3, kFirst0 = 4, kSecond0 = 3, kForward1 = 4, kBackward1 = 5, kUpdate = 2.5;
 constexpr double kMessageMB = 1, kGradientsMB = 6;
 
-Attrs letter(int64_t peer, int64_t tag) {
+Attrs sent_to(int64_t peer, int64_t tag) {
   return {{"peer", peer}, {"tag", tag}};
 }
 
-Attrs expected_letter(int64_t peer, int64_t tag) {
-  return {{"peer", peer}, {"tag", tag}, {"dims", std::string("250000")}, {"dtype", std::string("f32")}};
+Attrs received_from(int64_t peer, int64_t tag) {
+  return {{"peer", peer}, {"tag", tag}, {"dims", std::vector<int64_t>{250000}}, {"dtype", std::string("f32")}};
 }
 
 std::vector<Program> two_stages() {
@@ -64,23 +66,24 @@ std::vector<Program> two_stages() {
   HandProgram first(mesh, 0), second(mesh, 1);
   ValueId out = first.value("out", 1'000'000), back = first.value("back", 1'000'000);
   first.work(forward, kWork, "f0", kForward0);
-  first.add(forward, ops::send, "f0.send", letter(1, 1), {out});
-  first.add(backward, ops::recv, "b0.recv", expected_letter(1, 2), {}, {back});
+  first.add(forward, ops::send, "f0.send", sent_to(1, 1), {out});
+  first.add(backward, ops::recv, "b0.recv", received_from(1, 2), {}, {back});
   first.work(backward, kWork, "b0.first", kFirst0);
   ValueId gradients = first.value("grad", static_cast<int64_t>(kGradientsMB * kMega), ValueKind::gradient);
   ValueId sums = first.value("grad.sum", static_cast<int64_t>(kGradientsMB * kMega), ValueKind::gradient);
-  first.add(backward, ops::all_reduce_bucket, "b0.reduce",
-            {{"axes", std::string("dp")}, {"lane", std::string("comm")}, {"when", std::string("last")}}, {gradients},
-            {sums});
+  Op& reduce = first.add(backward, ops::all_reduce_bucket, "b0.reduce", {{"axes", std::vector<std::string>{"dp"}}},
+                         {gradients}, {sums});
+  reduce.lane = Lane::comm;
+  reduce.runs_for = RunsFor::last_microbatch;
   first.work(backward, kWork, "b0.second", kSecond0);
   first.work(update, kWork, "u0", kUpdate);
   first.program.schedule = {{forward, 0, 0}, {forward, 0, 1}, {backward, 0, 0}, {backward, 0, 1}, {update, 0, 0}};
 
   ValueId in = second.value("in", 1'000'000), gradient = second.value("gradient", 1'000'000);
-  second.add(forward, ops::recv, "f1.recv", expected_letter(0, 1), {}, {in});
+  second.add(forward, ops::recv, "f1.recv", received_from(0, 1), {}, {in});
   second.work(forward, kWork, "f1", kForward1);
   second.work(backward, kWork, "b1", kBackward1);
-  second.add(backward, ops::send, "b1.send", letter(0, 2), {gradient});
+  second.add(backward, ops::send, "b1.send", sent_to(0, 2), {gradient});
   second.work(update, kWork, "u1", kUpdate);
   second.program.schedule = {{forward, 0, 0}, {backward, 0, 0}, {forward, 0, 1}, {backward, 0, 1}, {update, 0, 0}};
   return {first.program, second.program};
@@ -202,7 +205,7 @@ TEST(WorkedStep, AStragglersKernels) {
 TEST(WorkedStep, AMessageOnTheComputeLaneBesideBusyLinks) {
   HandProgram hand(Mesh{{{"pp", 1}, {"dp", 2}, {"tp", 2}}}, 0);
   hand.work(forward, kWork, "f", 3);
-  hand.all_reduce(forward, "posted", "dp", 4).attrs.set("lane", std::string("comm"));
+  hand.all_reduce(forward, "posted", "dp", 4).lane = Lane::comm;
   hand.all_reduce(forward, "inside", "tp", 1);
   hand.all_reduce(forward, "between", "dp", 1);
   hand.work(forward, kWork, "g", 3);
@@ -219,7 +222,7 @@ TEST(WorkedStep, AMessageOnTheComputeLaneBesideBusyLinks) {
 
   // With less left of it than the message takes, only that much more.
   HandProgram shorter(hand.program.mesh, 0);
-  shorter.all_reduce(forward, "posted", "dp", 1).attrs.set("lane", std::string("comm"));
+  shorter.all_reduce(forward, "posted", "dp", 1).lane = Lane::comm;
   shorter.all_reduce(forward, "between", "dp", 4);
   shorter.program.schedule = {{forward, 0, 0}};
   expect_time(
@@ -231,9 +234,9 @@ TEST(WorkedStep, AMessageOnTheComputeLaneBesideBusyLinks) {
 // Messages of the comm lane go one after the other, and who reads what one of them makes waits for that one.
 TEST(WorkedStep, AJoinWaitsForItsOwnMessage) {
   HandProgram hand(Mesh{{{"dp", 2}, {"tp", 2}}}, 0);
-  hand.all_reduce(forward, "one", "dp", 2).attrs.set("lane", std::string("comm"));
+  hand.all_reduce(forward, "one", "dp", 2).lane = Lane::comm;
   Op& two = hand.all_reduce(forward, "two", "tp", 5);
-  two.attrs.set("lane", std::string("comm"));
+  two.lane = Lane::comm;
   ValueId first = hand.region(forward).ops[0].outputs[0], second = two.outputs[0];
   hand.work(forward, kWork, "reads one", 3).inputs = {first};
   hand.work(forward, kWork, "reads two", 3).inputs = {second};
@@ -274,7 +277,7 @@ TEST(WorkedStep, ASumBetweenStages) {
     hand.work(forward, kWork, "f", stage == 0 ? 3 : 5);
     ValueId x = hand.value("grad.embedding", 2'000'000, ValueKind::gradient),
             y = hand.value("sum", 2'000'000, ValueKind::gradient);
-    hand.add(update, ops::sum_stages, "tied", {{"ranks", std::string("0,1")}}, {x}, {y});
+    hand.add(update, ops::sum_stages, "tied", {{"stages", std::vector<int64_t>{0, 1}}}, {x}, {y});
     hand.program.schedule = {{forward, 0, 0}, {update, 0, 0}};
     programs.push_back(hand.program);
   }
@@ -310,11 +313,11 @@ TEST(WorkedStep, WorkOfRegions) {
   HandProgram hand(Mesh{{{"pp", 2}, {"dp", 2}, {"tp", 2}}}, 0);
   ValueId x = hand.value("x", 1'000'000);
   hand.work(forward, kWork, "a", 3);
-  hand.add(forward, ops::send, "early", letter(1, 1), {x});
+  hand.add(forward, ops::send, "early", sent_to(1, 1), {x});
   hand.all_reduce(forward, "tp", "tp", 1);
   hand.work(forward, kWork, "b", 4);
-  hand.all_reduce(forward, "beside", "dp", 2).attrs.set("lane", std::string("comm"));
-  hand.all_reduce(forward, "last", "dp", 1).attrs.set("when", std::string("last"));
+  hand.all_reduce(forward, "beside", "dp", 2).lane = Lane::comm;
+  hand.all_reduce(forward, "last", "dp", 1).runs_for = RunsFor::last_microbatch;
   Pricer another(machine, machine.tables, own_profile());  // a pricer knows one mesh
   expect_work(region_work(hand.program, hand.program.regions[0], another),
               {.compute = 7 + near_all_reduce(1),
@@ -340,7 +343,7 @@ double attention_flops(int cp, Pricer& pricer) {
   Graph graph = build_model(spec, {.batch = 3, .seq = 96, .dtype = DType::bf16}, mesh);
   LowerOptions options{.train = AdamW{}, .pipeline = make_schedule("1f1b", {1, 1, 1})};
   double sum = 0;
-  for (const Program& program : lower_all(std::move(graph), accelerator_target(own_profile()), options))
+  for (const Program& program : lower_all(std::move(graph), planned_target(own_profile()), options))
     for (const Region& region : program.regions)
       for (const Op& op : region.ops)
         if (op.def->name.starts_with("attention")) sum += pricer.price(program, op).flops;

@@ -6,6 +6,7 @@
 #include "models/model.h"
 #include "passes/lower.h"
 #include "scratch_run.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 namespace {

@@ -6,7 +6,9 @@
 #include "passes/memory.h"
 #include "plan/run_plan.h"
 #include "run/resolve_spec.h"
+#include "run/run_target.h"
 #include "scratch_run.h"
+#include "targets/cpu/cpu_target.h"
 #include "train/data/dataset.h"
 #include "train/trainer.h"
 

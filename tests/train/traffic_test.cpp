@@ -11,6 +11,7 @@
 #include "plan/traffic.h"
 #include "run/resolve_spec.h"
 #include "scratch_run.h"
+#include "targets/cpu/cpu_target.h"
 #include "train/trainer.h"
 
 namespace sextant {

@@ -8,6 +8,7 @@
 #include "plan/run_plan.h"
 #include "run/resolve_spec.h"
 #include "scratch_run.h"
+#include "targets/cpu/cpu_target.h"
 #include "train/data/dataset.h"
 
 namespace sextant {

@@ -3,9 +3,9 @@
 // in view, so those are no blind tests.
 #include <gtest/gtest.h>
 
-#include "cost/accelerator.h"
 #include "cost/machine_file.h"
 #include "cost/network.h"
+#include "cost/planned_target.h"
 #include "cost/software_profile_file.h"
 #include "plan/predict.h"
 
@@ -29,7 +29,7 @@ Predicted predicted(const TrainingRun& r, const SoftwareProfile& profile) {
   RunConfig config;
   config.mesh = r.mesh, config.batch = r.batch;
   config.train.recompute = r.recompute, config.train.eval_every = 0;
-  LoweredRun lowered = lower_run(config, r.spec, accelerator_target(profile));
+  LoweredRun lowered = lower_run(config, r.spec, planned_target(profile));
   double seconds = simulate_run(lowered, {machine, machine.efficiency(), profile}).seconds;
   int64_t tokens = r.batch.sequences * r.batch.seq;
   double flops = flops_per_token(lowered, tokens).model_full * static_cast<double>(tokens);

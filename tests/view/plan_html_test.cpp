@@ -8,8 +8,8 @@
 
 #include "config/load.h"
 #include "config/resolve.h"
-#include "cost/accelerator.h"
 #include "cost/machine_file.h"
+#include "cost/planned_target.h"
 #include "laws/quantity.h"
 #include "view/pages/plan_pictures.h"
 #include "view/xml_check.h"
@@ -24,7 +24,7 @@ struct Planned {
                                      "model.heads=4",         "batch.seq=128",  "batch.sequences=16"};
     keys.insert(keys.end(), mesh.begin(), mesh.end());
     RunConfig run = load_config("", keys);
-    lowered = std::make_unique<LoweredRun>(lower_run(run, resolve_model(run), accelerator_target(profile)));
+    lowered = std::make_unique<LoweredRun>(lower_run(run, resolve_model(run), planned_target(profile)));
     plan = make_plan({.run = run,
                       .lowered = *lowered,
                       .machine = machine,

@@ -34,7 +34,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 struct RowPlan {
   const CommRequest& request;
   const CommGroups& groups;
-  CommOp op;
+  Collective op;
   CommPlace place;
   int64_t bytes;
 };
@@ -172,7 +172,7 @@ double timed_compute(int64_t rounds) {
 
 CommOverlap measure_overlap(CommWorld& world, const CommRequest& request, const CommGroups& groups) {
   int64_t bytes = std::clamp(request.largest, kLeastOfOverlap, kLargeBytes);
-  CallTeam team({request, groups, CommOp::all_reduce, CommPlace::in, bytes}, *world.transport());
+  CallTeam team({request, groups, Collective::all_reduce, CommPlace::in, bytes}, *world.transport());
   auto timed = [&](auto body) {
     std::vector<double> times;
     for (int i = 0; i < kOverlapCalls; ++i) {
@@ -209,7 +209,7 @@ void tell_wrong_and_slow(CommReport& report) {
   for (const CommRow& row : report.rows) {
     if (row.wrong > 0)
       report.findings.push_back(fmt::format("{} over {} of {:.0f} bytes gives WRONG results: {:.0f} elements",
-                                            name_of(row.op), row.group, row.bytes, row.wrong));
+                                            bench_name(row.op), row.group, row.bytes, row.wrong));
     if (row.waited_for >= 0) blamed[row.waited_for].push_back(&row);
   }
   for (const auto& [rank, rows] : blamed)
@@ -236,7 +236,7 @@ std::vector<CommGroups> groups_of(const Mesh& mesh, int rank) {
   for (int axis = 0; axis < mesh.axis_count(); ++axis)
     if (mesh.size(axis) > 1) axes.push_back(axis);
   for (int axis : axes)
-    all.push_back({mesh.axes[static_cast<size_t>(axis)].name, {group_of(mesh, rank, {axis})}, {axis}});
+    all.push_back({mesh.axes[static_cast<size_t>(axis)].name, {group_of(mesh, rank, std::vector<int>{axis})}, {axis}});
   for (size_t a = 0; a < axes.size(); ++a)
     for (size_t b = a + 1; b < axes.size(); ++b)
       all.push_back({fmt::format("{} and {} at once", all[a].name, all[b].name),
@@ -258,11 +258,12 @@ CommReport bench_comm(CommWorld& world, const CommRequest& request, const Watch&
     return !report.interrupted;
   };
   for (const CommGroups& groups : request.groups)
-    for (CommOp op : request.ops)
+    for (Collective op : request.ops)
       for (CommPlace place : {CommPlace::in, CommPlace::out})
         for (int64_t bytes = request.smallest; bytes <= request.largest; bytes *= request.step) {
           RowPlan plan{request, groups, op, place, bytes};
-          if (!is_possible(plan) || !go_on(fmt::format("{} over {}, {} bytes", name_of(op), groups.name, bytes))) break;
+          if (!is_possible(plan) || !go_on(fmt::format("{} over {}, {} bytes", bench_name(op), groups.name, bytes)))
+            break;
           if (std::optional<CommRow> row = measure_row(world, plan, watch)) report.rows.push_back(std::move(*row));
         }
   if (!request.executor) {

@@ -30,7 +30,7 @@ std::vector<CommGroups> groups_of(const Mesh& mesh, int rank);
 
 struct CommRequest {
   std::vector<CommGroups> groups;
-  std::vector<CommOp> ops;
+  std::vector<Collective> ops;
   int64_t smallest = 1 << 10, largest = 1 << 24;  // bytes
   int64_t step = 4;                               // each size is this many times the one before
   int calls = 20;                                 // timed, after a fifth as many to warm up
@@ -45,7 +45,7 @@ struct CommRow {
   std::string group;
   int ranks = 0;
   int together = 1;  // groups of each rank that are busy at the same time
-  CommOp op = CommOp::all_reduce;
+  Collective op = Collective::all_reduce;
   CommPlace place = CommPlace::in;
   double bytes = 0;
   std::vector<double> seconds;  // of each call, until its last rank had its result

@@ -18,23 +18,23 @@ float element(int rank, int64_t i) {
 
 }  // namespace
 
-bool can_be(CommOp op, CommPlace place) {
-  if (op == CommOp::all_reduce || op == CommOp::all_gather) return true;
-  return (op == CommOp::broadcast) == (place == CommPlace::in);
+bool can_be(Collective op, CommPlace place) {
+  if (op == Collective::all_reduce || op == Collective::all_gather) return true;
+  return (op == Collective::broadcast) == (place == CommPlace::in);
 }
 
-CommCall::CommCall(CommOp op, CommPlace place, int64_t bytes, const Group& group)
+CommCall::CommCall(Collective op, CommPlace place, int64_t bytes, const Group& group)
     : op_(op),
       place_(place),
       group_(group),
       count_(round_up(std::max<int64_t>(1, bytes / 4), group.size())),
       part_(count_ / group.size()) {
-  given_.resize(static_cast<size_t>(op == CommOp::all_gather ? part_ : count_));
-  result_.resize(static_cast<size_t>(op == CommOp::reduce_scatter ? part_ : count_));
+  given_.resize(static_cast<size_t>(op == Collective::all_gather ? part_ : count_));
+  result_.resize(static_cast<size_t>(op == Collective::reduce_scatter ? part_ : count_));
 }
 
 void CommCall::fill() {
-  int64_t own_first = op_ == CommOp::all_gather ? part_ * group_.self : 0;
+  int64_t own_first = op_ == Collective::all_gather ? part_ * group_.self : 0;
   for (size_t i = 0; i < given_.size(); ++i) given_[i] = element(group_.self, own_first + static_cast<int64_t>(i));
   std::fill(result_.begin(), result_.end(), -1e9f);
   if (place_ == CommPlace::in) std::copy(given_.begin(), given_.end(), result_.begin() + own_first);
@@ -51,24 +51,27 @@ int64_t CommCall::count_wrong() const {
   for (int64_t i = 0; i < std::ssize(result_); ++i) {
     float expected = 0;
     switch (op_) {
-      case CommOp::all_reduce:
+      case Collective::all_reduce:
         expected = sum(i);
         break;
-      case CommOp::all_gather:
+      case Collective::all_gather:
         expected = element(static_cast<int>(i / part_), i);
         break;
-      case CommOp::reduce_scatter:
+      case Collective::reduce_scatter:
         expected = sum(part_ * group_.self + i);
         break;
-      case CommOp::all_to_all:
+      case Collective::all_to_all:
         expected = element(static_cast<int>(i / part_), part_ * group_.self + i % part_);
         break;
-      case CommOp::broadcast:
+      case Collective::broadcast:
         expected = element(0, i);
         break;
-      case CommOp::send_receive:
+      case Collective::shift:
         expected = element((group_.self - 1 + n) % n, i);
         break;
+      case Collective::send:
+      case Collective::receive:
+        BUG("{} is measured as a shift", name_of(op_));
     }
     wrong += result_[static_cast<size_t>(i)] != expected;
   }
@@ -79,12 +82,12 @@ namespace {
 
 class HostCall final : public CommCall {
  public:
-  HostCall(CommOp op, CommPlace place, int64_t bytes, const Group& group, Channel& channel)
+  HostCall(Collective op, CommPlace place, int64_t bytes, const Group& group, Channel& channel)
       : CommCall(op, place, bytes, group), channel_(channel) {
-    BUG_IF(!can_be(op, place), "{} cannot be done in this place", name_of(op));
-    if (op == CommOp::all_reduce)
+    BUG_IF(!can_be(op, place), "{} cannot be done in this place", bench_name(op));
+    if (op == Collective::all_reduce)
       scratch_.resize(static_cast<size_t>(ceil_div(all_reduce_scratch(count_, DType::f32, group.size()), 4)));
-    if (op == CommOp::reduce_scatter) scratch_.resize(static_cast<size_t>(part_));
+    if (op == Collective::reduce_scatter) scratch_.resize(static_cast<size_t>(part_));
   }
 
   double run() override {
@@ -99,19 +102,22 @@ class HostCall final : public CommCall {
                          result = std::as_writable_bytes(std::span(result_));
     std::span<std::byte> scratch = std::as_writable_bytes(std::span(scratch_));
     switch (op_) {
-      case CommOp::all_reduce:
+      case Collective::all_reduce:
         if (place_ == CommPlace::out) std::memcpy(result.data(), given.data(), given.size());
         return all_reduce(channel_, group_, {.data = result, .scratch = scratch});
-      case CommOp::all_gather:
+      case Collective::all_gather:
         return all_gather(channel_, group_, place_ == CommPlace::in ? own_part(result) : given, result);
-      case CommOp::reduce_scatter:
+      case Collective::reduce_scatter:
         return reduce_scatter(channel_, group_, {.parts = given, .own = result, .scratch = scratch});
-      case CommOp::all_to_all:
+      case Collective::all_to_all:
         return all_to_all(channel_, group_, given, result);
-      case CommOp::broadcast:
+      case Collective::broadcast:
         return broadcast(channel_, group_, result, 0);
-      case CommOp::send_receive:
+      case Collective::shift:
         return shift(given, result);
+      case Collective::send:
+      case Collective::receive:
+        BUG("{} is measured as a shift", name_of(op_));
     }
   }
 
@@ -137,7 +143,7 @@ class HostCall final : public CommCall {
 
 }  // namespace
 
-std::unique_ptr<CommCall> make_host_call(CommOp op, CommPlace place, int64_t bytes, const Group& group,
+std::unique_ptr<CommCall> make_host_call(Collective op, CommPlace place, int64_t bytes, const Group& group,
                                          Channel& channel) {
   return std::make_unique<HostCall>(op, place, bytes, group, channel);
 }

@@ -16,7 +16,7 @@ enum class CommPlace : uint8_t { in, out };  // whether the result overwrites wh
 
 // What messages can do: an all-reduce out of place is a copy first, as it is in training; a reduce-scatter and an
 // all-to-all are never in place, a broadcast always is, and what a ring sends it does not overwrite.
-bool can_be(CommOp op, CommPlace place);
+bool can_be(Collective op, CommPlace place);
 
 class CommCall {
  public:
@@ -29,10 +29,10 @@ class CommCall {
 
  protected:
   // About `bytes`: elements are divided evenly over the ranks, one at least for each.
-  CommCall(CommOp op, CommPlace place, int64_t bytes, const Group& group);
+  CommCall(Collective op, CommPlace place, int64_t bytes, const Group& group);
   int64_t count_wrong() const;
 
-  CommOp op_;
+  Collective op_;
   CommPlace place_;
   Group group_;
   int64_t count_, part_;  // elements in all, and of one rank
@@ -40,7 +40,7 @@ class CommCall {
 };
 
 // The channel outlives it.
-std::unique_ptr<CommCall> make_host_call(CommOp op, CommPlace place, int64_t bytes, const Group& group,
+std::unique_ptr<CommCall> make_host_call(Collective op, CommPlace place, int64_t bytes, const Group& group,
                                          Channel& channel);
 
 }  // namespace sextant

@@ -12,18 +12,18 @@ struct Change {
   AxisState from, to;
 };
 
-Change change_of(CommOp op) {
+Change change_of(Collective op) {
   switch (op) {
-    case CommOp::all_reduce:
+    case Collective::all_reduce:
       return {kPartial, kInvariant};
-    case CommOp::all_gather:
+    case Collective::all_gather:
       return {sharded(0), kInvariant};
-    case CommOp::reduce_scatter:
+    case Collective::reduce_scatter:
       return {kPartial, sharded(0)};
-    case CommOp::all_to_all:
+    case Collective::all_to_all:
       return {sharded(0), sharded(1)};
     default:
-      BUG("{} is no change of layout", name_of(op));
+      BUG("{} is no change of layout", bench_name(op));
   }
 }
 
@@ -35,11 +35,11 @@ Layout layout_with(const DeviceGroup& group, AxisState state) {
 
 class DeviceCall final : public CommCall {
  public:
-  DeviceCall(CommOp op, int64_t bytes, const DeviceGroup& group)
+  DeviceCall(Collective op, int64_t bytes, const DeviceGroup& group)
       : CommCall(op, CommPlace::out, bytes, group_of_ranks(group_of(group.mesh, group.rank, group.axes), group.rank)) {
     Change change = change_of(op);
-    GlobalShape shape = op == CommOp::all_to_all ? GlobalShape{group_.size(), count_} : GlobalShape{count_};
-    Graph graph{.name = std::string(name_of(op)), .mesh = group.mesh, .values = {}, .ops = {}};
+    GlobalShape shape = op == Collective::all_to_all ? GlobalShape{group_.size(), count_} : GlobalShape{count_};
+    Graph graph{.name = std::string(bench_name(op)), .mesh = group.mesh, .values = {}, .ops = {}};
     // Kept like a weight, so that the Program can run again on it.
     ValueId given = graph.add(
         {.path = "given", .kind = ValueKind::parameter, .shape = shape, .layout = layout_with(group, change.from)});
@@ -79,11 +79,11 @@ class DeviceCall final : public CommCall {
 
 }  // namespace
 
-bool can_be_on_device(CommOp op, size_t axes) {
-  return op == CommOp::all_to_all ? axes == 1 : op != CommOp::broadcast && op != CommOp::send_receive;
+bool can_be_on_device(Collective op, size_t axes) {
+  return op == Collective::all_to_all ? axes == 1 : op != Collective::broadcast && op != Collective::shift;
 }
 
-std::unique_ptr<CommCall> make_device_call(CommOp op, int64_t bytes, const DeviceGroup& group) {
+std::unique_ptr<CommCall> make_device_call(Collective op, int64_t bytes, const DeviceGroup& group) {
   return std::make_unique<DeviceCall>(op, bytes, group);
 }
 

@@ -16,8 +16,8 @@ struct DeviceGroup {
 };
 
 // Broadcasts and messages are no changes of layout; exchanges go along one axis.
-bool can_be_on_device(CommOp op, size_t axes);
+bool can_be_on_device(Collective op, size_t axes);
 
-std::unique_ptr<CommCall> make_device_call(CommOp op, int64_t bytes, const DeviceGroup& group);
+std::unique_ptr<CommCall> make_device_call(Collective op, int64_t bytes, const DeviceGroup& group);
 
 }  // namespace sextant

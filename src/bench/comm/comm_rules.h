@@ -6,29 +6,24 @@
 #include <cstdint>
 #include <string_view>
 
+#include "mesh/collective.h"
+
 namespace sextant {
 
-enum class CommOp : uint8_t { all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_receive };
-inline constexpr CommOp kCommOps[] = {CommOp::all_reduce, CommOp::all_gather, CommOp::reduce_scatter,
-                                      CommOp::all_to_all, CommOp::broadcast,  CommOp::send_receive};
+// What is measured.
+inline constexpr Collective kCommOps[] = {Collective::all_reduce, Collective::all_gather, Collective::reduce_scatter,
+                                          Collective::all_to_all, Collective::broadcast,  Collective::shift};
 
-constexpr std::string_view name_of(CommOp op) {
-  constexpr std::string_view kNames[] = {"all_reduce", "all_gather", "reduce_scatter",
-                                         "all_to_all", "broadcast",  "send_receive"};
-  return kNames[static_cast<int>(op)];
-}
-
-constexpr double bus_factor(CommOp op, int ranks) {
-  double others = ranks > 1 ? static_cast<double>(ranks - 1) / ranks : 0;
-  if (op == CommOp::all_reduce) return 2 * others;
-  return op == CommOp::broadcast || op == CommOp::send_receive ? 1 : others;
+// As nccl-tests' users call it: a shift is its sendrecv.
+inline std::string_view bench_name(Collective op) {
+  return op == Collective::shift ? "send_receive" : name_of(op);
 }
 
 constexpr double algorithm_bandwidth(double bytes, double seconds) {
   return seconds > 0 ? bytes / seconds : 0;
 }
-constexpr double bus_bandwidth(CommOp op, int ranks, double bytes, double seconds) {
-  return algorithm_bandwidth(bytes, seconds) * bus_factor(op, ranks);
+constexpr double bus_bandwidth(Collective op, int ranks, double bytes, double seconds) {
+  return algorithm_bandwidth(bytes, seconds) * share_sent(op, ranks);
 }
 
 // What each rank's share of the network between `nodes` machines carries in a ring over all ranks.

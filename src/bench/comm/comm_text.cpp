@@ -16,7 +16,7 @@ std::string microseconds(double seconds) {
 
 std::string row_text(const CommRow& row) {
   Summary s = summary_of(row.seconds);
-  return fmt::format("{:<15} {:<4} {:>10} {:>10} {:>10} {:>10} {:>8.3f} {:>8.3f} {:>6} {}\n", name_of(row.op),
+  return fmt::format("{:<15} {:<4} {:>10} {:>10} {:>10} {:>10} {:>8.3f} {:>8.3f} {:>6} {}\n", bench_name(row.op),
                      row.place == CommPlace::in ? "in" : "out", human(Bytes{static_cast<int64_t>(row.bytes)}),
                      microseconds(s.median), microseconds(quantile_of(row.seconds, 0.95)), microseconds(s.worst),
                      algorithm_bandwidth(row.bytes, s.median) / 1e9,
@@ -53,11 +53,11 @@ BenchReport bench_report_of(const CommReport& report) {
   BenchReport results{.environment = {}, .results = {}, .findings = report.findings, .interrupted = report.interrupted};
   for (const CommRow& row : report.rows)
     results.results.push_back({.kind = "comm",
-                               .name = fmt::format("{} {} over {}", name_of(row.op),
+                               .name = fmt::format("{} {} over {}", bench_name(row.op),
                                                    row.place == CommPlace::in ? "in place" : "out of place", row.group),
                                .shape = fmt::format("{:.0f}", row.bytes),
                                .dtype = "f32",
-                               .size = {row.bytes, static_cast<double>(row.ranks), bus_factor(row.op, row.ranks)},
+                               .size = {row.bytes, static_cast<double>(row.ranks), share_sent(row.op, row.ranks)},
                                .samples = row.seconds,
                                .bytes = row.bytes,
                                .error = row.wrong > 0 ? 2.0 : 0.0});

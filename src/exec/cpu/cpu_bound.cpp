@@ -6,7 +6,8 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <map>
+#include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "exec/addresses.h"
@@ -44,7 +45,6 @@ struct BoundOp {
   int first_microbatch = 0;                  // that its region runs for, in a step
   bool on_lane = false;                      // runs on the comm lane
   uint64_t posted = 0;                       // its number there, the last time it ran
-  std::vector<const BoundOp*> joins = {};    // ops of the comm lane whose results it reads
 };
 
 void call_kernel(BoundOp& op, int microbatch, ThreadTeam& team) {
@@ -53,18 +53,11 @@ void call_kernel(BoundOp& op, int microbatch, ThreadTeam& team) {
   op.prepared ? op.prepared->run(call) : op.kernel->run(call);
 }
 
-struct BoundRegion {
-  RegionKind kind;
-  int chunk;
-  std::vector<BoundOp> ops;
-  std::vector<SlottedOperand> slotted;
-  int last_microbatch = 0;  // in the schedule
-};
-
 class CpuBound final : public Bound {
  public:
   CpuBound(const Program& program, HostArena& arena, const RankParts& parts)
       : program_(program),
+        walk_(program),
         addresses_(program, parts.rank, arena.data()),
         team_(parts.team),
         rank_(parts.rank),
@@ -73,17 +66,15 @@ class CpuBound final : public Bound {
         lane_(parts.comm_lane) {
     BUG_IF(arena.bytes() < program.arena_bytes, "arena of {} bytes for a program of {}", arena.bytes(),
            program.arena_bytes);
-    size_t op_index = 0;
+    ops_.reserve(walk_.op_count());
     for (const Region& region : program.regions) {
-      BoundRegion bound{region.kind, region.chunk, {}, addresses_.slotted(region), last_microbatch(program, region)};
       for (const Op& op : region.ops) {
-        bound.ops.push_back(bind_op(op, program.workspaces[op_index++]));
-        bound.ops.back().first_microbatch = first_microbatch(program, region);
+        ops_.push_back(bind_op(op, program.workspaces[ops_.size()]));
+        ops_.back().first_microbatch = first_microbatch(program, region);
       }
-      for (const SlottedOperand& operand : bound.slotted) most_slots_ = std::max(most_slots_, operand.slots);
-      regions_.push_back(std::move(bound));
+      slotted_.push_back(addresses_.slotted(region));
+      for (const SlottedOperand& operand : slotted_.back()) most_slots_ = std::max(most_slots_, operand.slots);
     }
-    find_joins();
   }
 
   // What the comm lane still does is done to this memory. When the run has failed, its messages fail too.
@@ -99,33 +90,25 @@ class CpuBound final : public Bound {
   int rank() const override { return rank_; }
 
   void run(const Action& action, Trace* trace) override {
-    if (action.region == RegionKind::update) settle();
+    std::optional<size_t> region = walk_.region_of(action);
+    if (!region) return;
     if (wire_)
       wire_->channel.transport.rank_status().begin_action(letter_of(action.region), action.chunk, action.microbatch);
-    for (BoundRegion& region : regions_) {
-      if (region.kind != action.region || region.chunk != action.chunk) continue;
-      for (BoundOp& op : region.ops) {
-        if (op.prepared) op.prepared->settle(action.microbatch);
-        if (op.on_lane) lane_->wait(op.posted);
-      }
-      move_to_slots(region, action.microbatch);
-      for (BoundOp& op : region.ops) {
-        for (const BoundOp* other : op.joins) lane_->wait(other->posted);
-        if (last_microbatch_only(*op.op) && action.microbatch != region.last_microbatch) continue;
-        if (op.on_lane)
-          op.posted = lane_->post(&op, action.microbatch);
-        else
-          trace ? run_traced(op, action, *trace) : run_op(op, action.microbatch);
-      }
+    bool moved = false;
+    for (const WalkStep& step : walk_.steps(action)) {
+      // Sends from this slot, which stand first, still read the operands as they are.
+      bool reads_slot = step.kind == WalkStep::Kind::settle || step.kind == WalkStep::Kind::reclaim;
+      if (!reads_slot && !std::exchange(moved, true)) move_to_slots(*region, action.microbatch);
+      note(step);
+      take(step, action, trace);
     }
   }
 
   void settle() override {
     if (lane_) lane_->wait_all();
-    for (BoundRegion& region : regions_)
-      for (BoundOp& op : region.ops)
-        if (op.prepared)
-          for (int slot = 0; slot < most_slots_; ++slot) op.prepared->settle(slot);
+    for (BoundOp& op : ops_)
+      if (op.prepared)
+        for (int slot = 0; slot < most_slots_; ++slot) op.prepared->settle(slot);
   }
 
   int64_t fetch(const Value& scalar) override {
@@ -159,22 +142,23 @@ class CpuBound final : public Bound {
     return bound;
   }
 
-  // Before an op runs, whatever the comm lane makes for it must be there.
-  void find_joins() {
-    std::map<ValueId, const BoundOp*> on_lane;
-    for (BoundRegion& region : regions_)
-      for (BoundOp& op : region.ops)
-        if (op.on_lane)
-          for (ValueId id : op.op->outputs) on_lane[id] = &op;
-    for (BoundRegion& region : regions_)
-      for (BoundOp& op : region.ops)
-        for (ValueId id : op.op->inputs)
-          if (auto at = on_lane.find(id); at != on_lane.end() && !op.on_lane) op.joins.push_back(at->second);
+  void take(const WalkStep& step, const Action& action, Trace* trace) {
+    if (step.kind == WalkStep::Kind::settle) return settle();
+    BoundOp& op = ops_[static_cast<size_t>(step.op)];
+    if (step.kind == WalkStep::Kind::reclaim) {
+      op.prepared->settle(action.microbatch);
+    } else if (step.kind == WalkStep::Kind::wait) {
+      if (op.on_lane) lane_->wait(op.posted);
+    } else if (op.on_lane) {
+      op.posted = lane_->post(&op, action.microbatch);
+    } else {
+      trace ? run_traced(op, action, *trace) : run_op(op, action.microbatch);
+    }
   }
 
-  static void move_to_slots(BoundRegion& region, int microbatch) {
-    for (const SlottedOperand& s : region.slotted) {
-      BoundOp& op = region.ops[s.op];
+  void move_to_slots(size_t region, int microbatch) {
+    for (const SlottedOperand& s : slotted_[region]) {
+      BoundOp& op = ops_[static_cast<size_t>(walk_.first_op(region)) + s.op];
       (s.side == SlottedOperand::Side::output ? op.out : op.in)[s.operand].data = s.at(microbatch);
     }
   }
@@ -198,12 +182,14 @@ class CpuBound final : public Bound {
   }
 
   const Program& program_;
+  Walk walk_;
   Addresses addresses_;
   ThreadTeam& team_;
   int rank_;
   Wire *wire_, *comm_wire_;
-  Lane* lane_;
-  std::vector<BoundRegion> regions_;
+  LaneThread* lane_;
+  std::vector<BoundOp> ops_;                          // by number
+  std::vector<std::vector<SlottedOperand>> slotted_;  // by region
   int most_slots_ = 1;
   std::array<float, kFetchesUnderWay> fetched_{};
   int64_t fetches_ = 0;

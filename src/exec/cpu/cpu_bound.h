@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/threads.h"
-#include "exec/cpu/lane.h"
+#include "exec/cpu/lane_thread.h"
 #include "exec/cpu/wire.h"
 #include "exec/executor.h"
 
@@ -33,7 +33,7 @@ struct RankParts {
   int rank = 0;
   Wire* wire = nullptr;       // of the compute lane; null when there are no other ranks
   Wire* comm_wire = nullptr;  // of the comm lane
-  Lane* comm_lane = nullptr;
+  LaneThread* comm_lane = nullptr;
 };
 
 // All must outlive the result.

@@ -12,6 +12,7 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/gemm.h"
 #include "ir/lane.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant {
 
@@ -54,7 +55,7 @@ class CpuExecutor final : public Executor {
     BUG_IF(!host, "an arena of another executor");
     if (!wire_) return bind_on_cpu(program, *host, {.team = team_, .rank = rank_});
     if (!lane_ && count_comm_ops(program) > 0)
-      lane_ = std::make_unique<Lane>(kLaneCapacity, [this](void* op, int microbatch) {
+      lane_ = std::make_unique<LaneThread>(kLaneCapacity, [this](void* op, int microbatch) {
         run_posted_op(op, microbatch, lane_team_, comm_wire_->channel.transport.rank_status());
       });
     return bind_on_cpu(program, *host, {team_, rank_, &*wire_, &*comm_wire_, lane_.get()});
@@ -83,25 +84,13 @@ class CpuExecutor final : public Executor {
   ThreadTeam lane_team_{1};  // the compute lane owns the cores
   int rank_;
   std::optional<Wire> wire_, comm_wire_;
-  std::unique_ptr<Lane> lane_;  // last: it ends before what it works with
+  std::unique_ptr<LaneThread> lane_;  // last: it ends before what it works with
 };
 
 }  // namespace
 
 std::unique_ptr<Executor> make_cpu_executor(int threads, const RankContext& context) {
   return std::make_unique<CpuExecutor>(threads, context);
-}
-
-Target cpu_target(int threads) {
-  int team = threads > 0 ? threads : core_count();
-  return {.name = "cpu",
-          .threads = team,
-          .alignment = 64,
-          .workspace = [team](const Op& op, const LocalTypes& in, const LocalTypes& out) {
-            const CpuKernel& kernel = cpu_kernel(*op.def);
-            if (!kernel.workspace) return Bytes{0};
-            return kernel.workspace({op.attrs, tensors_of(in), tensors_of(out), team});
-          }};
 }
 
 }  // namespace sextant

@@ -9,7 +9,4 @@ namespace sextant {
 
 std::unique_ptr<Executor> make_cpu_executor(int threads, const RankContext& context = {});  // 0 threads = one per core
 
-// The target alone, for planning without running.
-Target cpu_target(int threads);
-
 }  // namespace sextant

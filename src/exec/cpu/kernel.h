@@ -1,5 +1,5 @@
-// What a CPU kernel is: a function on bound tensors, and the scratch it needs. A kernel file bears its op file's name
-// and defines one CpuKernel per op in it; a missing one is a link error.
+// What a CPU kernel is: a function on bound tensors. A kernel file bears its op file's name and defines one CpuKernel
+// per op in it; a missing one is a link error. The scratch that kernels need stands in targets/cpu.
 //
 // Kernels neither throw, log nor allocate. They run for f32 (fast) and f64 (for finite differences) alike: the plain
 // template is the truth, a fast path may stand beside it and is tested against it. Results must not depend on the
@@ -27,7 +27,7 @@ struct KernelCall {
   std::span<const Tensor> in;
   std::span<const Tensor> out;
   const Attrs& attrs;
-  std::byte* workspace;  // as many bytes as the kernel asked for, aligned to 64
+  std::byte* workspace;  // as many bytes as the target plans for the op, aligned to 64
   ThreadTeam& team;
   int microbatch = 0;
   SumState sum = SumState::running;
@@ -57,7 +57,6 @@ class PreparedKernel {
 
 struct CpuKernel {
   void (*run)(const KernelCall&) = nullptr;  // null, with `prepare`: this executor cannot run the op; bind says so
-  Bytes (*workspace)(const WorkspaceQuery&) = nullptr;                       // null: none
   std::unique_ptr<PreparedKernel> (*prepare)(const Preparation&) = nullptr;  // instead of `run`
 };
 

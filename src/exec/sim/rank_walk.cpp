@@ -38,25 +38,23 @@ bool along_pipeline(const OpPrice& price) {
 }
 
 // How many pipeline ranks take part in a sum between stages.
-size_t participants(const Program& program, const Op& op, const OpPrice& price) {
-  if (price.message == Message::Kind::stage_sum) {
-    std::string ranks = op.attrs.text_or("ranks", "");
-    return static_cast<size_t>(std::count(ranks.begin(), ranks.end(), ',')) + 1;
-  }
+size_t participants(const Program& program, const Op& op) {
+  if (std::optional<Message> message = local_message(program, op); message && !message->stages.empty())
+    return message->stages.size();
   auto axis = program.mesh.find(kPipelineAxis);
   return axis ? static_cast<size_t>(program.mesh.size(*axis)) : 1;
 }
 
 PricedOp price_op(const Program& program, const Op& op, Pricer& pricer) {
-  PricedOp priced{.op = &op, .price = pricer.price(program, op), .last_only = last_microbatch_only(op), .joins = {}};
+  PricedOp priced{.op = &op, .price = pricer.price(program, op)};
   // A profile that does not overlap these waits for each.
-  bool gradient = op.phase == Phase::weight_gradient || priced.price.message == Message::Kind::reduce_scatter ||
-                  priced.price.message == Message::Kind::all_reduce;
-  bool letter = priced.price.message == Message::Kind::send || priced.price.message == Message::Kind::receive;
-  if (letter) priced.peer = static_cast<int>(op.attrs.integer("peer")), priced.tag = op.attrs.integer("tag");
+  bool gradient = op.phase == Phase::weight_gradient || priced.price.message == Collective::reduce_scatter ||
+                  priced.price.message == Collective::all_reduce;
+  bool message = priced.price.message == Collective::send || priced.price.message == Collective::receive;
+  if (message) priced.peer = static_cast<int>(op.attrs.integer("peer")), priced.tag = op.attrs.integer("tag");
   const SoftwareProfile& profile = pricer.profile();
-  bool waits = (profile.zero_waits && priced.price.message == Message::Kind::reduce_scatter) ||
-               (profile.zero_broadcasts && priced.price.message == Message::Kind::all_gather);
+  bool waits = (profile.zero_waits && priced.price.message == Collective::reduce_scatter) ||
+               (profile.zero_broadcasts && priced.price.message == Collective::all_gather);
   priced.on_lane = on_comm_lane(op) && !waits && (gradient ? profile.overlap_gradients : profile.overlap_gathers);
   return priced;
 }
@@ -92,7 +90,7 @@ std::vector<PricedOp> price_region(const Program& program, const Region& region,
     PricedOp& priced = ops.emplace_back(price_op(program, op, pricer));
     if (priced.on_lane) continue;
     if (priced.price.message) priced.waited_s = waited_seconds(priced, before, pricer);
-    if (!priced.last_only) before = &priced;
+    if (!last_microbatch_only(op)) before = &priced;
   }
   return ops;
 }
@@ -102,45 +100,22 @@ RankWalk::RankWalk(const Program& program, Pricer& pricer, const SimOptions& opt
       options_(options),
       profile_(pricer.profile()),
       compute_speed_beside_messages_(pricer.efficiency().overlap),
+      walk_(program),
       random_(options.seed, "simulated jitter", static_cast<uint64_t>(program.stage_rank)) {
   price_all(pricer);
 }
 
 void RankWalk::price_all(Pricer& pricer) {
-  std::map<ValueId, int> lane_outputs;
-  int number = 0;
-  for (const Region& region : program_.regions) {
-    PricedRegion& priced = regions_.emplace_back();
-    priced.region = &region;
-    priced.first_number = static_cast<size_t>(number);
-    priced.last_microbatch = last_microbatch(program_, region);
-    priced.ops = price_region(program_, region, pricer);
-    for (PricedOp& p : priced.ops) {
-      if (p.price.message && p.peer < 0 && along_pipeline(p.price)) p.meets = participants(program_, *p.op, p.price);
-      if (p.on_lane)
-        for (ValueId id : p.op->outputs) lane_outputs[id] = number;
-      lane_axes_.push_back(p.price.axes);
-      ++number;
-    }
-  }
-  lane_done_.assign(static_cast<size_t>(number), 0);
-  for (PricedRegion& priced : regions_)
-    for (PricedOp& p : priced.ops) {
-      if (p.on_lane) continue;
-      for (ValueId id : p.op->inputs)
-        if (auto at = lane_outputs.find(id); at != lane_outputs.end()) p.joins.push_back(at->second);
-    }
-  for (const Action& action : program_.schedule) {
-    size_t found = regions_.size();
-    for (size_t r = 0; r < regions_.size(); ++r)
-      if (regions_[r].region->kind == action.region && regions_[r].region->chunk == action.chunk) found = r;
-    region_of_action_.push_back(found);
-  }
+  for (const Region& region : program_.regions)
+    for (PricedOp& priced : price_region(program_, region, pricer)) ops_.push_back(std::move(priced));
+  for (PricedOp& p : ops_)
+    if (p.price.message && p.peer < 0 && along_pipeline(p.price)) p.meets = participants(program_, *p.op);
+  lane_done_.assign(ops_.size(), 0);
 }
 
 double RankWalk::noisy(double seconds) {
   if (options_.jitter <= 0) return seconds * options_.straggler;
-  auto draw = static_cast<uint64_t>(trace_.size()) * 7919 + static_cast<uint64_t>(action_) * 104729 + op_;
+  auto draw = static_cast<uint64_t>(trace_.size()) * 7919 + static_cast<uint64_t>(action_) * 104729 + step_;
   return seconds * options_.straggler * std::max(0.5, 1 + options_.jitter * random_.normal(draw));
 }
 
@@ -188,24 +163,24 @@ void RankWalk::post_on_lane(const PricedOp& op, int microbatch) {
   record(op, start, lane_free_, "comm", microbatch);
 }
 
-bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMessages& mail) {
+bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMessages& messages) {
   const OpPrice& price = op.price;
-  if (price.message == Message::Kind::send || price.message == Message::Kind::receive) {
-    if (price.message == Message::Kind::send) {
-      mail.post({program_.stage_rank, op.peer, microbatch, op.tag}, now_ + price.seconds, price.seconds);
+  if (price.message == Collective::send || price.message == Collective::receive) {
+    if (price.message == Collective::send) {
+      messages.post({program_.stage_rank, op.peer, microbatch, op.tag}, now_ + price.seconds, price.seconds);
       record(op, now_, now_ + price.seconds, "comm", microbatch);
       if (!profile_.overlap_pipeline) wait_for_axes(now_ + price.seconds, price.axes);
       return true;
     }
-    auto letter = mail.find({op.peer, program_.stage_rank, microbatch, op.tag});
-    if (!letter) return false;
+    auto message = messages.find({op.peer, program_.stage_rank, microbatch, op.tag});
+    if (!message) return false;
     // What is left when the message is on its way is the transfer's fault; before that, the other stage's.
-    wait_until(letter->arrives - letter->transfer, &RankTime::bubble);
-    wait_for_axes(letter->arrives, price.axes);
+    wait_until(message->arrives - message->transfer, &RankTime::bubble);
+    wait_for_axes(message->arrives, price.axes);
     return true;
   }
   if (op.meets > 1) {
-    if (auto all = mail.all_there(op.op->path, op.meets)) {
+    if (auto all = messages.all_there(op.op->path, op.meets)) {
       wait_until(*all, &RankTime::bubble);
       wait_for_axes(now_ + price.seconds, price.axes);
       return true;
@@ -221,48 +196,52 @@ bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMessages& ma
   return true;
 }
 
-bool RankWalk::run_op(const PricedOp& op, int microbatch, StageMessages& mail) {
-  for (int join : op.joins) wait_for_axes(lane_done_[static_cast<size_t>(join)], lane_axes_[static_cast<size_t>(join)]);
+bool RankWalk::run_op(const PricedOp& op, int microbatch, StageMessages& messages) {
   if (profile_.host_s_per_kernel > 0) {
     host_ = std::max(host_, profile_.launches_wait ? now_ : 0.0) + profile_.host_s_per_kernel * op.price.kernels;
     wait_until(host_, &RankTime::host);
   }
-  if (op.price.message) return run_message(op, microbatch, mail);
+  if (op.price.message) return run_message(op, microbatch, messages);
   run_compute(op);
   return true;
 }
 
-bool RankWalk::advance(StageMessages& mail) {
+// False where it must wait for another rank, and be taken again.
+bool RankWalk::take(const WalkStep& step, const Action& action, StageMessages& messages) {
+  // A send leaves its operand at once here: nothing waits for it.
+  if (step.kind == WalkStep::Kind::settle || step.kind == WalkStep::Kind::reclaim) return true;
+  auto number = static_cast<size_t>(step.op);
+  const PricedOp& op = ops_[number];
+  if (step.kind == WalkStep::Kind::wait) {
+    wait_for_axes(lane_done_[number], op.price.axes);
+    return true;
+  }
+  if (op.on_lane) {
+    post_on_lane(op, action.microbatch);
+    lane_done_[number] = lane_free_;
+    return true;
+  }
+  if (op.meets > 1 && arrived_ != &op) {
+    messages.arrive(op.op->path, now_);
+    arrived_ = &op;
+  }
+  if (!run_op(op, action.microbatch, messages)) return false;
+  arrived_ = nullptr;
+  return true;
+}
+
+bool RankWalk::advance(StageMessages& messages) {
   bool moved = false;
-  while (action_ < program_.schedule.size()) {
+  for (; action_ < program_.schedule.size(); ++action_, step_ = 0) {
     const Action& action = program_.schedule[action_];
-    const PricedRegion& region = regions_[region_of_action_[action_]];
-    bool entering = op_ == 0;
-    if (entering && action.region == RegionKind::update && !updating_) {
-      updating_ = true;
-      wait_for_axes(lane_free_, regions_.empty() ? std::string() : std::string("dp"));
-    }
-    for (; op_ < region.ops.size(); ++op_) {
-      const PricedOp& op = region.ops[op_];
-      if (op.last_only && action.microbatch != region.last_microbatch) continue;
-      if (op.on_lane) {
-        post_on_lane(op, action.microbatch);
-        lane_done_[region.first_number + op_] = lane_free_;
-        moved = true;
-        continue;
-      }
-      if (op.meets > 1 && arrived_ != &op) {
-        for (int join : op.joins)
-          wait_for_axes(lane_done_[static_cast<size_t>(join)], lane_axes_[static_cast<size_t>(join)]);
-        mail.arrive(op.op->path, now_);
-        arrived_ = &op;
-        moved = true;
-      }
-      if (!run_op(op, action.microbatch, mail)) return moved;
-      arrived_ = nullptr;
+    updating_ = updating_ || action.region == RegionKind::update;
+    std::span<const WalkStep> steps = walk_.steps(action);
+    for (; step_ < steps.size(); ++step_) {
+      const PricedOp* waiting = arrived_;
+      if (!take(steps[step_], action, messages)) return moved || arrived_ != waiting;
+      if (recorded_) recorded_->push_back(steps[step_]);
       moved = true;
     }
-    ++action_, op_ = 0;
     moved = true;
   }
   return moved;

@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "exec/sim/simulate.h"
+#include "ir/walk.h"
 
 namespace sextant {
 
@@ -48,16 +49,14 @@ class StageMessages {
 struct PricedOp {
   const Op* op = nullptr;
   OpPrice price;
-  bool on_lane = false;    // runs beside compute
-  bool last_only = false;  // for the last microbatch
-  double waited_s = 0;     // of a collective on the compute lane: what its profile does not hide
-  std::vector<int> joins;  // ops of this rank, by number, whose messages must have arrived
-  size_t meets = 0;        // how many pipeline ranks take part in a sum
-  int peer = -1;           // of a message between stages
+  bool on_lane = false;  // runs beside compute
+  double waited_s = 0;   // of a collective on the compute lane: what its profile does not hide
+  size_t meets = 0;      // how many pipeline ranks take part in a sum
+  int peer = -1;         // of a message between stages
   int64_t tag = 0;
 };
 
-// The ops of a region in order, without joins and meets, which take the whole Program to find.
+// The ops of a region in order, without meets, which take the whole Program to find.
 std::vector<PricedOp> price_region(const Program& program, const Region& region, Pricer& pricer);
 
 class RankWalk {
@@ -65,7 +64,7 @@ class RankWalk {
   RankWalk(const Program& program, Pricer& pricer, const SimOptions& options);
 
   // Goes on as far as it can; true when it has moved.
-  bool advance(StageMessages& mail);
+  bool advance(StageMessages& messages);
   bool done() const { return action_ == program_.schedule.size(); }
 
   double now() const { return now_; }
@@ -73,17 +72,14 @@ class RankWalk {
   const RankTime& time() const { return time_; }
   Trace& trace() { return trace_; }
 
- private:
-  struct PricedRegion {
-    const Region* region = nullptr;
-    size_t first_number = 0;  // of its ops, over all regions
-    int last_microbatch = 0;
-    std::vector<PricedOp> ops;
-  };
+  // Each step that is taken is appended to `steps`. For tests.
+  void record_steps(std::vector<WalkStep>* steps) { recorded_ = steps; }
 
+ private:
+  bool take(const WalkStep& step, const Action& action, StageMessages& messages);
   void price_all(Pricer& pricer);
-  bool run_op(const PricedOp& op, int microbatch, StageMessages& mail);
-  bool run_message(const PricedOp& op, int microbatch, StageMessages& mail);
+  bool run_op(const PricedOp& op, int microbatch, StageMessages& messages);
+  bool run_message(const PricedOp& op, int microbatch, StageMessages& messages);
   void run_compute(const PricedOp& op);
   void post_on_lane(const PricedOp& op, int microbatch);
   void wait_until(double at, double RankTime::*part);
@@ -95,11 +91,11 @@ class RankWalk {
   const SimOptions options_;
   const SoftwareProfile profile_;
   const double compute_speed_beside_messages_;
-  std::vector<PricedRegion> regions_;
-  std::vector<size_t> region_of_action_;
-  std::vector<double> lane_done_;       // per op number: when its message on the comm lane has arrived
-  std::vector<std::string> lane_axes_;  // and along which axes
-  size_t action_ = 0, op_ = 0;
+  Walk walk_;
+  std::vector<PricedOp> ops_;      // by number
+  std::vector<double> lane_done_;  // by number: when the op's message on the comm lane has arrived
+  size_t action_ = 0, step_ = 0;
+  std::vector<WalkStep>* recorded_ = nullptr;
   double now_ = 0, lane_free_ = 0, host_ = 0;
   double near_busy_ = 0, far_busy_ = 0;  // until when the comm lane holds the links inside and between nodes
   bool updating_ = false;

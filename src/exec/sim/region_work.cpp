@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "exec/sim/rank_walk.h"
+#include "ir/lane.h"
 
 namespace sextant {
 
@@ -15,15 +16,15 @@ RegionWork region_work(const Program& program, const Region& region, Pricer& pri
   std::vector<Sent> sent;
   for (const PricedOp& priced : price_region(program, region, pricer)) {
     const OpPrice& price = priced.price;
-    if (price.message == Message::Kind::receive) continue;
-    if (price.message == Message::Kind::send) {
+    if (price.message == Collective::receive) continue;
+    if (price.message == Collective::send) {
       sent.push_back({work.compute, price.seconds});
       continue;
     }
     double seconds = price.message && !priced.on_lane ? priced.waited_s : price.seconds;
     if (priced.on_lane) {
-      (priced.last_only ? work.beside_at_last : work.beside) += seconds;
-    } else if (priced.last_only) {
+      (last_microbatch_only(*priced.op) ? work.beside_at_last : work.beside) += seconds;
+    } else if (last_microbatch_only(*priced.op)) {
       work.at_last += seconds;
     } else {
       work.compute += seconds;

@@ -17,11 +17,11 @@ SimResult simulate(std::span<const Program> programs, Pricer& pricer, const SimO
   std::vector<RankWalk> ranks;
   ranks.reserve(programs.size());
   for (const Program& program : programs) ranks.emplace_back(program, pricer, options);
-  StageMessages mail;
+  StageMessages messages;
   for (bool moved = true; moved;) {
     moved = false;
     for (RankWalk& rank : ranks)
-      if (!rank.done()) moved = rank.advance(mail) || moved;
+      if (!rank.done()) moved = rank.advance(messages) || moved;
   }
   SimResult result;
   for (const RankWalk& rank : ranks) {

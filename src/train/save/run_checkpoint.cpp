@@ -16,6 +16,7 @@
 #include "ckpt/slices.h"
 #include "ckpt/staged_directory.h"
 #include "models/hf_config.h"
+#include "passes/update.h"
 
 namespace sextant {
 
@@ -23,24 +24,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The state of a parameter, by the names that the update gives its values.
-constexpr std::string_view kSecondMoment = "adam_v.";
-constexpr std::string_view kStateNames[] = {"adam_m.", kSecondMoment};
-
-// The low halves of weights are states too, but in files the weights are whole.
-bool is_saved(const Value& value) {
-  return value.kind == ValueKind::state &&
-         std::any_of(std::begin(kStateNames), std::end(kStateNames),
-                     [&](std::string_view name) { return value.path.starts_with(name); });
-}
-
 // Every state of the model, whichever rank holds it.
 std::vector<TensorSpec> optimizer_tensors(const ModelSpec& spec) {
   std::vector<TensorSpec> specs;
   for (const Value& value : build_model(spec, {.seq = 1}, single_rank_mesh()).values)
     if (value.kind == ValueKind::parameter)
-      for (std::string_view name : kStateNames)
-        specs.push_back({std::string(name) + value.path, file_dtype_of(value.dtype), value.shape});
+      for (const OptimizerState& state : kAdamWStates)
+        specs.push_back({state.path_of(value.path), file_dtype_of(value.dtype), value.shape});
   return specs;
 }
 
@@ -48,7 +38,7 @@ void save_optimizer(const StateView& values, const ModelSpec& spec, const fs::pa
   SafetensorsWriter writer(file, plan_safetensors(optimizer_tensors(spec)), share);
   std::vector<std::byte> local;
   for (const Value& value : values.program().values) {
-    if (!is_saved(value) || !is_writer(values, value)) continue;
+    if (value.kind != ValueKind::state || !is_writer(values, value)) continue;
     local.resize(static_cast<size_t>(value.local_bytes().n));
     values.read(value, local);
     int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1, element = size_of(value.dtype);
@@ -65,7 +55,7 @@ void save_optimizer(const StateView& values, const ModelSpec& spec, const fs::pa
   writer.finish();
 }
 
-// A mean of squares: the update takes its root, and a negative one would make the weight NaN.
+// A negative one would make the weight NaN.
 void require_no_negative(std::span<const std::byte> local, const Value& value, std::string_view place) {
   if (value.dtype != DType::f32) return;
   for (size_t at = 0; at < local.size(); at += sizeof(float)) {
@@ -77,13 +67,19 @@ void require_no_negative(std::span<const std::byte> local, const Value& value, s
   }
 }
 
+OptimizerState::Range range_of(const Program& program, const Value& value) {
+  for (const OptimizerState& state : kAdamWStates)
+    if (value.of != kNoValue && value.path == state.path_of(program[value.of].path)) return state.range;
+  BUG("{} is no state of the optimizer", value.path);
+}
+
 void load_optimizer(Bound& bound, const ModelSpec& spec, const fs::path& file) {
   SafetensorsFile source(file);
   std::map<std::string, GlobalShape> whole;
   for (const TensorSpec& tensor : optimizer_tensors(spec)) whole.emplace(tensor.name, tensor.shape);
   std::vector<std::byte> local;
   for (const Value& value : bound.program().values) {
-    if (!is_saved(value)) continue;
+    if (value.kind != ValueKind::state) continue;
     TensorView view = source.tensor(value.stored_path());
     if (!(view.shape == whole.at(value.stored_path())) || view.dtype != file_dtype_of(value.dtype))
       throw UserError({.place = view.place,
@@ -97,7 +93,8 @@ void load_optimizer(Bound& bound, const ModelSpec& spec, const fs::path& file) {
         std::memcpy(local.data() + (piece.at + line * piece.stride) * element,
                     view.bytes.data() + ((piece.row + line) * width + piece.column) * element,
                     static_cast<size_t>(piece.columns * element));
-    if (value.path.starts_with(kSecondMoment)) require_no_negative(local, value, view.place);
+    if (range_of(bound.program(), value) == OptimizerState::Range::not_negative)
+      require_no_negative(local, value, view.place);
     bound.write(value, local);
   }
 }
@@ -157,6 +154,22 @@ RunState state_from_json(const fs::path& file) {
   return state;
 }
 
+// "layers 3 differs from the checkpoint's 4": what of the model's size is not the checkpoint's.
+std::string size_difference(const ModelSpec& spec, const ModelSpec& saved) {
+  constexpr std::pair<std::string_view, int64_t ModelSpec::*> kSizes[] = {
+      {"layers", &ModelSpec::layers},     {"hidden", &ModelSpec::hidden},     {"heads", &ModelSpec::heads},
+      {"kv_heads", &ModelSpec::kv_heads}, {"head_dim", &ModelSpec::head_dim}, {"ffn", &ModelSpec::ffn},
+      {"vocab", &ModelSpec::vocab},       {"max_seq", &ModelSpec::max_seq}};
+  std::string text;
+  for (const auto& [name, size] : kSizes)
+    if (spec.*size != saved.*size)
+      text += fmt::format("{}{} {} differs from the checkpoint's {}", text.empty() ? "" : ", ", name, spec.*size,
+                          saved.*size);
+  if (spec.architecture != saved.architecture)
+    text = fmt::format("architecture {} differs from the checkpoint's {}", spec.architecture, saved.architecture);
+  return text.empty() ? "an option of the model differs from the checkpoint's" : text;
+}
+
 void refuse_other_model(const fs::path& directory, ModelSpec spec) {
   std::string place = (directory / "config.json").string();
   ModelSpec saved = spec_from_hf_config(read_file(place), place);
@@ -170,7 +183,7 @@ void refuse_other_model(const fs::path& directory, ModelSpec spec) {
   spec.padding_token = saved.padding_token;
   if (!(spec == saved))
     throw UserError({.place = place,
-                     .got = "this checkpoint holds another model than the config describes",
+                     .got = size_difference(spec, saved),
                      .expected = "the same [model] as when the run began",
                      .hint = "choose another --out, or go back to the config.toml in the run's directory"});
 }

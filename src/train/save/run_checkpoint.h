@@ -45,7 +45,8 @@ std::string save_run_checkpoint(const std::filesystem::path& directory, const Ch
 // run_state.json of a checkpoint. UserError when it cannot be used.
 RunState read_run_state(const std::filesystem::path& directory);
 
-// This rank's part of weights and optimizer state, and the run state. UserError when the directory holds another model.
+// This rank's part of weights and optimizer state, and the run state. UserError when the directory holds weights of
+// another model.
 RunState load_run_checkpoint(const std::filesystem::path& directory, Bound& bound, const ModelSpec& spec);
 
 }  // namespace sextant

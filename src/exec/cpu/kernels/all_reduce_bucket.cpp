@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "exec/cpu/kernel.h"
+#include "targets/cpu/message_sizes.h"
 
 namespace sextant::cpu {
 
@@ -13,25 +14,10 @@ int64_t total_count(std::span<const Tensor> tensors) {
   return count;
 }
 
-// The packed elements, then the scratch of the collective.
-Bytes workspace(const WorkspaceQuery& query) {
-  int64_t count = total_count(query.in);
-  DType dtype = query.in[0].dtype;
-  return {round_up(count * size_of(dtype), 64) +
-          all_reduce_scratch(count, dtype, static_cast<int>(query.attrs.integer("ranks")))};
-}
-
 class BucketKernel final : public PreparedKernel {
  public:
-  explicit BucketKernel(const Preparation& p) : wire_(p.wire), axes_(p.op.attrs.text_or("axes", "")) {
-    std::vector<int> axes;
-    for (size_t at = 0; at < axes_.size();) {
-      size_t end = std::min(axes_.find(',', at), axes_.size());
-      auto axis = p.program.mesh.find(std::string_view(axes_).substr(at, end - at));
-      if (axis) axes.push_back(*axis);
-      at = end + 1;
-    }
-    group_ = group_of_ranks(group_of(p.program.mesh, p.rank, axes), p.rank);
+  explicit BucketKernel(const Preparation& p) : wire_(p.wire), axes_(axes_text(p.op.attrs.names("axes"))) {
+    group_ = group_of_ranks(group_of(p.program.mesh, p.rank, p.op.attrs.names("axes")), p.rank);
     BUG_IF(!wire_ && group_.size() > 1, "{} talks to {} ranks and has no wire", p.op.path, group_.size());
   }
 
@@ -43,11 +29,11 @@ class BucketKernel final : public PreparedKernel {
     for_packed(call, packed,
                [](std::byte* in_bucket, std::byte* tensor, size_t size) { std::memcpy(in_bucket, tensor, size); });
     int64_t before = wire_->channel.bytes_sent;
-    all_reduce(wire_->channel, group_,
-               {.data = {packed, static_cast<size_t>(bytes)},
-                .scratch = {packed + round_up(bytes, 64),
-                            static_cast<size_t>(all_reduce_scratch(count, dtype, group_.size()))},
-                .dtype = dtype});
+    all_reduce(
+        wire_->channel, group_,
+        {.data = {packed, static_cast<size_t>(bytes)},
+         .scratch = {packed + padded_part(bytes), static_cast<size_t>(all_reduce_scratch(count, dtype, group_.size()))},
+         .dtype = dtype});
     for_packed(call, packed,
                [](std::byte* in_bucket, std::byte* tensor, size_t size) { std::memcpy(tensor, in_bucket, size); });
     wire_->count(axes_, wire_->channel.bytes_sent - before);
@@ -74,6 +60,6 @@ std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
 
 }  // namespace
 
-const CpuKernel all_reduce_bucket{.workspace = workspace, .prepare = prepare};
+const CpuKernel all_reduce_bucket{.prepare = prepare};
 
 }  // namespace sextant::cpu

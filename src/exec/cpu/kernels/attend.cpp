@@ -10,8 +10,6 @@ namespace sextant::cpu {
 
 namespace {
 
-constexpr int64_t kScores = kQueriesPerBlock * kKeysPerBlock;
-
 // What is known of each query's row so far.
 template <class T>
 struct Running {
@@ -24,7 +22,7 @@ struct Running {
 // maximum. Keys that a query may not see get weight 0.
 template <class T>
 void soften(const Attend<T>& block, T* scores, int64_t first_key, int64_t keys, Running<T>& running) {
-  T scale = 1 / std::sqrt(static_cast<T>(block.dim));
+  T scale = scale_of_scores(block.scale, block.dim);
   for (int64_t i = 0; i < block.queries; ++i) {
     T* row = scores + i * kKeysPerBlock;
     int64_t own = block.first + i, seen = std::clamp<int64_t>(own + 1 - first_key, 0, keys);
@@ -48,7 +46,7 @@ void soften(const Attend<T>& block, T* scores, int64_t first_key, int64_t keys, 
 template <class T>
 void attend(const Attend<T>& block, std::byte* scratch) {
   T* scores = reinterpret_cast<T*>(scratch);
-  std::byte* product_scratch = scratch + kScores * sizeof(double);
+  std::byte* product_scratch = scratch + kScoreBytes;
   Running<T> running;
   running.from = first_seen_by_any(block.begins, block.queries, block.first);
   std::fill_n(running.maximum, kQueriesPerBlock, -std::numeric_limits<T>::infinity());
@@ -85,11 +83,6 @@ void attend(const Attend<T>& block, std::byte* scratch) {
     for (int64_t j = 0; j < block.dim; ++j) block.y[i * block.y_stride + j] *= inverse;
     if (block.lse != nullptr) block.lse[i] = running.maximum[i] + std::log(running.sum[i]);
   }
-}
-
-int64_t attend_scratch(int64_t dim) {
-  return kScores * static_cast<int64_t>(sizeof(double)) +
-         std::max(multiply_scratch(kKeysPerBlock, dim), multiply_scratch(dim, kKeysPerBlock));
 }
 
 template void attend(const Attend<float>&, std::byte*);

@@ -4,16 +4,15 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 
 #include "exec/cpu/kernels/gemm.h"
+#include "targets/cpu/attention_sizes.h"
 
 namespace sextant::cpu {
-
-constexpr int64_t kQueriesPerBlock = 128;
-constexpr int64_t kKeysPerBlock = 256;
 
 template <class T>
 struct Attend {
@@ -30,7 +29,13 @@ struct Attend {
   // after key 0.
   T slope = 0;
   int64_t distance = 0;
+  T scale = 0;  // of scores; 0 = 1/sqrt(dim)
 };
+
+template <class T>
+T scale_of_scores(T scale, int64_t dim) {
+  return scale != 0 ? scale : 1 / std::sqrt(static_cast<T>(dim));
+}
 
 // Adds −slope·(own − j) to the scores of keys j = first_key, …, which are still to be multiplied by `scale`.
 template <class T>
@@ -51,7 +56,6 @@ inline int64_t first_seen_by_any(const int32_t* begins, int64_t queries, int64_t
 }
 
 template <class T>
-void attend(const Attend<T>& block, std::byte* scratch);
-int64_t attend_scratch(int64_t dim);
+void attend(const Attend<T>& block, std::byte* scratch);  // attend_scratch bytes
 
 }  // namespace sextant::cpu

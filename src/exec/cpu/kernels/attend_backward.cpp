@@ -10,8 +10,6 @@ namespace sextant::cpu {
 
 namespace {
 
-constexpr int64_t kScores = kQueriesPerBlock * kKeysPerBlock;
-
 struct Square {
   int64_t first, queries, first_key, keys;
   int64_t diagonal;  // query i of the square sees its keys up to i + diagonal
@@ -21,7 +19,7 @@ struct Square {
 // scores <- p = exp(c·q·kᵀ − lse), slopes <- ds = c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen.
 template <class T>
 void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std::byte* product_scratch) {
-  T scale = 1 / std::sqrt(static_cast<T>(h.dim));
+  T scale = scale_of_scores(h.scale, h.dim);
   T* slopes = scores + kScores;
   Product<T> product{.m = s.queries,
                      .n = s.keys,
@@ -100,7 +98,7 @@ void add_square(const AttendGradient<T>& h, const Square& s, T* scores, std::byt
 template <class T>
 void attend_backward(const AttendGradient<T>& h, std::byte* scratch) {
   T* scores = reinterpret_cast<T*>(scratch);
-  std::byte* product_scratch = scratch + 2 * kScores * sizeof(double);
+  std::byte* product_scratch = scratch + 2 * kScoreBytes;
   for (int64_t first_key = 0; first_key < h.keys; first_key += kKeysPerBlock) {
     // Queries before the first key's own position see none of the block.
     int64_t from = std::max<int64_t>(0, first_key - h.diagonal) / kQueriesPerBlock * kQueriesPerBlock;
@@ -109,12 +107,6 @@ void attend_backward(const AttendGradient<T>& h, std::byte* scratch) {
       if (s.keys > 0) add_square(h, s, scores, product_scratch);
     }
   }
-}
-
-int64_t attend_backward_scratch(int64_t dim) {
-  int64_t products = std::max({multiply_scratch(kKeysPerBlock, dim), multiply_scratch(dim, kKeysPerBlock),
-                               multiply_scratch(dim, kQueriesPerBlock)});
-  return 2 * kScores * static_cast<int64_t>(sizeof(double)) + products;
 }
 
 template void attend_backward(const AttendGradient<float>&, std::byte*);

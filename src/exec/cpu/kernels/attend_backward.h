@@ -24,10 +24,10 @@ struct AttendGradient {
   const int32_t* begins = nullptr;  // one per query: it sees no key before this position, but always key i + diagonal
   T slope = 0;                      // ALiBi, as in attend.h
   int64_t distance = 0;             // of query 0 from key 0
+  T scale = 0;                      // of scores; 0 = 1/sqrt(dim)
 };
 
 template <class T>
-void attend_backward(const AttendGradient<T>& block, std::byte* scratch);
-int64_t attend_backward_scratch(int64_t dim);
+void attend_backward(const AttendGradient<T>& block, std::byte* scratch);  // attend_backward_scratch bytes
 
 }  // namespace sextant::cpu

@@ -6,8 +6,9 @@
 #include "exec/cpu/kernels/attend.h"
 #include "exec/cpu/kernels/attend_backward.h"
 #include "exec/cpu/kernels/blocks.h"
-#include "exec/cpu/kernels/heads.h"
 #include "exec/cpu/kernels/vector_math.h"
+#include "ops/attention_scale.h"
+#include "targets/local_heads.h"
 
 namespace sextant::cpu {
 
@@ -18,15 +19,11 @@ const int32_t* begins_of(const KernelCall& call, size_t at, int64_t b) {
   return call.in.size() > at ? call.in[at].as<int32_t>() + b * call.in[at].shape[1] : nullptr;
 }
 
-Bytes forward_workspace(const WorkspaceQuery& query) {
-  return {query.threads * attend_scratch(query.attrs.integer("head_dim"))};
-}
-
 void forward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t length = shape[1], width = shape[2];
-    Heads heads = local_heads(call.attrs, width);
+    LocalHeads heads = local_heads(call.attrs, width);
     int64_t blocks = ceil_div(length, kQueriesPerBlock), scratch = attend_scratch(heads.dim);
     const T* qkv = call.in[0].as<T>();
     T *y = call.out[0].as<T>(), *lse = call.out[1].as<T>();
@@ -47,14 +44,11 @@ void forward(const KernelCall& call) {
                        .lse = lse + (b * heads.q + head) * length + first,
                        .begins = begins ? begins + first : nullptr,
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
-                       .distance = first},
+                       .distance = first,
+                       .scale = static_cast<T>(attention_scale_of(call.attrs))},
              call.workspace + thread * scratch);
     });
   });
-}
-
-Bytes backward_workspace(const WorkspaceQuery& query) {
-  return {query.threads * attend_backward_scratch(query.attrs.integer("head_dim"))};
 }
 
 // All query heads of one key head belong to one task: their contributions to dk and dv add up in a fixed order.
@@ -62,7 +56,7 @@ void backward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[1].shape;
     int64_t length = shape[1], width = shape[2];
-    Heads heads = local_heads(call.attrs, width);
+    LocalHeads heads = local_heads(call.attrs, width);
     int64_t scratch = attend_backward_scratch(heads.dim), group = heads.q / heads.kv;
     call.team.parallel_for(shape[0] * heads.kv, [&](int64_t task, int thread) {
       int64_t b = task / heads.kv, kv = task % heads.kv;
@@ -92,7 +86,8 @@ void backward(const KernelCall& call) {
                                           .dkv_stride = width,
                                           .begins = begins_of(call, 4, b),
                                           .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
-                                          .distance = 0},
+                                          .distance = 0,
+                                          .scale = static_cast<T>(attention_scale_of(call.attrs))},
                         call.workspace + thread * scratch);
       }
     });
@@ -101,7 +96,7 @@ void backward(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel attention{.run = forward, .workspace = forward_workspace};
-const CpuKernel attention_backward{.run = backward, .workspace = backward_workspace};
+const CpuKernel attention{.run = forward};
+const CpuKernel attention_backward{.run = backward};
 
 }  // namespace sextant::cpu

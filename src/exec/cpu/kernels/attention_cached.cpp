@@ -4,18 +4,15 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/attend.h"
 #include "exec/cpu/kernels/blocks.h"
-#include "exec/cpu/kernels/heads.h"
+#include "ops/attention_scale.h"
+#include "targets/local_heads.h"
 
 namespace sextant::cpu {
 
 namespace {
 
-Bytes workspace(const WorkspaceQuery& query) {
-  return {query.threads * attend_scratch(query.attrs.integer("head_dim"))};
-}
-
 template <class T>
-void extend_caches(const KernelCall& call, const Heads& heads) {
+void extend_caches(const KernelCall& call, const LocalHeads& heads) {
   const LocalShape& shape = call.in[0].shape;
   int64_t length = shape[1], capacity = call.in[1].shape[2], start = *call.in[3].as<int32_t>();
   T *keys = call.out[1].as<T>(), *values = call.out[2].as<T>();
@@ -35,7 +32,7 @@ void run(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t length = shape[1], width = shape[2], capacity = call.in[1].shape[2], start = *call.in[3].as<int32_t>();
-    Heads heads = local_heads(call.attrs, width);
+    LocalHeads heads = local_heads(call.attrs, width);
     extend_caches<T>(call, heads);
     int64_t blocks = ceil_div(length, kQueriesPerBlock), scratch = attend_scratch(heads.dim);
     call.team.parallel_for(shape[0] * heads.q * blocks, [&](int64_t task, int thread) {
@@ -51,7 +48,8 @@ void run(const KernelCall& call) {
                        .y_stride = heads.y_width(),
                        .lse = nullptr,
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
-                       .distance = start + first},
+                       .distance = start + first,
+                       .scale = static_cast<T>(attention_scale_of(call.attrs))},
              call.workspace + thread * scratch);
     });
   });
@@ -59,6 +57,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel attention_cached{.run = run, .workspace = workspace};
+const CpuKernel attention_cached{.run = run};
 
 }  // namespace sextant::cpu

@@ -9,8 +9,9 @@
 #include "exec/cpu/kernels/attend.h"
 #include "exec/cpu/kernels/attend_backward.h"
 #include "exec/cpu/kernels/blocks.h"
-#include "exec/cpu/kernels/heads.h"
 #include "exec/ring_pieces.h"
+#include "ops/attention_scale.h"
+#include "targets/local_heads.h"
 
 namespace sextant::cpu {
 
@@ -58,25 +59,16 @@ class StepKernel final : public PreparedKernel {
       : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[0]], p.program[p.op.inputs[1]])),
         first_(p.op.attrs.integer("step") == 0) {}
 
-  static Bytes workspace(const WorkspaceQuery& query) {
-    return {query.threads * scratch_bytes(query.attrs.integer("head_dim"))};
-  }
-
   void run(const KernelCall& call) override {
     for_real_type(call.in[0].dtype, [&]<class T>() { run_as<T>(call); });
   }
 
  private:
-  static int64_t block_bytes(int64_t dim) {
-    return round_up(kQueriesPerBlock * (dim + 1) * static_cast<int64_t>(sizeof(double)), 64);
-  }
-  static int64_t scratch_bytes(int64_t dim) { return block_bytes(dim) + round_up(attend_scratch(dim), 64); }
-
   template <class T>
   void run_as(const KernelCall& call) {
     const LocalShape& shape = call.in[0].shape;
     int64_t length = shape[1], width = shape[2];
-    Heads heads = local_heads(call.attrs, width);
+    LocalHeads heads = local_heads(call.attrs, width);
     T *y = call.out[0].as<T>(), *lse = call.out[1].as<T>();
     if (first_) {
       std::fill_n(y, call.out[0].count(), T(0));
@@ -87,7 +79,7 @@ class StepKernel final : public PreparedKernel {
       int64_t b = task / heads.q, head = task % heads.q, kv = heads.kv_of(head);
       const T* q = call.in[0].as<T>() + b * length * width + heads.q_at(head);
       const T* k = call.in[1].as<T>() + b * keys_in_kv * kv_width + kv * heads.dim;
-      std::byte* scratch = call.workspace + thread * scratch_bytes(heads.dim);
+      std::byte* scratch = call.workspace + thread * ring_step_scratch(heads.dim);
       T* block_y = reinterpret_cast<T*>(scratch);
       T* block_lse = block_y + kQueriesPerBlock * heads.dim;
       for (const PiecePair& pair : pairs_) {
@@ -104,8 +96,9 @@ class StepKernel final : public PreparedKernel {
                            .lse = block_lse,
                            .keys = pair.k.count,
                            .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
-                           .distance = first + pair.q.global - pair.k.global},
-                 scratch + block_bytes(heads.dim));
+                           .distance = first + pair.q.global - pair.k.global,
+                           .scale = static_cast<T>(attention_scale_of(call.attrs))},
+                 scratch + ring_block_bytes(heads.dim));
           merge(y + (b * length + row) * heads.y_width() + head * heads.dim, heads.y_width(),
                 lse + (b * heads.q + head) * length + row, block_y, block_lse, queries, heads.dim);
         }
@@ -123,10 +116,6 @@ class StepBackwardKernel final : public PreparedKernel {
       : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[1]], p.program[p.op.inputs[4]])),
         first_(p.op.attrs.integer("step") == 0) {}
 
-  static Bytes workspace(const WorkspaceQuery& query) {
-    return {query.threads * round_up(attend_backward_scratch(query.attrs.integer("head_dim")), 64)};
-  }
-
   void run(const KernelCall& call) override {
     for_real_type(call.in[0].dtype, [&]<class T>() { run_as<T>(call); });
   }
@@ -137,12 +126,12 @@ class StepBackwardKernel final : public PreparedKernel {
   void run_as(const KernelCall& call) {
     const LocalShape& shape = call.in[1].shape;
     int64_t length = shape[1], width = shape[2], keys_in_kv = call.in[4].shape[1], kv_width = call.in[4].shape[2];
-    Heads heads = local_heads(call.attrs, width);
+    LocalHeads heads = local_heads(call.attrs, width);
     if (first_) {
       std::fill_n(call.out[0].as<T>(), call.out[0].count(), T(0));
       std::fill_n(call.out[1].as<T>(), call.out[1].count(), T(0));
     }
-    int64_t group = heads.q / heads.kv, scratch = round_up(attend_backward_scratch(heads.dim), 64);
+    int64_t group = heads.q / heads.kv, scratch = ring_step_backward_scratch(heads.dim);
     call.team.parallel_for(shape[0] * heads.kv, [&](int64_t task, int thread) {
       int64_t b = task / heads.kv, kv = task % heads.kv;
       for (int64_t head = kv * group; head < (kv + 1) * group; ++head)
@@ -167,7 +156,8 @@ class StepBackwardKernel final : public PreparedKernel {
                                             .dkv_stride = kv_width,
                                             .begins = nullptr,
                                             .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
-                                            .distance = pair.q.global - pair.k.global},
+                                            .distance = pair.q.global - pair.k.global,
+                                            .scale = static_cast<T>(attention_scale_of(call.attrs))},
                           call.workspace + thread * scratch);
         }
     });
@@ -182,7 +172,7 @@ class ShiftKernel final : public PreparedKernel {
   explicit ShiftKernel(const Preparation& p) : wire_(p.wire), axis_(p.op.attrs.text_or("axis", "")) {
     auto axis = p.program.mesh.find(axis_);
     BUG_IF(!axis, "{}: the mesh has no axis {}", p.op.path, axis_);
-    group_ = group_of_ranks(group_of(p.program.mesh, p.rank, {*axis}), p.rank);
+    group_ = group_of_ranks(group_of(p.program.mesh, p.rank, std::vector<int>{*axis}), p.rank);
     BUG_IF(!wire_ && group_.size() > 1, "{} talks to {} ranks and has no wire", p.op.path, group_.size());
   }
 
@@ -219,8 +209,7 @@ std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
 const CpuKernel kv_of{.run = take_kv};
 const CpuKernel join_qkv{.run = join};
 const CpuKernel ring_shift{.prepare = prepare<ShiftKernel>};
-const CpuKernel attention_step{.workspace = StepKernel::workspace, .prepare = prepare<StepKernel>};
-const CpuKernel attention_step_backward{.workspace = StepBackwardKernel::workspace,
-                                        .prepare = prepare<StepBackwardKernel>};
+const CpuKernel attention_step{.prepare = prepare<StepKernel>};
+const CpuKernel attention_step_backward{.prepare = prepare<StepBackwardKernel>};
 
 }  // namespace sextant::cpu

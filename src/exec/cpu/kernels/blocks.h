@@ -6,11 +6,9 @@
 
 #include "base/threads.h"
 #include "base/units.h"
+#include "targets/cpu/task_sizes.h"
 
 namespace sextant::cpu {
-
-// Elements of a streaming op in one task: large enough that handing out tasks costs nothing, small enough for L2.
-constexpr int64_t kElementsPerTask = 16384;
 
 // Calls body(begin, end) for consecutive blocks of [0, n).
 template <class Body>

@@ -8,20 +8,9 @@
 #include "base/threads.h"
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/cpu/kernels/gemm.h"
+#include "targets/cpu/task_sizes.h"
 
 namespace sextant::cpu {
-
-struct RowBlocks {
-  int64_t rows;
-  int64_t block;  // rows in one block (the last may have fewer)
-
-  int64_t count() const { return ceil_div(rows, block); }
-};
-
-// At most 64 blocks, so that the partial sums stay small beside the rows themselves.
-inline RowBlocks row_blocks(int64_t rows) {
-  return {rows, std::max<int64_t>(16, ceil_div(rows, 64))};
-}
 
 // out = (or +=) the sum over blocks of partials[block * width + column].
 template <class T>

@@ -13,11 +13,10 @@ namespace sextant::cpu {
 namespace {
 
 // The blocks of the product (after Goto and van de Geijn 2008). A panel of a and one of b share the L1 cache; up to
-// kRows rows of a, packed by the thread that uses them, live in its L2; up to kColumns columns of b, packed once for
-// all threads, in L3.
+// kGemmRows rows of a, packed by the thread that uses them, live in its L2; up to kGemmColumns columns of b, packed
+// once for all threads, in L3.
 //
 // How c is cut may depend on the thread count: each of its elements is the same sum, over k in order, in any tile.
-constexpr int64_t kRows = 256, kColumns = 4096;
 constexpr int64_t kFewestRows = 64, kFewestColumns = 96;  // smaller tiles would spend their time packing
 constexpr int64_t kPanelsPerTask = 16;                    // of b
 
@@ -132,13 +131,6 @@ void multiply_few_rows(const Product<float>& p) {
   }
 }
 
-int64_t a_bytes(int64_t k) {
-  return round_up(kRows + gemm_kernel().rows, 16) * std::min(k, gemm_kernel().depth) * 4;
-}
-int64_t b_bytes(int64_t n, int64_t k) {
-  return round_up(std::min(n, kColumns) + gemm_kernel().columns, 16) * std::min(k, gemm_kernel().depth) * 4;
-}
-
 void pack_columns(const Product<float>& p, ThreadTeam& team, float* to) {
   const GemmKernel& kernel = gemm_kernel();
   for_blocks(team, p.n, kPanelsPerTask * kernel.columns, [&](int64_t begin, int64_t end) {
@@ -151,10 +143,10 @@ void pack_columns(const Product<float>& p, ThreadTeam& team, float* to) {
 // k fits the L1 cache, n the packed columns.
 void multiply_block(const Product<float>& p, ThreadTeam& team, std::byte* workspace) {
   const GemmKernel& kernel = gemm_kernel();
-  int64_t scratch = a_bytes(p.k);
+  int64_t scratch = packed_a_bytes(p.k);
   float* b = reinterpret_cast<float*>(workspace + team.size() * scratch);
   pack_columns(p, team, b);
-  int64_t rows = equal_blocks(p.m, std::clamp(ceil_div(p.m, 4 * team.size()), kFewestRows, kRows), kernel.rows);
+  int64_t rows = equal_blocks(p.m, std::clamp(ceil_div(p.m, 4 * team.size()), kFewestRows, kGemmRows), kernel.rows);
   int64_t down = ceil_div(p.m, rows);
   int64_t across = std::clamp<int64_t>(p.n / kFewestColumns, 1, ceil_div(2 * team.size(), down));
   int64_t columns = equal_blocks(p.n, ceil_div(p.n, across), kernel.columns);
@@ -189,9 +181,9 @@ void multiply(const Product<float>& p, std::byte* scratch) {
   if (has_few_rows(p)) return multiply_few_rows(p);
   const GemmKernel& kernel = gemm_kernel();
   float* a = reinterpret_cast<float*>(scratch);
-  float* b = reinterpret_cast<float*>(scratch + a_bytes(p.k));
-  int64_t depth = equal_blocks(p.k, gemm_kernel().depth, 1), rows = equal_blocks(p.m, kRows, kernel.rows);
-  int64_t columns = equal_blocks(p.n, kColumns, kernel.columns);
+  float* b = reinterpret_cast<float*>(scratch + packed_a_bytes(p.k));
+  int64_t depth = equal_blocks(p.k, gemm_kernel().depth, 1), rows = equal_blocks(p.m, kGemmRows, kernel.rows);
+  int64_t columns = equal_blocks(p.n, kGemmColumns, kernel.columns);
   for (int64_t first = 0; first < p.k; first += depth) {
     Product<float> slab = depth_block(p, first, depth);
     for (int64_t j = 0; j < p.n; j += columns) {
@@ -210,16 +202,12 @@ void multiply(const Product<double>& p, std::byte*) {
   blas(p);
 }
 
-int64_t multiply_scratch(int64_t n, int64_t k) {
-  return a_bytes(k) + b_bytes(n, k);
-}
-
 void multiply(const Product<float>& p, ThreadTeam& team, std::byte* workspace) {
   if (has_few_rows(p))
     return for_blocks(team, p.n, rows_per_task(p.k),
                       [&](int64_t begin, int64_t end) { multiply_few_rows(tile_of(p, 0, p.m, begin, end - begin)); });
   int64_t depth = equal_blocks(p.k, gemm_kernel().depth, 1),
-          columns = equal_blocks(p.n, kColumns, gemm_kernel().columns);
+          columns = equal_blocks(p.n, kGemmColumns, gemm_kernel().columns);
   for (int64_t first = 0; first < p.k; first += depth) {
     Product<float> slab = depth_block(p, first, depth);
     for (int64_t j = 0; j < p.n; j += columns) multiply_block(tile_of(slab, 0, p.m, j, columns), team, workspace);
@@ -232,10 +220,6 @@ void multiply(const Product<double>& p, ThreadTeam& team, std::byte*) {
   team.parallel_for(ceil_div(p.m, kTile) * across, [&](int64_t task, int) {
     blas(tile_of(p, task / across * kTile, kTile, task % across * kTile, kTile));
   });
-}
-
-int64_t multiply_workspace(int64_t n, int64_t k, int threads) {
-  return threads * a_bytes(k) + b_bytes(n, k);
 }
 
 void use_single_threaded_blas() {

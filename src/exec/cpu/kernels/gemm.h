@@ -1,11 +1,12 @@
 // Matrix products. `multiply` on one thread is for use inside tasks; with a team, the tiles of c are the tasks.
-// Either wants as much scratch as the function beside it says, aligned to 64 bytes.
+// Either wants scratch, aligned to 64 bytes: multiply_scratch and multiply_workspace bytes.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 #include "base/threads.h"
+#include "targets/cpu/gemm_sizes.h"
 
 namespace sextant::cpu {
 
@@ -41,11 +42,9 @@ struct Product {
 
 void multiply(const Product<float>& product, std::byte* scratch);
 void multiply(const Product<double>& product, std::byte* scratch);
-int64_t multiply_scratch(int64_t n, int64_t k);
 
 void multiply(const Product<float>& product, ThreadTeam& team, std::byte* workspace);
 void multiply(const Product<double>& product, ThreadTeam& team, std::byte* workspace);
-int64_t multiply_workspace(int64_t n, int64_t k, int threads);
 
 // OpenBLAS' own threads would compete with our team. Called once, before the first kernel.
 void use_single_threaded_blas();

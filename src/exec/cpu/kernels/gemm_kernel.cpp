@@ -25,6 +25,8 @@ constexpr int64_t kLanes = hn::MaxLanes(Lanes());
 constexpr int kVectors = 3;
 constexpr int kRows = HWY_ARCH_ARM_A64 || HWY_TARGET <= HWY_AVX3 ? 8 : 4;
 constexpr int64_t kDepth = HWY_ARCH_ARM_A64 ? 384 : 256;
+static_assert(kRows <= kMostTileRows && kVectors * kLanes <= kMostTileColumns && kDepth <= kMostDepth,
+              "targets/cpu/gemm_sizes.h plans less scratch than this tile packs");
 
 // A tile is computed with its first kUsed vectors of columns, so that one at the right edge of c costs what it holds.
 template <int kUsed>

@@ -40,8 +40,8 @@ struct GemmKernel {
   void (*pack)(const Packing& packing);
 };
 
-constexpr int64_t kFloatsPerLine = 16;         // of the cache
-constexpr int64_t kMostTileElements = 8 * 48;  // rows · columns of any machine's tile
+constexpr int64_t kFloatsPerLine = 16;  // of the cache
+constexpr int64_t kMostTileElements = kMostTileRows * kMostTileColumns;
 
 const GemmKernel& gemm_kernel();
 

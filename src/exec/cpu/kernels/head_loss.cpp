@@ -6,32 +6,11 @@
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/cpu/kernels/gemm.h"
 #include "exec/cpu/kernels/vector_math.h"
+#include "targets/cpu/head_loss_sizes.h"
 
 namespace sextant::cpu {
 
 namespace {
-
-// The logits of this many bytes live at once.
-constexpr int64_t kLogitBytes = int64_t{16} << 20;
-
-struct Sizes {
-  int64_t rows, hidden, vocabulary;  // the part of the vocabulary that this rank has
-  int64_t chunk;                     // rows whose logits live at once
-
-  Sizes(const LocalShape& x, const Tensor& w) : rows(x.rows()), hidden(x.last()), vocabulary(w.shape[0]) {
-    chunk = std::min(rows, std::clamp<int64_t>(kLogitBytes / 4 / vocabulary, 64, 1024));
-  }
-  int64_t loss_bytes() const { return round_up(rows * static_cast<int64_t>(sizeof(double)), 64); }
-  int64_t logit_bytes(DType dtype) const { return round_up(chunk * vocabulary * size_of(dtype), 64); }
-};
-
-Bytes workspace(const WorkspaceQuery& query) {
-  Sizes sizes(query.in[0].shape, query.in[1]);
-  int64_t products = std::max({multiply_workspace(sizes.vocabulary, sizes.hidden, query.threads),
-                               multiply_workspace(sizes.hidden, sizes.vocabulary, query.threads),
-                               multiply_workspace(sizes.hidden, sizes.chunk, query.threads)});
-  return {sizes.loss_bytes() + sizes.logit_bytes(query.in[0].dtype) + products};
-}
 
 enum class Want { loss, gradient };
 
@@ -103,7 +82,7 @@ LogSumExp<T> lse_of(const KernelCall& call, size_t fixed_inputs) {
 // number, `per_chunk(begin, rows, logits, products)` sees the chunk's logits after that. Returns where the numbers are.
 template <class T, class PerRow, class PerChunk>
 const double* for_chunks(const KernelCall& call, const PerRow& per_row, const PerChunk& per_chunk) {
-  Sizes sizes(call.in[0].shape, call.in[1]);
+  HeadLossSizes sizes(call.in[0].shape, call.in[1].shape);
   const T* x = call.in[0].as<T>();
   int64_t vocabulary = call.in[1].real_extent(0);
   double* numbers = reinterpret_cast<double*>(call.workspace);
@@ -157,7 +136,7 @@ void part_lse(const KernelCall& call) {
 
 void backward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
-    Sizes sizes(call.in[0].shape, call.in[1]);
+    HeadLossSizes sizes(call.in[0].shape, call.in[1].shape);
     int64_t vocabulary = call.in[1].real_extent(0);
     const T *x = call.in[0].as<T>(), *w = call.in[1].as<T>();
     T *dw = call.out[0].as<T>(), *dx = call.out[1].as<T>();
@@ -188,8 +167,8 @@ void backward(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel head_loss{.run = forward, .workspace = workspace};
-const CpuKernel head_loss_backward{.run = backward, .workspace = workspace};
-const CpuKernel head_lse{.run = part_lse, .workspace = workspace};
+const CpuKernel head_loss{.run = forward};
+const CpuKernel head_loss_backward{.run = backward};
+const CpuKernel head_lse{.run = part_lse};
 
 }  // namespace sextant::cpu

@@ -60,12 +60,6 @@ void forward(const KernelCall& call) {
   });
 }
 
-// For every block of rows the sums dw and dbias, side by side.
-Bytes workspace(const WorkspaceQuery& query) {
-  int64_t blocks = row_blocks(query.in[0].shape.rows()).count();
-  return {2 * blocks * query.in[0].shape.last() * size_of(query.in[0].dtype)};
-}
-
 template <class T>
 struct BackwardRow {
   const T *dy, *x, *w, *plus;  // plus may be null
@@ -118,6 +112,6 @@ void backward(const KernelCall& call) {
 
 const CpuKernel layer_norm{.run = forward};
 const CpuKernel add_layer_norm{.run = add_forward};
-const CpuKernel layer_norm_backward{.run = backward, .workspace = workspace};
+const CpuKernel layer_norm_backward{.run = backward};
 
 }  // namespace sextant::cpu

@@ -37,10 +37,6 @@ void forward_gelu(const KernelCall& call) {
   });
 }
 
-Bytes forward_workspace(const WorkspaceQuery& query) {
-  return {multiply_workspace(query.out[0].shape.last(), query.in[0].shape.last(), query.threads)};
-}
-
 void input_gradient(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     int64_t outputs = call.in[0].shape.last(), inner = call.out[0].shape.last();
@@ -66,10 +62,6 @@ void gelu_gradient(const KernelCall& call) {
   });
 }
 
-Bytes input_gradient_workspace(const WorkspaceQuery& query) {
-  return {multiply_workspace(query.out[0].shape.last(), query.in[0].shape.last(), query.threads)};
-}
-
 template <class T>
 void multiply_for_weights(const KernelCall& call, Write write) {
   int64_t outputs = call.in[0].shape.last(), inner = call.in[1].shape.last();
@@ -87,10 +79,6 @@ void multiply_for_weights(const KernelCall& call, Write write) {
 void weight_gradient(const KernelCall& call) {
   for_real_type(call.in[0].dtype,
                 [&]<class T>() { multiply_for_weights<T>(call, call.accumulate() ? Write::add : Write::over); });
-}
-
-Bytes weight_gradient_workspace(const WorkspaceQuery& query) {
-  return {multiply_workspace(query.in[1].shape.last(), query.in[0].shape.rows(), query.threads)};
 }
 
 template <class T>
@@ -122,23 +110,14 @@ void both_gradients(const KernelCall& call) {
   });
 }
 
-Bytes bias_gradient_workspace(const WorkspaceQuery& query) {
-  int64_t blocks = row_blocks(query.in[0].shape.rows()).count();
-  return {blocks * query.in[0].shape.last() * size_of(query.in[0].dtype)};
-}
-
-Bytes both_gradients_workspace(const WorkspaceQuery& query) {
-  return std::max(weight_gradient_workspace(query), bias_gradient_workspace(query));
-}
-
 }  // namespace
 
-const CpuKernel linear{.run = forward, .workspace = forward_workspace};
-const CpuKernel linear_gelu{.run = forward_gelu, .workspace = forward_workspace};
-const CpuKernel linear_gelu_gradient{.run = gelu_gradient, .workspace = input_gradient_workspace};
-const CpuKernel linear_input_gradient{.run = input_gradient, .workspace = input_gradient_workspace};
-const CpuKernel linear_weight_gradient{.run = weight_gradient, .workspace = weight_gradient_workspace};
-const CpuKernel linear_gradients{.run = both_gradients, .workspace = both_gradients_workspace};
-const CpuKernel linear_bias_gradient{.run = bias_gradient, .workspace = bias_gradient_workspace};
+const CpuKernel linear{.run = forward};
+const CpuKernel linear_gelu{.run = forward_gelu};
+const CpuKernel linear_gelu_gradient{.run = gelu_gradient};
+const CpuKernel linear_input_gradient{.run = input_gradient};
+const CpuKernel linear_weight_gradient{.run = weight_gradient};
+const CpuKernel linear_gradients{.run = both_gradients};
+const CpuKernel linear_bias_gradient{.run = bias_gradient};
 
 }  // namespace sextant::cpu

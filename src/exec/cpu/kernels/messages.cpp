@@ -60,13 +60,8 @@ class ReceiveKernel final : public PreparedKernel {
 class SumStagesKernel final : public PreparedKernel {
  public:
   explicit SumStagesKernel(const Preparation& p) : wire_(*p.wire) {
-    std::string text = p.op.attrs.text_or("ranks", "");
     std::vector<int> ranks;
-    for (size_t at = 0; at < text.size();) {
-      size_t end = std::min(text.find(',', at), text.size());
-      ranks.push_back(rank_at_stage(p.program, p.at, std::stoi(text.substr(at, end - at))));
-      at = end + 1;
-    }
+    for (int64_t stage : p.op.attrs.integers("stages")) ranks.push_back(rank_at_stage(p.program, p.at, stage));
     group_ = group_of_ranks(std::move(ranks), p.rank);
   }
 
@@ -85,12 +80,6 @@ class SumStagesKernel final : public PreparedKernel {
   Group group_;
 };
 
-Bytes sum_workspace(const WorkspaceQuery& query) {
-  std::string ranks = query.attrs.text_or("ranks", "");
-  int count = 1 + static_cast<int>(std::count(ranks.begin(), ranks.end(), ','));
-  return {all_reduce_scratch(query.out[0].count(), query.out[0].dtype, count)};
-}
-
 template <class Kernel>
 std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
   BUG_IF(!p.wire, "{} has nobody to talk to", p.op.path);
@@ -101,6 +90,6 @@ std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
 
 const CpuKernel send{.prepare = prepare<SendKernel>};
 const CpuKernel recv{.prepare = prepare<ReceiveKernel>};
-const CpuKernel sum_stages{.workspace = sum_workspace, .prepare = prepare<SumStagesKernel>};
+const CpuKernel sum_stages{.prepare = prepare<SumStagesKernel>};
 
 }  // namespace sextant::cpu

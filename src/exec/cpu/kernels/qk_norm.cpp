@@ -3,8 +3,8 @@
 
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/column_sums.h"
-#include "exec/cpu/kernels/heads.h"
 #include "exec/cpu/kernels/vector_math.h"
+#include "targets/local_heads.h"
 
 namespace sextant::cpu {
 
@@ -19,7 +19,7 @@ void forward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t width = shape[2];
-    Heads heads = local_heads(call.attrs, width);
+    LocalHeads heads = local_heads(call.attrs, width);
     T eps = static_cast<T>(call.attrs.real("eps"));
     const T *x = call.in[0].as<T>(), *wq = call.in[1].as<T>(), *wk = call.in[2].as<T>();
     T* y = call.out[0].as<T>();
@@ -36,12 +36,6 @@ void forward(const KernelCall& call) {
       }
     });
   });
-}
-
-// For every block of rows the sums dwq and dwk, side by side.
-Bytes workspace(const WorkspaceQuery& query) {
-  int64_t blocks = row_blocks(query.in[0].shape.rows()).count();
-  return {2 * blocks * query.attrs.integer("head_dim") * size_of(query.in[0].dtype)};
 }
 
 template <class T>
@@ -65,7 +59,7 @@ void backward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t width = shape[2];
-    Heads heads = local_heads(call.attrs, width);
+    LocalHeads heads = local_heads(call.attrs, width);
     RowBlocks blocks = row_blocks(shape.rows());
     T eps = static_cast<T>(call.attrs.real("eps"));
     const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>(), *wq = call.in[2].as<T>(), *wk = call.in[3].as<T>();
@@ -92,6 +86,6 @@ void backward(const KernelCall& call) {
 }  // namespace
 
 const CpuKernel qk_norm{.run = forward};
-const CpuKernel qk_norm_backward{.run = backward, .workspace = workspace};
+const CpuKernel qk_norm_backward{.run = backward};
 
 }  // namespace sextant::cpu

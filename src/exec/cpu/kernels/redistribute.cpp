@@ -5,6 +5,7 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/boxes.h"
 #include "mesh/redistribution.h"
+#include "targets/cpu/message_sizes.h"
 
 namespace sextant::cpu {
 
@@ -20,30 +21,12 @@ std::span<std::byte> mutable_bytes(const Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.data), static_cast<size_t>(bytes_of(tensor))};
 }
 
-// Parts of a message are cut on whole cache lines of the workspace.
-int64_t padded(int64_t bytes) {
-  return round_up(bytes, 64);
-}
-
-Bytes workspace(const WorkspaceQuery& query) {
-  std::string transfer = query.attrs.text_or("transfer", "");
-  int64_t ranks = query.attrs.integer_or("ranks", 1), packed = query.attrs.integer_or("packed", 0);
-  int64_t in = bytes_of(query.in[0]), out = bytes_of(query.out[0]);
-  if (transfer == name_of(Transfer::all_gather)) return {packed ? ranks * in : 0};
-  if (transfer == name_of(Transfer::reduce_scatter)) return {padded(out) + (packed ? ranks * out : 0)};
-  if (transfer == name_of(Transfer::all_reduce))
-    return {all_reduce_scratch(query.out[0].count(), query.out[0].dtype, static_cast<int>(ranks))};
-  if (transfer == name_of(Transfer::all_to_all))
-    return {2 * padded(ranks * query.attrs.integer("part") * size_of(query.in[0].dtype))};
-  return {0};
-}
-
 // One hop for one rank. Derived classes do the transfer; what all share is whom to talk to, and the sides' placement.
 class HopKernel : public PreparedKernel {
  public:
   HopKernel(const Preparation& p, const Hop& hop)
       : wire_(p.wire),
-        axes_(p.op.attrs.text_or("axes", "")),
+        axes_(axes_text(p.op.attrs.names("axes"))),
         in_(p.program[p.op.inputs[0]]),
         out_(p.program[p.op.outputs[0]]) {
     group_ = group_of_ranks(group_of(p.program.mesh, p.rank, hop.axes), p.rank);
@@ -185,7 +168,7 @@ class ReduceScatterKernel final : public HopKernel {
     std::span<std::byte> scratch{call.workspace, part};
     std::span<const std::byte> parts = const_bytes(call.in[0]);
     if (!direct_) {
-      std::byte* packed = call.workspace + padded(static_cast<int64_t>(part));
+      std::byte* packed = call.workspace + padded_part(static_cast<int64_t>(part));
       std::memset(packed, 0, part * static_cast<size_t>(group_.size()));
       copy_runs(runs_, parts.data(), packed);
       parts = {packed, part * static_cast<size_t>(group_.size())};
@@ -217,7 +200,7 @@ class AllToAllKernel final : public HopKernel {
   void move(const KernelCall& call) override {
     size_t bytes = static_cast<size_t>(part_) * static_cast<size_t>(group_.size());
     std::span<std::byte> sent{call.workspace, bytes},
-        received{call.workspace + padded(static_cast<int64_t>(bytes)), bytes};
+        received{call.workspace + padded_part(static_cast<int64_t>(bytes)), bytes};
     copy_runs(pack_, const_bytes(call.in[0]).data(), sent.data());
     all_to_all(wire_->channel, group_, sent, received);
     copy_runs(unpack_, received.data(), mutable_bytes(call.out[0]).data());
@@ -252,6 +235,6 @@ std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
 
 }  // namespace
 
-const CpuKernel redistribute{.workspace = workspace, .prepare = prepare};
+const CpuKernel redistribute{.prepare = prepare};
 
 }  // namespace sextant::cpu

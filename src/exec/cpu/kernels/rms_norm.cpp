@@ -44,11 +44,6 @@ void forward(const KernelCall& call) {
   });
 }
 
-Bytes workspace(const WorkspaceQuery& query) {
-  int64_t blocks = row_blocks(query.in[0].shape.rows()).count();
-  return {blocks * query.in[0].shape.last() * size_of(query.in[0].dtype)};
-}
-
 template <class T>
 struct BackwardRow {
   const T *dy, *x, *w, *plus;  // plus may be null
@@ -88,6 +83,6 @@ void backward(const KernelCall& call) {
 
 const CpuKernel rms_norm{.run = forward};
 const CpuKernel add_rms_norm{.run = add_forward};
-const CpuKernel rms_norm_backward{.run = backward, .workspace = workspace};
+const CpuKernel rms_norm_backward{.run = backward};
 
 }  // namespace sextant::cpu

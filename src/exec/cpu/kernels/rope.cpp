@@ -3,33 +3,23 @@
 
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/blocks.h"
-#include "exec/cpu/kernels/heads.h"
 #include "exec/cpu/kernels/vector_math.h"
 #include "exec/rope_frequency.h"
+#include "targets/cpu/rope_sizes.h"
+#include "targets/local_heads.h"
 
 namespace sextant::cpu {
 
 namespace {
 
-// How many elements at the front of each head turn.
-int64_t turning(const Attrs& attrs) {
-  return attrs.integer_or("rotary_dim", attrs.integer("head_dim"));
-}
-
-// For every position: a cosine for every pair, then a sine. The same for all heads and sequences of a call.
-Bytes workspace(const WorkspaceQuery& query) {
-  int64_t length = query.in[0].shape[1], half = turning(query.attrs) / 2;
-  return {(length + 1) * 2 * half * static_cast<int64_t>(sizeof(double))};
-}
-
 template <class T>
-void fill_table(const KernelCall& call, T* table, int64_t dim) {
-  int64_t half = dim / 2, length = call.in[0].shape[1];
+void fill_table(const KernelCall& call, const RopeTable& sizes, T* table) {
+  int64_t dim = sizes.front, half = sizes.pairs();
   int64_t start = call.in.size() > 1 ? *call.in[1].as<int32_t>() : 0;
   double direction = call.attrs.integer_or("inverse", 0) != 0 ? -1 : 1;
-  double* frequencies = reinterpret_cast<double*>(call.workspace) + length * 2 * half;
+  double* frequencies = reinterpret_cast<double*>(call.workspace) + sizes.frequencies_at();
   for (int64_t j = 0; j < half; ++j) frequencies[j] = rope_frequency(call.attrs, j, dim);
-  for_blocks(call.team, length, rows_per_task(dim * 32), [&](int64_t begin, int64_t end) {
+  for_blocks(call.team, sizes.length, rows_per_task(dim * 32), [&](int64_t begin, int64_t end) {
     for (int64_t s = begin; s < end; ++s) {
       T *cosines = table + s * dim, *sines = cosines + half;
       double position = static_cast<double>(start + call.in[0].global_index(1, s));
@@ -44,7 +34,7 @@ void fill_table(const KernelCall& call, T* table, int64_t dim) {
 
 // Heads of which only the front turns.
 template <class T>
-void turn_fronts(const T* from, const T* cosines, T* to, const Heads& heads, int64_t front) {
+void turn_fronts(const T* from, const T* cosines, T* to, const LocalHeads& heads, int64_t front) {
   for (int64_t head = 0; head < heads.q + heads.kv; ++head, from += heads.dim, to += heads.dim) {
     turn_heads(from, cosines, to, front / 2, 1);
     if (from != to) std::copy(from + front, from + heads.dim, to + front);
@@ -55,11 +45,12 @@ void run(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t length = shape[1], width = shape[2];
-    Heads heads = local_heads(call.attrs, width);
+    LocalHeads heads = local_heads(call.attrs, width);
     const T* x = call.in[0].as<T>();
     T *y = call.out[0].as<T>(), *table = reinterpret_cast<T*>(call.workspace);
-    int64_t front = turning(call.attrs);
-    fill_table(call, table, front);
+    RopeTable sizes(call.attrs, shape);
+    int64_t front = sizes.front;
+    fill_table(call, sizes, table);
     for_blocks(call.team, shape.rows(), rows_per_task(width), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const T* from = x + row * width;
@@ -77,6 +68,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel rope{.run = run, .workspace = workspace};
+const CpuKernel rope{.run = run};
 
 }  // namespace sextant::cpu

@@ -6,10 +6,6 @@ namespace sextant::cpu {
 
 namespace {
 
-Bytes workspace(const WorkspaceQuery& query) {
-  return {ceil_div(query.in[0].count(), kElementsPerTask) * static_cast<int64_t>(sizeof(double))};
-}
-
 void run(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T* x = call.in[0].as<T>();
@@ -26,6 +22,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel sum_squares{.run = run, .workspace = workspace};
+const CpuKernel sum_squares{.run = run};
 
 }  // namespace sextant::cpu

@@ -6,12 +6,9 @@
 #include "exec/cuda/attention/own_attention.h"
 #include "exec/tensor.h"
 #include "ir/attrs.h"
+#include "targets/cuda/attention_sizes.h"
 
 namespace sextant::cuda {
-
-inline bool has_alibi(const Attrs& attrs) {
-  return attrs.integer_or("alibi", 0) != 0;
-}
 
 inline void set_alibi(AttentionBlock& block, const Attrs& attrs, const Tensor& y, int64_t distance) {
   if (!has_alibi(attrs)) return;

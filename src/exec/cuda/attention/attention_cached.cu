@@ -1,9 +1,10 @@
 #include "base/units.h"
-#include "exec/cpu/kernels/heads.h"
 #include "exec/cuda/attention/alibi.h"
 #include "exec/cuda/attention/own_attention.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "exec/cuda/runtime/real_type.h"
+#include "ops/attention_scale.h"
+#include "targets/local_heads.h"
 
 namespace sextant::cuda {
 
@@ -37,7 +38,7 @@ __global__ void extend_caches(Extension<T> x) {
 void launch(const CudaCall& call) {
   const Tensor& qkv = call.in[0];
   const int64_t batch = qkv.shape[0], length = qkv.shape[1], width = qkv.shape[2], capacity = call.in[1].shape[2];
-  const cpu::Heads heads = cpu::local_heads(call.attrs, width);
+  const LocalHeads heads = local_heads(call.attrs, width);
   const int32_t* start = call.in[3].as<const int32_t>();
   int64_t count = batch * length * heads.kv * heads.dim;
   if (count == 0) return;
@@ -60,6 +61,7 @@ void launch(const CudaCall& call) {
   block.heads = heads.q;
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
+  block.scale = static_cast<float>(attention_scale_of(call.attrs));
   block.queries = length;
   block.start = start;
   block.q = {qkv.data, length * width, heads.dim, width};

@@ -9,47 +9,6 @@
 
 #include "base/error.h"
 
-namespace sextant {
-
-namespace {
-
-// What plans keep beside the tensors below: tile counters, tensor maps.
-constexpr int64_t kSmallChange = int64_t{4} << 20;
-
-Bytes repeatable_matrix(const AttentionShape& shape) {
-  return {shape.batch * shape.heads * round_up(shape.length, 128) * round_up(shape.length, 128) * 2};
-}
-
-int64_t query_rows(const AttentionShape& shape) {
-  return shape.batch * shape.heads * round_up(shape.length, 128);
-}
-
-}  // namespace
-
-bool attention_library_takes(DType dtype, const AttentionShape& shape) {
-  // A single position is refused by cuDNN, and is no work.
-  return dtype == DType::bf16 && shape.head_dim % 8 == 0 && shape.head_dim <= 256 && shape.length > 1;
-}
-
-Bytes attention_library_scratch(const AttentionShape&) {
-  return {kSmallChange};
-}
-
-// dq is summed in f32, beside the sums of dy·y and the rows' statistics; where query heads share a key head, dk and dv
-// are made per query head first, in bf16. Repeatable sums need a matrix of s×s per head besides: room is planned for
-// those of one sequence at least, and the batch is worked off in parts that fit.
-Bytes attention_library_backward_scratch(const AttentionShape& shape, Determinism determinism) {
-  int64_t dq = query_rows(shape) * shape.head_dim * 4, sums = 2 * query_rows(shape) * 4;
-  int64_t shared = shape.heads == shape.kv_heads ? 0 : 2 * query_rows(shape) * shape.head_dim * 2;
-  Bytes fast{dq + sums + shared + kSmallChange};
-  if (determinism == Determinism::fast) return fast;
-  AttentionShape one = shape;
-  one.batch = 1;
-  return std::max(fast, attention_library_backward_scratch(one, Determinism::fast) + repeatable_matrix(one));
-}
-
-}  // namespace sextant
-
 #ifdef SEXTANT_CUDNN
 
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
@@ -139,7 +98,7 @@ TensorPointer mask(const GraphPointer& graph, TensorPointer score, const TensorP
 }
 
 float scale_of(const AttentionShape& shape) {
-  return 1 / std::sqrt(static_cast<float>(shape.head_dim));
+  return shape.scale != 0 ? shape.scale : 1 / std::sqrt(static_cast<float>(shape.head_dim));
 }
 
 // One graph under construction, and the widths of its operands.
@@ -262,10 +221,10 @@ struct AttentionLibrary::Opened {
 
   std::unique_ptr<AttentionPlan> build_backward(const AttentionShape& shape, std::string& why) const {
     Determinism determinism = device.determinism();
-    Bytes planned = attention_library_backward_scratch(shape, determinism);
+    Bytes planned = cuda::attention_library_backward_scratch(shape, determinism);
     AttentionShape part = shape;
     auto estimate = [&] {
-      return attention_library_backward_scratch(part, Determinism::fast) + repeatable_matrix(part);
+      return cuda::attention_library_backward_scratch(part, Determinism::fast) + cuda::repeatable_matrix(part);
     };
     while (determinism == Determinism::repeatable && part.batch > 1 && estimate() > planned)
       part.batch = smaller_part(shape.batch, part.batch);
@@ -292,7 +251,7 @@ struct AttentionLibrary::Opened {
     GraphWriter writer(shape, device.capability());
     std::unique_ptr<AttentionPlan> plan = build(
         writer, [&] { writer.forward(); }, why);
-    Bytes planned = attention_library_scratch(shape);
+    Bytes planned = cuda::attention_library_scratch(shape);
     if (!plan || plan->scratch <= planned) return plan;
     why = fmt::format("cuDNN wants {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
     if (shape.documents == Documents::together)

@@ -7,33 +7,15 @@
 
 #include <cuda_runtime.h>
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 
-#include "base/dtype.h"
-#include "base/units.h"
 #include "exec/cuda/runtime/device.h"
+#include "targets/cuda/attention_sizes.h"
 
 namespace sextant {
-
-// Of one sequence: whether they see each other.
-enum class Documents : uint8_t { together, apart };
-
-// Heads of this rank.
-struct AttentionShape {
-  int64_t batch = 0, length = 0, heads = 0, kv_heads = 0, head_dim = 0;
-  Documents documents = Documents::together;
-  auto operator<=>(const AttentionShape&) const = default;
-};
-
-// Whether cuDNN may be asked for such an op, and the most scratch its plans may then use: both are known before there
-// is a GPU.
-bool attention_library_takes(DType dtype, const AttentionShape& shape);
-Bytes attention_library_scratch(const AttentionShape& shape);
-Bytes attention_library_backward_scratch(const AttentionShape& shape, Determinism determinism);
 
 // qkv, dqkv [b, s, (heads + 2·kv_heads)·d]; y, dy [b, s, heads·d]; lse [b, heads, s] in f32; begins [b, s]
 // in i32, where documents stay apart. Forward has no dy and dqkv.

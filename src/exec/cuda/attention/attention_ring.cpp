@@ -1,12 +1,13 @@
 #include <vector>
 
 #include "base/error.h"
-#include "exec/cpu/kernels/heads.h"
 #include "exec/cuda/attention/alibi.h"
 #include "exec/cuda/attention/own_attention.h"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "exec/ring_pieces.h"
+#include "ops/attention_scale.h"
+#include "targets/local_heads.h"
 
 namespace sextant::cuda {
 
@@ -42,7 +43,7 @@ void join(const CudaCall& call) {
 
 // What one pair of pieces is for the kernels: rows of packed queries, and of keys beside their values.
 void fill_block(AttentionBlock& block, const PiecePair& pair, const Attrs& attrs, const Tensor& qkv, const Tensor& kv) {
-  cpu::Heads heads = cpu::local_heads(attrs, qkv.shape[2]);
+  LocalHeads heads = local_heads(attrs, qkv.shape[2]);
   int64_t size = size_of(qkv.dtype), width = qkv.shape[2], kv_width = kv.shape[2];
   std::byte* keys = kv.as<std::byte>() + pair.k.local * kv_width * size;
   block.dtype = qkv.dtype;
@@ -50,6 +51,7 @@ void fill_block(AttentionBlock& block, const PiecePair& pair, const Attrs& attrs
   block.heads = heads.q;
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
+  block.scale = static_cast<float>(attention_scale_of(attrs));
   block.queries = pair.q.count;
   block.keys = pair.k.count;
   block.diagonal = pair.diagonal;
@@ -104,11 +106,6 @@ class StepBackwardKernel final : public PreparedCudaKernel {
       : pairs_(visible_pairs(p.program, p.op, p.at, p.program[p.op.inputs[1]], p.program[p.op.inputs[4]])),
         first_(p.op.attrs.integer("step") == 0) {}
 
-  // Σ dy·y of each row.
-  static Bytes workspace(const WorkspaceQuery& query) {
-    return {query.in[3].count() * static_cast<int64_t>(sizeof(float))};
-  }
-
   void launch(const CudaCall& call) override {
     const Tensor &dy = call.in[0], &lse = call.in[3], &kv = call.in[4], &dq = call.out[0], &dkv = call.out[1];
     if (first_) {
@@ -116,7 +113,7 @@ class StepBackwardKernel final : public PreparedCudaKernel {
       clear(dkv, call.stream);
     }
     if (pairs_.empty()) return;
-    cpu::Heads heads = cpu::local_heads(call.attrs, call.in[1].shape[2]);
+    LocalHeads heads = local_heads(call.attrs, call.in[1].shape[2]);
     float* dots = reinterpret_cast<float*>(call.workspace);
     output_dots({.dtype = dy.dtype,
                  .batch = dy.shape[0],
@@ -158,7 +155,6 @@ std::unique_ptr<PreparedCudaKernel> prepare(const CudaPreparation& p) {
 const CudaKernel kv_of{.launch = take_kv};
 const CudaKernel join_qkv{.launch = join};
 const CudaKernel attention_step{.prepare = prepare<StepKernel>};
-const CudaKernel attention_step_backward{.workspace = StepBackwardKernel::workspace,
-                                         .prepare = prepare<StepBackwardKernel>};
+const CudaKernel attention_step_backward{.prepare = prepare<StepBackwardKernel>};
 
 }  // namespace sextant::cuda

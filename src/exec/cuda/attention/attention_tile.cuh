@@ -66,6 +66,10 @@ __device__ inline float alibi_slope(const AttentionBlock& block, int64_t head) {
   return own < static_cast<float>(n) ? exp2f(step * (own + 1)) : exp2f(step * (own - static_cast<float>(n) + 0.5f));
 }
 
+__device__ inline float score_scale(const AttentionBlock& block) {
+  return block.scale != 0 ? block.scale : rsqrtf(static_cast<float>(block.dim));
+}
+
 // kRows rows into shared memory as floats: `count` of them exist, `dim` elements of each; the rest is 0. Heads begin at
 // multiples of dim, so dim alone says whether four elements lie together.
 template <int kRows, int kDim, class T>

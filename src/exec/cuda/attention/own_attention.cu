@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward blo
   const int64_t distance = block.start ? *block.start : block.distance;
   const int64_t keys = block.start ? *block.start + block.queries : block.keys;
   const int dim = static_cast<int>(block.dim);
-  const float scale = rsqrtf(static_cast<float>(dim)), slope = alibi_slope(block, head);
+  const float scale = score_scale(block), slope = alibi_slope(block, head);
 
   load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, dim);
   float y[kR][kDim / kSide] = {};
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward
   const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
   const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kCoreRows;
   const int dim = static_cast<int>(block.dim);
-  const float scale = rsqrtf(static_cast<float>(dim)), slope = alibi_slope(block, head);
+  const float scale = score_scale(block), slope = alibi_slope(block, head);
 
   load_core_tile<kCoreRows, kDim>(q, rows_of<Bf16>(block.q, b, head, first), block.q.row, block.queries - first, dim);
   Fragments<kDim> y = {};

@@ -36,6 +36,7 @@ struct AttentionBlock {
   // positions after key 0 (with `start`, that many).
   int alibi_heads = 0, first_head = 0;
   int64_t distance = 0;
+  float scale = 0;  // of scores; 0 = 1/sqrt(dim)
   HeadRows q, k, v;
   float* lse = nullptr;  // of query i of a head: lse[(b·heads + head)·lse_length + i]; may be null where it is a result
   int64_t lse_length = 0;

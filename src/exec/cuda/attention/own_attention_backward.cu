@@ -34,7 +34,7 @@ template <int kDim, int kQ, int kK>
 __device__ void score_gradients(const AttentionGradient& block, const Square& square, float* p, float* ds) {
   constexpr int kR = kQ / kSide, kC = kK / kSide, kPitch = pitch_of(kK);
   const int dim = static_cast<int>(block.dim);
-  const float scale = rsqrtf(static_cast<float>(block.dim)), alibi = alibi_slope(block, square.head);
+  const float scale = score_scale(block), alibi = alibi_slope(block, square.head);
   float scores[kR][kC], slopes[kR][kC];
   row_products<kDim>(square.q, square.k, dim, scores);
   row_products<kDim>(square.dy, square.v, dim, slopes);
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(Attention
   const int64_t b = blockIdx.z, kv = blockIdx.y, first_key = static_cast<int64_t>(blockIdx.x) * kCoreRows;
   const int64_t group = block.heads / block.kv_heads, count = block.keys - first_key;
   const int dim = static_cast<int>(block.dim);
-  const float scale = rsqrtf(static_cast<float>(dim));
+  const float scale = score_scale(block);
   load_core_tile<kCoreRows, kDim>(k, rows_of<Bf16>(block.k, b, kv, first_key), block.k.row, count, dim);
   load_core_tile<kCoreRows, kDim>(v, rows_of<Bf16>(block.v, b, kv, first_key), block.v.row, count, dim);
   Fragments<kDim> dk = {}, dv = {};
@@ -227,7 +227,7 @@ __global__ void __launch_bounds__(kCoreThreads) query_gradients_on_cores(Attenti
   const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
   const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kCoreRows, left = block.queries - first;
   const int dim = static_cast<int>(block.dim);
-  const float scale = rsqrtf(static_cast<float>(dim));
+  const float scale = score_scale(block);
   load_core_tile<kCoreRows, kDim>(q, rows_of<Bf16>(block.q, b, head, first), block.q.row, left, dim);
   load_core_tile<kCoreRows, kDim>(dy, rows_of<Bf16>(block.dy, b, head, first), block.dy.row, left, dim);
   statistics.load(block, head, first);

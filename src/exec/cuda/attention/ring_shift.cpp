@@ -41,7 +41,7 @@ class NcclShift final : public PreparedCudaKernel {
 std::unique_ptr<PreparedCudaKernel> prepare(const CudaPreparation& p) {
   auto axis = p.program.mesh.find(p.op.attrs.text_or("axis", ""));
   BUG_IF(!axis, "{}: the mesh has no axis {}", p.op.path, p.op.attrs.text_or("axis", ""));
-  Group group = group_of_ranks(group_of(p.program.mesh, p.rank, {*axis}), p.rank);
+  Group group = group_of_ranks(group_of(p.program.mesh, p.rank, std::vector<int>{*axis}), p.rank);
   if (group.size() == 1) return std::make_unique<RingOfOne>();
   BUG_IF(!p.wires, "{} talks to {} ranks and has no wire", p.op.path, group.size());
   if (p.wires->kind() == WireKind::host_staging) return staged(p);

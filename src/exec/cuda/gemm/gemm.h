@@ -65,9 +65,8 @@ class GemmLibrary {
   // Whether one product with an epilogue is faster than another followed by a kernel that moves this many bytes.
   // Without timings (repeatable runs), yes.
   bool pays(const GemmPlan& with_epilogue, const GemmPlan& without, int64_t bytes_more) const;
-  void run(const GemmPlan& plan, const GemmOperands& operands, std::byte* workspace, cudaStream_t stream) const;
-
-  static constexpr int64_t kWorkspace = int64_t{32} << 20;  // of every product
+  void run(const GemmPlan& plan, const GemmOperands& operands, std::byte* workspace,
+           cudaStream_t stream) const;  // kGemmWorkspace bytes
 
  private:
   const CudaDevice& device_;

@@ -1,6 +1,7 @@
 #include "exec/cuda/gemm/gemm_plan.h"
 
 #include "base/error.h"
+#include "targets/cuda/gemm_sizes.h"
 
 namespace sextant {
 
@@ -89,7 +90,7 @@ void GemmPlan::run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& with, co
   const CublasLt& lt = cublaslt();
   lt.check(
       lt.cublasLtMatmul(handle, product_, &one, operands.b, first_, operands.a, second_, &keep, operands.c, result_,
-                        operands.c, result_, &with, workspace, static_cast<size_t>(GemmLibrary::kWorkspace), stream),
+                        operands.c, result_, &with, workspace, static_cast<size_t>(cuda::kGemmWorkspace), stream),
       shape_.text());
 }
 
@@ -98,7 +99,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmPlan::candidates(cublasLtHandle
   const CublasLt& lt = cublaslt();
   cublasLtMatmulPreference_t preference = nullptr;
   lt.check(lt.cublasLtMatmulPreferenceCreate(&preference), "asking for algorithms");
-  uint64_t workspace = static_cast<uint64_t>(GemmLibrary::kWorkspace);
+  uint64_t workspace = static_cast<uint64_t>(cuda::kGemmWorkspace);
   lt.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
                                           sizeof workspace);
   std::vector<cublasLtMatmulHeuristicResult_t> found(kMost);
@@ -114,7 +115,7 @@ bool GemmPlan::accepts(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo
   cublasLtMatmulHeuristicResult_t result{};
   cublasStatus_t status =
       cublaslt().cublasLtMatmulAlgoCheck(handle, product_, first_, second_, result_, result_, &algorithm, &result);
-  return status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= static_cast<size_t>(GemmLibrary::kWorkspace);
+  return status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= static_cast<size_t>(cuda::kGemmWorkspace);
 }
 
 }  // namespace sextant

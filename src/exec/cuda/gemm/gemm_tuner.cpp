@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/fill.h"
+#include "targets/cuda/gemm_sizes.h"
 
 namespace sextant {
 
@@ -31,7 +32,7 @@ class Operands {
     int64_t a =
         (s.a_order == MatrixOrder::as_is ? s.m * std::max(s.a_stride, s.k) : s.k * std::max(s.a_stride, s.m)) * in;
     int64_t b = s.k * s.n * in, c = s.m * std::max(s.c_stride, s.n) * out;
-    for (int64_t bytes : {a, b, c, c, std::max(s.m, s.n) * int64_t{4}, GemmLibrary::kWorkspace}) {
+    for (int64_t bytes : {a, b, c, c, std::max(s.m, s.n) * int64_t{4}, cuda::kGemmWorkspace}) {
       void* at = nullptr;
       check_cuda(cudaMalloc(&at, static_cast<size_t>(bytes)), "room to time a product");
       parts_.push_back(at);

@@ -3,45 +3,18 @@
 #include "exec/cuda/gemm/gemm.h"
 #include "exec/cuda/kernels/cross_entropy.h"
 #include "exec/cuda/runtime/kernel.h"
+#include "targets/cuda/head_loss_sizes.h"
 
 namespace sextant::cuda {
 
 namespace {
 
-// The logits of this many bytes live at once, and of twice the bytes of the weights' gradient, if that is more: the
-// gradient crosses memory once per chunk, which then stays cheap. Neither grows with tokens × vocabulary.
-constexpr int64_t kLogitBytes = int64_t{1} << 30;
-constexpr int64_t kRowMultiple = 256;
-constexpr int64_t kStrideMultiple = 64;  // rows of logits begin where products can read them fast
-
-struct Sizes {
-  int64_t rows, hidden, vocabulary;  // of this rank, padding included
-  int64_t stride;                    // of a row of logits
-  int64_t chunk;                     // rows whose logits live at once
-  DType dtype;
-
-  Sizes(const Tensor& x, const Tensor& w)
-      : rows(x.shape.rows()), hidden(x.shape.last()), vocabulary(w.shape[0]), dtype(x.dtype) {
-    stride = round_up(vocabulary, kStrideMultiple);
-    int64_t most = std::max(kLogitBytes, 2 * vocabulary * hidden * size_of(wide_of(dtype)));
-    int64_t fit = std::max(kRowMultiple, most / (stride * size_of(dtype)) / kRowMultiple * kRowMultiple);
-    int64_t chunks = ceil_div(rows, fit);
-    chunk = std::min(rows, round_up(ceil_div(rows, chunks), kRowMultiple));  // chunks of one size, as nearly as can be
-  }
-  int64_t loss_bytes() const { return round_up(rows * static_cast<int64_t>(sizeof(float)), 256); }
-  int64_t logit_bytes() const { return round_up(chunk * stride * size_of(dtype), 256); }
-};
-
-Bytes workspace(const WorkspaceQuery& query) {
-  Sizes sizes(query.in[0], query.in[1]);
-  return {sizes.loss_bytes() + sizes.logit_bytes() + GemmLibrary::kWorkspace};
-}
-
 enum class Want { loss, gradient, lse };
 
 class HeadLoss final : public PreparedCudaKernel {
  public:
-  HeadLoss(const CudaPreparation& p, Want want) : sizes_(p.in[0], p.in[1]), library_(p.device.gemm()), want_(want) {
+  HeadLoss(const CudaPreparation& p, Want want)
+      : sizes_(p.in[0].dtype, p.in[0].shape, p.in[1].shape), library_(p.device.gemm()), want_(want) {
     for (int64_t begin = 0; begin < sizes_.rows; begin += sizes_.chunk) {
       int64_t rows = std::min(sizes_.chunk, sizes_.rows - begin);
       if (!chunks_.empty() && chunks_.back().rows == rows) {
@@ -123,7 +96,7 @@ class HeadLoss final : public PreparedCudaKernel {
                  scratch, call.stream);
   }
 
-  Sizes sizes_;
+  HeadLossSizes sizes_;
   GemmLibrary& library_;
   Want want_;
   std::vector<Chunk> chunks_;
@@ -136,8 +109,8 @@ std::unique_ptr<PreparedCudaKernel> prepare(const CudaPreparation& p) {
 
 }  // namespace
 
-const CudaKernel head_loss{.workspace = workspace, .prepare = prepare<Want::loss>};
-const CudaKernel head_loss_backward{.workspace = workspace, .prepare = prepare<Want::gradient>};
-const CudaKernel head_lse{.workspace = workspace, .prepare = prepare<Want::lse>};
+const CudaKernel head_loss{.prepare = prepare<Want::loss>};
+const CudaKernel head_loss_backward{.prepare = prepare<Want::gradient>};
+const CudaKernel head_lse{.prepare = prepare<Want::lse>};
 
 }  // namespace sextant::cuda

@@ -10,10 +10,6 @@ namespace sextant::cuda {
 
 namespace {
 
-Bytes product_workspace(const WorkspaceQuery&) {
-  return {GemmLibrary::kWorkspace};
-}
-
 // One product of the inputs a and b.
 class Product final : public PreparedCudaKernel {
  public:
@@ -160,22 +156,14 @@ void bias_gradient(const CudaCall& call) {
   sum_bias(call, call.out[0], call.accumulate() ? SumState::running : SumState::fresh);
 }
 
-Bytes bias_gradient_workspace(const WorkspaceQuery& query) {
-  return {column_sums_workspace(query.in[0].shape.rows(), query.in[0].shape.last())};
-}
-
-Bytes gradients_workspace(const WorkspaceQuery& query) {
-  return std::max(product_workspace(query), bias_gradient_workspace(query));
-}
-
 }  // namespace
 
-const CudaKernel linear{.workspace = product_workspace, .prepare = product<forward_shape>};
-const CudaKernel linear_gelu{.workspace = product_workspace, .prepare = prepare<LinearGelu>};
-const CudaKernel linear_gelu_gradient{.workspace = product_workspace, .prepare = prepare<LinearGeluGradient>};
-const CudaKernel linear_input_gradient{.workspace = product_workspace, .prepare = product<input_gradient_shape>};
-const CudaKernel linear_weight_gradient{.workspace = product_workspace, .prepare = product<weight_gradient_shape>};
-const CudaKernel linear_gradients{.workspace = gradients_workspace, .prepare = prepare<LinearGradients>};
-const CudaKernel linear_bias_gradient{.launch = bias_gradient, .workspace = bias_gradient_workspace};
+const CudaKernel linear{.prepare = product<forward_shape>};
+const CudaKernel linear_gelu{.prepare = prepare<LinearGelu>};
+const CudaKernel linear_gelu_gradient{.prepare = prepare<LinearGeluGradient>};
+const CudaKernel linear_input_gradient{.prepare = product<input_gradient_shape>};
+const CudaKernel linear_weight_gradient{.prepare = product<weight_gradient_shape>};
+const CudaKernel linear_gradients{.prepare = prepare<LinearGradients>};
+const CudaKernel linear_bias_gradient{.launch = bias_gradient};
 
 }  // namespace sextant::cuda

@@ -3,6 +3,7 @@
 #include "exec/cuda/kernels/tensor_list.cuh"
 #include "exec/cuda/kernels/vector.cuh"
 #include "exec/cuda/runtime/kernel.h"
+#include "targets/cuda/update_sizes.h"
 
 namespace sextant::cuda {
 
@@ -28,6 +29,7 @@ using ParameterList = TensorList<Parameter, 56>;
 struct Step {
   float scale, lr, rate, root;  // rate = lr/(1−beta1^step), root = 1/sqrt(1−beta2^step)
 };
+static_assert(sizeof(Step) == kAdamWStepBytes);
 
 struct Constants {
   float beta1, beta2, eps;
@@ -155,10 +157,6 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-Bytes workspace(const WorkspaceQuery&) {
-  return {sizeof(Step)};
-}
-
 StepInputs inputs_of(const CudaCall& call) {
   return {call.in[4].as<float>(), call.in[5].as<float>(), call.in[6].as<int32_t>(), call.attrs.real("beta1"),
           call.attrs.real("beta2")};
@@ -224,6 +222,6 @@ void launch_all(CudaCalls calls) {
 
 }  // namespace
 
-const CudaKernel adamw{.workspace = workspace, .launch_all = launch_all};
+const CudaKernel adamw{.launch_all = launch_all};
 
 }  // namespace sextant::cuda

@@ -16,6 +16,6 @@ void launch(const CudaCall& call) {
 
 }  // namespace
 
-const CudaKernel add_squares{.launch = launch, .workspace = scalar_sum_workspace};
+const CudaKernel add_squares{.launch = launch};
 
 }  // namespace sextant::cuda

@@ -10,22 +10,17 @@ namespace sextant::cuda {
 namespace {
 
 Group group_of_bucket(const CudaPreparation& p) {
-  std::string names = p.op.attrs.text_or("axes", "");
-  std::vector<int> axes;
-  for (size_t at = 0; at < names.size();) {
-    size_t end = std::min(names.find(',', at), names.size());
-    auto axis = p.program.mesh.find(std::string_view(names).substr(at, end - at));
-    if (axis) axes.push_back(*axis);
-    at = end + 1;
-  }
-  return group_of_ranks(group_of(p.program.mesh, p.rank, axes), p.rank);
+  return group_of_ranks(group_of(p.program.mesh, p.rank, p.op.attrs.names("axes")), p.rank);
 }
 
 // Each gradient where it stands: NCCL makes one transfer of them without packing.
 class NcclBucket final : public PreparedCudaKernel {
  public:
   NcclBucket(const CudaPreparation& p, const Group& group)
-      : group_(p.wires->group_for(p.op, group)), op_(p.op), wires_(*p.wires), axes_(p.op.attrs.text_or("axes", "")) {
+      : group_(p.wires->group_for(p.op, group)),
+        op_(p.op),
+        wires_(*p.wires),
+        axes_(axes_text(p.op.attrs.names("axes"))) {
     int64_t count = 0;
     for (const Tensor& tensor : p.out) count += tensor.count();
     bytes_ = all_reduce_bytes_sent(count, p.out[0].dtype, group);

@@ -22,6 +22,6 @@ void launch(const CudaCall& call) {
 
 }  // namespace
 
-const CudaKernel clip_scale{.launch = launch, .workspace = scalar_sum_workspace};
+const CudaKernel clip_scale{.launch = launch};
 
 }  // namespace sextant::cuda

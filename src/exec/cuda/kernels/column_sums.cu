@@ -10,25 +10,16 @@ namespace sextant::cuda {
 
 namespace {
 
-constexpr int kLanes = 32;        // threads side by side, V columns each
-constexpr int kLines = 8;         // rows that a block reads side by side
-constexpr int kAtOnce = 6;        // rows that a thread has on their way
-constexpr int kBlocksAtOnce = 4;  // on one multiprocessor
-constexpr int64_t kBlocks = 528;  // as many as run at once on 132 multiprocessors: none waits for another to end
-constexpr int64_t kLeastRows = 64;
-
-// Slices of rows, the same for every element type and every alignment.
-int64_t slices_of(int64_t rows, int64_t width) {
-  int64_t tiles = ceil_div(std::max<int64_t>(1, width), kLanes * 8);
-  return std::clamp<int64_t>(kBlocks / tiles, 1, std::max<int64_t>(1, ceil_div(rows, kLeastRows)));
-}
+constexpr int kLanes = kColumnLanes;
+constexpr int kLines = 8;   // rows that a block reads side by side
+constexpr int kAtOnce = 6;  // rows that a thread has on their way
 
 struct Slices {
   int64_t rows, width, rows_in_slice;
 };
 
 template <class T, int V>
-__global__ void __launch_bounds__(kLanes* kLines, kBlocksAtOnce)
+__global__ void __launch_bounds__(kLanes* kLines, kColumnBlocksAtOnce)
     sum_slices(const T* x, float* partials, Slices slices) {
   int lane = threadIdx.x % kLanes, line = threadIdx.x / kLanes;
   int64_t column = (static_cast<int64_t>(blockIdx.x) * kLanes + lane) * V;
@@ -92,13 +83,9 @@ __global__ void __launch_bounds__(kLanes* kLanes) sum_partials(const __grid_cons
 
 }  // namespace
 
-int64_t column_sums_workspace(int64_t rows, int64_t width) {
-  return slices_of(rows, width) * width * static_cast<int64_t>(sizeof(float));
-}
-
 void sum_columns(const ColumnSums& sums) {
   if (sums.width == 0) return;
-  int64_t slices = slices_of(sums.rows, sums.width);
+  int64_t slices = column_slices(sums.rows, sums.width);
   auto* partials = reinterpret_cast<float*>(sums.workspace);
   for_cuda_vectors(sums.dtype, sums.width, [&]<class T, int V>() {
     dim3 grid(static_cast<unsigned>(ceil_div(sums.width, kLanes * V)), static_cast<unsigned>(slices));

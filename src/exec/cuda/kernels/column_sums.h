@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "targets/cuda/row_sum_sizes.h"
 
 namespace sextant::cuda {
 
@@ -23,7 +24,6 @@ struct ColumnSums {
   cudaStream_t stream;
 };
 
-int64_t column_sums_workspace(int64_t rows, int64_t width);  // bytes
 void sum_columns(const ColumnSums& sums);
 
 // The second half alone, for one set of partial sums or two: out[set] (=|+=) the sum over slices of

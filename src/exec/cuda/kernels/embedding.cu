@@ -31,7 +31,7 @@ struct Forward {
 // Backward walks the places in token order, kChunk at a time: a block adds up the rows of dy for its chunk. A token
 // whose places all lie in one chunk is finished there. One that reaches into later chunks leaves its sums per chunk in
 // `partials`, and a second kernel adds these in order: a frequent token is summed by many blocks.
-constexpr int kChunk = 32;
+constexpr int kChunk = kEmbeddingChunk;
 constexpr int kThreads = 128;
 constexpr int kAtOnce = 8;  // rows on their way
 
@@ -122,15 +122,6 @@ __global__ void __launch_bounds__(kThreads) join_chunks(const __grid_constant__ 
   g.finish(row, column, sum);
 }
 
-int64_t chunks_of(int64_t count) {
-  return ceil_div(count, kChunk);
-}
-
-Bytes workspace(const WorkspaceQuery& query) {
-  int64_t count = query.in[1].count(), width = query.out[0].shape.last();
-  return {token_order_workspace(count) + chunks_of(count) * 2 * width * static_cast<int64_t>(sizeof(float))};
-}
-
 void forward(const CudaCall& call) {
   const Tensor &tokens = call.in[0], &w = call.in[1];
   int64_t width = w.shape.last();
@@ -162,7 +153,7 @@ void backward(const CudaCall& call) {
                          .width = width,
                          .absent = static_cast<int32_t>(dw.shape[0]),
                          .before = call.accumulate() ? SumState::running : SumState::fresh};
-    dim3 grid(static_cast<unsigned>(chunks_of(count)), static_cast<unsigned>(ceil_div(width, kThreads * V)));
+    dim3 grid(static_cast<unsigned>(embedding_chunks(count)), static_cast<unsigned>(ceil_div(width, kThreads * V)));
     sum_chunks<T, V><<<grid, kThreads, 0, call.stream>>>(gradient);
     join_chunks<T, V><<<grid, kThreads, 0, call.stream>>>(gradient);
   });
@@ -171,6 +162,6 @@ void backward(const CudaCall& call) {
 }  // namespace
 
 const CudaKernel embedding{.launch = forward};
-const CudaKernel embedding_backward{.launch = backward, .workspace = workspace};
+const CudaKernel embedding_backward{.launch = backward};
 
 }  // namespace sextant::cuda

@@ -58,6 +58,6 @@ void backward(const CudaCall& call) {
 
 const CudaKernel layer_norm{.launch = forward};
 const CudaKernel add_layer_norm{.launch = add_forward};
-const CudaKernel layer_norm_backward{.launch = backward, .workspace = norm_gradient_workspace<Norm::layer>};
+const CudaKernel layer_norm_backward{.launch = backward};
 
 }  // namespace sextant::cuda

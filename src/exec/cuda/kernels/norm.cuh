@@ -17,6 +17,7 @@
 #include "exec/cuda/kernels/column_sums.h"
 #include "exec/cuda/kernels/reduce.cuh"
 #include "exec/cuda/kernels/vector.cuh"
+#include "targets/cuda/row_sum_sizes.h"
 
 namespace sextant::cuda {
 
@@ -48,16 +49,10 @@ constexpr int norm_block(int threads_of_row) {
   return threads_of_row > kNormThreads ? threads_of_row : kNormThreads;
 }
 
-// Blocks of backward on one multiprocessor, unless a row takes more threads, and the shared memory that each can have
-// then.
-constexpr int kBackwardBlocks = 4, kBackwardBytes = 50 * 1024;
+// The shared memory that each of kNormBackwardBlocks blocks on a multiprocessor can have in backward, and the one block
+// of a row that takes more threads.
+constexpr int kBackwardBytes = 50 * 1024;
 constexpr int kWideBytes = 144 * 1024;
-constexpr int64_t kMultiprocessors = 132;
-
-// Blocks that walk all rows in backward. By shape alone, for the sums' order.
-inline int64_t norm_backward_blocks(int64_t rows) {
-  return std::clamp<int64_t>(rows, 1, kBackwardBlocks * kMultiprocessors);
-}
 
 // Sums of N numbers over the kThreads threads of a row, in each of them. With more than a warp, every second call uses
 // the other half of `scratch`, so that one barrier per call is enough.
@@ -334,7 +329,7 @@ __device__ void join_groups(float (&sums)[kVectors][V], float* partial, int64_t 
 }
 
 template <Norm kNorm, class T, int kThreads, int kVectors>
-__global__ void __launch_bounds__(norm_block(kThreads), kThreads > kNormThreads ? 1 : kBackwardBlocks)
+__global__ void __launch_bounds__(norm_block(kThreads), kThreads > kNormThreads ? 1 : kNormBackwardBlocks)
     norm_gradient_kernel(const __grid_constant__ NormGradient<T> n) {
   __shared__ typename RowSums<kThreads, 2>::Scratch scratch;
   RowSums<kThreads, 2> row_sums(scratch);

@@ -105,15 +105,8 @@ void launch_norm(const NormRows<T>& rows, cudaStream_t stream) {
   norm_any_kernel<kNorm><<<static_cast<unsigned>(rows.rows), kAnyThreads, 0, stream>>>(rows);
 }
 
-// Partial sums of dw, then (layer norm) of dbias.
-template <Norm kNorm>
-Bytes norm_gradient_workspace(const WorkspaceQuery& query) {
-  const LocalShape& shape = query.in[0].shape;
-  int64_t sums = kNorm == Norm::layer ? 2 : 1;
-  return {sums * norm_backward_blocks(shape.rows()) * shape.last() * static_cast<int64_t>(sizeof(float))};
-}
-
-// `n` without the partial sums, which lie in the call's workspace; outputs 1 and 2 are dw and dbias, if it is there.
+// `n` without the partial sums, which lie in the call's workspace: those of dw, then (layer norm) of dbias; outputs 1
+// and 2 are dw and dbias, if it is there.
 template <Norm kNorm, class T>
 void launch_norm_gradient(NormGradient<T> n, const CudaCall& call) {
   int64_t blocks = norm_backward_blocks(n.rows);

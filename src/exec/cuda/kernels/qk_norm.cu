@@ -1,19 +1,18 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "exec/cpu/kernels/heads.h"
 #include "exec/cuda/attention/own_attention.h"
 #include "exec/cuda/kernels/column_sums.h"
 #include "exec/cuda/kernels/vector.cuh"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/kernel.h"
+#include "targets/local_heads.h"
 
 namespace sextant::cuda {
 
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostBlocks = 4 * 132;  // that walk all heads in backward
 
 // The heads of q and k of all rows, one after the other; the values behind them are not visited.
 template <class T>
@@ -171,7 +170,7 @@ void for_head(DType dtype, int64_t dim, const Body& body) {
 
 template <class T>
 HeadNorm<T> head_norm(const Attrs& attrs, const Tensor& qkv, const Tensor& wq, const Tensor& wk) {
-  cpu::Heads heads = cpu::local_heads(attrs, qkv.shape[2]);
+  LocalHeads heads = local_heads(attrs, qkv.shape[2]);
   return {.x = qkv.as<T>(),
           .wq = wq.as<T>(),
           .wk = wk.as<T>(),
@@ -189,7 +188,7 @@ HeadNorm<T> head_norm(const Attrs& attrs, const Tensor& qkv, const Tensor& wq, c
 // The values, which are as they were. In place they already are where they belong.
 void copy_values(const Attrs& attrs, const Tensor& from, const Tensor& to, cudaStream_t stream) {
   if (from.data == to.data || from.count() == 0) return;
-  cpu::Heads heads = cpu::local_heads(attrs, from.shape[2]);
+  LocalHeads heads = local_heads(attrs, from.shape[2]);
   auto size = static_cast<size_t>(size_of(from.dtype));
   size_t pitch = static_cast<size_t>(from.shape[2]) * size, offset = static_cast<size_t>(heads.v_at(0)) * size;
   check_cuda(cudaMemcpy2DAsync(to.as<std::byte>() + offset, pitch, from.as<std::byte>() + offset, pitch,
@@ -208,19 +207,9 @@ void forward(const CudaCall& call) {
   });
 }
 
-// By shape alone, for the order of the sums.
-int64_t backward_blocks(int64_t rows) {
-  return std::clamp<int64_t>(rows, 1, kMostBlocks);
-}
-
-Bytes backward_workspace(const WorkspaceQuery& query) {
-  return {2 * backward_blocks(query.in[0].shape.rows()) * query.attrs.integer("head_dim") *
-          static_cast<int64_t>(sizeof(float))};
-}
-
 void backward(const CudaCall& call) {
   const Tensor &dy = call.in[0], &qkv = call.in[1];
-  int64_t blocks = backward_blocks(qkv.shape.rows()), dim = call.attrs.integer("head_dim");
+  int64_t blocks = qk_norm_backward_blocks(qkv.shape.rows()), dim = call.attrs.integer("head_dim");
   copy_values(call.attrs, dy, call.out[0], call.stream);
   for_head(qkv.dtype, dim, [&]<class T, int V, int kLanes, int kVectors>() {
     HeadNorm<T> n = head_norm<T>(call.attrs, qkv, call.in[2], call.in[3]);
@@ -241,6 +230,6 @@ void backward(const CudaCall& call) {
 }  // namespace
 
 const CudaKernel qk_norm{.launch = forward};
-const CudaKernel qk_norm_backward{.launch = backward, .workspace = backward_workspace};
+const CudaKernel qk_norm_backward{.launch = backward};
 
 }  // namespace sextant::cuda

@@ -7,6 +7,7 @@
 #include "exec/cuda/runtime/staged.h"
 #include "exec/cuda/runtime/wires.h"
 #include "mesh/redistribution.h"
+#include "targets/cuda/message_sizes.h"
 
 namespace sextant::cuda {
 
@@ -24,23 +25,6 @@ void copy_whole(const Tensor& from, const Tensor& to, cudaStream_t stream) {
   if (from.data == to.data) return;
   check_cuda(cudaMemcpyAsync(to.data, from.data, static_cast<size_t>(bytes_of(to)), cudaMemcpyDeviceToDevice, stream),
              "copying a tensor");
-}
-
-// Packed parts, for NCCL: those that are sent, then those received. Which way a run's ranks talk is not known when
-// memory is planned.
-int64_t padded(int64_t bytes) {
-  return round_up(bytes, 256);
-}
-
-Bytes workspace(const WorkspaceQuery& query) {
-  std::string transfer = query.attrs.text_or("transfer", "");
-  int64_t ranks = query.attrs.integer_or("ranks", 1), packed = query.attrs.integer_or("packed", 0);
-  if (ranks == 1) return {0};
-  if (transfer == name_of(Transfer::all_gather)) return {packed ? ranks * bytes_of(query.in[0]) : 0};
-  if (transfer == name_of(Transfer::reduce_scatter)) return {packed ? ranks * bytes_of(query.out[0]) : 0};
-  if (transfer == name_of(Transfer::all_to_all))
-    return {2 * padded(ranks * query.attrs.integer("part") * size_of(query.in[0].dtype))};
-  return {0};
 }
 
 // One hop as one rank sees it: the two sides of the value, and the ranks that the hop is between.
@@ -124,7 +108,7 @@ class NcclHop : public PreparedCudaKernel {
       : group_(p.wires->group_for(p.op, hop.group)),
         op_(p.op),
         wires_(*p.wires),
-        axes_(p.op.attrs.text_or("axes", "")) {}
+        axes_(axes_text(p.op.attrs.names("axes"))) {}
 
   void launch(const CudaCall& call) final {
     move(call);
@@ -236,7 +220,7 @@ class NcclAllToAll final : public NcclHop {
 
  private:
   void move(const CudaCall& call) override {
-    std::byte *sent = call.workspace, *received = call.workspace + padded(ranks() * part_);
+    std::byte *sent = call.workspace, *received = call.workspace + padded_part(ranks() * part_);
     pack_.enqueue(call.in[0].data, sent, call.stream);
     group_.all_to_all(sent, received, part_, call.stream);
     if (fill_) clear(call.out[0], call.stream);
@@ -274,6 +258,6 @@ std::unique_ptr<PreparedCudaKernel> prepare(const CudaPreparation& p) {
 
 }  // namespace
 
-const CudaKernel redistribute{.workspace = workspace, .prepare = prepare};
+const CudaKernel redistribute{.prepare = prepare};
 
 }  // namespace sextant::cuda

@@ -53,6 +53,6 @@ void backward(const CudaCall& call) {
 
 const CudaKernel rms_norm{.launch = forward};
 const CudaKernel add_rms_norm{.launch = add_forward};
-const CudaKernel rms_norm_backward{.launch = backward, .workspace = norm_gradient_workspace<Norm::rms>};
+const CudaKernel rms_norm_backward{.launch = backward};
 
 }  // namespace sextant::cuda

@@ -1,13 +1,13 @@
 #include <cmath>
 #include <numeric>
 
-#include "exec/cpu/kernels/heads.h"
 #include "exec/cuda/kernels/rows.cuh"
 #include "exec/cuda/kernels/spans.cuh"
 #include "exec/cuda/kernels/vector.cuh"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "exec/rope_frequency.h"
+#include "targets/local_heads.h"
 
 namespace sextant::cuda {
 
@@ -95,7 +95,7 @@ struct Turn {
 
 void launch(const CudaCall& call) {
   const LocalShape& shape = call.in[0].shape;
-  cpu::Heads heads = cpu::local_heads(call.attrs, shape[2]);
+  LocalHeads heads = local_heads(call.attrs, shape[2]);
   const int64_t front = call.attrs.integer_or("rotary_dim", heads.dim), half = front / 2;
   int turned = static_cast<int>(heads.q + heads.kv);
   bool in_place = call.in[0].data == call.out[0].data;

@@ -1,6 +1,6 @@
 // The sum of many scalars that lie apart (parts of the squared gradient norm), in double and in a fixed order. Their
-// addresses travel as kernel parameters, kScalarsAtOnce at a time; between launches the sum rests in 8 bytes of
-// workspace.
+// addresses travel as kernel parameters, kScalarsAtOnce at a time; between launches the sum rests in
+// kScalarSumBytes of workspace.
 #pragma once
 
 #include <algorithm>
@@ -8,10 +8,12 @@
 
 #include "exec/cuda/kernels/reduce.cuh"
 #include "exec/cuda/runtime/kernel.h"
+#include "targets/cuda/update_sizes.h"
 
 namespace sextant::cuda {
 
 constexpr int kScalarsAtOnce = 448;
+static_assert(kScalarSumBytes == sizeof(double));
 
 struct Scalars {
   int count;
@@ -29,10 +31,6 @@ __global__ void __launch_bounds__(kScalarsAtOnce)
   if (!(which & static_cast<int>(Chunk::first))) sum += *running;
   *running = sum;
   if (which & static_cast<int>(Chunk::last)) finish(sum);
-}
-
-inline Bytes scalar_sum_workspace(const WorkspaceQuery&) {
-  return {sizeof(double)};
 }
 
 // finish(sum) runs on the device, in one thread.

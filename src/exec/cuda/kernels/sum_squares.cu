@@ -2,15 +2,14 @@
 #include "exec/cuda/kernels/tensor_list.cuh"
 #include "exec/cuda/kernels/vector.cuh"
 #include "exec/cuda/runtime/kernel.h"
+#include "targets/cuda/update_sizes.h"
 
 namespace sextant::cuda {
 
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kVector = 8;
-constexpr int kRounds = 8;
-constexpr int64_t kElements = int64_t{kThreads} * kVector * kRounds;  // of one block
+constexpr int kThreads = kSquareThreads, kVector = kSquareVector, kRounds = kSquareRounds;
+constexpr int64_t kElements = kSquareElements;  // of one block
 
 struct Squares {
   const void* x;
@@ -20,18 +19,6 @@ struct Squares {
 };
 
 using SquaresList = TensorList<Squares, 96>;
-
-int64_t blocks_of(int64_t count) {
-  return ceil_div(count, kElements);
-}
-
-int64_t partial_bytes(int64_t count) {
-  return blocks_of(count) > 1 ? blocks_of(count) * static_cast<int64_t>(sizeof(double)) : 0;
-}
-
-Bytes workspace(const WorkspaceQuery& query) {
-  return {partial_bytes(query.in[0].count())};
-}
 
 template <class T>
 __global__ void __launch_bounds__(kThreads) square_blocks(const __grid_constant__ SquaresList list) {
@@ -105,11 +92,11 @@ class Lists {
   }
 
   bool keeps_clear(const Squares& writer, const Squares& other) const {
-    int64_t bytes = partial_bytes(writer.count), other_bytes = other.count * size_of(dtype_);
+    int64_t bytes = square_partial_bytes(writer.count), other_bytes = other.count * size_of(dtype_);
     return !overlap(writer.y, sizeof(float), other.x, other_bytes) &&
            !overlap(writer.partials, bytes, other.x, other_bytes) &&
            !overlap(writer.partials, bytes, other.y, sizeof(float)) &&
-           !overlap(writer.partials, bytes, other.partials, partial_bytes(other.count));
+           !overlap(writer.partials, bytes, other.partials, square_partial_bytes(other.count));
   }
 
   DType dtype_;
@@ -123,7 +110,7 @@ void launch_all(CudaCalls calls) {
     for (const CudaCall& call : calls) {
       const Tensor& x = call.in[0];
       if (x.dtype != dtype) continue;
-      auto* partials = partial_bytes(x.count()) > 0 ? reinterpret_cast<double*>(call.workspace) : nullptr;
+      auto* partials = square_partial_bytes(x.count()) > 0 ? reinterpret_cast<double*>(call.workspace) : nullptr;
       lists.add({x.data, x.count(), partials, call.out[0].as<float>()});
     }
     lists.launch();
@@ -132,6 +119,6 @@ void launch_all(CudaCalls calls) {
 
 }  // namespace
 
-const CudaKernel sum_squares{.workspace = workspace, .launch_all = launch_all};
+const CudaKernel sum_squares{.launch_all = launch_all};
 
 }  // namespace sextant::cuda

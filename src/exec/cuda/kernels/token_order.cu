@@ -12,21 +12,16 @@ namespace sextant::cuda {
 
 namespace {
 
-constexpr int kDigitBits = 9;  // two passes order a vocabulary of 2^18
-constexpr int kDigits = 1 << kDigitBits;
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / 32;
 constexpr int kRoundsOfWarp = 8;
 constexpr int kTile = kThreads * kRoundsOfWarp;  // keys of one block; a warp has 256 consecutive ones
+static_assert(kTile == kSortTile);
 
 struct Keys {
   int32_t* rows;
   int32_t* places;
 };
-
-int64_t tiles_of(int64_t count) {
-  return ceil_div(std::max<int64_t>(1, count), kTile);
-}
 
 struct Tokens {
   const int32_t* ids;
@@ -133,24 +128,15 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-int64_t list_bytes(int64_t count) {
-  return round_up(count * static_cast<int64_t>(sizeof(int32_t)), 256);
-}
-
 }  // namespace
 
-// Rows and places twice, and the counts.
-int64_t token_order_workspace(int64_t count) {
-  return 4 * list_bytes(count) + list_bytes(kDigits * tiles_of(count));
-}
-
 TokenOrder order_tokens(const TokenList& list) {
-  auto part = [&](int64_t i) { return reinterpret_cast<int32_t*>(list.workspace + i * list_bytes(list.count)); };
+  auto part = [&](int64_t i) { return reinterpret_cast<int32_t*>(list.workspace + i * token_list_bytes(list.count)); };
   Keys keys{part(0), part(1)}, others{part(2), part(3)};
   if (list.count == 0) return {keys.rows, keys.places};
   int32_t* counts = part(4);
   auto count = static_cast<int32_t>(list.count), absent = static_cast<int32_t>(list.w.shape[0]);
-  auto tiles = static_cast<unsigned>(tiles_of(list.count));
+  auto tiles = static_cast<unsigned>(sort_tiles(list.count));
   find_rows<<<static_cast<unsigned>(ceil_div(list.count, kThreads)), kThreads, 0, list.stream>>>(
       Tokens{list.tokens, count, list.without}, spans_of(list.w, 0), absent, keys);
   int bits = std::bit_width(static_cast<uint32_t>(absent));

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "exec/tensor.h"
+#include "targets/cuda/embedding_sizes.h"
 
 namespace sextant::cuda {
 
@@ -18,14 +19,13 @@ struct TokenOrder {
 
 struct TokenList {
   const int32_t* tokens;
-  int64_t count;    // below 2^31
-  const Tensor& w;  // [v, ...]: its placement says which tokens are here, its dim 0 is `absent`
-  std::byte* workspace;
+  int64_t count;         // below 2^31
+  const Tensor& w;       // [v, ...]: its placement says which tokens are here, its dim 0 is `absent`
+  std::byte* workspace;  // token_order_workspace bytes
   cudaStream_t stream;
   int64_t without = -1;  // a token to leave out
 };
 
-int64_t token_order_workspace(int64_t count);    // bytes, a multiple of 256
 TokenOrder order_tokens(const TokenList& list);  // the result lies in the workspace
 
 }  // namespace sextant::cuda

@@ -6,6 +6,7 @@
 #include "exec/cuda/gemm/gemm.h"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/fill.h"
+#include "targets/cuda/gemm_sizes.h"
 
 namespace sextant {
 
@@ -49,7 +50,7 @@ double best_seconds(cudaStream_t stream, const std::function<void()>& work) {
 
 DeviceRates measured_rates(CudaDevice& device) {
   cudaStream_t stream = device.stream();
-  DeviceBytes a(kCopyBytes), b(kCopyBytes), scratch(GemmLibrary::kWorkspace);
+  DeviceBytes a(kCopyBytes), b(kCopyBytes), scratch(cuda::kGemmWorkspace);
   fill_random(a.data, 2 * kSide * kSide, DType::bf16, stream);
   DeviceRates rates;
   const GemmPlan& plan = device.gemm().plan(

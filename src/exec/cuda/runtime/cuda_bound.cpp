@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "exec/addresses.h"
@@ -45,14 +47,9 @@ struct BoundOp {
   std::unique_ptr<PreparedCudaKernel> prepared;  // null for plain kernels
   Cost cost;
   bool on_comm_lane = false;
-  cudaEvent_t done = nullptr;              // on the comm lane: recorded behind it
-  std::vector<const BoundOp*> joins = {};  // ops of the comm lane whose results it reads
-  const std::string* place = nullptr;      // what the rank's rank_status call it; null when nobody asks
-};
-
-// Ops [first, end) of a region that go out in one launch.
-struct Launch {
-  size_t first, end;
+  cudaEvent_t done = nullptr;          // on the comm lane: recorded behind its latest run
+  bool ran = false;                    // so that `done` has been recorded
+  const std::string* place = nullptr;  // what the rank's status calls it; null when nobody asks
 };
 
 // What decides the work that a region's launches do, beside the region itself.
@@ -63,16 +60,18 @@ struct Variant {
   auto operator<=>(const Variant&) const = default;
 };
 
+// A piece of a region's work: a graph on one lane, or a wait of the compute lane for an op of the comm lane.
+struct Piece {
+  cudaGraphExec_t graph = nullptr;  // null: a wait
+  int32_t comm_op = -1;             // whose graph it is, or which is waited for; -1: a graph of the compute lane
+};
+
 struct Recorded {
-  cudaGraphExec_t graph;
+  std::vector<Piece> pieces;
   std::map<std::string, int64_t> sent;  // bytes, by axes, each time it runs
 };
 
 struct BoundRegion {
-  RegionKind kind;
-  int chunk;
-  std::vector<BoundOp> ops;
-  std::vector<Launch> launches;
   std::vector<SlottedOperand> slotted;
   int first_microbatch, last_microbatch;
   int slot_period = 1;
@@ -111,6 +110,7 @@ class CudaBound final : public Bound {
  public:
   CudaBound(const Program& program, CudaArena& arena, const CudaRankParts& parts)
       : program_(program),
+        walk_(program),
         device_(parts.device),
         rank_(parts.rank),
         wires_(parts.wires),
@@ -121,32 +121,32 @@ class CudaBound final : public Bound {
            program.arena_bytes);
     check_cuda(cudaStreamCreateWithFlags(&comm_stream_, cudaStreamNonBlocking), "a stream");
     check_cuda(cudaEventCreateWithFlags(&fork_, cudaEventDisableTiming), "an event");
-    size_t op_index = 0;
+    ops_.reserve(walk_.op_count());
     for (const Region& region : program.regions) {
-      regions_.push_back({.kind = region.kind,
-                          .chunk = region.chunk,
-                          .slotted = addresses_.slotted(region),
+      regions_.push_back({.slotted = addresses_.slotted(region),
                           .first_microbatch = first_microbatch(program, region),
                           .last_microbatch = last_microbatch(program, region)});
       BoundRegion& bound = regions_.back();
-      for (const Op& op : region.ops) bound.ops.push_back(bind_op(op, program.workspaces[op_index++]));
+      for (const Op& op : region.ops) {
+        ops_.push_back(bind_op(op, program.workspaces[ops_.size()]));
+        bound.capturable = bound.capturable && (!ops_.back().prepared || ops_.back().prepared->capturable());
+      }
       for (const SlottedOperand& s : bound.slotted) bound.slot_period = std::lcm(bound.slot_period, s.slots);
-      for (const BoundOp& op : bound.ops)
-        bound.capturable = bound.capturable && (!op.prepared || op.prepared->capturable());
-      find_launches(bound);
+      most_slots_ = std::max(most_slots_, bound.slot_period);
     }
-    find_joins();
     if (wires_) wires_->open_groups();
   }
 
   ~CudaBound() override {
     cudaSetDevice(device_.index());
     cudaStreamSynchronize(stream_);
-    for (BoundRegion& region : regions_) {
-      for (auto& [variant, recorded] : region.graphs) cudaGraphExecDestroy(recorded.graph);
-      for (BoundOp& op : region.ops)
-        if (op.done) cudaEventDestroy(op.done);
-    }
+    if (comm_stream_) cudaStreamSynchronize(comm_stream_);
+    for (BoundRegion& region : regions_)
+      for (auto& [variant, recorded] : region.graphs)
+        for (const Piece& piece : recorded.pieces)
+          if (piece.graph) cudaGraphExecDestroy(piece.graph);
+    for (BoundOp& op : ops_)
+      if (op.done) cudaEventDestroy(op.done);
     if (fork_) cudaEventDestroy(fork_);
     if (comm_stream_) cudaStreamDestroy(comm_stream_);
   }
@@ -156,30 +156,33 @@ class CudaBound final : public Bound {
 
   void run(const Action& action, Trace* trace) override {
     device_.use();
-    if (action.region == RegionKind::update) settle();
+    std::optional<size_t> at = walk_.region_of(action);
+    if (!at) return;
+    BoundRegion& region = regions_[*at];
     if (wires_)
       wires_->transport().rank_status().begin_action(letter_of(action.region), action.chunk, action.microbatch);
-    for (BoundRegion& region : regions_) {
-      if (region.kind != action.region || region.chunk != action.chunk) continue;
-      for (BoundOp& op : region.ops)
-        if (op.prepared) op.prepared->settle(action.microbatch);
-      Variant variant{action.microbatch % region.slot_period,
-                      action.microbatch == region.first_microbatch ? SumState::fresh : SumState::running,
-                      action.microbatch == region.last_microbatch};
-      if (trace)
-        run_traced(region, variant, action, *trace);
-      else if (region.capturable)
-        replay(region, variant, action);
-      else
-        launch_all(region, variant, action);
-    }
+    Pass pass{.region = region,
+              .first_op = walk_.first_op(*at),
+              .steps = walk_.steps(action),
+              .variant = {action.microbatch % region.slot_period,
+                          action.microbatch == region.first_microbatch ? SumState::fresh : SumState::running,
+                          action.microbatch == region.last_microbatch},
+              .microbatch = action.microbatch};
+    begin(pass);
+    if (trace)
+      run_traced(pass, *trace);
+    else if (region.capturable)
+      replay(pass);
+    else
+      launch_all(pass);
   }
 
   void settle() override {
-    for (BoundRegion& region : regions_)
-      for (BoundOp& op : region.ops)
-        if (op.prepared)
-          for (int slot = 0; slot < region.slot_period; ++slot) op.prepared->settle(slot);
+    for (BoundOp& op : ops_) {
+      if (op.prepared)
+        for (int slot = 0; slot < most_slots_; ++slot) op.prepared->settle(slot);
+      wait_for(op);
+    }
   }
 
   void write(const Value& value, std::span<const std::byte> source, int64_t offset, int microbatch) override {
@@ -216,133 +219,220 @@ class CudaBound final : public Bound {
     return bound;
   }
 
-  // Ops of one kind that stand side by side go out together where their kernel can do that.
-  static void find_launches(BoundRegion& region) {
-    for (size_t i = 0; i < region.ops.size();) {
-      size_t end = i + 1;
-      if (region.ops[i].kernel->launch_all)
-        while (end < region.ops.size() && region.ops[end].kernel == region.ops[i].kernel) ++end;
-      region.launches.push_back({i, end});
-      i = end;
+  // One run of a region.
+  struct Pass {
+    BoundRegion& region;
+    int32_t first_op;
+    std::span<const WalkStep> steps;
+    Variant variant;
+    int microbatch;
+  };
+
+  BoundOp& op_of(const WalkStep& step) { return ops_[static_cast<size_t>(step.op)]; }
+
+  // The messages that must have gone before the region's operands are made again: all steps up to the first that runs.
+  void begin(Pass& pass) {
+    while (!pass.steps.empty()) {
+      const WalkStep& step = pass.steps.front();
+      if (step.kind == WalkStep::Kind::settle)
+        settle();
+      else if (step.kind == WalkStep::Kind::reclaim)
+        op_of(step).prepared->settle(pass.microbatch);
+      else
+        break;
+      note(step);
+      pass.steps = pass.steps.subspan(1);
     }
   }
 
-  // Before an op runs, whatever the comm lane makes for it must be there.
-  void find_joins() {
-    std::map<ValueId, const BoundOp*> on_lane;
-    for (BoundRegion& region : regions_)
-      for (BoundOp& op : region.ops)
-        if (op.on_comm_lane)
-          for (ValueId id : op.op->outputs) on_lane[id] = &op;
-    for (BoundRegion& region : regions_)
-      for (BoundOp& op : region.ops)
-        for (ValueId id : op.op->inputs)
-          if (auto at = on_lane.find(id); at != on_lane.end() && !op.on_comm_lane) op.joins.push_back(at->second);
+  // The compute lane goes on when the latest run of an op of the comm lane has ended.
+  void wait_for(BoundOp& op) {
+    if (op.ran) check_cuda(cudaStreamWaitEvent(stream_, op.done), op.op->path);
   }
 
-  CudaCall call_of(const BoundOp& op, const Variant& variant, int microbatch, cudaStream_t stream) const {
-    SumState sum = starts_sum(*op.op) ? variant.sum : SumState::running;
-    return {op.in, op.out, op.op->attrs, op.workspace, device_, stream, microbatch, sum};
+  CudaCall call_of(const BoundOp& op, const Pass& pass, cudaStream_t stream) const {
+    SumState sum = starts_sum(*op.op) ? pass.variant.sum : SumState::running;
+    return {op.in, op.out, op.op->attrs, op.workspace, device_, stream, pass.microbatch, sum};
   }
 
-  void launch(BoundRegion& region, const Launch& launch, const Variant& variant, int microbatch) {
-    BoundOp& op = region.ops[launch.first];
-    if (last_microbatch_only(*op.op) && !variant.last) return;
+  // How many of the steps from `at` on start ops that go out in one launch: neighbours of one kind, where its kernel
+  // can.
+  size_t done_together(const Pass& pass, size_t at) {
+    const CudaKernel* kernel = op_of(pass.steps[at]).kernel;
+    size_t count = 1;
+    while (kernel->launch_all && at + count < pass.steps.size() &&
+           pass.steps[at + count].kind == WalkStep::Kind::start && op_of(pass.steps[at + count]).kernel == kernel)
+      ++count;
+    return count;
+  }
+
+  // On `stream`, which is that of its lane.
+  void launch(const Pass& pass, size_t at, size_t count, cudaStream_t stream) {
+    BoundOp& op = op_of(pass.steps[at]);
     if (op.place) wires_->transport().rank_status().arrive(op.place);
-    cudaStream_t stream = op.on_comm_lane ? comm_stream_ : stream_;
-    if (op.on_comm_lane) {
-      check_cuda(cudaEventRecord(fork_, stream_), op.op->path);
-      check_cuda(cudaStreamWaitEvent(comm_stream_, fork_), op.op->path);
-    }
-    for (size_t i = launch.first; i < launch.end; ++i)
-      for (const BoundOp* other : region.ops[i].joins)
-        if (in_this_pass(*other)) check_cuda(cudaStreamWaitEvent(stream_, other->done), op.op->path);
     if (op.kernel->launch_all) {
       std::vector<CudaCall> calls;
-      for (size_t i = launch.first; i < launch.end; ++i)
-        calls.push_back(call_of(region.ops[i], variant, microbatch, stream));
+      for (size_t i = at; i < at + count; ++i) calls.push_back(call_of(op_of(pass.steps[i]), pass, stream));
       op.kernel->launch_all(calls);
     } else {
-      CudaCall call = call_of(op, variant, microbatch, stream);
+      CudaCall call = call_of(op, pass, stream);
       op.prepared ? op.prepared->launch(call) : op.kernel->launch(call);
     }
     check_cuda(cudaGetLastError(), op.op->path);
-    if (!op.on_comm_lane) return;
+  }
+
+  // An op of the comm lane starts when what stands before it on the compute lane has ended.
+  void fork(const BoundOp& op) {
+    check_cuda(cudaEventRecord(fork_, stream_), op.op->path);
+    check_cuda(cudaStreamWaitEvent(comm_stream_, fork_), op.op->path);
+  }
+  void mark_done(BoundOp& op) {
     check_cuda(cudaEventRecord(op.done, comm_stream_), op.op->path);
-    open_.push_back(&op);
+    op.ran = true;
   }
 
-  // The comm lane comes back to the compute lane at the end of every region: a captured graph must be whole, and what
-  // it left open cannot be waited for from another.
-  bool in_this_pass(const BoundOp& op) const { return std::find(open_.begin(), open_.end(), &op) != open_.end(); }
-
-  void launch_all(BoundRegion& region, const Variant& variant, const Action& action) {
-    move_to_slots(region, variant.slot);
-    open_.clear();
-    for (const Launch& l : region.launches) launch(region, l, variant, action.microbatch);
-    for (const BoundOp* op : open_) check_cuda(cudaStreamWaitEvent(stream_, op->done), op->op->path);
+  void launch_all(const Pass& pass) {
+    move_to_slots(pass);
+    for (size_t at = 0; at < pass.steps.size();) {
+      BoundOp& op = op_of(pass.steps[at]);
+      size_t count = 1;
+      if (pass.steps[at].kind == WalkStep::Kind::wait) {
+        wait_for(op);
+      } else if (op.on_comm_lane) {
+        fork(op);
+        launch(pass, at, 1, comm_stream_);
+        mark_done(op);
+      } else {
+        count = done_together(pass, at);
+        launch(pass, at, count, stream_);
+      }
+      for (size_t i = at; i < at + count; ++i) note(pass.steps[i]);
+      at += count;
+    }
   }
 
-  void replay(BoundRegion& region, const Variant& variant, const Action& action) {
-    auto at = region.graphs.find(variant);
-    if (at == region.graphs.end())
-      at = region.graphs.emplace(variant, record(region, variant, action)).first;
+  // A region without ops of the comm lane is one graph. Where there are some, each is a graph of its own on its stream,
+  // and so is what the compute lane does between them: streams and events then order the lanes as without graphs, and
+  // the comm lane may still be at work when the next region begins.
+  void replay(const Pass& pass) {
+    auto at = pass.region.graphs.find(pass.variant);
+    if (at == pass.region.graphs.end())
+      at = pass.region.graphs.emplace(pass.variant, record(pass)).first;
     else if (wires_)
       wires_->count_again(at->second.sent);
-    check_cuda(cudaGraphLaunch(at->second.graph, stream_), "replaying a region");
+    for (const Piece& piece : at->second.pieces) {
+      if (piece.comm_op < 0) {
+        check_cuda(cudaGraphLaunch(piece.graph, stream_), "replaying a region");
+        continue;
+      }
+      BoundOp& op = ops_[static_cast<size_t>(piece.comm_op)];
+      if (!piece.graph) {
+        wait_for(op);
+        continue;
+      }
+      fork(op);
+      check_cuda(cudaGraphLaunch(piece.graph, comm_stream_), op.op->path);
+      mark_done(op);
+    }
+    for (const WalkStep& step : pass.steps) note(step);
   }
 
-  Recorded record(BoundRegion& region, const Variant& variant, const Action& action) {
+  Recorded record(const Pass& pass) {
     std::map<std::string, int64_t> before = wires_ ? wires_->bytes_sent() : std::map<std::string, int64_t>();
-    Capture capture(stream_);
-    launch_all(region, variant, action);
-    Recorded recorded{capture.finish(), wires_ ? wires_->bytes_sent() : std::map<std::string, int64_t>()};
+    Recorded recorded;
+    move_to_slots(pass);
+    std::optional<Capture> compute;
+    auto close = [&] {
+      if (compute) recorded.pieces.push_back({.graph = compute->finish()});
+      compute.reset();
+    };
+    for (size_t at = 0; at < pass.steps.size();) {
+      const WalkStep& step = pass.steps[at];
+      BoundOp& op = op_of(step);
+      size_t count = 1;
+      if (step.kind == WalkStep::Kind::wait) {
+        if (op.on_comm_lane) {
+          close();
+          recorded.pieces.push_back({.comm_op = step.op});
+        }
+      } else if (op.on_comm_lane) {
+        close();
+        Capture capture(comm_stream_);
+        launch(pass, at, 1, comm_stream_);
+        recorded.pieces.push_back({.graph = capture.finish(), .comm_op = step.op});
+      } else {
+        if (!compute) compute.emplace(stream_);
+        count = done_together(pass, at);
+        launch(pass, at, count, stream_);
+      }
+      at += count;
+    }
+    close();
+    if (wires_) recorded.sent = wires_->bytes_sent();
     for (const auto& [axes, bytes] : before) recorded.sent[axes] -= bytes;
     return recorded;
   }
 
-  static void move_to_slots(BoundRegion& region, int slot) {
-    for (const SlottedOperand& s : region.slotted) {
-      BoundOp& op = region.ops[s.op];
-      (s.side == SlottedOperand::Side::output ? op.out : op.in)[s.operand].data = s.at(slot);
+  void move_to_slots(const Pass& pass) {
+    for (const SlottedOperand& s : pass.region.slotted) {
+      BoundOp& op = ops_[static_cast<size_t>(pass.first_op) + s.op];
+      (s.side == SlottedOperand::Side::output ? op.out : op.in)[s.operand].data = s.at(pass.variant.slot);
     }
   }
 
   // Launched one by one, with an event before and after each. The lanes are one then: what is measured is the op alone.
-  void run_traced(BoundRegion& region, const Variant& variant, const Action& action, Trace& trace) {
-    move_to_slots(region, variant.slot);
-    open_.clear();
-    std::vector<cudaEvent_t> marks(region.launches.size() + 1);
-    for (cudaEvent_t& mark : marks) check_cuda(cudaEventCreate(&mark), "an event");
-    check_cuda(cudaEventRecord(marks[0], stream_), "tracing");
-    for (size_t i = 0; i < region.launches.size(); ++i) {
-      launch(region, region.launches[i], variant, action.microbatch);
-      for (const BoundOp* op : open_) check_cuda(cudaStreamWaitEvent(stream_, op->done), op->op->path);
-      check_cuda(cudaEventRecord(marks[i + 1], stream_), "tracing");
+  void run_traced(const Pass& pass, Trace& trace) {
+    struct Timed {
+      size_t at, count;
+      cudaEvent_t end;
+    };
+    auto mark = [&] {
+      cudaEvent_t event = nullptr;
+      check_cuda(cudaEventCreate(&event), "an event");
+      check_cuda(cudaEventRecord(event, stream_), "tracing");
+      return event;
+    };
+    move_to_slots(pass);
+    cudaEvent_t begin = mark();
+    std::vector<Timed> launches;
+    for (size_t at = 0; at < pass.steps.size();) {
+      size_t count = 1;
+      if (pass.steps[at].kind == WalkStep::Kind::start) {
+        count = done_together(pass, at);
+        launch(pass, at, count, stream_);
+        launches.push_back({at, count, mark()});
+      }
+      for (size_t i = at; i < at + count; ++i) note(pass.steps[i]);
+      at += count;
     }
     check_cuda(cudaStreamSynchronize(stream_), "tracing");
-    for (size_t i = 0; i < region.launches.size(); ++i)
-      add_event(region, region.launches[i], marks[i], marks[i + 1], trace);
-    for (cudaEvent_t mark : marks) cudaEventDestroy(mark);
+    cudaEvent_t before = begin;
+    for (const Timed& timed : launches) {
+      add_event(pass.steps.subspan(timed.at, timed.count), before, timed.end, trace);
+      before = timed.end;
+    }
+    cudaEventDestroy(begin);
+    for (const Timed& timed : launches) cudaEventDestroy(timed.end);
   }
 
-  void add_event(const BoundRegion& region, const Launch& launch, cudaEvent_t begin, cudaEvent_t end, Trace& trace) {
+  void add_event(std::span<const WalkStep> steps, cudaEvent_t begin, cudaEvent_t end, Trace& trace) {
     float ms = 0;
     check_cuda(cudaEventElapsedTime(&ms, begin, end), "tracing");
-    const BoundOp& op = region.ops[launch.first];
+    const BoundOp& op = op_of(steps.front());
     Event event{op.op->path, std::string(op.op->def->name), traced_s_, traced_s_ + ms / 1e3};
-    if (launch.end > launch.first + 1) event.path += fmt::format(" and {} more", launch.end - launch.first - 1);
-    for (size_t i = launch.first; i < launch.end; ++i) {
-      event.flops += region.ops[i].cost.flops.n;
-      event.bytes += region.ops[i].cost.read.n + region.ops[i].cost.written.n;
+    if (steps.size() > 1) event.path += fmt::format(" and {} more", steps.size() - 1);
+    for (const WalkStep& step : steps) {
+      event.flops += op_of(step).cost.flops.n;
+      event.bytes += op_of(step).cost.read.n + op_of(step).cost.written.n;
     }
-    event.lane = op.on_comm_lane ? "comm" : "compute";
+    event.lane = name_of(op.op->lane);
     event.rank = rank_;
     traced_s_ = event.end_s;
     trace.push_back(std::move(event));
   }
 
   const Program& program_;
+  Walk walk_;
   CudaDevice& device_;
   int rank_;
   CudaWires* wires_;
@@ -350,8 +440,9 @@ class CudaBound final : public Bound {
   cudaStream_t stream_, comm_stream_ = nullptr;
   cudaEvent_t fork_ = nullptr;
   HostExchange exchange_;
+  std::vector<BoundOp> ops_;  // by number
   std::vector<BoundRegion> regions_;
-  std::vector<const BoundOp*> open_;  // ops of the comm lane that this pass over a region has launched
+  int most_slots_ = 1;
   double traced_s_ = 0;
 };
 

@@ -6,12 +6,12 @@
 #include "exec/cuda/runtime/cuda_bound.h"
 #include "exec/cuda/runtime/devices.h"
 #include "exec/cuda/runtime/kernel.h"
+#include "targets/cuda/cuda_target.h"
 
 namespace sextant {
 
 namespace {
 
-constexpr int64_t kAlignment = 256;
 // The driver's context, the libraries' modules and CUDA graphs, beyond what is taken when the executor is made.
 constexpr int64_t kOutsideArena = int64_t{1} << 30;
 
@@ -25,6 +25,9 @@ void refuse_unsupported(const Program& program) {
   for (const Region& region : program.regions) {
     for (const Op& op : region.ops) {
       const CudaKernel& kernel = cuda_kernel(*op.def);
+      bool together = cuda_kernel_needs().grouping(*op.def) == Grouping::together;
+      BUG_IF((kernel.launch_all != nullptr) != together, "targets/cuda groups {} otherwise than its kernel",
+             op.def->name);
       if (!kernel.launch && !kernel.prepare && !kernel.launch_all)
         missing.push_back(
             {.place = op.path, .got = fmt::format("the cuda executor has no kernel for {}", op.def->name)});
@@ -93,22 +96,6 @@ class CudaExecutor final : public Executor {
 
 std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options, const RankContext& context) {
   return std::make_unique<CudaExecutor>(options, context);
-}
-
-Target cuda_target(Determinism determinism) {
-  bool repeatable = determinism == Determinism::repeatable;
-  return {.name = "cuda",
-          .threads = 1,
-          .alignment = kAlignment,
-          .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients"},
-          .computes_in = {DType::bf16, DType::f32},
-          .workspace =
-              [repeatable](const Op& op, const LocalTypes& in, const LocalTypes& out) {
-                const CudaKernel& kernel = cuda_kernel(*op.def);
-                if (!kernel.workspace) return Bytes{0};
-                return kernel.workspace({op.attrs, tensors_of(in), tensors_of(out), 1, repeatable});
-              },
-          .done_together = [](const OpDef& def) { return cuda_kernel(def).launch_all != nullptr; }};
 }
 
 }  // namespace sextant

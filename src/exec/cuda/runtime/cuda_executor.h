@@ -16,7 +16,4 @@ struct CudaOptions {
 // RunError when there is no usable device or library, naming what is missing.
 std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options, const RankContext& context = {});
 
-// The target alone, for planning without running: no GPU is needed.
-Target cuda_target(Determinism determinism = Determinism::fast);
-
 }  // namespace sextant

@@ -8,12 +8,9 @@
 #include <memory>
 #include <string>
 
-namespace sextant {
+#include "targets/kernel_needs.h"
 
-enum class Determinism : uint8_t {
-  fast,        // sums may be added in another order from run to run (attention's dq)
-  repeatable,  // two runs give the same bits
-};
+namespace sextant {
 
 enum class Tuning : uint8_t {
   timed,         // algorithms of products are chosen by timing them

@@ -1,5 +1,6 @@
-// What a CUDA kernel is: a function that puts work on a stream, and the scratch that work needs. A kernel file bears
-// its op file's name and defines one CudaKernel per op in it; a missing one is a link error.
+// What a CUDA kernel is: a function that puts work on a stream. A kernel file bears its op file's name and defines one
+// CudaKernel per op in it; a missing one is a link error. The scratch that kernels need, and which of them are launched
+// together, stands in targets/cuda.
 //
 // Launching neither allocates, waits nor copies to or from the host, so that a region of a Program can be captured as a
 // CUDA graph once and replayed: everything that changes between steps is read from device memory. Activations and
@@ -27,7 +28,7 @@ struct CudaCall {
   std::span<const Tensor> in;
   std::span<const Tensor> out;
   const Attrs& attrs;
-  std::byte* workspace;  // as many bytes as the kernel asked for, aligned to 256
+  std::byte* workspace;  // as many bytes as the target plans for the op, aligned to 256
   const CudaDevice& device;
   cudaStream_t stream;
   int microbatch = 0;
@@ -67,7 +68,6 @@ using CudaCalls = std::span<const CudaCall>;
 
 struct CudaKernel {
   void (*launch)(const CudaCall&) = nullptr;  // null, with `prepare` and `launch_all`: cannot run; bind says so
-  Bytes (*workspace)(const WorkspaceQuery&) = nullptr;                               // null: none
   std::unique_ptr<PreparedCudaKernel> (*prepare)(const CudaPreparation&) = nullptr;  // instead of `launch`
   void (*launch_all)(CudaCalls) = nullptr;  // instead of `launch`: one launch for a run of such ops
 };

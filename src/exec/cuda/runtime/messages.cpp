@@ -87,13 +87,8 @@ class NcclReceive final : public PreparedCudaKernel {
 
 // The pipeline ranks that hold a weight.
 Group holders_of(const CudaPreparation& p) {
-  std::string text = p.op.attrs.text_or("ranks", "");
   std::vector<int> ranks;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = std::min(text.find(',', at), text.size());
-    ranks.push_back(rank_at_stage(p.program, p.at, std::stoi(text.substr(at, end - at))));
-    at = end + 1;
-  }
+  for (int64_t stage : p.op.attrs.integers("stages")) ranks.push_back(rank_at_stage(p.program, p.at, stage));
   return group_of_ranks(std::move(ranks), p.rank);
 }
 

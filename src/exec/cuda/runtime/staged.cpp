@@ -8,6 +8,7 @@
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/wires.h"
 #include "ir/alias.h"
+#include "targets/cpu/cpu_target.h"
 
 namespace sextant::cuda {
 
@@ -26,7 +27,7 @@ class StagedKernel final : public PreparedCudaKernel {
     const CpuKernel& kernel = cpu_kernel(*p.op.def);
     BUG_IF(!kernel.prepare, "{} needs no other rank", p.op.path);
     kernel_ = kernel.prepare({p.op, p.program, p.rank, p.at, &lane_.wire});
-    place(p, kernel.workspace ? kernel.workspace({p.op.attrs, p.in, p.out, 1}).n : 0);
+    place(p, cpu_kernel_needs().workspace(*p.op.def, {p.op.attrs, types_of(p.in), types_of(p.out)}).n);
     if (p.op.def->holds_inputs)
       give_slots(p);
     else

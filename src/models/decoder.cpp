@@ -1,0 +1,205 @@
+#include "models/decoder.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+#include <vector>
+
+namespace sextant {
+
+namespace {
+
+// The feeds of a use, made before the model's first op.
+struct Frame {
+  ValueId tokens = kNoValue;
+  ValueId begins = kNoValue;           // with a mask of documents
+  std::optional<CachePosition> cache;  // generation only
+  ValueId at = kNoValue;               // generation only: the position whose logits are wanted
+};
+
+Frame open_frame(Builder& b, const Use& use) {
+  Frame frame{.tokens = b.feed("tokens", DType::i32, {use.batch, use.seq})};
+  if (use.documents) frame.begins = b.feed("begins", DType::i32, {use.batch, use.seq});
+  if (use.kind == Use::Kind::generate) {
+    frame.cache = CachePosition{b.feed("start", DType::i32, {}), use.cache_positions};
+    frame.at = b.feed("at", DType::i32, {});
+  }
+  return frame;
+}
+
+// Writes one model op by op.
+class Writer {
+ public:
+  Writer(Builder& b, const ModelSpec& m, const Decoder& d, Frame frame) : b_(b), m_(m), d_(d), frame_(frame) {}
+
+  ValueId token_table() { return vocabulary_matrix("embed.weight"); }
+  ValueId output_head(ValueId table) { return m_.tied_head ? table : vocabulary_matrix("head.weight"); }
+
+  // The rows of the table that the tokens name, laid out as the residual stream.
+  ValueId embedded(ValueId table) {
+    Attrs attrs;
+    if (m_.padding_token) attrs.set("padding", *m_.padding_token);
+    ValueId x = b_.residual(b_.op(ops::embedding, "embed", {frame_.tokens, table}, attrs));
+    x = scaled(b_, x, "embed_scale", d_.embedding_multiplier);
+    if (d_.learned_positions) x = with_positions(x, *d_.learned_positions);
+    return d_.norm_of_embedding ? norm(x, "embed_norm") : x;
+  }
+
+  ValueId block(ValueId x, int64_t layer) {
+    has_rope_ = m_.no_rope_every == 0 || (layer + 1) % m_.no_rope_every != 0;
+    if (d_.order == BlockOrder::pre_norm || d_.order == BlockOrder::post_norm) {
+      x = attention_half(x);
+      return mlp_half(x);
+    }
+    // Tensor-parallel ranks sum what both give in one message.
+    ValueId both = d_.order == BlockOrder::parallel ? with_own_norms(x) : with_one_norm(x);
+    return added(x, both);
+  }
+
+  ValueId norm(ValueId x, std::string_view name) {
+    if (d_.norm == NormKind::rms) return rms_norm(b_, x, name, m_.norm_eps);
+    return layer_norm(b_, x, name, m_.norm_eps, d_.norm == NormKind::layer ? Bias::added : Bias::none);
+  }
+
+  // `x` is what comes out of the last norm.
+  void close(const Use& use, ValueId x, ValueId head) {
+    x = scaled(b_, x, "logits_scale", 1 / m_.logits_scaling);
+    if (use.kind == Use::Kind::loss) {
+      ValueId targets = b_.feed("targets", DType::i32, {use.batch, use.seq});
+      b_.feed("loss_scale", wide_of(use.dtype), {});  // the gradient of the loss: 1/tokens of the global batch
+      b_.fetch(b_.op(ops::head_loss, "head", {b_.gathered(x), head, targets}, {{"z_loss", use.z_loss}}), "loss");
+      return;
+    }
+    ValueId last = b_.op(ops::take_position, "last", {x, frame_.at});
+    b_.fetch(b_.op(ops::linear, "head", {last, head}), "logits");
+  }
+
+ private:
+  ValueId vocabulary_matrix(std::string name) {
+    return b_.parameter({.name = std::move(name),
+                         .shape = {m_.vocab, m_.hidden},
+                         .init = {Init::Kind::normal, m_.init_std},
+                         .split = TensorSplit::outputs});
+  }
+
+  // x plus the learned row of each position; `unused` rows of the table come first.
+  ValueId with_positions(ValueId x, int64_t unused) {
+    ValueId table = b_.parameter({.name = "positions.weight",
+                                  .shape = {m_.max_seq + unused, m_.hidden},
+                                  .init = {Init::Kind::normal, m_.init_std}});
+    std::vector<ValueId> inputs{x, table};
+    if (frame_.cache) inputs.push_back(frame_.cache->start);
+    Attrs attrs;
+    if (unused > 0) attrs.set("offset", unused);
+    return b_.op(ops::position_embedding, "positions", std::move(inputs), attrs);
+  }
+
+  ValueId attention_half(ValueId x) {
+    auto scope = b_.scope("attn");
+    if (d_.order == BlockOrder::post_norm) return added(x, norm(b_.residual(self_attention(x)), "norm"));
+    return added(x, self_attention(norm(x, "norm")));
+  }
+
+  ValueId mlp_half(ValueId x) {
+    auto scope = b_.scope("mlp");
+    if (d_.order == BlockOrder::post_norm) return added(x, norm(b_.residual(mlp(x)), "norm"));
+    return added(x, mlp(norm(x, "norm")));
+  }
+
+  ValueId with_own_norms(ValueId x) {
+    ValueId from_mlp = kNoValue, from_attention = kNoValue;
+    {
+      auto scope = b_.scope("mlp");
+      from_mlp = mlp(norm(x, "norm"));
+    }
+    {
+      auto scope = b_.scope("attn");
+      from_attention = self_attention(norm(x, "norm"));
+    }
+    return b_.op(ops::add, "halves", {from_attention, from_mlp});
+  }
+
+  ValueId with_one_norm(ValueId x) {
+    ValueId normed = b_.gathered(norm(x, "norm"));  // once for both
+    ValueId from_attention = kNoValue, from_mlp = kNoValue;
+    {
+      auto scope = b_.scope("attn");
+      from_attention = self_attention(normed);
+    }
+    {
+      auto scope = b_.scope("mlp");
+      from_mlp = mlp(normed);
+    }
+    return b_.op(ops::add, "halves", {from_attention, from_mlp});
+  }
+
+  ValueId added(ValueId x, ValueId half) {
+    half = scaled(b_, b_.residual(half), "residual_scale", m_.residual_multiplier);
+    return b_.op(ops::add, "add", {x, half});
+  }
+
+  // From normed rows to what is still to be added to the residual stream; so is what mlp gives.
+  ValueId self_attention(ValueId normed) {
+    Heads heads{m_.heads, m_.kv_heads, m_.head_dim};
+    Packed qkv = packed_qkv(b_, normed, {.heads = heads, .init_std = m_.init_std, .bias = d_.qkv_bias});
+    if (d_.qk_norm == QkNorm::heads) qkv.rows = qk_norm(b_, qkv, m_.norm_eps);
+    if (d_.qk_norm == QkNorm::whole) qkv.rows = qk_norm_wide(b_, qkv, heads, m_.norm_eps);
+    ValueId mixed = attention(b_, qkv.rows,
+                              {.heads = qkv.heads,
+                               .rope = has_rope_ ? d_.rope : std::nullopt,
+                               .alibi = d_.alibi,
+                               .cache = frame_.cache,
+                               .begins = frame_.begins,
+                               .scale = m_.attention_multiplier});
+    return linear(b_, mixed,
+                  {.name = "out",
+                   .outputs = m_.hidden,
+                   .init_std = residual_std(m_.init_std, m_.layers),
+                   .bias = d_.out_bias,
+                   .split = TensorSplit::inputs});
+  }
+
+  ValueId mlp(ValueId normed) {
+    Mlp spec{.activation = *d_.activation,
+             .inner = m_.ffn,
+             .init_std = m_.init_std,
+             .down_std = residual_std(m_.init_std, m_.layers),
+             .bias = d_.mlp_bias};
+    return d_.mlp == MlpKind::gated ? gated_mlp(b_, normed, spec) : sextant::mlp(b_, normed, spec);
+  }
+
+  Builder& b_;
+  const ModelSpec& m_;
+  const Decoder& d_;
+  Frame frame_;
+  bool has_rope_ = true;  // of the block being written
+};
+
+}  // namespace
+
+Graph decoder(const ModelSpec& m, const Use& use, const Mesh& mesh, const Decoder& d) {
+  Builder b(m.architecture, mesh, use.parallel, use.dtype);
+  Writer writer(b, m, d, open_frame(b, use));
+  ValueId table = writer.token_table();
+  ValueId x = writer.embedded(table);
+  for (int layer = 0; layer < m.layers; ++layer) {
+    auto block = b.block(fmt::format("layers.{}", layer), layer);
+    x = writer.block(x, layer);
+  }
+  x = writer.norm(x, "norm");
+  writer.close(use, x, writer.output_head(table));
+  return b.take();
+}
+
+Rope rope_of(const ModelSpec& m) {
+  Rope rope{.theta = m.rope_theta, .dims = rotary_dims(m)};
+  if (m.rope_scaling) {
+    rope.scale_factor = m.rope_scaling->factor;
+    rope.low_freq_factor = m.rope_scaling->low_freq_factor;
+    rope.high_freq_factor = m.rope_scaling->high_freq_factor;
+    rope.original_max_positions = m.rope_scaling->original_max_positions;
+  }
+  return rope;
+}
+
+}  // namespace sextant

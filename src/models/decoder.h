@@ -1,0 +1,57 @@
+// decoder(): the Graph of a decoder-only language model. All architectures are this one loop; a model file says in a
+// Decoder what its own differs in.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "models/model_def.h"
+#include "nn/blocks.h"
+
+namespace sextant {
+
+enum class NormKind : uint8_t { rms, layer, layer_without_bias };
+
+// Where the norms of a block stand, and how its attention and MLP are joined.
+enum class BlockOrder : uint8_t {
+  pre_norm,           // x += attention(norm(x)), then x += mlp(norm(x))
+  post_norm,          // x += norm(attention(x)), then x += norm(mlp(x))
+  parallel,           // x += attention(norm(x)) + mlp(norm(x)), each with a norm of its own
+  parallel_one_norm,  // x += attention(y) + mlp(y) with y = norm(x)
+};
+
+enum class MlpKind : uint8_t {
+  plain,  // down(activation(up(x))): weights at up and down
+  gated,  // down(activation(gate|up)): weights at gate_up and down
+};
+
+enum class QkNorm : uint8_t {
+  none,
+  heads,  // RMSNorm of every head of q and k
+  whole,  // RMSNorm of q and of k over their whole width
+};
+
+// The layers without RoPE and the multipliers of attention, residuals and logits are as the spec says.
+struct Decoder {
+  NormKind norm = NormKind::rms;
+  BlockOrder order = BlockOrder::pre_norm;
+  std::optional<int64_t> learned_positions;  // a learned table, with so many unused rows in front of it
+  bool norm_of_embedding = false;
+  double embedding_multiplier = 1;
+
+  // Attention: weights at qkv, out and, with qk_norm, at q_norm and k_norm.
+  Bias qkv_bias = Bias::none, out_bias = Bias::none;
+  std::optional<Rope> rope;
+  Alibi alibi = Alibi::none;
+  QkNorm qk_norm = QkNorm::none;
+
+  MlpKind mlp = MlpKind::gated;
+  const OpDef* activation = &ops::swiglu;
+  Bias mlp_bias = Bias::none;
+};
+
+Graph decoder(const ModelSpec& m, const Use& use, const Mesh& mesh, const Decoder& d);
+
+Rope rope_of(const ModelSpec& m);
+
+}  // namespace sextant

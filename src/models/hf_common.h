@@ -1,0 +1,42 @@
+// Keys of config.json that most model types share: sizes by their usual names, and RoPE. Where a type differs it
+// changes what these read and write.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "models/hf_type.h"
+
+namespace sextant {
+
+// What transformers takes where a file says nothing.
+struct HfDefaults {
+  int64_t max_seq = 2048;
+  int64_t kv_heads = 0;  // 0 = heads
+  int64_t head_dim = 0;  // 0 = hidden / heads
+  double norm_eps = 1e-6;
+  bool tied_head = false;
+  double rope_theta = 10000;
+};
+
+// num_hidden_layers, hidden_size, num_attention_heads, num_key_value_heads, head_dim, intermediate_size, vocab_size,
+// max_position_embeddings, rms_norm_eps, tie_word_embeddings, initializer_range.
+ModelSpec read_common(HfReader& reader, const HfDefaults& defaults);
+
+// Those with their own names for heads and MLP: sizes that follow from `heads` and `hidden`.
+void derive_sizes(ModelSpec& spec);
+
+enum class RopePart : uint8_t { whole, of_head };  // what RoPE may turn
+
+// rope_parameters of new files, or rope_theta and rope_scaling of old ones. What is absent is as the spec has it.
+void read_rope(HfReader& reader, ModelSpec& spec, RopePart part);
+
+// The keys of read_common and read_rope but vocab_size, tie_word_embeddings and initializer_range, which all types
+// have.
+void write_common(const ModelSpec& spec, nlohmann::json& out);
+
+std::vector<HfName> common_names();
+// With some of them replaced, or added.
+std::vector<HfName> common_names_but(std::vector<HfName> own);
+
+}  // namespace sextant

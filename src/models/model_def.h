@@ -1,0 +1,90 @@
+// ModelDef: everything anybody may ask about an architecture, as one record. Each model file of this folder fills it in
+// the order of its fields; nobody else switches on the architecture.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/plan.h"
+#include "models/spec.h"
+
+namespace sextant {
+
+// What the Graph is for.
+struct Use {
+  enum class Kind : uint8_t {
+    loss,      // feeds tokens, targets [batch, seq]; fetches loss (a sum over tokens)
+    generate,  // feeds tokens [batch, seq], start, at; fetches logits [batch, 1, vocab] of position `at`; keeps caches
+  } kind = Kind::loss;
+  int64_t batch = 1;
+  int64_t seq = 1;
+  double z_loss = 0;            // loss only
+  int64_t cache_positions = 0;  // generate only
+  bool documents = false;       // loss only: feeds begins [batch, seq] too, where each token's document begins
+  DType dtype = DType::f32;
+  Parallel parallel = {};
+};
+
+// Rows of one tensor of a Hugging Face file, and the rows of a parameter that they are: most often all of the tensor,
+// and several times a part of it where the file mixes what we keep apart (q, k and v of each head in turn).
+struct HfTensor {
+  std::string name;       // "model.layers.0.self_attn.q_proj.weight"
+  std::string parameter;  // "layers.0.attn.qkv.weight"
+  int64_t first_row = 0;  // of the parameter
+  int64_t rows = 0;
+  enum class Order : uint8_t { as_is, transposed } order = Order::as_is;  // GPT-2 files hold [in, out]
+  int64_t file_row = 0;   // the first of these rows in the file's tensor
+  int64_t file_rows = 0;  // all rows of the file's tensor; 0 = these
+  float file_less = 0;    // what the file leaves off every element: Nemotron's hold the weights of norms less 1
+
+  int64_t rows_in_file() const { return file_rows > 0 ? file_rows : rows; }
+};
+
+struct HfType;  // models/hf_type.h
+
+// A published model. The values are those of the config.json that its authors released, or of the paper where there is
+// none. The architecture of the spec is filled in by presets().
+struct Preset {
+  std::string_view name;   // "llama3.1-8b"
+  std::string_view about;  // whose it is, one noun phrase
+  ModelSpec spec;
+};
+
+// How a model knows where a token stands.
+enum class Positions : uint8_t { learned, rotary, alibi };
+
+struct ModelDef {
+  std::string_view name;   // model.architecture, "llama"
+  std::string_view about;  // the models that it covers
+  // The words that tables of published runs have for it.
+  std::vector<std::string_view> published_as = {};
+
+  // What it leaves to its spec.
+  Positions positions = Positions::learned;
+  bool free_heads = false;                     // kv_heads and head_dim may be given
+  bool free_ffn = true;                        // else the MLP is 4 hidden wide
+  bool free_eps = true;                        // else norms have an eps of 1e-5
+  std::vector<std::string_view> options = {};  // the optional fields of ModelSpec (spec.cpp lists them) it computes
+
+  // What a field is when nobody says otherwise; sizes of 0 follow from the others.
+  ModelSpec defaults;
+  int64_t (*ffn_of)(int64_t hidden) = nullptr;                                         // null: 4 hidden
+  void (*check)(const ModelSpec& spec, std::vector<SpecProblem>& problems) = nullptr;  // what it adds to problems_of
+
+  Graph (*build)(const ModelSpec& spec, const Use& use, const Mesh& mesh) = nullptr;
+
+  // Hugging Face directories.
+  std::vector<HfTensor> (*tensors)(const ModelSpec& spec) = nullptr;
+  std::string_view hf_prefix;  // older files leave this out of every name
+  std::vector<HfType> hf_types;
+  std::string_view (*hf_type_of)(const ModelSpec& spec) = nullptr;  // null: the only one
+
+  std::vector<Preset> (*presets)() = nullptr;
+
+  bool takes(std::string_view option) const;
+};
+
+}  // namespace sextant

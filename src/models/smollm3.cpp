@@ -1,0 +1,119 @@
+// SmolLM3: Llama in which every fourth layer has no positions at all (NoPE),
+// the head tied to the embedding.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "models/decoder.h"
+#include "models/hf_common.h"
+#include "models/hf_tensors.h"
+#include "models/model_def.h"
+#include "models/presets.h"
+
+namespace sextant {
+
+namespace {
+
+using nlohmann::json;
+
+Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
+  return decoder(m, use, mesh, {.rope = rope_of(m)});
+}
+
+// 1 for layers with RoPE, 0 for the others.
+std::vector<int64_t> rope_of_layers(int64_t layers, int64_t no_rope_every) {
+  std::vector<int64_t> flags(static_cast<size_t>(layers), 1);
+  for (int64_t layer = no_rope_every; no_rope_every > 0 && layer <= layers; layer += no_rope_every)
+    flags[static_cast<size_t>(layer - 1)] = 0;
+  return flags;
+}
+
+// no_rope_layers says it layer by layer, else no_rope_layer_interval, which may
+// be longer than the model.
+int64_t read_no_rope_every(HfReader& reader, int64_t layers) {
+  int64_t every = reader.integer("no_rope_layer_interval", 4);
+  if (!reader.has("no_rope_layers")) return every;
+  std::vector<int64_t> flags = reader.integers("no_rope_layers");
+  if (auto first = std::find(flags.begin(), flags.end(), 0); first != flags.end())
+    every = first - flags.begin() + 1;
+  else if (every <= layers)
+    every = 0;
+  if (flags != rope_of_layers(layers, every))
+    reader.complain("no_rope_layers", "layers without RoPE that do not follow at one interval",
+                    fmt::format("{} numbers, 0 for every n-th and 1 for the others", layers));
+  return every;
+}
+
+ModelSpec read(HfReader& reader) {
+  ModelSpec spec = read_common(reader, {.max_seq = 32768, .kv_heads = 4, .tied_head = true, .rope_theta = 2e6});
+  read_rope(reader, spec, RopePart::whole);
+  spec.no_rope_every = read_no_rope_every(reader, spec.layers);
+  reader.only_one_of("hidden_act", "silu", {"silu", "swish"});
+  for (const char* key : {"attention_bias", "mlp_bias", "use_sliding_window"}) reader.only(key, false);
+  return spec;
+}
+
+void write(const ModelSpec& spec, json& out) {
+  write_common(spec, out);
+  out["no_rope_layers"] = rope_of_layers(spec.layers, spec.no_rope_every);
+  out["no_rope_layer_interval"] = spec.no_rope_every;
+  for (const char* key : {"attention_bias", "mlp_bias", "use_sliding_window"}) out[key] = false;
+}
+
+std::vector<HfTensor> tensors(const ModelSpec& m) {
+  HfTensors t;
+  t.add("model.embed_tokens.weight", "embed.weight", m.vocab);
+  for (int layer = 0; layer < m.layers; ++layer) {
+    t.begin_layer("model.layers", layer);
+    t.add("input_layernorm.weight", "attn.norm.weight", m.hidden);
+    t.add_qkv("self_attn", m);
+    t.add("self_attn.o_proj.weight", "attn.out.weight", m.hidden);
+    t.add("post_attention_layernorm.weight", "mlp.norm.weight", m.hidden);
+    t.add_gated_mlp(m);
+  }
+  t.begin("", "");
+  t.add("model.norm.weight", "norm.weight", m.hidden);
+  if (!m.tied_head) t.add("lm_head.weight", "head.weight", m.vocab);
+  return t.take();
+}
+
+std::vector<Preset> smollm3_presets() {
+  ModelSpec smollm3{.vocab = 128256,
+                    .max_seq = 65536,
+                    .norm_eps = 1e-6,
+                    .rope_theta = 5e6,
+                    .no_rope_every = 4,
+                    .tied_head = true,
+                    .bos_token = 128000,
+                    .eos_tokens = {128012}};
+  return {preset_of({"smollm3-3b", "Hugging Face SmolLM3 3B", 36, 2048, 16, 4, 11008}, smollm3)};
+}
+
+}  // namespace
+
+namespace models {
+
+extern const ModelDef smollm3{
+    .name = "smollm3",
+    .about = "SmolLM3",
+    .positions = Positions::rotary,
+    .free_heads = true,
+    .options = {"no_rope_every"},
+    .defaults = {.no_rope_every = 4, .tied_head = true},
+    .build = build,
+    .tensors = tensors,
+    .hf_prefix = "model.",
+    .hf_types = {{.model_type = "smollm3",
+                  .class_name = "SmolLM3ForCausalLM",
+                  .read = read,
+                  .write = write,
+                  .names = common_names_but({{"no_rope_every", "no_rope_layer_interval"}}),
+                  .dropouts = {{"attention_dropout"}},
+                  .padding = HfPadding{128004}}},
+    .presets = smollm3_presets,
+};
+
+}  // namespace models
+
+}  // namespace sextant

@@ -1,0 +1,78 @@
+#include "passes/join_lanes.h"
+
+#include <map>
+#include <set>
+
+#include "ir/lane.h"
+
+namespace sextant {
+
+namespace {
+
+// The ops of the comm lane, by what they make.
+std::map<ValueId, int32_t> made_on_comm_lane(const Program& program) {
+  std::map<ValueId, int32_t> made;
+  int32_t number = 0;
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops) {
+      if (on_comm_lane(op))
+        for (ValueId id : op.outputs) made[id] = number;
+      ++number;
+    }
+  return made;
+}
+
+// Whether op `number` runs for the last microbatch only; `end` is the number behind the region's last op.
+bool runs_once(const Region& region, int32_t number, int32_t end) {
+  return last_microbatch_only(region.ops[region.ops.size() - static_cast<size_t>(end - number)]);
+}
+
+// One region; `number` is that of its first op. Returns the ops of the comm lane that may still run when it ends.
+std::set<int32_t> join_region(Region& region, int32_t number, const std::map<ValueId, int32_t>& made) {
+  std::set<int32_t> running;  // started here and not waited for
+  std::set<int32_t> waited;   // of other regions
+  Op* first = nullptr;        // of the compute lane
+  for (Op& op : region.ops) {
+    op.waits.clear();
+    if (on_comm_lane(op)) {
+      running.insert(number);
+    } else {
+      if (!first) first = &op;
+      for (ValueId id : op.inputs) {
+        auto at = made.find(id);
+        if (at == made.end()) continue;
+        bool here = at->second >= number - static_cast<int32_t>(&op - region.ops.data()) && at->second < number;
+        if (here ? !running.contains(at->second) : !waited.insert(at->second).second) continue;
+        op.waits.push_back(at->second);
+        // The lane keeps its order: what started before has ended too.
+        if (here) running.erase(running.begin(), running.upper_bound(at->second));
+      }
+    }
+    ++number;
+  }
+  // What may still run must have ended before the region makes its operands again.
+  if (first)
+    for (int32_t open : running)
+      if (!runs_once(region, open, number)) first->waits.push_back(open);
+  return running;
+}
+
+}  // namespace
+
+void join_lanes(Program& program) {
+  std::map<ValueId, int32_t> made = made_on_comm_lane(program);
+  std::set<int32_t> open;
+  int32_t number = 0;
+  for (Region& region : program.regions) {
+    if (region.kind == RegionKind::update && !region.ops.empty()) {
+      // Whoever reads a gradient there finds all of them reduced.
+      for (Op& op : region.ops) op.waits.clear();
+      region.ops.front().waits.assign(open.begin(), open.end());
+    } else {
+      open.merge(join_region(region, number, made));
+    }
+    number += static_cast<int32_t>(region.ops.size());
+  }
+}
+
+}  // namespace sextant

@@ -1,0 +1,138 @@
+#include <algorithm>
+#include <string>
+
+#include "comm/collectives.h"
+#include "mesh/redistribution.h"
+#include "ops/ops.h"
+#include "targets/cpu/attention_sizes.h"
+#include "targets/cpu/cpu_target.h"
+#include "targets/cpu/gemm_sizes.h"
+#include "targets/cpu/head_loss_sizes.h"
+#include "targets/cpu/message_sizes.h"
+#include "targets/cpu/rope_sizes.h"
+#include "targets/cpu/task_sizes.h"
+
+namespace sextant::cpu {
+
+namespace {
+
+int64_t bytes_of(const LocalType& type) {
+  return type.shape.count() * size_of(type.dtype);
+}
+
+// Scratch of one task for each thread.
+template <int64_t (*kOfThread)(int64_t dim)>
+Bytes attention(const KernelQuery& query) {
+  return {query.threads * kOfThread(query.attrs.integer("head_dim"))};
+}
+
+// y = x·wᵀ and dx = dy·w: n is the output's width, k the input's.
+Bytes product(const KernelQuery& query) {
+  return {multiply_workspace(query.out[0].shape.last(), query.in[0].shape.last(), query.threads)};
+}
+
+// dw = dyᵀ·x.
+Bytes weight_product(const KernelQuery& query) {
+  return {multiply_workspace(query.in[1].shape.last(), query.in[0].shape.rows(), query.threads)};
+}
+
+// `kSums` sums over rows, a partial one for every block of them.
+template <int kSums>
+Bytes row_sums(const KernelQuery& query) {
+  const LocalType& x = query.in[0];
+  return {kSums * row_blocks(x.shape.rows()).count() * x.shape.last() * size_of(x.dtype)};
+}
+
+Bytes head_sums(const KernelQuery& query) {
+  const LocalType& x = query.in[0];
+  return {2 * row_blocks(x.shape.rows()).count() * query.attrs.integer("head_dim") * size_of(x.dtype)};
+}
+
+// For every block of rows the sums of dwq and dwk, one behind the other, as wide as the weights.
+Bytes wide_head_sums(const KernelQuery& query) {
+  const LocalType& x = query.in[0];
+  return {row_blocks(x.shape.rows()).count() * (query.in[2].shape[0] + query.in[3].shape[0]) * size_of(x.dtype)};
+}
+
+Bytes weight_product_and_row_sums(const KernelQuery& query) {
+  return std::max(weight_product(query), row_sums<1>(query));
+}
+
+Bytes head_loss(const KernelQuery& query) {
+  HeadLossSizes sizes(query.in[0].shape, query.in[1].shape);
+  return {sizes.loss_bytes() + sizes.logit_bytes(query.in[0].dtype) + sizes.product_bytes(query.threads)};
+}
+
+Bytes rope_table(const KernelQuery& query) {
+  return {RopeTable(query.attrs, query.in[0].shape).bytes()};
+}
+
+Bytes task_sums(const KernelQuery& query) {
+  return {ceil_div(query.in[0].shape.count(), kElementsPerTask) * int64_t{sizeof(double)}};
+}
+
+Bytes change_layout(const KernelQuery& query) {
+  std::string transfer = query.attrs.text_or("transfer", "");
+  int64_t ranks = query.attrs.integer_or("ranks", 1), packed = query.attrs.integer_or("packed", 0);
+  const LocalType &in = query.in[0], &out = query.out[0];
+  if (transfer == name_of(Transfer::all_gather)) return {packed ? ranks * bytes_of(in) : 0};
+  if (transfer == name_of(Transfer::reduce_scatter))
+    return {padded_part(bytes_of(out)) + (packed ? ranks * bytes_of(out) : 0)};
+  if (transfer == name_of(Transfer::all_reduce))
+    return {all_reduce_scratch(out.shape.count(), out.dtype, static_cast<int>(ranks))};
+  if (transfer == name_of(Transfer::all_to_all))
+    return {2 * padded_part(ranks * query.attrs.integer("part") * size_of(in.dtype))};
+  return {0};
+}
+
+// The packed elements, then the scratch of the collective.
+Bytes bucket(const KernelQuery& query) {
+  DType dtype = query.in[0].dtype;
+  int64_t count = 0;
+  for (const LocalType& type : query.in) count += type.shape.count();
+  return {padded_part(count * size_of(dtype)) +
+          all_reduce_scratch(count, dtype, static_cast<int>(query.attrs.integer("ranks")))};
+}
+
+Bytes stage_sum(const KernelQuery& query) {
+  auto stages = static_cast<int>(query.attrs.integers("stages").size());
+  return {all_reduce_scratch(query.out[0].shape.count(), query.out[0].dtype, stages)};
+}
+
+}  // namespace
+
+}  // namespace sextant::cpu
+
+namespace sextant {
+
+const KernelTable& cpu_kernel_needs() {
+  static const KernelTable table{
+      {&ops::all_reduce_bucket, {cpu::bucket}},
+      {&ops::attention, {cpu::attention<cpu::attend_scratch>}},
+      {&ops::attention_backward, {cpu::attention<cpu::attend_backward_scratch>}},
+      {&ops::attention_cached, {cpu::attention<cpu::attend_scratch>}},
+      {&ops::attention_step, {cpu::attention<cpu::ring_step_scratch>}},
+      {&ops::attention_step_backward, {cpu::attention<cpu::ring_step_backward_scratch>}},
+      {&ops::head_loss, {cpu::head_loss}},
+      {&ops::head_loss_backward, {cpu::head_loss}},
+      {&ops::head_lse, {cpu::head_loss}},
+      {&ops::layer_norm_backward, {cpu::row_sums<2>}},
+      {&ops::linear, {cpu::product}},
+      {&ops::linear_bias_gradient, {cpu::row_sums<1>}},
+      {&ops::linear_gelu, {cpu::product}},
+      {&ops::linear_gelu_gradient, {cpu::product}},
+      {&ops::linear_gradients, {cpu::weight_product_and_row_sums}},
+      {&ops::linear_input_gradient, {cpu::product}},
+      {&ops::linear_weight_gradient, {cpu::weight_product}},
+      {&ops::qk_norm_backward, {cpu::head_sums}},
+      {&ops::qk_norm_wide_backward, {cpu::wide_head_sums}},
+      {&ops::redistribute, {cpu::change_layout}},
+      {&ops::rms_norm_backward, {cpu::row_sums<1>}},
+      {&ops::rope, {cpu::rope_table}},
+      {&ops::sum_squares, {cpu::task_sums}},
+      {&ops::sum_stages, {cpu::stage_sum}},
+  };
+  return table;
+}
+
+}  // namespace sextant

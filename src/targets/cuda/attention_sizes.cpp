@@ -1,0 +1,75 @@
+#include "targets/cuda/attention_sizes.h"
+
+#include <algorithm>
+
+#include "ops/attention_scale.h"
+#include "targets/local_heads.h"
+
+namespace sextant::cuda {
+
+namespace {
+
+// What cuDNN's plans keep beside the tensors below: tile counters, tensor maps.
+constexpr int64_t kSmallChange = int64_t{4} << 20;
+constexpr int64_t kRowMultiple = 128;  // positions of a tile
+constexpr int64_t kLargestLibraryHead = 256;
+
+AttentionShape shape_of(const Attrs& attrs, const LocalShape& qkv, Documents documents) {
+  LocalHeads heads = local_heads(attrs, qkv[2]);
+  return {qkv[0], qkv[1], heads.q, heads.kv, heads.dim, documents, static_cast<float>(attention_scale_of(attrs))};
+}
+
+Documents documents_of(std::span<const LocalType> in, size_t at) {
+  return in.size() > at ? Documents::apart : Documents::together;
+}
+
+int64_t query_rows(const AttentionShape& shape) {
+  return shape.batch * shape.heads * round_up(shape.length, kRowMultiple);
+}
+
+}  // namespace
+
+AttentionShape attention_shape(const Attrs& attrs, std::span<const LocalType> in) {
+  return shape_of(attrs, in[0].shape, documents_of(in, kBegins));
+}
+
+AttentionShape attention_backward_shape(const Attrs& attrs, std::span<const LocalType> in) {
+  return shape_of(attrs, in[1].shape, documents_of(in, kBackwardBegins));
+}
+
+bool has_alibi(const Attrs& attrs) {
+  return attrs.integer_or("alibi", 0) != 0;
+}
+
+bool attention_goes_to_library(const Attrs& attrs, DType dtype, const AttentionShape& shape) {
+  // A single position is refused by cuDNN, and is no work.
+  return !has_alibi(attrs) && dtype == DType::bf16 && shape.head_dim % 8 == 0 &&
+         shape.head_dim <= kLargestLibraryHead && shape.length > 1;
+}
+
+Bytes attention_library_scratch(const AttentionShape&) {
+  return {kSmallChange};
+}
+
+// dq is summed in f32, beside the sums of dy·y and the rows' statistics; where query heads share a key head, dk and dv
+// are made per query head first, in bf16. Repeatable sums need a matrix besides: scratch is planned for that of one
+// sequence at least, and the batch is worked off in parts that fit.
+Bytes attention_library_backward_scratch(const AttentionShape& shape, Determinism determinism) {
+  int64_t dq = query_rows(shape) * shape.head_dim * 4, sums = 2 * query_rows(shape) * 4;
+  int64_t shared = shape.heads == shape.kv_heads ? 0 : 2 * query_rows(shape) * shape.head_dim * 2;
+  Bytes fast{dq + sums + shared + kSmallChange};
+  if (determinism == Determinism::fast) return fast;
+  AttentionShape one = shape;
+  one.batch = 1;
+  return std::max(fast, attention_library_backward_scratch(one, Determinism::fast) + repeatable_matrix(one));
+}
+
+Bytes repeatable_matrix(const AttentionShape& shape) {
+  return {query_rows(shape) * round_up(shape.length, kRowMultiple) * 2};
+}
+
+Bytes attention_dots(const AttentionShape& shape) {
+  return {shape.batch * shape.heads * shape.length * int64_t{sizeof(float)}};
+}
+
+}  // namespace sextant::cuda

@@ -1,0 +1,53 @@
+// Which attention cuDNN is asked for, and the most scratch that its plans may use: pure functions of the shape, so that
+// memory is planned without a GPU. Where cuDNN is not there, or refuses a shape, our own kernels do the op in the same
+// scratch; they need less. So the arena does not depend on the library that is found.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <span>
+
+#include "base/dtype.h"
+#include "base/units.h"
+#include "ir/attrs.h"
+#include "ir/plan.h"
+#include "targets/kernel_needs.h"
+
+namespace sextant {
+
+// Of one sequence: whether they see each other.
+enum class Documents : uint8_t { together, apart };
+
+// Heads of this rank.
+struct AttentionShape {
+  int64_t batch = 0, length = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  Documents documents = Documents::together;
+  float scale = 0;  // of scores; 0 = 1/sqrt(head_dim)
+  auto operator<=>(const AttentionShape&) const = default;
+};
+
+namespace cuda {
+
+// Where the positions stand at which documents begin, among the inputs: last, where they are at all.
+constexpr size_t kBegins = 1, kBackwardBegins = 4;
+
+// Of packed rows qkv, input 0 of attention (with the begins behind it) and input 1 of its backward.
+AttentionShape attention_shape(const Attrs& attrs, std::span<const LocalType> in);
+AttentionShape attention_backward_shape(const Attrs& attrs, std::span<const LocalType> in);
+
+bool has_alibi(const Attrs& attrs);
+
+// cuDNN's plans know no ALiBi.
+bool attention_goes_to_library(const Attrs& attrs, DType dtype, const AttentionShape& shape);
+
+Bytes attention_library_scratch(const AttentionShape& shape);
+Bytes attention_library_backward_scratch(const AttentionShape& shape, Determinism determinism);
+// Of repeatable sums: s×s per head.
+Bytes repeatable_matrix(const AttentionShape& shape);
+
+// Σ dy·y of each row, for our own kernels.
+Bytes attention_dots(const AttentionShape& shape);
+
+}  // namespace cuda
+
+}  // namespace sextant

@@ -1,0 +1,24 @@
+#include "targets/cuda/cuda_target.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr int64_t kCudaAlignment = 256;  // as cudaMalloc's
+
+}  // namespace
+
+Target cuda_target(Determinism determinism) {
+  return {.name = "cuda",
+          .threads = 1,
+          .alignment = kCudaAlignment,
+          .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients"},
+          .computes_in = {DType::bf16, DType::f32},
+          .workspace =
+              [determinism](const Op& op, const LocalTypes& in, const LocalTypes& out) {
+                return cuda_kernel_needs().workspace(*op.def, {op.attrs, in, out, 1, determinism});
+              },
+          .done_together = [](const OpDef& def) { return cuda_kernel_needs().grouping(def) == Grouping::together; }};
+}
+
+}  // namespace sextant

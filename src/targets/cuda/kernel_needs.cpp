@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <string>
+
+#include "mesh/redistribution.h"
+#include "ops/ops.h"
+#include "targets/cuda/attention_sizes.h"
+#include "targets/cuda/cuda_target.h"
+#include "targets/cuda/embedding_sizes.h"
+#include "targets/cuda/gemm_sizes.h"
+#include "targets/cuda/head_loss_sizes.h"
+#include "targets/cuda/message_sizes.h"
+#include "targets/cuda/row_sum_sizes.h"
+#include "targets/cuda/update_sizes.h"
+
+namespace sextant::cuda {
+
+namespace {
+
+int64_t bytes_of(const LocalType& type) {
+  return type.shape.count() * size_of(type.dtype);
+}
+
+Bytes attention(const KernelQuery& query) {
+  AttentionShape shape = attention_shape(query.attrs, query.in);
+  bool library = attention_goes_to_library(query.attrs, query.in[0].dtype, shape);
+  return library ? attention_library_scratch(shape) : Bytes{0};
+}
+
+Bytes attention_backward(const KernelQuery& query) {
+  AttentionShape shape = attention_backward_shape(query.attrs, query.in);
+  bool library = attention_goes_to_library(query.attrs, query.in[1].dtype, shape);
+  return library ? attention_library_backward_scratch(shape, query.determinism) : attention_dots(shape);
+}
+
+// Σ dy·y of each row: as many as there are log-sum-exps.
+Bytes ring_step_backward(const KernelQuery& query) {
+  return {query.in[3].shape.count() * int64_t{sizeof(float)}};
+}
+
+Bytes embedding_gradient(const KernelQuery& query) {
+  return {embedding_gradient_workspace(query.in[1].shape.count(), query.out[0].shape.last())};
+}
+
+Bytes product(const KernelQuery&) {
+  return {kGemmWorkspace};
+}
+
+Bytes column_sums(const KernelQuery& query) {
+  return {column_sums_workspace(query.in[0].shape.rows(), query.in[0].shape.last())};
+}
+
+Bytes product_and_column_sums(const KernelQuery& query) {
+  return std::max(product(query), column_sums(query));
+}
+
+Bytes head_loss(const KernelQuery& query) {
+  HeadLossSizes sizes(query.in[0].dtype, query.in[0].shape, query.in[1].shape);
+  return {sizes.loss_bytes() + sizes.logit_bytes() + kGemmWorkspace};
+}
+
+template <int64_t kSums>
+Bytes norm_gradient(const KernelQuery& query) {
+  return {norm_gradient_workspace(kSums, query.in[0].shape.rows(), query.in[0].shape.last())};
+}
+
+Bytes qk_norm_gradient(const KernelQuery& query) {
+  return {qk_norm_gradient_workspace(query.in[0].shape.rows(), query.attrs.integer("head_dim"))};
+}
+
+Bytes qk_norm_wide_gradient(const KernelQuery& query) {
+  return {qk_norm_wide_gradient_workspace(query.in[0].shape.rows(), query.in[2].shape[0] + query.in[3].shape[0])};
+}
+
+Bytes change_layout(const KernelQuery& query) {
+  std::string transfer = query.attrs.text_or("transfer", "");
+  int64_t ranks = query.attrs.integer_or("ranks", 1), packed = query.attrs.integer_or("packed", 0);
+  if (ranks == 1) return {0};
+  if (transfer == name_of(Transfer::all_gather)) return {packed ? ranks * bytes_of(query.in[0]) : 0};
+  if (transfer == name_of(Transfer::reduce_scatter)) return {packed ? ranks * bytes_of(query.out[0]) : 0};
+  if (transfer == name_of(Transfer::all_to_all))
+    return {2 * padded_part(ranks * query.attrs.integer("part") * size_of(query.in[0].dtype))};
+  return {0};
+}
+
+Bytes scalar_sum(const KernelQuery&) {
+  return {kScalarSumBytes};
+}
+
+Bytes square_partials(const KernelQuery& query) {
+  return {square_partial_bytes(query.in[0].shape.count())};
+}
+
+Bytes adamw_step(const KernelQuery&) {
+  return {kAdamWStepBytes};
+}
+
+}  // namespace
+
+}  // namespace sextant::cuda
+
+namespace sextant {
+
+const KernelTable& cuda_kernel_needs() {
+  static const KernelTable table{
+      {&ops::adamw, {cuda::adamw_step, Grouping::together}},
+      {&ops::add_squares, {cuda::scalar_sum}},
+      {&ops::attention, {cuda::attention}},
+      {&ops::attention_backward, {cuda::attention_backward}},
+      {&ops::attention_step_backward, {cuda::ring_step_backward}},
+      {&ops::clip_scale, {cuda::scalar_sum}},
+      {&ops::embedding_backward, {cuda::embedding_gradient}},
+      {&ops::head_loss, {cuda::head_loss}},
+      {&ops::head_loss_backward, {cuda::head_loss}},
+      {&ops::head_lse, {cuda::head_loss}},
+      {&ops::layer_norm_backward, {cuda::norm_gradient<2>}},
+      {&ops::linear, {cuda::product}},
+      {&ops::linear_bias_gradient, {cuda::column_sums}},
+      {&ops::linear_gelu, {cuda::product}},
+      {&ops::linear_gelu_gradient, {cuda::product}},
+      {&ops::linear_gradients, {cuda::product_and_column_sums}},
+      {&ops::linear_input_gradient, {cuda::product}},
+      {&ops::linear_weight_gradient, {cuda::product}},
+      {&ops::qk_norm_backward, {cuda::qk_norm_gradient}},
+      {&ops::qk_norm_wide_backward, {cuda::qk_norm_wide_gradient}},
+      {&ops::redistribute, {cuda::change_layout}},
+      {&ops::rms_norm_backward, {cuda::norm_gradient<1>}},
+      {&ops::sum_squares, {cuda::square_partials, Grouping::together}},
+  };
+  return table;
+}
+
+}  // namespace sextant

@@ -1,0 +1,20 @@
+#include "targets/kernel_needs.h"
+
+namespace sextant {
+
+const KernelNeeds* KernelTable::find(const OpDef& def) const {
+  auto found = needs_.find(&def);
+  return found == needs_.end() ? nullptr : &found->second;
+}
+
+Grouping KernelTable::grouping(const OpDef& def) const {
+  const KernelNeeds* needs = find(def);
+  return needs ? needs->grouping : Grouping::alone;
+}
+
+Bytes KernelTable::workspace(const OpDef& def, const KernelQuery& query) const {
+  const KernelNeeds* needs = find(def);
+  return needs && needs->workspace ? needs->workspace(query) : Bytes{0};
+}
+
+}  // namespace sextant

@@ -1,0 +1,56 @@
+// What a kernel needs beside its operands, from their types and the op's attributes alone: no device, no library and no
+// data is asked. Each target has one table of these; the memory pass places what it says, and the target's kernels are
+// written against the same sizes (the headers *_sizes.h beside it), so that a kernel has what it uses.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <unordered_map>
+#include <utility>
+
+#include "base/units.h"
+#include "ir/attrs.h"
+#include "ir/op_def.h"
+#include "ir/plan.h"
+
+namespace sextant {
+
+enum class Determinism : uint8_t {
+  fast,        // sums may be added in another order from run to run (attention's dq)
+  repeatable,  // two runs give the same bits, which may take more scratch
+};
+
+struct KernelQuery {
+  const Attrs& attrs;
+  std::span<const LocalType> in;
+  std::span<const LocalType> out;
+  int threads = 1;  // of the rank, on a CPU
+  Determinism determinism = Determinism::fast;
+};
+
+enum class Grouping : uint8_t {
+  alone,     // one launch per op
+  together,  // ops of this kind that stand side by side are one launch: their scratch lives side by side too
+};
+
+struct KernelNeeds {
+  Bytes (*workspace)(const KernelQuery&) = nullptr;  // null: none
+  Grouping grouping = Grouping::alone;
+};
+
+// The needs of a target's kernels by op. An op that is not listed needs nothing.
+class KernelTable {
+ public:
+  KernelTable(std::initializer_list<std::pair<const OpDef* const, KernelNeeds>> needs) : needs_(needs) {}
+
+  Grouping grouping(const OpDef& def) const;
+  Bytes workspace(const OpDef& def, const KernelQuery& query) const;
+
+ private:
+  const KernelNeeds* find(const OpDef& def) const;
+
+  std::unordered_map<const OpDef*, KernelNeeds> needs_;
+};
+
+}  // namespace sextant
