@@ -46,7 +46,7 @@ std::vector<SplitDim> split_dims(const OpDef& def, const Example& example, const
   std::vector<SplitDim> dims;
   auto add = [&](const Operand& operand, const TensorType& type, AxisState state) {
     if (state.kind != StateKind::sharded) return;
-    Segments segments = packed_segments(def, operand, type, example.attrs);
+    Segments segments = packed_segments(operand, type, example.attrs);
     dims.push_back({operand.letters == "*" ? '*' : operand.letters[static_cast<size_t>(state.dim)], state,
                     segments.dim == state.dim ? segments.extents : std::vector<int64_t>{type.shape[state.dim]}});
   };

@@ -48,7 +48,7 @@ struct OpGraph {
     auto layout = [&](AxisState state, const Operand& operand, const TensorType& type) {
       return Layout{.states = {kInvariant, c.ranks == 1 ? kInvariant : state},
                     .order = {},
-                    .segments = packed_segments(c.def, operand, type, c.example.attrs)};
+                    .segments = packed_segments(operand, type, c.example.attrs)};
     };
     std::vector<ValueId> inputs;
     for (size_t i = 0; i < c.example.inputs.size(); ++i) {
@@ -217,15 +217,14 @@ std::string RowCase::text() const {
   return fmt::format("{} / {} on {} ranks: {}", def.name, example.name, ranks, row_text(row));
 }
 
-Segments packed_segments(const OpDef& def, const Operand& operand, const TensorType& type, const Attrs& attrs) {
+Segments packed_segments(const Operand& operand, const TensorType& type, const Attrs& attrs) {
   if (size_t dim = operand.letters.find('e'); dim != std::string::npos && attrs.has("kv_heads")) {
     int64_t kv = attrs.integer_or("copies", attrs.integer("kv_heads")) * attrs.integer("head_dim");
     return {static_cast<int>(dim), {attrs.integer("heads") * attrs.integer("head_dim"), kv, kv}};
   }
-  size_t dim = operand.letters.find('g');
-  bool gated =
-      &def == &ops::swiglu || &def == &ops::swiglu_backward || &def == &ops::geglu || &def == &ops::geglu_backward;
-  if (dim == std::string::npos || !gated) return {};
+  // A last dim g is gate|up.
+  size_t dim = operand.letters.rfind('g');
+  if (dim == std::string::npos || dim + 1 != operand.letters.size()) return {};
   int64_t half = type.shape[static_cast<int>(dim)] / 2;
   return {static_cast<int>(dim), {half, half}};
 }

@@ -25,7 +25,7 @@ struct RowCase {
 std::string row_text(const LayoutRow& row);
 
 // The parts of an operand's dim that are each split alike: q|k|v in packed attention rows, gate|up in those of swiglu.
-Segments packed_segments(const OpDef& def, const Operand& operand, const TensorType& type, const Attrs& attrs);
+Segments packed_segments(const Operand& operand, const TensorType& type, const Attrs& attrs);
 
 enum class Direction : uint8_t {
   forward,
