@@ -27,10 +27,10 @@ bool within_limit(const Ask& ask) {
   run.batch.sequences = ask.sequences, run.batch.seq = ask.seq;
   ModelSpec spec = find_preset(ask.preset)->spec;
   Machine machine = load_machine(ask.machine);
-  Stack stack = own_stack();
+  SoftwareProfile profile = own_profile();
   std::clock_t before = std::clock();
   SearchResult result =
-      search_layouts({.run = run, .spec = spec, .machine = machine, .stack = stack, .devices = ask.devices});
+      search_layouts({.run = run, .spec = spec, .machine = machine, .profile = profile, .devices = ask.devices});
   double processors = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
   fmt::print("{} on {} × {}: {:.1f} s (of {:.0f} allowed), {:.1f} s of processors, {} threads\n{}\n", ask.preset,
              ask.devices, ask.machine, result.search_seconds, ask.limit_s, processors, core_count(),
