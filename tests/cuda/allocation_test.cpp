@@ -21,15 +21,16 @@ void count(int& kind) {
 
 }  // namespace
 
-void* operator new(size_t size) {
+// Not inlined: where only one of the pair is, GCC sees free() on what operator new gave, and warns.
+[[gnu::noinline]] void* operator new(size_t size) {
   count(allocations);
   if (void* at = std::malloc(size)) return at;
   throw std::bad_alloc();
 }
-void operator delete(void* at) noexcept {
+[[gnu::noinline]] void operator delete(void* at) noexcept {
   std::free(at);
 }
-void operator delete(void* at, size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* at, size_t) noexcept {
   std::free(at);
 }
 
