@@ -5,6 +5,7 @@
 
 #include "base/bf16.h"
 #include "base/error.h"
+#include "mesh/collective.h"
 
 namespace sextant {
 namespace {
@@ -179,8 +180,7 @@ int64_t all_reduce_scratch(int64_t count, DType dtype, int ranks) {
 }
 
 int64_t all_reduce_bytes_sent(int64_t count, DType dtype, const Group& group) {
-  int64_t own = part_of(count, group.size(), group.self).count;
-  return ((count - own) + (group.size() - 1) * own) * size_of(dtype);
+  return elements_sent(Collective::all_reduce, count, 0, {group.size(), group.self}) * size_of(dtype);
 }
 
 // Reduce-scatter, then all-gather. A group too large for its data has empty parts; nothing is sent for them.
