@@ -116,12 +116,6 @@ struct PassesElsewhere {
   bool operator==(const PassesElsewhere&) const = default;
 };
 
-enum class Activation : uint8_t {
-  none,
-  plain,
-  gated,  // one half of the input times a function of the other
-};
-
 struct OpDef {
   std::string_view name;
   std::string_view contract;  // the formula, in one or two sentences
@@ -153,7 +147,7 @@ struct OpDef {
   MissingInputs missing_inputs = MissingInputs::not_run;
   HeldBySeveral held_by_several = HeldBySeveral::all_ranks;
   PassesElsewhere passes = {};
-  Activation activation = Activation::none;  // whether it is the activation function of an MLP, forward
+  bool gated = false;  // the activation of a gated MLP, forward: one half of the input times a function of the other
   std::vector<Example> examples;
   bool holds_inputs =
       false;  // it returns before it has read its inputs: they must stay as they are (messages under way)

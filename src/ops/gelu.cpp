@@ -19,7 +19,6 @@ const OpDef gelu{
     .alias = {{.output = 0, .input = 0}},
     // the bias is added by a kernel of its own
     .passes = {.compiled = {1, 1}, .jit = {1, 1}, .eager = {1.5, 2}},
-    .activation = Activation::plain,
     .examples = {{.name = "small", .inputs = {f64({2, 4, 6})}}},
 };
 

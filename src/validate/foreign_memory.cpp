@@ -52,7 +52,7 @@ double activation_output_bytes(const Program& program) {
   for (const Region& region : program.regions) {
     if (region.kind != RegionKind::forward) continue;
     for (const Op& op : region.ops)
-      if (op.def->activation == Activation::gated) sum += static_cast<double>(program[op.outputs[0]].local_bytes().n);
+      if (op.def->gated) sum += static_cast<double>(program[op.outputs[0]].local_bytes().n);
   }
   return sum;
 }
