@@ -8,9 +8,9 @@
 // (`parts`, with attr groups=how many); the loss of a token is counted by the rank that has its target. No row along h:
 // a logit is a sum over all of it, and all logits of a token would have to cross.
 #include "ir/graph.h"
-#include "mesh/redistribution.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
+#include "ops/transfer.h"
 
 namespace sextant::ops {
 
@@ -63,10 +63,9 @@ std::vector<Op> exchange_lse(Graph& graph, const Op& op) {
   }
   whole.order = split.order;
   graph[lse.outputs[0]].layout = split;
-  Op gather = make_op(
-      graph, redistribute, {lse.outputs[0]},
-      {{"transfer", std::string(name_of(Transfer::all_gather))}, {"axes", names}, {"ranks", groups}, {"packed", 0}},
-      op.path + ".lse.moved");
+  Op gather = make_op(graph, redistribute, {lse.outputs[0]}, {{"axes", names}, {"ranks", groups}, {"packed", 0}},
+                      op.path + ".lse.moved");
+  set_transfer(gather.attrs, Transfer::all_gather);
   graph[gather.outputs[0]].layout = whole;
 
   Op with_parts = op;

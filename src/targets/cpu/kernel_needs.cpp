@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <string>
+#include <optional>
 
 #include "comm/collectives.h"
-#include "mesh/redistribution.h"
 #include "ops/ops.h"
+#include "ops/transfer.h"
 #include "targets/cpu/attention_sizes.h"
 #include "targets/cpu/cpu_target.h"
 #include "targets/cpu/gemm_sizes.h"
@@ -72,15 +72,14 @@ Bytes task_sums(const KernelQuery& query) {
 }
 
 Bytes change_layout(const KernelQuery& query) {
-  std::string transfer = query.attrs.text_or("transfer", "");
+  std::optional<Transfer> transfer = transfer_of(query.attrs);
   int64_t ranks = query.attrs.integer_or("ranks", 1), packed = query.attrs.integer_or("packed", 0);
   const LocalType &in = query.in[0], &out = query.out[0];
-  if (transfer == name_of(Transfer::all_gather)) return {packed ? ranks * bytes_of(in) : 0};
-  if (transfer == name_of(Transfer::reduce_scatter))
-    return {padded_part(bytes_of(out)) + (packed ? ranks * bytes_of(out) : 0)};
-  if (transfer == name_of(Transfer::all_reduce))
+  if (transfer == Transfer::all_gather) return {packed ? ranks * bytes_of(in) : 0};
+  if (transfer == Transfer::reduce_scatter) return {padded_part(bytes_of(out)) + (packed ? ranks * bytes_of(out) : 0)};
+  if (transfer == Transfer::all_reduce)
     return {all_reduce_scratch(out.shape.count(), out.dtype, static_cast<int>(ranks))};
-  if (transfer == name_of(Transfer::all_to_all))
+  if (transfer == Transfer::all_to_all)
     return {2 * padded_part(ranks * query.attrs.integer("part") * size_of(in.dtype))};
   return {0};
 }

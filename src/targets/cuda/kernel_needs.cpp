@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <string>
+#include <optional>
 
-#include "mesh/redistribution.h"
 #include "ops/ops.h"
+#include "ops/transfer.h"
 #include "targets/cuda/attention_sizes.h"
 #include "targets/cuda/cuda_target.h"
 #include "targets/cuda/embedding_sizes.h"
@@ -72,12 +72,12 @@ Bytes qk_norm_wide_gradient(const KernelQuery& query) {
 }
 
 Bytes change_layout(const KernelQuery& query) {
-  std::string transfer = query.attrs.text_or("transfer", "");
+  std::optional<Transfer> transfer = transfer_of(query.attrs);
   int64_t ranks = query.attrs.integer_or("ranks", 1), packed = query.attrs.integer_or("packed", 0);
   if (ranks == 1) return {0};
-  if (transfer == name_of(Transfer::all_gather)) return {packed ? ranks * bytes_of(query.in[0]) : 0};
-  if (transfer == name_of(Transfer::reduce_scatter)) return {packed ? ranks * bytes_of(query.out[0]) : 0};
-  if (transfer == name_of(Transfer::all_to_all))
+  if (transfer == Transfer::all_gather) return {packed ? ranks * bytes_of(query.in[0]) : 0};
+  if (transfer == Transfer::reduce_scatter) return {packed ? ranks * bytes_of(query.out[0]) : 0};
+  if (transfer == Transfer::all_to_all)
     return {2 * padded_part(ranks * query.attrs.integer("part") * size_of(query.in[0].dtype))};
   return {0};
 }
