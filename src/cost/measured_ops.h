@@ -12,7 +12,7 @@
 
 namespace sextant {
 
-// What of an op's work decides its time: of attention [batch × heads, queries, keys, head size], of products
+// What of an op's work decides its time: of attention [batch × heads, queries, keys, head size], of GEMMs
 // [rows, columns, depth] of the first, of all others [bytes].
 std::vector<double> size_of_op(const Cost& cost);
 

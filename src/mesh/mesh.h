@@ -17,7 +17,7 @@ struct Axis {
 
 // The axis along which ranks hold different parts of the program, not of its tensors: no op has rows for it.
 inline constexpr std::string_view kPipelineAxis = "pp";
-// Along which the products of a block are split.
+// Along which the GEMMs of a block are split.
 inline constexpr std::string_view kTensorAxis = "tp";
 
 using Coordinate = std::vector<int>;  // one entry per axis

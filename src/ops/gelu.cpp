@@ -1,5 +1,5 @@
 // gelu, in the tanh form that GPT-2 uses: y = x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))), and gelu_erf, what that form
-// is close to and GPT-NeoX and MPT use: y = x/2·(1 + erf(x/√2)). Two ops, because a product can be fused with the first
+// is close to and GPT-NeoX and MPT use: y = x/2·(1 + erf(x/√2)). Two ops, because a GEMM can be fused with the first
 // only (passes/fuse). Both save x.
 #include "ops/ops.h"
 #include "ops/shapes.h"

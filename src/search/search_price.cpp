@@ -107,8 +107,8 @@ std::string hurts_of(const Candidate& candidate, const Candidate& best) {
   if (worst.name != "compute") return text;
   if (candidate.choice.recompute != best.choice.recompute)
     return text + fmt::format(" (recompute {})", candidate.choice.recompute);
-  if (candidate.choice.microbatch < best.choice.microbatch) return text + " (smaller products)";
-  if (candidate.choice.tp > best.choice.tp) return text + " (narrower products)";
+  if (candidate.choice.microbatch < best.choice.microbatch) return text + " (smaller GEMMs)";
+  if (candidate.choice.tp > best.choice.tp) return text + " (narrower GEMMs)";
   return text;
 }
 

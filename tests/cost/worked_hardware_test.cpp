@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "cost/collective.h"
+#include "cost/gemm_time.h"
 #include "cost/machine_file.h"
-#include "cost/products.h"
 
 namespace sextant {
 namespace {
@@ -63,8 +63,8 @@ TEST(WorkedHardware, WavesOf148And152Units) {
     machine.device = {
         .units = units, .peaks = {{"bf16", 2250e12 / 148 * static_cast<double>(units)}}, .memory_bytes_per_s = 8e12};
     machine.tables = {.product = 1, .memory = 1};
-    return product_seconds(machine, machine.tables,
-                           {.product = {.rows = 256 * tiles / 4, .columns = 4 * 128, .depth = 8192}});
+    return gemm_seconds(machine, machine.tables,
+                        {.gemm = {.rows = 256 * tiles / 4, .columns = 4 * 128, .depth = 8192}});
   };
   struct Case {
     double tiles, gain;

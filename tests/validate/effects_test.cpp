@@ -123,7 +123,7 @@ double gain(const TrainingRun& off, const std::string& stack_on) {
 
 // torchtitan, asynchronous tensor parallelism on against off, bf16 (benchmarks of June 2025): 70B on 256 H100s, 652.4
 // against 597.3 tokens/s a device; 8B on 64, 4809 against 4378.
-TEST(Effects, TensorMessagesBesideProducts) {
+TEST(Effects, TensorMessagesBesideGemms) {
   TrainingRun large{"h100-96-500w",
                     "torchtitan-2024-compiled",
                     llama(80, 8192, 64, 28672),

@@ -65,14 +65,14 @@ bool independent(const PricedOp& before, const PricedOp& op) {
                               [&](ValueId id) { return std::ranges::count(before.op->outputs, id) > 0; });
 }
 
-// A collective of tensor parallelism stands between products on the compute lane, and its profile may hide a part of
-// it: of each that it cuts up beside the products, or all that takes no longer than the product before it, where it
+// A collective of tensor parallelism stands between GEMMs on the compute lane, and its profile may hide a part of
+// it: of each that it cuts up beside the GEMMs, or all that takes no longer than the GEMM before it, where it
 // does not wait for that one.
 double waited_seconds(const PricedOp& op, const PricedOp* before, const Pricer& pricer) {
-  // The rest is the first piece, which nothing hides, and what products lose in pieces. By torchtitan's two ratios
+  // The rest is the first piece, which nothing hides, and what GEMMs lose in pieces. By torchtitan's two ratios
   // (tests/validate/effects).
   constexpr double kLeftWhenCutUp = 0.6;
-  const double seconds = op.price.seconds, speed = pricer.efficiency().overlap;  // of a product beside a message
+  const double seconds = op.price.seconds, speed = pricer.efficiency().overlap;  // of a GEMM beside a message
   if (op.price.axes != kTensorAxis) return seconds;
   if (pricer.profile().overlap_tensor) return seconds * kLeftWhenCutUp;
   if (!pricer.profile().overlap_tensor_backward || !before || before->price.message || !independent(*before, op))

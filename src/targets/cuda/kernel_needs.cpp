@@ -41,7 +41,7 @@ Bytes embedding_gradient(const KernelQuery& query) {
   return {embedding_gradient_workspace(query.in[1].shape.count(), query.out[0].shape.last())};
 }
 
-Bytes product(const KernelQuery&) {
+Bytes gemm(const KernelQuery&) {
   return {kGemmWorkspace};
 }
 
@@ -49,8 +49,8 @@ Bytes column_sums(const KernelQuery& query) {
   return {column_sums_workspace(query.in[0].shape.rows(), query.in[0].shape.last())};
 }
 
-Bytes product_and_column_sums(const KernelQuery& query) {
-  return std::max(product(query), column_sums(query));
+Bytes gemm_and_column_sums(const KernelQuery& query) {
+  return std::max(gemm(query), column_sums(query));
 }
 
 Bytes head_loss(const KernelQuery& query) {
@@ -113,13 +113,13 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::head_loss_backward, {cuda::head_loss}},
       {&ops::head_lse, {cuda::head_loss}},
       {&ops::layer_norm_backward, {cuda::norm_gradient<2>}},
-      {&ops::linear, {cuda::product}},
+      {&ops::linear, {cuda::gemm}},
       {&ops::linear_bias_gradient, {cuda::column_sums}},
-      {&ops::linear_gelu, {cuda::product}},
-      {&ops::linear_gelu_gradient, {cuda::product}},
-      {&ops::linear_gradients, {cuda::product_and_column_sums}},
-      {&ops::linear_input_gradient, {cuda::product}},
-      {&ops::linear_weight_gradient, {cuda::product}},
+      {&ops::linear_gelu, {cuda::gemm}},
+      {&ops::linear_gelu_gradient, {cuda::gemm}},
+      {&ops::linear_gradients, {cuda::gemm_and_column_sums}},
+      {&ops::linear_input_gradient, {cuda::gemm}},
+      {&ops::linear_weight_gradient, {cuda::gemm}},
       {&ops::qk_norm_backward, {cuda::qk_norm_gradient}},
       {&ops::qk_norm_wide_backward, {cuda::qk_norm_wide_gradient}},
       {&ops::redistribute, {cuda::change_layout}},
