@@ -54,7 +54,7 @@ bool on_cuda(const BenchOptions&) {
 }
 #endif
 
-// One benchmark on its way: the device, what was found, and the line that tells how far it is.
+// One benchmark on its way: the device, what was found, and the line that shows the progress.
 class Session {
  public:
   explicit Session(const BenchOptions& options) : options_(options) {

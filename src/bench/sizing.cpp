@@ -146,7 +146,7 @@ void bench_sizing(const SizingRequest& request, BenchReport& report, const Watch
         points.push_back({value, step.flops, step.seconds().median});
         report.results.insert(report.results.end(), {step, single});
       } catch (const UserError& error) {
-        report.findings.push_back(fmt::format("{} {} is no model: {}", size.name, value, error.what()));
+        report.findings.push_back(fmt::format("{} {} is not a valid model: {}", size.name, value, error.what()));
       }
     }
     for (std::string& cliff : cliffs_of(size.name, points)) report.findings.push_back(std::move(cliff));

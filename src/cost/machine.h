@@ -44,7 +44,7 @@ struct MeasuredGemm {
   bool operator==(const MeasuredGemm&) const = default;
 };
 
-// One measured op or message, of the kind whose name it stands under; what `size` holds is told in measured_ops.h.
+// One measured op or message, of the kind whose name it stands under; what `size` holds is defined in measured_ops.h.
 struct MeasuredOp {
   std::vector<double> size;
   double seconds = 0;
@@ -58,7 +58,7 @@ struct Efficiencies {
   double memory = 0.85;     // of the memory's bandwidth, in streaming kernels
   double near_link = 0.8;   // of the node's links, in long collectives
   double far_link = 0.8;    // of the links between nodes
-  double overlap = 0.9;     // speed of compute while a message travels beside it
+  double overlap = 0.9;     // speed of compute while a message is under way
   double kernel_s = 4e-6;   // lost between two kernels that depend on each other
   double imbalance = 1.02;  // the slowest of many devices against the mean
   bool operator==(const Efficiencies&) const = default;

@@ -76,7 +76,7 @@ class MachineReader {
     std::string file = name ? find_machine_file(*name) : "";
     if (base_ == Base::refused)
       return reader_.complain(*from, {.got = "another machine starts from this one, which starts from a third",
-                                      .expected = "a machine that stands alone"});
+                                      .expected = "a machine without device_from"});
     if (file.empty())
       return reader_.complain(*from, {.got = "got " + shown(from->value),
                                       .expected = "the name of a machine",
@@ -306,7 +306,7 @@ Machine load_machine(std::string_view name_or_path) {
         {.place = std::string(name_or_path),
          .got = "is not a known machine",
          .expected = fmt::format("a file that ends in .toml, or one of {}", fmt::join(known_machines(), ", ")),
-         .hint = "docs/machines.md tells how to describe your own"});
+         .hint = "docs/machines.md shows how to describe your own"});
   return parse_machine(read_file(file), file);
 }
 

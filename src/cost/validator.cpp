@@ -91,7 +91,7 @@ void check_levels(const Machine& machine, Problems& problems) {
     const Level& inner = machine.levels[l - 1];
     if (level.devices != 0 &&
         (level.devices <= inner.devices || level.devices % std::max<int64_t>(inner.devices, 1) != 0))
-      problems.push_back(fmt::format("level.{} holds {} devices, which is no multiple of the {} of level.{}",
+      problems.push_back(fmt::format("level.{} holds {} devices, which is not a multiple of the {} of level.{}",
                                      level.name, level.devices, inner.devices, inner.name));
     if (level.link.bytes_per_s > inner.link.bytes_per_s)
       problems.push_back(fmt::format("level.{} is faster than level.{} inside it", level.name, inner.name));

@@ -23,7 +23,7 @@ enum class Stream : uint8_t { copy, triad, read, write };  // b = a; c = a + s·
 class TimedWork {
  public:
   virtual ~TimedWork() = default;
-  // Clears the caches, does it once, and tells the seconds of that alone.
+  // Clears the caches, does it once, and returns the seconds of that alone.
   virtual double run() = 0;
   // The same several times over, each timed alone; a device that works beside the host is not kept waiting between
   // them.
@@ -56,7 +56,7 @@ class DeviceProbe {
   virtual DeviceFacts facts() const = 0;
   virtual Readings readings() const = 0;
   virtual std::vector<std::string> gemm_types() const = 0;  // "fp32", "tf32", "bf16", "fp16", "fp8"
-  // RunError when the device has no room, or no way to do it.
+  // RunError when the device has too little memory, or no way to do it.
   virtual std::unique_ptr<TimedWork> gemm(const GemmDims& shape, const std::string& type) = 0;
   // `bytes` of each array.
   virtual std::unique_ptr<TimedWork> stream(Stream stream, int64_t bytes) = 0;

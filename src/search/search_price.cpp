@@ -102,7 +102,7 @@ std::string hurts_of(const Candidate& candidate, const Candidate& best) {
     double more = part.seconds - (same == others.end() ? 0 : same->seconds);
     if (more > worst.seconds) worst = {part.name, more};
   }
-  if (worst.seconds < 1e-4 * best.seconds) return "nothing to speak of";
+  if (worst.seconds < 1e-4 * best.seconds) return "nothing significant";
   std::string text = fmt::format("{}: {:.3g} s more than the best", worst.name, worst.seconds);
   if (worst.name != "compute") return text;
   if (candidate.choice.recompute != best.choice.recompute)

@@ -268,7 +268,7 @@ level = "a map (2026)"
   EXPECT_EQ(cluster.fitted->product, 0.75);
   EXPECT_EQ(cluster.sources.at("device"), "a letter (2026)");
 
-  EXPECT_TRUE(mention(complaints_about("device_from = \"pod\""), "", "stands alone"));
+  EXPECT_TRUE(mention(complaints_about("device_from = \"pod\""), "", "without device_from"));
   EXPECT_TRUE(mention(complaints_about("device_from = \"nowhere\""), "toy.toml:1:1 device_from", "there are"));
   EXPECT_FALSE(complaints_about("device_from = 7").empty());
 }

@@ -37,7 +37,7 @@ TEST(Validator, WhatIsBrokenIsNamed) {
       {"there are no levels", [](Machine& m) { m.levels.clear(); }},
       {"the last holds everything", [](Machine& m) { m.levels.back().devices = 64; }},
       {"only the last is without a limit", [](Machine& m) { m.levels.front().devices = 0; }},
-      {"no multiple of the 8",
+      {"not a multiple of the 8",
        [](Machine& m) {
          m.levels.insert(m.levels.begin() + 1, {"rack", 12, {100e9, 1e-6}});
        }},

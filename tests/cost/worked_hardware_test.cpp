@@ -55,7 +55,7 @@ TEST(WorkedHardware, MemoryOfAB200) {
   EXPECT_GT(published, 0.97 * clocked);
 }
 
-// A11: tiles in waves, 148 units against 152. The rule knows one size of tile; a library takes smaller ones where they
+// A11: tiles in waves, 148 units against 152. The rule has one size of tile; a library takes smaller ones where they
 // fill the last wave better, so that the gain is never more than the rule's.
 TEST(WorkedHardware, WavesOf148And152Units) {
   auto seconds_with = [](int64_t units, double tiles) {

@@ -114,7 +114,7 @@ TEST(Simulate, TensorParallelMessagesAreExposed) {
 }
 
 // Facts of a profile about ZeRO and its host: each costs time, and only where there is something to pay for.
-TEST(Simulate, WhatAStackWaitsForTakesTime) {
+TEST(Simulate, WhatASoftwareProfileWaitsForTakesTime) {
   Machine machine = machine_with_links(1e10, 1e9);
   std::vector<Program> sharded = lowered({.dp = 8, .zero = 1}), whole = lowered({.dp = 8});
   SoftwareProfile plain = own_profile();

@@ -318,7 +318,7 @@ TEST(WorkedStep, WorkOfRegions) {
   hand.work(forward, kWork, "b", 4);
   hand.all_reduce(forward, "beside", "dp", 2).lane = Lane::comm;
   hand.all_reduce(forward, "last", "dp", 1).runs_for = RunsFor::last_microbatch;
-  Pricer another(machine, machine.tables, own_profile());  // a pricer knows one mesh
+  Pricer another(machine, machine.tables, own_profile());  // a pricer is for one mesh
   expect_work(region_work(hand.program, hand.program.regions[0], another),
               {.compute = 7 + near_all_reduce(1),
                .messages = near_all_reduce(1),

@@ -115,9 +115,9 @@ ModelSpec llama(int64_t layers, int64_t hidden, int64_t heads, int64_t ffn) {
           .max_seq = 8192};
 }
 
-double gain(const TrainingRun& off, const std::string& stack_on) {
+double gain(const TrainingRun& off, const std::string& profile_on) {
   TrainingRun on = off;
-  on.profile = stack_on;
+  on.profile = profile_on;
   return predicted(off).seconds / predicted(on).seconds;
 }
 

@@ -20,14 +20,14 @@ std::optional<StageMessages::InFlightMessage> StageMessages::find(const Key& key
 }
 
 void StageMessages::arrive(const std::string& name, double at) {
-  StageBarrier& meeting = meetings_[name];
-  ++meeting.present;
-  meeting.last = std::max(meeting.last, at);
+  StageBarrier& barrier = barriers_[name];
+  ++barrier.present;
+  barrier.last = std::max(barrier.last, at);
 }
 
 std::optional<double> StageMessages::all_there(const std::string& name, size_t of) const {
-  auto found = meetings_.find(name);
-  if (found == meetings_.end() || found->second.present < of) return std::nullopt;
+  auto found = barriers_.find(name);
+  if (found == barriers_.end() || found->second.present < of) return std::nullopt;
   return found->second.last;
 }
 

@@ -29,7 +29,7 @@ std::vector<fs::path> candidates(const RunConfig& run, const fs::path& out) {
     if (!own.empty())
       throw UserError({.place = out.string(),
                        .got = held,
-                       .expected = "an empty directory for a run that starts afresh",
+                       .expected = "an empty directory for a new run",
                        .hint = "choose another --out, or remove this one"});
     return found;
   }

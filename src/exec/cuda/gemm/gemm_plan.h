@@ -18,7 +18,7 @@ class GemmPlan {
   GemmPlan(const GemmPlan&) = delete;
   GemmPlan& operator=(const GemmPlan&) = delete;
 
-  // UserError-free: what the library refuses is a RunError that names the shape.
+  // Never throws UserError: what the library refuses is a RunError that names the shape.
   void run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm, const GemmOperands& operands,
            std::byte* workspace, cudaStream_t stream) const;
 

@@ -34,7 +34,7 @@ class Operands {
     int64_t b = s.k * s.n * in, c = s.m * std::max(s.c_stride, s.n) * out;
     for (int64_t bytes : {a, b, c, c, std::max(s.m, s.n) * int64_t{4}, cuda::kGemmWorkspace}) {
       void* at = nullptr;
-      check_cuda(cudaMalloc(&at, static_cast<size_t>(bytes)), "room to time a GEMM");
+      check_cuda(cudaMalloc(&at, static_cast<size_t>(bytes)), "memory to time a GEMM");
       parts_.push_back(at);
     }
     fill_random(parts_[0], a / in, s.in, stream);

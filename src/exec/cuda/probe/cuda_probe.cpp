@@ -26,7 +26,7 @@ constexpr size_t kScratch = size_t{32} << 20;
 class DeviceBytes {
  public:
   explicit DeviceBytes(int64_t bytes) {
-    if (bytes > 0) check_cuda(cudaMalloc(&data_, static_cast<size_t>(bytes)), "room for a benchmark");
+    if (bytes > 0) check_cuda(cudaMalloc(&data_, static_cast<size_t>(bytes)), "memory for a benchmark");
   }
   ~DeviceBytes() { cudaFree(data_); }
   DeviceBytes(const DeviceBytes&) = delete;
