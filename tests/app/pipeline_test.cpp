@@ -80,7 +80,7 @@ TEST(Launch, RefusesPolitely) {
   };
   expect_refusal(config, {"--slurm, --mpi and --kubernetes"});
   expect_refusal("--slurm --mpi " + config, {"several launchers are chosen"});
-  expect_refusal("--kubernetes " + config, {"container", "an image"});
+  expect_refusal("--kubernetes " + config, {"container", "--container IMAGE"});
   expect_refusal("--mpi --partition big " + config, {"partition", "Slurm"});
   expect_refusal("--slurm --time soon " + config, {"time"});
   expect_refusal("--slurm nowhere.toml", {"nowhere.toml"});

@@ -68,7 +68,7 @@ class Campaign:
     def is_over(self, kind):
         if self.deadline and time.monotonic() > self.deadline:
             return True
-        # A trial of kills strikes several times: as many as asked for, not as many runs.
+        # A trial of kills kills several times: as many as asked for, not as many runs.
         return not self.options.only and self.totals[kind] >= self.wanted(kind)
 
     def run_trial(self, kind, number):

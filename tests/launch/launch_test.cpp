@@ -281,7 +281,7 @@ TEST(Launch, RefusesWhatCannotBeServed) {
   expect_refused([](R& r) { r.config = ""; }, Launcher::mpi, "config");
   expect_refused([](R& r) { r.partition = "gpu"; }, Launcher::mpi, "partition");
   expect_refused([](R& r) { r.hostfile = "hosts"; }, Launcher::slurm, "hostfile");
-  expect_refused([](R& r) { r.container = ""; }, Launcher::kubernetes, "an image");
+  expect_refused([](R& r) { r.container = ""; }, Launcher::kubernetes, "--container IMAGE");
   expect_refused([](R& r) { r.container = "image"; }, Launcher::mpi, "apptainer");
   expect_refused([](R& r) { r.time_limit = "soon"; }, Launcher::slurm, "time limit");
 }
