@@ -6,6 +6,7 @@
 
 #include "base/toml_document.h"
 #include "config/complaints.h"
+#include "config/mesh_axes.h"
 #include "config/resolve.h"
 #include "models/spec.h"
 
@@ -51,12 +52,10 @@ void check_heads_split(const RunConfig& run, const ModelSpec& spec, Complaints& 
 
 void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
   const MeshSection& mesh = run.mesh;
-  double ranks = 1;  // a double, because a product of what is allowed may not fit 64 bits
-  for (int64_t size : {mesh.dp, mesh.tp, mesh.pp, mesh.cp}) ranks *= static_cast<double>(size);
+  double ranks = ranks_as_double(mesh);
   if (ranks > static_cast<double>(kMaxRanks))
-    complaints.add(run, {"mesh.dp", "mesh.tp", "mesh.pp", "mesh.cp"},
-                   {.got = fmt::format("dp {} × tp {} × pp {} × cp {} makes {:.0f} ranks", mesh.dp, mesh.tp, mesh.pp,
-                                       mesh.cp, ranks),
+    complaints.add(run, axis_keys(),
+                   {.got = fmt::format("{} makes {:.0f} ranks", sizes_text(mesh), ranks),
                     .expected = fmt::format("at most {}", kMaxRanks)});
   if (mesh.ep > 1)
     complaints.add(run, {"mesh.ep"},

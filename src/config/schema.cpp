@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "base/threads.h"
 #include "base/toml_document.h"
 #include "config/check.h"
+#include "config/mesh_axes.h"
 #include "models/architectures.h"
 #include "models/spec.h"
 
@@ -100,7 +103,7 @@ constexpr Section kSections[] = {
     {"checkpoint", "What is saved, and what a run continues from.", Affects::execution},
 };
 
-constexpr Key kKeys[] = {
+constexpr Key kKeysBeforeAxes[] = {
     KEY(name, Affects::execution, unset("the file's name without `.toml`"), "Names the run and the directory of its results."),
     KEY(device, Affects::execution, one_of("auto|cpu|cuda"), "Where to compute. `auto` takes the GPU when there is one."),
 
@@ -163,10 +166,16 @@ constexpr Key kKeys[] = {
         "Dropout is not implemented: only 0. It says that a model whose config.json has dropout rates is to be trained "
         "without them."),
 
-    KEY(mesh.dp, from_to(1, kMaxAxis), "Data-parallel ranks: each takes its share of the sequences."),
-    KEY(mesh.tp, from_to(1, kMaxAxis), "Tensor-parallel ranks: each holds a part of every matrix."),
-    KEY(mesh.pp, from_to(1, kMaxAxis), "Pipeline stages: each holds some of the layers."),
-    KEY(mesh.cp, from_to(1, kMaxAxis), "Context-parallel ranks: each holds a part of every sequence."),
+};
+
+// Sizes of axes: the keys of config/mesh_axes.h.
+template <size_t Row>
+constexpr Key axis_key() {
+  constexpr const MeshAxis& axis = kMeshAxes[Row];
+  return make_key(axis.key, [](auto& run) -> auto& { return run.mesh.*kMeshAxes[Row].size; }, from_to(1, kMaxAxis), axis.axis->meaning);
+}
+
+constexpr Key kKeysAfterAxes[] = {
     KEY(mesh.ep, from_to(1, kMaxAxis),
         "Expert-parallel ranks, out of those of `dp` and `cp`; for models with experts."),
     KEY(mesh.zero, from_to(0, 3),
@@ -266,6 +275,17 @@ constexpr Key kKeys[] = {
 
 #undef KEY
 // clang-format on
+
+constexpr auto kKeys = [] {
+  std::array<Key, std::size(kKeysBeforeAxes) + kMeshAxes.size() + std::size(kKeysAfterAxes)> all;
+  auto end = std::copy(std::begin(kKeysBeforeAxes), std::end(kKeysBeforeAxes), all.begin());
+  [&]<size_t... Row>(std::index_sequence<Row...>) {
+    ((*end++ = axis_key<Row>()), ...);
+  }
+  (std::make_index_sequence<kMeshAxes.size()>());
+  std::copy(std::begin(kKeysAfterAxes), std::end(kKeysAfterAxes), end);
+  return all;
+}();
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/shape.h"
@@ -48,6 +49,9 @@ struct Value {
   DType dtype = DType::f32;
   GlobalShape shape;
   Layout layout;
+  // Of a parameter: the mesh axes whose ranks use the same elements of it on other data, in mesh order. Its gradient is
+  // summed over them, and ZeRO shards over those it can. Along the others the layout alone says who holds what.
+  std::vector<int> data_axes;
   ValueId of = kNoValue;  // of a gradient, a state and low bits: the parameter they belong to
   Init init;              // parameters and states
   StoredIn stored;        // parameters and states

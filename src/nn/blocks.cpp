@@ -47,7 +47,7 @@ namespace {
 
 // How many ranks share the heads.
 int64_t head_ranks(const Builder& b) {
-  return b.axis_size("tp") * (b.parallel().context == ContextMode::ulysses ? b.axis_size("cp") : 1);
+  return b.ranks(AxisRole::tensor) * (b.parallel().context == ContextMode::ulysses ? b.ranks(AxisRole::context) : 1);
 }
 
 // Query weights are split, key-value weights are copies, and each rank packs what it needs of them.
@@ -153,7 +153,7 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
   if (spec.alibi == Alibi::added) attrs.set("alibi", int64_t{1});
   if (spec.scale != 0) attrs.set("scale", spec.scale);
   if (!spec.cache) {
-    bool all_to_all = b.axis_size("cp") > 1 && b.parallel().context == ContextMode::ulysses;
+    bool all_to_all = b.ranks(AxisRole::context) > 1 && b.parallel().context == ContextMode::ulysses;
     if (all_to_all) qkv = b.whole_sequences(qkv);
     std::vector<ValueId> inputs{qkv};
     if (spec.begins != kNoValue) inputs.push_back(spec.begins);

@@ -57,9 +57,7 @@ class Update {
     return graph_.ops.back().outputs[0];
   }
 
-  Layout update_layout_of(ValueId parameter) const {
-    return update_layout(graph_[parameter].layout, graph_.mesh, plan_.zero);
-  }
+  Layout update_layout_of(ValueId parameter) const { return update_layout(graph_[parameter], graph_.mesh, plan_.zero); }
 
   ValueId whole_over_stages(ValueId parameter, ValueId gradient) {
     const std::set<int>& ranks = ranks_.at(parameter);
@@ -91,11 +89,12 @@ class Update {
   ValueId clip(const std::vector<ValueId>& squares) {
     Op sum = make_op(graph_, ops::add_squares, squares, {}, "norm.parts");
     ValueId total = sum.outputs[0];
-    if (auto pp = graph_.mesh.find(kPipelineAxis)) graph_[total].layout.states[static_cast<size_t>(*pp)] = kPartial;
+    for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis)
+      if (graph_.mesh.def(axis).norm_parts) graph_[total].layout.states[static_cast<size_t>(axis)] = kPartial;
     append(std::move(sum));
     std::string everywhere;
     for (const Axis& axis : graph_.mesh.axes)
-      everywhere += fmt::format("{}{}:I", everywhere.empty() ? "" : " ", axis.name);
+      everywhere += fmt::format("{}{}:I", everywhere.empty() ? "" : " ", axis.name());
     ValueId whole = append(make_op(graph_, ops::redistribute, {total}, {{"pin", everywhere}}, "norm.total"));
     Op clip = make_op(graph_, ops::clip_scale, {whole}, {{"clip", plan_.optimizer.clip}}, "clip");
     ValueId norm = clip.outputs[0], scale = clip.outputs[1];

@@ -35,7 +35,7 @@ std::vector<ParameterCount> parameters_by_part(const Graph& graph, int64_t layer
 
 int first_rank_of_stage(const Mesh& mesh, int stage_rank) {
   Coordinate at(mesh.axes.size(), 0);
-  if (auto axis = mesh.find(kPipelineAxis)) at[static_cast<size_t>(*axis)] = stage_rank;
+  if (auto axis = mesh.find(AxisRole::pipeline)) at[static_cast<size_t>(*axis)] = stage_rank;
   return rank_of(mesh, at);
 }
 

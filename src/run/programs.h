@@ -31,6 +31,8 @@ struct RunShape {
 
 // UserError when the mesh asks for what no pass can do, or the schedule does not fit.
 RunShape run_shape(const RunConfig& run, const ModelSpec& spec);
+// The same on a mesh of one's own: the config's sizes do not count, what it says beside them does.
+RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh);
 
 RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Target& target,
                            const decltype(LowerOptions::observe)& observe = {}, Checks checks = Checks::each_pass);
