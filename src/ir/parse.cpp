@@ -147,14 +147,17 @@ Value parse_value(Line line, const Mesh& mesh) {
   value.layout = parse_layout(rest.substr(0, end), mesh);
   line.expect(rest.substr(0, end + 1));
   value.init = parse_init(line);
-  std::string_view path = line.rest();
-  size_t in = path.find(" in ");
-  value.path = path.substr(0, in);
-  if (in != std::string_view::npos) {
-    line.expect(path.substr(0, in + 4));
+  value.path = line.until(" ");
+  if (line.accept(" in ")) {
     value.stored.path = line.until("+");
     line.expect("+");
     value.stored.first_row = line.integer();
+    line.expect("+");
+    value.stored.first_packed = line.integer();
+  }
+  if (line.accept(" packs ")) {
+    do value.packed_rows.push_back(line.integer());
+    while (line.accept("|"));
   }
   return value;
 }

@@ -48,14 +48,16 @@ ValueId Builder::parameter(const ParameterSpec& spec) {
       if (auto at = graph_.mesh.find(axis)) layout.order = with_axis_last(layout, *at);
     }
   if (!spec.segments.empty()) layout.segments = {0, spec.segments};
-  return graph_.add(
-      {.path = below(spec.name),
-       .kind = ValueKind::parameter,
-       .dtype = dtype_,
-       .shape = spec.shape,
-       .layout = std::move(layout),
-       .init = spec.init,
-       .stored = spec.stored.path.empty() ? StoredIn{} : StoredIn{below(spec.stored.path), spec.stored.first_row}});
+  return graph_.add({.path = below(spec.name),
+                     .kind = ValueKind::parameter,
+                     .dtype = dtype_,
+                     .shape = spec.shape,
+                     .layout = std::move(layout),
+                     .init = spec.init,
+                     .stored = spec.stored.path.empty()
+                                   ? StoredIn{}
+                                   : StoredIn{below(spec.stored.path), spec.stored.first_row, spec.stored.first_packed},
+                     .packed_rows = spec.segments.empty() ? spec.packed : spec.segments});
 }
 
 ValueId Builder::feed(std::string path, DType dtype, GlobalShape shape) {
