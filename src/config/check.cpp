@@ -9,6 +9,7 @@
 #include "config/mesh_axes.h"
 #include "config/resolve.h"
 #include "models/spec.h"
+#include "optim/optimizer.h"
 
 namespace sextant {
 
@@ -161,7 +162,21 @@ void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& compla
          .expected = fmt::format("at most {}", spec.window)});
 }
 
+// A setting that the optimizer does not read would be a choice without effect.
+void check_optimizer_settings(const RunConfig& run, Complaints& complaints) {
+  const OptimizerDef* def = find_optimizer(run.optimizer.name);
+  if (!def) return;
+  for_each_setting([&](std::string_view name, auto member) {
+    std::string key = fmt::format("optimizer.{}", name);
+    if (run.given(key) && !(def->defaults.*member))
+      complaints.add(run, {key, "optimizer.name"},
+                     {.got = fmt::format("{} does not read {}", def->name, name),
+                      .expected = fmt::format("one of its settings: {}", fmt::join(settings_of(*def), ", "))});
+  });
+}
+
 void check_optimizer(const RunConfig& run, Complaints& complaints) {
+  check_optimizer_settings(run, complaints);
   const OptimizerSection& optimizer = run.optimizer;
   if (optimizer.min_lr > optimizer.lr)
     complaints.add(run, {"optimizer.min_lr", "optimizer.lr"},

@@ -14,6 +14,7 @@
 #include "config/mesh_axes.h"
 #include "models/architectures.h"
 #include "models/spec.h"
+#include "optim/optimizer.h"
 
 namespace sextant {
 
@@ -88,6 +89,7 @@ constexpr Key make_key(std::string_view name, Access, Parts... parts) {
 #define KEY(path, ...) make_key(#path, [](auto& run) -> auto& { return run.path; }, __VA_ARGS__)
 
 constexpr double kMaxAxis = 1 << 20;
+constexpr std::string_view kOwnDefault = "the optimizer's own";
 
 constexpr Section kSections[] = {
     {"", "Keys of the whole run; they stand at the top of the file."},
@@ -221,14 +223,30 @@ constexpr Key kKeysAfterAxes[] = {
         "Sequences that go through the model at once on a rank; gradients of the others are accumulated."),
     KEY(batch.seq, from_to(1, kMaxSeq), "Tokens in a sequence; at most `model.max_seq`."),
 
-    KEY(optimizer.name, one_of("adamw"), "The update rule."),
+    KEY(optimizer.name, one_of(kOptimizerNames), "The optimizer; the table below has what each reads."),
     KEY(optimizer.lr, at_least(0), "The highest learning rate."),
     KEY(optimizer.min_lr, at_least(0), "The learning rate at the end of a schedule; at most `lr`."),
-    KEY(optimizer.beta1, from_0_below_1(), "Memory of the mean of gradients."),
-    KEY(optimizer.beta2, from_0_below_1(), "Memory of the mean of squared gradients."),
-    KEY(optimizer.eps, above(0), "Added to the root of the mean square."),
-    KEY(optimizer.weight_decay, at_least(0),
-        "Decay of matrices, times the learning rate; norms and biases do not decay."),
+    KEY(optimizer.beta1, from_0_below_1(), unset(kOwnDefault),
+        "Decay rate of the mean of gradients; of Lion, how much of the momentum is in the sign."),
+    KEY(optimizer.beta2, from_0_below_1(), unset(kOwnDefault),
+        "Decay rate of the mean of squared gradients; of Lion, of the momentum."),
+    KEY(optimizer.eps, above(0), unset(kOwnDefault),
+        "Added to the root of the mean square; of Adafactor, the least root of a mean square."),
+    KEY(optimizer.weight_decay, at_least(0), unset(kOwnDefault),
+        "Decay of matrices, times the learning rate; norms and biases do not decay. SGD adds it to the gradient."),
+    KEY(optimizer.momentum, from_0_below_1(), unset(kOwnDefault), "How much of the last step's momentum stays."),
+    KEY(optimizer.nesterov, unset(kOwnDefault), "Whether momentum looks one step ahead (Nesterov)."),
+    KEY(optimizer.beta2_decay, from_to(-1, 0), unset(kOwnDefault),
+        "In step t the mean of squared gradients moves by t^beta2_decay towards the new ones."),
+    KEY(optimizer.update_clip, above(0), unset(kOwnDefault), "Largest root mean square of a tensor's update."),
+    KEY(optimizer.min_rms, at_least(0), unset(kOwnDefault),
+        "Steps are relative to the root mean square of the tensor, and that counts as this much at least."),
+    KEY(optimizer.ns_steps, from_to(1, 20), unset(kOwnDefault), "Newton-Schulz iterations that make a matrix orthogonal."),
+    KEY(optimizer.adjust_lr, one_of("original|match_rms_adamw|spectral_unclamped"), unset(kOwnDefault),
+        "The learning rate of a matrix of r rows and c columns: `lr` times sqrt(max(1, r/c)), times 0.2·sqrt(max(r, c)) "
+        "(steps as long as AdamW's, so that its learning rates can be kept), or times sqrt(r/c)."),
+    KEY(optimizer.adamw_lr_ratio, above(0), unset(kOwnDefault),
+        "The learning rate of what Muon leaves to AdamW, as a multiple of `lr`."),
     KEY(optimizer.clip, at_least(0), "Largest norm of the whole gradient. 0 = off."),
     KEY(optimizer.schedule, one_of("constant|cosine|linear|wsd|inverse-sqrt"),
         "How the learning rate goes after the warmup; `wsd` stays constant and falls during the last `decay` "

@@ -162,13 +162,17 @@ Value parse_value(Line line, const Mesh& mesh) {
   value.layout = parse_layout(rest.substr(0, end), mesh);
   line.expect(rest.substr(0, end + 1));
   value.init = parse_init(line);
-  std::string_view path = line.rest();
-  value.path = path.substr(0, std::min(path.find(" in "), path.find(" data <")));
-  line.expect(value.path);
+  value.path = line.until(" ");
   if (line.accept(" in ")) {
     value.stored.path = line.until("+");
     line.expect("+");
     value.stored.first_row = line.integer();
+    line.expect("+");
+    value.stored.first_packed = line.integer();
+  }
+  if (line.accept(" packs ")) {
+    do value.packed_rows.push_back(line.integer());
+    while (line.accept("|"));
   }
   if (value.kind == ValueKind::parameter) value.data_axes = parse_data_axes(line, mesh);
   return value;

@@ -63,7 +63,8 @@ Packed repeated_kv(Builder& b, ValueId x, const PackedLinear& spec, int64_t copi
                              .shape = {2 * kv, width},
                              .init = init,
                              .split = TensorSplit::copies,
-                             .stored = {"weight", q}});
+                             .packed = {kv, kv},
+                             .stored = {"weight", q, 1}});
   Attrs attrs = heads.attrs();
   attrs.set("copies", copies);
   ValueId w = b.op(ops::repeat_kv, "repeat_kv", {wq, wkv}, attrs);
@@ -73,8 +74,11 @@ Packed repeated_kv(Builder& b, ValueId x, const PackedLinear& spec, int64_t copi
   if (spec.bias == Bias::added) {
     ValueId bias_q =
         b.parameter({.name = "q.bias", .shape = {q}, .split = TensorSplit::outputs, .stored = {"bias", 0}});
-    ValueId bias_kv =
-        b.parameter({.name = "kv.bias", .shape = {2 * kv}, .split = TensorSplit::copies, .stored = {"bias", q}});
+    ValueId bias_kv = b.parameter({.name = "kv.bias",
+                                   .shape = {2 * kv},
+                                   .split = TensorSplit::copies,
+                                   .packed = {kv, kv},
+                                   .stored = {"bias", q, 1}});
     inputs.push_back(b.op(ops::repeat_kv_bias, "repeat_kv_bias", {bias_q, bias_kv}, attrs));
     b.set_segments(inputs.back(), 0, repeated.segments());
   }

@@ -44,15 +44,17 @@ ValueId Builder::parameter(const ParameterSpec& spec) {
     layout.order = with_axis_last(layout, axis);
   }
   if (!spec.segments.empty()) layout.segments = {0, spec.segments};
-  return graph_.add(
-      {.path = below(spec.name),
-       .kind = ValueKind::parameter,
-       .dtype = dtype_,
-       .shape = spec.shape,
-       .layout = std::move(layout),
-       .data_axes = std::move(data_axes),
-       .init = spec.init,
-       .stored = spec.stored.path.empty() ? StoredIn{} : StoredIn{below(spec.stored.path), spec.stored.first_row}});
+  return graph_.add({.path = below(spec.name),
+                     .kind = ValueKind::parameter,
+                     .dtype = dtype_,
+                     .shape = spec.shape,
+                     .layout = std::move(layout),
+                     .data_axes = std::move(data_axes),
+                     .init = spec.init,
+                     .stored = spec.stored.path.empty()
+                                   ? StoredIn{}
+                                   : StoredIn{below(spec.stored.path), spec.stored.first_row, spec.stored.first_packed},
+                     .packed_rows = spec.segments.empty() ? spec.packed : spec.segments});
 }
 
 ValueId Builder::feed(std::string path, DType dtype, GlobalShape shape) {

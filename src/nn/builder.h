@@ -28,7 +28,8 @@ struct ParameterSpec {
   GlobalShape shape;
   Init init;
   TensorSplit split = TensorSplit::whole;
-  std::vector<int64_t> segments = {};  // of dim 0: q|k|v, gate|up
+  std::vector<int64_t> segments = {};  // of dim 0: q|k|v, gate|up: each is split by itself
+  std::vector<int64_t> packed = {};    // rows of the tensors packed in it, where they are no segments
   StoredIn stored = {};                // "qkv.weight", below the current scope
 };
 

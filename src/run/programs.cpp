@@ -32,11 +32,6 @@ DType precision_of(const RunConfig& run, const Target& target) {
                    .expected = fmt::format("\"{}\" or \"auto\"", name_of(target.computes_in.front()))});
 }
 
-AdamW optimizer_of(const RunConfig& run) {
-  const OptimizerSection& o = run.optimizer;
-  return {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps, .weight_decay = o.weight_decay, .clip = o.clip};
-}
-
 // Programs of one model agree on where the weights are, or evaluation would read something else.
 void require_same_weights(const Program& a, const Program& b) {
   std::unordered_map<std::string_view, int64_t> offsets;
@@ -109,6 +104,12 @@ PipelineSchedule evaluation_schedule(const PipelineSchedule& train) {
 }
 
 }  // namespace
+
+Optimizer optimizer_of(const RunConfig& run) {
+  const OptimizerDef* def = find_optimizer(run.optimizer.name);
+  BUG_IF(!def, "unknown optimizer {}", run.optimizer.name);
+  return {.def = def, .settings = run.optimizer, .clip = run.optimizer.clip};
+}
 
 int64_t RunPrograms::arena_bytes(int stage_rank) const {
   int64_t bytes = train[static_cast<size_t>(stage_rank)].arena_bytes;

@@ -44,6 +44,8 @@ struct LoweredRun {
 };
 LoweredRun lower_run(const RunConfig& config, const ModelSpec& spec, const Target& target, Checks checks = Checks::end);
 
+Optimizer optimizer_of(const RunConfig& run);
+
 bool has_validation(const RunConfig& run);
 
 // The place of a rank on the pipeline axis: which of the Programs it runs.

@@ -46,7 +46,7 @@ TEST(Storage, DataAxesArePrintedWhereTheyAreNotTheMeshs) {
   for (const std::vector<int>& axes : {std::vector<int>{0, 1, 2}, {0, 1}, {}}) graph.add(parameter(axes));
   graph.values[1].stored = {"both", 8};
   std::string printed = print(graph);
-  EXPECT_NE(printed.find(" w in both+8 data <dp_out dp>\n"), std::string::npos) << printed;
+  EXPECT_NE(printed.find(" w in both+8+0 data <dp_out dp>\n"), std::string::npos) << printed;
   EXPECT_NE(printed.find(" w data <>\n"), std::string::npos) << printed;
   Graph read = parse_graph(printed, find_op);
   EXPECT_EQ(print(read), printed);

@@ -83,6 +83,7 @@ class MadeUpAxis : public testing::TestWithParam<AxisCase> {
   static std::vector<double> train_on(const Mesh& mesh, const std::vector<std::string>& settings, const Steps& steps) {
     RunConfig run = config(settings);
     ModelSpec spec = resolve_spec(run);
+    Optimizer optimizer = optimizer_of(run);
     RunPrograms programs = build_programs(run, run_shape(run, spec, mesh), cpu_target(1));
     ThreadTeam readers(1);
     Dataset dataset = open_dataset(run, spec, readers, [](std::string_view) {});
@@ -96,7 +97,7 @@ class MadeUpAxis : public testing::TestWithParam<AxisCase> {
            if (steps.from.empty())
              initialize_weights(trainer.bound(), 1);
            else
-             EXPECT_EQ(load_run_checkpoint(steps.from, trainer.bound(), spec).step, steps.first - 1);
+             EXPECT_EQ(load_run_checkpoint(steps.from, trainer.bound(), spec, optimizer).step, steps.first - 1);
            for (int step = steps.first; step <= steps.last; ++step) {
              trainer.begin_step(step, (step - 1) * run.batch.sequences);
              double loss = trainer.finish_step().loss;
@@ -106,7 +107,8 @@ class MadeUpAxis : public testing::TestWithParam<AxisCase> {
            if (steps.to.empty()) return;
            int64_t samples = steps.last * run.batch.sequences;
            RunState state{.step = steps.last, .samples = samples, .tokens = samples * run.batch.seq, .identity = {}};
-           EXPECT_EQ(save_run_checkpoint(steps.to, {trainer.bound(), spec, dataset.tokenizer.get(), {}, state}, group),
+           EXPECT_EQ(save_run_checkpoint(steps.to,
+                                         {trainer.bound(), spec, optimizer, dataset.tokenizer.get(), {}, state}, group),
                      "");
          }))
       EXPECT_EQ(end.error, "") << mesh.text();
