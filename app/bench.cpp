@@ -54,7 +54,7 @@ bool on_cuda(const BenchOptions&) {
 }
 #endif
 
-// One benchmark on its way: the device, what was found, and the line that tells how far it is.
+// One benchmark on its way: the device, what was found, and the line that shows the progress.
 class Session {
  public:
   explicit Session(const BenchOptions& options) : options_(options) {
@@ -141,8 +141,8 @@ Target target_of(const BenchOptions& o) {
   return target_for(run, 1);
 }
 
-std::vector<ProductShape> shapes_of(const BenchGemmArguments& a) {
-  std::vector<ProductShape> shapes;
+std::vector<GemmDims> shapes_of(const BenchGemmArguments& a) {
+  std::vector<GemmDims> shapes;
   for (const std::string& shape : a.shapes) shapes.push_back(parse_shape(shape, "--shape"));
   if (!a.m.empty() || !a.n.empty() || !a.k.empty()) {
     auto range = [](const std::string& text, const char* option) {
@@ -156,7 +156,7 @@ std::vector<ProductShape> shapes_of(const BenchGemmArguments& a) {
     RunConfig run = load_config(a.config, a.overrides);
     run.device = a.options.device;
     ModelSpec spec = resolve_spec(run);
-    for (const ProductShape& shape : products_of(lower_run(run, spec, target_of(a.options)))) shapes.push_back(shape);
+    for (const GemmDims& shape : gemms_of(lower_run(run, spec, target_of(a.options)))) shapes.push_back(shape);
   }
   if (shapes.empty() && !a.mamf)
     for (int64_t side : {512, 1024, 2048}) shapes.push_back({side, side, side});
@@ -164,7 +164,7 @@ std::vector<ProductShape> shapes_of(const BenchGemmArguments& a) {
 }
 
 std::vector<std::string> types_of(const BenchGemmArguments& a, const DeviceProbe& probe) {
-  std::vector<std::string> known = probe.product_types();
+  std::vector<std::string> known = probe.gemm_types();
   for (const std::string& type : a.types)
     if (std::find(known.begin(), known.end(), type) == known.end())
       throw UserError({.place = "--type",
@@ -182,7 +182,7 @@ BenchReport read_report(const std::string& file) {
 }  // namespace
 
 void bench_gemm_verb(const BenchGemmArguments& a) {
-  std::vector<ProductShape> shapes = shapes_of(a);
+  std::vector<GemmDims> shapes = shapes_of(a);
   ShapeSpace space{a.step, a.most > 0 ? a.most : on_cuda(a.options) ? 16384 : 4096};
   if (a.mamf && space.most < space.step)
     throw UserError({.place = "--most",
@@ -296,17 +296,17 @@ void bench_gpu(const BenchMachineArguments& a) {
   const BenchOptions& options = a.options;
   Session session(options);
   if (!a.name.empty()) session.rename(a.name);
-  GemmRequest products{
+  GemmRequest gemms{
       .probe = session.probe(), .shapes = {}, .types = {"bf16"}, .peaks = session.peaks(), .repeat = session.repeat()};
   for (int64_t m : {1024, 4096, 16384, 65536})
     for (int64_t n : {1024, 2048, 4096, 8192, 16384})
-      for (int64_t k : {1024, 2048, 4096, 8192, 16384}) products.shapes.push_back({m, n, k});
+      for (int64_t k : {1024, 2048, 4096, 8192, 16384}) gemms.shapes.push_back({m, n, k});
   MemoryRequest memory{.probe = session.probe(),
                        .sizes = {int64_t{1} << 30, int64_t{4} << 30},
                        .peak_bytes_per_s = session.peak_bytes_per_s(),
                        .repeat = session.repeat()};
   bench_launch(memory, session.report, session.watch);
-  bench_gemm(products, session.report, session.watch);
+  bench_gemm(gemms, session.report, session.watch);
   bench_memory(memory, session.report, session.watch);
   std::vector<AttentionCase> shapes;
   for (int64_t dim : {64, 128})

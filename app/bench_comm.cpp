@@ -99,7 +99,7 @@ void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
          .expected = fmt::format("{} processes", mesh.world_size())});
   if (ranks < 2)
     throw UserError({.place = "sextant bench comm",
-                     .got = "one rank, which has nobody to talk to",
+                     .got = "one rank: nothing to communicate with",
                      .expected = "--ranks 2 or more, a config whose mesh has them, or mpirun"});
   if (a.smallest < 4 || a.largest < a.smallest)
     throw UserError({.place = "--min, --max",

@@ -25,15 +25,14 @@ void add_save(CLI::App& verb, BenchOptions& o) {
 }
 
 void add_gemm(CLI::App& bench, BenchGemmArguments& a) {
-  CLI::App* verb =
-      bench.add_subcommand("gemm", "Matrix products: given shapes, ranges, those of a config, or the best there is");
+  CLI::App* verb = bench.add_subcommand("gemm", "GEMMs: given shapes, ranges, those of a config, or the best there is");
   add_options(*verb, a.options);
   add_save(*verb, a.options);
   verb->add_option("--shape", a.shapes, "ROWSxCOLUMNSxDEPTH, may be repeated");
   verb->add_option("--m", a.m, "rows: a number or START:STOP:STEP");
   verb->add_option("--n", a.n, "columns");
   verb->add_option("--k", a.k, "depth");
-  CLI::Option* config = verb->add_option("--config", a.config, "the products of this config's Programs, on its mesh");
+  CLI::Option* config = verb->add_option("--config", a.config, "the GEMMs of this config's Programs, on its mesh");
   verb->add_option("--set", a.overrides, "key=value of the config, may be repeated")->needs(config);
   verb->add_option("--type", a.types, "fp32, tf32, bf16, fp16, fp8 [what the device computes in]");
   CLI::Option* mamf = verb->add_flag("--mamf", a.mamf, "search for the shape that reaches most");
@@ -116,7 +115,7 @@ void add_report(CLI::App& bench, BenchReportArguments& a) {
 }  // namespace
 
 void add_bench(CLI::App& app, BenchArguments& a) {
-  CLI::App* bench = app.add_subcommand("bench", "Measure this machine: products, memory, attention, ops, sizes");
+  CLI::App* bench = app.add_subcommand("bench", "Measure this machine: GEMMs, memory, attention, ops, sizes");
   bench->require_subcommand(1);
   add_gemm(*bench, a.gemm);
   add_memory(*bench, a.memory);

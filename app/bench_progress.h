@@ -1,5 +1,5 @@
-// The line on stderr that tells how far a benchmark is. On a terminal each takes the place of the one before; in a file
-// all of them stand.
+// The line on stderr that shows the progress of a benchmark. On a terminal each takes the place of the one before; in a
+// file all of them stand.
 #pragma once
 
 #include <fmt/format.h>

@@ -17,6 +17,10 @@ namespace sextant {
 namespace fs = std::filesystem;
 
 void require_writable(const std::string& file) {
+  if (!file.ends_with(".toml"))
+    throw UserError({.place = "--save " + file,
+                     .got = "the name does not end in .toml",
+                     .expected = "NAME.toml, which plan --machine reads"});
   fs::path directory = fs::absolute(file).parent_path();
   if (!fs::is_directory(directory))
     throw UserError({.place = "--save " + file,

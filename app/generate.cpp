@@ -32,7 +32,7 @@ GenerateOptions options_of(const GenerateArguments& a, const Tokenizer& tokenize
   GenerateOptions options{.sampling = {a.temperature, a.top_k, a.top_p}, .max_tokens = a.max_tokens, .seed = a.seed};
   for (const std::string& token : a.stop) {
     auto id = tokenizer.token_id(token);
-    require(id.has_value(), "--stop", fmt::format("'{}' is no token of this model", token), "one of its tokens");
+    require(id.has_value(), "--stop", fmt::format("'{}' is not a token of this model", token), "one of its tokens");
     options.stop_tokens.push_back(*id);
   }
   return options;

@@ -28,7 +28,7 @@ int count_of(const char* option, int64_t given) {
 ContainerRuntime runtime_of(const LaunchArguments& a) {
   if (a.runtime == "apptainer") return ContainerRuntime::apptainer;
   if (a.runtime == "pyxis") return ContainerRuntime::pyxis;
-  return a.mpi && !a.without_ssh ? ContainerRuntime::apptainer : ContainerRuntime::pyxis;  // mpirun knows no other
+  return a.mpi && !a.without_ssh ? ContainerRuntime::apptainer : ContainerRuntime::pyxis;  // mpirun supports no other
 }
 
 // A name that every launcher accepts, from whatever the run is called.

@@ -57,7 +57,7 @@ LaunchMode launch_mode(const std::vector<std::string>& given) {
   if (launchers != 1)
     throw UserError({.place = "launch",
                      .got = launchers == 0 ? "no launcher is chosen" : "several launchers are chosen",
-                     .expected = "choose one of --slurm, --mpi and --kubernetes"});
+                     .expected = "one of --slurm, --mpi and --kubernetes"});
   if (has("--slurm")) return slurm;
   if (has("--kubernetes")) return kubernetes;
   if (has("--without-ssh")) return srun;

@@ -14,6 +14,7 @@
 #include "app/launch_options.h"
 #include "app/plan_options.h"
 #include "app/processes.h"
+#include "app/usage_error.h"
 #include "app/verbs.h"
 #include "app/version.h"
 #include "base/error.h"
@@ -279,16 +280,6 @@ void add_data(CLI::App& app, DataArguments& a) {
   order->callback([&a] { order_verb(a.order); });
 }
 
-void refuse_unknown_verb(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return;
-  std::vector<std::string> verbs;
-  for (const CLI::App* verb : app.get_subcommands(nullptr)) verbs.push_back(verb->get_name());
-  if (std::find(verbs.begin(), verbs.end(), argv[1]) == verbs.end())
-    throw UserError({.place = "command line",
-                     .got = fmt::format("no verb is called '{}'", argv[1]),
-                     .expected = fmt::format("one of {}", fmt::join(verbs, ", "))});
-}
-
 // CLI11 reads what does not fit an integer as the largest one.
 void refuse_numbers_too_large(CLI::App& app) {
   CLI::Validator fits(
@@ -331,18 +322,16 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_doctor(app, doctor, processes, exit_code);
   refuse_unknown_verb(app, argc, argv);
   refuse_numbers_too_large(app);
-  app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return fmt::format("{}\nRun with --help for more information.\n", printable(error.what()));
-  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitCode::finished : ExitCode::bad_input;
+    if (error.get_exit_code() != 0) throw usage_error(app, error);
+    app.exit(error);  // prints the help or the version
   }
   return exit_code;
 }
 
-// On standard error, which may be closed: there is nobody left to tell, so nothing throws here.
+// On standard error, which may be closed: nothing throws here.
 void tell(const std::string& text) {
   std::fputs(("sextant: " + text + "\n").c_str(), stderr);
 }
@@ -375,7 +364,7 @@ ExitCode run_and_report(int argc, char** argv, Processes& processes) {
     tell("out of memory");
     return ExitCode::run_failed;
   } catch (const std::exception& error) {
-    tell(fmt::format("{}\n  this is our mistake: please report it with the command you ran",
+    tell(fmt::format("{}\n  this is a bug in sextant: please report it with the command you ran",
                      printable(error.what(), Newlines::kept)));
     return ExitCode::internal_error;
   }

@@ -4,7 +4,7 @@
 namespace sextant {
 
 // From now on what cannot be written to standard output (the reader of a pipe has left, the disk of a log is full) is
-// dropped, told once on standard error, instead of ending the process by SIGPIPE or an exception.
+// dropped, reported once on standard error, instead of ending the process by SIGPIPE or an exception.
 void outlive_standard_output();
 
 }  // namespace sextant

@@ -48,12 +48,12 @@ void require_machine(const PlanArguments& a) {
   for (const std::string& option : a.given)
     if (needs_machine(option))
       throw UserError({.place = option,
-                       .got = fmt::format("{} requires --machine", option),
+                       .got = "requires --machine",
                        .expected = "--machine NAME",
                        .hint = fmt::format("known machines: {}", fmt::join(known_machines(), ", "))});
 }
 
-// What a plan is made for: our kernels here, or a machine of machines/ under somebody's software.
+// What a plan is made for: our kernels here, or a machine of machines/ under a software profile.
 struct PlanTarget {
   std::optional<Machine> machine;
   SoftwareProfile profile;
@@ -79,7 +79,7 @@ void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const Pla
     fmt::print("  {}  ({})\n", alternative.overrides, human(alternative.arena));
 }
 
-// Where nothing was asked for on standard output but the answer, files are told of beside it.
+// Where nothing was asked for on standard output but the answer, files are listed beside it.
 void write_and_tell(const PlanArguments& a, const std::string& file, const std::string& text) {
   write_file_atomically(file, text);
   if (!a.json) fmt::print("written     {}\n", file);
@@ -187,7 +187,7 @@ ExitCode plan_verb(const PlanArguments& a) {
     return ExitCode::finished;
   }
   if (a.config.empty())
-    throw UserError({.place = "sextant plan",
+    throw UserError({.place = "plan",
                      .got = "no config",
                      .expected = "a run's TOML file, or one of --compute, --tokens, --params, --fit, --validate"});
   require_machine(a);

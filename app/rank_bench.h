@@ -1,5 +1,5 @@
 // The ranks of a benchmark: processes of mpirun or srun, or threads of this one; Ctrl-C ends it with what there is, and
-// a line on the terminal tells how far it is.
+// a line on the terminal shows the progress.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ class RankBench {
  private:
   Launch launch_;
   StopRequest stop_;
-  ProgressLine progress_;  // rank 0 speaks
+  ProgressLine progress_;  // rank 0 prints
   Watch watch_;
 };
 

@@ -27,7 +27,7 @@ void report_profile(const Trace& trace, Executor& executor, const fs::path& file
   DeviceRates rates = executor.measure_rates().value_or(DeviceRates{});
   fmt::print("\nops of this step, launched one by one{}\n{}\n",
              rates.flops_per_s > 0
-                 ? fmt::format("; the device reaches {:.0f} TFLOP/s in a large product and {:.2f} TB/s in a copy",
+                 ? fmt::format("; the device reaches {:.0f} TFLOP/s in a large GEMM and {:.2f} TB/s in a copy",
                                rates.flops_per_s / 1e12, rates.bytes_per_s / 1e12)
                  : "",
              op_table(trace, {rates.flops_per_s, rates.bytes_per_s}));

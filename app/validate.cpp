@@ -40,8 +40,8 @@ void print_held_out(Validation& validation, const std::string& only) {
 
 void print_layout_choices(const Validation& validation, bool json) {
   std::vector<MeasuredGroup> groups = measured_groups(validation);
-  std::vector<LayoutChoiceResult> cells = layout_choice_results(validation);
-  fmt::print("{}", json ? layout_choice_json(groups, cells) : layout_choice_text(groups, cells));
+  std::vector<LayoutChoiceResult> results = layout_choice_results(validation);
+  fmt::print("{}", json ? layout_choice_json(groups, results) : layout_choice_text(groups, results));
 }
 
 }  // namespace

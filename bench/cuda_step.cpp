@@ -60,8 +60,8 @@ bool run(const RunConfig& config) {
   RunPrograms programs = build_programs(config, shape, executor->target());
   ThreadTeam team(0);
   Dataset dataset = open_dataset(config, spec, team, [](std::string_view) {});
-  HostGroup crew;
-  Trainer trainer({config, programs, dataset, *executor, crew});
+  HostGroup group;
+  Trainer trainer({config, programs, dataset, *executor, group});
   initialize_weights(trainer.bound(), 1);
   double training = seconds_of_training(trainer), graphs = seconds_of_graphs(trainer.bound());
   fmt::print("training {:.3f} ms a step, graphs back to back {:.3f} ms: {:.3f}x\n", 1e3 * training, 1e3 * graphs,

@@ -8,7 +8,7 @@ No efficiency was fitted on it; facts of the software were read from it (time of
 machines/software.toml). The published heat map of the best runs was drawn from the same table, by utilisation, and its count of
 FLOPs differs with the layout (docs/decisions/0015): the tokens per second here are what was measured.
 
-The network of the later jobs was broken (13 GB/s over 512 devices, where earlier ones had 177). A job counts as on a whole network
+The network of the later jobs was broken (13 GB/s over 512 devices, where earlier ones had 177). A job counts as on a healthy network
 when its own all-reduce reached three quarters of the first campaign's median for its size.
 
 Exits with 1 when a first choice in a published cell was measured more than 5 % slower than the fastest layout there.
@@ -32,7 +32,7 @@ SHAPES = {  # scripts/scaling_benchmarks.py of nanotron: layers, hidden, heads, 
     "1.34": (16, 2048, 32, 8192), "3.57": (28, 3072, 32, 8192), "8.86": (32, 4096, 32, 14336),
     "80": (80, 8192, 64, 28672), "469": (126, 16384, 128, 53248)}
 SEQUENCES, LENGTH, VOCABULARY = 256, 4096, 131072
-FIRST_CAMPAIGN = 13_600_000  # job numbers below it: a whole network
+FIRST_CAMPAIGN = 13_600_000  # job numbers below it: a healthy network
 GATHERS_AGAIN = 14_019_000   # from it on, backward gathers inputs of split linears again instead of keeping them
 WHOLE_NETWORK = 0.75
 WHOLE_NODE_GB_S = 300        # all-reduce inside a node; a few jobs had 45
@@ -218,7 +218,7 @@ def judge_cells(runs, every):
 
 
 def judge_published(runs):
-    """The published layout against the layouts that were measured on a whole network: by prediction, and by the clock."""
+    """The published layout against the layouts that were measured on a healthy network: by prediction, and by the clock."""
     near = possible = 0
     for cell, layout_of_cell in PUBLISHED.items():
         here = [run for run in runs if (run["params"], run["devices"]) == cell]
@@ -248,7 +248,7 @@ def main():
     timed = [run for run in runs if run["fits"] and run["predicted"]]
     whole = [run for run in timed if run["whole"]]
     inside = [run for run in whole if run["tp"] <= 8]
-    print(f"{len(runs)} runs, {len(timed)} timed, {len(whole)} of them on a whole network; predicted against measured:")
+    print(f"{len(runs)} runs, {len(timed)} timed, {len(whole)} of them on a healthy network; predicted against measured:")
     line_of_errors("tensor parallel inside a node", inside)
     for devices in sorted({run["devices"] for run in inside}):
         line_of_errors(f"  on {devices}", [run for run in inside if run["devices"] == devices])
@@ -259,7 +259,7 @@ def main():
     refused = sum(not run["expected_to_fit"] for run in timed)
     print(f"memory against what was reserved: median {100 * statistics.median(held):.1f} % of {len(held)}; "
           f"of {len(missed)} that did not fit {found['memory']['foreseen']} were foreseen, of those that ran {refused} would have been refused")
-    print("our first choice among the layouts that were measured on a whole network: its measured time over the least, "
+    print("our first choice among the layouts that were measured on a healthy network: its measured time over the least, "
           "and the predicted time of what was fastest over the least")
     near, found, judged = judge_cells(whole, args.all)
     print("the published layouts beside them: predicted time over our least, measured time over the least")

@@ -1,4 +1,4 @@
-// The benchmark against a bare loop: products and copies timed by `sextant bench`'s own machinery, and by a plain loop
+// The benchmark against a bare loop: GEMMs and copies timed by `sextant bench`'s own machinery, and by a plain loop
 // that flushes the caches in the same way, in turn. Prints the ratio of the medians; exits with 1 when one is more than
 // 5 % off. Usage: bench_probe [threads=0 (all cores)]
 #include <fmt/format.h>
@@ -63,18 +63,18 @@ bool report(const std::string& name, TimedWork& ours, const std::function<double
   return std::abs(ratio - 1) <= 0.05;
 }
 
-bool check_product(DeviceProbe& probe, BareLoop& loop, int64_t m, int64_t n, int64_t k) {
+bool check_gemm(DeviceProbe& probe, BareLoop& loop, int64_t m, int64_t n, int64_t k) {
   std::vector<float> a(static_cast<size_t>(m * k), 0.3f), b(static_cast<size_t>(n * k), 0.7f),
       c(static_cast<size_t>(m * n));
   std::vector<std::byte> room(static_cast<size_t>(cpu::multiply_workspace(n, k, loop.team().size())) + 64);
   void* at = room.data();
   size_t space = room.size();
   auto* workspace = static_cast<std::byte*>(std::align(64, room.size() - 64, at, space));
-  cpu::Product<float> product{
+  cpu::Gemm<float> gemm{
       .m = m, .n = n, .k = k, .a = {a.data(), k}, .b = {b.data(), 1, k}, .c = c.data(), .c_stride = n};
-  std::unique_ptr<TimedWork> ours = probe.product({m, n, k}, "fp32");
-  return report(fmt::format("product {}x{}x{}", m, n, k), *ours,
-                [&] { return loop.once([&] { cpu::multiply(product, loop.team(), workspace); }); });
+  std::unique_ptr<TimedWork> ours = probe.gemm({m, n, k}, "fp32");
+  return report(fmt::format("GEMM {}x{}x{}", m, n, k), *ours,
+                [&] { return loop.once([&] { cpu::multiply(gemm, loop.team(), workspace); }); });
 }
 
 bool check_copy(DeviceProbe& probe, BareLoop& loop, int64_t bytes) {
@@ -101,9 +101,9 @@ int main(int argc, char** argv) {
   std::unique_ptr<DeviceProbe> probe = make_cpu_probe(threads);
   BareLoop loop(threads);
   bool good = true;
-  good = check_product(*probe, loop, 512, 512, 512) && good;
-  good = check_product(*probe, loop, 1024, 1024, 1024) && good;
-  good = check_product(*probe, loop, 2048, 256, 1024) && good;
+  good = check_gemm(*probe, loop, 512, 512, 512) && good;
+  good = check_gemm(*probe, loop, 1024, 1024, 1024) && good;
+  good = check_gemm(*probe, loop, 2048, 256, 1024) && good;
   for (int64_t bytes : {int64_t{16} << 20, int64_t{64} << 20, int64_t{256} << 20})
     good = check_copy(*probe, loop, bytes) && good;
   return good ? 0 : 1;

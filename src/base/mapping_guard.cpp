@@ -69,7 +69,7 @@ class MappingGuard::Registry {
     for (const Entry* entry = first_.load(); entry; entry = entry->next) {
       uintptr_t begin = entry->begin.load();
       if (begin == 0 || at < begin || at >= entry->end.load()) continue;
-      // Other threads are likely to read the same file: one of them speaks, and ends them all.
+      // Other threads are likely to read the same file: one of them reports, and ends them all.
       while (told_.test_and_set()) ::pause();
       [[maybe_unused]] ssize_t ignored = ::write(STDERR_FILENO, entry->message.data(), entry->length);
       ::_exit(number_of(ExitCode::run_failed));

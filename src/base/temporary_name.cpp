@@ -22,7 +22,7 @@ bool is_random_part(std::string_view text) {
 }  // namespace
 
 std::string temporary_name(std::string_view final_name) {
-  std::random_device device;  // the kernel's: it cannot be foreseen
+  std::random_device device;  // the kernel's: it cannot be predicted
   uint64_t random = (static_cast<uint64_t>(device()) << 32) | device();
   return fmt::format("{}{}{}-{:016x}", final_name, kMark, ::getpid(), random);
 }

@@ -95,8 +95,8 @@ void flatten(const toml::table& table, const std::string& prefix, std::vector<To
   }
 }
 
-// "Error while parsing key-value pair: cannot redefine existing integer 'heads' as string" speaks of the parser;
-// people want to hear of their file.
+// "Error while parsing key-value pair: cannot redefine existing integer 'heads' as string" is about the parser;
+// people need to know about their file.
 Complaint complaint_of(const toml::parse_error& error, std::string_view place) {
   std::string_view what = error.description();
   const toml::source_position at = error.source().begin;

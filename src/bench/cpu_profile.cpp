@@ -19,7 +19,7 @@ struct ModelSize {
   int64_t hidden, heads, kv_heads, vocab, seq, microbatch;
 };
 
-// From where ops take microseconds to where products fill the caches.
+// From where ops take microseconds to where GEMMs fill the caches.
 constexpr ModelSize kModels[] = {
     {"llama", 64, 4, 2, 512, 64, 4},    {"llama", 128, 4, 4, 1024, 128, 2}, {"llama", 256, 8, 4, 4096, 128, 4},
     {"llama", 256, 4, 4, 2048, 256, 4}, {"llama", 512, 8, 8, 8192, 256, 2}, {"gpt2", 64, 4, 4, 512, 64, 4},
@@ -118,14 +118,14 @@ Device device_of(const CpuProfileRequest& request, const Watch& watch) {
   constexpr int64_t kSide = 1024, kStream = 64 << 20;
   constexpr Repeat kShort{.least = 5, .most = 50, .seconds = 0.5, .warm_seconds = 0.5};
   DeviceFacts facts = request.probe.facts();
-  ProductShape cube{kSide, kSide, kSide};
-  auto product = request.probe.product(cube, "fp32");
+  GemmDims cube{kSide, kSide, kSide};
+  auto gemm = request.probe.gemm(cube, "fp32");
   auto copy = request.probe.stream(Stream::copy, kStream);
   auto per_second = [&](double work, TimedWork& call) {
     double best = summary_of(repeated([&] { return call.run(); }, kShort, watch)).best;
     return best > 0 ? work / best : 0;  // stopped before the first
   };
-  double rate = per_second(cube.flops(), *product), bandwidth = per_second(bytes_of(Stream::copy, kStream), *copy);
+  double rate = per_second(cube.flops(), *gemm), bandwidth = per_second(bytes_of(Stream::copy, kStream), *copy);
   Efficiencies reached;
   Device device{.name = facts.name,
                 .kind = DeviceKind::cpu,
@@ -148,7 +148,7 @@ Machine measure_cpu(const CpuProfileRequest& request, const Watch& watch) {
   machine.about =
       fmt::format("{} rank{} of {} thread{} on one processor, all busy, measured by sextant bench", request.ranks,
                   request.ranks > 1 ? "s" : "", request.threads, request.threads > 1 ? "s" : "");
-  watch.say("products and memory");
+  watch.say("GEMMs and memory");
   machine.device = device_of(request, watch);
   machine.devices_per_node = request.ranks;
   machine.tables.kernel_s = 1e-6;

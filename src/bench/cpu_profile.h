@@ -1,6 +1,6 @@
 // A CPU as a Machine, measured: small models of several sizes trained for a moment, op by op, on as many ranks as share
-// the processor; and what a message between them takes. With it the simulator tells the step times of other models on
-// it.
+// the processor; and what a message between them takes. With it the simulator predicts the step times of other models
+// on it.
 #pragma once
 
 #include "bench/rank_threads.h"

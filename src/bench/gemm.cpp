@@ -19,7 +19,7 @@ double operand_bytes(const std::string& type) {
   return type == "fp8" ? 1 : type == "bf16" || type == "fp16" ? 2 : 4;
 }
 
-double bytes_of_product(const ProductShape& s, const std::string& type) {
+double bytes_of_gemm(const GemmDims& s, const std::string& type) {
   auto m = static_cast<double>(s.m), n = static_cast<double>(s.n), k = static_cast<double>(s.k);
   double in = operand_bytes(type), out = std::max(in, 2.0);
   return in * (m * k + n * k) + out * m * n;
@@ -30,8 +30,7 @@ double share_of_peak(const GemmRequest& request, const BenchResult& result) {
   return peak != request.peaks.end() && peak->second > 0 ? result.flops_per_s() / peak->second : 0;
 }
 
-BenchResult time_product(const GemmRequest& request, const ProductShape& shape, const std::string& type,
-                         const Watch& watch) {
+BenchResult time_gemm(const GemmRequest& request, const GemmDims& shape, const std::string& type, const Watch& watch) {
   BenchResult result{.kind = "gemm",
                      .name = "product",
                      .shape = shape_text(shape),
@@ -39,8 +38,8 @@ BenchResult time_product(const GemmRequest& request, const ProductShape& shape, 
                      .size = {static_cast<double>(shape.m), static_cast<double>(shape.n), static_cast<double>(shape.k)},
                      .samples = {},
                      .flops = shape.flops(),
-                     .bytes = bytes_of_product(shape, type)};
-  std::unique_ptr<TimedWork> work = request.probe.product(shape, type);
+                     .bytes = bytes_of_gemm(shape, type)};
+  std::unique_ptr<TimedWork> work = request.probe.gemm(shape, type);
   result.samples = repeated_together([&](int n) { return work->run_many(n); }, request.repeat, watch);
   if (!result.samples.empty()) result.error = work->error();
   result.peak_share = share_of_peak(request, result);
@@ -70,11 +69,11 @@ std::vector<std::string_view> split(std::string_view text, char at) {
 
 }  // namespace
 
-std::string shape_text(const ProductShape& shape) {
+std::string shape_text(const GemmDims& shape) {
   return fmt::format("{}x{}x{}", shape.m, shape.n, shape.k);
 }
 
-ProductShape parse_shape(std::string_view text, std::string_view option) {
+GemmDims parse_shape(std::string_view text, std::string_view option) {
   std::vector<std::string_view> sizes = split(text, 'x');
   if (sizes.size() != 3)
     throw UserError({.place = std::string(option),
@@ -101,12 +100,12 @@ std::vector<int64_t> parse_range(std::string_view text, std::string_view option)
   return values;
 }
 
-std::vector<ProductShape> products_of(const LoweredRun& run) {
-  std::set<ProductShape> shapes;
+std::vector<GemmDims> gemms_of(const LoweredRun& run) {
+  std::set<GemmDims> shapes;
   for (const Program& program : run.programs.train)
     for (const Region& region : program.regions)
       for (const Op& op : region.ops)
-        for (const Product& p : local_cost(program, op).products)
+        for (const Gemm& p : local_cost(program, op).gemms)
           shapes.insert({static_cast<int64_t>(p.rows), static_cast<int64_t>(p.columns), static_cast<int64_t>(p.depth)});
   return {shapes.begin(), shapes.end()};
 }
@@ -115,12 +114,12 @@ void bench_gemm(const GemmRequest& request, BenchReport& report, const Watch& wa
   size_t done = 0, all = request.shapes.size() * request.types.size();
   Tries tries(report);
   for (const std::string& type : request.types)
-    for (const ProductShape& shape : request.shapes) {
+    for (const GemmDims& shape : request.shapes) {
       if (watch.stop()) return;
       std::string what = fmt::format("gemm {} {}", shape_text(shape), type);
       watch.say(fmt::format("{} ({} of {})", what, ++done, all));
       tries.run(what, [&] {
-        BenchResult result = time_product(request, shape, type, watch);
+        BenchResult result = time_gemm(request, shape, type, watch);
         if (!result.samples.empty()) report.results.push_back(std::move(result));
       });
     }
@@ -139,19 +138,19 @@ namespace {
 constexpr std::chrono::milliseconds kRest{60};
 
 // What the search saw of one type's shapes: of each, what was seen longest.
-class SeenProducts {
+class SeenGemms {
  public:
-  SeenProducts(const GemmRequest& request, const std::string& type, BenchReport& report, const Watch& watch)
+  SeenGemms(const GemmRequest& request, const std::string& type, BenchReport& report, const Watch& watch)
       : request_(request), type_(type), watch_(watch), tries_(report) {}
 
-  double time(const ProductShape& shape, double seconds) {
+  double time(const GemmDims& shape, double seconds) {
     watch_.say(fmt::format("mamf {}: {} for {:.0f} ms, {} so far (best {:.1f} TFLOP/s)", type_, shape_text(shape),
                            seconds * 1e3, ++looks_, most_ / 1e12));
     if (seconds > kGlanceSeconds) std::this_thread::sleep_for(kRest);
     Seen& seen = seen_[shape];
     request_.repeat = search_repeat(seconds, seen.result.seconds().median);
     BenchResult now;
-    tries_.run(shape_text(shape), [&] { now = time_product(request_, shape, type_, watch_); });
+    tries_.run(shape_text(shape), [&] { now = time_gemm(request_, shape, type_, watch_); });
     if (now.samples.empty()) return 0;  // stopped, or beyond the device
     double rate = now.flops_per_s();
     most_ = std::max(most_, rate);
@@ -164,7 +163,7 @@ class SeenProducts {
     return rate;
   }
 
-  BenchResult result(const ProductShape& shape) const {
+  BenchResult result(const GemmDims& shape) const {
     BenchResult result = seen_.at(shape).result;
     result.name = "most achievable";
     result.peak_share = share_of_peak(request_, result);
@@ -180,7 +179,7 @@ class SeenProducts {
   const std::string& type_;
   const Watch& watch_;
   Tries tries_;
-  std::map<ProductShape, Seen> seen_;
+  std::map<GemmDims, Seen> seen_;
   double most_ = 0;
   int looks_ = 0;
 };
@@ -193,12 +192,12 @@ void bench_mamf(const GemmRequest& request, const ShapeSpace& space, BenchReport
     watch.say(fmt::format("mamf {}: warming up", type));
     // Clocks settle once, under load, and not before every shape.
     int64_t side = std::max(space.step, space.most / 2 / space.step * space.step);
-    std::unique_ptr<TimedWork> heat = request.probe.product({side, side, side}, type);
+    std::unique_ptr<TimedWork> heat = request.probe.gemm({side, side, side}, type);
     warm_up([&] { return heat->run(); }, {.warm_seconds = 2}, watch);
     heat.reset();
-    SeenProducts seen(request, type, report, watch);
+    SeenGemms seen(request, type, report, watch);
     BestShape best = best_shape(
-        space, [&](const ProductShape& shape, double seconds) { return seen.time(shape, seconds); }, watch.stop);
+        space, [&](const GemmDims& shape, double seconds) { return seen.time(shape, seconds); }, watch.stop);
     if (best.asked == 0) return;
     BenchResult result = seen.result(best.shape);
     report.findings.push_back(fmt::format("{}: {:.2f} TFLOP/s at {}, the best of {} shapes tried", type,

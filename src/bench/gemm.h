@@ -1,4 +1,4 @@
-// bench gemm: products timed on the device's probe, verified, against its peak; the products that a model's Programs
+// bench gemm: GEMMs timed on the device's probe, verified, against its peak; the GEMMs that a model's Programs
 // do; and the search for the shape that reaches most, without trying all.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace sextant {
 
 struct GemmRequest {
   DeviceProbe& probe;
-  std::vector<ProductShape> shapes;
+  std::vector<GemmDims> shapes;
   std::vector<std::string> types;
   std::map<std::string, double> peaks = {};  // flop/s by type, where known
   Repeat repeat = {};
@@ -25,14 +25,14 @@ struct GemmRequest {
 void bench_gemm(const GemmRequest& request, BenchReport& report, const Watch& watch);
 
 // "4096x4096x1024". UserError names `option`.
-ProductShape parse_shape(std::string_view text, std::string_view option);
+GemmDims parse_shape(std::string_view text, std::string_view option);
 // "1024:16384:1024", both ends included, or one number.
 std::vector<int64_t> parse_range(std::string_view text, std::string_view option);
-std::string shape_text(const ProductShape& shape);
+std::string shape_text(const GemmDims& shape);
 
-// Every product of the run's train Programs, forward, input gradient and weight gradient, of all ranks: each shape
+// Every GEMM of the run's train Programs, forward, input gradient and weight gradient, of all ranks: each shape
 // once.
-std::vector<ProductShape> products_of(const LoweredRun& run);
+std::vector<GemmDims> gemms_of(const LoweredRun& run);
 
 // How a shape is timed for about so many seconds while the best one is searched: in a hurry, warm from the one before,
 // and no more calls than that, where it is known what one takes (else 0).

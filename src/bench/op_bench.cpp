@@ -114,7 +114,7 @@ void bench_ops(const OpBenchRequest& request, BenchReport& report, const Watch& 
   for (const OpDef* def : all_ops()) {
     if (def->name.find(request.only) == std::string_view::npos) continue;
     if (def->message || def->examples.empty())
-      left_out.push_back(std::string(def->name));  // one rank has nobody to talk to
+      left_out.push_back(std::string(def->name));  // one rank has no peer
     else
       chosen.push_back(def);
   }

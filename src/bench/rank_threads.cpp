@@ -32,7 +32,7 @@ void run_rank_threads(int ranks, const std::function<void(const RankContext& con
       try {
         work({rank, &transport});
       } catch (const RunEnded&) {
-        // The one who ended it is heard.
+        // The error of the rank that ended it is reported.
       } catch (const std::exception& error) {
         failed(transport, error);
       }

@@ -14,15 +14,15 @@ namespace sextant {
 
 namespace {
 
-void lay_products(Machine& machine, const BenchReport& report) {
+void merge_gemms(Machine& machine, const BenchReport& report) {
   for (const BenchResult& r : report.results) {
     if (r.kind != "gemm" || r.size.size() != 3 || r.samples.empty()) continue;
-    MeasuredProduct measured{r.size[0], r.size[1], r.size[2], r.seconds().median, r.dtype};
-    std::erase_if(machine.products, [&](const MeasuredProduct& old) {
+    MeasuredGemm measured{r.size[0], r.size[1], r.size[2], r.seconds().median, r.dtype};
+    std::erase_if(machine.gemms, [&](const MeasuredGemm& old) {
       return old.dtype == measured.dtype && old.rows == measured.rows && old.columns == measured.columns &&
              old.depth == measured.depth;
     });
-    machine.products.push_back(measured);
+    machine.gemms.push_back(measured);
   }
 }
 
@@ -172,7 +172,7 @@ void lay_storage(Machine& machine, const BenchReport& report) {
 }
 
 void merge_into_machine(Machine& machine, const BenchReport& report) {
-  lay_products(machine, report);
+  merge_gemms(machine, report);
   lay_memory(machine, report);
   lay_attention(machine, report);
   lay_ops(machine, report);

@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-// Products become its table of products, streams its efficiency of memory, attention its rates, the tiny kernel what is
+// GEMMs become its table of GEMMs, streams its efficiency of memory, attention its rates, the tiny kernel what is
 // lost between two of them, ops (of a CPU) its table of ops.
 void merge_into_machine(Machine& machine, const BenchReport& report);
 

@@ -11,7 +11,7 @@ namespace sextant {
 namespace {
 
 struct Rated {
-  ProductShape shape;
+  GemmDims shape;
   double rate = 0;
 };
 
@@ -35,7 +35,7 @@ class Glances {
 
   // From each of them to the best depth, and then on from the best of those.
   void from(std::vector<Rated> starts) {
-    for (Rated& at : starts) at = best_along({at.shape, ask(at.shape)}, &ProductShape::k);
+    for (Rated& at : starts) at = best_along({at.shape, ask(at.shape)}, &GemmDims::k);
     sort_by_rate(starts);
     for (const Rated& start : starts) climb(start);
   }
@@ -60,7 +60,7 @@ class Glances {
     return stop_() || static_cast<int64_t>(known_.size()) >= space_.shapes() / kPartOfSpace;
   }
 
-  double ask(const ProductShape& shape) {
+  double ask(const GemmDims& shape) {
     if (auto known = known_.find(shape); known != known_.end()) return known->second;
     if (stop_()) return 0;
     double rate = timer_(shape, kGlanceSeconds);
@@ -68,9 +68,9 @@ class Glances {
     return rate;
   }
 
-  Rated best_along(const Rated& start, int64_t ProductShape::*size) {
+  Rated best_along(const Rated& start, int64_t GemmDims::*size) {
     Rated best = start;
-    ProductShape next = start.shape;
+    GemmDims next = start.shape;
     for (int64_t value = space_.step; value <= space_.most && !done(); value += space_.step) {
       next.*size = value;
       if (double rate = ask(next); rate > best.rate) best = {next, rate};
@@ -83,7 +83,7 @@ class Glances {
   void climb(Rated at) {
     for (bool moved = true; moved && !done();) {
       moved = false;
-      for (int64_t ProductShape::*size : {&ProductShape::m, &ProductShape::n, &ProductShape::k}) {
+      for (int64_t GemmDims::*size : {&GemmDims::m, &GemmDims::n, &GemmDims::k}) {
         Rated best = best_along(at, size);
         moved = moved || best.shape != at.shape;
         at = best;
@@ -94,7 +94,7 @@ class Glances {
   const ShapeSpace& space_;
   const ShapeTimer& timer_;
   const StopAsked& stop_;
-  std::map<ProductShape, double> known_;
+  std::map<GemmDims, double> known_;
 };
 
 // Each of the best is timed so often, in turn with the others: clocks drift.

@@ -1,4 +1,4 @@
-// The shape of a product that reaches most, found without sweeping all. Enters: the space of shapes and a function that
+// The shape of a GEMM that reaches most, found without sweeping all. Enters: the space of shapes and a function that
 // times one of them for so many seconds; leaves: the best, by what was seen of it longest. Short looks at many shapes
 // mislead: they are noisy, and a device that has just been idle runs faster than it can keep up. So glances only choose
 // whom to look at again, longer, and longer still.
@@ -23,11 +23,11 @@ struct ShapeSpace {
 
 // Flop/s of a shape, from calls that take about so many seconds together: the more of them, the nearer the truth. 0 of
 // one that cannot be timed.
-using ShapeTimer = std::function<double(const ProductShape& shape, double seconds)>;
+using ShapeTimer = std::function<double(const GemmDims& shape, double seconds)>;
 inline constexpr double kGlanceSeconds = 0.004;
 
 struct BestShape {
-  ProductShape shape;
+  GemmDims shape;
   double rate = 0;
   int asked = 0;  // different shapes; 0: stopped before there was any
 };

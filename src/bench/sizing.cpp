@@ -92,14 +92,14 @@ std::vector<std::string> cliffs_of(const std::string& name, const std::vector<Si
     };
     for (const SizePoint& other : points)
       if (near(other)) best = std::max(best, other.flops / other.seconds);
-    if (best < (1 + kWorth) * own) continue;
-    const SizePoint* nearest = nullptr;
+    if (!(best >= (1 + kWorth) * own)) continue;
+    std::vector<SizePoint> better;  // not empty: the best is among them
     for (const SizePoint& other : points)
-      if (near(other) && other.flops / other.seconds >= kAsGood * best &&
-          (!nearest || std::abs(other.value - at.value) < std::abs(nearest->value - at.value)))
-        nearest = &other;
+      if (near(other) && other.flops / other.seconds >= kAsGood * best) better.push_back(other);
+    const SizePoint& nearest =
+        *std::ranges::min_element(better, {}, [&](const SizePoint& other) { return std::abs(other.value - at.value); });
     cliffs.push_back(fmt::format("{} {}: {:.0f} % slower than {}, the nearest better size", name, at.value,
-                                 100 * (nearest->flops / nearest->seconds / own - 1), nearest->value));
+                                 100 * (nearest.flops / nearest.seconds / own - 1), nearest.value));
   }
   return cliffs;
 }
@@ -146,7 +146,7 @@ void bench_sizing(const SizingRequest& request, BenchReport& report, const Watch
         points.push_back({value, step.flops, step.seconds().median});
         report.results.insert(report.results.end(), {step, single});
       } catch (const UserError& error) {
-        report.findings.push_back(fmt::format("{} {} is no model: {}", size.name, value, error.what()));
+        report.findings.push_back(fmt::format("{} {} is not a valid model: {}", size.name, value, error.what()));
       }
     }
     for (std::string& cliff : cliffs_of(size.name, points)) report.findings.push_back(std::move(cliff));

@@ -38,10 +38,10 @@ struct Repeat {
 // Calls until the last ones take no less than those before them, within a few per cent, or warm_seconds have passed.
 void warm_up(const std::function<double()>& call, const Repeat& repeat, const Watch& watch);
 
-// Warms up and repeats; `call` tells its own seconds. Stopped early, it has what it has.
+// Warms up and repeats; `call` returns its own seconds. Stopped early, it has what it has.
 std::vector<double> repeated(const std::function<double()>& call, const Repeat& repeat, const Watch& watch);
 
-// The same for what is best called several times at once: calls(n) tells n times.
+// The same for what is best called several times at once: calls(n) returns n times.
 std::vector<double> repeated_together(const std::function<std::vector<double>(int)>& calls, const Repeat& repeat,
                                       const Watch& watch);
 

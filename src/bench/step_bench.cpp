@@ -63,8 +63,8 @@ class RankSteps {
   const Value* norm_;
 };
 
-// Rank 0's word, to all.
-char told(const RankContext& context, char word) {
+// The value of rank 0, on every rank.
+char from_rank0(const RankContext& context, char word) {
   if (!context.transport) return word;
   std::span<std::byte> byte = std::as_writable_bytes(std::span(&word, 1));
   if (context.rank == 0) {
@@ -113,7 +113,7 @@ StepTimes time_steps(const StepRequest& request, const LoweredRun& lowered, cons
       if (context.rank == 0) times.seconds.push_back(seconds);
       bool enough =
           (done >= request.least_steps && now_s() - begin >= request.at_least_s) || done >= request.most_steps;
-      if (told(context, context.rank == 0 && (enough || watch.stop())) != 0) break;
+      if (from_rank0(context, context.rank == 0 && (enough || watch.stop())) != 0) break;
     }
     if (request.tracing == Tracing::on) steps.traces.erase(steps.traces.begin(), steps.traces.begin() + kWarmups);
     times.traces[static_cast<size_t>(context.rank)] = std::move(steps.traces);

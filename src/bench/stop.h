@@ -1,4 +1,4 @@
-// How a long benchmark hears that it is to end, and tells where it stands.
+// How a long benchmark is stopped, and reports its progress.
 #pragma once
 
 #include <functional>

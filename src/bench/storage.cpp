@@ -246,7 +246,7 @@ class StorageBench {
   std::vector<float> block_;
   fs::path place_;
   BenchReport report_;
-  std::string doing_;  // for the line that tells how far it is
+  std::string doing_;  // for the line that shows the progress
   double cached_ = 0;  // the largest share that stayed in memory
 };
 

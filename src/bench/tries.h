@@ -1,5 +1,5 @@
 // Measurements of which single ones may be beyond the device: too large for its memory, or a shape that its library
-// does not know. Such a one is told among the findings, and the others go on; only when none can be done it is an
+// does not know. Such a one is reported among the findings, and the others go on; only when none can be done it is an
 // error.
 #pragma once
 

@@ -14,7 +14,9 @@ fs::path find_model_directory(const fs::path& directory) {
   std::error_code error;
   if (!fs::is_directory(directory, error))
     throw UserError({.place = directory.string(),
-                     .got = error ? error.message() : "not a directory",
+                     .got = !error                                          ? "not a directory"
+                            : error == std::errc::no_such_file_or_directory ? "directory not found"
+                                                                            : error.message(),
                      .expected = std::string(kExpected)});
   if (fs::exists(directory / "config.json", error)) return directory;
   if (error) throw UserError({.place = directory.string(), .got = error.message(), .expected = std::string(kExpected)});

@@ -51,9 +51,9 @@ std::optional<Side> recognise(const fs::path& path) {
   return side;
 }
 
-// The lock, or none when another holds it. Locks tell the living from the dead even where process numbers are reused
-// (as in containers), for the kernel drops them however a process ends. Some network file systems have none: there the
-// process number must do.
+// The lock, or none when another holds it. Locks tell running processes from ended ones even where process numbers are
+// reused (as in containers), for the kernel drops them however a process ends. Some network file systems have none:
+// there the process number must do.
 Descriptor lock_if_abandoned(const Side& side) {
   Descriptor lock(::open(side.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!lock.is_open() || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;

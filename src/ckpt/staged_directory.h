@@ -35,7 +35,7 @@ class StagedDirectory {
   std::filesystem::path final_;
   std::filesystem::path side_;
   std::filesystem::path staged_;
-  Descriptor lock_;  // held while we live, so that nobody takes side_ for a leftover
+  Descriptor lock_;  // held while it is in use, so that no run takes side_ for a leftover
   bool committed_ = false;
 };
 

@@ -53,11 +53,11 @@ std::map<std::string, std::string, std::less<>> parse_weights_index(std::string_
   };
   walk_json(place, text, [&](const JsonValue& value) {
     if (value.path.empty() && value.array_depth == 0 && value.kind != JsonKind::object)
-      refuse("the index is no JSON object", "an object with a weight_map");
+      refuse("the index is not a JSON object", "an object with a weight_map");
     if (value.path.empty() || value.path[0] != "weight_map") return;
     seen = true;
     if (value.path.size() == 1) {
-      if (value.kind != JsonKind::object) refuse("weight_map is no JSON object", "tensor names with their files");
+      if (value.kind != JsonKind::object) refuse("weight_map is not a JSON object", "tensor names with their files");
       return;
     }
     if (value.kind != JsonKind::string || value.array_depth != 0 || !is_plain_file_name(value.text))

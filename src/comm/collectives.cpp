@@ -5,6 +5,7 @@
 
 #include "base/bf16.h"
 #include "base/error.h"
+#include "mesh/collective.h"
 
 namespace sextant {
 namespace {
@@ -158,7 +159,7 @@ void all_to_all(Channel& channel, const Group& group, std::span<const std::byte>
 
 void reduce_scatter(Channel& channel, const Group& group, const ReduceScatter& call) {
   size_t part = size_of_part(group, call.parts.size());
-  BUG_IF(part % static_cast<size_t>(size_of(call.dtype)) != 0, "{} bytes are no whole number of {}", part,
+  BUG_IF(part % static_cast<size_t>(size_of(call.dtype)) != 0, "{} bytes are not a whole number of {}", part,
          name_of(call.dtype));
   BUG_IF(call.own.size() != part, "a reduce-scatter of {} x {} bytes into {}", group.size(), part, call.own.size());
   BUG_IF(group.size() > 1 && call.scratch.size() < part, "a scratch of {} bytes for parts of {}", call.scratch.size(),
@@ -179,15 +180,14 @@ int64_t all_reduce_scratch(int64_t count, DType dtype, int ranks) {
 }
 
 int64_t all_reduce_bytes_sent(int64_t count, DType dtype, const Group& group) {
-  int64_t own = part_of(count, group.size(), group.self).count;
-  return ((count - own) + (group.size() - 1) * own) * size_of(dtype);
+  return elements_sent(Collective::all_reduce, count, 0, {group.size(), group.self}) * size_of(dtype);
 }
 
 // Reduce-scatter, then all-gather. A group too large for its data has empty parts; nothing is sent for them.
 void all_reduce(Channel& channel, const Group& group, const AllReduce& call) {
   int64_t element = size_of(call.dtype), count = static_cast<int64_t>(call.data.size()) / element;
   int64_t scratch = all_reduce_scratch(count, call.dtype, group.size());
-  BUG_IF(static_cast<int64_t>(call.data.size()) != count * element, "{} bytes are no whole number of {}",
+  BUG_IF(static_cast<int64_t>(call.data.size()) != count * element, "{} bytes are not a whole number of {}",
          call.data.size(), name_of(call.dtype));
   BUG_IF(static_cast<int64_t>(call.scratch.size()) < scratch, "a scratch of {} bytes, not {}", call.scratch.size(),
          scratch);
@@ -226,7 +226,7 @@ void broadcast(Channel& channel, const Group& group, std::span<std::byte> data, 
   finish(channel);
 }
 
-// Dissemination: after round k everyone has heard, directly or not, of the 2^(k+1) − 1 members before it.
+// Dissemination: after round k every member knows, directly or not, of the 2^(k+1) − 1 members before it.
 void barrier(Channel& channel, const Group& group) {
   int n = group.size();
   for (int distance = 1; distance < n; distance *= 2) {

@@ -15,7 +15,7 @@ HostGroup::HostGroup(Transport& transport, int tag) : transport_(&transport), ta
   RankStatus& rank_status = transport.rank_status();
   adding_ = rank_status.keep("adding up between steps (all_reduce over all ranks)");
   waiting_ = rank_status.keep("waiting between steps (barrier over all ranks)");
-  listening_ = rank_status.keep("hearing from the leader (broadcast over all ranks)");
+  listening_ = rank_status.keep("receiving from the leader (broadcast over all ranks)");
 }
 
 void HostGroup::arrive(const std::string* place) {

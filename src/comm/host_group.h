@@ -35,7 +35,7 @@ class HostGroup {
   int tag_ = 0;
   int rank_ = 0;
   Group group_{{0}, 0};
-  // What the rank's rank_status say while it does these.
+  // What the rank's status says during these.
   const std::string *adding_ = nullptr, *waiting_ = nullptr, *listening_ = nullptr;
 };
 

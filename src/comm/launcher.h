@@ -1,4 +1,4 @@
-// Who started this program, told from the environment alone: nothing of MPI is called, and none need be installed.
+// Who started this program, by the environment alone: nothing of MPI is called, and none need be installed.
 #pragma once
 
 namespace sextant {

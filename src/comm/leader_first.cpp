@@ -13,13 +13,13 @@ namespace {
 constexpr const char* kBusy = "busy";
 constexpr const char* kDone = "done";
 
-// Tells the others, until it goes, that the leader is busy.
-class SignsOfLife {
+// Sends the others, until it is destroyed, that the leader is busy.
+class KeepAlive {
  public:
-  SignsOfLife(HostGroup& group, std::chrono::milliseconds interval) : group_(group), interval_(interval) {
-    thread_ = start_thread("the leader's signs of life", [this] { tell(); });
+  KeepAlive(HostGroup& group, std::chrono::milliseconds interval) : group_(group), interval_(interval) {
+    thread_ = start_thread("leader keep-alive", [this] { send(); });
   }
-  ~SignsOfLife() {
+  ~KeepAlive() {
     {
       std::lock_guard lock(mutex_);
       over_ = true;
@@ -29,12 +29,12 @@ class SignsOfLife {
   }
 
  private:
-  void tell() {
+  void send() {
     std::unique_lock lock(mutex_);
     try {
       while (!changed_.wait_for(lock, interval_, [this] { return over_; })) group_.from_leader(kBusy);
     } catch (const RunError&) {
-      // Whoever ended the run has said why; the leader meets the same error in its next message.
+      // The rank that ended the run has reported why; the leader meets the same error in its next message.
     }
   }
 
@@ -48,14 +48,14 @@ class SignsOfLife {
 
 }  // namespace
 
-void leader_first(HostGroup& group, std::chrono::milliseconds sign_of_life, const std::function<void()>& work) {
+void leader_first(HostGroup& group, std::chrono::milliseconds interval, const std::function<void()>& work) {
   if (group.size() == 1) return work();
   if (!group.leads()) {
     while (group.from_leader("") == kBusy) continue;
     return work();
   }
   {
-    SignsOfLife signs(group, sign_of_life);
+    KeepAlive keep_alive(group, interval);
     work();
   }
   group.from_leader(kDone);

@@ -1,5 +1,5 @@
 // Work that all ranks do, the leader before the others, because it leaves something behind that they need: a cache of
-// tokens, a prepared directory. It may take longer than any time-out: while the leader works it tells the others so.
+// tokens, a prepared directory. It may take longer than any time-out: while the leader works it sends keep-alives.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-// `sign_of_life`: how often the leader tells them.
-void leader_first(HostGroup& group, std::chrono::milliseconds sign_of_life, const std::function<void()>& work);
+// `interval`: how often the leader sends one.
+void leader_first(HostGroup& group, std::chrono::milliseconds interval, const std::function<void()>& work);
 
 }  // namespace sextant

@@ -31,8 +31,8 @@ std::string mismatch_reason(const MessageFacts& message, size_t met);
 
 std::string ended_text(const std::string& reason);
 
-// How long a wait has lasted, told by looking at it often. Time in which this process did not run counts little: a job
-// that a scheduler or Ctrl-Z has suspended for an hour has not waited for an hour.
+// How long a wait has lasted, measured by looking at it often. Time in which this process did not run counts little: a
+// job that a scheduler or Ctrl-Z has suspended for an hour has not waited for an hour.
 class WaitClock {
  public:
   std::chrono::steady_clock::duration look();  // so far

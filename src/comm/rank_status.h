@@ -1,4 +1,4 @@
-// RankStatus: where one rank stands in its work. The rank tells it by a few plain stores per op; anyone may read it at
+// RankStatus: what one rank is doing. The rank writes it by a few plain stores per op; any thread may read it at
 // any time: a peer that has waited too long, the heartbeat of the run. What is read may be one op old, never broken.
 #pragma once
 

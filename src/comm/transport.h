@@ -20,7 +20,7 @@
 
 namespace sextant {
 
-// Thrown to ranks whom another rank's abort has ended; that rank holds the cause, this is only its echo. It has the
+// Thrown to ranks whom another rank's abort has ended; that rank holds the cause, this only repeats it. It has the
 // exit code of the cause.
 class RunEnded : public RunError {
  public:
@@ -61,7 +61,7 @@ class Transport {
     return std::chrono::milliseconds(tag == kSaveTag ? longest_wait_ms_ : wait_ms_.load(std::memory_order_relaxed));
   }
 
-  // Where this rank stands: told by whoever works on it, named in the errors of whoever waits.
+  // What this rank is doing: written by the code that works on it, named in the errors of ranks that wait.
   RankStatus& rank_status() { return rank_status_; }
   const RankStatus& rank_status() const { return rank_status_; }
 

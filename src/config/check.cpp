@@ -118,7 +118,7 @@ void check_data(const RunConfig& run, const ModelSpec& spec, Complaints& complai
   bool tokens = data.format.starts_with("tokens-") || data.format == "megatron";
   if (tokens && spec.vocab == 0 && data.tokenizer.empty())
     complaints.add(run, {"data.format", "data.tokenizer", "model.vocab", "model.preset", "model.from"},
-                   {.got = fmt::format("{} files do not tell the size of the vocabulary", data.format),
+                   {.got = fmt::format("{} files do not contain the size of the vocabulary", data.format),
                     .expected = "model.vocab or data.tokenizer"});
 }
 
@@ -213,9 +213,8 @@ void check_checkpoint(const RunConfig& run, Complaints& complaints) {
 
 void check_model_source(const RunConfig& run, Complaints& complaints) {
   if (run.model.other_tokenizer && !run.model.from)
-    complaints.add(
-        run, {"model.other_tokenizer", "model.from"},
-        {.got = "there is no model.from whose tokenizer could be another", .expected = "model.from beside it"});
+    complaints.add(run, {"model.other_tokenizer", "model.from"},
+                   {.got = "it has no effect without model.from", .expected = "model.from too, or leave it out"});
 }
 
 }  // namespace

@@ -83,7 +83,9 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
 
 std::string hint_for_value(const Key& key, const TomlValue& given) {
   auto text = std::get_if<std::string>(&given.is);
-  return text && !key.words.empty() ? did_you_mean(*text, words_of(key)) : "";
+  if (!text || key.words.empty()) return "";
+  if (key.name == "device" && *text == "gpu") return "did you mean cuda?";  // nearer by letters is cpu
+  return did_you_mean(*text, words_of(key));
 }
 
 // A key of earlier versions, and what has taken its place.

@@ -66,9 +66,10 @@ ModelSpec start_from_directory(const RunConfig& run, Complaints& complaints) {
     spec = spec_from_hf_config(read_file(file), file.string());
   } catch (const UserError& error) {
     if (error.complaints().size() == 1 && !std::filesystem::exists(file))
-      complaints.add(
-          run, {"model.from"},
-          {.got = fmt::format("there is no {}", file.string()), .expected = "a Hugging Face model directory"});
+      complaints.add(run, {"model.from"},
+                     {.got = fmt::format("file not found: {}", file.string()),
+                      .expected = "a Hugging Face model directory",
+                      .hint = "models are not downloaded: fetch it first (hf download NAME --local-dir DIR)"});
     else
       complaints.add(error.complaints());
     complaints.distrust("model.from");

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "cost/products.h"
+#include "cost/gemm_time.h"
 
 namespace sextant {
 
@@ -50,17 +50,17 @@ AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, cons
 AttentionTime unfused(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
                       const AttentionWork& work, const std::string& dtype) {
   double batch = work.batch * work.heads, s = work.queries, t = work.keys, d = work.head_dim;
-  auto product = [&](double rows, double columns, double depth) {
-    return product_seconds(machine, efficiency, {{rows, columns, depth}, batch, 2, dtype});
+  auto gemm = [&](double rows, double columns, double depth) {
+    return gemm_seconds(machine, efficiency, {{rows, columns, depth}, batch, 2, dtype});
   };
   double bytes_per_score = work.backward ? (profile.dropout ? 13 : 8) : (profile.dropout ? 9 : 4);
   if (profile.separate_mask)
     bytes_per_score += work.backward ? 10 : 14;  // read and written for the mask, and as f32 around the softmax
   double seconds = batch * s * t * bytes_per_score / (machine.device.memory_bytes_per_s * efficiency.memory);
   if (work.backward)
-    seconds += product(s, t, d) + product(t, d, s) + product(s, d, t) + product(t, d, s);
+    seconds += gemm(s, t, d) + gemm(t, d, s) + gemm(s, d, t) + gemm(t, d, s);
   else
-    seconds += product(s, t, d) + product(s, d, t);
+    seconds += gemm(s, t, d) + gemm(s, d, t);
   return {.seconds = seconds, .kernels = (work.backward ? 6.0 : 4.0) + (profile.dropout ? 1 : 0)};
 }
 

@@ -1,4 +1,4 @@
-// The time of attention: a fused kernel at the rate that the machine's table gives its generation, or the products and
+// The time of attention: a fused kernel at the rate that the machine's table gives its generation, or the GEMMs and
 // passes over the scores that take its place where they are written to memory.
 #pragma once
 

@@ -36,15 +36,15 @@ struct AttentionRate {
   bool operator==(const AttentionRate&) const = default;
 };
 
-// One measured product: y[rows, columns] = Σ over depth.
-struct MeasuredProduct {
+// One measured GEMM: y[rows, columns] = Σ over depth.
+struct MeasuredGemm {
   double rows = 0, columns = 0, depth = 0;
   double seconds = 0;
   std::string dtype = "bf16";
-  bool operator==(const MeasuredProduct&) const = default;
+  bool operator==(const MeasuredGemm&) const = default;
 };
 
-// One measured op or message, of the kind whose name it stands under; what `size` holds is told in measured_ops.h.
+// One measured op or message, of the kind whose name it stands under; what `size` holds is defined in measured_ops.h.
 struct MeasuredOp {
   std::vector<double> size;
   double seconds = 0;
@@ -53,12 +53,12 @@ struct MeasuredOp {
 
 // What a device type reaches of its figures. Each has physical bounds (bounds_of); at most these eight are ever fitted.
 struct Efficiencies {
-  double product = 0.8;     // of the peak, in large products with well-shaped operands
+  double product = 0.8;     // of the peak, in large GEMMs with well-shaped operands
   double attention = 1;     // of the attention table
   double memory = 0.85;     // of the memory's bandwidth, in streaming kernels
   double near_link = 0.8;   // of the node's links, in long collectives
   double far_link = 0.8;    // of the links between nodes
-  double overlap = 0.9;     // speed of compute while a message travels beside it
+  double overlap = 0.9;     // speed of compute while a message is under way
   double kernel_s = 4e-6;   // lost between two kernels that depend on each other
   double imbalance = 1.02;  // the slowest of many devices against the mean
   bool operator==(const Efficiencies&) const = default;
@@ -84,7 +84,7 @@ struct Device {
   std::string name;  // "H100 SXM"
   DeviceKind kind = DeviceKind::accelerator;
   std::string maker;  // "NVIDIA"
-  int64_t units = 0;  // SMs, CUs, cores: what a product's tiles are dealt to
+  int64_t units = 0;  // SMs, CUs, cores: what a GEMM's tiles are dealt to
   double clock_hz = 0;
   double flops_per_clock_and_unit = 0;  // dense, bf16 or what `peaks` calls reference
   std::map<std::string, double> peaks;  // dense flop/s by dtype: "bf16", "fp16", "tf32", "fp32", "fp8"
@@ -104,7 +104,7 @@ struct Machine {
   std::vector<Level> levels;
   std::map<std::string, AttentionRate>
       attention;  // by kernel: "flash1", "flash2", "flash3", "cudnn", "unfused" is computed
-  std::vector<MeasuredProduct> products;
+  std::vector<MeasuredGemm> gemms;
   std::map<std::string, std::vector<MeasuredOp>> ops;  // by name, of a CPU
   Efficiencies tables;                                 // from published kernel and collective tables
   std::optional<Efficiencies> fitted;                  // calibrated on published or own runs

@@ -76,7 +76,7 @@ class MachineReader {
     std::string file = name ? find_machine_file(*name) : "";
     if (base_ == Base::refused)
       return reader_.complain(*from, {.got = "another machine starts from this one, which starts from a third",
-                                      .expected = "a machine that stands alone"});
+                                      .expected = "a machine without device_from"});
     if (file.empty())
       return reader_.complain(*from, {.got = "got " + shown(from->value),
                                       .expected = "the name of a machine",
@@ -96,7 +96,7 @@ class MachineReader {
     if (std::holds_alternative<TomlValue::Table>(entry.value.is)) return open_table(entry);
     auto [table, key] = table_and_key(entry.key);
     if (table == "device.peak_tflops") return read_peak(entry, key);
-    if (table == "products") return read_products(entry, key);
+    if (table == "products") return read_gemms(entry, key);
     if (table == "ops") return read_ops(entry, key);
     if (table == "source") return read_source(entry, key);
     if (table.empty() && key == "device_from") return;  // done
@@ -155,18 +155,18 @@ class MachineReader {
       if (peaks[i] > 0) machine_.device.peaks[std::string(kPeakTypes[i])] = peaks[i];
   }
 
-  void read_products(const TomlEntry& entry, std::string_view key) {
+  void read_gemms(const TomlEntry& entry, std::string_view key) {
     if (std::ranges::count(kPeakTypes, key) == 0)
       return reader_.complain(
           entry, {.got = "is not a known type", .expected = fmt::format("one of {}", fmt::join(kPeakTypes, ", "))});
     std::string type(key);
-    std::erase_if(machine_.products, [&](const MeasuredProduct& product) { return product.dtype == type; });
+    std::erase_if(machine_.gemms, [&](const MeasuredGemm& gemm) { return gemm.dtype == type; });
     auto list = std::get_if<TomlValue::List>(&entry.value.is);
     bool fits = list;
     for (size_t i = 0; fits && i < list->size(); ++i) {
       std::vector<double> n;
       fits = is_list_of((*list)[i], 4, n);
-      if (fits) machine_.products.push_back({n[0], n[1], n[2], n[3] / 1e6, type});
+      if (fits) machine_.gemms.push_back({n[0], n[1], n[2], n[3] / 1e6, type});
     }
     if (!fits)
       reader_.complain(
@@ -245,9 +245,9 @@ class MachineReader {
   std::string skipped_;  // one complaint about an unknown table is enough
 };
 
-std::string products_text(const Machine& machine, std::string_view type) {
+std::string gemms_text(const Machine& machine, std::string_view type) {
   std::string rows;
-  for (const MeasuredProduct& p : machine.products) {
+  for (const MeasuredGemm& p : machine.gemms) {
     if (p.dtype != type) continue;
     rows += fmt::format("  [{}, {}, {}, {}],\n", number_text(p.rows), number_text(p.columns), number_text(p.depth),
                         number_text(p.seconds, 1, 1e6));
@@ -306,7 +306,7 @@ Machine load_machine(std::string_view name_or_path) {
         {.place = std::string(name_or_path),
          .got = "is not a known machine",
          .expected = fmt::format("a file that ends in .toml, or one of {}", fmt::join(known_machines(), ", ")),
-         .hint = "docs/machines.md tells how to describe your own"});
+         .hint = "docs/machines.md shows how to describe your own"});
   return parse_machine(read_file(file), file);
 }
 
@@ -318,7 +318,7 @@ std::string machine_text(const Machine& given) {
   };
   auto kind = static_cast<size_t>(machine.device.kind);
   table("device", fields_text(device_fields(machine.device, kind)));
-  std::string peaks, products, sources;
+  std::string peaks, gemms, sources;
   for (auto& [type, peak] : machine.device.peaks) peaks += fields_text(std::vector{peak_field(type, peak)});
   table("device.peak_tflops", peaks);
   table("node", fields_text(node_fields(machine)));
@@ -331,8 +331,8 @@ std::string machine_text(const Machine& given) {
     table("fitted", fields_text(fields));
   }
   table("run", fields_text(run_fields(machine)));
-  for (std::string_view type : kPeakTypes) products += products_text(machine, type);
-  table("products", products);
+  for (std::string_view type : kPeakTypes) gemms += gemms_text(machine, type);
+  table("products", gemms);
   table("ops", ops_text(machine));
   for (const auto& [name, text] : machine.sources) sources += fmt::format("{} = {}\n", name, toml_quoted(text));
   table("source", sources);

@@ -43,16 +43,15 @@ std::vector<double> size_of_op(const Cost& cost) {
     const AttentionWork& work = *cost.attention;
     return {work.batch * work.heads, work.queries, work.keys, work.head_dim};
   }
-  if (!cost.products.empty()) return {cost.products[0].rows, cost.products[0].columns, cost.products[0].depth};
+  if (!cost.gemms.empty()) return {cost.gemms[0].rows, cost.gemms[0].columns, cost.gemms[0].depth};
   return {static_cast<double>(cost.read.n + cost.written.n)};
 }
 
 std::optional<double> measured_seconds(const Machine& machine, std::string_view op, const Cost& cost) {
   std::vector<double> size = size_of_op(cost);
   double start = machine.efficiency().kernel_s;
-  double rate = cost.attention || !cost.products.empty()
-                    ? machine.peak("fp32") * machine.efficiency().product / 2
-                    : machine.device.memory_bytes_per_s * machine.efficiency().memory;
+  double rate = cost.attention || !cost.gemms.empty() ? machine.peak("fp32") * machine.efficiency().product / 2
+                                                      : machine.device.memory_bytes_per_s * machine.efficiency().memory;
   return scaled(machine, op, size, [&](const std::vector<double>& of) { return start + product_of(of) / rate; });
 }
 

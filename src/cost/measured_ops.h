@@ -1,6 +1,6 @@
 // Ops timed on the machine itself, which is how a CPU is priced: caches and threads decide there, and no model of a few
-// figures tells them. Enters: an op's name and work. Leaves: its seconds, from the measured ops of that name that are
-// nearest in size, scaled by what the work asks for at the least; nothing when none of that name was measured.
+// figures predicts them. Enters: an op's name and work. Leaves: its seconds, from the measured ops of that name that
+// are nearest in size, scaled by what the work asks for at the least; nothing when none of that name was measured.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace sextant {
 
-// What of an op's work decides its time: of attention [batch × heads, queries, keys, head size], of products
+// What of an op's work decides its time: of attention [batch × heads, queries, keys, head size], of GEMMs
 // [rows, columns, depth] of the first, of all others [bytes].
 std::vector<double> size_of_op(const Cost& cost);
 

@@ -1,4 +1,4 @@
-// The network of published runs: a machine's file has its own, and the source of a profile may tell of another.
+// The network of published runs: a machine's file has its own, and the source of a profile may describe another.
 #pragma once
 
 #include "cost/machine.h"

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "cost/attention_time.h"
+#include "cost/gemm_time.h"
 #include "cost/measured_ops.h"
 #include "cost/passes.h"
-#include "cost/products.h"
 #include "mesh/placement.h"
 
 namespace sextant {
@@ -38,12 +38,15 @@ std::string_view units_of(DType dtype) {
   }
 }
 
-// The units that products run on: those of a 16-bit operand, else f32's. Devices older than bf16 have fp16 in its
-// place.
-std::string compute_dtype(const Machine& machine, const Program& program, const Op& op) {
-  for (ValueId id : op.inputs) {
-    if (program[id].dtype != DType::bf16 && program[id].dtype != DType::f16) continue;
-    std::string units(units_of(program[id].dtype));
+// The units that GEMMs run on: those that the op names, else of a 16-bit operand, else f32's. Devices older than bf16
+// have fp16 in its place.
+std::string compute_dtype(const Machine& machine, const Program& program, const Op& op, const Cost& cost) {
+  std::vector<DType> types;
+  for (ValueId id : op.inputs) types.push_back(program[id].dtype);
+  if (cost.computes_in) types = {*cost.computes_in};
+  for (DType type : types) {
+    if (type != DType::bf16 && type != DType::f16) continue;
+    std::string units(units_of(type));
     return machine.peak(units) > 0 ? units : "fp16";
   }
   return "fp32";
@@ -189,17 +192,18 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
 OpPrice Pricer::price_compute(const Program& program, const Op& op) {
   Cost cost = local_cost(program, op);
   OpPrice out{.flops = cost.flops.n, .bytes = static_cast<double>(cost.read.n + cost.written.n)};
-  std::string dtype = compute_dtype(machine_, program, op);
+  std::string dtype = compute_dtype(machine_, program, op, cost);
   double bandwidth = machine_.device.memory_bytes_per_s * efficiency_.memory;
-  bool made_before = !cost.products.empty() && std::ranges::all_of(cost.products, &Product::again);
+  bool made_before = !cost.gemms.empty() &&
+                     std::ranges::all_of(cost.gemms, [](const Gemm& gemm) { return gemm.of == Gemm::Of::repeated; });
   if (made_before && profile_.keeps_logits) return {};
   double inner_bytes = cost.inner * (profile_.loss_eager    ? kLogitBytesStepByStep
                                      : profile_.loss_in_f32 ? kLogitBytesInF32
                                                             : kLogitBytes);
-  if (!cost.products.empty() || cost.attention) {
+  if (!cost.gemms.empty() || cost.attention) {
     double width = dtype == "fp32" ? 4 : 2;
-    for (const Product& product : cost.products) {
-      out.seconds += product_seconds(machine_, efficiency_, {product, 1, width, dtype});
+    for (const Gemm& gemm : cost.gemms) {
+      out.seconds += gemm_seconds(machine_, efficiency_, {gemm, 1, width, dtype});
       out.kernels += 1;
     }
     if (cost.attention) {

@@ -12,7 +12,7 @@ namespace sextant {
 
 enum class AttentionKernel : uint8_t {
   fused,    // scores stay on the chip; its rate stands in the machine's attention table under `attention_table`
-  unfused,  // scores are written and read: two products, scaling, mask, softmax, dropout
+  unfused,  // scores are written and read: two GEMMs, scaling, mask, softmax, dropout
 };
 
 enum class Elementwise : uint8_t {
@@ -49,7 +49,7 @@ struct SoftwareProfile {
   bool keeps_activation_outputs =
       false;  // of silu, before it is multiplied: eager code keeps what every product was made of
   bool keeps_gathered =
-      false;  // inputs of products that were split along the sequence are kept whole for backward, not gathered again
+      false;  // inputs of GEMMs that were split along the sequence are kept whole for backward, not gathered again
   int optimizer_bytes = 12;  // per parameter: master copy and moments
   double bucket_bytes = 0;   // gradients and weights travel in messages of at least this much
   double buffer_bytes = 0;   // of messages, taken once and held
@@ -63,8 +63,8 @@ struct SoftwareProfile {
   bool overlap_gradients = true;         // reductions beside backward
   bool overlap_gathers = true;           // weights of the next block gathered beside this one
   bool overlap_pipeline = true;          // messages between stages beside compute
-  bool overlap_tensor = false;           // collectives of tensor parallelism cut up beside products
-  bool overlap_tensor_backward = false;  // whole, beside the product before them, where that makes nothing they read
+  bool overlap_tensor = false;           // collectives of tensor parallelism cut up beside GEMMs
+  bool overlap_tensor_backward = false;  // whole, beside the GEMM before them, where that makes nothing they read
   double host_s_per_kernel = 0;          // the host issues no faster than this; 0: graphs or far ahead
   bool launches_wait = false;            // the host waits for every kernel before it issues the next
   std::optional<double> far_bytes_per_s_per_node;  // what the source says of its network
@@ -76,7 +76,7 @@ struct SoftwareProfile {
   std::string recompute = "none";       // when a row does not say
   bool sequence_parallel = false;       // when a row with tensor parallelism does not say
   bool selective_is_attention = false;  // its selective recompute is of attention, not of cheap ops
-  bool selective_is_half = false;       // or of every second product or block
+  bool selective_is_half = false;       // or of every second GEMM or block
   bool recompute_attention = false;     // attention's scores are computed again in backward
 };
 

@@ -239,7 +239,7 @@ const SoftwareProfile& profile_named(const std::vector<SoftwareProfile>& profile
     names.push_back(profile.name);
   }
   throw UserError({.place = std::string(name),
-                   .got = "is not a known profile",
+                   .got = "is not a known software profile",
                    .expected = fmt::format("one of {}", fmt::join(names, ", "))});
 }
 

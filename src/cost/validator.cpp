@@ -91,7 +91,7 @@ void check_levels(const Machine& machine, Problems& problems) {
     const Level& inner = machine.levels[l - 1];
     if (level.devices != 0 &&
         (level.devices <= inner.devices || level.devices % std::max<int64_t>(inner.devices, 1) != 0))
-      problems.push_back(fmt::format("level.{} holds {} devices, which is no multiple of the {} of level.{}",
+      problems.push_back(fmt::format("level.{} holds {} devices, which is not a multiple of the {} of level.{}",
                                      level.name, level.devices, inner.devices, inner.name));
     if (level.link.bytes_per_s > inner.link.bytes_per_s)
       problems.push_back(fmt::format("level.{} is faster than level.{} inside it", level.name, inner.name));
@@ -136,8 +136,8 @@ void check_efficiencies(const Machine& machine, Problems& problems) {
   }
 }
 
-void check_products(const Machine& machine, Problems& problems) {
-  for (const MeasuredProduct& p : machine.products) {
+void check_gemms(const Machine& machine, Problems& problems) {
+  for (const MeasuredGemm& p : machine.gemms) {
     double reached = 2 * p.rows * p.columns * p.depth / p.seconds, peak = machine.peak(p.dtype);
     if (!(reached > 0 && reached <= peak))
       problems.push_back(fmt::format("products.{}: {} x {} x {} in {:.1f} us is {:.1f} TFLOPS of {:.1f}", p.dtype,
@@ -160,7 +160,7 @@ bool has_year(const std::string& text) {
 void check_sources(const Machine& machine, Problems& problems) {
   auto is_used = [&](std::string_view table) {
     if (table == "attention") return !machine.attention.empty();
-    if (table == "products") return !machine.products.empty();
+    if (table == "products") return !machine.gemms.empty();
     if (table == "ops") return !machine.ops.empty();
     if (table == "run")
       return machine.price_per_hour > 0 || machine.mtbf_hours > 0 || machine.checkpoint_bytes_per_s > 0;
@@ -190,7 +190,7 @@ std::vector<std::string> problems_of(const Machine& machine) {
   check_nvidia_link(machine, problems);
   check_attention(machine, problems);
   check_efficiencies(machine, problems);
-  check_products(machine, problems);
+  check_gemms(machine, problems);
   check_sources(machine, problems);
   return problems;
 }

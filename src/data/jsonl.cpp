@@ -53,7 +53,7 @@ std::string_view JsonLineText::parse(std::string_view line, LinePlace place) try
   if (found == 0)
     refuse(place, fmt::format("the object has no key \"{}\"", key_), "",
            keys_seen_.empty() ? "it is empty." : fmt::format("its keys are: {}", keys_seen_));
-  if (found > 1) refuse(place, fmt::format("key \"{}\" stands there twice", key_), "it once");
+  if (found > 1) refuse(place, fmt::format("key \"{}\" is given twice", key_), "it once");
   if (kind != "a string") refuse(place, fmt::format("key \"{}\" holds {}", key_, kind), "a string");
   return text_;
 } catch (const JsonError& error) {

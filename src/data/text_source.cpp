@@ -80,7 +80,7 @@ std::vector<fs::path> list_text_files(std::span<const fs::path> paths, TextForma
     std::error_code failure;
     fs::file_status status = fs::status(path, failure);
     if (!fs::exists(status))
-      throw UserError({.place = path.string(), .got = "there is no such file", .expected = "a text file or folder"});
+      throw UserError({.place = path.string(), .got = "file not found", .expected = "a text file or folder"});
     if (fs::is_directory(status)) {
       add_folder(path, files);
     } else if (format == TextFormat::by_extension && !text_format_of(path)) {

@@ -74,7 +74,7 @@ void for_each_piece(const TokenFile& file, int64_t begin, int64_t end, const Vis
   }
 }
 
-// UserError when the file is not what it claims to be, or nothing says what it is.
+// UserError when the file is not what it claims to be, or its type is unknown.
 TokenFile open_token_file(const std::filesystem::path& path, TokenFileOptions options = {});
 
 }  // namespace sextant

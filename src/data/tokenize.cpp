@@ -49,7 +49,7 @@ class Batch {
 void require_end_of_text(const Tokenizer& tokenizer, std::string_view place, std::string_view option) {
   if (tokenizer.eos_id()) return;
   throw UserError({.place = std::string(place),
-                   .got = "nothing says which token ends a document",
+                   .got = "the end-of-document token is unknown",
                    .expected = "eos_token in a tokenizer_config.json beside it",
                    .hint = fmt::format("{} names its id", option)});
 }

@@ -120,7 +120,7 @@ bool decided(const RankContext& context, bool go_on) {
 std::vector<Finding> burn(Executor& executor, const RankContext& context, const BurnOptions& options) {
   int ranks = context.transport ? context.transport->size() : 1;
   std::vector<std::unique_ptr<BurnTask>> tasks;
-  tasks.push_back(burn_products(executor, ranks));
+  tasks.push_back(burn_gemms(executor, ranks));
   tasks.push_back(burn_attention(executor, ranks));
   if (ranks > 1) tasks.push_back(burn_collectives(executor, context, ranks));
   Judge judge;
@@ -140,7 +140,7 @@ std::vector<Finding> burn(Executor& executor, const RankContext& context, const 
     findings.push_back({"burn",
                         "corruption",
                         Health::ok,
-                        fmt::format("none in {} rounds of products, attention{} on {}, {:.0f} s", round,
+                        fmt::format("none in {} rounds of GEMMs, attention{} on {}, {:.0f} s", round,
                                     ranks > 1 ? " and collectives" : "",
                                     ranks > 1 ? fmt::format("{} ranks", ranks) : "one rank", seconds()),
                         {}});

@@ -1,7 +1,7 @@
 // Burn: computes the same things again and again from random data, through the real executor, and compares: with the
 // run before, with the other ranks, and with what arithmetic says must come out. What differs is silent corruption.
 //
-// Matrix products and collectives are made of small whole numbers, so that every order of adding gives the same bits on
+// GEMMs and collectives are made of small whole numbers, so that every order of adding gives the same bits on
 // every device; attention is compared bit for bit with itself, and between ranks within rounding.
 #pragma once
 

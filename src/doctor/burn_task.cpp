@@ -153,9 +153,9 @@ void project(const Reals& numbers, Digest& digest) {
 
 // y = x·wᵀ and both its gradients. Of dw = dyᵀ·x, which is kept in f32, the sum of each column is known from the inputs
 // alone, in whole numbers (Huang and Abraham 1984): a wrong element makes one of them wrong on any device.
-class Products final : public BurnTask {
+class Gemms final : public BurnTask {
  public:
-  Products(Executor& executor, int ranks) : sizes_(sizes_for(executor.target())), graph_("burn.products", ranks) {
+  Gemms(Executor& executor, int ranks) : sizes_(sizes_for(executor.target())), graph_("burn.gemms", ranks) {
     DType dtype = executor.target().computes_in.front();
     int64_t t = sizes_.tokens, n = sizes_.width;
     ValueId x = graph_.input("x", dtype, {1, t, n}), w = graph_.input("w", dtype, {n, n}),
@@ -166,7 +166,7 @@ class Products final : public BurnTask {
     graph_.bind(executor);
   }
 
-  std::string name() const override { return "matrix products"; }
+  std::string name() const override { return "GEMMs"; }
   Between between() const override { return Between::exact; }
 
   void fill(uint64_t seed) override {
@@ -287,8 +287,8 @@ class Collectives final : public BurnTask {
 
 }  // namespace
 
-std::unique_ptr<BurnTask> burn_products(Executor& executor, int ranks) {
-  return std::make_unique<Products>(executor, ranks);
+std::unique_ptr<BurnTask> burn_gemms(Executor& executor, int ranks) {
+  return std::make_unique<Gemms>(executor, ranks);
 }
 std::unique_ptr<BurnTask> burn_attention(Executor& executor, int ranks) {
   return std::make_unique<Attention>(executor, ranks);

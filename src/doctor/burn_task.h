@@ -36,7 +36,7 @@ class BurnTask {
   virtual Digest digest() const = 0;
 };
 
-std::unique_ptr<BurnTask> burn_products(Executor& executor, int ranks);
+std::unique_ptr<BurnTask> burn_gemms(Executor& executor, int ranks);
 std::unique_ptr<BurnTask> burn_attention(Executor& executor, int ranks);
 std::unique_ptr<BurnTask> burn_collectives(Executor& executor, const RankContext& context, int ranks);
 

@@ -33,7 +33,7 @@ void judge_cards(const std::string& name, const GpuReport& report, const std::st
     finding.found += fmt::format("{}GPU {}: {}", finding.found.empty() ? "" : "; ", i, verdict->found);
     if (finding.health != Health::failure) finding.health = verdict->health, finding.advice = verdict->advice;
   }
-  if (silent == report.gpus.size()) return exam.unknown(kGroup, name, "the driver does not say");
+  if (silent == report.gpus.size()) return exam.unknown(kGroup, name, "unavailable from the driver");
   if (finding.found.empty()) finding.found = all_well;
   exam.add(std::move(finding));
 }
@@ -58,7 +58,7 @@ std::optional<CardVerdict> judge_ecc(const GpuFacts& gpu) {
                        "reset the card (nvidia-smi -r); when they come back, have it replaced"};
   if (!gpu.ecc) return std::nullopt;
   if (!*gpu.ecc)
-    return CardVerdict{Health::warning, "ECC is off", "memory errors would pass unseen: nvidia-smi -e 1, then reboot"};
+    return CardVerdict{Health::warning, "ECC is off", "memory errors would go unnoticed: nvidia-smi -e 1, then reboot"};
   return CardVerdict{};
 }
 

@@ -31,7 +31,7 @@ struct Host {
   std::string name;
   std::function<std::optional<std::string>(const std::string& path)> file;  // its text, of files below proc and sys
   std::function<bool(const std::string& path)> holds_any;  // whether a directory is there and not empty
-  std::vector<std::filesystem::path> directories;          // whose room is looked at: where runs will write, /tmp
+  std::vector<std::filesystem::path> directories;          // whose free space is checked: where runs will write, /tmp
   std::function<std::optional<Space>(const std::filesystem::path&)> space;
   std::function<std::optional<Limit>(LimitKind)> limit;
   std::function<std::optional<std::string>(std::string_view library)> version_of;  // of cuda, cublas, cudnn, nccl, mpi

@@ -65,7 +65,7 @@ void check_kernel_log(const Host& host, const GpuReport& report, Examination& ex
   if (!log)
     return exam.unknown(
         kGroup, "errors",
-        "/dev/kmsg may not be read; as root, `dmesg | grep -E 'Xid|Hardware Error|Out of memory'` tells");
+        "/dev/kmsg may not be read; as root, `dmesg | grep -E 'Xid|Hardware Error|Out of memory'` shows it");
   if (!report.gpus.empty()) check_xids(*log, exam);
   if (int count = lines_with(*log, "[Hardware Error]"); count > 0)
     exam.add({kGroup, "hardware errors", Health::failure, fmt::format("{} lines of them", count),

@@ -62,7 +62,7 @@ void report_version(const Host& host, const std::string& library, const std::str
 void check_libraries(const Host& host, const GpuReport& report, Examination& exam) {
   if (!report.gpus.empty()) {
     check_cuda(host, report, exam);
-    report_version(host, "cublas", "cuBLAS", "not found: products on the GPU need it", exam);
+    report_version(host, "cublas", "cuBLAS", "not found: GEMMs on the GPU need it", exam);
     report_version(host, "cudnn", "cuDNN", "not found: attention uses our own kernels", exam);
     check_nccl(host, report, exam);
   }

@@ -19,7 +19,7 @@ std::string count_text(uint64_t n) {
 
 void check_files(const Host& host, Examination& exam) {
   auto limit = host.limit(LimitKind::open_files);
-  if (!limit) return exam.unknown(kGroup, "open files", "the system does not say");
+  if (!limit) return exam.unknown(kGroup, "open files", "unavailable");
   exam.fact("open files", count_text(limit->soft));
   std::string advice = fmt::format("every connection to a rank and every open file counts: ulimit -n {}",
                                    limit->hard >= 65536 ? "65536" : "65536 (the hard limit must be raised first)");
@@ -30,7 +30,7 @@ void check_files(const Host& host, Examination& exam) {
 
 void check_processes(const Host& host, Examination& exam) {
   auto limit = host.limit(LimitKind::processes);
-  if (!limit) return exam.unknown(kGroup, "processes and threads", "the system does not say");
+  if (!limit) return exam.unknown(kGroup, "processes and threads", "unavailable");
   if (limit->soft >= kUsualProcesses) return exam.ok(kGroup, "processes and threads", count_text(limit->soft));
   exam.add({kGroup, "processes and threads", Health::warning, count_text(limit->soft),
             "each rank has a thread for every core, and MPI and NCCL have their own: raise ulimit -u"});
@@ -38,7 +38,7 @@ void check_processes(const Host& host, Examination& exam) {
 
 void check_locked_memory(const Host& host, Examination& exam) {
   auto limit = host.limit(LimitKind::locked_memory);
-  if (!limit) return exam.unknown(kGroup, "locked memory", "the system does not say");
+  if (!limit) return exam.unknown(kGroup, "locked memory", "unavailable");
   std::string found = limit->soft == kUnlimited ? "unlimited" : human(Bytes{static_cast<int64_t>(limit->soft)});
   exam.fact("locked memory", found);
   if (limit->soft == kUnlimited) return exam.ok(kGroup, "locked memory", found);

@@ -80,8 +80,7 @@ void check_disks(const Host& host, Examination& exam) {
     std::string name = directory.string();
     auto space = host.space(directory);
     if (!space) {
-      exam.add(
-          {"disk", name, Health::failure, "cannot be looked at", "make the directory, or mount what should be there"});
+      exam.add({"disk", name, Health::failure, "cannot be read", "make the directory, or mount what should be there"});
       continue;
     }
     auto size = [](uint64_t bytes) { return human(Bytes{static_cast<int64_t>(std::min<uint64_t>(bytes, INT64_MAX))}); };
@@ -100,11 +99,12 @@ void check_disks(const Host& host, Examination& exam) {
 
 void check_clock(const Host& host, Examination& exam) {
   std::optional<bool> kept = host.clock_is_kept();
-  if (!kept) return exam.unknown("clock", "clock sync", "the system does not say");
+  if (!kept) return exam.unknown("clock", "clock sync", "unavailable");
   if (*kept) return exam.ok("clock", "clock sync", "yes");
-  exam.add({"clock", "clock sync", Health::warning, "no NTP service",
-            "logs of several machines will not line up: start chronyd, or look whether the host keeps it for a virtual "
-            "machine"});
+  exam.add(
+      {"clock", "clock sync", Health::warning, "no NTP service",
+       "logs of several machines will not align: start chronyd; in a virtual machine, check whether the host keeps the "
+       "clock"});
 }
 
 }  // namespace sextant

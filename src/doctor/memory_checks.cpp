@@ -13,7 +13,7 @@ namespace {
 constexpr const char* kGroup = "memory";
 constexpr uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
 constexpr uint64_t kLeastMemory = 2 * kGiB;
-constexpr uint64_t kLeastShared = 64 * kMiB, kUsualShared = kGiB;  // 64 MiB is what containers get unless told
+constexpr uint64_t kLeastShared = 64 * kMiB, kUsualShared = kGiB;  // 64 MiB is what containers get by default
 constexpr double kIdleHugePages = 0.25;                            // of the machine's memory, reserved and unused
 
 std::string size_text(uint64_t bytes) {
@@ -46,7 +46,7 @@ std::optional<GroupLimit> group_limit(const Host& host) {
 
 void check_free(const Host& host, std::string_view meminfo, Examination& exam) {
   auto total = number_after(meminfo, "MemTotal:"), available = number_after(meminfo, "MemAvailable:");
-  if (!total || !available) return exam.unknown(kGroup, "memory", "proc/meminfo does not say");
+  if (!total || !available) return exam.unknown(kGroup, "memory", "not in /proc/meminfo");
   uint64_t whole = *total * 1024, left = *available * 1024;
   std::string found;
   // The group's use counts cached files that would make room, so its limit is looked at, and its use only as a share.
@@ -64,7 +64,7 @@ void check_free(const Host& host, std::string_view meminfo, Examination& exam) {
 
 void check_swap(std::string_view meminfo, Examination& exam) {
   auto total = number_after(meminfo, "SwapTotal:"), free = number_after(meminfo, "SwapFree:");
-  if (!total || !free) return exam.unknown(kGroup, "swap", "proc/meminfo does not say");
+  if (!total || !free) return exam.unknown(kGroup, "swap", "not in /proc/meminfo");
   if (*total == 0) return exam.ok(kGroup, "swap", "off");
   uint64_t used = (*total - std::min(*free, *total)) * 1024;
   std::string found = fmt::format("{} of {} in use", size_text(used), size_text(*total * 1024));
@@ -94,12 +94,13 @@ void check_huge_pages(const Host& host, std::string_view meminfo, Examination& e
       pages == 0 ? "none reserved" : fmt::format("{} reserved and unused", size_text(pages * size * 1024));
   if (total == 0 || static_cast<double>(pages * size) <= kIdleHugePages * static_cast<double>(total))
     return exam.ok(kGroup, "huge pages", found);
-  exam.add({kGroup, "huge pages", Health::warning, found, "nobody else can use that memory: lower vm.nr_hugepages"});
+  exam.add(
+      {kGroup, "huge pages", Health::warning, found, "no other process can use that memory: lower vm.nr_hugepages"});
 }
 
 void check_shared(const Host& host, Examination& exam) {
   auto space = host.space("/dev/shm");
-  if (!space) return exam.unknown(kGroup, "/dev/shm", "not there, or cannot be looked at");
+  if (!space) return exam.unknown(kGroup, "/dev/shm", "missing, or cannot be read");
   exam.fact("/dev/shm", size_text(space->bytes));
   std::string found = fmt::format("{} free of {}", size_text(space->free_bytes), size_text(space->bytes));
   std::string advice =

@@ -99,7 +99,7 @@ Finding judge_clocks(const std::vector<Way>& ways, const std::vector<RankExamina
           "clocks",
           Health::warning,
           fmt::format("{} from the others'", found),
-          "logs will not line up and files seem to come from the future: have chronyd keep that machine's clock",
+          "logs will not align and files get times in the future: start chronyd on that machine",
           place_of(odd, ranks)};
 }
 
@@ -223,7 +223,7 @@ std::vector<Finding> compare_facts(const std::vector<RankExamination>& ranks) {
     }
     std::string found = majority ? fmt::format("{} where {} of {} ranks have {}", fmt::join(parts, ", "),
                                                most->second.size(), ranks.size(), most->first)
-                                 : fmt::format("no two halves agree: {}", fmt::join(parts, "; "));
+                                 : fmt::format("no majority: {}", fmt::join(parts, "; "));
     std::sort(odd.begin(), odd.end());
     findings.push_back({"ranks", "same " + name, Health::warning, found,
                         "machines of one run should be alike: bring the odd one in line, or leave it out",

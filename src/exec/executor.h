@@ -71,7 +71,7 @@ class Bound : public StateView {
   std::vector<WalkStep>* recorded_ = nullptr;
 };
 
-// What a device reached when it was measured: a large product, a large copy.
+// What a device reached when it was measured: a large GEMM, a large copy.
 struct DeviceRates {
   double flops_per_s = 0;
   double bytes_per_s = 0;  // read and written

@@ -5,12 +5,14 @@
 
 #include "ir/op_def.h"
 #include "ir/program.h"
+#include "ops/transfer.h"
 
 namespace sextant {
 
 inline std::string place_of(const Op& op) {
   std::string axes = axes_text(op.attrs.names("axes"));
-  return op.path + " (" + op.attrs.text_or("transfer", std::string(op.def->name)) +
+  std::optional<Transfer> transfer = transfer_of(op.attrs);
+  return op.path + " (" + std::string(transfer ? name_of(*transfer) : op.def->name) +
          (axes.empty() ? "" : " over " + axes) + ")";
 }
 

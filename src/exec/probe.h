@@ -1,4 +1,4 @@
-// DeviceProbe: what benchmarks ask of a device beyond running Programs: single products in any type it multiplies,
+// DeviceProbe: what benchmarks ask of a device beyond running Programs: single GEMMs in any type it multiplies,
 // plain streams through memory, and what its sensors say. Every timed call finds caches without its operands.
 #pragma once
 
@@ -11,9 +11,9 @@
 namespace sextant {
 
 // c[m, n] = Σ over k of a[m, k]·b[n, k].
-struct ProductShape {
+struct GemmDims {
   int64_t m = 0, n = 0, k = 0;
-  auto operator<=>(const ProductShape&) const = default;
+  auto operator<=>(const GemmDims&) const = default;
   double flops() const { return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
 };
 
@@ -23,7 +23,7 @@ enum class Stream : uint8_t { copy, triad, read, write };  // b = a; c = a + s·
 class TimedWork {
  public:
   virtual ~TimedWork() = default;
-  // Clears the caches, does it once, and tells the seconds of that alone.
+  // Clears the caches, does it once, and returns the seconds of that alone.
   virtual double run() = 0;
   // The same several times over, each timed alone; a device that works beside the host is not kept waiting between
   // them.
@@ -55,9 +55,9 @@ class DeviceProbe {
   virtual ~DeviceProbe() = default;
   virtual DeviceFacts facts() const = 0;
   virtual Readings readings() const = 0;
-  virtual std::vector<std::string> product_types() const = 0;  // "fp32", "tf32", "bf16", "fp16", "fp8"
-  // RunError when the device has no room, or no way to do it.
-  virtual std::unique_ptr<TimedWork> product(const ProductShape& shape, const std::string& type) = 0;
+  virtual std::vector<std::string> gemm_types() const = 0;  // "fp32", "tf32", "bf16", "fp16", "fp8"
+  // RunError when the device has too little memory, or no way to do it.
+  virtual std::unique_ptr<TimedWork> gemm(const GemmDims& shape, const std::string& type) = 0;
   // `bytes` of each array.
   virtual std::unique_ptr<TimedWork> stream(Stream stream, int64_t bytes) = 0;
 };

@@ -56,7 +56,7 @@ const std::vector<int64_t>& Attrs::integers(std::string_view name) const {
 const std::vector<std::string>& Attrs::names(std::string_view name) const {
   static const std::vector<std::string> none;
   const AttrValue* value = find(name);
-  BUG_IF(value && !std::holds_alternative<std::vector<std::string>>(*value), "attr '{}' is no list of names", name);
+  BUG_IF(value && !std::holds_alternative<std::vector<std::string>>(*value), "attr '{}' is not a list of names", name);
   return value ? std::get<std::vector<std::string>>(*value) : none;
 }
 

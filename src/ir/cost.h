@@ -7,18 +7,23 @@
 #include <optional>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/units.h"
 
 namespace sextant {
 
 // y[rows, columns], each a sum of `depth` terms.
-struct Product {
+struct Gemm {
   double rows = 0, columns = 0, depth = 0;
-  bool again = false;  // a product that another op has computed already: executed, but no work of the model
+  enum class Of : uint8_t {
+    model,
+    repeated,   // another op has computed it already: executed, but no work of the model
+    optimizer,  // no work of the model either
+  } of = Of::model;
   double flops() const { return 2 * rows * columns * depth; }
 };
 
-// Softmax attention of one rank's heads. Two products forward, five backward, of which one repeats the scores.
+// Softmax attention of one rank's heads. Two GEMMs forward, five backward, of which one repeats the scores.
 struct AttentionWork {
   double batch = 0, heads = 0, queries = 0, keys = 0, head_dim = 0;
   double seen = 0.5;  // share of the queries × keys square that is computed
@@ -26,28 +31,29 @@ struct AttentionWork {
   double kv_heads = 0;  // heads of keys and values; 0: as many as of queries
 
   double key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
-  double products() const { return backward ? 5 : 2; }
+  double gemms() const { return backward ? 5 : 2; }
   double square() const { return batch * heads * queries * keys; }  // scores, seen or not
-  double flops() const { return products() * 2 * square() * seen * head_dim; }
+  double flops() const { return gemms() * 2 * square() * seen * head_dim; }
 };
 
 struct Cost {
   Flops flops;  // executed
   Bytes read;
   Bytes written;
-  std::vector<Product> products = {};
+  std::vector<Gemm> gemms = {};
   std::optional<AttentionWork> attention = {};
-  double inner = 0;  // elements that it makes and reads again inside: logits of a loss
+  std::optional<DType> computes_in = {};  // of its GEMMs, where that is not its operands' type
+  double inner = 0;                       // elements that it makes and reads again inside: logits of a loss
 
   Cost& operator+=(const Cost& o) {
     flops += o.flops, read += o.read, written += o.written, inner += o.inner;
-    products.insert(products.end(), o.products.begin(), o.products.end());
+    gemms.insert(gemms.end(), o.gemms.begin(), o.gemms.end());
     if (o.attention) attention = o.attention;
     return *this;
   }
 };
 
-// What the model asks for, however it is executed: products counted once, attention twice forward and four times
+// What the model asks for, however it is executed: GEMMs counted once, attention twice forward and four times
 // backward. `square`: how much of attention's square counts, causal (what is seen) or full.
 enum class CountAttention : uint8_t { causal, full };
 Flops model_flops(const Cost& cost, CountAttention square);

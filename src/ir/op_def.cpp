@@ -76,7 +76,7 @@ TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const Te
   if (writes_onto_last && !inputs.empty()) inputs = inputs.first(inputs.size() - 1);
   size_t required = 0;
   for (const Operand& operand : signature.inputs) required += operand.count == Operand::Count::one;
-  BUG_IF(inputs.size() < required, "[{}] wants '{}', got {} inputs", def.name, def.operands, inputs.size());
+  BUG_IF(inputs.size() < required, "[{}] expects '{}', got {} inputs", def.name, def.operands, inputs.size());
   for (const auto& [name, value] : attrs.entries()) {
     bool known = name == "accumulate" || name == "into" || name == "starts";
     for (std::string_view allowed : def.attrs) known = known || allowed == name;
@@ -85,7 +85,7 @@ TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const Te
   LetterSizes sizes(def, inputs);
   for (size_t i = 0; i < inputs.size(); ++i) {
     bool declared = i < signature.inputs.size() || signature.inputs.back().count == Operand::Count::repeated;
-    BUG_IF(!declared, "[{}] wants '{}', got {} inputs", def.name, def.operands, inputs.size());
+    BUG_IF(!declared, "[{}] expects '{}', got {} inputs", def.name, def.operands, inputs.size());
     if (signature.input(static_cast<int>(i)).count != Operand::Count::repeated)
       sizes.read(signature.input(static_cast<int>(i)), inputs[i].shape);
   }

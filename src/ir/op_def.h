@@ -1,5 +1,5 @@
 // OpDef: everything the passes may ask about a kind of op, as one record of pure functions. Each op file of ops/ fills
-// this record in the order of its fields; nobody switches on op kind.
+// this record in the order of its fields; nothing switches on op kind.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ struct Alias {
   Rule rule = Rule::may;
 };
 
-// The hand that `backward` writes with. Gradients of outputs come in, ops are emitted, gradients of inputs go out.
+// What `backward` writes through. Gradients of outputs come in, ops are emitted, gradients of inputs go out.
 class BackwardScope {
  public:
   virtual ~BackwardScope() = default;
@@ -116,12 +116,6 @@ struct PassesElsewhere {
   bool operator==(const PassesElsewhere&) const = default;
 };
 
-enum class Activation : uint8_t {
-  none,
-  plain,
-  gated,  // one half of the input times a function of the other
-};
-
 struct OpDef {
   std::string_view name;
   std::string_view contract;  // the formula, in one or two sentences
@@ -153,7 +147,7 @@ struct OpDef {
   MissingInputs missing_inputs = MissingInputs::not_run;
   HeldBySeveral held_by_several = HeldBySeveral::all_ranks;
   PassesElsewhere passes = {};
-  Activation activation = Activation::none;  // whether it is the activation function of an MLP, forward
+  bool gated = false;  // the activation of a gated MLP, forward: one half of the input times a function of the other
   std::vector<Example> examples;
   bool holds_inputs =
       false;  // it returns before it has read its inputs: they must stay as they are (messages under way)
@@ -164,7 +158,7 @@ struct OpDef {
 std::function<Cost(const Attrs&, std::span<const TensorType>, std::span<const TensorType>)> streaming_cost(
     double flops_per_element);
 
-// Output types by the definition's own rule; Never throws UserError: a mismatch is a BUG of the builder, named by op
+// Output types by the definition's own rule. Never throws UserError: a mismatch is a BUG of the builder, named by op
 // and shapes.
 TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const TensorType> inputs);
 

@@ -54,7 +54,7 @@ void check_launcher(const LaunchRequest& r) {
   if (!r.hostfile.empty() && (r.launcher != Launcher::mpi || r.remote_start == RemoteStart::without_ssh))
     refuse("hostfile", "only mpirun over ssh reads one", "no hostfile", "Slurm and Kubernetes know their hosts.");
   if (r.launcher == Launcher::kubernetes && r.container.empty())
-    refuse("container", "there is none", "an image", "Kubernetes runs nothing outside a container.");
+    refuse("container", "no image is given", "--container IMAGE", "Kubernetes runs nothing outside a container.");
   if (r.launcher == Launcher::mpi && r.remote_start == RemoteStart::ssh && !r.container.empty() &&
       r.container_runtime == ContainerRuntime::pyxis)
     refuse("container", "pyxis is a part of Slurm, mpirun does not know it", "the runtime apptainer");
@@ -97,8 +97,8 @@ std::string launch_text(const LaunchRequest& request) {
   check_word("container", request.container);
   check_word("hostfile", request.hostfile);
   for (const std::string& override : request.overrides) check_word("overrides", override);
-  if (request.binary.empty()) refuse("binary", "there is none", "the path of sextant");
-  if (request.config.empty()) refuse("config", "there is none", "the path of a config file");
+  if (request.binary.empty()) refuse("binary", "no path is given", "the path of sextant");
+  if (request.config.empty()) refuse("config", "no path is given", "the path of a config file");
   check_launcher(request);
   switch (request.launcher) {
     case Launcher::slurm:

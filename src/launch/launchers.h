@@ -24,7 +24,7 @@ std::vector<std::string> apptainer_words(const LaunchRequest& request);  // "app
 int64_t time_limit_seconds(const std::string& time_limit);  // UserError for what Slurm would not read
 int64_t warning_seconds(int64_t time_limit);  // how long before the limit the run is asked to save and stop
 
-// The time a run has to finish its step and its save once it is told that it must go.
+// The time a run has to finish its step and its save once it is asked to stop.
 constexpr int64_t kGraceSeconds = 600;
 
 }  // namespace sextant

@@ -1,4 +1,4 @@
-// How mpirun is told to stop a run. Open MPI's mpirun answers SIGINT, SIGTERM and SIGHUP by ending its ranks: SIGTERM
+// How mpirun is made to stop a run. Open MPI's mpirun answers SIGINT, SIGTERM and SIGHUP by ending its ranks: SIGTERM
 // after odls_base_sigkill_timeout (1 s), SIGKILL after the same time again. A save under way is lost. (A longer time is
 // no way out: it also passes before the SIGTERM, and mpirun sleeps through all of it after every failure.) SIGUSR1 it
 // passes on to every rank, and a run that gets it saves and stops.

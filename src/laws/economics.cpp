@@ -29,7 +29,7 @@ void check(const RunEconomicsInput& run) {
   require(run.devices_per_node > 0, "devices per node", static_cast<double>(run.devices_per_node), "at least 1");
   require(not_negative(run.device_watts), "watts per device", run.device_watts, "0 (unknown) or more");
   require(std::isfinite(run.pue) && run.pue >= 1, "PUE", run.pue,
-          "1 or more: the building draws what its machines do, and more");
+          "1 or more, because the building draws at least what its machines draw");
   require(not_negative(run.price_per_device_hour), "price per device-hour", run.price_per_device_hour,
           "0 (unknown) or more");
   require(not_negative(run.device_mtbf_hours), "hours between failures of a device", run.device_mtbf_hours,

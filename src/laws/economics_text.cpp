@@ -43,7 +43,8 @@ std::string lost_line(const Economics& e) {
 
 std::string checkpoint_line(const Economics& e) {
   bool configured = e.run.checkpoint_every > 0;
-  if (e.run.checkpoint_seconds == 0 && !configured) return "checkpoint  after every step: it is said to cost no time\n";
+  if (e.run.checkpoint_seconds == 0 && !configured)
+    return "checkpoint  after every step, because a checkpoint costs no time\n";
   if (!e.saves_between())
     return fmt::format(
         "checkpoint  at the end only{}\n",

@@ -37,7 +37,7 @@ struct Interval {
   double low = 0, high = 0;
 };
 
-// The 5th to 95th percentile, over the resamples, of anything a law tells.
+// The 5th to 95th percentile, over the resamples, of anything a law predicts.
 Interval interval_of(const LawFit& fit, const std::function<double(const ParametricLaw&)>& quantity);
 
 }  // namespace sextant

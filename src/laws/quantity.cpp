@@ -60,7 +60,7 @@ double parse_quantity(std::string_view text, std::string_view place) {
   std::optional<double> value = value_of(text);
   if (!value)
     throw UserError(Complaint{.place = std::string(place),
-                              .got = fmt::format("\"{}\" is no positive number", shown(text)),
+                              .got = fmt::format("\"{}\" is not a positive number", shown(text)),
                               .expected = "a number such as 70B, 1.4T or 1e24",
                               .hint = ""});
   return *value;

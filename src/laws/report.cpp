@@ -25,7 +25,7 @@ void check(const LawsRequest& request) {
     throw UserError(Complaint{"", "neither a budget nor runs are given", "--compute, --tokens, --params or --fit", ""});
   if (!request.sized() && request.inference_tokens > 0)
     throw UserError(
-        Complaint{"--inference-tokens", "there is no model to serve", "--compute, --tokens or --params beside it", ""});
+        Complaint{"--inference-tokens", "there is no model to serve", "--compute, --tokens or --params", ""});
 }
 
 // The compute at which this division of it fits the request.

@@ -121,7 +121,7 @@ bool parts_are_contiguous(const GlobalShape& shape, const Mesh& mesh, const Layo
   Coordinate own = coordinate_of(mesh, 0);
   if (whole_shape.count() != part_shape.count() * static_cast<int64_t>(group.size())) return false;
   // Where a part lies is affine in its place along each axis, and the last part is the one that padding would cut: the
-  // first, its neighbour along each axis, and the last speak for all.
+  // first, its neighbour along each axis, and the last stand for all.
   std::vector<size_t> tested{0, group.size() - 1};
   size_t stride = 1;
   for (size_t axis = mesh.axes.size(); axis-- > 0;) {

@@ -18,7 +18,7 @@ const OpDef geglu{
         },
     .cost = streaming_cost(11),
     .passes = {.compiled = {1, 1}, .jit = {1.2, 1}, .eager = {1.7, 2}},
-    .activation = Activation::gated,
+    .gated = true,
     .examples = {{.name = "small", .inputs = {f64({2, 4, 12})}}},
 };
 

@@ -1,5 +1,5 @@
 // gelu, in the tanh form that GPT-2 uses: y = x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))), and gelu_erf, what that form
-// is close to and GPT-NeoX and MPT use: y = x/2·(1 + erf(x/√2)). Two ops, because a product can be fused with the first
+// is close to and GPT-NeoX and MPT use: y = x/2·(1 + erf(x/√2)). Two ops, because a GEMM can be fused with the first
 // only (passes/fuse). Both save x.
 #include "ops/ops.h"
 #include "ops/shapes.h"
@@ -19,7 +19,6 @@ const OpDef gelu{
     .alias = {{.output = 0, .input = 0}},
     // the bias is added by a kernel of its own
     .passes = {.compiled = {1, 1}, .jit = {1, 1}, .eager = {1.5, 2}},
-    .activation = Activation::plain,
     .examples = {{.name = "small", .inputs = {f64({2, 4, 6})}}},
 };
 

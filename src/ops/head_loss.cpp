@@ -8,31 +8,31 @@
 // (`parts`, with attr groups=how many); the loss of a token is counted by the rank that has its target. No row along h:
 // a logit is a sum over all of it, and all logits of a token would have to cross.
 #include "ir/graph.h"
-#include "mesh/redistribution.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
+#include "ops/transfer.h"
 
 namespace sextant::ops {
 
 namespace {
 
-// The products of a head: logits, and what their gradients need.
-Product logits_of(std::span<const TensorType> in) {
+// The GEMMs of a head: logits, and what their gradients need.
+Gemm logits_of(std::span<const TensorType> in) {
   return {.rows = static_cast<double>(in[0].shape.rows()),
           .columns = static_cast<double>(in[1].shape[0]),
           .depth = static_cast<double>(in[0].shape.last())};
 }
 
-std::vector<Product> training_products(std::span<const TensorType> in) {
-  Product l = logits_of(in);
+std::vector<Gemm> training_gemms(std::span<const TensorType> in) {
+  Gemm l = logits_of(in);
   return {l,
           {.rows = l.rows, .columns = l.depth, .depth = l.columns},
           {.rows = l.columns, .columns = l.depth, .depth = l.rows}};
 }
 
-Cost head_cost(std::vector<Product> products, std::span<const TensorType> in, std::span<const TensorType> out) {
-  Cost cost = products_cost(std::move(products), in, out);
-  Product logits = logits_of(in);
+Cost head_cost(std::vector<Gemm> gemms, std::span<const TensorType> in, std::span<const TensorType> out) {
+  Cost cost = gemms_cost(std::move(gemms), in, out);
+  Gemm logits = logits_of(in);
   cost.inner = logits.rows * logits.columns;
   return cost;
 }
@@ -63,10 +63,9 @@ std::vector<Op> exchange_lse(Graph& graph, const Op& op) {
   }
   whole.order = split.order;
   graph[lse.outputs[0]].layout = split;
-  Op gather = make_op(
-      graph, redistribute, {lse.outputs[0]},
-      {{"transfer", std::string(name_of(Transfer::all_gather))}, {"axes", names}, {"ranks", groups}, {"packed", 0}},
-      op.path + ".lse.moved");
+  Op gather = make_op(graph, redistribute, {lse.outputs[0]}, {{"axes", names}, {"ranks", groups}, {"packed", 0}},
+                      op.path + ".lse.moved");
+  set_transfer(gather.attrs, Transfer::all_gather);
   graph[gather.outputs[0]].layout = whole;
 
   Op with_parts = op;
@@ -120,7 +119,7 @@ const OpDef head_loss_backward{
     .wide = {0, 2},
     .rows = {"b", "s", "x:R w:S(v) targets:R dloss:R parts:R -> dw:S(v) dx:P loss:P"},
     .localize = exchange_lse,
-    .cost = [](const Attrs&, auto in, auto out) { return head_cost(training_products(in), in, out); },
+    .cost = [](const Attrs&, auto in, auto out) { return head_cost(training_gemms(in), in, out); },
     .accumulate = Accumulate::supported,
     .examples = {{.name = "plain",
                   .inputs = {f64({2, 4, 6}), f64({7, 6}), i32({2, 4}), f64({})},
@@ -142,8 +141,8 @@ const OpDef head_lse{
     .rows = {"x:R w:S(v) -> parts:S(g)"},
     .cost =
         [](const Attrs&, auto in, auto out) {
-          Product logits = logits_of(in);
-          logits.again = true;  // the loss computes them too
+          Gemm logits = logits_of(in);
+          logits.of = Gemm::Of::repeated;  // the loss computes them too
           return head_cost({logits}, in, out);
         },
     .recompute = Recompute::never,

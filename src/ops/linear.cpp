@@ -2,7 +2,7 @@
 // gradients can be deferred: dx = dy·w, dw = dyᵀ·x, dbias = Σ_{b,s} dy.
 //
 // linear_gelu and linear_gelu_gradient are what passes/fuse makes of a linear followed by gelu, and of their gradients,
-// where the target's product can do the gelu while it writes; linear_gradients is what it makes of the gradients of a
+// where the target's GEMM can do the gelu while it writes; linear_gradients is what it makes of the gradients of a
 // weight and its bias, which both read dy. No row along i for linear_gelu and no row along o for its gradient: gelu is
 // not linear, so the sum must be whole. No row along i for linear_gradients either: every part would add the bias's
 // gradient.
@@ -13,7 +13,7 @@ namespace sextant::ops {
 
 namespace {
 
-// One product among three sizes: rows of the tokens, width of x, width of y. What is summed over differs.
+// One GEMM among three sizes: rows of the tokens, width of x, width of y. What is summed over differs.
 struct Sizes {
   double tokens, inputs, outputs;
 };
@@ -23,15 +23,15 @@ Sizes sizes_of(const GlobalShape& x, const GlobalShape& y) {
 }
 
 Cost forward_cost(std::span<const TensorType> in, std::span<const TensorType> out, const Sizes& n) {
-  return products_cost({{.rows = n.tokens, .columns = n.outputs, .depth = n.inputs}}, in, out);
+  return gemms_cost({{.rows = n.tokens, .columns = n.outputs, .depth = n.inputs}}, in, out);
 }
 
 Cost input_gradient_cost(std::span<const TensorType> in, std::span<const TensorType> out, const Sizes& n) {
-  return products_cost({{.rows = n.tokens, .columns = n.inputs, .depth = n.outputs}}, in, out);
+  return gemms_cost({{.rows = n.tokens, .columns = n.inputs, .depth = n.outputs}}, in, out);
 }
 
 Cost weight_gradient_cost(std::span<const TensorType> in, std::span<const TensorType> out, const Sizes& n) {
-  return products_cost({{.rows = n.outputs, .columns = n.inputs, .depth = n.tokens}}, in, out);
+  return gemms_cost({{.rows = n.outputs, .columns = n.inputs, .depth = n.tokens}}, in, out);
 }
 
 }  // namespace

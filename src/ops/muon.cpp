@@ -35,18 +35,20 @@ namespace {
 
 // Per step: the Gram matrix of the shorter side, its square, and their product with the matrix.
 Cost orthogonalize_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out) {
-  std::vector<Product> products;
+  std::vector<Gemm> gemms;
   auto columns = static_cast<double>(in[0].shape[1]);
   for (int64_t rows : attrs.integers("packed")) {
     double shorter = std::min(static_cast<double>(rows), columns),
            longer = std::max(static_cast<double>(rows), columns);
     for (int64_t step = 0; step < attrs.integer("steps"); ++step) {
-      products.push_back({.rows = shorter, .columns = shorter, .depth = longer});
-      products.push_back({.rows = shorter, .columns = shorter, .depth = shorter});
-      products.push_back({.rows = shorter, .columns = longer, .depth = shorter});
+      gemms.push_back({.rows = shorter, .columns = shorter, .depth = longer, .of = Gemm::Of::optimizer});
+      gemms.push_back({.rows = shorter, .columns = shorter, .depth = shorter, .of = Gemm::Of::optimizer});
+      gemms.push_back({.rows = shorter, .columns = longer, .depth = shorter, .of = Gemm::Of::optimizer});
     }
   }
-  return products_cost(std::move(products), in, out);
+  Cost cost = gemms_cost(std::move(gemms), in, out);
+  if (attrs.integer_or("bf16", 0) != 0) cost.computes_in = DType::bf16;
+  return cost;
 }
 
 }  // namespace
@@ -55,7 +57,7 @@ const OpDef orthogonalize{
     .name = "orthogonalize",
     .contract =
         "Each packed matrix x of `packed` rows: x / ‖x‖, then `steps` times x ← a·x + (b·xxᵀ + c·(xxᵀ)²)·x; y is the "
-        "result times the factor that `adjust` names. With bf16, a GPU may round between products.",
+        "result times the factor that `adjust` names. With bf16, a GPU may round between GEMMs.",
     .operands = "x[o i] -> y[o i]",
     .attrs = {"packed", "steps", "adjust", "bf16"},
     .cost = orthogonalize_cost,

@@ -6,10 +6,9 @@
 // before they are sent) and `part` (elements of an all-to-all's largest part) repeat what the layouts say, for the
 // reader and for kernels. `pin`, before infer: the states that nn/ wants, such as "tp:R". `into`=1: the last input is
 // overwritten with the result.
-#include "mesh/redistribution.h"
-
 #include "ops/ops.h"
 #include "ops/shapes.h"
+#include "ops/transfer.h"
 
 namespace sextant::ops {
 
@@ -17,7 +16,7 @@ namespace {
 
 std::optional<Message> hop_message(const Attrs& attrs, std::span<const TensorType> in,
                                    std::span<const TensorType> out) {
-  std::optional<Transfer> transfer = transfer_named(attrs.text_or("transfer", ""));
+  std::optional<Transfer> transfer = transfer_of(attrs);
   std::optional<Collective> collective = transfer ? collective_of(*transfer) : std::nullopt;
   if (!collective) return std::nullopt;
   Message message{.kind = *collective, .axes = attrs.names("axes"), .element_bytes = size_of(in[0].dtype)};
@@ -44,9 +43,9 @@ const OpDef redistribute{
     .cost = [](const Attrs&, auto in, auto out) { return Cost{.read = in[0].bytes(), .written = out[0].bytes()}; },
     .message = hop_message,
     .alias_by_attrs = [](const Attrs& attrs) -> std::vector<Alias> {
-      std::string transfer = attrs.text_or("transfer", "");
-      if (transfer == name_of(Transfer::nothing)) return {{.output = 0, .input = 0, .rule = Alias::Rule::view}};
-      bool in_place = transfer == name_of(Transfer::all_reduce) || transfer == name_of(Transfer::keep_first);
+      std::optional<Transfer> transfer = transfer_of(attrs);
+      if (transfer == Transfer::nothing) return {{.output = 0, .input = 0, .rule = Alias::Rule::view}};
+      bool in_place = transfer == Transfer::all_reduce || transfer == Transfer::keep_first;
       return in_place ? std::vector<Alias>{{.output = 0, .input = 0, .rule = Alias::Rule::may}} : std::vector<Alias>{};
     },
     .examples = {{.name = "small", .inputs = {f64({4, 6})}}},

@@ -12,11 +12,10 @@ inline TensorType i32(GlobalShape shape) {
   return {DType::i32, std::move(shape)};
 }
 
-// Products of the given sizes, each operand of the op once through memory.
-inline Cost products_cost(std::vector<Product> products, std::span<const TensorType> in,
-                          std::span<const TensorType> out) {
-  Cost cost{.products = std::move(products)};
-  for (const Product& product : cost.products) cost.flops += {product.flops()};
+// GEMMs of the given sizes, each operand of the op once through memory.
+inline Cost gemms_cost(std::vector<Gemm> gemms, std::span<const TensorType> in, std::span<const TensorType> out) {
+  Cost cost{.gemms = std::move(gemms)};
+  for (const Gemm& gemm : cost.gemms) cost.flops += {gemm.flops()};
   for (const TensorType& t : in) cost.read += t.bytes();
   for (const TensorType& t : out) cost.written += t.bytes();
   return cost;

@@ -198,7 +198,7 @@ std::vector<int> count_uses(const Program& program) {
 void fuse(Program& program, const Target& target) {
   for (std::string_view wanted : target.fusions) {
     auto fusion = std::find_if(kFusions.begin(), kFusions.end(), [&](const Fusion& f) { return f.name == wanted; });
-    BUG_IF(fusion == kFusions.end(), "target {} wants the fusion '{}', which there is not", target.name, wanted);
+    BUG_IF(fusion == kFusions.end(), "target {} asks for the fusion '{}', which does not exist", target.name, wanted);
     std::vector<int> uses = count_uses(program);
     for (Region& region : program.regions) {
       FusedRegion fused(region, uses);

@@ -3,18 +3,19 @@
 #include "base/error.h"
 #include "mesh/placement.h"
 #include "ops/ops.h"
+#include "ops/transfer.h"
 
 namespace sextant {
 
 bool is_hop(const Op& op, Transfer transfer) {
-  return op.def->layout_rule == LayoutRule::free && op.attrs.text_or("transfer", "") == name_of(transfer);
+  return op.def->layout_rule == LayoutRule::free && transfer_of(op.attrs) == transfer;
 }
 
 void label_hop(const Graph& graph, Op& op) {
   Hop hop = hop_between(graph[op.inputs[0]].layout, graph[op.outputs[0]].layout, graph.mesh);
   std::vector<std::string> axes;
   for (int axis : hop.axes) axes.push_back(graph.mesh.name(axis));
-  op.attrs.set("transfer", std::string(name_of(hop.transfer)));
+  set_transfer(op.attrs, hop.transfer);
   op.attrs.set("axes", axes);
   int64_t ranks = 1;
   for (int axis : hop.axes) ranks *= graph.mesh.size(axis);

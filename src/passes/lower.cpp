@@ -20,7 +20,7 @@ namespace sextant {
 
 namespace {
 
-// After every pass: what must hold is checked, and whoever watches is told.
+// After every pass: what must hold is checked, and the observer is called.
 class Pipeline {
  public:
   explicit Pipeline(const LowerOptions& options) : options_(options) {}

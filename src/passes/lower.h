@@ -1,4 +1,4 @@
-// lower: from a model's Graph to the Program that runs. lower.cpp tells the story pass by pass.
+// lower: from a model's Graph to the Program that runs. lower.cpp lists the passes in order.
 #pragma once
 
 #include <cstdint>

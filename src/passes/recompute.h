@@ -2,7 +2,7 @@
 // so that the value itself need not live from forward to backward.
 //   none       nothing is computed again, but gathered values (ZeRO-3 weights, sequence-parallel inputs) are gathered
 //   again
-//              in every mode: kept, they would take the room that sharding saved
+//              in every mode: kept, they would take the memory that sharding saved
 //   norms      normalisations only: of the cheap ops those that save most for their time
 //   selective  cheap ops (bound by memory, not arithmetic) whose inputs are saved anyway: norms, activations
 //   full       everything inside a block: only what enters the block is saved

@@ -84,7 +84,7 @@ std::vector<Action> parse_row(std::string_view row, std::string_view place, int 
     if (cell.empty()) continue;
     std::optional<Action> action = parse_action(cell);
     if (!action)
-      fail(place, line, fmt::format("cell \"{}\" is no action", shown(cell)),
+      fail(place, line, fmt::format("cell \"{}\" is not an action", shown(cell)),
            fmt::format("F, B or W and CHUNK.MICROBATCH, such as F0.3, with numbers up to {}", kMostIndex));
     actions.push_back(*action);
   }

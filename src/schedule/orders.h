@@ -1,4 +1,4 @@
-// The schedules themselves: each tells, for one rank of a shape it is defined for, which actions run in which order.
+// The schedules themselves: each gives, for one rank of a shape it is defined for, which actions run in which order.
 // The shapes are checked by make_schedule (pipeline.h), which is the way to call them.
 #pragma once
 

@@ -1,6 +1,6 @@
 // PipelineSchedule: the order in which each pipeline rank runs the F, B and W of its chunks over the microbatches. One
 // file per schedule, each a pure function of the shape; check.h proves that the ranks of one fit together, timing.h
-// runs it on paper.
+// simulates it.
 //
 // The model is cut into ranks × chunks stages, in order. F of stage s needs F of s−1, B of s needs F of s and B of s+1
 // (the last stage only its F), W of s needs B of s. A schedule without W runs weight gradients inside B. On each rank

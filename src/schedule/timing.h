@@ -1,4 +1,4 @@
-// A schedule on paper: when each action starts and ends if the ranks run their lists in order, each action as soon as
+// A schedule simulated: when each action starts and ends if the ranks run their lists in order, each action as soon as
 // what it needs (pipeline.h) is done and has arrived. In: a schedule that check() accepts and the seconds each stage
 // takes. Out: the times, and the bubbles: idle time of a rank between its own first and last action.
 #pragma once

@@ -33,7 +33,7 @@ constexpr size_t kSmallest = 4;  // priced to find the smallest
 constexpr std::array<std::string_view, 4> kByMemory{"full", "selective", "norms",
                                                     "none"};  // each saves no less than the one before
 
-// A layout on its way: first its rough bound is known, then a close one, then its price.
+// A layout on its way: first its coarse bound is known, then a tight one, then its price.
 struct Node {
   LayoutChoice choice;
   size_t order = 0;
@@ -350,7 +350,7 @@ SearchResult search_layouts(const SearchRequest& request) {
   search.finish(result);
   if (result.best.empty())
     throw DoesNotFit({.place = request.run.source,
-                      .got = "the layouts that fit leave no room for evaluation",
+                      .got = "in the layouts that fit, evaluation does not fit",
                       .expected = "a layout that fits with its evaluation",
                       .hint = "train.eval_every=0 leaves evaluation out; or use more devices"});
   result.search_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -102,13 +102,13 @@ std::string hurts_of(const Candidate& candidate, const Candidate& best) {
     double more = part.seconds - (same == others.end() ? 0 : same->seconds);
     if (more > worst.seconds) worst = {part.name, more};
   }
-  if (worst.seconds < 1e-4 * best.seconds) return "nothing to speak of";
+  if (worst.seconds < 1e-4 * best.seconds) return "nothing significant";
   std::string text = fmt::format("{}: {:.3g} s more than the best", worst.name, worst.seconds);
   if (worst.name != "compute") return text;
   if (candidate.choice.recompute != best.choice.recompute)
     return text + fmt::format(" (recompute {})", candidate.choice.recompute);
-  if (candidate.choice.microbatch < best.choice.microbatch) return text + " (smaller products)";
-  if (candidate.choice.mesh.tp > best.choice.mesh.tp) return text + " (narrower products)";
+  if (candidate.choice.microbatch < best.choice.microbatch) return text + " (smaller GEMMs)";
+  if (candidate.choice.mesh.tp > best.choice.mesh.tp) return text + " (narrower GEMMs)";
   return text;
 }
 

@@ -30,7 +30,7 @@ struct StepMetrics {
 
 class MetricsFile {
  public:
-  // `resume_step`: the last step already done; 0 starts afresh.
+  // `resume_step`: the last step already done; 0 for a new run.
   MetricsFile(std::filesystem::path path, int64_t resume_step);
   void append(const StepMetrics& metrics);  // RunError when the disk is full
 

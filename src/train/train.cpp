@@ -69,7 +69,7 @@ SameWork same_work(const RunConfig& run, const Executor& executor) {
                                                                     : SameWork::may_round_differently;
 }
 
-// The run as one rank lives it. Only the leader prints and writes metrics; all take part in steps, evaluations and
+// The run on one rank. Only the leader prints and writes metrics; all take part in steps, evaluations and
 // saves.
 class Run {
  public:
@@ -174,7 +174,7 @@ class Run {
                      "start from other weights, or an earlier checkpoint", ExitCode::non_finite);
   }
 
-  // The leader alone has a terminal to speak to.
+  // Only the leader has a terminal.
   void say(const std::string& line) {
     if (progress_)
       progress_->say(line);
@@ -319,7 +319,7 @@ int threads_of(const RunConfig& run, const Launch& launch, int ranks) {
   return run.train.threads > 0 ? threads_per_rank(run, launch.ranks_on_host) : launch.cores;
 }
 
-// The Programs, if there is room for them; nothing is allocated yet.
+// The Programs, if they fit in memory; nothing is allocated yet.
 RunPrograms planned(const RunConfig& run, const RunShape& shape, const Executor& executor) {
   Target target = executor.target();
   RunPrograms programs = build_programs(run, shape, target);
@@ -376,9 +376,9 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   std::optional<AbortOnThrow> tell_others;
   if (launch.process) tell_others.emplace(*launch.process);
   HostGroup processes = launch.process ? HostGroup(*launch.process, kHostTag) : HostGroup();
-  // Before data is read and perhaps a tokenizer trained: is there room for the model at all?
-  RankContext planner{.rank = launch.process ? launch.process->rank()
-                                             : 0};  // which device it would have; nobody to talk to
+  // Before data is read and perhaps a tokenizer trained: does the model fit at all?
+  RankContext planner{.rank =
+                          launch.process ? launch.process->rank() : 0};  // which device it would have; no other rank
   RunPrograms programs = planned(run, shape, *make_executor(planner, threads));
   std::optional<Dataset> dataset;
   PreparedDirectory directory;

@@ -83,7 +83,7 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   write_if_present(*train_, "step", static_cast<int32_t>(step));
   bool counts = counts_loss(*train_);
   for (const Action& action : program.schedule) {
-    // Where ranks talk to each other, the executor tells, and op by op.
+    // Where ranks talk to each other, the executor writes it, op by op.
     if (rank_status_ && group_.size() == 1)
       rank_status_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
     train_feeder_->before(action, {first_sample + action.microbatch * microbatch_sequences()});

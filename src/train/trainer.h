@@ -25,7 +25,7 @@ class Trainer {
     const Dataset& dataset;
     Executor& executor;
     HostGroup& group;
-    RankStatus* rank_status = nullptr;  // told how far it is; nobody need ask
+    RankStatus* rank_status = nullptr;  // updated as it advances; optional
   };
   explicit Trainer(const Parts& parts);
 

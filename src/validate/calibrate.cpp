@@ -10,7 +10,7 @@ namespace {
 // A row far off must not pull all others after it.
 constexpr double kCap = 0.5;
 constexpr double kBeyondTables = 1.1;
-// With fewer rows only the rate of products is fitted.
+// With fewer rows only the rate of GEMMs is fitted.
 constexpr size_t kRowsForAll = 6;
 // Efficiencies stay near what tables say unless rows insist.
 constexpr double kPull = 0.004;

@@ -89,7 +89,7 @@ class Expresser {
   std::string fill() {
     if (!row_.dense()) return "experts or state-space layers are not supported yet";
     if (!row_.half()) return fmt::format("precision {} is not supported yet", row_.precision);
-    if (!row_.unreadable.empty()) return fmt::format("{} is no number", row_.unreadable);
+    if (!row_.unreadable.empty()) return fmt::format("{} is not a number", row_.unreadable);
     if (!row_.layers || !row_.hidden || !row_.heads || !row_.seq) return "the model's shape is not given";
     if (!row_.mesh()) return fmt::format("{} is not given", always_told());
     if (!row_.batch || !row_.microbatch) return "the batch is not given";
@@ -174,7 +174,7 @@ class Expresser {
     const MeshSection& m = run_.config.mesh;
     b = {.sequences = *row_.batch, .microbatch = *row_.microbatch, .seq = *row_.seq};
     if (b.sequences % (b.microbatch * m.dp) != 0)
-      return fmt::format("a batch of {} is no multiple of microbatch {} × dp {}", b.sequences, b.microbatch, m.dp);
+      return fmt::format("a batch of {} is not a multiple of microbatch {} × dp {}", b.sequences, b.microbatch, m.dp);
     int64_t microbatches = b.sequences / (b.microbatch * m.dp), chunks = row_.chunks.value_or(1);
     PipelineSection& p = run_.config.pipeline;
     p.schedule = "1f1b";
@@ -188,7 +188,7 @@ class Expresser {
       p.schedule = "zb-h1";
     if (chunks > 1 && p.schedule == "1f1b") {
       if (microbatches % m.pp != 0)
-        return fmt::format("interleaving wants microbatches in multiples of pp ({} and {})", microbatches, m.pp);
+        return fmt::format("interleaving needs microbatches in multiples of pp ({} and {})", microbatches, m.pp);
       p.schedule = "interleaved", p.chunks = chunks;
     }
     if (run_.spec.layers < m.pp * p.chunks)

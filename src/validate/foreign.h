@@ -1,5 +1,5 @@
 // From a published run to one of ours: the same model, mesh and batch as a RunConfig, the machine and the profile it
-// ran on. What cannot be expressed is said; what a source left blank takes a default that is named.
+// ran on. What cannot be converted is reported; what a source left blank takes a default that is named.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct ForeignRun {
 
 struct ConvertedRun {
   ForeignRun run;
-  std::string why_not;  // not empty: it cannot be expressed
+  std::string why_not;  // not empty: it cannot be converted
 };
 
 ConvertedRun to_run_config(const PublishedRun& row, const std::vector<SoftwareProfile>& profiles);

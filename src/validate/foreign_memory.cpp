@@ -52,7 +52,7 @@ double activation_output_bytes(const Program& program) {
   for (const Region& region : program.regions) {
     if (region.kind != RegionKind::forward) continue;
     for (const Op& op : region.ops)
-      if (op.def->activation == Activation::gated) sum += static_cast<double>(program[op.outputs[0]].local_bytes().n);
+      if (op.def->gated) sum += static_cast<double>(program[op.outputs[0]].local_bytes().n);
   }
   return sum;
 }
@@ -87,7 +87,7 @@ bool accumulates(const Program& program) {
   return std::ranges::any_of(program.schedule, [](const Action& action) { return action.microbatch > 0; });
 }
 
-// Logits are held where the loss is not one kernel: as the product leaves them, in f32, and as gradients; where it is
+// Logits are held where the loss is not one kernel: as the GEMM leaves them, in f32, and as gradients; where it is
 // written out, in f32 as they are, without their maximum, and as exponentials.
 double logit_bytes(const Program& program, const SoftwareProfile& profile) {
   constexpr double kBytesPerLogit = 2 + 4 + 4, kBytesPerLogitWrittenOut = 4 + 4 + 4, kBytesPerLogitOfTheLast = 4;

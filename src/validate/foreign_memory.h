@@ -20,7 +20,7 @@ struct ForeignMemory {  // bytes
 // Of the fullest rank.
 ForeignMemory foreign_memory(const LoweredRun& lowered, const ForeignRun& run, const Machine& machine);
 
-// With the room that the software's allocator wants beside.
+// With the headroom that the software's allocator needs.
 bool fits(const ForeignMemory& memory, const SoftwareProfile& profile, const Machine& machine);
 
 }  // namespace sextant

@@ -70,7 +70,7 @@ std::vector<MeasuredGroup> measured_groups(const Validation& validation) {
 }
 
 std::vector<LayoutChoiceResult> layout_choice_results(const Validation& validation) {
-  std::vector<LayoutChoiceResult> cells;
+  std::vector<LayoutChoiceResult> results;
   ThreadTeam team(core_count());
   for (const ValidationRow& row : validation.rows()) {
     if (!row.predicted() || row.run.profile.searched.empty()) continue;
@@ -85,23 +85,24 @@ std::vector<LayoutChoiceResult> layout_choice_results(const Validation& validati
     team.parallel_for(static_cast<int64_t>(choices.size()), [&](int64_t i, int) {
       prices[static_cast<size_t>(i)] = price(row, choices[static_cast<size_t>(i)], bounds);
     });
-    LayoutChoiceResult cell{
+    LayoutChoiceResult result{
         .row = &row, .layouts = choices.size(), .best = choice_of(row.run.config), .best_s = row.predicted_s};
     for (const Priced& each : prices)
-      if (each.seconds > 0 && each.seconds < cell.best_s) cell.best = each.choice, cell.best_s = each.seconds;
-    cells.push_back(cell);
+      if (each.seconds > 0 && each.seconds < result.best_s) result.best = each.choice, result.best_s = each.seconds;
+    results.push_back(result);
   }
-  return cells;
+  return results;
 }
 
-std::string layout_choice_text(const std::vector<MeasuredGroup>& groups, const std::vector<LayoutChoiceResult>& cells) {
+std::string layout_choice_text(const std::vector<MeasuredGroup>& groups,
+                               const std::vector<LayoutChoiceResult>& results) {
   auto layout = [](const ValidationRow& row) { return overrides_text(choice_of(row.run.config)); };
   std::string text = "\nour first choice among layouts that were measured: its measured time over the least\n";
   for (const MeasuredGroup& g : groups)
     text += fmt::format("  {:.3f}  {} layouts of {} ({}): {}{}\n", g.ratio(), g.layouts, g.model, g.source,
                         layout(*g.chosen), g.chosen == g.best ? "" : fmt::format("; was fastest: {}", layout(*g.best)));
-  if (!cells.empty()) text += "\npublished as the best of what was searched: its predicted time over our best\n";
-  for (const LayoutChoiceResult& c : cells) {
+  if (!results.empty()) text += "\npublished as the best of what was searched: its predicted time over our best\n";
+  for (const LayoutChoiceResult& c : results) {
     const PublishedRun& p = c.row->published;
     text += fmt::format("  {:.3f}  {} on {} ({} layouts): {}{}\n", c.ratio(), p.model, p.gpus.value_or(0), c.layouts,
                         layout(*c.row), c.ratio() > 1 ? fmt::format("; ours: {}", overrides_text(c.best)) : "");
@@ -109,7 +110,8 @@ std::string layout_choice_text(const std::vector<MeasuredGroup>& groups, const s
   return text;
 }
 
-std::string layout_choice_json(const std::vector<MeasuredGroup>& groups, const std::vector<LayoutChoiceResult>& cells) {
+std::string layout_choice_json(const std::vector<MeasuredGroup>& groups,
+                               const std::vector<LayoutChoiceResult>& results) {
   nlohmann::ordered_json out = {{"groups", nlohmann::ordered_json::array()},
                                 {"cells", nlohmann::ordered_json::array()}};
   for (const MeasuredGroup& g : groups)
@@ -119,7 +121,7 @@ std::string layout_choice_json(const std::vector<MeasuredGroup>& groups, const s
                              {"chosen_line", g.chosen->published.line},
                              {"best_line", g.best->published.line},
                              {"ratio", g.ratio()}});
-  for (const LayoutChoiceResult& c : cells)
+  for (const LayoutChoiceResult& c : results)
     out["cells"].push_back({{"line", c.row->published.line},
                             {"layouts", c.layouts},
                             {"published_s", c.row->predicted_s},

@@ -1,7 +1,7 @@
-// cells: how well the search chooses, held to what others measured. Where a source measured several layouts of one
-// model on one machine, our first choice among them against its best. Where a source searched and published the layout
-// it found best, that layout's predicted time against our best prediction in the space it searched (software.toml:
-// `searched`).
+// layout_choice_validation: how well the search chooses, held to what others measured. Where a source measured several
+// layouts of one model on one machine, our first choice among them against its best. Where a source searched and
+// published the layout it found best, that layout's predicted time against our best prediction in the space it searched
+// (software.toml: `searched`).
 #pragma once
 
 #include <string>
@@ -34,7 +34,9 @@ struct LayoutChoiceResult {
 // Asks for Validation::predict before.
 std::vector<LayoutChoiceResult> layout_choice_results(const Validation& validation);
 
-std::string layout_choice_text(const std::vector<MeasuredGroup>& groups, const std::vector<LayoutChoiceResult>& cells);
-std::string layout_choice_json(const std::vector<MeasuredGroup>& groups, const std::vector<LayoutChoiceResult>& cells);
+std::string layout_choice_text(const std::vector<MeasuredGroup>& groups,
+                               const std::vector<LayoutChoiceResult>& results);
+std::string layout_choice_json(const std::vector<MeasuredGroup>& groups,
+                               const std::vector<LayoutChoiceResult>& results);
 
 }  // namespace sextant

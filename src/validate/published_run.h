@@ -32,7 +32,7 @@ struct PublishedRun {
 
   // From the step time, or from tokens per second.
   std::optional<double> measured_seconds() const;
-  // A clock was read: the time was not made from a utilisation, with a count of FLOPs that its source does not tell.
+  // A clock was read: the time was not made from a utilisation, with a count of FLOPs that its source does not state.
   bool timed() const;
   bool dense() const;  // no experts, no state-space layers
   bool half() const;   // bf16 or fp16 throughout
@@ -40,7 +40,7 @@ struct PublishedRun {
   bool judged() const;
 };
 
-// UserError for what is no CSV, or has no such columns; a cell that cannot be read is told in its row.
+// UserError for what is no CSV, or has no such columns; a cell that cannot be read is reported in its row.
 std::vector<PublishedRun> parse_published_runs(std::string_view text, std::string_view place);
 
 std::string_view name_of(Grade grade);

@@ -50,10 +50,10 @@ double ValidationRow::error() const {
 Validation::Validation(std::vector<PublishedRun> runs) {
   std::vector<SoftwareProfile> profiles = load_profiles();
   for (PublishedRun& published : runs) {
-    ConvertedRun expression = to_run_config(published, profiles);
+    ConvertedRun converted = to_run_config(published, profiles);
     ValidationRow& row = rows_.emplace_back();
-    row.run = std::move(expression.run);
-    row.why_not = std::move(expression.why_not);
+    row.run = std::move(converted.run);
+    row.why_not = std::move(converted.why_not);
     row.published = std::move(published);
     if (!row.predicted()) continue;
     if (!machines_.contains(row.run.machine)) machines_[row.run.machine] = load_machine(row.run.machine);

@@ -1,4 +1,4 @@
-// validate: predicts every published run that can be expressed, and compares.
+// validate: predicts every published run that can be converted, and compares.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,7 @@ MemoryFigures memory_of(const Validation& validation) {
     if (!row.predicted()) continue;
     if (row.published.out_of_memory) {
       ++out.out_of_memory;
-      out.foreseen += !fits(row.predicted_memory, row.run.profile, row.machine);
+      out.predicted_not_to_fit += !fits(row.predicted_memory, row.run.profile, row.machine);
     }
     if (row.published.memory_gb)
       errors.push_back(std::abs(row.predicted_memory.total() / (*row.published.memory_gb * 1e9) - 1));
@@ -84,13 +84,13 @@ ValidationFigures figures_of(const Validation& validation) {
   for (const ValidationRow& row : validation.rows()) {
     ++f.rows;
     f.judged += row.published.judged();
-    f.expressed += row.predicted();
+    f.converted += row.predicted();
     if (!row.predicted() || !row.published.measured_seconds()) continue;
     all.push_back(row.error());
     if (row.published.grade == Grade::a || row.published.grade == Grade::a_minus)
       layouts[model_and_machine(row)].push_back(&row);
     if (!row.published.judged()) continue;
-    ++f.judged_expressed;
+    ++f.judged_converted;
     judged.push_back(row.error());
     by_source[row.published.source].push_back(row.error());
     by_device[row.run.machine].push_back(row.error());

@@ -28,12 +28,12 @@ struct PairsOrdered {
 struct MemoryFigures {
   size_t rows = 0;
   double median = 0;
-  size_t out_of_memory = 0;  // rows that did not fit
-  size_t foreseen = 0;       // and were predicted not to
+  size_t out_of_memory = 0;         // rows that did not fit
+  size_t predicted_not_to_fit = 0;  // and were predicted not to
 };
 
 struct ValidationFigures {
-  size_t rows = 0, judged = 0, expressed = 0, judged_expressed = 0;
+  size_t rows = 0, judged = 0, converted = 0, judged_converted = 0;
   ErrorSummary judged_errors, all_errors;
   double median_of_source_medians = 0;
   std::map<std::string, ErrorSummary> by_source, by_device, by_size;  // judged rows

@@ -41,13 +41,13 @@ nlohmann::ordered_json summaries_json(const std::map<std::string, ErrorSummary>&
 std::string validation_text(const Validation& validation, const ValidationFigures& tables,
                             const ValidationFigures& fitted) {
   std::string out = fmt::format(
-      "{} rows; {} can be expressed; of the {} judged (dense, A, 16 bits, layout given) {} are predicted\n\n",
-      fitted.rows, fitted.expressed, fitted.judged, fitted.judged_expressed);
+      "{} rows; {} can be converted; of the {} judged (dense, A, 16 bits, layout given) {} are predicted\n\n",
+      fitted.rows, fitted.converted, fitted.judged, fitted.judged_converted);
   out += errors_line("published tables only", tables) + errors_line("fitted efficiencies", fitted);
   out += fmt::format("layouts of one model on one machine, more than 10 % apart: {} of {} pairs ordered right\n",
                      fitted.pairs.right, fitted.pairs.pairs);
-  out += fmt::format("memory: median error {} over {} rows; {} of {} rows that did not fit are foreseen\n",
-                     percent(fitted.memory.median), fitted.memory.rows, fitted.memory.foreseen,
+  out += fmt::format("memory: median error {} over {} rows; {} of {} rows that did not fit are predicted not to\n",
+                     percent(fitted.memory.median), fitted.memory.rows, fitted.memory.predicted_not_to_fit,
                      fitted.memory.out_of_memory);
   out += breakdown("by source", fitted.by_source) + breakdown("by device", fitted.by_device) +
          breakdown("by size", fitted.by_size);
@@ -63,9 +63,9 @@ std::string validation_json(const Validation& validation, const ValidationFigure
                             const ValidationFigures& fitted) {
   nlohmann::ordered_json out;
   out["validate"] = {{"rows", fitted.rows},
-                     {"expressed", fitted.expressed},
+                     {"expressed", fitted.converted},
                      {"judged", fitted.judged},
-                     {"judged_expressed", fitted.judged_expressed},
+                     {"judged_expressed", fitted.judged_converted},
                      {"median_abs_error", fitted.judged_errors.median},
                      {"p90_abs_error", fitted.judged_errors.p90},
                      {"median_of_source_medians", fitted.median_of_source_medians},
@@ -75,7 +75,7 @@ std::string validation_json(const Validation& validation, const ValidationFigure
                       {{"rows", fitted.memory.rows},
                        {"median_abs_error", fitted.memory.median},
                        {"out_of_memory", fitted.memory.out_of_memory},
-                       {"foreseen", fitted.memory.foreseen}}},
+                       {"foreseen", fitted.memory.predicted_not_to_fit}}},
                      {"by_source", summaries_json(fitted.by_source)},
                      {"by_device", summaries_json(fitted.by_device)},
                      {"by_size", summaries_json(fitted.by_size)}};

@@ -1,5 +1,5 @@
 // A Trace as the JSON that Chrome's tracing page and Perfetto read: a process per rank, in it a row per lane. Times are
-// in microseconds from the first event's start; an event's arguments tell its path, step, and what rate it reached.
+// in microseconds from the first event's start; an event's arguments give its path, step, and what rate it reached.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // A simulated (or measured) step as a picture: per rank a row for its compute and a thin one for the messages beside
 // it, coloured by phase and by axes, waits hatched. In: the Trace of a step. Out: one SVG text below a megabyte,
-// however long the Trace; a block's tooltip tells what it is, when, and what it is made of.
+// however long the Trace; a block's tooltip says what it is, when, and what it is made of.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // A timed schedule as a picture: one row per rank, a box for each F, B and W with its microbatch, chunks by shade,
 // bubbles hatched, a time axis, a legend. In: what simulate_schedule gives. Out: one SVG text that needs no other file;
-// a box's tooltip tells its action and times.
+// a box's tooltip says its action and times.
 #pragma once
 
 #include <string>

@@ -23,7 +23,7 @@ void expect_refusal(const Outcome& outcome, int code, std::initializer_list<std:
   for (const std::string& fragment : fragments)
     EXPECT_NE(outcome.output.find(fragment), std::string::npos) << "no '" << fragment << "' in:\n"
                                                                 << outcome.output.substr(0, 3000);
-  EXPECT_EQ(outcome.output.find("our mistake"), std::string::npos) << outcome.output.substr(0, 3000);
+  EXPECT_EQ(outcome.output.find("a bug in sextant"), std::string::npos) << outcome.output.substr(0, 3000);
   EXPECT_LT(outcome.output.size(), 6000u);
   for (char c : outcome.output) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20) << static_cast<int>(c);
 }

@@ -1,4 +1,4 @@
-// Shapes as people write them, the products of a config against a list made by hand, and products that are timed.
+// Shapes as people write them, the GEMMs of a config against a list made by hand, and GEMMs that are timed.
 #include "bench/gemm.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace sextant {
 namespace {
 
 TEST(Gemm, ShapesAndRangesAreRead) {
-  EXPECT_EQ(parse_shape("4096x128x7", "--shape"), (ProductShape{4096, 128, 7}));
+  EXPECT_EQ(parse_shape("4096x128x7", "--shape"), (GemmDims{4096, 128, 7}));
   EXPECT_EQ(parse_range("64", "--m"), (std::vector<int64_t>{64}));
   EXPECT_EQ(parse_range("64:256:96", "--m"), (std::vector<int64_t>{64, 160, 256}));
   for (const char* bad :
@@ -29,11 +29,11 @@ TEST(Gemm, ShapesAndRangesAreRead) {
 
 using Shapes = std::set<std::array<int64_t, 3>>;
 
-Shapes products_of_config(const std::vector<std::string>& overrides) {
+Shapes gemms_of_config(const std::vector<std::string>& overrides) {
   RunConfig run = parse_config("", "test", overrides);
   LoweredRun lowered = lower_run(run, resolve_model(run), cpu_target(1));
   Shapes shapes;
-  for (const ProductShape& s : products_of(lowered)) shapes.insert({s.m, s.n, s.k});
+  for (const GemmDims& s : gemms_of(lowered)) shapes.insert({s.m, s.n, s.k});
   return shapes;
 }
 
@@ -49,7 +49,7 @@ const std::vector<std::string> kLlama{
     "model.kv_heads=2",         "model.ffn=192",  "model.vocab=512",   "batch.sequences=8",
     "batch.microbatch=4",       "batch.seq=32",   "train.eval_every=0"};
 
-TEST(Gemm, ProductsOfAConfigAreThoseOfItsLayers) {
+TEST(Gemm, GemmsOfAConfigAreThoseOfItsLayers) {
   constexpr int64_t kTokens = 4 * 32, kHidden = 64, kHeadDim = 16;
   Shapes wanted;
   add_linear(wanted, kTokens, kHidden, (4 + 2 * 2) * kHeadDim);  // q, k and v
@@ -57,14 +57,14 @@ TEST(Gemm, ProductsOfAConfigAreThoseOfItsLayers) {
   add_linear(wanted, kTokens, kHidden, 2 * 192);                 // gate and up
   add_linear(wanted, kTokens, 192, kHidden);                     // down
   add_linear(wanted, kTokens, kHidden, 512);                     // head
-  EXPECT_EQ(products_of_config(kLlama), wanted);
+  EXPECT_EQ(gemms_of_config(kLlama), wanted);
 }
 
 TEST(Gemm, OnTwoTensorRanksEachHasItsHalf) {
   constexpr int64_t kTokens = 4 * 32, kHidden = 64;
   std::vector<std::string> overrides = kLlama;
   overrides.push_back("mesh.tp=2");
-  Shapes wanted, own = products_of_config(overrides);
+  Shapes wanted, own = gemms_of_config(overrides);
   add_linear(wanted, kTokens, kHidden, 128 / 2);
   add_linear(wanted, kTokens, 64 / 2, kHidden);
   add_linear(wanted, kTokens, kHidden, 2 * 192 / 2);
@@ -84,9 +84,9 @@ class SayingProbe final : public DeviceProbe {
   };
   DeviceFacts facts() const override { return {.name = "none"}; }
   Readings readings() const override { return {}; }
-  std::vector<std::string> product_types() const override { return {"bf16"}; }
-  std::unique_ptr<TimedWork> product(const ProductShape& shape, const std::string&) override {
-    if (shape.k > largest_k) throw RunError("a product", "no room");
+  std::vector<std::string> gemm_types() const override { return {"bf16"}; }
+  std::unique_ptr<TimedWork> gemm(const GemmDims& shape, const std::string&) override {
+    if (shape.k > largest_k) throw RunError("a GEMM", "no room");
     double away = std::abs(std::log(static_cast<double>(shape.m * shape.n) / (3072.0 * 5120)));
     return std::make_unique<Call>(shape.flops() / (5e14 - 1e13 * away));
   }
@@ -135,7 +135,7 @@ TEST(Gemm, AStoppedSearchReportsTheBestSoFar) {
   EXPECT_NE(report.findings.at(0).find("the best of 3 shapes tried"), std::string::npos) << report.findings[0];
 }
 
-TEST(Gemm, ProductsAreTimedAndVerified) {
+TEST(Gemm, GemmsAreTimedAndVerified) {
   std::unique_ptr<DeviceProbe> probe = make_cpu_probe(1);
   BenchReport report;
   bench_gemm({.probe = *probe,

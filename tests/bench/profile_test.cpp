@@ -118,16 +118,16 @@ TEST(Profile, AStoppedRunHasItsSteps) {
 TEST(MeasuredOps, TheNearestDecideAndWorkScales) {
   Machine machine = cpu_machine();
   machine.ops["linear"] = {{{100, 100, 100}, 1e-3}, {{1000, 1000, 1000}, 0.5}};
-  auto product = [](double rows, double columns, double depth) {
+  auto gemm = [](double rows, double columns, double depth) {
     Cost cost{};
-    cost.products = {{rows, columns, depth}};
+    cost.gemms = {{rows, columns, depth}};
     return cost;
   };
-  EXPECT_NEAR(*measured_seconds(machine, "linear", product(100, 100, 100)), 1e-3, 1e-5);
-  EXPECT_NEAR(*measured_seconds(machine, "linear", product(1000, 1000, 1000)), 0.5, 5e-3);
+  EXPECT_NEAR(*measured_seconds(machine, "linear", gemm(100, 100, 100)), 1e-3, 1e-5);
+  EXPECT_NEAR(*measured_seconds(machine, "linear", gemm(1000, 1000, 1000)), 0.5, 5e-3);
   // Twice the work takes about twice the time.
-  EXPECT_NEAR(*measured_seconds(machine, "linear", product(200, 100, 100)), 2e-3, 1e-4);
-  EXPECT_FALSE(measured_seconds(machine, "gelu", product(1, 1, 1)).has_value());
+  EXPECT_NEAR(*measured_seconds(machine, "linear", gemm(200, 100, 100)), 2e-3, 1e-4);
+  EXPECT_FALSE(measured_seconds(machine, "gelu", gemm(1, 1, 1)).has_value());
   machine.ops["gelu"] = {{{4000}, 1e-5}};
   Cost stream{};
   stream.read = {2000}, stream.written = {2000};
@@ -205,14 +205,14 @@ TEST(Save, MeasurementsTakeTheirPlaceInTheMachine) {
                             .bytes = 2e9});
   merge_into_machine(machine, report);
   bool found = false;
-  for (const MeasuredProduct& p : machine.products)
+  for (const MeasuredGemm& p : machine.gemms)
     found =
         found || (p.rows == 8192 && p.columns == 8192 && p.depth == 8192 && p.dtype == "bf16" && p.seconds == 1.5e-3);
   EXPECT_TRUE(found);
   EXPECT_NEAR(machine.efficiency().memory, 0.9, 1e-9);
   merge_into_machine(machine, report);  // again: once is enough
   int rows = 0;
-  for (const MeasuredProduct& p : machine.products)
+  for (const MeasuredGemm& p : machine.gemms)
     rows += p.rows == 8192 && p.columns == 8192 && p.depth == 8192 && p.dtype == "bf16" ? 1 : 0;
   EXPECT_EQ(rows, 1);
   machine.place = "x.toml";

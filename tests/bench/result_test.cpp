@@ -109,12 +109,12 @@ TEST(BenchReport, ThePageHoldsPicturesAndEscapesText) {
   EXPECT_EQ(html.find("<script"), std::string::npos);
 }
 
-// What a product moves is no bandwidth of the memory: without streams only the roof of the units is drawn.
+// What a GEMM moves is no bandwidth of the memory: without streams only the roof of the units is drawn.
 TEST(BenchReport, ARooflineWithoutStreamsHasNoMemoryRoof) {
-  BenchReport products;
-  products.results = {result_with("8x8x8", 1e-6), result_with("64x64x64", 1e-6)};
-  products.results[0].bytes = 768, products.results[1].bytes = 49152, products.results[1].flops = 524288;
-  std::string html = report_html(products, "title");
+  BenchReport gemms;
+  gemms.results = {result_with("8x8x8", 1e-6), result_with("64x64x64", 1e-6)};
+  gemms.results[0].bytes = 768, gemms.results[1].bytes = 49152, gemms.results[1].flops = 524288;
+  std::string html = report_html(gemms, "title");
   EXPECT_NE(html.find("Memory bandwidth not measured"), std::string::npos);
   EXPECT_NE(html.find("bench memory"), std::string::npos);
   EXPECT_EQ(html.find("what was reached at most"), std::string::npos);
@@ -125,9 +125,9 @@ TEST(BenchReport, ARooflineWithoutStreamsHasNoMemoryRoof) {
   ASSERT_EQ(std::sscanf(html.c_str() + line, "<polyline points=\"%lf,%lf %lf,%lf", &x1, &y1, &x2, &y2), 4);
   EXPECT_EQ(y1, y2);
 
-  products.results.push_back(result_with("4096", 1e-6));
-  products.results.back().kind = "memory", products.results.back().bytes = 4096, products.results.back().flops = 0;
-  std::string with_streams = report_html(products, "title");
+  gemms.results.push_back(result_with("4096", 1e-6));
+  gemms.results.back().kind = "memory", gemms.results.back().bytes = 4096, gemms.results.back().flops = 0;
+  std::string with_streams = report_html(gemms, "title");
   EXPECT_EQ(with_streams.find("not measured"), std::string::npos);
   EXPECT_NE(with_streams.find("what was reached at most"), std::string::npos);
 }

@@ -133,10 +133,10 @@ TEST_F(Weights, RefusesIndexesThatLie) {
   EXPECT_IN("is \"a\\u0000b\"", complaint(R"({"weight_map":{"embed":"a\u0000b"}})"));
   EXPECT_IN("is no string", complaint(R"({"weight_map":{"embed":7}})"));
   EXPECT_IN("is no string", complaint(R"({"weight_map":{"embed":{"a":"b"}}})"));
-  EXPECT_IN("weight_map is no JSON object", complaint(R"({"weight_map":[]})"));
-  EXPECT_IN("weight_map is no JSON object", complaint(R"({"weight_map":null})"));
+  EXPECT_IN("weight_map is not a JSON object", complaint(R"({"weight_map":[]})"));
+  EXPECT_IN("weight_map is not a JSON object", complaint(R"({"weight_map":null})"));
   EXPECT_IN("weight_map is missing", complaint("{}"));
-  EXPECT_IN("the index is no JSON object", complaint("[1]"));
+  EXPECT_IN("the index is not a JSON object", complaint("[1]"));
   EXPECT_IN("key \"embed\" is given twice",
             complaint(R"({"weight_map":{"embed":")" + first + R"(","embed":")" + first + R"("}})"));
   EXPECT_IN("nested too deeply", complaint(R"({"metadata":)" + std::string(100'000, '[')));

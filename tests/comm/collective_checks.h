@@ -169,7 +169,7 @@ void check_all_reduce(Transport& transport, const Group& group, int64_t count, c
   require_same_bits(data, expected, "all-reduce", group);
   int64_t elements = n == 1 ? 0 : (count - own) + (n - 1) * own;  // 2 (n−1)/n of the whole where n divides it
   require_bytes(channel.bytes_sent, elements * static_cast<int64_t>(sizeof(T)), "all-reduce", group);
-  require_bytes(all_reduce_bytes_sent(count, how.dtype, group), channel.bytes_sent, "all-reduce, as foretold,", group);
+  require_bytes(all_reduce_bytes_sent(count, how.dtype, group), channel.bytes_sent, "all-reduce, as predicted,", group);
 }
 
 template <class T>

@@ -186,9 +186,10 @@ TEST(Check, NameAndData) {
   EXPECT_EQ(complaint_about({"data.tokenizer=t.json", "data.tokenizer_vocab=300"}),
             "command line: data.tokenizer_vocab=300: is not used, because data.tokenizer brings a tokenizer; expected "
             "one of the two");
-  EXPECT_EQ(complaint_about({"data.format=tokens-u16"}),
-            "command line: data.format=tokens-u16: tokens-u16 files do not tell the size of the vocabulary; expected "
-            "model.vocab or data.tokenizer");
+  EXPECT_EQ(
+      complaint_about({"data.format=tokens-u16"}),
+      "command line: data.format=tokens-u16: tokens-u16 files do not contain the size of the vocabulary; expected "
+      "model.vocab or data.tokenizer");
 }
 
 TEST(Check, HandmadeConfigs) {
@@ -264,7 +265,9 @@ TEST_F(FromDirectory, WeightsDecideTheShape) {
 TEST_F(FromDirectory, Unreadable) {
   std::string file = (dir_ / "config.json").string();
   EXPECT_EQ(complaint_about({from()}, ""),
-            "command line: " + from() + ": there is no " + file + "; expected a Hugging Face model directory");
+            "command line: " + from() + ": file not found: " + file +
+                "; expected a Hugging Face model directory\n"
+                "  hint: models are not downloaded: fetch it first (hf download NAME --local-dir DIR)");
   write("{\"model_type\": \"mamba\"}");
   EXPECT_EQ(complaint_about({from()}, ""),
             file + " model_type: \"mamba\" is not supported; expected one of " + all_hf_types());

@@ -186,7 +186,7 @@ TEST(LoadConfig, OutOfRange) {
   EXPECT_EQ(complaint_about(with_model("[optimizer]\nlr = inf\n")),
             "run.toml:4:1 optimizer.lr: got inf; expected a number of at least 0");
   EXPECT_EQ(complaint_about(with_model(""), {"device=gpu"}),
-            "command line: device=gpu: got \"gpu\"; expected one of auto, cpu, cuda\n  hint: did you mean cpu?");
+            "command line: device=gpu: got \"gpu\"; expected one of auto, cpu, cuda\n  hint: did you mean cuda?");
   EXPECT_EQ(complaint_about(with_model("[optimizer]\nname = \"adam\"\n")),
             "run.toml:4:1 optimizer.name: got \"adam\"; expected one of adamw, sgd, lion, adafactor, muon\n  hint: did "
             "you mean adamw?");

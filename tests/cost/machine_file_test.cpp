@@ -136,9 +136,9 @@ TEST(MachineFile, FiguresArriveInBaseUnits) {
   EXPECT_EQ(m.attention.at("flash2").backward_128, 0.45);
   EXPECT_EQ(m.context_bytes, 1.25e9);
   EXPECT_EQ(m.checkpoint_bytes_per_s, 0.5e9);
-  ASSERT_EQ(m.products.size(), 2u);
-  EXPECT_EQ(m.products[0].depth, 4096);
-  EXPECT_EQ(m.products[0].seconds, 70.5e-6);
+  ASSERT_EQ(m.gemms.size(), 2u);
+  EXPECT_EQ(m.gemms[0].depth, 4096);
+  EXPECT_EQ(m.gemms[0].seconds, 70.5e-6);
   EXPECT_EQ(m.sources.at("device"), "a letter (2026)");
 }
 
@@ -268,7 +268,7 @@ level = "a map (2026)"
   EXPECT_EQ(cluster.fitted->product, 0.75);
   EXPECT_EQ(cluster.sources.at("device"), "a letter (2026)");
 
-  EXPECT_TRUE(mention(complaints_about("device_from = \"pod\""), "", "stands alone"));
+  EXPECT_TRUE(mention(complaints_about("device_from = \"pod\""), "", "without device_from"));
   EXPECT_TRUE(mention(complaints_about("device_from = \"nowhere\""), "toy.toml:1:1 device_from", "there are"));
   EXPECT_FALSE(complaints_about("device_from = 7").empty());
 }

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "cost/attention_time.h"
+#include "cost/gemm_time.h"
 #include "cost/hand_program.h"
-#include "cost/products.h"
 
 namespace sextant {
 namespace {
@@ -53,23 +53,22 @@ TEST(Price, StreamingKernels) {
   expect_price(price_of(hand, turned), {.seconds = 1 + 2 + 0.125, .kernels = 1, .flops = 7, .bytes = 1e6});
 }
 
-// A loss: two products, and 1000 logits that are made and read again inside.
-TEST(Price, ProductsAndWhatTheyMakeInside) {
+// A loss: two GEMMs, and 1000 logits that are made and read again inside.
+TEST(Price, GemmsAndWhatTheyMakeInside) {
   Machine machine = machine_on_paper();
-  Product one{.rows = 256, .columns = 128, .depth = 64}, two{.rows = 128, .columns = 64, .depth = 256};
+  Gemm one{.rows = 256, .columns = 128, .depth = 64}, two{.rows = 128, .columns = 64, .depth = 256};
   OpDef loss{.name = "loss"};
-  bool again = false;
+  Gemm::Of of = Gemm::Of::model;
   loss.cost = [&](const Attrs&, auto, auto) {
-    Product first = one, second = two;
-    first.again = second.again = again;
-    return Cost{.flops = {11}, .read = {500}, .written = {200}, .products = {first, second}, .inner = 1000};
+    Gemm first = one, second = two;
+    first.of = second.of = of;
+    return Cost{.flops = {11}, .read = {500}, .written = {200}, .gemms = {first, second}, .inner = 1000};
   };
   HandProgram hand(mesh(), 0);
   ValueId x = hand.value("x", 1000, ValueKind::activation, DType::bf16);
   Op& op = hand.add(forward, loss, "loss", {}, {x});
-  double products = 0;
-  for (const Product& product : {one, two})
-    products += product_seconds(machine, machine.tables, {product, 1, 2, "bf16"});
+  double gemms = 0;
+  for (const Gemm& gemm : {one, two}) gemms += gemm_seconds(machine, machine.tables, {gemm, 1, 2, "bf16"});
   struct Case {
     bool eager, f32;
     double bytes_per_logit;
@@ -77,27 +76,42 @@ TEST(Price, ProductsAndWhatTheyMakeInside) {
   for (const Case& c : {Case{false, false, 6}, Case{false, true, 26}, Case{true, false, 52}, Case{true, true, 52}}) {
     SoftwareProfile profile = own_profile();
     profile.loss_eager = c.eager, profile.loss_in_f32 = c.f32;
-    expect_price(price_of(hand, op, profile), {.seconds = products + c.bytes_per_logit * 1000 / kMega + 5 * 0.125,
-                                               .kernels = 2 + 3,
-                                               .flops = 11,
-                                               .bytes = 700});
+    expect_price(
+        price_of(hand, op, profile),
+        {.seconds = gemms + c.bytes_per_logit * 1000 / kMega + 5 * 0.125, .kernels = 2 + 3, .flops = 11, .bytes = 700});
   }
   // In f32 the operands are twice as wide, on other units.
   HandProgram wide(mesh(), 0);
   Op& in_f32 = wide.add(forward, loss, "loss", {}, {wide.value("x", 1000)});
-  double wide_products = 0;
-  for (const Product& product : {one, two})
-    wide_products += product_seconds(machine, machine.tables, {product, 1, 4, "fp32"});
-  EXPECT_NE(wide_products, products);
+  double wide_gemms = 0;
+  for (const Gemm& gemm : {one, two}) wide_gemms += gemm_seconds(machine, machine.tables, {gemm, 1, 4, "fp32"});
+  EXPECT_NE(wide_gemms, gemms);
   expect_price(price_of(wide, in_f32),
-               {.seconds = wide_products + 0.006 + 5 * 0.125, .kernels = 5, .flops = 11, .bytes = 700});
+               {.seconds = wide_gemms + 0.006 + 5 * 0.125, .kernels = 5, .flops = 11, .bytes = 700});
   // What another op has made already costs nothing to software that kept it.
   SoftwareProfile keeping = own_profile();
   keeping.keeps_logits = true;
   EXPECT_GT(price_of(hand, op, keeping).seconds, 0);
-  again = true;
+  of = Gemm::Of::repeated;
   EXPECT_GT(price_of(hand, op).seconds, 0);
   expect_price(price_of(hand, op, keeping), {});
+}
+
+// An optimizer's GEMMs are executed and no work of the model; they may be computed in another type than their operands.
+TEST(Price, GemmsOfAnOptimizer) {
+  Machine machine = machine_on_paper();
+  Gemm gemm{.rows = 256, .columns = 128, .depth = 64, .of = Gemm::Of::optimizer};
+  OpDef orthogonal{.name = "orthogonal"};
+  orthogonal.cost = [&](const Attrs&, auto, auto) {
+    return Cost{.flops = {gemm.flops()}, .gemms = {gemm}, .computes_in = DType::bf16};
+  };
+  HandProgram hand(mesh(), 0);
+  Op& op = hand.add(forward, orthogonal, "orthogonal", {}, {hand.value("x", 1000)});
+  SoftwareProfile keeping = own_profile();
+  keeping.keeps_logits = true;
+  double seconds = gemm_seconds(machine, machine.tables, {gemm, 1, 2, "bf16"});
+  EXPECT_NEAR(price_of(hand, op, keeping).seconds, seconds + 0.125, 1e-12);
+  EXPECT_EQ(model_flops(orthogonal.cost({}, {}, {}), CountAttention::causal).n, 0);
 }
 
 // Of a head, the logits: rows by words. Where they are made a second time, that is said.
@@ -108,7 +122,7 @@ TEST(Price, LogitsThatAHeadMakesInside) {
       double rows = static_cast<double>(example.inputs[0].shape.rows()),
              words = static_cast<double>(example.inputs[1].shape[0]);
       EXPECT_EQ(cost.inner, rows * words) << def->name;
-      EXPECT_EQ(cost.products.front().again, def == &ops::head_lse) << def->name;
+      EXPECT_EQ(cost.gemms.front().of == Gemm::Of::repeated, def == &ops::head_lse) << def->name;
     }
   }
 }
@@ -165,11 +179,11 @@ TEST(AttentionTime, UnfusedByHand) {
   Machine machine = machine_on_paper();  // without a table
   AttentionWork work{.batch = 2, .heads = 3, .queries = 64, .keys = 128, .head_dim = 64, .seen = 0.5};
   double scores = 2.0 * 3 * 64 * 128;
-  auto product = [&](double rows, double columns, double depth) {
-    return product_seconds(machine, machine.tables, {{rows, columns, depth}, 6, 2, "bf16"});
+  auto gemm = [&](double rows, double columns, double depth) {
+    return gemm_seconds(machine, machine.tables, {{rows, columns, depth}, 6, 2, "bf16"});
   };
-  double there = product(64, 128, 64) + product(64, 64, 128);
-  double back = product(64, 128, 64) + product(128, 64, 64) + product(64, 64, 128) + product(128, 64, 64);
+  double there = gemm(64, 128, 64) + gemm(64, 64, 128);
+  double back = gemm(64, 128, 64) + gemm(128, 64, 64) + gemm(64, 64, 128) + gemm(128, 64, 64);
   struct Case {
     bool backward, dropout, mask, again;
     double bytes_per_score, kernels;

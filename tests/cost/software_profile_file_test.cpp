@@ -65,7 +65,7 @@ TEST(ProfileFile, FactsArriveWhereTheyBelong) {
   EXPECT_EQ(first.recompute, "full");
 }
 
-TEST(ProfileFile, AStackLikeAnotherTakesTheSoftwareButNotTheClusterNorTheRuns) {
+TEST(ProfileFile, AProfileLikeAnotherTakesTheSoftwareButNotTheClusterNorTheRuns) {
   SoftwareProfile second = parse_profiles(kTwo, "software.toml").at(1);
   EXPECT_EQ(second.attention, AttentionKernel::unfused);
   EXPECT_EQ(second.optimizer_bytes, 16);
@@ -151,7 +151,7 @@ TEST(ProfileFile, OverlapsAreListedWhenOneIsUnknown) {
   }
 }
 
-TEST(ProfileFile, TheNetworkOfAStackIsItsSources) {
+TEST(ProfileFile, TheNetworkOfAProfileIsItsSources) {
   Machine machine = load_machine("h100-sxm");
   SoftwareProfile told = own_profile();
   EXPECT_EQ(with_network_of(told, machine).levels.back().link, machine.levels.back().link);
@@ -170,7 +170,7 @@ TEST(ProfileFile, WhatWasReachedIsGiven) {
   EXPECT_THROW(parse_profiles(replaced(text, "far_gb_s_per_node = 50\n", ""), "s.toml"), UserError);
 }
 
-TEST(ProfileFile, EveryStackOfOursNamesItsSourceAndAKernelThatSomeMachineHas) {
+TEST(ProfileFile, EveryProfileOfOursNamesItsSourceAndAKernelThatSomeMachineHas) {
   std::set<std::string> kernels{"unfused"}, names;
   for (const std::string& name : known_machines()) {
     Machine machine = load_machine(name);
@@ -284,7 +284,7 @@ const std::vector<PublishedRun> kRuns{
     {"SmolLM3 blog (HF)", "", "nanotron-2025"},
 };
 
-TEST(ProfileFile, EveryPublishedRunHasAStack) {
+TEST(ProfileFile, EveryPublishedRunHasAProfile) {
   std::vector<SoftwareProfile> profiles = load_profiles();
   std::set<std::string> used;
   for (const PublishedRun& run : kRuns) {

@@ -37,7 +37,7 @@ TEST(Validator, WhatIsBrokenIsNamed) {
       {"there are no levels", [](Machine& m) { m.levels.clear(); }},
       {"the last holds everything", [](Machine& m) { m.levels.back().devices = 64; }},
       {"only the last is without a limit", [](Machine& m) { m.levels.front().devices = 0; }},
-      {"no multiple of the 8",
+      {"not a multiple of the 8",
        [](Machine& m) {
          m.levels.insert(m.levels.begin() + 1, {"rack", 12, {100e9, 1e-6}});
        }},
@@ -56,11 +56,11 @@ TEST(Validator, WhatIsBrokenIsNamed) {
        [](Machine& m) { m.fitted = m.tables, m.fitted->product = 0.9; }},
       {"products.bf16: 4096 x 4096 x 4096 in 100.0 us is 1374.4 TFLOPS of 989.4",
        [](Machine& m) {
-         m.products.push_back({4096, 4096, 4096, 1e-4, "bf16"});
+         m.gemms.push_back({4096, 4096, 4096, 1e-4, "bf16"});
        }},
       {"source.products is not given",
        [](Machine& m) {
-         m.products.push_back({4096, 4096, 4096, 1e-3, "bf16"});
+         m.gemms.push_back({4096, 4096, 4096, 1e-3, "bf16"});
        }},
       {"source.device is not given", [](Machine& m) { m.sources.erase("device"); }},
       {"source.level names no year", [](Machine& m) { m.sources["level"] = "a friend of 20161 friends"; }},

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "cost/collective.h"
+#include "cost/gemm_time.h"
 #include "cost/machine_file.h"
-#include "cost/products.h"
 
 namespace sextant {
 namespace {
@@ -55,7 +55,7 @@ TEST(WorkedHardware, MemoryOfAB200) {
   EXPECT_GT(published, 0.97 * clocked);
 }
 
-// A11: tiles in waves, 148 units against 152. The rule knows one size of tile; a library takes smaller ones where they
+// A11: tiles in waves, 148 units against 152. The rule has one size of tile; a library takes smaller ones where they
 // fill the last wave better, so that the gain is never more than the rule's.
 TEST(WorkedHardware, WavesOf148And152Units) {
   auto seconds_with = [](int64_t units, double tiles) {
@@ -63,8 +63,8 @@ TEST(WorkedHardware, WavesOf148And152Units) {
     machine.device = {
         .units = units, .peaks = {{"bf16", 2250e12 / 148 * static_cast<double>(units)}}, .memory_bytes_per_s = 8e12};
     machine.tables = {.product = 1, .memory = 1};
-    return product_seconds(machine, machine.tables,
-                           {.product = {.rows = 256 * tiles / 4, .columns = 4 * 128, .depth = 8192}});
+    return gemm_seconds(machine, machine.tables,
+                        {.gemm = {.rows = 256 * tiles / 4, .columns = 4 * 128, .depth = 8192}});
   };
   struct Case {
     double tiles, gain;

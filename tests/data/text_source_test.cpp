@@ -194,7 +194,7 @@ TEST(Files, FoldersAreReadSortedAndOtherFilesLeft) {
 TEST(Files, WhatCannotBeTextIsRefused) {
   ScratchFolder folder;
   fs::create_directories(folder / "empty");
-  EXPECT_TRUE(says(complaint_about(folder / "nowhere.txt"), {"nowhere.txt", "no such file"}));
+  EXPECT_TRUE(says(complaint_about(folder / "nowhere.txt"), {"nowhere.txt", "file not found"}));
   EXPECT_TRUE(says(complaint_about(folder / "empty"), {"empty", "holds no text file", ".jsonl"}));
   EXPECT_TRUE(says(complaint_about(folder.write("train.bin", "ab")), {"train.bin", "the name does not say"}));
   EXPECT_EQ(read_all({folder / "train.bin"}, {.format = TextFormat::plain}), (Documents{"ab"}));

@@ -112,7 +112,7 @@ TEST(Burn, FindsAWeightGradientThatIsAlwaysWrong) {
   Flip flip{.path = "dw", .byte = 4003};
   std::vector<Finding> findings = burn_alone(&flip);
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].name, "matrix products");
+  EXPECT_EQ(findings[0].name, "GEMMs");
   EXPECT_NE(findings[0].found.find("wrong results in 3"), std::string::npos) << findings[0].found;
 }
 

@@ -127,7 +127,7 @@ TEST_F(FourRanks, RanksOfOneMachineAreNamedByNumber) {
 TEST(Report, SaysWhatToDoAndWhere) {
   std::vector<Finding> findings{{"disk", "/runs", Health::ok, "600 GiB free", {}},
                                 {"disk", "/tmp", Health::failure, "full", "remove old runs", "node1"},
-                                {"clock", "clock sync", Health::unknown, "the system does not say", {}}};
+                                {"clock", "clock sync", Health::unknown, "unavailable", {}}};
   std::string text = findings_text(findings);
   EXPECT_NE(text.find("FAILURE  /tmp"), std::string::npos) << text;
   EXPECT_NE(text.find("full · on node1"), std::string::npos) << text;

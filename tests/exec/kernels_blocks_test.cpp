@@ -1,7 +1,7 @@
 // Kernels cut their work into blocks by shape. Here every kernel gets at least three blocks and a remainder: every
 // example of every op, grown along its first dim until streaming kernels have many tasks, against runs of the example's
 // own size put together as the definition's row says; and what only grows along other dims (depth and width of
-// products, columns of sums, chunks of logits) against naive formulas in double, in both precisions.
+// GEMMs, columns of sums, chunks of logits) against naive formulas in double, in both precisions.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -259,8 +259,8 @@ TEST(KernelInBlocks, OrthogonalMatrices) {
   }
 }
 
-// Blocks of a product in f32: 256 rows, 4096 columns, 256 (on ARM 384) deep; of one in f64: 128 by 128.
-TEST(KernelInBlocks, ProductsInEveryDirection) {
+// Blocks of a GEMM in f32: 256 rows, 4096 columns, 256 (on ARM 384) deep; of one in f64: 128 by 128.
+TEST(KernelInBlocks, GemmsInEveryDirection) {
   struct Shape {
     size_t rows, columns, depth;
   };

@@ -1,4 +1,4 @@
-// Our f32 matrix product against one written out, over every shape of operand, edge and epilogue.
+// Our f32 GEMM against one written out, over every shape of operand, edge and epilogue.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,29 +70,29 @@ TEST(Gemm, AgreesWithTheDefinition) {
   for (const Case& c : all_cases()) {
     auto [m, n, k] = c.shape;
     std::vector<float> a = draw(m * k, 1), b = draw(k * n, 2), before = draw(m * n, 3), bias = draw(n, 4);
-    Product<float> product{.m = m,
-                           .n = n,
-                           .k = k,
-                           .a = matrix(a, m, k, c.a),
-                           .b = matrix(b, k, n, c.b),
-                           .c = nullptr,
-                           .c_stride = n,
-                           .write = c.write,
-                           .bias = c.bias ? bias.data() : nullptr};
+    Gemm<float> gemm{.m = m,
+                     .n = n,
+                     .k = k,
+                     .a = matrix(a, m, k, c.a),
+                     .b = matrix(b, k, n, c.b),
+                     .c = nullptr,
+                     .c_stride = n,
+                     .write = c.write,
+                     .bias = c.bias ? bias.data() : nullptr};
     std::vector<float> alone = before, together = before;
     Scratch scratch(multiply_scratch(n, k)), workspace(multiply_workspace(n, k, 3));
-    product.c = alone.data();
-    multiply(product, scratch.data);
-    product.c = together.data();
+    gemm.c = alone.data();
+    multiply(gemm, scratch.data);
+    gemm.c = together.data();
     ThreadTeam team(3);
-    multiply(product, team, workspace.data);
+    multiply(gemm, team, workspace.data);
     EXPECT_EQ(alone, together);
     for (int64_t i = 0; i < m; ++i)
       for (int64_t j = 0; j < n; ++j) {
         size_t at = static_cast<size_t>(i * n + j);
         double sum = 0, size = 0;
         for (int64_t p = 0; p < k; ++p) {
-          double term = static_cast<double>(*product.a.at(i, p)) * static_cast<double>(*product.b.at(p, j));
+          double term = static_cast<double>(*gemm.a.at(i, p)) * static_cast<double>(*gemm.b.at(p, j));
           sum += term;
           size += std::abs(term);
         }
@@ -104,7 +104,7 @@ TEST(Gemm, AgreesWithTheDefinition) {
   }
 }
 
-// Of a triangular product only what counts is compared: c beyond the diagonal may be anything.
+// Of a triangular GEMM only what counts is compared: c beyond the diagonal may be anything.
 TEST(Gemm, TrianglesLeaveOutOnlyZeros) {
   for (Triangle triangle : {Triangle::c_lower, Triangle::a_lower, Triangle::a_upper})
     for (int64_t diagonal : {-300, -9, 0, 5, 64, 700}) {
@@ -116,14 +116,14 @@ TEST(Gemm, TrianglesLeaveOutOnlyZeros) {
               (triangle == Triangle::a_upper && p < i - diagonal))
             a[static_cast<size_t>(i * k + p)] = 0;
       std::vector<float> whole(m * n), part(m * n);
-      Product<float> product{
+      Gemm<float> gemm{
           .m = m, .n = n, .k = k, .a = {a.data(), k}, .b = {b.data(), n}, .c = whole.data(), .c_stride = n};
       Scratch scratch(multiply_scratch(n, k));
-      multiply(product, scratch.data);
-      product.triangle = triangle;
-      product.diagonal = diagonal;
-      product.c = part.data();
-      multiply(product, scratch.data);
+      multiply(gemm, scratch.data);
+      gemm.triangle = triangle;
+      gemm.diagonal = diagonal;
+      gemm.c = part.data();
+      multiply(gemm, scratch.data);
       for (int64_t i = 0; i < m; ++i)
         for (int64_t j = 0; j < n && (triangle != Triangle::c_lower || j <= i + diagonal); ++j)
           ASSERT_EQ(part[static_cast<size_t>(i * n + j)], whole[static_cast<size_t>(i * n + j)]) << i << ", " << j;
@@ -135,7 +135,7 @@ TEST(Gemm, WritesOnlyInsideC) {
   std::vector<float> a = draw(m * k, 1), b = draw(k * n, 2), c(m * stride, 7.0f);
   Scratch scratch(multiply_scratch(n, k));
   multiply(
-      Product<float>{.m = m, .n = n, .k = k, .a = {a.data(), k}, .b = {b.data(), n}, .c = c.data(), .c_stride = stride},
+      Gemm<float>{.m = m, .n = n, .k = k, .a = {a.data(), k}, .b = {b.data(), n}, .c = c.data(), .c_stride = stride},
       scratch.data);
   for (int64_t i = 0; i < m; ++i)
     for (int64_t j = n; j < stride; ++j) EXPECT_EQ(c[static_cast<size_t>(i * stride + j)], 7.0f);

@@ -1,4 +1,4 @@
-// Any text as a table of published runs: it is refused with a UserError, or every row is expressed as a run or says why
+// Any text as a table of published runs: it is refused with a UserError, or every row is converted to a run or says why
 // not.
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     for (const PublishedRun& run :
          parse_published_runs(std::string_view(reinterpret_cast<const char*>(data), size), "runs.csv")) {
-      ConvertedRun expression = to_run_config(run, kProfiles);
-      if (expression.why_not.empty() && expression.run.config.batch.sequences <= 0) std::abort();
+      ConvertedRun converted = to_run_config(run, kProfiles);
+      if (converted.why_not.empty() && converted.run.config.batch.sequences <= 0) std::abort();
     }
   } catch (const UserError&) {
   }

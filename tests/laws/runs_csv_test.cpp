@@ -22,7 +22,7 @@ TEST(Quantity, NonsenseIsRefused) {
   for (const char* text : {"", "B", "70X", "70BB", "-1", "0", "nan", "inf", "1e999", "1,000", "0x10", "7 0", "1e308T"})
     expect_refused([&] { parse_quantity(text, "--params"); }, "--params: ");
   expect_refused([] { parse_quantity("70X", "--params"); },
-                 "\"70X\" is no positive number; expected a number such as 70B");
+                 "\"70X\" is not a positive number; expected a number such as 70B");
 }
 
 TEST(Quantity, IsWrittenAsPeopleReadIt) {
@@ -70,7 +70,8 @@ TEST(RunsCsv, BadTextIsRefusedWithItsPlace) {
   expect_bad("params,loss\n", "two of the columns");
   expect_bad("flops,loss\n1e20,3\n", "two of the columns");
   expect_bad("params,N,tokens,loss\n", "two columns are named N");
-  expect_bad("params,tokens,loss\n1e8,2e9,3\n1e8,many,3\n", "mine.csv:3 column tokens: \"many\" is no positive number");
+  expect_bad("params,tokens,loss\n1e8,2e9,3\n1e8,many,3\n",
+             "mine.csv:3 column tokens: \"many\" is not a positive number");
   expect_bad("params,tokens,loss\n1e8,-5,3\n", "mine.csv:2 column tokens");
   expect_bad("params,tokens,loss\n1e8,2e9,nan\n", "mine.csv:2 column loss");
   expect_bad("params,tokens,loss\n1e8,2e9,0\n", "mine.csv:2 column loss");

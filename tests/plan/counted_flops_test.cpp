@@ -12,14 +12,14 @@ namespace {
 // y[rows, columns] = Σ over depth, trip by trip.
 struct Counter {
   double multiply_adds = 0;
-  void product(int64_t rows, int64_t columns, int64_t depth) {
+  void gemm(int64_t rows, int64_t columns, int64_t depth) {
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < columns; ++c)
         for (int64_t d = 0; d < depth; ++d) multiply_adds += 1;
   }
   // Forward, the gradient of its input and the gradient of its weight.
   void trained(int64_t tokens, int64_t outputs, int64_t inputs) {
-    product(tokens, outputs, inputs), product(tokens, inputs, outputs), product(outputs, inputs, tokens);
+    gemm(tokens, outputs, inputs), gemm(tokens, inputs, outputs), gemm(outputs, inputs, tokens);
   }
 };
 
@@ -44,7 +44,7 @@ TEST(CountedFlops, EqualTheModelFlopsOfTheProgram) {
         for (int64_t q = 0; q < kSeq; ++q) {
           int64_t seen = q + 1;
           // Scores and their sum with the values; backward dv, dp, dq and dk.
-          for (int gradient = 0; gradient < 6; ++gradient) counter.product(1, seen, kHead);
+          for (int gradient = 0; gradient < 6; ++gradient) counter.gemm(1, seen, kHead);
         }
     counter.trained(tokens, kHidden, kHeads * kHead);
     counter.trained(tokens, 2 * kFfn, kHidden);
@@ -61,7 +61,7 @@ TEST(CountedFlops, EqualTheModelFlopsOfTheProgram) {
 }
 
 // With deferred weight gradients each stage has three times: forward once, and backward its two halves. Those of the
-// weights have as many flops as forward has in products with weights.
+// weights have as many flops as forward has in GEMMs with weights.
 TEST(CountedFlops, StagesWithDeferredWeightGradients) {
   ModelSpec spec{.architecture = "llama",
                  .layers = 4,

@@ -108,7 +108,7 @@ inline void expect_printed(double value, double printed, const std::string& what
   EXPECT_NEAR(value, printed, half_a_digit(printed)) << what;
 }
 
-// Flops of all regions, each run once: products of each part, and attention's two (scores, and their sum with the
+// Flops of all regions, each run once: GEMMs of each part, and attention's two (scores, and their sum with the
 // values).
 struct PartFlops {
   double qkv = 0, attention = 0, out = 0, mlp = 0, head = 0;
@@ -123,7 +123,7 @@ inline PartFlops part_flops(const Program& program, Counted counted) {
   for (const Region& region : program.regions)
     for (const Op& op : region.ops) {
       Cost cost = local_cost(program, op);
-      if (!cost.attention && cost.products.empty()) continue;
+      if (!cost.attention && cost.gemms.empty()) continue;
       if (op.phase == Phase::recompute && counted != Counted::executed) continue;
       CountAttention square = counted == Counted::model_full ? CountAttention::full : CountAttention::causal;
       double flops = counted == Counted::executed ? cost.flops.n : model_flops(cost, square).n;

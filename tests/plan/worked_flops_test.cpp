@@ -21,8 +21,8 @@ struct FlopsCase {
   double mlp_width = 1;                       // of the MLP that it was not told
 };
 
-// Products and the full square of attention are right there, three times forward. Wrong are the head, which it counts
-// forward only (beside 4·h per token for looking rows up, which is no product), and the MLP where it ignores
+// GEMMs and the full square of attention are right there, three times forward. Wrong are the head, which it counts
+// forward only (beside 4·h per token for looking rows up, which is no GEMM), and the MLP where it ignores
 // --ffn-hidden-size (F7) or is not 4 times as wide as the model (F8, F10).
 TEST(WorkedFlops, PartsOfTraining) {
   ModelSpec neox = with_vocab(spec_of("gpt-neox-20b"), 51200), gpt3 = with_vocab(spec_of("gpt3-175b"), 51200);
@@ -46,7 +46,7 @@ TEST(WorkedFlops, PartsOfTraining) {
   }
 }
 
-// With full recompute it multiplies all by 4/3. Nobody reads again what the last product of a block gives, so we do not
+// With full recompute it multiplies all by 4/3. Nobody reads again what the last GEMM of a block gives, so we do not
 // compute it twice (nor, in GPT-NeoX, whose halves stand side by side, that of attention); the fused kernel computes
 // scores once more in backward; and the head is not in a block.
 TEST(WorkedFlops, RecomputeRepeatsWhatIsRead) {

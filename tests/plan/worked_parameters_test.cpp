@@ -53,7 +53,7 @@ TEST(WorkedParameters, MatricesAreThoseOfTheCookbook) {
 }
 
 // The totals are not: it adds a row of positions for each token whether or not the model has them, counts norms at
-// 8·L·h + 2·h where two LayerNorms with biases have 4·L·h + 2·h, and leaves out the 9·L·h of the products' biases.
+// 8·L·h + 2·h where two LayerNorms with biases have 4·L·h + 2·h, and leaves out the 9·L·h of the GEMMs' biases.
 TEST(WorkedParameters, TotalsAreThoseOfTheModels) {
   struct Total {
     const char* row;

@@ -39,12 +39,12 @@ void expect_refused(std::string_view csv, std::string_view part) {
 TEST(ScheduleCsv, BadTextIsRefusedWithItsLine) {
   expect_refused("", "own.csv:1");
   expect_refused("\n#\n", "no actions");
-  expect_refused("F0,B0\nF0,X0\n", "own.csv:2: cell \"X0\" is no action");
+  expect_refused("F0,B0\nF0,X0\n", "own.csv:2: cell \"X0\" is not an action");
   expect_refused("F0,F\n", "cell \"F\"");
   expect_refused("F0,F-1\n", "cell \"F-1\"");
   expect_refused("F0,F1.\n", "cell \"F1.\"");
   expect_refused("F0,F0.1.2\n", "cell \"F0.1.2\"");
-  expect_refused("F0,F99999999999999999999\n", "is no action");
+  expect_refused("F0,F99999999999999999999\n", "is not an action");
   expect_refused("placement,w\nF0,B0\n", "loop or v");
   expect_refused("F0,B0\nplacement,v\n", "own.csv:2");
 }

@@ -1,4 +1,4 @@
-// Sums over regions, and the schedule on paper, against the simulator's walk op by op.
+// Sums over regions, and the simulated schedule, against the simulator's walk op by op.
 #include "search/search_bound.h"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ TEST(RegionWork, OnOneDeviceTheStepIsTheSumOfItsRegions) {
   EXPECT_NEAR(lowered.simulated().seconds, sum, 1e-12 * sum);
 }
 
-// With nothing but stages, all that the simulator adds to the schedule on paper is the update.
+// With nothing but stages, all that the simulator adds to the simulated schedule is the update.
 void expect_as_on_paper(const Lowered& lowered) {
   const PipelineSchedule& schedule = lowered.run.shape.pipeline;
   const PipelineShape& shape = schedule.shape;

@@ -114,7 +114,7 @@ TEST(Simulate, TensorParallelMessagesAreExposed) {
 }
 
 // Facts of a profile about ZeRO and its host: each costs time, and only where there is something to pay for.
-TEST(Simulate, WhatAStackWaitsForTakesTime) {
+TEST(Simulate, WhatASoftwareProfileWaitsForTakesTime) {
   Machine machine = machine_with_links(1e10, 1e9);
   std::vector<Program> sharded = lowered({.dp = 8, .zero = 1}), whole = lowered({.dp = 8});
   SoftwareProfile plain = own_profile();
@@ -133,7 +133,7 @@ TEST(Simulate, WhatAStackWaitsForTakesTime) {
   EXPECT_GT(run(whole, machine, waiting).seconds, before_whole);
 }
 
-TEST(Simulate, CutUpBesideProductsAPartOfATensorMessageIsLeft) {
+TEST(Simulate, CutUpBesideGemmsAPartOfATensorMessageIsLeft) {
   Machine machine = machine_with_links(1e10, 1e9);
   SoftwareProfile cut = own_profile();
   cut.overlap_tensor = true;
@@ -144,8 +144,8 @@ TEST(Simulate, CutUpBesideProductsAPartOfATensorMessageIsLeft) {
 }
 
 // Gradients of inputs of split linears are summed while the weights' are computed: over links so slow that a sum
-// outlasts every product, what is hidden is the time of those products.
-TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAProduct) {
+// outlasts every GEMM, what is hidden is the time of those GEMMs.
+TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAGemm) {
   constexpr int kMicrobatches = 4;
   SoftwareProfile hiding = own_profile();
   hiding.overlap_tensor_backward = true;
@@ -164,7 +164,7 @@ TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAProduct) {
         beside += kMicrobatches * pricer.price(split[0], op).seconds;
   EXPECT_NEAR(hidden(slow), beside, 1e-9);
   double at_full_speed = hidden(fast);
-  fast.tables.overlap = 0.75;  // beside a message a product takes longer
+  fast.tables.overlap = 0.75;  // beside a message a GEMM takes longer
   EXPECT_LT(hidden(fast), at_full_speed);
   EXPECT_GE(hidden(fast), 0.75 * at_full_speed);
   EXPECT_EQ(run(sharded, slow, hiding).seconds, run(sharded, slow).seconds);  // other axes are not theirs to hide

@@ -90,7 +90,7 @@ std::vector<Program> two_stages() {
 }
 
 const double kTransfer = far_message(kMessageMB), kReduce = near_all_reduce(kGradientsMB);
-// Beside the reduction, which outlasts it, the product runs at 0.8 of its speed.
+// Beside the reduction, which outlasts it, the GEMM runs at 0.8 of its speed.
 constexpr double kSecondBeside = kSecond0 / 0.8;
 
 TEST(WorkedStep, TwoStages) {
@@ -318,7 +318,7 @@ TEST(WorkedStep, WorkOfRegions) {
   hand.work(forward, kWork, "b", 4);
   hand.all_reduce(forward, "beside", "dp", 2).lane = Lane::comm;
   hand.all_reduce(forward, "last", "dp", 1).runs_for = RunsFor::last_microbatch;
-  Pricer another(machine, machine.tables, own_profile());  // a pricer knows one mesh
+  Pricer another(machine, machine.tables, own_profile());  // a pricer is for one mesh
   expect_work(region_work(hand.program, hand.program.regions[0], another),
               {.compute = 7 + near_all_reduce(1),
                .messages = near_all_reduce(1),
@@ -355,7 +355,7 @@ TEST(WorkedStep, RingStepsSumToTheAttentionOfOneRank) {
   Machine machine = machine_on_paper();
   Pricer pricer(machine, machine.tables, own_profile());
   double one = attention_flops(1, pricer);
-  // 2 layers · (2 + 5 products) · 2 flops · 3 sequences · 4 heads · 96·97/2 pairs · 16
+  // 2 layers · (2 + 5 GEMMs) · 2 flops · 3 sequences · 4 heads · 96·97/2 pairs · 16
   EXPECT_DOUBLE_EQ(one, 2.0 * 7 * 2 * 3 * 4 * (96 * 97 / 2) * 16);
   for (int cp : {2, 3, 4, 8}) EXPECT_NEAR(attention_flops(cp, pricer) / one, 1, 1e-12) << "cp " << cp;
 }

@@ -39,7 +39,7 @@ TEST(KernelNeeds, OnlyTheUpdateIsLaunchedTogether) {
   }
 }
 
-TEST(CudaNeeds, ProductsHaveOneScratchAndSumsTheirPartials) {
+TEST(CudaNeeds, GemmsHaveOneScratchAndSumsTheirPartials) {
   LocalTypes dy{bf16({4, 1024, 768}), bf16({4, 1024, 3072})};
   EXPECT_EQ(cuda_bytes(ops::linear, {}, dy, {}), int64_t{32} << 20);
   // 3 tiles of 256 columns share 528 blocks; 4096 rows are at most 64 slices of 64.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "mesh_cases.h"
 #include "models/models.h"
@@ -11,28 +12,35 @@
 namespace sextant {
 namespace {
 
-class EveryArchitecture : public testing::TestWithParam<const ModelDef*> {};
+// The runs share a directory for their tokens: the data is tokenized once.
+class EveryArchitecture : public testing::TestWithParam<const ModelDef*> {
+ protected:
+  static void SetUpTestSuite() { scratch_ = std::make_unique<ScratchRun>("architectures"); }
+  static void TearDownTestSuite() { scratch_.reset(); }
+  static std::unique_ptr<ScratchRun> scratch_;
+};
+std::unique_ptr<ScratchRun> EveryArchitecture::scratch_;
 
 INSTANTIATE_TEST_SUITE_P(Models, EveryArchitecture, testing::ValuesIn(all_models().begin(), all_models().end()),
                          [](const auto& info) { return std::string(info.param->name); });
 
 TEST_P(EveryArchitecture, TrainsOnMeshesAndResumes) {
   const ModelDef& def = *GetParam();
-  ScratchRun scratch(fmt::format("arch-{}", def.name));
-  auto run = [&](std::string_view out, std::vector<std::string> mesh, int steps) {
+  const std::string one = fmt::format("{}-one", def.name), mesh = fmt::format("{}-mesh", def.name);
+  auto run = [&](std::string_view out, std::vector<std::string> axes, int steps) {
     std::vector<std::string> settings = common_settings();
     for (std::string setting :
          {fmt::format("model.architecture={}", def.name), fmt::format("model.kv_heads={}", def.free_heads ? 2 : 4),
           fmt::format("model.ffn={}", def.free_ffn ? 192 : 256), fmt::format("train.steps={}", steps),
           std::string("train.eval_every=0")})
       settings.push_back(setting);
-    settings.insert(settings.end(), mesh.begin(), mesh.end());
-    scratch.run(out, settings);
+    settings.insert(settings.end(), axes.begin(), axes.end());
+    scratch_->run(out, settings);
   };
-  run("one", {}, 6);
-  run("mesh", {"mesh.dp=2", "mesh.tp=2", "mesh.pp=2"}, 3);
-  run("mesh", {"mesh.dp=2", "mesh.zero=3", "mesh.tp=2", "mesh.sequence_parallel=true"}, 6);
-  std::vector<std::string> expected = scratch.losses("one"), got = scratch.losses("mesh");
+  run(one, {}, 6);
+  run(mesh, {"mesh.dp=2", "mesh.tp=2", "mesh.pp=2"}, 3);
+  run(mesh, {"mesh.dp=2", "mesh.zero=3", "mesh.tp=2", "mesh.sequence_parallel=true"}, 6);
+  std::vector<std::string> expected = scratch_->losses(one), got = scratch_->losses(mesh);
   ASSERT_EQ(got.size(), expected.size());
   for (size_t i = 0; i < got.size(); ++i)
     EXPECT_NEAR(std::stod(got[i]), std::stod(expected[i]), 2e-5 * std::stod(expected[i])) << "step " << i + 1;

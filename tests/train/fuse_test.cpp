@@ -90,7 +90,7 @@ TEST(Fuse, FindsEveryPair) {
   EXPECT_EQ(plain - count_ops({"norm_gradient"}), 6u);  // as many come back
   EXPECT_EQ(plain - count_ops({"gelu"}), 3u);
   EXPECT_EQ(plain - count_ops({"gelu_gradient"}), 3u);
-  EXPECT_EQ(plain - count_ops({"gradients"}), 12u);  // four products with a bias in each block
+  EXPECT_EQ(plain - count_ops({"gradients"}), 12u);  // four GEMMs with a bias in each block
 }
 
 }  // namespace

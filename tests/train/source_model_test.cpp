@@ -269,10 +269,10 @@ TEST(SourceModel, EndOfTextIsWhatTheDirectorySays) {
     }
     return "";
   };
-  EXPECT_NE(complaint({}).find(
-                "nothing says which token ends a document; expected eos_token in a tokenizer_config.json beside "
-                "it\n  hint: data.end_of_text names its id"),
-            std::string::npos)
+  EXPECT_NE(
+      complaint({}).find("the end-of-document token is unknown; expected eos_token in a tokenizer_config.json beside "
+                         "it\n  hint: data.end_of_text names its id"),
+      std::string::npos)
       << complaint({});
   EXPECT_NE(complaint({"data.end_of_text=60000"}).find("an id below"), std::string::npos);
 

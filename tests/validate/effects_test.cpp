@@ -115,15 +115,15 @@ ModelSpec llama(int64_t layers, int64_t hidden, int64_t heads, int64_t ffn) {
           .max_seq = 8192};
 }
 
-double gain(const TrainingRun& off, const std::string& stack_on) {
+double gain(const TrainingRun& off, const std::string& profile_on) {
   TrainingRun on = off;
-  on.profile = stack_on;
+  on.profile = profile_on;
   return predicted(off).seconds / predicted(on).seconds;
 }
 
 // torchtitan, asynchronous tensor parallelism on against off, bf16 (benchmarks of June 2025): 70B on 256 H100s, 652.4
 // against 597.3 tokens/s a device; 8B on 64, 4809 against 4378.
-TEST(Effects, TensorMessagesBesideProducts) {
+TEST(Effects, TensorMessagesBesideGemms) {
   TrainingRun large{"h100-96-500w",
                     "torchtitan-2024-compiled",
                     llama(80, 8192, 64, 28672),

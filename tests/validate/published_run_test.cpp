@@ -1,4 +1,4 @@
-// Rows of published runs: read, graded, expressed as runs of ours, or refused with the reason.
+// Rows of published runs: read, graded, converted to runs of ours, or refused with the reason.
 #include "validate/published_run.h"
 
 #include <gtest/gtest.h>

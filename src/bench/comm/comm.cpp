@@ -105,8 +105,8 @@ class CallTeam {
   std::vector<std::unique_ptr<Member>> members_;
 };
 
-// Whom all others waited for, if anybody stands out.
-void blame(CommWorld& world, const std::vector<double>& waited, int calls, CommRow& row) {
+// Whom all others waited for, if one rank stands out.
+void name_slowest(CommWorld& world, const std::vector<double>& waited, int calls, CommRow& row) {
   std::vector<double> all = world.gather(waited);
   size_t n = static_cast<size_t>(world.size());
   std::vector<double> by_rank(n, 0);
@@ -151,7 +151,7 @@ std::optional<CommRow> measure_row(CommWorld& world, const RowPlan& plan, const 
     row.least.push_back(*least);
   }
   row.wrong = world.sum(static_cast<double>(wrong));
-  blame(world, team.waited(), calls, row);
+  name_slowest(world, team.waited(), calls, row);
   return row;
 }
 

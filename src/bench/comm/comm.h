@@ -75,7 +75,7 @@ struct CommReport {
 CommReport bench_comm(CommWorld& world, const CommRequest& request, const Watch& watch);
 
 std::string comm_text(const CommReport& report);
-// As results of the bench room, to be kept and compared. A result's size holds bytes, ranks and the factor from
+// As results of the bench module, to be kept and compared. A result's size holds bytes, ranks and the factor from
 // algorithm to bus bandwidth.
 BenchReport bench_report_of(const CommReport& report);
 

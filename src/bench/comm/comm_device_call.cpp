@@ -23,7 +23,7 @@ Change change_of(Collective op) {
     case Collective::all_to_all:
       return {sharded(0), sharded(1)};
     default:
-      BUG("{} is no change of layout", bench_name(op));
+      BUG("{} is not a change of layout", bench_name(op));
   }
 }
 

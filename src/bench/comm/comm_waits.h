@@ -1,5 +1,5 @@
 // WatchedTransport: a transport that notes how long this rank waits for each other. In a collective all ranks take as
-// long as the slowest; whom they waited for tells which one that was.
+// long as the slowest; whom they waited for shows which one that was.
 #pragma once
 
 #include <chrono>

@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLastWords{500};          // for the others to hear that the run has ended, and to say so
+constexpr milliseconds kAbortGrace{500};         // for the others to receive the abort, and to report it
 constexpr milliseconds kTellingOthers{200};      // for our own reason to leave this process
 constexpr size_t kPieceBytes = size_t{1} << 30;  // MPI counts in int
 
@@ -386,7 +386,7 @@ MpiSession::~MpiSession() {
     MPI_Finalize();
     return;
   }
-  std::this_thread::sleep_for(kLastWords);
+  std::this_thread::sleep_for(kAbortGrace);
   MPI_Abort(MPI_COMM_WORLD, number_of(failure_));
   std::_Exit(number_of(failure_));
 }

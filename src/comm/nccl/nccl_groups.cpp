@@ -32,7 +32,7 @@ class Together {
  public:
   explicit Together(const NcclLibrary& nccl) : nccl_(nccl) { nccl_.check(nccl_.group_start(), "beginning a group"); }
   ~Together() {
-    if (!ended_) nccl_.group_end();  // an exception flies; it tells the cause
+    if (!ended_) nccl_.group_end();  // an exception is under way; it has the cause
   }
   void end() {
     ended_ = true;

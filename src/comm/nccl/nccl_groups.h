@@ -1,6 +1,6 @@
-// NcclGroups: the groups of ranks that talk on their GPUs, one communicator each. Opening one is a meeting of all its
-// ranks, so groups are asked for first (want) and opened together (open_wanted), every rank in the same order of all
-// groups there are: then the ranks that wait for each other never wait in a circle.
+// NcclGroups: the groups of ranks that talk on their GPUs, one communicator each. Opening one is a collective call of
+// all its ranks, so groups are asked for first (want) and opened together (open_wanted), every rank in the same order
+// of all groups there are: then the ranks that wait for each other never wait in a circle.
 //
 // Transfers only put work on a stream. Each rank of a group must make the same ones in the same order, and groups of
 // different tags may be under way side by side. All pointers are to device memory; sizes are in elements of `dtype`, or
@@ -34,7 +34,7 @@ struct DeviceSum {
 class NcclGroup {
  public:
   NcclGroup(const NcclLibrary& nccl, Group group);
-  ~NcclGroup();  // while an exception flies, transfers under way are given up
+  ~NcclGroup();  // while an exception is handled, transfers under way are abandoned
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
 
@@ -58,7 +58,7 @@ class NcclGroup {
 
  private:
   friend class NcclGroups;
-  void open(Transport& transport);    // a meeting of all members
+  void open(Transport& transport);    // called by all members together
   void connect(cudaStream_t stream);  // so is this: every member exchanges a byte with its neighbours
   ncclComm* opened() const;           // BUG when it is not open yet
 

@@ -51,7 +51,7 @@ NcclLibrary load_nccl() {
 void NcclLibrary::check(ncclResult_t result, std::string_view what) const {
   if (result != ncclSuccess)
     throw RunError("NCCL", fmt::format("{}: {}", what, get_error_string(result)),
-                   "NCCL_DEBUG=WARN in the environment tells more");
+                   "NCCL_DEBUG=WARN in the environment gives details");
 }
 
 }  // namespace sextant

@@ -41,7 +41,7 @@ struct BoundOp {
   std::vector<Tensor> out;
   std::byte* workspace;
   std::unique_ptr<PreparedKernel> prepared;  // null for plain kernels
-  const std::string* place = nullptr;        // what the rank's rank_status call it; null when nobody asks
+  const std::string* place = nullptr;        // what the rank's status calls it; null where none is kept
   int first_microbatch = 0;                  // that its region runs for, in a step
   bool on_lane = false;                      // runs on the comm lane
   uint64_t posted = 0;                       // its number there, the last time it ran
@@ -82,7 +82,7 @@ class CpuBound final : public Bound {
     try {
       if (lane_) lane_->wait_all();
     } catch (...) {
-      // Whoever needed the result has been told.
+      // The consumer of the result has been notified.
     }
   }
 

@@ -14,7 +14,7 @@ namespace sextant {
 // Pages of this process. They are zero, page-aligned, and cost nothing until touched.
 class HostArena final : public Arena {
  public:
-  explicit HostArena(int64_t bytes);  // RunError when there is no room
+  explicit HostArena(int64_t bytes);  // RunError when there is too little memory
   ~HostArena() override;
   HostArena(const HostArena&) = delete;
   HostArena& operator=(const HostArena&) = delete;

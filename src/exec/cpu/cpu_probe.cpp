@@ -80,9 +80,9 @@ double seconds_of(const Work& work) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-class CpuProduct final : public TimedWork {
+class CpuGemm final : public TimedWork {
  public:
-  CpuProduct(const ProductShape& shape, ThreadTeam& team, Flush& flush)
+  CpuGemm(const GemmDims& shape, ThreadTeam& team, Flush& flush)
       : shape_(shape),
         team_(team),
         flush_(flush),
@@ -98,14 +98,14 @@ class CpuProduct final : public TimedWork {
     flush_.run();
     auto* a = reinterpret_cast<const float*>(a_.data());
     auto* b = reinterpret_cast<const float*>(b_.data());
-    cpu::Product<float> product{.m = shape_.m,
-                                .n = shape_.n,
-                                .k = shape_.k,
-                                .a = {a, shape_.k},
-                                .b = {b, 1, shape_.k},
-                                .c = reinterpret_cast<float*>(c_.data()),
-                                .c_stride = shape_.n};
-    return seconds_of([&] { cpu::multiply(product, team_, workspace_.data()); });
+    cpu::Gemm<float> gemm{.m = shape_.m,
+                          .n = shape_.n,
+                          .k = shape_.k,
+                          .a = {a, shape_.k},
+                          .b = {b, 1, shape_.k},
+                          .c = reinterpret_cast<float*>(c_.data()),
+                          .c_stride = shape_.n};
+    return seconds_of([&] { cpu::multiply(gemm, team_, workspace_.data()); });
   }
 
   double error() override {
@@ -140,7 +140,7 @@ class CpuProduct final : public TimedWork {
     });
   }
 
-  ProductShape shape_;
+  GemmDims shape_;
   ThreadTeam& team_;
   Flush& flush_;
   HostArena a_, b_, c_, workspace_;
@@ -267,11 +267,11 @@ class CpuProbe final : public DeviceProbe {
     return readings;
   }
 
-  std::vector<std::string> product_types() const override { return {"fp32"}; }
+  std::vector<std::string> gemm_types() const override { return {"fp32"}; }
 
-  std::unique_ptr<TimedWork> product(const ProductShape& shape, const std::string& type) override {
+  std::unique_ptr<TimedWork> gemm(const GemmDims& shape, const std::string& type) override {
     BUG_IF(type != "fp32", "the CPU multiplies fp32, not {}", type);
-    return std::make_unique<CpuProduct>(shape, team_, flush_);
+    return std::make_unique<CpuGemm>(shape, team_, flush_);
   }
   std::unique_ptr<TimedWork> stream(Stream stream, int64_t bytes) override {
     return std::make_unique<CpuStream>(stream, bytes, team_, flush_);

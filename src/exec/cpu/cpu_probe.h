@@ -1,4 +1,4 @@
-// The CPU's probe: products of our own kernels and streams of plain loops, on one team of threads.
+// The CPU's probe: GEMMs of our own kernels and streams of plain loops, on one team of threads.
 #pragma once
 
 #include <memory>

@@ -42,7 +42,7 @@ struct Preparation {
   const Program& program;
   int rank;
   Coordinate at;
-  Wire* wire;  // null when there is nobody to talk to
+  Wire* wire;  // null when there is no other rank
 };
 
 // An op made ready for one rank: whom to talk to, what to pack where.

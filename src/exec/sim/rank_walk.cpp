@@ -20,14 +20,14 @@ std::optional<StageMessages::InFlightMessage> StageMessages::find(const Key& key
 }
 
 void StageMessages::arrive(const std::string& name, double at) {
-  StageBarrier& meeting = meetings_[name];
-  ++meeting.present;
-  meeting.last = std::max(meeting.last, at);
+  StageBarrier& barrier = barriers_[name];
+  ++barrier.present;
+  barrier.last = std::max(barrier.last, at);
 }
 
 std::optional<double> StageMessages::all_there(const std::string& name, size_t of) const {
-  auto found = meetings_.find(name);
-  if (found == meetings_.end() || found->second.present < of) return std::nullopt;
+  auto found = barriers_.find(name);
+  if (found == barriers_.end() || found->second.present < of) return std::nullopt;
   return found->second.last;
 }
 
@@ -63,14 +63,14 @@ bool independent(const PricedOp& before, const PricedOp& op) {
                               [&](ValueId id) { return std::ranges::count(before.op->outputs, id) > 0; });
 }
 
-// A collective of tensor parallelism stands between products on the compute lane, and its profile may hide a part of
-// it: of each that it cuts up beside the products, or all that takes no longer than the product before it, where it
+// A collective of tensor parallelism stands between GEMMs on the compute lane, and its profile may hide a part of
+// it: of each that it cuts up beside the GEMMs, or all that takes no longer than the GEMM before it, where it
 // does not wait for that one.
 double waited_seconds(const Mesh& mesh, const PricedOp& op, const PricedOp* before, const Pricer& pricer) {
-  // The rest is the first piece, which nothing hides, and what products lose in pieces. By torchtitan's two ratios
+  // The rest is the first piece, which nothing hides, and what GEMMs lose in pieces. By torchtitan's two ratios
   // (tests/validate/effects).
   constexpr double kLeftWhenCutUp = 0.6;
-  const double seconds = op.price.seconds, speed = pricer.efficiency().overlap;  // of a product beside a message
+  const double seconds = op.price.seconds, speed = pricer.efficiency().overlap;  // of a GEMM beside a message
   auto axis = mesh.find(op.price.axes);
   if (!axis || mesh.role(*axis) != AxisRole::tensor) return seconds;
   if (pricer.profile().overlap_tensor) return seconds * kLeftWhenCutUp;

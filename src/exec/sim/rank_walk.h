@@ -43,7 +43,7 @@ class StageMessages {
     size_t present = 0;
     double last = 0;
   };
-  std::map<std::string, StageBarrier> meetings_;
+  std::map<std::string, StageBarrier> barriers_;
 };
 
 struct PricedOp {

@@ -25,7 +25,7 @@ SimResult simulate(std::span<const Program> programs, Pricer& pricer, const SimO
   }
   SimResult result;
   for (const RankWalk& rank : ranks) {
-    BUG_IF(!rank.done(), "a simulated rank waits for a message that nobody sends");
+    BUG_IF(!rank.done(), "a simulated rank waits for a message that no rank sends");
     result.seconds = std::max(result.seconds, rank.now());
   }
   double least_idle = 1e300;

@@ -13,16 +13,16 @@ constexpr int64_t kKeysPerBlock = 256;
 constexpr int64_t kScores = kQueriesPerBlock * kKeysPerBlock;
 constexpr int64_t kScoreBytes = kScores * int64_t{sizeof(double)};
 
-// Scores, then the products' scratch.
+// Scores, then the GEMMs' scratch.
 inline int64_t attend_scratch(int64_t dim) {
   return kScoreBytes + std::max(multiply_scratch(kKeysPerBlock, dim), multiply_scratch(dim, kKeysPerBlock));
 }
 
-// Scores and their gradients, then the products' scratch.
+// Scores and their gradients, then the GEMMs' scratch.
 inline int64_t attend_backward_scratch(int64_t dim) {
-  int64_t products = std::max({multiply_scratch(kKeysPerBlock, dim), multiply_scratch(dim, kKeysPerBlock),
-                               multiply_scratch(dim, kQueriesPerBlock)});
-  return 2 * kScoreBytes + products;
+  int64_t gemms = std::max({multiply_scratch(kKeysPerBlock, dim), multiply_scratch(dim, kKeysPerBlock),
+                            multiply_scratch(dim, kQueriesPerBlock)});
+  return 2 * kScoreBytes + gemms;
 }
 
 // A step of a ring attends into a block of its own, y and lse, and adds that onto the sums of the steps before.

@@ -1,4 +1,4 @@
-// The scratch of matrix products: operands are packed into panels. The panels' size depends on the vector instructions
+// The scratch of GEMMs: operands are packed into panels. The panels' size depends on the vector instructions
 // of the machine that computes; scratch is planned for the largest of any, so that a plan made on one machine holds on
 // another (exec/cpu/kernels/gemm_kernel.cpp checks each against these).
 #pragma once

@@ -22,7 +22,7 @@ struct HeadLossSizes {
   }
   int64_t loss_bytes() const { return round_up(rows * int64_t{sizeof(double)}, 64); }
   int64_t logit_bytes(DType dtype) const { return round_up(chunk * vocabulary * size_of(dtype), 64); }
-  int64_t product_bytes(int threads) const {
+  int64_t gemm_bytes(int threads) const {
     return std::max({multiply_workspace(vocabulary, hidden, threads), multiply_workspace(hidden, vocabulary, threads),
                      multiply_workspace(hidden, chunk, threads)});
   }

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <string>
+#include <optional>
 
 #include "comm/collectives.h"
-#include "mesh/redistribution.h"
 #include "ops/ops.h"
+#include "ops/transfer.h"
 #include "targets/cpu/attention_sizes.h"
 #include "targets/cpu/cpu_target.h"
 #include "targets/cpu/gemm_sizes.h"
@@ -28,12 +28,12 @@ Bytes attention(const KernelQuery& query) {
 }
 
 // y = x·wᵀ and dx = dy·w: n is the output's width, k the input's.
-Bytes product(const KernelQuery& query) {
+Bytes gemm(const KernelQuery& query) {
   return {multiply_workspace(query.out[0].shape.last(), query.in[0].shape.last(), query.threads)};
 }
 
 // dw = dyᵀ·x.
-Bytes weight_product(const KernelQuery& query) {
+Bytes weight_gemm(const KernelQuery& query) {
   return {multiply_workspace(query.in[1].shape.last(), query.in[0].shape.rows(), query.threads)};
 }
 
@@ -55,13 +55,13 @@ Bytes wide_head_sums(const KernelQuery& query) {
   return {row_blocks(x.shape.rows()).count() * (query.in[2].shape[0] + query.in[3].shape[0]) * size_of(x.dtype)};
 }
 
-Bytes weight_product_and_row_sums(const KernelQuery& query) {
-  return std::max(weight_product(query), row_sums<1>(query));
+Bytes weight_gemm_and_row_sums(const KernelQuery& query) {
+  return std::max(weight_gemm(query), row_sums<1>(query));
 }
 
 Bytes head_loss(const KernelQuery& query) {
   HeadLossSizes sizes(query.in[0].shape, query.in[1].shape);
-  return {sizes.loss_bytes() + sizes.logit_bytes(query.in[0].dtype) + sizes.product_bytes(query.threads)};
+  return {sizes.loss_bytes() + sizes.logit_bytes(query.in[0].dtype) + sizes.gemm_bytes(query.threads)};
 }
 
 Bytes rope_table(const KernelQuery& query) {
@@ -84,15 +84,14 @@ Bytes orthogonalize(const KernelQuery& query) {
 }
 
 Bytes change_layout(const KernelQuery& query) {
-  std::string transfer = query.attrs.text_or("transfer", "");
+  std::optional<Transfer> transfer = transfer_of(query.attrs);
   int64_t ranks = query.attrs.integer_or("ranks", 1), packed = query.attrs.integer_or("packed", 0);
   const LocalType &in = query.in[0], &out = query.out[0];
-  if (transfer == name_of(Transfer::all_gather)) return {packed ? ranks * bytes_of(in) : 0};
-  if (transfer == name_of(Transfer::reduce_scatter))
-    return {padded_part(bytes_of(out)) + (packed ? ranks * bytes_of(out) : 0)};
-  if (transfer == name_of(Transfer::all_reduce))
+  if (transfer == Transfer::all_gather) return {packed ? ranks * bytes_of(in) : 0};
+  if (transfer == Transfer::reduce_scatter) return {padded_part(bytes_of(out)) + (packed ? ranks * bytes_of(out) : 0)};
+  if (transfer == Transfer::all_reduce)
     return {all_reduce_scratch(out.shape.count(), out.dtype, static_cast<int>(ranks))};
-  if (transfer == name_of(Transfer::all_to_all))
+  if (transfer == Transfer::all_to_all)
     return {2 * padded_part(ranks * query.attrs.integer("part") * size_of(in.dtype))};
   return {0};
 }
@@ -132,13 +131,13 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::head_loss_backward, {cpu::head_loss}},
       {&ops::head_lse, {cpu::head_loss}},
       {&ops::layer_norm_backward, {cpu::row_sums<2>}},
-      {&ops::linear, {cpu::product}},
+      {&ops::linear, {cpu::gemm}},
       {&ops::linear_bias_gradient, {cpu::row_sums<1>}},
-      {&ops::linear_gelu, {cpu::product}},
-      {&ops::linear_gelu_gradient, {cpu::product}},
-      {&ops::linear_gradients, {cpu::weight_product_and_row_sums}},
-      {&ops::linear_input_gradient, {cpu::product}},
-      {&ops::linear_weight_gradient, {cpu::weight_product}},
+      {&ops::linear_gelu, {cpu::gemm}},
+      {&ops::linear_gelu_gradient, {cpu::gemm}},
+      {&ops::linear_gradients, {cpu::weight_gemm_and_row_sums}},
+      {&ops::linear_input_gradient, {cpu::gemm}},
+      {&ops::linear_weight_gradient, {cpu::weight_gemm}},
       {&ops::orthogonalize, {cpu::orthogonalize}},
       {&ops::qk_norm_backward, {cpu::head_sums}},
       {&ops::qk_norm_wide_backward, {cpu::wide_head_sums}},

@@ -14,7 +14,7 @@ namespace sextant::cuda {
 // gradient crosses memory once per chunk, which then stays cheap. Neither grows with tokens × vocabulary.
 constexpr int64_t kLogitBytes = int64_t{1} << 30;
 constexpr int64_t kLogitRowMultiple = 256;
-constexpr int64_t kLogitStrideMultiple = 64;  // rows of logits begin where products can read them fast
+constexpr int64_t kLogitStrideMultiple = 64;  // rows of logits begin where GEMMs can read them fast
 
 struct HeadLossSizes {
   int64_t rows, hidden, vocabulary;  // of this rank, padding included

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <string>
+#include <optional>
 
-#include "mesh/redistribution.h"
 #include "ops/ops.h"
+#include "ops/transfer.h"
 #include "targets/cuda/adafactor_sizes.h"
 #include "targets/cuda/attention_sizes.h"
 #include "targets/cuda/cuda_target.h"
@@ -43,7 +43,7 @@ Bytes embedding_gradient(const KernelQuery& query) {
   return {embedding_gradient_workspace(query.in[1].shape.count(), query.out[0].shape.last())};
 }
 
-Bytes product(const KernelQuery&) {
+Bytes gemm(const KernelQuery&) {
   return {kGemmWorkspace};
 }
 
@@ -51,8 +51,8 @@ Bytes column_sums(const KernelQuery& query) {
   return {column_sums_workspace(query.in[0].shape.rows(), query.in[0].shape.last())};
 }
 
-Bytes product_and_column_sums(const KernelQuery& query) {
-  return std::max(product(query), column_sums(query));
+Bytes gemm_and_column_sums(const KernelQuery& query) {
+  return std::max(gemm(query), column_sums(query));
 }
 
 Bytes head_loss(const KernelQuery& query) {
@@ -74,12 +74,12 @@ Bytes qk_norm_wide_gradient(const KernelQuery& query) {
 }
 
 Bytes change_layout(const KernelQuery& query) {
-  std::string transfer = query.attrs.text_or("transfer", "");
+  std::optional<Transfer> transfer = transfer_of(query.attrs);
   int64_t ranks = query.attrs.integer_or("ranks", 1), packed = query.attrs.integer_or("packed", 0);
   if (ranks == 1) return {0};
-  if (transfer == name_of(Transfer::all_gather)) return {packed ? ranks * bytes_of(query.in[0]) : 0};
-  if (transfer == name_of(Transfer::reduce_scatter)) return {packed ? ranks * bytes_of(query.out[0]) : 0};
-  if (transfer == name_of(Transfer::all_to_all))
+  if (transfer == Transfer::all_gather) return {packed ? ranks * bytes_of(query.in[0]) : 0};
+  if (transfer == Transfer::reduce_scatter) return {packed ? ranks * bytes_of(query.out[0]) : 0};
+  if (transfer == Transfer::all_to_all)
     return {2 * padded_part(ranks * query.attrs.integer("part") * size_of(query.in[0].dtype))};
   return {0};
 }
@@ -132,13 +132,13 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::head_loss_backward, {cuda::head_loss}},
       {&ops::head_lse, {cuda::head_loss}},
       {&ops::layer_norm_backward, {cuda::norm_gradient<2>}},
-      {&ops::linear, {cuda::product}},
+      {&ops::linear, {cuda::gemm}},
       {&ops::linear_bias_gradient, {cuda::column_sums}},
-      {&ops::linear_gelu, {cuda::product}},
-      {&ops::linear_gelu_gradient, {cuda::product}},
-      {&ops::linear_gradients, {cuda::product_and_column_sums}},
-      {&ops::linear_input_gradient, {cuda::product}},
-      {&ops::linear_weight_gradient, {cuda::product}},
+      {&ops::linear_gelu, {cuda::gemm}},
+      {&ops::linear_gelu_gradient, {cuda::gemm}},
+      {&ops::linear_gradients, {cuda::gemm_and_column_sums}},
+      {&ops::linear_input_gradient, {cuda::gemm}},
+      {&ops::linear_weight_gradient, {cuda::gemm}},
       {&ops::orthogonalize, {cuda::orthogonalize}},
       {&ops::qk_norm_backward, {cuda::qk_norm_gradient}},
       {&ops::qk_norm_wide_backward, {cuda::qk_norm_wide_gradient}},

@@ -1,5 +1,5 @@
 // The scratch of `orthogonalize` on a GPU: two copies of the largest packed matrix and two of its Gram matrix in the
-// type that the products are computed in, partial sums of its norm, and the products' own.
+// type that the GEMMs are computed in, partial sums of its norm, and the GEMMs' own.
 #pragma once
 
 #include <algorithm>

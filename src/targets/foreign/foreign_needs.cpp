@@ -8,7 +8,7 @@ namespace sextant {
 namespace {
 
 // The same library's scratch as ours.
-Bytes product(const KernelQuery&) {
+Bytes gemm(const KernelQuery&) {
   return {cuda::kGemmWorkspace};
 }
 
@@ -22,10 +22,10 @@ Bytes attention_sums(const KernelQuery& query) {
 // Kernels that are not listed are taken to work in their outputs.
 const KernelTable& foreign_kernel_needs() {
   static const KernelTable table{
-      {&ops::attention_backward, {attention_sums}}, {&ops::linear, {product}},
-      {&ops::linear_bias_gradient, {product}},      {&ops::linear_gelu, {product}},
-      {&ops::linear_gelu_gradient, {product}},      {&ops::linear_gradients, {product}},
-      {&ops::linear_input_gradient, {product}},     {&ops::linear_weight_gradient, {product}},
+      {&ops::attention_backward, {attention_sums}}, {&ops::linear, {gemm}},
+      {&ops::linear_bias_gradient, {gemm}},         {&ops::linear_gelu, {gemm}},
+      {&ops::linear_gelu_gradient, {gemm}},         {&ops::linear_gradients, {gemm}},
+      {&ops::linear_input_gradient, {gemm}},        {&ops::linear_weight_gradient, {gemm}},
   };
   return table;
 }

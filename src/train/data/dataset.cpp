@@ -69,7 +69,7 @@ int32_t end_of_text(const RunConfig& run, const ModelSpec& spec, const Tokenizer
   if (run.data.end_of_text) return static_cast<int32_t>(*run.data.end_of_text);
   if (tokenizer && tokenizer->eos_id()) return static_cast<int32_t>(*tokenizer->eos_id());
   throw UserError({.place = run.place_of("data.mask_documents"),
-                   .got = "no tokenizer tells which id ends a document",
+                   .got = "the id that ends a document is unknown",
                    .expected = "data.end_of_text"});
 }
 

@@ -46,7 +46,7 @@ class Heartbeat {
 // Where a rank of the run in `out` was last seen, by its file; nothing known when there is none.
 StatusLookup heartbeat_status_lookup(const std::filesystem::path& out);
 
-// What the files of an earlier run say that did not end well, one line each; empty when all is well.
+// What the files of an earlier run that failed say, one line each; empty when it did not fail.
 std::vector<std::string> previous_failures(const std::filesystem::path& out);
 
 // Removes them; a run begins.

@@ -14,7 +14,7 @@
 namespace sextant {
 
 // Whether ranks that do the same work on the same values get the same bits. On a GPU they may not: each tunes its own
-// products.
+// GEMMs.
 enum class SameWork : uint8_t { same_bits, may_round_differently };
 
 class ReplicaCheck {

@@ -8,6 +8,7 @@
 #include "ckpt/manifest.h"
 #include "ckpt/model_directory.h"
 #include "train/save/run_checkpoint.h"
+#include "train/save/share_hashing.h"
 
 namespace sextant {
 
@@ -28,7 +29,7 @@ std::vector<fs::path> candidates(const RunConfig& run, const fs::path& out) {
     if (!own.empty())
       throw UserError({.place = out.string(),
                        .got = held,
-                       .expected = "an empty directory for a run that starts afresh",
+                       .expected = "an empty directory for a new run",
                        .hint = "choose another --out, or remove this one"});
     return found;
   }
@@ -40,21 +41,6 @@ std::vector<fs::path> candidates(const RunConfig& run, const fs::path& out) {
                      .expected = "a checkpoint of this directory, or an empty directory",
                      .hint = "checkpoint.resume=auto goes on with the run here; another --out starts a new branch"});
   return {named};
-}
-
-ShareBlocks share_among(HostGroup& processes, ThreadTeam& team) {
-  return [&](size_t count, const std::function<uint64_t(size_t)>& hash_of) {
-    std::vector<uint64_t> values(count, 0);
-    auto size = static_cast<size_t>(processes.size()), rank = static_cast<size_t>(processes.rank());
-    size_t own = count > rank ? (count - rank + size - 1) / size : 0;
-    team.parallel_for(static_cast<int64_t>(own), [&](int64_t i, int) {
-      size_t block = rank + static_cast<size_t>(i) * size;
-      values[block] = hash_of(block);
-    });
-    static_assert(sizeof(int64_t) == sizeof(uint64_t));
-    processes.sum(std::span(reinterpret_cast<int64_t*>(values.data()), values.size()));
-    return values;
-  };
 }
 
 // What the leader finds before anything is hashed.
@@ -134,7 +120,7 @@ ResumePoint find_resume_point(const ResumeRequest& request, HostGroup& processes
     FirstLook look;
     if (processes.leads()) look = first_look(checkpoint);
     Manifest to_hash = parse_manifest(processes.from_leader(manifest_json(look.to_hash)), kManifestFile);
-    damage = wrong_content(checkpoint, to_hash, share_among(processes, request.team));
+    damage = wrong_content(checkpoint, to_hash, share_among(processes, &request.team));
     damage.insert(damage.begin(), look.damage.begin(), look.damage.end());
     bool whole = processes.from_leader(damage.empty() ? "whole" : "damaged") == "whole";
     last = checkpoint;

@@ -14,7 +14,7 @@
 namespace sextant {
 
 struct ResumePoint {
-  std::filesystem::path checkpoint;   // empty: the run starts afresh
+  std::filesystem::path checkpoint;   // empty: a new run
   int64_t step = 0;                   // known to the leader, as is what follows
   std::vector<ConfigChange> changes;  // of the config since it was written
 };

@@ -16,6 +16,7 @@
 #include "ckpt/slices.h"
 #include "ckpt/staged_directory.h"
 #include "models/hf_config.h"
+#include "train/save/share_hashing.h"
 
 namespace sextant {
 
@@ -263,16 +264,6 @@ std::string failure_of(const std::function<void()>& work) {
   } catch (const std::runtime_error& error) {
     return error.what();
   }
-}
-
-ShareBlocks share_among(HostGroup& group) {
-  return [&](size_t count, const std::function<uint64_t(size_t)>& hash_of) {
-    std::vector<int64_t> values(count, 0);
-    for (size_t i = static_cast<size_t>(group.rank()); i < count; i += static_cast<size_t>(group.size()))
-      values[i] = static_cast<int64_t>(hash_of(i));
-    group.sum(values);
-    return std::vector<uint64_t>(values.begin(), values.end());
-  };
 }
 
 bool is_same_tokenizer(const ModelFile& file, const Tokenizer& tokenizer) {

@@ -18,7 +18,7 @@ struct PreparedDirectory {
   std::vector<std::string> notes;  // for a person to read
 };
 
-// Makes it and locks it; then removes what dead runs left, and reads what they said last. Nothing else has been touched
+// Makes it and locks it; then removes what ended runs left, and reads their last status. Nothing else has been touched
 // when another run holds the lock.
 PreparedDirectory prepare_run_directory(const std::filesystem::path& out);
 

@@ -11,7 +11,7 @@ namespace sextant {
 
 class Snapshot final : public StateView {
  public:
-  explicit Snapshot(const StateView& source);  // makes room; the source must outlive it
+  explicit Snapshot(const StateView& source);  // allocates; the source must outlive it
 
   void take();  // copies every weight and every optimizer state
 
@@ -27,7 +27,7 @@ class Snapshot final : public StateView {
   std::vector<std::byte> copy_;
 };
 
-// The room a snapshot takes of a Program.
+// The memory that a snapshot of a Program takes.
 int64_t snapshot_bytes(const Program& program);
 
 }  // namespace sextant

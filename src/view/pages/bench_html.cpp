@@ -27,7 +27,7 @@ struct Roofline {
   std::string caption;
 };
 
-// Streams set the memory's roof: operands that stay in a cache would pass it, and what a product moves says nothing of
+// Streams set the memory's roof: operands that stay in a cache would pass it, and what a GEMM moves says nothing of
 // what the memory could. 0: no stream was measured.
 double measured_bandwidth(const BenchReport& report) {
   double best = 0;
@@ -147,7 +147,7 @@ std::string report_html(const BenchReport& report, std::string_view title) {
   Roofline roof = roofline(report);
   std::vector<Picture> pictures{
       Picture{"Roofline", std::move(roof.svg), std::move(roof.caption)},
-      Picture{"Products", curves(report, "gemm", {"Products by size", "flops of the product", "flop/s"})},
+      Picture{"GEMMs", curves(report, "gemm", {"GEMMs by size", "flops of the GEMM", "flop/s"})},
       Picture{"Memory", curves(report, "memory", {"Memory by size", "bytes of each array", "bytes/s"})},
       Picture{"Attention", curves(report, "attention", {"Attention by length", "length of the sequence", "flop/s"})},
       Picture{"Sizes", curves(report, "sizing", {"Steps by size", "size", "flop/s"})}};

@@ -33,8 +33,8 @@ void answer(Page& page, const ValidationFigures& tables, const ValidationFigures
   if (memory.rows > 0)
     figures.push_back({percent(memory.median), fmt::format("median error of memory over {} runs", memory.rows)});
   if (memory.out_of_memory > 0)
-    figures.push_back(
-        {fmt::format("{} of {}", memory.foreseen, memory.out_of_memory), "runs that did not fit foreseen"});
+    figures.push_back({fmt::format("{} of {}", memory.predicted_not_to_fit, memory.out_of_memory),
+                       "runs that did not fit, predicted so"});
   page.figures(figures);
 }
 
@@ -139,8 +139,8 @@ void every_run(Page& page, const Validation& validation) {
 std::string validation_html(const Validation& validation, const ValidationFigures& tables,
                             const ValidationFigures& fitted) {
   Page page("Predictions against published runs");
-  page.lead(fmt::format("{} runs; {} can be expressed; of the {} judged, {} are predicted.", fitted.rows,
-                        fitted.expressed, fitted.judged, fitted.judged_expressed));
+  page.lead(fmt::format("{} runs; {} can be converted; of the {} judged, {} are predicted.", fitted.rows,
+                        fitted.converted, fitted.judged, fitted.judged_converted));
   answer(page, tables, fitted);
   scatter(page, validation);
   breakdown(page, "source", fitted.by_source, tables.by_source);

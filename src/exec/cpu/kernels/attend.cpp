@@ -46,7 +46,7 @@ void soften(const Attend<T>& block, T* scores, int64_t first_key, int64_t keys, 
 template <class T>
 void attend(const Attend<T>& block, std::byte* scratch) {
   T* scores = reinterpret_cast<T*>(scratch);
-  std::byte* product_scratch = scratch + kScoreBytes;
+  std::byte* gemm_scratch = scratch + kScoreBytes;
   Running<T> running;
   running.from = first_seen_by_any(block.begins, block.queries, block.first);
   std::fill_n(running.maximum, kQueriesPerBlock, -std::numeric_limits<T>::infinity());
@@ -55,28 +55,28 @@ void attend(const Attend<T>& block, std::byte* scratch) {
   for (int64_t first_key = running.from; first_key < all_keys; first_key += kKeysPerBlock) {
     int64_t keys = std::min(kKeysPerBlock, all_keys - first_key);
     Matrix<T> k{block.k.at(first_key, 0), block.k.row_stride}, v{block.v.at(first_key, 0), block.v.row_stride};
-    multiply(Product<T>{.m = block.queries,
-                        .n = keys,
-                        .k = block.dim,
-                        .a = block.q,
-                        .b = k.transposed(),
-                        .c = scores,
-                        .c_stride = kKeysPerBlock,
-                        .triangle = Triangle::c_lower,
-                        .diagonal = block.first - first_key},
-             product_scratch);
+    multiply(Gemm<T>{.m = block.queries,
+                     .n = keys,
+                     .k = block.dim,
+                     .a = block.q,
+                     .b = k.transposed(),
+                     .c = scores,
+                     .c_stride = kKeysPerBlock,
+                     .triangle = Triangle::c_lower,
+                     .diagonal = block.first - first_key},
+             gemm_scratch);
     soften(block, scores, first_key, keys, running);
-    multiply(Product<T>{.m = block.queries,
-                        .n = block.dim,
-                        .k = keys,
-                        .a = {scores, kKeysPerBlock},
-                        .b = v,
-                        .c = block.y,
-                        .c_stride = block.y_stride,
-                        .write = first_key == running.from ? Write::over : Write::add,
-                        .triangle = Triangle::a_lower,
-                        .diagonal = block.first - first_key},
-             product_scratch);
+    multiply(Gemm<T>{.m = block.queries,
+                     .n = block.dim,
+                     .k = keys,
+                     .a = {scores, kKeysPerBlock},
+                     .b = v,
+                     .c = block.y,
+                     .c_stride = block.y_stride,
+                     .write = first_key == running.from ? Write::over : Write::add,
+                     .triangle = Triangle::a_lower,
+                     .diagonal = block.first - first_key},
+             gemm_scratch);
   }
   for (int64_t i = 0; i < block.queries; ++i) {
     T inverse = 1 / running.sum[i];

@@ -18,23 +18,23 @@ struct Square {
 
 // scores <- p = exp(c·q·kᵀ − lse), slopes <- ds = c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen.
 template <class T>
-void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std::byte* product_scratch) {
+void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std::byte* gemm_scratch) {
   T scale = scale_of_scores(h.scale, h.dim);
   T* slopes = scores + kScores;
-  Product<T> product{.m = s.queries,
-                     .n = s.keys,
-                     .k = h.dim,
-                     .a = {h.q.at(s.first, 0), h.q.row_stride},
-                     .b = Matrix<T>{h.k.at(s.first_key, 0), h.k.row_stride}.transposed(),
-                     .c = scores,
-                     .c_stride = kKeysPerBlock,
-                     .triangle = Triangle::c_lower,
-                     .diagonal = s.diagonal};
-  multiply(product, product_scratch);
-  product.a = {h.dy.at(s.first, 0), h.dy.row_stride};
-  product.b = Matrix<T>{h.v.at(s.first_key, 0), h.v.row_stride}.transposed();
-  product.c = slopes;
-  multiply(product, product_scratch);
+  Gemm<T> gemm{.m = s.queries,
+               .n = s.keys,
+               .k = h.dim,
+               .a = {h.q.at(s.first, 0), h.q.row_stride},
+               .b = Matrix<T>{h.k.at(s.first_key, 0), h.k.row_stride}.transposed(),
+               .c = scores,
+               .c_stride = kKeysPerBlock,
+               .triangle = Triangle::c_lower,
+               .diagonal = s.diagonal};
+  multiply(gemm, gemm_scratch);
+  gemm.a = {h.dy.at(s.first, 0), h.dy.row_stride};
+  gemm.b = Matrix<T>{h.v.at(s.first_key, 0), h.v.row_stride}.transposed();
+  gemm.c = slopes;
+  multiply(gemm, gemm_scratch);
   for (int64_t i = 0; i < s.queries; ++i) {
     T *p = scores + i * kKeysPerBlock, *ds = slopes + i * kKeysPerBlock;
     int64_t seen = std::clamp<int64_t>(i + s.diagonal + 1, 0, s.keys);
@@ -62,35 +62,35 @@ Square square_at(const AttendGradient<T>& h, int64_t first, int64_t first_key) {
 }
 
 template <class T>
-void add_square(const AttendGradient<T>& h, const Square& s, T* scores, std::byte* product_scratch) {
+void add_square(const AttendGradient<T>& h, const Square& s, T* scores, std::byte* gemm_scratch) {
   T* slopes = scores + kScores;
-  score_gradients(h, s, scores, product_scratch);
-  multiply(Product<T>{.m = s.queries,
-                      .n = h.dim,
-                      .k = s.keys,
-                      .a = {slopes, kKeysPerBlock},
-                      .b = {h.k.at(s.first_key, 0), h.k.row_stride},
-                      .c = h.dq + s.first * h.dq_stride,
-                      .c_stride = h.dq_stride,
-                      .write = s.dq_write,
-                      .triangle = Triangle::a_lower,
-                      .diagonal = s.diagonal},
-           product_scratch);
-  Product<T> keys{.m = s.keys,
-                  .n = h.dim,
-                  .k = s.queries,
-                  .a = Matrix<T>{slopes, kKeysPerBlock}.transposed(),
-                  .b = {h.q.at(s.first, 0), h.q.row_stride},
-                  .c = h.dk + s.first_key * h.dkv_stride,
-                  .c_stride = h.dkv_stride,
-                  .write = Write::add,
-                  .triangle = Triangle::a_upper,
-                  .diagonal = s.diagonal};
-  multiply(keys, product_scratch);
+  score_gradients(h, s, scores, gemm_scratch);
+  multiply(Gemm<T>{.m = s.queries,
+                   .n = h.dim,
+                   .k = s.keys,
+                   .a = {slopes, kKeysPerBlock},
+                   .b = {h.k.at(s.first_key, 0), h.k.row_stride},
+                   .c = h.dq + s.first * h.dq_stride,
+                   .c_stride = h.dq_stride,
+                   .write = s.dq_write,
+                   .triangle = Triangle::a_lower,
+                   .diagonal = s.diagonal},
+           gemm_scratch);
+  Gemm<T> keys{.m = s.keys,
+               .n = h.dim,
+               .k = s.queries,
+               .a = Matrix<T>{slopes, kKeysPerBlock}.transposed(),
+               .b = {h.q.at(s.first, 0), h.q.row_stride},
+               .c = h.dk + s.first_key * h.dkv_stride,
+               .c_stride = h.dkv_stride,
+               .write = Write::add,
+               .triangle = Triangle::a_upper,
+               .diagonal = s.diagonal};
+  multiply(keys, gemm_scratch);
   keys.a = Matrix<T>{scores, kKeysPerBlock}.transposed();
   keys.b = {h.dy.at(s.first, 0), h.dy.row_stride};
   keys.c = h.dv + s.first_key * h.dkv_stride;
-  multiply(keys, product_scratch);
+  multiply(keys, gemm_scratch);
 }
 
 }  // namespace
@@ -98,13 +98,13 @@ void add_square(const AttendGradient<T>& h, const Square& s, T* scores, std::byt
 template <class T>
 void attend_backward(const AttendGradient<T>& h, std::byte* scratch) {
   T* scores = reinterpret_cast<T*>(scratch);
-  std::byte* product_scratch = scratch + 2 * kScoreBytes;
+  std::byte* gemm_scratch = scratch + 2 * kScoreBytes;
   for (int64_t first_key = 0; first_key < h.keys; first_key += kKeysPerBlock) {
     // Queries before the first key's own position see none of the block.
     int64_t from = std::max<int64_t>(0, first_key - h.diagonal) / kQueriesPerBlock * kQueriesPerBlock;
     for (int64_t first = from; first < h.queries; first += kQueriesPerBlock) {
       Square s = square_at(h, first, first_key);
-      if (s.keys > 0) add_square(h, s, scores, product_scratch);
+      if (s.keys > 0) add_square(h, s, scores, gemm_scratch);
     }
   }
 }

@@ -12,7 +12,7 @@ namespace sextant::cpu {
 
 namespace {
 
-// The blocks of the product (after Goto and van de Geijn 2008). A panel of a and one of b share the L1 cache; up to
+// The blocks of the GEMM (after Goto and van de Geijn 2008). A panel of a and one of b share the L1 cache; up to
 // kGemmRows rows of a, packed by the thread that uses them, live in its L2; up to kGemmColumns columns of b, packed
 // once for all threads, in L3.
 //
@@ -49,14 +49,14 @@ struct Span {
   int64_t begin, end;
 };
 
-Span span_of(const Product<float>& p, int64_t i, int64_t rows) {
+Span span_of(const Gemm<float>& p, int64_t i, int64_t rows) {
   if (p.triangle == Triangle::a_lower) return {0, std::clamp<int64_t>(i + rows + p.diagonal, 0, p.k)};
   if (p.triangle == Triangle::a_upper) return {std::clamp<int64_t>(i - p.diagonal, 0, p.k), p.k};
   return {0, p.k};
 }
 
-// c = a·b for packed a and b: one block of the product.
-void multiply_packed(const Product<float>& p, const float* a, const float* b) {
+// c = a·b for packed a and b: one block of the GEMM.
+void multiply_packed(const Gemm<float>& p, const float* a, const float* b) {
   const GemmKernel& kernel = gemm_kernel();
   int64_t lines = ceil_div(kernel.columns * p.k, kFloatsPerLine * ceil_div(p.m, kernel.rows));
   for (int64_t j = 0; j < p.n; j += kernel.columns) {
@@ -83,8 +83,8 @@ void multiply_packed(const Product<float>& p, const float* a, const float* b) {
 }
 
 // The part of p that multiplies columns [first, first + depth) of a; all but the first part add.
-Product<float> depth_block(const Product<float>& p, int64_t first, int64_t depth) {
-  Product<float> part = p;
+Gemm<float> depth_block(const Gemm<float>& p, int64_t first, int64_t depth) {
+  Gemm<float> part = p;
   part.k = std::min(depth, p.k - first);
   part.a.data = p.a.at(0, first);
   part.b.data = p.b.at(first, 0);
@@ -98,8 +98,8 @@ Product<float> depth_block(const Product<float>& p, int64_t first, int64_t depth
 }
 
 template <class T>
-Product<T> tile_of(const Product<T>& p, int64_t i, int64_t rows, int64_t j, int64_t columns) {
-  Product<T> tile = p;
+Gemm<T> tile_of(const Gemm<T>& p, int64_t i, int64_t rows, int64_t j, int64_t columns) {
+  Gemm<T> tile = p;
   tile.m = std::min(rows, p.m - i);
   tile.n = std::min(columns, p.n - j);
   tile.a.data = p.a.at(i, 0);
@@ -113,11 +113,11 @@ Product<T> tile_of(const Product<T>& p, int64_t i, int64_t rows, int64_t j, int6
 }
 
 // In generation there are a row or two: each element of b is used so seldom that packing it would double the work.
-bool has_few_rows(const Product<float>& p) {
+bool has_few_rows(const Gemm<float>& p) {
   return p.m <= 4 && p.a.column_stride == 1;
 }
 
-void multiply_few_rows(const Product<float>& p) {
+void multiply_few_rows(const Gemm<float>& p) {
   for (int64_t i = 0; i < p.m; ++i) {
     const float* a = p.a.at(i, 0);
     float* c = p.c + i * p.c_stride;
@@ -131,7 +131,7 @@ void multiply_few_rows(const Product<float>& p) {
   }
 }
 
-void pack_columns(const Product<float>& p, ThreadTeam& team, float* to) {
+void pack_columns(const Gemm<float>& p, ThreadTeam& team, float* to) {
   const GemmKernel& kernel = gemm_kernel();
   for_blocks(team, p.n, kPanelsPerTask * kernel.columns, [&](int64_t begin, int64_t end) {
     Matrix<float> columns = p.b.transposed();
@@ -141,7 +141,7 @@ void pack_columns(const Product<float>& p, ThreadTeam& team, float* to) {
 }
 
 // k fits the L1 cache, n the packed columns.
-void multiply_block(const Product<float>& p, ThreadTeam& team, std::byte* workspace) {
+void multiply_block(const Gemm<float>& p, ThreadTeam& team, std::byte* workspace) {
   const GemmKernel& kernel = gemm_kernel();
   int64_t scratch = packed_a_bytes(p.k);
   float* b = reinterpret_cast<float*>(workspace + team.size() * scratch);
@@ -154,13 +154,13 @@ void multiply_block(const Product<float>& p, ThreadTeam& team, std::byte* worksp
   team.parallel_for(down * across, [&](int64_t task, int thread) {
     float* a = reinterpret_cast<float*>(workspace + thread * scratch);
     int64_t j = task % across * columns;
-    Product<float> tile = tile_of(p, task / across * rows, rows, j, columns);
+    Gemm<float> tile = tile_of(p, task / across * rows, rows, j, columns);
     kernel.pack({tile.a, tile.m, tile.k, kernel.rows, a});
     multiply_packed(tile, a, b + j * p.k);
   });
 }
 
-void blas(const Product<double>& p) {
+void blas(const Gemm<double>& p) {
   auto order = [](const Matrix<double>& x) { return x.column_stride == 1 ? CblasNoTrans : CblasTrans; };
   // The stride of a single row, or of no element at all, says nothing; BLAS still wants the width at least.
   auto stride = [](const Matrix<double>& x, int64_t rows, int64_t columns) {
@@ -177,7 +177,7 @@ void blas(const Product<double>& p) {
 
 }  // namespace
 
-void multiply(const Product<float>& p, std::byte* scratch) {
+void multiply(const Gemm<float>& p, std::byte* scratch) {
   if (has_few_rows(p)) return multiply_few_rows(p);
   const GemmKernel& kernel = gemm_kernel();
   float* a = reinterpret_cast<float*>(scratch);
@@ -185,12 +185,12 @@ void multiply(const Product<float>& p, std::byte* scratch) {
   int64_t depth = equal_blocks(p.k, gemm_kernel().depth, 1), rows = equal_blocks(p.m, kGemmRows, kernel.rows);
   int64_t columns = equal_blocks(p.n, kGemmColumns, kernel.columns);
   for (int64_t first = 0; first < p.k; first += depth) {
-    Product<float> slab = depth_block(p, first, depth);
+    Gemm<float> slab = depth_block(p, first, depth);
     for (int64_t j = 0; j < p.n; j += columns) {
-      Product<float> strip = tile_of(slab, 0, p.m, j, columns);
+      Gemm<float> strip = tile_of(slab, 0, p.m, j, columns);
       kernel.pack({strip.b.transposed(), strip.n, strip.k, kernel.columns, b});
       for (int64_t i = 0; i < p.m; i += rows) {
-        Product<float> tile = tile_of(strip, i, rows, 0, strip.n);
+        Gemm<float> tile = tile_of(strip, i, rows, 0, strip.n);
         kernel.pack({tile.a, tile.m, tile.k, kernel.rows, a});
         multiply_packed(tile, a, b);
       }
@@ -198,23 +198,23 @@ void multiply(const Product<float>& p, std::byte* scratch) {
   }
 }
 
-void multiply(const Product<double>& p, std::byte*) {
+void multiply(const Gemm<double>& p, std::byte*) {
   blas(p);
 }
 
-void multiply(const Product<float>& p, ThreadTeam& team, std::byte* workspace) {
+void multiply(const Gemm<float>& p, ThreadTeam& team, std::byte* workspace) {
   if (has_few_rows(p))
     return for_blocks(team, p.n, rows_per_task(p.k),
                       [&](int64_t begin, int64_t end) { multiply_few_rows(tile_of(p, 0, p.m, begin, end - begin)); });
   int64_t depth = equal_blocks(p.k, gemm_kernel().depth, 1),
           columns = equal_blocks(p.n, kGemmColumns, gemm_kernel().columns);
   for (int64_t first = 0; first < p.k; first += depth) {
-    Product<float> slab = depth_block(p, first, depth);
+    Gemm<float> slab = depth_block(p, first, depth);
     for (int64_t j = 0; j < p.n; j += columns) multiply_block(tile_of(slab, 0, p.m, j, columns), team, workspace);
   }
 }
 
-void multiply(const Product<double>& p, ThreadTeam& team, std::byte*) {
+void multiply(const Gemm<double>& p, ThreadTeam& team, std::byte*) {
   constexpr int64_t kTile = 128;
   int64_t across = ceil_div(p.n, kTile);
   team.parallel_for(ceil_div(p.m, kTile) * across, [&](int64_t task, int) {

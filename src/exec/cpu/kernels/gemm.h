@@ -1,4 +1,4 @@
-// Matrix products. `multiply` on one thread is for use inside tasks; with a team, the tiles of c are the tasks.
+// GEMMs. `multiply` on one thread is for use inside tasks; with a team, the tiles of c are the tasks.
 // Either wants scratch, aligned to 64 bytes: multiply_scratch and multiply_workspace bytes.
 #pragma once
 
@@ -29,7 +29,7 @@ enum class Triangle { none, c_lower, a_lower, a_upper };
 
 // c = a·b + bias, or that added onto c. a is m×k, b is k×n, bias (n numbers, or null) is added to every row.
 template <class T>
-struct Product {
+struct Gemm {
   int64_t m, n, k;
   Matrix<T> a, b;
   T* c;
@@ -40,11 +40,11 @@ struct Product {
   int64_t diagonal = 0;
 };
 
-void multiply(const Product<float>& product, std::byte* scratch);
-void multiply(const Product<double>& product, std::byte* scratch);
+void multiply(const Gemm<float>& gemm, std::byte* scratch);
+void multiply(const Gemm<double>& gemm, std::byte* scratch);
 
-void multiply(const Product<float>& product, ThreadTeam& team, std::byte* workspace);
-void multiply(const Product<double>& product, ThreadTeam& team, std::byte* workspace);
+void multiply(const Gemm<float>& gemm, ThreadTeam& team, std::byte* workspace);
+void multiply(const Gemm<double>& gemm, ThreadTeam& team, std::byte* workspace);
 
 // OpenBLAS' own threads would compete with our team. Called once, before the first kernel.
 void use_single_threaded_blas();

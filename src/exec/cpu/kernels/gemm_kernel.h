@@ -1,4 +1,4 @@
-// The innermost part of f32 matrix products: one tile of c that stays in registers, on operands packed into panels.
+// The innermost part of f32 GEMMs: one tile of c that stays in registers, on operands packed into panels.
 // The size of the tile depends on the vector instructions of this machine.
 #pragma once
 

@@ -79,7 +79,7 @@ LogSumExp<T> lse_of(const KernelCall& call, size_t fixed_inputs) {
 }
 
 // What all three ops share: the chunks of tokens and their logits. `per_row(logits, vocabulary, row)` gives the row's
-// number, `per_chunk(begin, rows, logits, products)` sees the chunk's logits after that. Returns where the numbers are.
+// number, `per_chunk(begin, rows, logits, GEMMs)` sees the chunk's logits after that. Returns where the numbers are.
 template <class T, class PerRow, class PerChunk>
 const double* for_chunks(const KernelCall& call, const PerRow& per_row, const PerChunk& per_chunk) {
   HeadLossSizes sizes(call.in[0].shape, call.in[1].shape);
@@ -87,22 +87,22 @@ const double* for_chunks(const KernelCall& call, const PerRow& per_row, const Pe
   int64_t vocabulary = call.in[1].real_extent(0);
   double* numbers = reinterpret_cast<double*>(call.workspace);
   T* logits = reinterpret_cast<T*>(call.workspace + sizes.loss_bytes());
-  std::byte* products = call.workspace + sizes.loss_bytes() + sizes.logit_bytes(call.in[0].dtype);
+  std::byte* gemms = call.workspace + sizes.loss_bytes() + sizes.logit_bytes(call.in[0].dtype);
   for (int64_t begin = 0; begin < sizes.rows; begin += sizes.chunk) {
     int64_t rows = std::min(sizes.chunk, sizes.rows - begin);
-    multiply(Product<T>{.m = rows,
-                        .n = vocabulary,
-                        .k = sizes.hidden,
-                        .a = {x + begin * sizes.hidden, sizes.hidden},
-                        .b = Matrix<T>{call.in[1].as<T>(), sizes.hidden}.transposed(),
-                        .c = logits,
-                        .c_stride = vocabulary},
-             call.team, products);
+    multiply(Gemm<T>{.m = rows,
+                     .n = vocabulary,
+                     .k = sizes.hidden,
+                     .a = {x + begin * sizes.hidden, sizes.hidden},
+                     .b = Matrix<T>{call.in[1].as<T>(), sizes.hidden}.transposed(),
+                     .c = logits,
+                     .c_stride = vocabulary},
+             call.team, gemms);
     for_blocks(call.team, rows, rows_per_task(vocabulary), [&](int64_t first, int64_t end) {
       for (int64_t row = first; row < end; ++row)
         numbers[begin + row] = per_row(logits + row * vocabulary, vocabulary, begin + row);
     });
-    per_chunk(begin, rows, logits, products);
+    per_chunk(begin, rows, logits, gemms);
   }
   return numbers;
 }
@@ -142,24 +142,24 @@ void backward(const KernelCall& call) {
     T *dw = call.out[0].as<T>(), *dx = call.out[1].as<T>();
     if (!call.accumulate()) std::fill(dw + vocabulary * sizes.hidden, dw + call.out[0].count(), T(0));  // padding
     RowLoss<T> row_loss{call.attrs.real("z_loss"), *call.in[3].as<T>(), Want::gradient, lse_of<T>(call, 4), call.in[1]};
-    auto gradients = [&](int64_t begin, int64_t rows, const T* dlogits, std::byte* products) {
-      multiply(Product<T>{.m = rows,
-                          .n = sizes.hidden,
-                          .k = vocabulary,
-                          .a = {dlogits, vocabulary},
-                          .b = {w, sizes.hidden},
-                          .c = dx + begin * sizes.hidden,
-                          .c_stride = sizes.hidden},
-               call.team, products);
-      multiply(Product<T>{.m = vocabulary,
-                          .n = sizes.hidden,
-                          .k = rows,
-                          .a = Matrix<T>{dlogits, vocabulary}.transposed(),
-                          .b = {x + begin * sizes.hidden, sizes.hidden},
-                          .c = dw,
-                          .c_stride = sizes.hidden,
-                          .write = begin > 0 || call.accumulate() ? Write::add : Write::over},
-               call.team, products);
+    auto gradients = [&](int64_t begin, int64_t rows, const T* dlogits, std::byte* gemms) {
+      multiply(Gemm<T>{.m = rows,
+                       .n = sizes.hidden,
+                       .k = vocabulary,
+                       .a = {dlogits, vocabulary},
+                       .b = {w, sizes.hidden},
+                       .c = dx + begin * sizes.hidden,
+                       .c_stride = sizes.hidden},
+               call.team, gemms);
+      multiply(Gemm<T>{.m = vocabulary,
+                       .n = sizes.hidden,
+                       .k = rows,
+                       .a = Matrix<T>{dlogits, vocabulary}.transposed(),
+                       .b = {x + begin * sizes.hidden, sizes.hidden},
+                       .c = dw,
+                       .c_stride = sizes.hidden,
+                       .write = begin > 0 || call.accumulate() ? Write::add : Write::over},
+               call.team, gemms);
     };
     *call.out[2].as<T>() = total_loss<T>(call, row_loss, gradients);
   });

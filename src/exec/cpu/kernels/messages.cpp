@@ -85,7 +85,7 @@ class SumStagesKernel final : public PreparedKernel {
 
 template <class Kernel>
 std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
-  BUG_IF(!p.wire, "{} has nobody to talk to", p.op.path);
+  BUG_IF(!p.wire, "{} has no transport", p.op.path);
   return std::make_unique<Kernel>(p);
 }
 

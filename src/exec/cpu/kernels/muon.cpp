@@ -30,7 +30,7 @@ void run_momentum(const KernelCall& call) {
   });
 }
 
-// One matrix, and the Newton–Schulz iteration on it. Of a tall matrix the columns are iterated on: products are then
+// One matrix, and the Newton–Schulz iteration on it. Of a tall matrix the columns are iterated on: GEMMs are then
 // from the right, and the Gram matrix is symmetric, so nothing is transposed in memory.
 template <class T>
 class Orthogonal {
@@ -83,7 +83,7 @@ class Orthogonal {
     Matrix<T> x{x_, columns_}, gram{gram_, s};
     multiply_into(gram_, tall() ? x.transposed() : x, tall() ? x : x.transposed(), {s, s, longer});
     multiply_into(square_, gram, gram, {s, s, s});
-    // a·I + b·G + c·G²: one product with it is the whole step.
+    // a·I + b·G + c·G²: one GEMM with it is the whole step.
     auto [a, b, c] = std::tuple(static_cast<T>(kNewtonSchulz[0]), static_cast<T>(kNewtonSchulz[1]),
                                 static_cast<T>(kNewtonSchulz[2]));
     for (int64_t i = 0; i < s * s; ++i) gram_[i] = b * gram_[i] + c * square_[i] + (i % (s + 1) == 0 ? a : 0);

@@ -237,7 +237,7 @@ struct AttentionLibrary::Opened {
       if (plan->scratch <= planned) return plan;
       if (part.batch == 1) {
         std::string both =
-            fmt::format("cuDNN wants {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
+            fmt::format("cuDNN needs {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
         if (determinism == Determinism::fast && shape.documents == Documents::together)
           throw RunError("attention_backward", both, "another version of cuDNN may want less");
         why = both;
@@ -253,7 +253,7 @@ struct AttentionLibrary::Opened {
         writer, [&] { writer.forward(); }, why);
     Bytes planned = cuda::attention_library_scratch(shape);
     if (!plan || plan->scratch <= planned) return plan;
-    why = fmt::format("cuDNN wants {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
+    why = fmt::format("cuDNN needs {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
     if (shape.documents == Documents::together)
       throw RunError("attention", why, "another version of cuDNN may want less");
     return nullptr;
@@ -266,7 +266,7 @@ struct AttentionLibrary::Opened {
     std::unique_ptr<AttentionPlan> plan;
     device.use();
     if (shape.length % 128 != 0 && fe::detail::get_backend_version() < kOddLengths)
-      why = fmt::format("cuDNN {} is too old for {} positions, which is no multiple of 128",
+      why = fmt::format("cuDNN {} is too old for {} positions, which is not a multiple of 128",
                         version_text(fe::detail::get_backend_version()), shape.length);
     else
       plan = build_plan(why);

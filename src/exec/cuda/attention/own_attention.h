@@ -1,6 +1,6 @@
 // Our own attention kernels: for what cuDNN does not do (f32, odd head sizes, caches, steps of a ring, documents,
 // ALiBi) and for machines without it. Tiles of queries and keys in shared memory, a running maximum (FlashAttention's
-// recurrence), f32 arithmetic; with documents or ALiBi, products of bf16 go through tensor cores.
+// recurrence), f32 arithmetic; with documents or ALiBi, GEMMs of bf16 go through tensor cores.
 //
 // Enters: one block of queries of every head and sequence against one block of keys, in f32 or bf16, head_dim at most
 // 256. Leaves: y and the log-sum-exp of each row, or the gradients; always in the same order of sums, without atomics.

@@ -42,8 +42,7 @@ const GemmPlan* GemmLibrary::find_plan(const GemmShape& shape) {
 
 const GemmPlan& GemmLibrary::plan(const GemmShape& shape) {
   const GemmPlan* plan = find_plan(shape);
-  if (!plan)
-    throw RunError("cuda", fmt::format("the matrix library has no algorithm for the product {}", shape.text()));
+  if (!plan) throw RunError("cuda", fmt::format("the matrix library has no algorithm for the GEMM {}", shape.text()));
   return *plan;
 }
 

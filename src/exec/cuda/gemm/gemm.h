@@ -1,4 +1,4 @@
-// Matrix products on the GPU: C (+)= op(A)·op(B), row-major, through cuBLASLt, with f32 accumulation. For every shape
+// GEMMs on the GPU: C (+)= op(A)·op(B), row-major, through cuBLASLt, with f32 accumulation. For every shape
 // the library's candidates are timed once on random data and the fastest is kept, also on disk (by shape, device and
 // library version), so that the next run starts at once. Repeatable runs and runs of several ranks take the library's
 // first choice instead (Tuning).
@@ -62,7 +62,7 @@ class GemmLibrary {
   // Null when the library cannot do it.
   const GemmPlan* find_plan(const GemmShape& shape);
 
-  // Whether one product with an epilogue is faster than another followed by a kernel that moves this many bytes.
+  // Whether one GEMM with an epilogue is faster than another followed by a kernel that moves this many bytes.
   // Without timings (repeatable runs), yes.
   bool pays(const GemmPlan& with_epilogue, const GemmPlan& without, int64_t bytes_more) const;
   void run(const GemmPlan& plan, const GemmOperands& operands, std::byte* workspace,

@@ -48,9 +48,9 @@ cublasLtEpilogue_t epilogue_of(GemmEpilogue epilogue) {
 }
 
 template <class T>
-void set(cublasLtMatmulDesc_t product, cublasLtMatmulDescAttributes_t attribute, const T& value) {
-  cublaslt().check(cublaslt().cublasLtMatmulDescSetAttribute(product, attribute, &value, sizeof value),
-                   "describing a product");
+void set(cublasLtMatmulDesc_t gemm, cublasLtMatmulDescAttributes_t attribute, const T& value) {
+  cublaslt().check(cublaslt().cublasLtMatmulDescSetAttribute(gemm, attribute, &value, sizeof value),
+                   "describing a GEMM");
 }
 
 bool has_aux(GemmEpilogue e) {
@@ -61,37 +61,36 @@ bool has_aux(GemmEpilogue e) {
 
 GemmPlan::GemmPlan(const GemmShape& shape) : shape_(shape) {
   const CublasLt& lt = cublaslt();
-  lt.check(lt.cublasLtMatmulDescCreate(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
+  lt.check(lt.cublasLtMatmulDescCreate(&gemm_, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a GEMM");
   auto turned = [](MatrixOrder order) { return order == MatrixOrder::transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  set(product_, CUBLASLT_MATMUL_DESC_TRANSA, turned(shape.b_order));
-  set(product_, CUBLASLT_MATMUL_DESC_TRANSB, turned(shape.a_order));
+  set(gemm_, CUBLASLT_MATMUL_DESC_TRANSA, turned(shape.b_order));
+  set(gemm_, CUBLASLT_MATMUL_DESC_TRANSB, turned(shape.a_order));
   first_ = layout_of(stored(shape.k, shape.n, shape.b_order, 0), shape.in);
   second_ = layout_of(stored(shape.m, shape.k, shape.a_order, shape.a_stride), shape.in);
   result_ = layout_of(stored(shape.m, shape.n, MatrixOrder::as_is, shape.c_stride), shape.out);
   if (shape.epilogue == GemmEpilogue::none) return;
-  set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(shape.epilogue));
-  if (shape.epilogue == GemmEpilogue::row_sums) set(product_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F);
+  set(gemm_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(shape.epilogue));
+  if (shape.epilogue == GemmEpilogue::row_sums) set(gemm_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F);
   if (has_aux(shape.epilogue))
-    set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, shape.c_stride ? shape.c_stride : shape.n);
+    set(gemm_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, shape.c_stride ? shape.c_stride : shape.n);
 }
 
 GemmPlan::~GemmPlan() {
   const CublasLt& lt = cublaslt();
   for (cublasLtMatrixLayout_t layout : {first_, second_, result_})
     if (layout) lt.cublasLtMatrixLayoutDestroy(layout);
-  if (product_) lt.cublasLtMatmulDescDestroy(product_);
+  if (gemm_) lt.cublasLtMatmulDescDestroy(gemm_);
 }
 
 void GemmPlan::run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& with, const GemmOperands& operands,
                    std::byte* workspace, cudaStream_t stream) const {
-  if (operands.bias) set(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
-  if (operands.aux) set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.aux);
+  if (operands.bias) set(gemm_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
+  if (operands.aux) set(gemm_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.aux);
   float one = 1, keep = operands.sum == SumState::running ? 1 : 0;
   const CublasLt& lt = cublaslt();
-  lt.check(
-      lt.cublasLtMatmul(handle, product_, &one, operands.b, first_, operands.a, second_, &keep, operands.c, result_,
-                        operands.c, result_, &with, workspace, static_cast<size_t>(cuda::kGemmWorkspace), stream),
-      shape_.text());
+  lt.check(lt.cublasLtMatmul(handle, gemm_, &one, operands.b, first_, operands.a, second_, &keep, operands.c, result_,
+                             operands.c, result_, &with, workspace, static_cast<size_t>(cuda::kGemmWorkspace), stream),
+           shape_.text());
 }
 
 std::vector<cublasLtMatmulHeuristicResult_t> GemmPlan::candidates(cublasLtHandle_t handle) const {
@@ -104,7 +103,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmPlan::candidates(cublasLtHandle
                                           sizeof workspace);
   std::vector<cublasLtMatmulHeuristicResult_t> found(kMost);
   int count = 0;
-  cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(handle, product_, first_, second_, result_, result_,
+  cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(handle, gemm_, first_, second_, result_, result_,
                                                             preference, kMost, found.data(), &count);
   lt.cublasLtMatmulPreferenceDestroy(preference);
   found.resize(status == CUBLAS_STATUS_SUCCESS ? static_cast<size_t>(count) : 0);
@@ -114,7 +113,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> GemmPlan::candidates(cublasLtHandle
 bool GemmPlan::accepts(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm) const {
   cublasLtMatmulHeuristicResult_t result{};
   cublasStatus_t status =
-      cublaslt().cublasLtMatmulAlgoCheck(handle, product_, first_, second_, result_, result_, &algorithm, &result);
+      cublaslt().cublasLtMatmulAlgoCheck(handle, gemm_, first_, second_, result_, result_, &algorithm, &result);
   return status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= static_cast<size_t>(cuda::kGemmWorkspace);
 }
 

@@ -1,4 +1,4 @@
-// GemmPlan: one product described to cuBLASLt, with the algorithm that will do it.
+// GemmPlan: one GEMM described to cuBLASLt, with the algorithm that will do it.
 #pragma once
 
 #include "exec/cuda/gemm/cublaslt.h"
@@ -18,14 +18,14 @@ class GemmPlan {
   GemmPlan(const GemmPlan&) = delete;
   GemmPlan& operator=(const GemmPlan&) = delete;
 
-  // UserError-free: what the library refuses is a RunError that names the shape.
+  // Never throws UserError: what the library refuses is a RunError that names the shape.
   void run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm, const GemmOperands& operands,
            std::byte* workspace, cudaStream_t stream) const;
 
-  // The library's candidates, likely best first; none when it cannot do the product.
+  // The library's candidates, likely best first; none when it cannot do the GEMM.
   std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t handle) const;
 
-  // Whether an algorithm that comes from a file can do this product, in the workspace there is.
+  // Whether an algorithm that comes from a file can do this GEMM, in the workspace there is.
   bool accepts(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm) const;
 
   const GemmShape& shape() const { return shape_; }
@@ -33,7 +33,7 @@ class GemmPlan {
 
  private:
   GemmShape shape_;
-  cublasLtMatmulDesc_t product_ = nullptr;
+  cublasLtMatmulDesc_t gemm_ = nullptr;
   cublasLtMatrixLayout_t first_ = nullptr, second_ = nullptr, result_ = nullptr;
 };
 

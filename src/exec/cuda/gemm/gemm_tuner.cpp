@@ -24,7 +24,7 @@ constexpr int kFirstRepeats = 3;
 constexpr size_t kFinalists = 5;
 constexpr float kFinalMs = 12;  // for each finalist
 
-// Operands of a product, filled with random numbers: zeros would run faster than real data.
+// Operands of a GEMM, filled with random numbers: zeros would run faster than real data.
 class Operands {
  public:
   Operands(const GemmShape& s, cudaStream_t stream) {
@@ -34,7 +34,7 @@ class Operands {
     int64_t b = s.k * s.n * in, c = s.m * std::max(s.c_stride, s.n) * out;
     for (int64_t bytes : {a, b, c, c, std::max(s.m, s.n) * int64_t{4}, cuda::kGemmWorkspace}) {
       void* at = nullptr;
-      check_cuda(cudaMalloc(&at, static_cast<size_t>(bytes)), "room to time a product");
+      check_cuda(cudaMalloc(&at, static_cast<size_t>(bytes)), "memory to time a GEMM");
       parts_.push_back(at);
     }
     fill_random(parts_[0], a / in, s.in, stream);
@@ -149,15 +149,15 @@ TimedAlgorithm GemmTuner::timed(const GemmPlan& plan, const Candidates& candidat
   cudaStream_t stream = device_.stream();
   Operands operands(plan.shape(), stream);
   Events events;
-  // Milliseconds of one product, the mean of `repeats` back to back.
+  // Milliseconds of one GEMM, the mean of `repeats` back to back.
   auto time = [&](const cublasLtMatmulAlgo_t& algorithm, int repeats) {
     float ms = 0;
-    check_cuda(cudaEventRecord(events.begin, stream), "timing a product");
+    check_cuda(cudaEventRecord(events.begin, stream), "timing a GEMM");
     for (int i = 0; i < repeats; ++i)
       plan.run(handle_, algorithm, operands.of(plan.shape()), operands.workspace(), stream);
-    check_cuda(cudaEventRecord(events.end, stream), "timing a product");
+    check_cuda(cudaEventRecord(events.end, stream), "timing a GEMM");
     check_cuda(cudaEventSynchronize(events.end), plan.shape().text());
-    check_cuda(cudaEventElapsedTime(&ms, events.begin, events.end), "timing a product");
+    check_cuda(cudaEventElapsedTime(&ms, events.begin, events.end), "timing a GEMM");
     return ms / static_cast<float>(repeats);
   };
   std::vector<TimedAlgorithm> choices;

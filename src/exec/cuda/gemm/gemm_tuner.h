@@ -1,4 +1,4 @@
-// GemmTuner: finds the fastest algorithm for a product by timing the library's candidates on random data, and remembers
+// GemmTuner: finds the fastest algorithm for a GEMM by timing the library's candidates on random data, and remembers
 // it on disk: one file per device and library version, one line per shape. A file that cannot be read or written costs
 // time only.
 #pragma once

@@ -10,10 +10,11 @@ namespace sextant::cuda {
 
 namespace {
 
-// One product of the inputs a and b.
-class Product final : public PreparedCudaKernel {
+// One GEMM of the inputs a and b.
+class PreparedGemm final : public PreparedCudaKernel {
  public:
-  Product(const CudaPreparation& p, const GemmShape& shape) : library_(p.device.gemm()), plan_(library_.plan(shape)) {}
+  PreparedGemm(const CudaPreparation& p, const GemmShape& shape)
+      : library_(p.device.gemm()), plan_(library_.plan(shape)) {}
 
   void launch(const CudaCall& call) override {
     GemmOperands operands{call.in[0].data, call.in[1].data, call.out[0].data};
@@ -55,19 +56,19 @@ GemmShape weight_gradient_shape(const CudaPreparation& p) {
 }
 
 template <GemmShape (*shape_of)(const CudaPreparation&)>
-std::unique_ptr<PreparedCudaKernel> product(const CudaPreparation& p) {
-  return std::make_unique<Product>(p, shape_of(p));
+std::unique_ptr<PreparedCudaKernel> gemm(const CudaPreparation& p) {
+  return std::make_unique<PreparedGemm>(p, shape_of(p));
 }
 
 int64_t bytes_of(const Tensor& tensor) {
   return tensor.count() * size_of(tensor.dtype);
 }
 
-// What three ops share that are a product with more in its epilogue: it may be done there, or by a kernel behind a
-// plain product, whichever is faster for the shape.
-class ProductWithMore : public PreparedCudaKernel {
+// What three ops share that are a GEMM with more in its epilogue: it may be done there, or by a kernel behind a
+// plain GEMM, whichever is faster for the shape.
+class GemmWithEpilogue : public PreparedCudaKernel {
  public:
-  ProductWithMore(const CudaPreparation& p, const GemmShape& plain, GemmEpilogue epilogue, int64_t bytes_more)
+  GemmWithEpilogue(const CudaPreparation& p, const GemmShape& plain, GemmEpilogue epilogue, int64_t bytes_more)
       : library_(p.device.gemm()), plain_(library_.plan(plain)) {
     GemmShape shape = plain;
     shape.epilogue = epilogue;
@@ -78,14 +79,14 @@ class ProductWithMore : public PreparedCudaKernel {
  protected:
   GemmLibrary& library_;
   const GemmPlan& plain_;
-  const GemmPlan* fused_;  // null: the plain product is used
+  const GemmPlan* fused_;  // null: the plain GEMM is used
 };
 
-class LinearGelu final : public ProductWithMore {
+class LinearGelu final : public GemmWithEpilogue {
  public:
   explicit LinearGelu(const CudaPreparation& p)
-      : ProductWithMore(p, forward_shape(p), p.in.size() > 2 ? GemmEpilogue::gelu_bias : GemmEpilogue::gelu,
-                        2 * bytes_of(p.out[0])) {}
+      : GemmWithEpilogue(p, forward_shape(p), p.in.size() > 2 ? GemmEpilogue::gelu_bias : GemmEpilogue::gelu,
+                         2 * bytes_of(p.out[0])) {}
 
   void launch(const CudaCall& call) override {
     void* bias = call.in.size() > 2 ? call.in[2].data : nullptr;
@@ -100,10 +101,10 @@ class LinearGelu final : public ProductWithMore {
   }
 };
 
-class LinearGeluGradient final : public ProductWithMore {
+class LinearGeluGradient final : public GemmWithEpilogue {
  public:
   explicit LinearGeluGradient(const CudaPreparation& p)
-      : ProductWithMore(p, input_gradient_shape(p), GemmEpilogue::gelu_gradient, 3 * bytes_of(p.out[0])) {}
+      : GemmWithEpilogue(p, input_gradient_shape(p), GemmEpilogue::gelu_gradient, 3 * bytes_of(p.out[0])) {}
 
   void launch(const CudaCall& call) override {
     GemmOperands operands{call.in[0].data, call.in[1].data, call.out[0].data};
@@ -130,10 +131,10 @@ void sum_bias(const CudaCall& call, const Tensor& out, SumState sum) {
                .stream = call.stream});
 }
 
-class LinearGradients final : public ProductWithMore {
+class LinearGradients final : public GemmWithEpilogue {
  public:
   explicit LinearGradients(const CudaPreparation& p)
-      : ProductWithMore(p, weight_gradient_shape(p), GemmEpilogue::row_sums, bytes_of(p.in[0])) {}
+      : GemmWithEpilogue(p, weight_gradient_shape(p), GemmEpilogue::row_sums, bytes_of(p.in[0])) {}
 
   void launch(const CudaCall& call) override {
     GemmOperands operands{call.in[0].data, call.in[1].data, call.out[0].data};
@@ -158,11 +159,11 @@ void bias_gradient(const CudaCall& call) {
 
 }  // namespace
 
-const CudaKernel linear{.prepare = product<forward_shape>};
+const CudaKernel linear{.prepare = gemm<forward_shape>};
 const CudaKernel linear_gelu{.prepare = prepare<LinearGelu>};
 const CudaKernel linear_gelu_gradient{.prepare = prepare<LinearGeluGradient>};
-const CudaKernel linear_input_gradient{.prepare = product<input_gradient_shape>};
-const CudaKernel linear_weight_gradient{.prepare = product<weight_gradient_shape>};
+const CudaKernel linear_input_gradient{.prepare = gemm<input_gradient_shape>};
+const CudaKernel linear_weight_gradient{.prepare = gemm<weight_gradient_shape>};
 const CudaKernel linear_gradients{.prepare = prepare<LinearGradients>};
 const CudaKernel linear_bias_gradient{.launch = bias_gradient};
 

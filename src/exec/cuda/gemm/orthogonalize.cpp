@@ -1,4 +1,4 @@
-// Newton–Schulz on the tensor cores: products in bf16 where the weights are, as elsewhere; in f32 for f32 weights.
+// Newton–Schulz on the tensor cores: GEMMs in bf16 where the weights are, as elsewhere; in f32 for f32 weights.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -14,7 +14,7 @@ namespace sextant::cuda {
 
 namespace {
 
-// The products of one packed matrix. Of a tall one the columns are iterated on: products are then from the right.
+// The GEMMs of one packed matrix. Of a tall one the columns are iterated on: GEMMs are then from the right.
 struct MatrixPlans {
   int64_t rows, columns;
   const GemmPlan *gram, *square, *step;

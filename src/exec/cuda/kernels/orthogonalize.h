@@ -1,4 +1,4 @@
-// The small steps between the products of `orthogonalize` (exec/cuda/gemm/orthogonalize.cpp).
+// The small steps between the GEMMs of `orthogonalize` (exec/cuda/gemm/orthogonalize.cpp).
 #pragma once
 
 #include <cuda_runtime.h>

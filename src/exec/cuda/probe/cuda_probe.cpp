@@ -26,7 +26,7 @@ constexpr size_t kScratch = size_t{32} << 20;
 class DeviceBytes {
  public:
   explicit DeviceBytes(int64_t bytes) {
-    if (bytes > 0) check_cuda(cudaMalloc(&data_, static_cast<size_t>(bytes)), "room for a benchmark");
+    if (bytes > 0) check_cuda(cudaMalloc(&data_, static_cast<size_t>(bytes)), "memory for a benchmark");
   }
   ~DeviceBytes() { cudaFree(data_); }
   DeviceBytes(const DeviceBytes&) = delete;
@@ -79,7 +79,7 @@ class Timer {
 };
 
 // How a type is stored, computed and handed out, and how far a right result may be off.
-struct ProductType {
+struct GemmType {
   const char* name;
   ProbeType in, out;
   cudaDataType_t stored, result;
@@ -89,20 +89,20 @@ struct ProductType {
   double rounding;  // of the result, relative
   double per_term;  // of each term, relative: operands are cut, or sums kept short
 };
-constexpr std::array kTypes{ProductType{"fp32", ProbeType::fp32, ProbeType::fp32, CUDA_R_32F, CUDA_R_32F,
-                                        CUBLAS_COMPUTE_32F, 4, 4, 0, 0x1p-23, 0x1p-23},
-                            ProductType{"tf32", ProbeType::fp32, ProbeType::fp32, CUDA_R_32F, CUDA_R_32F,
-                                        CUBLAS_COMPUTE_32F_FAST_TF32, 4, 4, 80, 0x1p-23, 0x1p-10},
-                            ProductType{"bf16", ProbeType::bf16, ProbeType::bf16, CUDA_R_16BF, CUDA_R_16BF,
-                                        CUBLAS_COMPUTE_32F, 2, 2, 80, 0x1p-8, 0x1p-21},
-                            ProductType{"fp16", ProbeType::fp16, ProbeType::fp16, CUDA_R_16F, CUDA_R_16F,
-                                        CUBLAS_COMPUTE_32F, 2, 2, 70, 0x1p-10, 0x1p-21},
-                            ProductType{"fp8", ProbeType::fp8, ProbeType::bf16, CUDA_R_8F_E4M3, CUDA_R_16BF,
-                                        CUBLAS_COMPUTE_32F, 1, 2, 89, 0x1p-8, 0x1p-12}};
+constexpr std::array kTypes{GemmType{"fp32", ProbeType::fp32, ProbeType::fp32, CUDA_R_32F, CUDA_R_32F,
+                                     CUBLAS_COMPUTE_32F, 4, 4, 0, 0x1p-23, 0x1p-23},
+                            GemmType{"tf32", ProbeType::fp32, ProbeType::fp32, CUDA_R_32F, CUDA_R_32F,
+                                     CUBLAS_COMPUTE_32F_FAST_TF32, 4, 4, 80, 0x1p-23, 0x1p-10},
+                            GemmType{"bf16", ProbeType::bf16, ProbeType::bf16, CUDA_R_16BF, CUDA_R_16BF,
+                                     CUBLAS_COMPUTE_32F, 2, 2, 80, 0x1p-8, 0x1p-21},
+                            GemmType{"fp16", ProbeType::fp16, ProbeType::fp16, CUDA_R_16F, CUDA_R_16F,
+                                     CUBLAS_COMPUTE_32F, 2, 2, 70, 0x1p-10, 0x1p-21},
+                            GemmType{"fp8", ProbeType::fp8, ProbeType::bf16, CUDA_R_8F_E4M3, CUDA_R_16BF,
+                                     CUBLAS_COMPUTE_32F, 1, 2, 89, 0x1p-8, 0x1p-12}};
 
-class CudaProduct final : public TimedWork {
+class CudaGemm final : public TimedWork {
  public:
-  CudaProduct(const ProductShape& shape, const ProductType& type, Timer& timer, cublasLtHandle_t handle)
+  CudaGemm(const GemmDims& shape, const GemmType& type, Timer& timer, cublasLtHandle_t handle)
       : shape_(shape),
         type_(type),
         timer_(timer),
@@ -119,11 +119,11 @@ class CudaProduct final : public TimedWork {
     describe();
     choose();
   }
-  ~CudaProduct() override {
+  ~CudaGemm() override {
     const CublasLt& lt = cublaslt();
     for (cublasLtMatrixLayout_t layout : {first_, second_, result_})
       if (layout) lt.cublasLtMatrixLayoutDestroy(layout);
-    if (product_) lt.cublasLtMatmulDescDestroy(product_);
+    if (gemm_) lt.cublasLtMatmulDescDestroy(gemm_);
   }
 
   double run() override { return run_many(1)[0]; }
@@ -164,14 +164,14 @@ class CudaProduct final : public TimedWork {
  private:
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value) {
-    cublaslt().check(cublaslt().cublasLtMatmulDescSetAttribute(product_, attribute, &value, sizeof value),
-                     "describing a product");
+    cublaslt().check(cublaslt().cublasLtMatmulDescSetAttribute(gemm_, attribute, &value, sizeof value),
+                     "describing a GEMM");
   }
 
   // The library counts by columns: row-major c = a·bᵀ is cᵀ = b·aᵀ there, and b is stored as its transpose.
   void describe() {
     const CublasLt& lt = cublaslt();
-    lt.check(lt.cublasLtMatmulDescCreate(&product_, type_.compute, CUDA_R_32F), "describing a product");
+    lt.check(lt.cublasLtMatmulDescCreate(&gemm_, type_.compute, CUDA_R_32F), "describing a GEMM");
     set(CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
     set(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N);
     if (type_.in == ProbeType::fp8) {
@@ -199,7 +199,7 @@ class CudaProduct final : public TimedWork {
     lt.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &scratch,
                                             sizeof scratch);
     int count = 0;
-    cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(handle_, product_, first_, second_, result_, result_,
+    cublasStatus_t status = lt.cublasLtMatmulAlgoGetHeuristic(handle_, gemm_, first_, second_, result_, result_,
                                                               preference, 1, &chosen_, &count);
     lt.cublasLtMatmulPreferenceDestroy(preference);
     if (status != CUBLAS_STATUS_SUCCESS || count == 0)
@@ -211,17 +211,17 @@ class CudaProduct final : public TimedWork {
   void multiply() {
     float one = 1, zero = 0;
     const CublasLt& lt = cublaslt();
-    lt.check(lt.cublasLtMatmul(handle_, product_, &one, b_.data(), first_, a_.data(), second_, &zero, c_.data(),
-                               result_, c_.data(), result_, &chosen_.algo, scratch_.data(), kScratch, timer_.stream()),
-             "a product");
+    lt.check(lt.cublasLtMatmul(handle_, gemm_, &one, b_.data(), first_, a_.data(), second_, &zero, c_.data(), result_,
+                               c_.data(), result_, &chosen_.algo, scratch_.data(), kScratch, timer_.stream()),
+             "a GEMM");
   }
 
-  ProductShape shape_;
-  const ProductType& type_;
+  GemmDims shape_;
+  const GemmType& type_;
   Timer& timer_;
   cublasLtHandle_t handle_;
   DeviceBytes a_, b_, c_, scratch_, scale_;
-  cublasLtMatmulDesc_t product_ = nullptr;
+  cublasLtMatmulDesc_t gemm_ = nullptr;
   cublasLtMatrixLayout_t first_ = nullptr, second_ = nullptr, result_ = nullptr;
   cublasLtMatmulHeuristicResult_t chosen_{};
 };
@@ -332,18 +332,18 @@ class CudaProbe final : public DeviceProbe {
 
   Readings readings() const override { return read_sensors(device_.index()).readings; }
 
-  std::vector<std::string> product_types() const override {
+  std::vector<std::string> gemm_types() const override {
     std::vector<std::string> types;
-    for (const ProductType& type : kTypes)
+    for (const GemmType& type : kTypes)
       if (device_.capability() >= type.capability) types.push_back(type.name);
     return types;
   }
 
-  std::unique_ptr<TimedWork> product(const ProductShape& shape, const std::string& name) override {
+  std::unique_ptr<TimedWork> gemm(const GemmDims& shape, const std::string& name) override {
     device_.use();
-    for (const ProductType& type : kTypes)
-      if (type.name == name) return std::make_unique<CudaProduct>(shape, type, timer_, handle_);
-    BUG("no products in {}", name);
+    for (const GemmType& type : kTypes)
+      if (type.name == name) return std::make_unique<CudaGemm>(shape, type, timer_, handle_);
+    BUG("no GEMMs in {}", name);
   }
   std::unique_ptr<TimedWork> stream(Stream stream, int64_t bytes) override {
     device_.use();

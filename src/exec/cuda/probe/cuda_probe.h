@@ -1,4 +1,4 @@
-// A GPU's probe: products through cuBLASLt in every type it has, streams by kernels of their own, sensors through NVML
+// A GPU's probe: GEMMs through cuBLASLt in every type it has, streams by kernels of their own, sensors through NVML
 // where that is there.
 #pragma once
 

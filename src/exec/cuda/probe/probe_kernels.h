@@ -1,4 +1,4 @@
-// Kernels that only probes use: random operands of any type, streams through memory, and single elements of a product
+// Kernels that only probes use: random operands of any type, streams through memory, and single elements of a GEMM
 // computed the slow way.
 #pragma once
 

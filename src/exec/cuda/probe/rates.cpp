@@ -19,7 +19,7 @@ constexpr int kRepeats = 10;
 class DeviceBytes {
  public:
   explicit DeviceBytes(int64_t bytes) {
-    check_cuda(cudaMalloc(&data, static_cast<size_t>(bytes)), "room to measure rates");
+    check_cuda(cudaMalloc(&data, static_cast<size_t>(bytes)), "memory to measure rates");
   }
   ~DeviceBytes() { cudaFree(data); }
   DeviceBytes(const DeviceBytes&) = delete;

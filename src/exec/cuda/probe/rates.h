@@ -1,4 +1,4 @@
-// What this GPU reaches at best, measured in a fraction of a second: a large bf16 product, and a copy that no cache
+// What this GPU reaches at best, measured in a fraction of a second: a large bf16 GEMM, and a copy that no cache
 // holds.
 #pragma once
 

@@ -49,7 +49,7 @@ struct BoundOp {
   bool on_comm_lane = false;
   cudaEvent_t done = nullptr;          // on the comm lane: recorded behind its latest run
   bool ran = false;                    // so that `done` has been recorded
-  const std::string* place = nullptr;  // what the rank's status calls it; null when nobody asks
+  const std::string* place = nullptr;  // what the rank's status calls it; null where none is kept
 };
 
 // What decides the work that a region's launches do, beside the region itself.

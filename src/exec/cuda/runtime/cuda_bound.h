@@ -14,7 +14,7 @@ namespace sextant {
 // Device memory, zero when fresh.
 class CudaArena final : public Arena {
  public:
-  CudaArena(const CudaDevice& device, int64_t bytes);  // RunError when there is no room
+  CudaArena(const CudaDevice& device, int64_t bytes);  // RunError when there is too little memory
   ~CudaArena() override;
   CudaArena(const CudaArena&) = delete;
   CudaArena& operator=(const CudaArena&) = delete;

@@ -9,7 +9,7 @@ namespace sextant {
 
 namespace {
 
-constexpr int kLeastCapability = 80;  // bf16 products begin with Ampere
+constexpr int kLeastCapability = 80;  // bf16 GEMMs begin with Ampere
 
 }  // namespace
 

@@ -13,7 +13,7 @@
 namespace sextant {
 
 enum class Tuning : uint8_t {
-  timed,         // algorithms of products are chosen by timing them
+  timed,         // algorithms of GEMMs are chosen by timing them
   first_choice,  // the library's first: the same on every rank, so that copies of a value stay the same
 };
 

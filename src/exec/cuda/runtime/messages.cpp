@@ -122,7 +122,7 @@ class SumOfOne final : public PreparedCudaKernel {
 };
 
 bool on_host(const CudaPreparation& p) {
-  BUG_IF(!p.wires, "{} has nobody to talk to", p.op.path);
+  BUG_IF(!p.wires, "{} has no transport", p.op.path);
   return p.wires->kind() == WireKind::host_staging;
 }
 

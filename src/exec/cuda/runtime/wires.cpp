@@ -14,7 +14,7 @@ std::string_view name_of(WireKind kind) {
 }
 
 WireKind choose_wires(Transport& transport, const CudaDevice& device) {
-  if (transport.size() == 1) return WireKind::host_staging;  // nobody to talk to; NCCL need not be there
+  if (transport.size() == 1) return WireKind::host_staging;  // no other rank; NCCL need not be there
   cudaDeviceProp facts{};
   check_cuda(cudaGetDeviceProperties(&facts, device.index()), "asking for the device's id");
   std::vector<int> ranks(static_cast<size_t>(transport.size()));

@@ -1,5 +1,5 @@
-// The time of products: waves of tiles, odd sizes, bytes; and measured ones where the machine has them.
-#include "cost/products.h"
+// The time of GEMMs: waves of tiles, odd sizes, bytes; and measured ones where the machine has them.
+#include "cost/gemm_time.h"
 
 #include <gtest/gtest.h>
 
@@ -13,19 +13,19 @@ Machine plain() {
   return machine;
 }
 
-double seconds(const Machine& machine, Product product) {
-  return product_seconds(machine, machine.tables, {.product = product});
+double seconds(const Machine& machine, Gemm gemm) {
+  return gemm_seconds(machine, machine.tables, {.gemm = gemm});
 }
 
-TEST(ProductSeconds, LargeOnesReachTheShareOfThePeak) {
+TEST(GemmSeconds, LargeOnesReachTheShareOfThePeak) {
   Machine machine = plain();
-  Product large{.rows = 25600, .columns = 12800, .depth = 16384};  // 100 by 100 tiles
+  Gemm large{.rows = 25600, .columns = 12800, .depth = 16384};  // 100 by 100 tiles
   EXPECT_NEAR(large.flops() / seconds(machine, large), 0.8e15, 0.01e15);
   EXPECT_LT(large.flops() / seconds(machine, large), 0.8e15);
 }
 
 // One tile more than the units can take at once costs a whole wave, unless smaller tiles fit better.
-TEST(ProductSeconds, AWaveIsDealtWhole) {
+TEST(GemmSeconds, AWaveIsDealtWhole) {
   Machine machine = plain();
   double full = seconds(machine, {.rows = 2560, .columns = 1280, .depth = 8192});
   double more = seconds(machine, {.rows = 2560, .columns = 1280 + 128, .depth = 8192});
@@ -35,7 +35,7 @@ TEST(ProductSeconds, AWaveIsDealtWhole) {
 
 // 16 tiles of 64 by 64 for 128 units: with the depth in four parts each tile is done in 352 steps, and the four parts
 // are written, read and added in f32. In eight parts the sum would take longer than it saves.
-TEST(ProductSeconds, SplitDepthPaysForItsSum) {
+TEST(GemmSeconds, SplitDepthPaysForItsSum) {
   Machine machine;
   machine.device = {.units = 128, .peaks = {{"bf16", 128e6}}, .memory_bytes_per_s = 1e6};
   machine.tables = {.product = 1, .memory = 1};
@@ -43,26 +43,26 @@ TEST(ProductSeconds, SplitDepthPaysForItsSum) {
   EXPECT_NEAR(seconds(machine, {.rows = 256, .columns = 256, .depth = 1024}), tiles + sum, 1e-9);
 }
 
-TEST(ProductSeconds, OddSizesAreSlow) {
+TEST(GemmSeconds, OddSizesAreSlow) {
   Machine machine = plain();
   double even = seconds(machine, {.rows = 8192, .columns = 50304, .depth = 4096});
   EXPECT_GT(seconds(machine, {.rows = 8192, .columns = 50257, .depth = 4096}), 1.5 * even);
   EXPECT_GT(alignment_rate(13824 / 4), alignment_rate(14400 / 4));
 }
 
-TEST(ProductSeconds, ThinOnesWaitForMemory) {
+TEST(GemmSeconds, ThinOnesWaitForMemory) {
   Machine machine = plain();
-  Product thin{.rows = 1, .columns = 16384, .depth = 16384};
+  Gemm thin{.rows = 1, .columns = 16384, .depth = 16384};
   EXPECT_NEAR(seconds(machine, thin), 2.0 * 16384 * 16384 / 3e12, 1e-5);
 }
 
-TEST(ProductSeconds, MeasuredProductsDecideNearTheirShape) {
+TEST(GemmSeconds, MeasuredGemmsDecideNearTheirShape) {
   Machine machine = plain();
-  Product shape{.rows = 4096, .columns = 4096, .depth = 4096};
+  Gemm shape{.rows = 4096, .columns = 4096, .depth = 4096};
   double modelled = seconds(machine, shape);
-  machine.products = {{.rows = 4096, .columns = 4096, .depth = 4096, .seconds = 3 * modelled}};
+  machine.gemms = {{.rows = 4096, .columns = 4096, .depth = 4096, .seconds = 3 * modelled}};
   EXPECT_NEAR(seconds(machine, shape), 3 * modelled, 1e-9);
-  machine.products.push_back({.rows = 64, .columns = 64, .depth = 64, .seconds = 1});
+  machine.gemms.push_back({.rows = 64, .columns = 64, .depth = 64, .seconds = 1});
   EXPECT_NEAR(seconds(machine, shape), 3 * modelled, 0.05 * modelled);
 }
 

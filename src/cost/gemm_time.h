@@ -1,5 +1,5 @@
-// The time of matrix products on a device: tiles dealt to its units in waves, what odd sizes cost, and the bytes that
-// must move; corrected by products that were measured there, where the machine has a table of them.
+// The time of GEMMs on a device: tiles dealt to its units in waves, what odd sizes cost, and the bytes that
+// must move; corrected by GEMMs that were measured there, where the machine has a table of them.
 #pragma once
 
 #include "cost/machine.h"
@@ -7,14 +7,14 @@
 
 namespace sextant {
 
-struct ProductQuery {
-  Product product;
+struct GemmQuery {
+  Gemm gemm;
   double count = 1;          // of them, done at once (heads of an attention)
   double operand_bytes = 2;  // per element of the operands and of the result
   std::string dtype = "bf16";
 };
 
-double product_seconds(const Machine& machine, const Efficiencies& efficiency, const ProductQuery& query);
+double gemm_seconds(const Machine& machine, const Efficiencies& efficiency, const GemmQuery& query);
 
 // How much of the rate is left when a size is no multiple of what the units load at once.
 double alignment_rate(double size);

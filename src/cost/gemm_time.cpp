@@ -1,4 +1,4 @@
-#include "cost/products.h"
+#include "cost/gemm_time.h"
 
 #include <algorithm>
 #include <array>
@@ -24,36 +24,34 @@ double tiles_along(double size, double tile) {
 }
 
 // Seconds at the full rate of the device.
-double in_waves(const Machine& machine, const ProductQuery& q, const Tile& tile, double split, double flops_per_s) {
+double in_waves(const Machine& machine, const GemmQuery& q, const Tile& tile, double split, double flops_per_s) {
   double units = static_cast<double>(std::max<int64_t>(machine.device.units, 1));
-  double tiles =
-      q.count * tiles_along(q.product.rows, tile.rows) * tiles_along(q.product.columns, tile.columns) * split;
-  double depth = q.product.depth / split + kFillDepth;
+  double tiles = q.count * tiles_along(q.gemm.rows, tile.rows) * tiles_along(q.gemm.columns, tile.columns) * split;
+  double depth = q.gemm.depth / split + kFillDepth;
   double tile_s = 2 * tile.rows * tile.columns * depth / (flops_per_s / units * tile.rate);
   double seconds = std::ceil(tiles / units) * tile_s;
-  if (split > 1)
-    seconds += 3 * 4 * q.count * q.product.rows * q.product.columns * split / machine.device.memory_bytes_per_s;
+  if (split > 1) seconds += 3 * 4 * q.count * q.gemm.rows * q.gemm.columns * split / machine.device.memory_bytes_per_s;
   return seconds;
 }
 
-double modelled(const Machine& machine, const Efficiencies& efficiency, const ProductQuery& q) {
+double modelled(const Machine& machine, const Efficiencies& efficiency, const GemmQuery& q) {
   double rate = machine.peak(q.dtype) * efficiency.product *
-                std::min(alignment_rate(q.product.columns), alignment_rate(q.product.depth));
+                std::min(alignment_rate(q.gemm.columns), alignment_rate(q.gemm.depth));
   double best = 1e300;
   for (const Tile& tile : kTiles)
     for (double split : kSplits) best = std::min(best, in_waves(machine, q, tile, split, rate));
-  const Product& p = q.product;
+  const Gemm& p = q.gemm;
   double bytes = q.count * q.operand_bytes * (p.rows * p.depth + p.depth * p.columns + p.rows * p.columns);
   return std::max(best, bytes / (machine.device.memory_bytes_per_s * efficiency.memory));
 }
 
-// Measured over modelled, from the measured products nearest in shape.
-double correction(const Machine& machine, const Efficiencies& efficiency, const ProductQuery& q) {
+// Measured over modelled, from the measured GEMMs nearest in shape.
+double correction(const Machine& machine, const Efficiencies& efficiency, const GemmQuery& q) {
   double weights = 0, sum = 0;
-  for (const MeasuredProduct& m : machine.products) {
+  for (const MeasuredGemm& m : machine.gemms) {
     if (m.dtype != q.dtype) continue;
-    double away = std::abs(std::log(q.product.rows / m.rows)) + std::abs(std::log(q.product.columns / m.columns)) +
-                  std::abs(std::log(q.product.depth / m.depth)) + std::log(q.count);
+    double away = std::abs(std::log(q.gemm.rows / m.rows)) + std::abs(std::log(q.gemm.columns / m.columns)) +
+                  std::abs(std::log(q.gemm.depth / m.depth)) + std::log(q.count);
     double weight = 1 / (1e-3 + away * away * away);  // the nearest decide
     double model = modelled(machine, efficiency, {{m.rows, m.columns, m.depth}, 1, q.operand_bytes, q.dtype});
     weights += weight;
@@ -75,8 +73,8 @@ double alignment_rate(double size) {
   return n % 2 == 0 ? 0.40 : 0.22;  // loads of two bytes at a time
 }
 
-double product_seconds(const Machine& machine, const Efficiencies& efficiency, const ProductQuery& query) {
-  const Product& p = query.product;
+double gemm_seconds(const Machine& machine, const Efficiencies& efficiency, const GemmQuery& query) {
+  const Gemm& p = query.gemm;
   if (p.rows <= 0 || p.columns <= 0 || p.depth <= 0) return 0;
   return modelled(machine, efficiency, query) * correction(machine, efficiency, query);
 }

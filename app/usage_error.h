@@ -1,0 +1,16 @@
+// What is wrong with a command line, as a UserError like any other: the verb, what was expected, and what to do.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "base/error.h"
+
+namespace sextant {
+
+// UserError when the first argument is neither an option nor a verb; it names a verb or option that was probably meant.
+void refuse_unknown_verb(const CLI::App& app, int argc, char** argv);
+
+// CLI11's complaint about the verb that `app` was parsing.
+UserError usage_error(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace sextant
