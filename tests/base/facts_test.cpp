@@ -67,7 +67,8 @@ TEST(Facts, NobodyComparesNamesOfOpsOrBeginningsOfPaths) {
     std::string text = read_file(file);
     for (const Rule& rule : rules()) {
       std::smatch found;
-      EXPECT_FALSE(!rule.exempts(file) && std::regex_search(text, found, rule.pattern)) << file << ": " << rule.what << ": " << found[0];
+      EXPECT_FALSE(!rule.exempts(file) && std::regex_search(text, found, rule.pattern))
+          << file << ": " << rule.what << ": " << found[0];
     }
   }
   EXPECT_GT(files, 300);
