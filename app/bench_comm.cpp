@@ -43,7 +43,8 @@ std::vector<Collective> ops_named(const std::vector<std::string>& names) {
 
 // Of the config, or all ranks in a row.
 Mesh mesh_of(const BenchCommArguments& a, int ranks) {
-  if (a.config.empty()) return {{{"all ranks", ranks}}};
+  static constexpr AxisDef all_ranks{.name = "all ranks"};
+  if (a.config.empty()) return {{{all_ranks, ranks}}};
   RunConfig run = load_config(a.config, a.overrides);
   return run_shape(run, resolve_spec(run)).mesh;
 }

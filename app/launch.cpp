@@ -8,6 +8,7 @@
 #include "app/verbs.h"
 #include "base/error.h"
 #include "config/load.h"
+#include "config/mesh_axes.h"
 
 namespace sextant {
 
@@ -55,7 +56,7 @@ void launch_verb(const LaunchArguments& a) {
   RunConfig run = load_config(a.config, a.overrides);
   LaunchRequest request{.launcher = launcher_of(mode),
                         .name = job_name(run, a.config),
-                        .world_size = count_of("mesh", run.mesh.dp * run.mesh.tp * run.mesh.pp * run.mesh.cp),
+                        .world_size = count_of("mesh", ranks_of(run.mesh)),
                         .ranks_per_node = count_of("--ranks-per-node", a.ranks_per_node),
                         .gpus_per_rank = count_of("--gpus-per-rank", a.gpus_per_rank),
                         .cpus_per_rank = count_of("--cpus-per-rank", a.cpus_per_rank),

@@ -26,7 +26,7 @@ std::vector<const Op*> ops_in_order(const Program& program) {
 double ranks_of(const Program& program, const Message& message) {
   double ranks = 1;
   for (const Axis& axis : program.mesh.axes)
-    if (std::ranges::count(message.axes, axis.name) > 0) ranks *= axis.size;
+    if (std::ranges::count(message.axes, axis.name()) > 0) ranks *= axis.size;
   return ranks;
 }
 

@@ -15,7 +15,7 @@ bool is_writer(const StateView& state, const Value& value) {
   const Mesh& mesh = state.program().mesh;
   Coordinate at = coordinate_of(mesh, state.rank());
   for (int axis = 0; axis < mesh.axis_count(); ++axis) {
-    if (mesh.axes[static_cast<size_t>(axis)].name == kPipelineAxis) continue;
+    if (mesh.role(axis) == AxisRole::pipeline) continue;
     if (value.layout.at(axis).kind != StateKind::sharded && at[static_cast<size_t>(axis)] != 0) return false;
   }
   return true;

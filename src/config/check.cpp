@@ -6,8 +6,10 @@
 
 #include "base/toml_document.h"
 #include "config/complaints.h"
+#include "config/mesh_axes.h"
 #include "config/resolve.h"
 #include "models/spec.h"
+#include "optim/optimizer.h"
 
 namespace sextant {
 
@@ -51,12 +53,10 @@ void check_heads_split(const RunConfig& run, const ModelSpec& spec, Complaints& 
 
 void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
   const MeshSection& mesh = run.mesh;
-  double ranks = 1;  // a double, because a product of what is allowed may not fit 64 bits
-  for (int64_t size : {mesh.dp, mesh.tp, mesh.pp, mesh.cp}) ranks *= static_cast<double>(size);
+  double ranks = ranks_as_double(mesh);
   if (ranks > static_cast<double>(kMaxRanks))
-    complaints.add(run, {"mesh.dp", "mesh.tp", "mesh.pp", "mesh.cp"},
-                   {.got = fmt::format("dp {} × tp {} × pp {} × cp {} makes {:.0f} ranks", mesh.dp, mesh.tp, mesh.pp,
-                                       mesh.cp, ranks),
+    complaints.add(run, axis_keys(),
+                   {.got = fmt::format("{} makes {:.0f} ranks", sizes_text(mesh), ranks),
                     .expected = fmt::format("at most {}", kMaxRanks)});
   if (mesh.ep > 1)
     complaints.add(run, {"mesh.ep"},
@@ -162,7 +162,21 @@ void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& compla
          .expected = fmt::format("at most {}", spec.window)});
 }
 
+// A setting that the optimizer does not read would be a choice without effect.
+void check_optimizer_settings(const RunConfig& run, Complaints& complaints) {
+  const OptimizerDef* def = find_optimizer(run.optimizer.name);
+  if (!def) return;
+  for_each_setting([&](std::string_view name, auto member) {
+    std::string key = fmt::format("optimizer.{}", name);
+    if (run.given(key) && !(def->defaults.*member))
+      complaints.add(run, {key, "optimizer.name"},
+                     {.got = fmt::format("{} does not read {}", def->name, name),
+                      .expected = fmt::format("one of its settings: {}", fmt::join(settings_of(*def), ", "))});
+  });
+}
+
 void check_optimizer(const RunConfig& run, Complaints& complaints) {
+  check_optimizer_settings(run, complaints);
   const OptimizerSection& optimizer = run.optimizer;
   if (optimizer.min_lr > optimizer.lr)
     complaints.add(run, {"optimizer.min_lr", "optimizer.lr"},

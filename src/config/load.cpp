@@ -12,6 +12,7 @@
 #include "config/complaints.h"
 #include "config/nearest.h"
 #include "config/schema.h"
+#include "optim/optimizer.h"
 
 namespace sextant {
 
@@ -200,6 +201,13 @@ class Loader {
   std::string unknown_section_;  // one complaint about the section is enough
 };
 
+// From here on nobody has to know whose default holds.
+void fill_optimizer_settings(OptimizerSection& section) {
+  const OptimizerDef* def = find_optimizer(section.name);
+  BUG_IF(!def, "unknown optimizer {}", section.name);
+  static_cast<OptimizerSettings&>(section) = with_defaults(*def, section);
+}
+
 }  // namespace
 
 RunConfig parse_config(std::string_view toml, std::string_view source, std::span<const std::string> overrides) {
@@ -219,6 +227,7 @@ RunConfig parse_config(std::string_view toml, std::string_view source, std::span
   // Half a file would only bring complaints about what the other half says.
   if (readable) check_together(run, complaints);
   complaints.throw_if_any();
+  fill_optimizer_settings(run.optimizer);
   return run;
 }
 

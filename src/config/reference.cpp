@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "config/schema.h"
+#include "optim/optimizer.h"
 
 namespace sextant {
 
@@ -83,12 +84,27 @@ std::string section_table(const Section& section) {
   return out;
 }
 
+// What each optimizer reads, with its defaults.
+std::string optimizer_table() {
+  std::string out = "\n| optimizer | what it is | reads, with its defaults |\n|---|---|---|\n";
+  for (const OptimizerDef* def : all_optimizers()) {
+    std::string settings;
+    for_each_setting([&](std::string_view name, auto member) {
+      if (def->defaults.*member)
+        settings += fmt::format("{}`{} = {}`", settings.empty() ? "" : ", ", name, toml_text(*(def->defaults.*member)));
+    });
+    out += fmt::format("| `{}` | {} | {} |\n", def->name, def->summary, settings);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string config_reference() {
   std::string out(kIntroduction);
   for (const Section& section : sections()) {
     out += section_table(section);
+    if (section.name == "optimizer") out += optimizer_table();
     if (section.name == "model") out += "\n`[model.rope_scaling]` may also be written as a section of its own.\n";
   }
   return out;

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "optim/settings.h"
+
 namespace sextant {
 
 struct RopeScalingSection {
@@ -73,10 +75,10 @@ struct BatchSection {
   bool operator==(const BatchSection&) const = default;
 };
 
-struct OptimizerSection {
+// The settings of a loaded config are those that the optimizer reads, with its own defaults where none was given.
+struct OptimizerSection : OptimizerSettings {
   std::string name = "adamw";
   double lr = 3e-4, min_lr = 0;
-  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8, weight_decay = 0.1;
   double clip = 1;
   std::string schedule = "cosine";
   int64_t warmup = 0, decay = 0;

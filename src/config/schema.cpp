@@ -3,14 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <type_traits>
+#include <utility>
 
 #include "base/threads.h"
 #include "base/toml_document.h"
 #include "config/check.h"
+#include "config/mesh_axes.h"
 #include "models/architectures.h"
 #include "models/spec.h"
+#include "optim/optimizer.h"
 
 namespace sextant {
 
@@ -85,6 +89,7 @@ constexpr Key make_key(std::string_view name, Access, Parts... parts) {
 #define KEY(path, ...) make_key(#path, [](auto& run) -> auto& { return run.path; }, __VA_ARGS__)
 
 constexpr double kMaxAxis = 1 << 20;
+constexpr std::string_view kOwnDefault = "the optimizer's own";
 
 constexpr Section kSections[] = {
     {"", "Keys of the whole run; they stand at the top of the file."},
@@ -100,7 +105,7 @@ constexpr Section kSections[] = {
     {"checkpoint", "What is saved, and what a run continues from.", Affects::execution},
 };
 
-constexpr Key kKeys[] = {
+constexpr Key kKeysBeforeAxes[] = {
     KEY(name, Affects::execution, unset("the file's name without `.toml`"), "Names the run and the directory of its results."),
     KEY(device, Affects::execution, one_of("auto|cpu|cuda"), "Where to compute. `auto` takes the GPU when there is one."),
 
@@ -163,10 +168,16 @@ constexpr Key kKeys[] = {
         "Dropout is not implemented: only 0. It says that a model whose config.json has dropout rates is to be trained "
         "without them."),
 
-    KEY(mesh.dp, from_to(1, kMaxAxis), "Data-parallel ranks: each takes its share of the sequences."),
-    KEY(mesh.tp, from_to(1, kMaxAxis), "Tensor-parallel ranks: each holds a part of every matrix."),
-    KEY(mesh.pp, from_to(1, kMaxAxis), "Pipeline stages: each holds some of the layers."),
-    KEY(mesh.cp, from_to(1, kMaxAxis), "Context-parallel ranks: each holds a part of every sequence."),
+};
+
+// Sizes of axes: the keys of config/mesh_axes.h.
+template <size_t Row>
+constexpr Key axis_key() {
+  constexpr const MeshAxis& axis = kMeshAxes[Row];
+  return make_key(axis.key, [](auto& run) -> auto& { return run.mesh.*kMeshAxes[Row].size; }, from_to(1, kMaxAxis), axis.axis->meaning);
+}
+
+constexpr Key kKeysAfterAxes[] = {
     KEY(mesh.ep, from_to(1, kMaxAxis),
         "Expert-parallel ranks, out of those of `dp` and `cp`; for models with experts."),
     KEY(mesh.zero, from_to(0, 3),
@@ -212,14 +223,30 @@ constexpr Key kKeys[] = {
         "Sequences that go through the model at once on a rank; gradients of the others are accumulated."),
     KEY(batch.seq, from_to(1, kMaxSeq), "Tokens in a sequence; at most `model.max_seq`."),
 
-    KEY(optimizer.name, one_of("adamw"), "The update rule."),
+    KEY(optimizer.name, one_of(kOptimizerNames), "The optimizer; the table below has what each reads."),
     KEY(optimizer.lr, at_least(0), "The highest learning rate."),
     KEY(optimizer.min_lr, at_least(0), "The learning rate at the end of a schedule; at most `lr`."),
-    KEY(optimizer.beta1, from_0_below_1(), "Memory of the mean of gradients."),
-    KEY(optimizer.beta2, from_0_below_1(), "Memory of the mean of squared gradients."),
-    KEY(optimizer.eps, above(0), "Added to the root of the mean square."),
-    KEY(optimizer.weight_decay, at_least(0),
-        "Decay of matrices, times the learning rate; norms and biases do not decay."),
+    KEY(optimizer.beta1, from_0_below_1(), unset(kOwnDefault),
+        "Decay rate of the mean of gradients; of Lion, how much of the momentum is in the sign."),
+    KEY(optimizer.beta2, from_0_below_1(), unset(kOwnDefault),
+        "Decay rate of the mean of squared gradients; of Lion, of the momentum."),
+    KEY(optimizer.eps, above(0), unset(kOwnDefault),
+        "Added to the root of the mean square; of Adafactor, the least root of a mean square."),
+    KEY(optimizer.weight_decay, at_least(0), unset(kOwnDefault),
+        "Decay of matrices, times the learning rate; norms and biases do not decay. SGD adds it to the gradient."),
+    KEY(optimizer.momentum, from_0_below_1(), unset(kOwnDefault), "How much of the last step's momentum stays."),
+    KEY(optimizer.nesterov, unset(kOwnDefault), "Whether momentum looks one step ahead (Nesterov)."),
+    KEY(optimizer.beta2_decay, from_to(-1, 0), unset(kOwnDefault),
+        "In step t the mean of squared gradients moves by t^beta2_decay towards the new ones."),
+    KEY(optimizer.update_clip, above(0), unset(kOwnDefault), "Largest root mean square of a tensor's update."),
+    KEY(optimizer.min_rms, at_least(0), unset(kOwnDefault),
+        "Steps are relative to the root mean square of the tensor, and that counts as this much at least."),
+    KEY(optimizer.ns_steps, from_to(1, 20), unset(kOwnDefault), "Newton-Schulz iterations that make a matrix orthogonal."),
+    KEY(optimizer.adjust_lr, one_of("original|match_rms_adamw|spectral_unclamped"), unset(kOwnDefault),
+        "The learning rate of a matrix of r rows and c columns: `lr` times sqrt(max(1, r/c)), times 0.2·sqrt(max(r, c)) "
+        "(steps as long as AdamW's, so that its learning rates can be kept), or times sqrt(r/c)."),
+    KEY(optimizer.adamw_lr_ratio, above(0), unset(kOwnDefault),
+        "The learning rate of what Muon leaves to AdamW, as a multiple of `lr`."),
     KEY(optimizer.clip, at_least(0), "Largest norm of the whole gradient. 0 = off."),
     KEY(optimizer.schedule, one_of("constant|cosine|linear|wsd|inverse-sqrt"),
         "How the learning rate goes after the warmup; `wsd` stays constant and falls during the last `decay` "
@@ -266,6 +293,17 @@ constexpr Key kKeys[] = {
 
 #undef KEY
 // clang-format on
+
+constexpr auto kKeys = [] {
+  std::array<Key, std::size(kKeysBeforeAxes) + kMeshAxes.size() + std::size(kKeysAfterAxes)> all;
+  auto end = std::copy(std::begin(kKeysBeforeAxes), std::end(kKeysBeforeAxes), all.begin());
+  [&]<size_t... Row>(std::index_sequence<Row...>) {
+    ((*end++ = axis_key<Row>()), ...);
+  }
+  (std::make_index_sequence<kMeshAxes.size()>());
+  std::copy(std::begin(kKeysAfterAxes), std::end(kKeysAfterAxes), end);
+  return all;
+}();
 
 }  // namespace
 

@@ -7,7 +7,6 @@
 #include "cost/gemm_time.h"
 #include "cost/measured_ops.h"
 #include "cost/passes.h"
-#include "ir/plan.h"
 #include "mesh/placement.h"
 
 namespace sextant {
@@ -24,7 +23,7 @@ constexpr double kHalfRateBytes = 2e6;
 // The rank of this Program's class that stands at the origin of every other axis.
 int own_rank(const Program& program) {
   Coordinate at(program.mesh.axes.size(), 0);
-  if (auto axis = program.mesh.find(kPipelineAxis)) at[static_cast<size_t>(*axis)] = program.stage_rank;
+  if (auto axis = program.mesh.find(AxisRole::pipeline)) at[static_cast<size_t>(*axis)] = program.stage_rank;
   return rank_of(program.mesh, at);
 }
 
@@ -39,32 +38,24 @@ std::string_view units_of(DType dtype) {
   }
 }
 
-// The units that GEMMs run on: those of a 16-bit operand, else f32's. Devices older than bf16 have fp16 in its
-// place.
-std::string compute_dtype(const Machine& machine, const Program& program, const Op& op) {
-  for (ValueId id : op.inputs) {
-    if (program[id].dtype != DType::bf16 && program[id].dtype != DType::f16) continue;
-    std::string units(units_of(program[id].dtype));
+// The units that GEMMs run on: those that the op names, else of a 16-bit operand, else f32's. Devices older than bf16
+// have fp16 in its place.
+std::string compute_dtype(const Machine& machine, const Program& program, const Op& op, const Cost& cost) {
+  std::vector<DType> types;
+  for (ValueId id : op.inputs) types.push_back(program[id].dtype);
+  if (cost.computes_in) types = {*cost.computes_in};
+  for (DType type : types) {
+    if (type != DType::bf16 && type != DType::f16) continue;
+    std::string units(units_of(type));
     return machine.peak(units) > 0 ? units : "fp16";
   }
   return "fp32";
 }
 
-bool crosses_data_axes(const std::vector<std::string>& axes) {
-  for (const std::string& axis : axes)
-    for (std::string_view data : kDataAxes)
-      if (axis == data) return true;
-  return false;
-}
-
 // Gradients to, and weights from, the ranks that share optimizer state.
-bool is_shard_message(const Message& message) {
-  return crosses_data_axes(message.axes) &&
+bool is_shard_message(const Program& program, const Message& message) {
+  return any_differs_in_data(program.mesh, message.axes) &&
          (message.kind == Collective::reduce_scatter || message.kind == Collective::all_gather);
-}
-
-bool along_tensor_axis(const Message& message) {
-  return message.axes.size() == 1 && message.axes[0] == kTensorAxis;
 }
 
 // Our weights are packed (gate and up) and have no biases: nine tensors of a block where we have six.
@@ -73,7 +64,7 @@ constexpr double kTensorsPerValue = 1.5;
 // What travels is as wide as the profile sends it, and our Program is as wide as ours.
 double wire_bytes(const SoftwareProfile& profile, const Program& program, const Op& op, const Message& message) {
   double bytes = static_cast<double>(message.bytes.n);
-  if (!crosses_data_axes(message.axes) || op.inputs.empty()) return bytes;
+  if (!any_differs_in_data(program.mesh, message.axes) || op.inputs.empty()) return bytes;
   const Value& value = program[op.inputs[0]];
   double held = size_of(value.dtype);
   bool reduces = message.kind == Collective::all_reduce || message.kind == Collective::reduce_scatter;
@@ -87,7 +78,8 @@ double wire_bytes(const SoftwareProfile& profile, const Program& program, const 
 // A gather of forward that backward repeats for its gradients alone: whatever is computed again would need it in any
 // case.
 bool gathers_again(const Program& program, const Op& op, const Message& message) {
-  if (op.phase != Phase::recompute || message.kind != Collective::all_gather || !along_tensor_axis(message))
+  if (op.phase != Phase::recompute || message.kind != Collective::all_gather ||
+      !all_have_role(program.mesh, message.axes, AxisRole::tensor))
     return false;
   auto computes_again = [&](const Op& other) {
     return other.phase == Phase::recompute && std::ranges::count(other.inputs, op.outputs[0]) > 0;
@@ -136,7 +128,7 @@ OpPrice Pricer::price_measured_message(const Program& program, const Message& me
               .level = 0};
   double ranks = 2;
   if (message.between_stages()) {
-    out.axes = kPipelineAxis;
+    out.axes = pipeline_name(program.mesh);
     if (!message.stages.empty()) ranks = static_cast<double>(message.stages.size());
   } else {
     ranks = static_cast<double>(group(program, message.axes).ranks);
@@ -158,7 +150,7 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
     int self = own_rank(program);
     int peer = rank_at_stage(program, coordinate_of(program.mesh, self), op.attrs.integer("peer"));
     GroupPlace place = place_group(machine_, {self, peer});
-    out.axes = kPipelineAxis, out.level = place.level;
+    out.axes = pipeline_name(program.mesh), out.level = place.level;
     out.seconds = collective_seconds(machine_, efficiency_, send, out.bytes, place);
     return out;
   }
@@ -167,7 +159,7 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
     for (int64_t stage : message.stages)
       ranks.push_back(rank_at_stage(program, coordinate_of(program.mesh, own_rank(program)), stage));
     GroupPlace place = place_group(machine_, ranks);
-    out.axes = kPipelineAxis, out.level = place.level;
+    out.axes = pipeline_name(program.mesh), out.level = place.level;
     out.bytes *= static_cast<double>(profile_.gradient_wire_bytes) / size_of(program[op.inputs[0]].dtype);
     out.seconds = collective_seconds(machine_, efficiency_, Collective::all_reduce, out.bytes, place);
     return out;
@@ -176,21 +168,22 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
   out.level = place.level;
   if (place.ranks <= 1) return {};
   Collective kind = message.kind;
-  if (profile_.zero_broadcasts && is_shard_message(message) && kind == Collective::all_gather) {
+  if (profile_.zero_broadcasts && is_shard_message(program, message) && kind == Collective::all_gather) {
     Weights weights = weights_of(program);
     double parts = std::min(static_cast<double>(place.ranks), weights.tensors);
     double each = collective_seconds(machine_, efficiency_, Collective::broadcast, weights.bytes / parts, place);
     out.seconds = parts * each * static_cast<double>(message.bytes.n) / weights.bytes;
     return out;
   }
-  if (profile_.zero_all_reduces && is_shard_message(message) && kind == Collective::reduce_scatter)
+  if (profile_.zero_all_reduces && is_shard_message(program, message) && kind == Collective::reduce_scatter)
     kind = Collective::all_reduce;
-  if (profile_.zero_coalesces && is_shard_message(message)) {
+  if (profile_.zero_coalesces && is_shard_message(program, message)) {
     out.seconds = coalesced_seconds(machine_, efficiency_, kind, out.bytes, place);
     return out;
   }
   // A part of a larger message has its part of that message's time.
-  double together = crosses_data_axes(message.axes) ? std::max(out.bytes, profile_.bucket_bytes) : out.bytes;
+  double together =
+      any_differs_in_data(program.mesh, message.axes) ? std::max(out.bytes, profile_.bucket_bytes) : out.bytes;
   out.seconds =
       collective_seconds(machine_, efficiency_, kind, together, place) * (together > 0 ? out.bytes / together : 0);
   return out;
@@ -199,9 +192,10 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
 OpPrice Pricer::price_compute(const Program& program, const Op& op) {
   Cost cost = local_cost(program, op);
   OpPrice out{.flops = cost.flops.n, .bytes = static_cast<double>(cost.read.n + cost.written.n)};
-  std::string dtype = compute_dtype(machine_, program, op);
+  std::string dtype = compute_dtype(machine_, program, op, cost);
   double bandwidth = machine_.device.memory_bytes_per_s * efficiency_.memory;
-  bool made_before = !cost.gemms.empty() && std::ranges::all_of(cost.gemms, &Gemm::again);
+  bool made_before = !cost.gemms.empty() &&
+                     std::ranges::all_of(cost.gemms, [](const Gemm& gemm) { return gemm.of == Gemm::Of::repeated; });
   if (made_before && profile_.keeps_logits) return {};
   double inner_bytes = cost.inner * (profile_.loss_eager    ? kLogitBytesStepByStep
                                      : profile_.loss_in_f32 ? kLogitBytesInF32

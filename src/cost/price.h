@@ -18,7 +18,7 @@ struct OpPrice {
   double flops = 0;    // executed
   double bytes = 0;    // that cross memory, or travel where it is a message
   std::optional<Collective> message = {};
-  std::string axes = {};  // of the message's group; "pp" between stages
+  std::string axes = {};  // of the message's group; the pipeline's between stages
   int level = -1;         // of the machine, that the message crosses
 };
 

@@ -63,11 +63,14 @@ Reals draw_real(uint64_t key, int64_t count) {
   return numbers;
 }
 
+// One axis with all ranks.
+constexpr AxisDef kAllRanks{.name = "ranks", .role = AxisRole::data};
+
 // A Graph whose values lie whole on every rank unless told otherwise, lowered and bound.
 class BoundGraph {
  public:
   BoundGraph(std::string name, int ranks)
-      : graph_{.name = std::move(name), .mesh = {{{"dp", ranks}}}, .values = {}, .ops = {}} {}
+      : graph_{.name = std::move(name), .mesh = {{{kAllRanks, ranks}}}, .values = {}, .ops = {}} {}
 
   // Inputs are kept like weights, so that the Program can run again on the same ones.
   ValueId input(const std::string& path, DType dtype, GlobalShape shape, AxisState state = kInvariant) {

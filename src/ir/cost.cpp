@@ -5,7 +5,7 @@ namespace sextant {
 Flops model_flops(const Cost& cost, CountAttention square) {
   double flops = 0;
   for (const Gemm& gemm : cost.gemms)
-    if (!gemm.again) flops += gemm.flops();
+    if (gemm.of == Gemm::Of::model) flops += gemm.flops();
   if (const auto& a = cost.attention)
     flops += (a->backward ? 4 : 2) * 2 * a->square() * a->head_dim * (square == CountAttention::full ? 1 : a->seen);
   return {flops};

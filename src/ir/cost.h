@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/dtype.h"
 #include "base/units.h"
 
 namespace sextant {
@@ -14,7 +15,11 @@ namespace sextant {
 // y[rows, columns], each a sum of `depth` terms.
 struct Gemm {
   double rows = 0, columns = 0, depth = 0;
-  bool again = false;  // a GEMM that another op has computed already: executed, but no work of the model
+  enum class Of : uint8_t {
+    model,
+    repeated,   // another op has computed it already: executed, but no work of the model
+    optimizer,  // no work of the model either
+  } of = Of::model;
   double flops() const { return 2 * rows * columns * depth; }
 };
 
@@ -37,7 +42,8 @@ struct Cost {
   Bytes written;
   std::vector<Gemm> gemms = {};
   std::optional<AttentionWork> attention = {};
-  double inner = 0;  // elements that it makes and reads again inside: logits of a loss
+  std::optional<DType> computes_in = {};  // of its GEMMs, where that is not its operands' type
+  double inner = 0;                       // elements that it makes and reads again inside: logits of a loss
 
   Cost& operator+=(const Cost& o) {
     flops += o.flops, read += o.read, written += o.written, inner += o.inner;

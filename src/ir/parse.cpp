@@ -104,15 +104,17 @@ class Lines {
   int number_ = 0;
 };
 
-Mesh parse_mesh(Line line) {
+Mesh parse_mesh(Line line, const AxisLookup& axes) {
   line.expect("mesh ");
   Mesh mesh;
   while (!line.done()) {
-    std::string name(line.until("="));
+    std::string_view name = line.until("=");
+    const AxisDef* axis = axes(name);
+    if (!axis) line.fail(fmt::format("a known axis instead of '{}'", name));
     line.expect("=");
     int32_t size = line.index();
     if (size < 1) line.fail("an axis size of at least 1");
-    mesh.axes.push_back({name, size});
+    mesh.axes.push_back({*axis, size});
     line.accept(" ");
   }
   return mesh;
@@ -125,6 +127,19 @@ Init parse_init(Line& line) {
   Init init{.kind = Init::Kind::normal, .std = line.real()};
   line.expect(") ");
   return init;
+}
+
+// Where none are named, those of the mesh.
+std::vector<int> parse_data_axes(Line& line, const Mesh& mesh) {
+  if (!line.accept(" data <")) return mesh.data_axes();
+  std::vector<int> axes;
+  while (!line.accept(">")) {
+    std::optional<int> axis = mesh.find(line.until(" >"));
+    if (!axis) line.fail("an axis of the mesh or '>'");
+    axes.push_back(*axis);
+    line.accept(" ");
+  }
+  return axes;
 }
 
 Value parse_value(Line line, const Mesh& mesh) {
@@ -147,15 +162,19 @@ Value parse_value(Line line, const Mesh& mesh) {
   value.layout = parse_layout(rest.substr(0, end), mesh);
   line.expect(rest.substr(0, end + 1));
   value.init = parse_init(line);
-  std::string_view path = line.rest();
-  size_t in = path.find(" in ");
-  value.path = path.substr(0, in);
-  if (in != std::string_view::npos) {
-    line.expect(path.substr(0, in + 4));
+  value.path = line.until(" ");
+  if (line.accept(" in ")) {
     value.stored.path = line.until("+");
     line.expect("+");
     value.stored.first_row = line.integer();
+    line.expect("+");
+    value.stored.first_packed = line.integer();
   }
+  if (line.accept(" packs ")) {
+    do value.packed_rows.push_back(line.integer());
+    while (line.accept("|"));
+  }
+  if (value.kind == ValueKind::parameter) value.data_axes = parse_data_axes(line, mesh);
   return value;
 }
 
@@ -260,13 +279,13 @@ void parse_values(Lines& lines, const Mesh& mesh, std::vector<Value>& values) {
 
 }  // namespace
 
-Graph parse_graph(std::string_view text, const OpLookup& ops) {
+Graph parse_graph(std::string_view text, const OpLookup& ops, const AxisLookup& axes) {
   Lines lines(text);
   Graph graph;
   Line head = lines.next();
   head.expect("graph ");
   graph.name = head.rest();
-  graph.mesh = parse_mesh(lines.next());
+  graph.mesh = parse_mesh(lines.next(), axes);
   parse_values(lines, graph.mesh, graph.values);
   while (lines.more()) {
     graph.ops.push_back(parse_op(lines.next(), ops, graph.values.size()));
@@ -275,7 +294,7 @@ Graph parse_graph(std::string_view text, const OpLookup& ops) {
   return graph;
 }
 
-Program parse_program(std::string_view text, const OpLookup& ops) {
+Program parse_program(std::string_view text, const OpLookup& ops, const AxisLookup& axes) {
   Lines lines(text);
   Program program;
   Line head = lines.next();
@@ -285,7 +304,7 @@ Program parse_program(std::string_view text, const OpLookup& ops) {
   program.gradient_slots = head.index();
   head.expect(" ");
   program.name = head.rest();
-  program.mesh = parse_mesh(lines.next());
+  program.mesh = parse_mesh(lines.next(), axes);
   Line arena = lines.next();
   arena.expect("arena ");
   program.persistent_bytes = arena.integer();

@@ -29,14 +29,10 @@ enum class ContextMode : uint8_t {
 struct Parallel {
   bool sequence = false;  // tensor-parallel ranks share norms and residuals along the sequence
   ContextMode context = ContextMode::ring;
-  // ZeRO over the axes `dp` and `cp` (an axis `dp_out` is outside: HSDP). 1: optimizer state is sharded; 2: gradients
-  // too; 3: weights too, gathered where they are used.
+  // ZeRO over the data axes of each parameter that have AxisDef::zero_shards (the others are outside: HSDP). 1:
+  // optimizer state is sharded; 2: gradients too; 3: weights too, gathered where they are used.
   int zero = 0;
 };
-
-// The axes whose ranks see different data: weights are replicated along them, or sharded in storage.
-inline constexpr std::string_view kDataAxes[] = {"dp_out", "dp", "cp"};
-inline constexpr std::string_view kShardAxes[] = {"dp", "cp"};  // those that ZeRO shards over
 
 struct Plan {
   RecomputeMode recompute = RecomputeMode::none;

@@ -47,7 +47,15 @@ void print_op(const Op& op, Out out) {
 void print_value(const Value& value, const Mesh& mesh, Out out) {
   fmt::format_to(out, "value %{} {} {} {}{} {} {} {}", value.id, name_of(value.kind), value.of, name_of(value.dtype),
                  value.shape.text(), layout_text(value.layout, mesh), init_text(value.init), value.path);
-  if (!value.stored.path.empty()) fmt::format_to(out, " in {}+{}", value.stored.path, value.stored.first_row);
+  if (!value.stored.path.empty())
+    fmt::format_to(out, " in {}+{}+{}", value.stored.path, value.stored.first_row, value.stored.first_packed);
+  if (!value.packed_rows.empty()) fmt::format_to(out, " packs {}", fmt::join(value.packed_rows, "|"));
+  // Most parameters have those of the mesh.
+  if (value.kind == ValueKind::parameter && value.data_axes != mesh.data_axes()) {
+    std::vector<std::string> names;
+    for (int axis : value.data_axes) names.push_back(mesh.name(axis));
+    fmt::format_to(out, " data <{}>", fmt::join(names, " "));
+  }
   fmt::format_to(out, "\n");
 }
 

@@ -35,7 +35,7 @@ std::optional<Message> local_message(const Program& program, const Op& op) {
 }
 
 int rank_at_stage(const Program& program, Coordinate at, int64_t stage_rank) {
-  auto axis = program.mesh.find(kPipelineAxis);
+  auto axis = program.mesh.find(AxisRole::pipeline);
   BUG_IF(!axis, "{} has no pipeline axis", program.name);
   at[static_cast<size_t>(*axis)] = static_cast<int>(stage_rank);
   return rank_of(program.mesh, at);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/dtype.h"
 #include "base/shape.h"
@@ -38,6 +39,7 @@ struct Init {
 struct StoredIn {
   std::string path;  // empty: a tensor of its own, under the value's path
   int64_t first_row = 0;
+  int64_t first_packed = 0;  // how many of that tensor's packed_rows come before
   bool operator==(const StoredIn&) const = default;
 };
 
@@ -48,11 +50,15 @@ struct Value {
   DType dtype = DType::f32;
   GlobalShape shape;
   Layout layout;
-  ValueId of = kNoValue;  // of a gradient, a state and low bits: the parameter they belong to
-  Init init;              // parameters and states
-  StoredIn stored;        // parameters and states
-  LocalShape local;       // set by partition
-  int32_t buffer = -1;    // set by memory: an index into Program::buffers
+  // Of a parameter: the mesh axes whose ranks use the same elements of it on other data, in mesh order. Its gradient is
+  // summed over them, and ZeRO shards over those it can. Along the others the layout alone says who holds what.
+  std::vector<int> data_axes;
+  ValueId of = kNoValue;             // of a gradient, a state and low bits: the parameter they belong to
+  Init init;                         // parameters and states
+  StoredIn stored;                   // parameters and states
+  std::vector<int64_t> packed_rows;  // of a parameter that packs several tensors, one below the other: rows of each
+  LocalShape local;                  // set by partition
+  int32_t buffer = -1;               // set by memory: an index into Program::buffers
 
   const std::string& stored_path() const { return stored.path.empty() ? path : stored.path; }
   Bytes global_bytes() const { return {shape.count() * size_of(dtype)}; }

@@ -76,12 +76,26 @@ void check_rows(const Graph& graph, const Op& op, std::string_view after) {
   for (ValueId id : op.outputs) out.push_back(graph[id].shape.rank());
   std::vector<LayoutRow> rows = layout_rows(*op.def, in, out);
   for (int axis = 0; axis < graph.mesh.axis_count(); ++axis) {
-    if (graph.mesh.size(axis) == 1 || graph.mesh.axes[static_cast<size_t>(axis)].name == kPipelineAxis) continue;
+    if (graph.mesh.size(axis) == 1 || graph.mesh.role(axis) == AxisRole::pipeline) continue;
     ShardOrder order = order_of(graph, op, axis);
     bool held = std::any_of(rows.begin(), rows.end(),
                             [&](const LayoutRow& r) { return row_holds(graph, op, in_order(r, order), axis); });
     BUG_IF(!held, "after {}: {} ({}) follows no row of its definition on axis {}", after, op.path, op.def->name,
-           graph.mesh.axes[static_cast<size_t>(axis)].name);
+           graph.mesh.name(axis));
+  }
+}
+
+// Along its data axes a parameter is replicated, or sharded in storage: only then is its gradient summed over them.
+void check_data_axes(const Graph& graph, std::string_view after) {
+  for (const Value& value : graph.values) {
+    BUG_IF(value.kind != ValueKind::parameter && !value.data_axes.empty(),
+           "after {}: {} is no parameter, and has data axes", after, value.path);
+    for (int axis : value.data_axes) {
+      StateKind kind = value.layout.at(axis).kind;
+      BUG_IF(graph.mesh.size(axis) > 1 && kind != StateKind::replicated && kind != StateKind::sharded,
+             "after {}: {} is {} on its data axis {}", after, value.path, value.layout.at(axis).text(),
+             graph.mesh.name(axis));
+    }
   }
 }
 
@@ -114,6 +128,7 @@ void check_buffers(const Program& program, std::string_view after) {
 
 void verify(const Graph& graph, Stage stage, std::string_view after) {
   OrderCheck order(graph.values, after);
+  check_data_axes(graph, after);
   for (const Op& op : graph.ops) {
     order.visit(op);
     if (stage >= Stage::inferred) check_rows(graph, op, after);

@@ -113,8 +113,7 @@ std::string layout_text(const Layout& layout, const Mesh& mesh) {
   std::string out;
   for (int axis : axes_in_order(layout)) {
     if (mesh.size(axis) == 1 || layout.at(axis) == kInvariant) continue;
-    out += fmt::format("{}{}:{}", out.empty() ? "" : " ", mesh.axes[static_cast<size_t>(axis)].name,
-                       layout.at(axis).text());
+    out += fmt::format("{}{}:{}", out.empty() ? "" : " ", mesh.name(axis), layout.at(axis).text());
   }
   if (layout.segments.any()) {
     out += fmt::format("{}{}:{}", out.empty() ? "" : " ", layout.segments.dim, fmt::join(layout.segments.extents, "|"));

@@ -8,6 +8,26 @@
 
 namespace sextant {
 
+namespace {
+
+const AxisDef& axis_named(std::string_view name) {
+  const AxisDef* def = find_axis(name);
+  BUG_IF(!def, "there is no axis {}", name);
+  return *def;
+}
+
+// Those of them that the mesh has.
+std::vector<int> indices_of(const Mesh& mesh, const std::vector<std::string>& names) {
+  std::vector<int> indices;
+  for (const std::string& name : names)
+    if (std::optional<int> axis = mesh.find(name)) indices.push_back(*axis);
+  return indices;
+}
+
+}  // namespace
+
+Axis::Axis(std::string_view name, int size) : Axis(axis_named(name), size) {}
+
 int Mesh::world_size() const {
   int n = 1;
   for (const Axis& axis : axes) n *= axis.size;
@@ -16,13 +36,44 @@ int Mesh::world_size() const {
 
 std::optional<int> Mesh::find(std::string_view name) const {
   for (int axis = 0; axis < axis_count(); ++axis)
-    if (axes[static_cast<size_t>(axis)].name == name) return axis;
+    if (def(axis).name == name) return axis;
   return std::nullopt;
+}
+
+std::optional<int> Mesh::find(AxisRole wanted) const {
+  std::optional<int> found;
+  for (int axis = 0; axis < axis_count(); ++axis) {
+    if (role(axis) != wanted) continue;
+    BUG_IF(found, "{} has several axes of a role of which one is meant", text());
+    found = axis;
+  }
+  return found;
+}
+
+std::vector<int> Mesh::axes_with(AxisRole wanted) const {
+  std::vector<int> found;
+  for (int axis = 0; axis < axis_count(); ++axis)
+    if (role(axis) == wanted) found.push_back(axis);
+  return found;
+}
+
+int Mesh::ranks(AxisRole role) const {
+  int n = 1;
+  for (const Axis& axis : axes)
+    if (axis.def().role == role) n *= axis.size;
+  return n;
+}
+
+std::vector<int> Mesh::data_axes() const {
+  std::vector<int> found;
+  for (int axis = 0; axis < axis_count(); ++axis)
+    if (differs_in_data(role(axis))) found.push_back(axis);
+  return found;
 }
 
 std::string Mesh::text() const {
   std::string out;
-  for (const Axis& axis : axes) out += fmt::format("{}{}={}", out.empty() ? "" : " ", axis.name, axis.size);
+  for (const Axis& axis : axes) out += fmt::format("{}{}={}", out.empty() ? "" : " ", axis.name(), axis.size);
   return out;
 }
 
@@ -64,14 +115,26 @@ std::vector<int> group_of(const Mesh& mesh, int rank, const std::vector<int>& ax
 }
 
 std::vector<int> group_of(const Mesh& mesh, int rank, const std::vector<std::string>& axes) {
-  std::vector<int> indices;
-  for (const std::string& name : axes)
-    if (std::optional<int> axis = mesh.find(name)) indices.push_back(*axis);
-  return group_of(mesh, rank, indices);
+  return group_of(mesh, rank, indices_of(mesh, axes));
 }
 
 std::string axes_text(const std::vector<std::string>& names) {
   return fmt::format("{}", fmt::join(names, ","));
+}
+
+std::string pipeline_name(const Mesh& mesh) {
+  std::optional<int> axis = mesh.find(AxisRole::pipeline);
+  BUG_IF(!axis, "the mesh {} has no pipeline axis", mesh.text());
+  return mesh.name(*axis);
+}
+
+bool all_have_role(const Mesh& mesh, const std::vector<std::string>& axes, AxisRole role) {
+  std::vector<int> indices = indices_of(mesh, axes);
+  return !indices.empty() && std::ranges::all_of(indices, [&](int axis) { return mesh.role(axis) == role; });
+}
+
+bool any_differs_in_data(const Mesh& mesh, const std::vector<std::string>& axes) {
+  return std::ranges::any_of(indices_of(mesh, axes), [&](int axis) { return differs_in_data(mesh.role(axis)); });
 }
 
 }  // namespace sextant

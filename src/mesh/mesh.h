@@ -7,18 +7,24 @@
 #include <string_view>
 #include <vector>
 
+#include "mesh/axis.h"
+
 namespace sextant {
 
-struct Axis {
-  std::string name;  // "pp", "dp", "cp", "tp", …
-  int size = 1;
-  bool operator==(const Axis&) const = default;
-};
+class Axis {
+ public:
+  Axis(const AxisDef& def, int size) : size(size), def_(&def) {}  // `def` must outlive the axis
+  Axis(std::string_view name, int size);                          // of kAxes; BUG when it has none of that name
 
-// The axis along which ranks hold different parts of the program, not of its tensors: no op has rows for it.
-inline constexpr std::string_view kPipelineAxis = "pp";
-// Along which the GEMMs of a block are split.
-inline constexpr std::string_view kTensorAxis = "tp";
+  const AxisDef& def() const { return *def_; }
+  std::string_view name() const { return def_->name; }
+  bool operator==(const Axis& other) const { return name() == other.name() && size == other.size; }
+
+  int size = 1;
+
+ private:
+  const AxisDef* def_;
+};
 
 using Coordinate = std::vector<int>;  // one entry per axis
 
@@ -27,14 +33,30 @@ struct Mesh {
 
   int axis_count() const { return static_cast<int>(axes.size()); }
   int size(int axis) const { return axes[static_cast<size_t>(axis)].size; }
+  const AxisDef& def(int axis) const { return axes[static_cast<size_t>(axis)].def(); }
+  AxisRole role(int axis) const { return def(axis).role; }
+  std::string name(int axis) const { return std::string(def(axis).name); }
   int world_size() const;
+
   std::optional<int> find(std::string_view name) const;
+  std::optional<int> find(AxisRole role) const;  // BUG when several have it
+  std::vector<int> axes_with(AxisRole role) const;
+  int ranks(AxisRole role) const;      // the product of the sizes of its axes
+  std::vector<int> data_axes() const;  // those whose ranks use the same weights on other data
+
   bool operator==(const Mesh&) const = default;
   std::string text() const;  // "pp=1 dp=2 cp=1 tp=4"
 };
 
 // "dp,cp": how reports name a group.
 std::string axes_text(const std::vector<std::string>& names);
+
+// How reports name what passes between pipeline stages: the name of the pipeline axis. BUG in a mesh without one.
+std::string pipeline_name(const Mesh& mesh);
+
+// Of a group along axes given by name, with at least one axis of the mesh among them.
+bool all_have_role(const Mesh& mesh, const std::vector<std::string>& axes, AxisRole role);
+bool any_differs_in_data(const Mesh& mesh, const std::vector<std::string>& axes);
 
 Coordinate coordinate_of(const Mesh& mesh, int rank);
 int rank_of(const Mesh& mesh, const Coordinate& coordinate);

@@ -28,7 +28,10 @@ int64_t parameter_count(const Graph& graph) {
 }
 
 Mesh single_rank_mesh() {
-  return {{{"pp", 1}, {"dp", 1}, {"cp", 1}, {"tp", 1}}};
+  Mesh mesh;
+  for (const AxisDef& axis : kAxes)
+    if (!axis.only_if_split) mesh.axes.push_back({axis, 1});
+  return mesh;
 }
 
 }  // namespace sextant

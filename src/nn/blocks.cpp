@@ -47,7 +47,7 @@ namespace {
 
 // How many ranks share the heads.
 int64_t head_ranks(const Builder& b) {
-  return b.axis_size("tp") * (b.parallel().context == ContextMode::ulysses ? b.axis_size("cp") : 1);
+  return b.ranks(AxisRole::tensor) * (b.parallel().context == ContextMode::ulysses ? b.ranks(AxisRole::context) : 1);
 }
 
 // Query weights are split, key-value weights are copies, and each rank packs what it needs of them.
@@ -63,7 +63,8 @@ Packed repeated_kv(Builder& b, ValueId x, const PackedLinear& spec, int64_t copi
                              .shape = {2 * kv, width},
                              .init = init,
                              .split = TensorSplit::copies,
-                             .stored = {"weight", q}});
+                             .packed = {kv, kv},
+                             .stored = {"weight", q, 1}});
   Attrs attrs = heads.attrs();
   attrs.set("copies", copies);
   ValueId w = b.op(ops::repeat_kv, "repeat_kv", {wq, wkv}, attrs);
@@ -73,8 +74,11 @@ Packed repeated_kv(Builder& b, ValueId x, const PackedLinear& spec, int64_t copi
   if (spec.bias == Bias::added) {
     ValueId bias_q =
         b.parameter({.name = "q.bias", .shape = {q}, .split = TensorSplit::outputs, .stored = {"bias", 0}});
-    ValueId bias_kv =
-        b.parameter({.name = "kv.bias", .shape = {2 * kv}, .split = TensorSplit::copies, .stored = {"bias", q}});
+    ValueId bias_kv = b.parameter({.name = "kv.bias",
+                                   .shape = {2 * kv},
+                                   .split = TensorSplit::copies,
+                                   .packed = {kv, kv},
+                                   .stored = {"bias", q, 1}});
     inputs.push_back(b.op(ops::repeat_kv_bias, "repeat_kv_bias", {bias_q, bias_kv}, attrs));
     b.set_segments(inputs.back(), 0, repeated.segments());
   }
@@ -153,7 +157,7 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
   if (spec.alibi == Alibi::added) attrs.set("alibi", int64_t{1});
   if (spec.scale != 0) attrs.set("scale", spec.scale);
   if (!spec.cache) {
-    bool all_to_all = b.axis_size("cp") > 1 && b.parallel().context == ContextMode::ulysses;
+    bool all_to_all = b.ranks(AxisRole::context) > 1 && b.parallel().context == ContextMode::ulysses;
     if (all_to_all) qkv = b.whole_sequences(qkv);
     std::vector<ValueId> inputs{qkv};
     if (spec.begins != kNoValue) inputs.push_back(spec.begins);

@@ -21,13 +21,8 @@ Builder::Scope::~Scope() {
   builder_.block_ = outer_block_;
 }
 
-void Builder::set_state(Layout& layout, std::string_view axis, AxisState state) const {
-  if (auto at = graph_.mesh.find(axis)) layout.states[static_cast<size_t>(*at)] = state;
-}
-
-int Builder::axis_size(std::string_view axis) const {
-  auto at = graph_.mesh.find(axis);
-  return at ? graph_.mesh.size(*at) : 1;
+void Builder::set_states(Layout& layout, AxisRole role, AxisState state) const {
+  for (int axis : graph_.mesh.axes_with(role)) layout.states[static_cast<size_t>(axis)] = state;
 }
 
 AxisState Builder::sequence_state() const {
@@ -38,33 +33,36 @@ ValueId Builder::parameter(const ParameterSpec& spec) {
   Layout layout = invariant_layout(graph_.mesh);
   // Ranks that use a weight on different data hold it as R, so that its gradient comes out as P and is summed once a
   // step.
-  for (std::string_view axis : kDataAxes) set_state(layout, axis, kReplicated);
-  if (parallel_.sequence || spec.split == TensorSplit::copies) set_state(layout, "tp", kReplicated);
-  if (spec.split == TensorSplit::outputs) set_state(layout, "tp", sharded(0));
-  if (spec.split == TensorSplit::inputs) set_state(layout, "tp", sharded(1));
-  if (parallel_.zero == 3)
-    for (std::string_view axis : kShardAxes) {
-      set_state(layout, axis, sharded(0));
-      if (auto at = graph_.mesh.find(axis)) layout.order = with_axis_last(layout, *at);
-    }
+  std::vector<int> data_axes = graph_.mesh.data_axes();
+  for (int axis : data_axes) layout.states[static_cast<size_t>(axis)] = kReplicated;
+  if (parallel_.sequence || spec.split == TensorSplit::copies) set_states(layout, AxisRole::tensor, kReplicated);
+  if (spec.split == TensorSplit::outputs) set_states(layout, AxisRole::tensor, sharded(0));
+  if (spec.split == TensorSplit::inputs) set_states(layout, AxisRole::tensor, sharded(1));
+  for (int axis : data_axes) {
+    if (parallel_.zero < 3 || !graph_.mesh.def(axis).zero_shards) continue;
+    layout.states[static_cast<size_t>(axis)] = sharded(0);
+    layout.order = with_axis_last(layout, axis);
+  }
   if (!spec.segments.empty()) layout.segments = {0, spec.segments};
-  return graph_.add(
-      {.path = below(spec.name),
-       .kind = ValueKind::parameter,
-       .dtype = dtype_,
-       .shape = spec.shape,
-       .layout = std::move(layout),
-       .init = spec.init,
-       .stored = spec.stored.path.empty() ? StoredIn{} : StoredIn{below(spec.stored.path), spec.stored.first_row}});
+  return graph_.add({.path = below(spec.name),
+                     .kind = ValueKind::parameter,
+                     .dtype = dtype_,
+                     .shape = spec.shape,
+                     .layout = std::move(layout),
+                     .data_axes = std::move(data_axes),
+                     .init = spec.init,
+                     .stored = spec.stored.path.empty()
+                                   ? StoredIn{}
+                                   : StoredIn{below(spec.stored.path), spec.stored.first_row, spec.stored.first_packed},
+                     .packed_rows = spec.segments.empty() ? spec.packed : spec.segments});
 }
 
 ValueId Builder::feed(std::string path, DType dtype, GlobalShape shape) {
   Layout layout = invariant_layout(graph_.mesh);
   if (shape.rank() == 0)
-    for (std::string_view axis : kDataAxes) set_state(layout, axis, kReplicated);
-  if (shape.rank() >= 1)
-    for (std::string_view axis : {"dp_out", "dp"}) set_state(layout, axis, sharded(0));
-  if (shape.rank() >= 2) set_state(layout, "cp", sequence_state());
+    for (int axis : graph_.mesh.data_axes()) layout.states[static_cast<size_t>(axis)] = kReplicated;
+  if (shape.rank() >= 1) set_states(layout, AxisRole::data, sharded(0));
+  if (shape.rank() >= 2) set_states(layout, AxisRole::context, sequence_state());
   return graph_.add({.path = std::move(path),
                      .kind = ValueKind::feed,
                      .dtype = dtype,
@@ -74,8 +72,8 @@ ValueId Builder::feed(std::string path, DType dtype, GlobalShape shape) {
 
 ValueId Builder::cache(std::string path, GlobalShape shape) {
   Layout layout = invariant_layout(graph_.mesh);
-  for (std::string_view axis : {"dp_out", "dp"}) set_state(layout, axis, sharded(0));
-  set_state(layout, "tp", sharded(1));
+  set_states(layout, AxisRole::data, sharded(0));
+  set_states(layout, AxisRole::tensor, sharded(1));
   return graph_.add({.path = std::move(path),
                      .kind = ValueKind::cache,
                      .dtype = dtype_,
@@ -92,32 +90,31 @@ ValueId Builder::op(const OpDef& def, std::string_view name, std::vector<ValueId
   return graph_.ops.back().outputs[0];
 }
 
-ValueId Builder::pin(ValueId value, std::string_view name,
-                     const std::vector<std::pair<std::string_view, AxisState>>& states) {
+ValueId Builder::pin(ValueId value, std::string_view name, const std::vector<std::pair<AxisRole, AxisState>>& states) {
   std::string text;
-  for (const auto& [axis, state] : states)
-    if (graph_.mesh.find(axis)) text += fmt::format("{}{}:{}", text.empty() ? "" : " ", axis, state.text());
+  for (const auto& [role, state] : states)
+    for (int axis : graph_.mesh.axes_with(role))
+      text += fmt::format("{}{}:{}", text.empty() ? "" : " ", graph_.mesh.name(axis), state.text());
   return text.empty() ? value : op(ops::redistribute, name, {value}, {{"pin", text}});
 }
 
 ValueId Builder::residual(ValueId value) {
   return pin(value, "residual",
-             {{"dp_out", sharded(0)},
-              {"dp", sharded(0)},
-              {"cp", sequence_state()},
-              {"tp", parallel_.sequence ? sharded(1) : kInvariant}});
+             {{AxisRole::data, sharded(0)},
+              {AxisRole::context, sequence_state()},
+              {AxisRole::tensor, parallel_.sequence ? sharded(1) : kInvariant}});
 }
 
 ValueId Builder::gathered(ValueId value) {
-  return pin(value, "gathered", {{"tp", kReplicated}});
+  return pin(value, "gathered", {{AxisRole::tensor, kReplicated}});
 }
 
 ValueId Builder::whole_sequences(ValueId value) {
-  return pin(value, "whole_sequences", {{"cp", sharded(2)}});
+  return pin(value, "whole_sequences", {{AxisRole::context, sharded(2)}});
 }
 
 ValueId Builder::split_sequences(ValueId value) {
-  return pin(value, "split_sequences", {{"cp", sequence_state()}});
+  return pin(value, "split_sequences", {{AxisRole::context, sequence_state()}});
 }
 
 void Builder::fetch(ValueId value, std::string path) {

@@ -28,7 +28,8 @@ struct ParameterSpec {
   GlobalShape shape;
   Init init;
   TensorSplit split = TensorSplit::whole;
-  std::vector<int64_t> segments = {};  // of dim 0: q|k|v, gate|up
+  std::vector<int64_t> segments = {};  // of dim 0: q|k|v, gate|up: each is split by itself
+  std::vector<int64_t> packed = {};    // rows of the tensors packed in it, where they are no segments
   StoredIn stored = {};                // "qkv.weight", below the current scope
 };
 
@@ -78,7 +79,7 @@ class Builder {
   const GlobalShape& shape(ValueId id) const { return graph_[id].shape; }
   DType dtype() const { return dtype_; }
   const Parallel& parallel() const { return parallel_; }
-  int axis_size(std::string_view axis) const;  // 1 when the mesh has no such axis
+  int ranks(AxisRole role) const { return graph_.mesh.ranks(role); }
   // "PREFIX.where.we.stand.NAME": paths of states.
   std::string path(std::string_view prefix, std::string_view name) const {
     return std::string(prefix) + "." + below(name);
@@ -90,9 +91,9 @@ class Builder {
   std::string below(std::string_view name) const {
     return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
   }
-  void set_state(Layout& layout, std::string_view axis, AxisState state) const;
-  AxisState sequence_state() const;  // of dim 1 on the context axis
-  ValueId pin(ValueId value, std::string_view name, const std::vector<std::pair<std::string_view, AxisState>>& states);
+  void set_states(Layout& layout, AxisRole role, AxisState state) const;  // on all axes of the role
+  AxisState sequence_state() const;                                       // of dim 1 on context axes
+  ValueId pin(ValueId value, std::string_view name, const std::vector<std::pair<AxisRole, AxisState>>& states);
 
   Graph graph_;
   Parallel parallel_;

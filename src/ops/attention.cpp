@@ -48,7 +48,7 @@ Ring ring_of(const Graph& graph, ValueId qkv) {
   for (int axis : axes_of_dim(graph[qkv].layout, 1)) {
     if (graph.mesh.size(axis) == 1) continue;
     BUG_IF(ring.ranks > 1, "{}: two axes split the sequence of attention", graph[qkv].path);
-    ring = {graph.mesh.axes[static_cast<size_t>(axis)].name, graph.mesh.size(axis)};
+    ring = {graph.mesh.name(axis), graph.mesh.size(axis)};
   }
   return ring;
 }

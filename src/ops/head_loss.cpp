@@ -59,7 +59,7 @@ std::vector<Op> exchange_lse(Graph& graph, const Op& op) {
   for (int axis : axes) {
     split.states[static_cast<size_t>(axis)] = sharded(0);
     split.order = with_axis_last(split, axis);
-    names.push_back(graph.mesh.axes[static_cast<size_t>(axis)].name);
+    names.push_back(graph.mesh.name(axis));
   }
   whole.order = split.order;
   graph[lse.outputs[0]].layout = split;
@@ -142,7 +142,7 @@ const OpDef head_lse{
     .cost =
         [](const Attrs&, auto in, auto out) {
           Gemm logits = logits_of(in);
-          logits.again = true;  // the loss computes them too
+          logits.of = Gemm::Of::repeated;  // the loss computes them too
           return head_cost({logits}, in, out);
         },
     .recompute = Recompute::never,

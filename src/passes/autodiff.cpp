@@ -66,7 +66,7 @@ class Autodiff {
   }
 
   void contribute_to_parameter(ValueId parameter, ValueId gradient, const Op& cause) {
-    Layout stored = stored_gradient_layout(graph_[parameter].layout, graph_.mesh, zero_);
+    Layout stored = stored_gradient_layout(graph_[parameter], graph_.mesh, zero_);
     auto at = totals_.find(parameter);
     if (at == totals_.end()) {
       const Value& p = graph_[parameter];

@@ -14,7 +14,7 @@ bool is_hop(const Op& op, Transfer transfer) {
 void label_hop(const Graph& graph, Op& op) {
   Hop hop = hop_between(graph[op.inputs[0]].layout, graph[op.outputs[0]].layout, graph.mesh);
   std::vector<std::string> axes;
-  for (int axis : hop.axes) axes.push_back(graph.mesh.axes[static_cast<size_t>(axis)].name);
+  for (int axis : hop.axes) axes.push_back(graph.mesh.name(axis));
   set_transfer(op.attrs, hop.transfer);
   op.attrs.set("axes", axes);
   int64_t ranks = 1;

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "ir/plan.h"
 #include "ir/signature.h"
 #include "mesh/redistribution.h"
 #include "ops/ops.h"
@@ -36,7 +35,7 @@ class Inference {
       bytes.push_back(local_shape(graph_[id].shape, graph_[id].layout, graph_.mesh).count() *
                       size_of(graph_[id].dtype));
     for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis) {
-      if (graph_.mesh.size(axis) == 1 || graph_.mesh.axes[static_cast<size_t>(axis)].name == kPipelineAxis) continue;
+      if (graph_.mesh.size(axis) == 1 || graph_.mesh.role(axis) == AxisRole::pipeline) continue;
       LayoutRow row = cheapest_row(op, rows, axis, bytes);
       for (size_t i = 0; i < wanted.size(); ++i) wanted[i].states[static_cast<size_t>(axis)] = row.inputs[i];
       for (size_t i = 0; i < made.size(); ++i) made[i].states[static_cast<size_t>(axis)] = row.outputs[i];
@@ -60,9 +59,8 @@ class Inference {
   ValueId in_use_layout(ValueId id, const Op& user) {
     if (graph_[id].kind != ValueKind::parameter || user.phase != Phase::forward) return id;
     Layout use = graph_[id].layout;
-    for (std::string_view name : kShardAxes)
-      if (auto axis = graph_.mesh.find(name); axis && use.at(*axis).kind == StateKind::sharded)
-        use.states[static_cast<size_t>(*axis)] = kReplicated;
+    for (int axis : graph_[id].data_axes)
+      if (use.at(axis).kind == StateKind::sharded) use.states[static_cast<size_t>(axis)] = kReplicated;
     return in_layout(id, use, user);
   }
 
@@ -102,7 +100,7 @@ class Inference {
       if (moves && (!best || *moves < least)) best = row, least = *moves;
     }
     BUG_IF(!best, "{} ({}) has no row that its inputs can reach on axis {}", op.path, op.def->name,
-           graph_.mesh.axes[static_cast<size_t>(axis)].name);
+           graph_.mesh.name(axis));
     return *best;
   }
 

@@ -1,33 +1,31 @@
 #include "passes/storage.h"
 
-#include "ir/plan.h"
-
 namespace sextant {
 
 namespace {
 
-void shard(Layout& layout, const Mesh& mesh) {
-  for (std::string_view name : kShardAxes) {
-    auto axis = mesh.find(name);
-    if (!axis || layout.at(*axis) == sharded(0)) continue;
-    layout.states[static_cast<size_t>(*axis)] = sharded(0);
-    layout.order = with_axis_last(layout, *axis);
+// As ZeRO stores what belongs to the parameter.
+void shard(Layout& layout, const Value& parameter, const Mesh& mesh) {
+  for (int axis : parameter.data_axes) {
+    if (!mesh.def(axis).zero_shards || layout.at(axis) == sharded(0)) continue;
+    layout.states[static_cast<size_t>(axis)] = sharded(0);
+    layout.order = with_axis_last(layout, axis);
   }
 }
 
 }  // namespace
 
-Layout stored_gradient_layout(const Layout& parameter, const Mesh& mesh, int zero) {
-  Layout layout = gradient_layout(parameter);
-  if (zero >= 2) shard(layout, mesh);
+Layout stored_gradient_layout(const Value& parameter, const Mesh& mesh, int zero) {
+  Layout layout = gradient_layout(parameter.layout);
+  if (zero >= 2) shard(layout, parameter, mesh);
   return layout;
 }
 
-Layout update_layout(const Layout& parameter, const Mesh& mesh, int zero) {
-  Layout layout = parameter;
+Layout update_layout(const Value& parameter, const Mesh& mesh, int zero) {
+  Layout layout = parameter.layout;
   for (AxisState& state : layout.states)
     if (state == kReplicated) state = kInvariant;
-  if (zero >= 1) shard(layout, mesh);
+  if (zero >= 1) shard(layout, parameter, mesh);
   return layout;
 }
 

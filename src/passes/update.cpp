@@ -4,7 +4,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/halves.h"
 #include "ops/ops.h"
 #include "passes/autodiff.h"
 #include "passes/hops.h"
@@ -24,10 +23,25 @@ std::map<ValueId, std::set<int>> ranks_using(const Graph& graph, const UpdatePla
   return ranks;
 }
 
+// The layout in which an optimizer keeps a state.
+Layout state_layout(const OptimizerState& state, const Layout& update) {
+  if (state.extent == OptimizerState::Extent::elements) return update;
+  // Whole on every rank; when an op takes its part of it, the part is cut like the weight's.
+  Layout layout = update;
+  for (AxisState& axis : layout.states) axis = kInvariant;
+  if (state.extent == OptimizerState::Extent::columns) layout.segments = {};
+  return layout;
+}
+
 class Update {
  public:
   Update(Graph& graph, const UpdatePlan& plan)
-      : graph_(graph), plan_(plan), pairs_(parameter_gradients(graph)), ranks_(ranks_using(graph, plan)) {
+      : graph_(graph),
+        plan_(plan),
+        settings_(plan.optimizer.resolved()),
+        pairs_(parameter_gradients(graph)),
+        ranks_(ranks_using(graph, plan)),
+        weights_(optimized_weights(graph)) {
     BUG_IF(pairs_.empty(), "{} has no parameter to update", graph.name);
     lr_ = graph.add({.path = "lr", .kind = ValueKind::feed, .dtype = wide_of(graph[pairs_[0].first].dtype)});
     step_ = graph.add({.path = "step", .kind = ValueKind::feed, .dtype = DType::i32});
@@ -57,9 +71,7 @@ class Update {
     return graph_.ops.back().outputs[0];
   }
 
-  Layout update_layout_of(ValueId parameter) const {
-    return update_layout(graph_[parameter].layout, graph_.mesh, plan_.zero);
-  }
+  Layout update_layout_of(ValueId parameter) const { return update_layout(graph_[parameter], graph_.mesh, plan_.zero); }
 
   ValueId whole_over_stages(ValueId parameter, ValueId gradient) {
     const std::set<int>& ranks = ranks_.at(parameter);
@@ -91,11 +103,12 @@ class Update {
   ValueId clip(const std::vector<ValueId>& squares) {
     Op sum = make_op(graph_, ops::add_squares, squares, {}, "norm.parts");
     ValueId total = sum.outputs[0];
-    if (auto pp = graph_.mesh.find(kPipelineAxis)) graph_[total].layout.states[static_cast<size_t>(*pp)] = kPartial;
+    for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis)
+      if (graph_.mesh.def(axis).norm_parts) graph_[total].layout.states[static_cast<size_t>(axis)] = kPartial;
     append(std::move(sum));
     std::string everywhere;
     for (const Axis& axis : graph_.mesh.axes)
-      everywhere += fmt::format("{}{}:I", everywhere.empty() ? "" : " ", axis.name);
+      everywhere += fmt::format("{}{}:I", everywhere.empty() ? "" : " ", axis.name());
     ValueId whole = append(make_op(graph_, ops::redistribute, {total}, {{"pin", everywhere}}, "norm.total"));
     Op clip = make_op(graph_, ops::clip_scale, {whole}, {{"clip", plan_.optimizer.clip}}, "clip");
     ValueId norm = clip.outputs[0], scale = clip.outputs[1];
@@ -105,40 +118,28 @@ class Update {
     return scale;
   }
 
-  ValueId state_like(ValueId parameter, const OptimizerState& state, DType dtype, ValueKind kind = ValueKind::state) {
+  // A value that belongs to a parameter and is kept from step to step.
+  ValueId keep(ValueId parameter, const OptimizerState& state, DType dtype, ValueKind kind = ValueKind::state) {
     const Value& p = graph_[parameter];
     StoredIn stored;
-    if (!p.stored.path.empty()) stored = {state.path_of(p.stored.path), p.stored.first_row};
+    if (!p.stored.path.empty()) {
+      bool columns = state.extent == OptimizerState::Extent::columns;
+      stored = {state.path_of(p.stored.path), columns ? p.stored.first_packed : p.stored.first_row};
+    }
     return graph_.add({.path = state.path_of(p.path),
                        .kind = kind,
                        .dtype = dtype,
-                       .shape = p.shape,
-                       .layout = update_layout_of(parameter),
+                       .shape = state.shape_for(weights_.at(parameter)),
+                       .layout = state_layout(state, update_layout_of(parameter)),
                        .of = parameter,
                        .stored = stored});
   }
 
-  void step_on(ValueId parameter, ValueId gradient, ValueId scale) {
-    std::string path = graph_[parameter].path;
-    DType dtype = graph_[parameter].dtype, wide = wide_of(dtype);
-    ValueId m = state_like(parameter, kAdamWStates[0], wide), v = state_like(parameter, kAdamWStates[1], wide);
-    double decay = graph_[parameter].shape.rank() >= 2 ? plan_.optimizer.weight_decay : 0;
-    ValueId p = parameter;
-    for (Op& hop : make_hops(graph_, parameter, update_layout_of(parameter), path + ".shard"))
-      p = append(std::move(hop));
-    std::vector<ValueId> inputs{p, gradient, m, v, lr_, scale, step_};
-    if (dtype != wide) inputs.push_back(state_like(parameter, {"low"}, DType::u16, ValueKind::low_bits));
-    ValueId next = append(make_op(graph_, ops::adamw, std::move(inputs),
-                                  {{"beta1", plan_.optimizer.beta1},
-                                   {"beta2", plan_.optimizer.beta2},
-                                   {"eps", plan_.optimizer.eps},
-                                   {"weight_decay", decay}},
-                                  "adamw." + path));
-    graph_[next].layout = update_layout_of(parameter);
-    store(parameter, next);
-  }
+  class Step;
+  void step_on(ValueId parameter, ValueId gradient, ValueId scale);
 
-  // From the optimizer's layout back into the stored weight; nothing to do where adamw has worked on the weight itself.
+  // From the optimizer's layout back into the stored weight; nothing to do where its op has worked on the weight
+  // itself.
   void store(ValueId parameter, ValueId next) {
     std::vector<Op> hops = make_hops(graph_, next, graph_[parameter].layout, graph_[parameter].path + ".next");
     bool moves = false;
@@ -155,11 +156,78 @@ class Update {
 
   Graph& graph_;
   const UpdatePlan& plan_;
+  OptimizerSettings settings_;
   std::vector<std::pair<ValueId, ValueId>> pairs_;
   std::map<ValueId, std::set<int>> ranks_;
+  std::map<ValueId, OptimizedWeight> weights_;
   ValueId lr_ = kNoValue, step_ = kNoValue;
   ValueId parameter_ = kNoValue;  // whose ops are being appended
 };
+
+// What the optimizer sees of the update while it writes one parameter's step.
+class Update::Step final : public UpdateScope {
+ public:
+  Step(Update& update, ValueId parameter, ValueId gradient, ValueId scale)
+      : update_(update),
+        weight_(update.weights_.at(parameter)),
+        parameter_(parameter),
+        value_(parameter),
+        gradient_(gradient),
+        scale_(scale) {
+    Graph& graph = update.graph_;
+    DType dtype = graph[parameter].dtype, wide = wide_of(dtype);
+    const Optimizer& optimizer = update.plan_.optimizer;
+    for (const OptimizerState& state : optimizer.def->states(weight_, update.settings_))
+      states_.push_back(update.keep(parameter, state, wide));
+    for (Op& hop : make_hops(graph, parameter, update.update_layout_of(parameter), graph[parameter].path + ".shard"))
+      value_ = update.append(std::move(hop));
+    if (dtype != wide) low_bits_ = update.keep(parameter, {.name = "low"}, DType::u16, ValueKind::low_bits);
+  }
+
+  const OptimizedWeight& weight() const override { return weight_; }
+  const OptimizerSettings& settings() const override { return update_.settings_; }
+  ValueId value() const override { return value_; }
+  ValueId gradient() const override { return gradient_; }
+  ValueId state(int i) const override { return states_.at(static_cast<size_t>(i)); }
+  ValueId low_bits() const override { return low_bits_; }
+  ValueId lr() const override { return update_.lr_; }
+  ValueId scale() const override { return scale_; }
+  ValueId step() const override { return update_.step_; }
+  double weight_decay() const override {
+    return update_.plan_.optimizer.def->decays(weight_) ? settings().weight_decay.value_or(0) : 0;
+  }
+
+  std::vector<ValueId> emit(const OpDef& def, std::vector<ValueId> inputs, Attrs attrs) override {
+    std::string path = fmt::format("{}.{}", def.name, update_.graph_[parameter_].path);
+    update_.append(make_op(update_.graph_, def, std::move(inputs), std::move(attrs), std::move(path)));
+    return update_.graph_.ops.back().outputs;
+  }
+
+  void write(const OpDef& def, std::vector<ValueId> inputs, Attrs attrs) override {
+    BUG_IF(inputs.empty() || inputs[0] != value_ || written_, "{} must write {}, and once", def.name,
+           update_.graph_[parameter_].path);
+    if (low_bits_ != kNoValue) inputs.push_back(low_bits_);
+    ValueId next = emit(def, std::move(inputs), std::move(attrs))[0];
+    update_.graph_[next].layout = update_.update_layout_of(parameter_);
+    update_.store(parameter_, next);
+    written_ = true;
+  }
+
+  bool written() const { return written_; }
+
+ private:
+  Update& update_;
+  const OptimizedWeight& weight_;
+  ValueId parameter_, value_, gradient_, scale_, low_bits_ = kNoValue;
+  std::vector<ValueId> states_;
+  bool written_ = false;
+};
+
+void Update::step_on(ValueId parameter, ValueId gradient, ValueId scale) {
+  Step step(*this, parameter, gradient, scale);
+  plan_.optimizer.def->update(step);
+  BUG_IF(!step.written(), "{} does not write {}", plan_.optimizer.def->name, graph_[parameter].path);
+}
 
 }  // namespace
 

@@ -35,7 +35,7 @@ std::vector<ParameterCount> parameters_by_part(const Graph& graph, int64_t layer
 
 int first_rank_of_stage(const Mesh& mesh, int stage_rank) {
   Coordinate at(mesh.axes.size(), 0);
-  if (auto axis = mesh.find(kPipelineAxis)) at[static_cast<size_t>(*axis)] = stage_rank;
+  if (auto axis = mesh.find(AxisRole::pipeline)) at[static_cast<size_t>(*axis)] = stage_rank;
   return rank_of(mesh, at);
 }
 
@@ -53,6 +53,7 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
   for (size_t i = 0; i < programs.train.size(); ++i) {
     const Program& program = programs.train[i];
     int64_t arena = programs.arena_bytes(static_cast<int>(i));
+    plan.optimizer = request.run.optimizer.name;
     MemoryMoment peak = peak_moment(program, arena);
     if (request.machine) peak.parts.overhead = static_cast<int64_t>(request.machine->context_bytes);
     plan.classes.push_back({static_cast<int>(i), peak.parts, arena, peak.path, peak.region});

@@ -44,7 +44,8 @@ struct RunPlan {
   int64_t parameters = 0, active_parameters = 0;
   std::vector<ParameterCount> by_part;
   int64_t ranks = 1, microbatches = 1, tokens_per_step = 0;
-  bool halved = false;  // weights are bf16, and their low halves part of the optimizer's state
+  std::string optimizer;  // by name
+  bool halved = false;    // weights are bf16, and their low halves part of the optimizer's state
   FlopsPerToken flops;
   std::vector<RankClass> classes;              // one per pipeline stage
   int64_t peak_bytes = 0;                      // of the largest

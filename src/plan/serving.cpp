@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "config/mesh_axes.h"
 #include "cost/planned_target.h"
 #include "exec/sim/simulate.h"
 #include "models/model.h"
@@ -18,7 +19,7 @@ namespace {
 
 // `seq` new positions for each of `batch` sequences.
 Program generation(const ServingRequest& r, int64_t batch, int64_t seq) {
-  Mesh mesh{{{"pp", 1}, {"dp", 1}, {"cp", 1}, {"tp", static_cast<int>(r.tp)}}};
+  Mesh mesh = mesh_of({.tp = r.tp});
   Use use{.kind = Use::Kind::generate, .batch = batch, .seq = seq, .cache_positions = r.context, .dtype = DType::bf16};
   return lower(build_model(r.spec, use, mesh), planned_target(r.profile), {});
 }
@@ -86,7 +87,7 @@ std::string serving_json(const Serving& s) {
                        {"first_token_s", b.first_token_s},
                        {"per_token_s", b.per_token_s},
                        {"tokens_per_s", b.tokens_per_s}});
-  return nlohmann::ordered_json{{"tp", s.tp},
+  return nlohmann::ordered_json{{std::string(axis_of(&MeshSection::tp).name()), s.tp},
                                 {"prompt", s.prompt},
                                 {"context", s.context},
                                 {"weight_bytes", s.weight_bytes},

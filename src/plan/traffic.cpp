@@ -26,7 +26,7 @@ SentBytes bytes_to_send(const Program& program, const Op& op, int rank) {
   if (!message) return {};
   int64_t elements = elements_sent(message->kind, message->bytes.n / message->element_bytes,
                                    message->part.n / message->element_bytes, position_of(program, *message, rank));
-  return {message->between_stages() ? std::string(kPipelineAxis) : axes_text(message->axes),
+  return {message->between_stages() ? pipeline_name(program.mesh) : axes_text(message->axes),
           elements * message->element_bytes};
 }
 

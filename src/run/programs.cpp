@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "config/mesh_axes.h"
 #include "models/model.h"
 #include "schedule/check.h"
 #include "schedule/from_csv.h"
@@ -29,11 +30,6 @@ DType precision_of(const RunConfig& run, const Target& target) {
   throw UserError({.place = run.place_of("train.precision"),
                    .got = fmt::format("the {} does not compute in {}", target.name, name_of(wanted)),
                    .expected = fmt::format("\"{}\" or \"auto\"", name_of(target.computes_in.front()))});
-}
-
-AdamW optimizer_of(const RunConfig& run) {
-  const OptimizerSection& o = run.optimizer;
-  return {.beta1 = o.beta1, .beta2 = o.beta2, .eps = o.eps, .weight_decay = o.weight_decay, .clip = o.clip};
 }
 
 // Programs of one model agree on where the weights are, or evaluation would read something else.
@@ -75,11 +71,13 @@ std::vector<int> stage_layers(const RunConfig& run, const ModelSpec& spec, int s
   return layers;
 }
 
-PipelineSchedule schedule_of(const RunConfig& run, int microbatches) {
-  PipelineShape shape{static_cast<int>(run.mesh.pp), static_cast<int>(run.pipeline.chunks), microbatches};
-  if (run.mesh.pp == 1) shape.chunks = 1;
+PipelineSchedule schedule_of(const RunConfig& run, const Mesh& mesh) {
+  int ranks = mesh.ranks(AxisRole::pipeline);
+  int64_t microbatches = run.batch.sequences / (run.batch.microbatch * mesh.ranks(AxisRole::data));
+  PipelineShape shape{ranks, static_cast<int>(run.pipeline.chunks), static_cast<int>(microbatches)};
+  if (ranks == 1) shape.chunks = 1;
   PipelineSchedule schedule;
-  if (run.mesh.pp == 1)
+  if (ranks == 1)
     schedule = make_schedule("1f1b", shape);
   else if (run.pipeline.schedule == "csv")
     schedule = schedule_from_csv(read_file(run.pipeline.file), run.pipeline.file);
@@ -107,13 +105,19 @@ PipelineSchedule evaluation_schedule(const PipelineSchedule& train) {
 
 }  // namespace
 
+Optimizer optimizer_of(const RunConfig& run) {
+  const OptimizerDef* def = find_optimizer(run.optimizer.name);
+  BUG_IF(!def, "unknown optimizer {}", run.optimizer.name);
+  return {.def = def, .settings = run.optimizer, .clip = run.optimizer.clip};
+}
+
 int64_t RunPrograms::arena_bytes(int stage_rank) const {
   int64_t bytes = train[static_cast<size_t>(stage_rank)].arena_bytes;
   return evaluate.empty() ? bytes : std::max(bytes, evaluate[static_cast<size_t>(stage_rank)].arena_bytes);
 }
 
 int stage_rank_of(const Mesh& mesh, int rank) {
-  auto axis = mesh.find(kPipelineAxis);
+  auto axis = mesh.find(AxisRole::pipeline);
   return axis ? coordinate_of(mesh, rank)[static_cast<size_t>(*axis)] : 0;
 }
 
@@ -128,18 +132,16 @@ bool has_validation(const RunConfig& run) {
 }
 
 RunShape run_shape(const RunConfig& run, const ModelSpec& spec) {
+  return run_shape(run, spec, mesh_of(run.mesh));
+}
+
+RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh) {
   const MeshSection& m = run.mesh;
-  auto axis = [](const char* name, int64_t size) { return Axis{name, static_cast<int>(size)}; };
-  RunShape shape{.spec = spec, .mesh = {}, .parallel = {}, .pipeline = {}, .blocks_per_stage = {}};
-  shape.mesh.axes.push_back(axis("pp", m.pp));
-  if (m.zero_ranks > 0 && m.zero_ranks < m.dp) shape.mesh.axes.push_back(axis("dp_out", m.dp / m.zero_ranks));
-  shape.mesh.axes.push_back(axis("dp", m.zero_ranks > 0 ? m.zero_ranks : m.dp));
-  shape.mesh.axes.push_back(axis("cp", m.cp));
-  shape.mesh.axes.push_back(axis("tp", m.tp));
+  RunShape shape{.spec = spec, .mesh = std::move(mesh), .parallel = {}, .pipeline = {}, .blocks_per_stage = {}};
   shape.parallel = {.sequence = m.sequence_parallel,
                     .context = m.context == "ulysses" ? ContextMode::ulysses : ContextMode::ring,
                     .zero = static_cast<int>(m.zero)};
-  shape.pipeline = schedule_of(run, static_cast<int>(run.batch.sequences / (run.batch.microbatch * m.dp)));
+  shape.pipeline = schedule_of(run, shape.mesh);
   shape.blocks_per_stage = stage_layers(run, spec, shape.pipeline.shape.stages());
   return shape;
 }
@@ -147,7 +149,7 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec) {
 RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Target& target,
                            const decltype(LowerOptions::observe)& observe, Checks checks) {
   // A Graph is one microbatch over all data-parallel ranks.
-  Use use{.batch = run.batch.microbatch * run.mesh.dp,
+  Use use{.batch = run.batch.microbatch * shape.mesh.ranks(AxisRole::data),
           .seq = run.batch.seq,
           .z_loss = run.optimizer.z_loss,
           .documents = run.data.mask_documents,

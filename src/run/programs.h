@@ -31,6 +31,8 @@ struct RunShape {
 
 // UserError when the mesh asks for what no pass can do, or the schedule does not fit.
 RunShape run_shape(const RunConfig& run, const ModelSpec& spec);
+// The same on a mesh of one's own: the config's sizes do not count, what it says beside them does.
+RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh);
 
 RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Target& target,
                            const decltype(LowerOptions::observe)& observe = {}, Checks checks = Checks::each_pass);
@@ -41,6 +43,8 @@ struct LoweredRun {
   RunPrograms programs;
 };
 LoweredRun lower_run(const RunConfig& config, const ModelSpec& spec, const Target& target, Checks checks = Checks::end);
+
+Optimizer optimizer_of(const RunConfig& run);
 
 bool has_validation(const RunConfig& run);
 

@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
+#include <functional>
 
 #include "base/error.h"
 
@@ -16,31 +16,37 @@ namespace {
 
 struct LimitKey {
   std::string_view name;
-  std::string (*value)(const LayoutChoice&);
+  std::function<std::string(const LayoutChoice&)> value;
   std::vector<std::string_view> words = {};  // empty: a whole number
 };
 
-const std::array<LimitKey, 11>& limit_keys() {
-  static const std::array<LimitKey, 11> keys{{
-      {"dp", [](const LayoutChoice& c) { return std::to_string(c.dp); }},
-      {"tp", [](const LayoutChoice& c) { return std::to_string(c.tp); }},
-      {"pp", [](const LayoutChoice& c) { return std::to_string(c.pp); }},
-      {"cp", [](const LayoutChoice& c) { return std::to_string(c.cp); }},
-      {"zero", [](const LayoutChoice& c) { return std::to_string(c.zero); }},
-      {"zero_ranks", [](const LayoutChoice& c) { return std::to_string(c.zero_ranks); }},
+std::vector<LimitKey> make_limit_keys() {
+  std::vector<LimitKey> keys;
+  for (const MeshAxis& axis : kMeshAxes)
+    keys.push_back({axis.name(), [&axis](const LayoutChoice& c) { return std::to_string(axis.size_in(c.mesh)); }});
+  std::vector<LimitKey> others{
+      {"zero", [](const LayoutChoice& c) { return std::to_string(c.mesh.zero); }},
+      {"zero_ranks", [](const LayoutChoice& c) { return std::to_string(c.mesh.zero_ranks); }},
       {"chunks", [](const LayoutChoice& c) { return std::to_string(c.chunks); }},
       {"microbatch", [](const LayoutChoice& c) { return std::to_string(c.microbatch); }},
       // Without tensor parallelism there is no sequence to share: both words hold.
       {"sequence_parallel",
-       [](const LayoutChoice& c) { return std::string(c.tp == 1             ? ""
-                                                      : c.sequence_parallel ? "true"
-                                                                            : "false"); },
+       [](const LayoutChoice& c) -> std::string {
+         if (c.mesh.tp == 1) return "";
+         return c.mesh.sequence_parallel ? "true" : "false";
+       },
        {"true", "false"}},
       {"schedule",
-       [](const LayoutChoice& c) { return c.pp == 1 ? std::string() : c.schedule; },
+       [](const LayoutChoice& c) { return c.mesh.pp == 1 ? std::string() : c.schedule; },
        {"1f1b", "interleaved", "zb-h1", "zbv"}},
       {"recompute", [](const LayoutChoice& c) { return c.recompute; }, {"none", "norms", "selective", "full"}},
-  }};
+  };
+  keys.insert(keys.end(), others.begin(), others.end());
+  return keys;
+}
+
+const std::vector<LimitKey>& limit_keys() {
+  static const std::vector<LimitKey> keys = make_limit_keys();
   return keys;
 }
 

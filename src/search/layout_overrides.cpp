@@ -2,12 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "base/error.h"
 #include "config/load.h"
+#include "config/mesh_axes.h"
 #include "config/schema.h"
 
 namespace sextant {
@@ -20,19 +21,21 @@ struct LayoutKey {
 };
 
 // What with_choice sets.
-constexpr std::array<LayoutKey, 13> kLayoutKeys{{{"mesh.dp", true},
-                                                 {"mesh.tp", true},
-                                                 {"mesh.pp", true},
-                                                 {"mesh.cp"},
-                                                 {"mesh.zero", true},
-                                                 {"mesh.zero_ranks"},
-                                                 {"mesh.sequence_parallel"},
-                                                 {"pipeline.schedule"},
-                                                 {"pipeline.chunks"},
-                                                 {"pipeline.file"},
-                                                 {"pipeline.layers"},
-                                                 {"batch.microbatch", true},
-                                                 {"train.recompute", true}}};
+std::vector<LayoutKey> layout_keys() {
+  std::vector<LayoutKey> keys;
+  for (const MeshAxis& axis : kMeshAxes) keys.push_back({axis.key, axis.always_told});
+  for (LayoutKey key : {LayoutKey{"mesh.zero", true},
+                        {"mesh.zero_ranks"},
+                        {"mesh.sequence_parallel"},
+                        {"pipeline.schedule"},
+                        {"pipeline.chunks"},
+                        {"pipeline.file"},
+                        {"pipeline.layers"},
+                        {"batch.microbatch", true},
+                        {"train.recompute", true}})
+    keys.push_back(key);
+  return keys;
+}
 
 const Key& key_of(std::string_view name) {
   const Key* key = find_key(name);
@@ -51,7 +54,7 @@ std::string override_text(const ConfigValue& value) {
 std::string layout_overrides(const RunConfig& run, const RunConfig& layout) {
   const RunConfig defaults;
   std::string text;
-  for (const LayoutKey& each : kLayoutKeys) {
+  for (const LayoutKey& each : layout_keys()) {
     const Key& key = key_of(each.name);
     ConfigValue value = key.get(layout);
     if (!each.always && !run.given(each.name) && value == key.get(defaults) && value == key.get(run)) continue;
@@ -63,7 +66,7 @@ std::string layout_overrides(const RunConfig& run, const RunConfig& layout) {
 std::string layout_toml(const RunConfig& layout, const std::string& remark) {
   const RunConfig defaults;
   RunConfig run = layout;
-  for (const LayoutKey& each : kLayoutKeys) {
+  for (const LayoutKey& each : layout_keys()) {
     const Key& key = key_of(each.name);
     if (each.always || key.get(run) != key.get(defaults)) run.places.try_emplace(std::string(each.name), "the search");
   }

@@ -114,7 +114,7 @@ class Search {
   std::optional<Candidate> smallest(std::vector<LayoutChoice> choices) {
     // Of layouts that are otherwise alike, these need least.
     std::erase_if(choices, [](const LayoutChoice& c) {
-      return c.recompute != "full" || c.microbatch > 1 || c.zero_ranks > 0 || c.schedule != "1f1b";
+      return c.recompute != "full" || c.microbatch > 1 || c.mesh.zero_ranks > 0 || c.schedule != "1f1b";
     });
     std::vector<Node> nodes(choices.size());
     for (size_t i = 0; i < choices.size(); ++i) nodes[i].choice = choices[i];
@@ -170,7 +170,7 @@ class Search {
     });
     int64_t too_large = std::numeric_limits<int64_t>::max();  // a microbatch, with the mode before or the same
     for (Node& node : nodes) {
-      bool single = node.choice.microbatch * node.choice.dp == run_.batch.sequences;
+      bool single = node.choice.microbatch * node.choice.mesh.dp == run_.batch.sequences;
       node.least = {.seconds = kNever, .bytes = kNever};
       if (node.choice.microbatch >= too_large && !single) continue;
       node.least = bound(node.choice, &LayoutBounds::coarse_bound);

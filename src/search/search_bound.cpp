@@ -170,21 +170,21 @@ const Known& LayoutBounds::once(Table<Known>& table, const std::string& key, Mak
 }
 
 int64_t LayoutBounds::microbatches(const LayoutChoice& choice) const {
-  return subject_.run.batch.sequences / (choice.microbatch * choice.dp);
+  return subject_.run.batch.sequences / (choice.microbatch * choice.mesh.dp);
 }
 
 const ModelFigures& LayoutBounds::figures(const LayoutChoice& choice, int64_t runs) {
   LayoutChoice c = choice;
-  c.pp = std::min<int64_t>(c.pp, 2), c.chunks = 1;
+  c.mesh.pp = std::min<int64_t>(c.mesh.pp, 2), c.chunks = 1;
   c.schedule = defers_weights(choice) ? "zb-h1" : "1f1b";
   std::string key = fmt::format("{} {}", overrides_text(c), runs);
   return once(figures_, key, [&] { return lower_figures(choice, runs); });
 }
 
 const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice) {
-  std::string key = fmt::format("{} {} {} {}", choice.schedule, choice.pp, choice.chunks, microbatches(choice));
+  std::string key = fmt::format("{} {} {} {}", choice.schedule, choice.mesh.pp, choice.chunks, microbatches(choice));
   return once(pipelines_, key, [&] {
-    PipelineShape shape{static_cast<int>(choice.pp), static_cast<int>(choice.chunks),
+    PipelineShape shape{static_cast<int>(choice.mesh.pp), static_cast<int>(choice.chunks),
                         static_cast<int>(microbatches(choice))};
     Pipeline pipe{.schedule = make_schedule(choice.schedule, shape),
                   .blocks = balanced_blocks(whole_, shape.stages()),
@@ -199,11 +199,11 @@ const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice)
 
 // Stages of one and of two blocks; along a pipeline also a last stage of one.
 ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t runs) const {
-  bool piped = choice.pp > 1;
+  bool piped = choice.mesh.pp > 1;
   LayoutChoice few = choice;
-  few.pp = piped ? 2 : 1, few.chunks = 1, few.schedule = defers_weights(choice) ? "zb-h1" : "1f1b";
+  few.mesh.pp = piped ? 2 : 1, few.chunks = 1, few.schedule = defers_weights(choice) ? "zb-h1" : "1f1b";
   RunConfig config = with_choice(subject_.run, few);
-  config.batch.sequences = choice.microbatch * choice.dp * runs;
+  config.batch.sequences = choice.microbatch * choice.mesh.dp * runs;
   Pricer pricer(subject_.machine, subject_.machine.efficiency(), subject_.profile);
   auto lowered = [&](int64_t first_blocks) {
     ModelSpec spec = subject_.spec;
@@ -228,7 +228,7 @@ ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t run
   model.message = std::min(first.forward.arrives_after, last.backward.arrives_after);
   model.first_scratch = std::min(scratch_of(one.front(), first), scratch_of(two.front(), longer));
   // With gradients in shards, those of the head and of the one block are on their way at the same time.
-  if (choice.zero < 2) model.last_scratch = scratch_of(one.back(), last);
+  if (choice.mesh.zero < 2) model.last_scratch = scratch_of(one.back(), last);
   return model;
 }
 
@@ -311,24 +311,24 @@ LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
   // Two data-parallel ranks compute as many do, and zero 1 as zero 0; what they share is shared by as many as there
   // are.
   LayoutChoice alike = choice;
-  alike.zero = choice.zero == 1 ? 0 : choice.zero;
-  alike.zero_ranks = 0;
-  alike.dp = std::min<int64_t>(choice.dp, 2);
+  alike.mesh.zero = choice.mesh.zero == 1 ? 0 : choice.mesh.zero;
+  alike.mesh.zero_ranks = 0;
+  alike.mesh.dp = std::min<int64_t>(choice.mesh.dp, 2);
   ModelFigures model = figures(alike, std::min(kSeveral, microbatches(choice)));
   double weights = 1, gradients = 1, optimizer = 1;
   double shared = static_cast<double>(alike.shards()) / static_cast<double>(choice.shards());
-  if (choice.zero == 1) optimizer = 1 / static_cast<double>(choice.shards());
-  if (choice.zero >= 2) optimizer = gradients = shared;
-  if (choice.zero == 3) weights = shared;
+  if (choice.mesh.zero == 1) optimizer = 1 / static_cast<double>(choice.shards());
+  if (choice.mesh.zero >= 2) optimizer = gradients = shared;
+  if (choice.mesh.zero == 3) weights = shared;
   for (StageFigures* part : {&model.block, &model.first_end, &model.last_end}) {
     part->weights *= weights, part->gradients *= gradients, part->optimizer *= optimizer;
     // Two ranks pass larger shards of gradients and weights between them than many do.
-    if (choice.zero >= 2) part->passing = choice.pp == 1 ? part->forward_to_backward : 0;
+    if (choice.mesh.zero >= 2) part->passing = choice.mesh.pp == 1 ? part->forward_to_backward : 0;
     part->update = {};
     for (RegionWork* work : {&part->forward, &part->backward, &part->weight})
       work->beside = work->beside_at_last = work->at_last = 0;
   }
-  if (choice.zero >= 2) model.first_scratch = model.last_scratch = 0;
+  if (choice.mesh.zero >= 2) model.first_scratch = model.last_scratch = 0;
   const Pipeline& pipe = pipeline(choice);
   LeastCost cost{.bytes = bytes_of(model, pipe)};
   const PipelineShape& shape = pipe.schedule.shape;
@@ -348,7 +348,7 @@ LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
 LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice) {
   const ModelFigures& model = figures(choice, std::min(kSeveral, microbatches(choice)));
   const Pipeline& pipe = pipeline(choice);
-  double seconds = choice.pp == 1 ? seconds_on_one_stage(model, pipe) : seconds_on_stages(model, pipe);
+  double seconds = choice.mesh.pp == 1 ? seconds_on_one_stage(model, pipe) : seconds_on_stages(model, pipe);
   double imbalance = choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1;
   return {.seconds = kSafety * imbalance * seconds, .bytes = bytes_of(model, pipe)};
 }

@@ -108,7 +108,7 @@ std::string hurts_of(const Candidate& candidate, const Candidate& best) {
   if (candidate.choice.recompute != best.choice.recompute)
     return text + fmt::format(" (recompute {})", candidate.choice.recompute);
   if (candidate.choice.microbatch < best.choice.microbatch) return text + " (smaller GEMMs)";
-  if (candidate.choice.tp > best.choice.tp) return text + " (narrower GEMMs)";
+  if (candidate.choice.mesh.tp > best.choice.mesh.tp) return text + " (narrower GEMMs)";
   return text;
 }
 

@@ -21,29 +21,26 @@ std::vector<int64_t> divisors(int64_t n) {
   return found;
 }
 
-struct Grid {
-  int64_t dp, tp, pp, cp;
-};
-
 class Space {
  public:
   explicit Space(const SpaceRequest& request) : request_(request), run_(request.run), spec_(request.spec) {}
 
   std::vector<LayoutChoice> all() {
-    for (const Grid& grid : grids())
+    for (const MeshSection& grid : grids())
       if (run_.batch.sequences % grid.dp == 0) add_batches(grid);
     if (request_.limits)
       std::erase_if(found_, [&](const LayoutChoice& choice) { return !request_.limits->allow(choice); });
     return std::move(found_);
   }
 
-  std::vector<Grid> grids() const {
-    std::vector<Grid> found;
+  std::vector<MeshSection> grids() const {
+    std::vector<MeshSection> found;
     for (int64_t tp : divisors(request_.devices)) {
       if (tp > most_tensor_ranks() || !heads_share(tp)) continue;
       for (int64_t cp : context_sizes(request_.devices / tp, tp))
         for (int64_t pp : divisors(request_.devices / tp / cp))
-          if (pp <= spec_.layers) found.push_back({request_.devices / tp / cp / pp, tp, pp, cp});
+          if (pp <= spec_.layers)
+            found.push_back({.dp = request_.devices / tp / cp / pp, .tp = tp, .pp = pp, .cp = cp});
     }
     return found;
   }
@@ -51,7 +48,8 @@ class Space {
  private:
   // Across nodes only when asked for by number.
   int64_t most_tensor_ranks() const {
-    std::optional<int64_t> asked = request_.limits ? request_.limits->most("tp") : std::nullopt;
+    std::optional<int64_t> asked =
+        request_.limits ? request_.limits->most(axis_of(&MeshSection::tp).name()) : std::nullopt;
     return std::max(request_.machine.devices_per_node, asked.value_or(0));
   }
 
@@ -71,28 +69,28 @@ class Space {
     return sizes;
   }
 
-  void add_batches(const Grid& grid) {
+  void add_batches(const MeshSection& grid) {
     int64_t each = run_.batch.sequences / grid.dp;
     for (int64_t microbatch = 1; microbatch <= each; microbatch *= 2) {
       if (each % microbatch != 0) break;
       if (microbatch > 1 && microbatch * run_.batch.seq / grid.cp > kMostTokensAtOnce) break;
-      LayoutChoice choice{.dp = grid.dp, .tp = grid.tp, .pp = grid.pp, .cp = grid.cp, .microbatch = microbatch};
+      LayoutChoice choice{.mesh = grid, .microbatch = microbatch};
       add_schedules(choice, each / microbatch);
     }
   }
 
   void add_schedules(LayoutChoice choice, int64_t microbatches) {
     add_sequence(choice);
-    if (choice.pp == 1) return;
+    if (choice.mesh.pp == 1) return;
     choice.schedule = "zb-h1";
     add_sequence(choice);
-    if (2 * choice.pp <= spec_.layers) {
+    if (2 * choice.mesh.pp <= spec_.layers) {
       choice.schedule = "zbv", choice.chunks = 2;
       add_sequence(choice);
     }
     choice.schedule = "interleaved";
-    if (microbatches % choice.pp != 0) return;
-    for (choice.chunks = 2; choice.chunks <= std::min(kMostChunks, spec_.layers / choice.pp); ++choice.chunks) {
+    if (microbatches % choice.mesh.pp != 0) return;
+    for (choice.chunks = 2; choice.chunks <= std::min(kMostChunks, spec_.layers / choice.mesh.pp); ++choice.chunks) {
       // Chunks of unequal length wait for the longest.
       bool equal = spec_.layers % choice.stages() == 0 || choice.chunks == 2;
       if (equal) add_sequence(choice);
@@ -101,22 +99,22 @@ class Space {
 
   void add_sequence(LayoutChoice choice) {
     add_zero(choice);
-    int64_t pieces = (choice.cp > 1 ? 2 * choice.cp : 1) * choice.tp;
-    if (choice.tp == 1 || run_.batch.seq % pieces != 0) return;
-    choice.sequence_parallel = true;
+    int64_t pieces = (choice.mesh.cp > 1 ? 2 * choice.mesh.cp : 1) * choice.mesh.tp;
+    if (choice.mesh.tp == 1 || run_.batch.seq % pieces != 0) return;
+    choice.mesh.sequence_parallel = true;
     add_zero(choice);
   }
 
   void add_zero(LayoutChoice choice) {
     add_recompute(choice);
-    if (choice.dp * choice.cp == 1) return;
-    bool deep = choice.pp == 1 || request_.breadth == Breadth::wide;
-    int64_t within_node = request_.machine.devices_per_node / (choice.tp * choice.cp);
-    for (choice.zero = 1; choice.zero <= (deep ? 3 : 2); ++choice.zero) {
-      choice.zero_ranks = 0;
+    if (choice.mesh.dp * choice.mesh.cp == 1) return;
+    bool deep = choice.mesh.pp == 1 || request_.breadth == Breadth::wide;
+    int64_t within_node = request_.machine.devices_per_node / (choice.mesh.tp * choice.mesh.cp);
+    for (choice.mesh.zero = 1; choice.mesh.zero <= (deep ? 3 : 2); ++choice.mesh.zero) {
+      choice.mesh.zero_ranks = 0;
       add_recompute(choice);
-      if (within_node <= 1 || within_node >= choice.dp || choice.dp % within_node != 0) continue;
-      choice.zero_ranks = within_node;
+      if (within_node <= 1 || within_node >= choice.mesh.dp || choice.mesh.dp % within_node != 0) continue;
+      choice.mesh.zero_ranks = within_node;
       add_recompute(choice);
     }
   }
@@ -134,16 +132,19 @@ class Space {
   std::vector<LayoutChoice> found_;
 };
 
+// The keys of [mesh] that a search decides.
+void copy_layout(const MeshSection& from, MeshSection& to) {
+  for (const MeshAxis& axis : kMeshAxes) to.*axis.size = axis.size_in(from);
+  to.zero = from.zero, to.zero_ranks = from.zero_ranks;
+  to.sequence_parallel = from.sequence_parallel;
+}
+
 }  // namespace
 
 LayoutChoice choice_of(const RunConfig& run) {
-  return {.dp = run.mesh.dp,
-          .tp = run.mesh.tp,
-          .pp = run.mesh.pp,
-          .cp = run.mesh.cp,
-          .zero = run.mesh.zero,
-          .zero_ranks = run.mesh.zero_ranks,
-          .sequence_parallel = run.mesh.sequence_parallel,
+  MeshSection mesh;
+  copy_layout(run.mesh, mesh);
+  return {.mesh = mesh,
           .schedule = run.pipeline.schedule,
           .chunks = run.pipeline.chunks,
           .microbatch = run.batch.microbatch,
@@ -152,9 +153,7 @@ LayoutChoice choice_of(const RunConfig& run) {
 
 RunConfig with_choice(const RunConfig& run, const LayoutChoice& choice) {
   RunConfig config = run;
-  config.mesh.dp = choice.dp, config.mesh.tp = choice.tp, config.mesh.pp = choice.pp, config.mesh.cp = choice.cp;
-  config.mesh.zero = choice.zero, config.mesh.zero_ranks = choice.zero_ranks;
-  config.mesh.sequence_parallel = choice.sequence_parallel;
+  copy_layout(choice.mesh, config.mesh);
   config.pipeline = {.schedule = choice.schedule, .chunks = choice.chunks, .file = {}, .layers = {}};
   config.batch.microbatch = choice.microbatch;
   config.train.recompute = choice.recompute;
@@ -162,12 +161,14 @@ RunConfig with_choice(const RunConfig& run, const LayoutChoice& choice) {
 }
 
 std::string overrides_text(const LayoutChoice& choice) {
-  std::string text = fmt::format("mesh.dp={} mesh.tp={} mesh.pp={}", choice.dp, choice.tp, choice.pp);
-  if (choice.cp > 1) text += fmt::format(" mesh.cp={}", choice.cp);
-  text += fmt::format(" mesh.zero={}", choice.zero);
-  if (choice.zero_ranks > 0) text += fmt::format(" mesh.zero_ranks={}", choice.zero_ranks);
-  if (choice.tp > 1) text += fmt::format(" mesh.sequence_parallel={}", choice.sequence_parallel);
-  if (choice.pp > 1) text += fmt::format(" pipeline.schedule={}", choice.schedule);
+  std::string text;
+  for (const MeshAxis& axis : kMeshAxes)
+    if (axis.always_told || axis.size_in(choice.mesh) > 1)
+      text += fmt::format("{}{}={}", text.empty() ? "" : " ", axis.key, axis.size_in(choice.mesh));
+  text += fmt::format(" mesh.zero={}", choice.mesh.zero);
+  if (choice.mesh.zero_ranks > 0) text += fmt::format(" mesh.zero_ranks={}", choice.mesh.zero_ranks);
+  if (choice.mesh.tp > 1) text += fmt::format(" mesh.sequence_parallel={}", choice.mesh.sequence_parallel);
+  if (choice.mesh.pp > 1) text += fmt::format(" pipeline.schedule={}", choice.schedule);
   if (choice.chunks > 1) text += fmt::format(" pipeline.chunks={}", choice.chunks);
   return text + fmt::format(" batch.microbatch={} train.recompute={}", choice.microbatch, choice.recompute);
 }
@@ -178,7 +179,7 @@ std::vector<LayoutChoice> layouts_of(const SpaceRequest& request) {
 
 NearBatches near_batches(const SpaceRequest& request) {
   NearBatches near;
-  for (const Grid& grid : Space(request).grids()) {
+  for (const MeshSection& grid : Space(request).grids()) {
     int64_t below = request.run.batch.sequences / grid.dp * grid.dp, above = below + grid.dp;
     near.below = std::max(near.below, below);
     if (near.above == 0 || above < near.above) near.above = above;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "config/mesh_axes.h"
 #include "config/run_config.h"
 #include "cost/machine.h"
 #include "models/spec.h"
@@ -15,19 +16,17 @@ namespace sextant {
 
 // The keys that a search decides. Everything else stays as the run has it.
 struct LayoutChoice {
-  int64_t dp = 1, tp = 1, pp = 1, cp = 1;
-  int64_t zero = 0, zero_ranks = 0;
-  bool sequence_parallel = false;
+  MeshSection mesh;  // the sizes of its axes, ZeRO and sequence parallelism
   std::string schedule = "1f1b";
   int64_t chunks = 1;
   int64_t microbatch = 1;
   std::string recompute = "none";
   bool operator==(const LayoutChoice&) const = default;
 
-  int64_t stages() const { return pp * chunks; }
-  int64_t devices() const { return dp * tp * pp * cp; }
+  int64_t stages() const { return mesh.pp * chunks; }
+  int64_t devices() const { return ranks_of(mesh); }
   // Ranks that share one copy of what ZeRO shards.
-  int64_t shards() const { return (zero_ranks > 0 ? zero_ranks : dp) * cp; }
+  int64_t shards() const { return (mesh.zero_ranks > 0 ? mesh.zero_ranks : mesh.dp) * mesh.cp; }
 };
 
 LayoutChoice choice_of(const RunConfig& run);

@@ -133,7 +133,7 @@ class Run {
     fs::path source = !from.empty() ? from : fs::path(run_.model.from.value_or(""));
     if (group_.leads() && !source.empty()) files_ = files_to_keep(source, parts_.dataset.tokenizer.get());
     if (!from.empty()) {
-      state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec);
+      state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec, optimizer_of(run_));
       saver_.resumed_from({state_.step, from});
     } else if (run_.model.from) {
       load_weights(trainer_.bound(), parts_.spec, WeightsReader(*run_.model.from));

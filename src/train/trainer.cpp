@@ -62,8 +62,7 @@ bool Trainer::counts_loss(const Bound& bound) const {
   // Along axes where the loss is partial every rank has its part; along the others all have the same.
   Coordinate at = coordinate_of(program.mesh, bound.rank());
   for (int axis = 0; axis < program.mesh.axis_count(); ++axis) {
-    bool same_elsewhere =
-        loss->layout.at(axis) != kPartial && program.mesh.axes[static_cast<size_t>(axis)].name != kPipelineAxis;
+    bool same_elsewhere = loss->layout.at(axis) != kPartial && program.mesh.role(axis) != AxisRole::pipeline;
     if (same_elsewhere && at[static_cast<size_t>(axis)] != 0) return false;
   }
   return true;

@@ -46,7 +46,9 @@ class Trainer {
   std::optional<double> evaluate();
 
  private:
-  int64_t microbatch_sequences() const { return run_.batch.microbatch * run_.mesh.dp; }  // over all ranks
+  int64_t microbatch_sequences() const {  // over all ranks
+    return run_.batch.microbatch * train_->program().mesh.ranks(AxisRole::data);
+  }
   // Whether this rank adds the loss of `bound` to the sum over ranks.
   bool counts_loss(const Bound& bound) const;
 

@@ -1,11 +1,11 @@
 #include "train/world.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/error.h"
 #include "config/load.h"
+#include "config/mesh_axes.h"
 #include "run/programs.h"
 #include "run/resolve_spec.h"
 #include "train/data/dataset.h"
@@ -15,19 +15,12 @@ namespace sextant {
 namespace {
 
 constexpr size_t kExamples = 3;
-constexpr std::array<const char*, 4> kKeys{"mesh.dp", "mesh.tp", "mesh.pp", "mesh.cp"};
-
-using Sizes = std::array<int64_t, 4>;  // in the order of kKeys
-
-Sizes sizes_of(const RunConfig& run) {
-  return {run.mesh.dp, run.mesh.tp, run.mesh.pp, run.mesh.cp};
-}
 
 // How far two meshes are apart, in doublings of axes.
-double distance(const Sizes& a, const Sizes& b) {
+double distance(const MeshSection& a, const MeshSection& b) {
   double sum = 0;
-  for (size_t i = 0; i < a.size(); ++i)
-    sum += std::abs(std::log2(static_cast<double>(a[i]) / static_cast<double>(b[i])));
+  for (const MeshAxis& axis : kMeshAxes)
+    sum += std::abs(std::log2(static_cast<double>(axis.size_in(a)) / static_cast<double>(axis.size_in(b))));
   return sum;
 }
 
@@ -38,26 +31,37 @@ std::vector<int64_t> divisors(int64_t n) {
   return found;
 }
 
-std::vector<Sizes> meshes_of(int64_t ranks) {
-  std::vector<Sizes> found;
-  for (int64_t dp : divisors(ranks))
-    for (int64_t tp : divisors(ranks / dp))
-      for (int64_t pp : divisors(ranks / dp / tp)) found.push_back({dp, tp, pp, ranks / dp / tp / pp});
-  std::ranges::reverse(
-      found);  // of two that are equally near, the one with more data parallelism, then more tensor parallelism
+// Every way to give `ranks` to the axes from `axis` on; the first axes have what `so_far` says.
+void add_meshes(MeshSection so_far, int64_t ranks, size_t axis, std::vector<MeshSection>& found) {
+  if (axis + 1 == kMeshAxes.size()) {
+    so_far.*kMeshAxes[axis].size = ranks;
+    found.push_back(so_far);
+    return;
+  }
+  for (int64_t size : divisors(ranks)) {
+    so_far.*kMeshAxes[axis].size = size;
+    add_meshes(so_far, ranks / size, axis + 1, found);
+  }
+}
+
+std::vector<MeshSection> meshes_of(int64_t ranks) {
+  std::vector<MeshSection> found;
+  add_meshes({}, ranks, 0, found);
+  // Of two that are equally near, the one with more data parallelism, then more tensor parallelism.
+  std::ranges::reverse(found);
   return found;
 }
 
-std::vector<std::string> settings_of(const Sizes& sizes) {
-  std::vector<std::string> settings;
-  for (size_t i = 0; i < sizes.size(); ++i) settings.push_back(fmt::format("{}={}", kKeys[i], sizes[i]));
-  return settings;
+std::string setting_of(const MeshAxis& axis, const MeshSection& mesh) {
+  return fmt::format("{}={}", axis.key, axis.size_in(mesh));
 }
 
-// The whole config with this mesh passes every check there is.
-bool fits(const RunConfig& run, const Sizes& sizes) {
+// The whole config with the sizes of this mesh passes every check there is.
+bool fits(const RunConfig& run, const MeshSection& mesh) {
+  std::vector<std::string> settings;
+  for (const MeshAxis& axis : kMeshAxes) settings.push_back(setting_of(axis, mesh));
   try {
-    RunConfig changed = parse_config(config_toml(run), run.source, settings_of(sizes));
+    RunConfig changed = parse_config(config_toml(run), run.source, settings);
     run_shape(changed, resolve_spec(changed));
     return true;
   } catch (const UserError&) {
@@ -69,16 +73,15 @@ bool fits(const RunConfig& run, const Sizes& sizes) {
 std::string examples(const RunConfig& run, int64_t ranks) {
   constexpr int64_t kMostRanks = 1 << 20;
   if (ranks < 1 || ranks > kMostRanks) return "";
-  Sizes given = sizes_of(run);
-  std::vector<Sizes> meshes = meshes_of(ranks);
-  std::ranges::stable_sort(meshes, {}, [&](const Sizes& sizes) { return distance(sizes, given); });
+  std::vector<MeshSection> meshes = meshes_of(ranks);
+  std::ranges::stable_sort(meshes, {}, [&](const MeshSection& mesh) { return distance(mesh, run.mesh); });
   std::vector<std::string> texts;
-  for (const Sizes& sizes : meshes) {
+  for (const MeshSection& mesh : meshes) {
     if (texts.size() == kExamples) break;
-    if (!fits(run, sizes)) continue;
+    if (!fits(run, mesh)) continue;
     std::vector<std::string> words;
-    for (size_t i = 0; i < sizes.size(); ++i)
-      if (sizes[i] > 1 || given[i] > 1) words.push_back(fmt::format("{}={}", kKeys[i], sizes[i]));
+    for (const MeshAxis& axis : kMeshAxes)
+      if (axis.size_in(mesh) > 1 || axis.size_in(run.mesh) > 1) words.push_back(setting_of(axis, mesh));
     texts.push_back(fmt::format("{}", fmt::join(words, " ")));
   }
   return fmt::format("{}", fmt::join(texts, ", or "));
@@ -87,13 +90,12 @@ std::string examples(const RunConfig& run, int64_t ranks) {
 }  // namespace
 
 void require_world(const RunConfig& run, int64_t processes, std::string_view who) {
-  Sizes sizes = sizes_of(run);
-  int64_t ranks = sizes[0] * sizes[1] * sizes[2] * sizes[3];
+  int64_t ranks = ranks_of(run.mesh);
   if (processes == ranks) return;
   std::string fitting = examples(run, processes);
   throw UserError({.place = std::string(who),
-                   .got = fmt::format("{} rank{}, but the mesh dp {} × tp {} × pp {} × cp {} has {}", processes,
-                                      processes == 1 ? "" : "s", sizes[0], sizes[1], sizes[2], sizes[3], ranks),
+                   .got = fmt::format("{} rank{}, but the mesh {} has {}", processes, processes == 1 ? "" : "s",
+                                      sizes_text(run.mesh), ranks),
                    .expected = fmt::format("{} ranks, or a mesh of {}", ranks, processes),
                    .hint = fitting.empty() ? "no mesh of this model has as many ranks" : "try " + fitting});
 }

@@ -1,6 +1,7 @@
 #include "validate/foreign.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -62,6 +63,16 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+// "dp, tp or pp"
+std::string always_told() {
+  std::vector<std::string_view> names;
+  for (const MeshAxis& axis : kMeshAxes)
+    if (axis.always_told) names.push_back(axis.name());
+  std::string_view last = names.back();
+  names.pop_back();
+  return fmt::format("{} or {}", fmt::join(names, ", "), last);
+}
+
 // What a row asks of a run, checked one thing after the other.
 class Expresser {
  public:
@@ -80,11 +91,11 @@ class Expresser {
     if (!row_.half()) return fmt::format("precision {} is not supported yet", row_.precision);
     if (!row_.unreadable.empty()) return fmt::format("{} is not a number", row_.unreadable);
     if (!row_.layers || !row_.hidden || !row_.heads || !row_.seq) return "the model's shape is not given";
-    if (!row_.dp || !row_.tp || !row_.pp) return "dp, tp or pp is not given";
+    if (!row_.mesh()) return fmt::format("{} is not given", always_told());
     if (!row_.batch || !row_.microbatch) return "the batch is not given";
-    for (int64_t size : {*row_.layers, *row_.hidden, *row_.heads, *row_.seq, *row_.dp, *row_.tp, *row_.pp, *row_.batch,
-                         *row_.microbatch})
-      if (size < 1) return "a size of the model, mesh or batch is 0";
+    if (ranks_as_double(*row_.mesh()) < 1 ||
+        std::min({*row_.layers, *row_.hidden, *row_.heads, *row_.seq, *row_.batch, *row_.microbatch}) < 1)
+      return "a size of the model, mesh or batch is 0";
     if (row_.ep.value_or(1) > 1) return "expert parallelism is not supported yet";
     if (row_.model.find("LoRA") != std::string::npos) return "low-rank adapters are not supported yet";
     run_.machine = machine_for_gpu(row_.gpu);
@@ -104,7 +115,8 @@ class Expresser {
   // What a profile's `matches` may ask for beside the source.
   std::string said() const {
     return fmt::format("model={}; gpu={}; gpus={}; pp={}; precision={}; {} | {}", row_.model, row_.gpu,
-                       row_.gpus.value_or(0), row_.pp.value_or(1), row_.precision, row_.schedule, row_.how_known);
+                       row_.gpus.value_or(0), row_.size(&MeshSection::pp).value_or(1), row_.precision, row_.schedule,
+                       row_.how_known);
   }
 
   void assume(std::string what) { run_.assumed.push_back(std::move(what)); }
@@ -139,13 +151,11 @@ class Expresser {
 
   std::string mesh() {
     MeshSection& m = run_.config.mesh;
-    m.dp = *row_.dp, m.tp = *row_.tp, m.pp = *row_.pp, m.cp = row_.cp.value_or(1);
-    double ranks =
-        static_cast<double>(m.dp) * static_cast<double>(m.tp) * static_cast<double>(m.pp) * static_cast<double>(m.cp);
-    if (ranks < 1 || ranks > static_cast<double>(kMaxRanks)) return fmt::format("a mesh of {:.0f} ranks", ranks);
-    int64_t gpus = row_.gpus.value_or(m.dp * m.tp * m.pp * m.cp);
-    if (m.dp * m.tp * m.pp * m.cp != gpus)
-      return fmt::format("dp {} · tp {} · pp {} · cp {} is not {} devices", m.dp, m.tp, m.pp, m.cp, gpus);
+    m = *row_.mesh();
+    double ranks = ranks_as_double(m);
+    if (ranks > static_cast<double>(kMaxRanks)) return fmt::format("a mesh of {:.0f} ranks", ranks);
+    int64_t gpus = row_.gpus.value_or(ranks_of(m));
+    if (ranks_of(m) != gpus) return fmt::format("{} is not {} devices", sizes_text(m, " · "), gpus);
     m.zero = std::min<int64_t>(row_.zero.value_or(0), 3);
     if (!row_.zero) assume("zero=0");
     if (m.zero > 0 && m.dp == 1 && m.cp == 1) m.zero = 0;

@@ -64,7 +64,8 @@ double gathered_bytes(const Program& program) {
     if (region.kind != RegionKind::forward) continue;
     for (const Op& op : region.ops) {
       std::optional<Message> message = local_message(program, op);
-      if (message && message->kind == Collective::all_gather && axes_text(message->axes) == kTensorAxis)
+      if (message && message->kind == Collective::all_gather &&
+          all_have_role(program.mesh, message->axes, AxisRole::tensor))
         sum += static_cast<double>(program[op.outputs[0]].local_bytes().n - program[op.inputs[0]].local_bytes().n);
     }
   }

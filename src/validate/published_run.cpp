@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -85,11 +86,18 @@ std::optional<int64_t> zero_stage(const Cells& cells) {
 
 // A step is planned microbatch by microbatch.
 void require_few_microbatches(const PublishedRun& run, const Cells& cells) {
-  int64_t at_once = run.microbatch.value_or(1) * run.dp.value_or(1),
-          stages = run.pp.value_or(1) * run.chunks.value_or(1);
+  int64_t at_once = run.microbatch.value_or(1) * run.size(&MeshSection::dp).value_or(1),
+          stages = run.size(&MeshSection::pp).value_or(1) * run.chunks.value_or(1);
   int64_t most = most_microbatches(stages);
   if (run.batch && at_once > 0 && *run.batch / at_once > most)
     cells.too_large("global_batch_seqs", cells.text("global_batch_seqs"), most * at_once);
+}
+
+auto sizes_of(const Cells& cells) {
+  decltype(PublishedRun::sizes) sizes;
+  std::ranges::transform(kMeshAxes, sizes.begin(),
+                         [&](const MeshAxis& axis) { return cells.count(axis.name(), kMaxRanks); });
+  return sizes;
 }
 
 PublishedRun run_of(const Cells& cells, int line) {
@@ -112,10 +120,7 @@ PublishedRun run_of(const Cells& cells, int line) {
                    .seq = cells.count("seq", kMaxSeq),
                    .gpus = cells.count("n_gpus", kMaxRanks),
                    .gpus_per_node = cells.count("gpus_per_node", kMaxRanks),
-                   .dp = cells.count("dp", kMaxRanks),
-                   .tp = cells.count("tp", kMaxRanks),
-                   .pp = cells.count("pp", kMaxRanks),
-                   .cp = cells.count("cp", kMaxRanks),
+                   .sizes = sizes_of(cells),
                    .ep = cells.count("ep", kMaxRanks),
                    .chunks = cells.count("vpp", kMaxLayers),
                    .zero = zero_stage(cells),
@@ -133,6 +138,19 @@ PublishedRun run_of(const Cells& cells, int line) {
 }
 
 }  // namespace
+
+std::optional<int64_t> PublishedRun::size(int64_t MeshSection::*axis) const {
+  return sizes[static_cast<size_t>(&axis_of(axis) - kMeshAxes.data())];
+}
+
+std::optional<MeshSection> PublishedRun::mesh() const {
+  MeshSection mesh;
+  for (const MeshAxis& axis : kMeshAxes) {
+    if (axis.always_told && !size(axis.size)) return std::nullopt;
+    mesh.*axis.size = size(axis.size).value_or(1);
+  }
+  return mesh;
+}
 
 std::optional<double> PublishedRun::measured_seconds() const {
   if (iter_s) return iter_s;
@@ -155,8 +173,8 @@ bool PublishedRun::half() const {
 }
 
 bool PublishedRun::judged() const {
-  return grade == Grade::a && dense() && half() && layers && hidden && heads && seq && dp && tp && pp && batch &&
-         microbatch && measured_seconds();
+  return grade == Grade::a && dense() && half() && layers && hidden && heads && seq && mesh() && batch && microbatch &&
+         measured_seconds();
 }
 
 std::vector<PublishedRun> parse_published_runs(std::string_view text, std::string_view place) {

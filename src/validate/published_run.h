@@ -2,11 +2,14 @@
 // fast.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "config/mesh_axes.h"
 
 namespace sextant {
 
@@ -15,12 +18,17 @@ enum class Grade : uint8_t { a, a_minus, b, c, unknown };
 struct PublishedRun {
   int line = 0;
   std::string source, model, arch, gpu, recompute, seq_parallel, precision, schedule, how_known;
-  std::optional<int64_t> layers, hidden, heads, kv_heads, ffn, vocab, seq, gpus, gpus_per_node, dp, tp, pp, cp, ep,
-      chunks, zero, batch, microbatch;
+  std::optional<int64_t> layers, hidden, heads, kv_heads, ffn, vocab, seq, gpus, gpus_per_node;
+  std::array<std::optional<int64_t>, kMeshAxes.size()> sizes = {};  // of the axes, in the order of kMeshAxes
+  std::optional<int64_t> ep, chunks, zero, batch, microbatch;
   std::optional<double> iter_s, tokens_per_s_per_gpu, memory_gb, params_b;
   bool out_of_memory = false;
   std::string unreadable;  // the first cell that should be a number and is none: "vpp 'max'"
   Grade grade = Grade::unknown;
+
+  std::optional<int64_t> size(int64_t MeshSection::*axis) const;
+  // The sizes as the row has them, 1 where it says nothing; nullopt where it leaves out an axis that is always told.
+  std::optional<MeshSection> mesh() const;
 
   // From the step time, or from tokens per second.
   std::optional<double> measured_seconds() const;

@@ -44,7 +44,7 @@ std::vector<int> axes_named(const Mesh& mesh, std::string_view names) {
 std::vector<Group> groups_of(const MeshPicture& picture) {
   std::vector<Group> groups;
   for (int axis = picture.mesh.axis_count(); axis-- > 0;)
-    if (picture.mesh.size(axis) > 1) groups.push_back({picture.mesh.axes[static_cast<size_t>(axis)].name, {axis}});
+    if (picture.mesh.size(axis) > 1) groups.push_back({picture.mesh.name(axis), {axis}});
   double all = 0;
   for (const auto& [axes, bytes] : picture.sent) all += static_cast<double>(bytes);
   for (const auto& [names, bytes] : picture.sent) {
@@ -167,7 +167,7 @@ class Panel {
     bool member = std::binary_search(members_.begin(), members_.end(), rank);
     std::string coordinate;
     for (size_t axis = 0; axis < at.size(); ++axis)
-      coordinate += fmt::format(" {}={}", picture_.mesh.axes[axis].name, at[axis]);
+      coordinate += fmt::format(" {}={}", picture_.mesh.axes[axis].name(), at[axis]);
     svg_->put(
         "<rect class=\"c{}\" {} x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" rx=\"{:.1f}\"><title>rank "
         "{}:{}</title></rect>",

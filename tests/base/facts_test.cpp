@@ -1,13 +1,15 @@
-// What a pass, an executor or a report knows of an op stands in its definition: nobody compares names, identities or
-// paths.
+// What a pass, an executor or a report knows of an op or of an axis stands in its definition: nobody compares names,
+// identities or paths.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <regex>
 #include <set>
 #include <string>
 
 #include "base/files.h"
+#include "mesh/axis.h"
 
 namespace sextant {
 namespace {
@@ -49,21 +51,52 @@ const std::vector<Rule>& rules() {
   return all;
 }
 
+std::vector<fs::path> sources() {
+  std::vector<fs::path> files;
+  for (const char* folder : {"src", "app"})
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SEXTANT_SOURCE_DIR) / folder))
+      if (std::set<std::string>{".h", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension()))
+        files.push_back(entry.path());
+  return files;
+}
+
 TEST(Facts, NobodyComparesNamesOfOpsOrBeginningsOfPaths) {
   int files = 0;
-  for (const char* folder : {"src", "app"}) {
-    for (const auto& entry : fs::recursive_directory_iterator(fs::path(SEXTANT_SOURCE_DIR) / folder)) {
-      if (!std::set<std::string>{".h", ".cpp", ".cu", ".cuh"}.contains(entry.path().extension())) continue;
-      ++files;
-      std::string text = read_file(entry.path());
-      for (const Rule& rule : rules()) {
-        std::smatch found;
-        EXPECT_FALSE(!rule.exempts(entry.path()) && std::regex_search(text, found, rule.pattern))
-            << entry.path() << ": " << rule.what << ": " << found[0];
-      }
+  for (const fs::path& file : sources()) {
+    ++files;
+    std::string text = read_file(file);
+    for (const Rule& rule : rules()) {
+      std::smatch found;
+      EXPECT_FALSE(!rule.exempts(file) && std::regex_search(text, found, rule.pattern))
+          << file << ": " << rule.what << ": " << found[0];
     }
   }
   EXPECT_GT(files, 300);
+}
+
+// The first axis that is named as a string, comments left out; empty where none is.
+std::string named_axis(std::string_view text) {
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = text.substr(begin, end - begin);
+    line = line.substr(0, line.find("//"));
+    for (const AxisDef& axis : kAxes)
+      if (std::string quoted = '"' + std::string(axis.name) + '"'; line.find(quoted) != line.npos) return quoted;
+    begin = end + 1;
+  }
+  return "";
+}
+
+// Axes have their names in mesh/axis.h and their keys in config/mesh_axes.h; examples of ops stand for any mesh.
+TEST(Facts, NobodyElseNamesAnAxis) {
+  for (const fs::path& file : sources()) {
+    std::string path = file.generic_string();
+    bool table = path.ends_with("/src/mesh/axis.h") || path.ends_with("/src/config/mesh_axes.h");
+    if (table || path.find("/src/ops/") != std::string::npos) continue;
+    EXPECT_EQ(named_axis(read_file(file)), "") << file << ": ask for the axis's role (mesh/axis.h)";
+  }
+  EXPECT_EQ(named_axis("x\n  if (axis.name() == \"tp\") return;  // so\n"), "\"tp\"");
+  EXPECT_EQ(named_axis("int x;  // by axes: \"tp\"\nmesh.tp = 2;\n"), "");
 }
 
 // Each rule finds what it is for.

@@ -7,11 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/error.h"
 #include "config/load.h"
 #include "config/resolve.h"
 #include "config/schema.h"
 #include "models/architecture_data.h"
 #include "models/models.h"
+#include "optim/optimizer.h"
 
 namespace sextant {
 namespace {
@@ -90,11 +92,19 @@ const std::map<std::string_view, std::string_view>& defaults() {
 
       {"optimizer.name", "\"adamw\""},
       {"optimizer.lr", "0.0003"},
+      {"optimizer.beta1", "<the optimizer's own>"},
+      {"optimizer.beta2", "<the optimizer's own>"},
+      {"optimizer.eps", "<the optimizer's own>"},
+      {"optimizer.weight_decay", "<the optimizer's own>"},
+      {"optimizer.momentum", "<the optimizer's own>"},
+      {"optimizer.nesterov", "<the optimizer's own>"},
+      {"optimizer.beta2_decay", "<the optimizer's own>"},
+      {"optimizer.update_clip", "<the optimizer's own>"},
+      {"optimizer.min_rms", "<the optimizer's own>"},
+      {"optimizer.ns_steps", "<the optimizer's own>"},
+      {"optimizer.adjust_lr", "<the optimizer's own>"},
+      {"optimizer.adamw_lr_ratio", "<the optimizer's own>"},
       {"optimizer.min_lr", "0"},
-      {"optimizer.beta1", "0.9"},
-      {"optimizer.beta2", "0.95"},
-      {"optimizer.eps", "1e-08"},
-      {"optimizer.weight_decay", "0.1"},
       {"optimizer.clip", "1"},
       {"optimizer.schedule", "\"cosine\""},
       {"optimizer.warmup", "0"},
@@ -136,6 +146,42 @@ TEST(Defaults, AreTheOnesWrittenHere) {
     EXPECT_EQ(default_of(key), found->second)
         << key.name
         << ": a changed default changes every run that does not set it. If that is meant, change the table too.";
+  }
+}
+
+// What an optimizer takes where the config says nothing, as a loaded config has it.
+TEST(Defaults, OfOptimizers) {
+  const std::map<std::string_view, std::string_view> written{
+      {"adamw", "beta1=0.9 beta2=0.95 eps=1e-08 weight_decay=0.1"},
+      {"sgd", "weight_decay=0 momentum=0.9 nesterov=false"},
+      {"lion", "beta1=0.9 beta2=0.99 weight_decay=0.1"},
+      {"adafactor", "eps=1.1920928955078125e-07 weight_decay=0 beta2_decay=-0.8 update_clip=1 min_rms=0.001"},
+      {"muon",
+       "beta1=0.9 beta2=0.95 eps=1e-08 weight_decay=0.1 momentum=0.95 nesterov=true ns_steps=5 adjust_lr=\"original\" "
+       "adamw_lr_ratio=1"}};
+  for (const OptimizerDef* def : all_optimizers()) {
+    std::vector<std::string> overrides{"model.preset=gpt2", fmt::format("optimizer.name={}", def->name)};
+    RunConfig run = load_config("", overrides);
+    std::string found;
+    for (const Key& key : schema()) {
+      std::string_view name = key.name.substr(key.name.find('.') + 1);
+      if (key.unset != "the optimizer's own" || std::holds_alternative<std::monostate>(key.get(run))) continue;
+      found += fmt::format("{}{}={}", found.empty() ? "" : " ", name, toml_text(key.get(run)));
+    }
+    ASSERT_TRUE(written.contains(def->name)) << def->name << " is not in the table of this test: " << found;
+    EXPECT_EQ(found, written.at(def->name));
+  }
+}
+
+TEST(Defaults, ASettingThatTheOptimizerDoesNotReadIsRefused) {
+  std::vector<std::string> overrides{"model.preset=gpt2", "optimizer.name=sgd", "optimizer.beta1=0.8"};
+  try {
+    load_config("", overrides);
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(),
+                 "command line: optimizer.beta1=0.8: sgd does not read beta1; expected one of its settings: "
+                 "weight_decay, momentum, nesterov");
   }
 }
 

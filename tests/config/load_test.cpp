@@ -1,4 +1,5 @@
 #include "config/load.h"
+#include "optim/optimizer.h"
 
 #include <gtest/gtest.h>
 
@@ -81,6 +82,7 @@ TEST(LoadConfig, DefaultsAreThoseOfTheStruct) {
   EXPECT_EQ(run.mesh, plain.mesh);
   EXPECT_EQ(run.data, plain.data);
   EXPECT_EQ(run.batch, plain.batch);
+  static_cast<OptimizerSettings&>(plain.optimizer) = optimizers::adamw.defaults;
   EXPECT_EQ(run.optimizer, plain.optimizer);
   EXPECT_EQ(run.train, plain.train);
   EXPECT_EQ(run.checkpoint, plain.checkpoint);
@@ -185,8 +187,9 @@ TEST(LoadConfig, OutOfRange) {
             "run.toml:4:1 optimizer.lr: got inf; expected a number of at least 0");
   EXPECT_EQ(complaint_about(with_model(""), {"device=gpu"}),
             "command line: device=gpu: got \"gpu\"; expected one of auto, cpu, cuda\n  hint: did you mean cuda?");
-  EXPECT_EQ(complaint_about(with_model("[optimizer]\nname = \"sgd\"\n")),
-            "run.toml:4:1 optimizer.name: got \"sgd\"; expected \"adamw\"");
+  EXPECT_EQ(complaint_about(with_model("[optimizer]\nname = \"adam\"\n")),
+            "run.toml:4:1 optimizer.name: got \"adam\"; expected one of adamw, sgd, lion, adafactor, muon\n  hint: did "
+            "you mean adamw?");
 }
 
 TEST(LoadConfig, BrokenToml) {

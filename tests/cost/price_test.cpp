@@ -58,10 +58,10 @@ TEST(Price, GemmsAndWhatTheyMakeInside) {
   Machine machine = machine_on_paper();
   Gemm one{.rows = 256, .columns = 128, .depth = 64}, two{.rows = 128, .columns = 64, .depth = 256};
   OpDef loss{.name = "loss"};
-  bool again = false;
+  Gemm::Of of = Gemm::Of::model;
   loss.cost = [&](const Attrs&, auto, auto) {
     Gemm first = one, second = two;
-    first.again = second.again = again;
+    first.of = second.of = of;
     return Cost{.flops = {11}, .read = {500}, .written = {200}, .gemms = {first, second}, .inner = 1000};
   };
   HandProgram hand(mesh(), 0);
@@ -92,9 +92,26 @@ TEST(Price, GemmsAndWhatTheyMakeInside) {
   SoftwareProfile keeping = own_profile();
   keeping.keeps_logits = true;
   EXPECT_GT(price_of(hand, op, keeping).seconds, 0);
-  again = true;
+  of = Gemm::Of::repeated;
   EXPECT_GT(price_of(hand, op).seconds, 0);
   expect_price(price_of(hand, op, keeping), {});
+}
+
+// An optimizer's GEMMs are executed and no work of the model; they may be computed in another type than their operands.
+TEST(Price, GemmsOfAnOptimizer) {
+  Machine machine = machine_on_paper();
+  Gemm gemm{.rows = 256, .columns = 128, .depth = 64, .of = Gemm::Of::optimizer};
+  OpDef orthogonal{.name = "orthogonal"};
+  orthogonal.cost = [&](const Attrs&, auto, auto) {
+    return Cost{.flops = {gemm.flops()}, .gemms = {gemm}, .computes_in = DType::bf16};
+  };
+  HandProgram hand(mesh(), 0);
+  Op& op = hand.add(forward, orthogonal, "orthogonal", {}, {hand.value("x", 1000)});
+  SoftwareProfile keeping = own_profile();
+  keeping.keeps_logits = true;
+  double seconds = gemm_seconds(machine, machine.tables, {gemm, 1, 2, "bf16"});
+  EXPECT_NEAR(price_of(hand, op, keeping).seconds, seconds + 0.125, 1e-12);
+  EXPECT_EQ(model_flops(orthogonal.cost({}, {}, {}), CountAttention::causal).n, 0);
 }
 
 // Of a head, the logits: rows by words. Where they are made a second time, that is said.
@@ -105,7 +122,7 @@ TEST(Price, LogitsThatAHeadMakesInside) {
       double rows = static_cast<double>(example.inputs[0].shape.rows()),
              words = static_cast<double>(example.inputs[1].shape[0]);
       EXPECT_EQ(cost.inner, rows * words) << def->name;
-      EXPECT_EQ(cost.gemms.front().again, def == &ops::head_lse) << def->name;
+      EXPECT_EQ(cost.gemms.front().of == Gemm::Of::repeated, def == &ops::head_lse) << def->name;
     }
   }
 }

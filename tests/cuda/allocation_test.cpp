@@ -79,7 +79,7 @@ TEST(CudaAllocation, NoneDuringAStep) {
                    .max_seq = 80,
                    .tied_head = true};
     auto executor = make_cuda_executor({});
-    LowerOptions options{.train = AdamW{}};
+    LowerOptions options{.train = Optimizer{}};
     options.plan = {.microbatches = 3};
     Program program = lower(build_model(spec, {.batch = 2, .seq = 80, .dtype = DType::bf16}, single_rank_mesh()),
                             executor->target(), options);

@@ -69,6 +69,23 @@ TEST_F(OnCuda, TrainsAsTheCpuDoes) {
   }
 }
 
+TEST_F(OnCuda, EveryOptimizerStepsAsOnTheCpu) {
+  for (const OptimizerDef* def : all_optimizers()) {
+    SCOPED_TRACE(def->name);
+    std::vector<std::string> settings = with(common_settings(), {fmt::format("optimizer.name={}", def->name)});
+    std::erase_if(settings,
+                  [&](const std::string& s) { return s.starts_with("optimizer.eps=") && !def->defaults.eps; });
+    std::string cpu_out = fmt::format("cpu-{}", def->name);
+    std::vector<double> cpu = run(cpu_out, cpu_ranks(), settings);
+    for (const char* mesh : {"mesh.dp=1", "mesh.tp=2"}) {
+      std::vector<std::string> f32 = with(settings, {mesh, "train.precision=f32"});
+      expect_near(run(fmt::format("f32-{}-{}", def->name, mesh), cuda_ranks(), f32), cpu, 5e-5);
+      std::vector<std::string> bf16 = with(settings, {mesh, "train.precision=bf16"});
+      expect_near(run(fmt::format("bf16-{}-{}", def->name, mesh), cuda_ranks(), bf16), cpu, 1e-2);
+    }
+  }
+}
+
 TEST_F(OnCuda, RanksThatShareADeviceTrainAsOne) {
   for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
     std::vector<std::string> settings = with(common_settings(), {"train.precision=f32"});

@@ -77,7 +77,7 @@ TEST(Allocation, NoneDuringAStep) {
                      .max_seq = 80,
                      .tied_head = true};
       auto executor = make_cpu_executor(2);
-      LowerOptions options{.train = AdamW{}};
+      LowerOptions options{.train = Optimizer{}};
       options.plan = {.recompute = mode, .microbatches = 2};
       Program program =
           lower(build_model(spec, {.batch = 2, .seq = 80}, single_rank_mesh()), executor->target(), options);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <new>
 
@@ -56,6 +57,16 @@ const Alias* alias_of(const KernelRun& run, int output) {
   return nullptr;
 }
 
+// Second moments, sums of squares and inverse deviations are positive; a step counts from 1. In ops of the update they
+// stand behind weights and gradients.
+size_t first_positive(const OpDef& def) {
+  const std::map<const OpDef*, size_t> first{
+      {&ops::adafactor_direction, 1}, {&ops::adafactor_means, 0}, {&ops::adafactor_step, 2}, {&ops::adafactor_sums, 2},
+      {&ops::adafactor_vector, 2},    {&ops::adamw, 3},           {&ops::clip_scale, 0}};
+  auto at = first.find(&def);
+  return at == first.end() ? SIZE_MAX : at->second;
+}
+
 }  // namespace
 
 std::vector<Numbers> run_kernel(const KernelRun& run) {
@@ -94,9 +105,8 @@ std::vector<Numbers> draw_inputs(const OpDef& def, const Example& example, uint6
   for (size_t i = 0; i < example.inputs.size(); ++i) {
     const TensorType& type = example.inputs[i];
     Random random(seed, def.name, i);
-    // Second moments, sums of squares and inverse deviations are positive; a step counts from 1.
-    bool positive = (&def == &ops::adamw && i >= 3) || &def == &ops::clip_scale ||
-                    (&def == &ops::rms_norm_backward && i == 3) || (&def == &ops::layer_norm_backward && i == 4);
+    bool positive = i >= first_positive(def) || (&def == &ops::rms_norm_backward && i == 3) ||
+                    (&def == &ops::layer_norm_backward && i == 4);
     Numbers numbers(static_cast<size_t>(type.shape.count()));
     for (size_t j = 0; j < numbers.size(); ++j) {
       if (type.dtype == DType::i32)

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/rng.h"
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/kernel_runner.h"
 #include "ir/signature.h"
@@ -66,7 +67,7 @@ std::vector<Grown> grown_examples() {
     if (!cpu_kernel(*def).run || !cuts_first_dim(*def)) continue;
     for (const Example& example : def->examples) {
       LayoutRow row = row_along_first_dim(*def, example);
-      if (row.inputs.empty()) continue;
+      if (row.inputs.empty() || example.attrs.has("packed")) continue;  // packed: attrs count the rows
       Example piece = times(example, row, std::max<int64_t>(1, kPieceElements / largest_cut_input(example, row)));
       int64_t pieces = kElements / largest_cut_input(piece, row) | 1;  // odd: the last block is not full
       grown.push_back({def, piece, times(piece, row, pieces), pieces, row});
@@ -125,6 +126,136 @@ void expect_outputs(const OpDef& def, const Example& example, const std::vector<
     for (size_t o = 0; o < out.size(); ++o)
       EXPECT_LT(relative_error(out[o], expected[o]), real == DType::f64 ? kDouble : kSingle)
           << name_of(real) << ", output " << o;
+  }
+}
+
+// A matrix of two packed ones, of several tasks of rows and of columns each.
+struct PackedMatrix {
+  static constexpr int64_t kRows = 801, kWidth = 331;
+  const std::vector<int64_t> packed{300, 501};
+  const Numbers p = drawn(0, kRows*kWidth), g = drawn(1, kRows*kWidth), r = positive(2, kRows),
+                c = positive(3, 2 * kWidth);
+
+  static Numbers drawn(uint64_t stream, int64_t count) {
+    Random random(5, "packed", stream);
+    Numbers x(static_cast<size_t>(count));
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(random.normal(i));
+    return x;
+  }
+  static Numbers positive(uint64_t stream, int64_t count) {
+    Numbers x = drawn(stream, count);
+    for (double& v : x) v = std::abs(v) + 0.01;
+    return x;
+  }
+  static size_t at(int64_t row, int64_t column) { return static_cast<size_t>(row * kWidth + column); }
+  static size_t of(int64_t row) { return row < 300 ? 0 : 1; }
+};
+
+TEST(KernelInBlocks, AdafactorsSumsOfPackedMatrices) {
+  PackedMatrix m;
+  const double scale = 0.5;
+  Numbers rows(PackedMatrix::kRows), columns(2 * PackedMatrix::kWidth), squares(2);
+  for (int64_t row = 0; row < m.kRows; ++row)
+    for (int64_t i = 0; i < m.kWidth; ++i) {
+      double x = scale * m.g[m.at(row, i)];
+      rows[static_cast<size_t>(row)] += x * x;
+      columns[m.of(row) * m.kWidth + static_cast<size_t>(i)] += x * x;
+      squares[m.of(row)] += m.p[m.at(row, i)] * m.p[m.at(row, i)];
+    }
+  Example example{"", {f64({m.kRows, m.kWidth}), f64({m.kRows, m.kWidth}), f64({})}, {{"packed", m.packed}}};
+  expect_outputs(ops::adafactor_sums, example, {m.p, m.g, {scale}}, {rows, columns, squares});
+}
+
+TEST(KernelInBlocks, AdafactorsDirectionOfPackedMatrices) {
+  PackedMatrix m;
+  const double scale = 0.5, eps = 1e-7;
+  Numbers means{0.7, 1.9}, u(m.g.size()), squares(2);
+  for (int64_t row = 0; row < m.kRows; ++row)
+    for (int64_t i = 0; i < m.kWidth; ++i) {
+      double variance =
+          m.r[static_cast<size_t>(row)] * m.c[m.of(row) * m.kWidth + static_cast<size_t>(i)] / means[m.of(row)];
+      double& x = u[m.at(row, i)];
+      x = scale * m.g[m.at(row, i)] / std::sqrt(variance);
+      squares[m.of(row)] += x * x;
+    }
+  Example example{"",
+                  {f64({m.kRows, m.kWidth}), f64({m.kRows}), f64({2, m.kWidth}), f64({2}), f64({})},
+                  {{"packed", m.packed}, {"eps", eps}}};
+  expect_outputs(ops::adafactor_direction, example, {m.g, m.r, m.c, means, {scale}}, {u, squares});
+}
+
+TEST(KernelInBlocks, AdafactorsStepOfPackedMatrices) {
+  PackedMatrix m;
+  const double lr = 0.25, step = 9, decay = 0.125;
+  Numbers update_squares{4e6, 1e3}, weight_squares{2e5, 1e-9}, p = m.p;
+  for (int64_t row = 0; row < m.kRows; ++row) {
+    double elements = static_cast<double>(m.packed[m.of(row)] * m.kWidth);
+    double size = std::max(1e-3, std::sqrt(weight_squares[m.of(row)] / elements));
+    double length =
+        std::min(lr, 1 / std::sqrt(step)) * size / std::max(1.0, std::sqrt(update_squares[m.of(row)] / elements) / 2);
+    for (int64_t i = 0; i < m.kWidth; ++i) {
+      double& x = p[m.at(row, i)];
+      x = (1 - lr * decay) * x - length * m.g[m.at(row, i)];
+    }
+  }
+  Example example{"",
+                  {f64({m.kRows, m.kWidth}), f64({m.kRows, m.kWidth}), f64({2}), f64({2}), f64({}), i32({}), f64({})},
+                  {{"packed", m.packed},
+                   {"row_elements", PackedMatrix::kWidth},
+                   {"update_clip", 2.0},
+                   {"min_rms", 1e-3},
+                   {"weight_decay", decay}}};
+  expect_outputs(ops::adafactor_step, example, {m.p, m.g, update_squares, weight_squares, {lr}, {step}, {1}}, {p});
+}
+
+struct Dense {
+  int64_t rows, columns;
+  Numbers x;
+
+  double operator()(int64_t i, int64_t j) const { return x[static_cast<size_t>(i * columns + j)]; }
+  Dense transposed() const {
+    Dense out{columns, rows, Numbers(x.size())};
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j) out.x[static_cast<size_t>(j * rows + i)] = (*this)(i, j);
+    return out;
+  }
+  Dense operator*(const Dense& b) const {
+    Dense out{rows, b.columns, Numbers(static_cast<size_t>(rows * b.columns))};
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t k = 0; k < columns; ++k)
+        for (int64_t j = 0; j < b.columns; ++j)
+          out.x[static_cast<size_t>(i * b.columns + j)] += (*this)(i, k) * b(k, j);
+    return out;
+  }
+};
+
+// The iteration as Muon's authors write it, on the rows of a wide matrix and the columns of a tall one.
+Numbers orthogonal(const Dense& given, int64_t steps) {
+  bool tall = given.rows > given.columns;
+  Dense x = tall ? given.transposed() : given;
+  double square = 0;
+  for (double v : x.x) square += v * v;
+  for (double& v : x.x) v /= std::sqrt(square);
+  for (int64_t step = 0; step < steps; ++step) {
+    Dense gram = x * x.transposed(), polynomial = gram * gram;
+    for (size_t i = 0; i < gram.x.size(); ++i) polynomial.x[i] = -4.7750 * gram.x[i] + 2.0315 * polynomial.x[i];
+    Dense next = polynomial * x;
+    for (size_t i = 0; i < x.x.size(); ++i) next.x[i] += 3.4445 * x.x[i];
+    x = next;
+  }
+  x = tall ? x.transposed() : x;
+  double factor = std::sqrt(std::max(1.0, static_cast<double>(given.rows) / static_cast<double>(given.columns)));
+  for (double& v : x.x) v *= factor;
+  return x.x;
+}
+
+TEST(KernelInBlocks, OrthogonalMatrices) {
+  for (auto [rows, columns] : {std::pair<int64_t, int64_t>{300, 40}, {40, 300}, {131, 131}}) {
+    Example example{"",
+                    {f64({rows, columns})},
+                    {{"packed", std::vector<int64_t>{rows}}, {"steps", 5}, {"adjust", std::string("original")}}};
+    Numbers x = PackedMatrix::drawn(9, rows * columns);
+    expect_outputs(ops::orthogonalize, example, {x}, {orthogonal({rows, columns, x}, 5)});
   }
 }
 

@@ -63,7 +63,7 @@ TEST(Poison, NothingIsReadThatWasNotWritten) {
                      .max_seq = 70,
                      .tied_head = true};
       auto executor = make_cpu_executor(2);
-      LowerOptions options{.train = AdamW{}};
+      LowerOptions options{.train = Optimizer{}};
       options.plan.recompute = mode;
       Program program =
           lower(build_model(spec, {.batch = 3, .seq = 70}, single_rank_mesh()), executor->target(), options);

@@ -37,7 +37,7 @@ Program lowered(const Case& c) {
                  .max_seq = 16,
                  .tied_head = true};
   LowerOptions options{.plan = {.recompute = c.recompute, .zero = c.zero, .microbatches = c.microbatches},
-                       .train = AdamW{}};
+                       .train = Optimizer{}};
   return lower(build_model(spec, {.batch = 2, .seq = 16, .parallel = {.zero = c.zero}}, c.mesh), cpu_target(1),
                options);
 }
@@ -181,7 +181,7 @@ TEST(PlantedInAPipeline, ASentValueThatIsOverwritten) {
                  .vocab = 64,
                  .max_seq = 16};
   PipelineSchedule schedule = make_schedule("1f1b", {.ranks = 2, .chunks = 1, .microbatches = 4});
-  LowerOptions options{.plan = {.microbatches = 4}, .train = AdamW{}, .pipeline = schedule};
+  LowerOptions options{.plan = {.microbatches = 4}, .train = Optimizer{}, .pipeline = schedule};
   std::vector<Program> programs = lower_all(build_model(spec, {.batch = 2, .seq = 16}, c.mesh), cpu_target(1), options);
   int planted = 0;
   for (Program& program : programs) {

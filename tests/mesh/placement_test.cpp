@@ -12,7 +12,7 @@
 namespace sextant {
 namespace {
 
-const Mesh kMesh{{{"a", 2}, {"b", 3}}};
+const Mesh kMesh{{{"dp", 2}, {"tp", 3}}};
 const std::vector<GlobalShape> kShapes{{12, 12}, {24, 6}, {7, 5}, {1, 9}};
 
 struct Placed {

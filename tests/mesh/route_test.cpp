@@ -12,7 +12,7 @@
 namespace sextant {
 namespace {
 
-const Mesh kMesh{{{"a", 2}, {"b", 3}}};
+const Mesh kMesh{{{"dp", 2}, {"tp", 3}}};
 const std::vector<AxisState> kStates{kReplicated, kInvariant, kPartial, sharded(0), sharded(1), zigzag(1)};
 
 std::vector<Layout> layouts() {
@@ -83,7 +83,7 @@ TEST(Route, WhatShrinksGoesFirst) {
 }
 
 TEST(Route, AxesOfSizeOneTakeTheirStateForNothing) {
-  const Mesh mesh{{{"a", 1}, {"b", 3}}};
+  const Mesh mesh{{{"dp", 1}, {"tp", 3}}};
   Layout from{.states = {sharded(0), kPartial}, .order = {}, .segments = {}};
   Layout to{.states = {kPartial, kInvariant}, .order = {}, .segments = {}};
   auto hops = route(from, to, mesh);

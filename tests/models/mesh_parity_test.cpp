@@ -68,7 +68,7 @@ bool counts(const Bound& bound) {
 std::vector<double> losses_of(const ModelSpec& spec, const fs::path& weights, const Setting& setting) {
   Mesh mesh{{{"pp", 1}, {"dp", setting.dp}, {"cp", setting.cp}, {"tp", setting.tp}}};
   int ranks = mesh.world_size();
-  LowerOptions options{.train = AdamW{.eps = 1e-3}};
+  LowerOptions options{.train = Optimizer{.settings = {.eps = 1e-3}}};
   options.plan.zero = setting.parallel.zero;
   options.plan.recompute = setting.recompute;
   Target target = cpu_target(1);

@@ -79,7 +79,7 @@ inline void add_file_gradient(const Loaded& model, const HfTensor& tensor, Named
 // "loss" (mean over counted targets) and "grad.NAME" for every tensor of the file.
 inline NamedTensors loss_and_gradients(const std::filesystem::path& directory, const Batch& batch, double z_loss,
                                        RecomputeMode recompute) {
-  LowerOptions options{.train = AdamW{}};
+  LowerOptions options{.train = Optimizer{}};
   options.plan.recompute = recompute;
   Loaded model(directory, {.batch = batch.rows, .seq = batch.seq, .z_loss = z_loss}, options);
   model.bound->write(model.program.at("tokens"), std::as_bytes(std::span(batch.tokens)));

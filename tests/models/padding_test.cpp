@@ -17,7 +17,7 @@ class Model {
   explicit Model(const ModelSpec& spec)
       : executor_(make_cpu_executor(1)),
         program_(lower(build_model(spec, {.batch = 1, .seq = 8}, single_rank_mesh()), executor_->target(),
-                       {.train = AdamW{}})),
+                       {.train = Optimizer{}})),
         arena_(executor_->allocate(program_.arena_bytes)),
         bound_(executor_->bind(program_, *arena_)) {
     initialize_weights(*bound_, 3);

@@ -30,7 +30,7 @@ ModelSpec tiny(std::string architecture, int64_t layers = 4, int64_t vocab = 64)
 Program trained(const ModelSpec& spec, const Plan& plan, int dp = 1) {
   Mesh mesh{{{"pp", 1}, {"dp", dp}, {"cp", 1}, {"tp", 1}}};
   Use use{.batch = dp, .seq = 16, .parallel = {.zero = plan.zero}};
-  LowerOptions options{.plan = plan, .train = AdamW{.weight_decay = 0.3}};
+  LowerOptions options{.plan = plan, .train = Optimizer{.settings = {.weight_decay = 0.3}}};
   return lower(build_model(spec, use, mesh), cpu_target(1), options);
 }
 

@@ -55,7 +55,7 @@ constexpr double kNotQuadratic = 16;
 
 TEST(Depth, LoweringTakesTimeInProportion) {
   auto lowered = [](int64_t layers) {
-    LowerOptions options{.train = AdamW{}, .checks = Checks::end};
+    LowerOptions options{.train = Optimizer{}, .checks = Checks::end};
     lower(deep_model(layers, single_rank_mesh()), cpu_target(1), options);
   };
   EXPECT_LT(ratio_of(lowered, 200, 1600, kNotQuadratic), kNotQuadratic);

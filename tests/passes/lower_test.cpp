@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Models, BothArchitectures, testing::Values("gpt2", "lla
 
 TEST_P(BothArchitectures, TextReadsBackAfterEveryPass) {
   int passes = 0;
-  LowerOptions options{.train = AdamW{}};
+  LowerOptions options{.train = Optimizer{}};
   options.plan.recompute = RecomputeMode::full;
   options.observe = [&](std::string_view pass, const std::function<std::string()>& text) {
     EXPECT_EQ(pass, pass_names()[static_cast<size_t>(passes++)]);
@@ -58,7 +58,7 @@ TEST_P(BothArchitectures, TextReadsBackAfterEveryPass) {
 TEST_P(BothArchitectures, RecomputeSavesLessInOrder) {
   std::map<RecomputeMode, MemoryUse> use;
   for (RecomputeMode mode : {RecomputeMode::none, RecomputeMode::selective, RecomputeMode::full}) {
-    LowerOptions options{.train = AdamW{}};
+    LowerOptions options{.train = Optimizer{}};
     options.plan.recompute = mode;
     use[mode] =
         memory_use(lower(build_model(tiny(GetParam()), training(), single_rank_mesh()), cpu_target(2), options));
@@ -75,7 +75,7 @@ TEST_P(BothArchitectures, RecomputeSavesLessInOrder) {
 TEST_P(BothArchitectures, HashFollowsTheText) {
   auto hash = [&](double lr_free_clip) {
     return hash_of(lower(build_model(tiny(GetParam()), training(), single_rank_mesh()), cpu_target(2),
-                         {.train = AdamW{.clip = lr_free_clip}}));
+                         {.train = Optimizer{.clip = lr_free_clip}}));
   };
   EXPECT_EQ(hash(1.0), hash(1.0));
   EXPECT_NE(hash(1.0), hash(0.5));
@@ -106,7 +106,7 @@ TEST_P(BothArchitectures, TensorParallelIsMegatrons) {
 
 TEST_P(BothArchitectures, LocalShapesSplitHeadsAndBatch) {
   Mesh mesh{{{"pp", 1}, {"dp", 2}, {"cp", 1}, {"tp", 2}}};
-  Program program = lower(build_model(tiny(GetParam()), training(), mesh), cpu_target(1), {.train = AdamW{}});
+  Program program = lower(build_model(tiny(GetParam()), training(), mesh), cpu_target(1), {.train = Optimizer{}});
   EXPECT_EQ(program.at("layers.0.attn.qkv.weight").local, (LocalShape{48, 32}));
   EXPECT_EQ(program.at("layers.0.attn.qkv.out").local, (LocalShape{1, 16, 48}));
   EXPECT_EQ(program.at("layers.0.attn.core.y").local, (LocalShape{1, 16, 16}));

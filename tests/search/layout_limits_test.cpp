@@ -13,16 +13,16 @@ namespace {
 
 TEST(LayoutLimits, HoldTogether) {
   LayoutLimits limits({"zero=0,1", "schedule=1f1b", "sequence_parallel=true"}, "--only");
-  EXPECT_TRUE(limits.allow({.zero = 1}));
-  EXPECT_FALSE(limits.allow({.zero = 2}));
-  EXPECT_FALSE(limits.allow({.pp = 2, .schedule = "zbv"}));
-  EXPECT_TRUE(limits.allow({.pp = 1, .schedule = "zbv"}));  // without stages no schedule is meant
-  EXPECT_FALSE(limits.allow({.tp = 2}));
-  EXPECT_TRUE(limits.allow({.tp = 2, .sequence_parallel = true}));
+  EXPECT_TRUE(limits.allow({.mesh = {.zero = 1}}));
+  EXPECT_FALSE(limits.allow({.mesh = {.zero = 2}}));
+  EXPECT_FALSE(limits.allow({.mesh = {.pp = 2}, .schedule = "zbv"}));
+  EXPECT_TRUE(limits.allow({.mesh = {.pp = 1}, .schedule = "zbv"}));  // without stages no schedule is meant
+  EXPECT_FALSE(limits.allow({.mesh = {.tp = 2}}));
+  EXPECT_TRUE(limits.allow({.mesh = {.tp = 2, .sequence_parallel = true}}));
   EXPECT_EQ(limits.most("zero"), 1);
   EXPECT_FALSE(limits.most("tp"));
   EXPECT_EQ(limits.text(), "schedule=1f1b sequence_parallel=true zero=0,1");
-  EXPECT_TRUE(LayoutLimits().allow({.zero = 3}));
+  EXPECT_TRUE(LayoutLimits().allow({.mesh = {.zero = 3}}));
 }
 
 TEST(LayoutLimits, WhatMakesNoSenseIsRefused) {
@@ -46,7 +46,7 @@ TEST(LayoutLimits, ASearchKeepsToThem) {
   SearchResult found = search_layouts(request);
   ASSERT_FALSE(found.best.empty());
   for (const Candidate& candidate : found.best)
-    EXPECT_EQ(candidate.choice.tp, 16);  // across nodes, as it was asked for by number
+    EXPECT_EQ(candidate.choice.mesh.tp, 16);  // across nodes, as it was asked for by number
   request.limits = LayoutLimits({"dp=5"}, "--only");
   try {
     search_layouts(request);

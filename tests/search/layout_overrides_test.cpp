@@ -111,7 +111,7 @@ TEST(LayoutOverrides, KeysOfTheConfigAreSetBack) {
       parse_config(std::string(kModel) +
                        "[mesh]\npp = 2\n[pipeline]\nschedule = \"interleaved\"\nchunks = 2\nlayers = \"1,1,1,1\"\n",
                    "run.toml");
-  std::string text = layout_overrides(run, with_choice(run, {.dp = 4}));
+  std::string text = layout_overrides(run, with_choice(run, {.mesh = {.dp = 4}}));
   for (const char* pair : {"mesh.dp=4", "mesh.pp=1", "pipeline.schedule=1f1b", "pipeline.chunks=1", "pipeline.layers="})
     EXPECT_NE((text + " ").find(std::string(pair) + " "), std::string::npos) << pair << " in " << text;
   EXPECT_EQ(text.find("zero_ranks"), std::string::npos) << text;

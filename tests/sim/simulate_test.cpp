@@ -57,7 +57,7 @@ std::vector<Program> lowered(const Layout& layout, const std::function<void(Grap
           .parallel = {.sequence = layout.sequence_parallel, .zero = layout.zero}};
   Graph graph = build_model(spec(), use, mesh);
   if (change) change(graph);
-  LowerOptions options{.train = AdamW{}, .pipeline = make_schedule("1f1b", {layout.pp, 1, layout.microbatches})};
+  LowerOptions options{.train = Optimizer{}, .pipeline = make_schedule("1f1b", {layout.pp, 1, layout.microbatches})};
   options.plan = {.zero = layout.zero, .microbatches = layout.microbatches, .overlap = layout.overlap};
   return lower_all(std::move(graph), planned_target(own_profile()), options);
 }

@@ -341,7 +341,7 @@ double attention_flops(int cp, Pricer& pricer) {
                  .max_seq = 96,
                  .init_std = 0.02};
   Graph graph = build_model(spec, {.batch = 3, .seq = 96, .dtype = DType::bf16}, mesh);
-  LowerOptions options{.train = AdamW{}, .pipeline = make_schedule("1f1b", {1, 1, 1})};
+  LowerOptions options{.train = Optimizer{}, .pipeline = make_schedule("1f1b", {1, 1, 1})};
   double sum = 0;
   for (const Program& program : lower_all(std::move(graph), planned_target(own_profile()), options))
     for (const Region& region : program.regions)

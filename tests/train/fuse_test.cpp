@@ -79,7 +79,8 @@ TEST(Fuse, FindsEveryPair) {
   auto count_ops = [&](std::vector<std::string_view> fusions) {
     Target target = cpu_target(1);
     target.fusions = std::move(fusions);
-    Program program = lower(build_model(spec, {.batch = 2, .seq = 16}, single_rank_mesh()), target, {.train = AdamW{}});
+    Program program =
+        lower(build_model(spec, {.batch = 2, .seq = 16}, single_rank_mesh()), target, {.train = Optimizer{}});
     size_t count = 0;
     for (const Region& region : program.regions) count += region.ops.size();
     return count;

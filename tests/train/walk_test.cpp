@@ -4,33 +4,17 @@
 
 #include <gtest/gtest.h>
 
-#include <span>
-
-#include "comm/ranks.h"
 #include "cost/machine_file.h"
-#include "exec/cpu/cpu_executor.h"
 #include "exec/sim/rank_walk.h"
-#include "ir/lane.h"
 #include "mesh_cases.h"
 #include "run/programs.h"
 #include "run/resolve_spec.h"
 #include "scratch_run.h"
 #include "targets/cpu/cpu_target.h"
+#include "walk_steps.h"
 
 namespace sextant {
 namespace {
-
-using Steps = std::vector<WalkStep>;
-
-Steps listed(const Program& program) {
-  Walk walk(program);
-  Steps steps;
-  for (const Action& action : program.schedule) {
-    std::span<const WalkStep> of = walk.steps(action);
-    steps.insert(steps.end(), of.begin(), of.end());
-  }
-  return steps;
-}
 
 std::vector<Steps> simulated(const std::vector<Program>& programs) {
   Machine machine = load_machine("h200");
@@ -52,21 +36,6 @@ std::vector<Steps> simulated(const std::vector<Program>& programs) {
   return steps;
 }
 
-std::vector<Steps> executed(const LoweredRun& lowered) {
-  int ranks = lowered.shape.mesh.world_size();
-  std::vector<Steps> steps(static_cast<size_t>(ranks));
-  run_ranks({}, {ranks, std::chrono::seconds(60)}, [&](const RankContext& context) {
-    std::unique_ptr<Executor> executor = make_cpu_executor(1, context);
-    const Program& program =
-        lowered.programs.train[static_cast<size_t>(stage_rank_of(lowered.shape.mesh, context.rank))];
-    std::unique_ptr<Arena> arena = executor->allocate(program.arena_bytes);
-    std::unique_ptr<Bound> bound = executor->bind(program, *arena);
-    bound->record_steps(&steps[static_cast<size_t>(context.rank)]);
-    run_schedule(*bound);
-  });
-  return steps;
-}
-
 class OneWalk : public testing::TestWithParam<MeshCase> {};
 INSTANTIATE_TEST_SUITE_P(Meshes, OneWalk, testing::ValuesIn(meshes()),
                          [](const auto& info) { return std::string(info.param.name); });
@@ -78,10 +47,10 @@ TEST_P(OneWalk, ExecutorAndSimulatorTakeTheSameSteps) {
   settings.push_back("batch.seq=16");
   RunConfig run = scratch.config("tiny-llama.toml", settings);
   LoweredRun lowered = lower_run(run, resolve_spec(run), cpu_target(1));
-  std::vector<Steps> by_sim = simulated(lowered.programs.train), by_cpu = executed(lowered);
+  std::vector<Steps> by_sim = simulated(lowered.programs.train), by_cpu = executed_steps(lowered, cpu_ranks());
   for (int rank = 0; rank < lowered.shape.mesh.world_size(); ++rank) {
     auto stage = static_cast<size_t>(stage_rank_of(lowered.shape.mesh, rank));
-    Steps steps = listed(lowered.programs.train[stage]);
+    Steps steps = listed_steps(lowered.programs.train[stage]);
     ASSERT_GT(steps.size(), 100u);
     EXPECT_TRUE(by_cpu[static_cast<size_t>(rank)] == steps) << "rank " << rank;
     EXPECT_TRUE(by_sim[stage] == steps) << "stage " << stage;

@@ -44,8 +44,8 @@ TEST(LayoutChoices, ABadLayoutIsFarFromTheBestOfItsSpace) {
   std::vector<LayoutChoiceResult> cells = layout_choice_results(validation);
   ASSERT_EQ(cells.size(), 1u);  // the second source did not search
   EXPECT_GT(cells[0].ratio(), 1.5);
-  EXPECT_LT(cells[0].best.tp, 8);
-  EXPECT_LE(cells[0].best.zero, 1);
+  EXPECT_LT(cells[0].best.mesh.tp, 8);
+  EXPECT_LE(cells[0].best.mesh.zero, 1);
   EXPECT_NE(layout_choice_text({}, cells).find("ours: mesh.dp="), std::string::npos);
   EXPECT_NE(layout_choice_json({}, cells).find("\"ratio\""), std::string::npos);
 }

@@ -64,8 +64,9 @@ TEST(MeshSvg, NodesNeedNotBeKnown) {
 }
 
 TEST(MeshSvg, HostileWordsAreWords) {
+  const AxisDef hostile{.name = kHostile};
   std::string svg =
-      mesh_svg({.mesh = {{{kHostile, 4}}}, .devices_per_node = 2, .sent = {{kHostile, 5}, {",,", 7}, {"no,such", 9}}});
+      mesh_svg({.mesh = {{{hostile, 4}}}, .devices_per_node = 2, .sent = {{kHostile, 5}, {",,", 7}, {"no,such", 9}}});
   EXPECT_EQ(why_not_well_formed(svg), "");
   EXPECT_EQ(count_of(svg, "<script"), 0u);
 }

@@ -235,8 +235,7 @@ std::vector<CommGroups> groups_of(const Mesh& mesh, int rank) {
   std::vector<int> axes;
   for (int axis = 0; axis < mesh.axis_count(); ++axis)
     if (mesh.size(axis) > 1) axes.push_back(axis);
-  for (int axis : axes)
-    all.push_back({mesh.axes[static_cast<size_t>(axis)].name, {group_of(mesh, rank, std::vector<int>{axis})}, {axis}});
+  for (int axis : axes) all.push_back({mesh.name(axis), {group_of(mesh, rank, std::vector<int>{axis})}, {axis}});
   for (size_t a = 0; a < axes.size(); ++a)
     for (size_t b = a + 1; b < axes.size(); ++b)
       all.push_back({fmt::format("{} and {} at once", all[a].name, all[b].name),

@@ -33,16 +33,14 @@ std::optional<double> StageMessages::all_there(const std::string& name, size_t o
 
 namespace {
 
-bool along_pipeline(const OpPrice& price) {
-  return price.axes == kPipelineAxis || price.axes.starts_with(std::string(kPipelineAxis) + ",");
-}
-
-// How many pipeline ranks take part in a sum between stages.
+// How many pipeline ranks take part in a sum: those of its stages, or all where it goes along the pipeline too.
 size_t participants(const Program& program, const Op& op) {
-  if (std::optional<Message> message = local_message(program, op); message && !message->stages.empty())
-    return message->stages.size();
-  auto axis = program.mesh.find(kPipelineAxis);
-  return axis ? static_cast<size_t>(program.mesh.size(*axis)) : 1;
+  std::optional<Message> message = local_message(program, op);
+  if (!message) return 0;
+  if (!message->stages.empty()) return message->stages.size();
+  auto axis = program.mesh.find(AxisRole::pipeline);
+  bool along = axis && std::ranges::count(message->axes, program.mesh.def(*axis).name) > 0;
+  return along ? static_cast<size_t>(program.mesh.size(*axis)) : 0;
 }
 
 PricedOp price_op(const Program& program, const Op& op, Pricer& pricer) {
@@ -68,12 +66,13 @@ bool independent(const PricedOp& before, const PricedOp& op) {
 // A collective of tensor parallelism stands between GEMMs on the compute lane, and its profile may hide a part of
 // it: of each that it cuts up beside the GEMMs, or all that takes no longer than the GEMM before it, where it
 // does not wait for that one.
-double waited_seconds(const PricedOp& op, const PricedOp* before, const Pricer& pricer) {
+double waited_seconds(const Mesh& mesh, const PricedOp& op, const PricedOp* before, const Pricer& pricer) {
   // The rest is the first piece, which nothing hides, and what GEMMs lose in pieces. By torchtitan's two ratios
   // (tests/validate/effects).
   constexpr double kLeftWhenCutUp = 0.6;
   const double seconds = op.price.seconds, speed = pricer.efficiency().overlap;  // of a GEMM beside a message
-  if (op.price.axes != kTensorAxis) return seconds;
+  auto axis = mesh.find(op.price.axes);
+  if (!axis || mesh.role(*axis) != AxisRole::tensor) return seconds;
   if (pricer.profile().overlap_tensor) return seconds * kLeftWhenCutUp;
   if (!pricer.profile().overlap_tensor_backward || !before || before->price.message || !independent(*before, op))
     return seconds;
@@ -89,7 +88,7 @@ std::vector<PricedOp> price_region(const Program& program, const Region& region,
   for (const Op& op : region.ops) {
     PricedOp& priced = ops.emplace_back(price_op(program, op, pricer));
     if (priced.on_lane) continue;
-    if (priced.price.message) priced.waited_s = waited_seconds(priced, before, pricer);
+    if (priced.price.message) priced.waited_s = waited_seconds(program.mesh, priced, before, pricer);
     if (!last_microbatch_only(op)) before = &priced;
   }
   return ops;
@@ -109,7 +108,7 @@ void RankWalk::price_all(Pricer& pricer) {
   for (const Region& region : program_.regions)
     for (PricedOp& priced : price_region(program_, region, pricer)) ops_.push_back(std::move(priced));
   for (PricedOp& p : ops_)
-    if (p.price.message && p.peer < 0 && along_pipeline(p.price)) p.meets = participants(program_, *p.op);
+    if (p.price.message && p.peer < 0) p.meets = participants(program_, *p.op);
   lane_done_.assign(ops_.size(), 0);
 }
 

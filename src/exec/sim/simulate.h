@@ -20,7 +20,7 @@ namespace sextant {
 struct RankTime {
   double compute = 0;                     // kernels of the model, forward and backward
   double update = 0;                      // norm, clipping, optimizer
-  std::map<std::string, double> exposed;  // waiting for messages, by axes; "pp": for the transfer itself
+  std::map<std::string, double> exposed;  // waiting for messages, by axes; the pipeline's: for the transfer itself
   double bubble = 0;                      // waiting for other stages
   double host = 0;                        // waiting for the host to issue work
   double total() const;

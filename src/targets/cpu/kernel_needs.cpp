@@ -9,6 +9,7 @@
 #include "targets/cpu/gemm_sizes.h"
 #include "targets/cpu/head_loss_sizes.h"
 #include "targets/cpu/message_sizes.h"
+#include "targets/cpu/orthogonalize_sizes.h"
 #include "targets/cpu/rope_sizes.h"
 #include "targets/cpu/task_sizes.h"
 
@@ -71,6 +72,17 @@ Bytes task_sums(const KernelQuery& query) {
   return {ceil_div(query.in[0].shape.count(), kElementsPerTask) * int64_t{sizeof(double)}};
 }
 
+// `kSums` sums of doubles for every row (the first dim) of input `kInput`.
+template <int kInput, int kSums>
+Bytes sums_of_rows(const KernelQuery& query) {
+  return {kSums * query.in[kInput].shape[0] * int64_t{sizeof(double)}};
+}
+
+Bytes orthogonalize(const KernelQuery& query) {
+  const LocalType& x = query.in[0];
+  return {OrthogonalizeSizes(query.attrs.integers("packed"), x.shape.last(), size_of(x.dtype), query.threads).bytes()};
+}
+
 Bytes change_layout(const KernelQuery& query) {
   std::optional<Transfer> transfer = transfer_of(query.attrs);
   int64_t ranks = query.attrs.integer_or("ranks", 1), packed = query.attrs.integer_or("packed", 0);
@@ -106,6 +118,9 @@ namespace sextant {
 
 const KernelTable& cpu_kernel_needs() {
   static const KernelTable table{
+      {&ops::adafactor_direction, {cpu::sums_of_rows<0, 1>}},
+      {&ops::adafactor_sums, {cpu::sums_of_rows<1, 1>}},
+      {&ops::adafactor_vector, {cpu::sums_of_rows<1, 2>}},
       {&ops::all_reduce_bucket, {cpu::bucket}},
       {&ops::attention, {cpu::attention<cpu::attend_scratch>}},
       {&ops::attention_backward, {cpu::attention<cpu::attend_backward_scratch>}},
@@ -123,6 +138,7 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::linear_gradients, {cpu::weight_gemm_and_row_sums}},
       {&ops::linear_input_gradient, {cpu::gemm}},
       {&ops::linear_weight_gradient, {cpu::weight_gemm}},
+      {&ops::orthogonalize, {cpu::orthogonalize}},
       {&ops::qk_norm_backward, {cpu::head_sums}},
       {&ops::qk_norm_wide_backward, {cpu::wide_head_sums}},
       {&ops::redistribute, {cpu::change_layout}},

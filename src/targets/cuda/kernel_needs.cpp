@@ -3,12 +3,14 @@
 
 #include "ops/ops.h"
 #include "ops/transfer.h"
+#include "targets/cuda/adafactor_sizes.h"
 #include "targets/cuda/attention_sizes.h"
 #include "targets/cuda/cuda_target.h"
 #include "targets/cuda/embedding_sizes.h"
 #include "targets/cuda/gemm_sizes.h"
 #include "targets/cuda/head_loss_sizes.h"
 #include "targets/cuda/message_sizes.h"
+#include "targets/cuda/orthogonalize_sizes.h"
 #include "targets/cuda/row_sum_sizes.h"
 #include "targets/cuda/update_sizes.h"
 
@@ -90,6 +92,20 @@ Bytes square_partials(const KernelQuery& query) {
   return {square_partial_bytes(query.in[0].shape.count())};
 }
 
+Bytes orthogonalize(const KernelQuery& query) {
+  DType dtype = orthogonalize_dtype(query.attrs);
+  return {OrthogonalizeSizes(query.attrs.integers("packed"), query.in[0].shape.last(), size_of(dtype)).bytes()};
+}
+
+Bytes adafactor_sums(const KernelQuery& query) {
+  return {AdafactorSums(query.attrs, query.in[1].shape).bytes()};
+}
+
+template <int kInput, int kSums>
+Bytes sums_of_rows(const KernelQuery& query) {
+  return {kSums * row_sum_bytes(query.in[kInput].shape[0])};
+}
+
 Bytes adamw_step(const KernelQuery&) {
   return {kAdamWStepBytes};
 }
@@ -102,6 +118,9 @@ namespace sextant {
 
 const KernelTable& cuda_kernel_needs() {
   static const KernelTable table{
+      {&ops::adafactor_direction, {cuda::sums_of_rows<0, 1>}},
+      {&ops::adafactor_sums, {cuda::adafactor_sums}},
+      {&ops::adafactor_vector, {cuda::sums_of_rows<1, 2>}},
       {&ops::adamw, {cuda::adamw_step, Grouping::together}},
       {&ops::add_squares, {cuda::scalar_sum}},
       {&ops::attention, {cuda::attention}},
@@ -120,6 +139,7 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::linear_gradients, {cuda::gemm_and_column_sums}},
       {&ops::linear_input_gradient, {cuda::gemm}},
       {&ops::linear_weight_gradient, {cuda::gemm}},
+      {&ops::orthogonalize, {cuda::orthogonalize}},
       {&ops::qk_norm_backward, {cuda::qk_norm_gradient}},
       {&ops::qk_norm_wide_backward, {cuda::qk_norm_wide_gradient}},
       {&ops::redistribute, {cuda::change_layout}},

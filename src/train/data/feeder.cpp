@@ -87,8 +87,8 @@ int64_t Feeder::counted_targets(const Samples& samples) {
   const Mesh& mesh = bound_.program().mesh;
   Coordinate at = coordinate_of(mesh, bound_.rank());
   for (int axis = 0; axis < mesh.axis_count(); ++axis) {
-    bool same_elsewhere = targets_.value->layout.at(axis).kind != StateKind::sharded &&
-                          mesh.axes[static_cast<size_t>(axis)].name != kPipelineAxis;
+    bool same_elsewhere =
+        targets_.value->layout.at(axis).kind != StateKind::sharded && mesh.role(axis) != AxisRole::pipeline;
     if (same_elsewhere && at[static_cast<size_t>(axis)] != 0) return 0;
   }
   read_rows(targets_, samples);

@@ -21,7 +21,7 @@ bool is_kept(const Value& value) {
 std::vector<int> replica_axes(const Value& value, const Mesh& mesh, SameWork same_work) {
   std::vector<int> axes;
   for (int axis = 0; axis < mesh.axis_count(); ++axis) {
-    if (mesh.size(axis) == 1 || mesh.axes[static_cast<size_t>(axis)].name == kPipelineAxis) continue;
+    if (mesh.size(axis) == 1 || mesh.role(axis) == AxisRole::pipeline) continue;
     StateKind kind = value.layout.at(axis).kind;
     if (kind == StateKind::replicated || (kind == StateKind::invariant && same_work == SameWork::same_bits))
       axes.push_back(axis);
@@ -154,7 +154,7 @@ void ReplicaCheck::report(const Replicas& replicas, const Value& value, const st
                     [](const auto& a, const auto& b) { return a.size() != b.size() ? a.size() > b.size() : a < b; });
   std::vector<std::string> names;
   const Mesh& mesh = values_.program().mesh;
-  for (int axis : replicas.axes) names.push_back(mesh.axes[static_cast<size_t>(axis)].name);
+  for (int axis : replicas.axes) names.push_back(mesh.name(axis));
   std::string what;
   if (camps.size() > 1 && camps[0].size() > camps[1].size()) {
     std::vector<int> odd;

@@ -16,7 +16,6 @@
 #include "ckpt/slices.h"
 #include "ckpt/staged_directory.h"
 #include "models/hf_config.h"
-#include "passes/update.h"
 #include "train/save/share_hashing.h"
 
 namespace sextant {
@@ -25,18 +24,28 @@ namespace fs = std::filesystem;
 
 namespace {
 
+struct StateTensor {
+  TensorSpec tensor;
+  OptimizerState::Range range;
+};
+
 // Every state of the model, whichever rank holds it.
-std::vector<TensorSpec> optimizer_tensors(const ModelSpec& spec) {
-  std::vector<TensorSpec> specs;
-  for (const Value& value : build_model(spec, {.seq = 1}, single_rank_mesh()).values)
-    if (value.kind == ValueKind::parameter)
-      for (const OptimizerState& state : kAdamWStates)
-        specs.push_back({state.path_of(value.path), file_dtype_of(value.dtype), value.shape});
-  return specs;
+std::vector<StateTensor> optimizer_tensors(const ModelSpec& spec, const Optimizer& optimizer) {
+  std::vector<StateTensor> tensors;
+  Graph graph = build_model(spec, {.seq = 1}, single_rank_mesh());
+  for (const auto& [id, weight] : optimized_weights(graph))
+    for (const OptimizerState& state : optimizer.states(weight))
+      tensors.push_back(
+          {{state.path_of(graph[id].path), file_dtype_of(graph[id].dtype), state.shape_for(weight)}, state.range});
+  return tensors;
 }
 
-void save_optimizer(const StateView& values, const ModelSpec& spec, const fs::path& file, Share share) {
-  SafetensorsWriter writer(file, plan_safetensors(optimizer_tensors(spec)), share);
+void save_optimizer(const CheckpointContent& content, const fs::path& file, Share share) {
+  std::vector<TensorSpec> tensors;
+  for (StateTensor& state : optimizer_tensors(content.spec, content.optimizer))
+    tensors.push_back(std::move(state.tensor));
+  SafetensorsWriter writer(file, plan_safetensors(tensors), share);
+  const StateView& values = content.values;
   std::vector<std::byte> local;
   for (const Value& value : values.program().values) {
     if (value.kind != ValueKind::state || !is_writer(values, value)) continue;
@@ -68,25 +77,44 @@ void require_no_negative(std::span<const std::byte> local, const Value& value, s
   }
 }
 
-OptimizerState::Range range_of(const Program& program, const Value& value) {
-  for (const OptimizerState& state : kAdamWStates)
-    if (value.of != kNoValue && value.path == state.path_of(program[value.of].path)) return state.range;
-  BUG("{} is no state of the optimizer", value.path);
+// The names of states and weights that only one of both has, as a complaint: another optimizer wrote the file, or with
+// other settings.
+void refuse_other_states(const SafetensorsFile& source, const std::map<std::string, StateTensor>& states,
+                         const Optimizer& optimizer, const fs::path& file) {
+  size_t matching = 0;
+  std::string other;
+  for (const TensorEntry& entry : source.tensors()) {
+    if (states.contains(entry.name))
+      ++matching;
+    else if (other.empty())
+      other = entry.name;
+  }
+  if (matching == states.size() && other.empty()) return;
+  throw UserError({.place = file.string(),
+                   .got = fmt::format("{} of the {} states that {} keeps for this model{}", matching, states.size(),
+                                      optimizer.def->name,
+                                      other.empty() ? "" : fmt::format(", and {} of another optimizer", other)),
+                   .expected = fmt::format("the states of {}", optimizer.def->name),
+                   .hint =
+                       "resume with the optimizer (and momentum) of the run, or start a new run from the checkpoint's "
+                       "weights: model.from=DIRECTORY and another --out"});
 }
 
-void load_optimizer(Bound& bound, const ModelSpec& spec, const fs::path& file) {
+void load_optimizer(Bound& bound, const ModelSpec& spec, const Optimizer& optimizer, const fs::path& file) {
   SafetensorsFile source(file);
-  std::map<std::string, GlobalShape> whole;
-  for (const TensorSpec& tensor : optimizer_tensors(spec)) whole.emplace(tensor.name, tensor.shape);
+  std::map<std::string, StateTensor> states;
+  for (StateTensor& state : optimizer_tensors(spec, optimizer)) states.emplace(state.tensor.name, std::move(state));
+  refuse_other_states(source, states, optimizer, file);
   std::vector<std::byte> local;
   for (const Value& value : bound.program().values) {
     if (value.kind != ValueKind::state) continue;
+    const StateTensor& state = states.at(value.stored_path());
     TensorView view = source.tensor(value.stored_path());
-    if (!(view.shape == whole.at(value.stored_path())) || view.dtype != file_dtype_of(value.dtype))
-      throw UserError({.place = view.place,
-                       .got = fmt::format("{} {}", name_of(view.dtype), view.shape.text()),
-                       .expected = fmt::format("{} {}", name_of(file_dtype_of(value.dtype)),
-                                               whole.at(value.stored_path()).text())});
+    if (!(view.shape == state.tensor.shape) || view.dtype != file_dtype_of(value.dtype))
+      throw UserError(
+          {.place = view.place,
+           .got = fmt::format("{} {}", name_of(view.dtype), view.shape.text()),
+           .expected = fmt::format("{} {}", name_of(file_dtype_of(value.dtype)), state.tensor.shape.text())});
     local.assign(static_cast<size_t>(value.local_bytes().n), std::byte{0});
     int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1, element = size_of(value.dtype);
     for (const Piece& piece : held_pieces(bound, value))
@@ -94,8 +122,7 @@ void load_optimizer(Bound& bound, const ModelSpec& spec, const fs::path& file) {
         std::memcpy(local.data() + (piece.at + line * piece.stride) * element,
                     view.bytes.data() + ((piece.row + line) * width + piece.column) * element,
                     static_cast<size_t>(piece.columns * element));
-    if (range_of(bound.program(), value) == OptimizerState::Range::not_negative)
-      require_no_negative(local, value, view.place);
+    if (state.range == OptimizerState::Range::not_negative) require_no_negative(local, value, view.place);
     bound.write(value, local);
   }
 }
@@ -275,7 +302,7 @@ std::string save_run_checkpoint(const fs::path& directory, const CheckpointConte
   Share share = group.size() == 1 ? Share::whole : Share::part;
   failure = group.first_text(failure_of([&] {
     save_weights(content.values, content.spec, place, {}, share);
-    save_optimizer(content.values, content.spec, place / kOptimizerFile, share);
+    save_optimizer(content, place / kOptimizerFile, share);
   }));  // and every rank has flushed its part
   if (!failure.empty()) return failure;
   std::string listed;
@@ -299,11 +326,12 @@ RunState read_run_state(const fs::path& directory) {
   return state_from_json(directory / kRunStateFile);
 }
 
-RunState load_run_checkpoint(const fs::path& directory, Bound& bound, const ModelSpec& spec) {
+RunState load_run_checkpoint(const fs::path& directory, Bound& bound, const ModelSpec& spec,
+                             const Optimizer& optimizer) {
   refuse_other_model(directory, spec);
   RunState state = read_run_state(directory);
   load_weights(bound, spec, WeightsReader(directory));
-  load_optimizer(bound, spec, directory / kOptimizerFile);
+  load_optimizer(bound, spec, optimizer, directory / kOptimizerFile);
   return state;
 }
 

@@ -13,6 +13,7 @@
 #include "comm/host_group.h"
 #include "exec/executor.h"
 #include "models/spec.h"
+#include "optim/optimizer.h"
 #include "run/run_identity.h"
 #include "text/tokenizer.h"
 
@@ -28,6 +29,7 @@ struct RunState {
 struct CheckpointContent {
   const StateView& values;  // of the training Program
   const ModelSpec& spec;
+  const Optimizer& optimizer;
   const Tokenizer* tokenizer;  // may be null
   const ModelFiles& files;     // of the directory that the weights came from
   RunState state;
@@ -46,7 +48,8 @@ std::string save_run_checkpoint(const std::filesystem::path& directory, const Ch
 RunState read_run_state(const std::filesystem::path& directory);
 
 // This rank's part of weights and optimizer state, and the run state. UserError when the directory holds weights of
-// another model.
-RunState load_run_checkpoint(const std::filesystem::path& directory, Bound& bound, const ModelSpec& spec);
+// another model or the state of another optimizer.
+RunState load_run_checkpoint(const std::filesystem::path& directory, Bound& bound, const ModelSpec& spec,
+                             const Optimizer& optimizer);
 
 }  // namespace sextant

@@ -7,6 +7,7 @@
 #include "ckpt/model_directory.h"
 #include "comm/ranks.h"
 #include "comm/tags.h"
+#include "run/programs.h"
 #include "train/health/stall_watch.h"
 #include "train/save/finite_check.h"
 
@@ -62,7 +63,8 @@ void Saver::prune(int64_t keep) {
 
 std::string Saver::write_or_say_why(const Job& job, const StateView& values) {
   MovingView moving(values, parts_.rank_status);
-  CheckpointContent content{moving, parts_.spec, parts_.tokenizer, parts_.files, job.state};
+  Optimizer optimizer = optimizer_of(parts_.run);
+  CheckpointContent content{moving, parts_.spec, optimizer, parts_.tokenizer, parts_.files, job.state};
   std::string failure = save_run_checkpoint(job.place, content, group_);
   if (failure.empty()) return failure;
   if (group_.leads() && parts_.run.checkpoint.keep > 0) prune(std::max<int64_t>(1, parts_.run.checkpoint.keep - 1));

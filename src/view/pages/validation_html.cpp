@@ -40,8 +40,9 @@ void answer(Page& page, const ValidationFigures& tables, const ValidationFigures
 
 std::string layout_of(const PublishedRun& run) {
   std::string out;
-  for (auto [name, size] : {std::pair("dp", run.dp), {"tp", run.tp}, {"pp", run.pp}, {"cp", run.cp}})
-    if (size && *size > 1) out += fmt::format(" {}={}", name, *size);
+  for (const MeshAxis& axis : kMeshAxes)
+    if (std::optional<int64_t> size = run.size(axis.size); size && *size > 1)
+      out += fmt::format(" {}={}", axis.name(), *size);
   return out;
 }
 

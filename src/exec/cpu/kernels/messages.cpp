@@ -16,7 +16,8 @@ class SendKernel final : public PreparedKernel {
   explicit SendKernel(const Preparation& p)
       : wire_(*p.wire),
         peer_(rank_at_stage(p.program, p.at, p.op.attrs.integer("peer"))),
-        tag_(kFirstStageTag + static_cast<int>(p.op.attrs.integer("tag"))) {
+        tag_(kFirstStageTag + static_cast<int>(p.op.attrs.integer("tag"))),
+        axis_(pipeline_name(p.program.mesh)) {
     const Value& value = p.program[p.op.inputs[0]];
     slots_ = value.buffer < 0 ? 1 : p.program.buffers[static_cast<size_t>(value.buffer)].slots;
     under_way_.resize(static_cast<size_t>(slots_));
@@ -25,7 +26,7 @@ class SendKernel final : public PreparedKernel {
   void run(const KernelCall& call) override {
     under_way_[static_cast<size_t>(call.microbatch % slots_)] =
         wire_.channel.transport.send(peer_, tag_, bytes_of(call.in[0]));
-    wire_.count(kPipelineAxis, static_cast<int64_t>(bytes_of(call.in[0]).size()));
+    wire_.count(axis_, static_cast<int64_t>(bytes_of(call.in[0]).size()));
   }
 
   void settle(int microbatch) override {
@@ -37,6 +38,7 @@ class SendKernel final : public PreparedKernel {
  private:
   Wire& wire_;
   int peer_, tag_;
+  std::string axis_;
   int slots_ = 1;
   std::vector<Ticket> under_way_;  // by slot of the buffer
 };
@@ -59,7 +61,7 @@ class ReceiveKernel final : public PreparedKernel {
 
 class SumStagesKernel final : public PreparedKernel {
  public:
-  explicit SumStagesKernel(const Preparation& p) : wire_(*p.wire) {
+  explicit SumStagesKernel(const Preparation& p) : wire_(*p.wire), axis_(pipeline_name(p.program.mesh)) {
     std::vector<int> ranks;
     for (int64_t stage : p.op.attrs.integers("stages")) ranks.push_back(rank_at_stage(p.program, p.at, stage));
     group_ = group_of_ranks(std::move(ranks), p.rank);
@@ -72,11 +74,12 @@ class SumStagesKernel final : public PreparedKernel {
                {.data = bytes_of(call.out[0]),
                 .scratch = {call.workspace, static_cast<size_t>(scratch)},
                 .dtype = call.out[0].dtype});
-    wire_.count(kPipelineAxis, wire_.channel.bytes_sent - before);
+    wire_.count(axis_, wire_.channel.bytes_sent - before);
   }
 
  private:
   Wire& wire_;
+  std::string axis_;
   Group group_;
 };
 

@@ -31,7 +31,11 @@ int other_end(const NcclGroup& group) {
 class NcclSend final : public PreparedCudaKernel {
  public:
   explicit NcclSend(const CudaPreparation& p)
-      : group_(ends_of_message(p)), op_(p.op), wires_(*p.wires), device_(p.device) {
+      : group_(ends_of_message(p)),
+        op_(p.op),
+        axis_(pipeline_name(p.program.mesh)),
+        wires_(*p.wires),
+        device_(p.device) {
     const Value& value = p.program[p.op.inputs[0]];
     int slots = value.buffer < 0 ? 1 : p.program.buffers[static_cast<size_t>(value.buffer)].slots;
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "a stream for messages");
@@ -53,7 +57,7 @@ class NcclSend final : public PreparedCudaKernel {
     check_cuda(cudaStreamWaitEvent(stream_, made_, 0), "waiting for what is to be sent");
     group_.send(call.in[0].data, bytes_of(call.in[0]), other_end(group_), stream_);
     check_cuda(cudaEventRecord(gone(call.microbatch), stream_), "marking what has been sent");
-    wires_.count(op_, kPipelineAxis, bytes_of(call.in[0]));
+    wires_.count(op_, axis_, bytes_of(call.in[0]));
   }
 
   // An event that was never recorded counts as passed.
@@ -66,6 +70,7 @@ class NcclSend final : public PreparedCudaKernel {
 
   NcclGroup& group_;
   const Op& op_;
+  std::string axis_;
   CudaWires& wires_;
   const CudaDevice& device_;
   cudaStream_t stream_ = nullptr;
@@ -95,17 +100,18 @@ Group holders_of(const CudaPreparation& p) {
 class NcclSumStages final : public PreparedCudaKernel {
  public:
   NcclSumStages(const CudaPreparation& p, const Group& holders)
-      : group_(p.wires->group_for(p.op, holders)), op_(p.op), wires_(*p.wires) {}
+      : group_(p.wires->group_for(p.op, holders)), op_(p.op), axis_(pipeline_name(p.program.mesh)), wires_(*p.wires) {}
 
   void launch(const CudaCall& call) override {
     const Tensor& y = call.out[0];
     group_.all_reduce(DeviceSum{call.in[0].data, y.data, y.count(), y.dtype}, call.stream);
-    wires_.count(op_, kPipelineAxis, all_reduce_bytes_sent(y.count(), y.dtype, group_.group()));
+    wires_.count(op_, axis_, all_reduce_bytes_sent(y.count(), y.dtype, group_.group()));
   }
 
  private:
   NcclGroup& group_;
   const Op& op_;
+  std::string axis_;
   CudaWires& wires_;
 };
 

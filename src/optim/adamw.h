@@ -1,0 +1,15 @@
+// AdamW's part in optimizers that leave some weights to it.
+#pragma once
+
+#include <vector>
+
+#include "optim/optimizer.h"
+
+namespace sextant {
+
+std::vector<OptimizerState> adamw_states();
+
+// One step with the learning rate `lr`, a scalar value.
+void adamw_update(UpdateScope& scope, ValueId lr);
+
+}  // namespace sextant

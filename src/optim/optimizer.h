@@ -1,0 +1,117 @@
+// OptimizerDef: everything anybody may ask about an optimizer, as one record: the settings it reads, what it keeps for
+// each weight, and the ops of one step. The update, checkpoints, plans and resume read this record; nobody else knows
+// an optimizer by its name. Each optimizer is one file of this folder and one line of optimizers.def.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "optim/settings.h"
+
+namespace sextant {
+
+// A weight as optimizers see it.
+struct OptimizedWeight {
+  GlobalShape shape;
+  // Rows of each tensor that is packed in it (q|k|v, gate|up): what an optimizer does to a whole tensor, it does to
+  // each of these, so that packing does not show in the result. One entry where nothing is packed.
+  std::vector<int64_t> packed_rows;
+  bool in_block = false;  // of a repeated block of the model: neither embedding, head nor final norm
+
+  bool is_matrix() const { return shape.rank() >= 2; }
+};
+
+// Of every parameter of a graph, by its id.
+std::map<ValueId, OptimizedWeight> optimized_weights(const Graph& graph);
+
+// A tensor that an optimizer keeps for a weight from step to step, in f32. It is saved, resumed and planned.
+struct OptimizerState {
+  std::string_view name;  // "adam_m": that of weight W is called adam_m.W
+  enum class Extent : uint8_t {
+    elements,  // of the weight's shape, and sharded like the update
+    rows,      // a number per row, whole on every rank
+    columns,   // a row for each packed tensor with a number per column, whole on every rank
+  } extent = Extent::elements;
+  enum class Range : uint8_t { any, not_negative } range = Range::any;  // refused on resume outside of it
+
+  std::string path_of(std::string_view weight) const { return std::string(name) + "." + std::string(weight); }
+  GlobalShape shape_for(const OptimizedWeight& weight) const;
+};
+
+// What an optimizer writes one weight's step with. Ops are appended in order; layouts are inferred afterwards, from the
+// rows of each op.
+class UpdateScope {
+ public:
+  virtual ~UpdateScope() = default;
+  virtual const OptimizedWeight& weight() const = 0;
+  virtual const OptimizerSettings& settings() const = 0;  // every field that the definition has a default for is there
+
+  // The weight, its gradient and its states (in the order of OptimizerDef::states) in the layout of the update.
+  virtual ValueId value() const = 0;
+  virtual ValueId gradient() const = 0;
+  virtual ValueId state(int i) const = 0;
+  virtual ValueId low_bits() const = 0;  // of a weight that is computed with in 16 bits; else kNoValue
+  // Scalars of the step: learning rate, factor of gradient clipping (0: the step is skipped), number from 1 on.
+  virtual ValueId lr() const = 0;
+  virtual ValueId scale() const = 0;
+  virtual ValueId step() const = 0;
+
+  // Appends an op that works towards the step; its outputs.
+  virtual std::vector<ValueId> emit(const OpDef& def, std::vector<ValueId> inputs, Attrs attrs) = 0;
+  // Appends the op that writes the weight, which is its first input and its first output. Low bits are added behind
+  // the inputs where there are any.
+  virtual void write(const OpDef& def, std::vector<ValueId> inputs, Attrs attrs) = 0;
+
+  virtual double weight_decay() const = 0;  // of this weight: 0 where it does not decay
+};
+
+struct OptimizerDef {
+  std::string_view name;     // optimizer.name
+  std::string_view summary;  // one noun phrase, for the reference of the config
+  // What it reads, and what holds where the config says nothing. Fields that are not set are not read.
+  OptimizerSettings defaults;
+  // Which weights decay: matrices, unless the file says otherwise.
+  bool (*decays)(const OptimizedWeight&) = [](const OptimizedWeight& weight) { return weight.is_matrix(); };
+  std::vector<OptimizerState> (*states)(const OptimizedWeight&, const OptimizerSettings&);
+  void (*update)(UpdateScope&);
+};
+
+namespace optimizers {
+#define OPTIMIZER(name) extern const OptimizerDef name;
+#include "optim/optimizers.def"
+#undef OPTIMIZER
+}  // namespace optimizers
+
+std::span<const OptimizerDef* const> all_optimizers();
+const OptimizerDef* find_optimizer(std::string_view name);  // null when there is none
+
+// "adamw|sgd|…", for the config's schema.
+#define OPTIMIZER(name) "|" #name
+inline constexpr std::string_view kOptimizerNames = std::string_view(
+#include "optim/optimizers.def"
+                                                        )
+                                                        .substr(1);
+#undef OPTIMIZER
+
+// An optimizer with the settings of a run.
+struct Optimizer {
+  const OptimizerDef* def = &optimizers::adamw;
+  OptimizerSettings settings = {};  // where one is not set, the definition's default holds
+  double clip = 1.0;                // largest gradient norm; 0 = off
+
+  OptimizerSettings resolved() const;
+  std::vector<OptimizerState> states(const OptimizedWeight& weight) const { return def->states(weight, resolved()); }
+};
+
+// The settings with the definition's defaults where they say nothing; those that it does not read stay unset.
+OptimizerSettings with_defaults(const OptimizerDef& def, const OptimizerSettings& given);
+
+// The names of the settings that the optimizer reads.
+std::vector<std::string_view> settings_of(const OptimizerDef& def);
+
+}  // namespace sextant

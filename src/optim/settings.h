@@ -1,0 +1,39 @@
+// The settings of all optimizers. An optimizer reads those that its definition gives a default, and no others.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sextant {
+
+struct OptimizerSettings {
+  std::optional<double> beta1, beta2, eps, weight_decay;
+  std::optional<double> momentum;
+  std::optional<bool> nesterov;
+  std::optional<double> beta2_decay, update_clip, min_rms;
+  std::optional<int64_t> ns_steps;
+  std::optional<std::string> adjust_lr;
+  std::optional<double> adamw_lr_ratio;
+  bool operator==(const OptimizerSettings&) const = default;
+};
+
+// visit(name, member) for every setting; the name is that of its key in [optimizer].
+template <class Visit>
+void for_each_setting(const Visit& visit) {
+  visit(std::string_view("beta1"), &OptimizerSettings::beta1);
+  visit(std::string_view("beta2"), &OptimizerSettings::beta2);
+  visit(std::string_view("eps"), &OptimizerSettings::eps);
+  visit(std::string_view("weight_decay"), &OptimizerSettings::weight_decay);
+  visit(std::string_view("momentum"), &OptimizerSettings::momentum);
+  visit(std::string_view("nesterov"), &OptimizerSettings::nesterov);
+  visit(std::string_view("beta2_decay"), &OptimizerSettings::beta2_decay);
+  visit(std::string_view("update_clip"), &OptimizerSettings::update_clip);
+  visit(std::string_view("min_rms"), &OptimizerSettings::min_rms);
+  visit(std::string_view("ns_steps"), &OptimizerSettings::ns_steps);
+  visit(std::string_view("adjust_lr"), &OptimizerSettings::adjust_lr);
+  visit(std::string_view("adamw_lr_ratio"), &OptimizerSettings::adamw_lr_ratio);
+}
+
+}  // namespace sextant
