@@ -31,9 +31,9 @@ struct Unset {
 constexpr Words one_of(std::string_view list) { return {list}; }
 constexpr Unset unset(std::string_view meaning) { return {meaning}; }
 constexpr Range at_least(double low) { return {.low = low}; }
-constexpr Range above(double low) { return {.low = low, .low_end = Bound::excluded}; }
+constexpr Range above(double low) { return {.low = low, .low_end = RangeEnd::excluded}; }
 constexpr Range from_to(double low, double high) { return {.low = low, .high = high}; }
-constexpr Range from_0_below_1() { return {.low = 0, .high = 1, .high_end = Bound::excluded}; }
+constexpr Range from_0_below_1() { return {.low = 0, .high = 1, .high_end = RangeEnd::excluded}; }
 
 constexpr void add(Key& key, Words words) { key.words = words.list; }
 constexpr void add(Key& key, Unset unset) { key.unset = unset.meaning; }
@@ -308,8 +308,8 @@ constexpr auto kKeys = [] {
 }  // namespace
 
 bool Range::contains(double value) const {
-  bool above_low = low_end == Bound::included ? value >= low : value > low;
-  bool below_high = high_end == Bound::included ? value <= high : value < high;
+  bool above_low = low_end == RangeEnd::included ? value >= low : value > low;
+  bool below_high = high_end == RangeEnd::included ? value <= high : value < high;
   return std::isfinite(value) && above_low && below_high;
 }
 
@@ -362,8 +362,8 @@ std::string range_text(const Range& range) {
   };
   std::string low = shown(range.low), high = shown(range.high);
   if (!bounded_below) return "";
-  if (!bounded_above) return fmt::format(" {} {}", range.low_end == Bound::excluded ? "above" : "of at least", low);
-  return fmt::format(" from {} to {}{}", low, range.high_end == Bound::excluded ? "below " : "", high);
+  if (!bounded_above) return fmt::format(" {} {}", range.low_end == RangeEnd::excluded ? "above" : "of at least", low);
+  return fmt::format(" from {} to {}{}", low, range.high_end == RangeEnd::excluded ? "below " : "", high);
 }
 
 }  // namespace

@@ -19,13 +19,13 @@ using ConfigValue = std::variant<std::monostate, bool, int64_t, double, std::str
 
 enum class Kind : uint8_t { flag, integer, number, text, list };
 
-enum class Bound : uint8_t { included, excluded };
+enum class RangeEnd : uint8_t { included, excluded };
 
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  Bound low_end = Bound::included;
-  Bound high_end = Bound::included;
+  RangeEnd low_end = RangeEnd::included;
+  RangeEnd high_end = RangeEnd::included;
 
   bool contains(double value) const;
 };
