@@ -83,7 +83,7 @@ class DryRun {
   }
 
   void run() {
-    for (const Action& action : program_.schedule) {
+    for (const Action& action : actions_to_run()) {
       action_ = &action;
       for (const WalkStep& step : walk_.steps(action)) take(step);
     }
@@ -95,6 +95,36 @@ class DryRun {
   }
 
  private:
+  // Where every microbatch is finished before the next begins, and each runs the same regions, all of them are alike
+  // but the first and the last. Of tens of thousands, those are enough in which every slot has been used twice, and the
+  // last.
+  std::vector<Action> actions_to_run() const {
+    int slots = 1;
+    for (const Buffer& buffer : program_.buffers) slots = std::max(slots, buffer.slots);
+    const int kept = 2 * slots + 2;
+    std::vector<std::vector<Action>> microbatches;
+    std::vector<Action> update;
+    for (const Action& action : program_.schedule) {
+      if (action.region == RegionKind::update) {
+        update.push_back(action);
+        continue;
+      }
+      auto microbatch = static_cast<size_t>(action.microbatch);
+      if (microbatch == microbatches.size()) microbatches.emplace_back();
+      if (microbatch + 1 != microbatches.size() || !update.empty()) return program_.schedule;
+      microbatches.back().push_back(action);
+    }
+    auto same_regions = [](const Action& a, const Action& b) { return a.region == b.region && a.chunk == b.chunk; };
+    for (const std::vector<Action>& actions : microbatches)
+      if (!std::ranges::equal(actions, microbatches.front(), same_regions)) return program_.schedule;
+    std::vector<Action> taken;
+    for (size_t i = 0; i < microbatches.size(); ++i)
+      if (static_cast<int>(i) < kept || i + 1 == microbatches.size())
+        taken.insert(taken.end(), microbatches[i].begin(), microbatches[i].end());
+    taken.insert(taken.end(), update.begin(), update.end());
+    return taken;
+  }
+
   static constexpr int kAnyMicrobatch = -1;
   struct Made {
     Content content = 0;

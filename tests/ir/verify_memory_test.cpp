@@ -46,6 +46,7 @@ const Case kCases[] = {
     {"alone", {{{"dp", 1}}}},
     {"accumulated", {{{"dp", 1}}}, 0, 3},
     {"dp2", {{{"dp", 2}}}, 0, 2},
+    {"dp2_many", {{{"dp", 2}}}, 0, 40},  // of which the dry run takes some
     {"zero1", {{{"dp", 2}}}, 1, 2},
     {"zero2", {{{"dp", 2}}}, 2, 2},
     {"zero3", {{{"dp", 2}}}, 3, 2, RecomputeMode::full},
