@@ -14,6 +14,7 @@
 #include "config/mesh_axes.h"
 #include "models/architectures.h"
 #include "models/spec.h"
+#include "ops/muon.h"
 #include "optim/optimizer.h"
 
 namespace sextant {
@@ -242,7 +243,7 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(optimizer.min_rms, at_least(0), unset(kOwnDefault),
         "Steps are relative to the root mean square of the tensor, and that counts as this much at least."),
     KEY(optimizer.ns_steps, from_to(1, 20), unset(kOwnDefault), "Newton-Schulz iterations that make a matrix orthogonal."),
-    KEY(optimizer.adjust_lr, one_of("original|match_rms_adamw|spectral_unclamped"), unset(kOwnDefault),
+    KEY(optimizer.adjust_lr, one_of(kMuonAdjustments), unset(kOwnDefault),
         "The learning rate of a matrix of r rows and c columns: `lr` times sqrt(max(1, r/c)), times 0.2·sqrt(max(r, c)) "
         "(steps as long as AdamW's, so that its learning rates can be kept), or times sqrt(r/c)."),
     KEY(optimizer.adamw_lr_ratio, above(0), unset(kOwnDefault),

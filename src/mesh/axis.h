@@ -12,7 +12,7 @@ namespace sextant {
 enum class AxisRole : uint8_t {
   data,      // other sequences: feeds are split along the batch
   context,   // other positions of the same sequences
-  tensor,    // other parts of every matrix product
+  tensor,    // other parts of every GEMM
   pipeline,  // other layers: no op has layout rows for it, and no tensor is split along it
 };
 

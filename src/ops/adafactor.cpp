@@ -102,11 +102,7 @@ const OpDef adafactor_step{
         "p[*], u[*], update_squares[n], weight_squares[n], lr[], step[], scale[], low?[*] -> p_next[*], "
         "low_next?[*]",
     .attrs = {"packed", "row_elements", "update_clip", "min_rms", "weight_decay"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes {
-      TensorTypes out{in[0]};
-      if (in.size() == 8) out.push_back(in[7]);
-      return out;
-    },
+    .shape = [](const Attrs&, auto in) { return updated_types(in, {0}, 7); },
     .rows = {"*"},
     .cost = streaming_cost(4),
     .alias = {{.output = 0, .input = 0, .rule = Alias::Rule::must},

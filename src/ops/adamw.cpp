@@ -17,11 +17,10 @@ const OpDef adamw{
     .operands =
         "p[*], g[*], m[*], v[*], lr[], scale[], step[], low?[*] -> p_next[*], m_next[*], v_next[*], low_next?[*]",
     .attrs = {"beta1", "beta2", "eps", "weight_decay"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes {
-      TensorTypes out{in[0], in[2], in[3]};
-      if (in.size() == 8) out.push_back(in[7]);
-      return out;
-    },
+    .shape =
+        [](const Attrs&, auto in) {
+          return updated_types(in, {0, 2, 3}, 7);
+        },
     .rows = {"*"},
     .cost = streaming_cost(14),
     .alias = {{.output = 0, .input = 0, .rule = Alias::Rule::must},

@@ -13,11 +13,10 @@ const OpDef lion{
         "0 is 0.",
     .operands = "p[*], g[*], m[*], lr[], scale[], low?[*] -> p_next[*], m_next[*], low_next?[*]",
     .attrs = {"beta1", "beta2", "weight_decay"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes {
-      TensorTypes out{in[0], in[2]};
-      if (in.size() == 6) out.push_back(in[5]);
-      return out;
-    },
+    .shape =
+        [](const Attrs&, auto in) {
+          return updated_types(in, {0, 2}, 5);
+        },
     .rows = {"*"},
     .cost = streaming_cost(10),
     .alias = {{.output = 0, .input = 0, .rule = Alias::Rule::must},

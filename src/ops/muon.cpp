@@ -76,11 +76,7 @@ const OpDef muon_step{
     .contract = "p −= lr·(u + weight_decay·p).",
     .operands = "p[*], u[*], lr[], scale[], low?[*] -> p_next[*], low_next?[*]",
     .attrs = {"weight_decay"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes {
-      TensorTypes out{in[0]};
-      if (in.size() == 5) out.push_back(in[4]);
-      return out;
-    },
+    .shape = [](const Attrs&, auto in) { return updated_types(in, {0}, 4); },
     .rows = {"*"},
     .cost = streaming_cost(4),
     .alias = {{.output = 0, .input = 0, .rule = Alias::Rule::must},

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "ir/attrs.h"
@@ -16,6 +17,9 @@ namespace sextant {
 inline constexpr double kNewtonSchulz[] = {3.4445, -4.7750, 2.0315};
 // Below it a matrix counts as 0 and stays 0.
 inline constexpr double kLeastNorm = 1e-7;
+
+// The words of attr `adjust` and of the key optimizer.adjust_lr.
+inline constexpr std::string_view kMuonAdjustments = "original|match_rms_adamw|spectral_unclamped";
 
 // By how much the step of a matrix of this shape is longer than its learning rate says.
 inline double muon_factor(const Attrs& attrs, int64_t rows, int64_t columns) {

@@ -11,11 +11,7 @@ const OpDef sgd{
     .contract = "p −= lr·(scale·g + weight_decay·p).",
     .operands = "p[*], g[*], lr[], scale[], low?[*] -> p_next[*], low_next?[*]",
     .attrs = {"weight_decay"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes {
-      TensorTypes out{in[0]};
-      if (in.size() == 5) out.push_back(in[4]);
-      return out;
-    },
+    .shape = [](const Attrs&, auto in) { return updated_types(in, {0}, 4); },
     .rows = {"*"},
     .cost = streaming_cost(4),
     .alias = {{.output = 0, .input = 0, .rule = Alias::Rule::must},
@@ -32,11 +28,10 @@ const OpDef sgd_momentum{
         "g' = scale·g + weight_decay·p; m = momentum·m + g'; p −= lr·(g' + momentum·m) with nesterov, else p −= lr·m.",
     .operands = "p[*], g[*], m[*], lr[], scale[], low?[*] -> p_next[*], m_next[*], low_next?[*]",
     .attrs = {"momentum", "nesterov", "weight_decay"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes {
-      TensorTypes out{in[0], in[2]};
-      if (in.size() == 6) out.push_back(in[5]);
-      return out;
-    },
+    .shape =
+        [](const Attrs&, auto in) {
+          return updated_types(in, {0, 2}, 5);
+        },
     .rows = {"*"},
     .cost = streaming_cost(8),
     .alias = {{.output = 0, .input = 0, .rule = Alias::Rule::must},

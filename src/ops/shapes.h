@@ -12,6 +12,15 @@ inline TensorType i32(GlobalShape shape) {
   return {DType::i32, std::move(shape)};
 }
 
+// Outputs of an op that updates some of its inputs in place: a weight and its states (`updated`), and, where it is
+// given, the input `low` behind all others, the low bits of a weight that is computed with in 16 (ops/adamw.cpp).
+inline TensorTypes updated_types(std::span<const TensorType> in, std::initializer_list<size_t> updated, size_t low) {
+  TensorTypes out;
+  for (size_t i : updated) out.push_back(in[i]);
+  if (in.size() > low) out.push_back(in[low]);
+  return out;
+}
+
 // GEMMs of the given sizes, each operand of the op once through memory.
 inline Cost gemms_cost(std::vector<Gemm> gemms, std::span<const TensorType> in, std::span<const TensorType> out) {
   Cost cost{.gemms = std::move(gemms)};

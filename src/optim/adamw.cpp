@@ -5,6 +5,10 @@
 
 namespace sextant {
 
+OptimizerSettings adamw_defaults() {
+  return {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1};
+}
+
 std::vector<OptimizerState> adamw_states() {
   // A mean of squares is never negative: the update takes its root.
   return {{.name = "adam_m"}, {.name = "adam_v", .range = OptimizerState::Range::not_negative}};
@@ -21,7 +25,7 @@ void adamw_update(UpdateScope& s, ValueId lr) {
 const OptimizerDef optimizers::adamw{
     .name = "adamw",
     .summary = "AdamW: means of gradients and of their squares",
-    .defaults = {.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1},
+    .defaults = adamw_defaults(),
     .states = [](const OptimizedWeight&, const OptimizerSettings&) { return adamw_states(); },
     .update = [](UpdateScope& s) { adamw_update(s, s.lr()); },
 };

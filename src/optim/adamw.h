@@ -7,6 +7,8 @@
 
 namespace sextant {
 
+OptimizerSettings adamw_defaults();
+
 std::vector<OptimizerState> adamw_states();
 
 // One step with the learning rate `lr`, a scalar value.

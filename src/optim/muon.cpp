@@ -36,20 +36,23 @@ void update(UpdateScope& s) {
   s.write(ops::muon_step, {s.value(), direction, s.lr(), s.scale()}, {{"weight_decay", s.weight_decay()}});
 }
 
+// AdamW's for what it is left, and Muon's own, which are those of torch.optim.Muon.
+OptimizerSettings defaults() {
+  OptimizerSettings settings = adamw_defaults();
+  settings.momentum = 0.95;
+  settings.nesterov = true;
+  settings.ns_steps = 5;
+  settings.adjust_lr = "original";
+  settings.adamw_lr_ratio = 1.0;
+  return settings;
+}
+
 }  // namespace
 
 const OptimizerDef optimizers::muon{
     .name = "muon",
     .summary = "Muon: orthogonalised momentum for the matrices of blocks, AdamW for the rest",
-    .defaults = {.beta1 = 0.9,
-                 .beta2 = 0.95,
-                 .eps = 1e-8,
-                 .weight_decay = 0.1,
-                 .momentum = 0.95,
-                 .nesterov = true,
-                 .ns_steps = 5,
-                 .adjust_lr = "original",
-                 .adamw_lr_ratio = 1.0},
+    .defaults = defaults(),
     .states = states,
     .update = update,
 };

@@ -41,7 +41,7 @@ std::string memory_text(const RunPlan& p) {
                   p.classes.size() > 1 ? "memory of a rank of the largest stage" : "memory of one rank", "bytes");
   out += line(p.halved ? "weights (bf16)" : "weights (f32)", m.weights);
   if (m.gradients > 0) out += line("gradients (f32)", m.gradients);
-  out += line(fmt::format("optimizer ({}; {})", p.optimizer, p.halved ? "and weights to f32" : "f32"), m.optimizer);
+  out += line(fmt::format("optimizer ({}){}", p.optimizer, p.halved ? ", master weights" : ""), m.optimizer);
   out += line(m.gradients > 0 ? "activations" : "activations, gradients among them", m.activations);
   if (m.communication > 0) out += line("gathered weights, messages", m.communication);
   out += line("scratch of kernels, gaps", m.scratch);

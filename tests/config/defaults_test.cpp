@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "config/schema.h"
 #include "models/architecture_data.h"
 #include "models/models.h"
+#include "ops/muon.h"
 #include "optim/optimizer.h"
 
 namespace sextant {
@@ -170,6 +172,21 @@ TEST(Defaults, OfOptimizers) {
     }
     ASSERT_TRUE(written.contains(def->name)) << def->name << " is not in the table of this test: " << found;
     EXPECT_EQ(found, written.at(def->name));
+  }
+}
+
+// Every word of the key means something to the op, of a matrix of 8 rows and 2 columns and of its transpose.
+TEST(Defaults, AdjustmentsOfMuonsLearningRate) {
+  const std::map<std::string_view, std::pair<double, double>> written{
+      {"original", {2, 1}},
+      {"match_rms_adamw", {0.2 * std::sqrt(8), 0.2 * std::sqrt(8)}},
+      {"spectral_unclamped", {2, 0.5}}};
+  std::vector<std::string_view> words = words_of(*find_key("optimizer.adjust_lr"));
+  EXPECT_EQ(words.size(), written.size());
+  for (std::string_view word : words) {
+    Attrs attrs{{"adjust", std::string(word)}};
+    EXPECT_DOUBLE_EQ(muon_factor(attrs, 8, 2), written.at(word).first) << word;
+    EXPECT_DOUBLE_EQ(muon_factor(attrs, 2, 8), written.at(word).second) << word;
   }
 }
 
