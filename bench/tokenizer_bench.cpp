@@ -1,9 +1,9 @@
-// Tokenizer speed: bench_tokenizer TOKENIZER_JSON TEXT_FILE [threads] prints MB/s (10^6 bytes of text) on one thread
+// Tokenizer speed: bench_tokenizer TOKENIZER_FILE TEXT_FILE [threads] prints MB/s (10^6 bytes of text) on one thread
 // and on `threads` (default: all cores): of the first pass, which meets empty caches, and of the best of five. By the
 // clock, and by processor time, which does not count what other programs take of a busy machine. Documents are cut at
 // the first line end after every 16 KiB; bench/tokenizer_peer.py cuts alike.
 //
-// bench_tokenizer --ids TOKENIZER_JSON DOCUMENTS_FILE writes the ids to standard output, for
+// bench_tokenizer --ids TOKENIZER_FILE DOCUMENTS_FILE writes the ids to standard output, for
 // tests/peers/tokenizer_peer.py: per document a count and the ids, as u32 in memory order. The file holds each document
 // as a u32 length and its bytes.
 #include <algorithm>
@@ -55,9 +55,9 @@ Pass encode_all(const Tokenizer& tokenizer, const std::vector<std::string_view>&
   return pass;
 }
 
-void measure(const std::string& json, std::string_view text, int threads) {
+void measure(const char* path, std::string_view text, int threads) {
   constexpr int kPasses = 5;
-  Tokenizer tokenizer = Tokenizer::from_json(json, "tokenizer");  // fresh, so that the first pass meets empty caches
+  Tokenizer tokenizer = Tokenizer::load(path);  // fresh, so that the first pass meets empty caches
   ThreadTeam team(threads);
   std::vector<std::string_view> documents = cut_documents(text);
   double megabytes = static_cast<double>(text.size()) / 1e6;
@@ -98,12 +98,11 @@ void run(std::span<char*> arguments) {
   if (arguments.size() < 2)
     throw UserError({.place = "arguments",
                      .got = fmt::format("{}", arguments.size()),
-                     .expected = "TOKENIZER_JSON TEXT_FILE [threads], or --ids TOKENIZER_JSON DOCUMENTS_FILE"});
-  std::string json = read_file(arguments[0]);
+                     .expected = "TOKENIZER_FILE TEXT_FILE [threads], or --ids TOKENIZER_FILE DOCUMENTS_FILE"});
   MappedFile text(arguments[1]);
   int threads = arguments.size() > 2 ? std::atoi(arguments[2]) : core_count();
-  measure(json, text.text(), 1);
-  if (threads != 1) measure(json, text.text(), threads);
+  measure(arguments[0], text.text(), 1);
+  if (threads != 1) measure(arguments[0], text.text(), threads);
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Our encoding speed beside Hugging Face `tokenizers`, on the same documents of the same file.
+"""Our encoding speed beside Hugging Face `tokenizers`, on the same documents of the same file; for a tokenizer.model,
+beside the `sentencepiece` library.
 
-    bench/tokenizer_peer.py TOKENIZER_JSON TEXT_FILE [--bench build/release/bench/bench_tokenizer] [--threads N]
+    bench/tokenizer_peer.py TOKENIZER_FILE TEXT_FILE [--bench build/release/bench/bench_tokenizer] [--threads N]
 
 HF runs encode_batch on one thread (RAYON_NUM_THREADS=1), its better of two passes counts. MB/s is 10^6 bytes of text, by
 the clock and per second of processor time; on a machine that is busy with other work the second is the fair one.
@@ -29,19 +30,31 @@ def cut_documents(data):
         at = end
 
 
-def measure_hf(path, data):
+def encoder_of(path):
+    """Its name, and a function from texts to the number of their tokens."""
+    if path.endswith(".model"):
+        import sentencepiece
+
+        processor = sentencepiece.SentencePieceProcessor(model_file=path)
+        return (f"sentencepiece {sentencepiece.__version__}",
+                lambda texts: sum(map(len, processor.encode(texts, num_threads=1))))
     from tokenizers import Tokenizer, __version__
 
     tokenizer = Tokenizer.from_file(path)
+    return (f"HF tokenizers {__version__}",
+            lambda texts: sum(len(e.ids) for e in tokenizer.encode_batch(texts, add_special_tokens=False)))
+
+
+def measure_hf(path, data):
+    name, encode = encoder_of(path)
     texts = [d.decode("utf-8", errors="replace") for d in cut_documents(data)]
     wall = cpu = float("inf")
     for _ in range(2):
         start, start_cpu = time.perf_counter(), time.process_time()
-        encodings = tokenizer.encode_batch(texts, add_special_tokens=False)
+        tokens = encode(texts)
         wall, cpu = min(wall, time.perf_counter() - start), min(cpu, time.process_time() - start_cpu)
-    tokens = sum(len(e.ids) for e in encodings)
     megabytes = len(data) / 1e6
-    print(f"HF tokenizers {__version__}, 1 thread: documents {len(texts)} tokens {tokens} "
+    print(f"{name}, 1 thread: documents {len(texts)} tokens {tokens} "
           f"MB/s {megabytes / wall:.2f}  per CPU second {megabytes / cpu:.2f}")
     return tokens, megabytes / wall, megabytes / cpu
 

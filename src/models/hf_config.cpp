@@ -75,6 +75,20 @@ json with_one_name_each(json document, const HfType& type, std::string_view plac
   return document;
 }
 
+// Named by their method: fp8, gptq, awq, bitsandbytes and whatever else there is.
+void refuse_quantization(HfReader& reader) {
+  for (const char* key : {"quantization_config", "compression_config"}) {
+    if (!reader.has(key)) continue;
+    HfReader section(reader.object(key), std::string(key));
+    std::string method = section.text("quant_method", "an unnamed method");
+    if (section.flag("load_in_8bit", false)) method += " int8";
+    if (section.flag("load_in_4bit", false)) method += " 4-bit";
+    reader.complain(key, fmt::format("weights quantized by {} are not supported", shown(json(method))),
+                    "weights in f32, bf16 or f16: the original model, or one dequantized (model.dequantize() in "
+                    "transformers) and saved in bf16, without this key");
+  }
+}
+
 std::optional<int64_t> padding_of(HfReader& reader, const json& document, const HfType& type, int64_t vocab) {
   const std::optional<HfPadding>& padding = type.padding;
   if (!padding || vocab < 1) return std::nullopt;
@@ -104,8 +118,7 @@ ModelSpec spec_from_hf_config(std::string_view text, std::string_view place) {
   if (std::vector<int64_t> bos = reader.integers("bos_token_id"); !bos.empty()) spec.bos_token = bos.front();
   spec.eos_tokens = reader.integers("eos_token_id");
   spec.padding_token = padding_of(reader, document, type, spec.vocab);
-  if (reader.has("quantization_config"))
-    reader.complain("quantization_config", "quantised weights are not supported", "weights in f32, f16 or bf16");
+  refuse_quantization(reader);
 
   // Values that could not be read are reported already; what follows from them would only be noise.
   if (reader.complaints().empty()) {
@@ -174,6 +187,13 @@ void write_tokens(const ModelSpec& spec, json& out, const json& base) {
   if (!base.contains("pad_token_id")) write("pad_token_id", spec.padding_token ? json(*spec.padding_token) : json());
 }
 
+std::string_view torch_name_of(DType dtype) {
+  if (dtype == DType::bf16) return "bfloat16";
+  if (dtype == DType::f16) return "float16";
+  BUG_IF(dtype != DType::f32, "weights are not written as {}", name_of(dtype));
+  return "float32";
+}
+
 // The base without what the keys of the spec say under other names.
 json without_other_names(json base, const HfType& type) {
   if (base.value("model_type", json()) != type.model_type) return json::object();
@@ -184,7 +204,7 @@ json without_other_names(json base, const HfType& type) {
 
 }  // namespace
 
-std::string hf_config_json(const ModelSpec& spec, std::string_view base_text) {
+std::string hf_config_json(const ModelSpec& spec, std::string_view base_text, DType weights) {
   BUG_IF(spec.vocab < 1 || !problems_of(spec).empty(), "cannot write the config.json of an unfinished model");
   const HfType& type = hf_type_of(spec);
   json base = base_text.empty() ? json::object() : without_other_names(parse(base_text, "config.json"), type);
@@ -192,7 +212,7 @@ std::string hf_config_json(const ModelSpec& spec, std::string_view base_text) {
   out.update(keys_of(spec, type), true);
   write_tokens(spec, out, base);
   // What the tensors beside it are; transformers 5 calls it dtype, and reads both.
-  out[base.contains("dtype") ? "dtype" : "torch_dtype"] = "float32";
+  out[base.contains("dtype") ? "dtype" : "torch_dtype"] = torch_name_of(weights);
   if (base.contains("dtype")) out.erase("torch_dtype");
   if (!base.contains("use_cache")) out["use_cache"] = true;
   return out.dump(2) + "\n";

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/dtype.h"
 #include "models/spec.h"
 
 namespace sextant {
@@ -26,8 +27,9 @@ std::vector<HfDropoutRate> hf_dropout_rates(std::string_view json, std::string_v
 // Ids that end a text, in a generation_config.json: one, several or none.
 std::vector<int64_t> eos_in_generation_config(std::string_view json, std::string_view place);
 
-// The text `transformers` loads as the same model, weights in float32. The spec must be without problems_of and
-// have its vocab. `base` is the config.json that the model came with, or empty: what it says beside the spec is kept.
-std::string hf_config_json(const ModelSpec& spec, std::string_view base = {});
+// The text `transformers` loads as the same model, with weights of a type that is f32, bf16 or f16. The spec must be
+// without problems_of and have its vocab. `base` is the config.json that the model came with, or empty: what it says
+// beside the spec is kept.
+std::string hf_config_json(const ModelSpec& spec, std::string_view base = {}, DType weights = DType::f32);
 
 }  // namespace sextant

@@ -26,7 +26,7 @@ struct HfAlias {
 struct HfDropout {
   std::string_view key;
   double rate = 0;  // where the file does not say
-  std::string_view section = "";
+  std::string_view section = {};
 };
 
 // The token embedding is made with padding_idx = pad_token_id: its row gets no gradient from the input.

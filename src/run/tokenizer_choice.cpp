@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "run/run_identity.h"
+#include "text/tokenizer_files.h"
 
 namespace sextant {
 
@@ -11,9 +12,7 @@ namespace {
 
 std::optional<fs::path> tokenizer_of_model(const RunConfig& run) {
   if (!run.model.from) return std::nullopt;
-  fs::path path = fs::path(*run.model.from) / "tokenizer.json";
-  std::error_code ignored;
-  return fs::exists(path, ignored) ? std::optional(path) : std::nullopt;
+  return find_tokenizer(*run.model.from);
 }
 
 constexpr const char* kAllow =
@@ -32,7 +31,9 @@ void require_tokenizer_of_model(const RunConfig& run) {
   if (!own && run.data.tokenizer.empty())
     throw UserError(
         {.place = run.place_of("model.from"),
-         .got = fmt::format("{} has no tokenizer.json, and the data is text", *run.model.from),
+         .got = fmt::format(
+             "{} has no tokenizer.json, tokenizer.model or vocab.json with merges.txt, and the data is text",
+             *run.model.from),
          .expected = "the tokenizer that the weights were trained with: data.tokenizer, or data in token files",
          .hint = kAllow});
   if (!own || run.data.tokenizer.empty()) return;

@@ -12,7 +12,8 @@
 
 namespace sextant {
 
-// The tokenizer.json that the config names, by data.tokenizer or model.from; nullopt when one is to be trained.
+// The tokenizer file (tokenizer_files.h) that the config names, by data.tokenizer or model.from; nullopt when one is to
+// be trained.
 std::optional<std::filesystem::path> tokenizer_path(const RunConfig& run);
 
 // UserError when pretrained weights would be given ids of another tokenizer than theirs, and model.other_tokenizer does

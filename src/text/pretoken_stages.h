@@ -2,15 +2,24 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "text/split/split.h"
 
 namespace sextant {
 
+// What goes before a text that does not begin with it: nothing, always, or only at the very begin of the document.
+enum class PrefixScheme { never, always, first };
+
 struct PretokenStage {
-  bool prefix_space = false;                 // put a space before what does not begin with one
-  std::shared_ptr<const Splitter> splitter;  // then cut; null cuts nothing
+  std::string space = {};  // what takes the place of each space (Metaspace); empty: spaces stay
+  std::string prefix = {};
+  PrefixScheme scheme = PrefixScheme::never;
+  bool to_byte_alphabet = false;  // instead of these: bytes become the characters that stand for them
+  std::shared_ptr<const Splitter> splitter = nullptr;  // then cut; null cuts nothing
+
+  bool changes_text() const { return to_byte_alphabet || !space.empty() || scheme != PrefixScheme::never; }
 };
 
 using PretokenStages = std::vector<PretokenStage>;

@@ -6,22 +6,54 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/units.h"
 #include "text/bpe/bpe_alphabet.h"
 #include "text/stated_eos.h"
 #include "text/tokenizer_encoder.h"
+#include "text/tokenizer_files.h"
 #include "text/unicode/unicode_utf8.h"
+#include "text/unigram/unigram_model.h"
 
 namespace sextant {
 
 namespace {
 
-BpeModel make_model(const TokenizerParts& parts) {
+std::unique_ptr<PieceModel> make_model(const TokenizerParts& parts) {
+  if (parts.unigram) {
+    UnigramModelParts model{.unknown = parts.unigram->unknown, .byte_fallback = parts.byte_fallback};
+    for (size_t i = 0; i < parts.vocab.size(); ++i)
+      model.pieces.push_back(
+          {parts.vocab[i].name, parts.vocab[i].id, parts.unigram->scores[i], parts.vocab[i].in_text});
+    const std::vector<double>& scores = parts.unigram->scores;
+    model.lowest_score = parts.unigram->lowest.value_or(*std::min_element(scores.begin(), scores.end()));
+    model.sums = parts.unigram->sums;
+    return std::make_unique<UnigramModel>(model);
+  }
   BpeModelParts model{.merges = parts.merges, .unknown = parts.unknown, .whole_pieces_first = parts.ignore_merges};
-  for (const VocabEntry& entry : parts.vocab)
-    if (auto bytes = bytes_of_name(entry.name)) model.tokens.emplace_back(std::move(*bytes), entry.id);
-  return BpeModel(model);
+  model.unit = parts.unit;
+  model.ranks = parts.merge_ranks;
+  if (parts.byte_fallback && parts.unit == BpeUnit::character) model.fallback = BpeSymbols::Fallback::bytes;
+  for (const VocabEntry& entry : parts.vocab) {
+    bool is_byte = parts.byte_fallback && byte_of_fallback_name(entry.name);
+    if (!entry.in_text && !is_byte) continue;
+    if (parts.unit == BpeUnit::character)
+      model.tokens.emplace_back(entry.name, entry.id);
+    else if (auto bytes = bytes_of_name(entry.name))
+      model.tokens.emplace_back(std::move(*bytes), entry.id);
+  }
+  return std::make_unique<BpeModel>(model);
+}
+
+// What a token of the vocabulary stands for in text.
+std::string bytes_of(const VocabEntry& entry, const TokenizerParts& parts) {
+  if (parts.unit == BpeUnit::byte || parts.byte_names) return bytes_of_name(entry.name).value_or(entry.name);
+  if (auto byte = byte_of_fallback_name(entry.name); byte && parts.byte_fallback)
+    return std::string(1, static_cast<char>(*byte));
+  if (!parts.spaces_as_metaspace) return entry.name;
+  static const NormalizerPtr kSpaces = literal_normalizer("\u2581", " ");
+  return normalized(entry.name, kSpaces.get());
 }
 
 uint32_t ids_of(const TokenizerParts& parts) {
@@ -37,22 +69,25 @@ struct Tokenizer::State {
   explicit State(TokenizerParts given)
       : parts(std::move(given)),
         model(make_model(parts)),
-        finder(parts.added),
+        finder(parts.added, parts.sentencepiece.empty() ? parts.normalizer.get() : nullptr),
         bytes(ids_of(parts)),
         special(bytes.size()) {
     for (const VocabEntry& entry : parts.vocab) {
-      bytes[entry.id] = bytes_of_name(entry.name).value_or(entry.name);
+      bytes[entry.id] = bytes_of(entry, parts);
       ids[entry.name] = entry.id;
     }
     for (const AddedToken& token : parts.added) {
-      bytes[token.id] = token.content;
+      bool is_byte = parts.byte_fallback && byte_of_fallback_name(token.content);
+      bytes[token.id] = is_byte ? bytes_of({token.content, token.id}, parts) : token.content;
       ids[token.content] = token.id;
       special[token.id] = token.special;
     }
+    for (uint32_t id : parts.specials) special[id] = true;
+    eos = parts.stated_eos;
   }
 
   TokenizerParts parts;
-  BpeModel model;
+  std::unique_ptr<PieceModel> model;
   AddedTokenFinder finder;
   std::vector<std::string> bytes;  // by id
   std::vector<bool> special;       // by id
@@ -74,7 +109,7 @@ class Tokenizer::BorrowedEncoder {
         state.idle.pop_back();
       }
     }
-    if (!encoder_) encoder_ = std::make_unique<Encoder>(state.parts.stages, state.model);
+    if (!encoder_) encoder_ = std::make_unique<Encoder>(state.parts.stages, *state.model);
   }
   ~BorrowedEncoder() {
     std::lock_guard lock(state_.mutex);
@@ -89,15 +124,32 @@ class Tokenizer::BorrowedEncoder {
       append_mended_utf8(text, mended);
       text = mended;
     }
-    for (const TextPart& part : state_.finder.split(text)) {
-      if (part.id)
+    for (const TextPart& part : state_.finder.split_raw(text)) {
+      if (part.id) {
         ids.push_back(*part.id);
-      else
-        encoder_->encode(part.text, ids);
+        continue;
+      }
+      TextPlace place = part.text.data() == text.data() ? TextPlace::start : TextPlace::later;
+      if (!state_.parts.normalizer) {
+        encode_normal(part.text, place, ids);
+        continue;
+      }
+      NormalText normal{std::string(part.text), place == TextPlace::start};
+      state_.parts.normalizer->apply(normal);
+      encode_normal(normal.text, normal.from_start ? TextPlace::start : TextPlace::later, ids);
     }
   }
 
  private:
+  void encode_normal(std::string_view text, TextPlace place, std::vector<uint32_t>& ids) {
+    for (const TextPart& part : state_.finder.split_normalized(text)) {
+      if (part.id)
+        ids.push_back(*part.id);
+      else
+        encoder_->encode(part.text, part.text.data() == text.data() ? place : TextPlace::later, ids);
+    }
+  }
+
   State& state_;
   std::unique_ptr<Encoder> encoder_;
 };
@@ -112,13 +164,25 @@ Tokenizer Tokenizer::from_json(std::string_view text, std::string_view place) {
 }
 
 Tokenizer Tokenizer::load(const std::filesystem::path& path) {
-  Tokenizer tokenizer = from_json(read_file(path), path.string());
+  Tokenizer tokenizer(read_tokenizer_file(path));
   take_stated_eos(stated_eos(path), tokenizer);
   return tokenizer;
 }
 
+Tokenizer Tokenizer::from_sentencepiece(std::string_view bytes, std::string_view place) {
+  return Tokenizer(parse_sentencepiece(bytes, place));
+}
+
 std::string Tokenizer::to_json() const {
   return write_tokenizer(state_->parts);
+}
+
+std::vector<TokenizerFile> Tokenizer::to_files() const {
+  const TokenizerParts& parts = state_->parts;
+  if (parts.sentencepiece.empty()) return {{kTokenizerFile, to_json()}};
+  std::string config =
+      fmt::format(R"({{"add_bos_token": {}, "add_eos_token": {}}})", !parts.prefix.empty(), !parts.suffix.empty());
+  return {{kSentencePieceFile, parts.sentencepiece}, {kTokenizerConfigFile, config + "\n"}};
 }
 
 std::vector<uint32_t> Tokenizer::encode(std::string_view text) const {
@@ -219,6 +283,7 @@ std::optional<uint32_t> Tokenizer::eos_id() const {
 
 std::optional<uint32_t> Tokenizer::bos_id() const {
   if (!state_->parts.prefix.empty()) return state_->parts.prefix.front();
+  if (state_->parts.stated_bos) return state_->parts.stated_bos;
   static constexpr std::array<std::string_view, 6> kNames{"<|begin_of_text|>",       "<s>",          "<bos>", "<|bos|>",
                                                           "<｜begin▁of▁sentence｜>", "<|endoftext|>"};
   return first_special_of(*this, kNames);

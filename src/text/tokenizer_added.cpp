@@ -35,25 +35,17 @@ size_t space_at_start(std::string_view text) {
 
 }  // namespace
 
-AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
-  for (size_t i = 0; i < tokens_.size(); ++i)
-    (tokens_[i].normalized ? normalized_ : raw_).add(tokens_[i].content, static_cast<int32_t>(i));
-}
-
-std::vector<TextPart> AddedTokenFinder::split(std::string_view text) const {
-  std::vector<TextPart> first_round, parts;
-  split_with(raw_, text, first_round);
-  if (normalized_.empty()) return first_round;
-  for (const TextPart& part : first_round) {
-    if (part.id)
-      parts.push_back(part);
-    else
-      split_with(normalized_, part.text, parts);
+AddedTokenFinder::AddedTokenFinder(std::vector<AddedToken> tokens, const Normalizer* normalizer)
+    : tokens_(std::move(tokens)) {
+  for (size_t i = 0; i < tokens_.size(); ++i) {
+    const AddedToken& token = tokens_[i];
+    std::string content = token.normalized ? normalized(token.content, normalizer) : token.content;
+    if (!content.empty()) (token.normalized ? normalized_ : raw_).add(content, static_cast<int32_t>(i));
   }
-  return parts;
 }
 
-void AddedTokenFinder::split_with(const Tree& tree, std::string_view text, std::vector<TextPart>& parts) const {
+std::vector<TextPart> AddedTokenFinder::split_with(const Tree& tree, std::string_view text) const {
+  std::vector<TextPart> parts;
   size_t done = 0;
   for (auto match = tree.find(text, 0); match; match = tree.find(text, match->end)) {
     const AddedToken& token = tokens_[static_cast<size_t>(match->token)];
@@ -66,6 +58,7 @@ void AddedTokenFinder::split_with(const Tree& tree, std::string_view text, std::
     done = end;
   }
   if (done < text.size()) parts.push_back({text.substr(done), std::nullopt});
+  return parts;
 }
 
 void AddedTokenFinder::Tree::add(std::string_view content, int32_t token) {

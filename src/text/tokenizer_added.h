@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/normalize/normalizer.h"
+
 namespace sextant {
 
 struct AddedToken {
@@ -19,7 +21,7 @@ struct AddedToken {
   bool single_word = false;  // not beside word characters
   bool lstrip = false;       // takes the white space to its left
   bool rstrip = false;       // and to its right
-  bool normalized = false;   // second round; no other difference where there is no normalizer
+  bool normalized = false;   // second round: looked for in normalized text, as it looks when normalized itself
   bool special = false;      // may be left out when decoding
 };
 
@@ -31,10 +33,12 @@ struct TextPart {
 
 class AddedTokenFinder {
  public:
-  explicit AddedTokenFinder(std::vector<AddedToken> tokens);
+  // `normalizer` is what the text of the second round went through; null: nothing.
+  AddedTokenFinder(std::vector<AddedToken> tokens, const Normalizer* normalizer);
 
-  // The parts of `text`, which is valid UTF-8, in order.
-  std::vector<TextPart> split(std::string_view text) const;
+  // The parts of `text`, which is valid UTF-8, in order, by the tokens of one round.
+  std::vector<TextPart> split_raw(std::string_view text) const { return split_with(raw_, text); }
+  std::vector<TextPart> split_normalized(std::string_view text) const { return split_with(normalized_, text); }
 
  private:
   // The contents of some tokens as a tree of bytes.
@@ -60,7 +64,7 @@ class AddedTokenFinder {
     std::optional<char> only_beginning;              // where it is but one
   };
 
-  void split_with(const Tree& tree, std::string_view text, std::vector<TextPart>& parts) const;
+  std::vector<TextPart> split_with(const Tree& tree, std::string_view text) const;
 
   std::vector<AddedToken> tokens_;
   Tree raw_, normalized_;

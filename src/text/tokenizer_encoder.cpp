@@ -1,8 +1,11 @@
 #include "text/tokenizer_encoder.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
+
+#include "text/bpe/bpe_alphabet.h"
 
 namespace sextant {
 
@@ -10,28 +13,65 @@ namespace {
 
 constexpr size_t kBatch = 256;  // pieces cut before they are encoded
 
+// `text` as the stage changes it, before it is cut.
+std::string changed_text(const PretokenStage& stage, std::string_view text, TextPlace place) {
+  if (stage.to_byte_alphabet) return name_of_bytes(text);
+  std::string out;
+  out.reserve(text.size() + text.size() / 2 + stage.prefix.size());
+  bool may_lead =
+      stage.scheme == PrefixScheme::always || (stage.scheme == PrefixScheme::first && place == TextPlace::start);
+  bool spaces_change = !stage.space.empty();
+  bool leads =
+      text.starts_with(stage.prefix) || (spaces_change && text.starts_with(' ') && stage.prefix == stage.space);
+  if (may_lead && !leads) out += stage.prefix;
+  if (!spaces_change) return out.append(text);
+  while (!text.empty()) {
+    size_t space = std::min(text.find(' '), text.size());
+    out += text.substr(0, space);
+    text.remove_prefix(space);
+    if (text.empty()) break;
+    out += stage.space;
+    text.remove_prefix(1);
+  }
+  return out;
+}
+
 }  // namespace
 
-void Encoder::cut(size_t stage, std::string_view text, std::vector<uint32_t>& ids) {
+Encoder::Encoder(const PretokenStages& stages, const PieceModel& model)
+    : stages_(stages), model_(model), scratch_(model.make_scratch()) {
+  bool cuts = std::any_of(stages.begin(), stages.end(), [](const PretokenStage& stage) { return stage.splitter; });
+  if (!cuts) parts_ = model.parts_of_pieces();
+}
+
+void Encoder::cut(size_t stage, std::string_view text, TextPlace place, std::vector<uint32_t>& ids) {
   if (text.empty()) return;
-  std::string prefixed;
-  if (stage < stages_.size() && stages_[stage].prefix_space && text[0] != ' ') {
-    prefixed.reserve(text.size() + 1);
-    prefixed += ' ';
-    prefixed += text;
-    text = prefixed;
+  std::string changed;
+  if (stage < stages_.size() && stages_[stage].changes_text()) {
+    changed = changed_text(stages_[stage], text, place);
+    text = changed;
   }
   const char* end = text.data() + text.size();
-  if (stage >= stages_.size()) return encode_pieces({&text, 1}, end, ids);
-  if (!stages_[stage].splitter) return cut(stage + 1, text, ids);
+  if (stage >= stages_.size()) return parts_ ? cut_into_parts(text, ids) : encode_pieces({&text, 1}, end, ids);
+  if (!stages_[stage].splitter) return cut(stage + 1, text, place, ids);
   std::array<std::string_view, kBatch> pieces;
   SplitCursor cursor;
   while (size_t count = stages_[stage].splitter->cut(text, cursor, pieces)) {
-    if (stage + 1 == stages_.size())
+    if (stage + 1 == stages_.size()) {
       encode_pieces({pieces.data(), count}, end, ids);
-    else
-      for (size_t i = 0; i < count; ++i) cut(stage + 1, pieces[i], ids);
+      continue;
+    }
+    for (size_t i = 0; i < count; ++i)
+      cut(stage + 1, pieces[i], pieces[i].data() == text.data() ? place : TextPlace::later, ids);
   }
+}
+
+void Encoder::cut_into_parts(std::string_view piece, std::vector<uint32_t>& ids) {
+  if (model_.is_one_token(piece, ids)) return;
+  std::array<std::string_view, kBatch> parts;
+  SplitCursor cursor;
+  while (size_t count = parts_->cut(piece, cursor, parts))
+    encode_pieces({parts.data(), count}, piece.data() + piece.size(), ids);
 }
 
 void Encoder::encode_pieces(std::span<const std::string_view> pieces, const char* readable_end,
@@ -72,7 +112,10 @@ void Encoder::encode_slowly(std::string_view piece, std::vector<uint32_t>& ids) 
     }
   }
   size_t before = ids.size();
-  model_.encode(piece, ids, scratch_);
+  if (parts_)
+    model_.encode_part(piece, ids, *scratch_);
+  else
+    model_.encode(piece, ids, *scratch_);
   std::span<const uint32_t> made(ids.begin() + static_cast<ptrdiff_t>(before), ids.end());
   if (piece.size() <= PieceCache::kShortBytes && made.size() <= PieceCache::kShortIds)
     cache_.remember_short(PieceCache::short_key(piece, piece.data() + piece.size()), made);

@@ -5,7 +5,9 @@
 #include <unordered_set>
 
 #include "base/error.h"
-#include "text/bpe/bpe_alphabet.h"
+#include "text/json_field.h"
+#include "text/normalize/normalizer_read.h"
+#include "text/tokenizer_json.h"
 #include "text/tokenizer_parts.h"
 
 namespace sextant {
@@ -13,75 +15,9 @@ namespace sextant {
 namespace {
 
 using Json = nlohmann::json;
+using Field = JsonField;
 
 constexpr int kDeepest = 64;  // levels of nesting; real files have 6
-
-// Ids that may be without a token. It bounds the tables by id, which a hostile id would make huge.
-constexpr uint32_t kHoles = 1 << 20;
-
-// A value of the file and the way to it, for errors.
-class Field {
- public:
-  Field(const Json& value, std::string_view place) : value_(&value), place_(place) {}
-
-  const Json& json() const { return *value_; }
-  bool is_null() const { return value_->is_null(); }
-
-  // A key that is missing reads as null.
-  Field operator[](std::string_view key) const {
-    static const Json kNull;
-    expect(value_->is_object(), "an object");
-    auto found = value_->find(key);
-    return {found == value_->end() ? kNull : *found, place_,
-            path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key)};
-  }
-  std::vector<Field> items() const {
-    expect(value_->is_array(), "an array");
-    std::vector<Field> out;
-    for (size_t i = 0; i < value_->size(); ++i) out.push_back({(*value_)[i], place_, fmt::format("{}[{}]", path_, i)});
-    return out;
-  }
-  const std::string& text() const {
-    expect(value_->is_string(), "a string");
-    return value_->get_ref<const std::string&>();
-  }
-  bool flag(bool if_missing) const {
-    if (is_null()) return if_missing;
-    expect(value_->is_boolean(), "true or false");
-    return value_->get<bool>();
-  }
-  uint32_t id() const {
-    expect(value_->is_number_unsigned() && value_->get<uint64_t>() < UINT32_MAX, "a token id");
-    return value_->get<uint32_t>();
-  }
-  std::string type() const { return (*this)["type"].text(); }
-
-  void expect(bool right, std::string_view what) const {
-    if (!right) refuse(fmt::format("is {}", shortened()), what);
-  }
-  [[noreturn]] void refuse(std::string_view got, std::string_view expected, std::string_view hint = "") const {
-    throw UserError({.place = path_.empty() ? std::string(place_) : fmt::format("{} {}", place_, path_),
-                     .got = std::string(got),
-                     .expected = std::string(expected),
-                     .hint = std::string(hint)});
-  }
-  std::string place() const { return fmt::format("{} {}", place_, path_); }
-
- private:
-  Field(const Json& value, std::string_view place, std::string path)
-      : value_(&value), place_(place), path_(std::move(path)) {}
-
-  std::string shortened() const {
-    if (value_->is_null()) return "missing";
-    if (value_->is_structured()) return fmt::format("an {} of {}", value_->type_name(), value_->size());
-    std::string text = value_->dump(-1, ' ', true);
-    return text.size() <= 60 ? text : text.substr(0, 60) + "...";
-  }
-
-  const Json* value_;
-  std::string_view place_;
-  std::string path_;
-};
 
 // Deep nesting would overflow the stack of whoever walks the tree, so it is refused before there is one.
 void check_depth(std::string_view text, std::string_view place) {
@@ -117,86 +53,6 @@ Json parse_json(std::string_view text, std::string_view place) {
   }
 }
 
-using IdOfName = std::unordered_map<std::string_view, uint32_t>;
-
-IdOfName read_vocab(const Field& vocab, TokenizerParts& parts) {
-  vocab.expect(vocab.json().is_object(), "an object of tokens and ids");
-  size_t count = vocab.json().size();
-  IdOfName ids;
-  for (const auto& [name, value] : vocab.json().items()) {
-    uint32_t id = vocab[name].id();
-    if (id >= count + kHoles)
-      vocab[name].refuse(fmt::format("id {} in a vocabulary of {}", id, count), "ids without wide gaps");
-    parts.vocab.push_back({name, id});
-  }
-  std::sort(parts.vocab.begin(), parts.vocab.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
-  for (size_t i = 0; i < parts.vocab.size(); ++i) {
-    const VocabEntry& entry = parts.vocab[i];
-    if (i > 0 && parts.vocab[i - 1].id == entry.id)
-      vocab.refuse(fmt::format("\"{}\" and \"{}\" share id {}", parts.vocab[i - 1].name, entry.name, entry.id),
-                   "unique ids");
-    ids.emplace(entry.name, entry.id);
-  }
-  return ids;
-}
-
-// One merge as two names; none for the version line that old files carry.
-std::optional<std::pair<std::string, std::string>> read_merge(const Field& merge, MergeNotation notation) {
-  if (notation == MergeNotation::pairs) {
-    std::vector<Field> names = merge.items();
-    merge.expect(names.size() == 2, "a pair of tokens");
-    return std::pair(names[0].text(), names[1].text());
-  }
-  const std::string& text = merge.text();
-  if (text.starts_with("#version")) return std::nullopt;
-  size_t space = text.find(' ');
-  merge.expect(space != std::string::npos && text.find(' ', space + 1) == std::string::npos, "two tokens and a space");
-  return std::pair(text.substr(0, space), text.substr(space + 1));
-}
-
-void read_merges(const Field& merges, const IdOfName& ids, TokenizerParts& parts) {
-  std::vector<Field> list = merges.items();
-  parts.notation = !list.empty() && list[0].json().is_string() ? MergeNotation::joined : MergeNotation::pairs;
-  for (const Field& merge : list) {
-    auto names = read_merge(merge, parts.notation);
-    if (!names) continue;
-    auto id_of = [&](const std::string& name) {
-      auto found = ids.find(name);
-      if (found == ids.end())
-        merge.refuse(fmt::format("\"{}\" is not in the vocabulary", name), "tokens of model.vocab");
-      return found->second;
-    };
-    parts.merges.push_back({{id_of(names->first), id_of(names->second)}, id_of(names->first + names->second)});
-  }
-}
-
-void read_model(const Field& model, TokenizerParts& parts) {
-  if (!model["type"].is_null() && model.type() != "BPE")
-    model.refuse(fmt::format("a {} model", model.type()), "a byte-level BPE model");
-  const Field dropout = model["dropout"];
-  if (!dropout.is_null() && dropout.json() != 0) dropout.refuse("merges are dropped at random", "no dropout");
-  for (std::string_view key : {"continuing_subword_prefix", "end_of_word_suffix"})
-    if (!model[key].is_null() && !model[key].text().empty())
-      model[key].refuse(fmt::format("is \"{}\"", model[key].text()), "null, as in byte-level models");
-  IdOfName ids = read_vocab(model["vocab"], parts);
-  read_merges(model["merges"], ids, parts);
-  parts.ignore_merges = model["ignore_merges"].flag(false);
-  parts.unknown.fused = model["fuse_unk"].flag(false);
-  if (const Field unknown = model["unk_token"]; !unknown.is_null()) {
-    parts.unknown_name = unknown.text();
-    auto found = ids.find(*parts.unknown_name);
-    if (found != ids.end()) parts.unknown.id = found->second;
-  }
-  bool all_bytes = true;
-  for (int byte = 0; byte < 256; ++byte)
-    all_bytes &= ids.contains(name_of_bytes(std::string(1, static_cast<char>(byte))));
-  if (!all_bytes && model["byte_fallback"].flag(false))
-    model["byte_fallback"].refuse("is true", "a vocabulary that holds all 256 bytes");
-  if (!all_bytes && parts.unknown_name && !parts.unknown.id)
-    model["unk_token"].refuse(fmt::format("\"{}\" is not in the vocabulary", *parts.unknown_name),
-                              "a token of model.vocab");
-}
-
 // HF gives ids to added tokens anew when it reads a file, in order after the vocabulary. Files made by it agree with
 // that; one that does not means different ids to different readers, so it is refused.
 void read_added(const Field& added, TokenizerParts& parts) {
@@ -229,53 +85,6 @@ void read_added(const Field& added, TokenizerParts& parts) {
     added.refuse(
         fmt::format("ids from {} on, while the vocabulary reaches {}", parts.vocab.size(), parts.vocab.back().id),
         "a vocabulary without gaps below added tokens");
-}
-
-PretokenStage byte_level_stage(const Field& field) {
-  PretokenStage stage{.prefix_space = field["add_prefix_space"].flag(true)};
-  if (field["use_regex"].flag(true)) stage.splitter = known_splitter(kGpt2Pattern);
-  return stage;
-}
-
-PretokenStage split_stage(const Field& field) {
-  const std::string& behavior = field["behavior"].text();
-  bool invert = field["invert"].flag(false);
-  SplitPattern pattern;
-  if (behavior == "Removed")
-    pattern.keep = invert ? SplitKeep::matches_only : SplitKeep::gaps_only;
-  else if (behavior != "Isolated")
-    field["behavior"].refuse(fmt::format("is \"{}\"", behavior), "\"Isolated\" or \"Removed\"");
-  const Field given = field["pattern"];
-  pattern.kind = given["Regex"].is_null() ? PatternKind::literal : PatternKind::regex;
-  pattern.text = given[pattern.kind == PatternKind::regex ? "Regex" : "String"].text();
-  return {.splitter = make_splitter(pattern, given.place())};
-}
-
-PretokenStages read_stages(const Field& field) {
-  if (field.is_null())
-    field.refuse("no pre_tokenizer", "one of byte-level BPE", "other kinds of tokenizers are not supported");
-  std::vector<Field> steps = field.type() == "Sequence" ? field["pretokenizers"].items() : std::vector{field};
-  PretokenStages stages;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const Field& step = steps[i];
-    std::string type = step.type();
-    bool last = i + 1 == steps.size();
-    if ((type == "ByteLevel") != last)
-      step.refuse(fmt::format("{} at place {}", type, i + 1), "ByteLevel as the last step, and only there");
-    if (type == "ByteLevel")
-      stages.push_back(byte_level_stage(step));
-    else if (type == "Split")
-      stages.push_back(split_stage(step));
-    else if (type == "Digits")
-      stages.push_back(
-          {.splitter = digit_splitter(step["individual_digits"].flag(false) ? DigitRuns::single : DigitRuns::whole)});
-    else
-      step.refuse(fmt::format("a {} pre-tokenizer", type), "ByteLevel, Split or Digits");
-  }
-  if (steps.empty()) field.refuse("an empty sequence", "ByteLevel as the last step");
-  // A stage that does nothing at the end would keep the one before it from handing over its pieces in batches.
-  if (!stages.back().prefix_space && !stages.back().splitter) stages.pop_back();
-  return stages;
 }
 
 // Ids of a special token of a template.
@@ -335,6 +144,7 @@ void check_surrounding(const Field& field, const TokenizerParts& parts) {
 }
 
 void read_extras(const Field& top, TokenizerExtras& extras) {
+  extras.normalizer = top["normalizer"].json().dump();
   extras.pre_tokenizer = top["pre_tokenizer"].json().dump();
   extras.post_processor = top["post_processor"].json().dump();
   extras.decoder = top["decoder"].json().dump();
@@ -343,10 +153,6 @@ void read_extras(const Field& top, TokenizerExtras& extras) {
                                                            "post_processor", "decoder",    "model"};
   for (const auto& [key, value] : top.json().items())
     if (!kKnown.contains(key)) extras.unknown_keys.emplace_back(key, value.dump());
-}
-
-bool does_nothing(const Field& normalizer) {
-  return normalizer.is_null() || (normalizer.type() == "Sequence" && normalizer["normalizers"].items().empty());
 }
 
 }  // namespace
@@ -360,15 +166,15 @@ TokenizerParts parse_tokenizer(std::string_view text, std::string_view place) {
   for (std::string_view key : {"truncation", "padding"})
     if (!top[key].is_null())
       top[key].refuse("is set", "null", "set it to null: sequences are cut and packed when a dataset is made");
-  if (const Field normalizer = top["normalizer"]; !does_nothing(normalizer))
-    normalizer.refuse(fmt::format("a {} normalizer", normalizer.type()), "none", "normalizers are not supported");
   TokenizerParts parts;
+  parts.normalizer = read_normalizer(top["normalizer"]);
+  read_pre_tokenizer(top["pre_tokenizer"], parts);
   read_model(top["model"], parts);
   read_added(top["added_tokens"], parts);
-  parts.stages = read_stages(top["pre_tokenizer"]);
   read_post_processor(top["post_processor"], parts);
   check_surrounding(top["post_processor"], parts);
   read_extras(top, parts.extras);
+  parts.spaces_as_metaspace = parts.extras.decoder.find("\u2581") != std::string::npos;
   return parts;
 }
 

@@ -1,4 +1,5 @@
 // Writes tokenizer.json, with the keys in the order HF `tokenizers` writes them.
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -45,7 +46,22 @@ std::string merges_text(const TokenizerParts& parts) {
   return lines(items, "[", "]", "    ");
 }
 
+std::string unigram_text(const TokenizerParts& parts) {
+  std::vector<std::string> pieces;
+  for (size_t i = 0; i < parts.vocab.size(); ++i)
+    pieces.push_back(
+        fmt::format("[{}, {}]", json_quoted(parts.vocab[i].name), nlohmann::json(parts.unigram->scores[i]).dump()));
+  std::vector<std::string> fields{
+      R"("type": "Unigram")",
+      fmt::format(R"("unk_id": {})", parts.unigram->unknown),
+      fmt::format(R"("vocab": {})", lines(pieces, "[", "]", "    ")),
+      fmt::format(R"("byte_fallback": {})", parts.byte_fallback),
+  };
+  return lines(fields, "{", "}", "  ");
+}
+
 std::string model_text(const TokenizerParts& parts) {
+  if (parts.unigram) return unigram_text(parts);
   std::vector<std::string> fields{
       R"("type": "BPE")",
       R"("dropout": null)",
@@ -53,7 +69,7 @@ std::string model_text(const TokenizerParts& parts) {
       R"("continuing_subword_prefix": null)",
       R"("end_of_word_suffix": null)",
       fmt::format(R"("fuse_unk": {})", parts.unknown.fused),
-      R"("byte_fallback": false)",
+      fmt::format(R"("byte_fallback": {})", parts.byte_fallback),
       fmt::format(R"("ignore_merges": {})", parts.ignore_merges),
       fmt::format(R"("vocab": {})", vocab_text(parts)),
       fmt::format(R"("merges": {})", merges_text(parts)),
@@ -82,7 +98,7 @@ std::string write_tokenizer(const TokenizerParts& parts) {
       R"("truncation": null)",
       R"("padding": null)",
       fmt::format(R"("added_tokens": {})", added_text(parts)),
-      R"("normalizer": null)",
+      fmt::format(R"("normalizer": {})", parts.extras.normalizer),
       fmt::format(R"("pre_tokenizer": {})", parts.extras.pre_tokenizer),
       fmt::format(R"("post_processor": {})", parts.extras.post_processor),
       fmt::format(R"("decoder": {})", parts.extras.decoder),

@@ -26,9 +26,10 @@ BpeModelParts random_model(uint64_t seed) {
     auto left = static_cast<uint32_t>(random.below(draw++, tokens.size()));
     auto right = static_cast<uint32_t>(random.below(draw++, tokens.size()));
     std::string joined = tokens[left] + tokens[right];
-    auto found = std::find(tokens.begin(), tokens.end(), joined);
-    parts.merges.push_back({{left, right}, static_cast<uint32_t>(found - tokens.begin())});
-    if (found == tokens.end()) tokens.push_back(joined);
+    // One pair for each token: where there are several, HF departs from the definition (tokenizer_test.cpp compares).
+    if (std::find(tokens.begin(), tokens.end(), joined) != tokens.end()) continue;
+    parts.merges.push_back({{left, right}, static_cast<uint32_t>(tokens.size())});
+    tokens.push_back(joined);
   }
   for (uint32_t id = 0; id < tokens.size(); ++id) parts.tokens.emplace_back(tokens[id], id);
   return parts;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "text/tokenizer.h"
 
 namespace sextant {
 
@@ -59,6 +60,21 @@ inline uint32_t crc_of(const std::vector<uint32_t>& ids) {
   for (uint32_t id : ids)
     for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(id >> shift);
   return static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+}
+
+// The ids of all documents of the sample: of the first ones one by one, in the last line of all together.
+inline void expect_ids_of_sample(const Tokenizer& tokenizer, const std::vector<ExpectedIds>& expected) {
+  std::vector<std::string> documents = sample_documents();
+  ASSERT_EQ(documents.size(), expected.back().count);
+  std::vector<uint32_t> all;
+  for (size_t i = 0; i < documents.size(); ++i) {
+    std::vector<uint32_t> ids = tokenizer.encode(documents[i]);
+    all.insert(all.end(), ids.begin(), ids.end());
+    if (i + 1 >= expected.size()) continue;
+    ASSERT_EQ(ids.size(), expected[i].count) << i << " " << testing::PrintToString(documents[i]);
+    ASSERT_EQ(crc_of(ids), expected[i].crc) << i << " " << testing::PrintToString(documents[i]);
+  }
+  EXPECT_EQ(crc_of(all), expected.back().crc);
 }
 
 }  // namespace sextant

@@ -120,11 +120,19 @@ TEST(TokenizerJson, MergesOfUnknownTokens) {
 
 TEST(TokenizerJson, KindsThatAreNotSupportedAreNamed) {
   expect_in("a WordPiece model", complaint_with("/model/type", "WordPiece"));
-  expect_in("a NFC normalizer", complaint_with("/normalizer", {{"type", "NFC"}}));
+  expect_in("a ByteLevel normalizer", complaint_with("/normalizer", {{"type", "ByteLevel"}}));
+  expect_in("a string to replace", complaint_with("/normalizer", Json::parse(R"({"type": "Replace", "content": "",
+      "pattern": {"String": ""}})")));
+  expect_in("not base64", complaint_with("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "?"}}));
+  expect_in("a trie of",
+            complaint_with("/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAAAAAA"}}));
   expect_in("accepted", complaint_with("/normalizer", {{"type", "Sequence"}, {"normalizers", Json::array()}}));
-  expect_in("a Metaspace pre-tokenizer", complaint_with("/pre_tokenizer", before_byte_level({{"type", "Metaspace"}})));
-  expect_in("ByteLevel as the last step", complaint_with("/pre_tokenizer", {{"type", "Whitespace"}}));
-  expect_in("no pre_tokenizer", complaint_with("/pre_tokenizer", nullptr));
+  expect_in("a UnicodeScripts pre-tokenizer", complaint_with("/pre_tokenizer", {{"type", "UnicodeScripts"}}));
+  expect_in("a second ByteLevel", complaint_with("/pre_tokenizer", before_byte_level({{"type", "ByteLevel"}})));
+  expect_in("\"first\" or \"never\"", complaint_with("/pre_tokenizer", Json::parse(R"({"type": "Metaspace",
+      "replacement": "_", "prepend_scheme": "last"})")));
+  expect_in("one character", complaint_with("/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "__"}}));
+  expect_in("accepted", complaint_with("/pre_tokenizer", nullptr));
   expect_in("a Unknown post-processor", complaint_with("/post_processor", {{"type", "Unknown"}}));
   expect_in("truncation", complaint_with("/truncation", {{"max_length", 8}}));
   expect_in("dropped at random", complaint_with("/model/dropout", 0.1));
@@ -132,8 +140,21 @@ TEST(TokenizerJson, KindsThatAreNotSupportedAreNamed) {
   expect_in("byte_fallback", complaint_with("/model/byte_fallback", true));
   expect_in("unk_token", complaint_with("/model/unk_token", "<unk>"));
   expect_in("version", complaint_with("/version", "2.0"));
-  Json split{{"type", "Split"}, {"pattern", {{"Regex", "a"}}}, {"behavior", "MergedWithNext"}, {"invert", false}};
-  expect_in("MergedWithNext", complaint_with("/pre_tokenizer", before_byte_level(split)));
+  Json split{{"type", "Split"}, {"pattern", {{"Regex", "a"}}}, {"behavior", "MergedWithNext"}, {"invert", true}};
+  expect_in("invert", complaint_with("/pre_tokenizer", before_byte_level(split)));
+  split["behavior"] = "Halved";
+  expect_in("Halved", complaint_with("/pre_tokenizer", before_byte_level(split)));
+}
+
+TEST(TokenizerJson, UnigramFilesThatAreWrong) {
+  auto complaint = [](std::string_view model) {
+    return complaint_about(fmt::format(R"({{"model": {{"type": "Unigram", {}}}}})", model));
+  };
+  expect_in("accepted", complaint(R"("unk_id": 0, "vocab": [["a", -1], ["b", -2.5]])"));
+  expect_in("unk_id", complaint(R"("vocab": [["a", -1]])"));
+  expect_in("unk_id", complaint(R"("unk_id": 1, "vocab": [["a", -1]])"));
+  expect_in("model.vocab[0]", complaint(R"("unk_id": 0, "vocab": [["a"]])"));
+  expect_in("model.vocab[0]", complaint(R"("unk_id": 0, "vocab": [["a", "b"]])"));
 }
 
 TEST(TokenizerJson, RobertaStyleEnds) {

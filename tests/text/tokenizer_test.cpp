@@ -89,6 +89,33 @@ TEST_P(FixtureTokenizer, AppendsToWhatIsThere) {
 INSTANTIATE_TEST_SUITE_P(Tokenizer, FixtureTokenizer, testing::Values("gpt2_style", "llama3_style"),
                          [](const auto& info) { return info.param; });
 
+// One file for each kind beyond byte-level BPE, made by tests/peers/tokenizer_kinds.py. The last line of what is
+// expected is for all documents together.
+class KindOfTokenizer : public testing::TestWithParam<std::string> {};
+
+TEST_P(KindOfTokenizer, EncodesAMegabyteAsHfDoes) {
+  Tokenizer tokenizer = Tokenizer::load(tokenizer_fixture("kinds/" + GetParam() + ".json"));
+  expect_ids_of_sample(tokenizer, expected_ids("kinds/" + GetParam() + ".expected"));
+  std::string written = tokenizer.to_json();
+  Tokenizer again = Tokenizer::from_json(written, "again");
+  EXPECT_EQ(again.to_json(), written);
+  std::vector<std::string> documents = sample_documents();
+  for (size_t i = 0; i < 300; ++i) ASSERT_EQ(again.encode(documents[i]), tokenizer.encode(documents[i]));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tokenizer, KindOfTokenizer,
+                         testing::Values("llama2", "llama2_every_merge", "llama2_first", "some_bytes",
+                                         "unigram_small_map", "unigram_bytes", "normalizer_nfc",
+                                         "char_normalizer_sequence", "pre_tokenizer_metaspace_first"),
+                         [](const auto& info) { return info.param; });
+
+TEST(Tokenizer, BytesOfMetaspaceTokens) {
+  Tokenizer tokenizer = Tokenizer::load(tokenizer_fixture("kinds/llama2.json"));
+  EXPECT_EQ(tokenizer.decode(tokenizer.encode("The star\n☃")), " The star\n☃");
+  EXPECT_EQ(tokenizer.token_bytes(3 + 0x0A), "\n");
+  EXPECT_EQ(tokenizer.prefix_ids().size(), 1u);
+}
+
 TEST(Tokenizer, SpecialTokensOfTheFixtures) {
   Tokenizer gpt2 = Tokenizer::load(tokenizer_fixture("gpt2_style.json"));
   EXPECT_EQ(gpt2.vocab_size(), 2402u);

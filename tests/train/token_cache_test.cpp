@@ -105,8 +105,7 @@ TEST(TokenCache, DocumentsBeginAsTheTokenizerSays) {
 
 TEST(TokenCache, NothingToTrainOnIsNamed) {
   ScratchRun scratch("empty");
-  std::ofstream(scratch.root() / "empty.txt");
-  std::ofstream(scratch.root() / "empty.bin");
+  std::ofstream text(scratch.root() / "empty.txt"), tokens(scratch.root() / "empty.bin");
   for (const char* name : {"empty.txt", "empty.bin"}) {
     try {
       scratch.run("run", {fmt::format("data.train={}", (scratch.root() / name).string()), "model.vocab=512",

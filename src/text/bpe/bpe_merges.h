@@ -22,15 +22,16 @@ class MergeTable {
   using Merge = uint64_t;
   static constexpr Merge kNone = ~Merge{0};
   static uint32_t merged_id(Merge merge) { return static_cast<uint32_t>(merge); }
+  static uint32_t rank_of(Merge merge) { return static_cast<uint32_t>(merge >> 32); }
 
-  // In rank order; of equal pairs the last counts.
-  explicit MergeTable(std::span<const BpeMerge> merges) : table_(merges.size()) {
+  // In rank order; of equal pairs the last counts. `ranks`, where there are any, take the place of places.
+  explicit MergeTable(std::span<const BpeMerge> merges, std::span<const uint32_t> ranks = {}) : table_(merges.size()) {
     while (filter_bits() < kBitsPerMerge * merges.size()) --filter_shift_;
     filter_.resize(filter_bits() / 64);
     for (size_t rank = 0; rank < merges.size(); ++rank) {
       size_t bit = filter_bit(merges[rank].pair);
       filter_[bit / 64] |= uint64_t{1} << (bit % 64);
-      table_[merges[rank].pair] = Merge{rank} << 32 | merges[rank].merged;
+      table_[merges[rank].pair] = Merge{ranks.empty() ? rank : ranks[rank]} << 32 | merges[rank].merged;
     }
   }
 

@@ -1,39 +1,33 @@
-// Byte-pair encoding of one piece: bytes become symbols, then the pair of neighbours with the lowest rank is merged,
-// the leftmost first, until no pair has a rank. Results equal HF's `BPE` model for byte-level vocabularies.
+// Byte-pair encoding of one piece: bytes or characters become symbols, then the pair of neighbours with the lowest rank
+// is merged, the leftmost first, until no pair has a rank. Results equal HF's `BPE` model.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "text/bpe/bpe_merges.h"
+#include "text/bpe/bpe_symbols.h"
 #include "text/bpe/bpe_whole.h"
+#include "text/piece_model.h"
 
 namespace sextant {
 
-// Bytes that no token stands for: dropped when `id` is empty, as HF does, else replaced by it.
-struct BpeUnknown {
-  std::optional<uint32_t> id;
-  bool fused = false;  // neighbours become one
-};
-
 struct BpeModelParts {
-  std::vector<std::pair<std::string, uint32_t>> tokens;  // bytes and id, of those that text can reach
-  std::vector<BpeMerge> merges;                          // in rank order; of equal pairs the last counts
+  BpeTokens tokens;              // those that text can reach; as bytes, or as the names of a character vocabulary
+  std::vector<BpeMerge> merges;  // in rank order; of equal pairs the last counts
   BpeUnknown unknown;
   bool whole_pieces_first = false;  // HF's ignore_merges: a piece that is a token is that token
+  BpeUnit unit = BpeUnit::byte;
+  BpeSymbols::Fallback fallback = BpeSymbols::Fallback::none;
+  std::vector<uint32_t> ranks = {};  // of the merges, where several have the same; else a merge's rank is its place
 };
 
-class BpeModel {
+class BpeModel : public PieceModel {
  public:
   explicit BpeModel(const BpeModelParts& parts);
 
-  // What merging works on, kept by the caller from piece to piece.
-  struct Scratch {
+  struct Scratch : PieceModel::Scratch {
     struct Symbol {
       uint32_t id;
       uint32_t previous, next;  // positions
@@ -47,20 +41,23 @@ class BpeModel {
     std::vector<Candidate> heap;
   };
 
-  // Appends the ids of one piece. UserError for a piece of 4 GiB or more.
-  void encode(std::string_view piece, std::vector<uint32_t>& out, Scratch& scratch) const;
+  std::unique_ptr<PieceModel::Scratch> make_scratch() const override { return std::make_unique<Scratch>(); }
+  void encode(std::string_view piece, std::vector<uint32_t>& out, PieceModel::Scratch& scratch) const override;
+  const Splitter* parts_of_pieces() const override { return cuts_.get(); }
+  bool is_one_token(std::string_view piece, std::vector<uint32_t>& out) const override;
+  void encode_part(std::string_view part, std::vector<uint32_t>& out, PieceModel::Scratch& scratch) const override;
 
  private:
-  void merge_bytes(std::string_view piece, std::vector<uint32_t>& out, Scratch& scratch) const;
-  void bytes_to_ids(std::string_view piece, std::vector<uint32_t>& ids) const;
+  void merge_symbols(std::string_view piece, std::vector<uint32_t>& out, Scratch& scratch) const;
   void merge_short(std::vector<uint32_t>& ids) const;
   void merge_long(Scratch& scratch) const;
 
-  static constexpr uint32_t kNoToken = ~uint32_t{0};
-  std::array<uint32_t, 256> byte_ids_;
+  static constexpr uint32_t kNoToken = BpeSymbols::kNoToken;
+  BpeSymbols symbols_;
   MergeTable merges_;
-  BpeUnknown unknown_;
-  WholeTokens whole_;  // empty unless whole_pieces_first
+  bool scan_is_exact_;              // merge_short gives what merge_long does
+  WholeTokens whole_;               // empty unless whole_pieces_first
+  std::unique_ptr<Splitter> cuts_;  // null where they may change ids
 };
 
 }  // namespace sextant

@@ -29,8 +29,9 @@ class Splitter {
   virtual size_t cut(std::string_view text, SplitCursor& cursor, std::span<std::string_view> pieces) const = 0;
 };
 
-// Which parts become pieces: HF's behaviours "Isolated", "Removed", and "Removed" with "invert".
-enum class SplitKeep { everything, gaps_only, matches_only };
+// Which parts become pieces: HF's behaviours "Isolated", "Removed", "Removed" with "invert", "MergedWithPrevious",
+// "MergedWithNext" and "Contiguous".
+enum class SplitKeep { everything, gaps_only, matches_only, joined_to_previous, joined_to_next, runs_joined };
 
 enum class PatternKind { regex, literal };
 
@@ -60,5 +61,14 @@ std::unique_ptr<Splitter> pcre_splitter(const SplitPattern& pattern, std::string
 // Runs of numbers apart from all else (HF's "Digits"), whole or digit by digit.
 enum class DigitRuns { whole, single };
 std::unique_ptr<Splitter> digit_splitter(DigitRuns runs);
+
+// Characters of a kind, each a match by itself: punctuation, white space (HF's "Punctuation", "WhitespaceSplit"), or a
+// single character ("CharDelimiterSplit", "Metaspace").
+std::unique_ptr<Splitter> punctuation_splitter(SplitKeep keep);
+std::unique_ptr<Splitter> white_space_splitter();
+std::unique_ptr<Splitter> character_splitter(char32_t character, SplitKeep keep);
+
+// Runs of word characters and runs of what is neither that nor white space (HF's "Whitespace").
+std::unique_ptr<Splitter> word_splitter();
 
 }  // namespace sextant

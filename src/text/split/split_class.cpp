@@ -7,7 +7,7 @@ namespace sextant {
 namespace {
 
 constexpr std::string_view kHex = "0123456789abcdefABCDEF";
-constexpr int kMostNested = 50;
+constexpr int kMostNestedClasses = 50;
 
 char32_t code_of_hex(PatternReader& reader, std::string_view digits, size_t at) {
   uint32_t code = 0;
@@ -71,7 +71,7 @@ class ClassParser {
   // Behind [ : all up to its ], of `depth` classes around.
   CharClass parse(int depth) {
     size_t open = reader_.offset() - 1;
-    if (depth > kMostNested) reader_.refuse("classes nested too deep", open);
+    if (depth > kMostNestedClasses) reader_.refuse("classes nested too deep", open);
     bool negated = reader_.take("^");
     CharClass whole = operand(depth, open, depth == 0);
     while (reader_.take("&&")) {

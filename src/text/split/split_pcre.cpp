@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "text/split/split.h"
+#include "text/split/split_behavior.h"
 #include "text/split/split_translate.h"
 #include "text/unicode/unicode_utf8.h"
 
@@ -110,26 +111,11 @@ class PcreSplitter : public Splitter {
     MatchData data(pcre2_match_data_create(1, nullptr));
     if (!data) throw std::bad_alloc();
     Search search{cursor.text == Text::usual ? usual_.get() : unusual_.get(), data.get(), text};
-    size_t count = 0;
-    auto keep = [&](size_t begin, size_t end, SplitKeep dropped_by) {
-      if (begin != end && pattern_.keep != dropped_by) pieces[count++] = text.substr(begin, end - begin);
-    };
-    // A match may bring two pieces, itself and the gap before it.
-    while (count + 2 <= pieces.size() && cursor.at < text.size()) {
-      std::optional<Span> match = next_match(search, cursor.at);
-      if (!match) match = Span{text.size(), text.size()};
-      keep(cursor.at, match->begin, SplitKeep::matches_only);
-      keep(match->begin, match->end, SplitKeep::gaps_only);
-      cursor.at = match->end;
-    }
-    return count;
+    auto next = [&](size_t at) { return next_match(search, at); };
+    return BehaviorCut(text, pattern_.keep, next)(cursor, pieces);
   }
 
  private:
-  struct Span {
-    size_t begin, end;
-  };
-
   using MatchData = std::unique_ptr<pcre2_match_data, MatchDataFree>;
   struct Search {
     pcre2_code* code;
@@ -138,11 +124,11 @@ class PcreSplitter : public Splitter {
   };
 
   // The first match after `at`. An empty one right at `at` does not count: it would end where the last one ended.
-  std::optional<Span> next_match(const Search& search, size_t at) const {
+  std::optional<MatchSpan> next_match(const Search& search, size_t at) const {
     for (size_t from = at; from < search.text.size(); from += decode_valid_utf8(search.text.data() + from).size) {
       if (!finds(search, from)) return std::nullopt;
       const PCRE2_SIZE* found = pcre2_get_ovector_pointer(search.data);
-      Span match{found[0], found[1]};
+      MatchSpan match{found[0], found[1]};
       if (match.begin != match.end || match.begin != at) return match;
     }
     return std::nullopt;
@@ -180,7 +166,8 @@ std::unique_ptr<Splitter> pcre_splitter(const SplitPattern& pattern, std::string
 
 std::unique_ptr<Splitter> make_splitter(const SplitPattern& pattern, std::string_view place) {
   // The known patterns match every character, so that a splitter of theirs knows no gaps to keep or drop.
-  if (pattern.kind == PatternKind::regex && pattern.keep != SplitKeep::gaps_only)
+  bool no_gaps = pattern.keep == SplitKeep::everything || pattern.keep == SplitKeep::matches_only;
+  if (pattern.kind == PatternKind::regex && no_gaps)
     if (std::unique_ptr<Splitter> known = known_splitter(pattern.text)) return known;
   return pcre_splitter(pattern, place);
 }

@@ -22,7 +22,7 @@ struct Part {
   bool fixed = false;  // an anchor or look-around
 };
 
-constexpr int kMostNested = 50;
+constexpr int kMostNestedGroups = 50;
 constexpr std::string_view kDigits = "0123456789";
 constexpr int kMostRepeats = 65535;  // PCRE2's limit
 
@@ -122,7 +122,7 @@ class PatternTranslator {
  private:
   // Up to the ) of the group around, or the end.
   Part alternatives(Options options, int depth) {
-    if (depth > kMostNested) reader_.refuse("groups nested too deep", reader_.offset());
+    if (depth > kMostNestedGroups) reader_.refuse("groups nested too deep", reader_.offset());
     Part whole = branch(options, depth);
     while (reader_.take("|")) {
       folding_.end_run();

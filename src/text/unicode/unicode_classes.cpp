@@ -1,7 +1,7 @@
 #include "text/unicode/unicode_classes.h"
 
 #include <algorithm>
-#include <iterator>
+#include <span>
 
 #include "text/unicode/unicode_properties.h"
 
@@ -10,6 +10,14 @@ namespace sextant {
 namespace {
 
 #include "text/unicode/unicode_classes.inc"
+
+// One per code point, up to the last that is in the ranges.
+std::vector<bool> flags_of(std::span<const CodeRange> ranges) {
+  std::vector<bool> flags(ranges.back().last + 1);
+  for (CodeRange range : ranges)
+    for (char32_t code = range.first; code <= range.last; ++code) flags[code] = true;
+  return flags;
+}
 
 }  // namespace
 
@@ -30,9 +38,13 @@ const UnicodeKinds& UnicodeKinds::get() {
 }
 
 bool is_word_character(char32_t code) {
-  auto after = std::upper_bound(std::begin(kWordCharacters), std::end(kWordCharacters), code,
-                                [](char32_t c, CodeRange range) { return c < range.first; });
-  return after != std::begin(kWordCharacters) && code <= std::prev(after)->last;
+  static const std::vector<bool> kWords = flags_of(kWordCharacters);
+  return code < kWords.size() && kWords[code];
+}
+
+bool is_punctuation(char32_t code) {
+  static const std::vector<bool> kMarks = flags_of(kPunctuation);
+  return code < kMarks.size() && kMarks[code];
 }
 
 }  // namespace sextant

@@ -1,4 +1,4 @@
-// Kinds of characters as split patterns know them (\p{L}, \p{N}, \s), and word characters (\w).
+// Kinds of characters as split patterns know them (\p{L}, \p{N}, \s), word characters (\w) and punctuation.
 // Enters: a code point. The tables hold the answers of Hugging Face `tokenizers` (Unicode 16), see unicode_classes.py.
 #pragma once
 
@@ -24,5 +24,6 @@ class UnicodeKinds {
 };
 
 bool is_word_character(char32_t code);
+bool is_punctuation(char32_t code);
 
 }  // namespace sextant

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes unicode_classes.inc: which code points are word characters to an added token that is a single word.
+"""Writes unicode_classes.inc: which code points are word characters to an added token that is a single word, and which
+are punctuation to the Punctuation pre-tokenizer.
 
 The truth is asked of Hugging Face `tokenizers` itself, so that text splits where it splits there, whatever Unicode
 version this machine's other libraries follow. Needs `tokenizers`:
@@ -8,9 +9,9 @@ version this machine's other libraries follow. Needs `tokenizers`:
 """
 
 import tokenizers
-from tokenizers import AddedToken, Tokenizer, models
+from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers
 
-CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+from code_tables import CODE_POINTS, print_ranges
 
 
 def word_characters():
@@ -22,27 +23,11 @@ def word_characters():
     return {c for c, encoding in zip(CODE_POINTS, encodings) if token not in encoding.ids}
 
 
-def ranges(code_points):
-    out = []
-    for c in sorted(code_points):
-        if out and out[-1][1] == c - 1:
-            out[-1][1] = c
-        else:
-            out.append([c, c])
-    return out
-
-
-def print_ranges(name, code_points):
-    print(f"constexpr CodeRange {name}[] = {{")
-    line = "   "
-    for first, last in ranges(code_points):
-        item = f" {{0x{first:X}, 0x{last:X}}},"
-        if len(line) + len(item) > 120:
-            print(line)
-            line = "   "
-        line += item
-    print(f"{line}\n}};")
+def punctuation():
+    split = pre_tokenizers.Punctuation()
+    return {c for c in CODE_POINTS if len(split.pre_tokenize_str(f"x{chr(c)}x")) == 3}
 
 
 print(f"// Made by unicode_classes.py with tokenizers {tokenizers.__version__}; do not edit.")
 print_ranges("kWordCharacters", word_characters())
+print_ranges("kPunctuation", punctuation())

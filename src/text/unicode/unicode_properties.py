@@ -10,7 +10,8 @@ machine's other libraries follow. Needs `tokenizers`:
 import tokenizers
 from tokenizers import Regex, pre_tokenizers
 
-CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+from code_tables import CODE_POINTS, print_list, print_ranges, ranges
+
 BLOCKS = [CODE_POINTS[start : start + (1 << 16)] for start in range(0, len(CODE_POINTS), 1 << 16)]
 # Without Cs, the surrogates, which do not occur in text.
 CATEGORIES = "Cn Cc Cf Co Ll Lm Lo Lt Lu Mc Me Mn Nd Nl No Pc Pd Pe Pf Pi Po Ps Sc Sk Sm So Zl Zp Zs".split()
@@ -31,33 +32,8 @@ def matching(pattern, blocks=BLOCKS):
     return found
 
 
-def ranges(code_points):
-    out = []
-    for c in sorted(code_points):
-        if out and out[-1][1] == c - 1:
-            out[-1][1] = c
-        else:
-            out.append([c, c])
-    return out
-
-
-def print_list(head, items):
-    print(f"{head} = {{")
-    line = "   "
-    for item in items:
-        if len(line) + len(item) + 2 > 120:
-            print(line)
-            line = "   "
-        line += f" {item},"
-    print(f"{line}\n}};")
-
-
 def codes(code_points):
     return ", ".join(f"0x{c:X}" for c in code_points)
-
-
-def print_ranges(name, code_points):
-    print_list(f"constexpr CodeRange {name}[]", [f"{{0x{a:X}, 0x{b:X}}}" for a, b in ranges(code_points)])
 
 
 def categories():

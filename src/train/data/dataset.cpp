@@ -13,8 +13,6 @@
 
 namespace sextant {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 double entropy_of(const TokenFile& file, TokenRange range, int64_t vocab) {

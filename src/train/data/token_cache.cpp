@@ -14,6 +14,7 @@
 #include "stories/stories.h"
 #include "text/bpe/bpe_trainer.h"
 #include "text/stated_eos.h"
+#include "text/tokenizer_files.h"
 
 namespace sextant {
 
@@ -22,7 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kEndOfText = "<|endoftext|>";
-constexpr std::string_view kCacheVersion = "2";  // raise it when what is written changes
+constexpr std::string_view kCacheVersion = "3";  // raise it when what is written changes
 
 std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
@@ -90,7 +91,7 @@ void settle_end_of_text(const RunConfig& run, Tokenizer& tokenizer) {
 std::string cache_key(const RunConfig& run) {
   std::string text = fmt::format("{}|{}|{}|{}|{}|{}", kCacheVersion, run.data.format, run.data.text_key,
                                  run.data.tokenizer_vocab, run.data.stories_bytes, run.data.validation_fraction);
-  if (auto path = tokenizer_path(run)) text += fmt::format("|{:016x}", hash64(read_file(*path)));
+  if (auto path = tokenizer_path(run)) text += fmt::format("|{:016x}", hash64(tokenizer_source(*path)));
   text += end_of_text_key(run);
   if (is_stories(run.data.train)) return fmt::format("stories-{:016x}", hash64(text));
   for (const auto* names : {&run.data.train, &run.data.validation}) {
@@ -131,7 +132,7 @@ void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team,
   std::vector<Part> parts = parts_of(run);
   Tokenizer tokenizer = make_tokenizer(run, parts, say);
   settle_end_of_text(run, tokenizer);
-  write_file_atomically(staged.path() / "tokenizer.json", tokenizer.to_json());
+  for (const TokenizerFile& file : tokenizer.to_files()) write_file_atomically(staged.path() / file.name, file.content);
   for (const Part& part : parts) {
     bool trains = part.file == parts.front().file;
     say(fmt::format(
@@ -178,7 +179,7 @@ TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::f
     fill_cache(run, place, team, say);
   }
   TokenizedData data;
-  Tokenizer tokenizer = Tokenizer::load(place / "tokenizer.json");
+  Tokenizer tokenizer = Tokenizer::load(find_tokenizer(place).value_or(place / kTokenizerFile));
   settle_end_of_text(run, tokenizer);
   data.tokenizer = std::make_shared<const Tokenizer>(std::move(tokenizer));
   TokenFormat format = cache_format(*data.tokenizer);

@@ -1,0 +1,67 @@
+// The symbols with which merging begins: one for each byte (byte-level vocabularies) or for each character, with what
+// happens to those that the vocabulary does not have.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sextant {
+
+// What no token stands for: dropped when `id` is empty, as HF does, else replaced by it.
+struct BpeUnknown {
+  std::optional<uint32_t> id;
+  bool fused = false;  // neighbours become one
+};
+
+enum class BpeUnit { byte, character };
+
+using BpeTokens = std::vector<std::pair<std::string, uint32_t>>;  // text and id
+
+// "<0x0A>": how vocabularies with byte_fallback name bytes.
+std::string fallback_name(uint8_t byte);
+std::optional<uint8_t> byte_of_fallback_name(std::string_view name);
+
+class BpeSymbols {
+ public:
+  static constexpr uint32_t kNoToken = ~uint32_t{0};
+  enum class Fallback { none, bytes };  // what stands for an unknown character: the tokens of its bytes
+
+  BpeSymbols(const BpeTokens& tokens, BpeUnit unit, BpeUnknown unknown, Fallback fallback);
+
+  // Appends the symbols of `piece`, which is valid UTF-8 where the unit is the character.
+  void append(std::string_view piece, std::vector<uint32_t>& ids) const {
+    return unit_ == BpeUnit::byte ? append_bytes(piece, ids) : append_characters(piece, ids);
+  }
+
+  uint32_t of_character(char32_t code) const {
+    size_t block = code >> kBlockBits;
+    return block < blocks_.size() ? characters_[blocks_[block] + (code & (kBlock - 1))] : kNoToken;
+  }
+
+  // Whether an unknown character leaves its neighbours as they are.
+  bool unknown_stands_alone() const { return all_bytes_ || !unknown_.id; }
+
+ private:
+  void append_bytes(std::string_view piece, std::vector<uint32_t>& ids) const;
+  void append_characters(std::string_view piece, std::vector<uint32_t>& ids) const;
+  bool append_fallback(std::string_view character, std::vector<uint32_t>& ids) const;
+  void set_character(char32_t code, uint32_t id);
+
+  static constexpr int kBlockBits = 8;
+  static constexpr size_t kBlock = size_t{1} << kBlockBits;
+
+  BpeUnit unit_;
+  BpeUnknown unknown_;
+  Fallback fallback_;
+  bool all_bytes_ = false;              // the fallback has a token for every byte
+  std::array<uint32_t, 256> byte_ids_;  // of bytes themselves, or of the fallback
+  std::vector<uint32_t> blocks_;        // where the block of a character begins
+  std::vector<uint32_t> characters_;
+};
+
+}  // namespace sextant

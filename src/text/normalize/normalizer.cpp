@@ -1,0 +1,146 @@
+#include "text/normalize/normalizer.h"
+
+#include <array>
+
+#include "text/unicode/unicode_classes.h"
+#include "text/unicode/unicode_utf8.h"
+
+namespace sextant {
+
+namespace {
+
+class Sequence : public Normalizer {
+ public:
+  explicit Sequence(std::vector<NormalizerPtr> steps) : steps_(std::move(steps)) {}
+  void apply(NormalText& text) const override {
+    for (const NormalizerPtr& step : steps_) step->apply(text);
+  }
+
+ private:
+  std::vector<NormalizerPtr> steps_;
+};
+
+class Prepend : public Normalizer {
+ public:
+  explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
+  void apply(NormalText& text) const override {
+    if (!text.text.empty()) text.text.insert(0, prefix_);
+  }
+
+ private:
+  std::string prefix_;
+};
+
+bool is_white_space(const char* at) {
+  return UnicodeKinds::get().of(decode_valid_utf8(at).code) == CharKind::space;
+}
+
+class Strip : public Normalizer {
+ public:
+  explicit Strip(StripSide side) : side_(side) {}
+  void apply(NormalText& text) const override {
+    std::string_view rest = text.text;
+    if (side_ != StripSide::left)
+      while (!rest.empty() && is_white_space(previous_utf8(rest.data() + rest.size())))
+        rest = {rest.data(), static_cast<size_t>(previous_utf8(rest.data() + rest.size()) - rest.data())};
+    size_t stripped = 0;
+    if (side_ != StripSide::right)
+      for (; !rest.empty() && is_white_space(rest.data()); ++stripped)
+        rest.remove_prefix(decode_valid_utf8(rest.data()).size);
+    text.dropped_from_front(stripped);
+    if (rest.size() != text.text.size()) text.text = std::string(rest);
+  }
+
+ private:
+  StripSide side_;
+};
+
+class ReplaceLiteral : public Normalizer {
+ public:
+  ReplaceLiteral(std::string pattern, std::string content)
+      : pattern_(std::move(pattern)), content_(std::move(content)) {}
+
+  void apply(NormalText& text) const override {
+    size_t found = next(text.text, 0);
+    if (found == std::string::npos) return;
+    if (found == 0 && content_.empty()) text.from_start = false;
+    std::string out;
+    out.reserve(text.text.size() + text.text.size() / 2);
+    size_t done = 0;
+    for (; found != std::string::npos; found = next(text.text, done)) {
+      out.append(text.text, done, found - done);
+      out += content_;
+      done = found + pattern_.size();
+    }
+    out.append(text.text, done);
+    text.text = std::move(out);
+  }
+
+ private:
+  size_t next(const std::string& text, size_t from) const {
+    return pattern_.size() == 1 ? text.find(pattern_[0], from) : text.find(pattern_, from);
+  }
+
+  std::string pattern_, content_;
+};
+
+class ReplaceRegex : public Normalizer {
+ public:
+  ReplaceRegex(std::unique_ptr<Splitter> matches, std::string content)
+      : matches_(std::move(matches)), content_(std::move(content)) {}
+
+  void apply(NormalText& text) const override {
+    std::array<std::string_view, 64> found;
+    SplitCursor cursor;
+    std::string out;
+    const char* done = text.text.data();
+    bool some = false;
+    while (size_t count = matches_->cut(text.text, cursor, found)) {
+      for (size_t i = 0; i < count; ++i) {
+        if (found[i].data() == text.text.data() && content_.empty()) text.from_start = false;
+        out.append(done, static_cast<size_t>(found[i].data() - done));
+        out += content_;
+        done = found[i].data() + found[i].size();
+      }
+      some = true;
+    }
+    if (!some) return;
+    out.append(done, static_cast<size_t>(text.text.data() + text.text.size() - done));
+    text.text = std::move(out);
+  }
+
+ private:
+  std::unique_ptr<Splitter> matches_;  // gives the matches only
+  std::string content_;
+};
+
+}  // namespace
+
+NormalizerPtr sequence_normalizer(std::vector<NormalizerPtr> steps) {
+  if (steps.size() == 1) return steps[0];
+  return std::make_shared<Sequence>(std::move(steps));
+}
+
+NormalizerPtr prepend_normalizer(std::string prefix) {
+  return std::make_shared<Prepend>(std::move(prefix));
+}
+
+NormalizerPtr strip_normalizer(StripSide side) {
+  return std::make_shared<Strip>(side);
+}
+
+NormalizerPtr literal_normalizer(std::string pattern, std::string content) {
+  return std::make_shared<ReplaceLiteral>(std::move(pattern), std::move(content));
+}
+
+NormalizerPtr regex_normalizer(std::unique_ptr<Splitter> matches, std::string content) {
+  return std::make_shared<ReplaceRegex>(std::move(matches), std::move(content));
+}
+
+std::string normalized(std::string_view text, const Normalizer* normalizer) {
+  NormalText out{std::string(text)};
+  if (normalizer) normalizer->apply(out);
+  return std::move(out.text);
+}
+
+}  // namespace sextant
