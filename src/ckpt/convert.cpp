@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
+#include <limits>
 
 #include "base/bf16.h"
 #include "base/error.h"
@@ -45,6 +46,10 @@ void encode_16(const float* from, std::byte* to, int64_t count) {
   }
 }
 
+constexpr std::string_view kQuantized =
+    "quantized weights are not supported: take the original model, or dequantize it and save it in bf16 with the tool "
+    "that quantized it";
+
 Decode decoder_of(const TensorView& source) {
   switch (source.dtype) {
     case FileDType::f32:
@@ -58,7 +63,8 @@ Decode decoder_of(const TensorView& source) {
     default:
       throw UserError({.place = source.place,
                        .got = fmt::format("{} cannot be loaded as numbers", name_of(source.dtype)),
-                       .expected = "F32, BF16, F16 or F64"});
+                       .expected = "F32, BF16, F16 or F64",
+                       .hint = bits_of(source.dtype) <= 8 ? std::string(kQuantized) : ""});
   }
 }
 
@@ -92,6 +98,13 @@ void check_rows(RowRange rows, int64_t count) {
 }
 
 }  // namespace
+
+float overflow_of(FileDType dtype) {
+  // Half-way between the largest number and the next that there would be.
+  if (dtype == FileDType::f16) return 65520.0f;
+  if (dtype == FileDType::bf16) return std::bit_cast<float>(0x7F7F8000u);
+  return std::numeric_limits<float>::infinity();
+}
 
 uint16_t f16_from_float(float value) {
   auto bits = std::bit_cast<uint32_t>(value);

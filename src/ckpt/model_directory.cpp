@@ -31,8 +31,9 @@ void require_whole_weights(const fs::path& directory) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return;
   Manifest manifest = parse_manifest(read_file(file), file.string());
-  std::erase_if(manifest.files,
-                [](const ManifestFile& f) { return f.name == kOptimizerFile || !f.name.ends_with(".safetensors"); });
+  std::erase_if(manifest.files, [](const ManifestFile& f) {
+    return f.name == kOptimizerFile || f.name == kMasterWeightsFile || !f.name.ends_with(".safetensors");
+  });
   std::vector<std::string> damage = wrong_sizes(directory, manifest);
   for (std::string& wrong : wrong_content(directory, manifest, hash_alone)) damage.push_back(std::move(wrong));
   if (!damage.empty())

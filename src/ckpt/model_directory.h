@@ -9,6 +9,8 @@ namespace sextant {
 // The file that only checkpoints of runs hold. It is written last, so a directory with it is complete.
 inline constexpr std::string_view kRunStateFile = "run_state.json";
 inline constexpr std::string_view kOptimizerFile = "optimizer.safetensors";
+// Weights in full precision, where those of the model are rounded.
+inline constexpr std::string_view kMasterWeightsFile = "master_weights.safetensors";
 
 // The directory itself when it holds a model, else the newest checkpoint inside it. UserError when there is neither.
 std::filesystem::path find_model_directory(const std::filesystem::path& directory);

@@ -1,6 +1,7 @@
 #include "ckpt/model_weights.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/error.h"
@@ -117,6 +118,46 @@ bool same_values(const TensorView& a, const TensorView& b) {
   return true;
 }
 
+// What is in the files of every rank, though it may hold only some stages of the model.
+std::vector<TensorSpec> tensors_in_file(const ModelSpec& spec, const DTypeOfTensor& dtype_of) {
+  Graph model = build_model(spec, {.seq = 1}, single_rank_mesh());
+  std::vector<TensorSpec> specs;
+  for (const HfTensor& tensor : model_of(spec).tensors(spec)) {
+    const Value* value = model.find(tensor.parameter);
+    BUG_IF(!value, "{} has no parameter {}", spec.architecture, tensor.parameter);
+    if (tensor.file_row > 0) continue;  // more of one that is there
+    specs.push_back(
+        {tensor.name, dtype_of ? dtype_of(tensor.name) : FileDType::f32, Slot{tensor, *value}.file_shape()});
+  }
+  return specs;
+}
+
+void write_weights(const StateView& state, const ModelSpec& spec, WeightsWriter writer) {
+  for (const auto& [value, held] : tensors_by_value(state.program(), model_of(spec).tensors(spec))) {
+    // With two halves, what a rank holds in full precision is what it holds of both.
+    const Value& in_full = *parts_of_weight(state.program(), *value).back();
+    if (!is_writer(state, in_full)) continue;
+    std::vector<float> local = read_weight(state, *value);
+    for (const HfTensor& tensor : held) {
+      Slot slot{tensor, in_full};
+      FileDType dtype = writer.dtype_of(tensor.name);
+      for (const Piece& whole : held_pieces(state, in_full)) {
+        Piece piece = slot.part_of(whole);
+        if (piece.rows == 0) continue;
+        if (is_whole(piece, slot)) {
+          std::span<const float> rows(local.data() + piece.at, static_cast<size_t>(piece.rows * piece.columns));
+          writer.stream(tensor.name, [&](RowRange range, std::span<std::byte> block) {
+            store_rows({rows, piece.columns}, range, slot.transpose(), dtype, block);
+          });
+        } else {
+          save_piece(writer, slot, dtype, piece, local);
+        }
+      }
+    }
+  }
+  writer.finish();
+}
+
 }  // namespace
 
 void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source) {
@@ -160,46 +201,33 @@ void refuse_other_head(const ModelSpec& spec, const WeightsReader& source) {
 
 void save_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& directory,
                   const DTypeOfTensor& dtype_of, Share share) {
-  // Every rank plans the same files, though it may hold only some stages of the model.
-  Graph model = build_model(spec, {.seq = 1}, single_rank_mesh());
-  std::vector<HfTensor> tensors = model_of(spec).tensors(spec);
-  std::vector<TensorSpec> specs;
-  for (const HfTensor& tensor : tensors) {
-    const Value* value = model.find(tensor.parameter);
-    BUG_IF(!value, "{} has no parameter {}", spec.architecture, tensor.parameter);
-    if (tensor.file_row > 0) continue;  // more of one that is there
-    specs.push_back(
-        {tensor.name, dtype_of ? dtype_of(tensor.name) : FileDType::f32, Slot{tensor, *value}.file_shape()});
-  }
-  auto dtype_in_file = [&](std::string_view name) {
-    for (const TensorSpec& s : specs)
-      if (s.name == name) return s.dtype;
-    return FileDType::f32;
-  };
-  WeightsWriter writer(directory, plan_weights(specs), share);
-  for (const auto& [value, held] : tensors_by_value(state.program(), tensors)) {
-    // With two halves, what a rank holds in full precision is what it holds of both.
+  write_weights(state, spec, WeightsWriter(directory, plan_weights(tensors_in_file(spec, dtype_of)), share));
+}
+
+void save_master_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& file,
+                         Share share) {
+  WeightsPlan plan;
+  plan.shards.push_back({file.filename().string(), plan_safetensors(tensors_in_file(spec, {}))});
+  write_weights(state, spec, WeightsWriter(file.parent_path(), std::move(plan), share));
+}
+
+std::string first_overflow(const StateView& state, const ModelSpec& spec, FileDType dtype) {
+  float limit = overflow_of(dtype);
+  for (const auto& [value, held] : tensors_by_value(state.program(), model_of(spec).tensors(spec))) {
     const Value& in_full = *parts_of_weight(state.program(), *value).back();
-    if (!is_writer(state, in_full)) continue;
     std::vector<float> local = read_weight(state, *value);
-    for (const HfTensor& tensor : held) {
-      Slot slot{tensor, in_full};
-      FileDType dtype = dtype_in_file(tensor.name);
+    for (const HfTensor& tensor : held)
       for (const Piece& whole : held_pieces(state, in_full)) {
-        Piece piece = slot.part_of(whole);
-        if (piece.rows == 0) continue;
-        if (is_whole(piece, slot)) {
-          std::span<const float> rows(local.data() + piece.at, static_cast<size_t>(piece.rows * piece.columns));
-          writer.stream(tensor.name, [&](RowRange range, std::span<std::byte> block) {
-            store_rows({rows, piece.columns}, range, slot.transpose(), dtype, block);
-          });
-        } else {
-          save_piece(writer, slot, dtype, piece, local);
-        }
+        Piece piece = Slot{tensor, in_full}.part_of(whole);
+        for (int64_t row = 0; row < piece.rows; ++row)
+          for (int64_t column = 0; column < piece.columns; ++column) {
+            float element = local[static_cast<size_t>(piece.at + row * piece.stride + column)] - tensor.file_less;
+            if (std::isfinite(element) && std::abs(element) >= limit)
+              return fmt::format("{} holds {}", tensor.name, element);
+          }
       }
-    }
   }
-  writer.finish();
+  return "";
 }
 
 void initialize_weights(Bound& bound, uint64_t seed) {

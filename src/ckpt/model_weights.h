@@ -30,6 +30,14 @@ using DTypeOfTensor = std::function<FileDType(std::string_view name)>;
 void save_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& directory,
                   const DTypeOfTensor& dtype_of = {}, Share share = Share::whole);
 
+// The same weights in F32, in one safetensors file.
+void save_master_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& file,
+                         Share share = Share::whole);
+
+// "NAME holds 70000": the first tensor of which this rank holds an element that is finite in memory and would not be in
+// a file of this type; empty where there is none.
+std::string first_overflow(const StateView& state, const ModelSpec& spec, FileDType dtype);
+
 // Every weight drawn afresh: element i of the parameter at a path depends on (seed, path, i) only, on every mesh.
 void initialize_weights(Bound& bound, uint64_t seed);
 

@@ -16,16 +16,7 @@ static_assert(std::endian::native == std::endian::little, "tensor bytes are used
 namespace {
 
 constexpr int64_t kLengthBytes = 8;
-constexpr size_t kMaxRank = 64;
 constexpr std::string_view kCutShort = "the file may be cut short or damaged: copy or download it again";
-
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::string tensor_place(std::string_view place, std::string_view name) {
-  return fmt::format("{}: tensor {}", place, shown(name));
-}
 
 // The JSON part of the file, its length checked.
 std::string_view header_text(std::string_view place, std::span<const std::byte> file) {
@@ -99,7 +90,7 @@ class HeaderReader {
     if (field == "dtype")
       read_dtype(value);
     else if (field == "shape")
-      read_list(value, shape_, kMaxRank);
+      read_list(value, shape_, kMaxTensorRank);
     else if (field == "data_offsets")
       read_list(value, offsets_, 2);
     else
@@ -227,12 +218,15 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
   for (size_t i = 0; i < header_.tensors.size(); ++i) index_.emplace(header_.tensors[i].name, i);
 }
 
+std::vector<std::string> SafetensorsFile::names() const {
+  std::vector<std::string> names;
+  for (const TensorEntry& tensor : header_.tensors) names.push_back(tensor.name);
+  return names;
+}
+
 TensorView SafetensorsFile::tensor(std::string_view name) const {
   auto found = index_.find(name);
-  if (found == index_.end())
-    throw UserError({.place = place_,
-                     .got = fmt::format("there is no tensor {}", shown(name)),
-                     .expected = fmt::format("it among the {} tensors of the file", index_.size())});
+  if (found == index_.end()) refuse_unknown_tensor(place_, name, index_.size());
   const TensorEntry& entry = header_.tensors[found->second];
   return {.place = tensor_place(place_, name),
           .dtype = entry.dtype,

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/files.h"
-#include "ckpt/tensor_view.h"
+#include "ckpt/tensor_file.h"
 
 namespace sextant {
 
@@ -41,14 +41,15 @@ struct SafetensorsHeader {
 SafetensorsHeader parse_safetensors(std::string_view place, std::span<const std::byte> file);
 
 // A file, mapped: tensors are read from disk when they are touched.
-class SafetensorsFile {
+class SafetensorsFile : public TensorFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& path);
 
   const std::vector<TensorEntry>& tensors() const { return header_.tensors; }
   const Metadata& metadata() const { return header_.metadata; }
-  bool contains(std::string_view name) const { return index_.find(name) != index_.end(); }
-  TensorView tensor(std::string_view name) const;  // UserError when there is none of this name
+  std::vector<std::string> names() const override;
+  bool contains(std::string_view name) const override { return index_.find(name) != index_.end(); }
+  TensorView tensor(std::string_view name) const override;
 
  private:
   std::string place_;

@@ -46,6 +46,7 @@ class SafetensorsWriter {
  public:
   SafetensorsWriter(const std::filesystem::path& path, SafetensorsLayout layout, Share share = Share::whole);
 
+  FileDType dtype_of(std::string_view name) const { return entry(name).dtype; }
   void write(std::string_view name, std::span<const std::byte> bytes);
   void write_rows(std::string_view name, RowRange rows, std::span<const std::byte> bytes);
   // Elements of a tensor from `first` on, in the order of the file; types of whole bytes only.

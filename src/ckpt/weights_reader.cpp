@@ -1,10 +1,12 @@
 #include "ckpt/weights_reader.h"
 
-#include <set>
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "ckpt/json_walk.h"
+#include "ckpt/safetensors.h"
+#include "ckpt/torch_file.h"
 
 namespace sextant {
 
@@ -17,18 +19,19 @@ bool is_plain_file_name(std::string_view name) {
          name.find('\0') == std::string_view::npos;
 }
 
+// Files that hold the weights of a model, in the order in which transformers looks for them.
+constexpr std::string_view kModelFiles[] = {kWeightsFile, kWeightsIndexFile, kTorchWeightsFile, kTorchWeightsIndexFile};
+
 [[noreturn]] void no_weights(const fs::path& directory) {
-  std::string hint = "give the directory that holds the model's files";
-  std::error_code ignored;
-  for (const fs::directory_entry& file : fs::directory_iterator(directory, ignored)) {
-    std::string name = file.path().filename().string();
-    if (name.starts_with("pytorch_model") && name.ends_with(".bin"))
-      hint = fmt::format("{} is a pickle; convert the model to safetensors first", shown(name));
-  }
   throw UserError({.place = directory.string(),
                    .got = "no weights here",
-                   .expected = fmt::format("{} or {}", kWeightsFile, kWeightsIndexFile),
-                   .hint = hint});
+                   .expected = fmt::format("one of {}", fmt::join(kModelFiles, ", ")),
+                   .hint = "give the directory that holds the model's files"});
+}
+
+std::unique_ptr<TensorFile> open_tensor_file(const fs::path& file) {
+  if (file.extension() == ".bin") return std::make_unique<TorchFile>(file);
+  return std::make_unique<SafetensorsFile>(file);
 }
 
 // transformers would load the adapter on top of the weights; we would leave it out without a word.
@@ -72,21 +75,20 @@ std::map<std::string, std::string, std::less<>> parse_weights_index(std::string_
 
 WeightsReader::WeightsReader(const fs::path& path) : place_(path.string()) {
   std::error_code ignored;
-  if (fs::is_directory(path, ignored)) refuse_adapter(path);
-  if (!fs::is_directory(path, ignored))
-    path.extension() == ".json" ? open_sharded(path) : open_single(path);
-  else if (fs::exists(path / kWeightsFile, ignored))
-    open_single(path / kWeightsFile);
-  else if (fs::exists(path / kWeightsIndexFile, ignored))
-    open_sharded(path / kWeightsIndexFile);
-  else
-    no_weights(path);
-  for (const auto& [name, file] : file_of_) names_.push_back(name);
+  fs::path file = path;
+  if (fs::is_directory(path, ignored)) {
+    refuse_adapter(path);
+    auto found = std::ranges::find_if(kModelFiles, [&](auto name) { return fs::exists(path / name, ignored); });
+    if (found == std::end(kModelFiles)) no_weights(path);
+    file = path / *found;
+  }
+  file.extension() == ".json" ? open_sharded(file) : open_single(file);
+  for (const auto& [name, at] : file_of_) names_.push_back(name);
 }
 
 void WeightsReader::open_single(const fs::path& file) {
-  files_.emplace_back(file);
-  for (const TensorEntry& tensor : files_.back().tensors()) file_of_.emplace(tensor.name, 0);
+  files_.push_back(open_tensor_file(file));
+  for (const std::string& name : files_.back()->names()) file_of_.emplace(name, 0);
 }
 
 void WeightsReader::open_sharded(const fs::path& index) {
@@ -94,9 +96,9 @@ void WeightsReader::open_sharded(const fs::path& index) {
   std::map<std::string, size_t> opened;
   for (const auto& [name, file] : files) {
     auto [at, is_new] = opened.try_emplace(file, files_.size());
-    if (is_new) files_.emplace_back(index.parent_path() / file);
+    if (is_new) files_.push_back(open_tensor_file(index.parent_path() / file));
     // A shard may hold more than the index names; what is named must be there.
-    if (!files_[at->second].contains(name))
+    if (!files_[at->second]->contains(name))
       throw UserError({.place = index.string(),
                        .got = fmt::format("tensor {} is not in {}", shown(name), shown(file)),
                        .expected = "each tensor in the file that weight_map gives",
@@ -111,7 +113,7 @@ TensorView WeightsReader::tensor(std::string_view name) const {
     throw UserError({.place = place_,
                      .got = fmt::format("there is no tensor {}", shown(name)),
                      .expected = fmt::format("it among the {} tensors of the model", names_.size())});
-  return files_[found->second].tensor(name);
+  return files_[found->second]->tensor(name);
 }
 
 int64_t WeightsReader::total_bytes() const {

@@ -37,6 +37,7 @@ class WeightsWriter {
  public:
   WeightsWriter(const std::filesystem::path& directory, WeightsPlan plan, Share share = Share::whole);
 
+  FileDType dtype_of(std::string_view name) { return shard_of(name).dtype_of(name); }
   void write(std::string_view name, std::span<const std::byte> bytes) { shard_of(name).write(name, bytes); }
   void write_rows(std::string_view name, RowRange rows, std::span<const std::byte> bytes) {
     shard_of(name).write_rows(name, rows, bytes);

@@ -51,7 +51,7 @@ right, and, where a name looks misspelt, the name that was probably meant:
 )";
 
 std::string type_text(const Key& key) {
-  if (key.name == "model.architecture") return "string";  // sextant models lists them
+  if (key.name == "model.architecture") return "string";  // sextant list models lists them
   if (!key.words.empty()) {
     std::string out;
     for (std::string_view word : words_of(key)) out += fmt::format("{}`{}`", out.empty() ? "" : ", ", word);

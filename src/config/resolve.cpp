@@ -52,7 +52,7 @@ ModelSpec start_from_preset(const RunConfig& run, Complaints& complaints) {
   auto meant = why.empty() ? nearest(*run.model.preset, names) : std::nullopt;
   complaints.add(run, {"model.preset"},
                  {.got = fmt::format("got {}{}{}", toml_quoted(*run.model.preset), why.empty() ? "" : ": ", why),
-                  .expected = fmt::format("one of the {} presets that `sextant models` lists, such as {} or {}",
+                  .expected = fmt::format("one of the {} presets that `sextant list models` lists, such as {} or {}",
                                           names.size(), names.front(), find_preset("llama3.1-8b")->name),
                   .hint = meant ? fmt::format("did you mean {}?", *meant) : ""});
   complaints.distrust("model.preset");

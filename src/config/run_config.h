@@ -104,6 +104,7 @@ struct TrainSection {
 struct CheckpointSection {
   int64_t every = 0, keep = 3;
   bool at_end = true;
+  std::string dtype = "f32";
   std::string resume = "auto";
   std::vector<std::string> accept_changed;
   bool background = true;

@@ -110,12 +110,12 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(name, Affects::execution, unset("the file's name without `.toml`"), "Names the run and the directory of its results."),
     KEY(device, Affects::execution, one_of("auto|cpu|cuda"), "Where to compute. `auto` takes the GPU when there is one."),
 
-    KEY(model.preset, unset("none"), "A published model by name; `sextant models` lists them."),
+    KEY(model.preset, unset("none"), "A published model by name; `sextant list models` lists them."),
     KEY(model.from, unset("none"),
         "A Hugging Face directory to start from: its config.json, weights and tokenizer. Of the other keys only "
         "`max_seq`, `norm_eps`, `rope_*` and `dropout` may be given beside it, and `tied_head` where config.json ties the head."),
     KEY(model.architecture, one_of(kArchitectures), unset("the preset's"),
-        "The family of the model; `sextant models` lists them with the options and defaults of each."),
+        "The family of the model; `sextant list models` lists them with the options and defaults of each."),
     KEY(model.layers, from_to(1, kMaxLayers), unset("the preset's"), "Transformer blocks."),
     KEY(model.hidden, from_to(1, kMaxHidden), unset("the preset's"), "Width of the residual stream."),
     KEY(model.heads, from_to(1, kMaxHeads), unset("the preset's"), "Query heads; must divide `hidden`."),
@@ -283,6 +283,9 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(checkpoint.every, at_least(0), "Steps between checkpoints. 0 = only at the end."),
     KEY(checkpoint.at_end, "Write one when the run ends, or is stopped. Without it a run leaves only its metrics."),
     KEY(checkpoint.keep, at_least(0), "How many of the latest checkpoints are kept. 0 = all."),
+    KEY(checkpoint.dtype, one_of("f32|bf16|f16"),
+        "The type of the weights in model.safetensors and in config.json, rounded to nearest as torch does. With another than f32, "
+        "the weights in full precision are kept beside them, in master_weights.safetensors, for the run to go on from."),
     KEY(checkpoint.accept_changed,
         "Which of `tokenizer` and `data` may be others than when the checkpoint was written; a resumed run is refused otherwise."),
     KEY(checkpoint.background,

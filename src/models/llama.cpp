@@ -130,7 +130,7 @@ struct Generation {
   double rope_factor;  // 0 = RoPE is not scaled
   int64_t bos, eos;
   int64_t window = 0;
-  std::string_view hf_type = "";
+  std::string_view hf_type = {};
 };
 
 constexpr Generation kLlama1{32000, 2048, 10000, 0, 1, 2};

@@ -46,6 +46,20 @@ TEST(Convert, RoundsToBf16AsNumpyDoes) {
   EXPECT_TRUE(std::ranges::equal(ours, file.tensor("convert.f32.as_bf16").bytes));
 }
 
+TEST(Convert, RoundsAsTorchDoes) {
+  SafetensorsFile file(SEXTANT_SOURCE_DIR "/tests/fixtures/torch/conversions.safetensors");
+  std::vector<float> values = load_all(file.tensor("f32"));
+  auto count = static_cast<int64_t>(values.size());
+  for (auto [name, dtype] : {std::pair{"bf16", FileDType::bf16}, {"f16", FileDType::f16}}) {
+    std::vector<std::byte> ours(values.size() * 2);
+    store_rows({values, 1}, {0, count}, Transpose::no, dtype, ours);
+    EXPECT_TRUE(std::ranges::equal(ours, file.tensor(name).bytes)) << name;
+    std::vector<float> rounded = load_all({name, dtype, {count}, ours});
+    for (size_t i = 0; i < values.size(); ++i)
+      EXPECT_EQ(std::isinf(rounded[i]), std::abs(values[i]) >= overflow_of(dtype)) << name << " " << values[i];
+  }
+}
+
 TEST(Convert, EveryBf16SurvivesTheRoundTrip) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     float value = bf16_value(static_cast<uint16_t>(bits));

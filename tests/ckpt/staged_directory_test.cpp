@@ -197,8 +197,8 @@ TEST_F(StagedDirectoryTest, KilledAtAnyMomentOneVersionIsWhole) {
   Random moment(5, "moment of death");
   for (uint64_t round = 0; round < 12; ++round) {
     pid_t child = ::fork();
-    for (int version = 1; child == 0; ++version)
-      save(version, round % 2 == 0 ? Replacing::exchange : Replacing::two_renames);
+    if (child == 0)
+      for (int version = 1;; ++version) save(version, round % 2 == 0 ? Replacing::exchange : Replacing::two_renames);
     ::usleep(static_cast<useconds_t>(moment.below(round, 30'000)));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);

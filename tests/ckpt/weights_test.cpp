@@ -1,5 +1,6 @@
 // Model directories: one file, shards with an index, and indexes that lie.
 #include "base/files.h"
+#include "ckpt/safetensors.h"
 #include "ckpt/weights_reader.h"
 #include "ckpt/weights_writer.h"
 #include "scratch.h"
@@ -52,7 +53,7 @@ TEST_F(Weights, OneFileWhenItFits) {
   WeightsReader reader(root);
   expect_content(reader, specs);
   EXPECT_EQ(reader.total_bytes(), 160 + 5 * 80);
-  EXPECT_EQ(reader.files()[0].metadata(), (Metadata{{"format", "pt"}}));
+  EXPECT_EQ(SafetensorsFile(root / "model.safetensors").metadata(), (Metadata{{"format", "pt"}}));
   expect_content(WeightsReader(root / "model.safetensors"), specs);
 }
 
@@ -67,7 +68,7 @@ TEST_F(Weights, ShardsAboveTheMaximum) {
   EXPECT_EQ(sizes, (std::vector<int64_t>{160, 144, 96, 144, 16}));
   save(root, specs, {144});
   WeightsReader reader(root);
-  EXPECT_EQ(reader.files().size(), 5u);
+  EXPECT_EQ(reader.file_count(), 5u);
   expect_content(reader, specs);
   expect_content(WeightsReader(root / "model.safetensors.index.json"), specs);
 }
@@ -109,10 +110,10 @@ TEST_F(Weights, RanksWriteTheirRowsOfOneModel) {
 }
 
 TEST_F(Weights, SaysWhatADirectoryLacks) {
-  EXPECT_IN("no weights here; expected model.safetensors or model.safetensors.index.json",
+  EXPECT_IN("no weights here; expected one of model.safetensors, model.safetensors.index.json, pytorch_model.bin,",
             message_of<UserError>([&] { WeightsReader reader(root); }));
   write_text(root / "pytorch_model.bin", "x");
-  EXPECT_IN("convert the model to safetensors first", message_of<UserError>([&] { WeightsReader reader(root); }));
+  EXPECT_IN("pytorch_model.bin: not a zip archive", message_of<UserError>([&] { WeightsReader reader(root); }));
   EXPECT_IN("file not found", message_of<UserError>([&] { WeightsReader reader(root / "nowhere"); }));
 }
 

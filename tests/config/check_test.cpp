@@ -85,7 +85,7 @@ TEST(Check, ModelIsNamed) {
             "run.toml model.architecture: is missing; expected " + expected_of(*find_key("model.architecture")));
   EXPECT_EQ(complaint_about({}, "preset = \"llama3.1-7b\"\n"),
             fmt::format("run.toml:2:1 model.preset: got \"llama3.1-7b\"; expected one of the {} presets that "
-                        "`sextant models` lists, such as gpt2 or llama3.1-8b\n"
+                        "`sextant list models` lists, such as gpt2 or llama3.1-8b\n"
                         "  hint: did you mean llama3.1-8b?",
                         presets().size()));
   EXPECT_EQ(complaint_about({}, "preset = \"mixtral-8x7b\"\n").substr(0, 98),

@@ -129,6 +129,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"checkpoint.every", "0"},
       {"checkpoint.at_end", "true"},
       {"checkpoint.keep", "3"},
+      {"checkpoint.dtype", "\"f32\""},
       {"checkpoint.accept_changed", "[]"},
       {"checkpoint.background", "true"},
       {"checkpoint.resume", "\"auto\""},

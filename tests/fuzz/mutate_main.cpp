@@ -74,6 +74,6 @@ int main(int argc, char** argv) {
   uint64_t round = 0;
   for (; round < rounds || std::chrono::steady_clock::now() - start < wanted; ++round)
     run(mutate(seeds[round % seeds.size()], Random(seed_number, "fuzz", round)));
-  std::printf("%llu inputs\n", static_cast<unsigned long long>(round + seeds.size()));
+  std::printf("%llu inputs\n", static_cast<unsigned long long>(round) + seeds.size());
   return 0;
 }

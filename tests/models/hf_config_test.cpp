@@ -149,9 +149,15 @@ TEST(HfConfig, RefusesByName) {
             "config.json rope_scaling type: \"linear\" is not supported; expected default or llama3");
   EXPECT_EQ(complaint_about(kLlama32, {{"partial_rotary_factor", 0.5}}),
             "config.json partial_rotary_factor: 0.5 is not supported; expected 1");
-  EXPECT_EQ(
-      complaint_about(kLlama32, {{"quantization_config", {{"bits", 4}}}}),
-      "config.json quantization_config: quantised weights are not supported; expected weights in f32, f16 or bf16");
+  auto quantized = [](const json& config) { return complaint_about(kLlama32, {{"quantization_config", config}}); };
+  for (const char* method : {"fp8", "gptq", "awq", "bitsandbytes", "compressed-tensors"})
+    EXPECT_TRUE(quantized({{"quant_method", method}})
+                    .starts_with(fmt::format("config.json quantization_config: weights quantized by \"{}\" are not "
+                                             "supported; expected weights in f32, bf16 or f16: the original model",
+                                             method)));
+  EXPECT_NE(quantized({{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}}).find("\"bitsandbytes int8\""),
+            std::string::npos);
+  EXPECT_NE(quantized({{"bits", 4}}).find("\"an unnamed method\""), std::string::npos);
   EXPECT_EQ(complaint_about(kGpt2, {{"scale_attn_by_inverse_layer_idx", true}, {"scale_attn_weights", false}}),
             "config.json scale_attn_weights: false is not supported; expected true\n"
             "config.json scale_attn_by_inverse_layer_idx: true is not supported; expected false");

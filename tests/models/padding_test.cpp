@@ -8,8 +8,6 @@
 namespace sextant {
 namespace {
 
-namespace fs = std::filesystem;
-
 constexpr int64_t kVocab = 97, kPadding = 5;
 
 class Model {

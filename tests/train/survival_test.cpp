@@ -61,9 +61,9 @@ class Survival : public testing::TestWithParam<const char*> {
     std::string what;
     ExitCode code = ExitCode::finished;
   };
-  Refusal refusal(Settings settings, std::string_view out = "run") const {
+  Refusal refusal(const Settings& settings, std::string_view out = "run") const {
     try {
-      run(std::move(settings), out);
+      run(settings, out);
     } catch (const UserError& error) {
       return {error.what(), error.exit_code()};
     } catch (const RunError& error) {

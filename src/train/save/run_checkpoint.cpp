@@ -16,6 +16,7 @@
 #include "ckpt/slices.h"
 #include "ckpt/staged_directory.h"
 #include "models/hf_config.h"
+#include "text/tokenizer_files.h"
 #include "train/save/share_hashing.h"
 
 namespace sextant {
@@ -216,9 +217,15 @@ void refuse_other_model(const fs::path& directory, ModelSpec spec) {
                      .hint = "choose another --out, or go back to the config.toml in the run's directory"});
 }
 
-// What transformers' AutoTokenizer needs beside tokenizer.json.
+// What transformers' AutoTokenizer needs beside the tokenizer itself.
 std::string tokenizer_config(const Tokenizer& tokenizer, const ModelSpec& spec) {
-  nlohmann::ordered_json json{{"tokenizer_class", "PreTrainedTokenizerFast"}, {"model_max_length", spec.max_seq}};
+  bool sentencepiece = tokenizer.to_files().front().name == kSentencePieceFile;
+  nlohmann::ordered_json json{{"tokenizer_class", sentencepiece ? "LlamaTokenizer" : "PreTrainedTokenizerFast"},
+                              {"model_max_length", spec.max_seq}};
+  if (sentencepiece) {
+    json["add_bos_token"] = !tokenizer.prefix_ids().empty();
+    json["add_eos_token"] = !tokenizer.suffix_ids().empty();
+  }
   if (auto eos = tokenizer.eos_id()) json["eos_token"] = std::string(tokenizer.token_bytes(*eos));
   return json.dump(2) + "\n";
 }
@@ -232,12 +239,14 @@ void write_descriptions(const fs::path& directory, const CheckpointContent& cont
   ModelSpec spec = content.spec;
   const ModelFiles& files = content.files;
   // The model's own ids belong to its own tokenizer.
-  bool own = files.has_tokenizer_file("tokenizer.json");
+  bool own = std::ranges::any_of(kTokenizerSources, [&](const char* name) { return files.has_tokenizer_file(name); });
   if (content.tokenizer && content.tokenizer->eos_id() && (spec.eos_tokens.empty() || !own))
     spec.eos_tokens = {static_cast<int64_t>(*content.tokenizer->eos_id())};
-  write_file_atomically(directory / "config.json", hf_config_json(spec, files.config));
+  write_file_atomically(directory / "config.json", hf_config_json(spec, files.config, dtype_of(content.dtype).value()));
   write_model_files(files, directory);
-  if (content.tokenizer && !own) write_file_atomically(directory / "tokenizer.json", content.tokenizer->to_json());
+  if (content.tokenizer && !own)
+    for (const TokenizerFile& file : content.tokenizer->to_files())
+      write_file_atomically(directory / file.name, file.content);
   if (content.tokenizer && !files.has_tokenizer_file("tokenizer_config.json"))
     write_file_atomically(directory / "tokenizer_config.json", tokenizer_config(*content.tokenizer, spec));
   write_file_atomically(directory / kRunStateFile, state_json(content.state));
@@ -266,9 +275,11 @@ std::string failure_of(const std::function<void()>& work) {
   }
 }
 
-bool is_same_tokenizer(const ModelFile& file, const Tokenizer& tokenizer) {
+bool has_this_tokenizer(const fs::path& directory, const Tokenizer& tokenizer) {
+  std::optional<fs::path> path = find_tokenizer(directory);
+  if (!path) return false;
   try {
-    return Tokenizer::from_json(file.text, file.name).to_json() == tokenizer.to_json();
+    return Tokenizer(read_tokenizer_file(*path)).to_files() == tokenizer.to_files();
   } catch (const UserError&) {
     return false;  // of a kind that cannot have tokenized our data
   }
@@ -279,10 +290,7 @@ bool is_same_tokenizer(const ModelFile& file, const Tokenizer& tokenizer) {
 ModelFiles files_to_keep(const fs::path& directory, const Tokenizer* tokenizer) {
   ModelFiles files = read_model_files(directory);
   if (!tokenizer) return files;
-  bool own = false;
-  for (const ModelFile& file : files.tokenizer)
-    if (file.name == "tokenizer.json") own = is_same_tokenizer(file, *tokenizer);
-  if (!own) {
+  if (!has_this_tokenizer(directory, *tokenizer)) {
     files.tokenizer.clear();
     files.generation.clear();  // its ids are those of the other tokenizer
   }
@@ -301,7 +309,10 @@ std::string save_run_checkpoint(const fs::path& directory, const CheckpointConte
   fs::path place = group.from_leader(staged ? staged->path().string() : std::string());
   Share share = group.size() == 1 ? Share::whole : Share::part;
   failure = group.first_text(failure_of([&] {
-    save_weights(content.values, content.spec, place, {}, share);
+    save_weights(
+        content.values, content.spec, place, [&](std::string_view) { return content.dtype; }, share);
+    if (content.dtype != FileDType::f32)
+      save_master_weights(content.values, content.spec, place / kMasterWeightsFile, share);
     save_optimizer(content, place / kOptimizerFile, share);
   }));  // and every rank has flushed its part
   if (!failure.empty()) return failure;
@@ -330,7 +341,9 @@ RunState load_run_checkpoint(const fs::path& directory, Bound& bound, const Mode
                              const Optimizer& optimizer) {
   refuse_other_model(directory, spec);
   RunState state = read_run_state(directory);
-  load_weights(bound, spec, WeightsReader(directory));
+  fs::path master = directory / kMasterWeightsFile;
+  std::error_code ignored;
+  load_weights(bound, spec, WeightsReader(fs::exists(master, ignored) ? master : directory));
   load_optimizer(bound, spec, optimizer, directory / kOptimizerFile);
   return state;
 }

@@ -1,6 +1,7 @@
 // A checkpoint of a run: a Hugging Face model directory (config.json, tokenizer.json, model*.safetensors, and the files
 // of the directory it was trained from that say how the model is used), and beside those files what only training
-// needs: optimizer.safetensors, run_state.json, and manifest.json with the hash of every file. It appears whole or not
+// needs: optimizer.safetensors, the weights in full precision where those of the model are rounded
+// (master_weights.safetensors), run_state.json, and manifest.json with the hash of every file. It appears whole or not
 // at all. Every rank writes what it holds into the same files, which say nothing of the mesh: another mesh may go on
 // from them.
 #pragma once
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "ckpt/file_dtype.h"
 #include "ckpt/model_files.h"
 #include "comm/host_group.h"
 #include "exec/executor.h"
@@ -33,6 +35,7 @@ struct CheckpointContent {
   const Tokenizer* tokenizer;  // may be null
   const ModelFiles& files;     // of the directory that the weights came from
   RunState state;
+  FileDType dtype = FileDType::f32;  // of the model's weights; f32, bf16 or f16
 };
 
 // What a checkpoint takes over from the directory that the weights came from; the files of a tokenizer only where that

@@ -5,6 +5,7 @@
 
 #include "base/threads.h"
 #include "ckpt/model_directory.h"
+#include "ckpt/model_weights.h"
 #include "comm/ranks.h"
 #include "comm/tags.h"
 #include "run/programs.h"
@@ -64,14 +65,27 @@ void Saver::prune(int64_t keep) {
 std::string Saver::write_or_say_why(const Job& job, const StateView& values) {
   MovingView moving(values, parts_.rank_status);
   Optimizer optimizer = optimizer_of(parts_.run);
-  CheckpointContent content{moving, parts_.spec, optimizer, parts_.tokenizer, parts_.files, job.state};
+  CheckpointContent content{moving, parts_.spec, optimizer, parts_.tokenizer, parts_.files, job.state, job.dtype};
   std::string failure = save_run_checkpoint(job.place, content, group_);
   if (failure.empty()) return failure;
   if (group_.leads() && parts_.run.checkpoint.keep > 0) prune(std::max<int64_t>(1, parts_.run.checkpoint.keep - 1));
   return save_run_checkpoint(job.place, content, group_);
 }
 
-void Saver::write(const Job& job, const StateView& values) {
+// The type that the config asks for, or f32 where a weight would become infinite in it: the run's work is not lost for
+// it.
+FileDType Saver::dtype_that_holds(const StateView& values, std::string_view where) {
+  FileDType dtype = file_dtype_of(dtype_from_name(parts_.run.checkpoint.dtype).value());
+  if (dtype == FileDType::f32) return dtype;
+  std::string tensor = group_.first_text(first_overflow(values, parts_.spec, dtype));
+  if (tensor.empty()) return dtype;
+  note(fmt::format("{}: the checkpoint is in f32, not {}: {}, which would become infinite", where,
+                   parts_.run.checkpoint.dtype, tensor));
+  return FileDType::f32;
+}
+
+void Saver::write(const Job& asked, const StateView& values) {
+  Job job = asked;
   std::string where = fmt::format("step {}", job.state.step);
   std::string tensor = group_.first_text(first_non_finite(values));
   if (!tensor.empty()) {
@@ -79,6 +93,7 @@ void Saver::write(const Job& job, const StateView& values) {
     if (job.occasion == Occasion::last) throw RunError(where, what, "", ExitCode::non_finite);
     return note(fmt::format("{}: {}", where, what));
   }
+  job.dtype = dtype_that_holds(values, where);
   std::string failure = write_or_say_why(job, values);
   if (failure.empty()) {
     std::lock_guard lock(mutex_);
@@ -98,7 +113,7 @@ void Saver::write(const Job& job, const StateView& values) {
 
 void Saver::save(const RunState& state, Occasion occasion) {
   finish();
-  Job job{checkpoint_path(parts_.out, state.step), state, occasion};
+  Job job{.place = checkpoint_path(parts_.out, state.step), .state = state, .occasion = occasion};
   if (!snapshot_) return write(job, parts_.values);
   snapshot_->take();
   writing_ = start_thread("a save in the background", [this, job] {

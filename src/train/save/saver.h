@@ -61,7 +61,9 @@ class Saver {
     std::filesystem::path place;
     RunState state;
     Occasion occasion;
+    FileDType dtype = FileDType::f32;
   };
+  FileDType dtype_that_holds(const StateView& values, std::string_view where);
   void write(const Job& job, const StateView& values);
   std::string write_or_say_why(const Job& job, const StateView& values);
   void note(std::string line);
