@@ -12,6 +12,7 @@
 #include "app/bench.h"
 #include "app/given_options.h"
 #include "app/launch_options.h"
+#include "app/list.h"
 #include "app/plan_options.h"
 #include "app/processes.h"
 #include "app/usage_error.h"
@@ -161,10 +162,26 @@ void add_explain(CLI::App& app, ExplainArguments& a) {
   verb->callback([&a] { explain_verb(a); });
 }
 
-void add_models(CLI::App& app) {
-  app.add_subcommand("models", "List the architectures and the published models that a config may name")->callback([] {
-    models_verb();
-  });
+void add_list(CLI::App& app, ListArguments& a) {
+  CLI::App* verb = app.add_subcommand("list", "List what a config or an option may name");
+  verb->add_option("what", a.what, list_about())->required()->check(CLI::IsMember(list_names()));
+  verb->add_flag("--json", a.json, "print JSON");
+  verb->callback([&a] { list_verb(a); });
+}
+
+// `sextant help VERB` is `sextant VERB --help`; the verb is declared so that it is listed.
+void add_help(CLI::App& app) {
+  app.add_subcommand("help", "Show the options of a verb: sextant help bench comm");
+}
+
+std::vector<const char*> help_as_option(const CLI::App& app, int argc, char** argv) {
+  std::vector<const char*> arguments(argv, argv + argc);
+  if (argc < 2 || std::string_view(argv[1]) != "help") return arguments;
+  const CLI::App* verb = &app;
+  for (int i = 2; i < argc; ++i) verb = &subcommand_named(*verb, argv[i]);
+  arguments.erase(arguments.begin() + 1);
+  arguments.push_back("--help");
+  return arguments;
 }
 
 void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCode& exit_code) {
@@ -308,6 +325,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   BenchCommArguments bench_comm;
   BenchStorageArguments bench_storage;
   DoctorArguments doctor;
+  ListArguments list;
   ExitCode exit_code = ExitCode::finished;
   add_train(app, train, processes, exit_code);
   add_generate(app, generate);
@@ -318,12 +336,14 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_bench(app, bench);
   add_bench_comm(*app.get_subcommand("bench"), bench_comm, processes);
   add_bench_storage(*app.get_subcommand("bench"), bench_storage, processes);
-  add_models(app);
+  add_list(app, list);
   add_doctor(app, doctor, processes, exit_code);
+  add_help(app);
   refuse_unknown_verb(app, argc, argv);
   refuse_numbers_too_large(app);
+  std::vector<const char*> arguments = help_as_option(app, argc, argv);
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) throw usage_error(app, error);
     app.exit(error);  // prints the help or the version

@@ -69,6 +69,17 @@ void refuse_unknown_verb(const CLI::App& app, int argc, char** argv) {
                    .hint = hint});
 }
 
+const CLI::App& subcommand_named(const CLI::App& app, const std::string& name) {
+  std::vector<std::string> known = names_of_subcommands(app);
+  if (std::ranges::count(known, name) > 0) return *app.get_subcommand(name);
+  if (known.empty())
+    throw UserError({.place = app.get_name(), .got = fmt::format("has no subcommand '{}'", printable(name))});
+  throw UserError({.place = "help",
+                   .got = fmt::format("'{}'", printable(name)),
+                   .expected = fmt::format("one of {}", fmt::join(known, ", ")),
+                   .hint = did_you_mean(name, known)});
+}
+
 UserError usage_error(const CLI::App& app, const CLI::ParseError& error) {
   NamedVerb verb = named_verb(app);
   std::string place = verb.words.empty() ? "command line" : verb.words, expected;
@@ -78,6 +89,20 @@ UserError usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::RequiredError*>(&error) && !subcommands.empty()) {
     got = verb.words.empty() ? "no verb is given" : "no subcommand is given";
     expected = fmt::format("one of {}", fmt::join(subcommands, ", "));
+  }
+  // CLI11 of a value that is none of a set: "--device: gpu not in {auto,cpu,cuda}".
+  constexpr std::string_view kNotIn = " not in {";
+  if (size_t set = got.find(kNotIn), colon = got.find(": ");
+      dynamic_cast<const CLI::ValidationError*>(&error) && set != std::string::npos && colon < set) {
+    size_t first = set + kNotIn.size();
+    std::string value = got.substr(colon + 2, set - colon - 2);
+    std::vector<std::string> known = CLI::detail::split(got.substr(first, got.rfind('}') - first), ',');
+    // Short words are near to many: gpu is one letter from cpu, and means cuda.
+    constexpr size_t kShort = 4;
+    std::string meant = value.size() > kShort ? did_you_mean(value, known) : "";
+    if (!meant.empty()) hint = meant;
+    expected = fmt::format("one of {}", fmt::join(known, ", "));
+    got = fmt::format("{} '{}'", got.substr(0, colon), value);
   }
   if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
     std::vector<std::string> extras = app.remaining(true);

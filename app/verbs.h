@@ -92,7 +92,11 @@ struct ExplainArguments {
 };
 void explain_verb(const ExplainArguments& arguments);
 
-void models_verb();  // lists architectures and presets
+struct ListArguments {
+  std::string what;  // one of list_names()
+  bool json = false;
+};
+void list_verb(const ListArguments& arguments);
 
 struct DoctorArguments {
   std::string directory = ".";  // where runs will write

@@ -209,7 +209,7 @@ TEST(Bench, WhatCannotBeMeasuredIsRefusedWithPlaceAndRemedy) {
            {"comm --ranks 2 --device cpu --save " + (place / "gpu.toml"), {"--save", "--device cuda"}},
            {"storage " + (place / "none"), {"none", "an existing directory"}},
            {"storage --gb 1e6 " + place.path().string(), {"GB free", "--gb"}},
-           {"compare " + bad + " " + bad, {"bad.json: environment", "an object"}},
+           {fmt::format("compare {0} {0}", bad), {"bad.json: environment", "an object"}},
            {"report " + (place / "none.json") + " --html x.html", {"none.json"}},
            {"sizing none.toml", {"none.toml"}},
            {"sizing " + tiny + " model.vocab=64 --vary colour", {"--vary", "hidden, heads"}}}) {

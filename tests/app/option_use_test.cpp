@@ -242,7 +242,7 @@ TEST(OptionUse, OptionsThatNeedOrExcludeOthersSaySo) {
         std::string("generate somewhere --check-stories 0"),
         std::string("bench machine --device cpu --save /tmp/none.toml --seconds 1"), "train " + tiny + " --ranks 0",
         "train " + tiny + " --profile 0", "launch " + tiny + " --slurm --runtime pyxis",
-        "plan " + tiny + " --report ''", "plan " + tiny + " --machine h100-sxm --search --write " + tiny}) {
+        "plan " + tiny + " --report ''", fmt::format("plan {0} --machine h100-sxm --search --write {0}", tiny)}) {
     Outcome outcome = run_command(line);
     EXPECT_EQ(outcome.code, 2) << line << "\n" << outcome.output;
     std::string option = line.substr(line.rfind("--"));

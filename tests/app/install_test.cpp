@@ -1,0 +1,39 @@
+// An installed program finds its files beside itself, wherever the tree was moved to.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "app/command.h"
+
+namespace sextant {
+namespace {
+
+namespace fs = std::filesystem;
+
+Outcome run_installed(const fs::path& prefix, const std::string& arguments) {
+  return run_command("--version > /dev/null; cd /; " + (prefix / "bin" / "sextant").string() + " " + arguments);
+}
+
+TEST(Install, TheTreeMayBeMoved) {
+  ScratchPlace place("install");
+  fs::path build = fs::path(SEXTANT_BINARY).parent_path(), first = place.path() / "first",
+           moved = place.path() / "moved";
+  std::string install = fmt::format("cmake --install {} --prefix {} > /dev/null 2>&1", build.string(), first.string());
+  ASSERT_EQ(std::system(install.c_str()), 0) << install;
+  fs::rename(first, moved);
+  Outcome configs = run_installed(moved, "list configs");
+  ASSERT_EQ(configs.code, 0) << configs.output;
+  EXPECT_EQ(configs.output.find(SEXTANT_SOURCE_DIR), std::string::npos) << configs.output;
+  fs::path tiny = moved / "share" / "sextant" / "configs" / "tiny-llama.toml";
+  EXPECT_NE(configs.output.find(tiny.string()), std::string::npos) << configs.output;
+  Outcome plan = run_installed(moved, "plan " + tiny.string() + " --machine h200 --software megatron-2021");
+  EXPECT_EQ(plan.code, 0) << plan.output;
+  // Nothing of the source tree is read: a machine that is taken away is missing.
+  fs::remove(moved / "share" / "sextant" / "machines" / "h200.toml");
+  Outcome missing = run_installed(moved, "plan " + tiny.string() + " --machine h200");
+  EXPECT_EQ(missing.code, 2) << missing.output;
+  EXPECT_TRUE(fs::exists(moved / "share" / "doc" / "sextant" / "README.md"));
+}
+
+}  // namespace
+}  // namespace sextant
