@@ -101,7 +101,7 @@ def main():
     parser.add_argument("--sextant", type=pathlib.Path, default=REPOSITORY / "build" / "cuda" / "sextant")
     parser.add_argument("--results", type=pathlib.Path, default=REPOSITORY / "bench" / "results" / "train_gpu.json")
     parser.add_argument("overrides", nargs="*", metavar="key=value")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     gpu = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], capture_output=True, text=True)
     results = {"date": str(datetime.date.today()), "gpu": gpu.stdout.strip(), "models": {}}
     missing = []

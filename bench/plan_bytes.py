@@ -1,11 +1,12 @@
 """Holds `plan CONFIG --machine h200` to the bytes that `train device=cuda` allocates, rank by rank, on the GPU of this machine.
 
-  bench/plan_bytes.py [--sextant FILE] [--machine NAME] [--only TEXT] [--device cpu]
+  bench/plan_bytes.py [--sextant FILE] [--planner FILE] [--machine NAME] [--only TEXT] [--device cpu]
 
 The four models of configs/bench as they are, every way to recompute of two of them, repeatable and f32 runs, evaluation, ZeRO 1 to 3 and
 tp2·pp2 on ranks that share the GPU. Each case plans, then trains one step on random tokens, and reads `arena_bytes_by_rank` of its first
-line of metrics. Writes a table; the last line says how many are equal, and the exit status is 1 where any is not. With `--device cpu` the
-tiny configs are planned for this processor and trained on it: a check of the script where there is no GPU.
+line of metrics. `--planner` names the program that plans, so that a build without CUDA can be held to it. Writes a table; the last line
+says how many are equal, and the exit status is 1 where any is not. With `--device cpu` the tiny configs are planned for this processor
+and trained on it: a check of the script where there is no GPU.
 """
 import argparse
 import array
@@ -83,18 +84,20 @@ def compare(arguments, folder, config, settings):
     device = (f"device={arguments.device}",)
     target = ("--machine", arguments.machine) if arguments.device == "cuda" else device
     with tempfile.TemporaryDirectory(dir=folder) as out:
-        planned = planned_bytes(arguments.sextant, path, settings, target)
+        planned = planned_bytes(arguments.planner, path, settings, target)
         return planned, allocated_bytes(arguments.sextant, path, (*settings, *device), pathlib.Path(out) / "run")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sextant", type=pathlib.Path, default=REPOSITORY / "build" / "cuda" / "sextant")
+    parser.add_argument("--planner", type=pathlib.Path, help="the program that plans, where it is another one")
     parser.add_argument("--machine", default="h200")
     parser.add_argument("--only", default="", help="cases whose text has this in it")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     arguments = parser.parse_args()
     arguments.sextant = arguments.sextant.resolve()
+    arguments.planner = (arguments.planner or arguments.sextant).resolve()
     equal = total = 0
     with tempfile.TemporaryDirectory() as name:
         for config, settings in gpu_cases() if arguments.device == "cuda" else cpu_cases():

@@ -145,17 +145,20 @@ void bench_attention(const AttentionRequest& request, BenchReport& report, const
   for (const AttentionCase& shape : request.shapes) {
     Attrs attrs{{"heads", shape.heads}, {"kv_heads", shape.kv_heads}, {"head_dim", shape.head_dim}};
     AttentionTypes types = types_of(shape, dtype);
-    const std::pair<const OpDef*, const TensorTypes*> both[] = {{&ops::attention, &types.forward},
-                                                                {&ops::attention_backward, &types.backward}};
-    for (const auto& [def, inputs] : both) {
+    struct Direction {
+      const OpDef* def;
+      const TensorTypes* inputs;
+    };
+    for (const Direction& direction :
+         {Direction{&ops::attention, &types.forward}, Direction{&ops::attention_backward, &types.backward}}) {
       if (watch.stop()) return;
       std::string text =
           fmt::format("b{} s{} h{}/{} d{}", shape.batch, shape.seq, shape.heads, shape.kv_heads, shape.head_dim);
-      std::string what = fmt::format("{} {}", def->name, text);
+      std::string what = fmt::format("{} {}", direction.def->name, text);
       watch.say(fmt::format("{} ({} of {})", what, ++done, all));
       tries.run(what, [&] {
-        OneOp op(request.executor, {*def, *inputs, attrs});
-        BenchResult result = result_of(op, "attention", std::string(def->name), repeat, watch);
+        OneOp op(request.executor, {*direction.def, *direction.inputs, attrs});
+        BenchResult result = result_of(op, "attention", std::string(direction.def->name), repeat, watch);
         if (result.samples.empty()) return;
         result.shape = text;
         result.dtype = dtype == DType::bf16 ? "bf16" : "fp32";

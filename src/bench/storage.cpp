@@ -164,7 +164,8 @@ class StorageBench {
     for (int64_t row = 0; row < rows; ++row) {
       if (!goes_on_at(row, rows, "read")) break;
       block_[0] = static_cast<float>(row);
-      wrong += std::memcmp(bytes.data() + static_cast<size_t>(row) * kBlock, block_.data(), kBlock) != 0;
+      wrong += std::memcmp(bytes.data() + static_cast<size_t>(row) * kBlock, std::as_bytes(std::span(block_)).data(),
+                           kBlock) != 0;
     }
     return wrong;
   }

@@ -68,7 +68,8 @@ void combine_as(Reduction reduction, MutableBytes into, ConstBytes with) {
   if (reduction == Reduction::sum)
     for (size_t i = 0; i < count; ++i) a[i] += b[i];
   else
-    for (size_t i = 0; i < count; ++i) a[i] = b[i] > a[i] || b[i] != b[i] ? b[i] : a[i];
+    for (size_t i = 0; i < count; ++i)
+      a[i] = b[i] > a[i] || b[i] != b[i] ? b[i] : a[i];  // NOLINT(misc-redundant-expression): NaN
 }
 
 // A bf16 that is added and compared as an f32: every sum is rounded once.

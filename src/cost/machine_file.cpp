@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/program_folder.h"
 #include "cost/machine_fields.h"
 #include "cost/toml_fields.h"
 
@@ -23,7 +24,7 @@ constexpr std::string_view kProfiles = "software";  // lies beside the machines 
 std::vector<std::filesystem::path> machine_folders() {
   std::vector<std::filesystem::path> folders;
   if (const char* own = std::getenv("SEXTANT_MACHINES"); own && *own) folders.emplace_back(own);
-  folders.emplace_back(SEXTANT_MACHINES_DIR);
+  folders.push_back(program_folder("machines"));
   return folders;
 }
 

@@ -1,5 +1,6 @@
 #include "data/permutation.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -33,7 +34,7 @@ uint64_t add_modulo(uint64_t a, uint64_t b, uint64_t n) {
 
 Permutation::Permutation(int64_t n, uint64_t key) : n_(static_cast<uint64_t>(n)) {
   BUG_IF(n < 1 || n > int64_t{1} << 62, "a permutation of {} elements", n);
-  rows_ = ceil_sqrt(n_);
+  rows_ = std::max(uint64_t{1}, ceil_sqrt(n_));
   columns_ = (n_ + rows_ - 1) / rows_;
   for (size_t round = 0; round < kRounds; round += 2) {
     auto bits = philox(key, 0, round);

@@ -44,6 +44,7 @@ BatchSampler::BatchSampler(std::vector<SampleSource> sources, SamplerOptions opt
 BatchSampler::Draw BatchSampler::draw(int64_t k) const {
   Blend::Pick pick = blend_.at(k);
   const int64_t samples = packing(pick.source).samples();
+  BUG_IF(samples < 1, "source {} has no sample", pick.source);
   Draw draw{.source = pick.source, .epoch = pick.index / samples, .sample = pick.index % samples};
   if (options_.order == SampleOrder::sequential) return draw;
   Random keys(options_.seed, "data order", static_cast<uint64_t>(draw.source));

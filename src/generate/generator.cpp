@@ -10,6 +10,7 @@
 #include "models/hf_config.h"
 #include "models/model.h"
 #include "passes/lower.h"
+#include "text/tokenizer_files.h"
 
 namespace sextant {
 
@@ -38,11 +39,15 @@ ModelSpec spec_of_whole_model(const std::filesystem::path& directory) {
   return spec_from_hf_config(read_file(directory / "config.json"), (directory / "config.json").string());
 }
 
+std::filesystem::path tokenizer_in(const std::filesystem::path& directory) {
+  return find_tokenizer(directory).value_or(directory / kTokenizerFile);
+}
+
 }  // namespace
 
 Generator::Generator(const std::filesystem::path& directory, Executor& executor, int64_t context)
     : spec_(spec_of_whole_model(directory)),
-      tokenizer_(Tokenizer::load(directory / "tokenizer.json")),
+      tokenizer_(Tokenizer::load(tokenizer_in(directory))),
       context_(checked_context(spec_, context)),
       prefill_program_(program_for(spec_, std::min(kPrefillBlock, context_), context_, executor)),
       decode_program_(program_for(spec_, 1, context_, executor)),
@@ -51,7 +56,7 @@ Generator::Generator(const std::filesystem::path& directory, Executor& executor,
       decode_(executor.bind(decode_program_, *arena_)),
       logits_(static_cast<size_t>(spec_.vocab)) {
   if (static_cast<int64_t>(tokenizer_.vocab_size()) > spec_.vocab)
-    throw UserError({.place = (directory / "tokenizer.json").string(),
+    throw UserError({.place = tokenizer_in(directory).string(),
                      .got = fmt::format("{} ids for a model of {}", tokenizer_.vocab_size(), spec_.vocab),
                      .expected = "the model's own tokenizer"});
   WeightsReader weights(directory);

@@ -1,6 +1,7 @@
 #include "laws/fit.h"
 
 #include <algorithm>
+#include <cmath>
 #include <compare>
 #include <set>
 
@@ -99,9 +100,9 @@ Interval interval_of(const LawFit& fit, const std::function<double(const Paramet
   }
   BUG_IF(values.empty(), "an interval of no resamples");
   // Even values that are no numbers have a place in this order.
-  std::ranges::sort(values, [](double a, double b) { return std::strong_order(a, b) < 0; });
+  std::ranges::sort(values, [](double a, double b) { return std::is_lt(std::strong_order(a, b)); });
   auto at = [&](double share) {
-    return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+    return values[static_cast<size_t>(std::lround(share * static_cast<double>(values.size() - 1)))];
   };
   return {at(0.05), at(0.95)};
 }

@@ -31,8 +31,7 @@ void add_file(ContentHash& hash, const TokenFile& file) {
 
 std::string identity_of(const Tokenizer& tokenizer) {
   ContentHash hash;
-  std::string json = tokenizer.to_json();
-  hash.add(std::as_bytes(std::span(json)));
+  for (const TokenizerFile& file : tokenizer.to_files()) hash.add(std::as_bytes(std::span(file.content)));
   return hex(hash.value());
 }
 

@@ -86,6 +86,10 @@ PipelineSchedule make_schedule(std::string_view name, const PipelineShape& shape
   return schedule;
 }
 
+std::string_view shapes_of_schedule(std::string_view name) {
+  return find_entry(name, "pipeline.schedule").shapes;
+}
+
 std::vector<std::string_view> schedule_names() {
   std::vector<std::string_view> names;
   for (const Entry& entry : kSchedules) names.push_back(entry.name);

@@ -48,6 +48,7 @@ int chunk_of_stage(const PipelineShape& shape, int stage);
 PipelineSchedule make_schedule(std::string_view name, const PipelineShape& shape,
                                std::string_view place = "pipeline.schedule");
 std::vector<std::string_view> schedule_names();
+std::string_view shapes_of_schedule(std::string_view name);  // those it is defined for, in words
 
 std::string name_of(const Action& action);  // "F 0 3": kind, chunk, microbatch
 

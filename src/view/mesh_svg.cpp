@@ -154,9 +154,9 @@ class Panel {
         "height=\"{5:.1f}\"/>\n",
         x, kTop + 10, name, kTop + kLabel, cell_ * static_cast<double>(columns_) + 2 * kPad, box_height_);
     for (int64_t rank = first; rank <= std::min(last, first + kMostDevices - 1); ++rank) {
-      int64_t slot = rank - first;
-      draw_device(rank, x + kPad + static_cast<double>(slot % columns_) * cell_,
-                  kTop + kLabel + kPad + static_cast<double>(slot / columns_) * cell_);
+      int64_t slot = rank - first, row = slot / columns_, column = slot % columns_;
+      draw_device(rank, x + kPad + static_cast<double>(column) * cell_,
+                  kTop + kLabel + kPad + static_cast<double>(row) * cell_);
     }
   }
 

@@ -149,9 +149,11 @@ std::string svg_grid(const std::vector<std::string>& pictures, const SvgGrid& gr
       "text-anchor=\"end\">{}</text>\n",
       kGap, escaped(grid.title), width - kGap, escaped(grid.note));
   constexpr std::string_view kOpening = "<svg";
-  for (size_t i = 0; i < pictures.size(); ++i)
-    svg.put("<svg x=\"{:.0f}\" y=\"{:.0f}\"{}", static_cast<double>(i % columns) * across,
-            kHeading + static_cast<double>(i / columns) * down, std::string_view(pictures[i]).substr(kOpening.size()));
+  for (size_t i = 0; i < pictures.size(); ++i) {
+    size_t row = i / columns, column = i % columns;
+    svg.put("<svg x=\"{:.0f}\" y=\"{:.0f}\"{}", static_cast<double>(column) * across,
+            kHeading + static_cast<double>(row) * down, std::string_view(pictures[i]).substr(kOpening.size()));
+  }
   return std::move(svg).finish();
 }
 

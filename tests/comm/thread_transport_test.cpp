@@ -40,7 +40,7 @@ TEST(ThreadTransport, MessagesOfOneTagKeepTheirOrderAndTagsAreApart) {
     std::vector<int> values(2 * kCount);
     std::vector<Ticket> tickets;
     for (int i = 0; i < kCount; ++i) {
-      size_t first = static_cast<size_t>(i), second = static_cast<size_t>(i + kCount);
+      auto first = static_cast<size_t>(i), second = first + kCount;
       if (transport.rank() == 0) {
         values[first] = i, values[second] = -i;
         tickets.push_back(transport.send(1, 5, bytes_of(values[first])));
@@ -54,7 +54,7 @@ TEST(ThreadTransport, MessagesOfOneTagKeepTheirOrderAndTagsAreApart) {
     for (int i = 0; i < kCount; ++i) {
       checks::require(values[static_cast<size_t>(i)] == i, "message {} of tag 5 is {}", i,
                       values[static_cast<size_t>(i)]);
-      checks::require(values[static_cast<size_t>(i + kCount)] == -i, "message {} of tag 6 is wrong", i);
+      checks::require(values[static_cast<size_t>(i) + kCount] == -i, "message {} of tag 6 is wrong", i);
     }
   });
   for (const RankEnd& end : ends) EXPECT_EQ(end.error, "");

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/bf16.h"
+#include "cuda/operand_dtypes.h"
 #include "exec/cuda/runtime/check.h"
-#include "ir/signature.h"
 
 namespace sextant {
 
@@ -153,11 +153,7 @@ Numbers read_from_device(const Tensor& tensor) {
 
 DType input_dtype(const OpDef& def, size_t input, DType declared, DType real) {
   if (declared != DType::f64) return declared;
-  constexpr std::array<std::string_view, 14> kWide{"dw0",     "dbias0", "g",   "m",    "v",     "lr",    "scale",
-                                                   "squares", "r",      "lse", "lse0", "dloss", "parts", "total"};
-  std::string name = parse_signature(def.operands).input(static_cast<int>(input)).name;
-  bool of_weight_gradients = &def == &ops::sum_squares || (&def == &ops::repeat_kv_backward && input == 0);
-  return of_weight_gradients || std::find(kWide.begin(), kWide.end(), name) != kWide.end() ? DType::f32 : real;
+  return stays_f32(def, input) ? DType::f32 : real;
 }
 
 std::vector<Numbers> rounded_inputs(const KernelRun& run) {

@@ -39,8 +39,7 @@ class GuardedBytes {
 void write_to_device(const Tensor& tensor, const Numbers& numbers);
 Numbers read_from_device(const Tensor& tensor);
 
-// What an operand of an example becomes when the op computes in `real`: statistics, gradients of weights and scalars
-// stay f32.
+// What an operand of an example becomes when the op computes in `real`; what stays f32 in a run does so here.
 DType input_dtype(const OpDef& def, size_t input, DType declared, DType real);
 
 // The numbers as the device will see them.

@@ -16,7 +16,7 @@ namespace sextant {
 
 struct HopCase {
   Program program;
-  std::string text;  // "a:S(0) b:R to a:R b:R"
+  std::string text;  // "dp:S(0) tp:R to dp:R tp:R"
 };
 
 inline ValueId add_value(Graph& graph, const std::string& path, DType dtype, const GlobalShape& shape) {

@@ -90,7 +90,7 @@ TEST(Nccl, HopsBetweenDevicesAreThoseOfTheCpu) {
       }
     };
     for (DType dtype : {DType::f32, DType::bf16}) {
-      for (const HopCase& hop : hops_on({{{"a", ranks}}}, dtype)) check(hop.program, hop.text);
+      for (const HopCase& hop : hops_on({{{"dp", ranks}}}, dtype)) check(hop.program, hop.text);
       check(bucket_of(ranks, {{3, 5}, {7}}, dtype), "a bucket");
       check(one_op({{{"cp", ranks}}}, ops::ring_shift, {{3, 5}}, dtype, {{"axis", std::string("cp")}}), "a ring");
     }

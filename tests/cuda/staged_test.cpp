@@ -44,7 +44,7 @@ TEST_F(Staged, EveryHopIsThatOfTheCpu) {
   std::set<std::string> transfers;
   for (DType dtype : {DType::f32, DType::bf16})
     for (int ranks : {2, 4})
-      for (const HopCase& hop : hops_on({{{"a", ranks}}}, dtype)) {
+      for (const HopCase& hop : hops_on({{{"dp", ranks}}}, dtype)) {
         expect_hop_as_on_cpu(hop);
         transfers.insert(hop.program.regions[0].ops[0].attrs.text_or("transfer", ""));
       }
@@ -52,7 +52,7 @@ TEST_F(Staged, EveryHopIsThatOfTheCpu) {
 }
 
 TEST_F(Staged, SoIsEveryHopOnTwoAxes) {
-  for (const HopCase& hop : hops_on({{{"a", 2}, {"b", 2}}}, DType::bf16)) expect_hop_as_on_cpu(hop);
+  for (const HopCase& hop : hops_on({{{"dp", 2}, {"tp", 2}}}, DType::bf16)) expect_hop_as_on_cpu(hop);
 }
 
 TEST_F(Staged, BucketsAreSummedInPlace) {

@@ -77,9 +77,11 @@ TEST_F(OnCuda, EveryOptimizerStepsAsOnTheCpu) {
                   [&](const std::string& s) { return s.starts_with("optimizer.eps=") && !def->defaults.eps; });
     std::string cpu_out = fmt::format("cpu-{}", def->name);
     std::vector<double> cpu = run(cpu_out, cpu_ranks(), settings);
+    // Lion steps by signs: where a gradient's rounding is on the other side of zero, a weight moves the other way.
+    double in_f32 = def->name == "lion" ? 5e-4 : 5e-5;
     for (const char* mesh : {"mesh.dp=1", "mesh.tp=2"}) {
       std::vector<std::string> f32 = with(settings, {mesh, "train.precision=f32"});
-      expect_near(run(fmt::format("f32-{}-{}", def->name, mesh), cuda_ranks(), f32), cpu, 5e-5);
+      expect_near(run(fmt::format("f32-{}-{}", def->name, mesh), cuda_ranks(), f32), cpu, in_f32);
       std::vector<std::string> bf16 = with(settings, {mesh, "train.precision=bf16"});
       expect_near(run(fmt::format("bf16-{}-{}", def->name, mesh), cuda_ranks(), bf16), cpu, 1e-2);
     }

@@ -29,10 +29,12 @@ const int kInstalled = __sanitizer_install_malloc_and_free_hooks(
 }
 #else
 extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier): glibc's own names
 void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* at, size_t size);
 void* __libc_memalign(size_t alignment, size_t size);
+// NOLINTEND(bugprone-reserved-identifier)
 
 void* malloc(size_t size) {
   return count_allocation(), __libc_malloc(size);

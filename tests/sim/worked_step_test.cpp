@@ -356,7 +356,7 @@ TEST(WorkedStep, RingStepsSumToTheAttentionOfOneRank) {
   Pricer pricer(machine, machine.tables, own_profile());
   double one = attention_flops(1, pricer);
   // 2 layers · (2 + 5 GEMMs) · 2 flops · 3 sequences · 4 heads · 96·97/2 pairs · 16
-  EXPECT_DOUBLE_EQ(one, 2.0 * 7 * 2 * 3 * 4 * (96 * 97 / 2) * 16);
+  EXPECT_DOUBLE_EQ(one, 2.0 * 7 * 2 * 3 * 4 * (96 * 97 / 2.0) * 16);
   for (int cp : {2, 3, 4, 8}) EXPECT_NEAR(attention_flops(cp, pricer) / one, 1, 1e-12) << "cp " << cp;
 }
 

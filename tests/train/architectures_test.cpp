@@ -29,7 +29,7 @@ TEST_P(EveryArchitecture, TrainsOnMeshesAndResumes) {
   const std::string one = fmt::format("{}-one", def.name), mesh = fmt::format("{}-mesh", def.name);
   auto run = [&](std::string_view out, std::vector<std::string> axes, int steps) {
     std::vector<std::string> settings = common_settings();
-    for (std::string setting :
+    for (const std::string& setting :
          {fmt::format("model.architecture={}", def.name), fmt::format("model.kv_heads={}", def.free_heads ? 2 : 4),
           fmt::format("model.ffn={}", def.free_ffn ? 192 : 256), fmt::format("train.steps={}", steps),
           std::string("train.eval_every=0")})

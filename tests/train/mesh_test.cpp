@@ -92,8 +92,8 @@ TEST(MeshSchedule, TrainsByAScheduleFromAFile) {
   write_file_atomically(scratch.root() / "schedule.csv", row_of_f + row_of_b + row_of_f + row_of_b);
   scratch.run("one", kCommon);
   std::vector<std::string> settings = kCommon;
-  for (std::string setting : {std::string("mesh.pp=2"), std::string("pipeline.schedule=csv"),
-                              fmt::format("pipeline.file={}", (scratch.root() / "schedule.csv").string())})
+  for (const std::string& setting : {std::string("mesh.pp=2"), std::string("pipeline.schedule=csv"),
+                                     fmt::format("pipeline.file={}", (scratch.root() / "schedule.csv").string())})
     settings.push_back(setting);
   scratch.run("csv", settings);
   EXPECT_NEAR(loss_at(scratch.losses("csv"), 19), loss_at(scratch.losses("one"), 19),

@@ -31,7 +31,7 @@ class StagedKernel final : public PreparedCudaKernel {
     if (p.op.def->holds_inputs)
       give_slots(p);
     else
-      lane_.staging.reserve(slot_bytes_);
+      lane_.staging.want(slot_bytes_);
   }
 
   bool capturable() const override { return false; }
@@ -39,7 +39,8 @@ class StagedKernel final : public PreparedCudaKernel {
 
   // The lane's memory is free once its stream has done what came before.
   void launch(const CudaCall& call) override {
-    std::byte* host = held_ ? held_->data() + call.microbatch % slots_ * slot_bytes_ : lane_.staging.data();
+    std::byte* host =
+        held_ ? held_->data() + call.microbatch % slots_ * slot_bytes_ : lane_.staging.data_for(call.stream);
     move_to(host, call.in, in_at_, in_);
     move_to(host, call.out, out_at_, out_);
     for (size_t i = 0; i < inputs_read_; ++i)

@@ -2,6 +2,7 @@
 
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "exec/cuda/runtime/check.h"
@@ -32,13 +33,16 @@ PinnedMemory::~PinnedMemory() {
   if (data_) cudaFreeHost(data_);
 }
 
-void PinnedMemory::reserve(int64_t bytes) {
-  if (bytes <= bytes_) return;
-  if (data_) {
-    check_cuda(cudaDeviceSynchronize(), "waiting for copies from host memory");
-    check_cuda(cudaFreeHost(data_), "freeing host memory");
+std::byte* PinnedMemory::data_for(cudaStream_t stream) {
+  if (wanted_ > bytes_) {
+    check_cuda(cudaStreamSynchronize(stream), "waiting for copies from host memory");
+    if (data_) check_cuda(cudaFreeHost(std::exchange(data_, nullptr)), "freeing host memory");
+    allocate(wanted_);
   }
-  data_ = nullptr;
+  return data_;
+}
+
+void PinnedMemory::allocate(int64_t bytes) {
   bytes_ = 0;
   void* data = nullptr;
   check_cuda(cudaMallocHost(&data, static_cast<size_t>(bytes)),

@@ -28,19 +28,26 @@ std::string_view name_of(WireKind kind);  // "host staging", "NCCL"
 // answer.
 WireKind choose_wires(Transport& transport, const CudaDevice& device);
 
-// Host memory that the device copies to and from at full speed. Empty until it is asked for.
+// Host memory that the device copies to and from at full speed.
 class PinnedMemory {
  public:
   PinnedMemory() = default;
-  explicit PinnedMemory(int64_t bytes) { reserve(bytes); }
+  explicit PinnedMemory(int64_t bytes) { allocate(bytes); }
   ~PinnedMemory();
   PinnedMemory(const PinnedMemory&) = delete;
   PinnedMemory& operator=(const PinnedMemory&) = delete;
 
-  void reserve(int64_t bytes);  // what it held is lost when it grows
+  // The most that anybody wants is allocated when it is first used. What it held is lost when it grows, after all
+  // copies of the one stream that uses it: waiting for the whole device would disturb a rank beside this one that is
+  // capturing a graph.
+  void want(int64_t bytes) { wanted_ = std::max(wanted_, bytes); }
+  std::byte* data_for(cudaStream_t stream);
   std::byte* data() const { return data_; }
 
  private:
+  void allocate(int64_t bytes);
+
+  int64_t wanted_ = 0;
   std::byte* data_ = nullptr;
   int64_t bytes_ = 0;
 };

@@ -1,0 +1,77 @@
+#include "cuda/operand_dtypes.h"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "config/load.h"
+#include "models/models.h"
+#include "optim/optimizer.h"
+#include "run/programs.h"
+#include "run/resolve_spec.h"
+#include "targets/cuda/cuda_target.h"
+
+namespace sextant {
+
+namespace {
+
+using Settings = std::vector<std::string>;
+using Input = std::pair<const OpDef*, size_t>;
+
+// Runs that between them have every op that a trained model can have.
+std::vector<std::pair<std::string, Settings>> runs() {
+  std::vector<std::pair<std::string, Settings>> runs;
+  for (const OptimizerDef* optimizer : all_optimizers())
+    runs.push_back({"tiny-llama.toml", {"optimizer.name=" + std::string(optimizer->name)}});
+  runs.push_back({"tiny-llama.toml", {"optimizer.name=sgd", "optimizer.momentum=0"}});
+  for (const ModelDef* model : all_models())
+    runs.push_back({"tiny-gpt2.toml", {"model.architecture=" + std::string(model->name)}});
+  for (const char* option : {"model.qk_norm=true", "model.qkv_bias=true"})
+    runs.push_back({"tiny-llama.toml", {option}});
+  for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"})
+    for (const Settings& mesh : {Settings{"optimizer.z_loss=0.001"},
+                                 {"mesh.dp=2", "mesh.zero=3"},
+                                 {"mesh.tp=4"},
+                                 {"mesh.cp=2"},
+                                 {"mesh.pp=2", "pipeline.schedule=zbv", "pipeline.chunks=2", "model.layers=4"}})
+      runs.push_back({file, mesh});
+  return runs;
+}
+
+void record(const Program& program, std::map<Input, bool>& f32) {
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops)
+      for (size_t i = 0; i < op.inputs.size(); ++i) {
+        if (op.inputs[i] == kNoValue) continue;
+        bool here = program.values[op.inputs[i]].dtype == DType::f32;
+        auto [at, first] = f32.emplace(Input{op.def, i}, here);
+        at->second = at->second && here;
+      }
+}
+
+std::map<Input, bool> find() {
+  std::map<Input, bool> f32;
+  for (auto& [file, settings] : runs()) {
+    Settings all = settings;
+    all.emplace_back("train.precision=bf16");
+    all.emplace_back("device=cuda");
+    RunConfig run = load_config(std::filesystem::path(SEXTANT_SOURCE_DIR) / "configs" / file, all);
+    for (const Program& program :
+         lower_run(run, resolve_spec(run), cuda_target(Determinism::fast), Checks::none).programs.train)
+      record(program, f32);
+  }
+  return f32;
+}
+
+}  // namespace
+
+bool stays_f32(const OpDef& def, size_t input) {
+  static const std::map<Input, bool> f32 = find();
+  auto at = f32.upper_bound({&def, input});  // of an op with any number of inputs: the last that a run gave it
+  if (at == f32.begin() || (--at)->first.first != &def) return false;
+  return at->second;
+}
+
+}  // namespace sextant
