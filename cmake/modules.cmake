@@ -2,7 +2,7 @@
 # and those of the sub-folders named, become the library sextant_FOLDER (exec/cpu becomes sextant_exec_cpu). Sources are globbed: a new
 # op is a new file, not a new list entry. What a module NEEDS is all that it may include: the list is written to modules.txt, from
 # which tests/base/includes_test.cpp checks every #include. A release build compiles a module with -O2, or with the level it names: 3 where
-# every byte or number passes through it, 1 where what it does is done once per command and compiling it takes half the time.
+# every byte or number passes through it, 1 or g where what it does is done once per command and compiling it takes half the time.
 
 find_package(Threads REQUIRED)
 
@@ -27,7 +27,7 @@ if(SEXTANT_SANITIZE)
   endif()
 endif()
 
-# sextant_unity(TARGET [APART sources…]): compiles a target's sources eight at a time, which takes less than half the time.
+# sextant_unity(TARGET [APART sources…]): compiles a target's sources sixteen at a time, which takes less than half the time.
 # APART are patterns of sources that are compiled by themselves, because their local names are also those of a neighbour. CUDA
 # sources always are: a newer CMake would join them too.
 function(sextant_unity target)
@@ -35,7 +35,7 @@ function(sextant_unity target)
     return()
   endif()
   cmake_parse_arguments(UNITY "" "" "APART" ${ARGN})
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   get_target_property(own_sources ${target} SOURCES)
   list(FILTER own_sources INCLUDE REGEX "\\.cu$")
   set_property(SOURCE ${own_sources} PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)

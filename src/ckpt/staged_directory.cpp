@@ -27,21 +27,21 @@ constexpr std::string_view kStaged = "staged";      // the new directory; after 
 constexpr std::string_view kReplaced = "replaced";  // the old directory, moved aside
 constexpr std::string_view kRemoved = "removed";    // a directory on its way out
 
-struct Side {
+struct SideDirectory {
   fs::path path;   // a temporary name of the place
   fs::path place;  // what it is for
   pid_t process = 0;
 };
 
-Side side_of(const fs::path& place) {
+SideDirectory side_of(const fs::path& place) {
   return {place.parent_path() / temporary_name(place.filename().string()), place, ::getpid()};
 }
 
 // The side directory at `path`, if it is one by name and by what it holds.
-std::optional<Side> recognise(const fs::path& path) {
+std::optional<SideDirectory> recognise(const fs::path& path) {
   std::optional<TemporaryName> name = parse_temporary_name(path.filename().string());
   if (!name) return std::nullopt;
-  Side side{path, path.parent_path() / name->final_name, name->process};
+  SideDirectory side{path, path.parent_path() / name->final_name, name->process};
   std::error_code error;
   for (fs::directory_iterator entry(path, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
     std::string held = entry->path().filename().string();
@@ -54,7 +54,7 @@ std::optional<Side> recognise(const fs::path& path) {
 // The lock, or none when another holds it. Locks tell running processes from ended ones even where process numbers are
 // reused (as in containers), for the kernel drops them however a process ends. Some network file systems have none:
 // there the process number must do.
-Descriptor lock_if_abandoned(const Side& side) {
+Descriptor lock_if_abandoned(const SideDirectory& side) {
   Descriptor lock(::open(side.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!lock.is_open() || ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
   bool is_held = errno == EWOULDBLOCK;
@@ -79,35 +79,35 @@ bool is_present(const fs::path& path) {
 }
 
 // Empties the side directory. Quiet: what cannot be removed now is a leftover like any other, for the next time.
-void settle(const Side& side) {
+void settle(const SideDirectory& side) {
   std::error_code error;
   if (!is_absent(side.path / kReplaced) && !is_present(side.place))
     fs::rename(side.path / kReplaced, side.place, error);
   if (!error) fs::remove_all(side.path, error);
 }
 
-void recover(const Side& side) {
+void recover(const SideDirectory& side) {
   if (Descriptor lock = lock_if_abandoned(side); lock.is_open()) settle(side);
 }
 
-std::vector<Side> sides_in(const fs::path& parent) {
-  std::vector<Side> sides;
+std::vector<SideDirectory> sides_in(const fs::path& parent) {
+  std::vector<SideDirectory> sides;
   std::error_code error;
   for (fs::directory_iterator entry(parent, error); !error && entry != fs::directory_iterator();
        entry.increment(error)) {
     std::error_code ignored;
     if (!fs::is_directory(entry->symlink_status(ignored))) continue;
-    if (std::optional<Side> side = recognise(entry->path())) sides.push_back(*side);
+    if (std::optional<SideDirectory> side = recognise(entry->path())) sides.push_back(*side);
   }
   return sides;
 }
 
 void recover_place(const fs::path& place) {
-  for (const Side& side : sides_in(place.parent_path()))
+  for (const SideDirectory& side : sides_in(place.parent_path()))
     if (side.place == place) recover(side);
 }
 
-Descriptor create_side(const Side& side) {
+Descriptor create_side(const SideDirectory& side) {
   if (::mkdir(side.path.c_str(), 0777) != 0) throw_disk_error(side.path, "cannot create", errno);
   Descriptor lock(::open(side.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (lock.is_open()) ::flock(lock.get(), LOCK_EX | LOCK_NB);
@@ -126,7 +126,7 @@ void flush_tree(const fs::path& directory) {
   flush_to_disk(directory);
 }
 
-void replace_by_renames(const Side& side) {
+void replace_by_renames(const SideDirectory& side) {
   rename_or_throw(side.place, side.path / kReplaced);
   try {
     rename_or_throw(side.path / kStaged, side.place);
@@ -136,7 +136,7 @@ void replace_by_renames(const Side& side) {
   }
 }
 
-void replace_existing(const Side& side, Replacing replacing) {
+void replace_existing(const SideDirectory& side, Replacing replacing) {
   if (replacing == Replacing::two_renames) return replace_by_renames(side);
   fs::path staged = side.path / kStaged;
   if (::renameat2(AT_FDCWD, staged.c_str(), AT_FDCWD, side.place.c_str(), RENAME_EXCHANGE) == 0) return;
@@ -182,7 +182,7 @@ StagedDirectory::StagedDirectory(const fs::path& final_place, Existing existing)
   if (error) throw_disk_error(final_.parent_path(), "cannot create", error.value());
   recover_place(final_);
   check_place(final_, existing);
-  Side side = side_of(final_);
+  SideDirectory side = side_of(final_);
   lock_ = create_side(side);
   side_ = side.path;
   staged_ = side_ / kStaged;
@@ -199,7 +199,7 @@ StagedDirectory::~StagedDirectory() {
 void StagedDirectory::commit(Replacing replacing) {
   BUG_IF(committed_, "{} committed twice", final_.string());
   flush_tree(staged_);
-  Side side{side_, final_};
+  SideDirectory side{side_, final_};
   if (is_present(final_))
     replace_existing(side, replacing);
   else
@@ -211,13 +211,13 @@ void StagedDirectory::commit(Replacing replacing) {
 }
 
 void recover_directory(const fs::path& parent) {
-  for (const Side& side : sides_in(parent)) recover(side);
+  for (const SideDirectory& side : sides_in(parent)) recover(side);
 }
 
 void remove_directory(const fs::path& directory) {
   fs::path place = without_slash(fs::absolute(directory));  // of a link, only the link goes
   recover_place(place);
-  Side side = side_of(place);
+  SideDirectory side = side_of(place);
   Descriptor lock = create_side(side);
   if (::rename(place.c_str(), (side.path / kRemoved).c_str()) != 0) {
     int why = errno;

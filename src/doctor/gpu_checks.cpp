@@ -11,7 +11,7 @@ namespace sextant {
 
 namespace {
 
-constexpr const char* kGroup = "gpu";
+constexpr const char* kGpuGroup = "gpu";
 constexpr uint64_t kManyLinkErrors = 5;
 constexpr unsigned kHot = 85;  // degrees Celsius
 
@@ -20,11 +20,11 @@ struct CardVerdict {
   Health health = Health::ok;
   std::string found, advice;  // found: only where something is wrong
 };
-using Judge = std::function<std::optional<CardVerdict>(const GpuFacts&)>;  // nullopt: the card does not say
+using CardJudge = std::function<std::optional<CardVerdict>(const GpuFacts&)>;  // nullopt: the card does not say
 
-void judge_cards(const std::string& name, const GpuReport& report, const std::string& all_well, const Judge& judge,
+void judge_cards(const std::string& name, const GpuReport& report, const std::string& all_well, const CardJudge& judge,
                  Examination& exam) {
-  Finding finding{kGroup, name, Health::ok, {}, {}};
+  Finding finding{kGpuGroup, name, Health::ok, {}, {}};
   size_t silent = 0;
   for (size_t i = 0; i < report.gpus.size(); ++i) {
     std::optional<CardVerdict> verdict = judge(report.gpus[i]);
@@ -33,7 +33,7 @@ void judge_cards(const std::string& name, const GpuReport& report, const std::st
     finding.found += fmt::format("{}GPU {}: {}", finding.found.empty() ? "" : "; ", i, verdict->found);
     if (finding.health != Health::failure) finding.health = verdict->health, finding.advice = verdict->advice;
   }
-  if (silent == report.gpus.size()) return exam.unknown(kGroup, name, "unavailable from the driver");
+  if (silent == report.gpus.size()) return exam.unknown(kGpuGroup, name, "unavailable from the driver");
   if (finding.found.empty()) finding.found = all_well;
   exam.add(std::move(finding));
 }
@@ -46,8 +46,8 @@ void check_same_kind(const GpuReport& report, Examination& exam) {
   for (const auto& [kind, count] : kinds) parts.push_back(fmt::format("{} × {}", count, kind));
   std::string found = fmt::format("{}", fmt::join(parts, "; "));
   exam.fact("gpus", found);
-  if (kinds.size() == 1) return exam.ok(kGroup, "cards", found);
-  exam.add({kGroup, "cards", Health::warning, found,
+  if (kinds.size() == 1) return exam.ok(kGpuGroup, "cards", found);
+  exam.add({kGpuGroup, "cards", Health::warning, found,
             "the slowest card sets the pace: use those of one kind (CUDA_VISIBLE_DEVICES), or flash one VBIOS on all"});
 }
 
@@ -110,7 +110,7 @@ std::string clocks_text(const GpuReport& report) {
 void check_links(const GpuReport& report, Examination& exam) {
   int most = 0;
   for (const GpuFacts& gpu : report.gpus) most = std::max(most, gpu.links ? gpu.links->up : 0);
-  if (most == 0) return exam.ok(kGroup, "NVLink", "none in use");
+  if (most == 0) return exam.ok(kGpuGroup, "NVLink", "none in use");
   judge_cards(
       "NVLink", report, fmt::format("{} links up on each", most),
       [most](const GpuFacts& gpu) -> std::optional<CardVerdict> {
@@ -131,9 +131,9 @@ void check_links(const GpuReport& report, Examination& exam) {
 }  // namespace
 
 void check_gpus(const Host&, const GpuReport& report, Examination& exam) {
-  if (report.gpus.empty()) return exam.ok(kGroup, "no GPU", report.problem + "; ranks compute on the processor");
+  if (report.gpus.empty()) return exam.ok(kGpuGroup, "no GPU", report.problem + "; ranks compute on the processor");
   if (report.driver) exam.fact("driver", *report.driver);
-  exam.ok(kGroup, "driver",
+  exam.ok(kGpuGroup, "driver",
           fmt::format("{}{}", report.driver.value_or("of unknown version"),
                       report.newest_cuda ? fmt::format(", serves CUDA up to {}", *report.newest_cuda) : ""));
   check_same_kind(report, exam);

@@ -11,7 +11,7 @@ namespace sextant {
 
 namespace {
 
-constexpr const char* kGroup = "kernel log";
+constexpr const char* kKernelLogGroup = "kernel log";
 
 struct XidRange {
   int first, last;
@@ -45,14 +45,14 @@ int lines_with(std::string_view log, std::string_view words) {
 
 void check_xids(std::string_view log, Examination& exam) {
   std::map<int, int> counts = xids_in(log);
-  if (counts.empty()) return exam.ok(kGroup, "Xid errors", "none since boot");
+  if (counts.empty()) return exam.ok(kKernelLogGroup, "Xid errors", "none since boot");
   std::vector<std::string> parts;
   bool hardware = false;
   for (const auto& [xid, count] : counts) {
     parts.push_back(fmt::format("{} ({} ×)", xid, count));
     hardware = hardware || is_hardware(xid);
   }
-  exam.add({kGroup, "Xid errors", hardware ? Health::failure : Health::warning,
+  exam.add({kKernelLogGroup, "Xid errors", hardware ? Health::failure : Health::warning,
             fmt::format("{}", fmt::join(parts, ", ")),
             hardware ? "a GPU or its link failed: drain this machine, reset or replace the card"
                      : "programs on a GPU failed: reset the card when it happens again with other programs"});
@@ -64,20 +64,20 @@ void check_kernel_log(const Host& host, const GpuReport& report, Examination& ex
   std::optional<std::string> log = host.kernel_log();
   if (!log)
     return exam.unknown(
-        kGroup, "errors",
+        kKernelLogGroup, "errors",
         "/dev/kmsg may not be read; as root, `dmesg | grep -E 'Xid|Hardware Error|Out of memory'` shows it");
   if (!report.gpus.empty()) check_xids(*log, exam);
   if (int count = lines_with(*log, "[Hardware Error]"); count > 0)
-    exam.add({kGroup, "hardware errors", Health::failure, fmt::format("{} lines of them", count),
+    exam.add({kKernelLogGroup, "hardware errors", Health::failure, fmt::format("{} lines of them", count),
               "memory or processor failed: read dmesg, have the machine looked at"});
   else
-    exam.ok(kGroup, "hardware errors", "none since boot");
+    exam.ok(kKernelLogGroup, "hardware errors", "none since boot");
   if (int count = lines_with(*log, "Out of memory: Killed"); count > 0)
-    exam.add({kGroup, "out of memory", Health::warning,
+    exam.add({kKernelLogGroup, "out of memory", Health::warning,
               fmt::format("{} processes were killed for memory since boot", count),
               "read dmesg for which; give runs more memory or smaller batches"});
   else
-    exam.ok(kGroup, "out of memory", "no OOM kills since boot");
+    exam.ok(kKernelLogGroup, "out of memory", "no OOM kills since boot");
 }
 
 }  // namespace sextant

@@ -8,7 +8,7 @@ namespace sextant {
 
 namespace {
 
-constexpr const char* kGroup = "libraries";
+constexpr const char* kLibraryGroup = "libraries";
 
 struct Version {
   int major = 0, minor = 0;
@@ -27,34 +27,34 @@ constexpr Version kOldestNccl{2, 18};
 
 void check_cuda(const Host& host, const GpuReport& report, Examination& exam) {
   auto version = host.version_of("cuda");
-  if (!version) return exam.unknown(kGroup, "CUDA", "no libcudart to ask; programs may have it built in");
+  if (!version) return exam.unknown(kLibraryGroup, "CUDA", "no libcudart to ask; programs may have it built in");
   exam.fact("cuda", *version);
   // Within a major version, older drivers serve newer toolkits.
   if (report.newest_cuda && parse_version(*version).major > parse_version(*report.newest_cuda).major)
-    return exam.add({kGroup, "CUDA", Health::failure,
+    return exam.add({kLibraryGroup, "CUDA", Health::failure,
                      fmt::format("{}, but the driver serves no more than {}", *version, *report.newest_cuda),
                      "install a newer driver, or an older toolkit"});
-  exam.ok(kGroup, "CUDA", *version);
+  exam.ok(kLibraryGroup, "CUDA", *version);
 }
 
 void check_nccl(const Host& host, const GpuReport& report, Examination& exam) {
   auto version = host.version_of("nccl");
-  if (!version && report.gpus.size() <= 1) return exam.ok(kGroup, "NCCL", "not here; one GPU alone needs none");
+  if (!version && report.gpus.size() <= 1) return exam.ok(kLibraryGroup, "NCCL", "not here; one GPU alone needs none");
   if (!version)
-    return exam.add({kGroup, "NCCL", Health::failure, "libnccl.so.2 cannot be loaded",
+    return exam.add({kLibraryGroup, "NCCL", Health::failure, "libnccl.so.2 cannot be loaded",
                      "ranks on GPUs of their own talk through it: install it, or name its folder in LD_LIBRARY_PATH"});
   exam.fact("nccl", *version);
   if (parse_version(*version) < kOldestNccl)
-    return exam.add({kGroup, "NCCL", Health::failure, *version, "install NCCL 2.18 or newer"});
-  exam.ok(kGroup, "NCCL", *version);
+    return exam.add({kLibraryGroup, "NCCL", Health::failure, *version, "install NCCL 2.18 or newer"});
+  exam.ok(kLibraryGroup, "NCCL", *version);
 }
 
 void report_version(const Host& host, const std::string& library, const std::string& title, const std::string& without,
                     Examination& exam) {
   auto version = host.version_of(library);
-  if (!version) return exam.ok(kGroup, title, without);
+  if (!version) return exam.ok(kLibraryGroup, title, without);
   exam.fact(library, *version);
-  exam.ok(kGroup, title, *version);
+  exam.ok(kLibraryGroup, title, *version);
 }
 
 }  // namespace

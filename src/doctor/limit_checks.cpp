@@ -9,7 +9,7 @@ namespace sextant {
 
 namespace {
 
-constexpr const char* kGroup = "limits";
+constexpr const char* kLimitGroup = "limits";
 constexpr uint64_t kLeastFiles = 256, kUsualFiles = 4096;
 constexpr uint64_t kUsualProcesses = 4096;
 
@@ -19,33 +19,33 @@ std::string count_text(uint64_t n) {
 
 void check_files(const Host& host, Examination& exam) {
   auto limit = host.limit(LimitKind::open_files);
-  if (!limit) return exam.unknown(kGroup, "open files", "unavailable");
+  if (!limit) return exam.unknown(kLimitGroup, "open files", "unavailable");
   exam.fact("open files", count_text(limit->soft));
   std::string advice = fmt::format("every connection to a rank and every open file counts: ulimit -n {}",
                                    limit->hard >= 65536 ? "65536" : "65536 (the hard limit must be raised first)");
-  if (limit->soft >= kUsualFiles) return exam.ok(kGroup, "open files", count_text(limit->soft));
-  exam.add({kGroup, "open files", limit->soft < kLeastFiles ? Health::failure : Health::warning,
+  if (limit->soft >= kUsualFiles) return exam.ok(kLimitGroup, "open files", count_text(limit->soft));
+  exam.add({kLimitGroup, "open files", limit->soft < kLeastFiles ? Health::failure : Health::warning,
             count_text(limit->soft), advice});
 }
 
 void check_processes(const Host& host, Examination& exam) {
   auto limit = host.limit(LimitKind::processes);
-  if (!limit) return exam.unknown(kGroup, "processes and threads", "unavailable");
-  if (limit->soft >= kUsualProcesses) return exam.ok(kGroup, "processes and threads", count_text(limit->soft));
-  exam.add({kGroup, "processes and threads", Health::warning, count_text(limit->soft),
+  if (!limit) return exam.unknown(kLimitGroup, "processes and threads", "unavailable");
+  if (limit->soft >= kUsualProcesses) return exam.ok(kLimitGroup, "processes and threads", count_text(limit->soft));
+  exam.add({kLimitGroup, "processes and threads", Health::warning, count_text(limit->soft),
             "each rank has a thread for every core, and MPI and NCCL have their own: raise ulimit -u"});
 }
 
 void check_locked_memory(const Host& host, Examination& exam) {
   auto limit = host.limit(LimitKind::locked_memory);
-  if (!limit) return exam.unknown(kGroup, "locked memory", "unavailable");
+  if (!limit) return exam.unknown(kLimitGroup, "locked memory", "unavailable");
   std::string found = limit->soft == kUnlimited ? "unlimited" : human(Bytes{static_cast<int64_t>(limit->soft)});
   exam.fact("locked memory", found);
-  if (limit->soft == kUnlimited) return exam.ok(kGroup, "locked memory", found);
+  if (limit->soft == kUnlimited) return exam.ok(kLimitGroup, "locked memory", found);
   if (!host.holds_any("/sys/class/infiniband"))
-    return exam.ok(kGroup, "locked memory", found + " (no RDMA card here needs more)");
+    return exam.ok(kLimitGroup, "locked memory", found + " (no RDMA card here needs more)");
   exam.add(
-      {kGroup, "locked memory", Health::failure, found,
+      {kLimitGroup, "locked memory", Health::failure, found,
        "RDMA cards pin the memory they send from: ulimit -l unlimited, also for the daemon that starts the ranks"});
 }
 

@@ -10,7 +10,7 @@ namespace sextant {
 
 namespace {
 
-constexpr const char* kGroup = "memory";
+constexpr const char* kMemoryGroup = "memory";
 constexpr uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
 constexpr uint64_t kLeastMemory = 2 * kGiB;
 constexpr uint64_t kLeastShared = 64 * kMiB, kUsualShared = kGiB;  // 64 MiB is what containers get by default
@@ -46,7 +46,7 @@ std::optional<GroupLimit> group_limit(const Host& host) {
 
 void check_free(const Host& host, std::string_view meminfo, Examination& exam) {
   auto total = number_after(meminfo, "MemTotal:"), available = number_after(meminfo, "MemAvailable:");
-  if (!total || !available) return exam.unknown(kGroup, "memory", "not in /proc/meminfo");
+  if (!total || !available) return exam.unknown(kMemoryGroup, "memory", "not in /proc/meminfo");
   uint64_t whole = *total * 1024, left = *available * 1024;
   std::string found;
   // The group's use counts cached files that would make room, so its limit is looked at, and its use only as a share.
@@ -57,34 +57,34 @@ void check_free(const Host& host, std::string_view meminfo, Examination& exam) {
   }
   exam.fact("memory", fmt::format("{} GiB", (whole + kGiB / 2) / kGiB));
   found = fmt::format("{} available of {}{}", size_text(left), size_text(whole), found);
-  if (left >= kLeastMemory) return exam.ok(kGroup, "memory", found);
-  exam.add(
-      {kGroup, "memory", Health::warning, found, "end what else runs here, or raise the control group's memory limit"});
+  if (left >= kLeastMemory) return exam.ok(kMemoryGroup, "memory", found);
+  exam.add({kMemoryGroup, "memory", Health::warning, found,
+            "end what else runs here, or raise the control group's memory limit"});
 }
 
 void check_swap(std::string_view meminfo, Examination& exam) {
   auto total = number_after(meminfo, "SwapTotal:"), free = number_after(meminfo, "SwapFree:");
-  if (!total || !free) return exam.unknown(kGroup, "swap", "not in /proc/meminfo");
-  if (*total == 0) return exam.ok(kGroup, "swap", "off");
+  if (!total || !free) return exam.unknown(kMemoryGroup, "swap", "not in /proc/meminfo");
+  if (*total == 0) return exam.ok(kMemoryGroup, "swap", "off");
   uint64_t used = (*total - std::min(*free, *total)) * 1024;
   std::string found = fmt::format("{} of {} in use", size_text(used), size_text(*total * 1024));
-  if (used < 64 * kMiB) return exam.ok(kGroup, "swap", found);
-  exam.add({kGroup, "swap", Health::warning, found,
+  if (used < 64 * kMiB) return exam.ok(kMemoryGroup, "swap", found);
+  exam.add({kMemoryGroup, "swap", Health::warning, found,
             "a rank whose memory is swapped out holds up all others: free memory, then swapoff -a"});
 }
 
 void check_huge_pages(const Host& host, std::string_view meminfo, Examination& exam) {
   auto mode = host.file("/sys/kernel/mm/transparent_hugepage/enabled");
   if (!mode) {
-    exam.unknown(kGroup, "transparent huge pages", "sys/kernel/mm/transparent_hugepage/enabled cannot be read");
+    exam.unknown(kMemoryGroup, "transparent huge pages", "sys/kernel/mm/transparent_hugepage/enabled cannot be read");
   } else {
     size_t open = mode->find('['), close = mode->find(']');
     std::string chosen = open < close && close != std::string::npos ? mode->substr(open + 1, close - open - 1) : *mode;
     exam.fact("transparent huge pages", chosen);
     if (chosen != "never")
-      exam.ok(kGroup, "transparent huge pages", chosen);
+      exam.ok(kMemoryGroup, "transparent huge pages", chosen);
     else
-      exam.add({kGroup, "transparent huge pages", Health::warning, chosen,
+      exam.add({kMemoryGroup, "transparent huge pages", Health::warning, chosen,
                 "large arenas are faster with them: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled"});
   }
   uint64_t pages = number_after(meminfo, "HugePages_Free:").value_or(0),
@@ -93,21 +93,21 @@ void check_huge_pages(const Host& host, std::string_view meminfo, Examination& e
   std::string found =
       pages == 0 ? "none reserved" : fmt::format("{} reserved and unused", size_text(pages * size * 1024));
   if (total == 0 || static_cast<double>(pages * size) <= kIdleHugePages * static_cast<double>(total))
-    return exam.ok(kGroup, "huge pages", found);
-  exam.add(
-      {kGroup, "huge pages", Health::warning, found, "no other process can use that memory: lower vm.nr_hugepages"});
+    return exam.ok(kMemoryGroup, "huge pages", found);
+  exam.add({kMemoryGroup, "huge pages", Health::warning, found,
+            "no other process can use that memory: lower vm.nr_hugepages"});
 }
 
 void check_shared(const Host& host, Examination& exam) {
   auto space = host.space("/dev/shm");
-  if (!space) return exam.unknown(kGroup, "/dev/shm", "missing, or cannot be read");
+  if (!space) return exam.unknown(kMemoryGroup, "/dev/shm", "missing, or cannot be read");
   exam.fact("/dev/shm", size_text(space->bytes));
   std::string found = fmt::format("{} free of {}", size_text(space->free_bytes), size_text(space->bytes));
   std::string advice =
       "MPI and NCCL talk through it within a machine: docker run --shm-size=8g (or --ipc=host), or remount it larger";
-  if (space->free_bytes < kLeastShared) return exam.add({kGroup, "/dev/shm", Health::failure, found, advice});
-  if (space->free_bytes < kUsualShared) return exam.add({kGroup, "/dev/shm", Health::warning, found, advice});
-  exam.ok(kGroup, "/dev/shm", found);
+  if (space->free_bytes < kLeastShared) return exam.add({kMemoryGroup, "/dev/shm", Health::failure, found, advice});
+  if (space->free_bytes < kUsualShared) return exam.add({kMemoryGroup, "/dev/shm", Health::warning, found, advice});
+  exam.ok(kMemoryGroup, "/dev/shm", found);
 }
 
 }  // namespace
@@ -115,8 +115,8 @@ void check_shared(const Host& host, Examination& exam) {
 void check_memory(const Host& host, Examination& exam) {
   auto meminfo = host.file("/proc/meminfo");
   if (!meminfo) {
-    exam.unknown(kGroup, "memory", "proc/meminfo cannot be read");
-    exam.unknown(kGroup, "swap", "proc/meminfo cannot be read");
+    exam.unknown(kMemoryGroup, "memory", "proc/meminfo cannot be read");
+    exam.unknown(kMemoryGroup, "swap", "proc/meminfo cannot be read");
   } else {
     check_free(host, *meminfo, exam);
     check_swap(*meminfo, exam);

@@ -8,7 +8,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::bloom {
 
 namespace {
 
@@ -86,9 +86,7 @@ std::vector<Preset> bloom_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef bloom{
+extern const ModelDef model{
     .name = "bloom",
     .about = "BLOOM",
     .positions = Positions::alibi,
@@ -115,6 +113,4 @@ extern const ModelDef bloom{
     .presets = bloom_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::bloom

@@ -10,7 +10,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::gemma {
 
 namespace {
 
@@ -72,9 +72,7 @@ std::vector<Preset> gemma_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef gemma{
+extern const ModelDef model{
     .name = "gemma",
     .about = "Gemma 1",
     .positions = Positions::rotary,
@@ -93,6 +91,4 @@ extern const ModelDef gemma{
     .presets = gemma_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::gemma

@@ -8,7 +8,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::gpt2 {
 
 namespace {
 
@@ -107,9 +107,7 @@ std::vector<Preset> gpt2_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef gpt2{
+extern const ModelDef model{
     .name = "gpt2",
     .about = "GPT-2, GPT-3",
     .published_as = {"gpt"},
@@ -140,6 +138,4 @@ extern const ModelDef gpt2{
     .presets = gpt2_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::gpt2

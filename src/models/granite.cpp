@@ -9,7 +9,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::granite {
 
 namespace {
 
@@ -94,9 +94,7 @@ std::vector<Preset> granite_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef granite{
+extern const ModelDef model{
     .name = "granite",
     .about = "Granite 3",
     .positions = Positions::rotary,
@@ -116,6 +114,4 @@ extern const ModelDef granite{
     .presets = granite_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::granite

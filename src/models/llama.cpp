@@ -10,7 +10,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::llama {
 
 namespace {
 
@@ -242,9 +242,7 @@ HfType hf_type(std::string_view model_type, std::string_view class_name, ModelSp
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef llama{
+extern const ModelDef model{
     .name = "llama",
     .about = "Llama, Mistral, Qwen 1.5 to 3",
     .published_as = {"llama", "llama-like"},
@@ -265,6 +263,4 @@ extern const ModelDef llama{
     .presets = llama_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::llama

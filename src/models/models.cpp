@@ -9,12 +9,13 @@
 
 namespace sextant {
 
-// Each is defined in the model file of its name.
-namespace models {
-#define MODEL(name) extern const ModelDef name;
+// Each is defined in the model file of its name, in a namespace of that name.
+#define MODEL(name)            \
+  namespace name {             \
+  extern const ModelDef model; \
+  }
 #include "models/models.def"
 #undef MODEL
-}  // namespace models
 
 bool ModelDef::takes(std::string_view option) const {
   return std::find(options.begin(), options.end(), option) != options.end();
@@ -22,7 +23,7 @@ bool ModelDef::takes(std::string_view option) const {
 
 std::span<const ModelDef* const> all_models() {
   static constexpr const ModelDef* kAll[] = {
-#define MODEL(name) &models::name,
+#define MODEL(name) &name::model,
 #include "models/models.def"
 #undef MODEL
   };

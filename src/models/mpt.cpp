@@ -8,7 +8,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::mpt {
 
 namespace {
 
@@ -108,9 +108,7 @@ std::vector<Preset> mpt_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef mpt{
+extern const ModelDef model{
     .name = "mpt",
     .about = "MPT",
     .published_as = {"mpt"},
@@ -139,6 +137,4 @@ extern const ModelDef mpt{
     .presets = mpt_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::mpt

@@ -8,7 +8,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::nemotron {
 
 namespace {
 
@@ -78,9 +78,7 @@ std::vector<Preset> nemotron_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef nemotron{
+extern const ModelDef model{
     .name = "nemotron",
     .about = "Nemotron-4",
     .published_as = {"gpt-sqrelu"},
@@ -101,6 +99,4 @@ extern const ModelDef nemotron{
     .presets = nemotron_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::nemotron

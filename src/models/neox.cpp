@@ -8,7 +8,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::neox {
 
 namespace {
 
@@ -110,9 +110,7 @@ std::vector<Preset> neox_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef neox{
+extern const ModelDef model{
     .name = "neox",
     .about = "GPT-NeoX, Pythia",
     .published_as = {"gpt-parallel-rotary"},
@@ -141,6 +139,4 @@ extern const ModelDef neox{
     .presets = neox_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::neox

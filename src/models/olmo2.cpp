@@ -10,7 +10,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::olmo2 {
 
 namespace {
 
@@ -71,9 +71,7 @@ std::vector<Preset> olmo2_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef olmo2{
+extern const ModelDef model{
     .name = "olmo2",
     .about = "OLMo 2",
     .positions = Positions::rotary,
@@ -93,6 +91,4 @@ extern const ModelDef olmo2{
     .presets = olmo2_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::olmo2

@@ -7,7 +7,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::opt {
 
 namespace {
 
@@ -106,9 +106,7 @@ std::vector<Preset> opt_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef opt{
+extern const ModelDef model{
     .name = "opt",
     .about = "OPT",
     .positions = Positions::learned,
@@ -136,6 +134,4 @@ extern const ModelDef opt{
     .presets = opt_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::opt

@@ -10,7 +10,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::palm {
 
 namespace {
 
@@ -61,9 +61,7 @@ std::vector<Preset> palm_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef palm{
+extern const ModelDef model{
     .name = "palm",
     .about = "PaLM",
     .published_as = {"gpt-mqa-parallel"},
@@ -83,6 +81,4 @@ extern const ModelDef palm{
     .presets = palm_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::palm

@@ -9,7 +9,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::phi3 {
 
 namespace {
 
@@ -68,9 +68,7 @@ std::vector<Preset> phi3_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef phi3{
+extern const ModelDef model{
     .name = "phi3",
     .about = "Phi-3, Phi-4",
     .positions = Positions::rotary,
@@ -90,6 +88,4 @@ extern const ModelDef phi3{
     .presets = phi3_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::phi3

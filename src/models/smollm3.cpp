@@ -11,7 +11,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::smollm3 {
 
 namespace {
 
@@ -92,9 +92,7 @@ std::vector<Preset> smollm3_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef smollm3{
+extern const ModelDef model{
     .name = "smollm3",
     .about = "SmolLM3",
     .positions = Positions::rotary,
@@ -114,6 +112,4 @@ extern const ModelDef smollm3{
     .presets = smollm3_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::smollm3

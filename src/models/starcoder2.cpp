@@ -8,7 +8,7 @@
 #include "models/model_def.h"
 #include "models/presets.h"
 
-namespace sextant {
+namespace sextant::starcoder2 {
 
 namespace {
 
@@ -90,9 +90,7 @@ std::vector<Preset> starcoder2_presets() {
 
 }  // namespace
 
-namespace models {
-
-extern const ModelDef starcoder2{
+extern const ModelDef model{
     .name = "starcoder2",
     .about = "StarCoder2",
     .positions = Positions::rotary,
@@ -112,6 +110,4 @@ extern const ModelDef starcoder2{
     .presets = starcoder2_presets,
 };
 
-}  // namespace models
-
-}  // namespace sextant
+}  // namespace sextant::starcoder2

@@ -12,7 +12,7 @@ bool is_orthogonalised(const OptimizedWeight& weight) {
   return weight.is_matrix() && weight.in_block;
 }
 
-std::vector<OptimizerState> states(const OptimizedWeight& weight, const OptimizerSettings&) {
+std::vector<OptimizerState> muon_states(const OptimizedWeight& weight, const OptimizerSettings&) {
   if (!is_orthogonalised(weight)) return adamw_states();
   return {{.name = "muon_m"}};
 }
@@ -23,7 +23,7 @@ ValueId adamw_lr(UpdateScope& s) {
   return s.emit(ops::scale, {s.lr()}, {{"factor", *s.settings().adamw_lr_ratio}})[0];
 }
 
-void update(UpdateScope& s) {
+void muon_update(UpdateScope& s) {
   if (!is_orthogonalised(s.weight())) return adamw_update(s, adamw_lr(s));
   const OptimizerSettings& settings = s.settings();
   ValueId momentum = s.emit(ops::muon_momentum, {s.gradient(), s.state(0), s.scale()},
@@ -53,8 +53,8 @@ const OptimizerDef optimizers::muon{
     .name = "muon",
     .summary = "Muon: orthogonalised momentum for the matrices of blocks, AdamW for the rest",
     .defaults = defaults(),
-    .states = states,
-    .update = update,
+    .states = muon_states,
+    .update = muon_update,
 };
 
 }  // namespace sextant

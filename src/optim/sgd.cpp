@@ -6,12 +6,12 @@ namespace sextant {
 
 namespace {
 
-std::vector<OptimizerState> states(const OptimizedWeight&, const OptimizerSettings& settings) {
+std::vector<OptimizerState> sgd_states(const OptimizedWeight&, const OptimizerSettings& settings) {
   if (*settings.momentum == 0) return {};
   return {{.name = "sgd_momentum"}};
 }
 
-void update(UpdateScope& s) {
+void sgd_update(UpdateScope& s) {
   const OptimizerSettings& settings = s.settings();
   if (*settings.momentum == 0)
     return s.write(ops::sgd, {s.value(), s.gradient(), s.lr(), s.scale()}, {{"weight_decay", s.weight_decay()}});
@@ -27,8 +27,8 @@ const OptimizerDef optimizers::sgd{
     .name = "sgd",
     .summary = "SGD, with momentum unless that is 0",
     .defaults = {.weight_decay = 0.0, .momentum = 0.9, .nesterov = false},
-    .states = states,
-    .update = update,
+    .states = sgd_states,
+    .update = sgd_update,
 };
 
 }  // namespace sextant

@@ -7,22 +7,12 @@
 
 #include "base/files.h"
 #include "command.h"
+#include "expectations.h"
 
 namespace sextant {
 namespace {
 
 namespace fs = std::filesystem;
-
-void expect_refusal(const Outcome& outcome, int code, std::initializer_list<std::string> fragments) {
-  EXPECT_EQ(outcome.code, code) << outcome.output;
-  for (const std::string& fragment : fragments)
-    EXPECT_NE(outcome.output.find(fragment), std::string::npos) << "no '" << fragment << "' in:\n" << outcome.output;
-  EXPECT_EQ(outcome.output.find("a bug in sextant"), std::string::npos) << outcome.output;
-}
-
-void write(const std::string& path, std::string_view content) {
-  std::ofstream(path, std::ios::binary) << content;
-}
 
 TEST(BadInput, CommandLine) {
   expect_refusal(run_command(""), 2, {"no verb is given; expected one of train, ", "sextant --help"});
@@ -63,31 +53,31 @@ TEST(BadInput, ModelDirectories) {
   std::string good = read_file(weights);
   ASSERT_EQ(run_command("generate " + model + " --max-tokens 3").code, 0);
 
-  write(weights, good.substr(0, good.size() / 2));
+  write_text(weights, good.substr(0, good.size() / 2));
   expect_refusal(run_command("generate " + model), 2, {"model.safetensors"});
-  write(weights, std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8) + good.substr(8));
+  write_text(weights, std::string("\xff\xff\xff\xff\xff\xff\xff\x7f", 8) + good.substr(8));
   expect_refusal(run_command("generate " + model), 2,
                  {"model.safetensors", "other content than was written", "manifest.json"});
   std::filesystem::remove(model + "/manifest.json");
   expect_refusal(run_command("generate " + model), 2, {"model.safetensors", "header"});
-  write(weights, "");
+  write_text(weights, "");
   expect_refusal(run_command("generate " + model), 2, {"model.safetensors"});
-  write(weights, good);
-  write(model + "/config.json", "{\"model_type\": \"llama\", \"hidden_size\": 1e30}");
+  write_text(weights, good);
+  write_text(model + "/config.json", "{\"model_type\": \"llama\", \"hidden_size\": 1e30}");
   expect_refusal(run_command("generate " + model), 2, {"config.json", "hidden_size"});
 }
 
 TEST(BadInput, Data) {
   ScratchPlace place("data");
-  write(place / "odd.bin", "abc");
+  write_text(place / "odd.bin", "abc");
   std::string tiny = config_path("tiny-llama.toml");
   expect_refusal(run_command(fmt::format("train {} --out {} data.train={} model.vocab=512", tiny, place / "run",
                                          place / "odd.bin")),
                  2, {"odd.bin"});
   expect_refusal(run_command(fmt::format("data inspect {}", place / "odd.bin")), 2, {"odd.bin"});
-  write(place / "bad.jsonl", "{\"text\": \"fine\"}\n{\"txt\": 3}\n");
+  write_text(place / "bad.jsonl", "{\"text\": \"fine\"}\n{\"txt\": 3}\n");
   expect_refusal(run_command(fmt::format("data inspect {}", place / "bad.jsonl")), 2, {"bad.jsonl:2", "text"});
-  write(place / "ids.bin", std::string(4000, '\xff'));
+  write_text(place / "ids.bin", std::string(4000, '\xff'));
   expect_refusal(
       run_command(fmt::format("train {} --out {} data.train={} data.format=tokens-u16 model.vocab=512 batch.seq=16",
                               tiny, place / "run", place / "ids.bin")),

@@ -9,21 +9,12 @@
 
 #include "base/files.h"
 #include "command.h"
+#include "expectations.h"
 
 namespace sextant {
 namespace {
 
 namespace fs = std::filesystem;
-
-void write(const std::string& path, std::string_view content) {
-  std::ofstream(path, std::ios::binary) << content;
-}
-
-void expect_refusal(const Outcome& outcome, int code, std::initializer_list<std::string> fragments) {
-  EXPECT_EQ(outcome.code, code) << outcome.output;
-  for (const std::string& fragment : fragments)
-    EXPECT_NE(outcome.output.find(fragment), std::string::npos) << "no '" << fragment << "' in:\n" << outcome.output;
-}
 
 std::string train_on(const ScratchPlace& place, const std::string& data, const std::string& extra = "") {
   return tiny_train(place, fmt::format("data.train={} model.vocab=512 data.tokenizer_vocab=300 {}", data, extra));
@@ -31,16 +22,16 @@ std::string train_on(const ScratchPlace& place, const std::string& data, const s
 
 TEST(Data, EmptyFilesAndOtherKindsAreNamed) {
   ScratchPlace place("kinds");
-  write(place / "empty.txt", "");
-  write(place / "empty.bin", "");
+  write_text(place / "empty.txt", "");
+  write_text(place / "empty.bin", "");
   expect_refusal(run_command(train_on(place, place / "empty.txt")), 2, {"empty.txt: the file is empty"});
   expect_refusal(run_command(train_on(place, place / "empty.bin")), 2, {"empty.bin: the file is empty"});
-  write(place / "table.parquet", "PAR1");
+  write_text(place / "table.parquet", "PAR1");
   expect_refusal(run_command(train_on(place, place / "table.parquet")), 2,
                  {"table.parquet", "a Parquet table", "read_parquet"});
   expect_refusal(run_command("data inspect " + (place / "table.parquet")), 2,
                  {"table.parquet", "a Parquet table", "read_parquet"});
-  write(place / "list.json", "[{\"text\": \"a\"}]");
+  write_text(place / "list.json", "[{\"text\": \"a\"}]");
   expect_refusal(run_command(train_on(place, place / "list.json")), 2,
                  {"list.json", "a JSON document", "jq", "data.format"});
 }
@@ -64,10 +55,10 @@ std::string large_tokenizer() {
 
 TEST(Data, TokensOfALargeVocabularyAreTrainedOnAsTheyWereWritten) {
   ScratchPlace place("large");
-  write(place / "tokenizer.json", large_tokenizer());
+  write_text(place / "tokenizer.json", large_tokenizer());
   std::string text;
   for (int i = 0; i < 400; ++i) text += "some words to be read\n<|endoftext|>\n";
-  write(place / "text.txt", text);
+  write_text(place / "text.txt", text);
   Outcome made = run_command(fmt::format("data tokenize {} --tokenizer {} --out {} --threads 1", place / "text.txt",
                                          place / "tokenizer.json", place / "x.bin"));
   ASSERT_EQ(made.code, 0) << made.output;
@@ -87,7 +78,7 @@ TEST(Data, ATokenFileCutShortDuringTrainingEndsTheRunWithItsName) {
   std::string ids;
   for (int i = 0; i < (1 << 20); ++i) ids += std::string{static_cast<char>(i * 7), static_cast<char>(i % 2)};
   for (const char* mesh : {"mesh.dp=1", "mesh.dp=2"}) {
-    write(place / "x.bin", ids);
+    write_text(place / "x.bin", ids);
     std::string out = place / mesh;
     auto run = std::async(std::launch::async, [&] {
       return run_command(fmt::format("train {} --out {} data.train={} model.vocab=512 train.threads=1 "

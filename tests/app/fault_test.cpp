@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "expectations.h"
 #include "processes.h"
 #include "started_command.h"
 
@@ -11,29 +12,24 @@ namespace {
 
 constexpr double kTimeout = 3;  // seconds; a rank waits for 1.5, the rest is for ending the others
 constexpr double kSpare = 4;    // for starting and ending on a busy machine
-const std::string kSmall =
+const std::string kFaultRun =
     "model.layers=4 batch.microbatch=1 batch.seq=32 train.eval_every=0 checkpoint.every=1 checkpoint.background=false "
     "train.timeout_s=3 "
     "mesh.dp=2 mesh.tp=2 ";
-
-void expect_words(const std::string& text, std::initializer_list<std::string> words) {
-  for (const std::string& word : words)
-    EXPECT_NE(text.find(word), std::string::npos) << "no '" << word << "' in:\n" << text;
-}
 
 class Faults : public testing::Test {
  protected:
   Faults() : place_(std::string("fault-") + testing::UnitTest::GetInstance()->current_test_info()->name()) {}
 
-  TimedOutcome run(const std::string& before) { return timed_command(tiny_train(place_, kSmall), before); }
+  TimedOutcome run(const std::string& before) { return timed_command(tiny_train(place_, kFaultRun), before); }
   std::string heartbeat(int rank) { return read_file(place_ / fmt::format("run/heartbeat/rank-{}.json", rank)); }
 
   // The same command again: tells of the end, goes on from step 2 and finishes.
   std::string next_start(const std::string& before) {
-    Outcome again = run_command(tiny_train(place_, kSmall), before);
+    Outcome again = run_command(tiny_train(place_, kFaultRun), before);
     EXPECT_EQ(again.code, 0) << again.output;
     expect_words(again.output, {"previous run failed:", "step-000002 (step 2)", "step 10/10"});
-    Outcome third = run_command(tiny_train(place_, kSmall));
+    Outcome third = run_command(tiny_train(place_, kFaultRun));
     EXPECT_EQ(third.output.find("previous run failed"), std::string::npos) << third.output;
     return again.output;
   }
@@ -67,7 +63,7 @@ TEST_F(Faults, AThreadThatHangs) {
 
 // Nobody waits for it: it watches itself.
 TEST_F(Faults, AnOnlyRankThatHangs) {
-  std::string alone = kSmall + "mesh.dp=1 mesh.tp=1 ";
+  std::string alone = kFaultRun + "mesh.dp=1 mesh.tp=1 ";
   TimedOutcome outcome = timed_command(tiny_train(place_, alone), "SEXTANT_FAULT=stall:rank=0:step=3 timeout -k 1 20");
   EXPECT_EQ(outcome.code, 7) << outcome.output;
   expect_end(outcome);

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/files.h"
+#include "expectations.h"
 #include "processes.h"
 #include "started_command.h"
 
@@ -14,11 +15,6 @@ namespace {
 const std::string kMesh =
     "batch.microbatch=1 batch.seq=32 train.eval_every=0 optimizer.schedule=constant mesh.dp=2 mesh.tp=2 "
     "train.timeout_s=30 ";
-
-void expect_words(const std::string& text, std::initializer_list<std::string> words) {
-  for (const std::string& word : words)
-    EXPECT_NE(text.find(word), std::string::npos) << "no '" << word << "' in:\n" << text;
-}
 
 class Guards : public testing::Test {
  protected:

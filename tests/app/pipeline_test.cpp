@@ -3,17 +3,13 @@
 
 #include "base/files.h"
 #include "command.h"
+#include "expectations.h"
 
 namespace sextant {
 namespace {
 
 const std::string kPipeline =
     config_path("tiny-llama.toml") + " model.layers=4 batch.microbatch=1 mesh.pp=2 pipeline.chunks=2 ";
-
-void expect_words(const std::string& text, std::initializer_list<std::string> words) {
-  for (const std::string& word : words)
-    EXPECT_NE(text.find(word), std::string::npos) << "no '" << word << "' in:\n" << text;
-}
 
 TEST(Explain, DrawsTheScheduleByTheStagesOwnCosts) {
   ScratchPlace place("timeline");

@@ -6,7 +6,7 @@
 namespace sextant {
 namespace {
 
-const std::string kSmall =
+const std::string kReplicaRun =
     "model.layers=2 batch.microbatch=1 batch.seq=32 train.eval_every=0 train.timeout_s=20 "
     "train.check_replicas_every=1 ";
 
@@ -24,7 +24,7 @@ class Replicas : public testing::Test {
     ScratchPlace place("replicas");
     std::string fault = fmt::format("SEXTANT_FAULT=corrupt:rank={}:step=3", c.rank);
     Outcome outcome =
-        run_command(tiny_train(place, kSmall + c.mesh), ranks == Ranks::threads ? fault : under_mpirun(2, fault));
+        run_command(tiny_train(place, kReplicaRun + c.mesh), ranks == Ranks::threads ? fault : under_mpirun(2, fault));
     EXPECT_EQ(outcome.code, 3) << c.mesh << "\n" << outcome.output;
     for (const std::string& word : c.words)
       EXPECT_NE(outcome.output.find(word), std::string::npos) << c.mesh << ": no '" << word << "' in\n"
@@ -48,7 +48,7 @@ TEST_F(Replicas, ThatDifferAreNamedUnderMpirun) {
 
 TEST_F(Replicas, AreNotComparedWhenNotAsked) {
   ScratchPlace place("replicas");
-  Outcome outcome = run_command(tiny_train(place, kSmall + "mesh.dp=2 train.check_replicas_every=0"),
+  Outcome outcome = run_command(tiny_train(place, kReplicaRun + "mesh.dp=2 train.check_replicas_every=0"),
                                 "SEXTANT_FAULT=corrupt:rank=1:step=3");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
 }

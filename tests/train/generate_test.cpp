@@ -46,9 +46,9 @@ struct Fed {
   bool operator==(const Fed&) const = default;
 };
 
-class NotingBound : public Bound {
+class FeedNotingBound : public Bound {
  public:
-  NotingBound(std::unique_ptr<Bound> bound, std::vector<Fed>& runs) : bound_(std::move(bound)), runs_(runs) {}
+  FeedNotingBound(std::unique_ptr<Bound> bound, std::vector<Fed>& runs) : bound_(std::move(bound)), runs_(runs) {}
 
   const Program& program() const override { return bound_->program(); }
   int rank() const override { return bound_->rank(); }
@@ -71,12 +71,12 @@ class NotingBound : public Bound {
   int64_t tokens_ = 0;
 };
 
-class NotingExecutor : public Executor {
+class FeedNotingExecutor : public Executor {
  public:
   Target target() const override { return executor_->target(); }
   std::unique_ptr<Arena> allocate(int64_t bytes) override { return executor_->allocate(bytes); }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
-    return std::make_unique<NotingBound>(executor_->bind(program, arena), runs);
+    return std::make_unique<FeedNotingBound>(executor_->bind(program, arena), runs);
   }
   std::map<std::string, int64_t> bytes_sent() const override { return executor_->bytes_sent(); }
 
@@ -138,7 +138,7 @@ TEST_F(Generate, StreamsOfOneSeedDiffer) {
 
 // A block of 64, the rest of the prompt and what is generated one by one, each at the position behind the one before.
 TEST_F(Generate, EveryTokenStandsAtItsPosition) {
-  NotingExecutor executor;
+  FeedNotingExecutor executor;
   Generator model(scratch_->root() / "run" / "step-000020", executor, 0);
   std::string prompt = kPrompt;
   while (model.tokenizer().encode_with_special(prompt).size() < 70) prompt += " and the";

@@ -27,9 +27,9 @@ class Log {
 };
 
 // A Bound that notes what it is told to run.
-class NotingBound final : public Bound {
+class ActionNotingBound final : public Bound {
  public:
-  NotingBound(std::unique_ptr<Bound> bound, Log& log) : bound_(std::move(bound)), log_(log) {}
+  ActionNotingBound(std::unique_ptr<Bound> bound, Log& log) : bound_(std::move(bound)), log_(log) {}
   const Program& program() const override { return bound_->program(); }
   int rank() const override { return bound_->rank(); }
   void run(const Action& action, Trace* trace) override {
@@ -51,13 +51,13 @@ class NotingBound final : public Bound {
   Log& log_;
 };
 
-class NotingExecutor final : public Executor {
+class ActionNotingExecutor final : public Executor {
  public:
-  NotingExecutor(std::unique_ptr<Executor> executor, Log& log) : executor_(std::move(executor)), log_(log) {}
+  ActionNotingExecutor(std::unique_ptr<Executor> executor, Log& log) : executor_(std::move(executor)), log_(log) {}
   Target target() const override { return executor_->target(); }
   std::unique_ptr<Arena> allocate(int64_t bytes) override { return executor_->allocate(bytes); }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
-    return std::make_unique<NotingBound>(executor_->bind(program, arena), log_);
+    return std::make_unique<ActionNotingBound>(executor_->bind(program, arena), log_);
   }
   std::map<std::string, int64_t> bytes_sent() const override { return executor_->bytes_sent(); }
 
@@ -104,7 +104,7 @@ TEST_P(Orders, WhatRunsIsWhatIsDrawn) {
   Log log;
   RunConfig run = scratch.config("tiny-llama.toml", settings);
   train(run, scratch.root() / "run", [&](const RankContext& context, int threads) {
-    return std::make_unique<NotingExecutor>(make_cpu_executor(threads, context), log);
+    return std::make_unique<ActionNotingExecutor>(make_cpu_executor(threads, context), log);
   });
   TimedSchedule drawn = simulate_schedule(expected, uniform_durations(shape));
   for (int rank = 0; rank < shape.ranks; ++rank) {

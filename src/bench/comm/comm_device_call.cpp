@@ -8,11 +8,11 @@ namespace sextant {
 
 namespace {
 
-struct Change {
+struct LayoutChange {
   AxisState from, to;
 };
 
-Change change_of(Collective op) {
+LayoutChange change_of(Collective op) {
   switch (op) {
     case Collective::all_reduce:
       return {kPartial, kInvariant};
@@ -37,7 +37,7 @@ class DeviceCall final : public CommCall {
  public:
   DeviceCall(Collective op, int64_t bytes, const DeviceGroup& group)
       : CommCall(op, CommPlace::out, bytes, group_of_ranks(group_of(group.mesh, group.rank, group.axes), group.rank)) {
-    Change change = change_of(op);
+    LayoutChange change = change_of(op);
     GlobalShape shape = op == Collective::all_to_all ? GlobalShape{group_.size(), count_} : GlobalShape{count_};
     Graph graph{.name = std::string(bench_name(op)), .mesh = group.mesh, .values = {}, .ops = {}};
     // Kept like a weight, so that the Program can run again on it.

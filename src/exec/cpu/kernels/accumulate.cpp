@@ -5,7 +5,7 @@ namespace sextant::cpu {
 
 namespace {
 
-void run(const KernelCall& call) {
+void run_accumulate(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     T* total = call.out[0].as<T>();
     const T* x = call.in[1].as<T>();
@@ -17,6 +17,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel accumulate{.run = run};
+const CpuKernel accumulate{.run = run_accumulate};
 
 }  // namespace sextant::cpu

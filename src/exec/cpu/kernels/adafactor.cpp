@@ -164,7 +164,7 @@ void run_vector(const KernelCall& call) {
   });
 }
 
-void run_step(const KernelCall& call) {
+void run_adafactor_step(const KernelCall& call) {
   for_real_type(call.out[0].dtype, [&]<class T>() {
     T *p = call.out[0].as<T>(), *u = call.in[1].as<T>();
     const T *update_squares = call.in[2].as<T>(), *weight_squares = call.in[3].as<T>();
@@ -194,6 +194,6 @@ const CpuKernel adafactor_sums{.run = run_sums};
 const CpuKernel adafactor_means{.run = run_means};
 const CpuKernel adafactor_direction{.run = run_direction};
 const CpuKernel adafactor_vector{.run = run_vector};
-const CpuKernel adafactor_step{.run = run_step};
+const CpuKernel adafactor_step{.run = run_adafactor_step};
 
 }  // namespace sextant::cpu

@@ -27,7 +27,7 @@ AdamwRow<T> step_of(const KernelCall& call) {
           .root = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, step)))};
 }
 
-void run(const KernelCall& call) {
+void run_adamw(const KernelCall& call) {
   for_real_type(call.out[0].dtype, [&]<class T>() {
     AdamwRow<T> step = step_of<T>(call);
     if (step.scale == 0) return;
@@ -42,6 +42,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel adamw{.run = run};
+const CpuKernel adamw{.run = run_adamw};
 
 }  // namespace sextant::cpu

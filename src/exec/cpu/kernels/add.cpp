@@ -5,7 +5,7 @@ namespace sextant::cpu {
 
 namespace {
 
-void run(const KernelCall& call) {
+void run_add(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T* a = call.in[0].as<T>();
     const T* b = call.in[1].as<T>();
@@ -18,6 +18,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel add{.run = run};
+const CpuKernel add{.run = run_add};
 
 }  // namespace sextant::cpu

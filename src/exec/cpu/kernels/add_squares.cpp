@@ -4,7 +4,7 @@ namespace sextant::cpu {
 
 namespace {
 
-void run(const KernelCall& call) {
+void run_add_squares(const KernelCall& call) {
   for_real_type(call.out[0].dtype, [&]<class T>() {
     T total = 0;
     for (const Tensor& square : call.in) total += *square.as<T>();
@@ -14,6 +14,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel add_squares{.run = run};
+const CpuKernel add_squares{.run = run_add_squares};
 
 }  // namespace sextant::cpu

@@ -19,7 +19,7 @@ const int32_t* begins_of(const KernelCall& call, size_t at, int64_t b) {
   return call.in.size() > at ? call.in[at].as<int32_t>() + b * call.in[at].shape[1] : nullptr;
 }
 
-void forward(const KernelCall& call) {
+void run_attention(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t length = shape[1], width = shape[2];
@@ -52,7 +52,7 @@ void forward(const KernelCall& call) {
 }
 
 // All query heads of one key head belong to one task: their contributions to dk and dv add up in a fixed order.
-void backward(const KernelCall& call) {
+void run_attention_backward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[1].shape;
     int64_t length = shape[1], width = shape[2];
@@ -96,7 +96,7 @@ void backward(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel attention{.run = forward};
-const CpuKernel attention_backward{.run = backward};
+const CpuKernel attention{.run = run_attention};
+const CpuKernel attention_backward{.run = run_attention_backward};
 
 }  // namespace sextant::cpu

@@ -28,7 +28,7 @@ void extend_caches(const KernelCall& call, const LocalHeads& heads) {
   });
 }
 
-void run(const KernelCall& call) {
+void run_attention_cached(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t length = shape[1], width = shape[2], capacity = call.in[1].shape[2], start = *call.in[3].as<int32_t>();
@@ -57,6 +57,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel attention_cached{.run = run};
+const CpuKernel attention_cached{.run = run_attention_cached};
 
 }  // namespace sextant::cpu

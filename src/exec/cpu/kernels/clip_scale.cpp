@@ -7,7 +7,7 @@ namespace sextant::cpu {
 
 namespace {
 
-void run(const KernelCall& call) {
+void run_clip_scale(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     double sum = 0, clip = call.attrs.real("clip");
     for (const Tensor& squares : call.in) sum += static_cast<double>(*squares.as<T>());
@@ -20,6 +20,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel clip_scale{.run = run};
+const CpuKernel clip_scale{.run = run_clip_scale};
 
 }  // namespace sextant::cpu

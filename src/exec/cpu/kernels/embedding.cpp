@@ -7,7 +7,7 @@ namespace sextant::cpu {
 
 namespace {
 
-void forward(const KernelCall& call) {
+void run_embedding(const KernelCall& call) {
   for_real_type(call.out[0].dtype, [&]<class T>() {
     const int32_t* tokens = call.in[0].as<int32_t>();
     const T* w = call.in[1].as<T>();
@@ -24,7 +24,7 @@ void forward(const KernelCall& call) {
 }
 
 // A token may stand in many rows, so a task owns a slice of columns rather than rows: no two tasks write one element.
-void backward(const KernelCall& call) {
+void run_embedding_backward(const KernelCall& call) {
   constexpr int64_t kColumns = 64;
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T* dy = call.in[0].as<T>();
@@ -48,7 +48,7 @@ void backward(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel embedding{.run = forward};
-const CpuKernel embedding_backward{.run = backward};
+const CpuKernel embedding{.run = run_embedding};
+const CpuKernel embedding_backward{.run = run_embedding_backward};
 
 }  // namespace sextant::cpu

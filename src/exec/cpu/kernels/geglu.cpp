@@ -8,7 +8,7 @@ namespace sextant::cpu {
 
 namespace {
 
-void forward(const KernelCall& call) {
+void run_geglu(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
@@ -33,7 +33,7 @@ void backward_piece(const SwigluRow<T>& piece, int64_t n, T* through_gate, T* ac
   for (int64_t j = 0; j < n; ++j) piece.dup[j] = piece.dy[j] * activated[j];
 }
 
-void backward(const KernelCall& call) {
+void run_geglu_backward(const KernelCall& call) {
   constexpr int64_t kPiece = 256;
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T *dy = call.in[0].as<T>(), *x = call.in[1].as<T>();
@@ -54,7 +54,7 @@ void backward(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel geglu{.run = forward};
-const CpuKernel geglu_backward{.run = backward};
+const CpuKernel geglu{.run = run_geglu};
+const CpuKernel geglu_backward{.run = run_geglu_backward};
 
 }  // namespace sextant::cpu

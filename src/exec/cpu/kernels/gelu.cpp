@@ -8,7 +8,7 @@ namespace {
 
 // row(x, y, n) of each task's elements.
 template <class Row>
-void forward(const KernelCall& call, const Row& row) {
+void run_gelu(const KernelCall& call, const Row& row) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
@@ -19,7 +19,7 @@ void forward(const KernelCall& call, const Row& row) {
 
 // row(dy, x, dx, n)
 template <class Row>
-void backward(const KernelCall& call, const Row& row) {
+void run_gelu_backward(const KernelCall& call, const Row& row) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T* dy = call.in[0].as<T>();
     const T* x = call.in[1].as<T>();
@@ -30,16 +30,17 @@ void backward(const KernelCall& call, const Row& row) {
 }
 
 void tanh_forward(const KernelCall& call) {
-  forward(call, [](const auto* x, auto* y, int64_t n) { gelu_row(x, y, n); });
+  run_gelu(call, [](const auto* x, auto* y, int64_t n) { gelu_row(x, y, n); });
 }
 void tanh_backward(const KernelCall& call) {
-  backward(call, [](const auto* dy, const auto* x, auto* dx, int64_t n) { gelu_backward_row(dy, x, dx, n); });
+  run_gelu_backward(call, [](const auto* dy, const auto* x, auto* dx, int64_t n) { gelu_backward_row(dy, x, dx, n); });
 }
 void erf_forward(const KernelCall& call) {
-  forward(call, [](const auto* x, auto* y, int64_t n) { gelu_erf_row(x, y, n); });
+  run_gelu(call, [](const auto* x, auto* y, int64_t n) { gelu_erf_row(x, y, n); });
 }
 void erf_backward(const KernelCall& call) {
-  backward(call, [](const auto* dy, const auto* x, auto* dx, int64_t n) { gelu_erf_backward_row(dy, x, dx, n); });
+  run_gelu_backward(call,
+                    [](const auto* dy, const auto* x, auto* dx, int64_t n) { gelu_erf_backward_row(dy, x, dx, n); });
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ T total_loss(const KernelCall& call, const RowLoss<T>& row_loss, const auto& per
   return static_cast<T>(loss);
 }
 
-void forward(const KernelCall& call) {
+void run_head_loss(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     RowLoss<T> row_loss{call.attrs.real("z_loss"), T(1), Want::loss, lse_of<T>(call, 3), call.in[1]};
     *call.out[0].as<T>() = total_loss<T>(call, row_loss, [](int64_t, int64_t, const T*, std::byte*) {});
@@ -134,7 +134,7 @@ void part_lse(const KernelCall& call) {
   });
 }
 
-void backward(const KernelCall& call) {
+void run_head_loss_backward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     HeadLossSizes sizes(call.in[0].shape, call.in[1].shape);
     int64_t vocabulary = call.in[1].real_extent(0);
@@ -167,8 +167,8 @@ void backward(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel head_loss{.run = forward};
-const CpuKernel head_loss_backward{.run = backward};
+const CpuKernel head_loss{.run = run_head_loss};
+const CpuKernel head_loss_backward{.run = run_head_loss_backward};
 const CpuKernel head_lse{.run = part_lse};
 
 }  // namespace sextant::cpu

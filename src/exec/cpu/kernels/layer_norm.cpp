@@ -29,7 +29,7 @@ void norm_row(const Row<T>& row, T eps, int64_t width) {
   *r = scale;
 }
 
-void add_forward(const KernelCall& call) {
+void run_add_layer_norm(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     int64_t width = call.in[0].shape.last();
     T eps = static_cast<T>(call.attrs.real("eps"));
@@ -46,7 +46,7 @@ void add_forward(const KernelCall& call) {
   });
 }
 
-void forward(const KernelCall& call) {
+void run_layer_norm(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     int64_t width = call.in[0].shape.last();
     T eps = static_cast<T>(call.attrs.real("eps"));
@@ -83,7 +83,7 @@ void backward_row(const BackwardRow<T>& row, int64_t width) {
     for (int64_t j = 0; j < width; ++j) dx[j] = r * (dy[j] * w[j] - mean_g - (x[j] - m) * r * mean_gn);
 }
 
-void backward(const KernelCall& call) {
+void run_layer_norm_backward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     int64_t width = call.in[0].shape.last();
     RowBlocks blocks = row_blocks(call.in[0].shape.rows());
@@ -110,8 +110,8 @@ void backward(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel layer_norm{.run = forward};
-const CpuKernel add_layer_norm{.run = add_forward};
-const CpuKernel layer_norm_backward{.run = backward};
+const CpuKernel layer_norm{.run = run_layer_norm};
+const CpuKernel add_layer_norm{.run = run_add_layer_norm};
+const CpuKernel layer_norm_backward{.run = run_layer_norm_backward};
 
 }  // namespace sextant::cpu

@@ -23,7 +23,7 @@ void multiply_weights(const KernelCall& call, const Tensor& y) {
            call.team, call.workspace);
 }
 
-void forward(const KernelCall& call) {
+void run_linear(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() { multiply_weights<T>(call, call.out[0]); });
 }
 
@@ -112,7 +112,7 @@ void both_gradients(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel linear{.run = forward};
+const CpuKernel linear{.run = run_linear};
 const CpuKernel linear_gelu{.run = forward_gelu};
 const CpuKernel linear_gelu_gradient{.run = gelu_gradient};
 const CpuKernel linear_input_gradient{.run = input_gradient};

@@ -10,7 +10,7 @@ T sign(T x) {
   return static_cast<T>((x > 0) - (x < 0));
 }
 
-void run(const KernelCall& call) {
+void run_lion(const KernelCall& call) {
   for_real_type(call.out[0].dtype, [&]<class T>() {
     T *p = call.out[0].as<T>(), *g = call.in[1].as<T>(), *m = call.out[1].as<T>();
     T lr = *call.in[3].as<T>(), scale = *call.in[4].as<T>();
@@ -29,6 +29,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel lion{.run = run};
+const CpuKernel lion{.run = run_lion};
 
 }  // namespace sextant::cpu

@@ -14,7 +14,7 @@ namespace sextant::cpu {
 
 namespace {
 
-void run_momentum(const KernelCall& call) {
+void run_muon_momentum(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     T *g = call.in[0].as<T>(), *u = call.out[0].as<T>(), *m = call.out[1].as<T>();
     T scale = *call.in[2].as<T>();
@@ -111,7 +111,7 @@ void run_orthogonalize(const KernelCall& call) {
   });
 }
 
-void run_step(const KernelCall& call) {
+void run_muon_step(const KernelCall& call) {
   for_real_type(call.out[0].dtype, [&]<class T>() {
     T *p = call.out[0].as<T>(), *u = call.in[1].as<T>();
     T lr = *call.in[2].as<T>(), scale = *call.in[3].as<T>();
@@ -125,8 +125,8 @@ void run_step(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel muon_momentum{.run = run_momentum};
+const CpuKernel muon_momentum{.run = run_muon_momentum};
 const CpuKernel orthogonalize{.run = run_orthogonalize};
-const CpuKernel muon_step{.run = run_step};
+const CpuKernel muon_step{.run = run_muon_step};
 
 }  // namespace sextant::cpu

@@ -7,7 +7,7 @@ namespace sextant::cpu {
 
 namespace {
 
-void forward(const KernelCall& call) {
+void run_position_embedding(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t length = shape[1], width = shape[2];
@@ -24,7 +24,7 @@ void forward(const KernelCall& call) {
   });
 }
 
-void backward(const KernelCall& call) {
+void run_position_embedding_backward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t batch = shape[0], length = shape[1], width = shape[2];
@@ -45,7 +45,7 @@ void backward(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel position_embedding{.run = forward};
-const CpuKernel position_embedding_backward{.run = backward};
+const CpuKernel position_embedding{.run = run_position_embedding};
+const CpuKernel position_embedding_backward{.run = run_position_embedding_backward};
 
 }  // namespace sextant::cpu

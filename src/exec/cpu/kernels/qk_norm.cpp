@@ -15,7 +15,7 @@ T inverse_rms(const T* x, int64_t dim, T eps) {
   return 1 / std::sqrt(dot(x, x, dim) / static_cast<T>(dim) + eps);
 }
 
-void forward(const KernelCall& call) {
+void run_qk_norm(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t width = shape[2];
@@ -55,7 +55,7 @@ void backward_head(const BackwardHead<T>& head, T eps, int64_t dim) {
   }
 }
 
-void backward(const KernelCall& call) {
+void run_qk_norm_backward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t width = shape[2];
@@ -85,7 +85,7 @@ void backward(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel qk_norm{.run = forward};
-const CpuKernel qk_norm_backward{.run = backward};
+const CpuKernel qk_norm{.run = run_qk_norm};
+const CpuKernel qk_norm_backward{.run = run_qk_norm_backward};
 
 }  // namespace sextant::cpu

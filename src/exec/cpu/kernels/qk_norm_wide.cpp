@@ -77,7 +77,7 @@ T inverse_root(T square, T eps) {
   return 1 / std::sqrt(square + eps);
 }
 
-void forward(const KernelCall& call) {
+void run_qk_norm_wide(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     WideRows rows(call.attrs, call.in[0]);
     const LocalHeads& heads = rows.heads;
@@ -102,7 +102,7 @@ void forward(const KernelCall& call) {
   });
 }
 
-// One head of one row: what `backward` knows of it.
+// One head of one row: what `run_qk_norm_wide_backward` knows of it.
 template <class T>
 struct HeadGradient {
   const T *dy, *x, *w;
@@ -122,7 +122,7 @@ T backward_head(const HeadGradient<T>& head, int64_t dim) {
   return projection;
 }
 
-// Where `backward` reads and writes.
+// Where `run_qk_norm_wide_backward` reads and writes.
 template <class T>
 struct Gradients {
   explicit Gradients(const KernelCall& call)
@@ -156,7 +156,7 @@ void backward_row(const WideRows& rows, const Gradients<T>& g, int64_t row, T* d
   for (int part : {0, 1}) g.dmeans[2 * row + part] = -projections[part] * r[part] * r[part] * r[part] / 2;
 }
 
-void backward(const KernelCall& call) {
+void run_qk_norm_wide_backward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     WideRows rows(call.attrs, call.in[1]);
     Gradients<T> gradients(call);
@@ -178,7 +178,7 @@ void backward(const KernelCall& call) {
 
 const CpuKernel qk_squares{.run = squares};
 const CpuKernel qk_squares_backward{.run = squares_backward};
-const CpuKernel qk_norm_wide{.run = forward};
-const CpuKernel qk_norm_wide_backward{.run = backward};
+const CpuKernel qk_norm_wide{.run = run_qk_norm_wide};
+const CpuKernel qk_norm_wide_backward{.run = run_qk_norm_wide_backward};
 
 }  // namespace sextant::cpu

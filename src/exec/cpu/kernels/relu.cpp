@@ -28,24 +28,24 @@ void map_two(const KernelCall& call, const Function& f) {
   });
 }
 
-void forward(const KernelCall& call) {
+void run_relu(const KernelCall& call) {
   map_one(call, []<class T>(T x) { return x < 0 ? T(0) : x; });
 }
-void backward(const KernelCall& call) {
+void run_relu_backward(const KernelCall& call) {
   map_two(call, []<class T>(T dy, T y) { return y == 0 ? T(0) : dy; });
 }
-void squared_forward(const KernelCall& call) {
+void run_squared_relu(const KernelCall& call) {
   map_one(call, []<class T>(T x) { return x < 0 ? T(0) : x * x; });
 }
-void squared_backward(const KernelCall& call) {
+void run_squared_relu_backward(const KernelCall& call) {
   map_two(call, []<class T>(T dy, T x) { return x < 0 ? T(0) : 2 * x * dy; });
 }
 
 }  // namespace
 
-const CpuKernel relu{.run = forward};
-const CpuKernel relu_backward{.run = backward};
-const CpuKernel squared_relu{.run = squared_forward};
-const CpuKernel squared_relu_backward{.run = squared_backward};
+const CpuKernel relu{.run = run_relu};
+const CpuKernel relu_backward{.run = run_relu_backward};
+const CpuKernel squared_relu{.run = run_squared_relu};
+const CpuKernel squared_relu_backward{.run = run_squared_relu_backward};
 
 }  // namespace sextant::cpu

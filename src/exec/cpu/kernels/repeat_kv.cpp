@@ -28,7 +28,7 @@ int64_t width_of(const Tensor& rows) {
   return rows.shape.rank() == 2 ? rows.shape[1] : 1;
 }
 
-void forward(const KernelCall& call) {
+void run_repeat_kv(const KernelCall& call) {
   for_real_type(call.out[0].dtype, [&]<class T>() {
     int64_t width = width_of(call.out[0]);
     for_blocks(call.team, call.out[0].shape[0], rows_per_task(width), [&](int64_t begin, int64_t end) {
@@ -43,7 +43,7 @@ void forward(const KernelCall& call) {
 }
 
 // Copies of one head lie in different rows, so a task owns columns: no two tasks write one element.
-void backward(const KernelCall& call) {
+void run_repeat_kv_backward(const KernelCall& call) {
   constexpr int64_t kColumns = 64;
   for_real_type(call.in[0].dtype, [&]<class T>() {
     int64_t width = width_of(call.in[0]);
@@ -63,9 +63,9 @@ void backward(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel repeat_kv{.run = forward};
-const CpuKernel repeat_kv_backward{.run = backward};
-const CpuKernel repeat_kv_bias{.run = forward};
-const CpuKernel repeat_kv_bias_backward{.run = backward};
+const CpuKernel repeat_kv{.run = run_repeat_kv};
+const CpuKernel repeat_kv_backward{.run = run_repeat_kv_backward};
+const CpuKernel repeat_kv_bias{.run = run_repeat_kv};
+const CpuKernel repeat_kv_bias_backward{.run = run_repeat_kv_backward};
 
 }  // namespace sextant::cpu

@@ -16,7 +16,7 @@ void norm_row(const T* from, const T* w, T* to, T* r, T eps, int64_t width) {
   for (int64_t j = 0; j < width; ++j) to[j] = from[j] * scale * w[j];
 }
 
-void add_forward(const KernelCall& call) {
+void run_add_rms_norm(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     int64_t width = call.in[0].shape.last();
     T eps = static_cast<T>(call.attrs.real("eps"));
@@ -32,7 +32,7 @@ void add_forward(const KernelCall& call) {
   });
 }
 
-void forward(const KernelCall& call) {
+void run_rms_norm(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     int64_t width = call.in[0].shape.last();
     T eps = static_cast<T>(call.attrs.real("eps"));
@@ -60,7 +60,7 @@ void backward_row(const BackwardRow<T>& row, T r, int64_t width) {
   }
 }
 
-void backward(const KernelCall& call) {
+void run_rms_norm_backward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     int64_t width = call.in[0].shape.last();
     RowBlocks blocks = row_blocks(call.in[0].shape.rows());
@@ -81,8 +81,8 @@ void backward(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel rms_norm{.run = forward};
-const CpuKernel add_rms_norm{.run = add_forward};
-const CpuKernel rms_norm_backward{.run = backward};
+const CpuKernel rms_norm{.run = run_rms_norm};
+const CpuKernel add_rms_norm{.run = run_add_rms_norm};
+const CpuKernel rms_norm_backward{.run = run_rms_norm_backward};
 
 }  // namespace sextant::cpu

@@ -41,7 +41,7 @@ void turn_fronts(const T* from, const T* cosines, T* to, const LocalHeads& heads
   }
 }
 
-void run(const KernelCall& call) {
+void run_rope(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t length = shape[1], width = shape[2];
@@ -68,6 +68,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel rope{.run = run};
+const CpuKernel rope{.run = run_rope};
 
 }  // namespace sextant::cpu

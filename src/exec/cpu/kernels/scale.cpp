@@ -5,7 +5,7 @@ namespace sextant::cpu {
 
 namespace {
 
-void run(const KernelCall& call) {
+void run_scale(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T* x = call.in[0].as<T>();
     T *y = call.out[0].as<T>(), factor = static_cast<T>(call.attrs.real("factor"));
@@ -17,6 +17,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel scale{.run = run};
+const CpuKernel scale{.run = run_scale};
 
 }  // namespace sextant::cpu

@@ -17,7 +17,7 @@ void run_plain(const KernelCall& call) {
   });
 }
 
-void run_momentum(const KernelCall& call) {
+void run_sgd_momentum(const KernelCall& call) {
   for_real_type(call.out[0].dtype, [&]<class T>() {
     T *p = call.out[0].as<T>(), *g = call.in[1].as<T>(), *m = call.out[1].as<T>();
     T lr = *call.in[3].as<T>(), scale = *call.in[4].as<T>();
@@ -38,6 +38,6 @@ void run_momentum(const KernelCall& call) {
 }  // namespace
 
 const CpuKernel sgd{.run = run_plain};
-const CpuKernel sgd_momentum{.run = run_momentum};
+const CpuKernel sgd_momentum{.run = run_sgd_momentum};
 
 }  // namespace sextant::cpu

@@ -6,7 +6,7 @@ namespace sextant::cpu {
 
 namespace {
 
-void run(const KernelCall& call) {
+void run_sum_squares(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T* x = call.in[0].as<T>();
     int64_t n = call.in[0].count();
@@ -22,6 +22,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel sum_squares{.run = run};
+const CpuKernel sum_squares{.run = run_sum_squares};
 
 }  // namespace sextant::cpu

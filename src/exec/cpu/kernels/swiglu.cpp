@@ -6,7 +6,7 @@ namespace sextant::cpu {
 
 namespace {
 
-void forward(const KernelCall& call) {
+void run_swiglu(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T* x = call.in[0].as<T>();
     T* y = call.out[0].as<T>();
@@ -20,7 +20,7 @@ void forward(const KernelCall& call) {
   });
 }
 
-void backward(const KernelCall& call) {
+void run_swiglu_backward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T* dy = call.in[0].as<T>();
     const T* x = call.in[1].as<T>();
@@ -38,7 +38,7 @@ void backward(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel swiglu{.run = forward};
-const CpuKernel swiglu_backward{.run = backward};
+const CpuKernel swiglu{.run = run_swiglu};
+const CpuKernel swiglu_backward{.run = run_swiglu_backward};
 
 }  // namespace sextant::cpu

@@ -6,7 +6,7 @@ namespace sextant::cpu {
 
 namespace {
 
-void run(const KernelCall& call) {
+void run_take_position(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t length = shape[1], width = shape[2], at = *call.in[1].as<int32_t>();
@@ -18,6 +18,6 @@ void run(const KernelCall& call) {
 
 }  // namespace
 
-const CpuKernel take_position{.run = run};
+const CpuKernel take_position{.run = run_take_position};
 
 }  // namespace sextant::cpu
