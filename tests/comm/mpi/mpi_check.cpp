@@ -56,23 +56,28 @@ void lanes(Transport& transport) {
   checks::require(wrong == 0, "{} sums are wrong", wrong.load());
 }
 
-// The environment says 60 ms: two messages sent at once arrive together, and the sender does not wait for them.
+// The environment says 60 ms: two messages sent at once arrive together, and the sender does not wait for them. The
+// best of some rounds counts: a busy machine delays messages, too.
 void delayed(Transport& transport) {
-  Channel channel{transport, 1};
-  int first = 0, second = 0;
-  barrier(channel, everyone(transport));
-  Clock::time_point start = Clock::now();
-  if (transport.rank() == 0) {
-    Ticket one = transport.send(1, 0, bytes_of(first)), two = transport.send(1, 0, bytes_of(second));
-    transport.wait(one);
-    transport.wait(two);
-  } else if (transport.rank() == 1) {
-    Ticket one = transport.receive(0, 0, bytes_of(first)), two = transport.receive(0, 0, bytes_of(second));
-    transport.wait(one);
-    transport.wait(two);
-    double took = std::chrono::duration<double>(Clock::now() - start).count();
-    checks::require(took > 0.03 && took < 0.115, "delayed messages took {} s", took);
+  constexpr int kRounds = 4;
+  double best = 1e9;
+  for (int round = 0; round < kRounds; ++round) {
+    Channel channel{transport, 1};
+    int first = 0, second = 0;
+    barrier(channel, everyone(transport));
+    Clock::time_point start = Clock::now();
+    if (transport.rank() == 0) {
+      Ticket one = transport.send(1, 0, bytes_of(first)), two = transport.send(1, 0, bytes_of(second));
+      transport.wait(one);
+      transport.wait(two);
+    } else if (transport.rank() == 1) {
+      Ticket one = transport.receive(0, 0, bytes_of(first)), two = transport.receive(0, 0, bytes_of(second));
+      transport.wait(one);
+      transport.wait(two);
+      best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+    }
   }
+  if (transport.rank() == 1) checks::require(best > 0.03 && best < 0.115, "delayed messages took {} s at best", best);
 }
 
 void wait_for_sick(Transport& transport) {
