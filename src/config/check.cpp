@@ -154,12 +154,6 @@ void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& compla
     complaints.add(run, {"batch.seq", "model.max_seq"},
                    {.got = fmt::format("seq {} is longer than the model's max_seq {}", seq, spec.max_seq),
                     .expected = fmt::format("at most {}", spec.max_seq)});
-  if (spec.window > 0 && seq > spec.window)
-    complaints.add(
-        run, {"batch.seq", "model.window"},
-        {.got = fmt::format("seq {} is longer than the window of {}: sliding-window attention is not supported", seq,
-                            spec.window),
-         .expected = fmt::format("at most {}", spec.window)});
 }
 
 // A setting that the optimizer does not read would be a choice without effect.

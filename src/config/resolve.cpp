@@ -30,15 +30,28 @@ constexpr std::string_view kFixedByWeights[] = {"architecture",
                                                 "rotary_fraction",
                                                 "exact_gelu",
                                                 "qkv_bias",
+                                                "out_bias",
+                                                "mlp_bias",
                                                 "qk_norm",
                                                 "window",
+                                                "full_attention_first",
+                                                "full_attention_every",
+                                                "inverse_layer_scaling",
+                                                "sequential_blocks",
                                                 "no_rope_every",
                                                 "embedding_multiplier",
                                                 "attention_multiplier",
                                                 "residual_multiplier",
                                                 "logits_scaling"};
-constexpr std::string_view kRopeKeys[] = {"rope_theta", "rope_scaling.factor", "rope_scaling.low_freq_factor",
-                                          "rope_scaling.high_freq_factor", "rope_scaling.original_max_positions"};
+constexpr std::string_view kRopeKeys[] = {"rope_theta",
+                                          "rope_scaling.type",
+                                          "rope_scaling.factor",
+                                          "rope_scaling.low_freq_factor",
+                                          "rope_scaling.high_freq_factor",
+                                          "rope_scaling.beta_fast",
+                                          "rope_scaling.beta_slow",
+                                          "rope_scaling.attention_factor",
+                                          "rope_scaling.original_max_positions"};
 
 std::string model_key(std::string_view field) {
   return fmt::format("model.{}", field);
@@ -158,8 +171,14 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   override_field(model.rotary_fraction, spec.rotary_fraction);
   override_field(model.exact_gelu, spec.exact_gelu);
   override_field(model.qkv_bias, spec.qkv_bias);
+  override_field(model.out_bias, spec.out_bias);
+  override_field(model.mlp_bias, spec.mlp_bias);
   override_field(model.qk_norm, spec.qk_norm);
   override_field(model.window, spec.window);
+  override_field(model.full_attention_first, spec.full_attention_first);
+  override_field(model.full_attention_every, spec.full_attention_every);
+  override_field(model.inverse_layer_scaling, spec.inverse_layer_scaling);
+  override_field(model.sequential_blocks, spec.sequential_blocks);
   override_field(model.no_rope_every, spec.no_rope_every);
   override_field(model.embedding_multiplier, spec.embedding_multiplier);
   override_field(model.attention_multiplier, spec.attention_multiplier);
@@ -170,10 +189,16 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
 
   if (model.rope_scaling == RopeScalingSection{}) return;
   RopeScaling scaling = spec.rope_scaling.value_or(RopeScaling{});
+  if (model.rope_scaling.type) scaling.type = *rope_type_of(*model.rope_scaling.type);  // the schema knows the words
   override_field(model.rope_scaling.factor, scaling.factor);
   override_field(model.rope_scaling.low_freq_factor, scaling.low_freq_factor);
   override_field(model.rope_scaling.high_freq_factor, scaling.high_freq_factor);
+  override_field(model.rope_scaling.beta_fast, scaling.beta_fast);
+  override_field(model.rope_scaling.beta_slow, scaling.beta_slow);
   override_field(model.rope_scaling.original_max_positions, scaling.original_max_positions);
+  if (!spec.rope_scaling || model.rope_scaling.type || model.rope_scaling.factor)
+    scaling.attention_factor = default_attention_factor(scaling);
+  override_field(model.rope_scaling.attention_factor, scaling.attention_factor);
   spec.rope_scaling = scaling;
   if (scaling.factor == 1) spec.rope_scaling.reset();
 }

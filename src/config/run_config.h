@@ -14,7 +14,8 @@
 namespace sextant {
 
 struct RopeScalingSection {
-  std::optional<double> factor, low_freq_factor, high_freq_factor;
+  std::optional<std::string> type;
+  std::optional<double> factor, low_freq_factor, high_freq_factor, beta_fast, beta_slow, attention_factor;
   std::optional<int64_t> original_max_positions;
   bool operator==(const RopeScalingSection&) const = default;
 };
@@ -26,8 +27,8 @@ struct ModelSection {
   std::optional<double> norm_eps, rope_theta;
   RopeScalingSection rope_scaling;
   std::optional<double> rotary_fraction;
-  std::optional<bool> exact_gelu, qkv_bias, qk_norm;
-  std::optional<int64_t> window, no_rope_every;
+  std::optional<bool> exact_gelu, qkv_bias, out_bias, mlp_bias, qk_norm, inverse_layer_scaling, sequential_blocks;
+  std::optional<int64_t> window, full_attention_first, full_attention_every, no_rope_every;
   std::optional<double> embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
   std::optional<bool> tied_head;
   std::optional<double> init_std, dropout;

@@ -1,6 +1,7 @@
 // The angle by which RoPE turns pair j of a head from one position to the next, on any device.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -9,12 +10,18 @@
 
 namespace sextant {
 
-// Llama 3 stretches wavelengths that are long beside the context the model was first trained on, blends the middle ones
-// and leaves the short ones.
+// As the contract of ops/rope.cpp says.
 inline double rope_frequency(const Attrs& attrs, int64_t j, int64_t dim) {
   double plain = std::pow(attrs.real("theta"), -2.0 * static_cast<double>(j) / static_cast<double>(dim));
+  if (attrs.has("frequency_divisors")) return plain / attrs.reals("frequency_divisors")[static_cast<size_t>(j)];
   if (!attrs.has("scale_factor")) return plain;
   double stretched = plain / attrs.real("scale_factor");
+  if (attrs.has("ramp_begin")) {
+    double begin = attrs.real("ramp_begin"), end = attrs.real("ramp_end");
+    double ramp = std::clamp((static_cast<double>(j) - begin) / (end - begin), 0.0, 1.0);
+    return ramp * stretched + (1 - ramp) * plain;
+  }
+  if (!attrs.has("low_freq_factor")) return stretched;
   double low = attrs.real("low_freq_factor"), high = attrs.real("high_freq_factor");
   double turns = attrs.real("original_max_positions") * plain / (2 * std::numbers::pi);  // over the first context
   if (turns < low) return stretched;

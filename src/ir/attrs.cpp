@@ -53,6 +53,16 @@ const std::vector<int64_t>& Attrs::integers(std::string_view name) const {
   return std::get<std::vector<int64_t>>(*value);
 }
 
+double Attrs::real_or(std::string_view name, double otherwise) const {
+  return has(name) ? real(name) : otherwise;
+}
+
+const std::vector<double>& Attrs::reals(std::string_view name) const {
+  const AttrValue* value = find(name);
+  BUG_IF(!value || !std::holds_alternative<std::vector<double>>(*value), "no list of numbers '{}'", name);
+  return std::get<std::vector<double>>(*value);
+}
+
 const std::vector<std::string>& Attrs::names(std::string_view name) const {
   static const std::vector<std::string> none;
   const AttrValue* value = find(name);

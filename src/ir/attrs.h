@@ -10,7 +10,8 @@
 
 namespace sextant {
 
-using AttrValue = std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<std::string>>;
+using AttrValue =
+    std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>>;
 
 class Attrs {
  public:
@@ -24,6 +25,8 @@ class Attrs {
   int64_t integer_or(std::string_view name, int64_t otherwise) const;
   std::string text_or(std::string_view name, std::string_view otherwise) const;
   const std::vector<int64_t>& integers(std::string_view name) const;
+  double real_or(std::string_view name, double otherwise) const;
+  const std::vector<double>& reals(std::string_view name) const;
   const std::vector<std::string>& names(std::string_view name) const;  // empty where there is none
 
   const std::vector<std::pair<std::string, AttrValue>>& entries() const { return entries_; }

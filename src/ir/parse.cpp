@@ -203,6 +203,13 @@ Attrs parse_attrs(Line& line) {
         line.accept(" ");
       }
       attrs.set(name, std::move(list));
+    } else if (line.accept("(")) {
+      std::vector<double> list;
+      while (!line.accept(")")) {
+        list.push_back(line.real());
+        line.accept(" ");
+      }
+      attrs.set(name, std::move(list));
     } else if (line.accept("<")) {
       std::vector<std::string> list;
       while (!line.accept(">")) {

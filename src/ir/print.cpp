@@ -23,6 +23,7 @@ std::string attr_text(const AttrValue& value) {
   if (const auto* integer = std::get_if<int64_t>(&value)) return fmt::format("{}", *integer);
   if (const auto* text = std::get_if<std::string>(&value)) return fmt::format("\"{}\"", *text);
   if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) return fmt::format("[{}]", fmt::join(*list, " "));
+  if (const auto* list = std::get_if<std::vector<double>>(&value)) return fmt::format("({})", fmt::join(*list, " "));
   if (const auto* list = std::get_if<std::vector<std::string>>(&value))
     return fmt::format("<{}>", fmt::join(*list, " "));
   // The shortest decimal that reads back to the same double; the point tells it from an integer.

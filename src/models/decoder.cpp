@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <numbers>
 #include <utility>
 #include <vector>
+
+#include "base/error.h"
 
 namespace sextant {
 
@@ -27,6 +31,11 @@ Frame open_frame(Builder& b, const Use& use) {
   return frame;
 }
 
+// A bias that the architecture always has, or that the spec asks for.
+Bias either(Bias always, bool asked_for) {
+  return asked_for ? Bias::added : always;
+}
+
 // Writes one model op by op.
 class Writer {
  public:
@@ -47,6 +56,10 @@ class Writer {
 
   ValueId block(ValueId x, int64_t layer) {
     has_rope_ = m_.no_rope_every == 0 || (layer + 1) % m_.no_rope_every != 0;
+    window_ = window_of_layer(m_, layer);
+    scale_ = m_.attention_multiplier;
+    if (m_.inverse_layer_scaling)
+      scale_ = (scale_ > 0 ? scale_ : 1 / std::sqrt(static_cast<double>(m_.head_dim))) / static_cast<double>(layer + 1);
     if (d_.order == BlockOrder::pre_norm || d_.order == BlockOrder::post_norm) {
       x = attention_half(x);
       return mlp_half(x);
@@ -141,7 +154,8 @@ class Writer {
   // From normed rows to what is still to be added to the residual stream; so is what mlp gives.
   ValueId self_attention(ValueId normed) {
     Heads heads{m_.heads, m_.kv_heads, m_.head_dim};
-    Packed qkv = packed_qkv(b_, normed, {.heads = heads, .init_std = m_.init_std, .bias = d_.qkv_bias});
+    Packed qkv =
+        packed_qkv(b_, normed, {.heads = heads, .init_std = m_.init_std, .bias = either(d_.qkv_bias, m_.qkv_bias)});
     if (d_.qk_norm == QkNorm::heads) qkv.rows = qk_norm(b_, qkv, m_.norm_eps);
     if (d_.qk_norm == QkNorm::whole) qkv.rows = qk_norm_wide(b_, qkv, heads, m_.norm_eps);
     ValueId mixed = attention(b_, qkv.rows,
@@ -150,12 +164,13 @@ class Writer {
                                .alibi = d_.alibi,
                                .cache = frame_.cache,
                                .begins = frame_.begins,
-                               .scale = m_.attention_multiplier});
+                               .scale = scale_,
+                               .window = window_});
     return linear(b_, mixed,
                   {.name = "out",
                    .outputs = m_.hidden,
                    .init_std = residual_std(m_.init_std, m_.layers),
-                   .bias = d_.out_bias,
+                   .bias = either(d_.out_bias, m_.out_bias),
                    .split = TensorSplit::inputs});
   }
 
@@ -164,7 +179,7 @@ class Writer {
              .inner = m_.ffn,
              .init_std = m_.init_std,
              .down_std = residual_std(m_.init_std, m_.layers),
-             .bias = d_.mlp_bias};
+             .bias = either(d_.mlp_bias, m_.mlp_bias)};
     return d_.mlp == MlpKind::gated ? gated_mlp(b_, normed, spec) : sextant::mlp(b_, normed, spec);
   }
 
@@ -172,7 +187,10 @@ class Writer {
   const ModelSpec& m_;
   const Decoder& d_;
   Frame frame_;
-  bool has_rope_ = true;  // of the block being written
+  // Of the block being written.
+  bool has_rope_ = true;
+  int64_t window_ = 0;
+  double scale_ = 0;
 };
 
 }  // namespace
@@ -191,15 +209,52 @@ Graph decoder(const ModelSpec& m, const Use& use, const Mesh& mesh, const Decode
   return b.take();
 }
 
-Rope rope_of(const ModelSpec& m) {
+namespace {
+
+// The pairs between which yarn goes over from frequencies that stay to frequencies that are divided.
+Rope::Ramp yarn_ramp(const ModelSpec& m, const RopeScaling& scaling) {
+  auto dims = static_cast<double>(rotary_dims(m)), context = static_cast<double>(scaling.original_max_positions);
+  auto pair_with = [&](double turns) {
+    return dims * std::log(context / (turns * 2 * std::numbers::pi)) / (2 * std::log(m.rope_theta));
+  };
+  Rope::Ramp ramp{pair_with(scaling.beta_fast), pair_with(scaling.beta_slow)};
+  if (scaling.truncate) ramp = {std::floor(ramp.begin), std::ceil(ramp.end)};
+  ramp = {std::max(ramp.begin, 0.0), std::min(ramp.end, dims - 1)};
+  if (ramp.begin == ramp.end) ramp.end += 0.001;
+  return ramp;
+}
+
+}  // namespace
+
+Rope rope_of(const ModelSpec& m, const Use& use) {
   Rope rope{.theta = m.rope_theta, .dims = rotary_dims(m)};
-  if (m.rope_scaling) {
-    rope.scale_factor = m.rope_scaling->factor;
-    rope.low_freq_factor = m.rope_scaling->low_freq_factor;
-    rope.high_freq_factor = m.rope_scaling->high_freq_factor;
-    rope.original_max_positions = m.rope_scaling->original_max_positions;
+  if (!m.rope_scaling) return rope;
+  const RopeScaling& scaling = *m.rope_scaling;
+  switch (scaling.type) {
+    case RopeType::dynamic:
+      return rope;
+    case RopeType::linear:
+      rope.scale_factor = scaling.factor;
+      return rope;
+    case RopeType::llama3:
+      rope.scale_factor = scaling.factor;
+      rope.low_freq_factor = scaling.low_freq_factor;
+      rope.high_freq_factor = scaling.high_freq_factor;
+      rope.original_max_positions = scaling.original_max_positions;
+      return rope;
+    case RopeType::yarn:
+      rope.scale_factor = scaling.factor;
+      rope.ramp = yarn_ramp(m, scaling);
+      rope.attention_factor = scaling.attention_factor;
+      return rope;
+    case RopeType::longrope: {
+      int64_t positions = use.kind == Use::Kind::generate ? use.cache_positions : use.seq;
+      rope.frequency_divisors = positions > scaling.original_max_positions ? scaling.long_factor : scaling.short_factor;
+      rope.attention_factor = scaling.attention_factor;
+      return rope;
+    }
   }
-  return rope;
+  BUG("unknown type of RoPE scaling");
 }
 
 }  // namespace sextant

@@ -31,7 +31,7 @@ enum class QkNorm : uint8_t {
   whole,  // RMSNorm of q and of k over their whole width
 };
 
-// The layers without RoPE and the multipliers of attention, residuals and logits are as the spec says.
+// The layers without RoPE, optional biases and the multipliers of attention, residuals and logits are as the spec says.
 struct Decoder {
   NormKind norm = NormKind::rms;
   BlockOrder order = BlockOrder::pre_norm;
@@ -52,6 +52,7 @@ struct Decoder {
 
 Graph decoder(const ModelSpec& m, const Use& use, const Mesh& mesh, const Decoder& d);
 
-Rope rope_of(const ModelSpec& m);
+// RoPE as the spec says, for the sequences of that use.
+Rope rope_of(const ModelSpec& m, const Use& use);
 
 }  // namespace sextant

@@ -19,7 +19,7 @@ using nlohmann::json;
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   return decoder(m, use, mesh,
                  {.embedding_multiplier = std::sqrt(static_cast<double>(m.hidden)),
-                  .rope = rope_of(m),
+                  .rope = rope_of(m, use),
                   .activation = &ops::geglu});
 }
 
@@ -30,7 +30,7 @@ ModelSpec read(HfReader& reader) {
   // form.
   for (const char* key : {"hidden_act", "hidden_activation"})
     reader.only_one_of(key, "gelu_pytorch_tanh", {"gelu_pytorch_tanh", "gelu"});
-  reader.only("attention_bias", false);
+  read_biases(reader, spec, MlpBias::no_key);
   reader.only("use_bidirectional_attention", false);
   return spec;
 }
@@ -38,7 +38,7 @@ ModelSpec read(HfReader& reader) {
 void write(const ModelSpec& spec, json& out) {
   write_common(spec, out);
   out["hidden_act"] = "gelu_pytorch_tanh";
-  out["attention_bias"] = false;
+  write_biases(spec, out, MlpBias::no_key);
 }
 
 std::vector<HfTensor> tensors(const ModelSpec& m) {
@@ -47,8 +47,7 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
   for (int layer = 0; layer < m.layers; ++layer) {
     t.begin_layer("model.layers", layer);
     t.add_less_one("input_layernorm", "attn.norm", m.hidden);
-    t.add_qkv("self_attn", m);
-    t.add("self_attn.o_proj.weight", "attn.out.weight", m.hidden);
+    t.add_attention("self_attn", m);
     t.add_less_one("post_attention_layernorm", "mlp.norm", m.hidden);
     t.add_gated_mlp(m);
   }
@@ -77,7 +76,9 @@ extern const ModelDef model{
     .about = "Gemma 1",
     .positions = Positions::rotary,
     .free_heads = true,
+    .options = {"rope_scaling", "qkv_bias", "out_bias"},
     .defaults = {.norm_eps = 1e-6, .tied_head = true},
+    .check = check_biases,
     .build = build,
     .tensors = tensors,
     .hf_prefix = "model.",

@@ -21,8 +21,15 @@ Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
                   .qkv_bias = Bias::added,
                   .out_bias = Bias::added,
                   .mlp = MlpKind::plain,
-                  .activation = &ops::gelu,
+                  .activation = m.exact_gelu ? &ops::gelu_erf : &ops::gelu,
                   .mlp_bias = Bias::added});
+}
+
+// What could not be saved: Hugging Face's GPT-2 scales scores as usual or not at all.
+void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
+  if (spec.attention_multiplier != 0 && spec.attention_multiplier != 1)
+    problems.push_back(
+        {{"attention_multiplier"}, fmt::format("got {}", spec.attention_multiplier), "0 or 1 with gpt2"});
 }
 
 ModelSpec read(HfReader& reader) {
@@ -36,9 +43,11 @@ ModelSpec read(HfReader& reader) {
                  .init_std = reader.number("initializer_range", 0.02)};
   derive_sizes(spec);
   spec.ffn = reader.integer("n_inner", spec.ffn);
-  reader.only_one_of("activation_function", "gelu_new", {"gelu_new", "gelu_pytorch_tanh"});  // the same formula
-  reader.only("scale_attn_weights", true);
-  reader.only("scale_attn_by_inverse_layer_idx", false);
+  // The first three are one formula.
+  reader.only_one_of("activation_function", "gelu_new", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu"});
+  spec.exact_gelu = reader.text("activation_function", "gelu_new") == "gelu";
+  if (!reader.flag("scale_attn_weights", true)) spec.attention_multiplier = 1;
+  spec.inverse_layer_scaling = reader.flag("scale_attn_by_inverse_layer_idx", false);
   reader.only("add_cross_attention", false);
   return spec;
 }
@@ -50,7 +59,9 @@ void write(const ModelSpec& spec, json& out) {
   out["n_inner"] = spec.ffn;
   out["n_positions"] = spec.max_seq;
   out["layer_norm_epsilon"] = spec.norm_eps;
-  out["activation_function"] = "gelu_new";
+  out["activation_function"] = spec.exact_gelu ? "gelu" : "gelu_new";
+  out["scale_attn_weights"] = spec.attention_multiplier == 0;
+  out["scale_attn_by_inverse_layer_idx"] = spec.inverse_layer_scaling;
 }
 
 std::vector<HfTensor> tensors(const ModelSpec& m) {
@@ -112,7 +123,9 @@ extern const ModelDef model{
     .about = "GPT-2, GPT-3",
     .published_as = {"gpt"},
     .positions = Positions::learned,
+    .options = {"exact_gelu", "attention_multiplier", "inverse_layer_scaling"},
     .defaults = {.tied_head = true},
+    .check = check,
     .build = build,
     .tensors = tensors,
     .hf_prefix = "transformer.",

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  return decoder(m, use, mesh, {.embedding_multiplier = m.embedding_multiplier, .rope = rope_of(m)});
+  return decoder(m, use, mesh, {.embedding_multiplier = m.embedding_multiplier, .rope = rope_of(m, use)});
 }
 
 double usual_attention(const ModelSpec& spec) {
@@ -32,8 +32,7 @@ ModelSpec read(HfReader& reader) {
   double attention = reader.number("attention_multiplier", 1);
   spec.attention_multiplier = spec.head_dim > 0 && attention == usual_attention(spec) ? 0 : attention;
   reader.only_one_of("hidden_act", "silu", {"silu", "swish"});
-  reader.only("attention_bias", false);
-  reader.only("mlp_bias", false);
+  read_biases(reader, spec, MlpBias::a_key);
   return spec;
 }
 
@@ -43,8 +42,7 @@ void write(const ModelSpec& spec, json& out) {
   out["attention_multiplier"] = spec.attention_multiplier > 0 ? spec.attention_multiplier : usual_attention(spec);
   out["residual_multiplier"] = spec.residual_multiplier;
   out["logits_scaling"] = spec.logits_scaling;
-  out["attention_bias"] = false;
-  out["mlp_bias"] = false;
+  write_biases(spec, out, MlpBias::a_key);
 }
 
 std::vector<HfTensor> tensors(const ModelSpec& m) {
@@ -53,8 +51,7 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
   for (int layer = 0; layer < m.layers; ++layer) {
     t.begin_layer("model.layers", layer);
     t.add("input_layernorm.weight", "attn.norm.weight", m.hidden);
-    t.add_qkv("self_attn", m);
-    t.add("self_attn.o_proj.weight", "attn.out.weight", m.hidden);
+    t.add_attention("self_attn", m);
     t.add("post_attention_layernorm.weight", "mlp.norm.weight", m.hidden);
     t.add_gated_mlp(m);
   }
@@ -99,8 +96,10 @@ extern const ModelDef model{
     .about = "Granite 3",
     .positions = Positions::rotary,
     .free_heads = true,
-    .options = {"embedding_multiplier", "attention_multiplier", "residual_multiplier", "logits_scaling"},
+    .options = {"rope_scaling", "qkv_bias", "out_bias", "mlp_bias", "embedding_multiplier", "attention_multiplier",
+                "residual_multiplier", "logits_scaling"},
     .defaults = {.tied_head = true},
+    .check = check_biases,
     .build = build,
     .tensors = tensors,
     .hf_prefix = "model.",

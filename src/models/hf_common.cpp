@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace sextant {
@@ -19,6 +20,71 @@ struct RopeChoice {
   bool operator==(const RopeChoice&) const = default;
 };
 
+// What yarn multiplies cosines and sines by, where a file has DeepSeek's two numbers for it.
+double yarn_attention_factor(HfReader& rope, const RopeScaling& scaling) {
+  double scores = rope.number("mscale", 0), all = rope.number("mscale_all_dim", 0);
+  if (scores == 0 || all == 0 || scaling.factor <= 1) return default_attention_factor(scaling);
+  double log = 0.1 * std::log(scaling.factor);
+  return (log * scores + 1) / (log * all + 1);
+}
+
+RopeScaling scaling_in(HfReader& rope, HfReader& reader, RopeType type, const ModelSpec& spec) {
+  auto need = [&](std::initializer_list<std::string_view> keys, std::string_view what) {
+    for (std::string_view key : keys)
+      if (!rope.has(key)) rope.complain(key, "is missing", std::string(what));
+  };
+  RopeScaling scaling{.type = type};
+  // Phi-3's files have it outside; transformers prefers that.
+  HfReader& place = reader.has("original_max_position_embeddings") ? reader : rope;
+  if (type != RopeType::linear && type != RopeType::dynamic)
+    scaling.original_max_positions = place.integer("original_max_position_embeddings", spec.max_seq);
+  if (type == RopeType::longrope) {
+    need({"short_factor", "long_factor"}, "a list of numbers");
+    scaling.short_factor = rope.numbers("short_factor");
+    scaling.long_factor = rope.numbers("long_factor");
+    scaling.factor = rope.number("factor", static_cast<double>(spec.max_seq) / static_cast<double>(std::max<int64_t>(
+                                                                                   1, scaling.original_max_positions)));
+  } else {
+    need({"factor"}, "a number");
+    scaling.factor = rope.number("factor", scaling.factor);
+  }
+  if (type == RopeType::llama3) {
+    need({"low_freq_factor", "high_freq_factor"}, "a number");
+    scaling.low_freq_factor = rope.number("low_freq_factor", 1);
+    scaling.high_freq_factor = rope.number("high_freq_factor", 4);
+  }
+  if (type == RopeType::yarn) {
+    scaling.beta_fast = rope.number("beta_fast", 32);
+    scaling.beta_slow = rope.number("beta_slow", 1);
+    scaling.truncate = rope.flag("truncate", true);
+    scaling.attention_factor = rope.number("attention_factor", yarn_attention_factor(rope, scaling));
+  }
+  if (type == RopeType::longrope)
+    scaling.attention_factor = rope.number("attention_factor", default_attention_factor(scaling));
+  return scaling;
+}
+
+json scaling_json(const RopeScaling& scaling) {
+  json out = {{"rope_type", name_of(scaling.type)}, {"factor", scaling.factor}};
+  if (scaling.type == RopeType::linear || scaling.type == RopeType::dynamic) return out;
+  out["original_max_position_embeddings"] = scaling.original_max_positions;
+  if (scaling.type == RopeType::llama3) {
+    out["low_freq_factor"] = scaling.low_freq_factor;
+    out["high_freq_factor"] = scaling.high_freq_factor;
+    return out;
+  }
+  out["attention_factor"] = scaling.attention_factor;
+  if (scaling.type == RopeType::longrope) {
+    out["short_factor"] = scaling.short_factor;
+    out["long_factor"] = scaling.long_factor;
+    return out;
+  }
+  out["beta_fast"] = scaling.beta_fast;
+  out["beta_slow"] = scaling.beta_slow;
+  out["truncate"] = scaling.truncate;
+  return out;
+}
+
 RopeChoice rope_in(HfReader& reader, std::string_view key, const ModelSpec& spec, RopePart part) {
   HfReader rope(reader.object(key), fmt::format("{} {}", reader.place(), key));
   rope.only_values();
@@ -34,17 +100,10 @@ RopeChoice rope_in(HfReader& reader, std::string_view key, const ModelSpec& spec
                   fmt::format("\"{}\", but rope_type is \"{}\"", rope.text("type", ""), rope.text("rope_type", "")),
                   "the same value for both names");
   std::string_view type_key = rope.has("rope_type") ? "rope_type" : "type";
-  rope.only_one_of(type_key, "default", {"default", "llama3"});
-  if (rope.text(type_key, "default") == "llama3") {
-    for (std::string_view needed : {"factor", "low_freq_factor", "high_freq_factor"})
-      if (!rope.has(needed)) rope.complain(needed, "is missing", "a number");
-    choice.scaling = RopeScaling{
-        .factor = rope.number("factor", 8),
-        .low_freq_factor = rope.number("low_freq_factor", 1),
-        .high_freq_factor = rope.number("high_freq_factor", 4),
-        .original_max_positions = rope.integer("original_max_position_embeddings", spec.max_seq),
-    };
-  }
+  rope.only_one_of(type_key, "default", {"default", "linear", "dynamic", "llama3", "yarn", "longrope", "su"});
+  std::string type = rope.text(type_key, "default");
+  if (type == "su") type = "longrope";  // its first name
+  if (auto known = rope_type_of(type)) choice.scaling = scaling_in(rope, reader, *known, spec);
   reader.take_complaints_of(rope);
   return choice;
 }
@@ -105,13 +164,59 @@ void write_common(const ModelSpec& spec, json& out) {
   // The older spelling: readers of every age understand it.
   out["rope_theta"] = spec.rope_theta;
   out["rope_scaling"] = nullptr;
-  if (const auto& scaling = spec.rope_scaling) {
-    out["rope_scaling"] = {{"rope_type", "llama3"},
-                           {"factor", scaling->factor},
-                           {"low_freq_factor", scaling->low_freq_factor},
-                           {"high_freq_factor", scaling->high_freq_factor},
-                           {"original_max_position_embeddings", scaling->original_max_positions}};
-  }
+  if (spec.rope_scaling) out["rope_scaling"] = scaling_json(*spec.rope_scaling);
+}
+
+void read_biases(HfReader& reader, ModelSpec& spec, MlpBias mlp) {
+  spec.qkv_bias = spec.out_bias = reader.flag("attention_bias", false);
+  if (mlp == MlpBias::a_key) spec.mlp_bias = reader.flag("mlp_bias", false);
+}
+
+void write_biases(const ModelSpec& spec, json& out, MlpBias mlp) {
+  out["attention_bias"] = spec.out_bias;
+  if (mlp == MlpBias::a_key) out["mlp_bias"] = spec.mlp_bias;
+}
+
+void check_biases(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
+  if (spec.qkv_bias != spec.out_bias)
+    problems.push_back({{"qkv_bias", "out_bias"},
+                        "only one of qkv_bias and out_bias is true",
+                        "both or none, as Hugging Face's attention_bias"});
+}
+
+void read_windows(HfReader& reader, ModelSpec& spec) {
+  if (!reader.flag("use_sliding_window", false)) return;
+  spec.window = reader.integer("sliding_window", 4096);
+  spec.full_attention_first = std::min(reader.integer("max_window_layers", 28), spec.layers);
+  if (!reader.has("layer_types")) return;
+  std::vector<std::string> types = reader.texts("layer_types");
+  spec.full_attention_first = spec.full_attention_every = 0;
+  auto matches = [&] { return types == layer_types_of(spec); };
+  if (matches()) return;
+  // All in front see all, or every n-th does: there are no other models.
+  while (spec.full_attention_first < spec.layers && !matches()) ++spec.full_attention_first;
+  if (matches()) return;
+  spec.full_attention_first = 0;
+  while (spec.full_attention_every <= spec.layers && !matches()) ++spec.full_attention_every;
+  if (matches()) return;
+  spec.full_attention_every = 0;
+  reader.complain("layer_types", "layers with full attention that neither come first nor follow at one interval",
+                  fmt::format("{} times sliding_attention or full_attention", spec.layers));
+}
+
+std::vector<std::string> layer_types_of(const ModelSpec& spec) {
+  std::vector<std::string> types;
+  for (int64_t layer = 0; layer < std::min(spec.layers, kMaxLayers); ++layer)
+    types.emplace_back(window_of_layer(spec, layer) > 0 ? "sliding_attention" : "full_attention");
+  return types;
+}
+
+void write_windows(const ModelSpec& spec, json& out) {
+  out["use_sliding_window"] = spec.window > 0;
+  if (spec.window == 0) return;
+  out["sliding_window"] = spec.window;
+  out["max_window_layers"] = spec.full_attention_first;
+  out["layer_types"] = layer_types_of(spec);
 }
 
 std::vector<HfName> common_names() {
@@ -128,6 +233,7 @@ std::vector<HfName> common_names() {
       {"rotary_fraction", "partial_rotary_factor"},
       {"window", "sliding_window"},
       {"rope_scaling.original_max_positions", "rope_scaling.original_max_position_embeddings"},
+      {"out_bias", "attention_bias"},
   };
 }
 

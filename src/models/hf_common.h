@@ -35,6 +35,17 @@ void read_rope(HfReader& reader, ModelSpec& spec, RopePart part);
 // have.
 void write_common(const ModelSpec& spec, nlohmann::json& out);
 
+// attention_bias, which is one of q, k and v and of attention's output, and mlp_bias where the type has that.
+enum class MlpBias : uint8_t { no_key, a_key };
+void read_biases(HfReader& reader, ModelSpec& spec, MlpBias mlp);
+void write_biases(const ModelSpec& spec, nlohmann::json& out, MlpBias mlp);
+void check_biases(const ModelSpec& spec, std::vector<SpecProblem>& problems);
+
+// use_sliding_window, sliding_window, max_window_layers and layer_types, as Qwen 2 and 3 have them.
+void read_windows(HfReader& reader, ModelSpec& spec);
+void write_windows(const ModelSpec& spec, nlohmann::json& out);
+std::vector<std::string> layer_types_of(const ModelSpec& spec);
+
 std::vector<HfName> common_names();
 // With some of them replaced, or added.
 std::vector<HfName> common_names_but(std::vector<HfName> own);

@@ -67,6 +67,38 @@ std::vector<int64_t> HfReader::integers(std::string_view key) {
   return out;
 }
 
+std::vector<double> HfReader::numbers(std::string_view key) {
+  std::vector<double> list;
+  const json* value = find(key);
+  if (!value) return list;
+  if (!value->is_array()) {
+    complain(key, fmt::format("got {}", shown(*value)), "a list of numbers");
+    return list;
+  }
+  for (const json& entry : *value) {
+    if (!entry.is_number()) {
+      complain(key, fmt::format("got {} in the list", shown(entry)), "numbers");
+      return {};
+    }
+    list.push_back(entry.get<double>());
+  }
+  return list;
+}
+
+std::vector<std::string> HfReader::texts(std::string_view key) {
+  std::vector<std::string> list;
+  const json* value = find(key);
+  if (!value) return list;
+  bool strings =
+      value->is_array() && std::all_of(value->begin(), value->end(), [](const json& e) { return e.is_string(); });
+  if (!strings) {
+    complain(key, fmt::format("got {}", shown(*value)), "a list of strings");
+    return list;
+  }
+  for (const json& entry : *value) list.push_back(entry.get<std::string>());
+  return list;
+}
+
 const json& HfReader::object(std::string_view key) {
   static const json kEmpty = json::object();
   const json* value = find(key);

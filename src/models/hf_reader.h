@@ -30,7 +30,9 @@ class HfReader {
   bool flag(std::string_view key, bool otherwise);
   std::string text(std::string_view key, std::string otherwise);
   std::vector<int64_t> integers(std::string_view key);  // also of a single one
-  const nlohmann::json& object(std::string_view key);   // the object under `key`, or an empty one
+  std::vector<double> numbers(std::string_view key);    // empty where it is missing
+  std::vector<std::string> texts(std::string_view key);
+  const nlohmann::json& object(std::string_view key);  // the object under `key`, or an empty one
 
   void only_values();  // a complaint about every object inside
 

@@ -42,11 +42,25 @@ class HfTensors {
     add(fmt::format("{}.k_proj.{}", hf, part), own, q, kv);
     add(fmt::format("{}.v_proj.{}", hf, part), own, q + kv, kv);
   }
+  // q_proj, k_proj, v_proj and o_proj below HF, with the biases that the spec asks for.
+  void add_attention(std::string_view hf, const ModelSpec& m) {
+    add_qkv(hf, m);
+    if (m.qkv_bias) add_qkv(hf, m, "bias");
+    add_linear(fmt::format("{}.o_proj", hf), "attn.out", m.hidden, m.out_bias);
+  }
   // gate_proj and up_proj, one parameter at mlp.gate_up, and down_proj, below "mlp.".
   void add_gated_mlp(const ModelSpec& m) {
-    add("mlp.gate_proj.weight", "mlp.gate_up.weight", 0, m.ffn);
-    add("mlp.up_proj.weight", "mlp.gate_up.weight", m.ffn, m.ffn);
-    add("mlp.down_proj.weight", "mlp.down.weight", m.hidden);
+    for (std::string_view part : {"weight", "bias"}) {
+      if (part == "bias" && !m.mlp_bias) break;
+      std::string own = fmt::format("mlp.gate_up.{}", part);
+      add(fmt::format("mlp.gate_proj.{}", part), own, 0, m.ffn);
+      add(fmt::format("mlp.up_proj.{}", part), own, m.ffn, m.ffn);
+    }
+    add_linear("mlp.down_proj", "mlp.down", m.hidden, m.mlp_bias);
+  }
+  void add_linear(std::string_view hf, std::string_view own, int64_t rows, bool bias) {
+    if (bias) return add_with_bias(hf, own, rows);
+    add(fmt::format("{}.weight", hf), fmt::format("{}.weight", own), rows);
   }
   // A matrix or bias whose rows in the file are q, k and v of the first head, then of the second, …
   void add_head_by_head(const std::string& hf, const std::string& own, const ModelSpec& m) {

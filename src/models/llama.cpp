@@ -1,6 +1,8 @@
 // Llama 1, 2 and 3, and what differs from it in a detail: Mistral 7B, Qwen 2 (biases of q, k and v) and Qwen 3 (norms
 // of their heads). RMSNorm before each half of a block, rotary positions, grouped-query attention, SwiGLU, no other
 // biases.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
@@ -17,10 +19,7 @@ namespace {
 using nlohmann::json;
 
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  return decoder(m, use, mesh,
-                 {.qkv_bias = m.qkv_bias ? Bias::added : Bias::none,
-                  .rope = rope_of(m),
-                  .qk_norm = m.qk_norm ? QkNorm::heads : QkNorm::none});
+  return decoder(m, use, mesh, {.rope = rope_of(m, use), .qk_norm = m.qk_norm ? QkNorm::heads : QkNorm::none});
 }
 
 // Three matrices instead of two.
@@ -28,11 +27,38 @@ int64_t ffn_of(int64_t hidden) {
   return round_up(hidden * 8 / 3, 256);
 }
 
+// Options make it a model of another name.
+std::string_view type_of(const ModelSpec& spec) {
+  if (spec.qk_norm) return "qwen3";
+  if (spec.qkv_bias && !spec.out_bias) return "qwen2";
+  if (!spec.hf_type.empty()) return spec.hf_type;
+  return spec.window > 0 ? "mistral" : "llama";
+}
+
+// What no model type of Hugging Face has could not be saved.
 void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
-  if ((spec.qkv_bias ? 1 : 0) + (spec.qk_norm ? 1 : 0) + (spec.window > 0 ? 1 : 0) > 1)
-    problems.push_back({{"qk_norm", "qkv_bias", "window"},
-                        "more than one of qkv_bias, qk_norm and window is given",
-                        "one of them at most: Qwen 2, Qwen 3 or Mistral"});
+  std::string_view type = type_of(spec);
+  if (type == "llama" && spec.hidden % spec.heads != 0)  // transformers refuses such a Llama, whatever its head_dim
+    problems.push_back({{"heads", "hidden"},
+                        fmt::format("heads {} does not divide hidden {}", spec.heads, spec.hidden),
+                        fmt::format("a divisor of {}", spec.hidden)});
+  if (spec.out_bias && !spec.qkv_bias)
+    problems.push_back({{"out_bias", "qkv_bias"}, "out_bias is given without qkv_bias", "both, or qkv_bias alone"});
+  if (spec.mlp_bias && type != "llama")
+    problems.push_back({{"mlp_bias"},
+                        fmt::format("mlp_bias is given beside what makes it {}", type),
+                        "no mlp_bias, or neither qkv_bias alone, nor qk_norm, nor window"});
+  if (spec.qk_norm && spec.qkv_bias && !spec.out_bias)
+    problems.push_back({{"qkv_bias", "qk_norm"},
+                        "qkv_bias is given beside qk_norm, without out_bias",
+                        "both biases or none: Qwen 3's attention_bias"});
+  if (spec.window > 0 && spec.out_bias && !spec.qk_norm)
+    problems.push_back(
+        {{"window", "out_bias"}, "window is given beside out_bias", "one of the two: no model type has both"});
+  if (type == "mistral" && (spec.full_attention_first > 0 || spec.full_attention_every > 0))
+    problems.push_back({{"full_attention_first", "full_attention_every"},
+                        "Mistral has the window in every layer",
+                        "0, or Qwen 2's qkv_bias or Qwen 3's qk_norm"});
 }
 
 ModelSpec read_any(HfReader& reader, const HfDefaults& defaults) {
@@ -44,8 +70,7 @@ ModelSpec read_any(HfReader& reader, const HfDefaults& defaults) {
 
 ModelSpec read_llama(HfReader& reader) {
   ModelSpec spec = read_any(reader, {});
-  reader.only("attention_bias", false);
-  reader.only("mlp_bias", false);
+  read_biases(reader, spec, MlpBias::a_key);
   return spec;
 }
 
@@ -60,22 +85,21 @@ ModelSpec read_mistral(HfReader& reader) {
 ModelSpec read_qwen2(HfReader& reader) {
   ModelSpec spec = read_any(reader, {.max_seq = 32768});
   spec.qkv_bias = true;
-  reader.only("use_sliding_window", false);
+  read_windows(reader, spec);
   return spec;
 }
 
 ModelSpec read_qwen3(HfReader& reader) {
   ModelSpec spec = read_any(reader, {.max_seq = 32768, .head_dim = 128});
   spec.qk_norm = true;
-  reader.only("attention_bias", false);
-  reader.only("use_sliding_window", false);
+  read_biases(reader, spec, MlpBias::no_key);
+  read_windows(reader, spec);
   return spec;
 }
 
 void write_llama(const ModelSpec& spec, json& out) {
   write_common(spec, out);
-  out["attention_bias"] = false;
-  out["mlp_bias"] = false;
+  write_biases(spec, out, MlpBias::a_key);
 }
 
 void write_mistral(const ModelSpec& spec, json& out) {
@@ -85,20 +109,12 @@ void write_mistral(const ModelSpec& spec, json& out) {
 
 void write_qwen2(const ModelSpec& spec, json& out) {
   write_common(spec, out);
-  out["use_sliding_window"] = false;
+  write_windows(spec, out);
 }
 
 void write_qwen3(const ModelSpec& spec, json& out) {
   write_qwen2(spec, out);
-  out["attention_bias"] = false;
-}
-
-// Options make it a model of another name.
-std::string_view type_of(const ModelSpec& spec) {
-  if (spec.qkv_bias) return "qwen2";
-  if (spec.qk_norm) return "qwen3";
-  if (!spec.hf_type.empty()) return spec.hf_type;
-  return spec.window > 0 ? "mistral" : "llama";
+  write_biases(spec, out, MlpBias::no_key);
 }
 
 std::vector<HfTensor> tensors(const ModelSpec& m) {
@@ -107,13 +123,11 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
   for (int layer = 0; layer < m.layers; ++layer) {
     t.begin_layer("model.layers", layer);
     t.add("input_layernorm.weight", "attn.norm.weight", m.hidden);
-    t.add_qkv("self_attn", m);
-    if (m.qkv_bias) t.add_qkv("self_attn", m, "bias");
+    t.add_attention("self_attn", m);
     if (m.qk_norm) {
       t.add("self_attn.q_norm.weight", "attn.q_norm.weight", m.head_dim);
       t.add("self_attn.k_norm.weight", "attn.k_norm.weight", m.head_dim);
     }
-    t.add("self_attn.o_proj.weight", "attn.out.weight", m.hidden);
     t.add("post_attention_layernorm.weight", "mlp.norm.weight", m.hidden);
     t.add_gated_mlp(m);
   }
@@ -248,7 +262,8 @@ extern const ModelDef model{
     .published_as = {"llama", "llama-like"},
     .positions = Positions::rotary,
     .free_heads = true,
-    .options = {"rope_scaling", "qkv_bias", "qk_norm", "window"},
+    .options = {"rope_scaling", "qkv_bias", "out_bias", "mlp_bias", "qk_norm", "window", "full_attention_first",
+                "full_attention_every"},
     .defaults = {.tied_head = false},
     .ffn_of = ffn_of,
     .check = check,

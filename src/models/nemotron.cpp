@@ -17,7 +17,7 @@ using nlohmann::json;
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   return decoder(
       m, use, mesh,
-      {.norm = NormKind::layer, .rope = rope_of(m), .mlp = MlpKind::plain, .activation = &ops::squared_relu});
+      {.norm = NormKind::layer, .rope = rope_of(m, use), .mlp = MlpKind::plain, .activation = &ops::squared_relu});
 }
 
 ModelSpec read(HfReader& reader) {
@@ -27,15 +27,13 @@ ModelSpec read(HfReader& reader) {
   spec.rotary_fraction = 0.5;
   read_rope(reader, spec, RopePart::of_head);
   reader.only_one_of("hidden_act", "relu2", {"relu2"});
-  reader.only("attention_bias", false);
-  reader.only("mlp_bias", false);
+  read_biases(reader, spec, MlpBias::a_key);
   return spec;
 }
 
 void write(const ModelSpec& spec, json& out) {
   write_common(spec, out);
-  out["attention_bias"] = false;
-  out["mlp_bias"] = false;
+  write_biases(spec, out, MlpBias::a_key);
   out.erase("rms_norm_eps");
   out["norm_eps"] = spec.norm_eps;
   out["partial_rotary_factor"] = spec.rotary_fraction;
@@ -52,11 +50,10 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
   for (int layer = 0; layer < m.layers; ++layer) {
     t.begin_layer("model.layers", layer);
     add_norm("input_layernorm", "attn.norm");
-    t.add_qkv("self_attn", m);
-    t.add("self_attn.o_proj.weight", "attn.out.weight", m.hidden);
+    t.add_attention("self_attn", m);
     add_norm("post_attention_layernorm", "mlp.norm");
-    t.add("mlp.up_proj.weight", "mlp.up.weight", m.ffn);
-    t.add("mlp.down_proj.weight", "mlp.down.weight", m.hidden);
+    t.add_linear("mlp.up_proj", "mlp.up", m.ffn, m.mlp_bias);
+    t.add_linear("mlp.down_proj", "mlp.down", m.hidden, m.mlp_bias);
   }
   t.begin("", "");
   add_norm("model.norm", "norm");
@@ -84,8 +81,9 @@ extern const ModelDef model{
     .published_as = {"gpt-sqrelu"},
     .positions = Positions::rotary,
     .free_heads = true,
-    .options = {"rotary_fraction"},
+    .options = {"rope_scaling", "rotary_fraction", "qkv_bias", "out_bias", "mlp_bias"},
     .defaults = {.rotary_fraction = 0.5, .tied_head = false},
+    .check = check_biases,
     .build = build,
     .tensors = tensors,
     .hf_prefix = "model.",

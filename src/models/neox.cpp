@@ -17,10 +17,10 @@ using nlohmann::json;
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   return decoder(m, use, mesh,
                  {.norm = NormKind::layer,
-                  .order = BlockOrder::parallel,
+                  .order = m.sequential_blocks ? BlockOrder::pre_norm : BlockOrder::parallel,
                   .qkv_bias = Bias::added,
                   .out_bias = Bias::added,
-                  .rope = rope_of(m),
+                  .rope = rope_of(m, use),
                   .mlp = MlpKind::plain,
                   .activation = m.exact_gelu ? &ops::gelu_erf : &ops::gelu,
                   .mlp_bias = Bias::added});
@@ -46,7 +46,7 @@ ModelSpec read(HfReader& reader) {
   // The last three are one formula.
   reader.only_one_of("hidden_act", "gelu", {"gelu", "gelu_fast", "gelu_new", "gelu_pytorch_tanh"});
   spec.exact_gelu = reader.text("hidden_act", "gelu") == "gelu";
-  reader.only("use_parallel_residual", true);
+  spec.sequential_blocks = !reader.flag("use_parallel_residual", true);
   reader.only("attention_bias", true);
   return spec;
 }
@@ -61,7 +61,7 @@ void write(const ModelSpec& spec, json& out) {
   out["hidden_act"] = spec.exact_gelu ? "gelu" : "gelu_fast";
   out["rotary_pct"] = spec.rotary_fraction;
   out["rotary_emb_base"] = spec.rope_theta;
-  out["use_parallel_residual"] = true;
+  out["use_parallel_residual"] = !spec.sequential_blocks;
   out["attention_bias"] = true;
 }
 
@@ -115,7 +115,7 @@ extern const ModelDef model{
     .about = "GPT-NeoX, Pythia",
     .published_as = {"gpt-parallel-rotary"},
     .positions = Positions::rotary,
-    .options = {"rotary_fraction", "exact_gelu"},
+    .options = {"rotary_fraction", "exact_gelu", "sequential_blocks"},
     .defaults = {.rotary_fraction = 0.25, .exact_gelu = true, .tied_head = false},
     .build = build,
     .tensors = tensors,

@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  return decoder(m, use, mesh, {.order = BlockOrder::post_norm, .rope = rope_of(m), .qk_norm = QkNorm::whole});
+  return decoder(m, use, mesh, {.order = BlockOrder::post_norm, .rope = rope_of(m, use), .qk_norm = QkNorm::whole});
 }
 
 int64_t ffn_of(int64_t hidden) {
@@ -28,13 +28,13 @@ ModelSpec read(HfReader& reader) {
   ModelSpec spec = read_common(reader, {.max_seq = 2048, .norm_eps = 1e-5});
   read_rope(reader, spec, RopePart::whole);
   reader.only_one_of("hidden_act", "silu", {"silu", "swish"});
-  reader.only("attention_bias", false);
+  read_biases(reader, spec, MlpBias::no_key);
   return spec;
 }
 
 void write(const ModelSpec& spec, json& out) {
   write_common(spec, out);
-  out["attention_bias"] = false;
+  write_biases(spec, out, MlpBias::no_key);
 }
 
 std::vector<HfTensor> tensors(const ModelSpec& m) {
@@ -42,10 +42,9 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
   t.add("model.embed_tokens.weight", "embed.weight", m.vocab);
   for (int layer = 0; layer < m.layers; ++layer) {
     t.begin_layer("model.layers", layer);
-    t.add_qkv("self_attn", m);
+    t.add_attention("self_attn", m);
     t.add("self_attn.q_norm.weight", "attn.q_norm.weight", m.heads * m.head_dim);
     t.add("self_attn.k_norm.weight", "attn.k_norm.weight", m.kv_heads * m.head_dim);
-    t.add("self_attn.o_proj.weight", "attn.out.weight", m.hidden);
     t.add("post_attention_layernorm.weight", "attn.norm.weight", m.hidden);
     t.add_gated_mlp(m);
     t.add("post_feedforward_layernorm.weight", "mlp.norm.weight", m.hidden);
@@ -76,8 +75,10 @@ extern const ModelDef model{
     .about = "OLMo 2",
     .positions = Positions::rotary,
     .free_heads = true,
+    .options = {"rope_scaling", "qkv_bias", "out_bias"},
     .defaults = {.tied_head = false},
     .ffn_of = ffn_of,
+    .check = check_biases,
     .build = build,
     .tensors = tensors,
     .hf_prefix = "model.",

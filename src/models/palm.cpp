@@ -17,8 +17,9 @@ namespace {
 using nlohmann::json;
 
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  return decoder(m, use, mesh,
-                 {.norm = NormKind::layer_without_bias, .order = BlockOrder::parallel_one_norm, .rope = rope_of(m)});
+  return decoder(
+      m, use, mesh,
+      {.norm = NormKind::layer_without_bias, .order = BlockOrder::parallel_one_norm, .rope = rope_of(m, use)});
 }
 
 ModelSpec read(HfReader& reader) {

@@ -1,6 +1,8 @@
 // Phi-3 and Phi-4: Llama with q, k and v in one tensor of the file, and gate
-// and up in another, as we keep them; RoPE may turn a part of each head. The
-// models whose RoPE is stretched by "longrope" (128k) are refused.
+// and up in another, as we keep them; RoPE may turn a part of each head, and
+// is stretched by "longrope" in the models of 128k positions.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 
 #include "models/decoder.h"
@@ -16,12 +18,15 @@ namespace {
 using nlohmann::json;
 
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  return decoder(m, use, mesh, {.rope = rope_of(m)});
+  return decoder(m, use, mesh, {.rope = rope_of(m, use)});
 }
 
 ModelSpec read(HfReader& reader) {
   ModelSpec spec = read_common(reader, {.max_seq = 4096, .norm_eps = 1e-5});
   read_rope(reader, spec, RopePart::of_head);
+  if (spec.rope_scaling && spec.rope_scaling->type != RopeType::longrope)
+    reader.complain("rope_scaling", fmt::format("the type {} is not supported", name_of(spec.rope_scaling->type)),
+                    "longrope, the only one that Phi-3 has");
   spec.window = reader.integer("sliding_window", 0);
   reader.only_one_of("hidden_act", "silu", {"silu", "swish"});
   reader.only("attention_bias", false);
@@ -31,7 +36,8 @@ ModelSpec read(HfReader& reader) {
 void write(const ModelSpec& spec, json& out) {
   write_common(spec, out);
   out["partial_rotary_factor"] = spec.rotary_fraction;
-  out["original_max_position_embeddings"] = spec.max_seq;
+  out["original_max_position_embeddings"] =
+      spec.rope_scaling ? spec.rope_scaling->original_max_positions : spec.max_seq;
   out["sliding_window"] = spec.window > 0 ? json(spec.window) : json();
 }
 
@@ -73,7 +79,7 @@ extern const ModelDef model{
     .about = "Phi-3, Phi-4",
     .positions = Positions::rotary,
     .free_heads = true,
-    .options = {"rotary_fraction", "window"},
+    .options = {"rope_scaling", "rotary_fraction", "window"},
     .defaults = {.tied_head = false},
     .build = build,
     .tensors = tensors,

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  return decoder(m, use, mesh, {.rope = rope_of(m)});
+  return decoder(m, use, mesh, {.rope = rope_of(m, use)});
 }
 
 // 1 for layers with RoPE, 0 for the others.
@@ -50,7 +50,8 @@ ModelSpec read(HfReader& reader) {
   read_rope(reader, spec, RopePart::whole);
   spec.no_rope_every = read_no_rope_every(reader, spec.layers);
   reader.only_one_of("hidden_act", "silu", {"silu", "swish"});
-  for (const char* key : {"attention_bias", "mlp_bias", "use_sliding_window"}) reader.only(key, false);
+  read_biases(reader, spec, MlpBias::a_key);
+  reader.only("use_sliding_window", false);
   return spec;
 }
 
@@ -58,7 +59,8 @@ void write(const ModelSpec& spec, json& out) {
   write_common(spec, out);
   out["no_rope_layers"] = rope_of_layers(spec.layers, spec.no_rope_every);
   out["no_rope_layer_interval"] = spec.no_rope_every;
-  for (const char* key : {"attention_bias", "mlp_bias", "use_sliding_window"}) out[key] = false;
+  write_biases(spec, out, MlpBias::a_key);
+  out["use_sliding_window"] = false;
 }
 
 std::vector<HfTensor> tensors(const ModelSpec& m) {
@@ -67,8 +69,7 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
   for (int layer = 0; layer < m.layers; ++layer) {
     t.begin_layer("model.layers", layer);
     t.add("input_layernorm.weight", "attn.norm.weight", m.hidden);
-    t.add_qkv("self_attn", m);
-    t.add("self_attn.o_proj.weight", "attn.out.weight", m.hidden);
+    t.add_attention("self_attn", m);
     t.add("post_attention_layernorm.weight", "mlp.norm.weight", m.hidden);
     t.add_gated_mlp(m);
   }
@@ -97,8 +98,9 @@ extern const ModelDef model{
     .about = "SmolLM3",
     .positions = Positions::rotary,
     .free_heads = true,
-    .options = {"no_rope_every"},
+    .options = {"rope_scaling", "no_rope_every", "qkv_bias", "out_bias", "mlp_bias"},
     .defaults = {.no_rope_every = 4, .tied_head = true},
+    .check = check_biases,
     .build = build,
     .tensors = tensors,
     .hf_prefix = "model.",

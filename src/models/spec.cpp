@@ -13,8 +13,45 @@ int64_t default_ffn(std::string_view architecture, int64_t hidden) {
   return def && def->ffn_of ? def->ffn_of(hidden) : hidden * 4;
 }
 
+int64_t window_of_layer(const ModelSpec& spec, int64_t layer) {
+  if (layer < spec.full_attention_first) return 0;
+  if (spec.full_attention_every > 0 && (layer + 1) % spec.full_attention_every == 0) return 0;
+  return spec.window;
+}
+
 int64_t rotary_dims(const ModelSpec& spec) {
   return static_cast<int64_t>(std::floor(static_cast<double>(spec.head_dim) * spec.rotary_fraction + 1e-9));
+}
+
+namespace {
+
+// kRopeTypes in the order of RopeType.
+std::string_view rope_type_name(size_t index) {
+  std::string_view names = kRopeTypes;
+  for (; index > 0; --index) names.remove_prefix(names.find('|') + 1);
+  return names.substr(0, names.find('|'));
+}
+
+constexpr size_t kRopeTypeCount = static_cast<size_t>(RopeType::longrope) + 1;
+
+}  // namespace
+
+std::string_view name_of(RopeType type) {
+  return rope_type_name(static_cast<size_t>(type));
+}
+
+std::optional<RopeType> rope_type_of(std::string_view name) {
+  for (size_t i = 0; i < kRopeTypeCount; ++i)
+    if (rope_type_name(i) == name) return static_cast<RopeType>(i);
+  return std::nullopt;
+}
+
+double default_attention_factor(const RopeScaling& scaling) {
+  if (scaling.factor <= 1) return 1;
+  if (scaling.type == RopeType::yarn) return 0.1 * std::log(scaling.factor) + 1;
+  if (scaling.type == RopeType::longrope)
+    return std::sqrt(1 + std::log(scaling.factor) / std::log(static_cast<double>(scaling.original_max_positions)));
+  return 1;
 }
 
 std::string why_no_rope(std::string_view architecture) {
@@ -36,7 +73,9 @@ void check_sizes(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
         Size{"heads", spec.heads, 1, kMaxHeads}, Size{"kv_heads", spec.kv_heads, 1, kMaxHeads},
         Size{"head_dim", spec.head_dim, 1, kMaxHidden}, Size{"ffn", spec.ffn, 1, kMaxFfn},
         Size{"vocab", spec.vocab, 0, kMaxVocab}, Size{"max_seq", spec.max_seq, 1, kMaxSeq},
-        Size{"window", spec.window, 0, kMaxSeq}, Size{"no_rope_every", spec.no_rope_every, 0, kMaxLayers}}) {
+        Size{"window", spec.window, 0, kMaxSeq}, Size{"full_attention_first", spec.full_attention_first, 0, kMaxLayers},
+        Size{"full_attention_every", spec.full_attention_every, 0, kMaxLayers},
+        Size{"no_rope_every", spec.no_rope_every, 0, kMaxLayers}}) {
     if (size.value < size.low || size.value > size.high)
       problems.push_back({{size.field},
                           fmt::format("got {}", size.value),
@@ -62,9 +101,22 @@ void check_numbers(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
         {{"rotary_fraction"}, fmt::format("got {}", spec.rotary_fraction), "a number above 0, at most 1"});
   if (!(std::isfinite(spec.init_std) && spec.init_std >= 0))
     problems.push_back({{"init_std"}, fmt::format("got {}", spec.init_std), "a number of at least 0"});
+}
+
+void check_rope_scaling(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   if (!spec.rope_scaling) return;
   const RopeScaling& scaling = *spec.rope_scaling;
+  auto positive = [&](std::string_view field, double value) {
+    if (!(std::isfinite(value) && value > 0))
+      problems.push_back({{field}, fmt::format("got {}", value), "a number above 0"});
+  };
   positive("rope_scaling.factor", scaling.factor);
+  positive("rope_scaling.attention_factor", scaling.attention_factor);
+  positive("rope_scaling.beta_slow", scaling.beta_slow);
+  if (!(std::isfinite(scaling.beta_fast) && scaling.beta_fast > scaling.beta_slow))
+    problems.push_back({{"rope_scaling.beta_fast", "rope_scaling.beta_slow"},
+                        fmt::format("beta_fast {} is not above beta_slow {}", scaling.beta_fast, scaling.beta_slow),
+                        ""});
   positive("rope_scaling.low_freq_factor", scaling.low_freq_factor);
   if (!(std::isfinite(scaling.high_freq_factor) && scaling.high_freq_factor > scaling.low_freq_factor))
     problems.push_back({{"rope_scaling.high_freq_factor", "rope_scaling.low_freq_factor"},
@@ -75,12 +127,23 @@ void check_numbers(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
     problems.push_back({{"rope_scaling.original_max_positions"},
                         fmt::format("got {}", scaling.original_max_positions),
                         fmt::format("an integer from 1 to {}", kMaxSeq)});
+  if (scaling.type != RopeType::longrope) return;
+  for (auto [field, list] :
+       {std::pair<std::string_view, const std::vector<double>&>{"rope_scaling.short_factor", scaling.short_factor},
+        {"rope_scaling.long_factor", scaling.long_factor}}) {
+    auto pairs = static_cast<size_t>(rotary_dims(spec) / 2);
+    if (list.size() != pairs)
+      problems.push_back({{field},
+                          fmt::format("a list of {} numbers", list.size()),
+                          fmt::format("{}: one for each pair that RoPE turns in a head", pairs)});
+    for (double divisor : list) positive(field, divisor);
+  }
 }
 
 // The sizes are known to be positive here, in this function and the next.
 void check_heads(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {
-  // Also when head_dim is given: Hugging Face refuses such a shape, so it could not be exported.
-  if (spec.hidden % spec.heads != 0)
+  // Heads that are free to have any width need not divide the model's.
+  if (spec.hidden % spec.heads != 0 && !def.free_heads)
     problems.push_back({{"heads", "hidden"},
                         fmt::format("heads {} does not divide hidden {}", spec.heads, spec.hidden),
                         fmt::format("a divisor of {}", spec.hidden)});
@@ -88,7 +151,7 @@ void check_heads(const ModelSpec& spec, const ModelDef& def, std::vector<SpecPro
     problems.push_back({{"kv_heads", "heads"},
                         fmt::format("kv_heads {} does not divide heads {}", spec.kv_heads, spec.heads),
                         fmt::format("a divisor of {}", spec.heads)});
-  bool rounded = spec.hidden % spec.heads != 0 && spec.head_dim == spec.hidden / spec.heads;  // reported above
+  bool rounded = spec.hidden % spec.heads != 0 && !def.free_heads;  // reported above
   if (def.positions == Positions::rotary && spec.rotary_fraction == 1 && spec.head_dim % 2 != 0 && !rounded)
     problems.push_back({{"head_dim", "heads", "hidden"},
                         fmt::format("head_dim {} is odd", spec.head_dim),
@@ -128,8 +191,14 @@ constexpr OptionalField kOptionalFields[] = {
     {"rotary_fraction", "turns whole heads", [](const ModelSpec& s) { return s.rotary_fraction != 1; }, true},
     {"exact_gelu", "has no choice of GELU", [](const ModelSpec& s) { return s.exact_gelu; }},
     {"qkv_bias", "has no option of biases", [](const ModelSpec& s) { return s.qkv_bias; }},
+    {"out_bias", "has no option of a bias of attention's output", [](const ModelSpec& s) { return s.out_bias; }},
+    {"mlp_bias", "has no option of biases of the MLP", [](const ModelSpec& s) { return s.mlp_bias; }},
     {"qk_norm", "has no norm of heads", [](const ModelSpec& s) { return s.qk_norm; }},
     {"window", "has no window", [](const ModelSpec& s) { return s.window > 0; }},
+    {"full_attention_first", "has no window", [](const ModelSpec& s) { return s.full_attention_first > 0; }},
+    {"full_attention_every", "has no window", [](const ModelSpec& s) { return s.full_attention_every > 0; }},
+    {"inverse_layer_scaling", "does not scale by layers", [](const ModelSpec& s) { return s.inverse_layer_scaling; }},
+    {"sequential_blocks", "has one order of blocks", [](const ModelSpec& s) { return s.sequential_blocks; }},
     {"no_rope_every", "has RoPE in all layers", [](const ModelSpec& s) { return s.no_rope_every > 0; }, true},
     {"embedding_multiplier", "has no multiplier of embeddings",
      [](const ModelSpec& s) { return s.embedding_multiplier != 1; }},
@@ -170,6 +239,7 @@ std::vector<SpecProblem> problems_of(const ModelSpec& spec) {
   }
   check_sizes(spec, problems);
   check_numbers(spec, problems);
+  check_rope_scaling(spec, problems);
   bool countable = spec.hidden > 0 && spec.heads > 0 && spec.kv_heads > 0 && spec.head_dim > 0;
   if (!def || !countable) return problems;
   check_heads(spec, *def, problems);

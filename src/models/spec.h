@@ -9,14 +9,34 @@
 
 namespace sextant {
 
-// Llama-3's stretching of low RoPE frequencies (Hugging Face rope_type "llama3").
+// How RoPE's frequencies differ from theta^(-2j/dims), so that a model may see more positions than at first: the
+// rope_type of Hugging Face, under the same names.
+enum class RopeType : uint8_t {
+  linear,    // all divided by the factor
+  dynamic,   // as without, up to max_seq: only longer sequences, which are refused, would change them
+  llama3,    // low ones divided by the factor, high ones as they are, a blend between
+  yarn,      // likewise, by the number of turns over the first context (Peng et al. 2023)
+  longrope,  // each divided by a number of its own (Ding et al. 2024)
+};
+inline constexpr std::string_view kRopeTypes = "linear|dynamic|llama3|yarn|longrope";
+std::string_view name_of(RopeType type);
+std::optional<RopeType> rope_type_of(std::string_view name);
+
 struct RopeScaling {
+  RopeType type = RopeType::llama3;
   double factor = 8;
-  double low_freq_factor = 1;
-  double high_freq_factor = 4;
   int64_t original_max_positions = 8192;
+  double low_freq_factor = 1, high_freq_factor = 4;  // llama3
+  double beta_fast = 32, beta_slow = 1;              // yarn: turns from which on a frequency stays, or is divided
+  bool truncate = true;                              // yarn: whether the bounds between are whole pairs
+  double attention_factor = 1;                       // yarn, longrope: what cosines and sines are multiplied by
+  // longrope: a divisor of each pair's frequency, for sequences up to original_max_positions and for longer ones.
+  std::vector<double> short_factor, long_factor;
   bool operator==(const RopeScaling&) const = default;
 };
+
+// What yarn and longrope multiply cosines and sines by where a model does not say.
+double default_attention_factor(const RopeScaling& scaling);
 
 struct ModelSpec {
   std::string architecture;  // "gpt2", "llama": names a file of models/
@@ -32,17 +52,23 @@ struct ModelSpec {
   double norm_eps = 1e-5;
   double rope_theta = 10000;  // architectures with RoPE
   // Optional fields, for the architectures whose definition names them.
-  std::optional<RopeScaling> rope_scaling;  // Llama 3.1 and later
-  double rotary_fraction = 1;               // the part of each head that RoPE turns
-  bool exact_gelu = false;                  // GELU by erf, not its tanh form
-  bool qkv_bias = false;                    // biases of q, k and v (Qwen 2)
-  bool qk_norm = false;                     // RMSNorm of every head of q and k (Qwen 3)
-  int64_t window = 0;                       // a token sees so many at most (Mistral 7B v0.1); 0 = all
-  int64_t no_rope_every = 0;                // every n-th layer has no RoPE (SmolLM3); 0 = none
-  double embedding_multiplier = 1;          // of embeddings (Granite), as the three below
-  double attention_multiplier = 0;          // of attention's scores; 0 = 1/sqrt(head_dim)
-  double residual_multiplier = 1;           // of what attention and MLP add
-  double logits_scaling = 1;                // logits are divided by it
+  std::optional<RopeScaling> rope_scaling;
+  double rotary_fraction = 1;          // the part of each head that RoPE turns
+  bool exact_gelu = false;             // GELU by erf, not its tanh form
+  bool qkv_bias = false;               // biases of q, k and v (Qwen 2)
+  bool out_bias = false;               // a bias of attention's output (with qkv_bias: attention_bias of Llama)
+  bool mlp_bias = false;               // biases of the MLP
+  bool qk_norm = false;                // RMSNorm of every head of q and k (Qwen 3)
+  int64_t window = 0;                  // a token sees so many at most (Mistral 7B v0.1); 0 = all
+  int64_t full_attention_first = 0;    // of layers with a window, those in front that see all (Qwen 2)
+  int64_t full_attention_every = 0;    // every n-th layer sees all (Gemma 2: 2); 0 = none
+  bool inverse_layer_scaling = false;  // scores are divided by the number of the layer, from 1 (GPT-2's option)
+  bool sequential_blocks = false;      // attention, then MLP, where the architecture has them side by side
+  int64_t no_rope_every = 0;           // every n-th layer has no RoPE (SmolLM3); 0 = none
+  double embedding_multiplier = 1;     // of embeddings (Granite), as the three below
+  double attention_multiplier = 0;     // of attention's scores; 0 = 1/sqrt(head_dim)
+  double residual_multiplier = 1;      // of what attention and MLP add
+  double logits_scaling = 1;           // logits are divided by it
 
   bool tied_head = false;  // the output head is the embedding matrix
   double init_std = 0.02;
@@ -62,6 +88,9 @@ inline constexpr int64_t kMaxSeq = int64_t{1} << 30;
 
 // The MLP width an architecture has when nobody says otherwise: 4 hidden, or what its definition says.
 int64_t default_ffn(std::string_view architecture, int64_t hidden);
+
+// How many tokens a token sees in that layer, itself among them; 0 = all before it.
+int64_t window_of_layer(const ModelSpec& spec, int64_t layer);
 
 // How many elements of each head RoPE turns.
 int64_t rotary_dims(const ModelSpec& spec);

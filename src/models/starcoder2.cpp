@@ -19,7 +19,7 @@ Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
                  {.norm = NormKind::layer,
                   .qkv_bias = Bias::added,
                   .out_bias = Bias::added,
-                  .rope = rope_of(m),
+                  .rope = rope_of(m, use),
                   .mlp = MlpKind::plain,
                   .activation = &ops::gelu,
                   .mlp_bias = Bias::added});
@@ -95,7 +95,7 @@ extern const ModelDef model{
     .about = "StarCoder2",
     .positions = Positions::rotary,
     .free_heads = true,
-    .options = {"window"},
+    .options = {"rope_scaling", "window"},
     .defaults = {.tied_head = true},
     .build = build,
     .tensors = tensors,

@@ -136,8 +136,14 @@ Attrs rope_attrs(const Heads& heads, const Rope& rope) {
   Attrs attrs = heads.attrs();
   attrs.set("theta", rope.theta);
   if (rope.dims > 0 && rope.dims < heads.dim) attrs.set("rotary_dim", rope.dims);
-  if (rope.scale_factor > 0) {
-    attrs.set("scale_factor", rope.scale_factor);
+  if (rope.scale_factor > 0) attrs.set("scale_factor", rope.scale_factor);
+  if (rope.ramp) {
+    attrs.set("ramp_begin", rope.ramp->begin);
+    attrs.set("ramp_end", rope.ramp->end);
+  }
+  if (!rope.frequency_divisors.empty()) attrs.set("frequency_divisors", rope.frequency_divisors);
+  if (rope.attention_factor != 1) attrs.set("attention_factor", rope.attention_factor);
+  if (rope.low_freq_factor > 0) {
     attrs.set("low_freq_factor", rope.low_freq_factor);
     attrs.set("high_freq_factor", rope.high_freq_factor);
     attrs.set("original_max_positions", rope.original_max_positions);
@@ -156,6 +162,9 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
   Attrs attrs = spec.heads.attrs();
   if (spec.alibi == Alibi::added) attrs.set("alibi", int64_t{1});
   if (spec.scale != 0) attrs.set("scale", spec.scale);
+  // A window that holds every sequence hides nothing.
+  if (spec.window > 0 && spec.window < (spec.cache ? spec.cache->capacity : b.shape(qkv)[1]))
+    attrs.set("window", spec.window);
   if (!spec.cache) {
     bool all_to_all = b.ranks(AxisRole::context) > 1 && b.parallel().context == ContextMode::ulysses;
     if (all_to_all) qkv = b.whole_sequences(qkv);

@@ -59,9 +59,15 @@ ValueId qk_norm(Builder& b, const Packed& qkv, double eps);
 struct Rope {
   double theta = 10000;
   int64_t dims = 0;  // how many elements of each head turn; 0 = all
-  // Llama-3 stretching; factor 0 = none.
+  // Attributes of the op (ops/rope.cpp), where there are any; 0 and empty = not given.
   double scale_factor = 0, low_freq_factor = 0, high_freq_factor = 0;
   int64_t original_max_positions = 0;
+  struct Ramp {
+    double begin = 0, end = 0;
+  };
+  std::optional<Ramp> ramp;
+  std::vector<double> frequency_divisors;
+  double attention_factor = 1;
 };
 
 // The same over the whole width of q and of k, all heads together: weights as wide as these.
@@ -83,6 +89,7 @@ struct Attention {
   std::optional<CachePosition> cache;
   ValueId begins = kNoValue;  // where each token's document begins; kNoValue: all earlier tokens are seen
   double scale = 0;           // of scores; 0 = 1/sqrt(head size)
+  int64_t window = 0;         // how many tokens a token sees, itself among them; 0 = all before it
 };
 ValueId attention(Builder& b, ValueId qkv, const Attention& spec);
 

@@ -3,13 +3,15 @@
 // backward needs no s×s matrix. With `begins`, documents that share a sequence do not see each other: begins[b][i] is
 // the position where the document of query i begins. With alibi=1 a key loses score with every position that it lies
 // before its query, at a slope of the query head's own (Press et al. 2021); slopes go by the head's place among all
-// heads of the model. `scale` is what scores are multiplied by, where it is not 1/sqrt(head_dim).
+// heads of the model. `scale` is what scores are multiplied by, where it is not 1/sqrt(head_dim). With `window` a query
+// sees so many keys at most, its own among them.
 //
 // Along e, heads are split: head counts in attrs are global, and a rank's packed rows say how many it has. Along s,
 // localize writes the steps of a ring (attention_ring.cpp), which knows no documents: an op with `begins` that is split
 // along s is a BUG, and who builds one must refuse it before.
 #include "base/error.h"
 #include "ir/graph.h"
+#include "ops/attention_window.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -29,7 +31,7 @@ Cost attention_cost(const Attrs& attrs, std::span<const TensorType> in, std::spa
                      .queries = s,
                      .keys = s,
                      .head_dim = head_dim,
-                     .seen = (s + 1) / (2 * s),
+                     .seen = share_seen(s, window_of(attrs)),
                      .backward = pass == Pass::backward};
   Cost cost{.flops = {work.flops()}, .attention = work};
   for (const TensorType& t : in) cost.read += t.bytes();
@@ -120,6 +122,7 @@ class RingWriter {
     Attrs attrs = op_.attrs;
     attrs.set("step", step);
     attrs.set("axis", ring_.axis);
+    if (window_of(attrs) > 0) attrs.set("ranks", ring_.ranks);
     if (&def == &attention_step_backward) attrs.set("backward", int64_t{1});
     Op op = make_op(graph_, def, std::move(inputs), attrs, fmt::format("{}.{}", op_.path, step));
     for (size_t i = 0; i < like.size(); ++i) graph_[op.outputs[i]].layout = graph_[like[i]].layout;
@@ -158,10 +161,11 @@ const OpDef attention{
     .name = "attention",
     .contract =
         "y = softmax(c·q·kᵀ, causal)·v per head, c = scale, else 1/sqrt(head_dim); lse = log Σ exp of each row. "
-        "Query i sees keys up to i, with begins from min(begins, i) on; with alibi the score of key j is less by "
-        "slope(head)·(i − j).",
+        "Query i sees keys up to i, with begins from min(begins, i) on, with a window from i − window + 1 on; with "
+        "alibi "
+        "the score of key j is less by slope(head)·(i − j).",
     .operands = "qkv[b s e], begins?[b s] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}},
@@ -186,6 +190,13 @@ const OpDef attention{
          {.name = "scale",
           .inputs = {f64({2, 6, 32})},
           .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"scale", 0.2}}},
+         {.name = "window",
+          .inputs = {f64({1, 80, 12})},
+          .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}, {"window", 9}}},
+         {.name = "window_and_documents",
+          .inputs = {f64({2, 6, 32}), i32({2, 6})},
+          .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"window", 3}},
+          .integers_below = 6},
          {.name = "documents",
           .inputs = {f64({2, 6, 32}), i32({2, 6})},
           .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},
@@ -198,7 +209,7 @@ const OpDef attention_backward{
         "With p = exp(q·kᵀ·c − lse), d = Σ dy·y: dv = pᵀ·dy, ds = p·(dy·vᵀ − d), dq = c·ds·k, dk = c·dsᵀ·q. "
         "p is 0 where attention's query does not see the key, and alibi's part of the score is in it.",
     .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], begins?[b s] -> dqkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window"},
     .rows = {"b", "s", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) begins:R -> dqkv:S(e)"},
     .localize = ring_backward,
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, in[0].shape, Pass::backward); },
@@ -211,6 +222,9 @@ const OpDef attention_backward{
                  {.name = "scale",
                   .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"scale", 0.2}}},
+                 {.name = "window",
+                  .inputs = {f64({1, 80, 4}), f64({1, 80, 12}), f64({1, 80, 4}), f64({1, 2, 80})},
+                  .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}, {"window", 9}}},
                  {.name = "documents",
                   .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6}), i32({2, 6})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},

@@ -3,6 +3,7 @@
 // 1).
 #include <algorithm>
 
+#include "ops/attention_window.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -13,11 +14,11 @@ namespace sextant::ops {
 const OpDef attention_cached{
     .name = "attention_cached",
     .contract =
-        "k, v caches[start+i] = the new k, v; y = softmax(c·q·kᵀ, causal)·v over the caches; c and alibi as in "
-        "attention.",
+        "k, v caches[start+i] = the new k, v; y = softmax(c·q·kᵀ, causal)·v over the caches; c, alibi and "
+        "window as in attention.",
     .operands =
         "qkv[b s e], keys[b k m d], values[b k m d], start[] -> y[b s a], keys_next[b k m d], values_next[b k m d]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}}, in[1], in[2]};
@@ -31,12 +32,14 @@ const OpDef attention_cached{
           double head_dim = static_cast<double>(a.integer("head_dim")), queries = static_cast<double>(y[1]);
           double positions = static_cast<double>(in[1].shape[2]),
                  keys = queries > 1 ? std::min(queries, positions) : positions;
+          int64_t window = window_of(a);
+          if (queries == 1 && window > 0) keys = std::min(keys, static_cast<double>(window));
           AttentionWork work{.batch = static_cast<double>(y[0]),
                              .heads = static_cast<double>(y[2]) / head_dim,
                              .queries = queries,
                              .keys = keys,
                              .head_dim = head_dim,
-                             .seen = queries > 1 ? (queries + 1) / (2 * queries) : 1,
+                             .seen = queries > 1 ? share_seen(queries, window) : 1,
                              .kv_heads = static_cast<double>(in[1].shape[1])};
           auto seen = [&](Bytes cache) {
             return Bytes{static_cast<int64_t>(static_cast<double>(cache.n) * keys / positions)};
@@ -56,6 +59,10 @@ const OpDef attention_cached{
                  {.name = "scale",
                   .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"scale", 0.2}},
+                  .integers_below = 5},
+                 {.name = "window",
+                  .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"window", 3}},
                   .integers_below = 5},
                  {.name = "alibi",
                   .inputs = {f64({2, 3, 20}), f64({2, 2, 8, 2}), f64({2, 2, 8, 2}), i32({})},

@@ -8,6 +8,9 @@
 //
 // No row along a, c, e, q, s or t: infer never sees these ops, they are the local work of attention's row along s. No
 // row but any state as it is for ring_shift: it sends what the rank holds.
+#include <algorithm>
+
+#include "ops/attention_window.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -22,18 +25,35 @@ int64_t kv_width(const Attrs& attrs) {
   return 2 * attrs.integer("kv_heads") * attrs.integer("head_dim");
 }
 
+// Of a rank's queries and the keys that visit it.
+double share_of_step(const Attrs& attrs, int64_t positions) {
+  auto own = static_cast<double>(positions);
+  int64_t window = window_of(attrs), step = attrs.integer("step");
+  if (window == 0) return step == 0 ? (own + 1) / (2 * own) : 0.5;
+  // With a window ranks differ in what they see at a step: the mean over them, each with an early and a late piece.
+  int64_t ranks = attrs.integer_or("ranks", 1), piece = std::max<int64_t>(1, positions / 2);
+  double pairs = 0;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    int64_t visitor = (rank - step + ranks) % ranks;
+    for (int64_t q : {rank, 2 * ranks - 1 - rank})
+      for (int64_t k : {visitor, 2 * ranks - 1 - visitor})
+        if (k <= q) pairs += seen_pairs(piece, piece, (q - k) * piece, window);
+  }
+  return pairs / static_cast<double>(ranks) / (own * own);
+}
+
 // In zigzag order half of a block of queries sees a block of another rank, and its own as in attention: the steps of
 // all ranks together are the whole causal square.
 Cost step_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out) {
   bool backward = attrs.has("backward");
   const GlobalShape &q = out[0].shape, &kv = backward ? in[4].shape : in[1].shape;
-  double head_dim = static_cast<double>(attrs.integer("head_dim")), own = static_cast<double>(q[1]);
+  double head_dim = static_cast<double>(attrs.integer("head_dim"));
   AttentionWork work{.batch = static_cast<double>(q[0]),
                      .heads = static_cast<double>(q[2]) / head_dim,
                      .queries = static_cast<double>(q[1]),
                      .keys = static_cast<double>(kv[1]),
                      .head_dim = head_dim,
-                     .seen = attrs.integer("step") == 0 ? (own + 1) / (2 * own) : 0.5,
+                     .seen = share_of_step(attrs, q[1]),
                      .backward = backward};
   Cost cost{.flops = {work.flops()}, .attention = work};
   for (const TensorType& t : in) cost.read += t.bytes();
@@ -56,7 +76,7 @@ const OpDef kv_of{
     .name = "kv_of",
     .contract = "kv = the key and value part of packed rows.",
     .operands = "qkv[b s e] -> kv[b s c]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], kv_width(attrs)}}};
     },
@@ -88,7 +108,7 @@ const OpDef attention_step{
         "y, lse = attention over the keys seen so far and those of kv: y0 and y_block weighted by exp(lse0), "
         "exp(lse_block).",
     .operands = "qkv[b s e], kv[b t c], y0?[b s a], lse0?[b q s] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "step", "axis"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "step", "axis", "ranks"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], query_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
@@ -109,7 +129,7 @@ const OpDef attention_step_backward{
         "What the keys of kv add to dq, and what the queries add to its dkv (dq0, dkv0: what is there already).",
     .operands =
         "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], dq0?[b s a], dkv0?[b t c] -> dq[b s a], dkv[b t c]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "step", "axis", "backward"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "step", "axis", "ranks", "backward"},
     .shape = [](const Attrs&, auto in) -> TensorTypes {
       return {in[0], in[4]};
     },
@@ -131,7 +151,7 @@ const OpDef join_qkv{
     .name = "join_qkv",
     .contract = "qkv = packed rows of q, and k and v.",
     .operands = "q[b s a], kv[b s c] -> qkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], query_width(attrs) + kv_width(attrs)}}};
     },

@@ -21,11 +21,16 @@ Attrs inverse_of(const Attrs& attrs) {
 const OpDef rope{
     .name = "rope",
     .contract =
-        "(a, b) -> (a·cos − b·sin, b·cos + a·sin) with angle (start+s)·theta^(−2j/rotary_dim), low frequencies "
-        "stretched as Llama 3 does when scale_factor is given; rotary_dim is head_dim where it is not given.",
+        "(a, b) -> m·(a·cos − b·sin, b·cos + a·sin) with angle (start+s)·f(j), m = attention_factor, else 1. f(j) = "
+        "theta^(−2j/rotary_dim), divided by scale_factor where that is given: with low_freq_factor only where it turns "
+        "less often over original_max_positions, blended up to high_freq_factor; with ramp_begin blended from the pair "
+        "ramp_begin to ramp_end. With frequency_divisors each is divided by its own. rotary_dim is head_dim where it "
+        "is "
+        "not given.",
     .operands = "qkv[b s e], start?[] -> y[b s e]",
     .attrs = {"heads", "kv_heads", "head_dim", "theta", "inverse", "scale_factor", "low_freq_factor",
-              "high_freq_factor", "original_max_positions", "rotary_dim"},
+              "high_freq_factor", "original_max_positions", "rotary_dim", "ramp_begin", "ramp_end",
+              "frequency_divisors", "attention_factor"},
     .rows = {"b", "s", "e"},
     .backward =
         [](BackwardScope& s) {
@@ -52,7 +57,28 @@ const OpDef rope{
                             {"scale_factor", 8.0},
                             {"low_freq_factor", 1.0},
                             {"high_freq_factor", 4.0},
-                            {"original_max_positions", 16}}}},
+                            {"original_max_positions", 16}}},
+                 {.name = "linear",
+                  .inputs = {f64({1, 6, 24})},
+                  .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 4}, {"theta", 500.0}, {"scale_factor", 4.0}}},
+                 {.name = "yarn",
+                  .inputs = {f64({1, 6, 48})},
+                  .attrs = {{"heads", 2},
+                            {"kv_heads", 2},
+                            {"head_dim", 8},
+                            {"theta", 500.0},
+                            {"scale_factor", 4.0},
+                            {"ramp_begin", 0.0},
+                            {"ramp_end", 3.0},
+                            {"attention_factor", 1.14}}},
+                 {.name = "longrope",
+                  .inputs = {f64({1, 6, 24})},
+                  .attrs = {{"heads", 2},
+                            {"kv_heads", 2},
+                            {"head_dim", 4},
+                            {"theta", 500.0},
+                            {"frequency_divisors", std::vector<double>{1.5, 3.0}},
+                            {"attention_factor", 1.2}}}},
 };
 
 }  // namespace sextant::ops

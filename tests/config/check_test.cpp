@@ -54,6 +54,7 @@ TEST(Check, SoundConfigs) {
 
 TEST(Check, ModelShape) {
   EXPECT_EQ(complaint_about({"model.heads=7"}),
+            "command line: model.heads=7: head_dim 9 is odd; expected an even head_dim, because RoPE turns pairs\n"
             "command line: model.heads=7: heads 7 does not divide hidden 64; expected a divisor of 64");
   EXPECT_EQ(complaint_about({"model.hidden=66"}),
             "run.toml:6:1 model.heads: heads 4 does not divide hidden 66; expected a divisor of 66");
@@ -106,14 +107,30 @@ TEST(Check, ArchitecturesKnowTheirOptions) {
       complaint_about({"model.architecture=opt", "model.qk_norm=true", "model.norm_eps=1e-6"}),
       "command line: model.norm_eps=1e-6: norm_eps 1e-06 is not 1e-05; expected 1e-05, because opt supports only that\n"
       "command line: model.qk_norm=true: opt has no norm of heads; expected no qk_norm");
-  EXPECT_EQ(complaint_about({"model.qk_norm=true", "model.qkv_bias=true"}),
-            "command line: model.qk_norm=true: more than one of qkv_bias, qk_norm and window is given; expected one of "
-            "them at most: Qwen 2, Qwen 3 or Mistral");
-  EXPECT_EQ(complaint_about({"model.window=64"}), "");
+  EXPECT_EQ(complaint_about({"model.window=32"}), "");
+  EXPECT_EQ(complaint_about({"model.qkv_bias=true", "model.out_bias=true", "model.mlp_bias=true"}), "");
+  EXPECT_EQ(complaint_about({"model.rope_scaling.type=yarn", "model.rope_scaling.factor=4"}), "");
+}
+
+// Only what a model type of Hugging Face has can be saved.
+TEST(Check, OptionsThatNoModelTypeHasTogether) {
   EXPECT_EQ(
-      complaint_about({"model.window=32"}),
-      "run.toml:8:1 batch.seq: seq 64 is longer than the window of 32: sliding-window attention is not supported; "
-      "expected at most 32");
+      complaint_about({"model.qk_norm=true", "model.qkv_bias=true"}),
+      "command line: model.qkv_bias=true: qkv_bias is given beside qk_norm, without out_bias; expected both biases "
+      "or none: Qwen 3's attention_bias");
+  EXPECT_EQ(complaint_about({"model.out_bias=true"}),
+            "command line: model.out_bias=true: out_bias is given without qkv_bias; expected both, or qkv_bias alone");
+  EXPECT_EQ(
+      complaint_about({"model.mlp_bias=true", "model.window=32"}),
+      "command line: model.mlp_bias=true: mlp_bias is given beside what makes it mistral; expected no mlp_bias, or "
+      "neither qkv_bias alone, nor qk_norm, nor window");
+  EXPECT_EQ(
+      complaint_about({"model.window=32", "model.full_attention_every=2"}),
+      "command line: model.full_attention_every=2: Mistral has the window in every layer; expected 0, or Qwen 2's "
+      "qkv_bias or Qwen 3's qk_norm");
+  EXPECT_EQ(complaint_about({"model.architecture=granite", "model.qkv_bias=true"}),
+            "command line: model.qkv_bias=true: only one of qkv_bias and out_bias is true; expected both or none, as "
+            "Hugging Face's attention_bias");
 }
 
 TEST(Check, Mesh) {

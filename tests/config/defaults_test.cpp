@@ -40,15 +40,25 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"model.max_seq", "<the preset's, else `batch.seq`>"},
       {"model.norm_eps", "<the preset's, else 1e-05>"},
       {"model.rope_theta", "<the preset's, else 10000>"},
+      {"model.rope_scaling.type", "<the preset's, else llama3>"},
       {"model.rope_scaling.factor", "<the preset's, else no scaling>"},
       {"model.rope_scaling.low_freq_factor", "<the preset's, else 1>"},
       {"model.rope_scaling.high_freq_factor", "<the preset's, else 4>"},
+      {"model.rope_scaling.beta_fast", "<the preset's, else 32>"},
+      {"model.rope_scaling.beta_slow", "<the preset's, else 1>"},
+      {"model.rope_scaling.attention_factor", "<the preset's, else 0.1·ln(`factor`) + 1>"},
       {"model.rope_scaling.original_max_positions", "<the preset's, else 8192>"},
       {"model.rotary_fraction", "<the preset's, else the architecture's, else 1>"},
       {"model.exact_gelu", "<the preset's, else the architecture's>"},
       {"model.qkv_bias", "<the preset's, else false>"},
+      {"model.out_bias", "<the preset's, else false>"},
+      {"model.mlp_bias", "<the preset's, else false>"},
       {"model.qk_norm", "<the preset's, else false>"},
       {"model.window", "<the preset's, else 0>"},
+      {"model.full_attention_first", "<the preset's, else 0>"},
+      {"model.full_attention_every", "<the preset's, else 0>"},
+      {"model.inverse_layer_scaling", "<the preset's, else false>"},
+      {"model.sequential_blocks", "<the preset's, else false>"},
       {"model.no_rope_every", "<the preset's, else the architecture's, else 0>"},
       {"model.embedding_multiplier", "<the preset's, else 1>"},
       {"model.attention_multiplier", "<the preset's, else 0>"},
@@ -239,8 +249,14 @@ TEST(Defaults, OfModelFieldsByArchitecture) {
                   .rotary_fraction = 1,
                   .exact_gelu = false,
                   .qkv_bias = false,
+                  .out_bias = false,
+                  .mlp_bias = false,
                   .qk_norm = false,
                   .window = 0,
+                  .full_attention_first = 0,
+                  .full_attention_every = 0,
+                  .inverse_layer_scaling = false,
+                  .sequential_blocks = false,
                   .no_rope_every = 0,
                   .embedding_multiplier = 1,
                   .attention_multiplier = 0,
@@ -267,7 +283,7 @@ TEST(Defaults, OfModelFieldsByArchitecture) {
   }
   ModelSpec stretched = resolved({"model.architecture=llama", "model.rope_scaling.factor=2"});
   EXPECT_EQ(stretched.rope_scaling,
-            (RopeScaling{.factor = 2, .low_freq_factor = 1, .high_freq_factor = 4, .original_max_positions = 8192}));
+            (RopeScaling{.factor = 2, .original_max_positions = 8192, .low_freq_factor = 1, .high_freq_factor = 4}));
 }
 
 TEST(Defaults, EveryKeyOfTheTableIsThere) {

@@ -139,14 +139,11 @@ TEST(HfConfig, WrittenTextIsWhatTransformersReads) {
 }
 
 TEST(HfConfig, RefusesByName) {
-  EXPECT_EQ(complaint_about(kLlama32, {{"attention_bias", true}}),
-            "config.json attention_bias: true is not supported; expected false");
-  EXPECT_EQ(complaint_about(kLlama32, {{"mlp_bias", true}}),
-            "config.json mlp_bias: true is not supported; expected false");
   EXPECT_EQ(complaint_about(kLlama32, {{"hidden_act", "gelu"}}),
             "config.json hidden_act: \"gelu\" is not supported; expected silu or swish");
-  EXPECT_EQ(complaint_about(kLlama32, {{"rope_scaling", {{"type", "linear"}, {"factor", 2.0}}}}),
-            "config.json rope_scaling type: \"linear\" is not supported; expected default or llama3");
+  EXPECT_EQ(complaint_about(kLlama32, {{"rope_scaling", {{"type", "mrope"}, {"factor", 2.0}}}}),
+            "config.json rope_scaling type: \"mrope\" is not supported; expected default or linear or dynamic or "
+            "llama3 or yarn or longrope or su");
   EXPECT_EQ(complaint_about(kLlama32, {{"partial_rotary_factor", 0.5}}),
             "config.json partial_rotary_factor: 0.5 is not supported; expected 1");
   auto quantized = [](const json& config) { return complaint_about(kLlama32, {{"quantization_config", config}}); };
@@ -158,11 +155,9 @@ TEST(HfConfig, RefusesByName) {
   EXPECT_NE(quantized({{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}}).find("\"bitsandbytes int8\""),
             std::string::npos);
   EXPECT_NE(quantized({{"bits", 4}}).find("\"an unnamed method\""), std::string::npos);
-  EXPECT_EQ(complaint_about(kGpt2, {{"scale_attn_by_inverse_layer_idx", true}, {"scale_attn_weights", false}}),
-            "config.json scale_attn_weights: false is not supported; expected true\n"
-            "config.json scale_attn_by_inverse_layer_idx: true is not supported; expected false");
   EXPECT_EQ(complaint_about(kGpt2, {{"activation_function", "relu"}}),
-            "config.json activation_function: \"relu\" is not supported; expected gelu_new or gelu_pytorch_tanh");
+            "config.json activation_function: \"relu\" is not supported; expected gelu_new or gelu_pytorch_tanh or "
+            "gelu_fast or gelu");
   EXPECT_EQ(complaint_about(kGpt2, {{"add_cross_attention", true}}),
             "config.json add_cross_attention: true is not supported; expected false");
   EXPECT_EQ(complaint_about(kGpt2, {{"model_type", "mamba"}}),
@@ -186,8 +181,8 @@ TEST(HfConfig, RefusesBadValues) {
   EXPECT_EQ(complaint_about(kLlama32, {{"num_hidden_layers", 2000000000}}),
             "config.json num_hidden_layers: got 2000000000; expected an integer from 1 to 16384");
   EXPECT_EQ(complaint_about(kLlama32, {{"num_attention_heads", 7}}),
-            "config.json num_attention_heads: heads 7 does not divide hidden 2048; expected a divisor of 2048\n"
-            "config.json num_key_value_heads: kv_heads 8 does not divide heads 7; expected a divisor of 7");
+            "config.json num_key_value_heads: kv_heads 8 does not divide heads 7; expected a divisor of 7\n"
+            "config.json num_attention_heads: heads 7 does not divide hidden 2048; expected a divisor of 2048");
   EXPECT_EQ(complaint_about(kLlama32, {{"num_attention_heads", 0}}),
             "config.json num_attention_heads: got 0; expected an integer from 1 to 16384");
   EXPECT_EQ(complaint_about(kLlama32, {{"vocab_size", nullptr}}),
@@ -200,6 +195,21 @@ TEST(HfConfig, RefusesBadValues) {
   EXPECT_EQ(complaint_about(kLlama32, {{"rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}}}),
             "config.json rope_scaling low_freq_factor: is missing; expected a number\n"
             "config.json rope_scaling high_freq_factor: is missing; expected a number");
+  auto scaled = [](const json& scaling) { return complaint_about(kLlama32, {{"rope_scaling", scaling}}); };
+  EXPECT_EQ(scaled({{"rope_type", "yarn"}}), "config.json rope_scaling factor: is missing; expected a number");
+  EXPECT_EQ(scaled({{"rope_type", "yarn"}, {"factor", 4.0}, {"beta_fast", 1.0}, {"beta_slow", 2.0}}),
+            "config.json rope_scaling.beta_fast: beta_fast 1 is not above beta_slow 2");
+  EXPECT_EQ(scaled({{"rope_type", "longrope"}, {"short_factor", {1.0}}}),
+            "config.json rope_scaling long_factor: is missing; expected a list of numbers");
+  EXPECT_EQ(scaled({{"rope_type", "longrope"}, {"short_factor", {1.0}}, {"long_factor", json::array({"x"})}}),
+            "config.json rope_scaling long_factor: got \"x\" in the list; expected numbers");
+  std::vector<double> divisors(32, 1.5);
+  EXPECT_EQ(
+      scaled({{"rope_type", "longrope"}, {"short_factor", divisors}, {"long_factor", {1.0, 2.0}}}),
+      "config.json rope_scaling.long_factor: a list of 2 numbers; expected 32: one for each pair that RoPE turns in "
+      "a head");
+  EXPECT_EQ(scaled({{"rope_type", "linear"}, {"factor", 0.0}}),
+            "config.json rope_scaling.factor: got 0; expected a number above 0");
 }
 
 TEST(HfConfig, RefusesWhatIsNotAConfig) {

@@ -153,8 +153,6 @@ TEST(HfReleased, DefaultsAreThoseOfEachType) {
 }
 
 TEST(HfReleased, WhatWeDoNotComputeIsRefusedByName) {
-  EXPECT_EQ(complaint_about(kPythia, {{"use_parallel_residual", false}}),
-            "config.json use_parallel_residual: false is not supported; expected true");
   EXPECT_EQ(complaint_about(kPythia, {{"rotary_pct", 0.3}}),
             "config.json rotary_pct: 0.3 of head_dim 64 is 19 elements; expected an even number of them, because RoPE "
             "turns pairs");
@@ -171,10 +169,38 @@ TEST(HfReleased, WhatWeDoNotComputeIsRefusedByName) {
   EXPECT_EQ(complaint_about(kMpt, {{"attn_config", attention}}),
             "config.json attn_config alibi: false is not supported; expected true\n"
             "config.json attn_config clip_qkv: is not supported; expected null");
-  EXPECT_EQ(complaint_about(kQwen2, {{"use_sliding_window", true}}),
-            "config.json use_sliding_window: true is not supported; expected false");
-  EXPECT_EQ(complaint_about(kQwen3, {{"attention_bias", true}}),
-            "config.json attention_bias: true is not supported; expected false");
+  json types = json::array();
+  for (int layer = 0; layer < kQwen2["num_hidden_layers"]; ++layer)
+    types.push_back(layer == 3 || layer == 4 ? "full_attention" : "sliding_attention");
+  EXPECT_EQ(complaint_about(kQwen2, {{"use_sliding_window", true}, {"layer_types", types}}),
+            fmt::format("config.json layer_types: layers with full attention that neither come first nor follow at one "
+                        "interval; expected {} times sliding_attention or full_attention",
+                        kQwen2["num_hidden_layers"].get<int>()));
+}
+
+// What a directory says of windows and of RoPE is what is written again.
+TEST(HfReleased, OptionsSurviveTheRoundTrip) {
+  auto changed = [](json file, const json& changes) {
+    file.update(changes);
+    return read(file);
+  };
+  json alternating = json::array();
+  for (int layer = 0; layer < kQwen3["num_hidden_layers"]; ++layer)
+    alternating.push_back(layer % 2 == 0 ? "sliding_attention" : "full_attention");
+  for (const ModelSpec& spec :
+       {changed(kQwen2, {{"use_sliding_window", true}, {"sliding_window", 1000}, {"max_window_layers", 5}}),
+        changed(kQwen3, {{"use_sliding_window", true}, {"sliding_window", 1000}, {"layer_types", alternating}}),
+        changed(kQwen3, {{"attention_bias", true}}), changed(kPythia, {{"use_parallel_residual", false}}),
+        changed(kMistral, {{"rope_scaling", {{"rope_type", "linear"}, {"factor", 2.0}}}}),
+        changed(kMistral, {{"rope_scaling", {{"rope_type", "dynamic"}, {"factor", 2.0}}}}),
+        changed(kMistral, {{"rope_scaling",
+                            {{"rope_type", "yarn"}, {"factor", 2.0}, {"mscale", 0.7}, {"mscale_all_dim", 0.5}}}})}) {
+    EXPECT_EQ(spec_from_hf_config(hf_config_json(spec), "again"), spec);
+  }
+  EXPECT_EQ(changed(kQwen2, {{"use_sliding_window", true}, {"sliding_window", 1000}, {"max_window_layers", 5}})
+                .full_attention_first,
+            5);
+  EXPECT_EQ(changed(kQwen3, {{"use_sliding_window", true}, {"layer_types", alternating}}).full_attention_every, 2);
 }
 
 }  // namespace

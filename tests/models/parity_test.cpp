@@ -154,6 +154,34 @@ TEST(AdamWParity, ThreeStepsOfTorch) {
   }
 }
 
+// Twenty steps of torch's AdamW on one batch, for models whose recipe asks for them.
+TEST(TrainingParity, TwentyStepsOfTorch) {
+  int compared = 0;
+  for (const std::string& name : model_fixture_names()) {
+    SafetensorsFile expected(kFixtures / name / "expected.safetensors");
+    if (!expected.contains("train_losses")) continue;
+    ++compared;
+    Batch batch = fixture_batch(expected);
+    Loaded model(kFixtures / name, {.batch = batch.rows, .seq = batch.seq},
+                 {.train = Optimizer{.settings = {.eps = 1e-4}, .clip = 1.0}});
+    model.bound->write(model.program.at("tokens"), std::as_bytes(std::span(batch.tokens)));
+    model.bound->write(model.program.at("targets"), std::as_bytes(std::span(batch.targets)));
+    float scale = 1.0f / static_cast<float>(batch.counted());
+    write_value(*model.bound, model.program.at("loss_scale"), scale);
+    write_value(*model.bound, model.program.at("lr"), 1e-3f);
+    std::vector<float> losses = floats(expected.tensor("train_losses"));
+    ASSERT_EQ(losses.size(), 20u) << name;
+    EXPECT_LT(losses.back(), losses.front()) << name;
+    for (int32_t step = 1; step <= 20; ++step) {
+      write_value(*model.bound, model.program.at("step"), step);
+      run_schedule(*model.bound);
+      float loss = read_value<float>(*model.bound, model.program.at("loss")) * scale;
+      EXPECT_NEAR(loss, losses[static_cast<size_t>(step - 1)], 1e-5 * loss) << name << " step " << step;
+    }
+  }
+  EXPECT_GE(compared, 17);
+}
+
 TEST(RoundTrip, TensorsAreByteIdentical) {
   for (const std::string& name : model_fixture_names()) {
     Loaded model(kFixtures / name, {.kind = Use::Kind::generate, .cache_positions = 4}, {});

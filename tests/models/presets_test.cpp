@@ -104,8 +104,8 @@ TEST(Presets, ValuesThatCountsDoNotShow) {
   EXPECT_EQ(spec("llama2-70b").rope_theta, 10000);
   EXPECT_EQ(spec("llama3-8b").rope_theta, 500000);
   EXPECT_EQ(spec("llama3-8b").rope_scaling, std::nullopt);
-  EXPECT_EQ(spec("llama3.1-405b").rope_scaling, (RopeScaling{8, 1, 4, 8192}));
-  EXPECT_EQ(spec("llama3.2-3b").rope_scaling, (RopeScaling{32, 1, 4, 8192}));
+  EXPECT_EQ(spec("llama3.1-405b").rope_scaling, (RopeScaling{.factor = 8}));
+  EXPECT_EQ(spec("llama3.2-3b").rope_scaling, (RopeScaling{.factor = 32}));
   EXPECT_EQ(spec("llama3.2-3b").head_dim, 128);
   EXPECT_EQ(spec("gpt2").bos_token, 50256);
   EXPECT_FALSE(spec("gpt-neox-20b").exact_gelu);  // its config.json says gelu_fast

@@ -3,7 +3,8 @@
   NAME/         recipe.json says which model (class of transformers, its config, the seed of its weights); the script
                 writes a Hugging Face model directory (fp32) beside it, and expected.safetensors:
                 input_ids and targets [2, 24] int32 (-100: ignored; a target stands under the position that predicts
-                it), logits [2, 24, 97], loss [1], grad.<parameter> for every parameter
+                it), logits [2, 24, 97], loss [1], grad.<parameter> for every parameter; where the recipe says
+                train_steps, train_losses [train_steps] before each AdamW step (TRAINING) on that batch
   llama_zloss/  expected.safetensors of llama/ with z_loss [1] = 1e-3 (no logits: they are llama's)
   llama_adamw/  expected.safetensors after three AdamW steps of llama/ on its own batch: losses [3] before each step,
                 grad_norms [3] before clipping, param.<parameter>; settings are in its metadata
@@ -33,6 +34,7 @@ VOCAB, BATCH, LENGTH = 97, 2, 24
 Z_LOSS = 1e-3
 ADAMW = dict(lr=1e-2, betas=(0.9, 0.95), eps=1e-8)
 WEIGHT_DECAY, CLIP, STEPS = 0.1, 1.0, 3
+TRAINING = dict(lr=1e-3, betas=(0.9, 0.95), eps=1e-4)  # an eps under which no gradient is a sign only
 
 
 def randomise(model, generator):
@@ -77,21 +79,57 @@ class Rotary64(nn.Module):
         head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         turning = int(head_dim * config.rope_parameters.get("partial_rotary_factor", 1.0))
         self.frequencies = rope_frequencies(turning, config.rope_parameters)
+        self.factor = attention_factor(config)
 
     def forward(self, x, position_ids):
         angles = position_ids[..., None].double() * self.frequencies
         angles = torch.cat((angles, angles), -1)
-        return angles.cos(), angles.sin()
+        return self.factor * angles.cos(), self.factor * angles.sin()
 
 
 def rope_frequencies(head_dim, rope):
     frequencies = rope["rope_theta"] ** (-torch.arange(0, head_dim, 2, dtype=torch.float64) / head_dim)
-    if rope["rope_type"] == "default":
+    if rope["rope_type"] in ("default", "dynamic"):  # dynamic: the same up to max_position_embeddings
         return frequencies
+    if rope["rope_type"] == "linear":
+        return frequencies / rope["factor"]
+    if rope["rope_type"] == "longrope":
+        longer = LENGTH > rope["original_max_position_embeddings"]
+        return frequencies / torch.tensor(rope["long_factor" if longer else "short_factor"], dtype=torch.float64)
+    if rope["rope_type"] == "yarn":
+        return yarn_frequencies(frequencies, head_dim, rope)
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
     turns = rope["original_max_position_embeddings"] * frequencies / (2 * math.pi)
     keep = ((turns - low) / (high - low)).clamp(0, 1)  # 1: untouched, 0: divided by the factor
     return frequencies * (keep + (1 - keep) / rope["factor"])
+
+
+def yarn_frequencies(frequencies, head_dim, rope):
+    def pair_that_turns(times):
+        length = rope["original_max_position_embeddings"] / (2 * math.pi * times)
+        return head_dim * math.log(length) / (2 * math.log(rope["rope_theta"]))
+
+    begin, end = pair_that_turns(rope.get("beta_fast", 32)), pair_that_turns(rope.get("beta_slow", 1))
+    if rope.get("truncate", True):
+        begin, end = math.floor(begin), math.ceil(end)
+    begin, end = max(begin, 0), min(end, head_dim - 1)
+    pairs = torch.arange(head_dim // 2, dtype=torch.float64)
+    keep = 1 - ((pairs - begin) / (end - begin)).clamp(0, 1)
+    return frequencies * (keep + (1 - keep) / rope["factor"])
+
+
+def attention_factor(config):
+    """What yarn and longrope multiply cosines and sines by."""
+    rope = config.rope_parameters
+    if rope["rope_type"] not in ("yarn", "longrope"):
+        return 1.0
+    if rope.get("attention_factor"):
+        return rope["attention_factor"]
+    first = rope["original_max_position_embeddings"]
+    factor = rope.get("factor") or config.max_position_embeddings / first
+    if rope["rope_type"] == "yarn":
+        return 0.1 * math.log(factor) + 1
+    return math.sqrt(1 + math.log(factor) / math.log(first))
 
 
 def float64_twin(model):
@@ -154,7 +192,12 @@ def make_model(name):
     twin = float64_twin(load_model(directory))
     truth = truth_of(twin, input_ids, targets)
     check_plain_fp32(directory, name, input_ids, targets, truth)
-    write(directory / "expected.safetensors", {"input_ids": input_ids, "targets": targets, **truth})
+    tensors = {"input_ids": input_ids, "targets": targets, **truth}
+    if steps := recipe.get("train_steps"):
+        with Float64Steps():
+            tensors["train_losses"] = train(float64_twin(load_model(directory)), input_ids, targets, steps,
+                                            TRAINING)["losses"]
+    write(directory / "expected.safetensors", tensors)
     return twin, input_ids, targets
 
 
@@ -166,14 +209,14 @@ def make_z_loss(twin, input_ids, targets):
           {"input_ids": input_ids, "targets": targets, "z_loss": torch.tensor([Z_LOSS]), **truth})
 
 
-def train(model, input_ids, targets):
-    """The AdamW steps on any precision of the model: losses, gradient norms and the parameters at the end."""
+def train(model, input_ids, targets, steps=STEPS, settings=ADAMW):
+    """AdamW steps on any precision of the model: losses, gradient norms and the parameters at the end."""
     parameters = list(model.parameters())
     optimizer = torch.optim.AdamW([
         {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": WEIGHT_DECAY},
-        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}], **ADAMW)
+        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}], **settings)
     losses, norms = [], []
-    for _ in range(STEPS):
+    for _ in range(steps):
         losses.append(forward_backward(model, input_ids, targets)["loss"])
         norms.append(nn.utils.clip_grad_norm_(parameters, CLIP).reshape(1))
         optimizer.step()

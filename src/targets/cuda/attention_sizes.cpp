@@ -1,8 +1,12 @@
 #include "targets/cuda/attention_sizes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "base/error.h"
 #include "ops/attention_scale.h"
+#include "ops/attention_window.h"
 #include "targets/local_heads.h"
 
 namespace sextant::cuda {
@@ -15,6 +19,7 @@ constexpr int64_t kRowMultiple = 128;  // positions of a tile
 constexpr int64_t kLargestLibraryHead = 256;
 
 AttentionShape shape_of(const Attrs& attrs, const LocalShape& qkv, Documents documents) {
+  refuse_window(attrs);
   LocalHeads heads = local_heads(attrs, qkv[2]);
   return {qkv[0], qkv[1], heads.q, heads.kv, heads.dim, documents, static_cast<float>(attention_scale_of(attrs))};
 }
@@ -28,6 +33,17 @@ int64_t query_rows(const AttentionShape& shape) {
 }
 
 }  // namespace
+
+void refuse_window(const Attrs& attrs) {
+  if (int64_t window = window_of(attrs))
+    throw UserError(
+        {.place = "model.window",
+         .got = fmt::format("sequences are longer than the window of {} tokens: sliding-window attention is "
+                            "computed on CPUs only so far",
+                            window),
+         .expected = fmt::format("batch.seq (or a context) of at most {} on a GPU", window),
+         .hint = "take shorter sequences, or device=cpu"});
+}
 
 AttentionShape attention_shape(const Attrs& attrs, std::span<const LocalType> in) {
   return shape_of(attrs, in[0].shape, documents_of(in, kBegins));

@@ -37,6 +37,10 @@ AttentionShape attention_backward_shape(const Attrs& attrs, std::span<const Loca
 
 bool has_alibi(const Attrs& attrs);
 
+// UserError for attention with a window, which no kernel here computes. A window that hides nothing is not in the
+// attributes.
+void refuse_window(const Attrs& attrs);
+
 // cuDNN's plans know no ALiBi.
 bool attention_goes_to_library(const Attrs& attrs, DType dtype, const AttentionShape& shape);
 

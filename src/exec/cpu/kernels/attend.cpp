@@ -13,6 +13,7 @@ namespace {
 // What is known of each query's row so far.
 template <class T>
 struct Running {
+  FirstKeys first_keys;
   int64_t from;  // the first key of all
   T maximum[kQueriesPerBlock];
   T sum[kQueriesPerBlock];
@@ -26,7 +27,7 @@ void soften(const Attend<T>& block, T* scores, int64_t first_key, int64_t keys, 
   for (int64_t i = 0; i < block.queries; ++i) {
     T* row = scores + i * kKeysPerBlock;
     int64_t own = block.first + i, seen = std::clamp<int64_t>(own + 1 - first_key, 0, keys);
-    int64_t hidden = std::clamp<int64_t>(first_seen(block.begins, i, own) - first_key, 0, seen);
+    int64_t hidden = std::clamp<int64_t>(running.first_keys.of(i) - first_key, 0, seen);
     std::fill(row + seen, row + keys, T(0));
     std::fill(row, row + hidden, T(0));
     if (seen == hidden) continue;
@@ -48,7 +49,8 @@ void attend(const Attend<T>& block, std::byte* scratch) {
   T* scores = reinterpret_cast<T*>(scratch);
   std::byte* gemm_scratch = scratch + kScoreBytes;
   Running<T> running;
-  running.from = first_seen_by_any(block.begins, block.queries, block.first);
+  running.first_keys = {block.begins, block.first, block.distance, block.window};
+  running.from = running.first_keys.of_any(block.queries);
   std::fill_n(running.maximum, kQueriesPerBlock, -std::numeric_limits<T>::infinity());
   std::fill_n(running.sum, kQueriesPerBlock, T(0));
   int64_t all_keys = std::min(block.first + block.queries, block.keys);
@@ -78,8 +80,10 @@ void attend(const Attend<T>& block, std::byte* scratch) {
                      .diagonal = block.first - first_key},
              gemm_scratch);
   }
+  if (running.from >= all_keys)  // all keys lie before the windows of all queries
+    for (int64_t i = 0; i < block.queries; ++i) std::fill_n(block.y + i * block.y_stride, block.dim, T(0));
   for (int64_t i = 0; i < block.queries; ++i) {
-    T inverse = 1 / running.sum[i];
+    T inverse = running.sum[i] > 0 ? 1 / running.sum[i] : 0;
     for (int64_t j = 0; j < block.dim; ++j) block.y[i * block.y_stride + j] *= inverse;
     if (block.lse != nullptr) block.lse[i] = running.maximum[i] + std::log(running.sum[i]);
   }

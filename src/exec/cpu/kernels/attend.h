@@ -29,7 +29,8 @@ struct Attend {
   // after key 0.
   T slope = 0;
   int64_t distance = 0;
-  T scale = 0;  // of scores; 0 = 1/sqrt(dim)
+  T scale = 0;         // of scores; 0 = 1/sqrt(dim)
+  int64_t window = 0;  // a query sees so many keys up to its own position at most; 0 = all
 };
 
 template <class T>
@@ -43,17 +44,25 @@ void add_alibi(T* scores, int64_t keys, int64_t first_key, int64_t own, T slope_
   for (int64_t j = 0; j < keys; ++j) scores[j] += slope_by_scale * static_cast<T>(first_key + j - own);
 }
 
-// The first key that query i sees, whose own position is `own`: no later one.
-inline int64_t first_seen(const int32_t* begins, int64_t i, int64_t own) {
-  return begins ? std::clamp<int64_t>(begins[i], 0, own) : 0;
-}
+// The first keys that neighbouring queries see.
+struct FirstKeys {
+  const int32_t* begins;  // one per query, or null
+  int64_t first;          // the last key that query 0 may see; the next one sees one more
+  int64_t distance;       // of query 0 from key 0, which is more where the keys end before the query
+  int64_t window;         // 0 = all
 
-// The first key that any of `queries` neighbouring queries sees; `first` is the position of the first of them.
-inline int64_t first_seen_by_any(const int32_t* begins, int64_t queries, int64_t first) {
-  int64_t key = first_seen(begins, 0, first);
-  for (int64_t i = 1; i < queries && key > 0; ++i) key = std::min(key, first_seen(begins, i, first + i));
-  return key;
-}
+  // That of query i; there is one key at least in front of it, unless the window ends behind all keys.
+  int64_t of(int64_t i) const {
+    int64_t key = begins ? std::clamp<int64_t>(begins[i], 0, first + i) : 0;
+    return window > 0 ? std::max(key, distance + i + 1 - window) : key;
+  }
+  // The first of any of `queries` queries.
+  int64_t of_any(int64_t queries) const {
+    int64_t key = of(0);
+    for (int64_t i = 1; i < queries && key > 0; ++i) key = std::min(key, of(i));
+    return key;
+  }
+};
 
 template <class T>
 void attend(const Attend<T>& block, std::byte* scratch);  // attend_scratch bytes

@@ -16,6 +16,11 @@ struct Square {
   Write dq_write;    // over: these are the first keys that its queries see
 };
 
+template <class T>
+FirstKeys first_keys_of(const AttendGradient<T>& h) {
+  return {h.begins, h.diagonal, h.distance, h.window};
+}
+
 // scores <- p = exp(c·q·kᵀ − lse), slopes <- ds = c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen.
 template <class T>
 void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std::byte* gemm_scratch) {
@@ -40,7 +45,7 @@ void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std
     int64_t seen = std::clamp<int64_t>(i + s.diagonal + 1, 0, s.keys);
     T d = dot(h.dy.at(s.first + i, 0), h.y.at(s.first + i, 0), h.dim);
     int64_t row = s.first + i;
-    int64_t hidden = std::clamp<int64_t>(first_seen(h.begins, row, row + h.diagonal) - s.first_key, 0, seen);
+    int64_t hidden = std::clamp<int64_t>(first_keys_of(h).of(row) - s.first_key, 0, seen);
     if (h.slope != 0) add_alibi(p + hidden, seen - hidden, s.first_key + hidden, h.distance + row, h.slope / scale);
     exp_and_sum(p + hidden, seen - hidden, scale, h.lse[row]);
     for (int64_t j = hidden; j < seen; ++j) ds[j] = scale * p[j] * (ds[j] - d);
@@ -56,7 +61,8 @@ void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std
 template <class T>
 Square square_at(const AttendGradient<T>& h, int64_t first, int64_t first_key) {
   int64_t queries = std::min(kQueriesPerBlock, h.queries - first), own = first + h.diagonal;
-  int64_t begin = h.begins ? first_seen_by_any(h.begins + first, queries, own) : 0;
+  FirstKeys first_keys{h.begins ? h.begins + first : nullptr, own, h.distance + first, h.window};
+  int64_t begin = first_keys.of_any(queries);
   int64_t from = std::max(first_key, begin), to = std::min({first_key + kKeysPerBlock, h.keys, own + queries});
   return {first, queries, from, to - from, own - from, from == begin ? h.dq_write : Write::add};
 }

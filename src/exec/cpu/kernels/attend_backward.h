@@ -25,6 +25,7 @@ struct AttendGradient {
   T slope = 0;                      // ALiBi, as in attend.h
   int64_t distance = 0;             // of query 0 from key 0
   T scale = 0;                      // of scores; 0 = 1/sqrt(dim)
+  int64_t window = 0;               // as in attend.h
 };
 
 template <class T>

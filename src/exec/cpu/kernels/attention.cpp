@@ -45,7 +45,8 @@ void run_attention(const KernelCall& call) {
                        .begins = begins ? begins + first : nullptr,
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
                        .distance = first,
-                       .scale = static_cast<T>(attention_scale_of(call.attrs))},
+                       .scale = static_cast<T>(attention_scale_of(call.attrs)),
+                       .window = call.attrs.integer_or("window", 0)},
              call.workspace + thread * scratch);
     });
   });
@@ -87,7 +88,8 @@ void run_attention_backward(const KernelCall& call) {
                                           .begins = begins_of(call, 4, b),
                                           .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
                                           .distance = 0,
-                                          .scale = static_cast<T>(attention_scale_of(call.attrs))},
+                                          .scale = static_cast<T>(attention_scale_of(call.attrs)),
+                                          .window = call.attrs.integer_or("window", 0)},
                         call.workspace + thread * scratch);
       }
     });

@@ -49,7 +49,8 @@ void run_attention_cached(const KernelCall& call) {
                        .lse = nullptr,
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
                        .distance = start + first,
-                       .scale = static_cast<T>(attention_scale_of(call.attrs))},
+                       .scale = static_cast<T>(attention_scale_of(call.attrs)),
+                       .window = call.attrs.integer_or("window", 0)},
              call.workspace + thread * scratch);
     });
   });

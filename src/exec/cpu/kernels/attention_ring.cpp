@@ -45,6 +45,7 @@ void join(const KernelCall& call) {
 template <class T>
 void merge(T* y, int64_t y_stride, T* lse, const T* block_y, const T* block_lse, int64_t queries, int64_t dim) {
   for (int64_t i = 0; i < queries; ++i) {
+    if (std::isinf(block_lse[i])) continue;  // all keys of the block lie before the query's window
     T top = std::max(lse[i], block_lse[i]);
     T a = std::exp(lse[i] - top), b = std::exp(block_lse[i] - top);
     T sum = a + b;
@@ -97,7 +98,8 @@ class StepKernel final : public PreparedKernel {
                            .keys = pair.k.count,
                            .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
                            .distance = first + pair.q.global - pair.k.global,
-                           .scale = static_cast<T>(attention_scale_of(call.attrs))},
+                           .scale = static_cast<T>(attention_scale_of(call.attrs)),
+                           .window = call.attrs.integer_or("window", 0)},
                  scratch + ring_block_bytes(heads.dim));
           merge(y + (b * length + row) * heads.y_width() + head * heads.dim, heads.y_width(),
                 lse + (b * heads.q + head) * length + row, block_y, block_lse, queries, heads.dim);
@@ -157,7 +159,8 @@ class StepBackwardKernel final : public PreparedKernel {
                                             .begins = nullptr,
                                             .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
                                             .distance = pair.q.global - pair.k.global,
-                                            .scale = static_cast<T>(attention_scale_of(call.attrs))},
+                                            .scale = static_cast<T>(attention_scale_of(call.attrs)),
+                                            .window = call.attrs.integer_or("window", 0)},
                           call.workspace + thread * scratch);
         }
     });

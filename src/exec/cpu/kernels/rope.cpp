@@ -16,7 +16,8 @@ template <class T>
 void fill_table(const KernelCall& call, const RopeTable& sizes, T* table) {
   int64_t dim = sizes.front, half = sizes.pairs();
   int64_t start = call.in.size() > 1 ? *call.in[1].as<int32_t>() : 0;
-  double direction = call.attrs.integer_or("inverse", 0) != 0 ? -1 : 1;
+  double factor = call.attrs.real_or("attention_factor", 1);
+  double direction = call.attrs.integer_or("inverse", 0) != 0 ? -factor : factor;
   double* frequencies = reinterpret_cast<double*>(call.workspace) + sizes.frequencies_at();
   for (int64_t j = 0; j < half; ++j) frequencies[j] = rope_frequency(call.attrs, j, dim);
   for_blocks(call.team, sizes.length, rows_per_task(dim * 32), [&](int64_t begin, int64_t end) {
@@ -25,7 +26,7 @@ void fill_table(const KernelCall& call, const RopeTable& sizes, T* table) {
       double position = static_cast<double>(start + call.in[0].global_index(1, s));
       for (int64_t j = 0; j < half; ++j) {
         double angle = position * frequencies[j];
-        cosines[j] = static_cast<T>(std::cos(angle));
+        cosines[j] = static_cast<T>(factor * std::cos(angle));
         sines[j] = static_cast<T>(direction * std::sin(angle));
       }
     }

@@ -38,7 +38,7 @@ struct Turn {
   int64_t length, width;
   int heads, turned, half, groups;  // turned: the heads of q and k, in front; groups of heads in one row
   int dim;                          // of a head; 2·half of it turn
-  float direction;
+  float factor, direction;          // of cosines, and of sines
   Spans positions;
   Frequencies frequencies;
 
@@ -49,6 +49,7 @@ struct Turn {
       // Whole turns are taken off in double: late positions turn by 1e5 radians and more.
       double turns = static_cast<double>(position) * frequencies.of_pair[pair + i] * 0.15915494309189535;  // 1/(2 pi)
       sincospif(static_cast<float>(2.0 * (turns - rint(turns))), &sines[i], &cosines[i]);
+      cosines[i] *= factor;
       sines[i] *= direction;
     }
   }
@@ -108,6 +109,7 @@ void launch(const CudaCall& call) {
   // In place, the values already are where they belong.
   int visited = in_place || front < heads.dim ? turned : turned + static_cast<int>(heads.kv);
   int groups = static_cast<int>(ceil_div(visited, kHeadsAtOnce));
+  auto factor = static_cast<float>(call.attrs.real_or("attention_factor", 1));
   for_cuda_vectors(call.in[0].dtype, std::gcd(half, heads.dim), [&]<class T, int V>() {
     Turn<T, V> turn{.x = call.in[0].as<T>(),
                     .start = call.in.size() > 1 ? call.in[1].as<int32_t>() : nullptr,
@@ -119,7 +121,8 @@ void launch(const CudaCall& call) {
                     .half = static_cast<int>(half),
                     .groups = groups,
                     .dim = static_cast<int>(heads.dim),
-                    .direction = call.attrs.integer_or("inverse", 0) != 0 ? -1.0f : 1.0f,
+                    .factor = factor,
+                    .direction = call.attrs.integer_or("inverse", 0) != 0 ? -factor : factor,
                     .positions = spans_of(call.in[0], 1),
                     .frequencies = frequencies_of(call.attrs, front)};
     for_row_vectors<V>(call.stream, shape.rows() * groups, half, turn);
