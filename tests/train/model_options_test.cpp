@@ -17,13 +17,13 @@ struct OptionCase {
 };
 
 const OptionCase kOptionCases[] = {
-    {"biases", {"model.qkv_bias=true", "model.out_bias=true", "model.mlp_bias=true"}},
-    {"yarn",
-     {"model.rope_scaling.type=yarn", "model.rope_scaling.factor=4", "model.rope_scaling.original_max_positions=16"}},
-    {"linear", {"model.rope_scaling.type=linear", "model.rope_scaling.factor=4"}},
-    {"window", {"model.window=11"}},
+    {"biases_linear",
+     {"model.qkv_bias=true", "model.out_bias=true", "model.mlp_bias=true", "model.rope_scaling.type=linear",
+      "model.rope_scaling.factor=4"}},
+    {"yarn_window",
+     {"model.rope_scaling.type=yarn", "model.rope_scaling.factor=4", "model.rope_scaling.original_max_positions=16",
+      "model.window=11"}},
     {"alternating_windows", {"model.qk_norm=true", "model.window=9", "model.full_attention_every=2"}},
-    {"later_windows", {"model.qkv_bias=true", "model.window=9", "model.full_attention_first=1"}},
     {"gpt2",
      {"model.architecture=gpt2", "model.kv_heads=4", "model.exact_gelu=true", "model.inverse_layer_scaling=true"}},
     {"neox", {"model.architecture=neox", "model.kv_heads=4", "model.sequential_blocks=true"}},
@@ -44,7 +44,7 @@ class ModelOptions : public testing::TestWithParam<OptionCase> {
 };
 std::unique_ptr<ScratchRun> ModelOptions::scratch_;
 
-INSTANTIATE_TEST_SUITE_P(Options, ModelOptions, testing::ValuesIn(kOptionCases),
+INSTANTIATE_TEST_SUITE_P(Trained, ModelOptions, testing::ValuesIn(kOptionCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST_P(ModelOptions, TwentyStepsAreThoseOfOneRank) {
@@ -61,7 +61,7 @@ TEST_P(ModelOptions, TwentyStepsAreThoseOfOneRank) {
   std::vector<double> expected = run("one", {}, 20);
   ASSERT_EQ(expected.size(), 20u);
   EXPECT_LT(expected.back(), expected.front());
-  std::vector<std::vector<double>> all{run("tp2", {"mesh.tp=2"}, 20), run("cp2", {"mesh.cp=2"}, 20)};
+  std::vector<std::vector<double>> all{run("cp2_tp2", {"mesh.cp=2", "mesh.tp=2"}, 20)};
   run("changed", {"mesh.pp=2"}, 10);
   all.push_back(run("changed", {"mesh.dp=2", "mesh.zero=3"}, 20));
   for (const std::vector<double>& got : all) {
