@@ -135,10 +135,14 @@ std::string cut_refusal(const Open& open, Texts& texts) {
 
 TEST(Tables, EveryCutIsRefused) {
   Texts texts;
-  for (std::string name : {"v1_snappy.parquet", "v2_gzip.parquet", "v1_delta_byte_array_pages.parquet",
-                           "file_lz4.arrow", "stream_zstd.arrow", "default.feather"}) {
+  for (auto [name, step] : {std::pair<std::string, size_t>{"v1_snappy.parquet", 1},
+                            {"v2_gzip.parquet", 5},
+                            {"v1_delta_byte_array_pages.parquet", 5},
+                            {"default.feather", 1},
+                            {"file_lz4.arrow", 7},
+                            {"stream_zstd.arrow", 7}}) {
     std::string whole = read_file(kTables / name);
-    for (size_t kept = 0; kept < whole.size(); ++kept) {
+    for (size_t kept = 0; kept < whole.size(); kept += step) {
       std::string cut = whole.substr(0, kept);  // on the heap, so that reading beyond it is noticed
       auto open = [&]() -> std::unique_ptr<DocumentFile> {
         if (name.ends_with(".parquet")) return std::make_unique<ParquetFile>("cut", cut, TextOptions{});
@@ -149,7 +153,7 @@ TEST(Tables, EveryCutIsRefused) {
   }
   for (const char* name : {"array.json", "object.json"}) {
     std::string whole = read_file(kTables / name);
-    for (size_t kept = 0; kept < whole.size(); kept += kept < whole.size() - 200 ? 7 : 1) {
+    for (size_t kept = 0; kept < whole.size(); kept += kept < whole.size() - 200 ? 17 : 1) {
       std::string cut = whole.substr(0, kept);
       auto open = [&] {
         return std::make_unique<JsonArrayFile>(open_stream(std::string_view(cut), Compression::none), "cut",
@@ -161,20 +165,18 @@ TEST(Tables, EveryCutIsRefused) {
   // The end of a table of values says nothing; what is read of a cut one is its beginning.
   const Texts all = texts_of(kTables / "texts.jsonl");
   std::string whole = read_file(kTables / "quoted.csv");
-  int refused = 0;
-  for (size_t kept = 0; kept < whole.size(); ++kept) {
+  size_t refused = 0, cuts = 0;
+  for (size_t kept = 0; kept < whole.size(); kept += 3, ++cuts) {
     std::string cut = whole.substr(0, kept);
-    refused += !cut_refusal(
-                    [&] {
-                      return std::make_unique<CsvFile>(open_stream(std::string_view(cut), Compression::none),
-                                                       CsvOptions{.name = "cut"});
-                    },
-                    texts)
-                    .empty();
+    auto open = [&] {
+      return std::make_unique<CsvFile>(open_stream(std::string_view(cut), Compression::none),
+                                       CsvOptions{.name = "cut"});
+    };
+    if (!cut_refusal(open, texts).empty()) ++refused;
     ASSERT_LE(texts.size(), all.size());
     EXPECT_TRUE(std::equal(texts.begin(), texts.end(), all.begin())) << kept;
   }
-  EXPECT_GT(refused, static_cast<int>(whole.size() * 9 / 10));
+  EXPECT_GT(refused * 10, cuts * 9);
 }
 
 TEST(Tables, DamagedPagesAreNoticed) {

@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::array kDocumentFormats{&kPlainText, &kJsonLines, &kJsonArray, &kCsv, &kTsv, &kParquet, &kArrow};
 
-std::vector<std::string_view> extensions_packed(Packing packing) {
+std::vector<std::string_view> extensions_packed(CompressedBy by) {
   std::vector<std::string_view> all;
   for (const DocumentFormat* format : kDocumentFormats)
-    if (format->packing == packing) all.insert(all.end(), format->extensions.begin(), format->extensions.end());
+    if (format->compressed_by == by) all.insert(all.end(), format->extensions.begin(), format->extensions.end());
   return all;
 }
 
@@ -46,12 +46,13 @@ const DocumentFormat* text_format_inside(const fs::path& path) {
 const DocumentFormat* text_format_of(const fs::path& path) {
   const DocumentFormat* format = text_format_inside(path);
   bool packed = compression_of(path) != Compression::none;
-  return format && packed && format->packing == Packing::inside ? nullptr : format;
+  return format && packed && format->compressed_by == CompressedBy::format ? nullptr : format;
 }
 
 std::string text_file_names() {
-  return fmt::format("{} (also with .gz or .zst after it), {}", fmt::join(extensions_packed(Packing::outside), ", "),
-                     fmt::join(extensions_packed(Packing::inside), ", "));
+  return fmt::format("{} (also with .gz or .zst after it), {}",
+                     fmt::join(extensions_packed(CompressedBy::wrapper), ", "),
+                     fmt::join(extensions_packed(CompressedBy::format), ", "));
 }
 
 }  // namespace sextant

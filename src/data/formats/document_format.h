@@ -24,13 +24,13 @@ struct TextOptions {
   int64_t max_document_bytes = int64_t{1} << 30;
 };
 
-enum class Packing : uint8_t { inside, outside };  // outside: .gz or .zst may follow the name
+enum class CompressedBy : uint8_t { format, wrapper };  // wrapper: .gz or .zst may follow the name
 enum class InFolders : uint8_t { taken, left };
 
 struct DocumentFormat {
   std::string_view name;  // "JSON lines"
   std::span<const std::string_view> extensions;
-  Packing packing = Packing::outside;
+  CompressedBy compressed_by = CompressedBy::wrapper;
   InFolders in_folders = InFolders::taken;  // left: only a file that is named itself is read
   std::unique_ptr<DocumentFile> (*open)(const std::filesystem::path& path, const TextOptions& options) = nullptr;
 };

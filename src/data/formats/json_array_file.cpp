@@ -29,16 +29,13 @@ JsonArrayFile::JsonArrayFile(std::unique_ptr<ByteStream> stream, std::string nam
 std::optional<std::string_view> JsonArrayFile::next() {
   if (state_ == State::before) begin();
   if (state_ == State::after) return std::nullopt;
-  ++element_;
-  if (peek() == ']' && element_ == 1) {
+  if (peek() == ']') {
     end_array();
     return std::nullopt;
   }
+  if (element_ > 0) expect(',', "',' or ']'");
+  ++element_;
   read_value();
-  if (peek() == ']')
-    end_array();
-  else
-    expect(',', "',' or ']'");
   return json_.parse(value_, {.file = name_, .number = element_, .noun = "element"});
 }
 

@@ -164,7 +164,7 @@ constexpr std::array<std::string_view, 2> kArrowExtensions{".arrow", ".feather"}
 extern const DocumentFormat kArrow{
     .name = "Arrow",
     .extensions = kArrowExtensions,
-    .packing = Packing::inside,
+    .compressed_by = CompressedBy::format,
     .open = [](const std::filesystem::path& path, const TextOptions& options) {
       return std::unique_ptr<DocumentFile>(std::make_unique<MappedArrowFile>(path, options));
     }};

@@ -206,7 +206,7 @@ constexpr std::array<std::string_view, 1> kParquetExtensions{".parquet"};
 extern const DocumentFormat kParquet{
     .name = "Parquet",
     .extensions = kParquetExtensions,
-    .packing = Packing::inside,
+    .compressed_by = CompressedBy::format,
     .open = [](const std::filesystem::path& path, const TextOptions& options) {
       return std::unique_ptr<DocumentFile>(std::make_unique<MappedParquetFile>(path, options));
     }};
