@@ -130,6 +130,7 @@ def refused_files():
     write_parquet("refused/brotli", small, compression="brotli")
     write_parquet("refused/byte_stream_split", pa.table({"text": pa.array([b"abcd"] * 4, pa.binary(4))}),
                   column_encoding={"text": "BYTE_STREAM_SPLIT"})
+    write_parquet("refused/no_rows", columns(lines=[]))
     encoded = columns().set_column(3, "text", columns()["text"].dictionary_encode())
     write_arrow("refused/dictionary.arrow", encoded, pa.ipc.new_file)
 

@@ -103,6 +103,7 @@ ParquetChunk placed(const ChunkMetadata& chunk, std::string_view body) {
   if (chunk.encrypted) throw StreamError("the text column is encrypted, which is not read");
   if (chunk.elsewhere) throw StreamError("the text column is in another file, which is not read");
   if (!chunk.stated) throw StreamError("nothing says where the text column is");
+  if (chunk.values == 0) return {};  // an empty table's column may be nowhere
   int64_t begin = chunk.data_offset, dictionary = chunk.dictionary_offset.value_or(0);
   if (dictionary > 0 && dictionary < begin) begin = dictionary;  // some writers put a zero where there is none
   auto size = static_cast<int64_t>(body.size());
