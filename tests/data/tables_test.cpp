@@ -57,20 +57,20 @@ TEST(Tables, LongerThanTheBlocksOfTheirEncodings) {
 }
 
 TEST(Tables, OtherColumnsAreChosenByName) {
-  EXPECT_TRUE(says(refusal_of(kTables / "plain.parquet", {.json_key = "body"}),
+  EXPECT_TRUE(says(refusal_of(kTables / "plain.parquet", {.text_key = "body"}),
                    {"plain.parquet", "no column \"body\"", "id, tags, meta, text, score", "data.text_key"}));
   EXPECT_TRUE(
-      says(refusal_of(kTables / "plain.parquet", {.json_key = "id"}), {"column \"id\" holds INT64", "a string"}));
-  EXPECT_TRUE(says(refusal_of(kTables / "plain.parquet", {.json_key = "meta"}), {"\"meta\" holds a group"}));
-  EXPECT_TRUE(says(refusal_of(kTables / "plain.parquet", {.json_key = "tags"}), {"\"tags\" holds a group"}));
-  EXPECT_TRUE(says(refusal_of(kTables / "file_plain.arrow", {.json_key = "body"}),
+      says(refusal_of(kTables / "plain.parquet", {.text_key = "id"}), {"column \"id\" holds INT64", "a string"}));
+  EXPECT_TRUE(says(refusal_of(kTables / "plain.parquet", {.text_key = "meta"}), {"\"meta\" holds a group"}));
+  EXPECT_TRUE(says(refusal_of(kTables / "plain.parquet", {.text_key = "tags"}), {"\"tags\" holds a group"}));
+  EXPECT_TRUE(says(refusal_of(kTables / "file_plain.arrow", {.text_key = "body"}),
                    {"file_plain.arrow", "no column \"body\"", "kind, nothing, union, id, tags, meta, text, score"}));
-  EXPECT_TRUE(says(refusal_of(kTables / "file_plain.arrow", {.json_key = "score"}), {"holds FloatingPoint", "Utf8"}));
-  EXPECT_TRUE(says(refusal_of(kTables / "table.csv", {.json_key = "body"}),
+  EXPECT_TRUE(says(refusal_of(kTables / "file_plain.arrow", {.text_key = "score"}), {"holds FloatingPoint", "Utf8"}));
+  EXPECT_TRUE(says(refusal_of(kTables / "table.csv", {.text_key = "body"}),
                    {"table.csv:1", "no column \"body\"", "id, text, score, of what"}));
-  EXPECT_TRUE(says(refusal_of(kTables / "array.json", {.json_key = "body"}),
+  EXPECT_TRUE(says(refusal_of(kTables / "array.json", {.text_key = "body"}),
                    {"array.json: element 1", "no key \"body\"", "id, meta, text"}));
-  EXPECT_EQ(texts_of(kTables / "views.arrow", {.json_key = "other"}),
+  EXPECT_EQ(texts_of(kTables / "views.arrow", {.text_key = "other"}),
             Texts(33, "a view that is longer than twelve bytes"));
 }
 
@@ -79,6 +79,7 @@ TEST(Tables, WhatIsNotReadIsNamed) {
   EXPECT_TRUE(says(refusal_of(kTables / "refused/byte_stream_split.parquet"), {"holds FIXED_LEN_BYTE_ARRAY"}));
   EXPECT_TRUE(
       says(refusal_of(kTables / "refused/dictionary.arrow"), {"column \"text\" holds entries of a dictionary"}));
+  EXPECT_TRUE(says(refusal_of(kTables / "refused/no_rows.parquet"), {"no_rows.parquet: there is no text in it"}));
   ScratchFolder folder;
   EXPECT_TRUE(says(refusal_of(folder.write("a.parquet", "PAR1 something PARE")), {"a.parquet", "encrypted"}));
   EXPECT_TRUE(says(refusal_of(folder.write("a.feather", "FEA1 something")), {"a.feather", "version 1"}));

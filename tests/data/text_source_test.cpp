@@ -93,7 +93,7 @@ TEST(Jsonl, TakesTheKeyOfEveryLine) {
                            "{\"text\": \"\"}\n"
                            "{\"text\": \"three\"}");
   EXPECT_EQ(read_all({path}), (Documents{"caf\xc3\xa9 \n \xf0\x9f\x98\x80", "two", "three"}));
-  EXPECT_EQ(read_all({folder.write("b.jsonl", "{\"text\": 1, \"body\": \"x\"}\n")}, {.json_key = "body"}),
+  EXPECT_EQ(read_all({folder.write("b.jsonl", "{\"text\": 1, \"body\": \"x\"}\n")}, {.text_key = "body"}),
             (Documents{"x"}));
 }
 

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string_view bytes(reinterpret_cast<const char*>(data), size);
   for (const char* column : {"text", "id"}) {
     try {
-      ParquetFile file("fuzz", bytes, {.json_key = column});
+      ParquetFile file("fuzz", bytes, {.text_key = column});
       while (file.next()) {
       }
     } catch (const UserError&) {

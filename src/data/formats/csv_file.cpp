@@ -122,7 +122,7 @@ template <char separator>
 std::unique_ptr<DocumentFile> open_csv(const std::filesystem::path& path, const TextOptions& options) {
   return std::make_unique<CsvFile>(open_stream(path, compression_of(path)),
                                    CsvOptions{.name = path.string(),
-                                              .column = options.json_key,
+                                              .column = options.text_key,
                                               .separator = separator,
                                               .max_document_bytes = options.max_document_bytes});
 }

@@ -20,7 +20,7 @@ struct TextOptions {
   // Plain text is cut wherever this stands, together with one line break on either side of it. Empty: a file is a
   // document. A blank line between documents is "\n\n".
   std::string separator = "<|endoftext|>";
-  std::string json_key = "text";  // of an object, or the column of a table
+  std::string text_key = "text";  // of an object, or the column of a table
   int64_t max_document_bytes = int64_t{1} << 30;
 };
 

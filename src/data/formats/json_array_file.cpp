@@ -24,7 +24,7 @@ constexpr auto kStringStops = stops_at("\"\\"), kNestedStops = stops_at("\"{}[]"
 }  // namespace
 
 JsonArrayFile::JsonArrayFile(std::unique_ptr<ByteStream> stream, std::string name, const TextOptions& options)
-    : name_(std::move(name)), in_(std::move(stream)), max_bytes_(options.max_document_bytes), json_(options.json_key) {}
+    : name_(std::move(name)), in_(std::move(stream)), max_bytes_(options.max_document_bytes), json_(options.text_key) {}
 
 std::optional<std::string_view> JsonArrayFile::next() {
   if (state_ == State::before) begin();

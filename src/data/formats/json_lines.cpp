@@ -16,7 +16,7 @@ class JsonLinesFile : public DocumentFile {
   JsonLinesFile(const std::filesystem::path& path, const TextOptions& options)
       : name_(path.string()),
         lines_(open_stream(path, compression_of(path)), "\n", options.max_document_bytes),
-        json_(options.json_key) {}
+        json_(options.text_key) {}
 
   std::optional<std::string_view> next() override {
     auto line = lines_.next();

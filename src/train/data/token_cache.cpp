@@ -30,7 +30,7 @@ std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
 }
 
 TextOptions text_options(const RunConfig& run) {
-  TextOptions options{.json_key = run.data.text_key};
+  TextOptions options{.text_key = run.data.text_key};
   if (run.data.format == "text") options.format = &kPlainText;
   if (run.data.format == "jsonl") options.format = &kJsonLines;
   return options;

@@ -35,7 +35,7 @@ size_t bytes_of_offsets(ArrowText text, size_t rows) {
 ArrowFile::ArrowFile(std::string name, std::string_view bytes, const TextOptions& options)
     : name_(std::move(name)), bytes_(bytes), max_document_bytes_(options.max_document_bytes) {
   try {
-    open(options.json_key);
+    open(options.text_key);
   } catch (const StreamError& error) {
     throw UserError({.place = name_, .got = error.what(), .expected = "an Arrow IPC file or stream"});
   }

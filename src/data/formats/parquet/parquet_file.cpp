@@ -57,7 +57,7 @@ std::string columns_named(const std::vector<ParquetColumn>& columns) {
 ParquetFile::ParquetFile(std::string name, std::string_view bytes, const TextOptions& options)
     : name_(std::move(name)), bytes_(bytes), max_document_bytes_(options.max_document_bytes) {
   try {
-    open(options.json_key);
+    open(options.text_key);
   } catch (const StreamError& error) {
     throw UserError({.place = name_, .got = error.what(), .expected = "a Parquet file"});
   }
