@@ -42,11 +42,12 @@ void CsvFile::read_header() {
   if (!read_record(kAllFields)) return;  // an empty file has no documents
   auto found = std::find(columns_.begin(), columns_.end(), options_.column);
   if (found == columns_.end())
-    throw UserError({.place = place(),
-                     .got = fmt::format("there is no column \"{}\"", options_.column),
-                     .expected = "a first row with the names of the columns",
-                     .hint = fmt::format("the columns are: {}; data.text_key names the one with the text",
-                                         fmt::join(columns_, ", "))});
+    throw UserError(
+        {.place = place(),
+         .got = fmt::format("there is no column \"{}\"", options_.column),
+         .expected = "a first row with the names of the columns",
+         .hint = fmt::format("the columns are: {}; data.text_key (or --text-key) names the one with the text",
+                             fmt::join(columns_, ", "))});
   if (std::count(columns_.begin(), columns_.end(), options_.column) > 1)
     throw UserError({.place = place(), .got = fmt::format("column \"{}\" is there twice", options_.column)});
   column_ = static_cast<size_t>(found - columns_.begin());

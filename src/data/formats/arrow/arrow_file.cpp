@@ -55,10 +55,11 @@ void ArrowFile::open(const std::string& column) {
   ArrowSchema schema = read_arrow_schema(*message, column);
   at_ += message->bytes;
   if (!schema.found)
-    throw UserError({.place = name_,
-                     .got = fmt::format("there is no column \"{}\"", column),
-                     .hint = fmt::format("the columns are: {}; data.text_key names the one with the text",
-                                         fmt::join(schema.names, ", "))});
+    throw UserError(
+        {.place = name_,
+         .got = fmt::format("there is no column \"{}\"", column),
+         .hint = fmt::format("the columns are: {}; data.text_key (or --text-key) names the one with the text",
+                             fmt::join(schema.names, ", "))});
   if (!schema.column)
     throw UserError({.place = name_,
                      .got = fmt::format("column \"{}\" holds {}", column, schema.held),

@@ -46,7 +46,7 @@ BlockDecoder decoder_of(int32_t codec) {
 std::string columns_named(const std::vector<ParquetColumn>& columns) {
   std::string names;
   for (const ParquetColumn& column : columns) {
-    if (names.size() > 400) return names + ", …";
+    if (names.size() > 400) return names + ", ...";
     names += (names.empty() ? "" : ", ") + column.name.substr(0, 80);
   }
   return names;
@@ -74,10 +74,11 @@ void ParquetFile::open(const std::string& column) {
 const ParquetColumn& ParquetFile::choose(const std::vector<ParquetColumn>& columns, const std::string& wanted) const {
   auto found = std::find_if(columns.begin(), columns.end(), [&](const ParquetColumn& c) { return c.name == wanted; });
   if (found == columns.end())
-    throw UserError({.place = name_,
-                     .got = fmt::format("there is no column \"{}\"", wanted),
-                     .hint = fmt::format("the columns are: {}; data.text_key names the one with the text",
-                                         columns_named(columns))});
+    throw UserError(
+        {.place = name_,
+         .got = fmt::format("there is no column \"{}\"", wanted),
+         .hint = fmt::format("the columns are: {}; data.text_key (or --text-key) names the one with the text",
+                             columns_named(columns))});
   std::string held;
   if (!found->type)
     held = "a group of columns";
