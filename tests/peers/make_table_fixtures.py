@@ -48,7 +48,7 @@ def columns(text_type=pa.string(), lines=None, nullable=True):
 def write_parquet(name, table=None, **options):
     settings = {"compression": "NONE", "use_dictionary": False, "row_group_size": 7, "store_schema": False,
                 "write_statistics": False}
-    pq.write_table(table or columns(), OUT / f"{name}.parquet", **(settings | options))
+    pq.write_table(columns() if table is None else table, OUT / f"{name}.parquet", **(settings | options))
 
 
 def parquet_files():
