@@ -77,7 +77,7 @@ void tokenize_verb(const TokenizeArguments& a) {
                            ? TokenFormat{TokenKind::megatron, token_type_for(vocab, TokenKind::megatron)}
                            : token_format_for(vocab, a.output);
   TokenizeSummary done = tokenize_documents(
-      [&](const DocumentVisitor& visit) { for_each_document(as_paths(a.inputs), {.json_key = a.text_key}, visit); },
+      [&](const DocumentVisitor& visit) { for_each_document(as_paths(a.inputs), {.text_key = a.text_key}, visit); },
       tokenizer, {.path = a.output, .format = format}, team);
   fmt::print("{}: {} documents, {} tokens from {} of text\n", printable(a.output), human_count(done.documents),
              human_count(done.tokens), human(Bytes{done.text_bytes}));
@@ -96,14 +96,14 @@ void train_tokenizer_verb(const TrainTokenizerArguments& a) {
   if (a.inputs == std::vector<std::string>{"stories"})
     for_each_story({.bytes = 4'000'000}, feed);
   else
-    for_each_document(as_paths(a.inputs), {.json_key = a.text_key}, feed);
+    for_each_document(as_paths(a.inputs), {.text_key = a.text_key}, feed);
   Tokenizer tokenizer = trainer.train();
   write_file_atomically(a.output, tokenizer.to_json());
   fmt::print("{}: {} tokens\n", printable(a.output), human_count(tokenizer.vocab_size()));
 }
 
 void inspect_verb(const InspectArguments& a) {
-  InspectOptions options{.text = {.json_key = a.text_key}};
+  InspectOptions options{.text = {.text_key = a.text_key}};
   std::optional<Tokenizer> tokenizer;
   if (!a.tokenizer.empty()) tokenizer = Tokenizer::load(a.tokenizer);
   if (tokenizer && tokenizer->eos_id()) options.end_of_text = static_cast<int32_t>(*tokenizer->eos_id());

@@ -257,7 +257,7 @@ void add_data(CLI::App& app, DataArguments& a) {
   CLI::App* data = app.add_subcommand("data", "Tokenize text, train a tokenizer, look into data files");
   data->require_subcommand(1);
 
-  CLI::App* tokenize = data->add_subcommand("tokenize", "Text or JSONL files (.gz, .zst) to a token file");
+  CLI::App* tokenize = data->add_subcommand("tokenize", "Text, JSON, CSV, Parquet or Arrow files to a token file");
   tokenize->add_option("inputs", a.tokenize.inputs, "files or folders")->required();
   tokenize->add_option("--tokenizer", a.tokenize.tokenizer, "tokenizer.json")->required();
   tokenize->add_option("--out", a.tokenize.output, "file to write, such as train.bin")->required();
@@ -266,7 +266,7 @@ void add_data(CLI::App& app, DataArguments& a) {
                    "flat or megatron; flat has a header (llm.c's) where u16 cannot hold the ids")
       ->check(CLI::IsMember({"flat", "megatron"}))
       ->capture_default_str();
-  tokenize->add_option("--text-key", a.tokenize.text_key, "where JSON lines keep the text")->capture_default_str();
+  tokenize->add_option("--text-key", a.tokenize.text_key, "the JSON key or column of the text")->capture_default_str();
   tokenize->add_option("--end-of-text", a.tokenize.end_of_text,
                        "id to write behind each document instead of the tokenizer's end token");
   tokenize->add_option("--threads", a.tokenize.threads, "0 = one per core")->capture_default_str();
@@ -279,13 +279,14 @@ void add_data(CLI::App& app, DataArguments& a) {
   train->add_option("--pattern", a.train_tokenizer.pattern, "how text is split: gpt2 or llama3")
       ->check(CLI::IsMember({"gpt2", "llama3"}))
       ->capture_default_str();
-  train->add_option("--text-key", a.train_tokenizer.text_key, "where JSON lines keep the text")->capture_default_str();
+  train->add_option("--text-key", a.train_tokenizer.text_key, "the JSON key or column of the text")
+      ->capture_default_str();
   train->callback([&a] { train_tokenizer_verb(a.train_tokenizer); });
 
   CLI::App* inspect = data->add_subcommand("inspect", "What a text or token file holds");
   inspect->add_option("path", a.inspect.path, "file or folder")->required();
   inspect->add_option("--tokenizer", a.inspect.tokenizer, "tokenizer.json, to show the first tokens as text");
-  inspect->add_option("--text-key", a.inspect.text_key, "where JSON lines keep the text")->capture_default_str();
+  inspect->add_option("--text-key", a.inspect.text_key, "the JSON key or column of the text")->capture_default_str();
   inspect->add_flag("--json", a.inspect.json, "print JSON");
   inspect->callback([&a] { inspect_verb(a.inspect); });
 

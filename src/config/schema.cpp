@@ -228,7 +228,7 @@ constexpr Key kKeysAfterAxes[] = {
         "The part of the training data that is kept for validation when `validation` is empty."),
     KEY(data.format, one_of("auto|text|jsonl|tokens-u16|tokens-u32|megatron"),
         "What the files hold. `auto` goes by their names."),
-    KEY(data.text_key, "Where the text is in a line of JSON."),
+    KEY(data.text_key, "Where the text is: a key of JSON objects, a column of tables."),
     KEY(data.tokenizer, "A tokenizer.json. Empty = that of `model.from`, else one trained on the data."),
     KEY(data.tokenizer_vocab, from_to(257, 1 << 20), "Tokens of the tokenizer when one is trained."),
     KEY(data.stories_bytes, from_to(1000, 1e12), "Size of the built-in corpus."),

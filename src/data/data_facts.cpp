@@ -34,10 +34,9 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, failure);
 }
 
-std::string kind_of_text(const fs::path& path, TextFormat format) {
+std::string kind_of_text(const fs::path& path, const DocumentFormat* format) {
   if (is_folder(path)) return "folder of text";
-  if (format == TextFormat::by_extension) format = *text_format_of(path);
-  return format == TextFormat::jsonl ? "JSON lines" : "plain text";
+  return std::string((format ? format : text_format_of(path))->name);
 }
 
 DataFacts inspect_text(const fs::path& path, const TextOptions& options) {
@@ -84,7 +83,7 @@ DataFacts inspect_tokens(const fs::path& path, const InspectOptions& options) {
 }  // namespace
 
 DataFacts inspect_data(const fs::path& path, const InspectOptions& options) {
-  bool is_text = is_folder(path) || text_format_of(path) || options.text.format != TextFormat::by_extension;
+  bool is_text = is_folder(path) || text_format_of(path) || options.text.format;
   return is_text ? inspect_text(path, options.text) : inspect_tokens(path, options);
 }
 

@@ -18,7 +18,8 @@ struct LengthFacts {
 };
 
 struct DataFacts {
-  std::string kind;  // "plain text", "JSON lines", "folder of text", "flat tokens", "llm.c tokens", "Megatron tokens"
+  std::string
+      kind;  // a format's name ("JSON lines"), "folder of text", "flat tokens", "llm.c tokens", "Megatron tokens"
   int64_t bytes_on_disk = 0;
   std::optional<TokenType> type;       // of tokens
   std::optional<int64_t> tokens;       // of a token file

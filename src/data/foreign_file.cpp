@@ -1,10 +1,10 @@
 #include "data/foreign_file.h"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "data/decompress.h"
+#include "data/formats/document_format.h"
 
 namespace sextant {
 
@@ -12,37 +12,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// In `how`, {0} is the file's path, {1} the same without its extension, {2} the extension without its dot.
+// In `how`, {0} is the file's path, {1} the same without its extension.
 struct ForeignKind {
   std::string_view extensions;  // with a space after each
   std::string_view what;
   std::string_view how;
 };
 
-constexpr std::string_view kTable =
-    "python3 -c \"import pandas as p; p.read_{2}('{0}').to_json('{1}.jsonl', orient='records', lines=True)\" makes "
-    "JSON lines of it";
 constexpr std::string_view kUnpack = "unpack it and give the text files in it, or their folder";
 constexpr std::string_view kCompress = "compress with gzip (.gz) or zstd (.zst) instead";
 constexpr std::string_view kExport =
     "read it with the library that wrote it, and write JSON lines: {{\"text\": \"...\"}} on each line";
 
 constexpr std::array kKinds{
-    ForeignKind{".parquet ", "a Parquet table", kTable},
-    ForeignKind{
-        ".arrow ", "an Arrow table",
-        "python3 -c \"import datasets as d; d.Dataset.from_file('{0}').to_json('{1}.jsonl')\" makes JSON lines of it"},
-    ForeignKind{".feather ", "a Feather table", kTable},
-    ForeignKind{".csv ", "a table of comma-separated values", kTable},
-    ForeignKind{".tsv ", "a table of tab-separated values",
-                "python3 -c \"import pandas as p; p.read_csv('{0}', sep='\\t').to_json('{1}.jsonl', orient='records', "
-                "lines=True)\" "
-                "makes JSON lines of it"},
-    ForeignKind{".json ", "a JSON document",
-                "jq -c '.[]' '{0}' > '{1}.jsonl' makes JSON lines of an array; a file that has an object on every line "
-                "already need only "
-                "be named .jsonl, or read with data.format = \"jsonl\""},
-    ForeignKind{".ndjson ", "JSON lines under another name", "name it .jsonl, or set data.format = \"jsonl\""},
     ForeignKind{
         ".npy ", "a NumPy array",
         "python3 -c \"import numpy as n; n.load('{0}').astype('<u4').tofile('{1}.u32')\" makes a token file of it"},
@@ -58,29 +40,28 @@ constexpr std::array kKinds{
                 "name it .txt, or set data.format = \"text\""},
 };
 
-std::string extension_of(const fs::path& path) {
-  fs::path name = compression_of(path) == Compression::none ? path : path.stem();
-  std::string extension = name.extension().string();
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension;
+std::string readable_kinds() {
+  return fmt::format("text ({}) or tokens (.bin, .u16, .u32, .ds or .idx)", text_file_names());
 }
 
 }  // namespace
 
 std::optional<Complaint> complaint_about_kind(const fs::path& path) {
-  const std::string extension = extension_of(path);
+  const std::string extension = data_extension_of(path);
   if (extension.empty()) return std::nullopt;
+  if (const DocumentFormat* format = text_format_inside(path); format && !text_format_of(path))
+    return Complaint{.place = path.string(),
+                     .got = fmt::format("a {} file is not read through {}", format->name, path.extension().string()),
+                     .expected = readable_kinds(),
+                     .hint = "unpack it: this format is compressed inside"};
   for (const ForeignKind& kind : kKinds) {
     if (kind.extensions.find(extension + ' ') == std::string_view::npos) continue;
     fs::path stem = compression_of(path) == Compression::none ? path : path.parent_path() / path.stem();
     stem.replace_extension();
-    std::string reader = extension.substr(1);  // as pandas names it
-    return Complaint{
-        .place = path.string(),
-        .got = fmt::format("this is {} ({}), which is not read", kind.what, extension),
-        .expected = "text (.txt or .jsonl, also with .gz or .zst after it) or tokens (.bin, .u16, .u32, .ds or .idx)",
-        .hint = fmt::format(fmt::runtime(kind.how), path.string(), stem.string(), reader)};
+    return Complaint{.place = path.string(),
+                     .got = fmt::format("this is {} ({}), which is not read", kind.what, extension),
+                     .expected = readable_kinds(),
+                     .hint = fmt::format(fmt::runtime(kind.how), path.string(), stem.string())};
   }
   return std::nullopt;
 }

@@ -7,11 +7,9 @@ namespace sextant {
 
 namespace {
 
-[[noreturn]] void refuse(LinePlace place, std::string got, std::string expected, std::string hint = "") {
-  throw UserError({.place = fmt::format("{}:{}", place.file, place.line),
-                   .got = std::move(got),
-                   .expected = std::move(expected),
-                   .hint = std::move(hint)});
+[[noreturn]] void refuse(const JsonPlace& place, std::string got, std::string expected, std::string hint = "") {
+  throw UserError(
+      {.place = place.text(), .got = std::move(got), .expected = std::move(expected), .hint = std::move(hint)});
 }
 
 void note_key(std::string_view key, std::string& keys_seen) {
@@ -22,13 +20,22 @@ void note_key(std::string_view key, std::string& keys_seen) {
 
 }  // namespace
 
-std::string_view JsonLineText::parse(std::string_view line, LinePlace place) try {
-  JsonScanner scan(line);
+std::string JsonPlace::text() const {
+  return noun == "line" ? fmt::format("{}:{}", file, number) : fmt::format("{}: {} {}", file, noun, number);
+}
+
+std::string JsonPlace::text_at(size_t byte) const {
+  return fmt::format("{}{}{}", text(), noun == "line" ? ":" : ", byte ", byte);
+}
+
+std::string_view JsonText::parse(std::string_view object, JsonPlace place) try {
+  JsonScanner scan(object);
   keys_seen_.clear();
   if (auto kind = scan.next_kind(); kind != "an object") {
     scan.read_over(other_);
     scan.expect_end();
-    refuse(place, fmt::format("the line is {}", kind), "a JSON object on every line");
+    refuse(place, fmt::format("the {} is {}", place.noun, kind),
+           place.noun == "line" ? "a JSON object on every line" : fmt::format("{}s that are objects", place.noun));
   }
   int found = 0;
   std::string_view kind = "a string";  // of the value under the key
@@ -57,9 +64,10 @@ std::string_view JsonLineText::parse(std::string_view line, LinePlace place) try
   if (kind != "a string") refuse(place, fmt::format("key \"{}\" holds {}", key_, kind), "a string");
   return text_;
 } catch (const JsonError& error) {
-  throw UserError({.place = fmt::format("{}:{}:{}", place.file, place.line, error.at + 1),
-                   .got = error.at < line.size() ? "the line is not valid JSON" : "the line is cut short",
-                   .expected = error.what()});
+  throw UserError(
+      {.place = place.text_at(error.at + 1),
+       .got = fmt::format("the {} is {}", place.noun, error.at < object.size() ? "not valid JSON" : "cut short"),
+       .expected = error.what()});
 }
 
 }  // namespace sextant

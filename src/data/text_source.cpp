@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "data/decompress.h"
 #include "data/foreign_file.h"
 
 namespace sextant {
@@ -11,7 +12,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::string_view kTextNames = ".txt or .jsonl, also with .gz or .zst after it";
+// About a file that a folder holds and that is not read from there.
+std::optional<Complaint> complaint_in_folder(const fs::path& path) {
+  if (const DocumentFormat* format = text_format_of(path))
+    return Complaint{.place = path.string(),
+                     .got = fmt::format("files of {} in a folder often describe data and are left out", format->name),
+                     .hint = "name the file itself to read it"};
+  return complaint_about_kind(path);
+}
 
 void add_folder(const fs::path& folder, std::vector<fs::path>& files) {
   size_t first = files.size();
@@ -19,10 +27,11 @@ void add_folder(const fs::path& folder, std::vector<fs::path>& files) {
   try {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
       if (!entry.is_regular_file()) continue;
-      if (text_format_of(entry.path()))
+      const DocumentFormat* format = text_format_of(entry.path());
+      if (format && format->in_folders == InFolders::taken)
         files.push_back(entry.path());
       else if (!other)
-        other = complaint_about_kind(entry.path());
+        other = complaint_in_folder(entry.path());
     }
   } catch (const fs::filesystem_error& failure) {
     throw UserError({.place = failure.path1().empty() ? folder.string() : failure.path1().string(),
@@ -32,25 +41,9 @@ void add_folder(const fs::path& folder, std::vector<fs::path>& files) {
     throw UserError({.place = folder.string(),
                      .got = fmt::format("the folder holds no text file{}",
                                         other ? fmt::format("; {}: {}", other->place, other->got) : ""),
-                     .expected = fmt::format("files named {}", kTextNames),
+                     .expected = fmt::format("files named {}", text_file_names()),
                      .hint = other ? other->hint : ""});
   std::sort(files.begin() + static_cast<std::ptrdiff_t>(first), files.end());
-}
-
-void drop_break_at_front(std::string_view& text) {
-  if (text.starts_with("\r\n")) {
-    text.remove_prefix(2);
-  } else if (text.starts_with('\n')) {
-    text.remove_prefix(1);
-  }
-}
-
-void drop_break_at_back(std::string_view& text) {
-  if (text.ends_with("\r\n")) {
-    text.remove_suffix(2);
-  } else if (text.ends_with('\n')) {
-    text.remove_suffix(1);
-  }
 }
 
 // A file that was named and holds nothing is a mistake; in a folder of shards it may be no more than an empty shard.
@@ -60,21 +53,9 @@ void refuse_empty(const fs::path& path) {
     throw UserError({.place = path.string(), .got = "the file is empty", .expected = "text"});
 }
 
-bool is_blank(std::string_view line) {
-  return line.find_first_not_of(" \t\r\n") == std::string_view::npos;
-}
-
 }  // namespace
 
-std::optional<TextFormat> text_format_of(const fs::path& path) {
-  fs::path name = compression_of(path) == Compression::none ? path : path.stem();
-  fs::path extension = name.extension();
-  if (extension == ".txt") return TextFormat::plain;
-  if (extension == ".jsonl") return TextFormat::jsonl;
-  return std::nullopt;
-}
-
-std::vector<fs::path> list_text_files(std::span<const fs::path> paths, TextFormat format) {
+std::vector<fs::path> list_text_files(std::span<const fs::path> paths, const DocumentFormat* format) {
   std::vector<fs::path> files;
   for (const fs::path& path : paths) {
     std::error_code failure;
@@ -83,11 +64,11 @@ std::vector<fs::path> list_text_files(std::span<const fs::path> paths, TextForma
       throw UserError({.place = path.string(), .got = "file not found", .expected = "a text file or folder"});
     if (fs::is_directory(status)) {
       add_folder(path, files);
-    } else if (format == TextFormat::by_extension && !text_format_of(path)) {
+    } else if (!format && !text_format_of(path)) {
       if (auto complaint = complaint_about_kind(path)) throw UserError(*complaint);
       throw UserError({.place = path.string(),
                        .got = "the name does not say what kind of text this is",
-                       .expected = fmt::format("a file named {}", kTextNames)});
+                       .expected = fmt::format("a file named {}", text_file_names())});
     } else {
       files.push_back(path);
     }
@@ -97,7 +78,7 @@ std::vector<fs::path> list_text_files(std::span<const fs::path> paths, TextForma
 }
 
 DocumentReader::DocumentReader(std::span<const fs::path> paths, TextOptions options)
-    : options_(std::move(options)), files_(list_text_files(paths, options_.format)), json_(options_.json_key) {
+    : options_(std::move(options)), files_(list_text_files(paths, options_.format)) {
   for (const fs::path& file : files_) {
     std::error_code failure;  // a pipe has no size; progress is then unknown, reading is not
     auto size = fs::file_size(file, failure);
@@ -106,14 +87,15 @@ DocumentReader::DocumentReader(std::span<const fs::path> paths, TextOptions opti
 }
 
 std::optional<std::string_view> DocumentReader::next() {
-  while (records_ || open_next_file()) {
+  while (file_ || open_next_file()) {
     try {
-      if (auto document = next_in_file()) return document;
+      while (auto document = file_->next())
+        if (!document->empty()) return document;
     } catch (const StreamError& error) {
       throw UserError({.place = place(), .got = error.what()});
     }
-    bytes_of_closed_ += records_->consumed();
-    records_.reset();
+    bytes_of_closed_ += file_->consumed();
+    file_.reset();
   }
   return std::nullopt;
 }
@@ -121,40 +103,18 @@ std::optional<std::string_view> DocumentReader::next() {
 bool DocumentReader::open_next_file() {
   if (files_opened_ == files_.size()) return false;
   const fs::path& path = files_[files_opened_++];
-  file_name_ = path.string();
-  file_format_ = options_.format == TextFormat::by_extension ? *text_format_of(path) : options_.format;
-  records_.emplace(open_stream(path, compression_of(path)),
-                   file_format_ == TextFormat::jsonl ? "\n" : options_.separator, options_.max_document_bytes);
+  const DocumentFormat* format = options_.format ? options_.format : text_format_of(path);
+  file_ = format->open(path, options_);
   return true;
 }
 
-std::optional<std::string_view> DocumentReader::next_in_file() {
-  while (auto record = records_->next()) {
-    std::string_view document;
-    if (file_format_ == TextFormat::plain) {
-      document = without_separator_breaks(*record);
-    } else if (!is_blank(*record)) {
-      document = json_.parse(*record, {.file = file_name_, .line = records_->number()});
-    }
-    if (!document.empty()) return document;
-  }
-  return std::nullopt;
-}
-
-std::string_view DocumentReader::without_separator_breaks(std::string_view record) const {
-  if (records_->number() > 1) drop_break_at_front(record);
-  if (records_->ended_by_separator()) drop_break_at_back(record);
-  return record;
-}
-
 std::string DocumentReader::place() const {
-  int64_t number = records_ ? records_->number() : 0;
-  return file_format_ == TextFormat::jsonl ? fmt::format("{}:{}", file_name_, number)
-                                           : fmt::format("{}: document {}", file_name_, number);
+  if (file_) return file_->place();
+  return files_opened_ > 0 ? files_[files_opened_ - 1].string() : "";
 }
 
 int64_t DocumentReader::bytes_done() const {
-  return bytes_of_closed_ + (records_ ? records_->consumed() : 0);
+  return bytes_of_closed_ + (file_ ? file_->consumed() : 0);
 }
 
 void for_each_document(std::span<const fs::path> paths, const TextOptions& options,

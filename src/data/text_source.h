@@ -1,6 +1,7 @@
-// Documents of text files. Enter paths of .txt and .jsonl files (each also as .gz or .zst) or of folders holding them;
+// Documents of text files. Enter paths of files in any format of formats/document_format.h, or of folders holding them;
 // leave the documents that are not empty, in the order of the paths, folders sorted by name. Memory is bounded by the
-// longest document. What is wrong with a file is a UserError with file and line.
+// longest document, and in tables by what is compressed as one. What is wrong with a file is a UserError with its
+// place.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +13,13 @@
 #include <string_view>
 #include <vector>
 
-#include "data/jsonl.h"
-#include "data/record_reader.h"
+#include "data/formats/document_format.h"
 
 namespace sextant {
 
-enum class TextFormat : uint8_t { by_extension, plain, jsonl };
-
-struct TextOptions {
-  TextFormat format = TextFormat::by_extension;
-  // Plain text is cut wherever this stands, together with one line break on either side of it. Empty: a file is a
-  // document. A blank line between documents is "\n\n".
-  std::string separator = "<|endoftext|>";
-  std::string json_key = "text";
-  int64_t max_document_bytes = int64_t{1} << 30;
-};
-
-// nullopt: the name is that of no text file.
-std::optional<TextFormat> text_format_of(const std::filesystem::path& path);
-
 // Files as they are, folders replaced by the text files in and below them, sorted. UserError when there are none.
-std::vector<std::filesystem::path> list_text_files(std::span<const std::filesystem::path> paths, TextFormat format);
+std::vector<std::filesystem::path> list_text_files(std::span<const std::filesystem::path> paths,
+                                                   const DocumentFormat* format);
 
 class DocumentReader {
  public:
@@ -41,22 +28,17 @@ class DocumentReader {
   // The next document, until the next call; nullopt after the last.
   std::optional<std::string_view> next();
 
-  std::string place() const;  // of the document that next() returned: "stories.jsonl:17", "a.txt: document 3"
+  std::string place() const;  // of the document that next() returned: "stories.jsonl:17", "a.parquet: row 3"
   int64_t bytes_total() const { return bytes_total_; }  // on disk, for progress
   int64_t bytes_done() const;
 
  private:
   bool open_next_file();
-  std::optional<std::string_view> next_in_file();  // nullopt at the end of the file
-  std::string_view without_separator_breaks(std::string_view record) const;
 
   TextOptions options_;
   std::vector<std::filesystem::path> files_;
   size_t files_opened_ = 0;
-  std::string file_name_;
-  TextFormat file_format_ = TextFormat::plain;
-  std::optional<RecordReader> records_;  // of the open file
-  JsonLineText json_;
+  std::unique_ptr<DocumentFile> file_;  // the open one
   int64_t bytes_total_ = 0;
   int64_t bytes_of_closed_ = 0;
 };

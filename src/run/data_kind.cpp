@@ -15,7 +15,7 @@ bool are_token_files(const RunConfig& run, const std::vector<std::string>& paths
   if (is_stories(paths)) return false;
   if (run.data.format != "auto") return run.data.format != "text" && run.data.format != "jsonl";
   return std::none_of(paths.begin(), paths.end(), [](const std::string& p) {
-    return std::filesystem::is_directory(p) || text_format_of(p).has_value();
+    return std::filesystem::is_directory(p) || text_format_of(p) != nullptr;
   });
 }
 

@@ -27,13 +27,33 @@ TEST(Data, EmptyFilesAndOtherKindsAreNamed) {
   expect_refusal(run_command(train_on(place, place / "empty.txt")), 2, {"empty.txt: the file is empty"});
   expect_refusal(run_command(train_on(place, place / "empty.bin")), 2, {"empty.bin: the file is empty"});
   write_text(place / "table.parquet", "PAR1");
-  expect_refusal(run_command(train_on(place, place / "table.parquet")), 2,
-                 {"table.parquet", "a Parquet table", "read_parquet"});
-  expect_refusal(run_command("data inspect " + (place / "table.parquet")), 2,
-                 {"table.parquet", "a Parquet table", "read_parquet"});
-  write_text(place / "list.json", "[{\"text\": \"a\"}]");
-  expect_refusal(run_command(train_on(place, place / "list.json")), 2,
-                 {"list.json", "a JSON document", "jq", "data.format"});
+  expect_refusal(run_command(train_on(place, place / "table.parquet")), 2, {"table.parquet", "cut short"});
+  expect_refusal(run_command("data inspect " + (place / "table.parquet")), 2, {"table.parquet", "cut short"});
+  write_text(place / "array.npy", "x");
+  expect_refusal(run_command(train_on(place, place / "array.npy")), 2, {"array.npy", "a NumPy array", "tofile"});
+  expect_refusal(run_command("data inspect " + (place / "array.npy")), 2, {"array.npy", "a NumPy array", "tofile"});
+  write_text(place / "lines.json", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n");
+  expect_refusal(run_command(train_on(place, place / "lines.json")), 2,
+                 {"lines.json", "without an array", "data.format"});
+}
+
+TEST(Data, TablesAreReadByEveryVerb) {
+  ScratchPlace place("tables");
+  const std::string tables = SEXTANT_SOURCE_DIR "/tests/fixtures/tables/", many = tables + "many/delta.parquet";
+  expect_refusal(run_command("data inspect " + tables + "v2_zstd.parquet"), 0, {"Parquet", "documents   22"});
+  expect_refusal(run_command("data inspect " + tables + "stream_lz4.arrow"), 0, {"Arrow", "documents   22"});
+  Outcome made =
+      run_command(fmt::format("data train-tokenizer {} --vocab 300 --out {}", many, place / "tokenizer.json"));
+  ASSERT_EQ(made.code, 0) << made.output;
+  for (const char* name : {"table.csv.gz", "default.feather", "array.json", "texts.jsonl"}) {
+    Outcome tokens = run_command(fmt::format("data tokenize {}{} --tokenizer {} --out {} --threads 1", tables, name,
+                                             place / "tokenizer.json", place / name + std::string(".bin")));
+    ASSERT_EQ(tokens.code, 0) << tokens.output;
+    EXPECT_EQ(read_file(place / name + std::string(".bin")), read_file(place / "table.csv.gz.bin")) << name;
+  }
+  Outcome trained = run_command(train_on(
+      place, many, "train.steps=1 train.eval_every=0 checkpoint.at_end=false batch.sequences=1 batch.microbatch=1"));
+  EXPECT_EQ(trained.code, 0) << trained.output;
 }
 
 // A byte-level tokenizer of 70,000 tokens, whose end-of-text is the last of them.

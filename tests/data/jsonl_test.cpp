@@ -20,7 +20,7 @@ std::optional<std::string> text_by_nlohmann(const std::string& line) {
 }
 
 std::optional<std::string> text_by_us(const std::string& line) {
-  JsonLineText text("text");
+  JsonText text("text");
   try {
     return std::string(text.parse(line, {.file = "f"}));
   } catch (const UserError&) {

@@ -93,7 +93,7 @@ TEST(Jsonl, TakesTheKeyOfEveryLine) {
                            "{\"text\": \"\"}\n"
                            "{\"text\": \"three\"}");
   EXPECT_EQ(read_all({path}), (Documents{"caf\xc3\xa9 \n \xf0\x9f\x98\x80", "two", "three"}));
-  EXPECT_EQ(read_all({folder.write("b.jsonl", "{\"text\": 1, \"body\": \"x\"}\n")}, {.json_key = "body"}),
+  EXPECT_EQ(read_all({folder.write("b.jsonl", "{\"text\": 1, \"body\": \"x\"}\n")}, {.text_key = "body"}),
             (Documents{"x"}));
 }
 
@@ -197,7 +197,7 @@ TEST(Files, WhatCannotBeTextIsRefused) {
   EXPECT_TRUE(says(complaint_about(folder / "nowhere.txt"), {"nowhere.txt", "file not found"}));
   EXPECT_TRUE(says(complaint_about(folder / "empty"), {"empty", "holds no text file", ".jsonl"}));
   EXPECT_TRUE(says(complaint_about(folder.write("train.bin", "ab")), {"train.bin", "the name does not say"}));
-  EXPECT_EQ(read_all({folder / "train.bin"}, {.format = TextFormat::plain}), (Documents{"ab"}));
+  EXPECT_EQ(read_all({folder / "train.bin"}, {.format = &kPlainText}), (Documents{"ab"}));
   EXPECT_TRUE(says(complaint_of([] { read_all({}); }), {"no text file"}));
 }
 
@@ -217,15 +217,9 @@ TEST(Files, EmptyOnesAreNamed) {
 TEST(Files, OfOtherKindsAreNamedWithTheWayToConvertThem) {
   ScratchFolder folder;
   for (auto [name, what, how] : std::initializer_list<std::tuple<const char*, const char*, const char*>>{
-           {"a.parquet", "a Parquet table", "read_parquet('"},
-           {"a.json", "a JSON document", "jq -c"},
-           {"a.JSON", "a JSON document", "jq -c"},
-           {"a.json.gz", "a JSON document", "a.jsonl"},
-           {"a.csv", "comma-separated", "read_csv('"},
-           {"a.tsv", "tab-separated", "sep='\\t'"},
-           {"a.arrow", "an Arrow table", "datasets"},
            {"a.npy", "a NumPy array", "tofile"},
            {"a.pkl", "pickle", "JSON lines: {\"text\""},
+           {"a.PKL", "pickle", "JSON lines: {\"text\""},
            {"a.zip", "an archive", "unpack"},
            {"a.tar.gz", "an archive", "unpack"},
            {"a.txt.bz2", "compressed", ".zst"},
@@ -235,11 +229,11 @@ TEST(Files, OfOtherKindsAreNamedWithTheWayToConvertThem) {
     EXPECT_TRUE(says(complaint_of([&] { open_token_file(path); }), {name, what, "which is not read", ".bin", how}))
         << name;
   }
-  EXPECT_EQ(read_all({folder / "a.md"}, {.format = TextFormat::plain}), (Documents{"some content"}));
+  EXPECT_EQ(read_all({folder / "a.md"}, {.format = &kPlainText}), (Documents{"some content"}));
   EXPECT_EQ(open_token_file(folder / "a.npy", {.type = TokenType::u16}).token_count(), 6);
-  folder.write("tables/part-0.parquet", "PAR1");
-  EXPECT_TRUE(says(complaint_about(folder / "tables"),
-                   {"tables", "no text file", "part-0.parquet", "a Parquet table", "read_parquet"}));
+  folder.write("arrays/part-0.npy", "x");
+  EXPECT_TRUE(
+      says(complaint_about(folder / "arrays"), {"arrays", "no text file", "part-0.npy", "a NumPy array", "tofile"}));
 }
 
 TEST(Files, ProgressAndPlaces) {

@@ -12,12 +12,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   constexpr Compression kCompressions[] = {Compression::none, Compression::gzip, Compression::zstd};
   std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  JsonLineText text("text");
+  JsonText text("text");
   try {
     RecordReader lines(open_stream(bytes, kCompressions[data[0] % 3]), "\n", 1 << 20);
     while (auto line = lines.next()) {
       try {
-        text.parse(*line, {.file = "fuzz.jsonl", .line = lines.number()});
+        text.parse(*line, {.file = "fuzz.jsonl", .number = lines.number()});
       } catch (const UserError&) {  // one bad line does not hide the next
       }
     }

@@ -30,9 +30,9 @@ std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
 }
 
 TextOptions text_options(const RunConfig& run) {
-  TextOptions options{.json_key = run.data.text_key};
-  if (run.data.format == "text") options.format = TextFormat::plain;
-  if (run.data.format == "jsonl") options.format = TextFormat::jsonl;
+  TextOptions options{.text_key = run.data.text_key};
+  if (run.data.format == "text") options.format = &kPlainText;
+  if (run.data.format == "jsonl") options.format = &kJsonLines;
   return options;
 }
 

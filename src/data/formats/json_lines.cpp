@@ -1,0 +1,46 @@
+// One JSON object a line.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "data/formats/document_format.h"
+#include "data/jsonl.h"
+#include "data/record_reader.h"
+
+namespace sextant {
+
+namespace {
+
+class JsonLinesFile : public DocumentFile {
+ public:
+  JsonLinesFile(const std::filesystem::path& path, const TextOptions& options)
+      : name_(path.string()),
+        lines_(open_stream(path, compression_of(path)), "\n", options.max_document_bytes),
+        json_(options.text_key) {}
+
+  std::optional<std::string_view> next() override {
+    auto line = lines_.next();
+    if (!line) return std::nullopt;
+    if (line->find_first_not_of(" \t\r\n") == std::string_view::npos) return std::string_view();
+    return json_.parse(*line, {.file = name_, .number = lines_.number()});
+  }
+
+  std::string place() const override { return fmt::format("{}:{}", name_, lines_.number()); }
+  int64_t consumed() const override { return lines_.consumed(); }
+
+ private:
+  std::string name_;
+  RecordReader lines_;
+  JsonText json_;
+};
+
+constexpr std::array<std::string_view, 2> kJsonLinesExtensions{".jsonl", ".ndjson"};
+
+}  // namespace
+
+extern const DocumentFormat kJsonLines{
+    .name = "JSON lines", .extensions = kJsonLinesExtensions, .open = [](const auto& path, const TextOptions& options) {
+      return std::unique_ptr<DocumentFile>(std::make_unique<JsonLinesFile>(path, options));
+    }};
+
+}  // namespace sextant

@@ -1,0 +1,20 @@
+// Text that a file states to be UTF-8, held to it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "text/unicode/unicode_utf8.h"
+
+namespace sextant {
+
+// `place` gives the text's place, where it is asked for.
+template <class Place>
+std::string_view require_utf8(std::string_view text, const Place& place) {
+  if (!is_valid_utf8(text))
+    throw UserError({.place = place(), .got = "the text is not UTF-8", .expected = "text in UTF-8"});
+  return text;
+}
+
+}  // namespace sextant
