@@ -1,14 +1,14 @@
-#include "launch/launch.h"
+#include "app/launch.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <limits>
 
 #include "app/launch_options.h"
-#include "app/verbs.h"
 #include "base/error.h"
 #include "config/load.h"
 #include "config/mesh_axes.h"
+#include "launch/launch.h"
 
 namespace sextant {
 
@@ -29,6 +29,12 @@ ContainerRuntime runtime_of(const LaunchArguments& a) {
   if (a.runtime == "apptainer") return ContainerRuntime::apptainer;
   if (a.runtime == "pyxis") return ContainerRuntime::pyxis;
   return a.mpi && !a.without_ssh ? ContainerRuntime::apptainer : ContainerRuntime::pyxis;  // mpirun supports no other
+}
+
+PullPolicy pull_policy_of(const LaunchArguments& a) {
+  if (a.pull_policy == "Always") return PullPolicy::always;
+  if (a.pull_policy == "IfNotPresent") return PullPolicy::if_not_present;
+  return a.pull_policy == "Never" ? PullPolicy::never : PullPolicy::by_tag;
 }
 
 // A name that every launcher accepts, from whatever the run is called.
@@ -59,6 +65,7 @@ void launch_verb(const LaunchArguments& a) {
                         .world_size = count_of("mesh", ranks_of(run.mesh)),
                         .ranks_per_node = count_of("--ranks-per-node", a.ranks_per_node),
                         .gpus_per_rank = count_of("--gpus-per-rank", a.gpus_per_rank),
+                        .needs_gpus = run.device == "cuda",
                         .cpus_per_rank = count_of("--cpus-per-rank", a.cpus_per_rank),
                         .binary = a.binary,
                         .config = a.config,
@@ -66,9 +73,22 @@ void launch_verb(const LaunchArguments& a) {
                         .container = a.container,
                         .container_runtime = runtime_of(a),
                         .time_limit = a.time,
-                        .partition = a.partition,
+                        .memory = a.memory,
+                        .preflight = a.preflight,
                         .hostfile = a.hosts,
-                        .remote_start = a.without_ssh ? RemoteStart::without_ssh : RemoteStart::ssh};
+                        .remote_start = a.without_ssh ? RemoteStart::without_ssh : RemoteStart::ssh,
+                        .slurm = {.partition = a.partition,
+                                  .account = a.account,
+                                  .qos = a.qos,
+                                  .constraint = a.constraint,
+                                  .output = a.output,
+                                  .exclusive = a.exclusive,
+                                  .requeue = a.requeue},
+                        .kubernetes = {.name_space = a.name_space,
+                                       .volume = a.volume,
+                                       .node_selector = a.node_selector,
+                                       .service_account = a.service_account,
+                                       .pull_policy = pull_policy_of(a)}};
   fmt::print("{}", launch_text(request));
 }
 

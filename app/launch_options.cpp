@@ -25,7 +25,7 @@ constexpr ModeSet in(Modes... modes) {
 using enum LaunchMode;
 constexpr ModeSet kAll = in(slurm, mpirun, mpirun_container, srun, kubernetes);
 
-constexpr std::array<OptionUse, 15> kOptions{{
+constexpr std::array<OptionUse, 28> kOptions{{
     {"config", kAll},
     {"overrides", kAll},
     {"--slurm", in(slurm)},
@@ -36,12 +36,25 @@ constexpr std::array<OptionUse, 15> kOptions{{
     // mpirun hands out no GPUs: a rank takes that of its place on the node. A container must be told to show them.
     {"--gpus-per-rank", in(slurm, mpirun_container, srun, kubernetes)},
     {"--time", kAll},
+    {"--memory", in(slurm, kubernetes)},
     {"--partition", in(slurm)},
+    {"--account", in(slurm)},
+    {"--qos", in(slurm)},
+    {"--constraint", in(slurm)},
+    {"--exclusive", in(slurm)},
+    {"--requeue", in(slurm)},
+    {"--output", in(slurm)},
+    {"--preflight", in(slurm, srun)},
     {"--hosts", in(mpirun, mpirun_container)},
     {"--without-ssh", in(srun, kubernetes)},  // Slurm never needs ssh
     {"--container", in(slurm, mpirun_container, srun, kubernetes)},
     {"--runtime", in(slurm, mpirun_container, srun)},
     {"--binary", kAll},
+    {"--namespace", in(kubernetes)},
+    {"--volume", in(kubernetes)},
+    {"--node-selector", in(kubernetes)},
+    {"--service-account", in(kubernetes)},
+    {"--pull-policy", in(kubernetes)},
 }};
 
 }  // namespace

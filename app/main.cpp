@@ -11,7 +11,7 @@
 
 #include "app/bench.h"
 #include "app/given_options.h"
-#include "app/launch_options.h"
+#include "app/launch.h"
 #include "app/list.h"
 #include "app/plan_options.h"
 #include "app/processes.h"
@@ -50,27 +50,7 @@ void add_launch(CLI::App& app, LaunchArguments& a) {
   CLI::App* verb =
       app.add_subcommand("launch", "Print the script that starts a run on many machines; nothing is started");
   add_config(*verb, a.config, a.overrides);
-  verb->add_flag("--slurm", a.slurm, "a batch script for sbatch");
-  verb->add_flag("--mpi", a.mpi, "a shell script with mpirun");
-  verb->add_flag("--kubernetes", a.kubernetes, "an MPIJob for kubectl apply (needs --container)");
-  verb->add_option("--ranks-per-node", a.ranks_per_node, "ranks on each machine")->capture_default_str();
-  verb->add_option("--cpus-per-rank", a.cpus_per_rank, "cores for each rank")->capture_default_str();
-  verb->add_option("--gpus-per-rank", a.gpus_per_rank, "GPUs for each rank; mpirun without a container hands out none")
-      ->capture_default_str();
-  verb->add_option("--time", a.time, "time limit: MINUTES, HH:MM:SS or DAYS-HH:MM:SS");
-  verb->add_option("--partition", a.partition, "Slurm's partition");
-  verb->add_option("--hosts", a.hosts, "mpirun's hostfile");
-  verb->add_flag("--without-ssh", a.without_ssh,
-                 "start ranks by srun (--mpi) or kubectl exec (--kubernetes); --slurm never needs ssh");
-  CLI::Option* container = verb->add_option("--container", a.container, "image to run in");
-  verb->add_option("--runtime", a.runtime, "what runs the image: pyxis or apptainer")
-      ->check(CLI::IsMember({"pyxis", "apptainer"}))
-      ->needs(container);
-  verb->add_option("--binary", a.binary, "path of sextant on those machines")->capture_default_str();
-  verb->callback([&a, verb] {
-    a.given = given_options(*verb, launch_options());
-    launch_verb(a);
-  });
+  add_launch_options(*verb, a);
 }
 
 void add_generate(CLI::App& app, GenerateArguments& a) {

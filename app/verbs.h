@@ -20,24 +20,6 @@ struct TrainArguments {
 };
 ExitCode train_verb(const TrainArguments& arguments, Processes& processes);
 
-struct LaunchArguments {
-  std::string config;
-  std::vector<std::string> overrides;
-  bool slurm = false, mpi = false, kubernetes = false;
-  bool without_ssh = false;
-  std::string binary = "sextant";
-  std::string container;
-  std::string runtime;  // of the container; empty: the launcher's usual one
-  std::string hosts;    // mpirun's hostfile
-  std::string time;
-  std::string partition;
-  int64_t ranks_per_node = 8;
-  int64_t cpus_per_rank = 1;
-  int64_t gpus_per_rank = 0;
-  std::vector<std::string> given;  // names of the options on the command line
-};
-void launch_verb(const LaunchArguments& arguments);
-
 struct GenerateArguments {
   std::string directory;
   std::string prompt;

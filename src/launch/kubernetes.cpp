@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "launch/kubernetes_exec.h"
 #include "launch/launchers.h"
 #include "launch/quote.h"
 #include "launch/stop_forwarding.h"
@@ -7,56 +9,6 @@
 namespace sextant {
 
 namespace {
-
-// Called by mpirun in place of ssh, as AGENT [-o OPTION] HOST COMMAND…; a worker's host is POD.SERVICE.
-constexpr std::string_view kExecAgent = R"(apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: {name}-exec
-data:
-  agent.sh: |
-    #!/bin/sh
-    while true; do
-      case "$1" in
-        -o) shift 2 ;;
-        -*) shift ;;
-        *) break ;;
-      esac
-    done
-    host="$1"
-    shift
-    exec kubectl exec "${{host%%.*}}" -- /bin/sh -c "$*"
----
-apiVersion: v1
-kind: ServiceAccount
-metadata:
-  name: {name}-exec
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata:
-  name: {name}-exec
-rules:
-  - apiGroups: [""]
-    resources: ["pods"]
-    verbs: ["get", "list", "watch"]
-  - apiGroups: [""]
-    resources: ["pods/exec"]
-    verbs: ["create"]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata:
-  name: {name}-exec
-roleRef:
-  apiGroup: rbac.authorization.k8s.io
-  kind: Role
-  name: {name}-exec
-subjects:
-  - kind: ServiceAccount
-    name: {name}-exec
----
-)";
 
 // Lines of YAML with their depth.
 class Yaml {
@@ -108,40 +60,122 @@ std::vector<std::string> mpirun_arguments(const LaunchRequest& r) {
   return words;
 }
 
+// What a pod mounts: a name, where, and the lines that say what it is, with their depth below the name.
+struct PodVolume {
+  std::string name, mount;
+  std::vector<std::pair<int, std::string>> source;
+};
+
+// Where the run reads and writes; none without --volume.
+std::vector<PodVolume> run_volumes(const LaunchRequest& r) {
+  if (r.kubernetes.volume.empty()) return {};
+  VolumeSource volume = volume_source(r.kubernetes.volume);
+  PodVolume run{.name = "run", .mount = volume.mount, .source = {}};
+  if (!volume.claim.empty())
+    run.source = {{0, "persistentVolumeClaim:"}, {1, "claimName: " + yaml_quoted(volume.claim)}};
+  else
+    run.source = {{0, "hostPath:"}, {1, "path: " + yaml_quoted(volume.host_path)}, {1, "type: Directory"}};
+  return {run};
+}
+
+std::vector<PodVolume> launcher_volumes(const LaunchRequest& r) {
+  std::vector<PodVolume> volumes = run_volumes(r);  // mpirun starts ranks in the folder it is in itself
+  if (r.remote_start == RemoteStart::without_ssh)
+    volumes.push_back({.name = "agent",
+                       .mount = "/etc/sextant",
+                       .source = {{0, "configMap:"}, {1, "name: " + exec_object_name(r)}, {1, "defaultMode: 0755"}}});
+  return volumes;
+}
+
+std::vector<PodVolume> worker_volumes(const LaunchRequest& r) {
+  std::vector<PodVolume> volumes = run_volumes(r);
+  // Ranks of a node talk through it, and a container's default is 64 MiB.
+  volumes.push_back(
+      {.name = "shared-memory", .mount = "/dev/shm", .source = {{0, "emptyDir:"}, {1, "medium: Memory"}}});
+  return volumes;
+}
+
+void put_mounts(Yaml& yaml, const std::vector<PodVolume>& volumes) {
+  if (!volumes.empty()) yaml.line(7, "volumeMounts:");
+  for (const PodVolume& volume : volumes) {
+    yaml.line(8, "- name: " + volume.name);
+    yaml.line(9, "mountPath: " + yaml_quoted(volume.mount));
+  }
+}
+
+void put_volumes(Yaml& yaml, const std::vector<PodVolume>& volumes) {
+  if (!volumes.empty()) yaml.line(5, "volumes:");
+  for (const PodVolume& volume : volumes) {
+    yaml.line(6, "- name: " + volume.name);
+    for (const auto& [depth, text] : volume.source) yaml.line(7 + depth, text);
+  }
+}
+
+std::string_view pull_policy_name(PullPolicy policy) {
+  switch (policy) {
+    case PullPolicy::by_tag:
+      return "";
+    case PullPolicy::always:
+      return "Always";
+    case PullPolicy::if_not_present:
+      return "IfNotPresent";
+    case PullPolicy::never:
+      return "Never";
+  }
+  BUG("pull policy {}", static_cast<int>(policy));
+}
+
+void put_container(Yaml& yaml, std::string_view name, const LaunchRequest& r) {
+  yaml.line(5, "containers:");
+  yaml.line(6, fmt::format("- name: {}", name));
+  yaml.line(7, "image: " + yaml_quoted(r.container));
+  if (r.kubernetes.pull_policy != PullPolicy::by_tag)
+    yaml.line(7, fmt::format("imagePullPolicy: {}", pull_policy_name(r.kubernetes.pull_policy)));
+  if (!r.kubernetes.volume.empty())
+    yaml.line(7, "workingDir: " + yaml_quoted(volume_source(r.kubernetes.volume).mount));
+}
+
 void put_launcher(Yaml& yaml, const LaunchRequest& r) {
-  bool without_ssh = r.remote_start == RemoteStart::without_ssh;
   yaml.line(2, "Launcher:");
   yaml.line(3, "replicas: 1");
   yaml.line(3, "template:");
   yaml.line(4, "spec:");
   yaml.line(5, fmt::format("terminationGracePeriodSeconds: {}", kGraceSeconds));
-  if (without_ssh) yaml.line(5, fmt::format("serviceAccountName: {}-exec", r.name));
-  yaml.line(5, "containers:");
-  yaml.line(6, "- name: launcher");
-  yaml.line(7, "image: " + yaml_quoted(r.container));
+  bool without_ssh = r.remote_start == RemoteStart::without_ssh;
+  std::string account = without_ssh ? exec_account(r) : r.kubernetes.service_account;
+  if (!account.empty()) yaml.line(5, "serviceAccountName: " + account);
+  put_container(yaml, "launcher", r);
   yaml.line(7, "command:");
   for (const std::string& word : mpirun_arguments(r)) yaml.line(8, "- " + yaml_quoted(word));
-  if (!without_ssh) return;
-  yaml.line(7, "volumeMounts:");
-  yaml.line(8, "- name: agent");
-  yaml.line(9, "mountPath: /etc/sextant");
-  yaml.line(5, "volumes:");
-  yaml.line(6, "- name: agent");
-  yaml.line(7, "configMap:");
-  yaml.line(8, fmt::format("name: {}-exec", r.name));
-  yaml.line(8, "defaultMode: 0755");
+  put_mounts(yaml, launcher_volumes(r));
+  put_volumes(yaml, launcher_volumes(r));
+}
+
+void put_worker_resources(Yaml& yaml, const LaunchRequest& r) {
+  int64_t ranks = ranks_on_a_node(r);
+  yaml.line(7, "resources:");
+  yaml.line(8, "limits:");  // what is requested is the same, unless said otherwise
+  yaml.line(9, fmt::format("cpu: {}", ranks * r.cpus_per_rank));
+  if (!r.memory.empty()) {
+    MemoryAmount memory = memory_amount(r.memory);
+    yaml.line(9, fmt::format("memory: {}{}i", memory.count, memory.unit));
+  }
+  if (r.gpus_per_rank > 0) yaml.line(9, fmt::format("nvidia.com/gpu: {}", ranks * r.gpus_per_rank));
 }
 
 void put_workers(Yaml& yaml, const LaunchRequest& r) {
-  int64_t ranks = ranks_on_a_node(r);
   yaml.line(2, "Worker:");
   yaml.line(3, fmt::format("replicas: {}", nodes(r)));
   yaml.line(3, "template:");
   yaml.line(4, "spec:");
   yaml.line(5, fmt::format("terminationGracePeriodSeconds: {}", kGraceSeconds));
-  yaml.line(5, "containers:");
-  yaml.line(6, "- name: worker");
-  yaml.line(7, "image: " + yaml_quoted(r.container));
+  if (!r.kubernetes.service_account.empty()) yaml.line(5, "serviceAccountName: " + r.kubernetes.service_account);
+  if (!r.kubernetes.node_selector.empty()) yaml.line(5, "nodeSelector:");
+  for (const std::string& label : r.kubernetes.node_selector) {
+    size_t equals = label.find('=');
+    yaml.line(6, label.substr(0, equals) + ": " + yaml_quoted(label.substr(equals + 1)));
+  }
+  put_container(yaml, "worker", r);
   if (r.remote_start == RemoteStart::without_ssh) yaml.line(7, "command: [\"sleep\", \"infinity\"]");
   yaml.line(7, "lifecycle:");
   yaml.line(8, "preStop:");
@@ -149,27 +183,22 @@ void put_workers(Yaml& yaml, const LaunchRequest& r) {
   yaml.line(10, "command:");
   for (const std::string& word : {std::string("/bin/sh"), std::string("-c"), leave_in_order(r.binary)})
     yaml.line(11, "- " + yaml_quoted(word));
-  yaml.line(7, "resources:");
-  yaml.line(8, "limits:");
-  yaml.line(9, fmt::format("cpu: {}", ranks * r.cpus_per_rank));
-  if (r.gpus_per_rank > 0) yaml.line(9, fmt::format("nvidia.com/gpu: {}", ranks * r.gpus_per_rank));
-  yaml.line(7, "volumeMounts:");
-  yaml.line(8, "- name: shared-memory");
-  yaml.line(9, "mountPath: /dev/shm");
-  yaml.line(5, "volumes:");
-  yaml.line(6, "- name: shared-memory");  // ranks of a node talk through it, and a container's default is 64 MiB
-  yaml.line(7, "emptyDir:");
-  yaml.line(8, "medium: Memory");
+  put_worker_resources(yaml, r);
+  put_mounts(yaml, worker_volumes(r));
+  put_volumes(yaml, worker_volumes(r));
 }
 
 }  // namespace
 
 std::string kubernetes_text(const LaunchRequest& r) {
   Yaml yaml;
+  if (r.kubernetes.volume.empty())
+    yaml.line(0, "# Checkpoints stay in the pods and are lost with them: --volume CLAIM:PATH keeps them.");
   yaml.line(0, "apiVersion: kubeflow.org/v2beta1");
   yaml.line(0, "kind: MPIJob");
   yaml.line(0, "metadata:");
   yaml.line(1, "name: " + r.name);
+  if (!r.kubernetes.name_space.empty()) yaml.line(1, "namespace: " + r.kubernetes.name_space);
   yaml.line(0, "spec:");
   yaml.line(1, fmt::format("slotsPerWorker: {}", ranks_on_a_node(r)));
   yaml.line(1, "runPolicy:");
@@ -179,9 +208,7 @@ std::string kubernetes_text(const LaunchRequest& r) {
   yaml.line(1, "mpiReplicaSpecs:");
   put_launcher(yaml, r);
   put_workers(yaml, r);
-  std::string before;
-  if (r.remote_start == RemoteStart::without_ssh) before = fmt::format(kExecAgent, fmt::arg("name", r.name));
-  return before + std::move(yaml).text();
+  return (r.remote_start == RemoteStart::without_ssh ? exec_objects(r) : "") + std::move(yaml).text();
 }
 
 }  // namespace sextant

@@ -24,12 +24,41 @@ enum class ContainerRuntime : uint8_t { pyxis, apptainer };  // of Slurm; mpirun
 // kubernetes starts them through `kubectl exec` (which the image must hold). Slurm never needs ssh.
 enum class RemoteStart : uint8_t { ssh, without_ssh };
 
+enum class PullPolicy : uint8_t {
+  by_tag,
+  always,
+  if_not_present,
+  never
+};  // by_tag: Kubernetes decides by the image's tag
+
+// What only a Slurm batch script has. Texts are as sbatch takes them; none when empty.
+struct SlurmOptions {
+  std::string partition, account, qos, constraint;
+  std::string output;      // the job's log; may have sbatch's %x and %j
+  bool exclusive = false;  // no other job on the nodes
+  bool requeue = false;    // a run that was asked to stop, and saved, waits for its turn again and goes on
+
+  bool operator==(const SlurmOptions&) const = default;
+};
+
+// What only an MPIJob has. None when empty.
+struct KubernetesOptions {
+  std::string name_space;  // of every object
+  std::string volume;      // CLAIM:PATH, or /PATH/ON/EVERY/NODE:PATH; runs start in PATH and so write there
+  std::vector<std::string> node_selector;  // of the workers: "KEY=VALUE"
+  std::string service_account;
+  PullPolicy pull_policy = PullPolicy::by_tag;
+
+  bool operator==(const KubernetesOptions&) const = default;
+};
+
 struct LaunchRequest {
   Launcher launcher = Launcher::slurm;
   std::string name = "sextant";  // letters, digits and dashes; Kubernetes allows no capitals
   int world_size = 1;
   int ranks_per_node = 1;  // divides the world, or holds all of it
   int gpus_per_rank = 0;
+  bool needs_gpus = false;  // the config says device = "cuda": refused where the launcher is asked for none
   int cpus_per_rank = 1;
   std::string binary = "sextant";
   std::string config;
@@ -37,9 +66,12 @@ struct LaunchRequest {
   std::string container;               // an image; none when empty, except that Kubernetes needs one
   ContainerRuntime container_runtime = ContainerRuntime::pyxis;
   std::string time_limit;  // as Slurm writes it: MINUTES, HH:MM:SS, DAYS-HH:MM:SS; none when empty
-  std::string partition;   // Slurm only
+  std::string memory;      // of each node, Slurm and Kubernetes only: "64G", with K, M, G or T; none when empty
+  bool preflight = false;  // where srun starts the ranks: `BINARY doctor` on all of them first; a fault ends the job
   std::string hostfile;    // mpi only
   RemoteStart remote_start = RemoteStart::ssh;
+  SlurmOptions slurm;
+  KubernetesOptions kubernetes;
 };
 
 // UserError for a request that no launcher, or not this one, can serve.

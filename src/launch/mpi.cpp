@@ -27,7 +27,7 @@ std::vector<std::string> mpirun_words(const LaunchRequest& r) {
 
 // srun by itself starts ranks on all nodes of an allocation.
 std::vector<std::string> allocated_words(const LaunchRequest& r) {
-  std::vector<std::string> words = srun_words(r);
+  std::vector<std::string> words = srun_words(r, program_words(r));
   if (!r.time_limit.empty())
     words.insert(words.begin() + 1, fmt::format("--time={}", (time_limit_seconds(r.time_limit) + 59) / 60));
   words.insert(words.begin() + 1, "--disable-status");  // the first Ctrl-C goes to the ranks
@@ -46,7 +46,7 @@ std::string mpi_text(const LaunchRequest& r) {
   return fmt::format(
              "#!/bin/bash\n# Inside an allocation of {} nodes (salloc, or a batch script).\nset -euo pipefail\n\n",
              nodes(r)) +
-         shell_command(allocated_words(r));
+         preflight_text(r) + shell_command(allocated_words(r));
 }
 
 }  // namespace sextant

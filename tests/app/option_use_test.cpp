@@ -104,7 +104,20 @@ const VerbCase& launch_case() {
                   {"--cpus-per-rank", "3"},
                   {"--gpus-per-rank", "1"},
                   {"--time", "30"},
+                  {"--memory", "8G"},
                   {"--partition", "long"},
+                  {"--account", "project"},
+                  {"--qos", "high"},
+                  {"--constraint", "ib"},
+                  {"--exclusive", ""},
+                  {"--requeue", ""},
+                  {"--output", "log.txt"},
+                  {"--preflight", ""},
+                  {"--namespace", "training"},
+                  {"--volume", "runs:/runs"},
+                  {"--node-selector", "gpu=h100"},
+                  {"--service-account", "trainer"},
+                  {"--pull-policy", "Always"},
                   {"--hosts", "hosts.txt"},
                   {"--without-ssh", ""},
                   {"--container", "other.sif"},
@@ -142,6 +155,7 @@ Answer ask(const VerbCase& verb, const Given& given) {
 Given with_option(const VerbCase& verb, Given given, const std::string& option) {
   given[option] = verb.samples.at(option);
   if (option == "--runtime" && verb.verb == "launch") given.try_emplace("--container", "image.sif");
+  if (option == "--without-ssh" && given.contains("--kubernetes")) given["--namespace"] = "training";
   if (option == "--ranks-per-node") given["overrides"] = "mesh.dp=4 batch.microbatch=1";
   // mpirun knows apptainer only: there the other runtime is what makes a difference, by a refusal.
   if (option == "--runtime" && given.contains("--mpi") && !given.contains("--without-ssh")) given[option] = "pyxis";

@@ -53,9 +53,11 @@ TEST(Launch, PrintsWhatStartsTheRun) {
   EXPECT_EQ(srun.code, 0) << srun.output;
   expect_words(srun.output, {"srun", "--ntasks=2"});
   Outcome kubernetes = run_command(fmt::format(
-      "launch --kubernetes {} mesh.dp=2 batch.microbatch=1 --container registry/image:1 --without-ssh", config));
+      "launch --kubernetes {} mesh.dp=2 batch.microbatch=1 --container registry/image:1 --without-ssh "
+      "--namespace training --volume runs:/runs --memory 8G --node-selector gpu=h100 --node-selector zone=a",
+      config));
   EXPECT_EQ(kubernetes.code, 0) << kubernetes.output;
-  expect_words(kubernetes.output, {"kind: MPIJob", "registry/image:1", "kubectl exec"});
+  expect_words(kubernetes.output, {"kind: MPIJob", "registry/image:1", "kubectl exec", "gpu: \"h100\"", "zone: \"a\""});
 }
 
 // Every axis multiplies the world, and a run's name becomes one that every launcher takes.
@@ -79,6 +81,8 @@ TEST(Launch, RefusesPolitely) {
   expect_refusal("--kubernetes " + config, {"container", "--container IMAGE"});
   expect_refusal("--mpi --partition big " + config, {"partition", "Slurm"});
   expect_refusal("--slurm --time soon " + config, {"time"});
+  expect_refusal("--slurm " + config + " device=cuda", {"device = \"cuda\"", "--gpus-per-rank 1"});
+  expect_refusal("--kubernetes --without-ssh --container image " + config, {"--namespace NAME"});
   expect_refusal("--slurm nowhere.toml", {"nowhere.toml"});
   expect_refusal("--slurm --ranks-per-node 3 " + config + " mesh.dp=8 batch.microbatch=1",
                  {"ranks per node", "3 does not divide"});

@@ -4,66 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <sstream>
-
 #include "base/error.h"
-#include "base/files.h"
 #include "launch/launchers.h"
 #include "launch/quote.h"
+#include "stand_ins.h"
 
 namespace sextant {
 namespace {
-
-namespace fs = std::filesystem;
-
-LaunchRequest request(Launcher launcher) {
-  LaunchRequest r;
-  r.launcher = launcher;
-  r.name = "llama-8b";
-  r.world_size = 16;
-  r.ranks_per_node = 8;
-  r.cpus_per_rank = 4;
-  r.gpus_per_rank = 1;
-  r.config = "configs/llama.toml";
-  if (launcher == Launcher::kubernetes) r.container = "registry/sextant:1";
-  return r;
-}
-
-bool has_line(const std::string& text, const std::string& line) {
-  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
-}
-
-// A folder with stand-ins for the launchers: each prints its arguments, one a line.
-class StandIns {
- public:
-  StandIns() {
-    std::string pattern = (fs::temp_directory_path() / "launch_test.XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-    for (const char* name : {"srun", "mpirun", "kubectl"}) {
-      write_file_atomically(folder_ / name, "#!/bin/sh\nprintf '%s\\n' \"$@\"\n");
-      fs::permissions(folder_ / name, fs::perms::owner_all);
-    }
-  }
-  ~StandIns() { fs::remove_all(folder_); }
-
-  std::string output_of(const std::string& script, const std::string& arguments = "") const {
-    write_file_atomically(folder_ / "script", script);
-    std::string command = "cd " + folder_.string() + " && bash -n script && PATH=" + folder_.string() +
-                          ":$PATH bash script " + arguments + " > output 2>&1";
-    EXPECT_EQ(std::system(command.c_str()), 0) << script;
-    return read_file(folder_ / "output");
-  }
-
-  void replace(const std::string& name, const std::string& script) const {
-    write_file_atomically(folder_ / name, script);
-    fs::permissions(folder_ / name, fs::perms::owner_all);
-  }
-
- private:
-  fs::path folder_;
-};
 
 const char* const kAwkward[] = {"/data/my runs/it's \"here\"/$HOME.toml", "a`b`\\c;d&e|f>g",
                                 "train.note=*? [x] {y} ~ #z", "é ü 漢"};
@@ -79,7 +26,7 @@ TEST(Quote, ShellReadsBackWhatWasQuoted) {
 TEST(Slurm, CountsTasksNodesAndDevices) {
   LaunchRequest r = request(Launcher::slurm);
   r.time_limit = "90";
-  r.partition = "gpu_long";
+  r.slurm.partition = "gpu_long";
   std::string text = launch_text(r);
   for (const char* line : {"#!/bin/bash", "#SBATCH --job-name=llama-8b", "#SBATCH --nodes=2", "#SBATCH --ntasks=16",
                            "#SBATCH --ntasks-per-node=8", "#SBATCH --cpus-per-task=4", "#SBATCH --gpus-per-task=1",
@@ -206,18 +153,17 @@ TEST(Kubernetes, PodsHaveTimeToSave) {
   EXPECT_EQ(after_signals("set -- mpirun\n" + script + "\n", "kill -TERM $pid"), "USR1\ncode 5\n");
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(in, line);) lines.push_back(line);
-  return lines;
-}
-
 // Depth grows by one level at a time, and only below a key without a value or a list's dash.
 TEST(Kubernetes, IndentationIsThatOfYaml) {
   for (RemoteStart start : {RemoteStart::ssh, RemoteStart::without_ssh}) {
     LaunchRequest r = request(Launcher::kubernetes);
     r.remote_start = start;
+    r.memory = "64G";
+    r.kubernetes = {.name_space = "training",
+                    .volume = "runs:/runs",
+                    .node_selector = {"gpu=h100"},
+                    .service_account = "trainer",
+                    .pull_policy = PullPolicy::always};
     std::string before;
     size_t depth = 0;
     for (const std::string& line : lines_of(launch_text(r))) {
@@ -237,6 +183,7 @@ TEST(Kubernetes, IndentationIsThatOfYaml) {
 TEST(Kubernetes, WithoutSshTheAgentRunsCommandsInPods) {
   LaunchRequest r = request(Launcher::kubernetes);
   r.remote_start = RemoteStart::without_ssh;
+  r.kubernetes.name_space = "training";
   std::string text = launch_text(r);
   EXPECT_NE(text.find("- \"plm_rsh_agent\""), std::string::npos);
   size_t begin = text.find("    #!/bin/sh\n"), end = text.find("---", begin);
@@ -258,16 +205,6 @@ TEST(TimeLimit, EveryFormOfSlurm) {
     EXPECT_THROW(time_limit_seconds(bad), UserError) << bad;
 }
 
-void expect_refused(void (*spoil)(LaunchRequest&), Launcher launcher, std::string_view part) {
-  LaunchRequest r = request(launcher);
-  spoil(r);
-  try {
-    ADD_FAILURE() << "took it: " << launch_text(r);
-  } catch (const UserError& error) {
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
-  }
-}
-
 TEST(Launch, RefusesWhatCannotBeServed) {
   using R = LaunchRequest;
   expect_refused([](R& r) { r.world_size = 0; }, Launcher::slurm, "world size");
@@ -279,7 +216,7 @@ TEST(Launch, RefusesWhatCannotBeServed) {
   expect_refused([](R& r) { r.config = "a\nb"; }, Launcher::slurm, "control character");
   expect_refused([](R& r) { r.config = "-v"; }, Launcher::mpi, "option");
   expect_refused([](R& r) { r.config = ""; }, Launcher::mpi, "config");
-  expect_refused([](R& r) { r.partition = "gpu"; }, Launcher::mpi, "partition");
+  expect_refused([](R& r) { r.slurm.partition = "gpu"; }, Launcher::mpi, "partition");
   expect_refused([](R& r) { r.hostfile = "hosts"; }, Launcher::slurm, "hostfile");
   expect_refused([](R& r) { r.container = ""; }, Launcher::kubernetes, "--container IMAGE");
   expect_refused([](R& r) { r.container = "image"; }, Launcher::mpi, "apptainer");
