@@ -57,6 +57,7 @@ struct DataSection {
   std::vector<std::string> train = {"stories"};
   std::vector<std::string> validation;
   double validation_fraction = 0.05;
+  std::string validation_split = "documents";
   std::string format = "auto";
   std::string text_key = "text";
   std::string tokenizer;
@@ -65,6 +66,11 @@ struct DataSection {
   bool mask_documents = false;
   std::optional<int64_t> end_of_text;
   std::string cache = ".cache";
+
+  // Whether part of the training data is held out for validation, and whether that is to be a sample of documents.
+  bool holds_out_part() const { return validation.empty() && validation_fraction > 0; }
+  bool holds_out_documents() const { return holds_out_part() && validation_split == "documents"; }
+
   bool operator==(const DataSection&) const = default;
 };
 

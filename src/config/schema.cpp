@@ -204,6 +204,9 @@ constexpr Key kKeysAfterAxes[] = {
         "Files or folders to measure the loss on. Empty = a part of the training data, see `validation_fraction`."),
     KEY(data.validation_fraction, from_0_below_1(),
         "The part of the training data that is kept for validation when `validation` is empty."),
+    KEY(data.validation_split, one_of("documents|tail"),
+        "Which part that is: a sample of documents, chosen by `train.seed`, or the last tokens of every file. Files whose documents "
+        "cannot be told apart keep their last tokens. A resumed run keeps the part it began with."),
     KEY(data.format, one_of("auto|text|jsonl|tokens-u16|tokens-u32|megatron"),
         "What the files hold. `auto` goes by their names."),
     KEY(data.text_key, "Where the text is in a line of JSON."),

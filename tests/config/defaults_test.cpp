@@ -79,6 +79,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"data.train", "[\"stories\"]"},
       {"data.validation", "[]"},
       {"data.validation_fraction", "0.05"},
+      {"data.validation_split", "\"documents\""},
       {"data.format", "\"auto\""},
       {"data.text_key", "\"text\""},
       {"data.tokenizer", "\"\""},

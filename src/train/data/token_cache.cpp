@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kEndOfText = "<|endoftext|>";
-constexpr std::string_view kCacheVersion = "3";  // raise it when what is written changes
+constexpr std::string_view kCacheVersion = "4";  // raise it when what is written changes
 
 std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
@@ -120,9 +120,9 @@ std::string named(const std::vector<std::string>& files) {
   return files.size() == 1 ? files.front() : fmt::format("{} and {} more", files.front(), files.size() - 1);
 }
 
-// Flat, and the type is never asked of the file: the tokenizer beside it says.
+// Pairs, whose index says where documents begin.
 TokenFormat cache_format(const Tokenizer& tokenizer) {
-  return {TokenKind::flat, token_type_for(tokenizer.vocab_size(), TokenKind::flat)};
+  return {TokenKind::megatron, token_type_for(tokenizer.vocab_size(), TokenKind::megatron)};
 }
 
 void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team,
@@ -150,10 +150,10 @@ std::shared_ptr<const TokenFile> open_shared(const fs::path& path, TokenFileOpti
 }
 
 TokenizedData open_token_files(const RunConfig& run, const std::function<void(std::string_view)>& say) {
-  if (run.data.end_of_text && !run.data.mask_documents)
+  if (run.data.end_of_text && !run.data.mask_documents && !run.data.holds_out_documents())
     throw UserError({.place = run.place_of("data.end_of_text"),
                      .got = "token files hold it already, and nothing else asks for it",
-                     .expected = "data.mask_documents = true"});
+                     .expected = "data.mask_documents = true, or documents to hold out (data.validation_fraction)"});
   TokenFileOptions options;
   if (run.data.format == "tokens-u16") options = {TokenKind::flat, TokenType::u16};
   if (run.data.format == "tokens-u32") options = {TokenKind::flat, TokenType::u32};
