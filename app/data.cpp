@@ -76,11 +76,14 @@ void tokenize_verb(const TokenizeArguments& a) {
   TokenFormat format = a.format == "megatron"
                            ? TokenFormat{TokenKind::megatron, token_type_for(vocab, TokenKind::megatron)}
                            : token_format_for(vocab, a.output);
+  TextOptions text{.json_key = a.text_key, .on_error = on_error_from_name(a.on_error)};
+  SkippedRecords skipped;
   TokenizeSummary done = tokenize_documents(
-      [&](const DocumentVisitor& visit) { for_each_document(as_paths(a.inputs), {.json_key = a.text_key}, visit); },
-      tokenizer, {.path = a.output, .format = format}, team);
+      [&](const DocumentVisitor& visit) { skipped = for_each_document(as_paths(a.inputs), text, visit); }, tokenizer,
+      {.path = a.output, .format = format}, team);
   fmt::print("{}: {} documents, {} tokens from {} of text\n", printable(a.output), human_count(done.documents),
              human_count(done.tokens), human(Bytes{done.text_bytes}));
+  if (skipped.count > 0) fmt::print("{}\n", printable(skipped.text()));
 }
 
 void train_tokenizer_verb(const TrainTokenizerArguments& a) {

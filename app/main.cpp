@@ -267,6 +267,9 @@ void add_data(CLI::App& app, DataArguments& a) {
       ->check(CLI::IsMember({"flat", "megatron"}))
       ->capture_default_str();
   tokenize->add_option("--text-key", a.tokenize.text_key, "where JSON lines keep the text")->capture_default_str();
+  tokenize->add_option("--on-error", a.tokenize.on_error, "at a document that cannot be read: stop, or skip and count it")
+      ->check(CLI::IsMember({"stop", "skip"}))
+      ->capture_default_str();
   tokenize->add_option("--end-of-text", a.tokenize.end_of_text,
                        "id to write behind each document instead of the tokenizer's end token");
   tokenize->add_option("--threads", a.tokenize.threads, "0 = one per core")->capture_default_str();

@@ -136,7 +136,8 @@ struct TokenizeArguments {
   std::string output;
   std::string format = "flat";  // or megatron
   std::string text_key = "text";
-  int64_t end_of_text = -1;  // -1 = the tokenizer's
+  std::string on_error = "stop";  // or skip
+  int64_t end_of_text = -1;       // -1 = the tokenizer's
   int64_t threads = 0;
 };
 void tokenize_verb(const TokenizeArguments& arguments);

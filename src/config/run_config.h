@@ -60,6 +60,7 @@ struct DataSection {
   std::string validation_split = "documents";
   std::string format = "auto";
   std::string text_key = "text";
+  std::string on_error = "stop";
   std::string tokenizer;
   int64_t tokenizer_vocab = 4096;
   int64_t stories_bytes = 4'000'000;

@@ -210,6 +210,9 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(data.format, one_of("auto|text|jsonl|tokens-u16|tokens-u32|megatron"),
         "What the files hold. `auto` goes by their names."),
     KEY(data.text_key, "Where the text is in a line of JSON."),
+    KEY(data.on_error, one_of("stop|skip"),
+        "What happens at a document of text that cannot be read: invalid JSON or UTF-8, no text under `text_key`, too long. Skipped ones "
+        "are counted and named; more than a tenth of all, and at least 100, stop the run, and so does a damaged archive."),
     KEY(data.tokenizer, "A tokenizer.json. Empty = that of `model.from`, else one trained on the data."),
     KEY(data.tokenizer_vocab, from_to(257, 1 << 20), "Tokens of the tokenizer when one is trained."),
     KEY(data.stories_bytes, from_to(1000, 1e12), "Size of the built-in corpus."),

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "data/foreign_file.h"
+#include "text/unicode/unicode_utf8.h"
 
 namespace sextant {
 
@@ -129,16 +130,38 @@ bool DocumentReader::open_next_file() {
 }
 
 std::optional<std::string_view> DocumentReader::next_in_file() {
-  while (auto record = records_->next()) {
-    std::string_view document;
-    if (file_format_ == TextFormat::plain) {
-      document = without_separator_breaks(*record);
-    } else if (!is_blank(*record)) {
-      document = json_.parse(*record, {.file = file_name_, .line = records_->number()});
+  while (auto record = next_record()) {
+    try {
+      std::string_view document = text_of(*record);
+      if (!document.empty()) return document;
+    } catch (const UserError& error) {
+      if (options_.on_error == OnError::stop) throw;
+      skipped_.add(error.complaints().front().text());
     }
-    if (!document.empty()) return document;
   }
   return std::nullopt;
+}
+
+// Damage of the stream goes on to the caller: what follows it cannot be trusted.
+std::optional<std::string_view> DocumentReader::next_record() {
+  for (;;) {
+    try {
+      return records_->next();
+    } catch (const RecordTooLong& error) {
+      if (options_.on_error == OnError::stop) throw;
+      skipped_.add(fmt::format("{}: {}", place(), error.what()));
+      records_->discard_record();
+    }
+  }
+}
+
+std::string_view DocumentReader::text_of(std::string_view record) {
+  if (file_format_ == TextFormat::jsonl)
+    return is_blank(record) ? "" : json_.parse(record, {.file = file_name_, .line = records_->number()});
+  // Tokenizers mend broken UTF-8 of plain text; it is a reason to leave a document out, but none to stop.
+  if (options_.on_error == OnError::skip && !is_valid_utf8(record))
+    throw UserError({.place = place(), .got = "the document is not valid UTF-8", .expected = "UTF-8"});
+  return without_separator_breaks(record);
 }
 
 std::string_view DocumentReader::without_separator_breaks(std::string_view record) const {
@@ -157,16 +180,24 @@ int64_t DocumentReader::bytes_done() const {
   return bytes_of_closed_ + (records_ ? records_->consumed() : 0);
 }
 
-void for_each_document(std::span<const fs::path> paths, const TextOptions& options,
-                       const std::function<void(std::string_view)>& visit) {
+SkippedRecords for_each_placed_document(std::span<const fs::path> paths, const TextOptions& options,
+                                        const std::function<void(const PlacedDocument&)>& visit) {
   DocumentReader reader(paths, options);
   for (const fs::path& path : paths) refuse_empty(path);
   int64_t documents = 0;
-  for (; auto document = reader.next(); ++documents) visit(*document);
-  if (documents > 0) return;
-  std::string more = paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "";
-  throw UserError(
-      {.place = paths.front().string() + more, .got = "there is no text in it", .expected = "one document at least"});
+  for (; auto document = reader.next(); ++documents) visit({*document, reader.file_name(), reader.record()});
+  std::string place =
+      paths.front().string() + (paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "");
+  require_few_skipped(reader.skipped(), documents, place);
+  if (documents > 0) return reader.skipped();
+  throw UserError({.place = place,
+                   .got = reader.skipped().count == 0 ? "there is no text in it" : reader.skipped().text(),
+                   .expected = "one document at least"});
+}
+
+SkippedRecords for_each_document(std::span<const fs::path> paths, const TextOptions& options,
+                                 const std::function<void(std::string_view)>& visit) {
+  return for_each_placed_document(paths, options, [&](const PlacedDocument& document) { visit(document.text); });
 }
 
 }  // namespace sextant
