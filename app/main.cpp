@@ -250,6 +250,7 @@ struct DataArguments {
   TokenizeArguments tokenize;
   TrainTokenizerArguments train_tokenizer;
   InspectArguments inspect;
+  TraceArguments trace;
   OrderArguments order;
 };
 
@@ -291,6 +292,12 @@ void add_data(CLI::App& app, DataArguments& a) {
   inspect->add_option("--text-key", a.inspect.text_key, "where JSON lines keep the text")->capture_default_str();
   inspect->add_flag("--json", a.inspect.json, "print JSON");
   inspect->callback([&a] { inspect_verb(a.inspect); });
+
+  CLI::App* trace = data->add_subcommand("trace", "Which documents a step of a run used");
+  trace->add_option("run", a.trace.run, "the run's --out directory")->required();
+  trace->add_option("--step", a.trace.step, "which step, from 1")->required();
+  trace->add_flag("--json", a.trace.json, "print JSON");
+  trace->callback([&a] { trace_verb(a.trace); });
 
   CLI::App* order =
       data->add_subcommand("order", "Which samples a run reads, in order, as JSON: [source, sample] pairs");

@@ -159,6 +159,13 @@ struct InspectArguments {
 };
 void inspect_verb(const InspectArguments& arguments);
 
+struct TraceArguments {
+  std::string run;  // its --out directory
+  int64_t step = 0;
+  bool json = false;
+};
+void trace_verb(const TraceArguments& arguments);
+
 struct OrderArguments {
   std::string config;
   std::vector<std::string> overrides;

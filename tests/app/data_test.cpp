@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <future>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/files.h"
@@ -106,6 +107,29 @@ TEST(Data, ADamagedTokenCacheIsMadeAgain) {
                  {"token cache", "is damaged: train.bin has 2000 bytes, expected", "tokenizing again",
                   "tokenizing the training data"});
   EXPECT_EQ(run_command(train).output.find("tokeniz"), std::string::npos);
+}
+
+TEST(Data, TraceNamesDocumentsOfARun) {
+  ScratchPlace place("trace");
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += fmt::format("{{\"text\": \"line {} has some words in it\"}}\n", i);
+  write_text(place / "text.jsonl", text);
+  ASSERT_EQ(run_command(train_on(place, place / "text.jsonl", "train.steps=2 batch.seq=16 train.eval_every=0")).code, 0);
+  std::string trace = fmt::format("data trace {} --step ", place / "run");
+  Outcome shown = run_command(trace + "2");
+  expect_refusal(shown, 0, {"step 2 of", "samples ", "document ", "text.jsonl:", "from token"});
+  Outcome json = run_command(trace + "2 --json");
+  ASSERT_EQ(json.code, 0) << json.output;
+  nlohmann::json parsed = nlohmann::json::parse(json.output, nullptr, false);
+  ASSERT_TRUE(parsed.is_object()) << json.output;
+  int64_t tokens = 0;
+  for (const auto& piece : parsed["samples"][0]["pieces"]) {
+    tokens += piece["tokens"].get<int64_t>();
+    EXPECT_TRUE(piece["source"]["file"].get<std::string>().ends_with("text.jsonl"));
+  }
+  EXPECT_EQ(tokens, 17);
+  expect_refusal(run_command(trace + "3"), 2, {"step 3", "1 to 2"});
+  expect_refusal(run_command(fmt::format("data trace {} --step 1", place / "cache")), 2, {"--out directory of a run"});
 }
 
 TEST(Data, TheFormerKeyOfEvaluationNamesTheNewOne) {

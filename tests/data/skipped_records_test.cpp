@@ -37,7 +37,7 @@ TEST(SkippedRecords, EveryKindOfFaultIsLeftOutAndNamed) {
   ScratchFolder folder;
   const std::string too_long = "{\"text\": \"" + std::string(200, 'x') + "\"}\n";
   std::vector<std::pair<std::string, std::string_view>> faults{
-      {"{\"text\": \"broken\n", "not valid JSON"},
+      {"{\"text\" 7}\n", "not valid JSON"},
       {"{\"other\": \"y\"}\n", "no key \"text\""},
       {"{\"text\": 7}\n", "holds a number"},
       {"{\"text\": \"\xff\xfe\"}\n", "UTF-8"},

@@ -157,10 +157,12 @@ Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& te
   int64_t train_tokens = tokens_in(train), validation_tokens = tokens_in(validation);
   Dataset dataset{.tokenizer = data.tokenizer,
                   .train_files = data.train,
+                  .train_origins = data.train_origins,
                   .train = BatchSampler(std::move(train), options),
                   .validation = {},
                   .train_tokens = train_tokens,
                   .validation_tokens = validation_tokens,
+                  .document_end = document_end(run, data.tokenizer.get()),
                   .end_of_text = end_of_text(run, spec, data.tokenizer.get()),
                   .unigram_entropy = {},
                   .validation_bytes_per_token = {}};
