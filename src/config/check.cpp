@@ -102,6 +102,12 @@ void check_data(const RunConfig& run, const ModelSpec& spec, Complaints& complai
   const DataSection& data = run.data;
   if (data.train.empty())
     complaints.add(run, {"data.train"}, {.got = "names no data", .expected = "files, or \"stories\""});
+  if (!data.weights.empty() && data.weights.size() != data.train.size())
+    complaints.add(run, {"data.weights", "data.train"},
+                   {.got = fmt::format("{} weight{} for {} entr{} of data.train", data.weights.size(),
+                                       data.weights.size() == 1 ? "" : "s", data.train.size(),
+                                       data.train.size() == 1 ? "y" : "ies"),
+                    .expected = "one for each"});
   if (!data.validation.empty() && run.given("data.validation_fraction"))
     complaints.add(run, {"data.validation_fraction", "data.validation"},
                    {.got = "is not used, because data.validation names files", .expected = "one of the two"});

@@ -55,6 +55,7 @@ struct PipelineSection {
 
 struct DataSection {
   std::vector<std::string> train = {"stories"};
+  std::vector<double> weights;  // of the entries of train; empty: by size
   std::vector<std::string> validation;
   double validation_fraction = 0.05;
   std::string validation_split = "documents";

@@ -62,6 +62,8 @@ constexpr Kind kind_of() {
     return Kind::number;
   else if constexpr (std::is_same_v<T, std::string>)
     return Kind::text;
+  else if constexpr (std::is_same_v<T, std::vector<double>>)
+    return Kind::numbers;
   else
     return Kind::list;
 }
@@ -200,6 +202,9 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(pipeline.layers, "Layers of each stage, in order, such as `7,8,8,7`. Empty = balanced by cost."),
 
     KEY(data.train, "Files or folders to train on; `stories` is the built-in corpus."),
+    KEY(data.weights, above(0),
+        "The share of the samples that each entry of `train` gives, in any unit: `[3, 1]` takes three of four from the first. Empty = by "
+        "their sizes."),
     KEY(data.validation,
         "Files or folders to measure the loss on. Empty = a part of the training data, see `validation_fraction`."),
     KEY(data.validation_fraction, from_0_below_1(),
@@ -388,6 +393,8 @@ std::string expected_of(const Key& key) {
       return "a number" + range_text(key.range);
     case Kind::list:
       return "a string or a list of strings";
+    case Kind::numbers:
+      return "a list of numbers" + range_text(key.range);
     case Kind::text:
       break;
   }
@@ -408,6 +415,7 @@ std::string toml_text(const ConfigValue& value) {
       for (const std::string& item : list) out += (out.size() > 1 ? ", " : "") + toml_quoted(item);
       return out + "]";
     }
+    std::string operator()(const std::vector<double>& list) const { return fmt::format("[{}]", fmt::join(list, ", ")); }
   };
   return std::visit(Visitor{}, value);
 }

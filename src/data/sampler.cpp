@@ -37,7 +37,7 @@ std::vector<double> weights_of(const std::vector<SampleSource>& sources, int64_t
 }  // namespace
 
 BatchSampler::BatchSampler(std::vector<SampleSource> sources, SamplerOptions options)
-    : sources_(std::move(sources)), options_(options), blend_(weights_of(sources_, options.seq)) {
+    : sources_(std::move(sources)), options_(options), blend_(weights_of(sources_, options.seq), options.mix_period) {
   BUG_IF(options.seq < 1 || options.vocab < 1, "seq {} and vocab {}", options.seq, options.vocab);
 }
 

@@ -33,6 +33,7 @@ struct SamplerOptions {
   int64_t vocab = 0;  // every id is held to it as it is read, since it will index the embedding
   uint64_t seed = 0;
   SampleOrder order = SampleOrder::shuffled;  // afresh in every epoch of a source
+  int64_t mix_period = Blend::kSlots;         // samples after which the mix of the sources repeats
 };
 
 class BatchSampler {

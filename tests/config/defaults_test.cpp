@@ -77,6 +77,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"pipeline.layers", "\"\""},
 
       {"data.train", "[\"stories\"]"},
+      {"data.weights", "[]"},
       {"data.validation", "[]"},
       {"data.validation_fraction", "0.05"},
       {"data.validation_split", "\"documents\""},

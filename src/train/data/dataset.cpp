@@ -61,11 +61,15 @@ double text_bytes_per_target(const BatchSampler& validation, int64_t samples, co
   return static_cast<double>(bytes) / static_cast<double>(samples * validation.seq());
 }
 
-std::vector<SampleSource> sources_of(const std::vector<std::shared_ptr<const TokenFile>>& files) {
+// Without weights, files count by their size, as if they were one.
+std::vector<SampleSource> sources_of(const std::vector<std::shared_ptr<const TokenFile>>& files,
+                                     const std::vector<double>& weights = {}) {
+  BUG_IF(!weights.empty() && weights.size() != files.size(), "{} weights of {} files", weights.size(), files.size());
   std::vector<SampleSource> sources;
-  // Files count by their size, as if they were one.
-  for (const auto& file : files)
-    sources.push_back({file, {0, file->token_count()}, static_cast<double>(file->token_count())});
+  for (size_t i = 0; i < files.size(); ++i)
+    sources.push_back({files[i],
+                       {0, files[i]->token_count()},
+                       weights.empty() ? static_cast<double>(files[i]->token_count()) : weights[i]});
   return sources;
 }
 
@@ -149,11 +153,12 @@ Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& te
         {.place = run.place_of("model.vocab"),
          .got = fmt::format("the tokenizer has {} ids, the model {}", data.tokenizer->vocab_size(), spec.vocab),
          .expected = "a vocabulary at least as large as the tokenizer's"});
-  std::vector<SampleSource> train = sources_of(data.train), validation = sources_of(data.validation);
+  std::vector<SampleSource> train = sources_of(data.train, run.data.weights), validation = sources_of(data.validation);
   if (validation.empty() && run.data.holds_out_part())
     validation = ValidationSplit(run, data.tokenizer.get(), say).take_from(train);
 
   SamplerOptions options{.seq = run.batch.seq, .vocab = spec.vocab, .seed = static_cast<uint64_t>(run.train.seed)};
+  if (!run.data.weights.empty()) options.mix_period = Blend::exact_period(run.data.weights);
   int64_t train_tokens = tokens_in(train), validation_tokens = tokens_in(validation);
   Dataset dataset{.tokenizer = data.tokenizer,
                   .train_files = data.train,
@@ -170,6 +175,7 @@ Dataset open_dataset(const RunConfig& run, const ModelSpec& spec, ThreadTeam& te
   // What trained weights start with is far below it already.
   if (!run.model.from) dataset.unigram_entropy = unigram_entropy(validation, spec.vocab);
   options.order = SampleOrder::sequential;
+  if (!run.data.validation.empty()) options.mix_period = Blend::kSlots;  // these have no weights
   dataset.validation.emplace(std::move(validation), options);
   if (data.tokenizer && run.train.eval_every > 0)
     dataset.validation_bytes_per_token =

@@ -79,7 +79,11 @@ std::vector<Part> parts_of(const RunConfig& run) {
     if (run.data.validation_fraction > 0) parts.push_back(part_of_stories("validation.bin", bytes, held_out));
     return parts;
   }
-  std::vector<Part> parts{part_of_files("train.bin", true, run.data.train, options)};
+  std::vector<Part> parts;
+  // What has a weight of its own is drawn from on its own.
+  for (size_t i = 0; i < run.data.weights.size(); ++i)
+    parts.push_back(part_of_files(fmt::format("train-{}.bin", i), true, {run.data.train[i]}, options));
+  if (parts.empty()) parts.push_back(part_of_files("train.bin", true, run.data.train, options));
   if (!run.data.validation.empty())
     parts.push_back(part_of_files("validation.bin", false, run.data.validation, options));
   return parts;
@@ -113,6 +117,7 @@ std::string cache_key(const RunConfig& run) {
                   run.data.tokenizer_vocab, run.data.stories_bytes, run.data.validation_fraction);
   if (auto path = tokenizer_path(run)) text += fmt::format("|{:016x}", hash64(tokenizer_source(*path)));
   text += end_of_text_key(run);
+  if (!run.data.weights.empty()) text += "|apart";
   if (is_stories(run.data.train)) return fmt::format("stories-{:016x}", hash64(text));
   for (const auto* names : {&run.data.train, &run.data.validation}) {
     text += "|";
