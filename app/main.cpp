@@ -268,7 +268,8 @@ void add_data(CLI::App& app, DataArguments& a) {
       ->check(CLI::IsMember({"flat", "megatron"}))
       ->capture_default_str();
   tokenize->add_option("--text-key", a.tokenize.text_key, "where JSON lines keep the text")->capture_default_str();
-  tokenize->add_option("--on-error", a.tokenize.on_error, "at a document that cannot be read: stop, or skip and count it")
+  tokenize
+      ->add_option("--on-error", a.tokenize.on_error, "at a document that cannot be read: stop, or skip and count it")
       ->check(CLI::IsMember({"stop", "skip"}))
       ->capture_default_str();
   tokenize->add_option("--end-of-text", a.tokenize.end_of_text,
@@ -286,7 +287,8 @@ void add_data(CLI::App& app, DataArguments& a) {
   train->add_option("--text-key", a.train_tokenizer.text_key, "where JSON lines keep the text")->capture_default_str();
   train->callback([&a] { train_tokenizer_verb(a.train_tokenizer); });
 
-  CLI::App* inspect = data->add_subcommand("inspect", "What a text or token file holds");
+  CLI::App* inspect =
+      data->add_subcommand("inspect", "What a text file, token file, folder of text or token cache holds");
   inspect->add_option("path", a.inspect.path, "file or folder")->required();
   inspect->add_option("--tokenizer", a.inspect.tokenizer, "tokenizer.json, to show the first tokens as text");
   inspect->add_option("--text-key", a.inspect.text_key, "where JSON lines keep the text")->capture_default_str();

@@ -137,7 +137,8 @@ void check_documents(const RunConfig& run, Complaints& complaints) {
     complaints.add(run, {"data.mask_documents", "mesh.cp"},
                    {.got = "masking documents with context parallelism is not implemented",
                     .expected = "mesh.cp = 1, or no mask_documents"});
-  // Text needs it anyway, but a tokenizer that is trained brings its own. Documents of token files are told apart by it.
+  // Text needs it anyway, but a tokenizer that is trained brings its own. Documents of token files are told apart by
+  // it.
   bool tokens = run.data.format.starts_with("tokens-") || run.data.format == "megatron";
   bool trained = run.data.tokenizer.empty() && !run.model.from;
   if (run.data.end_of_text && !run.data.mask_documents && (tokens ? !run.data.holds_out_documents() : trained))

@@ -269,7 +269,7 @@ constexpr Key kKeysAfterAxes[] = {
         "Weight of the squared log-partition added to the loss, which keeps logits small. 0 = off."),
 
     KEY(train.steps, from_to(1, 1e12), "Steps of the whole run; a resumed run goes on to the same number."),
-    KEY(train.seed, at_least(0), "Decides initial weights and the order of the data."),
+    KEY(train.seed, at_least(0), "Decides initial weights, the order of the data and which documents are held out."),
     KEY(train.threads, Affects::execution, from_to(0, kMaxThreads), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
     KEY(train.recompute, Affects::execution, one_of("none|norms|selective|alternate|full"), "What is computed again in the backward pass to save memory."),
     KEY(train.precision, one_of("auto|f32|bf16"),

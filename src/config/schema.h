@@ -15,7 +15,8 @@
 namespace sextant {
 
 // monostate: not given, and without a default.
-using ConfigValue = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<std::string>, std::vector<double>>;
+using ConfigValue =
+    std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<std::string>, std::vector<double>>;
 
 enum class Kind : uint8_t { flag, integer, number, text, list, numbers };
 

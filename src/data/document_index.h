@@ -15,8 +15,8 @@ namespace sextant {
 class DocumentIndex {
  public:
   int64_t count() const;
-  TokenRange range(int64_t document) const;        // with its end-of-text token
-  int64_t document_at(int64_t token) const;        // the one that holds the token; O(log count)
+  TokenRange range(int64_t document) const;  // with its end-of-text token
+  int64_t document_at(int64_t token) const;  // the one that holds the token; O(log count)
 
  private:
   friend std::optional<DocumentIndex> index_documents(std::shared_ptr<const TokenFile> file,

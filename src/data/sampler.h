@@ -1,6 +1,6 @@
-// The order of training samples, as a formula. Enter token files, each with the tokens to draw from and a weight; leaves
-// for any number k of the run the sample it draws: source, epoch and place follow from k alone, in O(1). So resuming is
-// exact and needs only the Cursor, and every rank can fill its own part of a batch.
+// The order of training samples, as a formula. Enter token files, each with the tokens to draw from and a weight;
+// leaves for any number k of the run the sample it draws: source, epoch and place follow from k alone, in O(1). So
+// resuming is exact and needs only the Cursor, and every rank can fill its own part of a batch.
 #pragma once
 
 #include <cstdint>

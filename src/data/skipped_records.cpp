@@ -16,10 +16,10 @@ void SkippedRecords::add(std::string what) {
 }
 
 std::string SkippedRecords::text() const {
-  return fmt::format("{} document{} could not be read and {} skipped: {}{}", human_count(count), count == 1 ? "" : "s",
-                     count == 1 ? "was" : "were", fmt::join(first, "; "),
-                     count > std::ssize(first) ? fmt::format("; and {} more", human_count(count - std::ssize(first)))
-                                               : "");
+  return fmt::format(
+      "{} document{} could not be read and {} skipped: {}{}", human_count(count), count == 1 ? "" : "s",
+      count == 1 ? "was" : "were", fmt::join(first, "; "),
+      count > std::ssize(first) ? fmt::format("; and {} more", human_count(count - std::ssize(first))) : "");
 }
 
 void require_few_skipped(const SkippedRecords& skipped, int64_t read, std::string_view place) {

@@ -186,8 +186,7 @@ SkippedRecords for_each_placed_document(std::span<const fs::path> paths, const T
   for (const fs::path& path : paths) refuse_empty(path);
   int64_t documents = 0;
   for (; auto document = reader.next(); ++documents) visit({*document, reader.file_name(), reader.record()});
-  std::string place =
-      paths.front().string() + (paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "");
+  std::string place = paths.front().string() + (paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "");
   require_few_skipped(reader.skipped(), documents, place);
   if (documents > 0) return reader.skipped();
   throw UserError({.place = place,

@@ -45,10 +45,10 @@ class DocumentReader {
   std::optional<std::string_view> next();
 
   std::string place() const;  // of the document that next() returned: "stories.jsonl:17", "a.txt: document 3"
-  const std::string& file_name() const { return file_name_; }                    // of the same document
-  int64_t record() const { return records_ ? records_->number() : 0; }           // its line or number in that file
-  const SkippedRecords& skipped() const { return skipped_; }                     // so far
-  int64_t bytes_total() const { return bytes_total_; }  // on disk, for progress
+  const std::string& file_name() const { return file_name_; }           // of the same document
+  int64_t record() const { return records_ ? records_->number() : 0; }  // its line or number in that file
+  const SkippedRecords& skipped() const { return skipped_; }            // so far
+  int64_t bytes_total() const { return bytes_total_; }                  // on disk, for progress
   int64_t bytes_done() const;
 
  private:

@@ -117,8 +117,7 @@ class Run {
       if (!pause) continue;
       StepMetrics m = finish_step();
       position_.watch.begin_other_work();
-      if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == run_.train.steps))
-        measure(m);
+      if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == run_.train.steps)) measure(m);
       record(m);
       if (is_due(run_.checkpoint.every)) save(Saver::Occasion::periodic);
     }

@@ -33,9 +33,10 @@ TEST(Tokenize, EndOfTextMustBeKnown) {
 TEST(Tokenize, DocumentsThatCannotBeReadAreSkippedOnRequest) {
   ScratchPlace place("tokenize-skip");
   write_file_atomically(place / "text.jsonl", "{\"text\": \"a\"}\nnonsense\n{\"text\": \"b\"}\n");
-  std::string tokenize = fmt::format("data tokenize {} --tokenizer {}/tests/fixtures/tokenizer/gpt2_style.json --out {} "
-                                     "--threads 1 --on-error ",
-                                     place / "text.jsonl", SEXTANT_SOURCE_DIR, place / "out.bin");
+  std::string tokenize = fmt::format(
+      "data tokenize {} --tokenizer {}/tests/fixtures/tokenizer/gpt2_style.json --out {} "
+      "--threads 1 --on-error ",
+      place / "text.jsonl", SEXTANT_SOURCE_DIR, place / "out.bin");
   Outcome stopped = run_command(tokenize + "stop"), skipped = run_command(tokenize + "skip");
   EXPECT_EQ(stopped.code, 2);
   EXPECT_NE(stopped.output.find("text.jsonl:2"), std::string::npos) << stopped.output;

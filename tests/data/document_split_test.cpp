@@ -40,7 +40,8 @@ std::vector<int32_t> tokens_of(const TokenFile& file, const TokenSelection& sele
 
 TEST(DocumentIndex, IndexAndMarksAgree) {
   ScratchFolder folder;
-  auto pair = telling_file(folder, "pair", TokenKind::megatron, 40), flat = telling_file(folder, "flat.u16", TokenKind::flat, 40);
+  auto pair = telling_file(folder, "pair", TokenKind::megatron, 40),
+       flat = telling_file(folder, "flat.u16", TokenKind::flat, 40);
   EXPECT_FALSE(index_documents(flat, std::nullopt));
   auto a = index_documents(pair, std::nullopt), b = index_documents(flat, kEnd);
   ASSERT_TRUE(a && b);

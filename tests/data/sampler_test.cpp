@@ -178,13 +178,13 @@ TEST(Blend, PercentagesAreExact) {
 // At every moment, not only after a period, and against the weights themselves, not their rounded shares.
 TEST(Blend, ExactPeriodsKeepEverySourceWithinASampleOfItsShare) {
   for (auto& [weights, period] : std::vector<std::pair<std::vector<double>, int64_t>>{{{1, 1, 1}, 3},
-                                                                                     {{3, 1}, 4},
-                                                                                     {{0.6, 0.25, 0.15}, 20},
-                                                                                     {{0.7, 0.2, 0.1}, 10},
-                                                                                     {{1, 2, 3, 4, 5, 6, 7}, 28},
-                                                                                     {{97, 1, 1, 1}, 100},
-                                                                                     {{1.0 / 3, 2.0 / 3}, 3},
-                                                                                     {{0.1234, 0.8766}, 5000}}) {
+                                                                                      {{3, 1}, 4},
+                                                                                      {{0.6, 0.25, 0.15}, 20},
+                                                                                      {{0.7, 0.2, 0.1}, 10},
+                                                                                      {{1, 2, 3, 4, 5, 6, 7}, 28},
+                                                                                      {{97, 1, 1, 1}, 100},
+                                                                                      {{1.0 / 3, 2.0 / 3}, 3},
+                                                                                      {{0.1234, 0.8766}, 5000}}) {
     ASSERT_EQ(Blend::exact_period(weights), period);
     Blend blend(weights, period);
     double sum = std::accumulate(weights.begin(), weights.end(), 0.0);

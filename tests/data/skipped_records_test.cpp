@@ -37,12 +37,9 @@ TEST(SkippedRecords, EveryKindOfFaultIsLeftOutAndNamed) {
   ScratchFolder folder;
   const std::string too_long = "{\"text\": \"" + std::string(200, 'x') + "\"}\n";
   std::vector<std::pair<std::string, std::string_view>> faults{
-      {"{\"text\" 7}\n", "not valid JSON"},
-      {"{\"other\": \"y\"}\n", "no key \"text\""},
-      {"{\"text\": 7}\n", "holds a number"},
-      {"{\"text\": \"\xff\xfe\"}\n", "UTF-8"},
-      {"[1, 2]\n", "the line is an array"},
-      {too_long, "within 100 bytes"},
+      {"{\"text\" 7}\n", "not valid JSON"},  {"{\"other\": \"y\"}\n", "no key \"text\""},
+      {"{\"text\": 7}\n", "holds a number"}, {"{\"text\": \"\xff\xfe\"}\n", "UTF-8"},
+      {"[1, 2]\n", "the line is an array"},  {too_long, "within 100 bytes"},
   };
   for (const auto& [fault, reason] : faults) {
     auto path = folder.write("a.jsonl", good_line(1) + fault + good_line(2));
@@ -63,7 +60,8 @@ TEST(SkippedRecords, TooLongAndBrokenPlainText) {
   // The long one is longer than what is read at a time, and its separator lies across two reads.
   std::string end = "<|endoftext|>";
   for (size_t length : {size_t{200}, (size_t{256} << 10) - 5, size_t{3} << 20}) {
-    auto path = folder.write("a.txt", "one" + end + std::string(length, 'x') + end + "\ntwo\n" + end + "\xff" + end + "three");
+    auto path =
+        folder.write("a.txt", "one" + end + std::string(length, 'x') + end + "\ntwo\n" + end + "\xff" + end + "three");
     Reading reading = read_skipping(path, {.max_document_bytes = 100});
     EXPECT_EQ(reading.documents, (std::vector<std::string>{"one", "two", "three"})) << length;
     EXPECT_EQ(reading.skipped.count, 2);
@@ -93,9 +91,10 @@ TEST(SkippedRecords, ManyAreAnErrorAllTheSame) {
     for (int i = 0; i < good; ++i) text += good_line(i);
     return folder.write("a.jsonl", text);
   };
-  EXPECT_EQ(read_skipping(file(99, 10)).skipped.count, 99);    // fewer than a hundred
+  EXPECT_EQ(read_skipping(file(99, 10)).skipped.count, 99);     // fewer than a hundred
   EXPECT_EQ(read_skipping(file(100, 900)).skipped.count, 100);  // a tenth
-  EXPECT_TRUE(says(complaint_of([&] { read_skipping(file(100, 899)); }), {"a.jsonl", "100 of 999", "a.jsonl:1", "a tenth"}));
+  EXPECT_TRUE(
+      says(complaint_of([&] { read_skipping(file(100, 899)); }), {"a.jsonl", "100 of 999", "a.jsonl:1", "a tenth"}));
   EXPECT_TRUE(says(complaint_of([&] { read_skipping(file(5, 0)); }), {"5 documents", "one document at least"}));
 }
 

@@ -52,9 +52,9 @@ TEST(CacheContents, SkippedDocumentsAreReportedByEveryRun) {
     text += i == 7 || i == 300 ? "{\"nothing\": 1}\n" : fmt::format("{{\"text\": \"some words, {} of them\"}}\n", i);
   std::ofstream(scratch.root() / "text.jsonl") << text;
   auto lines = [&](const std::string& on_error) {
-    RunConfig run = scratch.config(
-        "tiny-llama.toml", {fmt::format("data.train={}", (scratch.root() / "text.jsonl").string()),
-                            "data.tokenizer_vocab=300", "batch.seq=16", "data.on_error=" + on_error});
+    RunConfig run =
+        scratch.config("tiny-llama.toml", {fmt::format("data.train={}", (scratch.root() / "text.jsonl").string()),
+                                           "data.tokenizer_vocab=300", "batch.seq=16", "data.on_error=" + on_error});
     ThreadTeam team(1);
     std::string said;
     open_dataset(run, resolve_spec(run), team, [&](std::string_view line) { (said += line) += '\n'; });

@@ -35,9 +35,10 @@ TEST(Mixture, SourcesGiveTheirSharesOfEveryPrefix) {
       for (int i = 0; i < 3; ++i)
         files += fmt::format("{}\"{}\"", i == 0 ? "" : ", ", (scratch.root() / fmt::format("{}.{}", i, kind)).string());
       RunConfig run = scratch.config(
-          "tiny-llama.toml", {fmt::format("data.train=[{}]", files), fmt::format("data.weights=[{}]", fmt::join(weights, ", ")),
-                              kind == std::string_view("txt") ? "data.tokenizer_vocab=300" : "model.vocab=64",
-                              "batch.seq=16", "data.validation_fraction=0.1"});
+          "tiny-llama.toml",
+          {fmt::format("data.train=[{}]", files), fmt::format("data.weights=[{}]", fmt::join(weights, ", ")),
+           kind == std::string_view("txt") ? "data.tokenizer_vocab=300" : "model.vocab=64", "batch.seq=16",
+           "data.validation_fraction=0.1"});
       ThreadTeam team(1);
       Dataset data = open_dataset(run, resolve_spec(run), team, [](std::string_view) {});
       ASSERT_EQ(data.train.source_count(), 3);
@@ -58,7 +59,8 @@ TEST(Mixture, SourcesGiveTheirSharesOfEveryPrefix) {
             std::vector<uint32_t> ids(tokens.begin(), tokens.end());
             std::string decoded = data.tokenizer->decode(ids, Specials::skip);
             size_t at = decoded.find("source ");
-            if (at != std::string::npos && at + 7 < decoded.size()) EXPECT_EQ(decoded[at + 7], '0' + draw.source) << decoded;
+            if (at != std::string::npos && at + 7 < decoded.size())
+              EXPECT_EQ(decoded[at + 7], '0' + draw.source) << decoded;
           } else {
             for (int32_t id : tokens) EXPECT_TRUE(id == draw.source || id == 60) << id;
           }
@@ -70,9 +72,9 @@ TEST(Mixture, SourcesGiveTheirSharesOfEveryPrefix) {
 TEST(Mixture, OneTextIsSharedWithoutWeights) {
   ScratchRun scratch("unmixed");
   write_mixture_files(scratch.root());
-  RunConfig run = scratch.config(
-      "tiny-llama.toml", {fmt::format("data.train=[\"{0}/0.txt\", \"{0}/1.txt\"]", scratch.root().string()),
-                          "data.tokenizer_vocab=300", "batch.seq=16"});
+  RunConfig run = scratch.config("tiny-llama.toml",
+                                 {fmt::format("data.train=[\"{0}/0.txt\", \"{0}/1.txt\"]", scratch.root().string()),
+                                  "data.tokenizer_vocab=300", "batch.seq=16"});
   ThreadTeam team(1);
   EXPECT_EQ(open_dataset(run, resolve_spec(run), team, [](std::string_view) {}).train.source_count(), 1);
 }

@@ -1,4 +1,5 @@
-// What `data trace` says of a step is what the executor was fed: read back from the original text, document by document.
+// What `data trace` says of a step is what the executor was fed: read back from the original text, document by
+// document.
 #include "train/data/step_trace.h"
 
 #include <gtest/gtest.h>
@@ -107,10 +108,10 @@ TEST(StepTrace, NamesTheTextThatTheExecutorWasFed) {
   ScratchRun scratch("trace");
   auto documents = write_corpus(scratch.root());
   auto settings = [&](std::vector<std::string> more) {
-    more.insert(more.end(), {fmt::format("data.train=[\"{0}/a.jsonl\", \"{0}/b.jsonl\"]", scratch.root().string()),
-                             "data.tokenizer_vocab=300", "data.on_error=skip", "data.validation_fraction=0.1",
-                             "batch.seq=16", "train.eval_every=2", "checkpoint.every=1", "checkpoint.keep=10",
-                             "optimizer.warmup=0"});
+    more.insert(more.end(),
+                {fmt::format("data.train=[\"{0}/a.jsonl\", \"{0}/b.jsonl\"]", scratch.root().string()),
+                 "data.tokenizer_vocab=300", "data.on_error=skip", "data.validation_fraction=0.1", "batch.seq=16",
+                 "train.eval_every=2", "checkpoint.every=1", "checkpoint.keep=10", "optimizer.warmup=0"});
     return scratch.config("tiny-llama.toml", more);
   };
   fs::path out = scratch.root() / "run";

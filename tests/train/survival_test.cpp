@@ -266,6 +266,7 @@ TEST_P(Survival, ARefusedResumeChangesNothing) {
 TEST_P(Survival, EveryConfigIsKeptWithItsFirstStep) {
   run({"train.steps=2", "optimizer.lr=0.001"});
   run({"train.steps=2", "optimizer.lr=0.001"});
+  EXPECT_FALSE(fs::exists(out() / "config-000003.toml"));
   run({"train.steps=3", "optimizer.lr=0.002"});
   EXPECT_NE(read_file(out() / "config-000001.toml").find("lr = 0.001"), std::string::npos);
   EXPECT_NE(read_file(out() / "config-000003.toml").find("lr = 0.002"), std::string::npos);

@@ -49,12 +49,10 @@ void write_cache_contents(const std::filesystem::path& directory, const CacheCon
   for (const auto& [name, part] : contents) {
     auto runs = nlohmann::ordered_json::array();
     for (const DocumentOrigins::Run& run : part.origins.runs()) runs.push_back({run.document, run.file, run.record});
-    json[name] = {{"documents", part.documents},
-                  {"tokens", part.tokens},
-                  {"text_bytes", part.text_bytes},
-                  {"skipped", {{"count", part.skipped.count}, {"first", part.skipped.first}}},
-                  {"files", part.origins.files()},
-                  {"runs", std::move(runs)}};
+    json[name] = {
+        {"documents", part.documents},   {"tokens", part.tokens},
+        {"text_bytes", part.text_bytes}, {"skipped", {{"count", part.skipped.count}, {"first", part.skipped.first}}},
+        {"files", part.origins.files()}, {"runs", std::move(runs)}};
   }
   // Names and places may hold any bytes.
   write_file_atomically(directory / kContentsFile,
@@ -70,15 +68,13 @@ CacheContents read_cache_contents(const std::filesystem::path& directory) {
       std::vector<DocumentOrigins::Run> runs;
       for (const auto& run : part.at("runs"))
         runs.push_back({run.at(0).get<int64_t>(), run.at(1).get<int64_t>(), run.at(2).get<int64_t>()});
-      contents.emplace(
-          name,
-          PartContents{.documents = part.at("documents").get<int64_t>(),
-                       .tokens = part.at("tokens").get<int64_t>(),
-                       .text_bytes = part.at("text_bytes").get<int64_t>(),
-                       .skipped = {part.at("skipped").at("count").get<int64_t>(),
-                                   part.at("skipped").at("first").get<std::vector<std::string>>()},
-                       .origins = DocumentOrigins(part.at("files").get<std::vector<std::string>>(), std::move(runs),
-                                                  file.string())});
+      contents.emplace(name, PartContents{.documents = part.at("documents").get<int64_t>(),
+                                          .tokens = part.at("tokens").get<int64_t>(),
+                                          .text_bytes = part.at("text_bytes").get<int64_t>(),
+                                          .skipped = {part.at("skipped").at("count").get<int64_t>(),
+                                                      part.at("skipped").at("first").get<std::vector<std::string>>()},
+                                          .origins = DocumentOrigins(part.at("files").get<std::vector<std::string>>(),
+                                                                     std::move(runs), file.string())});
     }
   } catch (const nlohmann::json::exception&) {
     refuse_contents(file.string(), "cannot be read");

@@ -1,5 +1,5 @@
-// contents.json of a token cache: what each of its token files was made of. Which documents were left out, and where the
-// others came from, is known only while text is read; it is kept for every later run on the same cache.
+// contents.json of a token cache: what each of its token files was made of. Which documents were left out, and where
+// the others came from, is known only while text is read; it is kept for every later run on the same cache.
 #pragma once
 
 #include <cstdint>

@@ -27,8 +27,8 @@ std::optional<double> unigram_entropy(const std::vector<SampleSource>& sources, 
   std::vector<int64_t> counts(static_cast<size_t>(vocab), 0);
   for (const SampleSource& source : sources) {
     int64_t size = source.tokens.size();
-    auto part = static_cast<int64_t>(static_cast<double>(size) * std::min(1.0, static_cast<double>(kEnough) /
-                                                                                   static_cast<double>(all)));
+    auto part = static_cast<int64_t>(static_cast<double>(size) *
+                                     std::min(1.0, static_cast<double>(kEnough) / static_cast<double>(all)));
     source.tokens.for_each_range(0, part, [&](TokenRange range) {
       for_each_piece(*source.file, range.begin, range.end, [&](int64_t, std::span<const int32_t> ids) {
         for (int32_t id : ids)

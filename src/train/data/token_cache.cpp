@@ -57,8 +57,9 @@ Part part_of_stories(std::string file, uint64_t before, uint64_t bytes) {
   return {std::move(file), before == 0, "built-in stories", [before, bytes](const PlacedVisitor& visit) {
             uint64_t first = before == 0 ? 0 : for_each_story({.bytes = before}, [](std::string_view) {});
             auto number = static_cast<int64_t>(first);
-            for_each_story({.first = first, .bytes = bytes},
-                           [&](std::string_view text) { visit({text, "stories", ++number}); });
+            for_each_story({.first = first, .bytes = bytes}, [&](std::string_view text) {
+              visit({text, "stories", ++number});
+            });
             return SkippedRecords{};
           }};
 }

@@ -98,7 +98,8 @@ void compare_split(const ResumeRequest& request, const RunIdentity& saved) {
   bool by_documents = run.data.holds_out_documents() && !is_stories(run.data.train);
   auto seed = saved.config.find("train.seed"), fraction = saved.config.find("data.validation_fraction");
   bool began_so = fraction != saved.config.end() && fraction->second != "0";
-  if (!by_documents || !began_so || seed == saved.config.end() || seed->second == std::to_string(run.train.seed)) return;
+  if (!by_documents || !began_so || seed == saved.config.end() || seed->second == std::to_string(run.train.seed))
+    return;
   if (std::ranges::count(run.checkpoint.accept_changed, "data") > 0) return;
   throw UserError({.place = run.place_of("train.seed"),
                    .got = fmt::format("the run began with seed {}, which chose its validation documents", seed->second),
@@ -125,8 +126,7 @@ bool starts_afresh(const RunConfig& run, const fs::path& out) {
   return run.checkpoint.resume == "auto" && list_checkpoints(out, kRunStateFile).empty();
 }
 
-void keep_validation_split(RunConfig& run, const fs::path& out,
-                           const std::function<void(std::string_view line)>& say) {
+void keep_validation_split(RunConfig& run, const fs::path& out, const std::function<void(std::string_view line)>& say) {
   constexpr std::string_view kKey = "data.validation_split", kTail = "tail", kDocuments = "documents";
   if (!run.data.holds_out_part() || is_stories(run.data.train)) return;
   for (const fs::path& checkpoint : candidates(run, out)) {

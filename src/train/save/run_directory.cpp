@@ -119,7 +119,8 @@ std::map<int64_t, fs::path> config_history(const fs::path& out) {
   std::error_code ignored;
   for (fs::directory_iterator at(out, ignored), end; at != end; at.increment(ignored)) {
     std::string name = at->path().filename().string();
-    if (!name.starts_with(kBefore) || !name.ends_with(kAfter) || name.size() <= kBefore.size() + kAfter.size()) continue;
+    if (!name.starts_with(kBefore) || !name.ends_with(kAfter) || name.size() <= kBefore.size() + kAfter.size())
+      continue;
     const char* first = name.data() + kBefore.size();
     const char* last = name.data() + name.size() - kAfter.size();
     int64_t step = 0;

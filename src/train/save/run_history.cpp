@@ -72,10 +72,10 @@ StepOfRun find_step(const fs::path& out, int64_t step) {
   auto config = history.upper_bound(step);
   RunConfig last = load_config(history.rbegin()->second);
   if (step < 1 || config == history.begin() || step > last.train.steps)
-    throw UserError({.place = out.string(),
-                     .got = fmt::format("step {}", step),
-                     .expected = fmt::format("one of the run's steps, {} to {}", history.begin()->first,
-                                             last.train.steps)});
+    throw UserError(
+        {.place = out.string(),
+         .got = fmt::format("step {}", step),
+         .expected = fmt::format("one of the run's steps, {} to {}", history.begin()->first, last.train.steps)});
   StepOfRun found{.run = load_config(std::prev(config)->second), .first_sample = samples_before(out, sequences, step)};
   found.run.checkpoint.resume = "auto";
   if (!found.run.given("data.validation_split")) keep_validation_split(found.run, out, [](std::string_view) {});
