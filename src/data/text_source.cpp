@@ -136,7 +136,9 @@ std::optional<std::string_view> DocumentReader::next_in_file() {
       if (!document.empty()) return document;
     } catch (const UserError& error) {
       if (options_.on_error == OnError::stop) throw;
-      skipped_.add(error.complaints().front().text());
+      Complaint complaint = error.complaints().front();
+      complaint.hint.clear();  // three of them stand on one line
+      skipped_.add(complaint.text());
     }
   }
   return std::nullopt;

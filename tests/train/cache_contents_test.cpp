@@ -67,6 +67,7 @@ TEST(CacheContents, SkippedDocumentsAreReportedByEveryRun) {
   for (const std::string& said : {first, second}) {
     EXPECT_NE(said.find(report), std::string::npos) << said;
     EXPECT_NE(said.find("text.jsonl:8"), std::string::npos) << said;
+    EXPECT_EQ(said.find("hint"), std::string::npos) << said;
     EXPECT_NE(said.find("text.jsonl:301"), std::string::npos) << said;
   }
   EXPECT_THROW(lines("stop"), UserError) << "the cache of another data.on_error was taken";

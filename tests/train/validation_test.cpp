@@ -38,7 +38,8 @@ std::vector<std::string> on_text(const ScratchRun& scratch, std::initializer_lis
                                "train.steps=2",
                                "train.eval_every=2",
                                "checkpoint.every=1",
-                               "optimizer.warmup=0"};
+                               "optimizer.warmup=0",
+                               "optimizer.schedule=constant"};  // the same however many steps follow
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
