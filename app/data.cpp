@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "base/units.h"
 #include "config/load.h"
+#include "data/text_source.h"
 #include "data/tokenize.h"
 #include "run/resolve_spec.h"
 #include "stories/stories.h"
