@@ -1,6 +1,5 @@
 #include <filesystem>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "app/verbs.h"
 #include "base/error.h"
@@ -9,7 +8,7 @@
 #include "base/threads.h"
 #include "base/units.h"
 #include "config/load.h"
-#include "data/data_facts.h"
+#include "data/text_source.h"
 #include "data/tokenize.h"
 #include "run/resolve_spec.h"
 #include "stories/stories.h"
@@ -24,37 +23,6 @@ namespace {
 
 std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
-}
-
-void print_facts(const DataFacts& facts) {
-  fmt::print("kind        {}\nsize        {}\n", facts.kind, human(Bytes{facts.bytes_on_disk}));
-  if (facts.type) fmt::print("type        {}\n", name_of(*facts.type));
-  if (facts.tokens) fmt::print("tokens      {}\n", human_count(*facts.tokens));
-  if (facts.max_id) fmt::print("highest id  {}\n", human_count(*facts.max_id));
-  if (facts.documents) fmt::print("documents   {}\n", human_count(*facts.documents));
-  if (facts.lengths)
-    fmt::print("length      {} to {}, mean {:.1f} ({})\n", human_count(facts.lengths->shortest),
-               human_count(facts.lengths->longest), facts.lengths->mean, facts.tokens ? "tokens" : "bytes");
-}
-
-nlohmann::ordered_json facts_json(const DataFacts& facts) {
-  nlohmann::ordered_json json{{"kind", facts.kind}, {"bytes", facts.bytes_on_disk}};
-  if (facts.type) json["type"] = name_of(*facts.type);
-  if (facts.tokens) json["tokens"] = *facts.tokens;
-  if (facts.max_id) json["max_id"] = *facts.max_id;
-  if (facts.documents) json["documents"] = *facts.documents;
-  if (facts.lengths)
-    json["document_length"] = {
-        {"min", facts.lengths->shortest}, {"max", facts.lengths->longest}, {"mean", facts.lengths->mean}};
-  return json;
-}
-
-void print_beginning(const fs::path& path, const Tokenizer& tokenizer) {
-  TokenFile file = open_token_file(path);
-  std::vector<int32_t> ids(static_cast<size_t>(std::min<int64_t>(64, file.token_count())));
-  file.read(0, ids);
-  std::vector<uint32_t> tokens(ids.begin(), ids.end());
-  fmt::print("begins      {}\n", tokenizer.decode(tokens));
 }
 
 }  // namespace
@@ -76,11 +44,14 @@ void tokenize_verb(const TokenizeArguments& a) {
   TokenFormat format = a.format == "megatron"
                            ? TokenFormat{TokenKind::megatron, token_type_for(vocab, TokenKind::megatron)}
                            : token_format_for(vocab, a.output);
+  TextOptions text{.text_key = a.text_key, .on_error = on_error_from_name(a.on_error)};
+  SkippedRecords skipped;
   TokenizeSummary done = tokenize_documents(
-      [&](const DocumentVisitor& visit) { for_each_document(as_paths(a.inputs), {.text_key = a.text_key}, visit); },
-      tokenizer, {.path = a.output, .format = format}, team);
+      [&](const DocumentVisitor& visit) { skipped = for_each_document(as_paths(a.inputs), text, visit); }, tokenizer,
+      {.path = a.output, .format = format}, team);
   fmt::print("{}: {} documents, {} tokens from {} of text\n", printable(a.output), human_count(done.documents),
              human_count(done.tokens), human(Bytes{done.text_bytes}));
+  if (skipped.count > 0) fmt::print("{}\n", printable(skipped.text()));
 }
 
 void train_tokenizer_verb(const TrainTokenizerArguments& a) {
@@ -100,24 +71,6 @@ void train_tokenizer_verb(const TrainTokenizerArguments& a) {
   Tokenizer tokenizer = trainer.train();
   write_file_atomically(a.output, tokenizer.to_json());
   fmt::print("{}: {} tokens\n", printable(a.output), human_count(tokenizer.vocab_size()));
-}
-
-void inspect_verb(const InspectArguments& a) {
-  InspectOptions options{.text = {.text_key = a.text_key}};
-  std::optional<Tokenizer> tokenizer;
-  if (!a.tokenizer.empty()) tokenizer = Tokenizer::load(a.tokenizer);
-  if (tokenizer && tokenizer->eos_id()) options.end_of_text = static_cast<int32_t>(*tokenizer->eos_id());
-  DataFacts facts = inspect_data(a.path, options);
-  if (tokenizer && !facts.tokens)
-    throw UserError({.place = "--tokenizer",
-                     .got = fmt::format("is not used: {} holds text, not tokens", a.path),
-                     .hint = "leave it out; `data tokenize` makes tokens of text"});
-  if (a.json) {
-    fmt::print("{}\n", facts_json(facts).dump(2));
-    return;
-  }
-  print_facts(facts);
-  if (tokenizer && facts.tokens) print_beginning(a.path, *tokenizer);
 }
 
 // Sample s of a source begins at its token s × batch.seq.

@@ -230,6 +230,7 @@ struct DataArguments {
   TokenizeArguments tokenize;
   TrainTokenizerArguments train_tokenizer;
   InspectArguments inspect;
+  TraceArguments trace;
   OrderArguments order;
 };
 
@@ -247,6 +248,10 @@ void add_data(CLI::App& app, DataArguments& a) {
       ->check(CLI::IsMember({"flat", "megatron"}))
       ->capture_default_str();
   tokenize->add_option("--text-key", a.tokenize.text_key, "the JSON key or column of the text")->capture_default_str();
+  tokenize
+      ->add_option("--on-error", a.tokenize.on_error, "at a document that cannot be read: stop, or skip and count it")
+      ->check(CLI::IsMember({"stop", "skip"}))
+      ->capture_default_str();
   tokenize->add_option("--end-of-text", a.tokenize.end_of_text,
                        "id to write behind each document instead of the tokenizer's end token");
   tokenize->add_option("--threads", a.tokenize.threads, "0 = one per core")->capture_default_str();
@@ -263,12 +268,19 @@ void add_data(CLI::App& app, DataArguments& a) {
       ->capture_default_str();
   train->callback([&a] { train_tokenizer_verb(a.train_tokenizer); });
 
-  CLI::App* inspect = data->add_subcommand("inspect", "What a text or token file holds");
+  CLI::App* inspect =
+      data->add_subcommand("inspect", "What a text file, token file, folder of text or token cache holds");
   inspect->add_option("path", a.inspect.path, "file or folder")->required();
   inspect->add_option("--tokenizer", a.inspect.tokenizer, "tokenizer.json, to show the first tokens as text");
   inspect->add_option("--text-key", a.inspect.text_key, "the JSON key or column of the text")->capture_default_str();
   inspect->add_flag("--json", a.inspect.json, "print JSON");
   inspect->callback([&a] { inspect_verb(a.inspect); });
+
+  CLI::App* trace = data->add_subcommand("trace", "Which documents a step of a run used");
+  trace->add_option("run", a.trace.run, "the run's --out directory")->required();
+  trace->add_option("--step", a.trace.step, "which step, from 1")->required();
+  trace->add_flag("--json", a.trace.json, "print JSON");
+  trace->callback([&a] { trace_verb(a.trace); });
 
   CLI::App* order =
       data->add_subcommand("order", "Which samples a run reads, in order, as JSON: [source, sample] pairs");

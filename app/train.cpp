@@ -1,5 +1,6 @@
 #include "train/train.h"
 
+#include <cmath>
 #include <filesystem>
 
 #include "app/device.h"
@@ -35,6 +36,16 @@ void report_profile(const Trace& trace, Executor& executor, const fs::path& file
   fmt::print("trace    {} (open it in ui.perfetto.dev or chrome://tracing)\n", file.string());
 }
 
+std::string validation_line(const TrainResult& result) {
+  double loss = *result.validation_loss;
+  std::string line = fmt::format("validation loss {:.4f} nats per token, perplexity {:.4g}", loss, std::exp(loss));
+  if (result.bits_per_byte) line += fmt::format(", {:.4f} bits per byte", *result.bits_per_byte);
+  if (result.unigram_entropy)
+    line += fmt::format(", {:.1f} % of the unigram entropy ({:.4f})", 100 * loss / *result.unigram_entropy,
+                        *result.unigram_entropy);
+  return line;
+}
+
 }  // namespace
 
 ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
@@ -63,9 +74,7 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
     fmt::print(stderr,
                "--profile: step {} was not run this time; choose one after the checkpoint that the run goes on from\n",
                arguments.profile);
-  if (result.validation_loss)
-    fmt::print("validation loss {:.4f} nats per token, {:.1f} % of the unigram entropy ({:.4f})\n",
-               *result.validation_loss, 100 * *result.validation_loss / result.unigram_entropy, result.unigram_entropy);
+  if (result.validation_loss) fmt::print("{}\n", validation_line(result));
   if (!result.checkpoint.empty()) fmt::print("model    {}\n", printable(result.checkpoint.string()));
   fmt::print("metrics  {}\n", printable((out / "metrics.jsonl").string()));
   return result.outcome;

@@ -118,7 +118,8 @@ struct TokenizeArguments {
   std::string output;
   std::string format = "flat";  // or megatron
   std::string text_key = "text";
-  int64_t end_of_text = -1;  // -1 = the tokenizer's
+  std::string on_error = "stop";  // or skip
+  int64_t end_of_text = -1;       // -1 = the tokenizer's
   int64_t threads = 0;
 };
 void tokenize_verb(const TokenizeArguments& arguments);
@@ -139,6 +140,13 @@ struct InspectArguments {
   bool json = false;
 };
 void inspect_verb(const InspectArguments& arguments);
+
+struct TraceArguments {
+  std::string run;  // its --out directory
+  int64_t step = 0;
+  bool json = false;
+};
+void trace_verb(const TraceArguments& arguments);
 
 struct OrderArguments {
   std::string config;

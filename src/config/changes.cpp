@@ -29,8 +29,11 @@ std::string ConfigChange::text() const {
 
 std::vector<ConfigChange> changes_between(const ConfigValues& before, const ConfigValues& after) {
   std::vector<ConfigChange> changes;
+  const ConfigValues defaults = config_values(RunConfig());
   for (const Key& key : schema()) {
     std::string old_value = value_in(before, key.name), new_value = value_in(after, key.name);
+    // A version that did not have the key worked as the default does now.
+    if (!before.contains(key.name) && defaults.contains(key.name)) old_value = value_in(defaults, key.name);
     if (old_value != new_value) changes.push_back({std::string(key.name), old_value, new_value, affects_of(key)});
   }
   return changes;

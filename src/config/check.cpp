@@ -102,9 +102,19 @@ void check_data(const RunConfig& run, const ModelSpec& spec, Complaints& complai
   const DataSection& data = run.data;
   if (data.train.empty())
     complaints.add(run, {"data.train"}, {.got = "names no data", .expected = "files, or \"stories\""});
+  if (!data.weights.empty() && data.weights.size() != data.train.size())
+    complaints.add(run, {"data.weights", "data.train"},
+                   {.got = fmt::format("{} weight{} for {} entr{} of data.train", data.weights.size(),
+                                       data.weights.size() == 1 ? "" : "s", data.train.size(),
+                                       data.train.size() == 1 ? "y" : "ies"),
+                    .expected = "one for each"});
   if (!data.validation.empty() && run.given("data.validation_fraction"))
     complaints.add(run, {"data.validation_fraction", "data.validation"},
                    {.got = "is not used, because data.validation names files", .expected = "one of the two"});
+  if (run.given("data.validation_split") && !data.holds_out_part())
+    complaints.add(run, {"data.validation_split", "data.validation", "data.validation_fraction"},
+                   {.got = "is not used, because no part of the training data is held out",
+                    .expected = "a data.validation_fraction above 0, without data.validation"});
   bool nothing_held_back = data.validation.empty() && data.validation_fraction == 0;
   if (nothing_held_back && run.given("train.eval_every") && run.train.eval_every > 0)
     complaints.add(run, {"train.eval_every", "data.validation", "data.validation_fraction"},
@@ -127,10 +137,11 @@ void check_documents(const RunConfig& run, Complaints& complaints) {
     complaints.add(run, {"data.mask_documents", "mesh.cp"},
                    {.got = "masking documents with context parallelism is not implemented",
                     .expected = "mesh.cp = 1, or no mask_documents"});
-  // Text needs it anyway, but a tokenizer that is trained brings its own.
+  // Text needs it anyway, but a tokenizer that is trained brings its own. Documents of token files are told apart by
+  // it.
   bool tokens = run.data.format.starts_with("tokens-") || run.data.format == "megatron";
   bool trained = run.data.tokenizer.empty() && !run.model.from;
-  if (run.data.end_of_text && !run.data.mask_documents && (tokens || trained))
+  if (run.data.end_of_text && !run.data.mask_documents && (tokens ? !run.data.holds_out_documents() : trained))
     complaints.add(run, {"data.end_of_text", "data.mask_documents"},
                    {.got = "end_of_text is given, but nothing asks for it", .expected = "data.mask_documents = true"});
 }

@@ -49,6 +49,18 @@ std::optional<ConfigValue> to_number(const TomlValue& value) {
   return std::nullopt;
 }
 
+std::optional<ConfigValue> to_numbers(const TomlValue& value, const Range& range) {
+  auto list = std::get_if<TomlValue::List>(&value.is);
+  if (!list) return std::nullopt;
+  std::vector<double> out;
+  for (const TomlValue& item : *list) {
+    std::optional<ConfigValue> number = to_number(item);
+    if (!number || !range.contains(std::get<double>(*number))) return std::nullopt;
+    out.push_back(std::get<double>(*number));
+  }
+  return out;
+}
+
 // The value when the key allows it.
 std::optional<ConfigValue> allowed_value(const Key& key, const TomlValue& given) {
   switch (key.kind) {
@@ -57,6 +69,8 @@ std::optional<ConfigValue> allowed_value(const Key& key, const TomlValue& given)
       return std::nullopt;
     case Kind::list:
       return to_list(given);
+    case Kind::numbers:
+      return to_numbers(given, key.range);
     case Kind::integer: {
       std::optional<ConfigValue> value = to_integer(given);
       bool fits = value && key.range.contains(static_cast<double>(std::get<int64_t>(*value)));

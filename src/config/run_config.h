@@ -56,16 +56,24 @@ struct PipelineSection {
 
 struct DataSection {
   std::vector<std::string> train = {"stories"};
+  std::vector<double> weights;  // of the entries of train; empty: by size
   std::vector<std::string> validation;
   double validation_fraction = 0.05;
+  std::string validation_split = "documents";
   std::string format = "auto";
   std::string text_key = "text";
+  std::string on_error = "stop";
   std::string tokenizer;
   int64_t tokenizer_vocab = 4096;
   int64_t stories_bytes = 4'000'000;
   bool mask_documents = false;
   std::optional<int64_t> end_of_text;
   std::string cache = ".cache";
+
+  // Whether part of the training data is held out for validation, and whether that is to be a sample of documents.
+  bool holds_out_part() const { return validation.empty() && validation_fraction > 0; }
+  bool holds_out_documents() const { return holds_out_part() && validation_split == "documents"; }
+
   bool operator==(const DataSection&) const = default;
 };
 

@@ -62,6 +62,8 @@ constexpr Kind kind_of() {
     return Kind::number;
   else if constexpr (std::is_same_v<T, std::string>)
     return Kind::text;
+  else if constexpr (std::is_same_v<T, std::vector<double>>)
+    return Kind::numbers;
   else
     return Kind::list;
 }
@@ -222,13 +224,22 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(pipeline.layers, "Layers of each stage, in order, such as `7,8,8,7`. Empty = balanced by cost."),
 
     KEY(data.train, "Files or folders to train on; `stories` is the built-in corpus."),
+    KEY(data.weights, above(0),
+        "The share of the samples that each entry of `train` gives, in any unit: `[3, 1]` takes three of four from the first. Empty = by "
+        "their sizes."),
     KEY(data.validation,
         "Files or folders to measure the loss on. Empty = a part of the training data, see `validation_fraction`."),
     KEY(data.validation_fraction, from_0_below_1(),
         "The part of the training data that is kept for validation when `validation` is empty."),
+    KEY(data.validation_split, one_of("documents|tail"),
+        "Which part that is: a sample of documents, chosen by `train.seed`, or the last tokens of every file. Files whose documents "
+        "cannot be told apart keep their last tokens. A resumed run keeps the part it began with."),
     KEY(data.format, one_of("auto|text|jsonl|tokens-u16|tokens-u32|megatron"),
         "What the files hold. `auto` goes by their names."),
     KEY(data.text_key, "Where the text is: a key of JSON objects, a column of tables."),
+    KEY(data.on_error, one_of("stop|skip"),
+        "What happens at a document of text that cannot be read: invalid JSON or UTF-8, no text under `text_key`, too long. Skipped ones "
+        "are counted and named; more than a tenth of all, and at least 100, stop the run, and so does a damaged archive."),
     KEY(data.tokenizer, "A tokenizer.json. Empty = that of `model.from`, else one trained on the data."),
     KEY(data.tokenizer_vocab, from_to(257, 1 << 20), "Tokens of the tokenizer when one is trained."),
     KEY(data.stories_bytes, from_to(1000, 1e12), "Size of the built-in corpus."),
@@ -280,7 +291,7 @@ constexpr Key kKeysAfterAxes[] = {
         "Weight of the squared log-partition added to the loss, which keeps logits small. 0 = off."),
 
     KEY(train.steps, from_to(1, 1e12), "Steps of the whole run; a resumed run goes on to the same number."),
-    KEY(train.seed, at_least(0), "Decides initial weights and the order of the data."),
+    KEY(train.seed, at_least(0), "Decides initial weights, the order of the data and which documents are held out."),
     KEY(train.threads, Affects::execution, from_to(0, kMaxThreads), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
     KEY(train.recompute, Affects::execution, one_of("none|norms|selective|alternate|full"), "What is computed again in the backward pass to save memory."),
     KEY(train.precision, one_of("auto|f32|bf16"),
@@ -404,6 +415,8 @@ std::string expected_of(const Key& key) {
       return "a number" + range_text(key.range);
     case Kind::list:
       return "a string or a list of strings";
+    case Kind::numbers:
+      return "a list of numbers" + range_text(key.range);
     case Kind::text:
       break;
   }
@@ -424,6 +437,7 @@ std::string toml_text(const ConfigValue& value) {
       for (const std::string& item : list) out += (out.size() > 1 ? ", " : "") + toml_quoted(item);
       return out + "]";
     }
+    std::string operator()(const std::vector<double>& list) const { return fmt::format("[{}]", fmt::join(list, ", ")); }
   };
   return std::visit(Visitor{}, value);
 }

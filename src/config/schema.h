@@ -15,9 +15,10 @@
 namespace sextant {
 
 // monostate: not given, and without a default.
-using ConfigValue = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<std::string>>;
+using ConfigValue =
+    std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<std::string>, std::vector<double>>;
 
-enum class Kind : uint8_t { flag, integer, number, text, list };
+enum class Kind : uint8_t { flag, integer, number, text, list, numbers };
 
 enum class RangeEnd : uint8_t { included, excluded };
 
@@ -33,7 +34,7 @@ struct Range {
 struct Key {
   std::string_view name;   // "model.hidden"
   std::string_view words;  // the allowed words, "auto|cpu|cuda"; empty = any text
-  Range range;             // of integers and numbers
+  Range range;             // of integers and numbers, also in lists
   std::string_view unset;  // what holds when it is not given, where that is not a value
   std::string_view help;   // one or two sentences
   Kind kind = Kind::text;

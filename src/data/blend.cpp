@@ -29,17 +29,28 @@ std::vector<int64_t> shares_of(std::span<const double> weights, int64_t slots) {
 
 }  // namespace
 
-Blend::Blend(std::span<const double> weights) {
+int64_t Blend::exact_period(std::span<const double> weights) {
+  double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  // What decimals lose as binary fractions, and no more.
+  auto whole = [&](double share) { return std::abs(share - std::round(share)) < 1e-9 && std::round(share) >= 1; };
+  for (int64_t slots = 1; slots < kSlots; ++slots)
+    if (std::all_of(weights.begin(), weights.end(),
+                    [&](double weight) { return whole(weight / sum * static_cast<double>(slots)); }))
+      return slots;
+  return kSlots;
+}
+
+Blend::Blend(std::span<const double> weights, int64_t slots) {
   BUG_IF(weights.empty(), "a blend of nothing");
   for (double weight : weights)
     if (!(weight > 0) || !std::isfinite(weight))
       throw UserError({.got = fmt::format("a data source has weight {}", weight), .expected = "a positive number"});
-  const int64_t slots = weights.size() == 1 ? 1 : kSlots;
+  if (weights.size() == 1) slots = 1;
   shares_ = shares_of(weights, slots);
   for (size_t i = 0; i < weights.size(); ++i)
     if (shares_[i] == 0)
       throw UserError({.got = fmt::format("data source {} has weight {}, too little beside the others", i, weights[i]),
-                       .expected = fmt::format("a share of 1/{} at least", kSlots)});
+                       .expected = fmt::format("a share of 1/{} at least", slots)});
 
   // Each slot goes to the source that is furthest behind its share. A source that has had its whole share is not
   // behind, and some source always is, so the period comes out exactly.

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "data/decompress.h"
 
 namespace sextant {
 
@@ -20,6 +21,7 @@ class LengthCount {
     ++count_;
   }
   int64_t count() const { return count_; }
+  int64_t total() const { return total_; }
   std::optional<LengthFacts> facts() const {
     if (count_ == 0) return std::nullopt;
     return LengthFacts{shortest_, longest_, static_cast<double>(total_) / static_cast<double>(count_)};
@@ -36,18 +38,37 @@ bool is_folder(const fs::path& path) {
 
 std::string kind_of_text(const fs::path& path, const DocumentFormat* format) {
   if (is_folder(path)) return "folder of text";
-  return std::string((format ? format : text_format_of(path))->name);
+  constexpr std::string_view kCompressed[] = {"", ", gzip", ", zstd"};
+  return fmt::format("{}{}", (format ? format : text_format_of(path))->name,
+                     kCompressed[static_cast<size_t>(compression_of(path))]);
+}
+
+// At most so many bytes, ending with a whole character.
+std::string beginning_of(std::string_view text) {
+  constexpr size_t kMost = 200;
+  if (text.size() > kMost) {
+    size_t end = kMost;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+    text = text.substr(0, end);
+  }
+  return std::string(text);
 }
 
 DataFacts inspect_text(const fs::path& path, const TextOptions& options) {
   std::array paths{path};
   DocumentReader reader(paths, options);
   LengthCount lengths;
-  while (auto document = reader.next()) lengths.add(std::ssize(*document));
+  std::string first_text;
+  while (auto document = reader.next()) {
+    if (lengths.count() == 0) first_text = beginning_of(*document);
+    lengths.add(std::ssize(*document));
+  }
   return {.kind = kind_of_text(path, options.format),
           .bytes_on_disk = reader.bytes_total(),
+          .text_bytes = lengths.total(),
           .documents = lengths.count(),
-          .lengths = lengths.facts()};
+          .lengths = lengths.facts(),
+          .first_text = std::move(first_text)};
 }
 
 DataFacts inspect_tokens(const fs::path& path, const InspectOptions& options) {
@@ -77,6 +98,8 @@ DataFacts inspect_tokens(const fs::path& path, const InspectOptions& options) {
   if (max_id >= 0) facts.max_id = max_id;
   if (marked || file.document_count()) facts.documents = lengths.count();
   facts.lengths = lengths.facts();
+  facts.first_ids.resize(static_cast<size_t>(std::min<int64_t>(64, file.token_count())));
+  file.read(0, facts.first_ids);
   return facts;
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "data/text_source.h"
 #include "data/token_file.h"
@@ -18,14 +19,18 @@ struct LengthFacts {
 };
 
 struct DataFacts {
-  std::string
-      kind;  // a format's name ("JSON lines"), "folder of text", "flat tokens", "llm.c tokens", "Megatron tokens"
+  // A format's name ("plain text", "JSON lines, gzip"), "folder of text", "flat tokens", "llm.c tokens", "Megatron
+  // tokens"
+  std::string kind;
   int64_t bytes_on_disk = 0;
+  std::optional<int64_t> text_bytes;   // of all documents, decompressed; of text
   std::optional<TokenType> type;       // of tokens
   std::optional<int64_t> tokens;       // of a token file
   std::optional<int64_t> max_id;       // of a token file that is not empty
   std::optional<int64_t> documents;    // unknown in a flat file without end_of_text
   std::optional<LengthFacts> lengths;  // of documents: in tokens with their end-of-text, in bytes for text
+  std::string first_text;              // how the first document begins; of text
+  std::vector<int32_t> first_ids;      // how the file begins; of a token file
 };
 
 struct InspectOptions {

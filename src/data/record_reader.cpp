@@ -25,13 +25,29 @@ std::optional<std::string_view> RecordReader::next() {
     std::string_view unread(buffer_.data() + begin_, end_ - begin_);
     size_t at = separator_.empty() ? std::string_view::npos : unread.find(separator_, searched);
     if (std::min(at, unread.size()) > max_record_bytes_)
-      throw StreamError(fmt::format("no document ends within {} bytes, the limit", max_record_bytes_));
+      throw RecordTooLong(fmt::format("no document ends within {} bytes, the limit", max_record_bytes_));
     if (at != std::string_view::npos) return take(at, separator_.size());
     searched = unread.size() - std::min(unread.size(), separator_.size());
     if (!read_more()) {
       if (begin_ == end_) return std::nullopt;
       return take(end_ - begin_, 0);
     }
+  }
+}
+
+void RecordReader::discard_record() {
+  for (;;) {
+    std::string_view unread(buffer_.data() + begin_, end_ - begin_);
+    size_t at = separator_.empty() ? std::string_view::npos : unread.find(separator_);
+    if (at != std::string_view::npos) {
+      take(at, separator_.size());
+      return;
+    }
+    // What may be the beginning of a separator stays.
+    begin_ = end_ - std::min(unread.size(), separator_.empty() ? 0 : separator_.size() - 1);
+    if (read_more()) continue;
+    begin_ = end_;
+    return;
   }
 }
 

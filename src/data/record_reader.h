@@ -1,5 +1,5 @@
 // Cuts a byte stream at a separator. Enters a stream; leave its records one by one, without the separator, in a buffer
-// that grows to the longest record and no further. A record over the limit is a StreamError.
+// that grows to the longest record and no further. A record over the limit is a RecordTooLong.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,12 @@
 
 namespace sextant {
 
+// A record that is longer than the limit: the stream itself is whole, and reading may go on after discard_record().
+class RecordTooLong : public StreamError {
+ public:
+  using StreamError::StreamError;
+};
+
 class RecordReader {
  public:
   // An empty separator makes the whole stream one record.
@@ -19,6 +25,9 @@ class RecordReader {
 
   // The view holds until the next call. The last record needs no separator after it; an empty one is not reported.
   std::optional<std::string_view> next();
+
+  // After a RecordTooLong: reads over the rest of that record, in bounded memory.
+  void discard_record();
 
   int64_t number() const { return number_; }  // of the record that next() returned, or failed to read, from 1
   bool ended_by_separator() const { return ended_by_separator_; }

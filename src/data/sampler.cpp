@@ -13,14 +13,14 @@ namespace {
 
 // Named before the weights are looked at: an empty file has none, and that it is empty says more.
 void check_source(const SampleSource& source, int64_t seq) {
-  const TokenRange& range = source.range;
-  BUG_IF(range.begin < 0 || range.begin > range.end || range.end > source.file->token_count(),
-         "tokens {} to {} of {} in {}", range.begin, range.end, source.file->token_count(), source.file->name());
+  for (const TokenRange& range : source.tokens.ranges())
+    BUG_IF(range.begin < 0 || range.begin > range.end || range.end > source.file->token_count(),
+           "tokens {} to {} of {} in {}", range.begin, range.end, source.file->token_count(), source.file->name());
   if (source.file->token_count() == 0)
     throw UserError({.place = source.file->name(), .got = "the file is empty", .expected = "tokens"});
-  if (Packing{range, seq}.samples() < 1)
+  if (Packing{{0, source.tokens.size()}, seq}.samples() < 1)
     throw UserError({.place = source.file->name(),
-                     .got = fmt::format("{} tokens to draw from", human_count(range.size())),
+                     .got = fmt::format("{} tokens to draw from", human_count(source.tokens.size())),
                      .expected = fmt::format("{} at least, one sample of seq + 1", human_count(seq + 1)),
                      .hint = "Give more data, a shorter seq, or another validation fraction."});
 }
@@ -37,7 +37,7 @@ std::vector<double> weights_of(const std::vector<SampleSource>& sources, int64_t
 }  // namespace
 
 BatchSampler::BatchSampler(std::vector<SampleSource> sources, SamplerOptions options)
-    : sources_(std::move(sources)), options_(options), blend_(weights_of(sources_, options.seq)) {
+    : sources_(std::move(sources)), options_(options), blend_(weights_of(sources_, options.seq), options.mix_period) {
   BUG_IF(options.seq < 1 || options.vocab < 1, "seq {} and vocab {}", options.seq, options.vocab);
 }
 
@@ -61,16 +61,24 @@ void BatchSampler::fill(int64_t first_sample, int64_t count, std::span<int32_t> 
          targets.size());
   for (int64_t row = 0; row < count; ++row) {
     Draw drawn = draw(first_sample + row);
-    const TokenFile& file = *sources_[static_cast<size_t>(drawn.source)].file;
-    const int64_t first_token = packing(drawn.source).first_token(drawn.sample);
+    const SampleSource& from = source(drawn.source);
+    const int64_t first = first_position(drawn);
     std::span<int32_t> inputs = tokens.subspan(static_cast<size_t>(row) * seq, seq);
     std::span<int32_t> shifted = targets.subspan(static_cast<size_t>(row) * seq, seq);
-    file.read(first_token, inputs);
+    read(from, first, inputs);
     std::copy(inputs.begin() + 1, inputs.end(), shifted.begin());
-    file.read(first_token + options_.seq, shifted.last(1));
-    check_vocab(file, first_token, inputs);
-    check_vocab(file, first_token + options_.seq, shifted.last(1));
+    read(from, first + options_.seq, shifted.last(1));
   }
+}
+
+void BatchSampler::read(const SampleSource& source, int64_t first, std::span<int32_t> out) const {
+  size_t done = 0;
+  source.tokens.for_each_range(first, std::ssize(out), [&](TokenRange range) {
+    std::span<int32_t> piece = out.subspan(done, static_cast<size_t>(range.size()));
+    source.file->read(range.begin, piece);
+    check_vocab(*source.file, range.begin, piece);
+    done += piece.size();
+  });
 }
 
 void BatchSampler::check_vocab(const TokenFile& file, int64_t first_token, std::span<const int32_t> ids) const {

@@ -1,6 +1,6 @@
-// The order of training samples, as a formula. Enter token files, each with the range to draw from and a weight; leaves
-// for any number k of the run the sample it draws: source, epoch and place follow from k alone, in O(1). So resuming is
-// exact and needs only the Cursor, and every rank can fill its own part of a batch.
+// The order of training samples, as a formula. Enter token files, each with the tokens to draw from and a weight;
+// leaves for any number k of the run the sample it draws: source, epoch and place follow from k alone, in O(1). So
+// resuming is exact and needs only the Cursor, and every rank can fill its own part of a batch.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "data/blend.h"
 #include "data/packing.h"
 #include "data/token_file.h"
+#include "data/token_selection.h"
 
 namespace sextant {
 
@@ -23,8 +24,8 @@ enum class SampleOrder : uint8_t { shuffled, sequential };
 
 struct SampleSource {
   std::shared_ptr<const TokenFile> file;
-  TokenRange range;   // tokens of the file to draw from
-  double weight = 1;  // its share of the samples, beside the other sources
+  TokenSelection tokens;  // of the file, to draw from
+  double weight = 1;      // its share of the samples, beside the other sources
 };
 
 struct SamplerOptions {
@@ -32,11 +33,12 @@ struct SamplerOptions {
   int64_t vocab = 0;  // every id is held to it as it is read, since it will index the embedding
   uint64_t seed = 0;
   SampleOrder order = SampleOrder::shuffled;  // afresh in every epoch of a source
+  int64_t mix_period = Blend::kSlots;         // samples after which the mix of the sources repeats
 };
 
 class BatchSampler {
  public:
-  // UserError when a range holds no sample.
+  // UserError when a selection holds no sample.
   BatchSampler(std::vector<SampleSource> sources, SamplerOptions options);
 
   struct Draw {
@@ -53,9 +55,14 @@ class BatchSampler {
   int64_t seq() const { return options_.seq; }
   int source_count() const { return static_cast<int>(sources_.size()); }
   int64_t samples(int source) const { return packing(source).samples(); }  // of one epoch
+  const SampleSource& source(int source) const { return sources_[static_cast<size_t>(source)]; }
+  // The position, in its source's selection, of the first token of a sample.
+  int64_t first_position(const Draw& draw) const { return packing(draw.source).first_token(draw.sample); }
 
  private:
-  Packing packing(int source) const { return {sources_[static_cast<size_t>(source)].range, options_.seq}; }
+  Packing packing(int number) const { return {{0, source(number).tokens.size()}, options_.seq}; }
+  // Tokens at positions [first, first + out.size()) of the source's selection.
+  void read(const SampleSource& source, int64_t first, std::span<int32_t> out) const;
   void check_vocab(const TokenFile& file, int64_t first_token, std::span<const int32_t> ids) const;
 
   std::vector<SampleSource> sources_;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "data/decompress.h"
 #include "data/foreign_file.h"
+#include "data/record_reader.h"
 
 namespace sextant {
 
@@ -89,8 +90,7 @@ DocumentReader::DocumentReader(std::span<const fs::path> paths, TextOptions opti
 std::optional<std::string_view> DocumentReader::next() {
   while (file_ || open_next_file()) {
     try {
-      while (auto document = file_->next())
-        if (!document->empty()) return document;
+      if (auto document = next_in_file()) return document;
     } catch (const StreamError& error) {
       throw UserError({.place = place(), .got = error.what()});
     }
@@ -104,8 +104,27 @@ bool DocumentReader::open_next_file() {
   if (files_opened_ == files_.size()) return false;
   const fs::path& path = files_[files_opened_++];
   const DocumentFormat* format = options_.format ? options_.format : text_format_of(path);
+  file_name_ = path.string();
   file_ = format->open(path, options_);
   return true;
+}
+
+std::optional<std::string_view> DocumentReader::next_in_file() {
+  for (;;) {
+    try {
+      auto document = file_->next();
+      if (!document || !document->empty()) return document;
+    } catch (const UnreadableDocument& error) {
+      if (options_.on_error == OnError::stop) throw;
+      Complaint complaint = error.complaints().front();
+      complaint.hint.clear();  // three of them stand on one line
+      skipped_.add(complaint.text());
+    } catch (const RecordTooLong& error) {
+      if (options_.on_error == OnError::stop) throw;
+      skipped_.add(fmt::format("{}: {}", place(), error.what()));
+      file_->discard_record();
+    }
+  }
 }
 
 std::string DocumentReader::place() const {
@@ -117,16 +136,23 @@ int64_t DocumentReader::bytes_done() const {
   return bytes_of_closed_ + (file_ ? file_->consumed() : 0);
 }
 
-void for_each_document(std::span<const fs::path> paths, const TextOptions& options,
-                       const std::function<void(std::string_view)>& visit) {
+SkippedRecords for_each_placed_document(std::span<const fs::path> paths, const TextOptions& options,
+                                        const std::function<void(const PlacedDocument&)>& visit) {
   DocumentReader reader(paths, options);
   for (const fs::path& path : paths) refuse_empty(path);
   int64_t documents = 0;
-  for (; auto document = reader.next(); ++documents) visit(*document);
-  if (documents > 0) return;
-  std::string more = paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "";
-  throw UserError(
-      {.place = paths.front().string() + more, .got = "there is no text in it", .expected = "one document at least"});
+  for (; auto document = reader.next(); ++documents) visit({*document, reader.file_name(), reader.number()});
+  std::string place = paths.front().string() + (paths.size() > 1 ? fmt::format(" and {} more", paths.size() - 1) : "");
+  require_few_skipped(reader.skipped(), documents, place);
+  if (documents > 0) return reader.skipped();
+  throw UserError({.place = place,
+                   .got = reader.skipped().count == 0 ? "there is no text in it" : reader.skipped().text(),
+                   .expected = "one document at least"});
+}
+
+SkippedRecords for_each_document(std::span<const fs::path> paths, const TextOptions& options,
+                                 const std::function<void(std::string_view)>& visit) {
+  return for_each_placed_document(paths, options, [&](const PlacedDocument& document) { visit(document.text); });
 }
 
 }  // namespace sextant

@@ -68,6 +68,8 @@ void MetricsFile::append(const StepMetrics& m) {
   line.add("arena_bytes", m.arena_bytes);
   if (!m.arena_bytes_by_rank.empty()) line.add("arena_bytes_by_rank", m.arena_bytes_by_rank);
   if (m.validation_loss) line.add("validation_loss", *m.validation_loss);
+  if (auto perplexity = m.perplexity()) line.add("perplexity", *perplexity);
+  if (m.bits_per_byte) line.add("bits_per_byte", *m.bits_per_byte);
   if (m.is_update_skipped()) line.add_flag("update_skipped");
   file_ << line.text() << std::endl;
   if (!file_) throw RunError(path_.string(), "cannot write", "is the disk full?");

@@ -22,7 +22,12 @@ struct StepMetrics {
   std::optional<double> mfu;                 // null until a machine profile is known
   int64_t arena_bytes = 0;                   // of rank 0
   std::vector<int64_t> arena_bytes_by_rank;  // with the first step after a start
-  std::optional<double> validation_loss;     // on steps that end with an evaluation
+  std::optional<double> validation_loss;     // on steps that end with an evaluation, in nats per token
+  std::optional<double> bits_per_byte;       // the same loss per byte of text, where there is a tokenizer
+
+  std::optional<double> perplexity() const {
+    return validation_loss ? std::optional(std::exp(*validation_loss)) : std::nullopt;
+  }
 
   bool is_finite() const { return std::isfinite(loss) && std::isfinite(grad_norm); }
   bool is_update_skipped() const { return !std::isfinite(grad_norm); }  // by the update itself, on every rank

@@ -52,7 +52,9 @@ void Progress::step(const StepMetrics& m) {
       fmt::formatted_size("{}", last_step_), last_step_, without_sign_of_nan(m.loss), without_sign_of_nan(m.grad_norm),
       m.lr, human_count(static_cast<int64_t>(m.tokens_per_s)), human_duration(seconds_left(m.step)));
   if (m.is_update_skipped()) line += "  (gradient not finite: update skipped)";
-  if (m.validation_loss) line += fmt::format("  validation {:.4f}", *m.validation_loss);
+  if (m.validation_loss)
+    line += fmt::format("  validation {:.4f} (perplexity {:.4g}{})", *m.validation_loss, *m.perplexity(),
+                        m.bits_per_byte ? fmt::format(", {:.4f} bits/byte", *m.bits_per_byte) : "");
   clear_line();
   fmt::print("{}{}", line, keep ? "\n" : "");
   line_open_ = !keep;

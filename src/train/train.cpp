@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "base/error.h"
 #include "base/exit_within.h"
@@ -116,8 +117,7 @@ class Run {
       if (!pause) continue;
       StepMetrics m = finish_step();
       position_.watch.begin_other_work();
-      if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == run_.train.steps))
-        m.validation_loss = result_.validation_loss = trainer_.evaluate();
+      if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == run_.train.steps)) measure(m);
       record(m);
       if (is_due(run_.checkpoint.every)) save(Saver::Occasion::periodic);
     }
@@ -259,6 +259,13 @@ class Run {
     state_.tokens += run_.batch.sequences * run_.batch.seq;
   }
 
+  void measure(StepMetrics& m) {
+    m.validation_loss = result_.validation_loss = trainer_.evaluate();
+    const std::optional<double>& bytes = parts_.dataset.validation_bytes_per_token;
+    if (m.validation_loss && bytes && *bytes > 0)
+      m.bits_per_byte = result_.bits_per_byte = *m.validation_loss / (*bytes * std::numbers::ln2);
+  }
+
   StepMetrics finish_step() {
     StepMetrics m = trainer_.finish_step();
     m.tokens = state_.tokens - (state_.step - m.step) * run_.batch.sequences * run_.batch.seq;
@@ -362,8 +369,9 @@ void refuse_changes_to_a_finished_run(const RunConfig& run, const ResumePoint& r
 
 }  // namespace
 
-TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor& make_executor, const Launch& launch,
+TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecutor& make_executor, const Launch& launch,
                   const Profile& profile) {
+  RunConfig run = given;
   if (launch.process) require_world(run, launch.process->size(), "the launcher");
   Fault fault = fault_from_environment();
   ModelSpec spec = resolve_spec(run);
@@ -388,6 +396,7 @@ TrainResult train(const RunConfig& run, const fs::path& out, const MakeExecutor&
   leader_first(processes, timeout / 4, [&] {
     if (launch.leads()) directory = prepare_run_directory(out);
     for (const std::string& note : directory.notes) say(note);
+    keep_validation_split(run, out, say);
     if (launch.leads() && run.model.from && starts_afresh(run, out)) check_source_model(run, spec);
     // Gone before the executor's own team has work.
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));

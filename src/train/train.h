@@ -19,7 +19,8 @@ struct TrainResult {
   int64_t step = 0;
   double loss = 0;                        // of the last step
   std::optional<double> validation_loss;  // the last one measured
-  double unigram_entropy = 0;
+  std::optional<double> bits_per_byte;    // the same per byte of text, where there is a tokenizer
+  std::optional<double> unigram_entropy;  // of the validation data, where a comparison with it says something
   std::filesystem::path checkpoint;       // the newest
   ExitCode outcome = ExitCode::finished;  // or stopped on request, or non_finite; anything else is thrown
 };

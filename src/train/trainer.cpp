@@ -119,12 +119,8 @@ StepMetrics Trainer::finish_step() {
 
 std::optional<double> Trainer::evaluate() {
   if (!evaluate_) return std::nullopt;
-  int64_t available = 0;
-  for (int source = 0; source < dataset_.validation->source_count(); ++source)
-    available += dataset_.validation->samples(source);
-  // A small validation set is measured once, not over and over. The samples are the same for every microbatch and mesh:
-  // what the last microbatch has beyond them does not count.
-  int64_t samples = std::min(available, run_.train.eval_sequences);
+  // The samples are the same for every microbatch and mesh: what the last microbatch has beyond them does not count.
+  int64_t samples = measured_samples(run_, *dataset_.validation);
   std::array<double, 2> sums{};  // loss, targets that count
   bool counts = counts_loss(*evaluate_);
   for (int64_t first = 0; first < samples; first += microbatch_sequences()) {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <future>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/files.h"
@@ -126,6 +127,55 @@ TEST(Data, ADamagedTokenCacheIsMadeAgain) {
                  {"token cache", "is damaged: train.bin has 2000 bytes, expected", "tokenizing again",
                   "tokenizing the training data"});
   EXPECT_EQ(run_command(train).output.find("tokeniz"), std::string::npos);
+}
+
+TEST(Data, InspectReadsATokenCache) {
+  ScratchPlace place("inspect-cache");
+  write_text(
+      place / "text.jsonl",
+      "{\"text\": \"some words to be read by it\"}\n{\"bad\": 1}\n{\"text\": \"and more words to be read by it\"}\n");
+  ASSERT_EQ(run_command(train_on(place, place / "text.jsonl",
+                                 "train.steps=1 batch.seq=8 train.eval_every=0 data.on_error=skip"))
+                .code,
+            0);
+  std::string cache = fs::directory_iterator(place.path() / "cache")->path().string();
+  expect_refusal(
+      run_command("data inspect " + cache), 0,
+      {"token cache", "train.bin", "documents   2", "text.jsonl", "1 document could not be read", "some words"});
+  Outcome json = run_command("data inspect --json " + cache);
+  nlohmann::json parsed = nlohmann::json::parse(json.output, nullptr, false);
+  ASSERT_TRUE(parsed.is_object()) << json.output;
+  const auto& part = parsed["parts"]["train.bin"];
+  EXPECT_EQ(part["documents"], 2);
+  EXPECT_EQ(part["text_bytes"], 27 + 31);
+  EXPECT_EQ(part["skipped"]["count"], 1);
+  EXPECT_TRUE(part["begins"].get<std::string>().starts_with("some words"));
+  Outcome text = run_command("data inspect --json " + (place / "text.jsonl"));
+  EXPECT_NE(text.code, 0) << "a line without text is refused";
+}
+
+TEST(Data, TraceNamesDocumentsOfARun) {
+  ScratchPlace place("trace");
+  std::string text;
+  for (int i = 0; i < 300; ++i) text += fmt::format("{{\"text\": \"line {} has some words in it\"}}\n", i);
+  write_text(place / "text.jsonl", text);
+  ASSERT_EQ(run_command(train_on(place, place / "text.jsonl", "train.steps=2 batch.seq=16 train.eval_every=0")).code,
+            0);
+  std::string trace = fmt::format("data trace {} --step ", place / "run");
+  Outcome shown = run_command(trace + "2");
+  expect_refusal(shown, 0, {"step 2 of", "samples ", "document ", "text.jsonl:", "from token"});
+  Outcome json = run_command(trace + "2 --json");
+  ASSERT_EQ(json.code, 0) << json.output;
+  nlohmann::json parsed = nlohmann::json::parse(json.output, nullptr, false);
+  ASSERT_TRUE(parsed.is_object()) << json.output;
+  int64_t tokens = 0;
+  for (const auto& piece : parsed["samples"][0]["pieces"]) {
+    tokens += piece["tokens"].get<int64_t>();
+    EXPECT_TRUE(piece["source"]["file"].get<std::string>().ends_with("text.jsonl"));
+  }
+  EXPECT_EQ(tokens, 17);
+  expect_refusal(run_command(trace + "3"), 2, {"step 3", "1 to 2"});
+  expect_refusal(run_command(fmt::format("data trace {} --step 1", place / "cache")), 2, {"--out directory of a run"});
 }
 
 TEST(Data, TheFormerKeyOfEvaluationNamesTheNewOne) {

@@ -30,5 +30,22 @@ TEST(Tokenize, EndOfTextMustBeKnown) {
   EXPECT_EQ(read_file(place / "out.bin").substr(2, 2), std::string("\0\0", 2));
 }
 
+TEST(Tokenize, DocumentsThatCannotBeReadAreSkippedOnRequest) {
+  ScratchPlace place("tokenize-skip");
+  write_file_atomically(place / "text.jsonl", "{\"text\": \"a\"}\nnonsense\n{\"text\": \"b\"}\n");
+  std::string tokenize = fmt::format(
+      "data tokenize {} --tokenizer {}/tests/fixtures/tokenizer/gpt2_style.json --out {} "
+      "--threads 1 --on-error ",
+      place / "text.jsonl", SEXTANT_SOURCE_DIR, place / "out.bin");
+  Outcome stopped = run_command(tokenize + "stop"), skipped = run_command(tokenize + "skip");
+  EXPECT_EQ(stopped.code, 2);
+  EXPECT_NE(stopped.output.find("text.jsonl:2"), std::string::npos) << stopped.output;
+  EXPECT_EQ(skipped.code, 0);
+  EXPECT_NE(skipped.output.find("2 documents,"), std::string::npos) << skipped.output;
+  EXPECT_NE(skipped.output.find("1 document could not be read and was skipped"), std::string::npos) << skipped.output;
+  EXPECT_NE(skipped.output.find("text.jsonl:2"), std::string::npos) << skipped.output;
+  EXPECT_EQ(run_command(tokenize + "ignore").code, 2);
+}
+
 }  // namespace
 }  // namespace sextant

@@ -194,6 +194,12 @@ TEST(Check, NameAndData) {
             "command line: name=../x: got \"../x\"; expected a name for a directory, without '/'");
   EXPECT_EQ(complaint_about({"data.train=[]"}),
             "command line: data.train=[]: names no data; expected files, or \"stories\"");
+  EXPECT_EQ(complaint_about({"data.train=['a.txt', 'b.txt']", "data.weights=[1, 2, 3]"}),
+            "command line: data.weights=[1, 2, 3]: 3 weights for 2 entries of data.train; expected one for each");
+  EXPECT_NE(complaint_about({"data.weights=[1, 0]"}).find("a list of numbers above 0"), std::string::npos);
+  EXPECT_EQ(complaint_about({"data.validation=v.txt", "data.validation_split=tail"}),
+            "command line: data.validation_split=tail: is not used, because no part of the training data is held out; "
+            "expected a data.validation_fraction above 0, without data.validation");
   EXPECT_EQ(complaint_about({"data.validation=v.txt", "data.validation_fraction=0.1"}),
             "command line: data.validation_fraction=0.1: is not used, because data.validation names files; expected "
             "one of the two");

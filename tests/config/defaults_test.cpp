@@ -87,10 +87,13 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"pipeline.layers", "\"\""},
 
       {"data.train", "[\"stories\"]"},
+      {"data.weights", "[]"},
       {"data.validation", "[]"},
       {"data.validation_fraction", "0.05"},
+      {"data.validation_split", "\"documents\""},
       {"data.format", "\"auto\""},
       {"data.text_key", "\"text\""},
+      {"data.on_error", "\"stop\""},
       {"data.tokenizer", "\"\""},
       {"data.tokenizer_vocab", "4096"},
       {"data.stories_bytes", "4000000"},

@@ -69,6 +69,9 @@ TEST(Schema, EveryKeySetsAFieldOfItsOwn) {
       case Kind::list:
         other = std::vector<std::string>{"else"};
         break;
+      case Kind::numbers:
+        other = std::vector<double>{0.987};
+        break;
     }
     key.set(run, other);
     for (const Key& each : schema())

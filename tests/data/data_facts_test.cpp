@@ -39,6 +39,45 @@ TEST(DataFacts, TokensWithAndWithoutMarks) {
   EXPECT_EQ(inspect_data(folder / "flat.bin", {.end_of_text = 4}).documents, 2);  // the last one has no mark
 }
 
+TEST(DataFacts, EveryFormatHasSizesAndABeginning) {
+  ScratchFolder folder;
+  std::string lines, text;
+  for (int i = 0; i < 20; ++i) {
+    std::string document = "d\xc3\xa9" + std::string(static_cast<size_t>(i) * 20, 'x');
+    lines += fmt::format("{{\"text\": \"{}\"}}\n", document);
+    text += document + "<|endoftext|>";
+  }
+  for (const auto& [name, content] : {std::pair{"a/a.jsonl", lines}, std::pair{"a/a.txt", text}}) {
+    std::filesystem::path path = folder.write(name, content);
+    ASSERT_EQ(std::system(fmt::format("gzip -k {}", path.string()).c_str()), 0);
+    for (const char* more : {"", ".gz"}) {
+      DataFacts facts = inspect_data(path.string() + more);
+      EXPECT_EQ(facts.kind.ends_with(", gzip"), *more != '\0') << facts.kind;
+      EXPECT_EQ(facts.documents, 20);
+      EXPECT_EQ(facts.text_bytes, 20 * 3 + 190 * 20);
+      EXPECT_EQ(facts.lengths->longest, 3 + 19 * 20);
+      EXPECT_EQ(facts.first_text, "d\xc3\xa9");
+    }
+  }
+  EXPECT_EQ(inspect_data(folder / "a").documents, 80);  // the folder has both of both
+  // Cut at a whole character.
+  std::string accents;
+  for (int i = 0; i < 150; ++i) accents += "\u00e9";
+  EXPECT_EQ(inspect_data(folder.write("b.txt", "x" + accents)).first_text.size(), 199u);
+
+  for (const auto& [name, kind] :
+       {std::pair{"t.bin", TokenKind::flat}, std::pair{"t.u16", TokenKind::flat}, std::pair{"t.ds", TokenKind::flat},
+        std::pair{"l.bin", TokenKind::llmc}, std::pair{"m", TokenKind::megatron}}) {
+    write_documents(folder / name, kind);
+    DataFacts facts = inspect_data(kind == TokenKind::megatron ? folder / "m.idx" : folder / name, {.end_of_text = 9});
+    EXPECT_EQ(facts.documents, 3) << name;
+    EXPECT_EQ(facts.tokens, 11) << name;
+    EXPECT_EQ(facts.lengths->longest, 5) << name;
+    EXPECT_EQ(facts.first_ids, (std::vector<int32_t>{1, 2, 3, 9, 4, 9, 500, 6, 7, 8, 9})) << name;
+    EXPECT_FALSE(facts.text_bytes) << name;
+  }
+}
+
 TEST(DataFacts, EmptyFile) {
   ScratchFolder folder;
   DataFacts facts = inspect_data(folder.write("empty.bin", ""), {.end_of_text = 0});

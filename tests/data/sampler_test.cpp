@@ -175,6 +175,31 @@ TEST(Blend, PercentagesAreExact) {
   EXPECT_EQ(pick.index, int64_t{1'000'000'000'000} * taken[static_cast<size_t>(pick.source)]);
 }
 
+// At every moment, not only after a period, and against the weights themselves, not their rounded shares.
+TEST(Blend, ExactPeriodsKeepEverySourceWithinASampleOfItsShare) {
+  for (auto& [weights, period] : std::vector<std::pair<std::vector<double>, int64_t>>{{{1, 1, 1}, 3},
+                                                                                      {{3, 1}, 4},
+                                                                                      {{0.6, 0.25, 0.15}, 20},
+                                                                                      {{0.7, 0.2, 0.1}, 10},
+                                                                                      {{1, 2, 3, 4, 5, 6, 7}, 28},
+                                                                                      {{97, 1, 1, 1}, 100},
+                                                                                      {{1.0 / 3, 2.0 / 3}, 3},
+                                                                                      {{0.1234, 0.8766}, 5000}}) {
+    ASSERT_EQ(Blend::exact_period(weights), period);
+    Blend blend(weights, period);
+    double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    std::vector<int64_t> taken(weights.size(), 0);
+    for (int64_t k = 0; k < 30000; ++k) {
+      ++taken[static_cast<size_t>(blend.at(k).source)];
+      for (size_t i = 0; i < weights.size(); ++i) {
+        double away = std::abs(static_cast<double>(taken[i]) - weights[i] / sum * static_cast<double>(k + 1));
+        ASSERT_LT(away, (k + 1) % period == 0 ? 1e-6 : 1.0) << "source " << i << " after " << k + 1;
+      }
+    }
+  }
+  EXPECT_EQ(Blend::exact_period(std::vector<double>{1, 3.14159265}), Blend::kSlots);
+}
+
 TEST(Blend, ImpossibleWeightsAreRefused) {
   for (std::vector<double> weights : {std::vector<double>{1, 0}, {1, -1}, {1, std::nan("")}, {1, INFINITY}})
     EXPECT_TRUE(says(complaint_of([&] { Blend blend(weights); }), {"weight", "positive"}));

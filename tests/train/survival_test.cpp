@@ -93,7 +93,7 @@ class Survival : public testing::TestWithParam<const char*> {
   ScratchRun scratch_;
 };
 
-using Steps = std::vector<int64_t>;
+using StepNumbers = std::vector<int64_t>;
 
 void overwrite(const fs::path& file, int64_t offset, std::string_view bytes) {
   std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
@@ -121,12 +121,12 @@ void plant(const fs::path& file, const std::string& tensor, float value) {
 
 TEST_P(Survival, AHugeLearningRateStopsTheRunAndKeepsTheFiniteCheckpoint) {
   run({"train.steps=3", "checkpoint.every=1", "checkpoint.keep=1"});
-  EXPECT_EQ(steps(), Steps{3});
+  EXPECT_EQ(steps(), StepNumbers{3});
   TrainResult result = run({"train.steps=50", "checkpoint.every=1", "checkpoint.keep=1", "optimizer.lr=1e20"});
   EXPECT_EQ(result.outcome, ExitCode::non_finite);
   EXPECT_LT(result.step, 12);
   // The checkpoint before the damage stands, and training goes on from it.
-  EXPECT_EQ(steps(), Steps{3});
+  EXPECT_EQ(steps(), StepNumbers{3});
   EXPECT_EQ(result.checkpoint, step(3));
   std::string lines = metrics();
   EXPECT_EQ(lines.find("null,\"grad_norm\""), std::string::npos) << lines;
@@ -159,7 +159,7 @@ TEST_P(Survival, NonFiniteWeightsAreNotSaved) {
   // One update of this size makes weights that f32 cannot hold.
   Refusal refused = refusal({"train.steps=1", "optimizer.lr=1e38", "optimizer.weight_decay=100"});
   EXPECT_EQ(refused.code, ExitCode::non_finite) << refused.what;
-  EXPECT_EQ(steps(), Steps{});
+  EXPECT_EQ(steps(), StepNumbers{});
 }
 
 TEST_P(Survival, ANegativeSecondMomentIsRefused) {
@@ -233,7 +233,7 @@ TEST_P(Survival, ARollBackIsABranchOfItsOwn) {
     TrainResult back = run({"train.steps=4", "checkpoint.every=1", fmt::format("checkpoint.keep={}", keep),
                             "optimizer.lr=0.002", fmt::format("checkpoint.resume={}", step(2).string())});
     EXPECT_EQ(back.step, 4);
-    EXPECT_EQ(steps(), keep == 1 ? Steps{4} : (Steps{2, 3, 4})) << keep;
+    EXPECT_EQ(steps(), keep == 1 ? StepNumbers{4} : (StepNumbers{2, 3, 4})) << keep;
     EXPECT_TRUE(fs::exists(out() / "abandoned-1/step-000006/run_state.json"));
     EXPECT_TRUE(fs::exists(out() / "abandoned-1/metrics.jsonl"));
     // The next start goes on with the new branch.
@@ -250,7 +250,7 @@ TEST_P(Survival, ARollBackThatWasKilledIsFinishedByTheNextStart) {
   run({"train.steps=6", "checkpoint.every=2", "checkpoint.keep=0"});
   write_file_atomically(out() / "set-aside.json", R"({"after":2,"to":"abandoned-1"})");
   EXPECT_EQ(run({"train.steps=3"}).step, 3);
-  EXPECT_EQ(steps(), (Steps{2, 3}));
+  EXPECT_EQ(steps(), (StepNumbers{2, 3}));
   EXPECT_TRUE(fs::exists(out() / "abandoned-1/step-000006"));
   EXPECT_FALSE(fs::exists(out() / "set-aside.json"));
 }
@@ -266,6 +266,7 @@ TEST_P(Survival, ARefusedResumeChangesNothing) {
 TEST_P(Survival, EveryConfigIsKeptWithItsFirstStep) {
   run({"train.steps=2", "optimizer.lr=0.001"});
   run({"train.steps=2", "optimizer.lr=0.001"});
+  EXPECT_FALSE(fs::exists(out() / "config-000003.toml"));
   run({"train.steps=3", "optimizer.lr=0.002"});
   EXPECT_NE(read_file(out() / "config-000001.toml").find("lr = 0.001"), std::string::npos);
   EXPECT_NE(read_file(out() / "config-000003.toml").find("lr = 0.002"), std::string::npos);
@@ -362,7 +363,7 @@ TEST_P(Survival, AFailedPeriodicSaveDoesNotEndTheRun) {
   fs::create_directories(out());
   write_file_atomically(out() / "step-000004", "in the way");
   EXPECT_EQ(run({"train.steps=6", "checkpoint.every=2"}).outcome, ExitCode::finished);
-  EXPECT_EQ(steps(), (Steps{2, 6}));
+  EXPECT_EQ(steps(), (StepNumbers{2, 6}));
 }
 
 TEST_P(Survival, AFailedSaveEndsTheRunWhenItIsTheLastOrNothingStands) {
@@ -373,7 +374,7 @@ TEST_P(Survival, AFailedSaveEndsTheRunWhenItIsTheLastOrNothingStands) {
     Refusal refused = refusal({"train.steps=6", "checkpoint.every=2"});
     EXPECT_EQ(refused.code, ExitCode::run_failed) << n;
     EXPECT_NE(refused.what.find("the checkpoint could not be written"), std::string::npos) << refused.what;
-    EXPECT_EQ(steps(), n == 2 ? Steps{} : (Steps{2, 4}));
+    EXPECT_EQ(steps(), n == 2 ? StepNumbers{} : (StepNumbers{2, 4}));
   }
 }
 
@@ -383,7 +384,7 @@ TEST_P(Survival, LeftoversGoAndOneCheckpointTooManyIsPruned) {
   write_file_atomically(out() / "metrics.jsonl.tmp-12345-0123456789abcdef", "half");
   fs::create_directories(out() / "step-000008.tmp-999999/staged");
   run({"train.steps=7", "checkpoint.keep=2"});
-  EXPECT_EQ(steps(), (Steps{6, 7}));
+  EXPECT_EQ(steps(), (StepNumbers{6, 7}));
   for (const auto& entry : fs::directory_iterator(out()))
     EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
 }

@@ -30,10 +30,10 @@ std::optional<std::string_view> CsvFile::next() {
   if (!read_record(column_)) return std::nullopt;
   if (fields_ == 0) return std::string_view();  // a blank line
   if (fields_ != columns_.size())
-    throw UserError({.place = place(),
-                     .got = fmt::format("the row has {} fields", fields_),
-                     .expected = fmt::format("{}, as the header has", columns_.size()),
-                     .hint = "a field that holds separators or line breaks stands in quotes."});
+    throw UnreadableDocument({.place = place(),
+                              .got = fmt::format("the row has {} fields", fields_),
+                              .expected = fmt::format("{}, as the header has", columns_.size()),
+                              .hint = "a field that holds separators or line breaks stands in quotes."});
   return require_utf8(text_, [&] { return place(); });
 }
 
@@ -114,7 +114,7 @@ void CsvFile::keep_piece(std::string_view piece) {
 }
 
 std::string CsvFile::place() const {
-  return fmt::format("{}:{}", options_.name, line_);
+  return document_place(options_.name, DocumentUnit::line, line_);
 }
 
 namespace {
@@ -132,7 +132,9 @@ constexpr std::array<std::string_view, 1> kCsvExtensions{".csv"}, kTsvExtensions
 
 }  // namespace
 
-extern const DocumentFormat kCsv{.name = "comma-separated values", .extensions = kCsvExtensions, .open = open_csv<','>};
-extern const DocumentFormat kTsv{.name = "tab-separated values", .extensions = kTsvExtensions, .open = open_csv<'\t'>};
+extern const DocumentFormat kCsv{
+    .name = "comma-separated values", .extensions = kCsvExtensions, .unit = DocumentUnit::line, .open = open_csv<','>};
+extern const DocumentFormat kTsv{
+    .name = "tab-separated values", .extensions = kTsvExtensions, .unit = DocumentUnit::line, .open = open_csv<'\t'>};
 
 }  // namespace sextant

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "base/error.h"
 #include "data/decompress.h"
 
 namespace sextant {
@@ -26,6 +27,15 @@ std::vector<std::string_view> extensions_packed(CompressedBy by) {
 }
 
 }  // namespace
+
+std::string document_place(std::string_view file, DocumentUnit unit, int64_t number) {
+  constexpr std::array<std::string_view, 4> kBefore{":", ": document ", ": row ", ": element "};
+  return fmt::format("{}{}{}", file, kBefore[static_cast<size_t>(unit)], number);
+}
+
+void DocumentFile::discard_record() {
+  BUG("{}: this format has no records that may be too long", place());
+}
 
 std::string data_extension_of(const fs::path& path) {
   fs::path name = compression_of(path) == Compression::none ? path : path.stem();

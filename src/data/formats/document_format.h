@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "data/formats/document_file.h"
+#include "data/skipped_records.h"
 
 namespace sextant {
 
@@ -22,6 +23,7 @@ struct TextOptions {
   std::string separator = "<|endoftext|>";
   std::string text_key = "text";  // of an object, or the column of a table
   int64_t max_document_bytes = int64_t{1} << 30;
+  OnError on_error = OnError::stop;  // at a document that cannot be read
 };
 
 enum class CompressedBy : uint8_t { format, wrapper };  // wrapper: .gz or .zst may follow the name
@@ -30,6 +32,7 @@ enum class InFolders : uint8_t { taken, left };
 struct DocumentFormat {
   std::string_view name;  // "JSON lines"
   std::span<const std::string_view> extensions;
+  DocumentUnit unit = DocumentUnit::document;
   CompressedBy compressed_by = CompressedBy::wrapper;
   InFolders in_folders = InFolders::taken;  // left: only a file that is named itself is read
   std::unique_ptr<DocumentFile> (*open)(const std::filesystem::path& path, const TextOptions& options) = nullptr;

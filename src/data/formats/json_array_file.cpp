@@ -36,7 +36,11 @@ std::optional<std::string_view> JsonArrayFile::next() {
   if (element_ > 0) expect(',', "',' or ']'");
   ++element_;
   read_value();
-  return json_.parse(value_, {.file = name_, .number = element_, .noun = "element"});
+  try {
+    return json_.parse(value_, {.file = name_, .number = element_, .noun = "element"});
+  } catch (const UserError& error) {
+    throw UnreadableDocument(error.complaints().front());
+  }
 }
 
 void JsonArrayFile::begin() {
@@ -188,7 +192,7 @@ void JsonArrayFile::refuse(std::string_view expected) {
 }
 
 std::string JsonArrayFile::place() const {
-  return fmt::format("{}: element {}", name_, element_);
+  return document_place(name_, DocumentUnit::element, element_);
 }
 
 namespace {
@@ -200,6 +204,7 @@ constexpr std::array<std::string_view, 1> kJsonArrayExtensions{".json"};
 // Folders of data hold .json files that describe it (dataset_info.json, state.json of Hugging Face's save_to_disk).
 extern const DocumentFormat kJsonArray{.name = "JSON array",
                                        .extensions = kJsonArrayExtensions,
+                                       .unit = DocumentUnit::element,
                                        .in_folders = InFolders::left,
                                        .open = [](const std::filesystem::path& path, const TextOptions& options) {
                                          return std::unique_ptr<DocumentFile>(std::make_unique<JsonArrayFile>(

@@ -22,10 +22,16 @@ class JsonLinesFile : public DocumentFile {
     auto line = lines_.next();
     if (!line) return std::nullopt;
     if (line->find_first_not_of(" \t\r\n") == std::string_view::npos) return std::string_view();
-    return json_.parse(*line, {.file = name_, .number = lines_.number()});
+    try {
+      return json_.parse(*line, {.file = name_, .number = lines_.number()});
+    } catch (const UserError& error) {
+      throw UnreadableDocument(error.complaints().front());
+    }
   }
+  void discard_record() override { lines_.discard_record(); }
 
-  std::string place() const override { return fmt::format("{}:{}", name_, lines_.number()); }
+  std::string place() const override { return document_place(name_, DocumentUnit::line, lines_.number()); }
+  int64_t number() const override { return lines_.number(); }
   int64_t consumed() const override { return lines_.consumed(); }
 
  private:
@@ -39,7 +45,10 @@ constexpr std::array<std::string_view, 2> kJsonLinesExtensions{".jsonl", ".ndjso
 }  // namespace
 
 extern const DocumentFormat kJsonLines{
-    .name = "JSON lines", .extensions = kJsonLinesExtensions, .open = [](const auto& path, const TextOptions& options) {
+    .name = "JSON lines",
+    .extensions = kJsonLinesExtensions,
+    .unit = DocumentUnit::line,
+    .open = [](const auto& path, const TextOptions& options) {
       return std::unique_ptr<DocumentFile>(std::make_unique<JsonLinesFile>(path, options));
     }};
 

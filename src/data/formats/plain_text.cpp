@@ -4,6 +4,7 @@
 #include <array>
 
 #include "data/formats/document_format.h"
+#include "data/formats/require_utf8.h"
 #include "data/record_reader.h"
 
 namespace sextant {
@@ -30,22 +31,28 @@ class PlainTextFile : public DocumentFile {
  public:
   PlainTextFile(const std::filesystem::path& path, const TextOptions& options)
       : name_(path.string()),
-        records_(open_stream(path, compression_of(path)), options.separator, options.max_document_bytes) {}
+        records_(open_stream(path, compression_of(path)), options.separator, options.max_document_bytes),
+        on_error_(options.on_error) {}
 
   std::optional<std::string_view> next() override {
     auto record = records_.next();
     if (!record) return std::nullopt;
+    // Tokenizers mend broken UTF-8 of plain text; it is a reason to leave a document out, but none to stop.
+    if (on_error_ == OnError::skip) require_utf8(*record, [&] { return place(); });
     if (records_.number() > 1) drop_break_at_front(*record);
     if (records_.ended_by_separator()) drop_break_at_back(*record);
     return record;
   }
 
-  std::string place() const override { return fmt::format("{}: document {}", name_, records_.number()); }
+  std::string place() const override { return document_place(name_, DocumentUnit::document, records_.number()); }
+  int64_t number() const override { return records_.number(); }
   int64_t consumed() const override { return records_.consumed(); }
+  void discard_record() override { records_.discard_record(); }
 
  private:
   std::string name_;
   RecordReader records_;
+  OnError on_error_;
 };
 
 constexpr std::array<std::string_view, 1> kPlainTextExtensions{".txt"};

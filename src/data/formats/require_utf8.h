@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/error.h"
+#include "data/formats/document_file.h"
 #include "text/unicode/unicode_utf8.h"
 
 namespace sextant {
@@ -13,7 +13,7 @@ namespace sextant {
 template <class Place>
 std::string_view require_utf8(std::string_view text, const Place& place) {
   if (!is_valid_utf8(text))
-    throw UserError({.place = place(), .got = "the text is not UTF-8", .expected = "text in UTF-8"});
+    throw UnreadableDocument({.place = place(), .got = "the text is not UTF-8", .expected = "text in UTF-8"});
   return text;
 }
 

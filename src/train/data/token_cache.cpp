@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kEndOfText = "<|endoftext|>";
-constexpr std::string_view kCacheVersion = "3";  // raise it when what is written changes
+constexpr std::string_view kCacheVersion = "4";  // raise it when what is written changes
 
 std::vector<fs::path> as_paths(const std::vector<std::string>& names) {
   return {names.begin(), names.end()};
@@ -33,14 +33,42 @@ TextOptions text_options(const RunConfig& run) {
   TextOptions options{.text_key = run.data.text_key};
   if (run.data.format == "text") options.format = &kPlainText;
   if (run.data.format == "jsonl") options.format = &kJsonLines;
+  options.on_error = on_error_from_name(run.data.on_error);
   return options;
 }
 
+using PlacedVisitor = std::function<void(const PlacedDocument&)>;
+
 // One part of the data, whatever it is made of.
 struct Part {
-  std::string_view file;  // "train.bin"
-  Documents documents;
+  std::string file;  // "train.bin"
+  bool trains = true;
+  std::string name;  // of what it is made of, for people
+  std::function<SkippedRecords(const PlacedVisitor&)> documents;
 };
+
+// "a.txt", "a.txt and 2 more"
+std::string named(const std::vector<std::string>& files) {
+  return files.size() == 1 ? files.front() : fmt::format("{} and {} more", files.front(), files.size() - 1);
+}
+
+// Stories of so many bytes, after those of `before` bytes.
+Part part_of_stories(std::string file, uint64_t before, uint64_t bytes) {
+  return {std::move(file), before == 0, "built-in stories", [before, bytes](const PlacedVisitor& visit) {
+            uint64_t first = before == 0 ? 0 : for_each_story({.bytes = before}, [](std::string_view) {});
+            auto number = static_cast<int64_t>(first);
+            for_each_story({.first = first, .bytes = bytes}, [&](std::string_view text) {
+              visit({text, "stories", ++number});
+            });
+            return SkippedRecords{};
+          }};
+}
+
+Part part_of_files(std::string file, bool trains, const std::vector<std::string>& names, const TextOptions& options) {
+  return {std::move(file), trains, named(names), [options, paths = as_paths(names)](const PlacedVisitor& visit) {
+            return for_each_placed_document(paths, options, visit);
+          }};
+}
 
 std::vector<Part> parts_of(const RunConfig& run) {
   TextOptions options = text_options(run);
@@ -48,21 +76,17 @@ std::vector<Part> parts_of(const RunConfig& run) {
     auto bytes = static_cast<uint64_t>(run.data.stories_bytes);
     auto held_out =
         std::max<uint64_t>(static_cast<uint64_t>(static_cast<double>(bytes) * run.data.validation_fraction), 1);
-    std::vector<Part> parts{
-        {"train.bin", [bytes](const DocumentVisitor& visit) { for_each_story({.bytes = bytes}, visit); }}};
-    if (run.data.validation_fraction > 0)
-      parts.push_back({"validation.bin", [bytes, held_out](const DocumentVisitor& visit) {
-                         uint64_t first = for_each_story({.bytes = bytes}, [](std::string_view) {});
-                         for_each_story({.first = first, .bytes = held_out}, visit);
-                       }});
+    std::vector<Part> parts{part_of_stories("train.bin", 0, bytes)};
+    if (run.data.validation_fraction > 0) parts.push_back(part_of_stories("validation.bin", bytes, held_out));
     return parts;
   }
-  auto from_files = [options](const std::vector<std::string>& names) -> Documents {
-    return
-        [options, paths = as_paths(names)](const DocumentVisitor& visit) { for_each_document(paths, options, visit); };
-  };
-  std::vector<Part> parts{{"train.bin", from_files(run.data.train)}};
-  if (!run.data.validation.empty()) parts.push_back({"validation.bin", from_files(run.data.validation)});
+  std::vector<Part> parts;
+  // What has a weight of its own is drawn from on its own.
+  for (size_t i = 0; i < run.data.weights.size(); ++i)
+    parts.push_back(part_of_files(fmt::format("train-{}.bin", i), true, {run.data.train[i]}, options));
+  if (parts.empty()) parts.push_back(part_of_files("train.bin", true, run.data.train, options));
+  if (!run.data.validation.empty())
+    parts.push_back(part_of_files("validation.bin", false, run.data.validation, options));
   return parts;
 }
 
@@ -89,10 +113,12 @@ void settle_end_of_text(const RunConfig& run, Tokenizer& tokenizer) {
 }
 
 std::string cache_key(const RunConfig& run) {
-  std::string text = fmt::format("{}|{}|{}|{}|{}|{}", kCacheVersion, run.data.format, run.data.text_key,
-                                 run.data.tokenizer_vocab, run.data.stories_bytes, run.data.validation_fraction);
+  std::string text =
+      fmt::format("{}|{}|{}|{}|{}|{}|{}", kCacheVersion, run.data.format, run.data.text_key, run.data.on_error,
+                  run.data.tokenizer_vocab, run.data.stories_bytes, run.data.validation_fraction);
   if (auto path = tokenizer_path(run)) text += fmt::format("|{:016x}", hash64(tokenizer_source(*path)));
   text += end_of_text_key(run);
+  if (!run.data.weights.empty()) text += "|apart";
   if (is_stories(run.data.train)) return fmt::format("stories-{:016x}", hash64(text));
   for (const auto* names : {&run.data.train, &run.data.validation}) {
     text += "|";
@@ -111,18 +137,14 @@ Tokenizer make_tokenizer(const RunConfig& run, const std::vector<Part>& parts,
   say(fmt::format("training a tokenizer of {} tokens", human_count(run.data.tokenizer_vocab)));
   BpeTrainer trainer(
       {.vocab_size = static_cast<uint32_t>(run.data.tokenizer_vocab), .special_tokens = {std::string(kEndOfText)}});
-  parts.front().documents([&](std::string_view document) { trainer.feed(document); });
+  for (const Part& part : parts)
+    if (part.trains) part.documents([&](const PlacedDocument& document) { trainer.feed(document.text); });
   return trainer.train();
 }
 
-// "a.txt", "a.txt and 2 more"
-std::string named(const std::vector<std::string>& files) {
-  return files.size() == 1 ? files.front() : fmt::format("{} and {} more", files.front(), files.size() - 1);
-}
-
-// Flat, and the type is never asked of the file: the tokenizer beside it says.
+// Pairs, whose index says where documents begin.
 TokenFormat cache_format(const Tokenizer& tokenizer) {
-  return {TokenKind::flat, token_type_for(tokenizer.vocab_size(), TokenKind::flat)};
+  return {TokenKind::megatron, token_type_for(tokenizer.vocab_size(), TokenKind::megatron)};
 }
 
 void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team,
@@ -133,14 +155,23 @@ void fill_cache(const RunConfig& run, const fs::path& place, ThreadTeam& team,
   Tokenizer tokenizer = make_tokenizer(run, parts, say);
   settle_end_of_text(run, tokenizer);
   for (const TokenizerFile& file : tokenizer.to_files()) write_file_atomically(staged.path() / file.name, file.content);
+  CacheContents contents;
   for (const Part& part : parts) {
-    bool trains = part.file == parts.front().file;
-    say(fmt::format(
-        "tokenizing the {} data: {}", trains ? "training" : "validation",
-        is_stories(run.data.train) ? "built-in stories" : named(trains ? run.data.train : run.data.validation)));
-    tokenize_documents(part.documents, tokenizer,
-                       {.path = staged.path() / part.file, .format = cache_format(tokenizer)}, team);
+    say(fmt::format("tokenizing the {} data: {}", part.trains ? "training" : "validation", part.name));
+    PartContents& made = contents[part.file];
+    TokenizeSummary done = tokenize_documents(
+        [&](const DocumentVisitor& visit) {
+          made.skipped = part.documents([&](const PlacedDocument& document) {
+            made.origins.add(document.file, document.record);
+            visit(document.text);
+          });
+        },
+        tokenizer, {.path = staged.path() / part.file, .format = cache_format(tokenizer)}, team);
+    made.documents = done.documents;
+    made.tokens = done.tokens;
+    made.text_bytes = done.text_bytes;
   }
+  write_cache_contents(staged.path(), contents);
   write_cache_manifest(staged.path());
   staged.commit();
 }
@@ -150,10 +181,10 @@ std::shared_ptr<const TokenFile> open_shared(const fs::path& path, TokenFileOpti
 }
 
 TokenizedData open_token_files(const RunConfig& run, const std::function<void(std::string_view)>& say) {
-  if (run.data.end_of_text && !run.data.mask_documents)
+  if (run.data.end_of_text && !run.data.mask_documents && !run.data.holds_out_documents())
     throw UserError({.place = run.place_of("data.end_of_text"),
                      .got = "token files hold it already, and nothing else asks for it",
-                     .expected = "data.mask_documents = true"});
+                     .expected = "data.mask_documents = true, or documents to hold out (data.validation_fraction)"});
   TokenFileOptions options;
   if (run.data.format == "tokens-u16") options = {TokenKind::flat, TokenType::u16};
   if (run.data.format == "tokens-u32") options = {TokenKind::flat, TokenType::u32};
@@ -184,8 +215,15 @@ TokenizedData tokenize_once(const RunConfig& run, ThreadTeam& team, const std::f
   data.tokenizer = std::make_shared<const Tokenizer>(std::move(tokenizer));
   TokenFormat format = cache_format(*data.tokenizer);
   TokenFileOptions options{format.kind, format.type};
-  data.train.push_back(open_shared(place / "train.bin", options));
-  if (fs::exists(place / "validation.bin")) data.validation.push_back(open_shared(place / "validation.bin", options));
+  CacheContents contents = read_cache_contents(place);
+  for (const Part& part : parts_of(run)) {
+    (part.trains ? data.train : data.validation).push_back(open_shared(place / part.file, options));
+    const PartContents& made = contents[part.file];
+    if (made.skipped.count > 0)
+      say(fmt::format("data.on_error = skip: of the {} data, {}", part.trains ? "training" : "validation",
+                      made.skipped.text()));
+    if (part.trains) data.train_origins.push_back(std::make_shared<const DocumentOrigins>(made.origins));
+  }
   return data;
 }
 

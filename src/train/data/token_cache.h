@@ -14,6 +14,7 @@
 #include "config/run_config.h"
 #include "data/token_file.h"
 #include "text/tokenizer.h"
+#include "train/data/cache_contents.h"
 #include "train/data/cache_manifest.h"
 
 namespace sextant {
@@ -21,6 +22,8 @@ namespace sextant {
 struct TokenizedData {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::vector<std::shared_ptr<const TokenFile>> train;
+  // Of the documents of each of them, in the same order; empty where they were given as tokens.
+  std::vector<std::shared_ptr<const DocumentOrigins>> train_origins;
   std::vector<std::shared_ptr<const TokenFile>> validation;  // empty: split off the training data
 };
 

@@ -7,6 +7,8 @@
 #include "ckpt/checkpoints.h"
 #include "ckpt/manifest.h"
 #include "ckpt/model_directory.h"
+#include "config/schema.h"
+#include "run/data_kind.h"
 #include "train/save/run_checkpoint.h"
 #include "train/save/share_hashing.h"
 
@@ -90,6 +92,22 @@ void compare_identity(const ResumeRequest& request, const fs::path& checkpoint, 
   if (!follows && differs("data", saved.data, request.identity.data)) refuse("data.train", "data");
 }
 
+// The seed chooses the documents that are held out: with another one, documents that were trained on are measured.
+void compare_split(const ResumeRequest& request, const RunIdentity& saved) {
+  const RunConfig& run = request.run;
+  bool by_documents = run.data.holds_out_documents() && !is_stories(run.data.train);
+  auto seed = saved.config.find("train.seed"), fraction = saved.config.find("data.validation_fraction");
+  bool began_so = fraction != saved.config.end() && fraction->second != "0";
+  if (!by_documents || !began_so || seed == saved.config.end() || seed->second == std::to_string(run.train.seed))
+    return;
+  if (std::ranges::count(run.checkpoint.accept_changed, "data") > 0) return;
+  throw UserError({.place = run.place_of("train.seed"),
+                   .got = fmt::format("the run began with seed {}, which chose its validation documents", seed->second),
+                   .expected = "the same seed",
+                   .hint = "checkpoint.accept_changed=data goes on with other validation documents, of which most have "
+                           "been trained on"});
+}
+
 [[noreturn]] void nothing_whole(const ResumeRequest& request, const fs::path& checkpoint,
                                 const std::vector<std::string>& damage) {
   bool automatic = request.run.checkpoint.resume == "auto";
@@ -106,6 +124,36 @@ void compare_identity(const ResumeRequest& request, const fs::path& checkpoint, 
 bool starts_afresh(const RunConfig& run, const fs::path& out) {
   if (run.checkpoint.resume == "never") return true;
   return run.checkpoint.resume == "auto" && list_checkpoints(out, kRunStateFile).empty();
+}
+
+void keep_validation_split(RunConfig& run, const fs::path& out, const std::function<void(std::string_view line)>& say) {
+  constexpr std::string_view kKey = "data.validation_split", kTail = "tail", kDocuments = "documents";
+  if (!run.data.holds_out_part() || is_stories(run.data.train)) return;
+  for (const fs::path& checkpoint : candidates(run, out)) {
+    RunState state;
+    try {
+      state = read_run_state(checkpoint);
+    } catch (const UserError&) {
+      continue;  // damaged: find_resume_point says so, and takes another
+    }
+    auto saved = state.identity ? state.identity->config.find(kKey) : ConfigValues::iterator();
+    bool documents = state.identity && saved->second == toml_text(std::string(kDocuments));
+    std::string_view began = documents ? kDocuments : kTail;
+    if (run.data.validation_split == began) return;
+    if (!run.given(kKey)) {
+      run.data.validation_split = began;
+      run.places.emplace(kKey, checkpoint.string());
+      say(fmt::format("validation: this run began with {} held out, and keeps to it",
+                      documents ? "a sample of documents" : "the last tokens of its files"));
+    } else if (std::ranges::count(run.checkpoint.accept_changed, "data") == 0) {
+      throw UserError({.place = run.place_of(kKey),
+                       .got = fmt::format("{}, but the run began with {}", run.data.validation_split, began),
+                       .expected = std::string(began),
+                       .hint = "checkpoint.accept_changed=data goes on with the other; most of what it holds out has "
+                               "been trained on"});
+    }
+    return;
+  }
 }
 
 ResumePoint find_resume_point(const ResumeRequest& request, HostGroup& processes) {
@@ -136,6 +184,7 @@ ResumePoint find_resume_point(const ResumeRequest& request, HostGroup& processes
       return point;
     }
     compare_identity(request, checkpoint, *look.state.identity);
+    compare_split(request, *look.state.identity);
     point.changes = changes_between(look.state.identity->config, request.identity.config);
     return point;
   }

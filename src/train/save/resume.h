@@ -31,6 +31,12 @@ struct ResumeRequest {
 // done.
 bool starts_afresh(const RunConfig& run, const std::filesystem::path& out);
 
+// Sets data.validation_split to what the run began with, where there is one to resume and the config does not say
+// otherwise: tokens that were held out stay so. UserError where the config asks for another split, and
+// checkpoint.accept_changed does not have "data". Writes nothing.
+void keep_validation_split(RunConfig& run, const std::filesystem::path& out,
+                           const std::function<void(std::string_view line)>& say);
+
 // Called by all processes; the leader decides, all share the work of hashing. Writes nothing. UserError when nothing
 // whole is there to go on from, or the tokenizer or the data are others than the checkpoint's.
 ResumePoint find_resume_point(const ResumeRequest& request, HostGroup& processes);

@@ -153,6 +153,8 @@ RunIdentity identity_from_json(const nlohmann::json& json, const fs::path& file)
     if (!value.is_string()) refuse("config." + key);
     identity.config.emplace(key, value.get<std::string>());
   }
+  // Versions without the key held the last tokens out.
+  identity.config.emplace("data.validation_split", "\"tail\"");
   return identity;
 }
 

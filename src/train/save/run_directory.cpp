@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -53,6 +55,8 @@ void finish_move(const fs::path& out, const Move& move) {
     write_file_atomically(to / "metrics.jsonl", read_file(out / "metrics.jsonl"));
   for (const Checkpoint& checkpoint : list_checkpoints(out))
     if (checkpoint.step > move.after) rename_or_throw(checkpoint.path, to / checkpoint.path.filename());
+  for (const auto& [first_step, config] : config_history(out))
+    if (first_step > move.after) rename_or_throw(config, to / config.filename());
   flush_to_disk(to);
   flush_to_disk(out);
   fs::remove(out / kMoveFile, error);
@@ -97,13 +101,33 @@ std::optional<fs::path> set_aside_later_steps(const fs::path& out, int64_t step)
 }
 
 void record_config(const fs::path& out, const RunConfig& run, int64_t first_step) {
-  std::string text = config_toml(run);
+  std::string text = config_toml(run), before;
   std::error_code ignored;
+  for (const auto& [step, config] : config_history(out))
+    if (step < first_step)
+      before = read_file(config);
+    else
+      fs::remove(config, ignored);
+  if (before != text) write_file_atomically(out / fmt::format("config-{:06}.toml", first_step), text);
   fs::path current = out / "config.toml";
-  bool changed = !fs::exists(current, ignored) || read_file(current) != text;
-  if (!changed) return;
-  write_file_atomically(out / fmt::format("config-{:06}.toml", first_step), text);
-  write_file_atomically(current, text);
+  if (!fs::exists(current, ignored) || read_file(current) != text) write_file_atomically(current, text);
+}
+
+std::map<int64_t, fs::path> config_history(const fs::path& out) {
+  constexpr std::string_view kBefore = "config-", kAfter = ".toml";
+  std::map<int64_t, fs::path> history;
+  std::error_code ignored;
+  for (fs::directory_iterator at(out, ignored), end; at != end; at.increment(ignored)) {
+    std::string name = at->path().filename().string();
+    if (!name.starts_with(kBefore) || !name.ends_with(kAfter) || name.size() <= kBefore.size() + kAfter.size())
+      continue;
+    const char* first = name.data() + kBefore.size();
+    const char* last = name.data() + name.size() - kAfter.size();
+    int64_t step = 0;
+    if (auto read = std::from_chars(first, last, step); read.ec == std::errc() && read.ptr == last && step > 0)
+      history.emplace(step, at->path());
+  }
+  return history;
 }
 
 }  // namespace sextant

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,7 +29,10 @@ PreparedDirectory prepare_run_directory(const std::filesystem::path& out);
 std::optional<std::filesystem::path> set_aside_later_steps(const std::filesystem::path& out, int64_t step);
 
 // OUT/config.toml, and beside it config-SSSSSS.toml for each config that differs from the one before, by its first
-// step.
+// step. Those of steps after `first_step` go: these steps will be run again.
 void record_config(const std::filesystem::path& out, const RunConfig& run, int64_t first_step);
+
+// The configs of a run, by the first step that each was used for.
+std::map<int64_t, std::filesystem::path> config_history(const std::filesystem::path& out);
 
 }  // namespace sextant

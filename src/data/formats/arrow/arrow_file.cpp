@@ -75,8 +75,9 @@ std::optional<std::string_view> ArrowFile::next() {
     if (!validity_.empty() && !(static_cast<uint8_t>(validity_[row / 8]) >> (row % 8) & 1)) return std::string_view();
     std::string_view document = text_of(row);
     if (std::ssize(document) > max_document_bytes_)
-      throw StreamError(
-          fmt::format("row {} has {} bytes, over the limit of {}", row_, document.size(), max_document_bytes_));
+      throw UnreadableDocument(
+          {.place = place(),
+           .got = fmt::format("the text has {} bytes, over the limit of {}", document.size(), max_document_bytes_)});
     return require_utf8(document, [&] { return place(); });
   } catch (const StreamError& error) {
     throw UserError({.place = fmt::format("{}: record batch {}", name_, batches_), .got = error.what()});
@@ -147,7 +148,7 @@ std::string_view ArrowFile::text_of_view(size_t row) const {
 }
 
 std::string ArrowFile::place() const {
-  return fmt::format("{}: row {}", name_, row_);
+  return document_place(name_, DocumentUnit::row, row_);
 }
 
 namespace {
@@ -165,6 +166,7 @@ constexpr std::array<std::string_view, 2> kArrowExtensions{".arrow", ".feather"}
 extern const DocumentFormat kArrow{
     .name = "Arrow",
     .extensions = kArrowExtensions,
+    .unit = DocumentUnit::row,
     .compressed_by = CompressedBy::format,
     .open = [](const std::filesystem::path& path, const TextOptions& options) {
       return std::unique_ptr<DocumentFile>(std::make_unique<MappedArrowFile>(path, options));

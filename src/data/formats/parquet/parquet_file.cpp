@@ -101,8 +101,9 @@ std::optional<std::string_view> ParquetFile::next() {
     if (levels_ && levels_->next() == 0) return std::string_view();  // a null
     std::string_view document = values_->next();
     if (std::ssize(document) > max_document_bytes_)
-      throw StreamError(
-          fmt::format("row {} has {} bytes, over the limit of {}", row_, document.size(), max_document_bytes_));
+      throw UnreadableDocument(
+          {.place = place(),
+           .got = fmt::format("the text has {} bytes, over the limit of {}", document.size(), max_document_bytes_)});
     return require_utf8(document, [&] { return place(); });
   } catch (const StreamError& error) {
     throw UserError({.place = page_place(), .got = error.what()});
@@ -179,7 +180,7 @@ std::string_view ParquetFile::uncompressed(std::string_view stored, int64_t size
 }
 
 std::string ParquetFile::place() const {
-  return fmt::format("{}: row {}", name_, row_);
+  return document_place(name_, DocumentUnit::row, row_);
 }
 
 std::string ParquetFile::page_place() const {
@@ -207,6 +208,7 @@ constexpr std::array<std::string_view, 1> kParquetExtensions{".parquet"};
 extern const DocumentFormat kParquet{
     .name = "Parquet",
     .extensions = kParquetExtensions,
+    .unit = DocumentUnit::row,
     .compressed_by = CompressedBy::format,
     .open = [](const std::filesystem::path& path, const TextOptions& options) {
       return std::unique_ptr<DocumentFile>(std::make_unique<MappedParquetFile>(path, options));

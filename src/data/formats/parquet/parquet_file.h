@@ -23,6 +23,7 @@ class ParquetFile : public DocumentFile {
 
   std::optional<std::string_view> next() override;
   std::string place() const override;
+  int64_t number() const override { return row_; }
   int64_t consumed() const override;
 
  private:

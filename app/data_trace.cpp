@@ -1,0 +1,70 @@
+// `sextant data trace`: which documents a step of a run used.
+#include <nlohmann/json.hpp>
+
+#include "app/verbs.h"
+#include "base/error.h"
+#include "base/printable.h"
+#include "base/threads.h"
+#include "base/units.h"
+#include "data/text_source.h"
+#include "run/resolve_spec.h"
+#include "train/data/step_trace.h"
+#include "train/save/run_history.h"
+
+namespace sextant {
+
+namespace {
+
+nlohmann::ordered_json trace_json(const TracedSample& sample) {
+  nlohmann::ordered_json json{{"sample", sample.sample}, {"file", sample.file}, {"epoch", sample.epoch}};
+  auto pieces = nlohmann::ordered_json::array();
+  for (const TracedPiece& piece : sample.pieces) {
+    nlohmann::ordered_json one{{"token", piece.token}, {"tokens", piece.tokens}};
+    if (piece.document) one["document"] = *piece.document;
+    if (piece.document) one["offset"] = piece.offset;
+    if (piece.origin) one["source"] = {{"file", piece.origin->file}, {"record", piece.origin->record}};
+    pieces.push_back(std::move(one));
+  }
+  json["pieces"] = std::move(pieces);
+  return json;
+}
+
+// "books.jsonl:43", "a.txt: document 3": as complaints name a document.
+std::string place_text(const DocumentOrigins::Origin& origin) {
+  const DocumentFormat* format = text_format_of(origin.file);
+  return document_place(origin.file, format ? format->unit : DocumentUnit::document, origin.record);
+}
+
+void print_trace(const TracedSample& sample) {
+  fmt::print("sample {:<6} epoch {} of {}\n", sample.sample, sample.epoch, printable(sample.file));
+  for (const TracedPiece& piece : sample.pieces) {
+    if (!piece.document)
+      fmt::print("  tokens {} to {} of the file\n", piece.token, piece.token + piece.tokens - 1);
+    else
+      fmt::print("  document {}{} from token {}, {} token{}\n", *piece.document,
+                 piece.origin ? fmt::format(" ({})", printable(place_text(*piece.origin))) : "", piece.offset,
+                 piece.tokens, piece.tokens == 1 ? "" : "s");
+  }
+}
+
+}  // namespace
+
+void trace_verb(const TraceArguments& a) {
+  StepOfRun step = find_step(a.run, a.step);
+  ThreadTeam team(static_cast<int>(step.run.train.threads));
+  Dataset dataset = open_dataset(step.run, resolve_spec(step.run), team,
+                                 [](std::string_view line) { fmt::print(stderr, "{}\n", printable(line)); });
+  int64_t count = step.run.batch.sequences;
+  std::vector<TracedSample> samples = trace_samples(dataset, step.first_sample, count);
+  if (a.json) {
+    nlohmann::ordered_json json{{"run", a.run}, {"step", a.step}, {"samples", nlohmann::ordered_json::array()}};
+    for (const TracedSample& sample : samples) json["samples"].push_back(trace_json(sample));
+    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    return;
+  }
+  fmt::print("step {} of {}: samples {} to {}\n", a.step, printable(a.run), step.first_sample,
+             step.first_sample + count - 1);
+  for (const TracedSample& sample : samples) print_trace(sample);
+}
+
+}  // namespace sextant
