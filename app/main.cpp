@@ -314,7 +314,12 @@ void refuse_numbers_too_large(CLI::App& app) {
 ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   CLI::App app("Sextant plans, trains and watches large language models.", "sextant");
   app.require_subcommand(1);
-  app.set_version_flag("--version", fmt::format("sextant {}", version()));
+  bool asks_json = false;
+  CLI::Option* json = app.add_flag("--json", asks_json, "with --version: print JSON");
+  CLI::Option* version =
+      app.set_version_flag("--version", [json] { return json->count() > 0 ? version_json() : version_text(); });
+  version->description("print the version, the commit and what the program was built with");
+  json->needs(version);
   TrainArguments train;
   GenerateArguments generate;
   PlanArguments plan;
