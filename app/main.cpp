@@ -10,6 +10,8 @@
 #include <system_error>
 
 #include "app/bench.h"
+#include "app/documentation_options.h"
+#include "app/examples.h"
 #include "app/given_options.h"
 #include "app/launch_options.h"
 #include "app/list.h"
@@ -169,21 +171,6 @@ void add_list(CLI::App& app, ListArguments& a) {
   verb->callback([&a] { list_verb(a); });
 }
 
-// `sextant help VERB` is `sextant VERB --help`; the verb is declared so that it is listed.
-void add_help(CLI::App& app) {
-  app.add_subcommand("help", "Show the options of a verb: sextant help bench comm");
-}
-
-std::vector<const char*> help_as_option(const CLI::App& app, int argc, char** argv) {
-  std::vector<const char*> arguments(argv, argv + argc);
-  if (argc < 2 || std::string_view(argv[1]) != "help") return arguments;
-  const CLI::App* verb = &app;
-  for (int i = 2; i < argc; ++i) verb = &subcommand_named(*verb, argv[i]);
-  arguments.erase(arguments.begin() + 1);
-  arguments.push_back("--help");
-  return arguments;
-}
-
 void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCode& exit_code) {
   CLI::App* verb =
       app.add_subcommand("doctor", "Is this machine fit to train, or under mpirun and srun, are these machines?");
@@ -331,6 +318,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   BenchStorageArguments bench_storage;
   DoctorArguments doctor;
   ListArguments list;
+  DocumentationArguments documentation;
   ExitCode exit_code = ExitCode::finished;
   add_train(app, train, processes, exit_code);
   add_generate(app, generate);
@@ -343,7 +331,8 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_bench_storage(*app.get_subcommand("bench"), bench_storage, processes);
   add_list(app, list);
   add_doctor(app, doctor, processes, exit_code);
-  add_help(app);
+  add_documentation(app, documentation);
+  add_examples(app);
   refuse_unknown_verb(app, argc, argv);
   refuse_numbers_too_large(app);
   std::vector<const char*> arguments = help_as_option(app, argc, argv);
