@@ -8,6 +8,7 @@
 #include "app/completions.h"
 #include "app/man_page.h"
 #include "app/usage_error.h"
+#include "config/json_schema.h"
 
 namespace sextant {
 
@@ -35,6 +36,9 @@ void add_documentation(CLI::App& app, DocumentationArguments& a) {
       ->required()
       ->check(CLI::IsMember(completion_shells()));
   completions->callback([&app, &a] { fmt::print("{}", completion_for(a.shell, command_tree(app))); });
+
+  CLI::App* schema = app.add_subcommand("schema", "Print the JSON schema of the config, for editors");
+  schema->callback([] { fmt::print("{}", config_json_schema()); });
 }
 
 std::vector<const char*> help_as_option(const CLI::App& app, int argc, char** argv) {

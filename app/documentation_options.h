@@ -1,4 +1,4 @@
-// The verbs that show the command line itself: help, man and completions.
+// The verbs that show what the program reads: help, man and completions of the command line, schema of the config.
 #pragma once
 
 #include <string>

@@ -53,6 +53,7 @@ constexpr std::array kExamples{
     CommandLine{"doctor", "sextant doctor"},
     CommandLine{"help", "sextant help train"},
     CommandLine{"man", "sextant man bench gemm | man -l -"},
+    CommandLine{"schema", "sextant schema > config.schema.json"},
     CommandLine{"completions", "sextant completions bash > sextant.bash"},
 };
 

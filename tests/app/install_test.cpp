@@ -33,7 +33,7 @@ TEST(Install, TheTreeMayBeMoved) {
   Outcome missing = run_installed(moved, "plan " + tiny.string() + " --machine h200");
   EXPECT_EQ(missing.code, 2) << missing.output;
   for (const char* file :
-       {"doc/sextant/README.md", "man/man1/sextant.1", "man/man1/sextant-bench-gemm.1",
+       {"doc/sextant/README.md", "sextant/config.schema.json", "man/man1/sextant.1", "man/man1/sextant-bench-gemm.1",
         "bash-completion/completions/sextant", "zsh/site-functions/_sextant", "fish/vendor_completions.d/sextant.fish"})
     EXPECT_GT(fs::file_size(moved / "share" / file), 100u) << file;
 }
