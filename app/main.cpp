@@ -18,6 +18,7 @@
 #include "app/plan_options.h"
 #include "app/processes.h"
 #include "app/usage_error.h"
+#include "app/verbosity_options.h"
 #include "app/verbs.h"
 #include "app/version.h"
 #include "base/error.h"
@@ -45,6 +46,10 @@ void add_train(CLI::App& app, TrainArguments& a, Processes& processes, ExitCode&
       ->check(CLI::Range(int64_t{1}, kMaxRanks));
   verb->add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto")
       ->check(CLI::Range(int64_t{1}, kMaxSteps));
+  CLI::Option* quiet = add_quiet(*verb, a.verbosity, "print the result alone: validation loss, model, metrics");
+  CLI::Option* verbose = add_verbose(*verb, a.verbosity, "a line for every step, whatever train.log_every says");
+  CLI::Option* json = verb->add_flag("--json", a.json, "print the result alone, as JSON");
+  verbose->excludes(quiet)->excludes(json);
   verb->callback([&] { exit_code = train_verb(a, processes); });
 }
 
@@ -98,6 +103,8 @@ void add_generate(CLI::App& app, GenerateArguments& a) {
                    "write this many sentences and check them against the built-in stories' grammar")
       ->check(CLI::PositiveNumber)
       ->excludes(samples);
+  verb->add_flag("--json", a.json, "print JSON once all is written: texts, and why each ended");
+  add_quiet(*verb, a.verbosity, "do not say why the text ended");
   verb->callback([&a] { generate_verb(a); });
 }
 
@@ -161,6 +168,7 @@ void add_explain(CLI::App& app, ExplainArguments& a) {
   verb->add_option("--after", a.after, "print the program as it stands after this pass");
   verb->add_option("--timeline", a.timeline, "draw the pipeline schedule into this SVG file: who computes what when");
   verb->add_option("--schedule-csv", a.schedule_csv, "write the schedule to this file, for pipeline.file");
+  verb->add_flag("--json", a.json, "print JSON");
   verb->callback([&a] { explain_verb(a); });
 }
 
@@ -211,6 +219,7 @@ void add_bench_comm(CLI::App& bench, BenchCommArguments& a, Processes& processes
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   verb->add_flag("--json", a.json, "print JSON, for bench compare");
+  add_quiet(*verb, a.verbosity, "no progress on standard error");
   verb->add_option("--save", a.save,
                    "write links and message times into this machine's file (NAME.toml), for plan --machine");
   verb->callback([&] { bench_comm_verb(a, processes); });
@@ -228,6 +237,7 @@ void add_bench_storage(CLI::App& bench, BenchStorageArguments& a, Processes& pro
       ->capture_default_str();
   verb->add_option("--ranks", a.ranks, "threads, without a launcher [1]")->check(CLI::Range(1, 1024));
   verb->add_flag("--json", a.json, "print JSON, for bench compare");
+  add_quiet(*verb, a.verbosity, "no progress on standard error");
   verb->add_option("--save", a.save,
                    "write the speed of checkpoints into this machine's file (NAME.toml), for plan --machine");
   verb->callback([&] { bench_storage_verb(a, processes); });

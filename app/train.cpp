@@ -1,12 +1,15 @@
 #include "train/train.h"
 
+#include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "app/device.h"
 #include "app/output.h"
 #include "app/processes.h"
 #include "app/verbs.h"
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "config/load.h"
@@ -35,6 +38,25 @@ void report_profile(const Trace& trace, Executor& executor, const fs::path& file
   fmt::print("trace    {} (open it in ui.perfetto.dev or chrome://tracing)\n", file.string());
 }
 
+std::string_view name_of_outcome(ExitCode outcome) {
+  for (const ExitMeaning& meaning : exit_meanings())
+    if (meaning.code == outcome) return meaning.name;
+  BUG("no meaning for exit code {}", number_of(outcome));
+}
+
+std::string result_json(const TrainResult& result, const fs::path& out) {
+  using Json = nlohmann::ordered_json;
+  Json json{{"outcome", name_of_outcome(result.outcome)}, {"step", result.step}};
+  // JSON has no nan.
+  auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
+  json["loss"] = number(result.loss);
+  json["validation_loss"] = result.validation_loss ? number(*result.validation_loss) : Json(nullptr);
+  json["unigram_entropy"] = result.validation_loss ? number(result.unigram_entropy) : Json(nullptr);
+  json["checkpoint"] = result.checkpoint.empty() ? Json(nullptr) : Json(result.checkpoint.string());
+  json["metrics"] = (out / "metrics.jsonl").string();
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace
 
 ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
@@ -57,12 +79,17 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
                     profiled = true;
                     report_profile(trace, executor, out / fmt::format("profile-step-{}.json", arguments.profile));
                   }};
-  TrainResult result = train(run, out, executors, launch, profile);
+  TrainResult result =
+      train(run, out, executors, launch, {profile, arguments.json ? Verbosity::quiet : arguments.verbosity});
   if (!launch.leads()) return result.outcome;
   if (arguments.profile > 0 && !profiled)
     fmt::print(stderr,
                "--profile: step {} was not run this time; choose one after the checkpoint that the run goes on from\n",
                arguments.profile);
+  if (arguments.json) {
+    fmt::print("{}\n", result_json(result, out));
+    return result.outcome;
+  }
   if (result.validation_loss)
     fmt::print("validation loss {:.4f} nats per token, {:.1f} % of the unigram entropy ({:.4f})\n",
                *result.validation_loss, 100 * *result.validation_loss / result.unigram_entropy, result.unigram_entropy);
