@@ -18,6 +18,8 @@ constexpr std::array kExamples{
     CommandLine{"", "sextant train configs/tiny-llama.toml"},
     CommandLine{"", "sextant plan configs/demo.toml --machine h200"},
     CommandLine{"", "sextant help bench gemm"},
+    CommandLine{"new", "sextant new --from-text my.txt --out my.toml"},
+    CommandLine{"new", "sextant new --preset pythia-70m --out pythia.toml"},
     CommandLine{"train", "sextant train configs/tiny-llama.toml train.steps=20 --out runs/longer"},
     CommandLine{"train", "sextant train configs/tiny-llama.toml mesh.dp=2 --out runs/two-ranks"},
     CommandLine{"train", "mpirun -n 2 sextant train configs/tiny-llama.toml mesh.dp=2 --out runs/two-processes"},

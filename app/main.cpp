@@ -15,6 +15,7 @@
 #include "app/given_options.h"
 #include "app/launch_options.h"
 #include "app/list.h"
+#include "app/new_options.h"
 #include "app/plan_options.h"
 #include "app/processes.h"
 #include "app/usage_error.h"
@@ -328,8 +329,10 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   BenchStorageArguments bench_storage;
   DoctorArguments doctor;
   ListArguments list;
+  NewArguments fresh;
   DocumentationArguments documentation;
   ExitCode exit_code = ExitCode::finished;
+  add_new(app, fresh);
   add_train(app, train, processes, exit_code);
   add_generate(app, generate);
   add_data(app, data);
