@@ -57,7 +57,7 @@ bool on_cuda(const BenchOptions&) {
 // One benchmark on its way: the device, what was found, and the line that shows the progress.
 class Session {
  public:
-  explicit Session(const BenchOptions& options) : options_(options) {
+  explicit Session(const BenchOptions& options) : options_(options), progress_(options.verbosity) {
     if (options.device != "auto")
       executor_for(options.device, 1);  // refuses what is not here, in the words of training
 #ifdef SEXTANT_CUDA

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/verbosity.h"
+
 namespace CLI {
 class App;
 }
@@ -18,6 +20,7 @@ struct BenchOptions {
   int64_t threads = 0;   // of the CPU; 0: one per core
   double seconds = 0.3;  // of calls that each measurement takes
   bool json = false;
+  Verbosity verbosity = Verbosity::usual;
   std::string save;  // a machine's file to write the figures into
 };
 

@@ -86,7 +86,7 @@ Machine machine_for(const std::string& file, const std::optional<std::string>& g
 }  // namespace
 
 void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
-  RankBench bench(processes);
+  RankBench bench(processes, a.verbosity);
   bench.refuse_ranks(a.ranks);
   int ranks = bench.ranks_or(!a.config.empty() ? mesh_of(a, 1).world_size()
                              : a.ranks > 0     ? static_cast<int>(a.ranks)

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/bench.h"
+#include "app/verbosity_options.h"
 
 namespace sextant {
 
@@ -15,6 +16,7 @@ CLI::Option* add_options(CLI::App& verb, BenchOptions& o) {
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
   verb.add_flag("--json", o.json, "print JSON, for bench compare and bench report");
+  add_quiet(verb, o.verbosity, "no progress on standard error");
   return verb.add_option("--seconds", o.seconds, "how long each measurement is repeated")
       ->check(CLI::Range(0.001, 3600.0))
       ->capture_default_str();

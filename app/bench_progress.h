@@ -8,16 +8,20 @@
 #include <cstdio>
 #include <string>
 
+#include "base/verbosity.h"
+
 namespace sextant {
 
 class ProgressLine {
  public:
-  ProgressLine() : on_terminal_(::isatty(STDERR_FILENO) != 0) {}
+  explicit ProgressLine(Verbosity verbosity)
+      : quiet_(verbosity == Verbosity::quiet), on_terminal_(::isatty(STDERR_FILENO) != 0) {}
   ~ProgressLine() { clear(); }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void say(const std::string& line) {
+    if (quiet_) return;
     fmt::print(stderr, "{}{}{}", on_terminal_ ? "\r\033[K" : "", line, on_terminal_ ? "" : "\n");
     std::fflush(stderr);
     shows_ = on_terminal_;
@@ -28,7 +32,7 @@ class ProgressLine {
   }
 
  private:
-  bool on_terminal_, shows_ = false;
+  bool quiet_, on_terminal_, shows_ = false;
 };
 
 }  // namespace sextant

@@ -18,7 +18,7 @@ namespace sextant {
 namespace fs = std::filesystem;
 
 void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
-  RankBench bench(processes);
+  RankBench bench(processes, a.verbosity);
   bench.refuse_ranks(a.ranks);
   if (!fs::is_directory(a.directory))
     throw UserError({.place = a.directory,

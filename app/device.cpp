@@ -54,6 +54,10 @@ MakeExecutor executors_for(const RunConfig& run) {
   return [](const RankContext& context, int threads) { return make_cpu_executor(threads, context); };
 }
 
+std::string device_of_auto() {
+  return wants_cuda(RunConfig{}) ? "cuda" : "cpu";
+}
+
 std::unique_ptr<Executor> executor_for(const std::string& device, int threads) {
   RunConfig run;
   run.device = device;

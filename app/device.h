@@ -9,6 +9,9 @@ namespace sextant {
 
 MakeExecutor executors_for(const RunConfig& run);
 
+// What device=auto is here: "cpu" or "cuda".
+std::string device_of_auto();
+
 // One executor, for verbs without a config. `device` is auto, cpu or cuda.
 std::unique_ptr<Executor> executor_for(const std::string& device, int threads);
 

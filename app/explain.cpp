@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "app/device.h"
 #include "app/verbs.h"
@@ -23,7 +24,11 @@ size_t count_lines(std::string_view text, std::string_view start) {
 }
 
 // The schedule as it would run if time went by the operations of each stage alone.
-void draw_timeline(const std::string& file, const RunShape& shape, const RunPrograms& programs) {
+struct DrawnTimeline {
+  int microbatches = 0, ranks = 0;
+  double bubble = 0;  // the share of time in which ranks wait
+};
+DrawnTimeline draw_timeline(const std::string& file, const RunShape& shape, const RunPrograms& programs) {
   const PipelineSchedule& pipeline = shape.pipeline;
   double whole = simulate_schedule(pipeline, stage_flops(programs, pipeline, Flops{1})).makespan();
   auto [unit, name] = whole < 1e10   ? std::pair(1e6, "MFLOP")
@@ -33,8 +38,7 @@ void draw_timeline(const std::string& file, const RunShape& shape, const RunProg
   write_file_atomically(
       file, timeline_svg(
                 timed, {.title = "", .time_unit = fmt::format("{} of a rank's operations; messages take none", name)}));
-  fmt::print("{}: {} microbatches on {} stage ranks, bubble {:.1f} %\n", file, pipeline.shape.microbatches,
-             pipeline.shape.ranks, 100 * timed.bubble_fraction());
+  return {pipeline.shape.microbatches, pipeline.shape.ranks, timed.bubble_fraction()};
 }
 
 }  // namespace
@@ -47,22 +51,44 @@ void explain_verb(const ExplainArguments& arguments) {
                      .expected = fmt::format("one of {}", fmt::join(passes, ", "))});
   RunConfig run = load_config(arguments.config, arguments.overrides);
   bool table = arguments.after.empty() && arguments.timeline.empty() && arguments.schedule_csv.empty();
+  bool json = arguments.json;
+  nlohmann::ordered_json answer;
   auto observe = [&](std::string_view pass, const std::function<std::string()>& text) {
-    if (pass == arguments.after) fmt::print("{}", text());
-    if (table) {
-      std::string printed = text();
-      fmt::print("{:<12}{:>8}{:>8}\n", pass, count_lines(printed, "op "), count_lines(printed, "value "));
+    if (pass == arguments.after) {
+      if (json)
+        answer["program"] = text();
+      else
+        fmt::print("{}", text());
     }
+    if (!table) return;
+    std::string printed = text();
+    size_t ops = count_lines(printed, "op "), values = count_lines(printed, "value ");
+    if (json)
+      answer["passes"].push_back({{"pass", pass}, {"ops", ops}, {"values", values}});
+    else
+      fmt::print("{:<12}{:>8}{:>8}\n", pass, ops, values);
   };
   RunShape shape = run_shape(run, resolve_spec(run));
-  if (table) fmt::print("{:<12}{:>8}{:>8}\n", "after", "ops", "values");
+  if (table && !json) fmt::print("{:<12}{:>8}{:>8}\n", "after", "ops", "values");
   RunPrograms programs = build_programs(run, shape, target_for(run, shape.mesh.world_size()), observe);
-  if (!arguments.timeline.empty()) draw_timeline(arguments.timeline, shape, programs);
+  if (!arguments.timeline.empty()) {
+    DrawnTimeline drawn = draw_timeline(arguments.timeline, shape, programs);
+    answer["timeline"] = {{"file", arguments.timeline},
+                          {"microbatches", drawn.microbatches},
+                          {"stage_ranks", drawn.ranks},
+                          {"bubble", drawn.bubble}};
+    if (!json)
+      fmt::print("{}: {} microbatches on {} stage ranks, bubble {:.1f} %\n", arguments.timeline, drawn.microbatches,
+                 drawn.ranks, 100 * drawn.bubble);
+  }
   if (!arguments.schedule_csv.empty()) {
     write_file_atomically(arguments.schedule_csv, csv_text(shape.pipeline));
-    fmt::print("{}: the schedule {}, for pipeline.schedule = \"csv\"\n", arguments.schedule_csv, shape.pipeline.name);
+    answer["schedule"] = {{"file", arguments.schedule_csv}, {"name", shape.pipeline.name}};
+    if (!json)
+      fmt::print("{}: the schedule {}, for pipeline.schedule = \"csv\"\n", arguments.schedule_csv, shape.pipeline.name);
   }
-  if (table) fmt::print("\n`--after PASS` prints the program as it stands there.\n");
+  if (json) fmt::print("{}\n", answer.dump(2));
+  if (table && !json) fmt::print("\n`--after PASS` prints the program as it stands there.\n");
 }
 
 }  // namespace sextant

@@ -1,4 +1,5 @@
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "app/device.h"
 #include "app/verbs.h"
@@ -44,6 +45,29 @@ std::string_view remark(StopReason reason) {
   return "";
 }
 
+std::string_view word_for(StopReason reason) {
+  if (reason == StopReason::context_full) return "context_full";
+  return reason == StopReason::max_tokens ? "max_tokens" : "stop_token";
+}
+
+// The whole text, with its prompt, once it is made.
+nlohmann::ordered_json sample_json(Generator& generator, const GenerateArguments& a, const GenerateOptions& options) {
+  StreamDecoder decoder(generator.tokenizer(), Specials::skip);
+  std::string text = a.prompt;
+  int64_t tokens = 0;
+  StopReason reason = generator.generate(a.prompt, options, [&](uint32_t token) {
+    text += decoder.push(token);
+    ++tokens;
+  });
+  text += decoder.finish();
+  return {{"text", text}, {"tokens", tokens}, {"stopped", word_for(reason)}};
+}
+
+void print_json(const nlohmann::ordered_json& json) {
+  // A token may be a part of a character.
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
 // Streams one text to the terminal as it is made.
 void write_sample(Generator& generator, const GenerateArguments& a, const GenerateOptions& options) {
   StreamDecoder decoder(generator.tokenizer(), Specials::skip);
@@ -53,7 +77,7 @@ void write_sample(Generator& generator, const GenerateArguments& a, const Genera
     std::fflush(stdout);
   });
   fmt::print("{}\n", decoder.finish());
-  if (!remark(reason).empty()) fmt::print(stderr, "{}\n", remark(reason));
+  if (!remark(reason).empty() && a.verbosity != Verbosity::quiet) fmt::print(stderr, "{}\n", remark(reason));
 }
 
 // A few that the grammar would not have made, so that a person can judge the figure.
@@ -72,12 +96,17 @@ void check_stories_of(Generator& generator, const GenerateArguments& a, Generate
     StreamDecoder decoder(generator.tokenizer(), Specials::skip);
     std::string story = a.prompt;
     generator.generate(a.prompt, options, [&](uint32_t token) { story += decoder.push(token); });
-    if (options.stream == 0) fmt::print("{}\n", story);
+    if (options.stream == 0 && !a.json) fmt::print("{}\n", story);
     // The last sentence of a story that was cut off does not count.
     size_t end = story.find_last_of(".!?\"\n");
     text += story.substr(0, end == std::string::npos ? 0 : end + 1) + "\n";
   }
   StoryCheck check = check_stories(text);
+  if (a.json)
+    return print_json({{"sentences", check.sentences},
+                       {"sentences_parsed", check.parsed},
+                       {"words", check.words},
+                       {"words_known", check.known}});
   auto percent = [](size_t part, size_t whole) {
     return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
   };
@@ -94,11 +123,17 @@ void generate_verb(const GenerateArguments& arguments) {
   Generator generator(find_model_directory(arguments.directory), *executor, arguments.context);
   GenerateOptions options = options_of(arguments, generator.tokenizer());
   if (arguments.check_stories > 0) return check_stories_of(generator, arguments, options);
+  auto samples = nlohmann::ordered_json::array();
   for (int64_t sample = 0; sample < arguments.samples; ++sample) {
-    if (sample > 0) fmt::print("\n---\n");
     options.stream = static_cast<uint64_t>(sample);
+    if (arguments.json) {
+      samples.push_back(sample_json(generator, arguments, options));
+      continue;
+    }
+    if (sample > 0) fmt::print("\n---\n");
     write_sample(generator, arguments, options);
   }
+  if (arguments.json) print_json({{"samples", std::move(samples)}});
 }
 
 }  // namespace sextant

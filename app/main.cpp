@@ -10,12 +10,16 @@
 #include <system_error>
 
 #include "app/bench.h"
+#include "app/documentation_options.h"
+#include "app/examples.h"
 #include "app/given_options.h"
 #include "app/launch.h"
 #include "app/list.h"
+#include "app/new_options.h"
 #include "app/plan_options.h"
 #include "app/processes.h"
 #include "app/usage_error.h"
+#include "app/verbosity_options.h"
 #include "app/verbs.h"
 #include "app/version.h"
 #include "base/error.h"
@@ -43,6 +47,10 @@ void add_train(CLI::App& app, TrainArguments& a, Processes& processes, ExitCode&
       ->check(CLI::Range(int64_t{1}, kMaxRanks));
   verb->add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto")
       ->check(CLI::Range(int64_t{1}, kMaxSteps));
+  CLI::Option* quiet = add_quiet(*verb, a.verbosity, "print the result alone: validation loss, model, metrics");
+  CLI::Option* verbose = add_verbose(*verb, a.verbosity, "a line for every step, whatever train.log_every says");
+  CLI::Option* json = verb->add_flag("--json", a.json, "print the result alone, as JSON");
+  verbose->excludes(quiet)->excludes(json);
   verb->callback([&] { exit_code = train_verb(a, processes); });
 }
 
@@ -76,6 +84,8 @@ void add_generate(CLI::App& app, GenerateArguments& a) {
                    "write this many sentences and check them against the built-in stories' grammar")
       ->check(CLI::PositiveNumber)
       ->excludes(samples);
+  verb->add_flag("--json", a.json, "print JSON once all is written: texts, and why each ended");
+  add_quiet(*verb, a.verbosity, "do not say why the text ended");
   verb->callback([&a] { generate_verb(a); });
 }
 
@@ -139,6 +149,7 @@ void add_explain(CLI::App& app, ExplainArguments& a) {
   verb->add_option("--after", a.after, "print the program as it stands after this pass");
   verb->add_option("--timeline", a.timeline, "draw the pipeline schedule into this SVG file: who computes what when");
   verb->add_option("--schedule-csv", a.schedule_csv, "write the schedule to this file, for pipeline.file");
+  verb->add_flag("--json", a.json, "print JSON");
   verb->callback([&a] { explain_verb(a); });
 }
 
@@ -147,21 +158,6 @@ void add_list(CLI::App& app, ListArguments& a) {
   verb->add_option("what", a.what, list_about())->required()->check(CLI::IsMember(list_names()));
   verb->add_flag("--json", a.json, "print JSON");
   verb->callback([&a] { list_verb(a); });
-}
-
-// `sextant help VERB` is `sextant VERB --help`; the verb is declared so that it is listed.
-void add_help(CLI::App& app) {
-  app.add_subcommand("help", "Show the options of a verb: sextant help bench comm");
-}
-
-std::vector<const char*> help_as_option(const CLI::App& app, int argc, char** argv) {
-  std::vector<const char*> arguments(argv, argv + argc);
-  if (argc < 2 || std::string_view(argv[1]) != "help") return arguments;
-  const CLI::App* verb = &app;
-  for (int i = 2; i < argc; ++i) verb = &subcommand_named(*verb, argv[i]);
-  arguments.erase(arguments.begin() + 1);
-  arguments.push_back("--help");
-  return arguments;
 }
 
 void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCode& exit_code) {
@@ -204,6 +200,7 @@ void add_bench_comm(CLI::App& bench, BenchCommArguments& a, Processes& processes
       ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
       ->capture_default_str();
   verb->add_flag("--json", a.json, "print JSON, for bench compare");
+  add_quiet(*verb, a.verbosity, "no progress on standard error");
   verb->add_option("--save", a.save,
                    "write links and message times into this machine's file (NAME.toml), for plan --machine");
   verb->callback([&] { bench_comm_verb(a, processes); });
@@ -221,6 +218,7 @@ void add_bench_storage(CLI::App& bench, BenchStorageArguments& a, Processes& pro
       ->capture_default_str();
   verb->add_option("--ranks", a.ranks, "threads, without a launcher [1]")->check(CLI::Range(1, 1024));
   verb->add_flag("--json", a.json, "print JSON, for bench compare");
+  add_quiet(*verb, a.verbosity, "no progress on standard error");
   verb->add_option("--save", a.save,
                    "write the speed of checkpoints into this machine's file (NAME.toml), for plan --machine");
   verb->callback([&] { bench_storage_verb(a, processes); });
@@ -307,7 +305,12 @@ void refuse_numbers_too_large(CLI::App& app) {
 ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   CLI::App app("Sextant plans, trains and watches large language models.", "sextant");
   app.require_subcommand(1);
-  app.set_version_flag("--version", fmt::format("sextant {}", version()));
+  bool asks_json = false;
+  CLI::Option* json = app.add_flag("--json", asks_json, "with --version: print JSON");
+  CLI::Option* version =
+      app.set_version_flag("--version", [json] { return json->count() > 0 ? version_json() : version_text(); });
+  version->description("print the version, the commit and what the program was built with");
+  json->needs(version);
   TrainArguments train;
   GenerateArguments generate;
   PlanArguments plan;
@@ -319,7 +322,10 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   BenchStorageArguments bench_storage;
   DoctorArguments doctor;
   ListArguments list;
+  NewArguments fresh;
+  DocumentationArguments documentation;
   ExitCode exit_code = ExitCode::finished;
+  add_new(app, fresh);
   add_train(app, train, processes, exit_code);
   add_generate(app, generate);
   add_data(app, data);
@@ -331,7 +337,8 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_bench_storage(*app.get_subcommand("bench"), bench_storage, processes);
   add_list(app, list);
   add_doctor(app, doctor, processes, exit_code);
-  add_help(app);
+  add_documentation(app, documentation);
+  add_examples(app);
   refuse_unknown_verb(app, argc, argv);
   refuse_numbers_too_large(app);
   std::vector<const char*> arguments = help_as_option(app, argc, argv);

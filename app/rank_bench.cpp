@@ -11,11 +11,11 @@ namespace sextant {
 
 namespace {
 
-constexpr std::chrono::minutes kPatience{5};  // storage can be slow
+constexpr std::chrono::minutes kBenchPatience{5};  // storage can be slow
 
 Launch joined(Processes& processes) {
   processes.join();
-  return processes.launch(kPatience, {});
+  return processes.launch(kBenchPatience, {});
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ std::string host_name() {
   return name.data();
 }
 
-RankBench::RankBench(Processes& processes) : launch_(joined(processes)) {
+RankBench::RankBench(Processes& processes, Verbosity verbosity) : launch_(joined(processes)), progress_(verbosity) {
   watch_ = {.stop = [this] { return stop_.asked(); }, .say = [this](const std::string& line) { progress_.say(line); }};
 }
 
@@ -38,7 +38,7 @@ void RankBench::refuse_ranks(int64_t asked) const {
 }
 
 void RankBench::run(int ranks, const std::function<void(CommWorld& world)>& work) {
-  run_ranks(launch_, {ranks, kPatience}, [&](const RankContext& context) {
+  run_ranks(launch_, {ranks, kBenchPatience}, [&](const RankContext& context) {
     CommWorld world(context.transport);
     work(world);
   });

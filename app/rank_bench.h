@@ -17,7 +17,7 @@ std::string host_name();
 
 class RankBench {
  public:
-  explicit RankBench(Processes& processes);
+  RankBench(Processes& processes, Verbosity verbosity);
 
   // As many as were started, or so many threads.
   int ranks_or(int threads) const { return launch_.process ? launch_.process->size() : threads; }

@@ -2,12 +2,14 @@
 
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "app/device.h"
 #include "app/output.h"
 #include "app/processes.h"
 #include "app/verbs.h"
 #include "base/error.h"
+#include "base/exit_code.h"
 #include "base/files.h"
 #include "base/printable.h"
 #include "config/load.h"
@@ -46,6 +48,27 @@ std::string validation_line(const TrainResult& result) {
   return line;
 }
 
+std::string_view name_of_outcome(ExitCode outcome) {
+  for (const ExitMeaning& meaning : exit_meanings())
+    if (meaning.code == outcome) return meaning.name;
+  BUG("no meaning for exit code {}", number_of(outcome));
+}
+
+std::string result_json(const TrainResult& result, const fs::path& out) {
+  using Json = nlohmann::ordered_json;
+  Json json{{"outcome", name_of_outcome(result.outcome)}, {"step", result.step}};
+  // JSON has no nan.
+  auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
+  json["loss"] = number(result.loss);
+  json["validation_loss"] = result.validation_loss ? number(*result.validation_loss) : Json(nullptr);
+  json["perplexity"] = result.validation_loss ? number(std::exp(*result.validation_loss)) : Json(nullptr);
+  json["bits_per_byte"] = result.bits_per_byte ? number(*result.bits_per_byte) : Json(nullptr);
+  json["unigram_entropy"] = result.unigram_entropy ? number(*result.unigram_entropy) : Json(nullptr);
+  json["checkpoint"] = result.checkpoint.empty() ? Json(nullptr) : Json(result.checkpoint.string());
+  json["metrics"] = (out / "metrics.jsonl").string();
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace
 
 ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
@@ -68,12 +91,17 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
                     profiled = true;
                     report_profile(trace, executor, out / fmt::format("profile-step-{}.json", arguments.profile));
                   }};
-  TrainResult result = train(run, out, executors, launch, profile);
+  TrainResult result =
+      train(run, out, executors, launch, {profile, arguments.json ? Verbosity::quiet : arguments.verbosity});
   if (!launch.leads()) return result.outcome;
   if (arguments.profile > 0 && !profiled)
     fmt::print(stderr,
                "--profile: step {} was not run this time; choose one after the checkpoint that the run goes on from\n",
                arguments.profile);
+  if (arguments.json) {
+    fmt::print("{}\n", result_json(result, out));
+    return result.outcome;
+  }
   if (result.validation_loss) fmt::print("{}\n", validation_line(result));
   if (!result.checkpoint.empty()) fmt::print("model    {}\n", printable(result.checkpoint.string()));
   fmt::print("metrics  {}\n", printable((out / "metrics.jsonl").string()));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/exit_code.h"
+#include "base/verbosity.h"
 
 namespace sextant {
 
@@ -17,6 +18,8 @@ struct TrainArguments {
   std::string out;      // empty: runs/NAME
   int64_t ranks = 0;    // how many the mesh must have; 0: any
   int64_t profile = 0;  // the step to time op by op; 0: none
+  Verbosity verbosity = Verbosity::usual;
+  bool json = false;  // of the result; progress is not printed then
 };
 ExitCode train_verb(const TrainArguments& arguments, Processes& processes);
 
@@ -34,6 +37,8 @@ struct GenerateArguments {
   std::vector<std::string> stop;
   int64_t check_stories = 0;  // sentences to write and check against the stories' grammar
   std::string device = "cpu";
+  Verbosity verbosity = Verbosity::usual;
+  bool json = false;
 };
 void generate_verb(const GenerateArguments& arguments);
 
@@ -71,6 +76,7 @@ struct ExplainArguments {
   std::string after;         // empty: the list of passes and what each did
   std::string timeline;      // an SVG file to draw the pipeline schedule into
   std::string schedule_csv;  // a file to write it to as text
+  bool json = false;
 };
 void explain_verb(const ExplainArguments& arguments);
 
@@ -98,6 +104,7 @@ struct BenchCommArguments {
   std::vector<std::string> ops;  // empty: all
   std::string device = "auto";   // cpu: messages between processors; cuda: NCCL
   bool json = false;
+  Verbosity verbosity = Verbosity::usual;
   std::string save;  // a machine's file to write the figures into
 };
 void bench_comm_verb(const BenchCommArguments& arguments, Processes& processes);
@@ -108,6 +115,7 @@ struct BenchStorageArguments {
   double interval_minutes = 30;
   int64_t ranks = 0;  // threads, where no launcher says how many; 0: one
   bool json = false;
+  Verbosity verbosity = Verbosity::usual;
   std::string save;  // a machine's file to write the figures into
 };
 void bench_storage_verb(const BenchStorageArguments& arguments, Processes& processes);

@@ -1,8 +1,15 @@
-// What --version prints after the program's name: the number, and the commit where it is known.
+// What --version prints: the number, the commit where it is known, and what the program was built with.
 #pragma once
+
+#include <string>
 
 namespace sextant {
 
-const char* version();  // written by cmake/write_version.cmake
+// Both written by cmake/write_version.cmake.
+const char* version_number();
+const char* version_commit();  // empty outside of a checkout
+
+std::string version_text();
+std::string version_json();
 
 }  // namespace sextant

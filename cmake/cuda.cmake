@@ -26,6 +26,9 @@ if(CUDNN_FRONTEND_INCLUDE AND CUDNN_INCLUDE)
   set_source_files_properties(src/exec/cuda/attention/attention_library.cpp PROPERTIES
     COMPILE_DEFINITIONS SEXTANT_CUDNN=1
     COMPILE_OPTIONS "-O1;-isystem;${CUDNN_FRONTEND_INCLUDE};-isystem;${CUDNN_INCLUDE}")
+  set_source_files_properties(app/built_with.cpp PROPERTIES
+    COMPILE_DEFINITIONS SEXTANT_CUDNN=1
+    COMPILE_OPTIONS "-isystem;${CUDNN_INCLUDE}")
 else()
   message(STATUS "cuDNN's headers were not found: attention will use our own kernels (scripts/cudnn-headers fetches the frontend's)")
 endif()

@@ -13,6 +13,25 @@ install(DIRECTORY machines configs DESTINATION ${share_destination}/sextant FILE
 install(DIRECTORY docs/ DESTINATION ${share_destination}/doc/sextant FILES_MATCHING PATTERN "*.md")
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${share_destination}/doc/sextant)
 
+# Completions, manual pages and the schema of configs are the program's own output, made when it is installed.
+set(made ${CMAKE_BINARY_DIR}/made_by_install)
+install(CODE "
+  file(MAKE_DIRECTORY \"${made}\")
+  function(sextant_make file)  # ARGUMENTS…
+    execute_process(COMMAND \"$<TARGET_FILE:sextant>\" \${ARGN} OUTPUT_FILE \"${made}/\${file}\" COMMAND_ERROR_IS_FATAL ANY)
+  endfunction()
+  sextant_make(sextant completions bash)
+  sextant_make(_sextant completions zsh)
+  sextant_make(sextant.fish completions fish)
+  sextant_make(config.schema.json schema)
+  sextant_make(pages man --all \"${made}/man1\")
+")
+install(FILES ${made}/sextant DESTINATION share/bash-completion/completions)
+install(FILES ${made}/_sextant DESTINATION share/zsh/site-functions)
+install(FILES ${made}/sextant.fish DESTINATION share/fish/vendor_completions.d)
+install(FILES ${made}/config.schema.json DESTINATION share/sextant)
+install(DIRECTORY ${made}/man1 DESTINATION share/man FILES_MATCHING PATTERN "*.1")
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME sextant)
 set(CPACK_PACKAGE_CONTACT "The Sextant developers")

@@ -40,6 +40,16 @@ The key is the full name from the tables below. The value is written as in TOML,
 `device=cpu`, `data.train=my.txt`, `data.train='["a.txt", "b.txt"]'`, `mesh.sequence_parallel=true`. Whole numbers may
 be written as `2e5`. Of several overrides of one key the last holds. A list of one may be written without brackets.
 
+## Editors
+
+`sextant schema` prints a JSON schema of this file (installed as `share/sextant/config.schema.json`), made from the same table: names,
+types, ranges, words and explanations. Editors with a TOML language server such as [taplo](https://taplo.tamasfe.dev) (in VS Code,
+"Even Better TOML") complete and check a config by it when its first line names it:
+
+```toml
+#:schema ./config.schema.json
+```
+
 ## Mistakes
 
 All mistakes of a file and its overrides are reported at once, each with its place, what was found, what would be

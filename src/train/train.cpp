@@ -84,7 +84,7 @@ class Run {
     const ResumePoint& resume;
     Fault fault;
     Lines lines;
-    const Profile& profile;
+    const TrainView& view;
   };
   Run(const Parts& parts, Executor& executor, HostGroup& group, Position& position, Transport* transport)
       : parts_(parts),
@@ -104,7 +104,8 @@ class Run {
     begin();
     if (group_.leads()) {
       metrics_.emplace(parts_.out / "metrics.jsonl", state_.step);
-      progress_.emplace(state_.step + 1, run_.train.steps, run_.train.log_every, parts_.lines);
+      if (parts_.view.verbosity != Verbosity::quiet)
+        progress_.emplace(state_.step + 1, run_.train.steps, lines_every(), parts_.lines);
     }
     if (state_.step >= run_.train.steps)
       say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
@@ -178,9 +179,11 @@ class Run {
   void say(const std::string& line) {
     if (progress_)
       progress_->say(line);
-    else if (group_.leads())
+    else if (group_.leads() && parts_.view.verbosity != Verbosity::quiet)
       fmt::print("{}\n", printable(line, Newlines::kept));
   }
+
+  int64_t lines_every() const { return parts_.view.verbosity == Verbosity::verbose ? 1 : run_.train.log_every; }
 
   void record(const StepMetrics& m) {
     non_finite_.note(m);
@@ -248,12 +251,12 @@ class Run {
     if (is_due(run_.train.check_replicas_every)) replicas_.check_part(group_);
     saver_.check();
     say_notes();
-    bool traced = parts_.profile.step == state_.step + 1;
+    bool traced = parts_.view.profile.step == state_.step + 1;
     if (traced) position_.watch.begin_other_work();
     Trace trace;
     trainer_.begin_step(state_.step + 1, state_.samples, traced ? &trace : nullptr);
     for (Event& event : trace) event.step = state_.step + 1;
-    if (traced && group_.leads()) parts_.profile.take(trace, executor_);
+    if (traced && group_.leads()) parts_.view.profile.take(trace, executor_);
     state_.step += 1;
     state_.samples += run_.batch.sequences;
     state_.tokens += run_.batch.sequences * run_.batch.seq;
@@ -370,7 +373,7 @@ void refuse_changes_to_a_finished_run(const RunConfig& run, const ResumePoint& r
 }  // namespace
 
 TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecutor& make_executor, const Launch& launch,
-                  const Profile& profile) {
+                  const TrainView& view) {
   RunConfig run = given;
   if (launch.process) require_world(run, launch.process->size(), "the launcher");
   Fault fault = fault_from_environment();
@@ -378,7 +381,7 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
   RunShape shape = run_shape(run, spec);
   int ranks = shape.mesh.world_size(), threads = threads_of(run, launch, ranks);
   auto say = [&](std::string_view line) {
-    if (launch.leads()) fmt::print("{}\n", printable(line, Newlines::kept));
+    if (launch.leads() && view.verbosity != Verbosity::quiet) fmt::print("{}\n", printable(line, Newlines::kept));
   };
 
   std::optional<AbortOnThrow> tell_others;
@@ -420,7 +423,7 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
                    .resume = resume,
                    .fault = fault,
                    .lines = launch.process ? Lines::plain : Lines::as_found,
-                   .profile = profile};
+                   .view = view};
   StopRequest stop;
   TrainResult result;
   run_ranks(launch, {ranks, timeout}, [&](const RankContext& context) {

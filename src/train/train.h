@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/exit_code.h"
+#include "base/verbosity.h"
 #include "comm/ranks.h"
 #include "config/run_config.h"
 #include "exec/executor.h"
@@ -34,9 +35,16 @@ struct Profile {
   std::function<void(const Trace& trace, Executor& executor)> take = {};
 };
 
+// What is shown of a run while it runs.
+struct TrainView {
+  Profile profile = {};
+  Verbosity verbosity =
+      Verbosity::usual;  // quiet: nothing; verbose: a line for every step, whatever train.log_every says
+};
+
 // The ranks of the run's mesh that are this process's to run: by default all, as threads. Only the process of rank 0
 // prints, and only its result has meaning.
 TrainResult train(const RunConfig& run, const std::filesystem::path& out, const MakeExecutor& make_executor,
-                  const Launch& launch = {}, const Profile& profile = {});
+                  const Launch& launch = {}, const TrainView& view = {});
 
 }  // namespace sextant

@@ -15,7 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 TEST(BadInput, CommandLine) {
-  expect_refusal(run_command(""), 2, {"no verb is given; expected one of train, ", "sextant --help"});
+  expect_refusal(run_command(""), 2, {"no verb is given; expected one of new, train, ", "sextant --help"});
   expect_refusal(run_command("bench"), 2, {"bench: no subcommand is given; expected one of gemm, "});
   expect_refusal(run_command("fly"), 2, {"no verb is called 'fly'"});
   expect_refusal(run_command("trian"), 2, {"did you mean train?"});

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
 
@@ -24,10 +25,30 @@ TEST(Version, IsThatOfTheProjectWithTheCommit) {
   EXPECT_EQ(outcome.code, 0);
   std::smatch found;
   ASSERT_TRUE(
-      std::regex_match(outcome.output, found, std::regex("sextant ([0-9.]+)( \\([0-9a-f]{7,}(\\+changes)?\\))?\n")))
+      std::regex_search(outcome.output, found, std::regex("^sextant ([0-9.]+)( \\([0-9a-f]{7,}(\\+changes)?\\))?\n")))
       << outcome.output;
   EXPECT_EQ(found[1], project_version());
   EXPECT_EQ(found[2].matched, std::filesystem::exists(kCheckout / ".git")) << outcome.output;
+}
+
+TEST(Version, SaysWhatItWasBuiltWith) {
+  Outcome text = run_command("--version"), json = run_command("--version --json");
+  ASSERT_EQ(json.code, 0) << json.output;
+  auto facts = nlohmann::json::parse(json.output);
+  EXPECT_EQ(facts.at("version"), project_version());
+  for (const char* part : {"compiler", "CUDA", "cuDNN", "NCCL", "MPI"}) {
+    const auto& version = facts.at("built_with").at(part);
+    std::string line =
+        fmt::format("\n{:<10}{}", part, version.is_null() ? "built without" : version.get<std::string>());
+    EXPECT_NE(text.output.find(line), std::string::npos) << line << " is not in\n" << text.output;
+  }
+  // What the compiler says of itself, and the MPI that the tests start ranks with.
+  EXPECT_NE(facts["built_with"]["compiler"].get<std::string>().find(std::to_string(__GNUC__)), std::string::npos);
+#ifdef SEXTANT_MPIRUN
+  EXPECT_TRUE(facts["built_with"]["MPI"].is_string()) << json.output;
+#endif
+  Outcome alone = run_command("--json");
+  EXPECT_EQ(alone.code, 2) << alone.output;
 }
 
 TEST(Version, OutsideOfACheckoutIsTheNumberAlone) {

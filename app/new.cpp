@@ -1,0 +1,41 @@
+// `sextant new`: a config to begin with, written from the text, the model and the machine that there are.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "app/device.h"
+#include "app/new_options.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/printable.h"
+#include "propose/proposal.h"
+
+namespace sextant {
+
+void new_verb(const NewArguments& a) {
+  if (a.text.empty() && a.model.empty() && a.preset.empty())
+    throw UserError({.place = "new",
+                     .got = "nothing to begin with is given",
+                     .expected = "one or more of --from-text, --from-model and --preset"});
+  std::error_code none;
+  if (!a.out.empty() && std::filesystem::exists(a.out, none))
+    throw UserError({.place = "--out " + a.out, .got = "the file exists", .expected = "a name of a new file"});
+  std::unique_ptr<Executor> executor = executor_for("auto", 0);
+  std::optional<Bytes> room = executor->room();
+  BUG_IF(!room, "the device does not know its memory");
+  Proposal proposal = propose_config({.text = a.text,
+                                      .model = a.model,
+                                      .preset = a.preset,
+                                      .device = device_of_auto(),
+                                      .room = *room,
+                                      .target = [](const RunConfig& run) { return target_for(run, 1); }});
+  std::FILE* remarks = a.out.empty() ? stderr : stdout;
+  if (a.out.empty())
+    fmt::print("{}", proposal.toml);
+  else
+    write_file_atomically(a.out, proposal.toml);
+  for (const std::string& reason : proposal.reasons) fmt::print(remarks, "{}\n", printable(reason));
+  if (!a.out.empty()) fmt::print("written: {}; now `sextant train {}`\n", printable(a.out), printable(a.out));
+}
+
+}  // namespace sextant

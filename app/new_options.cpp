@@ -1,0 +1,19 @@
+#include "app/new_options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace sextant {
+
+void add_new(CLI::App& app, NewArguments& a) {
+  CLI::App* verb = app.add_subcommand("new", "Write a commented config for your text or model on this machine");
+  verb->add_option("--from-text", a.text,
+                   "train on this: text, JSONL or token file, or a folder of them [the built-in stories]");
+  CLI::Option* model =
+      verb->add_option("--from-model", a.model, "go on from this model: a Hugging Face directory, or a run's --out");
+  verb->add_option("--preset", a.preset, "a published model, with new weights; `sextant list models` lists them")
+      ->excludes(model);
+  verb->add_option("--out", a.out, "file to write; it must not exist [standard output]");
+  verb->callback([&a] { new_verb(a); });
+}
+
+}  // namespace sextant
