@@ -58,7 +58,7 @@ TEST_F(TrainedOutput, TheResultOfARunAsJson) {
   // The same figures as in the text.
   expect_words(usual_.output, {fmt::format("validation loss {:.4f} nats", json.at("validation_loss").get<double>()),
                                fmt::format("loss {:.4f}", json.at("loss").get<double>()),
-                               fmt::format("({:.4f})", json.at("unigram_entropy").get<double>())});
+                               fmt::format("perplexity {:.4g}", json.at("perplexity").get<double>())});
   EXPECT_TRUE(std::filesystem::exists(json.at("checkpoint").get<std::string>()));
   EXPECT_TRUE(std::filesystem::exists(json.at("metrics").get<std::string>()));
 }

@@ -28,20 +28,22 @@ struct Setting {
   Parallel parallel = {};
   RecomputeMode recompute = RecomputeMode::none;
   enum class Fusions { none, all } fusions = Fusions::none;
+  bool for_variants = false;
 };
 
 const Setting kOneRank{"one"};
-const Setting kSettings[] = {{"fused", 1, 1, 1, {}, RecomputeMode::none, Setting::Fusions::all},
-                             {"fused_selective", 1, 1, 1, {}, RecomputeMode::selective, Setting::Fusions::all},
-                             {"fused_tp2", 1, 1, 2, {}, RecomputeMode::full, Setting::Fusions::all},
-                             {"tp2", 1, 1, 2},
-                             {"tp2_sp", 1, 1, 2, {.sequence = true}},
-                             {"tp4", 1, 1, 4},
-                             {"tp4_sp", 1, 1, 4, {.sequence = true}},
-                             {"cp2_ring", 1, 2, 1},
-                             {"cp2_ulysses", 1, 2, 1, {.context = ContextMode::ulysses}},
-                             {"cp2_tp2", 1, 2, 2},
-                             {"zero3_dp2_tp2_sp", 2, 1, 2, {.sequence = true, .zero = 3}}};
+const Setting kSettings[] = {
+    {"fused", 1, 1, 1, {}, RecomputeMode::none, Setting::Fusions::all},
+    {"fused_selective", 1, 1, 1, {}, RecomputeMode::selective, Setting::Fusions::all},
+    {"fused_tp2", 1, 1, 2, {}, RecomputeMode::full, Setting::Fusions::all, true},
+    {"tp2", 1, 1, 2},
+    {"tp2_sp", 1, 1, 2, {.sequence = true}},
+    {"tp4", 1, 1, 4},
+    {"tp4_sp", 1, 1, 4, {.sequence = true}},
+    {"cp2_ring", 1, 2, 1},
+    {"cp2_ulysses", 1, 2, 1, {.context = ContextMode::ulysses}, RecomputeMode::none, Setting::Fusions::none, true},
+    {"cp2_tp2", 1, 2, 2, {}, RecomputeMode::none, Setting::Fusions::none, true},
+    {"zero3_dp2_tp2_sp", 2, 1, 2, {.sequence = true, .zero = 3}, RecomputeMode::none, Setting::Fusions::none, true}};
 
 void write_part(Bound& bound, std::string_view path) {
   const Value& value = bound.program().at(path);
@@ -129,11 +131,13 @@ TEST_P(MeshParity, LossesAreThoseOfOneRank) {
     spec.layers = 2, spec.hidden = 48, spec.heads = 4, spec.head_dim = 16, spec.ffn = 80, spec.vocab = 97;
     spec.max_seq = 64, spec.init_std = 0.2;
   }
+  // "llama_yarn" is llama but for a detail, which some layouts try.
+  bool is_variant = GetParam().find('_') != std::string::npos;
   std::vector<double> expected = losses_of(spec, weights, kOneRank);
   EXPECT_LT(expected[2], expected[0]);
   for (const Setting& setting : kSettings) {
     int heads = setting.tp * (setting.parallel.context == ContextMode::ulysses ? setting.cp : 1);
-    if (spec.heads % heads != 0) continue;
+    if (spec.heads % heads != 0 || (is_variant && !setting.for_variants)) continue;
     std::vector<double> got = losses_of(spec, weights, setting);
     for (size_t step = 0; step < 3; ++step)
       EXPECT_NEAR(got[step], expected[step], 2e-5 * expected[step]) << setting.name << " step " << step;
