@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "base/units.h"
 #include "data/data_facts.h"
+#include "text/tokenizer.h"
 #include "text/tokenizer_files.h"
 #include "train/data/cache_contents.h"
 
