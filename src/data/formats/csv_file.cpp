@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "data/formats/missing_column.h"
 #include "data/formats/require_utf8.h"
 
 namespace sextant {
@@ -42,12 +43,7 @@ void CsvFile::read_header() {
   if (!read_record(kAllFields)) return;  // an empty file has no documents
   auto found = std::find(columns_.begin(), columns_.end(), options_.column);
   if (found == columns_.end())
-    throw UserError(
-        {.place = place(),
-         .got = fmt::format("there is no column \"{}\"", options_.column),
-         .expected = "a first row with the names of the columns",
-         .hint = fmt::format("the columns are: {}; data.text_key (or --text-key) names the one with the text",
-                             fmt::join(columns_, ", "))});
+    refuse_missing_column(place(), options_.column, columns_, "a first row with the names of the columns");
   if (std::count(columns_.begin(), columns_.end(), options_.column) > 1)
     throw UserError({.place = place(), .got = fmt::format("column \"{}\" is there twice", options_.column)});
   column_ = static_cast<size_t>(found - columns_.begin());

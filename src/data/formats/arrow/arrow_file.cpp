@@ -6,6 +6,8 @@
 #include "base/files.h"
 #include "data/formats/block_codecs.h"
 #include "data/formats/byte_reader.h"
+#include "data/formats/mapped_document.h"
+#include "data/formats/missing_column.h"
 #include "data/formats/require_utf8.h"
 
 namespace sextant {
@@ -54,12 +56,7 @@ void ArrowFile::open(const std::string& column) {
   if (!message) throw StreamError("the stream ends before its schema");
   ArrowSchema schema = read_arrow_schema(*message, column);
   at_ += message->bytes;
-  if (!schema.found)
-    throw UserError(
-        {.place = name_,
-         .got = fmt::format("there is no column \"{}\"", column),
-         .hint = fmt::format("the columns are: {}; data.text_key (or --text-key) names the one with the text",
-                             fmt::join(schema.names, ", "))});
+  if (!schema.found) refuse_missing_column(name_, column, schema.names);
   if (!schema.column)
     throw UserError({.place = name_,
                      .got = fmt::format("column \"{}\" holds {}", column, schema.held),
@@ -153,23 +150,14 @@ std::string ArrowFile::place() const {
 
 namespace {
 
-class MappedArrowFile : MappedFile, public ArrowFile {
- public:
-  MappedArrowFile(const std::filesystem::path& path, const TextOptions& options)
-      : MappedFile(path), ArrowFile(path.string(), text(), options) {}
-};
-
 constexpr std::array<std::string_view, 2> kArrowExtensions{".arrow", ".feather"};
 
 }  // namespace
 
-extern const DocumentFormat kArrow{
-    .name = "Arrow",
-    .extensions = kArrowExtensions,
-    .unit = DocumentUnit::row,
-    .compressed_by = CompressedBy::format,
-    .open = [](const std::filesystem::path& path, const TextOptions& options) {
-      return std::unique_ptr<DocumentFile>(std::make_unique<MappedArrowFile>(path, options));
-    }};
+extern const DocumentFormat kArrow{.name = "Arrow",
+                                   .extensions = kArrowExtensions,
+                                   .unit = DocumentUnit::row,
+                                   .compressed_by = CompressedBy::format,
+                                   .open = open_mapped<ArrowFile>};
 
 }  // namespace sextant

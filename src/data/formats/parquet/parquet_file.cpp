@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "data/formats/block_codecs.h"
+#include "data/formats/mapped_document.h"
+#include "data/formats/missing_column.h"
 #include "data/formats/require_utf8.h"
 
 namespace sextant {
@@ -43,15 +45,6 @@ BlockDecoder decoder_of(int32_t codec) {
   return known.decode;
 }
 
-std::string columns_named(const std::vector<ParquetColumn>& columns) {
-  std::string names;
-  for (const ParquetColumn& column : columns) {
-    if (names.size() > 400) return names + ", ...";
-    names += (names.empty() ? "" : ", ") + column.name.substr(0, 80);
-  }
-  return names;
-}
-
 }  // namespace
 
 ParquetFile::ParquetFile(std::string name, std::string_view bytes, const TextOptions& options)
@@ -73,12 +66,11 @@ void ParquetFile::open(const std::string& column) {
 
 const ParquetColumn& ParquetFile::choose(const std::vector<ParquetColumn>& columns, const std::string& wanted) const {
   auto found = std::find_if(columns.begin(), columns.end(), [&](const ParquetColumn& c) { return c.name == wanted; });
-  if (found == columns.end())
-    throw UserError(
-        {.place = name_,
-         .got = fmt::format("there is no column \"{}\"", wanted),
-         .hint = fmt::format("the columns are: {}; data.text_key (or --text-key) names the one with the text",
-                             columns_named(columns))});
+  if (found == columns.end()) {
+    std::vector<std::string> names;
+    for (const ParquetColumn& column : columns) names.push_back(column.name);
+    refuse_missing_column(name_, wanted, names);
+  }
   std::string held;
   if (!found->type)
     held = "a group of columns";
@@ -195,23 +187,14 @@ int64_t ParquetFile::consumed() const {
 
 namespace {
 
-class MappedParquetFile : MappedFile, public ParquetFile {
- public:
-  MappedParquetFile(const std::filesystem::path& path, const TextOptions& options)
-      : MappedFile(path), ParquetFile(path.string(), text(), options) {}
-};
-
 constexpr std::array<std::string_view, 1> kParquetExtensions{".parquet"};
 
 }  // namespace
 
-extern const DocumentFormat kParquet{
-    .name = "Parquet",
-    .extensions = kParquetExtensions,
-    .unit = DocumentUnit::row,
-    .compressed_by = CompressedBy::format,
-    .open = [](const std::filesystem::path& path, const TextOptions& options) {
-      return std::unique_ptr<DocumentFile>(std::make_unique<MappedParquetFile>(path, options));
-    }};
+extern const DocumentFormat kParquet{.name = "Parquet",
+                                     .extensions = kParquetExtensions,
+                                     .unit = DocumentUnit::row,
+                                     .compressed_by = CompressedBy::format,
+                                     .open = open_mapped<ParquetFile>};
 
 }  // namespace sextant
