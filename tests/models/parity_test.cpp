@@ -126,24 +126,34 @@ TEST(Logits, AgreeWithTheCacheFilledAtOnceOrTokenByToken) {
   }
 }
 
+// The mean losses before each of some steps on one batch.
+std::vector<float> train_losses(Loaded& model, const Batch& batch, float lr, int32_t steps) {
+  model.bound->write(model.program.at("tokens"), std::as_bytes(std::span(batch.tokens)));
+  model.bound->write(model.program.at("targets"), std::as_bytes(std::span(batch.targets)));
+  float scale = 1.0f / static_cast<float>(batch.counted());
+  write_value(*model.bound, model.program.at("loss_scale"), scale);
+  write_value(*model.bound, model.program.at("lr"), lr);
+  std::vector<float> losses;
+  for (int32_t step = 1; step <= steps; ++step) {
+    write_value(*model.bound, model.program.at("step"), step);
+    run_schedule(*model.bound);
+    losses.push_back(read_value<float>(*model.bound, model.program.at("loss")) * scale);
+  }
+  return losses;
+}
+
+void expect_losses(const std::vector<float>& got, const std::vector<float>& wanted, double tolerance) {
+  ASSERT_EQ(got.size(), wanted.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_NEAR(got[i], wanted[i], tolerance * wanted[i]) << "step " << i + 1;
+}
+
 // Three steps of torch's AdamW with decay groups and clipping, from the same weights on the same batch.
 TEST(AdamWParity, ThreeStepsOfTorch) {
   SafetensorsFile expected(kFixtures / "llama_adamw/expected.safetensors");
   SafetensorsFile inputs(kFixtures / "llama/expected.safetensors");
   Batch batch = fixture_batch(inputs);
   Loaded model(kFixtures / "llama", {.batch = batch.rows, .seq = batch.seq}, {.train = Optimizer{.clip = 1.0}});
-  model.bound->write(model.program.at("tokens"), std::as_bytes(std::span(batch.tokens)));
-  model.bound->write(model.program.at("targets"), std::as_bytes(std::span(batch.targets)));
-  float scale = 1.0f / static_cast<float>(batch.counted());
-  write_value(*model.bound, model.program.at("loss_scale"), scale);
-  write_value(*model.bound, model.program.at("lr"), 1e-2f);
-  std::vector<float> losses = floats(expected.tensor("losses"));
-  for (int32_t step = 1; step <= 3; ++step) {
-    write_value(*model.bound, model.program.at("step"), step);
-    run_schedule(*model.bound);
-    float loss = read_value<float>(*model.bound, model.program.at("loss")) * scale;
-    EXPECT_NEAR(loss, losses[static_cast<size_t>(step - 1)], 2e-5 * loss) << "step " << step;
-  }
+  expect_losses(train_losses(model, batch, 1e-2f, 3), floats(expected.tensor("losses")), 2e-5);
   for (const HfTensor& tensor : model_of(model.spec).tensors(model.spec)) {
     std::vector<float> packed = model.read(tensor.parameter), theirs = floats(expected.tensor("param." + tensor.name));
     const Value& value = model.program.at(tensor.parameter);
@@ -164,20 +174,10 @@ TEST(TrainingParity, TwentyStepsOfTorch) {
     Batch batch = fixture_batch(expected);
     Loaded model(kFixtures / name, {.batch = batch.rows, .seq = batch.seq},
                  {.train = Optimizer{.settings = {.eps = 1e-4}, .clip = 1.0}});
-    model.bound->write(model.program.at("tokens"), std::as_bytes(std::span(batch.tokens)));
-    model.bound->write(model.program.at("targets"), std::as_bytes(std::span(batch.targets)));
-    float scale = 1.0f / static_cast<float>(batch.counted());
-    write_value(*model.bound, model.program.at("loss_scale"), scale);
-    write_value(*model.bound, model.program.at("lr"), 1e-3f);
     std::vector<float> losses = floats(expected.tensor("train_losses"));
-    ASSERT_EQ(losses.size(), 20u) << name;
     EXPECT_LT(losses.back(), losses.front()) << name;
-    for (int32_t step = 1; step <= 20; ++step) {
-      write_value(*model.bound, model.program.at("step"), step);
-      run_schedule(*model.bound);
-      float loss = read_value<float>(*model.bound, model.program.at("loss")) * scale;
-      EXPECT_NEAR(loss, losses[static_cast<size_t>(step - 1)], 1e-5 * loss) << name << " step " << step;
-    }
+    SCOPED_TRACE(name);
+    expect_losses(train_losses(model, batch, 1e-3f, 20), losses, 1e-5);
   }
   EXPECT_GE(compared, 17);
 }

@@ -1,5 +1,6 @@
 // Generation from a trained model: every token is the one that the text so far asks for, whether that text was prompted
 // or generated; and what ends it.
+#include "forwarding_executor.h"
 #include "generate/generator.h"
 
 #include <gtest/gtest.h>
@@ -40,50 +41,25 @@ class Generate : public testing::Test {
 std::unique_ptr<ScratchRun> Generate::scratch_;
 std::unique_ptr<Executor> Generate::executor_;
 
-// An executor whose Programs note how many tokens they are given, and from which position on.
+// How many tokens a Program is given, and from which position on.
 struct Fed {
   int64_t start = 0, tokens = 0;
   bool operator==(const Fed&) const = default;
 };
 
-class FeedNotingBound : public Bound {
+class FeedNotingBound final : public ForwardingBound {
  public:
-  FeedNotingBound(std::unique_ptr<Bound> bound, std::vector<Fed>& runs) : bound_(std::move(bound)), runs_(runs) {}
-
-  const Program& program() const override { return bound_->program(); }
-  int rank() const override { return bound_->rank(); }
-  void read(const Value& value, std::span<std::byte> to, int64_t offset) const override {
-    bound_->read(value, to, offset);
-  }
-  void run(const Action& action, Trace* trace) override { bound_->run(action, trace); }
+  FeedNotingBound(std::unique_ptr<Bound> bound, std::vector<Fed>& runs)
+      : ForwardingBound(std::move(bound)), runs_(runs) {}
   void write(const Value& value, std::span<const std::byte> from, int64_t offset, int microbatch) override {
     if (value.path == "tokens") tokens_ = static_cast<int64_t>(from.size() / sizeof(int32_t));
     if (value.path == "start") runs_.push_back({*reinterpret_cast<const int32_t*>(from.data()), tokens_});
-    bound_->write(value, from, offset, microbatch);
+    ForwardingBound::write(value, from, offset, microbatch);
   }
-  int64_t fetch(const Value& scalar) override { return bound_->fetch(scalar); }
-  float collect(int64_t ticket) override { return bound_->collect(ticket); }
-  void settle() override { bound_->settle(); }
 
  private:
-  std::unique_ptr<Bound> bound_;
   std::vector<Fed>& runs_;
   int64_t tokens_ = 0;
-};
-
-class FeedNotingExecutor : public Executor {
- public:
-  Target target() const override { return executor_->target(); }
-  std::unique_ptr<Arena> allocate(int64_t bytes) override { return executor_->allocate(bytes); }
-  std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
-    return std::make_unique<FeedNotingBound>(executor_->bind(program, arena), runs);
-  }
-  std::map<std::string, int64_t> bytes_sent() const override { return executor_->bytes_sent(); }
-
-  std::vector<Fed> runs;
-
- private:
-  std::unique_ptr<Executor> executor_ = make_cpu_executor(1, {});
 };
 
 const std::string kPrompt = "One day the baker and the old farmer";
@@ -138,7 +114,10 @@ TEST_F(Generate, StreamsOfOneSeedDiffer) {
 
 // A block of 64, the rest of the prompt and what is generated one by one, each at the position behind the one before.
 TEST_F(Generate, EveryTokenStandsAtItsPosition) {
-  FeedNotingExecutor executor;
+  std::vector<Fed> runs;
+  ForwardingExecutor executor(make_cpu_executor(1, {}), [&](std::unique_ptr<Bound> bound) {
+    return std::make_unique<FeedNotingBound>(std::move(bound), runs);
+  });
   Generator model(scratch_->root() / "run" / "step-000020", executor, 0);
   std::string prompt = kPrompt;
   while (model.tokenizer().encode_with_special(prompt).size() < 70) prompt += " and the";
@@ -149,9 +128,9 @@ TEST_F(Generate, EveryTokenStandsAtItsPosition) {
   ASSERT_EQ(write(model, prompt, options).tokens.size(), 6u);
   std::vector<Fed> expected{{0, 64}};
   for (int64_t at = 64; at < length + options.max_tokens; ++at) expected.push_back({at, 1});
-  EXPECT_TRUE(executor.runs == expected);
-  ASSERT_EQ(executor.runs.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(executor.runs[i].start, expected[i].start) << "run " << i;
+  EXPECT_TRUE(runs == expected);
+  ASSERT_EQ(runs.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(runs[i].start, expected[i].start) << "run " << i;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 
+#include "forwarding_executor.h"
 #include "schedule/from_csv.h"
 #include "schedule/timing.h"
 #include "scratch_run.h"
@@ -27,42 +28,15 @@ class Log {
 };
 
 // A Bound that notes what it is told to run.
-class ActionNotingBound final : public Bound {
+class ActionNotingBound final : public ForwardingBound {
  public:
-  ActionNotingBound(std::unique_ptr<Bound> bound, Log& log) : bound_(std::move(bound)), log_(log) {}
-  const Program& program() const override { return bound_->program(); }
-  int rank() const override { return bound_->rank(); }
+  ActionNotingBound(std::unique_ptr<Bound> bound, Log& log) : ForwardingBound(std::move(bound)), log_(log) {}
   void run(const Action& action, Trace* trace) override {
-    bound_->run(action, trace);
+    ForwardingBound::run(action, trace);
     log_.add(rank(), action);
   }
-  void write(const Value& value, std::span<const std::byte> source, int64_t offset, int microbatch) override {
-    bound_->write(value, source, offset, microbatch);
-  }
-  void read(const Value& value, std::span<std::byte> destination, int64_t offset) const override {
-    bound_->read(value, destination, offset);
-  }
-  int64_t fetch(const Value& scalar) override { return bound_->fetch(scalar); }
-  float collect(int64_t ticket) override { return bound_->collect(ticket); }
-  void settle() override { bound_->settle(); }
 
  private:
-  std::unique_ptr<Bound> bound_;
-  Log& log_;
-};
-
-class ActionNotingExecutor final : public Executor {
- public:
-  ActionNotingExecutor(std::unique_ptr<Executor> executor, Log& log) : executor_(std::move(executor)), log_(log) {}
-  Target target() const override { return executor_->target(); }
-  std::unique_ptr<Arena> allocate(int64_t bytes) override { return executor_->allocate(bytes); }
-  std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
-    return std::make_unique<ActionNotingBound>(executor_->bind(program, arena), log_);
-  }
-  std::map<std::string, int64_t> bytes_sent() const override { return executor_->bytes_sent(); }
-
- private:
-  std::unique_ptr<Executor> executor_;
   Log& log_;
 };
 
@@ -104,7 +78,9 @@ TEST_P(Orders, WhatRunsIsWhatIsDrawn) {
   Log log;
   RunConfig run = scratch.config("tiny-llama.toml", settings);
   train(run, scratch.root() / "run", [&](const RankContext& context, int threads) {
-    return std::make_unique<ActionNotingExecutor>(make_cpu_executor(threads, context), log);
+    return std::make_unique<ForwardingExecutor>(make_cpu_executor(threads, context), [&](std::unique_ptr<Bound> bound) {
+      return std::make_unique<ActionNotingBound>(std::move(bound), log);
+    });
   });
   TimedSchedule drawn = simulate_schedule(expected, uniform_durations(shape));
   for (int rank = 0; rank < shape.ranks; ++rank) {

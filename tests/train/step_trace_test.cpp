@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "data/token_writer.h"
+#include "forwarding_executor.h"
 #include "run/resolve_spec.h"
 #include "scratch_run.h"
 #include "train/save/run_history.h"
@@ -22,46 +23,20 @@ namespace fs = std::filesystem;
 using TokensByMicrobatch = std::map<int, std::vector<int32_t>>;
 
 // A Bound that notes the tokens it is given for training, step by step.
-class TokenNotingBound final : public Bound {
+class TokenNotingBound final : public ForwardingBound {
  public:
   TokenNotingBound(std::unique_ptr<Bound> bound, std::vector<TokensByMicrobatch>& steps)
-      : bound_(std::move(bound)), steps_(steps) {}
-  const Program& program() const override { return bound_->program(); }
-  int rank() const override { return bound_->rank(); }
-  void run(const Action& action, Trace* trace) override { bound_->run(action, trace); }
-  void write(const Value& value, std::span<const std::byte> source, int64_t offset, int microbatch) override {
-    bound_->write(value, source, offset, microbatch);
+      : ForwardingBound(std::move(bound)), steps_(steps) {}
+  void write(const Value& value, std::span<const std::byte> from, int64_t offset, int microbatch) override {
+    ForwardingBound::write(value, from, offset, microbatch);
     if (value.path == "step") steps_.emplace_back();
     if (value.path != "tokens" || !program().find("step")) return;  // that of evaluations has no step
     std::vector<int32_t>& tokens = steps_.back()[microbatch];
-    tokens.resize(source.size() / sizeof(int32_t));
-    std::memcpy(tokens.data(), source.data(), source.size());
+    tokens.resize(from.size() / sizeof(int32_t));
+    std::memcpy(tokens.data(), from.data(), from.size());
   }
-  void read(const Value& value, std::span<std::byte> destination, int64_t offset) const override {
-    bound_->read(value, destination, offset);
-  }
-  int64_t fetch(const Value& scalar) override { return bound_->fetch(scalar); }
-  float collect(int64_t ticket) override { return bound_->collect(ticket); }
-  void settle() override { bound_->settle(); }
 
  private:
-  std::unique_ptr<Bound> bound_;
-  std::vector<TokensByMicrobatch>& steps_;
-};
-
-class TokenNotingExecutor final : public Executor {
- public:
-  TokenNotingExecutor(std::unique_ptr<Executor> executor, std::vector<TokensByMicrobatch>& steps)
-      : executor_(std::move(executor)), steps_(steps) {}
-  Target target() const override { return executor_->target(); }
-  std::unique_ptr<Arena> allocate(int64_t bytes) override { return executor_->allocate(bytes); }
-  std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
-    return std::make_unique<TokenNotingBound>(executor_->bind(program, arena), steps_);
-  }
-  std::map<std::string, int64_t> bytes_sent() const override { return executor_->bytes_sent(); }
-
- private:
-  std::unique_ptr<Executor> executor_;
   std::vector<TokensByMicrobatch>& steps_;
 };
 
@@ -69,7 +44,9 @@ class TokenNotingExecutor final : public Executor {
 std::vector<std::vector<int32_t>> fed_tokens(const RunConfig& run, const fs::path& out) {
   std::vector<TokensByMicrobatch> noted;
   train(run, out, [&](const RankContext& context, int threads) {
-    return std::make_unique<TokenNotingExecutor>(make_cpu_executor(threads, context), noted);
+    return std::make_unique<ForwardingExecutor>(make_cpu_executor(threads, context), [&](std::unique_ptr<Bound> bound) {
+      return std::make_unique<TokenNotingBound>(std::move(bound), noted);
+    });
   });
   std::vector<std::vector<int32_t>> steps;
   for (const TokensByMicrobatch& step : noted) {

@@ -1,0 +1,55 @@
+// An executor that hands everything on to another, for tests that look at a part of what passes: they override that
+// part.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "exec/executor.h"
+
+namespace sextant {
+
+class ForwardingBound : public Bound {
+ public:
+  explicit ForwardingBound(std::unique_ptr<Bound> bound) : bound_(std::move(bound)) {}
+
+  const Program& program() const override { return bound_->program(); }
+  int rank() const override { return bound_->rank(); }
+  void run(const Action& action, Trace* trace) override { bound_->run(action, trace); }
+  void write(const Value& value, std::span<const std::byte> from, int64_t offset, int microbatch) override {
+    bound_->write(value, from, offset, microbatch);
+  }
+  void read(const Value& value, std::span<std::byte> to, int64_t offset) const override {
+    bound_->read(value, to, offset);
+  }
+  int64_t fetch(const Value& scalar) override { return bound_->fetch(scalar); }
+  float collect(int64_t ticket) override { return bound_->collect(ticket); }
+  void settle() override { bound_->settle(); }
+
+ private:
+  std::unique_ptr<Bound> bound_;
+};
+
+class ForwardingExecutor final : public Executor {
+ public:
+  using Wrap = std::function<std::unique_ptr<Bound>(std::unique_ptr<Bound>)>;
+
+  ForwardingExecutor(std::unique_ptr<Executor> executor, Wrap wrap)
+      : executor_(std::move(executor)), wrap_(std::move(wrap)) {}
+
+  Target target() const override { return executor_->target(); }
+  std::unique_ptr<Arena> allocate(int64_t bytes) override { return executor_->allocate(bytes); }
+  std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
+    return wrap_(executor_->bind(program, arena));
+  }
+  std::map<std::string, int64_t> bytes_sent() const override { return executor_->bytes_sent(); }
+
+ private:
+  std::unique_ptr<Executor> executor_;
+  Wrap wrap_;
+};
+
+}  // namespace sextant
