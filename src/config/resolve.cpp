@@ -37,7 +37,7 @@ constexpr std::string_view kFixedByWeights[] = {"architecture",
                                                 "full_attention_first",
                                                 "full_attention_every",
                                                 "inverse_layer_scaling",
-                                                "sequential_blocks",
+                                                "parallel_residual",
                                                 "no_rope_every",
                                                 "embedding_multiplier",
                                                 "attention_multiplier",
@@ -178,7 +178,7 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   override_field(model.full_attention_first, spec.full_attention_first);
   override_field(model.full_attention_every, spec.full_attention_every);
   override_field(model.inverse_layer_scaling, spec.inverse_layer_scaling);
-  override_field(model.sequential_blocks, spec.sequential_blocks);
+  override_field(model.parallel_residual, spec.parallel_residual);
   override_field(model.no_rope_every, spec.no_rope_every);
   override_field(model.embedding_multiplier, spec.embedding_multiplier);
   override_field(model.attention_multiplier, spec.attention_multiplier);

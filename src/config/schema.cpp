@@ -133,7 +133,7 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(model.max_seq, from_to(1, kMaxSeq), unset("the preset's, else `batch.seq`"), "Positions the model may see."),
     KEY(model.norm_eps, above(0), unset("the preset's, else 1e-05"), "Added to the variance in every norm."),
     KEY(model.rope_theta, above(0), unset("the preset's, else 10000"), "Base of the rotary frequencies, in architectures with RoPE."),
-    KEY(model.rope_scaling.type, one_of("linear|dynamic|llama3|yarn"), unset("the preset's, else llama3"),
+    KEY(model.rope_scaling.type, one_of(kRopeTypesByNumbers), unset("the preset's, else llama3"),
         "How rotary frequencies are changed, in the words of Hugging Face's `rope_type`; an option of some architectures. "
         "`longrope` comes with a directory (`model.from`) only, for it has a number per frequency."),
     KEY(model.rope_scaling.factor, at_least(1), unset("the preset's, else no scaling"),
@@ -169,9 +169,9 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(model.inverse_layer_scaling, unset("the preset's, else false"),
         "Whether the scores of attention are divided by the number of their layer, from 1, as GPT-2's "
         "`scale_attn_by_inverse_layer_idx`; an option of some architectures."),
-    KEY(model.sequential_blocks, unset("the preset's, else false"),
-        "Whether attention and MLP of a block follow each other where the architecture has them side by side, as GPT-NeoX's "
-        "`use_parallel_residual = false`; an option of some architectures."),
+    KEY(model.parallel_residual, unset("the preset's, else the architecture's"),
+        "Whether attention and MLP of a block read the same input and are added together, as GPT-NeoX's `use_parallel_residual`; an "
+        "option of some architectures."),
     KEY(model.no_rope_every, from_to(0, kMaxLayers), unset("the preset's, else the architecture's, else 0"),
         "Every so many layers one has no RoPE, as in SmolLM3; an option of some architectures. 0 = all have it."),
     KEY(model.embedding_multiplier, above(0), unset("the preset's, else 1"),

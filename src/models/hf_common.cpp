@@ -100,10 +100,12 @@ RopeChoice rope_in(HfReader& reader, std::string_view key, const ModelSpec& spec
                   fmt::format("\"{}\", but rope_type is \"{}\"", rope.text("type", ""), rope.text("rope_type", "")),
                   "the same value for both names");
   std::string_view type_key = rope.has("rope_type") ? "rope_type" : "type";
-  rope.only_one_of(type_key, "default", {"default", "linear", "dynamic", "llama3", "yarn", "longrope", "su"});
   std::string type = rope.text(type_key, "default");
-  if (type == "su") type = "longrope";  // its first name
-  if (auto known = rope_type_of(type)) choice.scaling = scaling_in(rope, reader, *known, spec);
+  if (type == "su") type = name_of(RopeType::longrope);  // its first name
+  if (auto known = rope_type_of(type))
+    choice.scaling = scaling_in(rope, reader, *known, spec);
+  else if (type != "default")
+    rope.complain(type_key, fmt::format("\"{}\" is not supported", type), fmt::format("one of default|{}", kRopeTypes));
   reader.take_complaints_of(rope);
   return choice;
 }

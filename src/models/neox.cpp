@@ -17,7 +17,7 @@ using nlohmann::json;
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   return decoder(m, use, mesh,
                  {.norm = NormKind::layer,
-                  .order = m.sequential_blocks ? BlockOrder::pre_norm : BlockOrder::parallel,
+                  .order = m.parallel_residual ? BlockOrder::parallel : BlockOrder::pre_norm,
                   .qkv_bias = Bias::added,
                   .out_bias = Bias::added,
                   .rope = rope_of(m, use),
@@ -46,7 +46,7 @@ ModelSpec read(HfReader& reader) {
   // The last three are one formula.
   reader.only_one_of("hidden_act", "gelu", {"gelu", "gelu_fast", "gelu_new", "gelu_pytorch_tanh"});
   spec.exact_gelu = reader.text("hidden_act", "gelu") == "gelu";
-  spec.sequential_blocks = !reader.flag("use_parallel_residual", true);
+  spec.parallel_residual = reader.flag("use_parallel_residual", true);
   reader.only("attention_bias", true);
   return spec;
 }
@@ -61,7 +61,7 @@ void write(const ModelSpec& spec, json& out) {
   out["hidden_act"] = spec.exact_gelu ? "gelu" : "gelu_fast";
   out["rotary_pct"] = spec.rotary_fraction;
   out["rotary_emb_base"] = spec.rope_theta;
-  out["use_parallel_residual"] = !spec.sequential_blocks;
+  out["use_parallel_residual"] = spec.parallel_residual;
   out["attention_bias"] = true;
 }
 
@@ -85,7 +85,12 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
 }
 
 std::vector<Preset> neox_presets() {
-  ModelSpec neox{.vocab = 50432, .max_seq = 2048, .rotary_fraction = 0.25, .bos_token = 0, .eos_tokens = {0}};
+  ModelSpec neox{.vocab = 50432,
+                 .max_seq = 2048,
+                 .rotary_fraction = 0.25,
+                 .parallel_residual = true,
+                 .bos_token = 0,
+                 .eos_tokens = {0}};
   auto pythia = [&](const PresetRow& row, int64_t vocab) {
     ModelSpec common = neox;
     common.vocab = vocab;
@@ -115,8 +120,8 @@ extern const ModelDef model{
     .about = "GPT-NeoX, Pythia",
     .published_as = {"gpt-parallel-rotary"},
     .positions = Positions::rotary,
-    .options = {"rotary_fraction", "exact_gelu", "sequential_blocks"},
-    .defaults = {.rotary_fraction = 0.25, .exact_gelu = true, .tied_head = false},
+    .options = {"rotary_fraction", "exact_gelu", "parallel_residual"},
+    .defaults = {.rotary_fraction = 0.25, .exact_gelu = true, .parallel_residual = true, .tied_head = false},
     .build = build,
     .tensors = tensors,
     .hf_prefix = "gpt_neox.",

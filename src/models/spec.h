@@ -19,6 +19,8 @@ enum class RopeType : uint8_t {
   longrope,  // each divided by a number of its own (Ding et al. 2024)
 };
 inline constexpr std::string_view kRopeTypes = "linear|dynamic|llama3|yarn|longrope";
+// Those that a few numbers describe.
+inline constexpr std::string_view kRopeTypesByNumbers = kRopeTypes.substr(0, kRopeTypes.rfind('|'));
 std::string_view name_of(RopeType type);
 std::optional<RopeType> rope_type_of(std::string_view name);
 
@@ -63,7 +65,7 @@ struct ModelSpec {
   int64_t full_attention_first = 0;    // of layers with a window, those in front that see all (Qwen 2)
   int64_t full_attention_every = 0;    // every n-th layer sees all (Gemma 2: 2); 0 = none
   bool inverse_layer_scaling = false;  // scores are divided by the number of the layer, from 1 (GPT-2's option)
-  bool sequential_blocks = false;      // attention, then MLP, where the architecture has them side by side
+  bool parallel_residual = false;      // attention and MLP side by side, not one after the other (GPT-NeoX)
   int64_t no_rope_every = 0;           // every n-th layer has no RoPE (SmolLM3); 0 = none
   double embedding_multiplier = 1;     // of embeddings (Granite), as the three below
   double attention_multiplier = 0;     // of attention's scores; 0 = 1/sqrt(head_dim)

@@ -142,8 +142,8 @@ TEST(HfConfig, RefusesByName) {
   EXPECT_EQ(complaint_about(kLlama32, {{"hidden_act", "gelu"}}),
             "config.json hidden_act: \"gelu\" is not supported; expected silu or swish");
   EXPECT_EQ(complaint_about(kLlama32, {{"rope_scaling", {{"type", "mrope"}, {"factor", 2.0}}}}),
-            "config.json rope_scaling type: \"mrope\" is not supported; expected default or linear or dynamic or "
-            "llama3 or yarn or longrope or su");
+            "config.json rope_scaling type: \"mrope\" is not supported; expected one of "
+            "default|linear|dynamic|llama3|yarn|longrope");
   EXPECT_EQ(complaint_about(kLlama32, {{"partial_rotary_factor", 0.5}}),
             "config.json partial_rotary_factor: 0.5 is not supported; expected 1");
   auto quantized = [](const json& config) { return complaint_about(kLlama32, {{"quantization_config", config}}); };

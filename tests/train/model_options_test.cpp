@@ -26,7 +26,7 @@ const OptionCase kOptionCases[] = {
     {"alternating_windows", {"model.qk_norm=true", "model.window=9", "model.full_attention_every=2"}},
     {"gpt2",
      {"model.architecture=gpt2", "model.kv_heads=4", "model.exact_gelu=true", "model.inverse_layer_scaling=true"}},
-    {"neox", {"model.architecture=neox", "model.kv_heads=4", "model.sequential_blocks=true"}},
+    {"neox", {"model.architecture=neox", "model.kv_heads=4", "model.parallel_residual=false"}},
 };
 
 // The runs share a directory for their tokens: the data is tokenized once.
