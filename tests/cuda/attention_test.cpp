@@ -139,6 +139,7 @@ std::vector<Numbers> run_on_device(CudaDevice& device, const OneOp& one, const s
 // One problem, its numbers, and what the CPU makes of it.
 struct Problem {
   Problem(const AttentionShape& shape, DType type) : s(shape), dtype(type) {
+    if (s.window > 0) attrs.set("window", s.window);
     qkv = draw(s.batch * s.length * width(), dtype, "qkv");
     dy = draw(s.batch * s.length * y_width(), dtype, "dy");
     auto forward = run_kernel({ops::attention, attrs, {{DType::f64, qkv_shape()}}, {qkv}});
@@ -156,7 +157,8 @@ struct Problem {
   GlobalShape kv_shape() const { return {s.batch, s.length, width() - y_width()}; }
   GlobalShape lse_shape() const { return {s.batch, s.heads, s.length}; }
   std::string text() const {
-    return fmt::format("{} b{} s{} h{} kv{} d{}", name_of(dtype), s.batch, s.length, s.heads, s.kv_heads, s.head_dim);
+    return fmt::format("{} b{} s{} h{} kv{} d{} w{}", name_of(dtype), s.batch, s.length, s.heads, s.kv_heads,
+                       s.head_dim, s.window);
   }
 
   OneOp forward() const { return {ops::attention, attrs, {{dtype, qkv_shape()}}}; }
@@ -206,10 +208,40 @@ TEST_F(CudaAttention, LibraryAsOnTheCpu) {
   }
 }
 
+// A query's own key alone, a few, some tiles, all but one.
+std::vector<AttentionShape> with_windows(const std::vector<AttentionShape>& shapes) {
+  std::vector<AttentionShape> windowed;
+  for (AttentionShape shape : shapes)
+    for (int64_t window : {int64_t{1}, int64_t{5}, int64_t{100}, shape.length - 1})
+      if (window > 0 && window < shape.length) {
+        shape.window = window;
+        windowed.push_back(shape);
+      }
+  return windowed;
+}
+
+TEST_F(CudaAttention, WindowsAsOnTheCpu) {
+  CudaDevice device(0, Determinism::fast);
+  for (const auto* shapes : {&kUsual, &kOdd})
+    for (const AttentionShape& shape : with_windows(*shapes))
+      for (DType dtype : {DType::f32, DType::bf16}) expect_like_cpu(device, {shape, dtype});
+}
+
+TEST_F(CudaAttention, WindowsGoToTheLibrary) {
+  CudaDevice device(0, Determinism::fast);
+  if (!device.attention().problem().empty()) GTEST_SKIP() << device.attention().problem();
+  for (const AttentionShape& shape : with_windows(kUsual)) {
+    EXPECT_NE(device.attention().forward(shape), nullptr) << "cuDNN " << shape.length << " " << shape.window;
+    EXPECT_NE(device.attention().backward(shape), nullptr) << "cuDNN " << shape.length << " " << shape.window;
+  }
+}
+
 TEST_F(CudaAttention, RepeatableGivesTheSameBits) {
   CudaDevice device(0, Determinism::repeatable);
   for (DType dtype : {DType::f32, DType::bf16})
-    for (const AttentionShape& shape : {AttentionShape{4, 512, 4, 2, 64}, AttentionShape{3, 1024, 2, 2, 64}}) {
+    for (const AttentionShape& shape :
+         {AttentionShape{4, 512, 4, 2, 64}, AttentionShape{3, 1024, 2, 2, 64},
+          AttentionShape{.batch = 3, .length = 512, .heads = 4, .kv_heads = 2, .head_dim = 64, .window = 100}}) {
       Problem problem(shape, dtype);
       expect_like_cpu(device, problem);
       auto once = run_on_device(device, problem.backward(), problem.backward_inputs());
@@ -222,11 +254,13 @@ TEST_F(CudaAttention, RepeatableGivesTheSameBits) {
 TEST_F(CudaAttention, CachesAsOnTheCpu) {
   CudaDevice device(0, Determinism::fast);
   struct Case {
-    int64_t heads, kv_heads, dim, prefill, capacity;
+    int64_t heads, kv_heads, dim, prefill, capacity, window = 0;
   };
   for (DType dtype : {DType::f32, DType::bf16})
-    for (Case c : {Case{4, 2, 4, 5, 9}, Case{4, 4, 64, 70, 128}, Case{6, 2, 128, 17, 20}}) {
+    for (Case c : {Case{4, 2, 4, 5, 9}, Case{4, 4, 64, 70, 128}, Case{6, 2, 128, 17, 20}, Case{4, 2, 4, 5, 9, 3},
+                   Case{4, 4, 64, 70, 128, 40}}) {
       Attrs attrs{{"heads", c.heads}, {"kv_heads", c.kv_heads}, {"head_dim", c.dim}};
+      if (c.window > 0) attrs.set("window", c.window);
       GlobalShape cache{2, c.kv_heads, c.capacity, c.dim};
       Numbers keys = draw(cache.count(), dtype, "keys"), values = draw(cache.count(), dtype, "values");
       int64_t start = 0;
@@ -341,6 +375,7 @@ class Ring {
     Attrs attrs = p_.attrs;
     attrs.set("step", int64_t{step});
     attrs.set("axis", std::string("cp"));
+    if (p_.s.window > 0) attrs.set("ranks", int64_t{ranks()});
     return attrs;
   }
   std::string text(int rank) const { return fmt::format("{}, rank {} of {}", p_.text(), rank, ranks()); }
@@ -359,6 +394,22 @@ TEST_F(CudaAttention, RingsAsOnTheCpu) {
       Problem problem(shape, dtype);
       for (int ranks : {1, 2, 3, 4}) {
         if (shape.length % (2 * ranks) != 0) continue;
+        Ring ring(device, problem, ranks);
+        ring.expect_forward();
+        ring.expect_backward();
+      }
+    }
+}
+
+// Windows shorter than a rank's piece, about as long as one, and over several: some blocks of keys are seen by some
+// queries only, or by none.
+TEST_F(CudaAttention, RingsWithWindowsAsOnTheCpu) {
+  CudaDevice device(0, Determinism::fast);
+  for (DType dtype : {DType::f32, DType::bf16})
+    for (int64_t window : {1, 9, 33, 70, 200}) {
+      Problem problem({.batch = 1, .length = 264, .heads = 4, .kv_heads = 2, .head_dim = 16, .window = window}, dtype);
+      for (int ranks : {1, 2, 3, 4}) {
+        if (problem.s.length % (2 * ranks) != 0) continue;
         Ring ring(device, problem, ranks);
         ring.expect_forward();
         ring.expect_backward();

@@ -88,6 +88,22 @@ TEST_F(OnCuda, EveryOptimizerStepsAsOnTheCpu) {
   }
 }
 
+TEST_F(OnCuda, SlidingWindowsTrainAsOnTheCpu) {
+  std::vector<std::string> settings = with(common_settings(), {"model.qk_norm=true", "model.window=9"});
+  std::vector<double> everywhere = run("cpu-full", cpu_ranks(), common_settings());
+  std::vector<double> cpu = run("cpu", cpu_ranks(), settings);
+  EXPECT_GT(std::abs(cpu.back() - everywhere.back()), 1e-4 * cpu.back()) << "the window hides nothing";
+  for (const std::vector<std::string>& mesh :
+       {std::vector<std::string>{"mesh.dp=1"}, {"mesh.cp=2"}, {"mesh.cp=2", "mesh.context=ulysses"}, {"mesh.tp=2"}}) {
+    std::string name = fmt::format("{}", fmt::join(mesh, "-"));
+    SCOPED_TRACE(name);
+    std::vector<std::string> all = settings;
+    all.insert(all.end(), mesh.begin(), mesh.end());
+    expect_near(run("f32-" + name, cuda_ranks(), with(all, {"train.precision=f32"})), cpu, 5e-5);
+    expect_near(run("bf16-" + name, cuda_ranks(), with(all, {"train.precision=bf16"})), cpu, 1e-2);
+  }
+}
+
 TEST_F(OnCuda, RanksThatShareADeviceTrainAsOne) {
   for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
     std::vector<std::string> settings = with(common_settings(), {"train.precision=f32"});

@@ -1,10 +1,7 @@
 #include "targets/cuda/attention_sizes.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
-#include "base/error.h"
 #include "ops/attention_scale.h"
 #include "ops/attention_window.h"
 #include "targets/local_heads.h"
@@ -19,9 +16,15 @@ constexpr int64_t kRowMultiple = 128;  // positions of a tile
 constexpr int64_t kLargestLibraryHead = 256;
 
 AttentionShape shape_of(const Attrs& attrs, const LocalShape& qkv, Documents documents) {
-  refuse_window(attrs);
   LocalHeads heads = local_heads(attrs, qkv[2]);
-  return {qkv[0], qkv[1], heads.q, heads.kv, heads.dim, documents, static_cast<float>(attention_scale_of(attrs))};
+  return {.batch = qkv[0],
+          .length = qkv[1],
+          .heads = heads.q,
+          .kv_heads = heads.kv,
+          .head_dim = heads.dim,
+          .documents = documents,
+          .scale = static_cast<float>(attention_scale_of(attrs)),
+          .window = window_of(attrs)};
 }
 
 Documents documents_of(std::span<const LocalType> in, size_t at) {
@@ -33,17 +36,6 @@ int64_t query_rows(const AttentionShape& shape) {
 }
 
 }  // namespace
-
-void refuse_window(const Attrs& attrs) {
-  if (int64_t window = window_of(attrs))
-    throw UserError(
-        {.place = "model.window",
-         .got = fmt::format("sequences are longer than the window of {} tokens: sliding-window attention is "
-                            "computed on CPUs only so far",
-                            window),
-         .expected = fmt::format("batch.seq (or a context) of at most {} on a GPU", window),
-         .hint = "take shorter sequences, or device=cpu"});
-}
 
 AttentionShape attention_shape(const Attrs& attrs, std::span<const LocalType> in) {
   return shape_of(attrs, in[0].shape, documents_of(in, kBegins));
@@ -58,9 +50,9 @@ bool has_alibi(const Attrs& attrs) {
 }
 
 bool attention_goes_to_library(const Attrs& attrs, DType dtype, const AttentionShape& shape) {
+  if (has_alibi(attrs) || (shape.window > 0 && shape.documents == Documents::apart)) return false;
   // A single position is refused by cuDNN, and is no work.
-  return !has_alibi(attrs) && dtype == DType::bf16 && shape.head_dim % 8 == 0 &&
-         shape.head_dim <= kLargestLibraryHead && shape.length > 1;
+  return dtype == DType::bf16 && shape.head_dim % 8 == 0 && shape.head_dim <= kLargestLibraryHead && shape.length > 1;
 }
 
 Bytes attention_library_scratch(const AttentionShape&) {

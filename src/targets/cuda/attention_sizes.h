@@ -22,7 +22,9 @@ enum class Documents : uint8_t { together, apart };
 struct AttentionShape {
   int64_t batch = 0, length = 0, heads = 0, kv_heads = 0, head_dim = 0;
   Documents documents = Documents::together;
-  float scale = 0;  // of scores; 0 = 1/sqrt(head_dim)
+  float scale = 0;     // of scores; 0 = 1/sqrt(head_dim)
+  int64_t window = 0;  // 0 = none
+  bool masked() const { return documents == Documents::apart || window > 0; }
   auto operator<=>(const AttentionShape&) const = default;
 };
 
@@ -37,11 +39,7 @@ AttentionShape attention_backward_shape(const Attrs& attrs, std::span<const Loca
 
 bool has_alibi(const Attrs& attrs);
 
-// UserError for attention with a window, which no kernel here computes. A window that hides nothing is not in the
-// attributes.
-void refuse_window(const Attrs& attrs);
-
-// cuDNN's plans know no ALiBi.
+// cuDNN's plans know no ALiBi, and no window where documents stay apart.
 bool attention_goes_to_library(const Attrs& attrs, DType dtype, const AttentionShape& shape);
 
 Bytes attention_library_scratch(const AttentionShape& shape);

@@ -34,14 +34,8 @@ Bytes attention_backward(const KernelQuery& query) {
   return library ? attention_library_backward_scratch(shape, query.determinism) : attention_dots(shape);
 }
 
-Bytes attention_without_scratch(const KernelQuery& query) {
-  refuse_window(query.attrs);
-  return {0};
-}
-
 // Σ dy·y of each row: as many as there are log-sum-exps.
 Bytes ring_step_backward(const KernelQuery& query) {
-  refuse_window(query.attrs);
   return {query.in[3].shape.count() * int64_t{sizeof(float)}};
 }
 
@@ -131,8 +125,6 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::add_squares, {cuda::scalar_sum}},
       {&ops::attention, {cuda::attention}},
       {&ops::attention_backward, {cuda::attention_backward}},
-      {&ops::attention_cached, {cuda::attention_without_scratch}},
-      {&ops::attention_step, {cuda::attention_without_scratch}},
       {&ops::attention_step_backward, {cuda::ring_step_backward}},
       {&ops::clip_scale, {cuda::scalar_sum}},
       {&ops::embedding_backward, {cuda::embedding_gradient}},

@@ -10,12 +10,11 @@
 
 namespace sextant::cuda {
 
-inline void set_alibi(AttentionBlock& block, const Attrs& attrs, const Tensor& y, int64_t distance) {
+inline void set_alibi(AttentionBlock& block, const Attrs& attrs, const Tensor& y) {
   if (!has_alibi(attrs)) return;
   BUG_IF(y.placement && y.placement->dims[2].size() > 1, "a rank's heads of attention lie apart");
   block.alibi_heads = static_cast<int>(attrs.integer("heads"));
   block.first_head = static_cast<int>(y.global_index(2, 0) / attrs.integer("head_dim"));
-  block.distance = distance;
 }
 
 }  // namespace sextant::cuda

@@ -4,6 +4,7 @@
 #include "exec/cuda/attention/own_attention.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "ops/attention_scale.h"
+#include "ops/attention_window.h"
 #include "targets/cuda/attention_sizes.h"
 #include "targets/local_heads.h"
 
@@ -29,6 +30,7 @@ void fill_block(AttentionBlock& block, const Attrs& attrs, const Tensor& qkv, co
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
   block.scale = static_cast<float>(attention_scale_of(attrs));
+  block.window = window_of(attrs);
   block.queries = block.keys = block.lse_length = qkv.shape[1];
   block.q = part(qkv, heads.q_at(0), heads.dim);
   block.k = part(qkv, heads.k_at(0), heads.dim);
@@ -43,7 +45,7 @@ class OwnForward final : public PreparedCudaKernel {
     fill_block(block, call.attrs, call.in[0], call.out[1]);
     block.begins = begins_of(call.in, kBegins);
     block.y = part(call.out[0], 0, block.dim);
-    set_alibi(block, call.attrs, call.out[0], 0);
+    set_alibi(block, call.attrs, call.out[0]);
     attend(block, call.stream);
   }
 };
@@ -67,7 +69,7 @@ class OwnBackward final : public PreparedCudaKernel {
     fill_block(block, call.attrs, call.in[1], call.in[3]);
     block.begins = begins_of(call.in, kBackwardBegins);
     block.dy = part(dy, 0, heads.dim);
-    set_alibi(block, call.attrs, dy, 0);
+    set_alibi(block, call.attrs, dy);
     block.dots = dots;
     block.dq = part(dqkv, heads.q_at(0), heads.dim);
     block.dk = part(dqkv, heads.k_at(0), heads.dim);

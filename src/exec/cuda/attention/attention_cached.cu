@@ -4,6 +4,7 @@
 #include "exec/cuda/runtime/kernel.h"
 #include "exec/cuda/runtime/real_type.h"
 #include "ops/attention_scale.h"
+#include "ops/attention_window.h"
 #include "targets/local_heads.h"
 
 namespace sextant::cuda {
@@ -62,13 +63,14 @@ void launch(const CudaCall& call) {
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
   block.scale = static_cast<float>(attention_scale_of(call.attrs));
+  block.window = window_of(call.attrs);
   block.queries = length;
   block.start = start;
   block.q = {qkv.data, length * width, heads.dim, width};
   block.k = {call.out[1].data, heads.kv * capacity * heads.dim, capacity * heads.dim, heads.dim};
   block.v = {call.out[2].data, heads.kv * capacity * heads.dim, capacity * heads.dim, heads.dim};
   block.y = {call.out[0].data, length * heads.y_width(), heads.dim, heads.y_width()};
-  set_alibi(block, call.attrs, call.out[0], 0);
+  set_alibi(block, call.attrs, call.out[0]);
   attend(block, call.stream);
 }
 

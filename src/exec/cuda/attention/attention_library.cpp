@@ -126,6 +126,7 @@ struct GraphWriter {
   void set_mask(Attributes& attributes) {
     if (shape.documents == Documents::together) {
       attributes.set_causal_mask(true);
+      if (shape.window > 0) attributes.set_diagonal_band_left_bound(static_cast<int>(shape.window));
       return;
     }
     TensorPointer begins = graph->tensor(fe::graph::Tensor_attributes()
@@ -238,7 +239,7 @@ struct AttentionLibrary::Opened {
       if (part.batch == 1) {
         std::string both =
             fmt::format("cuDNN needs {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
-        if (determinism == Determinism::fast && shape.documents == Documents::together)
+        if (determinism == Determinism::fast && !shape.masked())
           throw RunError("attention_backward", both, "another version of cuDNN may want less");
         why = both;
         return nullptr;
@@ -254,8 +255,7 @@ struct AttentionLibrary::Opened {
     Bytes planned = cuda::attention_library_scratch(shape);
     if (!plan || plan->scratch <= planned) return plan;
     why = fmt::format("cuDNN needs {} bytes of scratch where {} are planned", plan->scratch.n, planned.n);
-    if (shape.documents == Documents::together)
-      throw RunError("attention", why, "another version of cuDNN may want less");
+    if (!shape.masked()) throw RunError("attention", why, "another version of cuDNN may want less");
     return nullptr;
   }
 

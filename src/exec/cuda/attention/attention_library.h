@@ -37,7 +37,7 @@ class AttentionLibrary {
   const std::string& problem() const { return problem_; }  // why there are no plans; empty when there are
 
   // Null when cuDNN has no way to do it: then our own kernels must. RunError when its plan needs more scratch than was
-  // planned; where documents stay apart, that is no way either.
+  // planned; of masked attention, that is no way either.
   const AttentionPlan* forward(const AttentionShape& shape);
   const AttentionPlan* backward(const AttentionShape& shape);
   // Only puts work on the stream. CUDA graphs captured from it must not outlive the library.

@@ -7,6 +7,7 @@
 #include "exec/cuda/runtime/kernel.h"
 #include "exec/ring_pieces.h"
 #include "ops/attention_scale.h"
+#include "ops/attention_window.h"
 #include "targets/local_heads.h"
 
 namespace sextant::cuda {
@@ -52,9 +53,11 @@ void fill_block(AttentionBlock& block, const PiecePair& pair, const Attrs& attrs
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
   block.scale = static_cast<float>(attention_scale_of(attrs));
+  block.window = window_of(attrs);
   block.queries = pair.q.count;
   block.keys = pair.k.count;
   block.diagonal = pair.diagonal;
+  block.distance = pair.q.global - pair.k.global;
   block.q = {qkv.as<std::byte>() + pair.q.local * width * size, qkv.shape[1] * width, heads.dim, width};
   block.k = {keys, kv.shape[1] * kv_width, heads.dim, kv_width};
   block.v = {keys + heads.kv * heads.dim * size, kv.shape[1] * kv_width, heads.dim, kv_width};
@@ -86,7 +89,7 @@ class StepKernel final : public PreparedCudaKernel {
     for (const PiecePair& pair : pairs_) {
       AttentionForward block;
       fill_block(block, pair, call.attrs, call.in[0], call.in[1]);
-      set_alibi(block, call.attrs, y, pair.q.global - pair.k.global);
+      set_alibi(block, call.attrs, y);
       block.y = rows_from(y, pair.q.local, 0, block.dim);
       block.lse = lse.as<float>() + pair.q.local;
       block.lse_length = lse.shape[2];
@@ -130,7 +133,7 @@ class StepBackwardKernel final : public PreparedCudaKernel {
       block.lse = lse.as<float>() + pair.q.local;
       block.dots = dots + pair.q.local;
       block.lse_length = lse.shape[2];
-      set_alibi(block, call.attrs, dy, pair.q.global - pair.k.global);
+      set_alibi(block, call.attrs, dy);
       block.dy = rows_from(dy, pair.q.local, 0, heads.dim);
       block.dq = rows_from(dq, pair.q.local, 0, heads.dim);
       block.dk = rows_from(dkv, pair.k.local, 0, heads.dim);

@@ -41,21 +41,38 @@ __device__ const T* rows_of(const HeadRows& rows, int64_t b, int64_t head, int64
   return static_cast<const T*>(rows.data) + b * rows.batch + head * rows.head + first * rows.row;
 }
 
-// The first key that a query sees; for one that does not exist, a key behind all others.
-__device__ inline int64_t first_seen(const AttentionBlock& block, int64_t b, int64_t row, int64_t diagonal) {
-  if (!block.begins) return 0;
-  int64_t own = row + diagonal;
-  return row < block.queries ? min(max(int64_t{block.begins[b * block.queries + row]}, int64_t{0}), own) : own;
+// Where the queries stand among the keys: see AttentionBlock.
+struct Offsets {
+  int64_t diagonal, distance;
+};
+
+__device__ inline Offsets offsets_of(const AttentionBlock& block) {
+  return block.start ? Offsets{*block.start, *block.start} : Offsets{block.diagonal, block.distance};
+}
+
+// The first key that a query sees, which may lie behind all that there are; for a query that does not exist, a key
+// behind all others.
+__device__ inline int64_t first_seen(const AttentionBlock& block, int64_t b, int64_t row, Offsets at) {
+  if (!block.begins && block.window == 0) return 0;
+  int64_t own = row + at.diagonal;
+  if (row >= block.queries) return own;
+  int64_t first = block.begins ? min(max(int64_t{block.begins[b * block.queries + row]}, int64_t{0}), own) : 0;
+  return block.window > 0 ? max(first, row + at.distance - block.window + 1) : first;
 }
 
 // The first key that any of kQ queries sees. Every warp finds it for itself, so all threads of the block know it.
 template <int kQ>
-__device__ int64_t first_seen_by_any(const AttentionBlock& block, int64_t b, int64_t first, int64_t diagonal) {
-  if (!block.begins) return 0;
-  int64_t key = first + diagonal;  // the first query sees itself
-  for (int i = threadIdx.x % 32; i < kQ; i += 32) key = min(key, first_seen(block, b, first + i, diagonal));
+__device__ int64_t first_seen_by_any(const AttentionBlock& block, int64_t b, int64_t first, Offsets at) {
+  if (!block.begins) return first_seen(block, b, first, at);  // windows move on with their queries
+  int64_t key = first + at.diagonal;                          // the first query sees itself
+  for (int i = threadIdx.x % 32; i < kQ; i += 32) key = min(key, first_seen(block, b, first + i, at));
   for (int other = 16; other > 0; other /= 2) key = min(key, __shfl_xor_sync(0xffffffff, key, other));
   return key;
+}
+
+// Behind the last query that sees a key before `key_end`, or more.
+__device__ inline int64_t last_query_end(const AttentionBlock& block, int64_t key_end, Offsets at) {
+  return block.window > 0 ? min(block.queries, key_end - 1 + block.window - at.distance) : block.queries;
 }
 
 // The slope of a head (exec/alibi.h); 0 without ALiBi.
@@ -227,12 +244,13 @@ __device__ inline uint32_t pair_of(float low, float high) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
-// Heads whose rows can be read four elements at a time. Without documents they are for ALiBi of whole sequences only.
+// Heads whose rows can be read four elements at a time. Without documents they are for ALiBi and windows of whole
+// sequences only.
 template <class Block>
 bool cores_take(const Block& block) {
   bool whole = block.onto == Onto::nothing && !block.start && block.lse && block.distance == block.diagonal;
-  return block.dtype == DType::bf16 && (block.begins || (block.alibi_heads > 0 && whole)) && block.dim % 4 == 0 &&
-         block.dim <= 128;
+  bool masked = block.begins || ((block.alibi_heads > 0 || block.window > 0) && whole);
+  return block.dtype == DType::bf16 && masked && block.dim % 4 == 0 && block.dim <= 128;
 }
 
 // As load_tile, in pieces of 8 or 16 bytes.

@@ -70,8 +70,9 @@ __device__ void write_rows(const AttentionForward& block, int64_t first, float (
     float before = join ? lse_rows[row] : -INFINITY;
     float top = fmaxf(lse, before), old_part = expf(before - top), new_part = expf(lse - top);
     float parts = old_part + new_part, old_weight = old_part / parts, new_weight = new_part / parts / sum;
-    __syncwarp();  // all threads of the row have read its lse
-    if (!exists) continue;
+    bool seen = sum > 0;  // some key: in a ring all may lie before the query's window
+    __syncwarp();         // all threads of the row have read its lse
+    if (!exists || !seen) continue;
     if (lse_rows && tile_x() == 0) lse_rows[row] = top + logf(parts);
     T* to = const_cast<T*>(rows_of<T>(block.y, b, head, row));
     for_columns<kDim>(y[i], static_cast<int>(block.dim), [&](int column, float value) {
@@ -92,8 +93,7 @@ __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward blo
 
   const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
   const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kQ;  // long tiles first, for balance
-  const int64_t diagonal = block.start ? *block.start : block.diagonal;
-  const int64_t distance = block.start ? *block.start : block.distance;
+  const Offsets at = offsets_of(block);
   const int64_t keys = block.start ? *block.start + block.queries : block.keys;
   const int dim = static_cast<int>(block.dim);
   const float scale = score_scale(block), slope = alibi_slope(block, head);
@@ -104,19 +104,19 @@ __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward blo
 #pragma unroll
   for (int i = 0; i < kR; ++i) {
     running.maximum[i] = -INFINITY, running.sum[i] = 0;
-    running.begin[i] = first_seen(block, b, first + tile_y() * kR + i, diagonal);
+    running.begin[i] = first_seen(block, b, first + tile_y() * kR + i, at);
   }
 
-  const int64_t end = min(keys, first + kQ + diagonal);
-  for (int64_t first_key = first_seen_by_any<kQ>(block, b, first, diagonal); first_key < end; first_key += kK) {
+  const int64_t end = min(keys, first + kQ + at.diagonal);
+  for (int64_t first_key = first_seen_by_any<kQ>(block, b, first, at); first_key < end; first_key += kK) {
     __syncthreads();  // the tile before this one has been used
     load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, keys - first_key, dim);
     load_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, keys - first_key, dim);
     __syncthreads();
     float scores[kR][kC];
     row_products<kDim>(q, k, dim, scores);
-    soften<kDim>(View{first + diagonal - first_key, keys - first_key, first_key, scale, slope,
-                      first + distance - first_key, weights},
+    soften<kDim>(View{first + at.diagonal - first_key, keys - first_key, first_key, scale, slope,
+                      first + at.distance - first_key, weights},
                  scores, y, running);
     __syncwarp();  // a row of weights belongs to threads of one warp
     add_weighted_rows<kDim, kK>(Weights{weights, pitch_of(kK), 1}, v, y);
@@ -181,16 +181,17 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward
   const float scale = score_scale(block), slope = alibi_slope(block, head);
 
   load_core_tile<kCoreRows, kDim>(q, rows_of<Bf16>(block.q, b, head, first), block.q.row, block.queries - first, dim);
+  const Offsets at = offsets_of(block);
   Fragments<kDim> y = {};
   CoreRunning running;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     int64_t row = first + core_row() + 8 * half;
-    running.begin[half] = first_seen(block, b, row, block.diagonal);
+    running.begin[half] = first_seen(block, b, row, at);
     running.own[half] = min(row + block.diagonal, block.keys - 1);
   }
   const int64_t end = min(block.keys, first + kCoreRows + block.diagonal);
-  const int64_t begin = first_seen_by_any<kCoreRows>(block, b, first, block.diagonal);
+  const int64_t begin = first_seen_by_any<kCoreRows>(block, b, first, at);
   for (int64_t first_key = begin; first_key < end; first_key += kCoreRows) {
     __syncthreads();  // the tile before this one has been used
     int64_t count = block.keys - first_key;

@@ -1,6 +1,7 @@
-// Our own attention kernels: for what cuDNN does not do (f32, odd head sizes, caches, steps of a ring, documents,
-// ALiBi) and for machines without it. Tiles of queries and keys in shared memory, a running maximum (FlashAttention's
-// recurrence), f32 arithmetic; with documents or ALiBi, GEMMs of bf16 go through tensor cores.
+// Our own attention kernels: for what cuDNN does not do (f32, odd head sizes, caches, steps of a ring, windows beside
+// documents, ALiBi) and for machines without it. Tiles of queries and keys in shared memory, a running maximum
+// (FlashAttention's recurrence), f32 arithmetic; with documents, windows or ALiBi, GEMMs of bf16 go through tensor
+// cores.
 //
 // Enters: one block of queries of every head and sequence against one block of keys, in f32 or bf16, head_dim at most
 // 256. Leaves: y and the log-sum-exp of each row, or the gradients; always in the same order of sums, without atomics.
@@ -31,11 +32,11 @@ struct AttentionBlock {
   // In device memory, [batch, queries]: query i sees keys from min(begins, i + diagonal) on. Null: from 0 on. With it
   // results are written over whatever is there, lse is not null, and there is no `start`.
   const int32_t* begins = nullptr;
+  int64_t distance = 0;  // how many positions query 0 stands after key 0 (with `start`, that many)
+  int64_t window = 0;    // a query sees so many keys at most, its own position's among them; 0 = all
   // ALiBi, unless alibi_heads is 0: the score of a key falls by the head's slope with every position that it lies
-  // before its query. Head 0 here is head first_head of the model's alibi_heads, and query 0 stands `distance`
-  // positions after key 0 (with `start`, that many).
+  // before its query. Head 0 here is head first_head of the model's alibi_heads.
   int alibi_heads = 0, first_head = 0;
-  int64_t distance = 0;
   float scale = 0;  // of scores; 0 = 1/sqrt(dim)
   HeadRows q, k, v;
   float* lse = nullptr;  // of query i of a head: lse[(b·heads + head)·lse_length + i]; may be null where it is a result

@@ -44,7 +44,7 @@ __device__ void score_gradients(const AttentionGradient& block, const Square& sq
     bool exists = row < block.queries;
     int64_t at = (static_cast<int64_t>(blockIdx.z) * block.heads + square.head) * block.lse_length + row;
     float lse = exists ? block.lse[at] : 0, dot = exists ? block.dots[at] : 0;
-    int64_t begin = first_seen(block, blockIdx.z, row, block.diagonal);
+    int64_t begin = first_seen(block, blockIdx.z, row, offsets_of(block));
 #pragma unroll
     for (int j = 0; j < kC; ++j) {
       int column = tile_x() + kSide * j;
@@ -95,10 +95,12 @@ __global__ void __launch_bounds__(kTileThreads) key_gradients(AttentionGradient 
   float dk[kR][kDim / kSide] = {}, dv[kR][kDim / kSide] = {};
 
   // Queries before the first key's own position see none of the tile.
-  const int64_t from = max(first_key - block.diagonal, int64_t{0}) / kQ * kQ;
+  const Offsets at = offsets_of(block);
+  const int64_t from = max(first_key - at.diagonal, int64_t{0}) / kQ * kQ;
+  const int64_t to = last_query_end(block, first_key + kK, at);
   for (int64_t head = kv * group; head < (kv + 1) * group; ++head) {
-    for (int64_t first = from; first < block.queries; first += kQ) {
-      if (first_seen_by_any<kQ>(block, b, first, block.diagonal) >= first_key + kK) continue;
+    for (int64_t first = from; first < to; first += kQ) {
+      if (first_seen_by_any<kQ>(block, b, first, at) >= first_key + kK) continue;
       __syncthreads();  // the square before this one has been used
       load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, dim);
       load_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, block.queries - first, dim);
@@ -128,8 +130,9 @@ __global__ void __launch_bounds__(kTileThreads) query_gradients(AttentionGradien
   load_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, block.queries - first, dim);
   float dq[kR][kDim / kSide] = {};
 
-  const int64_t end = min(block.keys, first + kQ + block.diagonal);
-  const int64_t begin = first_seen_by_any<kQ>(block, b, first, block.diagonal);
+  const Offsets at = offsets_of(block);
+  const int64_t end = min(block.keys, first + kQ + at.diagonal);
+  const int64_t begin = first_seen_by_any<kQ>(block, b, first, at);
   for (int64_t first_key = begin; first_key < end; first_key += kK) {
     __syncthreads();  // the square before this one has been used
     load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, block.keys - first_key, dim);
@@ -156,7 +159,7 @@ struct CoreStatistics {
       bool exists = row < block.queries;
       lse[i] = exists ? block.lse[at] : 0;
       dots[i] = exists ? block.dots[at] : 0;
-      begins[i] = exists ? first_seen(block, blockIdx.z, row, block.diagonal) : INT64_MAX;  // sees nothing
+      begins[i] = exists ? first_seen(block, blockIdx.z, row, offsets_of(block)) : INT64_MAX;  // sees nothing
     }
   }
 
@@ -186,10 +189,12 @@ __global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(Attention
   load_core_tile<kCoreRows, kDim>(v, rows_of<Bf16>(block.v, b, kv, first_key), block.v.row, count, dim);
   Fragments<kDim> dk = {}, dv = {};
 
-  const int64_t from = max(first_key - block.diagonal, int64_t{0}) / kQ * kQ;
+  const Offsets at = offsets_of(block);
+  const int64_t from = max(first_key - at.diagonal, int64_t{0}) / kQ * kQ;
+  const int64_t to = last_query_end(block, first_key + kCoreRows, at);
   for (int64_t head = kv * group; head < (kv + 1) * group; ++head) {
-    for (int64_t first = from; first < block.queries; first += kQ) {
-      if (first_seen_by_any<kQ>(block, b, first, block.diagonal) >= first_key + kCoreRows) continue;
+    for (int64_t first = from; first < to; first += kQ) {
+      if (first_seen_by_any<kQ>(block, b, first, at) >= first_key + kCoreRows) continue;
       __syncthreads();  // the square before this one has been used
       int64_t left = block.queries - first;
       load_core_tile<kQ, kDim>(q, rows_of<Bf16>(block.q, b, head, first), block.q.row, left, dim);
@@ -233,8 +238,9 @@ __global__ void __launch_bounds__(kCoreThreads) query_gradients_on_cores(Attenti
   statistics.load(block, head, first);
   Fragments<kDim> dq = {};
 
-  const int64_t end = min(block.keys, first + kCoreRows + block.diagonal);
-  const int64_t begin = first_seen_by_any<kCoreRows>(block, b, first, block.diagonal);
+  const Offsets at = offsets_of(block);
+  const int64_t end = min(block.keys, first + kCoreRows + at.diagonal);
+  const int64_t begin = first_seen_by_any<kCoreRows>(block, b, first, at);
   for (int64_t first_key = begin; first_key < end; first_key += kK) {
     __syncthreads();  // the square before this one has been used
     int64_t count = block.keys - first_key;
