@@ -28,7 +28,9 @@ constexpr std::string_view kFixedByWeights[] = {"architecture",
                                                 "vocab",
                                                 "init_std",
                                                 "rotary_fraction",
-                                                "exact_gelu",
+                                                "activation",
+                                                "norm_placement",
+                                                "embedding_width",
                                                 "qkv_bias",
                                                 "out_bias",
                                                 "mlp_bias",
@@ -157,6 +159,11 @@ void override_field(const std::optional<T>& given, U& field) {
 
 void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   const ModelSection& model = run.model;
+  if (model.architecture && *model.architecture != spec.architecture) {
+    const ModelDef* def =
+        find_model(*model.architecture);  // the activation of a preset is that of its own architecture
+    if (def) spec.activation = def->defaults.activation;
+  }
   override_field(model.architecture, spec.architecture);
   override_field(model.layers, spec.layers);
   override_field(model.hidden, spec.hidden);
@@ -169,7 +176,10 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   override_field(model.norm_eps, spec.norm_eps);
   override_field(model.rope_theta, spec.rope_theta);
   override_field(model.rotary_fraction, spec.rotary_fraction);
-  override_field(model.exact_gelu, spec.exact_gelu);
+  // The schema knows the words of these two.
+  if (model.activation) spec.activation = activation_from_name(*model.activation);
+  if (model.norm_placement) spec.norm_placement = *norm_placement_from_name(*model.norm_placement);
+  override_field(model.embedding_width, spec.embedding_width);
   override_field(model.qkv_bias, spec.qkv_bias);
   override_field(model.out_bias, spec.out_bias);
   override_field(model.mlp_bias, spec.mlp_bias);

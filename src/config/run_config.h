@@ -27,7 +27,9 @@ struct ModelSection {
   std::optional<double> norm_eps, rope_theta;
   RopeScalingSection rope_scaling;
   std::optional<double> rotary_fraction;
-  std::optional<bool> exact_gelu, qkv_bias, out_bias, mlp_bias, qk_norm, inverse_layer_scaling, parallel_residual;
+  std::optional<std::string> activation, norm_placement;
+  std::optional<int64_t> embedding_width;
+  std::optional<bool> qkv_bias, out_bias, mlp_bias, qk_norm, inverse_layer_scaling, parallel_residual;
   std::optional<int64_t> window, full_attention_first, full_attention_every, no_rope_every;
   std::optional<double> embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
   std::optional<bool> tied_head;

@@ -152,7 +152,15 @@ constexpr Key kKeysBeforeAxes[] = {
         "Positions the model saw before it was stretched."),
     KEY(model.rotary_fraction, above(0), unset("the preset's, else the architecture's, else 1"),
         "The part of each head that RoPE turns; an option of some architectures."),
-    KEY(model.exact_gelu, unset("the preset's, else the architecture's"), "Whether GELU is computed by erf or by its tanh form; an option of some architectures."),
+    KEY(model.activation, one_of(kActivations), unset("the preset's, else the architecture's"),
+        "The function inside an MLP without a gate; an option of some architectures. `gelu` is computed by erf, `gelu_tanh` is GPT-2's "
+        "`gelu_new`, `quick_gelu` is x·sigmoid(1.702·x)."),
+    KEY(model.norm_placement, one_of(kNormPlacements), unset("the preset's, else pre"),
+        "Whether norms stand before attention and MLP, with one behind the last block or without it, or behind what these have been added "
+        "to, as in OPT-350M; an option of some architectures."),
+    KEY(model.embedding_width, from_to(0, kMaxHidden), unset("the preset's, else 0"),
+        "Width of the embedding and of the head where it is not `hidden`: matrices project to `hidden` and back, as in OPT-350M; an "
+        "option of some architectures. 0 = `hidden`."),
     KEY(model.qkv_bias, unset("the preset's, else false"), "Whether q, k and v have biases, as in Qwen 2; an option of some architectures."),
     KEY(model.out_bias, unset("the preset's, else false"),
         "Whether the output of attention has a bias (with `qkv_bias` this is Hugging Face's `attention_bias`); an option of some architectures."),

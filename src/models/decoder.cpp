@@ -49,6 +49,7 @@ class Writer {
     Attrs attrs;
     if (m_.padding_token) attrs.set("padding", *m_.padding_token);
     ValueId x = b_.residual(b_.op(ops::embedding, "embed", {frame_.tokens, table}, attrs));
+    x = projected(x, "project_in", m_.hidden);
     x = scaled(b_, x, "embed_scale", d_.embedding_multiplier);
     if (d_.learned_positions) x = with_positions(x, *d_.learned_positions);
     return d_.norm_of_embedding ? norm(x, "embed_norm") : x;
@@ -60,7 +61,7 @@ class Writer {
     scale_ = m_.attention_multiplier;
     if (m_.inverse_layer_scaling)
       scale_ = (scale_ > 0 ? scale_ : 1 / std::sqrt(static_cast<double>(m_.head_dim))) / static_cast<double>(layer + 1);
-    if (d_.order == BlockOrder::pre_norm || d_.order == BlockOrder::post_norm) {
+    if (d_.order != BlockOrder::parallel && d_.order != BlockOrder::parallel_one_norm) {
       x = attention_half(x);
       return mlp_half(x);
     }
@@ -74,8 +75,10 @@ class Writer {
     return layer_norm(b_, x, name, m_.norm_eps, d_.norm == NormKind::layer ? Bias::added : Bias::none);
   }
 
-  // `x` is what comes out of the last norm.
+  // `x` is what comes out of the last block.
   void close(const Use& use, ValueId x, ValueId head) {
+    if (d_.final_norm) x = norm(x, "norm");
+    x = projected(x, "project_out", m_.embedding_width);
     x = scaled(b_, x, "logits_scale", 1 / m_.logits_scaling);
     if (use.kind == Use::Kind::loss) {
       ValueId targets = b_.feed("targets", DType::i32, {use.batch, use.seq});
@@ -90,9 +93,16 @@ class Writer {
  private:
   ValueId vocabulary_matrix(std::string name) {
     return b_.parameter({.name = std::move(name),
-                         .shape = {m_.vocab, m_.hidden},
+                         .shape = {m_.vocab, embedding_width_of(m_)},
                          .init = {Init::Kind::normal, m_.init_std},
                          .split = TensorSplit::outputs});
+  }
+
+  // Between the width of embeddings and that of the residual stream, where they differ. Small beside a block: every
+  // tensor-parallel rank computes all of it, of its part of the sequence if it has one.
+  ValueId projected(ValueId x, std::string name, int64_t outputs) {
+    if (m_.embedding_width == 0) return x;
+    return linear(b_, x, {.name = std::move(name), .outputs = outputs, .init_std = m_.init_std});
   }
 
   // x plus the learned row of each position; `unused` rows of the table come first.
@@ -109,13 +119,15 @@ class Writer {
 
   ValueId attention_half(ValueId x) {
     auto scope = b_.scope("attn");
-    if (d_.order == BlockOrder::post_norm) return added(x, norm(b_.residual(self_attention(x)), "norm"));
+    if (d_.order == BlockOrder::output_norm) return added(x, norm(b_.residual(self_attention(x)), "norm"));
+    if (d_.order == BlockOrder::post_norm) return norm(added(x, self_attention(x)), "norm");
     return added(x, self_attention(norm(x, "norm")));
   }
 
   ValueId mlp_half(ValueId x) {
     auto scope = b_.scope("mlp");
-    if (d_.order == BlockOrder::post_norm) return added(x, norm(b_.residual(mlp(x)), "norm"));
+    if (d_.order == BlockOrder::output_norm) return added(x, norm(b_.residual(mlp(x)), "norm"));
+    if (d_.order == BlockOrder::post_norm) return norm(added(x, mlp(x)), "norm");
     return added(x, mlp(norm(x, "norm")));
   }
 
@@ -175,7 +187,8 @@ class Writer {
   }
 
   ValueId mlp(ValueId normed) {
-    Mlp spec{.activation = *d_.activation,
+    Mlp spec{.activation = *d_.activation.def,
+             .activation_attrs = d_.activation.attrs,
              .inner = m_.ffn,
              .init_std = m_.init_std,
              .down_std = residual_std(m_.init_std, m_.layers),
@@ -204,7 +217,6 @@ Graph decoder(const ModelSpec& m, const Use& use, const Mesh& mesh, const Decode
     auto block = b.block(fmt::format("layers.{}", layer), layer);
     x = writer.block(x, layer);
   }
-  x = writer.norm(x, "norm");
   writer.close(use, x, writer.output_head(table));
   return b.take();
 }

@@ -15,7 +15,8 @@ enum class NormKind : uint8_t { rms, layer, layer_without_bias };
 // Where the norms of a block stand, and how its attention and MLP are joined.
 enum class BlockOrder : uint8_t {
   pre_norm,           // x += attention(norm(x)), then x += mlp(norm(x))
-  post_norm,          // x += norm(attention(x)), then x += norm(mlp(x))
+  output_norm,        // x += norm(attention(x)), then x += norm(mlp(x))
+  post_norm,          // x = norm(x + attention(x)), then x = norm(x + mlp(x))
   parallel,           // x += attention(norm(x)) + mlp(norm(x)), each with a norm of its own
   parallel_one_norm,  // x += attention(y) + mlp(y) with y = norm(x)
 };
@@ -31,10 +32,12 @@ enum class QkNorm : uint8_t {
   whole,  // RMSNorm of q and of k over their whole width
 };
 
-// The layers without RoPE, optional biases and the multipliers of attention, residuals and logits are as the spec says.
+// The layers without RoPE, optional biases, the width of embeddings and the multipliers of attention, residuals and
+// logits are as the spec says.
 struct Decoder {
   NormKind norm = NormKind::rms;
   BlockOrder order = BlockOrder::pre_norm;
+  bool final_norm = true;                    // behind the last block
   std::optional<int64_t> learned_positions;  // a learned table, with so many unused rows in front of it
   bool norm_of_embedding = false;
   double embedding_multiplier = 1;
@@ -46,7 +49,7 @@ struct Decoder {
   QkNorm qk_norm = QkNorm::none;
 
   MlpKind mlp = MlpKind::gated;
-  const OpDef* activation = &ops::swiglu;
+  ActivationOp activation = &ops::swiglu;
   Bias mlp_bias = Bias::none;
 };
 

@@ -14,6 +14,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr Activation kOwnActivation = Activation::gelu_tanh;
+
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   return decoder(m, use, mesh,
                  {.norm = NormKind::layer,
@@ -21,7 +23,7 @@ Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
                   .qkv_bias = Bias::added,
                   .out_bias = Bias::added,
                   .mlp = MlpKind::plain,
-                  .activation = m.exact_gelu ? &ops::gelu_erf : &ops::gelu,
+                  .activation = op_of(activation_of(m)),
                   .mlp_bias = Bias::added});
 }
 
@@ -43,9 +45,7 @@ ModelSpec read(HfReader& reader) {
                  .init_std = reader.number("initializer_range", 0.02)};
   derive_sizes(spec);
   spec.ffn = reader.integer("n_inner", spec.ffn);
-  // The first three are one formula.
-  reader.only_one_of("activation_function", "gelu_new", {"gelu_new", "gelu_pytorch_tanh", "gelu_fast", "gelu"});
-  spec.exact_gelu = reader.text("activation_function", "gelu_new") == "gelu";
+  spec.activation = read_activation(reader, "activation_function", kOwnActivation);
   if (!reader.flag("scale_attn_weights", true)) spec.attention_multiplier = 1;
   spec.inverse_layer_scaling = reader.flag("scale_attn_by_inverse_layer_idx", false);
   reader.only("add_cross_attention", false);
@@ -59,7 +59,7 @@ void write(const ModelSpec& spec, json& out) {
   out["n_inner"] = spec.ffn;
   out["n_positions"] = spec.max_seq;
   out["layer_norm_epsilon"] = spec.norm_eps;
-  out["activation_function"] = spec.exact_gelu ? "gelu" : "gelu_new";
+  out["activation_function"] = hf_activation_of(spec);
   out["scale_attn_weights"] = spec.attention_multiplier == 0;
   out["scale_attn_by_inverse_layer_idx"] = spec.inverse_layer_scaling;
 }
@@ -91,7 +91,12 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
 // Two rows of GPT-3's table cannot be as printed: 24 heads of 128 for 1.3B are wider than its 2048, and 13B's width of
 // 5140 is not 40 heads of 128. 16 heads and 5120 are what everybody takes.
 std::vector<Preset> gpt2_presets() {
-  ModelSpec gpt2{.vocab = 50257, .max_seq = 1024, .tied_head = true, .bos_token = 50256, .eos_tokens = {50256}};
+  ModelSpec gpt2{.vocab = 50257,
+                 .max_seq = 1024,
+                 .activation = kOwnActivation,
+                 .tied_head = true,
+                 .bos_token = 50256,
+                 .eos_tokens = {50256}};
   ModelSpec gpt3 = gpt2;
   gpt3.max_seq = 2048;
   ModelSpec mt_nlg = gpt3;
@@ -123,8 +128,8 @@ extern const ModelDef model{
     .about = "GPT-2, GPT-3",
     .published_as = {"gpt"},
     .positions = Positions::learned,
-    .options = {"exact_gelu", "attention_multiplier", "inverse_layer_scaling"},
-    .defaults = {.tied_head = true},
+    .options = {"activation", "attention_multiplier", "inverse_layer_scaling"},
+    .defaults = {.activation = kOwnActivation, .tied_head = true},
     .check = check,
     .build = build,
     .tensors = tensors,
@@ -142,7 +147,8 @@ extern const ModelDef model{
                             {"vocab", "vocab_size"},
                             {"max_seq", "n_positions"},
                             {"norm_eps", "layer_norm_epsilon"},
-                            {"init_std", "initializer_range"}},
+                            {"init_std", "initializer_range"},
+                            {"activation", "activation_function"}},
                   .aliases = {{"hidden_size", "n_embd"},
                               {"max_position_embeddings", "n_positions"},
                               {"num_attention_heads", "n_head"},

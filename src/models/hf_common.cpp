@@ -6,6 +6,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "models/word_list.h"
+
 namespace sextant {
 
 using nlohmann::json;
@@ -93,7 +95,10 @@ RopeChoice rope_in(HfReader& reader, std::string_view key, const ModelSpec& spec
                                               part == RopePart::of_head ? spec.rotary_fraction : 1)};
   if (part == RopePart::whole && choice.fraction != 1)
     (rope.has("partial_rotary_factor") ? rope : reader)
-        .complain("partial_rotary_factor", fmt::format("{} is not supported", choice.fraction), "1");
+        .complain(
+            "partial_rotary_factor",
+            fmt::format("{}, which transformers ignores for this model type: it turns whole heads", choice.fraction),
+            "1 or no such key; model types that turn a part of each head are phi3, nemotron and gpt_neox");
 
   if (rope.has("rope_type") && rope.has("type") && rope.text("rope_type", "") != rope.text("type", ""))
     rope.complain("type",
@@ -184,6 +189,21 @@ void check_biases(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
     problems.push_back({{"qkv_bias", "out_bias"},
                         "only one of qkv_bias and out_bias is true",
                         "both or none, as Hugging Face's attention_bias"});
+}
+
+Activation read_activation(HfReader& reader, std::string_view key, Activation otherwise) {
+  std::string name = reader.text(key, std::string(hf_names_of(otherwise).front()));
+  if (std::optional<Activation> known = activation_of_hf_name(name)) return *known;
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < word_count(kActivations); ++i)
+    for (std::string_view one : hf_names_of(static_cast<Activation>(i))) names.push_back(one);
+  reader.complain(key, fmt::format("{} is not supported", shown(json(name))),
+                  fmt::format("one of {}", fmt::join(names, ", ")));
+  return otherwise;
+}
+
+std::string_view hf_activation_of(const ModelSpec& spec) {
+  return hf_names_of(activation_of(spec)).front();
 }
 
 void read_windows(HfReader& reader, ModelSpec& spec) {

@@ -41,6 +41,10 @@ void read_biases(HfReader& reader, ModelSpec& spec, MlpBias mlp);
 void write_biases(const ModelSpec& spec, nlohmann::json& out, MlpBias mlp);
 void check_biases(const ModelSpec& spec, std::vector<SpecProblem>& problems);
 
+// The function inside an MLP, under `key`; a complaint where it is none of Activation's.
+Activation read_activation(HfReader& reader, std::string_view key, Activation otherwise);
+std::string_view hf_activation_of(const ModelSpec& spec);
+
 // use_sliding_window, sliding_window, max_window_layers and layer_types, as Qwen 2 and 3 have them.
 void read_windows(HfReader& reader, ModelSpec& spec);
 void write_windows(const ModelSpec& spec, nlohmann::json& out);

@@ -14,6 +14,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr Activation kOwnActivation = Activation::gelu;
+
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   return decoder(m, use, mesh,
                  {.norm = NormKind::layer,
@@ -22,7 +24,7 @@ Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
                   .out_bias = Bias::added,
                   .rope = rope_of(m, use),
                   .mlp = MlpKind::plain,
-                  .activation = m.exact_gelu ? &ops::gelu_erf : &ops::gelu,
+                  .activation = op_of(activation_of(m)),
                   .mlp_bias = Bias::added});
 }
 
@@ -43,9 +45,7 @@ ModelSpec read(HfReader& reader) {
   rope.only_one_of("rope_type", "default", {"default"});
   reader.take_complaints_of(rope);
   if (reader.has("rope_scaling")) reader.complain("rope_scaling", "is not supported", "null");
-  // The last three are one formula.
-  reader.only_one_of("hidden_act", "gelu", {"gelu", "gelu_fast", "gelu_new", "gelu_pytorch_tanh"});
-  spec.exact_gelu = reader.text("hidden_act", "gelu") == "gelu";
+  spec.activation = read_activation(reader, "hidden_act", kOwnActivation);
   spec.parallel_residual = reader.flag("use_parallel_residual", true);
   reader.only("attention_bias", true);
   return spec;
@@ -58,7 +58,7 @@ void write(const ModelSpec& spec, json& out) {
   out["intermediate_size"] = spec.ffn;
   out["max_position_embeddings"] = spec.max_seq;
   out["layer_norm_eps"] = spec.norm_eps;
-  out["hidden_act"] = spec.exact_gelu ? "gelu" : "gelu_fast";
+  out["hidden_act"] = hf_activation_of(spec);
   out["rotary_pct"] = spec.rotary_fraction;
   out["rotary_emb_base"] = spec.rope_theta;
   out["use_parallel_residual"] = spec.parallel_residual;
@@ -88,13 +88,14 @@ std::vector<Preset> neox_presets() {
   ModelSpec neox{.vocab = 50432,
                  .max_seq = 2048,
                  .rotary_fraction = 0.25,
+                 .activation = Activation::gelu_tanh,
                  .parallel_residual = true,
                  .bos_token = 0,
                  .eos_tokens = {0}};
   auto pythia = [&](const PresetRow& row, int64_t vocab) {
     ModelSpec common = neox;
     common.vocab = vocab;
-    common.exact_gelu = true;
+    common.activation = kOwnActivation;
     return preset_of(row, common);
   };
   // clang-format off
@@ -120,8 +121,8 @@ extern const ModelDef model{
     .about = "GPT-NeoX, Pythia",
     .published_as = {"gpt-parallel-rotary"},
     .positions = Positions::rotary,
-    .options = {"rotary_fraction", "exact_gelu", "parallel_residual"},
-    .defaults = {.rotary_fraction = 0.25, .exact_gelu = true, .parallel_residual = true, .tied_head = false},
+    .options = {"rotary_fraction", "activation", "parallel_residual"},
+    .defaults = {.rotary_fraction = 0.25, .activation = kOwnActivation, .parallel_residual = true, .tied_head = false},
     .build = build,
     .tensors = tensors,
     .hf_prefix = "gpt_neox.",
@@ -139,7 +140,8 @@ extern const ModelDef model{
                             {"norm_eps", "layer_norm_eps"},
                             {"init_std", "initializer_range"},
                             {"rotary_fraction", "rotary_pct"},
-                            {"rope_theta", "rotary_emb_base"}},
+                            {"rope_theta", "rotary_emb_base"},
+                            {"activation", "hidden_act"}},
                   .dropouts = {{"attention_dropout"}, {"hidden_dropout"}}}},
     .presets = neox_presets,
 };

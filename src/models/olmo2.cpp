@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
-  return decoder(m, use, mesh, {.order = BlockOrder::post_norm, .rope = rope_of(m, use), .qk_norm = QkNorm::whole});
+  return decoder(m, use, mesh, {.order = BlockOrder::output_norm, .rope = rope_of(m, use), .qk_norm = QkNorm::whole});
 }
 
 int64_t ffn_of(int64_t hidden) {

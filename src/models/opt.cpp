@@ -1,4 +1,5 @@
-// OPT: GPT-2 with ReLU, and two rows of the table of positions that no position has.
+// OPT: GPT-2 with ReLU, and two rows of the table of positions that no position has. OPT-350M has its norms behind each
+// half, and an embedding narrower than its blocks.
 #include <nlohmann/json.hpp>
 
 #include "models/decoder.h"
@@ -14,16 +15,29 @@ namespace {
 using nlohmann::json;
 
 constexpr int64_t kUnusedPositions = 2;
+constexpr Activation kOwnActivation = Activation::relu;
+
+bool has_final_norm(const ModelSpec& m) {
+  return m.norm_placement == NormPlacement::pre;
+}
 
 Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   return decoder(m, use, mesh,
                  {.norm = NormKind::layer,
+                  .order = m.norm_placement == NormPlacement::post ? BlockOrder::post_norm : BlockOrder::pre_norm,
+                  .final_norm = has_final_norm(m),
                   .learned_positions = kUnusedPositions,
                   .qkv_bias = Bias::added,
                   .out_bias = Bias::added,
                   .mlp = MlpKind::plain,
-                  .activation = &ops::relu,
+                  .activation = op_of(activation_of(m)),
                   .mlp_bias = Bias::added});
+}
+
+NormPlacement read_norm_placement(HfReader& reader) {
+  bool is_final_removed = reader.flag("_remove_final_layer_norm", false);
+  if (!reader.flag("do_layer_norm_before", true)) return NormPlacement::post;  // which has none to remove
+  return is_final_removed ? NormPlacement::pre_without_final : NormPlacement::pre;
 }
 
 ModelSpec read(HfReader& reader) {
@@ -37,13 +51,11 @@ ModelSpec read(HfReader& reader) {
                  .init_std = reader.number("init_std", 0.02)};
   derive_sizes(spec);
   spec.ffn = reader.integer("ffn_dim", 3072);
-  reader.only_one_of("activation_function", "relu", {"relu"});
-  // OPT-350M norms behind each half and has a narrower embedding; no other OPT does.
-  reader.only("do_layer_norm_before", true);
-  reader.only("_remove_final_layer_norm", false);
-  if (int64_t width = reader.integer("word_embed_proj_dim", spec.hidden); width != spec.hidden)
-    reader.complain("word_embed_proj_dim", fmt::format("{} is not supported", width),
-                    fmt::format("hidden_size {}", spec.hidden));
+  spec.activation = read_activation(reader, "activation_function", kOwnActivation);
+  spec.norm_placement = read_norm_placement(reader);
+  int64_t width = reader.integer("word_embed_proj_dim", spec.hidden);
+  if (width < 1) reader.complain("word_embed_proj_dim", fmt::format("got {}", width), "an integer of at least 1");
+  if (width != spec.hidden) spec.embedding_width = width;
   reader.only("enable_bias", true);
   reader.only("layer_norm_elementwise_affine", true);
   return spec;
@@ -52,12 +64,13 @@ ModelSpec read(HfReader& reader) {
 void write(const ModelSpec& spec, json& out) {
   out["num_hidden_layers"] = spec.layers;
   out["hidden_size"] = spec.hidden;
-  out["word_embed_proj_dim"] = spec.hidden;
+  out["word_embed_proj_dim"] = embedding_width_of(spec);
   out["num_attention_heads"] = spec.heads;
   out["ffn_dim"] = spec.ffn;
   out["max_position_embeddings"] = spec.max_seq;
-  out["activation_function"] = "relu";
-  out["do_layer_norm_before"] = true;
+  out["activation_function"] = hf_activation_of(spec);
+  out["do_layer_norm_before"] = spec.norm_placement != NormPlacement::post;
+  out["_remove_final_layer_norm"] = spec.norm_placement == NormPlacement::pre_without_final;
   out["init_std"] = spec.init_std;
 }
 
@@ -65,6 +78,10 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
   HfTensors t;
   t.begin("model.decoder.", "");
   t.add("embed_tokens.weight", "embed.weight", m.vocab);
+  if (m.embedding_width > 0) {
+    t.add("project_in.weight", "project_in.weight", m.hidden);
+    t.add("project_out.weight", "project_out.weight", m.embedding_width);
+  }
   t.add("embed_positions.weight", "positions.weight", m.max_seq + kUnusedPositions);
   for (int layer = 0; layer < m.layers; ++layer) {
     t.begin_layer("model.decoder.layers", layer);
@@ -82,17 +99,26 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
     t.add_with_bias("fc2", "mlp.down", m.hidden);
   }
   t.begin("", "");
-  t.add_with_bias("model.decoder.final_layer_norm", "norm", m.hidden);
+  if (has_final_norm(m)) t.add_with_bias("model.decoder.final_layer_norm", "norm", m.hidden);
   if (!m.tied_head) t.add("lm_head.weight", "head.weight", m.vocab);
   return t.take();
 }
 
 std::vector<Preset> opt_presets() {
-  ModelSpec opt{.vocab = 50272, .max_seq = 2048, .tied_head = true, .bos_token = 2, .eos_tokens = {2}};
+  ModelSpec opt{.vocab = 50272,
+                .max_seq = 2048,
+                .activation = kOwnActivation,
+                .tied_head = true,
+                .bos_token = 2,
+                .eos_tokens = {2}};
+  ModelSpec opt_350m = opt;
+  opt_350m.norm_placement = NormPlacement::post;
+  opt_350m.embedding_width = 512;
   // clang-format off
   return {
       //            name        about      layers hidden heads
       preset_of({"opt-125m", "Meta OPT 125M",  12,    768,  12}, opt),
+      preset_of({"opt-350m", "Meta OPT 350M",  24,   1024,  16}, opt_350m),
       preset_of({"opt-1.3b", "Meta OPT 1.3B",  24,   2048,  32}, opt),
       preset_of({"opt-2.7b", "Meta OPT 2.7B",  32,   2560,  32}, opt),
       preset_of({"opt-6.7b", "Meta OPT 6.7B",  32,   4096,  32}, opt),
@@ -111,7 +137,8 @@ extern const ModelDef model{
     .about = "OPT",
     .positions = Positions::learned,
     .free_eps = false,
-    .defaults = {.tied_head = true},
+    .options = {"activation", "norm_placement", "embedding_width"},
+    .defaults = {.activation = kOwnActivation, .tied_head = true},
     .build = build,
     .tensors = tensors,
     .hf_prefix = "model.",
@@ -125,7 +152,10 @@ extern const ModelDef model{
                             {"head_dim", "hidden_size"},
                             {"ffn", "ffn_dim"},
                             {"vocab", "vocab_size"},
-                            {"max_seq", "max_position_embeddings"}},
+                            {"max_seq", "max_position_embeddings"},
+                            {"activation", "activation_function"},
+                            {"norm_placement", "do_layer_norm_before"},
+                            {"embedding_width", "word_embed_proj_dim"}},
                   .dropouts = {{"activation_dropout"},  // of older versions
                                {"attention_dropout"},
                                {"dropout", 0.1},

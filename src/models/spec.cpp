@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "base/error.h"
 #include "models/models.h"
+#include "models/word_list.h"
 
 namespace sextant {
 
@@ -23,27 +25,26 @@ int64_t rotary_dims(const ModelSpec& spec) {
   return static_cast<int64_t>(std::floor(static_cast<double>(spec.head_dim) * spec.rotary_fraction + 1e-9));
 }
 
-namespace {
-
-// kRopeTypes in the order of RopeType.
-std::string_view rope_type_name(size_t index) {
-  std::string_view names = kRopeTypes;
-  for (; index > 0; --index) names.remove_prefix(names.find('|') + 1);
-  return names.substr(0, names.find('|'));
+Activation activation_of(const ModelSpec& spec) {
+  const std::optional<Activation>& own = model_of(spec).defaults.activation;
+  BUG_IF(!spec.activation && !own, "{} has no choice of activation", spec.architecture);
+  return spec.activation ? *spec.activation : *own;
 }
 
-constexpr size_t kRopeTypeCount = static_cast<size_t>(RopeType::longrope) + 1;
-
-}  // namespace
+int64_t embedding_width_of(const ModelSpec& spec) {
+  return spec.embedding_width > 0 ? spec.embedding_width : spec.hidden;
+}
 
 std::string_view name_of(RopeType type) {
-  return rope_type_name(static_cast<size_t>(type));
+  return word_at(kRopeTypes, static_cast<size_t>(type));
 }
 
 std::optional<RopeType> rope_type_of(std::string_view name) {
-  for (size_t i = 0; i < kRopeTypeCount; ++i)
-    if (rope_type_name(i) == name) return static_cast<RopeType>(i);
-  return std::nullopt;
+  return value_of_word<RopeType>(kRopeTypes, name);
+}
+
+std::optional<NormPlacement> norm_placement_from_name(std::string_view name) {
+  return value_of_word<NormPlacement>(kNormPlacements, name);
 }
 
 double default_attention_factor(const RopeScaling& scaling) {
@@ -73,7 +74,8 @@ void check_sizes(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
         Size{"heads", spec.heads, 1, kMaxHeads}, Size{"kv_heads", spec.kv_heads, 1, kMaxHeads},
         Size{"head_dim", spec.head_dim, 1, kMaxHidden}, Size{"ffn", spec.ffn, 1, kMaxFfn},
         Size{"vocab", spec.vocab, 0, kMaxVocab}, Size{"max_seq", spec.max_seq, 1, kMaxSeq},
-        Size{"window", spec.window, 0, kMaxSeq}, Size{"full_attention_first", spec.full_attention_first, 0, kMaxLayers},
+        Size{"embedding_width", spec.embedding_width, 0, kMaxHidden}, Size{"window", spec.window, 0, kMaxSeq},
+        Size{"full_attention_first", spec.full_attention_first, 0, kMaxLayers},
         Size{"full_attention_every", spec.full_attention_every, 0, kMaxLayers},
         Size{"no_rope_every", spec.no_rope_every, 0, kMaxLayers}}) {
     if (size.value < size.low || size.value > size.high)
@@ -168,6 +170,10 @@ void check_heads(const ModelSpec& spec, const ModelDef& def, std::vector<SpecPro
 }
 
 void check_sizes_that_are_fixed(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {
+  if (spec.embedding_width > 0 && spec.embedding_width == spec.hidden)
+    problems.push_back({{"embedding_width", "hidden"},
+                        fmt::format("embedding_width {} is hidden", spec.embedding_width),
+                        "another width, or 0 for no projections"});
   if (!def.free_ffn && spec.ffn != 4 * spec.hidden)
     problems.push_back({{"ffn", "hidden"},
                         fmt::format("ffn {} is not 4 hidden", spec.ffn),
@@ -189,7 +195,10 @@ struct OptionalField {
 constexpr OptionalField kOptionalFields[] = {
     {"rope_scaling", "does not scale its RoPE", [](const ModelSpec& s) { return s.rope_scaling.has_value(); }, true},
     {"rotary_fraction", "turns whole heads", [](const ModelSpec& s) { return s.rotary_fraction != 1; }, true},
-    {"exact_gelu", "has no choice of GELU", [](const ModelSpec& s) { return s.exact_gelu; }},
+    {"activation", "has no choice of activation", [](const ModelSpec& s) { return s.activation.has_value(); }},
+    {"norm_placement", "has no choice of where norms stand",
+     [](const ModelSpec& s) { return s.norm_placement != NormPlacement::pre; }},
+    {"embedding_width", "has embeddings as wide as hidden", [](const ModelSpec& s) { return s.embedding_width > 0; }},
     {"qkv_bias", "has no option of biases", [](const ModelSpec& s) { return s.qkv_bias; }},
     {"out_bias", "has no option of a bias of attention's output", [](const ModelSpec& s) { return s.out_bias; }},
     {"mlp_bias", "has no option of biases of the MLP", [](const ModelSpec& s) { return s.mlp_bias; }},
@@ -210,13 +219,22 @@ constexpr OptionalField kOptionalFields[] = {
     {"logits_scaling", "has no scaling of logits", [](const ModelSpec& s) { return s.logits_scaling != 1; }},
 };
 
+// ", or one of the architectures with it: neox, phi3"; empty where there is none.
+std::string architectures_with(std::string_view option) {
+  std::vector<std::string_view> names;
+  for (const ModelDef* def : all_models())
+    if (def->takes(option)) names.push_back(def->name);
+  if (names.empty()) return "";
+  return fmt::format(", or an architecture with it: {}", fmt::join(names, ", "));
+}
+
 void check_options(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {
   for (const OptionalField& option : kOptionalFields) {
     if (!option.given(spec) || def.takes(option.field)) continue;
     std::string why = option.of_rope ? why_no_rope(def.name) : "";
     problems.push_back({{option.field},
                         why.empty() ? fmt::format("{} {}", def.name, option.lacking) : why,
-                        fmt::format("no {}", option.field)});
+                        fmt::format("no {}{}", option.field, architectures_with(option.field))});
   }
   int64_t turned = rotary_dims(spec);
   if (def.takes("rotary_fraction") && spec.rotary_fraction != 1 && (turned < 2 || turned % 2 != 0))

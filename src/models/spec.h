@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/activation.h"
+
 namespace sextant {
 
 // How RoPE's frequencies differ from theta^(-2j/dims), so that a model may see more positions than at first: the
@@ -40,6 +42,15 @@ struct RopeScaling {
 // What yarn and longrope multiply cosines and sines by where a model does not say.
 double default_attention_factor(const RopeScaling& scaling);
 
+// Where the norms of a block stand, for the architectures that leave it to the spec.
+enum class NormPlacement : uint8_t {
+  pre,                // before each half, and one behind the last block
+  pre_without_final,  // without that one (OPT's _remove_final_layer_norm)
+  post,               // behind each half has been added, and none behind the last block (OPT-350M)
+};
+inline constexpr std::string_view kNormPlacements = "pre|pre-without-final|post";
+std::optional<NormPlacement> norm_placement_from_name(std::string_view name);
+
 struct ModelSpec {
   std::string architecture;  // "gpt2", "llama": names a file of models/
   std::string hf_type;       // the model_type of its config.json where the fields below do not tell it ("mistral")
@@ -55,8 +66,10 @@ struct ModelSpec {
   double rope_theta = 10000;  // architectures with RoPE
   // Optional fields, for the architectures whose definition names them.
   std::optional<RopeScaling> rope_scaling;
-  double rotary_fraction = 1;          // the part of each head that RoPE turns
-  bool exact_gelu = false;             // GELU by erf, not its tanh form
+  double rotary_fraction = 1;            // the part of each head that RoPE turns
+  std::optional<Activation> activation;  // of an MLP without a gate; none = the architecture's
+  NormPlacement norm_placement = NormPlacement::pre;
+  int64_t embedding_width = 0;         // of the tables of tokens, where matrices project to hidden and back; 0 = hidden
   bool qkv_bias = false;               // biases of q, k and v (Qwen 2)
   bool out_bias = false;               // a bias of attention's output (with qkv_bias: attention_bias of Llama)
   bool mlp_bias = false;               // biases of the MLP
@@ -93,6 +106,12 @@ int64_t default_ffn(std::string_view architecture, int64_t hidden);
 
 // How many tokens a token sees in that layer, itself among them; 0 = all before it.
 int64_t window_of_layer(const ModelSpec& spec, int64_t layer);
+
+// What stands inside the MLP: the spec's choice, else the architecture's. Architectures with that choice only.
+Activation activation_of(const ModelSpec& spec);
+
+// The width of the embedding and of the output head.
+int64_t embedding_width_of(const ModelSpec& spec);
 
 // How many elements of each head RoPE turns.
 int64_t rotary_dims(const ModelSpec& spec);

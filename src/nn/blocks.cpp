@@ -187,7 +187,7 @@ ValueId mlp(Builder& b, ValueId normed, const Mlp& spec) {
                        .init_std = spec.init_std,
                        .bias = spec.bias,
                        .split = TensorSplit::outputs});
-  ValueId inner = b.op(spec.activation, spec.activation.name, {up});
+  ValueId inner = b.op(spec.activation, spec.activation.name, {up}, spec.activation_attrs);
   return linear(
       b, inner,
       {.name = "down", .outputs = outputs, .init_std = spec.down_std, .bias = spec.bias, .split = TensorSplit::inputs});
@@ -202,7 +202,7 @@ ValueId gated_mlp(Builder& b, ValueId normed, const Mlp& spec) {
                             .bias = spec.bias,
                             .split = TensorSplit::outputs,
                             .segments = {spec.inner, spec.inner}});
-  ValueId inner = b.op(spec.activation, spec.activation.name, {gate_up});
+  ValueId inner = b.op(spec.activation, spec.activation.name, {gate_up}, spec.activation_attrs);
   return linear(
       b, inner,
       {.name = "down", .outputs = outputs, .init_std = spec.down_std, .bias = spec.bias, .split = TensorSplit::inputs});

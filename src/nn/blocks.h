@@ -97,6 +97,7 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec);
 // comes out is still to be added to the residual stream.
 struct Mlp {
   const OpDef& activation;
+  Attrs activation_attrs = {};
   int64_t inner = 0;
   double init_std = 0.02, down_std = 0.02;
   Bias bias = Bias::none;

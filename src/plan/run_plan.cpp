@@ -85,13 +85,25 @@ StepTime step_time(const RunPlan& plan, const SimResult& result, const Machine& 
   return step;
 }
 
+// What a rank writes when a checkpoint is due: weights and optimizer state, and the weights once more where they are
+// saved in another type than f32 too. (That copy takes no memory: it is made on the way to the file.)
+double saved_bytes(const RunPlan& plan, const PlanRequest& request) {
+  const MemoryParts& memory = plan.classes.front().memory;
+  int64_t bytes = memory.weights + memory.optimizer;
+  DType dtype = dtype_from_name(request.run.checkpoint.dtype).value();
+  if (dtype == DType::f32) return static_cast<double>(bytes);
+  for (const Value& value : request.lowered.programs.train.front().values)
+    if (value.kind == ValueKind::parameter) bytes += value.local.count() * size_of(dtype);
+  return static_cast<double>(bytes);
+}
+
 Economics economics_for(const RunPlan& plan, const PlanRequest& request) {
   const Machine& machine = *request.machine;
   double budget = request.token_budget > 0
                       ? request.token_budget
                       : static_cast<double>(plan.tokens_per_step) * static_cast<double>(request.run.train.steps);
-  double state = static_cast<double>(plan.classes.front().memory.weights + plan.classes.front().memory.optimizer);
-  double pause = machine.checkpoint_bytes_per_s > 0 ? state / machine.checkpoint_bytes_per_s : kCheckpointPauseSeconds;
+  double pause = kCheckpointPauseSeconds;
+  if (machine.checkpoint_bytes_per_s > 0) pause = saved_bytes(plan, request) / machine.checkpoint_bytes_per_s;
   return economics_of({.step_seconds = plan.step->seconds,
                        .tokens_per_step = static_cast<double>(plan.tokens_per_step),
                        .token_budget = budget,

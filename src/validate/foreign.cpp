@@ -125,6 +125,7 @@ class Expresser {
     const ModelDef* def = model_published_as(row_.arch);
     if (!def) return fmt::format("architecture {} is not supported yet", row_.arch);
     ModelSpec& m = run_.spec;
+    m = def->defaults;
     m.architecture = def->name;
     m.layers = *row_.layers, m.hidden = *row_.hidden, m.heads = *row_.heads;
     m.kv_heads = row_.kv_heads.value_or(m.heads);

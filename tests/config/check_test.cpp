@@ -102,11 +102,13 @@ TEST(Check, ArchitecturesKnowTheirOptions) {
             "command line: model.rotary_fraction=0.2: 0.2 of head_dim 16 is 3 elements; expected an even number of "
             "them, because RoPE turns pairs");
   EXPECT_EQ(complaint_about({"model.rotary_fraction=0.5"}),
-            "command line: model.rotary_fraction=0.5: llama turns whole heads; expected no rotary_fraction");
+            "command line: model.rotary_fraction=0.5: llama turns whole heads; expected no rotary_fraction, or an "
+            "architecture with it: neox, nemotron, phi3");
   EXPECT_EQ(
       complaint_about({"model.architecture=opt", "model.qk_norm=true", "model.norm_eps=1e-6"}),
       "command line: model.norm_eps=1e-6: norm_eps 1e-06 is not 1e-05; expected 1e-05, because opt supports only that\n"
-      "command line: model.qk_norm=true: opt has no norm of heads; expected no qk_norm");
+      "command line: model.qk_norm=true: opt has no norm of heads; expected no qk_norm, or an architecture with it: "
+      "llama");
   EXPECT_EQ(complaint_about({"model.window=32"}), "");
   EXPECT_EQ(complaint_about({"model.qkv_bias=true", "model.out_bias=true", "model.mlp_bias=true"}), "");
   EXPECT_EQ(complaint_about({"model.rope_scaling.type=yarn", "model.rope_scaling.factor=4"}), "");

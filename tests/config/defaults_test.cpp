@@ -49,7 +49,9 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"model.rope_scaling.attention_factor", "<the preset's, else 0.1·ln(`factor`) + 1>"},
       {"model.rope_scaling.original_max_positions", "<the preset's, else 8192>"},
       {"model.rotary_fraction", "<the preset's, else the architecture's, else 1>"},
-      {"model.exact_gelu", "<the preset's, else the architecture's>"},
+      {"model.activation", "<the preset's, else the architecture's>"},
+      {"model.norm_placement", "<the preset's, else pre>"},
+      {"model.embedding_width", "<the preset's, else 0>"},
       {"model.qkv_bias", "<the preset's, else false>"},
       {"model.out_bias", "<the preset's, else false>"},
       {"model.mlp_bias", "<the preset's, else false>"},
@@ -229,7 +231,8 @@ const auto& setters() {
       {"ffn", [](ModelSpec& spec, const json& value) { spec.ffn = value; }},
       {"norm_eps", [](ModelSpec& spec, const json& value) { spec.norm_eps = value; }},
       {"rotary_fraction", [](ModelSpec& spec, const json& value) { spec.rotary_fraction = value; }},
-      {"exact_gelu", [](ModelSpec& spec, const json& value) { spec.exact_gelu = value; }},
+      {"activation",
+       [](ModelSpec& spec, const json& value) { spec.activation = activation_from_name(value.get<std::string>()); }},
       {"parallel_residual", [](ModelSpec& spec, const json& value) { spec.parallel_residual = value; }},
       {"no_rope_every", [](ModelSpec& spec, const json& value) { spec.no_rope_every = value; }},
       {"tied_head", [](ModelSpec& spec, const json& value) { spec.tied_head = value; }},
@@ -251,7 +254,9 @@ TEST(Defaults, OfModelFieldsByArchitecture) {
                   .rope_theta = 10000,
                   .rope_scaling = {},
                   .rotary_fraction = 1,
-                  .exact_gelu = false,
+                  .activation = {},
+                  .norm_placement = NormPlacement::pre,
+                  .embedding_width = 0,
                   .qkv_bias = false,
                   .out_bias = false,
                   .mlp_bias = false,
@@ -285,6 +290,9 @@ TEST(Defaults, OfModelFieldsByArchitecture) {
     EXPECT_EQ(spec.rotary_fraction, expected.rotary_fraction) << def->name;
     EXPECT_TRUE(spec == expected) << def->name;
   }
+  // Beside a preset another architecture brings its own activation, or none.
+  EXPECT_EQ(resolved({"model.preset=gpt2", "model.architecture=opt"}).activation, Activation::relu);
+  EXPECT_EQ(resolved({"model.preset=gpt2", "model.architecture=llama"}).activation, std::nullopt);
   ModelSpec stretched = resolved({"model.architecture=llama", "model.rope_scaling.factor=2"});
   EXPECT_EQ(stretched.rope_scaling,
             (RopeScaling{.factor = 2, .original_max_positions = 8192, .low_freq_factor = 1, .high_freq_factor = 4}));

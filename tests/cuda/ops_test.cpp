@@ -69,6 +69,8 @@ void add_streaming_cases(std::vector<Case>& cases) {
     cases.push_back({&ops::gelu_erf_backward, {name, {x, x}, {}}});
     cases.push_back({&ops::relu, {name, {x}, {}}});
     cases.push_back({&ops::relu_backward, {name, {x, x}, {}}});
+    cases.push_back({&ops::swish, {name, {x}, {{"beta", 1.702}}}});
+    cases.push_back({&ops::swish_backward, {name, {x, x}, {{"beta", 1.702}}}});
     cases.push_back({&ops::squared_relu, {name, {x}, {}}});
     cases.push_back({&ops::squared_relu_backward, {name, {x, x}, {}}});
     cases.push_back({&ops::sum_squares, {name, {x}, {}}});

@@ -497,11 +497,19 @@ TEST(KernelReference, ClipScale) {
 TEST(KernelReference, ElementwiseFunctions) {
   Sample gelu{ops::gelu, {"", {f64({1, 3, 16411})}, {}}},
       gelu_back{ops::gelu_backward, {"", {f64({3, 16411}), f64({3, 16411})}, {}}};
+  Sample swish{ops::swish, {"", {f64({1, 3, 16411})}, {{"beta", 1.702}}}},
+      swish_back{ops::swish_backward, {"", {f64({3, 16411}), f64({3, 16411})}, {{"beta", 1.702}}}};
   Sample swiglu{ops::swiglu, {"", {f64({2, 250, 2 * 50})}, {}}};
   Sample swiglu_back{ops::swiglu_backward, {"", {f64({2, 250, 50}), f64({2, 250, 2 * 50})}, {}}};
   auto gelu_of = [](double x) { return x / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); };
   auto silu_of = [](double x) { return x / (1 + std::exp(-x)); };
   auto slope = [](auto f, double x) { return (f(x + 1e-6) - f(x - 1e-6)) / 2e-6; };
+  auto quick_gelu_of = [](double x) { return x / (1 + std::exp(-1.702 * x)); };
+  Numbers q = swish.run()[0], dq = swish_back.run()[0];
+  for (size_t i = 0; i < q.size(); ++i) {
+    EXPECT_NEAR(q[i], quick_gelu_of(swish.in[0][i]), 1e-13);
+    EXPECT_NEAR(dq[i], swish_back.in[0][i] * slope(quick_gelu_of, swish_back.in[1][i]), 1e-8);
+  }
   Numbers y = gelu.run()[0], dx = gelu_back.run()[0];
   for (size_t i = 0; i < y.size(); ++i) {
     EXPECT_NEAR(y[i], gelu_of(gelu.in[0][i]), 1e-13);
@@ -522,12 +530,15 @@ TEST(KernelReference, ElementwiseFunctions) {
 TEST(KernelReference, ElementwiseFunctionsAtExtremes) {
   Numbers extremes{-1e30, -1000, -90, -88, -20, -1e-20, 0, 1e-20, 20, 88, 90, 1000, 1e12};
   int64_t n = static_cast<int64_t>(extremes.size());
-  for (const OpDef* def : {&ops::gelu, &ops::gelu_backward, &ops::swiglu, &ops::swiglu_backward}) {
+  for (const OpDef* def :
+       {&ops::gelu, &ops::gelu_backward, &ops::swiglu, &ops::swiglu_backward, &ops::swish, &ops::swish_backward}) {
     Numbers ones(extremes.size(), 1.0), both = extremes;
     both.insert(both.end(), ones.begin(), ones.end());
     bool gated = def == &ops::swiglu || def == &ops::swiglu_backward;
-    KernelRun run{.def = *def, .attrs = {}, .types = {}, .inputs = {}, .real = DType::f32};
-    if (def == &ops::gelu_backward || def == &ops::swiglu_backward) {
+    Attrs attrs;
+    if (!def->attrs.empty()) attrs.set("beta", 1.702);
+    KernelRun run{.def = *def, .attrs = attrs, .types = {}, .inputs = {}, .real = DType::f32};
+    if (def == &ops::gelu_backward || def == &ops::swiglu_backward || def == &ops::swish_backward) {
       run.types.push_back(f64({1, 1, n}));
       run.inputs.push_back(ones);
     }

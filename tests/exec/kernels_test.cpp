@@ -44,6 +44,8 @@ std::vector<Case> larger_cases() {
       {&ops::embedding_backward, {"many", {f64({3, 173, 130}), i32({3, 173}), f64({1000, 130})}, {}, 50}},
       {&ops::gelu, {"long", {f64({3, 16411})}, {}}},
       {&ops::gelu_backward, {"long", {f64({3, 16411}), f64({3, 16411})}, {}}},
+      {&ops::swish, {"long", {f64({3, 16411})}, {{"beta", 1.702}}}},
+      {&ops::swish_backward, {"long", {f64({3, 16411}), f64({3, 16411})}, {{"beta", 1.702}}}},
       {&ops::head_loss, {"many", {f64({3, 173, 50}), f64({1000, 50}), i32({3, 173})}, {{"z_loss", 0.001}}, 1000}},
       {&ops::head_loss, {"chunks", {f64({1, 1100, 8}), f64({300, 8}), i32({1, 1100})}, {{"z_loss", 0.0}}, 300}},
       {&ops::head_loss_backward,

@@ -63,6 +63,12 @@ TEST(VectorMath, MapsAgreeForEveryLength) {
         SwigluRow<double>{c.exact.data(), a.exact.data(), b.exact.data(), d.exact.data(), e.exact.data()}, n);
     d.expect_near(2e-6);
     e.expect_near(2e-6);
+    swish_row(a.single.data(), d.single.data(), 1.702f, n);
+    swish_row(a.exact.data(), d.exact.data(), 1.702, n);
+    d.expect_near(1e-6);
+    swish_backward_row(b.single.data(), a.single.data(), d.single.data(), 1.702f, n);
+    swish_backward_row(b.exact.data(), a.exact.data(), d.exact.data(), 1.702, n);
+    d.expect_near(2e-6);
     add_scaled(a.single.data(), 0.5f, b.single.data(), n);
     for (size_t i = 0; i < b.exact.size(); ++i) b.exact[i] += 0.5 * a.exact[i];
     b.expect_near(1e-6);
@@ -97,6 +103,10 @@ TEST(VectorMath, NanComesThrough) {
     EXPECT_TRUE(std::isnan(y.back()));
     swiglu_backward_row(SwigluRow<float>{ones.data(), x.data(), ones.data(), y.data(), z.data()}, n);
     EXPECT_TRUE(std::isnan(y.back()) && std::isnan(z.back()));
+    swish_row(x.data(), y.data(), 1.702f, n);
+    EXPECT_TRUE(std::isnan(y.back()));
+    swish_backward_row(ones.data(), x.data(), y.data(), 1.702f, n);
+    EXPECT_TRUE(std::isnan(y.back()));
     EXPECT_TRUE(std::isnan(dot(x.data(), ones.data(), n)));
     EXPECT_TRUE(std::isnan(square_sum(x.data(), n)));
     EXPECT_TRUE(std::isnan(exp_and_sum(x.data(), n, 1.0f, 0.0f)));

@@ -144,8 +144,10 @@ TEST(HfConfig, RefusesByName) {
   EXPECT_EQ(complaint_about(kLlama32, {{"rope_scaling", {{"type", "mrope"}, {"factor", 2.0}}}}),
             "config.json rope_scaling type: \"mrope\" is not supported; expected one of "
             "default|linear|dynamic|llama3|yarn|longrope");
-  EXPECT_EQ(complaint_about(kLlama32, {{"partial_rotary_factor", 0.5}}),
-            "config.json partial_rotary_factor: 0.5 is not supported; expected 1");
+  EXPECT_EQ(
+      complaint_about(kLlama32, {{"partial_rotary_factor", 0.5}}),
+      "config.json partial_rotary_factor: 0.5, which transformers ignores for this model type: it turns whole heads; "
+      "expected 1 or no such key; model types that turn a part of each head are phi3, nemotron and gpt_neox");
   auto quantized = [](const json& config) { return complaint_about(kLlama32, {{"quantization_config", config}}); };
   for (const char* method : {"fp8", "gptq", "awq", "bitsandbytes", "compressed-tensors"})
     EXPECT_TRUE(quantized({{"quant_method", method}})
@@ -155,9 +157,9 @@ TEST(HfConfig, RefusesByName) {
   EXPECT_NE(quantized({{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}}).find("\"bitsandbytes int8\""),
             std::string::npos);
   EXPECT_NE(quantized({{"bits", 4}}).find("\"an unnamed method\""), std::string::npos);
-  EXPECT_EQ(complaint_about(kGpt2, {{"activation_function", "relu"}}),
-            "config.json activation_function: \"relu\" is not supported; expected gelu_new or gelu_pytorch_tanh or "
-            "gelu_fast or gelu");
+  EXPECT_EQ(complaint_about(kGpt2, {{"activation_function", "tanh"}}),
+            "config.json activation_function: \"tanh\" is not supported; expected one of gelu, gelu_python, gelu_new, "
+            "gelu_pytorch_tanh, gelu_fast, gelu_python_tanh, quick_gelu, relu, relu2, silu, swish");
   EXPECT_EQ(complaint_about(kGpt2, {{"add_cross_attention", true}}),
             "config.json add_cross_attention: true is not supported; expected false");
   EXPECT_EQ(complaint_about(kGpt2, {{"model_type", "mamba"}}),

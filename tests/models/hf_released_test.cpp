@@ -137,6 +137,19 @@ TEST(HfReleased, AreThePresets) {
   EXPECT_EQ(read(kMistral), find_preset("mistral-7b")->spec);
 }
 
+// How transformers reads the two keys: a final norm that post-norm does not have cannot be removed.
+TEST(HfReleased, PlacementsOfOptsNorms) {
+  auto placement = [](bool before, bool removed) {
+    json file = kOpt;
+    file.update({{"do_layer_norm_before", before}, {"_remove_final_layer_norm", removed}});
+    return read(file).norm_placement;
+  };
+  EXPECT_EQ(placement(true, false), NormPlacement::pre);
+  EXPECT_EQ(placement(true, true), NormPlacement::pre_without_final);
+  EXPECT_EQ(placement(false, false), NormPlacement::post);
+  EXPECT_EQ(placement(false, true), NormPlacement::post);
+}
+
 TEST(HfReleased, DefaultsAreThoseOfEachType) {
   json mistral = kMistral;
   mistral["sliding_window"] = nullptr;
@@ -149,19 +162,17 @@ TEST(HfReleased, DefaultsAreThoseOfEachType) {
   for (const char* key : {"rotary_pct", "rotary_emb_base", "hidden_act"}) neox.erase(key);
   EXPECT_EQ(read(neox), read(kPythia));
   neox["hidden_act"] = "gelu_fast";
-  EXPECT_FALSE(read(neox).exact_gelu);
+  EXPECT_EQ(read(neox).activation, Activation::gelu_tanh);
 }
 
 TEST(HfReleased, WhatWeDoNotComputeIsRefusedByName) {
   EXPECT_EQ(complaint_about(kPythia, {{"rotary_pct", 0.3}}),
             "config.json rotary_pct: 0.3 of head_dim 64 is 19 elements; expected an even number of them, because RoPE "
             "turns pairs");
-  // OPT-350M
-  EXPECT_EQ(complaint_about(kOpt, {{"do_layer_norm_before", false}, {"word_embed_proj_dim", 512}}),
-            "config.json do_layer_norm_before: false is not supported; expected true\n"
-            "config.json word_embed_proj_dim: 512 is not supported; expected hidden_size 768");
-  EXPECT_EQ(complaint_about(kOpt, {{"activation_function", "gelu"}}),
-            "config.json activation_function: \"gelu\" is not supported; expected relu");
+  EXPECT_EQ(complaint_about(kOpt, {{"word_embed_proj_dim", 0}}),
+            "config.json word_embed_proj_dim: got 0; expected an integer of at least 1");
+  EXPECT_EQ(complaint_about(kOpt, {{"enable_bias", false}}),
+            "config.json enable_bias: false is not supported; expected true");
   EXPECT_EQ(complaint_about(kBloom, {{"apply_residual_connection_post_layernorm", true}}),
             "config.json apply_residual_connection_post_layernorm: true is not supported; expected false");
   json attention = kMpt["attn_config"];

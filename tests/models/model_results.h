@@ -2,7 +2,9 @@
 // file.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -10,7 +12,9 @@
 #include <vector>
 
 #include "base/files.h"
+#include "ckpt/convert.h"
 #include "ckpt/model_weights.h"
+#include "ckpt/safetensors.h"
 #include "exec/cpu/cpu_executor.h"
 #include "models/hf_config.h"
 #include "models/model.h"
@@ -49,6 +53,30 @@ struct Batch {
     return std::count_if(targets.begin(), targets.end(), [](int32_t t) { return t >= 0; });
   }
 };
+
+// Tensors of the fixtures' expected.safetensors.
+inline std::vector<float> floats(const TensorView& view) {
+  std::vector<float> x(static_cast<size_t>(view.shape.count()));
+  load_rows(view, {0, row_count(view.shape)}, Transpose::no, x);
+  return x;
+}
+
+inline std::vector<int32_t> integers(const TensorView& view) {
+  std::vector<int32_t> x(static_cast<size_t>(view.shape.count()));
+  std::memcpy(x.data(), view.bytes.data(), view.bytes.size());
+  return x;
+}
+
+inline Batch fixture_batch(const SafetensorsFile& file) {
+  GlobalShape shape = file.tensor("input_ids").shape;
+  return {shape[0], shape[1], integers(file.tensor("input_ids")), integers(file.tensor("targets"))};
+}
+
+// TRAINING of make_model_fixtures.py, by which train_losses were made.
+constexpr float kFixtureLearningRate = 1e-3f;
+inline Optimizer fixture_optimizer() {
+  return {.settings = {.eps = 1e-4}, .clip = 1.0};
+}
 
 struct NamedTensor {
   GlobalShape shape;

@@ -108,8 +108,8 @@ TEST(Presets, ValuesThatCountsDoNotShow) {
   EXPECT_EQ(spec("llama3.2-3b").rope_scaling, (RopeScaling{.factor = 32}));
   EXPECT_EQ(spec("llama3.2-3b").head_dim, 128);
   EXPECT_EQ(spec("gpt2").bos_token, 50256);
-  EXPECT_FALSE(spec("gpt-neox-20b").exact_gelu);  // its config.json says gelu_fast
-  EXPECT_TRUE(spec("pythia-70m").exact_gelu);
+  EXPECT_EQ(spec("gpt-neox-20b").activation, Activation::gelu_tanh);  // its config.json says gelu_fast
+  EXPECT_EQ(spec("pythia-70m").activation, Activation::gelu);
   EXPECT_EQ(rotary_dims(spec("gpt-neox-20b")), 24);
   EXPECT_EQ(rotary_dims(spec("nemotron4-340b")), 96);
   EXPECT_EQ(spec("mistral-7b").window, 4096);

@@ -4,12 +4,14 @@
                 writes a Hugging Face model directory (fp32) beside it, and expected.safetensors:
                 input_ids and targets [2, 24] int32 (-100: ignored; a target stands under the position that predicts
                 it), logits [2, 24, 97], loss [1], grad.<parameter> for every parameter; where the recipe says
-                train_steps, train_losses [train_steps] before each AdamW step (TRAINING) on that batch
+                train_steps, train_losses [train_steps] before each AdamW step (TRAINING) on that batch;
+                greedy.json: a prompt and what generate() of transformers, with its cache, goes on with
   llama_zloss/  expected.safetensors of llama/ with z_loss [1] = 1e-3 (no logits: they are llama's)
   llama_adamw/  expected.safetensors after three AdamW steps of llama/ on its own batch: losses [3] before each step,
                 grad_norms [3] before clipping, param.<parameter>; settings are in its metadata
 
   make_model_fixtures.py [NAME ...]   all of them, or these
+  make_model_fixtures.py --greedy [NAME ...]   only greedy.json, from the models that are there
 
 All numbers are computed in float64 from the fp32 weights and then rounded to fp32, so every fp32 implementation has the
 same distance to go; the script checks that transformers itself, in plain fp32, is within half of the tests' tolerance.
@@ -21,7 +23,7 @@ import shutil
 import sys
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.overrides import TorchFunctionMode
 import transformers
@@ -31,6 +33,8 @@ from model_peer import IGNORED, TOLERANCE, deviations, forward_backward, load_mo
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "models"
 VOCAB, BATCH, LENGTH = 97, 2, 24
+PROMPT, GREEDY = 8, 64  # tokens; fewer are generated where the model has fewer positions
+MARGIN = 1e-4  # far above what programs differ by
 Z_LOSS = 1e-3
 ADAMW = dict(lr=1e-2, betas=(0.9, 0.95), eps=1e-8)
 WEIGHT_DECAY, CLIP, STEPS = 0.1, 1.0, 3
@@ -174,6 +178,44 @@ def truth_of(twin, input_ids, targets, z_loss=0.0):
         return forward_backward(twin, input_ids, targets, z_loss)
 
 
+def continued(model, prompt, count):
+    """The likeliest tokens behind a prompt, and the least distance between the two likeliest over the logits' norm."""
+    model.generation_config.eos_token_id = None  # exactly `count` tokens, whatever they are
+    made = model.generate(prompt[None].long(), attention_mask=torch.ones_like(prompt[None]), do_sample=False,
+                          pad_token_id=0, max_new_tokens=count, return_dict_in_generate=True, output_scores=True)
+    best = torch.stack(made.scores).squeeze(1).topk(2).values
+    norms = torch.stack(made.scores).squeeze(1).norm(dim=-1)
+    return made.sequences[0, prompt.numel():].tolist(), ((best[:, 0] - best[:, 1]) / norms).min().item()
+
+
+def make_greedy(directory, input_ids):
+    """A prompt after which no choice is close, so that every right program makes the same tokens, and not one token
+    for ever, where there is such a prompt."""
+    model = load_model(directory)
+    spec = model.config
+    names = ("max_position_embeddings", "n_positions", "max_seq_len")  # none of them: BLOOM, which has no end
+    positions = next((getattr(spec, name) for name in names if getattr(spec, name, None)), PROMPT + GREEDY)
+    rope = getattr(spec, "rope_parameters", None) or {}
+    length = PROMPT
+    if rope.get("rope_type") == "longrope":
+        # transformers changes the frequencies while it generates where a text outgrows the first context.
+        first = rope["original_max_position_embeddings"]
+        length, positions = (first + 4, positions) if first < LENGTH - 4 else (PROMPT, first)
+    count = min(GREEDY, positions - length)
+    found = []
+    for row in input_ids:
+        for start in range(LENGTH - length + 1):
+            prompt = row[start:start + length]
+            tokens, margin = continued(model, prompt, count)
+            if margin > MARGIN:
+                found.append((len(set(tokens)), prompt.tolist(), tokens))
+            if found and found[-1][0] >= 6:
+                break
+    kinds, prompt, tokens = max(found, key=lambda item: item[0])
+    print(f"{directory.name:12} greedy: {len(tokens)} tokens, {kinds} different")
+    (directory / "greedy.json").write_text(json.dumps({"prompt": prompt, "tokens": tokens}) + "\n")
+
+
 def make_model(name):
     directory = FIXTURES / name
     text = (directory / "recipe.json").read_text()
@@ -198,6 +240,7 @@ def make_model(name):
             tensors["train_losses"] = train(float64_twin(load_model(directory)), input_ids, targets, steps,
                                             TRAINING)["losses"]
     write(directory / "expected.safetensors", tensors)
+    make_greedy(directory, input_ids)
     return twin, input_ids, targets
 
 
@@ -241,7 +284,12 @@ def make_adamw(input_ids, targets):
 
 def main():
     transformers_logging.disable_progress_bar()
-    for name in sys.argv[1:] or sorted(path.parent.name for path in FIXTURES.glob("*/recipe.json")):
+    names = [argument for argument in sys.argv[1:] if argument != "--greedy"]
+    if "--greedy" in sys.argv:
+        for name in names or sorted(path.parent.name for path in FIXTURES.glob("*/recipe.json")):
+            make_greedy(FIXTURES / name, load_file(FIXTURES / name / "expected.safetensors")["input_ids"])
+        return
+    for name in names or sorted(path.parent.name for path in FIXTURES.glob("*/recipe.json")):
         twin, input_ids, targets = make_model(name)
         if name == "llama":
             # Adam's first step is nearly the gradient's sign, so an element whose gradient happens to lie within

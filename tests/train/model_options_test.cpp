@@ -25,7 +25,11 @@ const OptionCase kOptionCases[] = {
       "model.window=11"}},
     {"alternating_windows", {"model.qk_norm=true", "model.window=9", "model.full_attention_every=2"}},
     {"gpt2",
-     {"model.architecture=gpt2", "model.kv_heads=4", "model.exact_gelu=true", "model.inverse_layer_scaling=true"}},
+     {"model.architecture=gpt2", "model.kv_heads=4", "model.activation=quick_gelu",
+      "model.inverse_layer_scaling=true"}},
+    {"opt_350m",
+     {"model.architecture=opt", "model.kv_heads=4", "model.norm_placement=post", "model.embedding_width=40",
+      "model.activation=silu"}},
     {"neox", {"model.architecture=neox", "model.kv_heads=4", "model.parallel_residual=false"}},
 };
 

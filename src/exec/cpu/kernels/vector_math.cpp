@@ -300,6 +300,29 @@ void swiglu_backward_row(const SwigluRow<float>& row, int64_t n) {
   map<3, 2>({row.dy, row.gate, row.up}, {row.dgate, row.dup}, n, SwigluBackward());
 }
 
+struct Swish {
+  float beta;
+  HWY_INLINE void apply(const Vector (&x)[1], Vector (&y)[1]) const {
+    y[0] = hn::Div(x[0], hn::Add(all(1.0f), exp(hn::Mul(x[0], all(-beta)))));
+  }
+};
+
+void swish_row(const float* x, float* y, float beta, int64_t n) {
+  map<1, 1>({x}, {y}, n, Swish{beta});
+}
+
+struct SwishBackward {
+  float beta;
+  HWY_INLINE void apply(const Vector (&in)[2], Vector (&out)[1]) const {
+    Vector s = sigmoid(hn::Mul(in[1], all(beta))), y = hn::Mul(in[1], s);
+    out[0] = hn::Mul(in[0], hn::MulAdd(y, hn::Mul(all(beta), hn::Sub(all(1.0f), s)), s));
+  }
+};
+
+void swish_backward_row(const float* dy, const float* x, float* dx, float beta, int64_t n) {
+  map<2, 1>({dy, x}, {dx}, n, SwishBackward{beta});
+}
+
 struct Adamw {
   const AdamwRow<float>& row;
   HWY_INLINE void apply(const Vector (&in)[4], Vector (&out)[3]) const {
@@ -338,6 +361,8 @@ HWY_EXPORT(gelu_erf_row);
 HWY_EXPORT(gelu_erf_backward_row);
 HWY_EXPORT(swiglu_row);
 HWY_EXPORT(swiglu_backward_row);
+HWY_EXPORT(swish_row);
+HWY_EXPORT(swish_backward_row);
 HWY_EXPORT(adamw_row);
 }  // namespace
 
@@ -382,6 +407,12 @@ void swiglu_row(const float* gate, const float* up, float* y, int64_t n) {
 }
 void swiglu_backward_row(const SwigluRow<float>& row, int64_t n) {
   HWY_DYNAMIC_DISPATCH(swiglu_backward_row)(row, n);
+}
+void swish_row(const float* x, float* y, float beta, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(swish_row)(x, y, beta, n);
+}
+void swish_backward_row(const float* dy, const float* x, float* dx, float beta, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(swish_backward_row)(dy, x, dx, beta, n);
 }
 void adamw_row(const AdamwRow<float>& row, int64_t n) {
   HWY_DYNAMIC_DISPATCH(adamw_row)(row, n);

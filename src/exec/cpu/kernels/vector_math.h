@@ -49,6 +49,12 @@ void gelu_erf_backward_row(const double* dy, const double* x, double* dx, int64_
 void swiglu_row(const float* gate, const float* up, float* y, int64_t n);
 void swiglu_row(const double* gate, const double* up, double* y, int64_t n);
 
+// y = x/(1 + exp(−beta·x)), and dx = dy·y'(x).
+void swish_row(const float* x, float* y, float beta, int64_t n);
+void swish_row(const double* x, double* y, double beta, int64_t n);
+void swish_backward_row(const float* dy, const float* x, float* dx, float beta, int64_t n);
+void swish_backward_row(const double* dy, const double* x, double* dx, double beta, int64_t n);
+
 template <class T>
 struct SwigluRow {
   const T *dy, *gate, *up;

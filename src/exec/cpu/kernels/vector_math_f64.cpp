@@ -84,6 +84,17 @@ void swiglu_backward_row(const SwigluRow<double>& row, int64_t n) {
   }
 }
 
+void swish_row(const double* x, double* y, double beta, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = x[i] / (1 + std::exp(-beta * x[i]));
+}
+
+void swish_backward_row(const double* dy, const double* x, double* dx, double beta, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    double s = 1 / (1 + std::exp(-beta * x[i]));
+    dx[i] = dy[i] * (s + x[i] * s * (beta * (1 - s)));
+  }
+}
+
 void adamw_row(const AdamwRow<double>& row, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     double g = row.scale * row.g[i];
