@@ -121,7 +121,8 @@ class ExplainView {
     if (json_)
       fmt::print("{}\n", answer_.dump(2));
     else if (has_table_)
-      fmt::print("\n`--after PASS` prints the program as it stands there; --layer N and --op NAME print a part of it.\n");
+      fmt::print(
+          "\n`--after PASS` prints the program as it stands there; --layer N and --op NAME print a part of it.\n");
   }
 
  private:
@@ -139,7 +140,8 @@ class ExplainView {
     for (const ListedOp& op : listed_ops(ir, {.layer = filter_.layer})) seen_.insert(std::string(op.name));
     std::vector<ListedOp> ops = listed_ops(ir, filter_);
     if (json_ && !filter_.is_set()) {
-      answer_["program"] = answer_.value("program", std::string()) + text;
+      program_ += text;
+      answer_["program"] = program_;
     } else if (json_) {
       for (const ListedOp& op : ops) answer_["ops"].push_back(json_of(op));
     } else if (!filter_.is_set() || !ops.empty()) {
@@ -150,9 +152,9 @@ class ExplainView {
   }
 
   static nlohmann::ordered_json json_of(const ListedValue& value) {
-    nlohmann::ordered_json json{{"id", value.id},       {"type", value.type}, {"layout", value.layout},
-                                {"kind", value.kind},   {"path", value.path}, {"local", nullptr},
-                                {"buffer", nullptr},    {"offset", nullptr},  {"bytes", nullptr}};
+    nlohmann::ordered_json json{{"id", value.id},     {"type", value.type}, {"layout", value.layout},
+                                {"kind", value.kind}, {"path", value.path}, {"local", nullptr},
+                                {"buffer", nullptr},  {"offset", nullptr},  {"bytes", nullptr}};
     if (!value.local.empty()) json["local"] = value.local;
     if (value.place) {
       json["buffer"] = value.place->buffer;
@@ -163,9 +165,9 @@ class ExplainView {
   }
 
   static nlohmann::ordered_json json_of(const ListedOp& op) {
-    nlohmann::ordered_json json{{"number", op.number}, {"op", op.name},       {"path", op.path},
+    nlohmann::ordered_json json{{"number", op.number},   {"op", op.name},     {"path", op.path},
                                 {"constants", op.attrs}, {"phase", op.phase}, {"stage", op.stage},
-                                {"layer", nullptr},    {"lane", op.lane},     {"waits", op.waits}};
+                                {"layer", nullptr},      {"lane", op.lane},   {"waits", op.waits}};
     if (op.layer >= 0) json["layer"] = op.layer;
     json["inputs"] = json["outputs"] = nlohmann::ordered_json::array();
     for (const ListedValue& value : op.values) json[value.is_output ? "outputs" : "inputs"].push_back(json_of(value));
@@ -184,6 +186,7 @@ class ExplainView {
   std::string after_;
   ListingFilter filter_;
   size_t shown_ = 0;
+  std::string program_;         // of all pipeline ranks, as text
   std::set<std::string> seen_;  // names of ops, in the layer that is asked for
   nlohmann::ordered_json answer_;
 };

@@ -60,9 +60,9 @@ constexpr std::array kFields{
                 [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.lr); }},
     FieldOfLine{{"tokens", "tokens", kEveryStep, "Tokens trained on since the first step of the run, with this step."},
                 [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.tokens); }},
-    FieldOfLine{{"tokens_per_s", "tokens per second", kEveryStep,
-                 "Tokens of the step divided by `step_s`, over all ranks."},
-                [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.tokens_per_s); }},
+    FieldOfLine{
+        {"tokens_per_s", "tokens per second", kEveryStep, "Tokens of the step divided by `step_s`, over all ranks."},
+        [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.tokens_per_s); }},
     FieldOfLine{{"step_s", "seconds", kEveryStep,
                  "Wall-clock time of the step; evaluations and checkpoints are not part of it."},
                 [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.step_s); }},

@@ -37,9 +37,9 @@ struct ListedOp {
   std::string path, attrs;
   std::string_view phase, lane;
   int stage = 0;
-  int layer = -1;                 // -1: outside the layers
-  bool last_microbatch = false;   // runs for the last microbatch of its region only
-  std::vector<int32_t> waits;     // numbers of messages that must have ended before
+  int layer = -1;                   // -1: outside the layers
+  bool last_microbatch = false;     // runs for the last microbatch of its region only
+  std::vector<int32_t> waits;       // numbers of messages that must have ended before
   std::vector<ListedValue> values;  // inputs, then outputs
 };
 

@@ -88,9 +88,9 @@ TEST(ExplainOutput, PassesAsJson) {
   Json passes = Json::parse(json.output).at("passes");
   EXPECT_GE(passes.size(), 10u);
   for (const Json& pass : passes)
-    expect_words(text.output, {fmt::format("{:<12}{:>8}{:>8}  {}\n", pass["pass"].get<std::string>(),
-                                           pass["ops"].get<int>(), pass["values"].get<int>(),
-                                           pass["about"].get<std::string>())});
+    expect_words(text.output,
+                 {fmt::format("{:<12}{:>8}{:>8}  {}\n", pass["pass"].get<std::string>(), pass["ops"].get<int>(),
+                              pass["values"].get<int>(), pass["about"].get<std::string>())});
   std::string program =
       Json::parse(run_command(base + " --after infer --json").output).at("program").get<std::string>();
   EXPECT_TRUE(program.starts_with("graph llama\nmesh pp=1 dp=1 cp=1 tp=1\nvalue %0 feed")) << program;
@@ -106,10 +106,11 @@ TEST(ExplainOutput, ProgramsOfAllStages) {
 
 TEST(ExplainOutput, FiltersKeepWhatTheyName) {
   std::string base = "explain " + config_path("tiny-llama.toml") + " mesh.tp=2 --after infer";
-  Outcome text = run_command(base + " --layer 1 --op linear"), json = run_command(base + " --layer 1 --op linear --json");
+  Outcome text = run_command(base + " --layer 1 --op linear"),
+          json = run_command(base + " --layer 1 --op linear --json");
   ASSERT_EQ(text.code, 0) << text.output;
-  expect_words(text.output, {"How to read this", "4 of ", " ops (layer 1, op linear)", "layers.1.mlp.down.out  (forward",
-                             "in   %", "out  %", "tp:S(0)"});
+  expect_words(text.output, {"How to read this", "4 of ", " ops (layer 1, op linear)",
+                             "layers.1.mlp.down.out  (forward", "in   %", "out  %", "tp:S(0)"});
   EXPECT_EQ(text.output.find("layers.0."), std::string::npos) << text.output;
   EXPECT_EQ(text.output.find("swiglu {"), std::string::npos) << text.output;
   Json ops = Json::parse(json.output).at("ops");
@@ -132,7 +133,8 @@ TEST(ExplainOutput, WhatIsNotThereIsNamedWithTheNearest) {
            {" --layer 7", {"the model has no layer 7", "0 to 1", "the nearest is --layer 1"}},
            {" --op linaer", {"no op is called 'linaer'", "did you mean linear?"}},
            {" --op layer_norm", {"after freeze no op is called 'layer_norm'", "rms_norm"}},
-           {" --op embedding --layer 0 --after build", {"after build no op is called 'embedding' in layer 0", "swiglu"}},
+           {" --op embedding --layer 0 --after build",
+            {"after build no op is called 'embedding' in layer 0", "swiglu"}},
            {" --after autodif", {"no pass is called 'autodif'", "did you mean autodiff?"}}}) {
     Outcome outcome = run_command(base + options);
     EXPECT_EQ(outcome.code, 2) << options;
