@@ -1,15 +1,23 @@
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "app/device.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "config/load.h"
+#include "config/nearest.h"
+#include "ir/parse.h"
+#include "ops/ops.h"
+#include "passes/pass_list.h"
 #include "plan/stage_flops.h"
 #include "run/resolve_spec.h"
 #include "schedule/from_csv.h"
 #include "train/data/dataset.h"
+#include "view/listing.h"
 #include "view/timeline_svg.h"
 
 namespace sextant {
@@ -41,54 +49,184 @@ DrawnTimeline draw_timeline(const std::string& file, const RunShape& shape, cons
   return {pipeline.shape.microbatches, pipeline.shape.ranks, timed.bubble_fraction()};
 }
 
+std::string meant_hint(std::string_view name, std::span<const std::string_view> known) {
+  auto meant = nearest(name, known);
+  return meant ? fmt::format("did you mean {}?", *meant) : "";
+}
+
+std::vector<std::string_view> known_passes() {
+  std::vector<std::string_view> names;
+  for (const PassInfo& pass : pass_list()) names.push_back(pass.name);
+  return names;
+}
+
+void require_known_pass(const std::string& name) {
+  std::vector<std::string_view> passes = known_passes();
+  if (name.empty() || std::ranges::count(passes, name) > 0) return;
+  throw UserError({.place = "--after",
+                   .got = fmt::format("no pass is called '{}'", name),
+                   .expected = fmt::format("one of {}", fmt::join(passes, ", ")),
+                   .hint = meant_hint(name, passes)});
+}
+
+void require_known_op(const std::string& name) {
+  if (name.empty() || find_op(name)) return;
+  std::vector<std::string_view> ops;
+  for (const OpDef* def : all_ops()) ops.push_back(def->name);
+  std::string hint = meant_hint(name, ops);
+  throw UserError({.place = "--op",
+                   .got = fmt::format("no op is called '{}'", name),
+                   .expected = "the name of an op, such as linear",
+                   .hint = hint.empty() ? "without --op, every op is printed" : hint});
+}
+
+void require_layer(int64_t layer, int64_t layers) {
+  if (layer < layers) return;
+  throw UserError({.place = "--layer",
+                   .got = fmt::format("the model has no layer {}", layer),
+                   .expected = fmt::format("0 to {}", layers - 1),
+                   .hint = fmt::format("the nearest is --layer {}", layers - 1)});
+}
+
+// What was asked for on the command line, shown pass by pass.
+class ExplainView {
+ public:
+  explicit ExplainView(const ExplainArguments& a) : json_(a.json), after_(a.after) {
+    if (a.layer >= 0) filter_.layer = static_cast<int>(a.layer);
+    if (!a.op.empty()) filter_.kind = find_op(a.op);
+    if (after_.empty() && filter_.is_set()) after_ = pass_list().back().name;
+    has_table_ = after_.empty() && a.timeline.empty() && a.schedule_csv.empty();
+    if (has_table_ && !json_) fmt::print("{:<12}{:>8}{:>8}  {}\n", "after", "ops", "values", "what is new");
+    if (!after_.empty() && !json_ && !filter_.is_set()) fmt::print("{}", listing_legend());
+  }
+
+  void after(const PassInfo& pass, const std::function<std::string()>& text) {
+    if (pass.name == after_) show_program(text());
+    if (has_table_) count(pass, text());
+  }
+
+  // Ops of a name that the program has not, or not in the layer asked for. Every layer has some op.
+  void require_shown() const {
+    if (!filter_.kind || shown_ > 0) return;
+    std::vector<std::string_view> names(seen_.begin(), seen_.end());
+    throw UserError({.place = "--op",
+                     .got = fmt::format("after {} no op is called '{}'{}", after_, filter_.kind->name, in_layer()),
+                     .expected = fmt::format("one of {}", fmt::join(seen_, ", ")),
+                     .hint = meant_hint(filter_.kind->name, names)});
+  }
+
+  nlohmann::ordered_json& answer() { return answer_; }
+
+  void finish() const {
+    if (json_)
+      fmt::print("{}\n", answer_.dump(2));
+    else if (has_table_)
+      fmt::print(
+          "\n`--after PASS` prints the program as it stands there; --layer N and --op NAME print a part of it.\n");
+  }
+
+ private:
+  std::string in_layer() const { return filter_.layer ? fmt::format(" in layer {}", *filter_.layer) : ""; }
+
+  void show_program(const std::string& text) {
+    if (text.starts_with("graph"))
+      show(parse_graph(text, find_op), text);
+    else
+      show(parse_program(text, find_op), text);
+  }
+
+  template <class Ir>
+  void show(const Ir& ir, const std::string& text) {
+    for (const ListedOp& op : listed_ops(ir, {.layer = filter_.layer})) seen_.insert(std::string(op.name));
+    std::vector<ListedOp> ops = listed_ops(ir, filter_);
+    if (json_ && !filter_.is_set()) {
+      program_ += text;
+      answer_["program"] = program_;
+    } else if (json_) {
+      for (const ListedOp& op : ops) answer_["ops"].push_back(json_of(op));
+    } else if (!filter_.is_set() || !ops.empty()) {
+      if (filter_.is_set() && shown_ == 0) fmt::print("{}", listing_legend());
+      fmt::print("{}", listing(ir, filter_));
+    }
+    shown_ += ops.size();
+  }
+
+  static nlohmann::ordered_json json_of(const ListedValue& value) {
+    nlohmann::ordered_json json{{"id", value.id},     {"type", value.type}, {"layout", value.layout},
+                                {"kind", value.kind}, {"path", value.path}, {"local", nullptr},
+                                {"buffer", nullptr},  {"offset", nullptr},  {"bytes", nullptr}};
+    if (!value.local.empty()) json["local"] = value.local;
+    if (value.place) {
+      json["buffer"] = value.place->buffer;
+      json["offset"] = value.place->offset;
+      json["bytes"] = value.place->bytes;
+    }
+    return json;
+  }
+
+  static nlohmann::ordered_json json_of(const ListedOp& op) {
+    nlohmann::ordered_json json{{"number", op.number},   {"op", op.name},     {"path", op.path},
+                                {"constants", op.attrs}, {"phase", op.phase}, {"stage", op.stage},
+                                {"layer", nullptr},      {"lane", op.lane},   {"waits", op.waits}};
+    if (op.layer >= 0) json["layer"] = op.layer;
+    json["inputs"] = json["outputs"] = nlohmann::ordered_json::array();
+    for (const ListedValue& value : op.values) json[value.is_output ? "outputs" : "inputs"].push_back(json_of(value));
+    return json;
+  }
+
+  void count(const PassInfo& pass, const std::string& text) {
+    size_t ops = count_lines(text, "op "), values = count_lines(text, "value ");
+    if (json_)
+      answer_["passes"].push_back({{"pass", pass.name}, {"ops", ops}, {"values", values}, {"about", pass.about}});
+    else
+      fmt::print("{:<12}{:>8}{:>8}  {}\n", pass.name, ops, values, pass.about);
+  }
+
+  bool json_ = false, has_table_ = false;
+  std::string after_;
+  ListingFilter filter_;
+  size_t shown_ = 0;
+  std::string program_;         // of all pipeline ranks, as text
+  std::set<std::string> seen_;  // names of ops, in the layer that is asked for
+  nlohmann::ordered_json answer_;
+};
+
+const PassInfo& pass_named(std::string_view name) {
+  auto found = std::ranges::find(pass_list(), name, &PassInfo::name);
+  BUG_IF(found == pass_list().end(), "the pass {} is not in the list", name);
+  return *found;
+}
+
 }  // namespace
 
 void explain_verb(const ExplainArguments& arguments) {
-  std::vector<std::string_view> passes = pass_names();
-  if (!arguments.after.empty() && std::find(passes.begin(), passes.end(), arguments.after) == passes.end())
-    throw UserError({.place = "--after",
-                     .got = fmt::format("no pass is called '{}'", arguments.after),
-                     .expected = fmt::format("one of {}", fmt::join(passes, ", "))});
+  require_known_pass(arguments.after);
+  require_known_op(arguments.op);
   RunConfig run = load_config(arguments.config, arguments.overrides);
-  bool table = arguments.after.empty() && arguments.timeline.empty() && arguments.schedule_csv.empty();
-  bool json = arguments.json;
-  nlohmann::ordered_json answer;
-  auto observe = [&](std::string_view pass, const std::function<std::string()>& text) {
-    if (pass == arguments.after) {
-      if (json)
-        answer["program"] = text();
-      else
-        fmt::print("{}", text());
-    }
-    if (!table) return;
-    std::string printed = text();
-    size_t ops = count_lines(printed, "op "), values = count_lines(printed, "value ");
-    if (json)
-      answer["passes"].push_back({{"pass", pass}, {"ops", ops}, {"values", values}});
-    else
-      fmt::print("{:<12}{:>8}{:>8}\n", pass, ops, values);
-  };
   RunShape shape = run_shape(run, resolve_spec(run));
-  if (table && !json) fmt::print("{:<12}{:>8}{:>8}\n", "after", "ops", "values");
-  RunPrograms programs = build_programs(run, shape, target_for(run, shape.mesh.world_size()), observe);
+  require_layer(arguments.layer, shape.spec.layers);
+  ExplainView view(arguments);
+  RunPrograms programs = build_programs(
+      run, shape, target_for(run, shape.mesh.world_size()),
+      [&](std::string_view pass, const std::function<std::string()>& text) { view.after(pass_named(pass), text); });
+  view.require_shown();
   if (!arguments.timeline.empty()) {
     DrawnTimeline drawn = draw_timeline(arguments.timeline, shape, programs);
-    answer["timeline"] = {{"file", arguments.timeline},
-                          {"microbatches", drawn.microbatches},
-                          {"stage_ranks", drawn.ranks},
-                          {"bubble", drawn.bubble}};
-    if (!json)
+    view.answer()["timeline"] = {{"file", arguments.timeline},
+                                 {"microbatches", drawn.microbatches},
+                                 {"stage_ranks", drawn.ranks},
+                                 {"bubble", drawn.bubble}};
+    if (!arguments.json)
       fmt::print("{}: {} microbatches on {} stage ranks, bubble {:.1f} %\n", arguments.timeline, drawn.microbatches,
                  drawn.ranks, 100 * drawn.bubble);
   }
   if (!arguments.schedule_csv.empty()) {
     write_file_atomically(arguments.schedule_csv, csv_text(shape.pipeline));
-    answer["schedule"] = {{"file", arguments.schedule_csv}, {"name", shape.pipeline.name}};
-    if (!json)
+    view.answer()["schedule"] = {{"file", arguments.schedule_csv}, {"name", shape.pipeline.name}};
+    if (!arguments.json)
       fmt::print("{}: the schedule {}, for pipeline.schedule = \"csv\"\n", arguments.schedule_csv, shape.pipeline.name);
   }
-  if (json) fmt::print("{}\n", answer.dump(2));
-  if (table && !json) fmt::print("\n`--after PASS` prints the program as it stands there.\n");
+  view.finish();
 }
 
 }  // namespace sextant

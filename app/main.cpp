@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "comm/transport.h"
+#include "validate/published_run.h"
 
 namespace {
 
@@ -124,7 +125,12 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   verb->add_option("--context", a.context,
                    "with --serve: positions kept for each sequence [4096, or what the model can see]")
       ->check(CLI::Range(int64_t{1}, kMaxPositions));
-  CLI::Option* validate = verb->add_option("--validate", a.validate, "predict the runs of a CSV file and compare");
+  CLI::Option* validate =
+      verb->add_option("--validate", a.validate,
+                       "predict measured runs and compare: those of a CSV file, or without one the published runs that "
+                       "come with the program")
+          ->expected(0, 1)
+          ->default_str(std::string(kPublishedRuns));
   verb->add_flag("--calibrate", a.calibrate, "with --validate: fit the machines' efficiencies and print them")
       ->needs(validate);
   verb->add_flag("--hold-out", a.hold_out, "with --validate: predict each source by a fit on the others")
@@ -146,7 +152,10 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
 void add_explain(CLI::App& app, ExplainArguments& a) {
   CLI::App* verb = app.add_subcommand("explain", "Show how a config becomes the program that runs");
   add_config(*verb, a.config, a.overrides);
-  verb->add_option("--after", a.after, "print the program as it stands after this pass");
+  verb->add_option("--after", a.after, "print the program as it stands after this pass, each op with its values");
+  verb->add_option("--layer", a.layer, "only ops of this layer of the model, from 0 [of the program that runs]")
+      ->check(CLI::Range(int64_t{0}, kMaxPositions));
+  verb->add_option("--op", a.op, "only ops of this name, such as linear [of the program that runs]");
   verb->add_option("--timeline", a.timeline, "draw the pipeline schedule into this SVG file: who computes what when");
   verb->add_option("--schedule-csv", a.schedule_csv, "write the schedule to this file, for pipeline.file");
   verb->add_flag("--json", a.json, "print JSON");

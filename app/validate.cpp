@@ -47,7 +47,7 @@ void print_layout_choices(const Validation& validation, bool json) {
 }  // namespace
 
 void validate_verb(const PlanArguments& arguments) {
-  Validation validation(parse_published_runs(read_file(arguments.validate), arguments.validate));
+  Validation validation(read_published_runs(arguments.validate));
   if (arguments.hold_out) return print_held_out(validation, arguments.machine);
   if (arguments.calibrate) return print_calibrations(validation, arguments.machine);
   validation.predict(Constants::tables);

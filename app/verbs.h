@@ -73,7 +73,9 @@ void validate_verb(const PlanArguments& arguments);
 struct ExplainArguments {
   std::string config;
   std::vector<std::string> overrides;
-  std::string after;         // empty: the list of passes and what each did
+  std::string after;         // empty: the list of passes and what each did; with a filter, the last pass
+  int64_t layer = -1;        // only ops of this layer; -1: all
+  std::string op;            // only ops of this name; empty: all
   std::string timeline;      // an SVG file to draw the pipeline schedule into
   std::string schedule_csv;  // a file to write it to as text
   bool json = false;

@@ -31,13 +31,6 @@ std::string attr_text(const AttrValue& value) {
   return out.find_first_of(".en") == std::string::npos ? out + ".0" : out;
 }
 
-std::string attrs_text(const Attrs& attrs) {
-  std::string out;
-  for (const auto& [name, value] : attrs.entries())
-    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name, attr_text(value));
-  return out;
-}
-
 void print_op(const Op& op, Out out) {
   fmt::format_to(out, "op {} = {}({}) {{{}}} {} {} {} {} {} {} {}\n", ids_text(op.outputs, " "), op.def->name,
                  ids_text(op.inputs, ", "), attrs_text(op.attrs), name_of(op.phase), op.stage, op.block,
@@ -61,6 +54,13 @@ void print_value(const Value& value, const Mesh& mesh, Out out) {
 }
 
 }  // namespace
+
+std::string attrs_text(const Attrs& attrs) {
+  std::string out;
+  for (const auto& [name, value] : attrs.entries())
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", name, attr_text(value));
+  return out;
+}
 
 std::string print(const Graph& graph) {
   std::string text;

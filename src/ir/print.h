@@ -19,6 +19,9 @@ namespace sextant {
 std::string print(const Graph& graph);
 std::string print(const Program& program);
 
+// What stands between the braces of an op: "head_dim=16, heads=4".
+std::string attrs_text(const Attrs& attrs);
+
 // 64 bits that change when anything in the text does: two ranks with equal hashes run the same program.
 uint64_t hash_of(const Program& program);
 

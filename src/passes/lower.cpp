@@ -20,7 +20,7 @@ namespace sextant {
 
 namespace {
 
-// After every pass: what must hold is checked, and the observer is called.
+// After every pass: what must hold is checked, and the observer is called. pass_list.cpp has their names.
 class Pipeline {
  public:
   explicit Pipeline(const LowerOptions& options) : options_(options) {}
@@ -53,11 +53,6 @@ PipelineSchedule one_stage(int microbatches, const LowerOptions& options) {
 }
 
 }  // namespace
-
-std::vector<std::string_view> pass_names() {
-  return {"build",     "infer", "autodiff", "recompute",  "update", "localize",
-          "partition", "fuse",  "overlap",  "join_lanes", "memory", "freeze"};
-}
 
 std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOptions& options) {
   Pipeline pipeline(options);

@@ -30,6 +30,7 @@ constexpr double kBytesPerToken = 4;
 // Text is worth nearly as much the second, third and fourth time (Muennighoff et al. 2023, arXiv:2305.16264). A
 // parameter for every token is more than Hoffmann et al. advise (2022, arXiv:2203.15556: a twentieth): theirs is for
 // those to whom time is scarce and not text.
+constexpr int64_t kShortestSequence = 16;
 constexpr double kPasses = 4;
 constexpr double kPassesOfFineTuning = 2;
 // A processor trains more than this for days.
@@ -116,9 +117,8 @@ class Proposer {
     double held_out = data_.tokens * RunConfig{}.data.validation_fraction;
     int64_t longest = on_cpu() ? 256 : 1024;
     seq_ = power_of_two_below(std::min(static_cast<double>(longest), held_out / 2));
-    constexpr int64_t kLeast = 16;
-    if (seq_ < kLeast) {
-      double needed = 2 * kLeast / RunConfig{}.data.validation_fraction * kBytesPerToken;
+    if (seq_ < kShortestSequence) {
+      double needed = 2 * kShortestSequence / RunConfig{}.data.validation_fraction * kBytesPerToken;
       throw UserError({.place = data_.path,
                        .got = fmt::format("holds about {:.0f} tokens, too few to train on", data_.tokens),
                        .expected = fmt::format("some {:.0f} bytes of text or more", needed)});
@@ -146,7 +146,10 @@ class Proposer {
       draft_.set("model.dropout", 0.0,
                  "config.json has dropout rates, which are not implemented: it is trained without.");
     say("model", fmt::format("the weights and tokenizer of {}", directory.string()));
+    // A config whose sequences are longer than the model's would be refused before its length is known.
+    draft_.set("batch.seq", kShortestSequence);
     spec_ = resolve_spec(draft_.run());
+    draft_.set("batch.seq", seq_, "Tokens in a sequence.");
     shorten_sequence();
   }
 

@@ -1,8 +1,10 @@
 #include "train/metrics.h"
 
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -14,24 +16,94 @@ namespace {
 // JSON has no NaN: a number that is not finite is left out of the line, and named with what it was in its own field.
 class Line {
  public:
-  void add(const char* name, double x) {
+  void add(std::string_view name, double x) {
     if (std::isfinite(x))
-      json_[name] = x;
+      json_[std::string(name)] = x;
     else
-      non_finite_[name] = std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+      non_finite_[std::string(name)] = std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
   }
-  void add(const char* name, int64_t x) { json_[name] = x; }
-  void add(const char* name, const std::vector<int64_t>& list) { json_[name] = list; }
-  void add_flag(const char* name) { json_[name] = true; }
-  void add_unknown(const char* name) { json_[name] = nullptr; }
+  void add(std::string_view name, int64_t x) { json_[std::string(name)] = x; }
+  void add(std::string_view name, const std::vector<int64_t>& list) { json_[std::string(name)] = list; }
+  void add_flag(std::string_view name) { json_[std::string(name)] = true; }
+  void add_unknown(std::string_view name) { json_[std::string(name)] = nullptr; }
 
-  std::string text() {
-    if (!non_finite_.empty()) json_["non_finite"] = non_finite_;
-    return json_.dump();
+  // What was left out so far.
+  void add_non_finite(std::string_view name) {
+    if (!non_finite_.empty()) json_[std::string(name)] = non_finite_;
   }
+
+  std::string text() const { return json_.dump(); }
 
  private:
   nlohmann::ordered_json json_, non_finite_;
+};
+
+struct FieldOfLine {
+  MetricField about;
+  void (*write)(Line& line, std::string_view name, const StepMetrics& m);
+};
+
+constexpr std::string_view kEveryStep = "every step", kEvaluated = "steps that end with an evaluation";
+
+// The one list of what a line holds: what is written, and what docs/metrics.md says of it.
+constexpr std::array kFields{
+    FieldOfLine{{"step", "", kEveryStep, "Which step, from 1. Each stands once, in order, also after a resume."},
+                [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.step); }},
+    FieldOfLine{{"loss", "nats per token", kEveryStep,
+                 "Mean cross-entropy over all tokens of the step, of all ranks and microbatches, before the update; "
+                 "z-loss is part of it where `optimizer.z_loss` is set."},
+                [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.loss); }},
+    FieldOfLine{{"grad_norm", "", kEveryStep,
+                 "Euclidean norm of the whole gradient, over all ranks, before clipping (`optimizer.clip`)."},
+                [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.grad_norm); }},
+    FieldOfLine{{"lr", "", kEveryStep, "Learning rate of the step."},
+                [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.lr); }},
+    FieldOfLine{{"tokens", "tokens", kEveryStep, "Tokens trained on since the first step of the run, with this step."},
+                [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.tokens); }},
+    FieldOfLine{
+        {"tokens_per_s", "tokens per second", kEveryStep, "Tokens of the step divided by `step_s`, over all ranks."},
+        [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.tokens_per_s); }},
+    FieldOfLine{{"step_s", "seconds", kEveryStep,
+                 "Wall-clock time of the step; evaluations and checkpoints are not part of it."},
+                [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.step_s); }},
+    FieldOfLine{{"mfu", "fraction", kEveryStep,
+                 "Model FLOPs utilisation. `null`: it is not measured yet; `plan --machine` predicts it."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  m.mfu ? line.add(name, *m.mfu) : line.add_unknown(name);
+                }},
+    FieldOfLine{{"arena_bytes", "bytes", kEveryStep,
+                 "Memory that rank 0 allocated at the start for weights, optimizer state, activations and scratch: "
+                 "what `plan` prints."},
+                [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.arena_bytes); }},
+    FieldOfLine{{"arena_bytes_by_rank", "list of bytes", "the first step after a start or resume",
+                 "The same of every rank, in the order of ranks."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (!m.arena_bytes_by_rank.empty()) line.add(name, m.arena_bytes_by_rank);
+                }},
+    FieldOfLine{{"validation_loss", "nats per token", kEvaluated,
+                 "Loss on the validation data after the step's update (`train.eval_every`, and the last step)."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (m.validation_loss) line.add(name, *m.validation_loss);
+                }},
+    FieldOfLine{{"perplexity", "", kEvaluated, "e to the validation loss."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (auto perplexity = m.perplexity()) line.add(name, *perplexity);
+                }},
+    FieldOfLine{{"bits_per_byte", "bits per byte of text", "the same, where there is a tokenizer",
+                 "The validation loss per byte of text: comparable between tokenizers."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (m.bits_per_byte) line.add(name, *m.bits_per_byte);
+                }},
+    FieldOfLine{{"update_skipped", "", "steps whose gradient norm is not finite",
+                 "`true`: no weight was changed in this step."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (m.is_update_skipped()) line.add_flag(name);
+                }},
+    // Last: by then it is known what was left out.
+    FieldOfLine{{"non_finite", "", "steps with a number that is not finite",
+                 "The fields that are missing from this line for that reason, each with `nan`, `inf` or `-inf`: JSON "
+                 "has no such numbers."},
+                [](Line& line, std::string_view name, const StepMetrics&) { line.add_non_finite(name); }},
 };
 
 std::string kept_lines(const std::filesystem::path& path, int64_t resume_step) {
@@ -49,6 +121,12 @@ std::string kept_lines(const std::filesystem::path& path, int64_t resume_step) {
 
 }  // namespace
 
+std::vector<MetricField> metric_fields() {
+  std::vector<MetricField> fields;
+  for (const FieldOfLine& field : kFields) fields.push_back(field.about);
+  return fields;
+}
+
 MetricsFile::MetricsFile(std::filesystem::path path, int64_t resume_step) : path_(std::move(path)) {
   write_file_atomically(path_, kept_lines(path_, resume_step));
   file_.open(path_, std::ios::app);
@@ -57,20 +135,7 @@ MetricsFile::MetricsFile(std::filesystem::path path, int64_t resume_step) : path
 
 void MetricsFile::append(const StepMetrics& m) {
   Line line;
-  line.add("step", m.step);
-  line.add("loss", m.loss);
-  line.add("grad_norm", m.grad_norm);
-  line.add("lr", m.lr);
-  line.add("tokens", m.tokens);
-  line.add("tokens_per_s", m.tokens_per_s);
-  line.add("step_s", m.step_s);
-  m.mfu ? line.add("mfu", *m.mfu) : line.add_unknown("mfu");
-  line.add("arena_bytes", m.arena_bytes);
-  if (!m.arena_bytes_by_rank.empty()) line.add("arena_bytes_by_rank", m.arena_bytes_by_rank);
-  if (m.validation_loss) line.add("validation_loss", *m.validation_loss);
-  if (auto perplexity = m.perplexity()) line.add("perplexity", *perplexity);
-  if (m.bits_per_byte) line.add("bits_per_byte", *m.bits_per_byte);
-  if (m.is_update_skipped()) line.add_flag("update_skipped");
+  for (const FieldOfLine& field : kFields) field.write(line, field.about.name, m);
   file_ << line.text() << std::endl;
   if (!file_) throw RunError(path_.string(), "cannot write", "is the disk full?");
 }

@@ -1,5 +1,5 @@
 // metrics.jsonl: one line per step, in order, each step once. Opening it for a resumed run drops the lines of steps
-// that will be run again.
+// that will be run again. Its fields are one table (metric_fields), which docs/metrics.md shows.
 #pragma once
 
 #include <cmath>
@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace sextant {
@@ -32,6 +33,14 @@ struct StepMetrics {
   bool is_finite() const { return std::isfinite(loss) && std::isfinite(grad_norm); }
   bool is_update_skipped() const { return !std::isfinite(grad_norm); }  // by the update itself, on every rank
 };
+
+// A field of a line: its name there, what it is measured in, which lines have it, and what it says.
+struct MetricField {
+  std::string_view name, unit, when, about;
+};
+
+// In the order in which a line has them.
+std::vector<MetricField> metric_fields();
 
 class MetricsFile {
  public:

@@ -87,7 +87,7 @@ class Expresser {
 
  private:
   std::string fill() {
-    if (!row_.dense()) return "experts or state-space layers are not supported yet";
+    if (!row_.dense()) return "experts or state-space layers are not expressed yet";
     if (!row_.half()) return fmt::format("precision {} is not supported yet", row_.precision);
     if (!row_.unreadable.empty()) return fmt::format("{} is not a number", row_.unreadable);
     if (!row_.layers || !row_.hidden || !row_.heads || !row_.seq) return "the model's shape is not given";

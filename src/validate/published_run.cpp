@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <iterator>
 
 #include "base/csv.h"
 #include "base/error.h"
+#include "base/files.h"
+#include "base/program_folder.h"
 #include "config/check.h"
 #include "models/spec.h"
 
@@ -100,8 +104,9 @@ auto sizes_of(const Cells& cells) {
   return sizes;
 }
 
-PublishedRun run_of(const Cells& cells, int line) {
-  PublishedRun run{.line = line,
+PublishedRun run_of(const Cells& cells, const std::string& file, int line) {
+  PublishedRun run{.file = file,
+                   .line = line,
                    .source = cells.text("source"),
                    .model = cells.text("model"),
                    .arch = cells.text("arch"),
@@ -186,7 +191,37 @@ std::vector<PublishedRun> parse_published_runs(std::string_view text, std::strin
                        .expected = "the columns of published_runs.csv",
                        .hint = "docs/planning.md lists them"});
   std::vector<PublishedRun> runs;
-  for (const CsvRow& row : table.rows) runs.push_back(run_of(Cells(table, row, place), row.line));
+  std::string file = std::filesystem::path(place).filename().string();
+  for (const CsvRow& row : table.rows) runs.push_back(run_of(Cells(table, row, place), file, row.line));
+  return runs;
+}
+
+namespace {
+
+// The tables that come with the program, in the order of their names.
+std::vector<std::filesystem::path> published_tables() {
+  namespace fs = std::filesystem;
+  fs::path folder = program_folder("data/published");
+  std::vector<fs::path> tables;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing))
+    if (entry.path().extension() == ".csv") tables.push_back(entry.path());
+  if (tables.empty())
+    throw UserError({.place = folder.string(),
+                     .got = "no table of published runs",
+                     .expected = "the .csv files that are installed with the program",
+                     .hint = "--validate FILE names a table of your own"});
+  std::ranges::sort(tables);
+  return tables;
+}
+
+}  // namespace
+
+std::vector<PublishedRun> read_published_runs(const std::string& file) {
+  if (file != kPublishedRuns) return parse_published_runs(read_file(file), file);
+  std::vector<PublishedRun> runs;
+  for (const std::filesystem::path& table : published_tables())
+    std::ranges::move(parse_published_runs(read_file(table), table.string()), std::back_inserter(runs));
   return runs;
 }
 

@@ -16,6 +16,7 @@ namespace sextant {
 enum class Grade : uint8_t { a, a_minus, b, c, unknown };
 
 struct PublishedRun {
+  std::string file;  // by its name alone
   int line = 0;
   std::string source, model, arch, gpu, recompute, seq_parallel, precision, schedule, how_known;
   std::optional<int64_t> layers, hidden, heads, kv_heads, ffn, vocab, seq, gpus, gpus_per_node;
@@ -42,6 +43,12 @@ struct PublishedRun {
 
 // UserError for what is no CSV, or has no such columns; a cell that cannot be read is reported in its row.
 std::vector<PublishedRun> parse_published_runs(std::string_view text, std::string_view place);
+
+// Stands for the tables that come with the program (data/published), wherever a file of published runs may be named.
+inline constexpr std::string_view kPublishedRuns = "published";
+
+// The rows of one file, or of all that come with the program.
+std::vector<PublishedRun> read_published_runs(const std::string& file);
 
 std::string_view name_of(Grade grade);
 

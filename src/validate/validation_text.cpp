@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "validate/validation_figures.h"
 
@@ -23,6 +25,41 @@ std::string breakdown(const std::string& title, const std::map<std::string, Erro
   for (const auto& [name, s] : parts)
     out += fmt::format("  {:<70}{:>6}{:>9}{:>9}{:>9}\n", name.substr(0, 68), s.rows, percent(s.median), percent(s.p90),
                        percent(s.bias));
+  return out;
+}
+
+// The names on lines of at most 120 characters, below their reason.
+std::string listed_models(const std::set<std::string>& models) {
+  constexpr size_t kWidth = 120;
+  const std::string indent(8, ' ');
+  std::string out, line = indent;
+  for (const std::string& model : models) {
+    std::string_view apart = line.size() == indent.size() ? "" : ", ";
+    if (line.size() + apart.size() + model.size() > kWidth) {
+      out += line + ",\n";
+      line = indent;
+      apart = "";
+    }
+    line += std::string(apart) + model;
+  }
+  return out + line + "\n";
+}
+
+std::string not_predicted(const Validation& validation) {
+  struct Reason {
+    size_t rows = 0;
+    std::set<std::string> models;
+  };
+  std::map<std::string, Reason> reasons;
+  for (const ValidationRow& row : validation.rows()) {
+    if (row.predicted()) continue;
+    Reason& reason = reasons[row.why_not];
+    ++reason.rows;
+    reason.models.insert(row.published.model);
+  }
+  std::string out = "\nrows that are not predicted, with their models\n";
+  for (const auto& [why, reason] : reasons)
+    out += fmt::format("  {:>4}  {}\n{}", reason.rows, why, listed_models(reason.models));
   return out;
 }
 
@@ -51,12 +88,7 @@ std::string validation_text(const Validation& validation, const ValidationFigure
                      fitted.memory.out_of_memory);
   out += breakdown("by source", fitted.by_source) + breakdown("by device", fitted.by_device) +
          breakdown("by size", fitted.by_size);
-  std::map<std::string, size_t> reasons;
-  for (const ValidationRow& row : validation.rows())
-    if (!row.predicted()) ++reasons[row.why_not];
-  out += "\nrows that are not predicted\n";
-  for (const auto& [why, count] : reasons) out += fmt::format("  {:>4}  {}\n", count, why);
-  return out;
+  return out + not_predicted(validation);
 }
 
 std::string validation_json(const Validation& validation, const ValidationFigures& tables,
@@ -81,8 +113,10 @@ std::string validation_json(const Validation& validation, const ValidationFigure
                      {"by_size", summaries_json(fitted.by_size)}};
   auto& list = out["validate"]["each"] = nlohmann::ordered_json::array();
   for (const ValidationRow& row : validation.rows()) {
-    nlohmann::ordered_json one = {
-        {"line", row.published.line}, {"source", row.published.source}, {"model", row.published.model}};
+    nlohmann::ordered_json one = {{"file", row.published.file},
+                                  {"line", row.published.line},
+                                  {"source", row.published.source},
+                                  {"model", row.published.model}};
     if (!row.predicted()) {
       one["why_not"] = row.why_not;
     } else {

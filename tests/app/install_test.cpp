@@ -28,6 +28,18 @@ TEST(Install, TheTreeMayBeMoved) {
   EXPECT_NE(configs.output.find(tiny.string()), std::string::npos) << configs.output;
   Outcome plan = run_installed(moved, "plan " + tiny.string() + " --machine h200 --software megatron-2021");
   EXPECT_EQ(plan.code, 0) << plan.output;
+  EXPECT_GT(fs::file_size(moved / "share" / "sextant" / "data" / "published" / "published_moe_runs.csv"), 10000u);
+  // Published runs are looked for there, too: with one small table in their place, the validation is of that one.
+  fs::path published = moved / "share" / "sextant" / "data" / "published";
+  for (const char* table : {"published_runs.csv", "published_moe_runs.csv"}) fs::remove(published / table);
+  fs::copy_file(fs::path(SEXTANT_SOURCE_DIR) / "tests/fuzz/seeds/published.csv", published / "few.csv");
+  Outcome few = run_installed(moved, "plan --validate --json");
+  EXPECT_EQ(few.code, 0) << few.output;
+  EXPECT_NE(few.output.find("\"file\": \"few.csv\""), std::string::npos) << few.output;
+  fs::remove(published / "few.csv");
+  Outcome none = run_installed(moved, "plan --validate");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_NE(none.output.find("no table of published runs"), std::string::npos) << none.output;
   // Nothing of the source tree is read: a machine that is taken away is missing.
   fs::remove(moved / "share" / "sextant" / "machines" / "h200.toml");
   Outcome missing = run_installed(moved, "plan " + tiny.string() + " --machine h200");

@@ -88,10 +88,58 @@ TEST(ExplainOutput, PassesAsJson) {
   Json passes = Json::parse(json.output).at("passes");
   EXPECT_GE(passes.size(), 10u);
   for (const Json& pass : passes)
-    expect_words(text.output, {fmt::format("{:<12}{:>8}{:>8}\n", pass["pass"].get<std::string>(),
-                                           pass["ops"].get<int>(), pass["values"].get<int>())});
-  Outcome after = run_command(base + " --after infer"), program = run_command(base + " --after infer --json");
-  EXPECT_EQ(Json::parse(program.output).at("program").get<std::string>(), after.output);
+    expect_words(text.output,
+                 {fmt::format("{:<12}{:>8}{:>8}  {}\n", pass["pass"].get<std::string>(), pass["ops"].get<int>(),
+                              pass["values"].get<int>(), pass["about"].get<std::string>())});
+  std::string program =
+      Json::parse(run_command(base + " --after infer --json").output).at("program").get<std::string>();
+  EXPECT_TRUE(program.starts_with("graph llama\nmesh pp=1 dp=1 cp=1 tp=1\nvalue %0 feed")) << program;
+}
+
+// Every stage of a pipeline is in the text, one after the other.
+TEST(ExplainOutput, ProgramsOfAllStages) {
+  std::string base = "explain " + config_path("tiny-llama.toml") + " mesh.pp=2 batch.microbatch=2";
+  Outcome text = run_command(base + " --after freeze"), json = run_command(base + " --after freeze --json");
+  expect_words(text.output, {"program llama of pipeline rank 0, mesh", "program llama of pipeline rank 1, mesh"});
+  expect_words(Json::parse(json.output).at("program").get<std::string>(), {"program 0 ", "\nprogram 1 "});
+}
+
+TEST(ExplainOutput, FiltersKeepWhatTheyName) {
+  std::string base = "explain " + config_path("tiny-llama.toml") + " mesh.tp=2 --after infer";
+  Outcome text = run_command(base + " --layer 1 --op linear"),
+          json = run_command(base + " --layer 1 --op linear --json");
+  ASSERT_EQ(text.code, 0) << text.output;
+  expect_words(text.output, {"How to read this", "4 of ", " ops (layer 1, op linear)",
+                             "layers.1.mlp.down.out  (forward", "in   %", "out  %", "tp:S(0)"});
+  EXPECT_EQ(text.output.find("layers.0."), std::string::npos) << text.output;
+  EXPECT_EQ(text.output.find("swiglu {"), std::string::npos) << text.output;
+  Json ops = Json::parse(json.output).at("ops");
+  ASSERT_EQ(ops.size(), 4u);
+  for (const Json& op : ops) {
+    EXPECT_EQ(op.at("op"), "linear");
+    EXPECT_EQ(op.at("layer"), 1);
+    EXPECT_EQ(op.at("inputs").size(), 2u);
+    EXPECT_TRUE(op.at("outputs")[0].at("offset").is_null());
+    expect_words(text.output, {op.at("path").get<std::string>(), op.at("outputs")[0].at("type").get<std::string>()});
+  }
+  // Without a pass it is the program that runs, with its memory.
+  Outcome running = run_command("explain " + config_path("tiny-llama.toml") + " --op adamw");
+  expect_words(running.output, {"program llama of pipeline rank 0", "optimizer at ", "here ["});
+}
+
+TEST(ExplainOutput, WhatIsNotThereIsNamedWithTheNearest) {
+  std::string base = "explain " + config_path("tiny-llama.toml");
+  for (const auto& [options, words] : std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {" --layer 7", {"the model has no layer 7", "0 to 1", "the nearest is --layer 1"}},
+           {" --op linaer", {"no op is called 'linaer'", "did you mean linear?"}},
+           {" --op layer_norm", {"after freeze no op is called 'layer_norm'", "rms_norm"}},
+           {" --op embedding --layer 0 --after build",
+            {"after build no op is called 'embedding' in layer 0", "swiglu"}},
+           {" --after autodif", {"no pass is called 'autodif'", "did you mean autodiff?"}}}) {
+    Outcome outcome = run_command(base + options);
+    EXPECT_EQ(outcome.code, 2) << options;
+    for (const std::string& word : words) expect_words(outcome.output, {word});
+  }
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
-// README.md and docs/tour.md name every module of CMake's list and every folder below src/, and none that is not there.
+// docs/tour.md names every module of CMake's list and every folder below src/, and none that is not there.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <regex>
 #include <set>
@@ -50,11 +51,22 @@ std::vector<Entry> tour_entries() {
   return entries_of(text.substr(begin, end - begin));
 }
 
-std::vector<Entry> readme_entries() {
-  std::string text = read_file(kRoot / "README.md");
-  size_t begin = text.find("## Modules"), end = text.find("```\n\n", begin);
-  EXPECT_NE(begin, std::string::npos);
-  return entries_of(text.substr(begin, end - begin));
+// The anchors that GitHub gives headings: lower case, without punctuation, blanks as dashes.
+std::set<std::string> heading_anchors(const std::string& page) {
+  std::set<std::string> anchors;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("#")) continue;
+    std::string anchor;
+    for (char c : line.substr(line.find_first_not_of("# "))) {
+      if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_')
+        anchor += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      else if (c == ' ')
+        anchor += '-';
+    }
+    anchors.insert(anchor);
+  }
+  return anchors;
 }
 
 std::vector<std::string> modules() {
@@ -66,10 +78,8 @@ std::vector<std::string> modules() {
 
 TEST(ModuleDocs, NameEveryModule) {
   ASSERT_GT(modules().size(), 20u);
-  for (const std::string& module : modules()) {
+  for (const std::string& module : modules())
     EXPECT_TRUE(names(tour_entries(), module)) << "docs/tour.md does not name src/" << module;
-    EXPECT_TRUE(names(readme_entries(), module)) << "README.md, Modules, does not name src/" << module;
-  }
 }
 
 TEST(ModuleDocs, TheTourNamesEveryFolder) {
@@ -82,24 +92,39 @@ TEST(ModuleDocs, TheTourNamesEveryFolder) {
 }
 
 TEST(ModuleDocs, NameEachFolderOnceAndNoOther) {
-  for (const std::vector<Entry>& entries : {tour_entries(), readme_entries()}) {
-    std::set<std::string> seen;
-    for (const Entry& entry : entries) {
-      EXPECT_TRUE(fs::is_directory(kRoot / "src" / entry.name)) << "src/" << entry.name;
-      EXPECT_TRUE(seen.insert(entry.name).second) << "src/" << entry.name << " is named twice";
-    }
+  std::set<std::string> seen;
+  for (const Entry& entry : tour_entries()) {
+    EXPECT_TRUE(fs::is_directory(kRoot / "src" / entry.name)) << "src/" << entry.name;
+    EXPECT_TRUE(seen.insert(entry.name).second) << "src/" << entry.name << " is named twice";
   }
 }
 
-// Both columns of the README's table begin at the same place in every row.
-TEST(ModuleDocs, TheReadmesColumnsAreAligned) {
+// Whoever reads the README finds every page from there.
+TEST(Readme, LinksEveryPage) {
   std::string text = read_file(kRoot / "README.md");
-  std::istringstream rows(text.substr(text.find("## Modules")));
-  std::set<size_t> columns;
-  for (std::string row; std::getline(rows, row) && !row.starts_with("[");)
-    if (size_t second = row.find("  src/"); row.starts_with("src/") && second != std::string::npos)
-      columns.insert(second);
-  EXPECT_EQ(columns.size(), 1u);
+  for (const auto& entry : fs::directory_iterator(kRoot / "docs")) {
+    if (entry.path().extension() != ".md") continue;
+    EXPECT_NE(text.find("(docs/" + entry.path().filename().string() + ")"), std::string::npos) << entry.path();
+  }
+  EXPECT_LE(std::ranges::count(text, '\n'), 150);
+}
+
+// Links from page to page, and to headings in them, lead somewhere.
+TEST(PageLinks, LeadToFilesAndHeadings) {
+  std::vector<fs::path> pages{kRoot / "README.md", kRoot / "CHANGELOG.md", kRoot / "CONTRIBUTING.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(kRoot / "docs"))
+    if (entry.path().extension() == ".md") pages.push_back(entry.path());
+  const std::regex link(R"(\]\(([^)#\s:]*)(#[^)\s]*)?\))");
+  for (const fs::path& page : pages) {
+    std::string text = read_file(page);
+    for (std::sregex_iterator at(text.begin(), text.end(), link), end; at != end; ++at) {
+      fs::path target = (*at)[1].length() == 0 ? page : page.parent_path() / (*at)[1].str();
+      EXPECT_TRUE(fs::exists(target)) << page.filename() << " links " << at->str();
+      if ((*at)[2].length() == 0 || !fs::exists(target)) continue;
+      EXPECT_TRUE(heading_anchors(read_file(target)).contains((*at)[2].str().substr(1)))
+          << page.filename() << " links " << at->str();
+    }
+  }
 }
 
 }  // namespace

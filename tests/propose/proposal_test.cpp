@@ -91,6 +91,22 @@ TEST_F(ProposedConfig, SaysWhyAtEveryChoice) {
   EXPECT_TRUE(proposal.toml.starts_with("# Trains a new model on "));
 }
 
+// Its config.json says that it sees 64 positions, and there are no weights: only sizes are read.
+TEST_F(ProposedConfig, SequencesAreNoLongerThanTheModelSees) {
+  fs::copy_file(fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/models/llama/config.json", folder_ / "config.json");
+  RunConfig run =
+      parse_config(propose_config({.text = text_of(500'000),
+                                   .model = folder_.string(),
+                                   .preset = "",
+                                   .device = "cpu",
+                                   .room = Bytes{int64_t{8} << 30},
+                                   .target = [](const RunConfig& config) { return cpu_target_of(config, 1, 2); }})
+                       .toml,
+                   "proposed");
+  EXPECT_EQ(run.batch.seq, 64);
+  EXPECT_EQ(run.model.from, folder_.string());
+}
+
 TEST_F(ProposedConfig, TooLittleTextIsRefused) {
   EXPECT_THROW(propose(text_of(500)), UserError);
 }

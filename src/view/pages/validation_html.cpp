@@ -48,7 +48,8 @@ std::string layout_of(const PublishedRun& run) {
 
 std::string title_of(const ValidationRow& row) {
   const PublishedRun& run = row.published;
-  return fmt::format("line {}: {}, {} × {}{}", run.line, run.model, run.gpus.value_or(0), run.gpu, layout_of(run));
+  return fmt::format("{} line {}: {}, {} × {}{}", run.file, run.line, run.model, run.gpus.value_or(0), run.gpu,
+                     layout_of(run));
 }
 
 void scatter(Page& page, const Validation& validation) {

@@ -1,0 +1,90 @@
+// The fields of metrics.jsonl: what runs write, what the table says, and what docs/metrics.md shows are the same.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "base/files.h"
+#include "scratch_run.h"
+#include "train/metrics.h"
+
+namespace sextant {
+namespace {
+
+std::string row_of(const MetricField& field) {
+  return fmt::format("| `{}` | {} | {} | {} |\n", field.name, field.unit.empty() ? "–" : field.unit, field.when,
+                     field.about);
+}
+
+// The page with the rows of its table replaced by those of the program.
+std::string with_rows(const std::string& page) {
+  std::string out;
+  bool written = false;
+  std::istringstream lines(page);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("| `")) {
+      out += line + "\n";
+    } else if (!written) {
+      for (const MetricField& field : metric_fields()) out += row_of(field);
+      written = true;
+    }
+  }
+  return out;
+}
+
+TEST(MetricFields, CommittedPageHasTheTable) {
+  const std::string path = std::string(SEXTANT_SOURCE_DIR) + "/docs/metrics.md";
+  if (std::getenv("SEXTANT_REWRITE_DOCS")) write_file_atomically(path, with_rows(read_file(path)));
+  std::string page = read_file(path);
+  EXPECT_EQ(page, with_rows(page)) << "run the test with SEXTANT_REWRITE_DOCS=1 to write the table anew";
+  for (const MetricField& field : metric_fields()) EXPECT_NE(page.find(row_of(field)), std::string::npos) << field.name;
+}
+
+std::set<std::string> fields_in(const std::filesystem::path& file) {
+  std::set<std::string> names;
+  std::istringstream lines(read_file(file));
+  for (std::string line; std::getline(lines, line);) {
+    auto json = nlohmann::json::parse(line);
+    for (const auto& [name, value] : json.items()) names.insert(name);
+  }
+  return names;
+}
+
+TEST(MetricFields, RunsWriteThemAndNoOthers) {
+  ScratchRun scratch("metric-fields");
+  const std::vector<std::vector<std::string>> runs{
+      {"train.eval_every=1"},
+      {"mesh.pp=2", "batch.microbatch=2", "train.eval_every=0"},
+      {"mesh.dp=2", "mesh.zero=3", "batch.microbatch=2"},
+      {"optimizer.clip=0", "train.eval_every=0"},
+  };
+  std::set<std::string> written, known;
+  for (const MetricField& field : metric_fields()) EXPECT_TRUE(known.insert(std::string(field.name)).second);
+  for (size_t i = 0; i < runs.size(); ++i) {
+    std::vector<std::string> settings = runs[i];
+    for (const char* common : {"train.steps=2", "optimizer.warmup=0", "checkpoint.at_end=false"})
+      settings.push_back(common);
+    std::string out = fmt::format("run-{}", i);
+    scratch.run(out, settings);
+    std::set<std::string> names = fields_in(scratch.root() / out / "metrics.jsonl");
+    for (const char* always : {"step", "loss", "grad_norm", "lr", "tokens", "tokens_per_s", "step_s", "mfu"})
+      EXPECT_TRUE(names.contains(always)) << always << " in " << out;
+    written.merge(names);
+  }
+  // What only a failing run writes.
+  StepMetrics failed{.step = 1, .loss = std::nan(""), .grad_norm = std::numeric_limits<double>::infinity()};
+  MetricsFile(scratch.root() / "failed.jsonl", 0).append(failed);
+  std::set<std::string> names = fields_in(scratch.root() / "failed.jsonl");
+  EXPECT_FALSE(names.contains("loss"));
+  EXPECT_EQ(nlohmann::json::parse(read_file(scratch.root() / "failed.jsonl"))["non_finite"],
+            (nlohmann::json{{"loss", "nan"}, {"grad_norm", "inf"}}));
+  written.merge(names);
+  EXPECT_EQ(written, known);
+}
+
+}  // namespace
+}  // namespace sextant
