@@ -5,6 +5,7 @@
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/nearest.h"
 #include "config/load.h"
 #include "plan/stage_flops.h"
 #include "run/resolve_spec.h"
@@ -48,7 +49,8 @@ void explain_verb(const ExplainArguments& arguments) {
   if (!arguments.after.empty() && std::find(passes.begin(), passes.end(), arguments.after) == passes.end())
     throw UserError({.place = "--after",
                      .got = fmt::format("no pass is called '{}'", arguments.after),
-                     .expected = fmt::format("one of {}", fmt::join(passes, ", "))});
+                     .expected = fmt::format("one of {}", fmt::join(passes, ", ")),
+                     .hint = did_you_mean(arguments.after, std::span<const std::string_view>(passes))});
   RunConfig run = load_config(arguments.config, arguments.overrides);
   bool table = arguments.after.empty() && arguments.timeline.empty() && arguments.schedule_csv.empty();
   bool json = arguments.json;
@@ -88,7 +90,8 @@ void explain_verb(const ExplainArguments& arguments) {
       fmt::print("{}: the schedule {}, for pipeline.schedule = \"csv\"\n", arguments.schedule_csv, shape.pipeline.name);
   }
   if (json) fmt::print("{}\n", answer.dump(2));
-  if (table && !json) fmt::print("\n`--after PASS` prints the program as it stands there.\n");
+  if (table && !json && arguments.verbosity != Verbosity::quiet)
+    fmt::print("\n`--after PASS` prints the program as it stands there.\n");
 }
 
 }  // namespace sextant
