@@ -5,14 +5,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 
 #include "app/bench_progress.h"
 #include "app/bench_save.h"
 #include "app/device.h"
+#include "app/json_output.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "base/threads.h"
 #include "bench/cpu_profile.h"
 #include "bench/environment.h"
@@ -109,8 +112,8 @@ class Session {
       if (result.error > 1)
         throw RunError(result.key(), "the results are wrong",
                        "this device cannot be trusted; `sextant doctor --burn` looks closer");
+    if (report.interrupted) report_interrupted(options_.save);
     if (!saved_) return;
-    if (report.interrupted) refuse_interrupted(options_.save);
     merge_into_machine(*saved_, report);
     write_machine(options_.save, *saved_);
   }
@@ -353,16 +356,22 @@ void bench_machine_verb(const BenchMachineArguments& a) {
                                                 machine.peak("fp32") * machine.tables.product / 1e9,
                                                 machine.device.memory_bytes_per_s * machine.tables.memory / 1e9));
   session.finish();
-  if (session.report.interrupted) refuse_interrupted(a.options.save);
   write_machine(a.options.save, machine);
 }
 
 void bench_compare_verb(const BenchCompareArguments& a) {
-  fmt::print("{}", comparison_text(compare_reports(read_report(a.before), read_report(a.after))));
+  Comparison comparison = compare_reports(read_report(a.before), read_report(a.after));
+  fmt::print("{}", a.json ? comparison_json(comparison) : comparison_text(comparison));
 }
 
 void bench_report_verb(const BenchReportArguments& a) {
   write_file_atomically(a.html, report_html(read_report(a.file), "What this machine reaches"));
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  json["file"] = a.html;
+  if (a.json)
+    print_json(json);
+  else if (a.verbosity != Verbosity::quiet)
+    fmt::print("written: {}\n", printable(a.html));
 }
 
 }  // namespace sextant

@@ -73,11 +73,14 @@ void bench_machine_verb(const BenchMachineArguments& arguments);
 
 struct BenchCompareArguments {
   std::string before, after;
+  bool json = false;
 };
 void bench_compare_verb(const BenchCompareArguments& arguments);
 
 struct BenchReportArguments {
   std::string file, html;
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
 };
 void bench_report_verb(const BenchReportArguments& arguments);
 

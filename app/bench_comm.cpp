@@ -138,8 +138,8 @@ void bench_comm_verb(const BenchCommArguments& a, Processes& processes) {
     if (row.wrong > 0)
       throw RunError(fmt::format("{} over {}", bench_name(row.op), row.group), "the results are wrong",
                      "`sextant doctor --burn` looks closer");
+  if (report.interrupted) report_interrupted(a.save);
   if (!saved) return;
-  if (report.interrupted) refuse_interrupted(a.save);
   merge_message_times(*saved, report);
   write_machine(a.save, *saved);
 }

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "app/bench.h"
+#include "app/output_file.h"
 #include "app/verbosity_options.h"
 
 namespace sextant {
@@ -104,13 +105,16 @@ void add_compare(CLI::App& bench, BenchCompareArguments& a) {
   CLI::App* verb = bench.add_subcommand("compare", "What changed between two results beyond noise");
   verb->add_option("before", a.before, "a file of bench --json")->required();
   verb->add_option("after", a.after, "another")->required();
+  verb->add_flag("--json", a.json, "print JSON");
   verb->callback([&a] { bench_compare_verb(a); });
 }
 
 void add_report(CLI::App& bench, BenchReportArguments& a) {
   CLI::App* verb = bench.add_subcommand("report", "The roofline and the curves of a result as one HTML file");
   verb->add_option("file", a.file, "a file of bench --json")->required();
-  verb->add_option("--html", a.html, "the file to write")->required();
+  verb->add_option("--html", a.html, "the file to write")->required()->check(output_file("--html"));
+  verb->add_flag("--json", a.json, "print JSON: the file that was written");
+  add_quiet(*verb, a.verbosity, "print nothing: the file is the result");
   verb->callback([&a] { bench_report_verb(a); });
 }
 

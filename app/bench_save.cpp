@@ -1,13 +1,11 @@
 #include "app/bench_save.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 
+#include "app/output_file.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "cost/machine_file.h"
@@ -21,16 +19,7 @@ void require_writable(const std::string& file) {
     throw UserError({.place = "--save " + file,
                      .got = "the name does not end in .toml",
                      .expected = "NAME.toml, which plan --machine reads"});
-  fs::path directory = fs::absolute(file).parent_path();
-  if (!fs::is_directory(directory))
-    throw UserError({.place = "--save " + file,
-                     .got = fmt::format("there is no directory {}", directory.string()),
-                     .expected = "a file in a directory that exists",
-                     .hint = "make it first, or name another"});
-  if (fs::is_directory(file) || ::access(directory.c_str(), W_OK) != 0)
-    throw UserError({.place = "--save " + file,
-                     .got = fs::is_directory(file) ? "it is a directory" : std::strerror(errno),
-                     .expected = "a file that may be written, such as NAME.toml"});
+  require_output_file("--save", file);
 }
 
 Machine machine_to_save(const std::string& file, const std::optional<Machine>& known) {
@@ -60,9 +49,10 @@ void write_machine(const std::string& file, const Machine& machine) {
   fmt::print(stderr, "saved in {}\n", file);
 }
 
-void refuse_interrupted(const std::string& file) {
-  throw RunError("--save " + file, "interrupted before all was measured: nothing was saved",
-                 "let it come to its end; a lower --seconds makes that sooner");
+void report_interrupted(const std::string& file) {
+  if (file.empty()) throw RunError("bench", "stopped by a signal before all was measured", "", ExitCode::stopped);
+  throw RunError("--save " + file, "stopped by a signal before all was measured: nothing was saved",
+                 "let it come to its end; a lower --seconds makes that sooner", ExitCode::stopped);
 }
 
 }  // namespace sextant

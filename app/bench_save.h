@@ -23,7 +23,8 @@ void require_writable(const std::string& file);
 
 void write_machine(const std::string& file, const Machine& machine);
 
-// Half a profile would look like a whole one: it is not saved, and that is an error. RunError.
-[[noreturn]] void refuse_interrupted(const std::string& file);
+// RunError with ExitCode::stopped, once what was measured is printed. Half a profile would look like a whole one: it is
+// not saved to `file`, if one was named.
+[[noreturn]] void report_interrupted(const std::string& file);
 
 }  // namespace sextant

@@ -22,7 +22,7 @@ void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
   bench.refuse_ranks(a.ranks);
   if (!fs::is_directory(a.directory))
     throw UserError({.place = a.directory,
-                     .got = "no directory",
+                     .got = fs::exists(a.directory) ? "not a directory" : "directory not found",
                      .expected = "an existing directory on the storage to be measured"});
   StorageRequest request{
       .directory = a.directory,
@@ -33,8 +33,8 @@ void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
   if (double free = static_cast<double>(fs::space(a.directory).available);
       free < 2.5 * static_cast<double>(request.checkpoint_bytes))
     throw UserError({.place = a.directory,
-                     .got = fmt::format("{:.1f} GB free", free / 1e9),
-                     .expected = fmt::format("{:.1f} GB", 2.5 * a.gigabytes),
+                     .got = fmt::format("{:.3g} GB free", free / 1e9),
+                     .expected = fmt::format("{:.3g} GB: two checkpoints and what else is written", 2.5 * a.gigabytes),
                      .hint = "measure with a smaller checkpoint: --gb"});
   std::optional<Machine> saved;
   if (!a.save.empty() && bench.leads()) saved = machine_to_save(a.save, std::nullopt);
@@ -51,8 +51,8 @@ void bench_storage_verb(const BenchStorageArguments& a, Processes& processes) {
   for (const BenchResult& result : report.results)
     if (result.error > 1)
       throw RunError(a.directory, "what was read is not what was written", "do not keep checkpoints here");
+  if (report.interrupted) report_interrupted(a.save);
   if (!saved) return;
-  if (report.interrupted) refuse_interrupted(a.save);
   lay_storage(*saved, report);
   write_machine(a.save, *saved);
 }

@@ -1,6 +1,8 @@
 #include <filesystem>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
+#include "app/json_output.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -14,6 +16,7 @@
 #include "stories/stories.h"
 #include "text/bpe/bpe_trainer.h"
 #include "train/data/dataset.h"
+#include "train/health/stop.h"
 
 namespace sextant {
 
@@ -45,13 +48,26 @@ void tokenize_verb(const TokenizeArguments& a) {
                            ? TokenFormat{TokenKind::megatron, token_type_for(vocab, TokenKind::megatron)}
                            : token_format_for(vocab, a.output);
   TextOptions text{.text_key = a.text_key, .on_error = on_error_from_name(a.on_error)};
+  StopRequest stop;
   SkippedRecords skipped;
-  TokenizeSummary done = tokenize_documents(
-      [&](const DocumentVisitor& visit) { skipped = for_each_document(as_paths(a.inputs), text, visit); }, tokenizer,
-      {.path = a.output, .format = format}, team);
+  auto documents = [&](const DocumentVisitor& visit) {
+    skipped = for_each_document(as_paths(a.inputs), text, [&](std::string_view document) {
+      // What was written so far goes with the exception.
+      if (stop.asked()) throw RunError(a.output, "stopped by a signal: nothing was written", "", ExitCode::stopped);
+      visit(document);
+    });
+  };
+  TokenizeSummary done = tokenize_documents(documents, tokenizer, {.path = a.output, .format = format}, team);
+  if (a.json)
+    return print_json({{"file", a.output},
+                       {"documents", done.documents},
+                       {"tokens", done.tokens},
+                       {"text_bytes", done.text_bytes},
+                       {"skipped", {{"count", skipped.count}, {"first", skipped.first}}}});
+  if (skipped.count > 0) fmt::print(stderr, "{}\n", printable(skipped.text()));
+  if (a.verbosity == Verbosity::quiet) return;
   fmt::print("{}: {} documents, {} tokens from {} of text\n", printable(a.output), human_count(done.documents),
              human_count(done.tokens), human(Bytes{done.text_bytes}));
-  if (skipped.count > 0) fmt::print("{}\n", printable(skipped.text()));
 }
 
 void train_tokenizer_verb(const TrainTokenizerArguments& a) {
@@ -70,6 +86,8 @@ void train_tokenizer_verb(const TrainTokenizerArguments& a) {
     for_each_document(as_paths(a.inputs), {.text_key = a.text_key}, feed);
   Tokenizer tokenizer = trainer.train();
   write_file_atomically(a.output, tokenizer.to_json());
+  if (a.json) return print_json({{"file", a.output}, {"tokens", tokenizer.vocab_size()}});
+  if (a.verbosity == Verbosity::quiet) return;
   fmt::print("{}: {} tokens\n", printable(a.output), human_count(tokenizer.vocab_size()));
 }
 
@@ -82,8 +100,9 @@ void order_verb(const OrderArguments& a) {
                      .expected = fmt::format("an integer from 0 to {}", kMost)});
   RunConfig run = load_config(a.config, a.overrides);
   ThreadTeam team(static_cast<int>(run.train.threads));
-  Dataset dataset = open_dataset(run, resolve_spec(run), team,
-                                 [](std::string_view line) { fmt::print(stderr, "{}\n", printable(line)); });
+  Dataset dataset = open_dataset(run, resolve_spec(run), team, [&](std::string_view line) {
+    if (a.verbosity != Verbosity::quiet) fmt::print(stderr, "{}\n", printable(line));
+  });
   // In pieces, as many as there may be.
   constexpr size_t kPiece = 1 << 16;
   std::string text = "[";

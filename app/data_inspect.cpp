@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "app/json_output.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/printable.h"
@@ -51,10 +52,6 @@ Json facts_json(const DataFacts& facts, const Tokenizer* tokenizer) {
   if (facts.tokens) json["first_ids"] = facts.first_ids;
   if (!facts.tokens || tokenizer) json["begins"] = beginning(facts, tokenizer);
   return json;
-}
-
-void print_json(const Json& json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 bool is_token_cache(const fs::path& path) {

@@ -1,6 +1,7 @@
 // `sextant data trace`: which documents a step of a run used.
 #include <nlohmann/json.hpp>
 
+#include "app/json_output.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/printable.h"
@@ -52,15 +53,15 @@ void print_trace(const TracedSample& sample) {
 void trace_verb(const TraceArguments& a) {
   StepOfRun step = find_step(a.run, a.step);
   ThreadTeam team(static_cast<int>(step.run.train.threads));
-  Dataset dataset = open_dataset(step.run, resolve_spec(step.run), team,
-                                 [](std::string_view line) { fmt::print(stderr, "{}\n", printable(line)); });
+  Dataset dataset = open_dataset(step.run, resolve_spec(step.run), team, [&](std::string_view line) {
+    if (a.verbosity != Verbosity::quiet) fmt::print(stderr, "{}\n", printable(line));
+  });
   int64_t count = step.run.batch.sequences;
   std::vector<TracedSample> samples = trace_samples(dataset, step.first_sample, count);
   if (a.json) {
     nlohmann::ordered_json json{{"run", a.run}, {"step", a.step}, {"samples", nlohmann::ordered_json::array()}};
     for (const TracedSample& sample : samples) json["samples"].push_back(trace_json(sample));
-    fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
-    return;
+    return print_json(json);
   }
   fmt::print("step {} of {}: samples {} to {}\n", a.step, printable(a.run), step.first_sample,
              step.first_sample + count - 1);

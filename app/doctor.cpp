@@ -6,6 +6,7 @@
 #include "app/device.h"
 #include "app/processes.h"
 #include "app/verbs.h"
+#include "base/text_style.h"
 #include "base/threads.h"
 #include "doctor/burn.h"
 #include "doctor/checks.h"
@@ -85,15 +86,17 @@ ExitCode doctor_verb(const DoctorArguments& a, Processes& processes) {
   if (a.device == "cuda" && a.burn <= 0 && !launch.process) executor_for(a.device, 1);
   std::vector<Finding> findings;
   int ranks = ranks_here(a.device);
-  Visit visit{a, stop, launch.process ? launch.cores : std::max(1, core_count() / ranks), ::isatty(STDERR_FILENO) != 0};
+  Visit visit{a, stop, launch.process ? launch.cores : std::max(1, core_count() / ranks),
+              a.verbosity != Verbosity::quiet && ::isatty(STDERR_FILENO) != 0};
   run_ranks(launch, {ranks, kPatience}, [&](const RankContext& context) {
     std::vector<Finding> own = examine_rank(visit, context);
     if (context.rank == 0) findings = std::move(own);
   });
   if (!launch.leads()) return ExitCode::finished;
-  fmt::print("{}", a.json ? findings_json(findings) : findings_text(findings));
+  fmt::print("{}", a.json ? findings_json(findings) : findings_text(findings, colours_of(STDOUT_FILENO)));
   std::fflush(stdout);  // a failure ends all processes at once
-  return exit_code_of(findings);
+  ExitCode code = exit_code_of(findings);
+  return code == ExitCode::finished && stop.asked() ? ExitCode::stopped : code;
 }
 
 }  // namespace sextant

@@ -11,15 +11,14 @@ class App;
 namespace sextant {
 
 struct DocumentationArguments {
-  std::vector<std::string> help_verb;  // never read: `help VERB` is parsed as `VERB --help`
+  std::vector<std::string> help_verb;
+  bool help_json = false;
   std::vector<std::string> man_verb;
   std::string man_all;  // a folder for all pages
   std::string shell;
+  bool schema_json = false;  // which it always is
 };
 
 void add_documentation(CLI::App& app, DocumentationArguments& arguments);
-
-// `sextant help VERB` is `sextant VERB --help`.
-std::vector<const char*> help_as_option(const CLI::App& app, int argc, char** argv);
 
 }  // namespace sextant

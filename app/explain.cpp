@@ -8,8 +8,8 @@
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/nearest.h"
 #include "config/load.h"
-#include "config/nearest.h"
 #include "ir/parse.h"
 #include "ops/ops.h"
 #include "passes/pass_list.h"
@@ -49,11 +49,6 @@ DrawnTimeline draw_timeline(const std::string& file, const RunShape& shape, cons
   return {pipeline.shape.microbatches, pipeline.shape.ranks, timed.bubble_fraction()};
 }
 
-std::string meant_hint(std::string_view name, std::span<const std::string_view> known) {
-  auto meant = nearest(name, known);
-  return meant ? fmt::format("did you mean {}?", *meant) : "";
-}
-
 std::vector<std::string_view> known_passes() {
   std::vector<std::string_view> names;
   for (const PassInfo& pass : pass_list()) names.push_back(pass.name);
@@ -66,14 +61,14 @@ void require_known_pass(const std::string& name) {
   throw UserError({.place = "--after",
                    .got = fmt::format("no pass is called '{}'", name),
                    .expected = fmt::format("one of {}", fmt::join(passes, ", ")),
-                   .hint = meant_hint(name, passes)});
+                   .hint = did_you_mean(name, std::span<const std::string_view>(passes))});
 }
 
 void require_known_op(const std::string& name) {
   if (name.empty() || find_op(name)) return;
   std::vector<std::string_view> ops;
   for (const OpDef* def : all_ops()) ops.push_back(def->name);
-  std::string hint = meant_hint(name, ops);
+  std::string hint = did_you_mean(name, std::span<const std::string_view>(ops));
   throw UserError({.place = "--op",
                    .got = fmt::format("no op is called '{}'", name),
                    .expected = "the name of an op, such as linear",
@@ -91,7 +86,8 @@ void require_layer(int64_t layer, int64_t layers) {
 // What was asked for on the command line, shown pass by pass.
 class ExplainView {
  public:
-  explicit ExplainView(const ExplainArguments& a) : json_(a.json), after_(a.after) {
+  explicit ExplainView(const ExplainArguments& a)
+      : json_(a.json), quiet_(a.verbosity == Verbosity::quiet), after_(a.after) {
     if (a.layer >= 0) filter_.layer = static_cast<int>(a.layer);
     if (!a.op.empty()) filter_.kind = find_op(a.op);
     if (after_.empty() && filter_.is_set()) after_ = pass_list().back().name;
@@ -120,7 +116,7 @@ class ExplainView {
   void finish() const {
     if (json_)
       fmt::print("{}\n", answer_.dump(2));
-    else if (has_table_)
+    else if (has_table_ && !quiet_)
       fmt::print(
           "\n`--after PASS` prints the program as it stands there; --layer N and --op NAME print a part of it.\n");
   }
@@ -183,6 +179,7 @@ class ExplainView {
   }
 
   bool json_ = false, has_table_ = false;
+  bool quiet_;
   std::string after_;
   ListingFilter filter_;
   size_t shown_ = 0;

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/device.h"
+#include "app/json_output.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/threads.h"
@@ -61,11 +62,6 @@ nlohmann::ordered_json sample_json(Generator& generator, const GenerateArguments
   });
   text += decoder.finish();
   return {{"text", text}, {"tokens", tokens}, {"stopped", word_for(reason)}};
-}
-
-void print_json(const nlohmann::ordered_json& json) {
-  // A token may be a part of a character.
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 // Streams one text to the terminal as it is made.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/option_use.h"
+#include "app/verbosity_options.h"
 #include "base/error.h"
 
 namespace sextant {
@@ -17,6 +18,7 @@ inline std::vector<std::string> given_options(const CLI::App& verb, const Option
   for (const CLI::Option* option : verb.get_options()) {
     if (option == verb.get_help_ptr()) continue;
     std::string name = option->get_name();
+    if (is_verbosity_option(name)) continue;  // every mode of every verb takes them
     table.use_of(name);
     if (option->count() == 0) continue;
     if (option->results().front().empty())

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <nlohmann/json.hpp>
 
+#include "app/json_output.h"
 #include "app/launch_options.h"
 #include "base/error.h"
 #include "config/load.h"
@@ -89,7 +91,16 @@ void launch_verb(const LaunchArguments& a) {
                                        .node_selector = a.node_selector,
                                        .service_account = a.service_account,
                                        .pull_policy = pull_policy_of(a)}};
-  fmt::print("{}", launch_text(request));
+  std::string text = launch_text(request);
+  if (!a.json) {
+    fmt::print("{}", text);
+    return;
+  }
+  print_json({{"launcher", launch_options().modes[static_cast<size_t>(mode)].name},
+              {"name", request.name},
+              {"ranks", request.world_size},
+              {"nodes", nodes(request)},
+              {"text", text}});
 }
 
 }  // namespace sextant

@@ -31,6 +31,7 @@ struct LaunchArguments {
   int64_t ranks_per_node = 8;
   int64_t cpus_per_rank = 1;
   int64_t gpus_per_rank = 0;
+  bool json = false;
   std::vector<std::string> given;  // names of the options on the command line
 };
 

@@ -58,6 +58,7 @@ void add_launch_options(CLI::App& verb, LaunchArguments& a) {
       ->check(CLI::IsMember({"pyxis", "apptainer"}))
       ->needs(container);
   verb.add_option("--binary", a.binary, "path of sextant on those machines")->capture_default_str();
+  verb.add_flag("--json", a.json, "print JSON: the script, and how many ranks and nodes it starts");
   add_slurm_options(verb, a);
   add_kubernetes_options(verb, a);
   verb.callback([&a, &verb] {

@@ -25,7 +25,7 @@ constexpr ModeSet in(Modes... modes) {
 using enum LaunchMode;
 constexpr ModeSet kAll = in(slurm, mpirun, mpirun_container, srun, kubernetes);
 
-constexpr std::array<OptionUse, 28> kOptions{{
+constexpr std::array<OptionUse, 29> kOptions{{
     {"config", kAll},
     {"overrides", kAll},
     {"--slurm", in(slurm)},
@@ -50,6 +50,7 @@ constexpr std::array<OptionUse, 28> kOptions{{
     {"--container", in(slurm, mpirun_container, srun, kubernetes)},
     {"--runtime", in(slurm, mpirun_container, srun)},
     {"--binary", kAll},
+    {"--json", kAll},
     {"--namespace", in(kubernetes)},
     {"--volume", in(kubernetes)},
     {"--node-selector", in(kubernetes)},

@@ -1,12 +1,15 @@
 // The command line: reads options, calls a verb, and turns whatever escapes into one message and an exit code
 // (base/exit_code.h).
 #include <signal.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 #include "app/bench.h"
@@ -16,6 +19,8 @@
 #include "app/launch.h"
 #include "app/list.h"
 #include "app/new_options.h"
+#include "app/output.h"
+#include "app/output_file.h"
 #include "app/plan_options.h"
 #include "app/processes.h"
 #include "app/usage_error.h"
@@ -24,6 +29,7 @@
 #include "app/version.h"
 #include "base/error.h"
 #include "base/printable.h"
+#include "base/text_style.h"
 #include "comm/transport.h"
 #include "validate/published_run.h"
 
@@ -99,11 +105,15 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   verb->add_option("--machine", a.machine, "what it runs on: a name of machines/ or a TOML file");
   verb->add_option("--software,--stack", a.profile,
                    "whose software runs it, a name of machines/software.toml [sextant's own]");
-  verb->add_option("--report", a.report, "write the plan, the search or the validation as one HTML file");
-  verb->add_option("--trace", a.trace, "write the simulated step for Perfetto");
-  verb->add_option("--timeline", a.timeline, "draw the simulated step (SVG)");
-  verb->add_option("--memory-timeline", a.memory_timeline, "draw what the memory holds during the step (SVG)");
-  verb->add_option("--mesh", a.mesh, "draw the mesh: who talks to whom along which axis (SVG)");
+  add_quiet(*verb, a.verbosity, "no progress of --search, and no list of files written");
+  verb->add_option("--report", a.report, "write the plan, the search or the validation as one HTML file")
+      ->check(output_file("--report"));
+  verb->add_option("--trace", a.trace, "write the simulated step for Perfetto")->check(output_file("--trace"));
+  verb->add_option("--timeline", a.timeline, "draw the simulated step (SVG)")->check(output_file("--timeline"));
+  verb->add_option("--memory-timeline", a.memory_timeline, "draw what the memory holds during the step (SVG)")
+      ->check(output_file("--memory-timeline"));
+  verb->add_option("--mesh", a.mesh, "draw the mesh: who talks to whom along which axis (SVG)")
+      ->check(output_file("--mesh"));
   verb->add_option("--straggler", a.straggler, "every device is this much slower than it should be")
       ->check(CLI::Range(1.0, 1000.0))
       ->capture_default_str();
@@ -118,7 +128,8 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
       ->allow_extra_args(false);
   verb->add_option("--devices", a.devices, "with --search: how many it may use [as many as the config's mesh]")
       ->check(CLI::Range(int64_t{1}, kMaxRanks));
-  verb->add_option("--write", a.write, "with --search: write the config with the fastest layout to this TOML file");
+  verb->add_option("--write", a.write, "with --search: write the config with the fastest layout to this TOML file")
+      ->check(output_file("--write"));
   verb->add_flag("--serve", a.serve, "what serving the model takes: caches, how many sequences, time for each token");
   verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt [1024, or half the context]")
       ->check(CLI::Range(int64_t{1}, kMaxPositions));
@@ -156,9 +167,12 @@ void add_explain(CLI::App& app, ExplainArguments& a) {
   verb->add_option("--layer", a.layer, "only ops of this layer of the model, from 0 [of the program that runs]")
       ->check(CLI::Range(int64_t{0}, kMaxPositions));
   verb->add_option("--op", a.op, "only ops of this name, such as linear [of the program that runs]");
-  verb->add_option("--timeline", a.timeline, "draw the pipeline schedule into this SVG file: who computes what when");
-  verb->add_option("--schedule-csv", a.schedule_csv, "write the schedule to this file, for pipeline.file");
+  verb->add_option("--timeline", a.timeline, "draw the pipeline schedule into this SVG file: who computes what when")
+      ->check(output_file("--timeline"));
+  verb->add_option("--schedule-csv", a.schedule_csv, "write the schedule to this file, for pipeline.file")
+      ->check(output_file("--schedule-csv"));
   verb->add_flag("--json", a.json, "print JSON");
+  add_quiet(*verb, a.verbosity, "without the line about --after");
   verb->callback([&a] { explain_verb(a); });
 }
 
@@ -174,6 +188,7 @@ void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCod
       app.add_subcommand("doctor", "Is this machine fit to train, or under mpirun and srun, are these machines?");
   verb->add_option("directory", a.directory, "where runs will write")->capture_default_str();
   verb->add_flag("--json", a.json, "print JSON");
+  add_quiet(*verb, a.verbosity, "no progress of --burn on standard error");
   CLI::Option* burn =
       verb->add_option("--burn", a.burn, "compute for this many seconds and compare, to find silent corruption")
           ->check(CLI::Range(0.0, 1e6));
@@ -248,7 +263,9 @@ void add_data(CLI::App& app, DataArguments& a) {
   CLI::App* tokenize = data->add_subcommand("tokenize", "Text, JSON, CSV, Parquet or Arrow files to a token file");
   tokenize->add_option("inputs", a.tokenize.inputs, "files or folders")->required();
   tokenize->add_option("--tokenizer", a.tokenize.tokenizer, "tokenizer.json")->required();
-  tokenize->add_option("--out", a.tokenize.output, "file to write, such as train.bin")->required();
+  tokenize->add_option("--out", a.tokenize.output, "file to write, such as train.bin")
+      ->required()
+      ->check(output_file("--out"));
   tokenize
       ->add_option("--format", a.tokenize.format,
                    "flat or megatron; flat has a header (llm.c's) where u16 cannot hold the ids")
@@ -262,17 +279,23 @@ void add_data(CLI::App& app, DataArguments& a) {
   tokenize->add_option("--end-of-text", a.tokenize.end_of_text,
                        "id to write behind each document instead of the tokenizer's end token");
   tokenize->add_option("--threads", a.tokenize.threads, "0 = one per core")->capture_default_str();
+  tokenize->add_flag("--json", a.tokenize.json, "print JSON: documents, tokens, bytes of text, what was skipped");
+  add_quiet(*tokenize, a.tokenize.verbosity, "print nothing: the file is the result");
   tokenize->callback([&a] { tokenize_verb(a.tokenize); });
 
   CLI::App* train = data->add_subcommand("train-tokenizer", "Train a byte-level BPE tokenizer from text");
   train->add_option("inputs", a.train_tokenizer.inputs, "files or folders, or \"stories\"")->required();
-  train->add_option("--out", a.train_tokenizer.output, "file to write")->capture_default_str();
+  train->add_option("--out", a.train_tokenizer.output, "file to write")
+      ->capture_default_str()
+      ->check(output_file("--out"));
   train->add_option("--vocab", a.train_tokenizer.vocab, "how many tokens")->capture_default_str();
   train->add_option("--pattern", a.train_tokenizer.pattern, "how text is split: gpt2 or llama3")
       ->check(CLI::IsMember({"gpt2", "llama3"}))
       ->capture_default_str();
   train->add_option("--text-key", a.train_tokenizer.text_key, "the JSON key or column of the text")
       ->capture_default_str();
+  train->add_flag("--json", a.train_tokenizer.json, "print JSON: the file and how many tokens it has");
+  add_quiet(*train, a.train_tokenizer.verbosity, "print nothing: the file is the result");
   train->callback([&a] { train_tokenizer_verb(a.train_tokenizer); });
 
   CLI::App* inspect =
@@ -287,6 +310,7 @@ void add_data(CLI::App& app, DataArguments& a) {
   trace->add_option("run", a.trace.run, "the run's --out directory")->required();
   trace->add_option("--step", a.trace.step, "which step, from 1")->required();
   trace->add_flag("--json", a.trace.json, "print JSON");
+  add_quiet(*trace, a.trace.verbosity, "no remarks on standard error when data is read");
   trace->callback([&a] { trace_verb(a.trace); });
 
   CLI::App* order =
@@ -294,6 +318,8 @@ void add_data(CLI::App& app, DataArguments& a) {
   order->add_option("config", a.order.config, "config file")->required();
   order->add_option("overrides", a.order.overrides, "key=value");
   order->add_option("--samples", a.order.samples, "how many")->required();
+  order->add_flag("--json", a.order.json, "print JSON, as it always does");
+  add_quiet(*order, a.order.verbosity, "no remarks on standard error when data is read");
   order->callback([&a] { order_verb(a.order); });
 }
 
@@ -312,6 +338,7 @@ void refuse_numbers_too_large(CLI::App& app) {
 }
 
 ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
+  auto start = std::chrono::steady_clock::now();
   CLI::App app("Sextant plans, trains and watches large language models.", "sextant");
   app.require_subcommand(1);
   bool asks_json = false;
@@ -347,22 +374,28 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_list(app, list);
   add_doctor(app, doctor, processes, exit_code);
   add_documentation(app, documentation);
+  add_verbosity_to_all(app);
   add_examples(app);
   refuse_unknown_verb(app, argc, argv);
   refuse_numbers_too_large(app);
-  std::vector<const char*> arguments = help_as_option(app, argc, argv);
   try {
-    app.parse(static_cast<int>(arguments.size()), arguments.data());
+    app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() != 0) throw usage_error(app, error);
     app.exit(error);  // prints the help or the version
+  }
+  flush_standard_output();
+  if (asks_for_verbose(app) && processes.leads()) {
+    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    fmt::print(stderr, "{}\n", resources_used(took.count()));
   }
   return exit_code;
 }
 
 // On standard error, which may be closed: nothing throws here.
 void tell(const std::string& text) {
-  std::fputs(("sextant: " + text + "\n").c_str(), stderr);
+  std::string name = styled("sextant:", TextStyle::bad, colours_of(STDERR_FILENO));
+  std::fputs((name + " " + text + "\n").c_str(), stderr);
 }
 
 // The last catch: one message and an exit code for whatever escapes.
@@ -387,7 +420,10 @@ ExitCode run_and_report(int argc, char** argv, Processes& processes) {
   } catch (const std::system_error& error) {
     // Where SIGPIPE is ignored, a reader who has seen enough (head -1) makes printing throw: that is no failure to
     // report.
-    if (error.code() != std::errc::broken_pipe) tell(printable(error.what(), Newlines::kept));
+    // What printing throws begins so (fmt's words).
+    bool printing = std::string_view(error.what()).starts_with("cannot write to file");
+    if (error.code() != std::errc::broken_pipe)
+      tell(printing ? output_error(error.code().message()).what() : printable(error.what(), Newlines::kept));
     return ExitCode::run_failed;
   } catch (const std::bad_alloc&) {
     tell("out of memory");

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/exit_code.h"
 #include "base/files.h"
+#include "base/nearest.h"
 
 namespace sextant {
 
@@ -151,7 +152,8 @@ const Command& command_named(const Command& root, std::span<const std::string> w
       for (const Command& each : command->subcommands) known.push_back(each.name);
       throw UserError({.place = "man",
                        .got = fmt::format("'{}' is no verb of {}", word, command == &root ? "sextant" : command->words),
-                       .expected = known.empty() ? "no word more" : fmt::format("one of {}", fmt::join(known, ", "))});
+                       .expected = known.empty() ? "no word more" : fmt::format("one of {}", fmt::join(known, ", ")),
+                       .hint = did_you_mean(word, known)});
     }
     command = &*found;
   }

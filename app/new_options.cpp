@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "app/output_file.h"
+#include "app/verbosity_options.h"
+
 namespace sextant {
 
 void add_new(CLI::App& app, NewArguments& a) {
@@ -12,7 +15,9 @@ void add_new(CLI::App& app, NewArguments& a) {
       verb->add_option("--from-model", a.model, "go on from this model: a Hugging Face directory, or a run's --out");
   verb->add_option("--preset", a.preset, "a published model, with new weights; `sextant list models` lists them")
       ->excludes(model);
-  verb->add_option("--out", a.out, "file to write; it must not exist [standard output]");
+  verb->add_option("--out", a.out, "file to write; it must not exist [standard output]")->check(output_file("--out"));
+  verb->add_flag("--json", a.json, "print JSON: the config, and what was chosen");
+  add_quiet(*verb, a.verbosity, "do not say what was chosen");
   verb->callback([&a] { new_verb(a); });
 }
 

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "base/verbosity.h"
+
 namespace CLI {
 class App;
 }
@@ -12,6 +14,8 @@ namespace sextant {
 struct NewArguments {
   std::string text, model, preset;
   std::string out;  // empty: standard output
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
 };
 void new_verb(const NewArguments& arguments);
 

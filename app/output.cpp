@@ -39,4 +39,16 @@ void outlive_standard_output() {
   stdout = stream;  // the C library lets it be assigned, and flushes it at exit
 }
 
+void flush_standard_output() {
+  errno = 0;
+  if (::fflush(stdout) == 0 && ::ferror(stdout) == 0) return;
+  if (errno == EPIPE) return;  // the reader has seen enough
+  throw output_error(errno != 0 ? ::strerror(errno) : "an earlier write failed");
+}
+
+RunError output_error(std::string_view why) {
+  return RunError("standard output", fmt::format("cannot write: {}", why),
+                  "free some space, or send the output elsewhere; what was written is not complete");
+}
+
 }  // namespace sextant

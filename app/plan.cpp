@@ -82,7 +82,7 @@ void print_what_would_fit(const RunConfig& run, const ModelSpec& spec, const Pla
 // Where nothing was asked for on standard output but the answer, files are listed beside it.
 void write_and_tell(const PlanArguments& a, const std::string& file, const std::string& text) {
   write_file_atomically(file, text);
-  if (!a.json) fmt::print("written     {}\n", file);
+  if (!a.json && a.verbosity != Verbosity::quiet) fmt::print("written     {}\n", file);
 }
 
 void require_other_file(const PlanArguments& a) {
@@ -105,7 +105,8 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
                                         .target = &target,
                                         .token_budget = quantity(a.tokens, "--tokens").value_or(0),
                                         .progress = [&](std::string_view text) {
-                                          if (!a.json) fmt::print(stderr, "{}\n", text);
+                                          if (!a.json && a.verbosity != Verbosity::quiet)
+                                            fmt::print(stderr, "{}\n", text);
                                         }});
   fmt::print("{}", a.json ? search_json(result) : search_text(result));
   if (!a.report.empty()) write_and_tell(a, a.report, search_html(result));

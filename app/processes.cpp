@@ -55,8 +55,12 @@ void Processes::leave_with(ExitCode exit_code) {
     joined_->session.fail_with(exit_code);
 }
 
+bool Processes::leads() const {
+  return !joined_ || joined_->session.rank() == 0;
+}
+
 void Processes::wait_for_leader_report() const {
-  if (joined_ && joined_->session.rank() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(800));
+  if (!leads()) std::this_thread::sleep_for(std::chrono::milliseconds(800));
 }
 
 void Processes::wait_for_failing_rank() const {
@@ -81,6 +85,9 @@ Launch Processes::launch(std::chrono::milliseconds, const StatusLookup&) {
 
 void Processes::bound_end(std::chrono::milliseconds, std::chrono::milliseconds) {}
 void Processes::leave_with(ExitCode) {}
+bool Processes::leads() const {
+  return true;
+}
 void Processes::wait_for_leader_report() const {}
 void Processes::wait_for_failing_rank() const {}
 

@@ -31,6 +31,8 @@ class Processes {
   // What the process is about to return: the launcher hears of it.
   void leave_with(ExitCode exit_code);
 
+  bool leads() const;  // is the first, or alone
+
   // Waits a moment, on all processes but the first: when all have met the same error, the first one ends them.
   void wait_for_leader_report() const;
   // Waits a moment, so that the process with the cause of the failure sets the exit code.

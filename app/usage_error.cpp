@@ -3,11 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/nearest.h"
 #include "base/printable.h"
-#include "config/nearest.h"
 #include "config/schema.h"
 
 namespace sextant {
@@ -19,10 +21,14 @@ std::vector<std::string> names_of_subcommands(const CLI::App& app) {
   return names;
 }
 
-std::string did_you_mean(std::string_view name, const std::vector<std::string>& known) {
-  std::vector<std::string_view> views(known.begin(), known.end());
-  auto meant = nearest(name, views);
-  return meant ? fmt::format("did you mean {}?", *meant) : "";
+// "--out", "--quiet", "-q".
+std::vector<std::string> names_of_options(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    for (const std::string& name : option->get_snames()) names.push_back("-" + name);
+  }
+  return names;
 }
 
 // The innermost verb that was named, with its words: "bench gemm".
@@ -43,10 +49,8 @@ NamedVerb named_verb(const CLI::App& app) {
 std::string hint_for_argument(const CLI::App& verb, std::string_view argument) {
   if (!argument.starts_with("--")) return "";
   std::string_view name = argument.substr(2, argument.find('=') - 2);
-  std::vector<std::string> options, keys;
-  for (const CLI::Option* option : verb.get_options())
-    for (const std::string& known : option->get_lnames()) options.push_back("--" + known);
-  std::string hint = did_you_mean(fmt::format("--{}", name), options);
+  std::vector<std::string> keys;
+  std::string hint = did_you_mean(fmt::format("--{}", name), names_of_options(verb));
   if (!hint.empty() || !verb.get_option_no_throw("overrides")) return hint;
   for (const Key& key : schema()) keys.emplace_back(key.name);
   std::vector<std::string_view> views(keys.begin(), keys.end());
@@ -54,19 +58,112 @@ std::string hint_for_argument(const CLI::App& verb, std::string_view argument) {
   return meant ? fmt::format("keys of the config are given as {}=VALUE", *meant) : "";
 }
 
+// What was meant by a word that is no verb: another verb, what stands below one (tokenize), or an option (search).
+std::string hint_for_verb(const CLI::App& app, const std::string& word) {
+  std::string option = "--" + word;
+  std::map<std::string, std::string> above;  // of what stands below a verb, that verb
+  for (const CLI::App* verb : app.get_subcommands(nullptr)) {
+    for (const std::string& name : names_of_subcommands(*verb)) above.emplace(name, verb->get_name());
+    if (verb->get_option_no_throw(option)) return fmt::format("did you mean sextant {} {}?", verb->get_name(), option);
+  }
+  std::string hint = above.contains(word) ? "" : did_you_mean(word, names_of_subcommands(app));
+  if (!hint.empty()) return hint;
+  std::vector<std::string_view> below;
+  for (const auto& [name, verb] : above) below.push_back(name);
+  auto meant = nearest(word, below);
+  return meant ? fmt::format("did you mean sextant {} {}?", above.at(std::string(*meant)), *meant) : "";
+}
+
+void refuse_unknown_option(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> options = names_of_options(app);
+  if (std::ranges::count(options, word.substr(0, word.find('='))) > 0) return;
+  bool one_letter = !word.starts_with("--");
+  std::string hint = one_letter ? "" : did_you_mean(word, options);
+  for (const CLI::App* verb : app.get_subcommands(nullptr))
+    if (hint.empty() && verb->get_option_no_throw(word))
+      hint = "options of a verb stand behind it: sextant VERB " + word;
+  throw UserError({.place = "command line",
+                   .got = fmt::format("'{}' is not an option of sextant itself", printable(word)),
+                   .expected = fmt::format("a verb, or one of {}", fmt::join(options, ", ")),
+                   .hint = hint.empty() ? "`sextant --help` lists the verbs" : hint});
+}
+
+// The parts of a message of CLI11, "--ranks: Value 0 not in range 1 to 8", around `middle`.
+struct RefusedValue {
+  std::string option, value, allowed;
+};
+std::optional<RefusedValue> refused_value(const std::string& message, std::string_view middle) {
+  size_t at = message.find(middle), colon = message.find(": ");
+  if (at == message.npos || colon >= at) return std::nullopt;
+  return RefusedValue{message.substr(0, colon), message.substr(colon + 2, at - colon - 2),
+                      message.substr(at + middle.size())};
+}
+
+// CLI11 prints bounds of type double as 1000000.000000.
+std::string without_zeros(std::string bounds) {
+  constexpr std::string_view kZeros = ".000000";
+  for (size_t at = bounds.find(kZeros); at != bounds.npos; at = bounds.find(kZeros)) bounds.erase(at, kZeros.size());
+  return bounds;
+}
+
+void explain_refused_value(const std::string& message, Complaint& complaint) {
+  // Of a value that is none of a set: "--device: gpu not in {auto,cpu,cuda}".
+  if (auto refused = refused_value(message, " not in {")) {
+    std::vector<std::string> known = CLI::detail::split(refused->allowed.substr(0, refused->allowed.rfind('}')), ',');
+    // Short words are near to many: gpu is one letter from cpu, and means cuda.
+    constexpr size_t kShort = 4;
+    std::string meant = refused->value.size() > kShort ? did_you_mean(refused->value, known) : "";
+    if (!meant.empty()) complaint.hint = meant;
+    complaint.expected = fmt::format("one of {}", fmt::join(known, ", "));
+    complaint.got = fmt::format("{} '{}'", refused->option, refused->value);
+  } else if (auto outside = refused_value(message, " not in range ")) {
+    constexpr std::string_view kValue = "Value ";
+    std::string value = outside->value.starts_with(kValue) ? outside->value.substr(kValue.size()) : outside->value;
+    complaint.got = fmt::format("{} {}", outside->option, value);
+    complaint.expected = fmt::format("a number from {}", without_zeros(outside->allowed));
+    complaint.hint = "";
+  }
+}
+
+// "config is required": what it is says the option's own description.
+void explain_missing(const CLI::App& verb, Complaint& complaint) {
+  std::string name = complaint.got.substr(0, complaint.got.find(' '));
+  if (const CLI::Option* option = verb.get_option_no_throw(name)) complaint.expected = option->get_description();
+}
+
+// What remains of a command line once the verb has read what it knows.
+void explain_extras(const NamedVerb& verb, std::vector<std::string> extras, Complaint& complaint) {
+  if (extras.empty()) return;
+  std::ranges::reverse(extras);  // CLI11 has the last first
+  auto option = std::ranges::find_if(extras, [](const std::string& word) { return word.starts_with("-"); });
+  const std::string& first = option == extras.end() ? extras.front() : *option;
+  complaint.got = option == extras.end() ? fmt::format("'{}' is one argument too many", printable(first))
+                                         : fmt::format("'{}' is not an option", printable(first));
+  std::string meant = hint_for_argument(*verb.app, first);
+  if (!meant.empty()) complaint.hint = meant;
+}
+
 }  // namespace
 
 void refuse_unknown_verb(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return;
-  std::vector<std::string> verbs = names_of_subcommands(app);
-  if (std::ranges::count(verbs, argv[1]) > 0) return;
-  std::string hint = did_you_mean(argv[1], verbs), option = fmt::format("--{}", argv[1]);
-  for (const CLI::App* verb : app.get_subcommands(nullptr))
-    if (verb->get_option_no_throw(option)) hint = fmt::format("did you mean sextant {} {}?", verb->get_name(), option);
-  throw UserError({.place = "command line",
-                   .got = fmt::format("no verb is called '{}'", argv[1]),
-                   .expected = fmt::format("one of {}", fmt::join(verbs, ", ")),
-                   .hint = hint});
+  const CLI::App* at = &app;
+  for (int i = 1; i < argc; ++i) {
+    std::vector<std::string> known = names_of_subcommands(*at);
+    std::string word = argv[i];
+    if (known.empty() || (at != &app && word.starts_with('-'))) return;
+    if (word.starts_with('-')) {
+      refuse_unknown_option(app, word);
+      continue;
+    }
+    if (std::ranges::count(known, word) > 0) {
+      at = at->get_subcommand(word);
+      continue;
+    }
+    throw UserError({.place = at == &app ? "command line" : at->get_name(),
+                     .got = fmt::format("no {} is called '{}'", at == &app ? "verb" : "subcommand", printable(word)),
+                     .expected = fmt::format("one of {}", fmt::join(known, ", ")),
+                     .hint = at == &app ? hint_for_verb(app, word) : did_you_mean(word, known)});
+  }
 }
 
 const CLI::App& subcommand_named(const CLI::App& app, const std::string& name) {
@@ -74,42 +171,32 @@ const CLI::App& subcommand_named(const CLI::App& app, const std::string& name) {
   if (std::ranges::count(known, name) > 0) return *app.get_subcommand(name);
   if (known.empty())
     throw UserError({.place = app.get_name(), .got = fmt::format("has no subcommand '{}'", printable(name))});
-  throw UserError({.place = "help",
-                   .got = fmt::format("'{}'", printable(name)),
-                   .expected = fmt::format("one of {}", fmt::join(known, ", ")),
-                   .hint = did_you_mean(name, known)});
+  throw UserError(
+      {.place = "help",
+       .got = fmt::format("no {} is called '{}'", app.get_parent() ? "subcommand" : "verb", printable(name)),
+       .expected = fmt::format("one of {}", fmt::join(known, ", ")),
+       .hint = app.get_parent() ? did_you_mean(name, known) : hint_for_verb(app, name)});
 }
 
 UserError usage_error(const CLI::App& app, const CLI::ParseError& error) {
   NamedVerb verb = named_verb(app);
-  std::string place = verb.words.empty() ? "command line" : verb.words, expected;
-  std::string got = printable(error.what());
-  std::string hint = fmt::format("`sextant {}{}--help` lists what there is", verb.words, verb.words.empty() ? "" : " ");
+  Complaint complaint{
+      .place = verb.words.empty() ? "command line" : verb.words,
+      .got = printable(error.what()),
+      .expected = "",
+      .hint = fmt::format("`sextant {}{}--help` lists what there is", verb.words, verb.words.empty() ? "" : " ")};
   std::vector<std::string> subcommands = names_of_subcommands(*verb.app);
   if (dynamic_cast<const CLI::RequiredError*>(&error) && !subcommands.empty()) {
-    got = verb.words.empty() ? "no verb is given" : "no subcommand is given";
-    expected = fmt::format("one of {}", fmt::join(subcommands, ", "));
+    complaint.got = verb.words.empty() ? "no verb is given" : "no subcommand is given";
+    complaint.expected = fmt::format("one of {}", fmt::join(subcommands, ", "));
+  } else if (dynamic_cast<const CLI::RequiredError*>(&error)) {
+    explain_missing(*verb.app, complaint);
+  } else if (dynamic_cast<const CLI::ValidationError*>(&error)) {
+    explain_refused_value(std::string(complaint.got), complaint);
+  } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    explain_extras(verb, app.remaining(true), complaint);
   }
-  // CLI11 of a value that is none of a set: "--device: gpu not in {auto,cpu,cuda}".
-  constexpr std::string_view kNotIn = " not in {";
-  if (size_t set = got.find(kNotIn), colon = got.find(": ");
-      dynamic_cast<const CLI::ValidationError*>(&error) && set != std::string::npos && colon < set) {
-    size_t first = set + kNotIn.size();
-    std::string value = got.substr(colon + 2, set - colon - 2);
-    std::vector<std::string> known = CLI::detail::split(got.substr(first, got.rfind('}') - first), ',');
-    // Short words are near to many: gpu is one letter from cpu, and means cuda.
-    constexpr size_t kShort = 4;
-    std::string meant = value.size() > kShort ? did_you_mean(value, known) : "";
-    if (!meant.empty()) hint = meant;
-    expected = fmt::format("one of {}", fmt::join(known, ", "));
-    got = fmt::format("{} '{}'", got.substr(0, colon), value);
-  }
-  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
-    std::vector<std::string> extras = app.remaining(true);
-    std::string meant = extras.empty() ? "" : hint_for_argument(*verb.app, extras.front());
-    if (!meant.empty()) hint = meant;
-  }
-  return UserError({.place = place, .got = got, .expected = expected, .hint = hint});
+  return UserError(complaint);
 }
 
 }  // namespace sextant

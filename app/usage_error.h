@@ -8,7 +8,8 @@
 
 namespace sextant {
 
-// UserError when the first argument is neither an option nor a verb; it names a verb or option that was probably meant.
+// UserError when a word stands where a verb or a subcommand is expected and is none; it names one that was probably
+// meant. So for an option before the verb that the program does not have.
 void refuse_unknown_verb(const CLI::App& app, int argc, char** argv);
 
 // The verb or subcommand of that name; UserError names what there is.

@@ -65,7 +65,8 @@ struct PlanArguments {
   double straggler = 1, jitter = 0;
   bool serve = false;               // what generating text takes, in place of training
   int64_t prompt = 0, context = 0;  // 0: not given
-  std::vector<std::string> given;   // names of the options on the command line
+  Verbosity verbosity = Verbosity::usual;
+  std::vector<std::string> given;  // names of the options on the command line
 };
 ExitCode plan_verb(const PlanArguments& arguments);
 void validate_verb(const PlanArguments& arguments);
@@ -79,6 +80,7 @@ struct ExplainArguments {
   std::string timeline;      // an SVG file to draw the pipeline schedule into
   std::string schedule_csv;  // a file to write it to as text
   bool json = false;
+  Verbosity verbosity = Verbosity::usual;
 };
 void explain_verb(const ExplainArguments& arguments);
 
@@ -91,6 +93,7 @@ void list_verb(const ListArguments& arguments);
 struct DoctorArguments {
   std::string directory = ".";  // where runs will write
   bool json = false;
+  Verbosity verbosity = Verbosity::usual;
   double burn = 0;  // seconds
   uint64_t seed = 1;
   std::string device = "auto";
@@ -131,6 +134,8 @@ struct TokenizeArguments {
   std::string on_error = "stop";  // or skip
   int64_t end_of_text = -1;       // -1 = the tokenizer's
   int64_t threads = 0;
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
 };
 void tokenize_verb(const TokenizeArguments& arguments);
 
@@ -140,6 +145,8 @@ struct TrainTokenizerArguments {
   int64_t vocab = 4096;
   std::string pattern = "gpt2";  // or llama3
   std::string text_key = "text";
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
 };
 void train_tokenizer_verb(const TrainTokenizerArguments& arguments);
 
@@ -155,6 +162,7 @@ struct TraceArguments {
   std::string run;  // its --out directory
   int64_t step = 0;
   bool json = false;
+  Verbosity verbosity = Verbosity::usual;
 };
 void trace_verb(const TraceArguments& arguments);
 
@@ -162,6 +170,8 @@ struct OrderArguments {
   std::string config;
   std::vector<std::string> overrides;
   int64_t samples = 0;
+  bool json = false;  // which it always is
+  Verbosity verbosity = Verbosity::usual;
 };
 void order_verb(const OrderArguments& arguments);
 

@@ -41,6 +41,7 @@ class Descriptor {
 
 [[noreturn]] void cannot_read(const fs::path& path) {
   if (errno == ENOENT) throw UserError({.place = path.string(), .got = "file not found"});
+  if (errno == EISDIR) throw UserError({.place = path.string(), .got = "is a directory", .expected = "a file"});
   throw UserError({.place = path.string(),
                    .got = fmt::format("cannot read: {}", std::strerror(errno)),
                    .expected = "a readable file"});

@@ -62,5 +62,6 @@ struct Comparison {
 };
 Comparison compare_reports(const BenchReport& before, const BenchReport& after, double least_change = 0.02);
 std::string comparison_text(const Comparison& comparison);
+std::string comparison_json(const Comparison& comparison);
 
 }  // namespace sextant

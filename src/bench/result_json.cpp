@@ -100,6 +100,22 @@ class ReportReader {
 
 }  // namespace
 
+std::string comparison_json(const Comparison& comparison) {
+  Json changes = Json::array();
+  for (const Change& change : comparison.changes)
+    changes.push_back({{"result", change.key},
+                       {"before_s", change.before},
+                       {"after_s", change.after},
+                       {"p", change.p},
+                       {"beyond_noise", change.certain}});
+  return Json{{"changes", changes},
+              {"only_in_first", comparison.gone},
+              {"only_in_second", comparison.added},
+              {"environment", comparison.environment}}
+             .dump(1) +
+         "\n";
+}
+
 std::string report_json(const BenchReport& report) {
   Json environment = Json::object(), results = Json::array();
   for (const auto& [name, value] : report.environment) environment[name] = value;

@@ -4,17 +4,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <optional>
 
 #include "base/files.h"
+#include "base/nearest.h"
+#include "base/program_folder.h"
 #include "base/toml_document.h"
 #include "config/check.h"
 #include "config/complaints.h"
-#include "config/nearest.h"
 #include "config/schema.h"
 #include "optim/optimizer.h"
 
 namespace sextant {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -88,11 +92,6 @@ std::optional<ConfigValue> allowed_value(const Key& key, const TomlValue& given)
   std::vector<std::string_view> words = words_of(key);
   bool known = words.empty() || std::ranges::count(words, *text) > 0;
   return known ? std::optional<ConfigValue>(*text) : std::nullopt;
-}
-
-std::string did_you_mean(std::string_view name, std::span<const std::string_view> known) {
-  auto meant = nearest(name, known);
-  return meant ? fmt::format("did you mean {}?", *meant) : "";
 }
 
 std::string hint_for_value(const Key& key, const TomlValue& given) {
@@ -215,6 +214,27 @@ class Loader {
   std::string unknown_section_;  // one complaint about the section is enough
 };
 
+// The config that was meant where there is none of this name: one beside it, or one that comes with the program.
+std::string hint_for_file(const fs::path& file) {
+  std::string name = file.extension() == ".toml" ? file.stem().string() : file.filename().string();
+  for (const fs::path& folder : {file.parent_path(), program_folder("configs")}) {
+    std::vector<std::string> names;
+    std::error_code none;
+    for (const auto& entry : fs::directory_iterator(folder.empty() ? fs::path(".") : folder, none))
+      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+    std::vector<std::string_view> views(names.begin(), names.end());
+    if (auto meant = nearest(name, views)) return fmt::format("did you mean {}.toml?", (folder / *meant).string());
+  }
+  return "`sextant list configs` lists those that come with the program, `sextant new` writes one";
+}
+
+void require_config(const fs::path& file) {
+  std::error_code none;
+  if (fs::status(file, none).type() != fs::file_type::not_found) return;
+  throw UserError(
+      {.place = file.string(), .got = "file not found", .expected = "a run's TOML file", .hint = hint_for_file(file)});
+}
+
 // From here on nobody has to know whose default holds.
 void fill_optimizer_settings(OptimizerSection& section) {
   const OptimizerDef* def = find_optimizer(section.name);
@@ -247,6 +267,7 @@ RunConfig parse_config(std::string_view toml, std::string_view source, std::span
 
 RunConfig load_config(const std::filesystem::path& file, std::span<const std::string> overrides) {
   if (file.empty()) return parse_config("", kCommandLine, overrides);
+  require_config(file);
   return parse_config(read_file(file), file.string(), overrides);
 }
 

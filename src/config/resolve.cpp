@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/nearest.h"
 #include "base/toml_document.h"
 #include "config/complaints.h"
-#include "config/nearest.h"
 #include "config/schema.h"
 #include "models/hf_config.h"
 #include "models/models.h"
@@ -64,12 +64,12 @@ ModelSpec start_from_preset(const RunConfig& run, Complaints& complaints) {
   std::vector<std::string_view> names;
   for (const Preset& preset : presets()) names.push_back(preset.name);
   std::string why = why_unsupported(*run.model.preset);
-  auto meant = why.empty() ? nearest(*run.model.preset, names) : std::nullopt;
+  std::string meant = why.empty() ? did_you_mean(*run.model.preset, std::span<const std::string_view>(names)) : "";
   complaints.add(run, {"model.preset"},
                  {.got = fmt::format("got {}{}{}", toml_quoted(*run.model.preset), why.empty() ? "" : ": ", why),
                   .expected = fmt::format("one of the {} presets that `sextant list models` lists, such as {} or {}",
                                           names.size(), names.front(), find_preset("llama3.1-8b")->name),
-                  .hint = meant ? fmt::format("did you mean {}?", *meant) : ""});
+                  .hint = meant});
   complaints.distrust("model.preset");
   return {};
 }

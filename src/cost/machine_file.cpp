@@ -10,6 +10,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/nearest.h"
 #include "base/program_folder.h"
 #include "cost/machine_fields.h"
 #include "cost/toml_fields.h"
@@ -302,12 +303,14 @@ Machine load_machine(std::string_view name_or_path) {
   if (name_or_path.ends_with(kEnding))
     return parse_machine(read_file(std::filesystem::path(name_or_path)), name_or_path);
   std::string file = name_or_path == kProfiles ? "" : find_machine_file(name_or_path);
-  if (file.empty())
-    throw UserError(
-        {.place = std::string(name_or_path),
-         .got = "is not a known machine",
-         .expected = fmt::format("a file that ends in .toml, or one of {}", fmt::join(known_machines(), ", ")),
-         .hint = "docs/machines.md shows how to describe your own"});
+  if (file.empty()) {
+    std::vector<std::string> known = known_machines();
+    std::string meant = did_you_mean(name_or_path, known);
+    throw UserError({.place = std::string(name_or_path),
+                     .got = "is not a known machine",
+                     .expected = fmt::format("a file that ends in .toml, or one of {}", fmt::join(known, ", ")),
+                     .hint = meant.empty() ? "docs/machines.md shows how to describe your own" : meant});
+  }
   return parse_machine(read_file(file), file);
 }
 

@@ -8,6 +8,7 @@
 #include <ranges>
 
 #include "base/files.h"
+#include "base/nearest.h"
 #include "cost/machine_file.h"
 #include "cost/toml_fields.h"
 #include "ops/ops.h"
@@ -240,7 +241,8 @@ const SoftwareProfile& profile_named(const std::vector<SoftwareProfile>& profile
   }
   throw UserError({.place = std::string(name),
                    .got = "is not a known software profile",
-                   .expected = fmt::format("one of {}", fmt::join(names, ", "))});
+                   .expected = fmt::format("one of {}", fmt::join(names, ", ")),
+                   .hint = did_you_mean(name, std::span<const std::string_view>(names))});
 }
 
 }  // namespace sextant

@@ -27,6 +27,21 @@ std::string_view mark_of(Health health) {
   return "";
 }
 
+std::string marked(Health health, Colours colours) {
+  std::string mark = fmt::format("{:<8}", mark_of(health));
+  switch (health) {
+    case Health::ok:
+      return styled(mark, TextStyle::good, colours);
+    case Health::warning:
+      return styled(mark, TextStyle::doubtful, colours);
+    case Health::failure:
+      return styled(mark, TextStyle::bad, colours);
+    case Health::unknown:
+      break;
+  }
+  return mark;
+}
+
 size_t count(const std::vector<Finding>& findings, Health health) {
   return static_cast<size_t>(
       std::count_if(findings.begin(), findings.end(), [health](const Finding& f) { return f.health == health; }));
@@ -64,12 +79,12 @@ Health health_from(std::string_view name) {
 
 }  // namespace
 
-std::string findings_text(const std::vector<Finding>& findings) {
+std::string findings_text(const std::vector<Finding>& findings, Colours colours) {
   std::string text, group;
   for (const Finding& f : findings) {
     if (f.group != group) text += fmt::format("{}{}\n", group.empty() ? "" : "\n", f.group);
     group = f.group;
-    text += fmt::format("  {:<8} {:<{}} {}{}\n", mark_of(f.health), f.name, kNameWidth, f.found,
+    text += fmt::format("  {} {:<{}} {}{}\n", marked(f.health, colours), f.name, kNameWidth, f.found,
                         f.where.empty() ? "" : " · on " + f.where);
     if (!f.advice.empty()) text += fmt::format("  {:<8} {:<{}} → {}\n", "", "", kNameWidth, f.advice);
   }

@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "base/exit_code.h"
+#include "base/text_style.h"
 #include "doctor/finding.h"
 #include "doctor/ranks.h"
 
 namespace sextant {
 
-std::string findings_text(const std::vector<Finding>& findings);
+std::string findings_text(const std::vector<Finding>& findings, Colours colours = Colours::off);
 std::string findings_json(const std::vector<Finding>& findings);
 
 // Unhealthy when there is a failure among them.

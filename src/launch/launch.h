@@ -74,6 +74,8 @@ struct LaunchRequest {
   KubernetesOptions kubernetes;
 };
 
+int nodes(const LaunchRequest& request);
+
 // UserError for a request that no launcher, or not this one, can serve.
 std::string launch_text(const LaunchRequest& request);
 

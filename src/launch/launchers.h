@@ -17,7 +17,6 @@ std::string slurm_text(const LaunchRequest& request);
 std::string mpi_text(const LaunchRequest& request);
 std::string kubernetes_text(const LaunchRequest& request);
 
-int nodes(const LaunchRequest& request);
 int ranks_on_a_node(const LaunchRequest& request);  // fewer than ranks_per_node when the world is smaller
 std::vector<std::string> program_words(const LaunchRequest& request);  // binary, train, config, overrides; unquoted
 

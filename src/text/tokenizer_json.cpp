@@ -37,7 +37,9 @@ void check_depth(std::string_view text, std::string_view place) {
   }
 }
 
+// The library's reason begins with a name of its own: "[json.exception.parse_error.101] parse error at line 1, …".
 [[noreturn]] void not_json(std::string place, std::string_view why) {
+  if (size_t name = why.find("] "); why.starts_with('[') && name != why.npos) why.remove_prefix(name + 2);
   throw UserError(
       {.place = std::move(place), .got = "not valid JSON", .expected = "a tokenizer.json", .hint = std::string(why)});
 }

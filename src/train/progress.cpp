@@ -47,10 +47,11 @@ void Progress::step(const StepMetrics& m) {
   bool keep = m.step == first_step_ || m.step == last_step_ || m.step % log_every_ == 0 ||
               m.validation_loss.has_value() || !m.is_finite();
   if (!terminal_ && !keep) return;
-  std::string line = fmt::format(
-      "step {:>{}}/{}  loss {:.4f}  grad norm {:.3f}  lr {:.2e}  {:>7} tokens/s  {} left", m.step,
-      fmt::formatted_size("{}", last_step_), last_step_, without_sign_of_nan(m.loss), without_sign_of_nan(m.grad_norm),
-      m.lr, human_count(static_cast<int64_t>(m.tokens_per_s)), human_duration(seconds_left(m.step)));
+  std::string line =
+      fmt::format("step {:>{}}/{}  loss {:.4f}  grad norm {:.3f}  lr {:.2e}  {:>7} tokens/s", m.step,
+                  fmt::formatted_size("{}", last_step_), last_step_, without_sign_of_nan(m.loss),
+                  without_sign_of_nan(m.grad_norm), m.lr, human_count(static_cast<int64_t>(m.tokens_per_s)));
+  if (m.step < last_step_) line += fmt::format("  {} left", human_duration(seconds_left(m.step)));
   if (m.is_update_skipped()) line += "  (gradient not finite: update skipped)";
   if (m.validation_loss)
     line += fmt::format("  validation {:.4f} (perplexity {:.4g}{})", *m.validation_loss, *m.perplexity(),

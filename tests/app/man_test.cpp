@@ -1,6 +1,7 @@
 // Manual pages: all verbs and options are there, and groff finds nothing wrong with them.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "app/help_tree.h"

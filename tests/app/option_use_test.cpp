@@ -122,6 +122,7 @@ const VerbCase& launch_case() {
                   {"--without-ssh", ""},
                   {"--container", "other.sif"},
                   {"--runtime", "apptainer"},
+                  {"--json", ""},
                   {"--binary", "/opt/sextant"}}};
   return launch;
 }

@@ -247,8 +247,11 @@ TEST(LoadConfig, UnreadableFiles) {
   };
   fs::path dir = fs::path(testing::TempDir()) / "sextant_config_test";
   fs::create_directories(dir);
-  EXPECT_EQ(complaint(dir / "absent.toml"), (dir / "absent.toml").string() + ": file not found");
-  EXPECT_EQ(complaint(dir), dir.string() + ": cannot read: Is a directory; expected a readable file");
+  EXPECT_EQ(complaint(dir / "absent.toml"),
+            (dir / "absent.toml").string() +
+                ": file not found; expected a run's TOML file\n  hint: `sextant list configs` lists those "
+                "that come with the program, `sextant new` writes one");
+  EXPECT_EQ(complaint(dir), dir.string() + ": is a directory; expected a file");
   fs::remove_all(dir);
 }
 

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "base/files.h"
-#include "config/nearest.h"
 #include "config/schema.h"
 
 namespace sextant {
@@ -77,23 +76,6 @@ TEST(Schema, EveryKeySetsAFieldOfItsOwn) {
     for (const Key& each : schema())
       EXPECT_EQ(each.get(run) != each.get(RunConfig{}), &each == &key) << key.name << " and " << each.name;
   }
-}
-
-TEST(Nearest, Distances) {
-  EXPECT_EQ(edit_distance("", ""), 0);
-  EXPECT_EQ(edit_distance("abc", ""), 3);
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3);
-  EXPECT_EQ(edit_distance("hidden", "hiddne"), 1);  // neighbours swapped
-  EXPECT_EQ(edit_distance("ca", "abc"), 3);         // no edit inside a swap
-}
-
-TEST(Nearest, FindsSlipsOnly) {
-  const std::string_view known[] = {"model.hidden", "optimizer.lr", "train.steps"};
-  EXPECT_EQ(nearest("model.hiden", known), "model.hidden");
-  EXPECT_EQ(nearest("hidden", known), "model.hidden");
-  EXPECT_EQ(nearest("train.lr", known), "optimizer.lr");
-  EXPECT_EQ(nearest("colour", known), std::nullopt);
-  EXPECT_EQ(nearest(std::string(100000, 'x'), known), std::nullopt);
 }
 
 }  // namespace

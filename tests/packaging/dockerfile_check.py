@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 INSTRUCTIONS = {"ADD", "ARG", "CMD", "COPY", "ENTRYPOINT", "ENV", "EXPOSE", "FROM", "LABEL", "RUN", "SHELL", "USER",
                 "VOLUME", "WORKDIR"}
 OTHER_PACKAGES = {"python3-pip"}  # for scripts/cudnn-headers
+PACKAGES_OF = {"cpack": {"dpkg-dev", "file"}}  # what a command cannot do without, and minimal images lack
 
 
 def instructions_of(text):
@@ -71,6 +72,9 @@ def faults_of_stage(instructions):
             for package in packages_of(arguments):
                 if package not in setup_packages() | OTHER_PACKAGES:
                     yield f"{package} is neither a package of scripts/setup nor of this check's list"
+            for command, needed in PACKAGES_OF.items():
+                if re.search(rf"\b{command}\b", arguments) and not needed <= setup_packages():
+                    yield f"{command} needs {', '.join(sorted(needed - setup_packages()))}, which scripts/setup does not install"
             presets = {p["name"] for p in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]}
             for preset in re.findall(r"--preset (\S+)", arguments):
                 if preset not in presets:

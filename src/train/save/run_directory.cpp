@@ -75,8 +75,17 @@ std::string new_branch_name(const fs::path& out) {
 
 PreparedDirectory prepare_run_directory(const fs::path& out) {
   std::error_code error;
+  // As far as the path exists: `--out notes.txt/run` fails for the same reason as `--out notes.txt`.
+  for (fs::path at = out; !at.empty(); at = at.has_relative_path() ? at.parent_path() : fs::path())
+    if (fs::exists(at, error) && !fs::is_directory(at, error))
+      throw UserError({.place = at.string(),
+                       .got = "is a file",
+                       .expected = "a directory for checkpoints and metrics",
+                       .hint = "choose another with --out"});
   fs::create_directories(out, error);
-  if (error) throw RunError(out.string(), fmt::format("cannot create the run's directory: {}", error.message()));
+  if (error)
+    throw RunError(out.string(), fmt::format("cannot create the run's directory: {}", error.message()),
+                   "choose another with --out, or change who may write there");
   PreparedDirectory prepared{.lock = RunLock(out), .notes = {}};
   if (!prepared.lock.is_held())
     prepared.notes.push_back(

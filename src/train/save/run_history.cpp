@@ -62,6 +62,11 @@ int64_t samples_before(const fs::path& out, const SequencesByStep& sequences, in
 }  // namespace
 
 StepOfRun find_step(const fs::path& out, int64_t step) {
+  std::error_code none;
+  if (!fs::is_directory(out, none))
+    throw UserError({.place = out.string(),
+                     .got = fs::exists(out, none) ? "not a directory" : "directory not found",
+                     .expected = "the --out directory of a run"});
   std::map<int64_t, fs::path> history = config_history(out);
   if (history.empty())
     throw UserError({.place = out.string(),
