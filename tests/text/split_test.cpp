@@ -144,7 +144,8 @@ TEST(KnownPatterns, ThatLeaveGapsAreLeftToPcreWhereGapsAreDropped) {
 }
 
 TEST(Split, LongRunsTakeTimeInProportion) {
-  for (std::string_view pattern : {kGpt2Pattern, kLlama3Pattern}) {
+  for (std::string_view pattern :
+       {kGpt2Pattern, kLlama3Pattern, kCl100kPattern, kO200kPattern, kTekkenPattern, kDeepSeekWords}) {
     std::unique_ptr<Splitter> splitter = known_splitter(pattern);
     std::string spaces(1 << 20, ' ');
     EXPECT_EQ(pieces_of(*splitter, spaces + "x").size(), 2u);
