@@ -3,9 +3,10 @@
 // clock, and by processor time, which does not count what other programs take of a busy machine. Documents are cut at
 // the first line end after every 16 KiB; bench/tokenizer_peer.py cuts alike.
 //
-// bench_tokenizer --ids TOKENIZER_FILE DOCUMENTS_FILE writes the ids to standard output, for
-// tests/peers/tokenizer_peer.py: per document a count and the ids, as u32 in memory order. The file holds each document
-// as a u32 length and its bytes.
+// bench_tokenizer --encoded TOKENIZER_FILE DOCUMENTS_FILE writes to standard output what tests/peers/tokenizer_peer.py
+// compares: the ids that go before and after a text; then per document its ids, these decoded with special tokens, and
+// without. Each is a count and so many ids or bytes; counts and ids are u32 in memory order. The file holds each
+// document as a u32 length and its bytes.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -81,24 +82,33 @@ uint32_t take_u32(std::string_view& text) {
   return value;
 }
 
-void print_ids(const Tokenizer& tokenizer, std::string_view documents) {
+template <class Items>
+void put(const Items& items) {
+  auto count = static_cast<uint32_t>(items.size());
+  std::fwrite(&count, sizeof count, 1, stdout);
+  std::fwrite(items.data(), sizeof items[0], items.size(), stdout);
+}
+
+void print_encoded(const Tokenizer& tokenizer, std::string_view documents) {
+  put(tokenizer.prefix_ids());
+  put(tokenizer.suffix_ids());
   while (!documents.empty()) {
     uint32_t size = take_u32(documents);
     std::vector<uint32_t> ids = tokenizer.encode(documents.substr(0, size));
     documents.remove_prefix(std::min<size_t>(size, documents.size()));
-    auto count = static_cast<uint32_t>(ids.size());
-    std::fwrite(&count, sizeof count, 1, stdout);
-    std::fwrite(ids.data(), sizeof(uint32_t), ids.size(), stdout);
+    put(ids);
+    put(tokenizer.decode(ids, Specials::keep));
+    put(tokenizer.decode(ids, Specials::skip));
   }
 }
 
 void run(std::span<char*> arguments) {
-  if (arguments.size() == 3 && std::string_view(arguments[0]) == "--ids")
-    return print_ids(Tokenizer::load(arguments[1]), MappedFile(arguments[2]).text());
+  if (arguments.size() == 3 && std::string_view(arguments[0]) == "--encoded")
+    return print_encoded(Tokenizer::load(arguments[1]), MappedFile(arguments[2]).text());
   if (arguments.size() < 2)
     throw UserError({.place = "arguments",
                      .got = fmt::format("{}", arguments.size()),
-                     .expected = "TOKENIZER_FILE TEXT_FILE [threads], or --ids TOKENIZER_FILE DOCUMENTS_FILE"});
+                     .expected = "TOKENIZER_FILE TEXT_FILE [threads], or --encoded TOKENIZER_FILE DOCUMENTS_FILE"});
   MappedFile text(arguments[1]);
   int threads = arguments.size() > 2 ? std::atoi(arguments[2]) : core_count();
   measure(arguments[0], text.text(), 1);

@@ -1,16 +1,23 @@
 #!/usr/bin/env python3
-"""Our encoding speed beside Hugging Face `tokenizers`, on the same documents of the same file; for a tokenizer.model,
-beside the `sentencepiece` library.
+"""Our encoding speed beside Hugging Face `tokenizers` on one thread, on the same documents of the same file, in one run;
+for a tokenizer.model, beside the `sentencepiece` library and beside `tokenizers` with the same pieces.
 
-    bench/tokenizer_peer.py TOKENIZER_FILE TEXT_FILE [--bench build/release/bench/bench_tokenizer] [--threads N]
+    bench/tokenizer_peer.py [--tokenizer FILE …] [--kind NAME …] [--size N] [--rounds N] [--bench PROGRAM] [TEXT_FILE …]
 
-HF runs encode_batch on one thread (RAYON_NUM_THREADS=1), its better of two passes counts. MB/s is 10^6 bytes of text, by
-the clock and per second of processor time; on a machine that is busy with other work the second is the fair one.
+--tokenizer   these files; else a file of every kind that tests/peers makes (--kind: only these), trained to N tokens.
+TEXT_FILE     [the sample of tests/fixtures/tokenizer, every second document, in many languages, and 0.6 MB of Python's own library].
+
+The sides take turns, and the best of the rounds counts for both. "cold" is the first pass of a tokenizer that was just read,
+"warm" the best of those after it, when both have remembered words. MB/s is 10^6 bytes of text per second of processor time,
+which other work on the machine disturbs less than the clock. Theirs is the faster of encode_batch and encode_batch_fast.
 """
 
 import argparse
 import os
 import subprocess
+import sys
+import sysconfig
+import tempfile
 import time
 from pathlib import Path
 
@@ -18,7 +25,12 @@ os.environ["RAYON_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests/peers"))
 DOCUMENT = 16 << 10
+KINDS = ["qwen2_nfc", "normalizer_nfkc", "llama2", "llama2_every_merge", "llama2_first", "metaspace_always", "metaspace_never",
+         "unigram", "unigram_bytes", "unigram_small_map", "unigram_nfkc_unsplit", "albert", "pattern_gpt2", "pattern_llama3",
+         "pattern_qwen2", "pattern_cl100k", "pattern_o200k", "pattern_tekken", "deepseek_v3", "pattern_bloom", "falcon"]
+SENTENCEPIECE = ["bpe_llama", "unigram", "unigram_bytes"]
 
 
 def cut_documents(data):
@@ -26,58 +38,104 @@ def cut_documents(data):
     while at < len(data):
         end = data.find(b"\n", min(at + DOCUMENT, len(data)))
         end = len(data) if end < 0 else end + 1
-        yield data[at:end]
+        yield data[at:end].decode("utf-8", errors="replace")
         at = end
 
 
-def encoder_of(path):
-    """Its name, and a function from texts to the number of their tokens."""
-    if path.endswith(".model"):
-        import sentencepiece
-
-        processor = sentencepiece.SentencePieceProcessor(model_file=path)
-        return (f"sentencepiece {sentencepiece.__version__}",
-                lambda texts: sum(map(len, processor.encode(texts, num_threads=1))))
-    from tokenizers import Tokenizer, __version__
-
-    tokenizer = Tokenizer.from_file(path)
-    return (f"HF tokenizers {__version__}",
-            lambda texts: sum(len(e.ids) for e in tokenizer.encode_batch(texts, add_special_tokens=False)))
+def timed(encode, texts):
+    start = time.process_time()
+    tokens = encode(texts)
+    return time.process_time() - start, tokens
 
 
-def measure_hf(path, data):
-    name, encode = encoder_of(path)
-    texts = [d.decode("utf-8", errors="replace") for d in cut_documents(data)]
-    wall = cpu = float("inf")
-    for _ in range(2):
-        start, start_cpu = time.perf_counter(), time.process_time()
-        tokens = encode(texts)
-        wall, cpu = min(wall, time.perf_counter() - start), min(cpu, time.process_time() - start_cpu)
-    megabytes = len(data) / 1e6
-    print(f"{name}, 1 thread: documents {len(texts)} tokens {tokens} "
-          f"MB/s {megabytes / wall:.2f}  per CPU second {megabytes / cpu:.2f}")
-    return tokens, megabytes / wall, megabytes / cpu
+def of_sentencepiece(path):
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    return lambda texts: sum(map(len, processor.encode(texts, num_threads=1)))
+
+
+def of_tokenizers(path, method):
+    from tokenizers import Tokenizer
+
+    batch = getattr(Tokenizer.from_file(str(path)), method)
+    return lambda texts: sum(len(e.ids) for e in batch(texts, add_special_tokens=False))
+
+
+def theirs(path):
+    """Functions that make an encoder, each new one with empty caches."""
+    if path.suffix == ".model":
+        return [lambda: of_sentencepiece(path)]
+    return [lambda method=method: of_tokenizers(path, method) for method in ("encode_batch", "encode_batch_fast")]
+
+
+def ours(bench, path, text):
+    words = subprocess.run([bench, path, text, "1"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    return float(words[15]), float(words[17]), int(words[5])
+
+
+def measure(label, bench, path, their_path, text, rounds):
+    data = text.read_bytes()
+    texts, megabytes = list(cut_documents(data)), len(data) / 1e6
+    cold = warm = our_cold = our_warm = 0.0
+    for _ in range(rounds):
+        for make in theirs(their_path):
+            encode = make()
+            seconds, tokens = timed(encode, texts)
+            cold = max(cold, megabytes / seconds)
+            warm = max(warm, megabytes / timed(encode, texts)[0])
+        first, best, our_tokens = ours(bench, path, text)
+        our_cold, our_warm = max(our_cold, first), max(our_warm, best)
+    same = "equal" if tokens == our_tokens else f"{tokens} and {our_tokens}"
+    print(f"{label:42} {text.stem:6} {cold:6.2f} {warm:6.2f}   {our_cold:6.1f} {our_warm:6.1f}   {our_cold / cold:6.1f} "
+          f"{our_warm / warm:6.1f}   {same}", flush=True)
+
+
+def made_kinds(folder, wanted, size):
+    """Labels, our files, and theirs."""
+    import sentencepiece_peer
+    from tokenizer_kinds import kinds
+
+    makers = kinds(size)
+    for name in wanted or KINDS:
+        path = folder / f"{name}.json"
+        makers[name]().save(str(path))
+        yield name, path, path
+    for name in [] if wanted else SENTENCEPIECE:
+        model = sentencepiece_peer.train(folder, f"sp_{name}", size, **sentencepiece_peer.KINDS[name])
+        converted = folder / f"sp_{name}.json"
+        sentencepiece_peer.as_tokenizers(model).save(str(converted))
+        yield f"tokenizer.model {name}, tokenizers", model, converted
+        yield f"tokenizer.model {name}, sentencepiece", model, model
+
+
+def sample_texts(folder):
+    from mixed_text import sample_documents
+
+    (folder / "mixed.txt").write_bytes(b"\n".join(sample_documents()[::2]))
+    code = b"".join(path.read_bytes() for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")))[:600_000]
+    (folder / "code.txt").write_bytes(code)
+    return [folder / "code.txt", folder / "mixed.txt"]
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("tokenizer")
-    parser.add_argument("text")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tokenizer", type=Path, action="append", default=[])
+    parser.add_argument("--kind", action="append", default=[])
+    parser.add_argument("--size", type=int, default=8000)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--bench", default=str(ROOT / "build/release/bench/bench_tokenizer"))
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("texts", nargs="*", type=Path)
     args = parser.parse_args()
-    data = Path(args.text).read_bytes()
-    tokens, hf_wall, hf_cpu = measure_hf(args.tokenizer, data)
-    out = subprocess.run([args.bench, args.tokenizer, args.text, str(args.threads)], stdout=subprocess.PIPE, text=True,
-                         check=True).stdout
-    for line in out.splitlines():
-        words = line.split()
-        ours = {words[i]: float(words[i + 1]) for i in (0, 2, 4)}
-        first, best, cpu_first, cpu_best = (float(words[i]) for i in (8, 10, 15, 17))
-        print(f"Sextant, {line}")
-        print(f"  ratio by the clock: first pass {first / hf_wall:.1f}, best {best / hf_wall:.1f}; "
-              f"per CPU second: first pass {cpu_first / hf_cpu:.1f}, best {cpu_best / hf_cpu:.1f}; "
-              f"tokens {'equal' if ours['tokens'] == tokens else 'DIFFER'}")
+    print(f"{'':42} {'':6} {'theirs, MB/s':13}   {'ours, MB/s':13}   {'ratio':13}")
+    print(f"{'tokenizer':42} {'text':6} {'cold':>6} {'warm':>6}   {'cold':>6} {'warm':>6}   {'cold':>6} {'warm':>6}   tokens")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        files = [(path.stem, path, path) for path in args.tokenizer] or made_kinds(folder, args.kind, args.size)
+        texts = args.texts or sample_texts(folder)
+        for label, path, their_path in files:
+            for text in texts:
+                measure(label, args.bench, path, their_path, text, args.rounds)
 
 
 if __name__ == "__main__":

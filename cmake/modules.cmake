@@ -26,6 +26,9 @@ if(SEXTANT_SANITIZE)
     target_compile_options(sextant_settings INTERFACE -fno-sanitize=null,vptr,object-size)
   endif()
 endif()
+if(SEXTANT_FUZZ)  # libFuzzer learns from the branches that the libraries take
+  target_compile_options(sextant_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+endif()
 
 # sextant_unity(TARGET [APART sources…]): compiles a target's sources sixteen at a time, which takes less than half the time.
 # APART are patterns of sources that are compiled by themselves, because their local names are also those of a neighbour. CUDA

@@ -11,8 +11,6 @@ namespace sextant {
 
 namespace {
 
-constexpr size_t kBatch = 256;  // pieces cut before they are encoded
-
 // `text` as the stage changes it, before it is cut.
 std::string changed_text(const PretokenStage& stage, std::string_view text, TextPlace place) {
   if (stage.to_byte_alphabet) return name_of_bytes(text);
@@ -36,10 +34,26 @@ std::string changed_text(const PretokenStage& stage, std::string_view text, Text
   return out;
 }
 
+// The first that cuts words, if what follows does the same to a word wherever it stands; else the last, if it cuts;
+// else none.
+size_t remembered_stage(const PretokenStages& stages) {
+  auto depends_on_place = [](const PretokenStage& stage) { return stage.scheme == PrefixScheme::first; };
+  for (size_t i = 0; i < stages.size(); ++i) {
+    auto behind = stages.begin() + static_cast<ptrdiff_t>(i) + 1;
+    bool fits = stages[i].splitter && stages[i].splitter->cuts_words();
+    if (fits && std::none_of(behind, stages.end(), depends_on_place)) return i;
+  }
+  return !stages.empty() && stages.back().splitter ? stages.size() - 1 : stages.size();
+}
+
 }  // namespace
 
 Encoder::Encoder(const PretokenStages& stages, const PieceModel& model)
-    : stages_(stages), model_(model), scratch_(model.make_scratch()) {
+    : stages_(stages),
+      model_(model),
+      remembered_(remembered_stage(stages)),
+      pieces_(stages.size() + 1, std::vector<std::string_view>(kBatch)),
+      scratch_(model.make_scratch()) {
   bool cuts = std::any_of(stages.begin(), stages.end(), [](const PretokenStage& stage) { return stage.splitter; });
   if (!cuts) parts_ = model.parts_of_pieces();
 }
@@ -51,14 +65,13 @@ void Encoder::cut(size_t stage, std::string_view text, TextPlace place, std::vec
     changed = changed_text(stages_[stage], text, place);
     text = changed;
   }
-  const char* end = text.data() + text.size();
-  if (stage >= stages_.size()) return parts_ ? cut_into_parts(text, ids) : encode_pieces({&text, 1}, end, ids);
+  if (stage >= stages_.size()) return encode_uncut(text, ids);
   if (!stages_[stage].splitter) return cut(stage + 1, text, place, ids);
-  std::array<std::string_view, kBatch> pieces;
+  std::span<std::string_view> pieces = pieces_[stage];
   SplitCursor cursor;
   while (size_t count = stages_[stage].splitter->cut(text, cursor, pieces)) {
-    if (stage + 1 == stages_.size()) {
-      encode_pieces({pieces.data(), count}, end, ids);
+    if (stage == remembered_) {
+      encode_pieces(pieces.first(count), text.data() + text.size(), ids);
       continue;
     }
     for (size_t i = 0; i < count; ++i)
@@ -66,24 +79,29 @@ void Encoder::cut(size_t stage, std::string_view text, TextPlace place, std::vec
   }
 }
 
+void Encoder::encode_uncut(std::string_view text, std::vector<uint32_t>& ids) {
+  if (parts_) return cut_into_parts(text, ids);
+  if (remembered_ < stages_.size()) return model_.encode(text, ids, *scratch_);
+  encode_pieces({&text, 1}, text.data() + text.size(), ids);
+}
+
 void Encoder::cut_into_parts(std::string_view piece, std::vector<uint32_t>& ids) {
   if (model_.is_one_token(piece, ids)) return;
-  std::array<std::string_view, kBatch> parts;
+  std::span<std::string_view> parts = pieces_.back();
   SplitCursor cursor;
   while (size_t count = parts_->cut(piece, cursor, parts))
-    encode_pieces({parts.data(), count}, piece.data() + piece.size(), ids);
+    encode_pieces(parts.first(count), piece.data() + piece.size(), ids);
 }
 
 void Encoder::encode_pieces(std::span<const std::string_view> pieces, const char* readable_end,
                             std::vector<uint32_t>& ids) {
-  std::array<PieceCache::ShortKey, kBatch> keys;
   for (size_t i = 0; i < pieces.size(); ++i) {
     if (pieces[i].size() > PieceCache::kShortBytes) continue;
-    keys[i] = PieceCache::short_key(pieces[i], readable_end);
-    cache_.prefetch(keys[i]);
+    keys_[i] = PieceCache::short_key(pieces[i], readable_end);
+    cache_.prefetch(keys_[i]);
   }
   // Remembered ids are copied kShortIds at a time, used or not, into room that is surely there.
-  std::array<uint32_t, kBatch * PieceCache::kShortIds> seen;
+  std::span<uint32_t> seen = remembered_ids_;
   size_t seen_count = 0;
   auto flush = [&] {
     ids.insert(ids.end(), seen.begin(), seen.begin() + static_cast<ptrdiff_t>(seen_count));
@@ -91,7 +109,7 @@ void Encoder::encode_pieces(std::span<const std::string_view> pieces, const char
   };
   for (size_t i = 0; i < pieces.size(); ++i) {
     if (pieces[i].size() <= PieceCache::kShortBytes) {
-      if (const PieceCache::ShortEntry* entry = cache_.find_short(keys[i])) {
+      if (const PieceCache::ShortEntry* entry = cache_.find_short(keys_[i])) {
         std::memcpy(&seen[seen_count], entry->ids, sizeof entry->ids);
         seen_count += entry->count;
         continue;
@@ -114,6 +132,8 @@ void Encoder::encode_slowly(std::string_view piece, std::vector<uint32_t>& ids) 
   size_t before = ids.size();
   if (parts_)
     model_.encode_part(piece, ids, *scratch_);
+  else if (remembered_ + 1 < stages_.size())
+    cut(remembered_ + 1, piece, TextPlace::later, ids);
   else
     model_.encode(piece, ids, *scratch_);
   std::span<const uint32_t> made(ids.begin() + static_cast<ptrdiff_t>(before), ids.end());

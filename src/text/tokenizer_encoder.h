@@ -2,6 +2,7 @@
 // shared, and must outlive it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -26,7 +27,10 @@ class Encoder {
   void encode(std::string_view text, TextPlace place, std::vector<uint32_t>& ids) { cut(0, text, place, ids); }
 
  private:
+  static constexpr size_t kBatch = 256;  // pieces cut before they are encoded
+
   void cut(size_t stage, std::string_view text, TextPlace place, std::vector<uint32_t>& ids);
+  void encode_uncut(std::string_view text, std::vector<uint32_t>& ids);
   void cut_into_parts(std::string_view piece, std::vector<uint32_t>& ids);
   void encode_pieces(std::span<const std::string_view> pieces, const char* readable_end, std::vector<uint32_t>& ids);
   void encode_slowly(std::string_view piece, std::vector<uint32_t>& ids);
@@ -34,7 +38,13 @@ class Encoder {
   const PretokenStages& stages_;
   const PieceModel& model_;
   const Splitter* parts_ = nullptr;  // used where no stage cuts, so that documents are not one piece each
+  size_t remembered_;                // the stage whose pieces the cache holds with the ids of all that follows
   PieceCache cache_;
+
+  // Room that is used from call to call.
+  std::vector<std::vector<std::string_view>> pieces_;                    // by stage
+  std::array<PieceCache::ShortKey, kBatch> keys_;                        // of the pieces of a batch
+  std::array<uint32_t, kBatch * PieceCache::kShortIds> remembered_ids_;  // of those that come one after the other
   std::unique_ptr<PieceModel::Scratch> scratch_;
 };
 

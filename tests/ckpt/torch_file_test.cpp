@@ -160,10 +160,33 @@ TEST(TorchPickle, RefusesWhatCouldRunCode) {
   refused("the opcode INST", "\x80\x02(" + command + "ios\nsystem\n.");
   refused("the opcode OBJ", "\x80\x02(" + global("collections", "OrderedDict") + "o.");
   refused("the opcode NEWOBJ", "\x80\x02" + global("collections", "OrderedDict") + ")\x81.");
+  refused("the opcode NEWOBJ_EX", "\x80\x04" + global("collections", "OrderedDict") + ")}\x92.");
+  refused("the opcode PERSID", "\x80\x02Pos.system\n.");
   refused("the opcode EXT1", "\x80\x02\x82\x01.");
+  refused("the opcode EXT4", "\x80\x02\x84\x01\x00\x00\x00."s);
   refused("the opcode 0xff", "\x80\x02\xff.");
   // Names that are allowed, called where they are none to call.
   refused("a call of torch.FloatStorage", "\x80\x02" + global("torch", "FloatStorage") + integer(1) + "\x85R.");
+}
+
+TEST(TorchPickle, RefusesPersistentIdsOfSomethingElse) {
+  std::string type = global("torch", "FloatStorage"), rest = text("0") + text("cpu") + integer(6);
+  EXPECT_IN("the name of a storage is None", complaint("\x80\x02NQ."));
+  EXPECT_IN("the name of a storage is a string", complaint("\x80\x02" + text("os.system") + "Q."));
+  EXPECT_IN("has 0 parts", complaint("\x80\x02)Q."));
+  EXPECT_IN("has 4 parts", complaint("\x80\x02(" + text("storage") + type + text("0") + text("cpu") + "tQ."));
+  EXPECT_IN("something else than a storage", complaint("\x80\x02(" + text("module") + type + rest + "tQ."));
+  EXPECT_IN("the first part of a storage's name is None", complaint("\x80\x02(N" + type + rest + "tQ."));
+  EXPECT_IN("the type of a storage is a string", complaint("\x80\x02(" + text("storage") + text("x") + rest + "tQ."));
+  EXPECT_IN("the key of a storage is an integer",
+            complaint("\x80\x02(" + text("storage") + type + integer(0) + text("cpu") + integer(6) + "tQ."));
+  // A storage outside a tensor, and a key that leads out of the archive.
+  std::string storage = "(" + text("storage") + type + rest + "tQ";
+  EXPECT_IN("\"w\" is a storage", complaint(dict_of("w", storage)));
+  std::string outside = "(" + text("storage") + type + text("../../etc/passwd") + text("cpu") + integer(6) + "tQ";
+  EXPECT_IN("is not in the archive",
+            complaint(dict_of("w", kRebuild + "(" + outside + integer(0) + integer(6) + "\x85" + integer(1) + "\x85" +
+                                       "\x89" + kEmptyDict + "tR")));
 }
 
 TEST(TorchPickle, NestedNamesDoNotReachBuild) {
@@ -213,6 +236,10 @@ TEST(TorchPickle, NestingCostsNoStack) {
     laughs += "tq"s + static_cast<char>(i + 1);
   }
   EXPECT_IN("more than one object", complaint(laughs + "."));
+  // A place in the memo costs nothing but its entry, however high it is.
+  std::string high = "\x80\x02}";
+  for (int i = 0; i < 1000; ++i) high += "r" + ZipBuilder::le<uint32_t>(0xFFFFFFFFu - static_cast<uint32_t>(i));
+  EXPECT_IN("object 5 of the memo", complaint(high + "h\x05."));
 }
 
 TEST(TorchPickle, RefusesTensorsOutsideTheirStorage) {

@@ -19,7 +19,7 @@ from pathlib import Path
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 sys.path.insert(0, str(Path(__file__).parent))
-from tokenizer_peer import FIXTURES, sample_documents  # noqa: E402
+from mixed_text import FIXTURES, sample_documents  # noqa: E402
 
 SPECIAL = ["<unk>", "<s>", "</s>"]
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
@@ -69,6 +69,8 @@ def bpe(size, normalizer=None, pre_tokenizer=None, special=SPECIAL, alphabet=400
     if normalizer:
         tokenizer.normalizer = normalizer
     tokenizer.pre_tokenizer = pre_tokenizer or pre_tokenizers.Metaspace()
+    if pre_tokenizer is None:
+        tokenizer.decoder = llama_decoder() if "byte_fallback" in options else decoders.Metaspace()
     trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=special, show_progress=False, limit_alphabet=alphabet,
                                   max_token_length=12)
     tokenizer.train_from_iterator(texts(), trainer)
@@ -132,9 +134,31 @@ def llama2(size, **parts):
     return changed(base, **{"pre_tokenizer": None} | parts)
 
 
+def field_of(message, wanted):
+    """The bytes of a field of a protocol buffer that has lengths, numbers and 32-bit fields only."""
+    def number(at):
+        value, shift = 0, 0
+        while True:
+            value, shift = value | (message[at] & 127) << shift, shift + 7
+            at += 1
+            if message[at - 1] < 128:
+                return value, at
+
+    at = 0
+    while at < len(message):
+        key, at = number(at)
+        if key & 7 == 2:
+            size, at = number(at)
+            if key >> 3 == wanted:
+                return message[at : at + size]
+            at += size
+        else:
+            at = at + 4 if key & 7 == 5 else number(at)[1]
+    return b""
+
+
 def charsmap(rule):
     import sentencepiece as spm
-    from sentencepiece import sentencepiece_model_pb2 as pb
 
     with tempfile.TemporaryDirectory() as folder:
         text, table = Path(folder) / "text.txt", Path(folder) / "rules.tsv"
@@ -144,9 +168,8 @@ def charsmap(rule):
         model = io.BytesIO()
         spm.SentencePieceTrainer.train(input=str(text), model_writer=model, vocab_size=14, model_type="bpe",
                                        minloglevel=2, hard_vocab_limit=False, **rules)
-        proto = pb.ModelProto()
-        proto.ParseFromString(model.getvalue())
-        return proto.normalizer_spec.precompiled_charsmap
+        normalizer_spec = field_of(model.getvalue(), 3)
+        return field_of(normalizer_spec, 2)
 
 
 def unigram(size, rule="nmt_nfkc", pre_tokenizer=None, **parts):
@@ -157,8 +180,47 @@ def unigram(size, rule="nmt_nfkc", pre_tokenizer=None, **parts):
     special = SPECIAL + (BYTES if parts.get("model", {}).get("byte_fallback") else [])
     trainer = trainers.UnigramTrainer(vocab_size=size, special_tokens=special, unk_token="<unk>", show_progress=False)
     tokenizer.train_from_iterator(texts(), trainer)
-    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.decoder = llama_decoder() if "<0x00>" in special else decoders.Metaspace()
     return changed(tokenizer, **parts)
+
+
+FLAGS = ["lstrip", "rstrip", "single_word", "normalized", "special"]
+
+
+def every_flag():
+    """An added token of signs and one of letters for each combination of flags."""
+    for bits in range(1 << len(FLAGS)):
+        flags = {name: bool(bits >> i & 1) for i, name in enumerate(FLAGS)}
+        yield AddedToken(f"<T{bits:02}>", **flags)
+        yield AddedToken(f"Tok{bits:02}É", **flags)
+
+
+def with_every_flag(tokenizer):
+    for token in every_flag():
+        (tokenizer.add_special_tokens if token.special else tokenizer.add_tokens)([token])
+    return tokenizer
+
+
+FLAG_MARKS = [mark for token in every_flag() for mark in (token.content, token.content.lower(), token.content + token.content)]
+
+
+def around(tokenizer, *parts):
+    """With a post-processor that puts the special tokens before and after a text."""
+    tokenizer.post_processor = processors.Sequence([processors.ByteLevel(trim_offsets=False), *parts])
+    return tokenizer
+
+
+def begin_and_end(tokenizer):
+    tokenizer.add_special_tokens(["<s>", "</s>"])
+    ids = [(name, tokenizer.token_to_id(name)) for name in ("<s>", "</s>")]
+    return around(tokenizer, processors.TemplateProcessing(single="<s> <s> $A </s>", special_tokens=ids))
+
+
+def roberta(tokenizer, kind):
+    tokenizer.add_special_tokens(["<s>", "</s>"])
+    begin, end = (("<s>", tokenizer.token_to_id("<s>")), ("</s>", tokenizer.token_to_id("</s>")))
+    tokenizer.post_processor = kind(end, begin)
+    return tokenizer
 
 
 def flagged(tokenizer):
@@ -166,6 +228,16 @@ def flagged(tokenizer):
                           AddedToken("keepword", single_word=True, normalized=True), AddedToken("Kapitän", normalized=True),
                           AddedToken("<|pad|>", normalized=False), AddedToken("THE", lstrip=True, normalized=True),
                           AddedToken("ing", rstrip=True, single_word=True, normalized=False)])
+    return tokenizer
+
+
+def albert(size):
+    """As ALBERT's files are: accents and cases go, then the charsmap."""
+    tokenizer = unigram(size)
+    tokenizer.normalizer = normalizers.Sequence([
+        normalizers.Replace("``", '"'), normalizers.Replace("''", '"'), normalizers.NFKD(), normalizers.StripAccents(),
+        normalizers.Lowercase(), normalizers.Precompiled(charsmap("nmt_nfkc")), normalizers.Replace(Regex(" {2,}"), " ")])
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)])
     return tokenizer
 
 
@@ -204,6 +276,9 @@ def kinds(size):
         "llama2_first": lambda: llama2(size, pre_tokenizer=metaspace("first", False)),
         "metaspace_always": lambda: llama2(size, pre_tokenizer=metaspace("always", True)),
         "metaspace_never": lambda: llama2(size, pre_tokenizer=metaspace("never", False)),
+        "metaspace_always_unsplit": lambda: llama2(size, pre_tokenizer=metaspace("always", False)),
+        "metaspace_first_split": lambda: llama2(size, pre_tokenizer=metaspace("first", True)),
+        "metaspace_never_split": lambda: llama2(size, pre_tokenizer=metaspace("never", True)),
         "ignore_merges": lambda: llama2(size, pre_tokenizer=metaspace("always", True), model={"ignore_merges": True}),
         "unknown": lambda: changed(bpe(size), pre_tokenizer=None, normalizer=PREPEND_REPLACE),
         "unknown_fused": lambda: changed(bpe(size, fuse_unk=True), pre_tokenizer=metaspace("first", False)),
@@ -216,6 +291,18 @@ def kinds(size):
         "unigram_bytes": lambda: changed(unigram(size, rule=None, model={"byte_fallback": True}),
                                          pre_tokenizer=metaspace("first", False)),
         "unigram_nfkc_unsplit": lambda: changed(unigram(size, rule="nfkc"), pre_tokenizer=metaspace("always", False)),
+        "albert": lambda: albert(size),
+        "qwen2_nfc": lambda: byte_level(size, [split_by(QWEN2)], normalizers.NFC()),
+        "flags": lambda: with_every_flag(byte_level(size)),
+        "flags_lowercase": lambda: with_every_flag(byte_level(size, normalizer=normalizers.Lowercase())),
+        "flags_nfkd_strip": lambda: with_every_flag(byte_level(size, normalizer=normalizers.Sequence(
+            [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Strip()]))),
+        "flags_llama2": lambda: with_every_flag(llama2(size, normalizer=PREPEND_REPLACE)),
+        "flags_metaspace_first": lambda: with_every_flag(llama2(size, pre_tokenizer=metaspace("first", True))),
+        "flags_unigram": lambda: with_every_flag(unigram(size)),
+        "begin_and_end": lambda: begin_and_end(byte_level(size)),
+        "roberta": lambda: roberta(byte_level(size), processors.RobertaProcessing),
+        "bert_processing": lambda: roberta(byte_level(size), processors.BertProcessing),
         "deepseek_v3": lambda: byte_level(size, [split_by(p) for p in DEEPSEEK_V3]),
         "falcon": lambda: changed(byte_level(size, [pre_tokenizers.Punctuation("contiguous")]), pre_tokenizer=FALCON),
     }

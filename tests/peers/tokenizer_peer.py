@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares our ids with those of Hugging Face `tokenizers`, on the sample and on fresh random text.
+"""Compares ids and decoded text with Hugging Face `tokenizers`, on over 2 MB of mixed text.
 
     tests/peers/tokenizer_peer.py [--bench build/release/bench/bench_tokenizer] [--seed N] [TOKENIZER_JSON ...]
 
@@ -8,95 +8,151 @@ bench program is not there.
 """
 
 import argparse
-import gzip
-import random
+import json
+import re
 import struct
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-FIXTURES = ROOT / "tests/fixtures/tokenizer"
+from mixed_text import FIXTURES, ROOT, mixed_documents
+
+BENCH = ROOT / "build/release/bench/bench_tokenizer"
 
 
-def sample_documents():
-    data, at, out = gzip.decompress((FIXTURES / "sample.gz").read_bytes()), 0, []
-    while at < len(data):
-        (size,) = struct.unpack_from("<I", data, at)
-        out.append(data[at + 4 : at + 4 + size])
-        at += 4 + size
-    return out
+@dataclass
+class Ours:
+    """What `bench_tokenizer --encoded` gives."""
+
+    prefix: list = field(default_factory=list)  # of ids, as the post-processor adds them
+    suffix: list = field(default_factory=list)
+    ids: list = field(default_factory=list)  # by document
+    texts: list = field(default_factory=list)  # these decoded, with special tokens
+    plain: list = field(default_factory=list)  # and without
 
 
-def random_documents(rng, special_tokens):
-    """Characters of all planes, mostly those that split patterns and merges care about, and some broken bytes."""
-    tricky = list("aeinrst AB'’.,!-_\n\r\t\v 0123456789") + [
-        "'s", "'LL", "'ſ", "  ", "\r\n", "the", " and", "ing", "é", "中文", "한국", "ελ", "дом", "\u00a0", "\u0085", "\u2028",
-        "\u3000", "\u180e", "\u200d", "\u0301", "½", "Ⅷ", "٣", "😀", "👍🏽", "\U0002ebf0", "\U0001e030", "==", "->", "    ",
-    ] + special_tokens
-    for _ in range(20000):
-        parts = []
-        for _ in range(rng.randint(0, 40)):
-            kind = rng.random()
-            if kind < 0.8:
-                parts.append(rng.choice(tricky).encode())
-            elif kind < 0.97:
-                code = rng.choice([rng.randrange(0x3000), rng.randrange(0x10000), rng.randrange(0x110000)])
-                parts.append(chr(code).encode("utf-8", "surrogatepass"))
-            else:
-                parts.append(bytes([rng.randrange(256)]))
-        yield b"".join(parts)
-    for c in "a .1é中😀'":
-        yield (c * 5000).encode()
-
-
-def our_ids(bench, tokenizer, documents):
+def our_encodings(bench, tokenizer, documents):
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"".join(struct.pack("=I", len(d)) + d for d in documents))
         file.flush()
-        out = subprocess.run([bench, "--ids", tokenizer, file.name], stdout=subprocess.PIPE, check=True).stdout
-    numbers, at, ids = memoryview(out).cast("I"), 0, []
-    while at < len(numbers):
-        count = numbers[at]
-        ids.append(numbers[at + 1 : at + 1 + count].tolist())
-        at += 1 + count
-    return ids
+        out = subprocess.run([bench, "--encoded", tokenizer, file.name], stdout=subprocess.PIPE, check=True).stdout
+    at = 0
+
+    def take(item_size):
+        nonlocal at
+        (count,) = struct.unpack_from("=I", out, at)
+        data = out[at + 4 : at + 4 + count * item_size]
+        at += 4 + count * item_size
+        return data
+
+    def take_ids():
+        return memoryview(take(4)).cast("I").tolist()
+
+    ours = Ours(prefix=take_ids(), suffix=take_ids())
+    while at < len(out):
+        ours.ids.append(take_ids())
+        ours.texts.append(take(1).decode("utf-8", errors="replace"))
+        ours.plain.append(take(1).decode("utf-8", errors="replace"))
+    return ours
 
 
-def compare(Tokenizer, bench, path, documents):
+class Differences:
+    """Of one tokenizer: how many documents differ in what, with examples."""
+
+    def __init__(self, name, documents):
+        self.name, self.documents, self.found, self.compared = name, documents, {}, {}
+
+    def compare(self, what, expected, got, inputs=None):
+        inputs = inputs or self.documents
+        different = [i for i in range(len(expected)) if i >= len(got) or got[i] != expected[i]]
+        self.compared[what] = len(expected)
+        if different:
+            self.found[what] = len(different)
+        for i in different[:3]:
+            print(f"  {self.name}, {what} of {inputs[i]!r:.400}\n    expected {expected[i]!r:.400}\n"
+                  f"    ours     {got[i] if i < len(got) else None!r:.400}")
+
+    def report(self, ids):
+        size = sum(map(len, self.documents))
+        counts = ", ".join(f"{self.found.get(what, 0)} of {count} {what} differ" for what, count in self.compared.items())
+        print(f"{self.name}: {len(self.documents)} documents, {size} bytes, {ids} ids; {counts}", flush=True)
+        return not self.found
+
+
+def decoder_of(content):
+    """"exact", "no space in front" where the decoder takes away what the tokenizer put there and ours leaves it, or None
+    where there is none: `tokenizers` then puts spaces between tokens."""
+    decoder = content["decoder"]
+    if decoder is None:
+        return None
+    return "exact" if decoder["type"] == "ByteLevel" else "no space in front"
+
+
+def rewritten_tokens(tokenizer):
+    """Ids of added tokens that `tokenizers` decodes to something else than their content: where they are normalized, it
+    gives the normalized content, whatever stood in the text, and its byte-level decoder takes their letters for bytes."""
+    begin = tokenizer.encode("a", add_special_tokens=False).ids
+    before = tokenizer.decode(begin, skip_special_tokens=False)
+    return {id for id, token in tokenizer.get_added_tokens_decoder().items()
+            if not re.fullmatch("<0x[0-9A-F]{2}>", token.content)
+            and tokenizer.decode(begin + [id], skip_special_tokens=False) != before + token.content}
+
+
+def compare_texts(theirs, ours, differences):
+    """Decodes a part of the documents with both."""
+    decoder, rewritten = decoder_of(json.loads(theirs.to_str())), rewritten_tokens(theirs)
+    if not decoder:
+        return
+    some = [i for i in range(0, len(ours.ids), 3) if not rewritten.intersection(ours.ids[i])]
+    ids = [ours.ids[i] for i in some]
+    for what, skip, texts in [("texts", False, ours.texts), ("texts without special tokens", True, ours.plain)]:
+        wanted, got = theirs.decode_batch(ids, skip_special_tokens=skip), [texts[i] for i in some]
+        if decoder == "no space in front":
+            wanted, got = [t.lstrip(" ") for t in wanted], [t.lstrip(" ") for t in got]
+        differences.compare(what, wanted, got, ids)
+
+
+def compare(bench, path, documents):
+    from tokenizers import Tokenizer
+
     theirs = Tokenizer.from_file(str(path))
     texts = [d.decode("utf-8", errors="replace") for d in documents]
-    expected = [e.ids for e in theirs.encode_batch(texts, add_special_tokens=False)]
-    got = our_ids(bench, path, documents)
-    different = [i for i in range(len(documents)) if i >= len(got) or got[i] != expected[i]]
-    size = sum(map(len, documents))
-    print(f"{path}: {len(documents)} documents, {size} bytes, {sum(map(len, expected))} ids, {len(different)} documents differ")
-    for i in different[:3]:
-        print(f"  text {texts[i]!r}\n  HF   {expected[i]}\n  ours {got[i] if i < len(got) else None}")
-    return not different
+    expected = [e.ids for e in theirs.encode_batch_fast(texts, add_special_tokens=False)]
+    ours = our_encodings(bench, path, documents)
+    differences = Differences(Path(path).name, documents)
+    differences.compare("ids", expected, ours.ids)
+    some = texts[:200]
+    with_special = [e.ids for e in theirs.encode_batch_fast(some, add_special_tokens=True)]
+    differences.compare("ids with special tokens", with_special, [ours.prefix + ids + ours.suffix for ids in ours.ids[:200]])
+    compare_texts(theirs, ours, differences)
+    return differences.report(sum(map(len, expected)))
+
+
+def arguments(description):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bench", default=str(BENCH))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("files", nargs="*", type=Path)
+    args = parser.parse_args()
+    for module in ["tokenizers", "sentencepiece", "transformers"]:
+        try:
+            __import__(module)
+        except ImportError:
+            print(f"{module} is not installed")
+            sys.exit(77)
+    if not Path(args.bench).exists():
+        print(f"{args.bench} is not built")
+        sys.exit(77)
+    return args
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--bench", default=str(ROOT / "build/release/bench/bench_tokenizer"))
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("tokenizers", nargs="*", type=Path)
-    args = parser.parse_args()
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        print("tokenizers is not installed")
-        return 77
-    if not Path(args.bench).exists():
-        print(f"{args.bench} is not built")
-        return 77
-    equal = True
-    for path in args.tokenizers or [FIXTURES / "gpt2_style.json", FIXTURES / "llama3_style.json"]:
-        special = [t.content for t in Tokenizer.from_file(str(path)).get_added_tokens_decoder().values()][:20]
-        documents = sample_documents() + list(random_documents(random.Random(args.seed), special))
-        equal &= compare(Tokenizer, args.bench, path, documents)
-    return 0 if equal else 1
+    args = arguments(__doc__)
+    documents = mixed_documents(args.seed)
+    files = args.files or [FIXTURES / "gpt2_style.json", FIXTURES / "llama3_style.json"]
+    return 0 if all([compare(args.bench, path, documents) for path in files]) else 1
 
 
 if __name__ == "__main__":

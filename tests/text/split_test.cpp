@@ -87,7 +87,8 @@ std::string random_text(const Random& random, uint64_t& draw) {
                                                 "한",     "ſ",  "\u00A0", "\u0085", "\u2028",   "\u3000",
                                                 "\u180E", "٣",  "Ⅷ",      "²",      "\u0301",   "\u200D",
                                                 "😀",      "𝟘",  "-",      "\x7F",   "longword", "evenlongerword",
-                                                "'d",     "_"};
+                                                "'d",     "_",  "(",      "|",      "/",        "。",
+                                                "Ab",     "AB", "ǅ",      "ʰ",      "あ",       "\u0488"};
   std::string text;
   for (uint64_t left = random.below(draw++, 24); left > 0; --left) {
     if (random.below(draw++, 8) > 0) {
@@ -119,7 +120,7 @@ TEST_P(KnownPattern, SplitsRandomTextAsPcreDoes) {
 TEST_P(KnownPattern, SplitsEveryShortTextOfAFewCharactersAsPcreDoes) {
   std::unique_ptr<Splitter> by_hand = known_splitter(GetParam());
   std::unique_ptr<Splitter> by_regex = pcre_splitter({.text = std::string(GetParam())}, "test");
-  const std::vector<std::string> alphabet{"a", "s", "'", " ", "\n", "\t", "1", ".", "é", "\u3000"};
+  const std::vector<std::string> alphabet{"a", "s", "A", "'", " ", "\n", "\t", "1", ".", "é", "中", "\u0301", "\u3000"};
   std::vector<std::string> texts{""};
   for (size_t begin = 0, length = 0; length < 4; ++length) {
     size_t end = texts.size();
@@ -130,10 +131,21 @@ TEST_P(KnownPattern, SplitsEveryShortTextOfAFewCharactersAsPcreDoes) {
   for (const std::string& text : texts) ASSERT_EQ(pieces_of(*by_hand, text), pieces_of(*by_regex, text)) << text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Split, KnownPattern, testing::Values(kGpt2Pattern, kLlama3Pattern, kQwen2Pattern));
+INSTANTIATE_TEST_SUITE_P(Split, KnownPattern,
+                         testing::Values(kGpt2Pattern, kLlama3Pattern, kQwen2Pattern, kCl100kPattern, kO200kPattern,
+                                         kTekkenPattern, kDeepSeekNumbers, kDeepSeekIdeographs, kDeepSeekWords,
+                                         kBloomPattern, kThreeDigits));
+
+TEST(KnownPatterns, ThatLeaveGapsAreLeftToPcreWhereGapsAreDropped) {
+  EXPECT_NE(known_splitter(kLlama3Pattern, SplitKeep::matches_only), nullptr);
+  EXPECT_EQ(known_splitter(kLlama3Pattern, SplitKeep::gaps_only), nullptr);
+  EXPECT_NE(known_splitter(kBloomPattern, SplitKeep::everything), nullptr);
+  EXPECT_EQ(known_splitter(kBloomPattern, SplitKeep::matches_only), nullptr);
+}
 
 TEST(Split, LongRunsTakeTimeInProportion) {
-  for (std::string_view pattern : {kGpt2Pattern, kLlama3Pattern}) {
+  for (std::string_view pattern :
+       {kGpt2Pattern, kLlama3Pattern, kCl100kPattern, kO200kPattern, kTekkenPattern, kDeepSeekWords}) {
     std::unique_ptr<Splitter> splitter = known_splitter(pattern);
     std::string spaces(1 << 20, ' ');
     EXPECT_EQ(pieces_of(*splitter, spaces + "x").size(), 2u);

@@ -109,6 +109,44 @@ INSTANTIATE_TEST_SUITE_P(Tokenizer, KindOfTokenizer,
                                          "char_normalizer_sequence", "pre_tokenizer_metaspace_first"),
                          [](const auto& info) { return info.param; });
 
+// What HF gives: words are cut first, and only that at the very begin of the text has a prefix.
+TEST(Tokenizer, WordsThatAStageChangesAtTheBeginAreNotTakenForOthers) {
+  Tokenizer tokenizer =
+      Tokenizer::from_json(R"({"version": "1.0", "pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+      {"type": "WhitespaceSplit"},
+      {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first", "split": true}]},
+    "model": {"type": "BPE", "vocab": {"\u2581": 0, "a": 1, "\u2581a": 2}, "merges": [["\u2581", "a"]]}})",
+                           "test");
+  EXPECT_EQ(tokenizer.encode("a a"), (Ids{2, 1}));
+  EXPECT_EQ(tokenizer.encode(" a a"), (Ids{1, 1}));
+  EXPECT_EQ(tokenizer.encode("a"), (Ids{2}));
+}
+
+// Vocabularies of characters with byte_fallback lose nothing but which of U+2581 were spaces. The space that goes
+// before a text stays when it is decoded.
+TEST(Tokenizer, CharactersWithByteFallbackDecodeToTheTextItself) {
+  enum class Front { always_space, one_space };
+  for (auto [file, front] :
+       {std::pair("kinds/llama2.json", Front::always_space), std::pair("kinds/llama2_first.json", Front::one_space),
+        std::pair("sentencepiece/bpe.model", Front::always_space)}) {
+    Tokenizer tokenizer = Tokenizer::load(tokenizer_fixture(file));
+    int compared = 0;
+    for (const std::string& document : sample_documents()) {
+      // Added tokens of the first take white space, or have a space put behind them.
+      if (document.find("\u2581") != std::string::npos || document.find("keepword") != std::string::npos ||
+          document.find('<') != std::string::npos)
+        continue;
+      std::string expected;
+      append_mended_utf8(document, expected);
+      if (expected.empty()) continue;
+      if (front == Front::always_space || !expected.starts_with(' ')) expected.insert(0, " ");
+      ASSERT_EQ(tokenizer.decode(tokenizer.encode(document)), expected) << file;
+      ++compared;
+    }
+    EXPECT_GT(compared, 500) << file;
+  }
+}
+
 TEST(Tokenizer, BytesOfMetaspaceTokens) {
   Tokenizer tokenizer = Tokenizer::load(tokenizer_fixture("kinds/llama2.json"));
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("The star\n☃")), " The star\n☃");

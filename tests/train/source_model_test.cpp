@@ -183,8 +183,27 @@ class WithTokenizer {
  public:
   explicit WithTokenizer(std::string_view name) : scratch_(name) {
     scratch_.run("first", {"train.steps=1", "train.eval_every=0", "optimizer.warmup=0"});
-    fs::rename(scratch_.root() / "first/step-000001", directory());
+    take_first();
   }
+  // Of a tokenizer that is there already.
+  WithTokenizer(std::string_view name, const fs::path& tokenizer) : scratch_(name) {
+    std::vector<std::string> settings{"model.architecture=llama",
+                                      "model.layers=1",
+                                      "model.hidden=32",
+                                      "model.heads=2",
+                                      "data.train=stories",
+                                      "data.stories_bytes=60000",
+                                      fmt::format("data.tokenizer={}", tokenizer.string()),
+                                      fmt::format("data.cache={}", (root() / "cache").string()),
+                                      "batch.seq=16",
+                                      "batch.sequences=2",
+                                      "train.steps=1",
+                                      "train.threads=1",
+                                      "train.eval_every=0"};
+    train(load_config("", settings), root() / "first", cpu_ranks());
+    take_first();
+  }
+  void take_first() { fs::rename(scratch_.root() / "first/step-000001", directory()); }
   fs::path directory() const { return scratch_.root() / "model"; }
   fs::path root() const { return scratch_.root(); }
   void write(const std::string& name, std::string_view text) {
@@ -309,6 +328,36 @@ TEST(SourceModel, GenerateStopsAtTheEndsOfGenerationConfig) {
   ASSERT_EQ(reason, StopReason::max_tokens);
   source.write("generation_config.json", fmt::format("{{\"eos_token_id\": [4000, {}]}}", tokens.front()));
   EXPECT_EQ(text(), std::pair(StopReason::stop_token, std::vector<uint32_t>{}));
+}
+
+// Directories of Llama 1 and 2 may have nothing but tokenizer.model.
+TEST(SourceModel, TrainsFromADirectoryThatHasOnlyTokenizerModel) {
+  fs::path fixture = fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/tokenizer/sentencepiece/bpe.model";
+  WithTokenizer source("sentencepiece", fixture);
+  ASSERT_FALSE(fs::exists(source.directory() / "tokenizer.json"));
+  EXPECT_EQ(read_file(source.directory() / "tokenizer.model"), read_file(fixture));
+  source.write("tokenizer_config.json", R"({"tokenizer_class": "LlamaTokenizer", "eos_token": "</s>"})");
+  fs::path saved = source.train_to("run");
+  // What the sentencepiece library gives for the first document, between the begin and the end token.
+  const std::vector<uint16_t> expected{1, 863, 910, 586, 265, 865, 905, 2};
+  std::vector<uint16_t> tokens = source.tokens();
+  ASSERT_GT(tokens.size(), expected.size());
+  EXPECT_EQ(std::vector<uint16_t>(tokens.begin(), tokens.begin() + 8), expected);
+  for (const char* name : {"tokenizer.model", "tokenizer_config.json"})
+    EXPECT_EQ(read_file(saved / name), read_file(source.directory() / name)) << name;
+  EXPECT_FALSE(fs::exists(saved / "tokenizer.json"));
+}
+
+TEST(SourceModel, TokenFilesNeedNoTokenizerThatWeCanRead) {
+  Source source("word-piece", "llama");
+  source.write("tokenizer.json", R"({"version": "1.0", "model": {"type": "WordPiece", "vocab": {"a": 0}}})");
+  fs::path saved = source.train_to("run").checkpoint;
+  EXPECT_EQ(read_file(saved / "tokenizer.json"), read_file(source.directory() / "tokenizer.json"));
+  EXPECT_EQ(source.train_to("run", {"train.steps=3"}).step, 3);  // and goes on
+  source.write("text.jsonl", "{\"text\": \"a\"}\n");
+  std::string complaint = source.complaint(
+      {"data.format=jsonl", fmt::format("data.train={}", (source.directory() / "text.jsonl").string())});
+  EXPECT_NE(complaint.find("a WordPiece model; expected a BPE or Unigram model"), std::string::npos) << complaint;
 }
 
 }  // namespace

@@ -108,14 +108,22 @@ namespace {
 
 class Precompiled : public Normalizer {
  public:
-  explicit Precompiled(std::shared_ptr<const Charsmap> map) : map_(std::move(map)) {}
+  explicit Precompiled(std::shared_ptr<const Charsmap> map) : map_(std::move(map)), quick_(kQuickCodes) {
+    std::string character;
+    for (char32_t code = 0; code < kQuickCodes; ++code) {
+      character.clear();
+      append_utf8(code, character);
+      bool stays = !map_->may_begin(character[0]) || !map_->shortest(character);
+      quick_[code] = {.stays_apart = stays && !may_join_next(code), .joins_previous = may_join_previous(code)};
+    }
+  }
 
   void apply(NormalText& text) const override {
     const std::string& old = text.text;
     std::string out;
     out.reserve(old.size() + old.size() / 8);
     for (size_t at = 0; at < old.size();) {
-      size_t plain = plain_ascii(old, at);
+      size_t plain = end_of_plain(old, at);
       out.append(old, at, plain - at);
       at = plain;
       if (at == old.size()) break;
@@ -131,16 +139,24 @@ class Precompiled : public Normalizer {
  private:
   static constexpr size_t kLongest = 5;  // bytes of a grapheme that is looked up as a whole
 
-  // Past the characters of ASCII that are graphemes by themselves and that no rule begins with.
-  size_t plain_ascii(const std::string& text, size_t at) const {
-    auto ascii = [&](size_t i) { return static_cast<uint8_t>(text[i]) < 0x80; };
-    while (at < text.size() && ascii(at) && (at + 1 == text.size() || ascii(at + 1)) && !changes_alone(text[at])) ++at;
-    return at;
-  }
+  static constexpr char32_t kQuickCodes = 0x10000;
+  struct Quick {
+    bool stays_apart =
+        false;  // no rule for it alone, and a grapheme that begins with it goes on only if what comes says so
+    bool joins_previous = false;  // what says so
+  };
 
-  bool changes_alone(char c) const {
-    if (!map_->may_begin(c)) return c == '\r';
-    return c == '\r' || map_->shortest(std::string_view(&c, 1)).has_value();
+  // Past the characters that are graphemes by themselves and that no rule changes.
+  size_t end_of_plain(const std::string& text, size_t at) const {
+    if (at == text.size()) return at;
+    for (Utf8Char c = decode_valid_utf8(text.data() + at); c.code < kQuickCodes && quick_[c.code].stays_apart;) {
+      size_t next = at + c.size;
+      if (next == text.size()) return next;
+      c = decode_valid_utf8(text.data() + next);
+      if (c.code < kQuickCodes ? quick_[c.code].joins_previous : may_join_previous(c.code)) break;
+      at = next;
+    }
+    return at;
   }
 
   void append_grapheme(std::string_view grapheme, std::string& out) const {
@@ -159,6 +175,7 @@ class Precompiled : public Normalizer {
   }
 
   std::shared_ptr<const Charsmap> map_;
+  std::vector<Quick> quick_;  // by code
 };
 
 }  // namespace

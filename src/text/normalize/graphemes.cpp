@@ -57,4 +57,15 @@ size_t end_of_grapheme(std::string_view text, size_t at) {
   return at;
 }
 
+bool may_join_next(char32_t code) {
+  Hangul hangul = hangul_of(code);
+  bool syllable = hangul == Hangul::open || hangul == Hangul::closed;
+  return code == '\r' || grapheme_kind(code) == GraphemeKind::joins_next || (hangul != Hangul::none && !syllable);
+}
+
+bool may_join_previous(char32_t code) {
+  Hangul hangul = hangul_of(code);
+  return grapheme_kind(code) == GraphemeKind::joins_previous || hangul == Hangul::vowel || hangul == Hangul::tail;
+}
+
 }  // namespace sextant

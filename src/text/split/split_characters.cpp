@@ -1,4 +1,6 @@
 // Splitters by kinds of characters.
+#include <type_traits>
+
 #include "text/split/split.h"
 #include "text/split/split_behavior.h"
 #include "text/unicode/unicode_classes.h"
@@ -9,7 +11,8 @@ namespace sextant {
 namespace {
 
 struct IsPunctuation {
-  bool operator()(char32_t code) const { return is_punctuation(code); }
+  const UnicodeTraits& traits = UnicodeTraits::get();
+  bool operator()(char32_t code) const { return traits.of(code).any_of(kPunctuationMark); }
 };
 
 struct IsSpace {
@@ -21,6 +24,8 @@ template <class Is>
 class CharSplitter : public Splitter {
  public:
   CharSplitter(Is is, SplitKeep keep) : is_(is), keep_(keep) {}
+
+  bool cuts_words() const override { return std::is_same_v<Is, IsSpace>; }
 
   size_t cut(std::string_view text, SplitCursor& cursor, std::span<std::string_view> pieces) const override {
     auto next_match = [&](size_t at) -> std::optional<MatchSpan> {
@@ -59,6 +64,8 @@ class OneCharacterSplitter : public Splitter {
 
 class WordSplitter : public Splitter {
  public:
+  bool cuts_words() const override { return true; }
+
   size_t cut(std::string_view text, SplitCursor& cursor, std::span<std::string_view> pieces) const override {
     size_t count = 0;
     while (count < pieces.size() && cursor.at < text.size()) {

@@ -165,10 +165,8 @@ std::unique_ptr<Splitter> pcre_splitter(const SplitPattern& pattern, std::string
 }
 
 std::unique_ptr<Splitter> make_splitter(const SplitPattern& pattern, std::string_view place) {
-  // The known patterns match every character, so that a splitter of theirs knows no gaps to keep or drop.
-  bool no_gaps = pattern.keep == SplitKeep::everything || pattern.keep == SplitKeep::matches_only;
-  if (pattern.kind == PatternKind::regex && no_gaps)
-    if (std::unique_ptr<Splitter> known = known_splitter(pattern.text)) return known;
+  if (pattern.kind == PatternKind::regex)
+    if (std::unique_ptr<Splitter> known = known_splitter(pattern.text, pattern.keep)) return known;
   return pcre_splitter(pattern, place);
 }
 

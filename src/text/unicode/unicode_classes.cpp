@@ -37,14 +37,35 @@ const UnicodeKinds& UnicodeKinds::get() {
   return kinds;
 }
 
+UnicodeTraits::UnicodeTraits() {
+  auto add = [&](std::span<const CodeRange> ranges, CharTraits trait) {
+    char32_t last = ranges.back().last;
+    if (traits_.size() <= last) traits_.resize(last + 1);
+    for (CodeRange range : ranges)
+      for (char32_t code = range.first; code <= range.last; ++code) traits_[code] = traits_[code] | trait;
+  };
+  auto add_categories = [&](std::initializer_list<std::string_view> names, CharTraits trait) {
+    for (std::string_view name : names) {
+      CharProperty property = *unicode_property(name);
+      add(property.codes.ranges(), trait);
+    }
+  };
+  add_categories({"Lu", "Lt", "Lm", "Lo", "M"}, kBeginsWord);
+  add_categories({"Ll", "Lm", "Lo", "M"}, kGoesOnInWord);
+  add_categories({"L"}, kLetter);
+  add_categories({"M"}, kMark);
+  add_categories({"P", "S"}, kSign);
+  add(kPunctuation, kPunctuationMark);
+}
+
+const UnicodeTraits& UnicodeTraits::get() {
+  static const UnicodeTraits traits;
+  return traits;
+}
+
 bool is_word_character(char32_t code) {
   static const std::vector<bool> kWords = flags_of(kWordCharacters);
   return code < kWords.size() && kWords[code];
-}
-
-bool is_punctuation(char32_t code) {
-  static const std::vector<bool> kMarks = flags_of(kPunctuation);
-  return code < kMarks.size() && kMarks[code];
 }
 
 }  // namespace sextant

@@ -23,7 +23,32 @@ class UnicodeKinds {
   std::vector<CharKind> kinds_;  // one per code point, up to the last that is not `other`
 };
 
+// What the patterns of later models tell apart; a character may have several.
+struct CharTraits {
+  uint8_t bits = 0;
+
+  constexpr bool any_of(CharTraits other) const { return (bits & other.bits) != 0; }
+  constexpr CharTraits operator|(CharTraits other) const { return {static_cast<uint8_t>(bits | other.bits)}; }
+};
+inline constexpr CharTraits kBeginsWord{1};        // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
+inline constexpr CharTraits kGoesOnInWord{2};      // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
+inline constexpr CharTraits kLetter{4};            // \p{L}
+inline constexpr CharTraits kMark{8};              // \p{M}
+inline constexpr CharTraits kSign{16};             // [\p{P}\p{S}]
+inline constexpr CharTraits kPunctuationMark{32};  // to the Punctuation pre-tokenizer
+
+class UnicodeTraits {
+ public:
+  static const UnicodeTraits& get();  // built at the first call
+
+  CharTraits of(char32_t code) const { return code < traits_.size() ? traits_[code] : CharTraits{}; }
+
+ private:
+  UnicodeTraits();
+
+  std::vector<CharTraits> traits_;  // one per code point, up to the last that has any
+};
+
 bool is_word_character(char32_t code);
-bool is_punctuation(char32_t code);
 
 }  // namespace sextant
