@@ -140,7 +140,8 @@ extern const ModelDef model{
                             {"init_std", "initializer_range"},
                             {"rotary_fraction", "rotary_pct"},
                             {"rope_theta", "rotary_emb_base"}},
-                  .dropouts = {{"attention_dropout"}, {"hidden_dropout"}}}},
+                  .dropouts = {attention_dropout(),
+                               {"hidden_dropout", {&DropoutRates::hidden, &DropoutRates::embedding}}}}},
     .presets = neox_presets,
 };
 

@@ -126,10 +126,7 @@ extern const ModelDef model{
                             {"ffn", "ffn_dim"},
                             {"vocab", "vocab_size"},
                             {"max_seq", "max_position_embeddings"}},
-                  .dropouts = {{"activation_dropout"},  // of older versions
-                               {"attention_dropout"},
-                               {"dropout", 0.1},
-                               {"layerdrop"}},
+                  .dropouts = {attention_dropout(), {"dropout", {&DropoutRates::hidden}, 0.1}, {"layerdrop", {}}},
                   .padding = HfPadding{1}}},
     .presets = opt_presets,
 };
