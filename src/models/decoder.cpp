@@ -170,7 +170,8 @@ class Writer {
     if (rate == 0) return x;
     Attrs attrs;
     Dropout{rate, site_number(site, layer_)}.add_to(attrs);
-    return b_.op(ops::dropout, "dropout", {x, frame_.dropout_keys}, attrs);
+    return b_.op(ops::dropout, site == DropoutSite::embedding ? "embed_dropout" : "dropout", {x, frame_.dropout_keys},
+                 attrs);
   }
 
   // From normed rows to what is still to be added to the residual stream; so is what mlp gives.

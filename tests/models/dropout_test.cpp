@@ -57,7 +57,7 @@ fs::path results_file(const std::string& name, const NamedTensors& ours, const B
 // MPT's class in transformers takes integers only for its rate, so that no rate above 0 can be loaded.
 constexpr const char* kDropoutModels[] = {"gpt2", "opt", "neox", "bloom", "starcoder2", "phi3", "llama", "gemma"};
 
-TEST(DropoutParity, TransformersLeavesOutTheSame) {
+TEST(LiveParity, TransformersLeavesOutTheSame) {
   fs::path peer = fs::path(SEXTANT_SOURCE_DIR) / "build/peers/bin/python";
   if (!fs::exists(peer)) GTEST_SKIP() << "scripts/peers has not been run";
   std::string command = fmt::format("{} {}/tests/peers/dropout_peer.py", peer.string(), SEXTANT_SOURCE_DIR);
