@@ -18,11 +18,12 @@ Graph graph_of(const OneOpSpec& spec) {
   std::vector<ValueId> inputs;
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     const TensorType& type = spec.inputs[i];
-    inputs.push_back(graph.add({.path = fmt::format("in{}", i),
-                                .kind = type.dtype == DType::i32 ? ValueKind::feed : ValueKind::state,
-                                .dtype = type.dtype,
-                                .shape = type.shape,
-                                .layout = whole}));
+    inputs.push_back(
+        graph.add({.path = fmt::format("in{}", i),
+                   .kind = type.dtype == DType::i32 || type.dtype == DType::i64 ? ValueKind::feed : ValueKind::state,
+                   .dtype = type.dtype,
+                   .shape = type.shape,
+                   .layout = whole}));
   }
   Op op = make_op(graph, spec.def, inputs, spec.attrs, "op");
   for (size_t i = 0; i < op.outputs.size(); ++i) {
@@ -56,6 +57,10 @@ void write_random(Bound& bound, const Value& value, int64_t integers_below) {
     case DType::i32:
       return write_blocks<int32_t>(bound, value, [&](size_t i) {
         return static_cast<int32_t>(random.below(i, static_cast<uint64_t>(integers_below)));
+      });
+    case DType::i64:
+      return write_blocks<int64_t>(bound, value, [&](size_t i) {
+        return static_cast<int64_t>(random.below(i, static_cast<uint64_t>(integers_below)));
       });
     case DType::f32:
       return write_blocks<float>(bound, value, real);

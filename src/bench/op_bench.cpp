@@ -36,9 +36,10 @@ struct Growth {
 
 TensorTypes grown(const OpDef& def, const TensorTypes& types, const Growth& growth) {
   Signature signature = parse_signature(def.operands);
+  std::vector<const Operand*> operands = signature.operands_of(ranks_of(types));
   TensorTypes out = types;
   for (size_t i = 0; i < types.size(); ++i) {
-    const std::string& letters = signature.input(static_cast<int>(i)).letters;
+    const std::string& letters = operands[i]->letters;
     std::vector<int64_t> dims(types[i].shape.dims().begin(), types[i].shape.dims().end());
     if (letters == "*" && !dims.empty()) dims[0] *= growth.batch;
     for (size_t d = 0; d < dims.size() && letters.size() == dims.size() && letters != "*"; ++d)

@@ -230,8 +230,6 @@ ModelSpec draft_model(const RunConfig& run, Complaints& complaints) {
   // A start that could not be read leaves nothing to reason about.
   if (!complaints.trusts("model.preset") || !complaints.trusts("model.from")) return {};
 
-  if (model.dropout.value_or(0) != 0)
-    complaints.add(run, {"model.dropout"}, {.got = "dropout is not implemented", .expected = "0"});
   if (!model.from) forget_derived(spec);
   lay_fields_over(run, spec);
   derive_missing(spec, run);
@@ -248,6 +246,21 @@ ModelSpec draft_model(const RunConfig& run, Complaints& complaints) {
     complaints.add(run, keys, {.got = std::move(problem.got), .expected = std::move(problem.expected)});
   }
   return spec;
+}
+
+DropoutRates resolve_dropout(const RunConfig& run) {
+  const ModelSection& model = run.model;
+  DropoutRates rates;
+  if (model.dropout) {
+    rates = {*model.dropout, *model.dropout, *model.dropout};
+  } else if (model.from) {
+    const std::filesystem::path file = std::filesystem::path(*model.from) / "config.json";
+    rates = hf_dropout_rates(read_file(file), file.string());
+  }
+  override_field(model.hidden_dropout, rates.hidden);
+  override_field(model.attention_dropout, rates.attention);
+  override_field(model.embedding_dropout, rates.embedding);
+  return rates;
 }
 
 ModelSpec resolve_model(const RunConfig& run) {

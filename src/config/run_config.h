@@ -33,7 +33,7 @@ struct ModelSection {
   std::optional<int64_t> window, full_attention_first, full_attention_every, no_rope_every;
   std::optional<double> embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
   std::optional<bool> tied_head;
-  std::optional<double> init_std, dropout;
+  std::optional<double> init_std, dropout, hidden_dropout, attention_dropout, embedding_dropout;
   bool other_tokenizer = false;
   bool operator==(const ModelSection&) const = default;
 };

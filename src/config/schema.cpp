@@ -115,7 +115,7 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(model.preset, unset("none"), "A published model by name; `sextant list models` lists them."),
     KEY(model.from, unset("none"),
         "A Hugging Face directory to start from: its config.json, weights and tokenizer. Of the other keys only "
-        "`max_seq`, `norm_eps`, `rope_*` and `dropout` may be given beside it, and `tied_head` where config.json ties the head."),
+        "`max_seq`, `norm_eps`, `rope_*` and the dropout rates may be given beside it, and `tied_head` where config.json ties the head."),
     KEY(model.architecture, one_of(kArchitectures), unset("the preset's"),
         "The family of the model; `sextant list models` lists them with the options and defaults of each."),
     KEY(model.layers, from_to(1, kMaxLayers), unset("the preset's"), "Transformer blocks."),
@@ -197,9 +197,16 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(model.other_tokenizer,
         "With `from`: whether the model may be trained on with another tokenizer than its own, `data.tokenizer` or one trained on "
         "the data. Its ids mean nothing to the weights."),
-    KEY(model.dropout, from_0_below_1(), unset("0, and `model.from` must not say otherwise"),
-        "Dropout is not implemented: only 0. It says that a model whose config.json has dropout rates is to be trained "
-        "without them."),
+    KEY(model.dropout, from_0_below_1(), unset("none"),
+        "The dropout rate of training at all three places below, where they do not have their own. It replaces the rates in the "
+        "config.json of `from`: 0 trains without dropout. What is left out follows from `train.seed`, the sequence and the place in the "
+        "model, and is the same on every mesh."),
+    KEY(model.hidden_dropout, from_0_below_1(), unset("`dropout`, else that of `from`, else 0"),
+        "Dropout of what attention and MLP add to the residual stream: GPT-2's `resid_pdrop`, OPT's `dropout`, Megatron's `hidden-dropout`."),
+    KEY(model.attention_dropout, from_0_below_1(), unset("`dropout`, else that of `from`, else 0"),
+        "Dropout of attention's weights, after the softmax: `attn_pdrop`, `attention_dropout`."),
+    KEY(model.embedding_dropout, from_0_below_1(), unset("`dropout`, else that of `from`, else 0"),
+        "Dropout of the embeddings with their positions: `embd_pdrop`."),
 
 };
 

@@ -83,11 +83,11 @@ TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const Te
     BUG_IF(!known, "[{}] has no attr '{}'", def.name, name);
   }
   LetterSizes sizes(def, inputs);
+  std::vector<const Operand*> operands = signature.operands_of(ranks_of(inputs));
   for (size_t i = 0; i < inputs.size(); ++i) {
     bool declared = i < signature.inputs.size() || signature.inputs.back().count == Operand::Count::repeated;
     BUG_IF(!declared, "[{}] expects '{}', got {} inputs", def.name, def.operands, inputs.size());
-    if (signature.input(static_cast<int>(i)).count != Operand::Count::repeated)
-      sizes.read(signature.input(static_cast<int>(i)), inputs[i].shape);
+    if (operands[i]->count != Operand::Count::repeated) sizes.read(*operands[i], inputs[i].shape);
   }
   TensorTypes outputs;
   if (def.shape)

@@ -58,11 +58,17 @@ AxisState state_in_row(std::string_view state, const Operand& operand, const OpD
   return sharded(dim);
 }
 
+// The operands that an op has, and the inputs that its definition declares.
+struct RowOperands {
+  std::vector<const Operand*> inputs, outputs;
+  const std::vector<Operand>& declared;
+};
+
 // "x:S(i) w:S(i) bias:P -> y:P"; an operand that is not named is R.
-LayoutRow written_row(const OpDef& def, const Signature& signature, std::string_view text, int inputs, int outputs) {
-  LayoutRow row{std::vector<AxisState>(static_cast<size_t>(inputs), kReplicated),
-                std::vector<AxisState>(static_cast<size_t>(outputs), kReplicated)};
-  auto fill = [&](std::string_view part, auto operand_at, std::vector<AxisState>& states) {
+LayoutRow written_row(const OpDef& def, const RowOperands& operands, std::string_view text) {
+  LayoutRow row{std::vector<AxisState>(operands.inputs.size(), kReplicated),
+                std::vector<AxisState>(operands.outputs.size(), kReplicated)};
+  auto fill = [&](std::string_view part, const std::vector<const Operand*>& of, std::vector<AxisState>& states) {
     while (!trim(part).empty()) {
       part = trim(part);
       std::string_view word = part.substr(0, part.find(' '));
@@ -70,54 +76,69 @@ LayoutRow written_row(const OpDef& def, const Signature& signature, std::string_
       size_t colon = word.find(':');
       bool known = false;
       for (size_t i = 0; i < states.size(); ++i) {
-        const Operand& operand = operand_at(static_cast<int>(i));
+        const Operand& operand = *of[i];
         if (operand.name != word.substr(0, colon)) continue;
         states[i] = state_in_row(word.substr(colon + 1), operand, def);
         known = true;
       }
       // Optional inputs that this op leaves out may still be named.
-      for (const Operand& operand : signature.inputs) known = known || operand.name == word.substr(0, colon);
+      for (const Operand& operand : operands.declared) known = known || operand.name == word.substr(0, colon);
       BUG_IF(!known, "{}: row '{}' names no operand '{}'", def.name, text, word.substr(0, colon));
     }
   };
   size_t arrow = text.find("->");
-  fill(
-      text.substr(0, arrow), [&](int i) -> const Operand& { return signature.input(i); }, row.inputs);
-  fill(
-      text.substr(arrow + 2), [&](int i) -> const Operand& { return signature.outputs[static_cast<size_t>(i)]; },
-      row.outputs);
+  fill(text.substr(0, arrow), operands.inputs, row.inputs);
+  fill(text.substr(arrow + 2), operands.outputs, row.outputs);
   return row;
 }
 
-LayoutRow split_row(const Signature& signature, char letter, int inputs, int outputs) {
+LayoutRow split_row(const RowOperands& operands, char letter) {
   LayoutRow row;
-  for (int i = 0; i < inputs; ++i) {
-    int dim = dim_of(signature.input(i), letter);
+  for (const Operand* operand : operands.inputs) {
+    int dim = dim_of(*operand, letter);
     row.inputs.push_back(dim < 0 ? kReplicated : sharded(dim));
   }
-  for (int i = 0; i < outputs; ++i) {
-    int dim = dim_of(signature.outputs[static_cast<size_t>(i)], letter);
+  for (const Operand* operand : operands.outputs) {
+    int dim = dim_of(*operand, letter);
     row.outputs.push_back(dim < 0 ? kPartial : sharded(dim));
   }
   return row;
 }
 
 // Split dim `dim` of every operand that is all `*`; the others are replicated.
-LayoutRow any_dim_row(const Signature& signature, int dim, int inputs, int outputs) {
+LayoutRow any_dim_row(const RowOperands& operands, int dim) {
   LayoutRow row;
-  for (int i = 0; i < inputs; ++i) row.inputs.push_back(signature.input(i).letters == "*" ? sharded(dim) : kReplicated);
-  for (int i = 0; i < outputs; ++i)
-    row.outputs.push_back(signature.outputs[static_cast<size_t>(i)].letters == "*" ? sharded(dim) : kPartial);
+  for (const Operand* operand : operands.inputs)
+    row.inputs.push_back(operand->letters == "*" ? sharded(dim) : kReplicated);
+  for (const Operand* operand : operands.outputs)
+    row.outputs.push_back(operand->letters == "*" ? sharded(dim) : kPartial);
   return row;
+}
+
+// Whether the operand has so many dims.
+bool fits_rank(const Operand& operand, int rank) {
+  return operand.letters == "*" || static_cast<int>(operand.letters.size()) == rank;
 }
 
 }  // namespace
 
-const Operand& Signature::input(int i) const {
-  BUG_IF(inputs.empty(), "op without inputs asked for input {}", i);
-  if (i < static_cast<int>(inputs.size())) return inputs[static_cast<size_t>(i)];
-  // Past the end stand the repeated operand, or the accumulated gradient that fusion appended (like output 0).
-  return inputs.back().count == Operand::Count::repeated ? inputs.back() : outputs.front();
+std::vector<const Operand*> Signature::operands_of(const std::vector<int>& input_ranks) const {
+  std::vector<const Operand*> found;
+  size_t next = 0;
+  for (int rank : input_ranks) {
+    auto later = std::find_if(inputs.begin() + static_cast<std::ptrdiff_t>(std::min(next, inputs.size())), inputs.end(),
+                              [&](const Operand& operand) { return fits_rank(operand, rank); });
+    while (later != inputs.end() && inputs[next].count == Operand::Count::optional && !fits_rank(inputs[next], rank))
+      ++next;
+    if (next < inputs.size()) {
+      found.push_back(&inputs[next]);
+      if (inputs[next].count != Operand::Count::repeated) ++next;
+    } else {
+      // Past the end stands the accumulated gradient that autodiff appended, which is like output 0.
+      found.push_back(&outputs.front());
+    }
+  }
+  return found;
 }
 
 Signature parse_signature(std::string_view text) {
@@ -136,24 +157,25 @@ LayoutRow in_order(LayoutRow row, ShardOrder order) {
 std::vector<LayoutRow> layout_rows(const OpDef& def, const std::vector<int>& input_ranks,
                                    const std::vector<int>& output_ranks) {
   Signature signature = parse_signature(def.operands);
-  int inputs = static_cast<int>(input_ranks.size()), outputs = static_cast<int>(output_ranks.size());
+  RowOperands operands{signature.operands_of(input_ranks), {}, signature.inputs};
+  for (size_t i = 0; i < output_ranks.size(); ++i) operands.outputs.push_back(&signature.outputs[i]);
   std::vector<LayoutRow> rows;
   for (std::string_view text : def.rows) {
     if (text.find("->") != std::string_view::npos) {
-      rows.push_back(written_row(def, signature, text, inputs, outputs));
+      rows.push_back(written_row(def, operands, text));
     } else if (text == "*") {
       int rank = 0;
-      for (int i = 0; i < inputs; ++i)
-        if (signature.input(i).letters == "*") rank = input_ranks[static_cast<size_t>(i)];
-      for (int dim = 0; dim < rank; ++dim) rows.push_back(any_dim_row(signature, dim, inputs, outputs));
+      for (size_t i = 0; i < operands.inputs.size(); ++i)
+        if (operands.inputs[i]->letters == "*") rank = input_ranks[i];
+      for (int dim = 0; dim < rank; ++dim) rows.push_back(any_dim_row(operands, dim));
     } else {
       BUG_IF(text.size() != 1, "{}: row '{}' is neither a letter nor written out", def.name, text);
-      rows.push_back(split_row(signature, text[0], inputs, outputs));
+      rows.push_back(split_row(operands, text[0]));
     }
   }
   for (AxisState same : {kInvariant, kReplicated})
-    rows.push_back({std::vector<AxisState>(static_cast<size_t>(inputs), same),
-                    std::vector<AxisState>(static_cast<size_t>(outputs), same)});
+    rows.push_back(
+        {std::vector<AxisState>(input_ranks.size(), same), std::vector<AxisState>(output_ranks.size(), same)});
   return rows;
 }
 

@@ -22,11 +22,19 @@ struct Signature {
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
 
-  // The operand that input i of an op with `count` inputs stands for (repeated ones fill up).
-  const Operand& input(int i) const;
+  // The operands that inputs of these ranks stand for, one for each. An optional operand is left out where the input
+  // has another number of dims and a later operand has that number; repeated ones fill up.
+  std::vector<const Operand*> operands_of(const std::vector<int>& input_ranks) const;
 };
 
 Signature parse_signature(std::string_view text);
+
+template <class Types>
+std::vector<int> ranks_of(const Types& types) {
+  std::vector<int> ranks;
+  for (const auto& type : types) ranks.push_back(type.shape.rank());
+  return ranks;
+}
 
 // One way to run the op along one axis: a state for each input and output.
 struct LayoutRow {

@@ -109,7 +109,7 @@ extern const ModelDef model{
                     {"norm_eps", "layer_norm_epsilon"},
                     {"init_std", "initializer_range"}},
           .aliases = {{"n_embed", "hidden_size"}, {"num_attention_heads", "n_head"}, {"num_hidden_layers", "n_layer"}},
-          .dropouts = {{"attention_dropout"}, {"hidden_dropout"}}}},
+          .dropouts = {attention_dropout(), {"hidden_dropout", {&DropoutRates::hidden}}}}},
     .presets = bloom_presets,
 };
 

@@ -17,6 +17,7 @@ namespace {
 struct Frame {
   ValueId tokens = kNoValue;
   ValueId begins = kNoValue;           // with a mask of documents
+  ValueId dropout_keys = kNoValue;     // with dropout
   std::optional<CachePosition> cache;  // generation only
   ValueId at = kNoValue;               // generation only: the position whose logits are wanted
 };
@@ -24,6 +25,7 @@ struct Frame {
 Frame open_frame(Builder& b, const Use& use) {
   Frame frame{.tokens = b.feed("tokens", DType::i32, {use.batch, use.seq})};
   if (use.documents) frame.begins = b.feed("begins", DType::i32, {use.batch, use.seq});
+  if (use.dropout.any()) frame.dropout_keys = b.feed("dropout_keys", DType::i64, {use.batch});
   if (use.kind == Use::Kind::generate) {
     frame.cache = CachePosition{b.feed("start", DType::i32, {}), use.cache_positions};
     frame.at = b.feed("at", DType::i32, {});
@@ -36,10 +38,19 @@ Bias either(Bias always, bool asked_for) {
   return asked_for ? Bias::added : always;
 }
 
+// Where dropout stands. No two sites of a model have the same number, so that each leaves out elements of its own.
+enum class DropoutSite : uint8_t { embedding, attention, attention_out, mlp_out };
+
+// Blocks count from 0; the embedding stands before them.
+int64_t site_number(DropoutSite site, int64_t layer) {
+  return 4 * (layer + 1) + static_cast<int64_t>(site);
+}
+
 // Writes one model op by op.
 class Writer {
  public:
-  Writer(Builder& b, const ModelSpec& m, const Decoder& d, Frame frame) : b_(b), m_(m), d_(d), frame_(frame) {}
+  Writer(Builder& b, const ModelSpec& m, const Decoder& d, const DropoutRates& dropout, Frame frame)
+      : b_(b), m_(m), d_(d), dropout_(dropout), frame_(frame) {}
 
   ValueId token_table() { return vocabulary_matrix("embed.weight"); }
   ValueId output_head(ValueId table) { return m_.tied_head ? table : vocabulary_matrix("head.weight"); }
@@ -52,10 +63,12 @@ class Writer {
     x = projected(x, "project_in", m_.hidden);
     x = scaled(b_, x, "embed_scale", d_.embedding_multiplier);
     if (d_.learned_positions) x = with_positions(x, *d_.learned_positions);
-    return d_.norm_of_embedding ? norm(x, "embed_norm") : x;
+    if (d_.norm_of_embedding) x = norm(x, "embed_norm");
+    return dropped(x, dropout_.embedding, DropoutSite::embedding);
   }
 
   ValueId block(ValueId x, int64_t layer) {
+    layer_ = layer;
     has_rope_ = m_.no_rope_every == 0 || (layer + 1) % m_.no_rope_every != 0;
     window_ = window_of_layer(m_, layer);
     scale_ = m_.attention_multiplier;
@@ -67,7 +80,7 @@ class Writer {
     }
     // Tensor-parallel ranks sum what both give in one message.
     ValueId both = d_.order == BlockOrder::parallel ? with_own_norms(x) : with_one_norm(x);
-    return added(x, both);
+    return added(x, b_.residual(both));
   }
 
   ValueId norm(ValueId x, std::string_view name) {
@@ -119,27 +132,33 @@ class Writer {
 
   ValueId attention_half(ValueId x) {
     auto scope = b_.scope("attn");
-    if (d_.order == BlockOrder::output_norm) return added(x, norm(b_.residual(self_attention(x)), "norm"));
-    if (d_.order == BlockOrder::post_norm) return norm(added(x, self_attention(x)), "norm");
-    return added(x, self_attention(norm(x, "norm")));
+    auto dropped_half = [&](ValueId half) {
+      return added(x, dropped(b_.residual(half), dropout_.hidden, DropoutSite::attention_out));
+    };
+    if (d_.order == BlockOrder::output_norm) return dropped_half(norm(b_.residual(self_attention(x)), "norm"));
+    if (d_.order == BlockOrder::post_norm) return norm(dropped_half(self_attention(x)), "norm");
+    return dropped_half(self_attention(norm(x, "norm")));
   }
 
   ValueId mlp_half(ValueId x) {
     auto scope = b_.scope("mlp");
-    if (d_.order == BlockOrder::output_norm) return added(x, norm(b_.residual(mlp(x)), "norm"));
-    if (d_.order == BlockOrder::post_norm) return norm(added(x, mlp(x)), "norm");
-    return added(x, mlp(norm(x, "norm")));
+    auto dropped_half = [&](ValueId half) {
+      return added(x, dropped(b_.residual(half), dropout_.hidden, DropoutSite::mlp_out));
+    };
+    if (d_.order == BlockOrder::output_norm) return dropped_half(norm(b_.residual(mlp(x)), "norm"));
+    if (d_.order == BlockOrder::post_norm) return norm(dropped_half(mlp(x)), "norm");
+    return dropped_half(mlp(norm(x, "norm")));
   }
 
   ValueId with_own_norms(ValueId x) {
     ValueId from_mlp = kNoValue, from_attention = kNoValue;
     {
       auto scope = b_.scope("mlp");
-      from_mlp = mlp(norm(x, "norm"));
+      from_mlp = dropped(mlp(norm(x, "norm")), dropout_.hidden, DropoutSite::mlp_out);
     }
     {
       auto scope = b_.scope("attn");
-      from_attention = self_attention(norm(x, "norm"));
+      from_attention = dropped(self_attention(norm(x, "norm")), dropout_.hidden, DropoutSite::attention_out);
     }
     return b_.op(ops::add, "halves", {from_attention, from_mlp});
   }
@@ -149,18 +168,27 @@ class Writer {
     ValueId from_attention = kNoValue, from_mlp = kNoValue;
     {
       auto scope = b_.scope("attn");
-      from_attention = self_attention(normed);
+      from_attention = dropped(self_attention(normed), dropout_.hidden, DropoutSite::attention_out);
     }
     {
       auto scope = b_.scope("mlp");
-      from_mlp = mlp(normed);
+      from_mlp = dropped(mlp(normed), dropout_.hidden, DropoutSite::mlp_out);
     }
     return b_.op(ops::add, "halves", {from_attention, from_mlp});
   }
 
+  // `half` is laid out as x.
   ValueId added(ValueId x, ValueId half) {
-    half = scaled(b_, b_.residual(half), "residual_scale", m_.residual_multiplier);
+    half = scaled(b_, half, "residual_scale", m_.residual_multiplier);
     return b_.op(ops::add, "add", {x, half});
+  }
+
+  ValueId dropped(ValueId x, double rate, DropoutSite site) {
+    if (rate == 0) return x;
+    Attrs attrs;
+    Dropout{rate, site_number(site, layer_)}.add_to(attrs);
+    return b_.op(ops::dropout, site == DropoutSite::embedding ? "embed_dropout" : "dropout", {x, frame_.dropout_keys},
+                 attrs);
   }
 
   // From normed rows to what is still to be added to the residual stream; so is what mlp gives.
@@ -177,7 +205,9 @@ class Writer {
                                .cache = frame_.cache,
                                .begins = frame_.begins,
                                .scale = scale_,
-                               .window = window_});
+                               .window = window_,
+                               .dropout = {dropout_.attention, site_number(DropoutSite::attention, layer_)},
+                               .dropout_keys = frame_.dropout_keys});
     return linear(b_, mixed,
                   {.name = "out",
                    .outputs = m_.hidden,
@@ -199,8 +229,10 @@ class Writer {
   Builder& b_;
   const ModelSpec& m_;
   const Decoder& d_;
+  const DropoutRates& dropout_;
   Frame frame_;
   // Of the block being written.
+  int64_t layer_ = -1;
   bool has_rope_ = true;
   int64_t window_ = 0;
   double scale_ = 0;
@@ -210,7 +242,7 @@ class Writer {
 
 Graph decoder(const ModelSpec& m, const Use& use, const Mesh& mesh, const Decoder& d) {
   Builder b(m.architecture, mesh, use.parallel, use.dtype);
-  Writer writer(b, m, d, open_frame(b, use));
+  Writer writer(b, m, d, use.dropout, open_frame(b, use));
   ValueId table = writer.token_table();
   ValueId x = writer.embedded(table);
   for (int layer = 0; layer < m.layers; ++layer) {

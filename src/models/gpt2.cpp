@@ -153,7 +153,9 @@ extern const ModelDef model{
                               {"max_position_embeddings", "n_positions"},
                               {"num_attention_heads", "n_head"},
                               {"num_hidden_layers", "n_layer"}},
-                  .dropouts = {{"attn_pdrop", 0.1}, {"embd_pdrop", 0.1}, {"resid_pdrop", 0.1}}}},
+                  .dropouts = {{"attn_pdrop", {&DropoutRates::attention}, 0.1},
+                               {"embd_pdrop", {&DropoutRates::embedding}, 0.1},
+                               {"resid_pdrop", {&DropoutRates::hidden}, 0.1}}}},
     .presets = gpt2_presets,
 };
 

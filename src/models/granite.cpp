@@ -108,7 +108,7 @@ extern const ModelDef model{
                   .read = read,
                   .write = write,
                   .names = common_names(),
-                  .dropouts = {{"attention_dropout"}},
+                  .dropouts = {attention_dropout()},
                   .padding = HfPadding{}}},
     .presets = granite_presets,
 };

@@ -130,18 +130,22 @@ ModelSpec spec_from_hf_config(std::string_view text, std::string_view place) {
   return spec;
 }
 
-std::vector<HfDropoutRate> hf_dropout_rates(std::string_view text, std::string_view place) {
+DropoutRates hf_dropout_rates(std::string_view text, std::string_view place) {
   const json document = parse(text, place);
   HfReader reader(document, std::string(place));
   const HfType& type = type_in_file(reader);
-  std::vector<HfDropoutRate> rates;
+  DropoutRates rates;
   for (const HfDropout& dropout : type.dropouts) {
     HfReader section(dropout.section.empty() ? document : reader.object(dropout.section),
                      fmt::format("{}{}{}", place, dropout.section.empty() ? "" : " ", dropout.section));
     double rate = section.number(dropout.key, dropout.rate);
+    if (!(rate >= 0 && rate < 1))
+      section.complain(dropout.key, fmt::format("got {}", rate), "a dropout rate, from 0 to below 1");
+    else if (rate > 0 && dropout.sets.empty())
+      section.complain(dropout.key, fmt::format("{} is not supported", rate),
+                       "0, or rates of your own (model.dropout=0 trains without dropout)");
+    for (double DropoutRates::*field : dropout.sets) rates.*field = rate;
     reader.take_complaints_of(section);
-    std::string key = fmt::format("{}{}{}", dropout.section, dropout.section.empty() ? "" : ".", dropout.key);
-    if (rate != 0) rates.push_back({std::move(key), rate});
   }
   if (!reader.complaints().empty()) throw UserError(reader.complaints());
   return rates;
@@ -158,17 +162,18 @@ std::vector<int64_t> eos_in_generation_config(std::string_view text, std::string
 namespace {
 
 // The keys of the spec alone.
-json keys_of(const ModelSpec& spec, const HfType& type) {
+json keys_of(const ModelSpec& spec, const DropoutRates& rates, const HfType& type) {
   json out;
   out["architectures"] = {type.class_name};
   out["model_type"] = type.model_type;
   type.write(spec, out);
-  for (const HfDropout& dropout : type.dropouts)
-    // MPT's class insists on an integer in its section.
+  for (const HfDropout& dropout : type.dropouts) {
+    double rate = dropout.sets.empty() ? 0 : rates.*dropout.sets.front();
     if (dropout.section.empty())
-      out[std::string(dropout.key)] = 0.0;
-    else
-      out[std::string(dropout.section)][std::string(dropout.key)] = 0;
+      out[std::string(dropout.key)] = rate;
+    else  // MPT's class takes 0 as an integer in its section
+      out[std::string(dropout.section)][std::string(dropout.key)] = rate == 0 ? json(0) : json(rate);
+  }
   out["vocab_size"] = spec.vocab;
   out["tie_word_embeddings"] = spec.tied_head;
   out["initializer_range"] = spec.init_std;
@@ -204,12 +209,13 @@ json without_other_names(json base, const HfType& type) {
 
 }  // namespace
 
-std::string hf_config_json(const ModelSpec& spec, std::string_view base_text, DType weights) {
+std::string hf_config_json(const ModelSpec& spec, std::string_view base_text, DType weights,
+                           const DropoutRates& dropout) {
   BUG_IF(spec.vocab < 1 || !problems_of(spec).empty(), "cannot write the config.json of an unfinished model");
   const HfType& type = hf_type_of(spec);
   json base = base_text.empty() ? json::object() : without_other_names(parse(base_text, "config.json"), type);
   json out = base;
-  out.update(keys_of(spec, type), true);
+  out.update(keys_of(spec, dropout, type), true);
   write_tokens(spec, out, base);
   // What the tensors beside it are; transformers 5 calls it dtype, and reads both.
   out[base.contains("dtype") ? "dtype" : "torch_dtype"] = torch_name_of(weights);

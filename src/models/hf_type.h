@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/dropout_rates.h"
 #include "models/hf_reader.h"
 #include "models/spec.h"
 
@@ -22,12 +23,16 @@ struct HfAlias {
   std::string_view other, key;
 };
 
-// A dropout probability; `section` is the object it stands in, empty for config.json itself.
+// A dropout probability that transformers trains with.
 struct HfDropout {
   std::string_view key;
-  double rate = 0;  // where the file does not say
-  std::string_view section = {};
+  std::vector<double DropoutRates::*> sets;  // the first is what is written; none: our training does not have it
+  double rate = 0;                           // where the file does not say
+  std::string_view section = {};             // the object it stands in, empty for config.json itself
 };
+inline HfDropout attention_dropout() {
+  return {"attention_dropout", {&DropoutRates::attention}};
+}
 
 // The token embedding is made with padding_idx = pad_token_id: its row gets no gradient from the input.
 struct HfPadding {

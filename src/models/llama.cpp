@@ -250,7 +250,7 @@ HfType hf_type(std::string_view model_type, std::string_view class_name, ModelSp
           .read = read,
           .write = write,
           .names = common_names(),
-          .dropouts = {{"attention_dropout"}},
+          .dropouts = {attention_dropout()},
           .padding = HfPadding{}};
 }
 

@@ -9,6 +9,7 @@
 
 #include "ir/graph.h"
 #include "ir/plan.h"
+#include "models/dropout_rates.h"
 #include "models/spec.h"
 
 namespace sextant {
@@ -24,6 +25,7 @@ struct Use {
   double z_loss = 0;            // loss only
   int64_t cache_positions = 0;  // generate only
   bool documents = false;       // loss only: feeds begins [batch, seq] too, where each token's document begins
+  DropoutRates dropout = {};    // training only: with any, feeds dropout_keys [batch] too (exec/dropout_mask.h)
   DType dtype = DType::f32;
   Parallel parallel = {};
 };

@@ -92,7 +92,7 @@ extern const ModelDef model{
                   .read = read,
                   .write = write,
                   .names = common_names(),
-                  .dropouts = {{"attention_dropout"}},
+                  .dropouts = {attention_dropout()},
                   .padding = HfPadding{}}},
     .presets = nemotron_presets,
 };

@@ -142,7 +142,8 @@ extern const ModelDef model{
                             {"rotary_fraction", "rotary_pct"},
                             {"rope_theta", "rotary_emb_base"},
                             {"activation", "hidden_act"}},
-                  .dropouts = {{"attention_dropout"}, {"hidden_dropout"}}}},
+                  .dropouts = {attention_dropout(),
+                               {"hidden_dropout", {&DropoutRates::hidden, &DropoutRates::embedding}}}}},
     .presets = neox_presets,
 };
 

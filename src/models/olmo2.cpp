@@ -87,7 +87,7 @@ extern const ModelDef model{
                   .read = read,
                   .write = write,
                   .names = common_names(),
-                  .dropouts = {{"attention_dropout"}},
+                  .dropouts = {attention_dropout()},
                   .padding = HfPadding{1}}},
     .presets = olmo2_presets,
 };

@@ -156,10 +156,7 @@ extern const ModelDef model{
                             {"activation", "activation_function"},
                             {"norm_placement", "do_layer_norm_before"},
                             {"embedding_width", "word_embed_proj_dim"}},
-                  .dropouts = {{"activation_dropout"},  // of older versions
-                               {"attention_dropout"},
-                               {"dropout", 0.1},
-                               {"layerdrop"}},
+                  .dropouts = {attention_dropout(), {"dropout", {&DropoutRates::hidden}, 0.1}, {"layerdrop", {}}},
                   .padding = HfPadding{1}}},
     .presets = opt_presets,
 };

@@ -78,7 +78,7 @@ extern const ModelDef model{
                   .read = read,
                   .write = write_common,
                   .names = common_names(),
-                  .dropouts = {{"attention_dropout"}}}},
+                  .dropouts = {attention_dropout()}}},
     .presets = palm_presets,
 };
 

@@ -89,7 +89,7 @@ extern const ModelDef model{
                   .read = read,
                   .write = write,
                   .names = common_names(),
-                  .dropouts = {{"attention_dropout"}, {"embd_pdrop"}, {"resid_pdrop"}},
+                  .dropouts = {attention_dropout(), {"resid_pdrop", {&DropoutRates::hidden}}},
                   .padding = HfPadding{32000}}},
     .presets = phi3_presets,
 };

@@ -109,7 +109,7 @@ extern const ModelDef model{
                   .read = read,
                   .write = write,
                   .names = common_names_but({{"no_rope_every", "no_rope_layer_interval"}}),
-                  .dropouts = {{"attention_dropout"}},
+                  .dropouts = {attention_dropout()},
                   .padding = HfPadding{128004}}},
     .presets = smollm3_presets,
 };

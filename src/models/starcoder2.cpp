@@ -105,7 +105,9 @@ extern const ModelDef model{
                   .read = read,
                   .write = write,
                   .names = common_names_but({{"norm_eps", "norm_epsilon"}}),
-                  .dropouts = {{"attention_dropout"}, {"embedding_dropout"}, {"residual_dropout"}},
+                  .dropouts = {attention_dropout(),
+                               {"embedding_dropout", {&DropoutRates::embedding}},
+                               {"residual_dropout", {&DropoutRates::hidden}}},
                   .padding = HfPadding{}}},
     .presets = starcoder2_presets,
 };

@@ -170,6 +170,10 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
     if (all_to_all) qkv = b.whole_sequences(qkv);
     std::vector<ValueId> inputs{qkv};
     if (spec.begins != kNoValue) inputs.push_back(spec.begins);
+    if (spec.dropout.rate > 0) {
+      inputs.push_back(spec.dropout_keys);
+      spec.dropout.add_to(attrs);
+    }
     ValueId y = b.op(ops::attention, "core", std::move(inputs), attrs);
     return all_to_all ? b.split_sequences(y) : y;
   }

@@ -81,6 +81,16 @@ struct CachePosition {
 
 enum class Alibi : uint8_t { none, added };
 
+// The attributes of ops that leave elements out (ops/dropout.cpp); each place of a model has a site of its own.
+struct Dropout {
+  double rate = 0;
+  int64_t site = 0;
+  void add_to(Attrs& attrs) const {
+    attrs.set("dropout", rate);
+    attrs.set("site", site);
+  }
+};
+
 // Attention over packed q|k|v rows; with a cache position, over the cache "cache.PATH".
 struct Attention {
   Heads heads;
@@ -90,6 +100,8 @@ struct Attention {
   ValueId begins = kNoValue;  // where each token's document begins; kNoValue: all earlier tokens are seen
   double scale = 0;           // of scores; 0 = 1/sqrt(head size)
   int64_t window = 0;         // how many tokens a token sees, itself among them; 0 = all before it
+  Dropout dropout = {};       // of the softmax; with a rate above 0, keys are there
+  ValueId dropout_keys = kNoValue;
 };
 ValueId attention(Builder& b, ValueId qkv, const Attention& spec);
 

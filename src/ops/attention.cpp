@@ -4,11 +4,14 @@
 // the position where the document of query i begins. With alibi=1 a key loses score with every position that it lies
 // before its query, at a slope of the query head's own (Press et al. 2021); slopes go by the head's place among all
 // heads of the model. `scale` is what scores are multiplied by, where it is not 1/sqrt(head_dim). With `window` a query
-// sees so many keys at most, its own among them.
+// sees so many keys at most, its own among them. With `keys` and the attrs `dropout` and `site`, weights are left out
+// at random after the softmax (ops/dropout.cpp); the log-sum-exp is that of all of them.
 //
 // Along e, heads are split: head counts in attrs are global, and a rank's packed rows say how many it has. Along s,
 // localize writes the steps of a ring (attention_ring.cpp), which knows no documents: an op with `begins` that is split
 // along s is a BUG, and who builds one must refuse it before.
+#include <optional>
+
 #include "base/error.h"
 #include "ir/graph.h"
 #include "ops/attention_window.h"
@@ -55,8 +58,8 @@ Ring ring_of(const Graph& graph, ValueId qkv) {
   return ring;
 }
 
-// Where `begins` stands among the inputs.
-constexpr size_t kBegins = 1, kBackwardBegins = 4;
+// Where attention's operands that may be left out begin; backward takes them over.
+constexpr size_t kOptional = 1;
 
 // Writes the steps of one attention op.
 class RingWriter {
@@ -64,8 +67,8 @@ class RingWriter {
   RingWriter(Graph& graph, const Op& op, ValueId qkv) : graph_(graph), op_(op), qkv_(qkv), ring_(ring_of(graph, qkv)) {}
 
   bool needed() const { return ring_.ranks > 1; }
-  void refuse_begins(size_t at) const {
-    BUG_IF(needed() && op_.inputs.size() > at, "{}: the ring of attention does not keep documents apart", op_.path);
+  void refuse_begins() const {
+    BUG_IF(needed() && input_of(DType::i32), "{}: the ring of attention does not keep documents apart", op_.path);
   }
 
   std::vector<Op> forward() {
@@ -74,6 +77,7 @@ class RingWriter {
     for (int64_t step = 0; step < ring_.ranks; ++step) {
       if (step > 0) kv = shift(kv);
       std::vector<ValueId> inputs{qkv_, kv};
+      add_keys(inputs);
       inputs.insert(inputs.end(), so_far.begin(), so_far.end());
       so_far = add_step(attention_step, std::move(inputs), step, {op_.outputs[0], op_.outputs[1]});
     }
@@ -91,6 +95,7 @@ class RingWriter {
         so_far[1] = shift(so_far[1]);
       }
       std::vector<ValueId> inputs{op_.inputs[0], qkv_, op_.inputs[2], op_.inputs[3], kv};
+      add_keys(inputs);
       inputs.insert(inputs.end(), so_far.begin(), so_far.end());
       so_far = add_step(attention_step_backward, std::move(inputs), step, {op_.inputs[0], kv});
     }
@@ -101,6 +106,17 @@ class RingWriter {
   }
 
  private:
+  // The input of that type: begins of documents are i32, keys of dropout i64.
+  std::optional<ValueId> input_of(DType dtype) const {
+    for (ValueId id : op_.inputs)
+      if (graph_[id].dtype == dtype) return id;
+    return std::nullopt;
+  }
+
+  void add_keys(std::vector<ValueId>& inputs) const {
+    if (auto keys = input_of(DType::i64)) inputs.push_back(*keys);
+  }
+
   ValueId own_keys_and_values() {
     Op op = make_op(graph_, kv_of, {qkv_}, op_.attrs, op_.path + ".kv");
     Layout layout = graph_[qkv_].layout;
@@ -145,13 +161,13 @@ class RingWriter {
 
 std::vector<Op> ring_forward(Graph& graph, const Op& op) {
   RingWriter writer(graph, op, op.inputs[0]);
-  writer.refuse_begins(kBegins);
+  writer.refuse_begins();
   return writer.needed() ? writer.forward() : std::vector<Op>{op};
 }
 
 std::vector<Op> ring_backward(Graph& graph, const Op& op) {
   RingWriter writer(graph, op, op.inputs[1]);
-  writer.refuse_begins(kBackwardBegins);
+  writer.refuse_begins();
   return writer.needed() ? writer.backward() : std::vector<Op>{op};
 }
 
@@ -163,21 +179,22 @@ const OpDef attention{
         "y = softmax(c·q·kᵀ, causal)·v per head, c = scale, else 1/sqrt(head_dim); lse = log Σ exp of each row. "
         "Query i sees keys up to i, with begins from min(begins, i) on, with a window from i − window + 1 on; with "
         "alibi "
-        "the score of key j is less by slope(head)·(i − j).",
-    .operands = "qkv[b s e], begins?[b s] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window"},
+        "the score of key j is less by slope(head)·(i − j). With dropout the softmax is multiplied by the mask that "
+        "dropout has for (keys[b], site, head, i, j).",
+    .operands = "qkv[b s e], begins?[b s], keys?[b] -> y[b s a], lse[b q s]",
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "dropout", "site"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}},
               {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
     },
     .wide = {1},
-    .rows = {"b", "s", "qkv:S(e) begins:R -> y:S(a) lse:S(q)"},
+    .rows = {"b", "s", "qkv:S(e) begins:R keys:R -> y:S(a) lse:S(q)"},
     .localize = ring_forward,
     .backward =
         [](BackwardScope& s) {
           std::vector<ValueId> inputs{s.output_gradient(0), s.input(0), s.output(0), s.output(1)};
-          if (s.op().inputs.size() > kBegins) inputs.push_back(s.op().inputs[kBegins]);
+          for (size_t i = kOptional; i < s.op().inputs.size(); ++i) inputs.push_back(s.op().inputs[i]);
           s.emit({attention_backward, std::move(inputs), {0}, s.op().attrs});
         },
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, out[0].shape, Pass::forward); },
@@ -197,6 +214,14 @@ const OpDef attention{
           .inputs = {f64({2, 6, 32}), i32({2, 6})},
           .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"window", 3}},
           .integers_below = 6},
+         {.name = "dropout",
+          .inputs = {f64({2, 12, 32}), i64({2})},
+          .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"dropout", 0.3}, {"site", 6}},
+          .integers_below = 1000},
+         {.name = "dropout_and_documents",
+          .inputs = {f64({2, 6, 32}), i32({2, 6}), i64({2})},
+          .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"dropout", 0.3}, {"site", 6}},
+          .integers_below = 6},
          {.name = "documents",
           .inputs = {f64({2, 6, 32}), i32({2, 6})},
           .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},
@@ -207,10 +232,12 @@ const OpDef attention_backward{
     .name = "attention_backward",
     .contract =
         "With p = exp(q·kᵀ·c − lse), d = Σ dy·y: dv = pᵀ·dy, ds = p·(dy·vᵀ − d), dq = c·ds·k, dk = c·dsᵀ·q. "
-        "p is 0 where attention's query does not see the key, and alibi's part of the score is in it.",
-    .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], begins?[b s] -> dqkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window"},
-    .rows = {"b", "s", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) begins:R -> dqkv:S(e)"},
+        "p is 0 where attention's query does not see the key, and alibi's part of the score is in it. With dropout, p "
+        "in "
+        "dv and dy·vᵀ are multiplied by the mask.",
+    .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], begins?[b s], keys?[b] -> dqkv[b s e]",
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "dropout", "site"},
+    .rows = {"b", "s", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) begins:R keys:R -> dqkv:S(e)"},
     .localize = ring_backward,
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, in[0].shape, Pass::backward); },
     .examples = {{.name = "gqa",
@@ -225,6 +252,10 @@ const OpDef attention_backward{
                  {.name = "window",
                   .inputs = {f64({1, 80, 4}), f64({1, 80, 12}), f64({1, 80, 4}), f64({1, 2, 80})},
                   .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}, {"window", 9}}},
+                 {.name = "dropout",
+                  .inputs = {f64({2, 12, 16}), f64({2, 12, 32}), f64({2, 12, 16}), f64({2, 4, 12}), i64({2})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"dropout", 0.3}, {"site", 6}},
+                  .integers_below = 1000},
                  {.name = "documents",
                   .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6}), i32({2, 6})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},

@@ -65,8 +65,9 @@ Cost step_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<con
 std::function<std::vector<Alias>(const Attrs&)> adds_onto(int first_input) {
   return [first_input](const Attrs& attrs) -> std::vector<Alias> {
     if (attrs.integer("step") == 0) return {};
-    return {{.output = 0, .input = first_input, .rule = Alias::Rule::must},
-            {.output = 1, .input = first_input + 1, .rule = Alias::Rule::must}};
+    int first = first_input + (attrs.has("dropout") ? 1 : 0);  // behind the keys of dropout
+    return {{.output = 0, .input = first, .rule = Alias::Rule::must},
+            {.output = 1, .input = first + 1, .rule = Alias::Rule::must}};
   };
 }
 
@@ -76,7 +77,7 @@ const OpDef kv_of{
     .name = "kv_of",
     .contract = "kv = the key and value part of packed rows.",
     .operands = "qkv[b s e] -> kv[b s c]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "dropout", "site"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], kv_width(attrs)}}};
     },
@@ -107,8 +108,8 @@ const OpDef attention_step{
     .contract =
         "y, lse = attention over the keys seen so far and those of kv: y0 and y_block weighted by exp(lse0), "
         "exp(lse_block).",
-    .operands = "qkv[b s e], kv[b t c], y0?[b s a], lse0?[b q s] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "step", "axis", "ranks"},
+    .operands = "qkv[b s e], kv[b t c], keys?[b], y0?[b s a], lse0?[b q s] -> y[b s a], lse[b q s]",
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "dropout", "site", "step", "axis", "ranks"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], query_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
@@ -128,8 +129,10 @@ const OpDef attention_step_backward{
     .contract =
         "What the keys of kv add to dq, and what the queries add to its dkv (dq0, dkv0: what is there already).",
     .operands =
-        "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], dq0?[b s a], dkv0?[b t c] -> dq[b s a], dkv[b t c]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "step", "axis", "ranks", "backward"},
+        "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], keys?[b], dq0?[b s a], dkv0?[b t c] -> dq[b s a], "
+        "dkv[b t c]",
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "dropout", "site", "step", "axis", "ranks",
+              "backward"},
     .shape = [](const Attrs&, auto in) -> TensorTypes {
       return {in[0], in[4]};
     },
@@ -151,7 +154,7 @@ const OpDef join_qkv{
     .name = "join_qkv",
     .contract = "qkv = packed rows of q, and k and v.",
     .operands = "q[b s a], kv[b s c] -> qkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window"},
+    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "dropout", "site"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], query_width(attrs) + kv_width(attrs)}}};
     },

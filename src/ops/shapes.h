@@ -11,6 +11,9 @@ inline TensorType f64(GlobalShape shape) {
 inline TensorType i32(GlobalShape shape) {
   return {DType::i32, std::move(shape)};
 }
+inline TensorType i64(GlobalShape shape) {
+  return {DType::i64, std::move(shape)};
+}
 
 // Outputs of an op that updates some of its inputs in place: a weight and its states (`updated`), and, where it is
 // given, the input `low` behind all others, the low bits of a weight that is computed with in 16 (ops/adamw.cpp).

@@ -154,9 +154,10 @@ class Inference {
   // A dim keeps its segments (q|k|v) wherever its letter goes, and the order in which axes split it.
   void inherit_segments(const Op& op) {
     Signature signature = parse_signature(op.def->operands);
+    std::vector<const Operand*> operands = signature.operands_of(ranks_of(types_of(graph_, op.inputs)));
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       Segments segments = graph_[op.inputs[i]].layout.segments;
-      const std::string& letters = signature.input(static_cast<int>(i)).letters;
+      const std::string& letters = operands[i]->letters;
       if (!segments.any()) continue;
       for (size_t o = 0; o < op.outputs.size(); ++o) {
         const std::string& out = signature.outputs[o].letters;
@@ -169,11 +170,11 @@ class Inference {
     if (op.inputs.empty()) return;
     for (ValueId id : op.outputs)
       if (graph_[id].layout.order.empty()) graph_[id].layout.order = graph_[op.inputs[0]].layout.order;
-    check_orders(op, signature);
+    check_orders(op, signature, operands);
   }
 
   // Operands that share a dim which several axes split must be cut in the same order, or local work would mix pieces.
-  void check_orders(const Op& op, const Signature& signature) const {
+  void check_orders(const Op& op, const Signature& signature, const std::vector<const Operand*>& operands) const {
     auto several = [&](ValueId id) { return is_split_by_several(graph_[id].layout); };
     bool possible = std::any_of(op.inputs.begin(), op.inputs.end(), several) ||
                     std::any_of(op.outputs.begin(), op.outputs.end(), several);
@@ -189,8 +190,7 @@ class Inference {
                op.path, op.def->name, key);
       }
     };
-    for (size_t i = 0; i < op.inputs.size(); ++i)
-      visit(graph_[op.inputs[i]], signature.input(static_cast<int>(i)).letters);
+    for (size_t i = 0; i < op.inputs.size(); ++i) visit(graph_[op.inputs[i]], operands[i]->letters);
     for (size_t o = 0; o < op.outputs.size(); ++o) visit(graph_[op.outputs[o]], signature.outputs[o].letters);
   }
 

@@ -7,11 +7,10 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/printable.h"
 #include "ckpt/model_directory.h"
+#include "config/resolve.h"
 #include "data/data_facts.h"
-#include "models/hf_config.h"
 #include "models/model.h"
 #include "propose/draft.h"
 #include "propose/model_sizes.h"
@@ -141,15 +140,14 @@ class Proposer {
   void start_from_model() {
     fs::path directory = find_model_directory(request_.model);
     draft_.set("model.from", directory.string());
-    fs::path config = directory / "config.json";
-    if (!hf_dropout_rates(read_file(config), config.string()).empty())
-      draft_.set("model.dropout", 0.0,
-                 "config.json has dropout rates, which are not implemented: it is trained without.");
     say("model", fmt::format("the weights and tokenizer of {}", directory.string()));
     // A config whose sequences are longer than the model's would be refused before its length is known.
     draft_.set("batch.seq", kShortestSequence);
     spec_ = resolve_spec(draft_.run());
     draft_.set("batch.seq", seq_, "Tokens in a sequence.");
+    if (DropoutRates rates = resolve_dropout(draft_.run()); rates.any())
+      say("dropout", fmt::format("hidden {}, attention {}, embedding {}, as in its config.json", rates.hidden,
+                                 rates.attention, rates.embedding));
     shorten_sequence();
   }
 

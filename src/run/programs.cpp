@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "config/mesh_axes.h"
+#include "config/resolve.h"
 #include "models/model.h"
 #include "schedule/check.h"
 #include "schedule/from_csv.h"
@@ -137,12 +138,14 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec) {
 
 RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh) {
   const MeshSection& m = run.mesh;
-  RunShape shape{.spec = spec, .mesh = std::move(mesh), .parallel = {}, .pipeline = {}, .blocks_per_stage = {}};
+  RunShape shape{
+      .spec = spec, .mesh = std::move(mesh), .parallel = {}, .pipeline = {}, .blocks_per_stage = {}, .dropout = {}};
   shape.parallel = {.sequence = m.sequence_parallel,
                     .context = m.context == "ulysses" ? ContextMode::ulysses : ContextMode::ring,
                     .zero = static_cast<int>(m.zero)};
   shape.pipeline = schedule_of(run, shape.mesh);
   shape.blocks_per_stage = stage_layers(run, spec, shape.pipeline.shape.stages());
+  shape.dropout = resolve_dropout(run);
   return shape;
 }
 
@@ -153,6 +156,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
           .seq = run.batch.seq,
           .z_loss = run.optimizer.z_loss,
           .documents = run.data.mask_documents,
+          .dropout = shape.dropout,
           .dtype = precision_of(run, target),
           .parallel = shape.parallel};
   LowerOptions options{.train = optimizer_of(run),
@@ -168,6 +172,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
   RunPrograms programs{.train = lower_all(build_model(shape.spec, use, shape.mesh), target, options), .evaluate = {}};
   if (!has_validation(run)) return programs;
   use.z_loss = 0;  // a regulariser of training, not part of what is measured
+  use.dropout = {};
   LowerOptions forward{.plan = {.overlap = run.mesh.overlap},
                        .pipeline = evaluation_schedule(shape.pipeline),
                        .blocks_per_stage = shape.blocks_per_stage,

@@ -27,6 +27,7 @@ struct RunShape {
   Parallel parallel;
   PipelineSchedule pipeline;
   std::vector<int> blocks_per_stage;  // empty: balanced
+  DropoutRates dropout = {};          // of training
 };
 
 // UserError when the mesh asks for what no pass can do, or the schedule does not fit.

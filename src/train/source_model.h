@@ -6,8 +6,8 @@
 
 namespace sextant {
 
-// UserError where the directory of model.from would be trained otherwise than transformers trains it: with dropout,
-// with a head that the spec ignores, with an adapter.
+// UserError where the directory of model.from would be trained otherwise than transformers trains it: with a head
+// that the spec ignores, with an adapter.
 void check_source_model(const RunConfig& run, const ModelSpec& spec);
 
 }  // namespace sextant

@@ -78,6 +78,7 @@ class Run {
     const RunConfig& run;
     const fs::path& out;
     const ModelSpec& spec;
+    const DropoutRates& dropout;
     const Dataset& dataset;
     const RunPrograms& programs;
     const RunIdentity& identity;
@@ -93,8 +94,8 @@ class Run {
         group_(group),
         position_(position),
         trainer_({parts.run, parts.programs, parts.dataset, executor, group, &position.rank_status}),
-        saver_({parts.run, parts.out, parts.spec, parts.dataset.tokenizer.get(), files_, trainer_.bound(), transport,
-                position.rank_status}),
+        saver_({parts.run, parts.out, parts.spec, parts.dropout, parts.dataset.tokenizer.get(), files_,
+                trainer_.bound(), transport, position.rank_status}),
         replicas_(trainer_.bound(), transport, same_work(parts.run, executor)) {}
 
   // Where a save in the background has ended the run, that is the cause.
@@ -329,6 +330,14 @@ int threads_of(const RunConfig& run, const Launch& launch, int ranks) {
   return run.train.threads > 0 ? threads_per_rank(run, launch.ranks_on_host) : launch.cores;
 }
 
+// Rates that come from the directory of model.from are part of what the run is, wherever it goes on.
+void keep_dropout_rates(RunConfig& run, const DropoutRates& rates) {
+  if (!run.model.from || !rates.any()) return;
+  run.model.hidden_dropout = rates.hidden;
+  run.model.attention_dropout = rates.attention;
+  run.model.embedding_dropout = rates.embedding;
+}
+
 // The Programs, if they fit in memory; nothing is allocated yet.
 RunPrograms planned(const RunConfig& run, const RunShape& shape, const Executor& executor) {
   Target target = executor.target();
@@ -379,6 +388,7 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
   Fault fault = fault_from_environment();
   ModelSpec spec = resolve_spec(run);
   RunShape shape = run_shape(run, spec);
+  keep_dropout_rates(run, shape.dropout);
   int ranks = shape.mesh.world_size(), threads = threads_of(run, launch, ranks);
   auto say = [&](std::string_view line) {
     if (launch.leads() && view.verbosity != Verbosity::quiet) fmt::print("{}\n", printable(line, Newlines::kept));
@@ -417,6 +427,7 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
   Run::Parts parts{.run = run,
                    .out = out,
                    .spec = spec,
+                   .dropout = shape.dropout,
                    .dataset = *dataset,
                    .programs = programs,
                    .identity = identity,

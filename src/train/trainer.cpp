@@ -45,14 +45,15 @@ Trainer::Trainer(const Parts& parts)
   size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, group_.rank()));
   arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)));
   train_ = parts.executor.bind(parts.programs.train[stage_rank], *arena_);
-  train_feeder_ = std::make_unique<Feeder>(*train_, dataset_.train, dataset_.end_of_text);
+  auto seed = static_cast<uint64_t>(run_.train.seed);
+  train_feeder_ = std::make_unique<Feeder>(*train_, dataset_.train, dataset_.end_of_text, seed);
   loss_chunk_ = chunk_with_loss(train_->program());
   steps_ahead_ = parts.executor.steps_ahead();
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
   for (Begun& begun : begun_) begun.losses.reserve(kOpenLosses);
   if (parts.programs.evaluate.empty() || !dataset_.validation) return;
   evaluate_ = parts.executor.bind(parts.programs.evaluate[stage_rank], *arena_);
-  evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation, dataset_.end_of_text);
+  evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation, dataset_.end_of_text, seed);
 }
 
 bool Trainer::counts_loss(const Bound& bound) const {

@@ -69,7 +69,10 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"model.tied_head", "<the preset's, else the architecture's>"},
       {"model.init_std", "<0.02>"},
       {"model.other_tokenizer", "false"},
-      {"model.dropout", "<0, and `model.from` must not say otherwise>"},
+      {"model.dropout", "<none>"},
+      {"model.hidden_dropout", "<`dropout`, else that of `from`, else 0>"},
+      {"model.attention_dropout", "<`dropout`, else that of `from`, else 0>"},
+      {"model.embedding_dropout", "<`dropout`, else that of `from`, else 0>"},
 
       {"mesh.dp", "1"},
       {"mesh.tp", "1"},

@@ -136,6 +136,8 @@ bool GuardedBytes::end_is_whole() const {
 void write_to_device(const Tensor& tensor, const Numbers& numbers) {
   if (tensor.dtype == DType::i32)
     upload<int32_t>(tensor, numbers, [](double x) { return static_cast<int32_t>(x); });
+  else if (tensor.dtype == DType::i64)
+    upload<int64_t>(tensor, numbers, [](double x) { return static_cast<int64_t>(x); });
   else if (tensor.dtype == DType::u16)
     upload<uint16_t>(tensor, numbers, [](double x) { return static_cast<uint16_t>(x); });
   else if (tensor.dtype == DType::bf16)

@@ -32,6 +32,7 @@ std::vector<std::pair<std::string, Settings>> runs() {
     runs.push_back({"tiny-llama.toml", {option}});
   for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"})
     for (const Settings& mesh : {Settings{"optimizer.z_loss=0.001"},
+                                 {"model.dropout=0.1"},
                                  {"mesh.dp=2", "mesh.zero=3"},
                                  {"mesh.tp=4"},
                                  {"mesh.cp=2"},

@@ -77,6 +77,8 @@ void add_streaming_cases(std::vector<Case>& cases) {
   }
   for (int64_t f : {int64_t{131}, int64_t{1408}}) {
     std::string name = fmt::format("width_{}", f);
+    Attrs attrs{{"dropout", 0.3}, {"site", 7}};
+    cases.push_back({&ops::dropout, {name, {f64({3, 173, f}), i64({3})}, attrs, int64_t{1} << 50}});
     cases.push_back({&ops::swiglu, {name, {f64({3, 173, 2 * f})}, {}}});
     cases.push_back({&ops::swiglu_backward, {name, {f64({3, 173, f}), f64({3, 173, 2 * f})}, {}}});
     cases.push_back({&ops::geglu, {name, {f64({3, 173, 2 * f})}, {}}});

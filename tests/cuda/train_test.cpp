@@ -104,6 +104,26 @@ TEST_F(OnCuda, SlidingWindowsTrainAsOnTheCpu) {
   }
 }
 
+// The same elements are left out as on the CPU, in attention by our own kernels.
+TEST_F(OnCuda, DropoutTrainsAsOnTheCpu) {
+  for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
+    std::vector<std::string> settings = with(common_settings(), {"model.dropout=0.2", "train.steps=8"});
+    std::vector<double> cpu = run(fmt::format("cpu-{}", file), cpu_ranks(), settings, file);
+    for (const std::vector<std::string>& mesh : {std::vector<std::string>{"mesh.dp=1"},
+                                                 {"mesh.cp=2"},
+                                                 {"mesh.cp=2", "mesh.context=ulysses"},
+                                                 {"mesh.tp=2", "mesh.sequence_parallel=true"},
+                                                 {"mesh.pp=2", "train.recompute=full"}}) {
+      std::string name = fmt::format("{}-{}", file, fmt::join(mesh, "-"));
+      SCOPED_TRACE(name);
+      std::vector<std::string> all = settings;
+      all.insert(all.end(), mesh.begin(), mesh.end());
+      expect_near(run("f32-" + name, cuda_ranks(), with(all, {"train.precision=f32"}), file), cpu, 5e-5);
+      expect_near(run("bf16-" + name, cuda_ranks(), with(all, {"train.precision=bf16"}), file), cpu, 1e-2);
+    }
+  }
+}
+
 TEST_F(OnCuda, RanksThatShareADeviceTrainAsOne) {
   for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
     std::vector<std::string> settings = with(common_settings(), {"train.precision=f32"});

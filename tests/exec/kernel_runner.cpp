@@ -29,8 +29,8 @@ struct AlignedBytes {
 
 Tensor tensor_of(const TensorType& type, DType real, std::byte* data) {
   auto dims = type.shape.dims();
-  return {data, type.dtype == DType::i32 ? DType::i32 : real,
-          LocalShape(std::vector<int64_t>(dims.begin(), dims.end()))};
+  bool integers = type.dtype == DType::i32 || type.dtype == DType::i64;
+  return {data, integers ? type.dtype : real, LocalShape(std::vector<int64_t>(dims.begin(), dims.end()))};
 }
 
 template <class T>
@@ -40,6 +40,7 @@ void write_as(const Tensor& tensor, const Numbers& numbers) {
 
 void write(const Tensor& tensor, const Numbers& numbers) {
   if (tensor.dtype == DType::i32) return write_as<int32_t>(tensor, numbers);
+  if (tensor.dtype == DType::i64) return write_as<int64_t>(tensor, numbers);
   if (tensor.dtype == DType::f32) return write_as<float>(tensor, numbers);
   write_as<double>(tensor, numbers);
 }
@@ -109,7 +110,7 @@ std::vector<Numbers> draw_inputs(const OpDef& def, const Example& example, uint6
                     (&def == &ops::layer_norm_backward && i == 4);
     Numbers numbers(static_cast<size_t>(type.shape.count()));
     for (size_t j = 0; j < numbers.size(); ++j) {
-      if (type.dtype == DType::i32)
+      if (type.dtype == DType::i32 || type.dtype == DType::i64)
         numbers[j] =
             static_cast<double>(random.below(j, static_cast<uint64_t>(example.integers_below)) + (positive ? 1 : 0));
       else

@@ -95,25 +95,62 @@ TEST(HfTwoWays, RopeParametersAndRopeScalingMustAgree) {
       "value for both names");
 }
 
-std::vector<std::string> rates(const json& file) {
-  std::vector<std::string> found;
-  for (const HfDropoutRate& rate : hf_dropout_rates(file.dump(), "config.json"))
-    found.push_back(fmt::format("{} {}", rate.key, rate.rate));
-  return found;
+DropoutRates rates(const json& file) {
+  return hf_dropout_rates(file.dump(), "config.json");
+}
+
+std::string complaint_about_rates(const json& file) {
+  try {
+    rates(file);
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return "";
 }
 
 TEST(HfTwoWays, DropoutRatesAreThoseOfTransformers) {
-  using Rates = std::vector<std::string>;
-  EXPECT_EQ(rates(kGpt2), (Rates{"attn_pdrop 0.1", "embd_pdrop 0.1", "resid_pdrop 0.1"}));
-  EXPECT_EQ(rates(with(kGpt2, {{"attn_pdrop", 0.0}, {"embd_pdrop", 0}, {"resid_pdrop", 0.2}})),
-            (Rates{"resid_pdrop 0.2"}));
-  EXPECT_EQ(rates(with(kMpt, {{"attn_config", {{"attn_pdrop", 0.3}}}})), (Rates{"attn_config.attn_pdrop 0.3"}));
+  using Rates = DropoutRates;
+  EXPECT_EQ(rates(kGpt2), (Rates{.hidden = 0.1, .attention = 0.1, .embedding = 0.1}));
+  EXPECT_EQ(rates(with(kGpt2, {{"attn_pdrop", 0.0}, {"embd_pdrop", 0.3}, {"resid_pdrop", 0.2}})),
+            (Rates{.hidden = 0.2, .embedding = 0.3}));
+  // MPT's class has one rate for all; what its config has besides is not used.
+  EXPECT_EQ(rates(with(kMpt, {{"attn_config", {{"attn_pdrop", 0.3}}}, {"resid_pdrop", 0.5}, {"emb_pdrop", 0.5}})),
+            (Rates{.hidden = 0.3, .attention = 0.3}));
   EXPECT_EQ(rates(kLlama), Rates{});
-  EXPECT_EQ(rates(with(kLlama, {{"attention_dropout", 0.05}})), (Rates{"attention_dropout 0.05"}));
-  EXPECT_EQ(rates({{"model_type", "opt"}}), (Rates{"dropout 0.1"}));
+  EXPECT_EQ(rates(with(kLlama, {{"attention_dropout", 0.05}})), Rates{.attention = 0.05});
+  EXPECT_EQ(rates({{"model_type", "opt"}}), Rates{.hidden = 0.1});
+  EXPECT_EQ(rates({{"model_type", "gpt_neox"}, {"hidden_dropout", 0.2}}), (Rates{.hidden = 0.2, .embedding = 0.2}));
+  EXPECT_EQ(rates(with(kBloom, {{"hidden_dropout", 0.2}, {"attention_dropout", 0.1}})),
+            (Rates{.hidden = 0.2, .attention = 0.1}));
+  EXPECT_EQ(rates({{"model_type", "starcoder2"}, {"residual_dropout", 0.1}, {"embedding_dropout", 0.2}}),
+            (Rates{.hidden = 0.1, .embedding = 0.2}));
+  EXPECT_EQ(rates({{"model_type", "phi3"}, {"resid_pdrop", 0.1}, {"embd_pdrop", 0.2}}), Rates{.hidden = 0.1});
   for (const Preset& preset : presets())
-    EXPECT_TRUE(hf_dropout_rates(hf_config_json(preset.spec), "x").empty()) << preset.name;
-  EXPECT_THROW(rates(with(kLlama, {{"attention_dropout", "much"}})), UserError);
+    EXPECT_FALSE(hf_dropout_rates(hf_config_json(preset.spec), "x").any()) << preset.name;
+}
+
+TEST(HfTwoWays, DropoutRatesThatAreNoneAreRefused) {
+  EXPECT_EQ(complaint_about_rates(with(kLlama, {{"attention_dropout", "much"}})),
+            "config.json attention_dropout: got \"much\"; expected a number");
+  EXPECT_EQ(complaint_about_rates(with(kGpt2, {{"attn_pdrop", 1.0}, {"resid_pdrop", -0.1}})),
+            "config.json attn_pdrop: got 1; expected a dropout rate, from 0 to below 1\n"
+            "config.json resid_pdrop: got -0.1; expected a dropout rate, from 0 to below 1");
+  EXPECT_EQ(complaint_about_rates({{"model_type", "opt"}, {"layerdrop", 0.2}}),
+            "config.json layerdrop: 0.2 is not supported; expected 0, or rates of your own (model.dropout=0 trains "
+            "without dropout)");
+}
+
+// The rates of training are in what is written, as far as the type has keys for them.
+TEST(HfTwoWays, DropoutRatesSurviveTheRoundTrip) {
+  const DropoutRates all{.hidden = 0.1, .attention = 0.2, .embedding = 0.3};
+  auto again = [&](const json& file, const DropoutRates& given) {
+    return hf_dropout_rates(hf_config_json(read(file), file.dump(), DType::f32, given), "x");
+  };
+  EXPECT_EQ(again(kGpt2, all), all);
+  EXPECT_EQ(again(kLlama, all), DropoutRates{.attention = 0.2});
+  EXPECT_EQ(again(kBloom, all), (DropoutRates{.hidden = 0.1, .attention = 0.2}));
+  EXPECT_EQ(again(kMpt, {.hidden = 0.2, .attention = 0.2}), (DropoutRates{.hidden = 0.2, .attention = 0.2}));
+  for (const json& file : {kGpt2, kLlama, kBloom, kMpt}) EXPECT_EQ(again(file, {}), DropoutRates{});
 }
 
 TEST(HfTwoWays, PaddingTokenIsThatOfTransformers) {

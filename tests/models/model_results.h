@@ -78,6 +78,11 @@ inline Optimizer fixture_optimizer() {
   return {.settings = {.eps = 1e-4}, .clip = 1.0};
 }
 
+struct BatchDropout {
+  DropoutRates rates;
+  std::vector<uint64_t> keys;  // one per row, where there are rates
+};
+
 struct NamedTensor {
   GlobalShape shape;
   std::vector<float> values;
@@ -106,10 +111,11 @@ inline void add_file_gradient(const Loaded& model, const HfTensor& tensor, Named
 
 // "loss" (mean over counted targets) and "grad.NAME" for every tensor of the file.
 inline NamedTensors loss_and_gradients(const std::filesystem::path& directory, const Batch& batch, double z_loss,
-                                       RecomputeMode recompute) {
+                                       RecomputeMode recompute, const BatchDropout& dropout = {}) {
   LowerOptions options{.train = Optimizer{}};
   options.plan.recompute = recompute;
-  Loaded model(directory, {.batch = batch.rows, .seq = batch.seq, .z_loss = z_loss}, options);
+  Loaded model(directory, {.batch = batch.rows, .seq = batch.seq, .z_loss = z_loss, .dropout = dropout.rates}, options);
+  if (dropout.rates.any()) model.bound->write(model.program.at("dropout_keys"), std::as_bytes(std::span(dropout.keys)));
   model.bound->write(model.program.at("tokens"), std::as_bytes(std::span(batch.tokens)));
   model.bound->write(model.program.at("targets"), std::as_bytes(std::span(batch.targets)));
   float scale = 1.0f / static_cast<float>(batch.counted());

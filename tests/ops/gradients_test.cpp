@@ -60,10 +60,8 @@ class Running {
     bound_ = executor.bind(program_, *arena_);
   }
   void run() { run_schedule(*bound_); }
-  void write(std::string_view path, const std::vector<double>& x) {
-    bound_->write(program_.at(path), std::as_bytes(std::span(x)));
-  }
-  void write(std::string_view path, const std::vector<int32_t>& x) {
+  template <class T>
+  void write(std::string_view path, const std::vector<T>& x) {
     bound_->write(program_.at(path), std::as_bytes(std::span(x)));
   }
   std::vector<double> read(std::string_view path) const {
@@ -111,11 +109,14 @@ int check_example(const OpDef& def, const Example& example) {
       plain.write(path, inputs[i]);
       trained.write(path, inputs[i]);
     } else {
-      std::vector<int32_t> x(static_cast<size_t>(count));
-      for (size_t k = 0; k < x.size(); ++k)
-        x[k] = static_cast<int32_t>(Random(3, path).below(k, static_cast<uint64_t>(example.integers_below)));
-      plain.write(path, x);
-      trained.write(path, x);
+      auto write_integers = [&]<class T>(T) {
+        std::vector<T> x(static_cast<size_t>(count));
+        for (size_t k = 0; k < x.size(); ++k)
+          x[k] = static_cast<T>(Random(3, path).below(k, static_cast<uint64_t>(example.integers_below)));
+        plain.write(path, x);
+        trained.write(path, x);
+      };
+      example.inputs[i].dtype == DType::i64 ? write_integers(int64_t{}) : write_integers(int32_t{});
     }
   }
   std::vector<double> seed = draw("seed", forward.graph[forward.output].shape.count());

@@ -21,7 +21,9 @@ bool runs_alone(const OpDef& def) {
 // The row of attention along s is a ring, which takes no begins of documents: localize refuses it.
 bool is_refused(const OpDef& def, const Example& example, const LayoutRow& row) {
   bool attention = &def == &ops::attention || &def == &ops::attention_backward;
-  return attention && example.inputs.back().dtype == DType::i32 && row.outputs[0].shards(1);
+  bool documents = std::any_of(example.inputs.begin(), example.inputs.end(),
+                               [](const TensorType& type) { return type.dtype == DType::i32; });
+  return attention && documents && row.outputs[0].shards(1);
 }
 
 std::vector<LayoutRow> rows_of(const OpDef& def, const Example& example) {
@@ -50,8 +52,8 @@ std::vector<SplitDim> split_dims(const OpDef& def, const Example& example, const
     dims.push_back({operand.letters == "*" ? '*' : operand.letters[static_cast<size_t>(state.dim)], state,
                     segments.dim == state.dim ? segments.extents : std::vector<int64_t>{type.shape[state.dim]}});
   };
-  for (size_t i = 0; i < row.inputs.size(); ++i)
-    add(signature.input(static_cast<int>(i)), example.inputs[i], row.inputs[i]);
+  std::vector<const Operand*> operands = signature.operands_of(ranks_of(example.inputs));
+  for (size_t i = 0; i < row.inputs.size(); ++i) add(*operands[i], example.inputs[i], row.inputs[i]);
   for (size_t i = 0; i < row.outputs.size(); ++i) add(signature.outputs[i], outputs[i], row.outputs[i]);
   return dims;
 }

@@ -26,9 +26,10 @@ std::set<char> letters_without_row(const OpDef& def) {
     for (const TensorType& t : example.inputs) in.push_back(t.shape.rank());
     for (const TensorType& t : infer_types(def, example.attrs, example.inputs)) out.push_back(t.shape.rank());
     std::vector<LayoutRow> rows = layout_rows(def, in, out);
+    std::vector<const Operand*> operands = signature.operands_of(in);
     for (size_t i = 0; i < in.size(); ++i) {
       for (int dim = 0; dim < in[i]; ++dim) {
-        const std::string& letters = signature.input(static_cast<int>(i)).letters;
+        const std::string& letters = operands[i]->letters;
         bool split =
             std::any_of(rows.begin(), rows.end(), [&](const LayoutRow& row) { return row.inputs[i].shards(dim); });
         if (!split) missing.insert(letters == "*" ? '*' : letters[static_cast<size_t>(dim)]);

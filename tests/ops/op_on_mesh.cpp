@@ -50,6 +50,7 @@ struct OpGraph {
                     .order = {},
                     .segments = packed_segments(operand, type, c.example.attrs)};
     };
+    std::vector<const Operand*> operands = signature.operands_of(ranks_of(c.example.inputs));
     std::vector<ValueId> inputs;
     for (size_t i = 0; i < c.example.inputs.size(); ++i) {
       const TensorType& type = c.example.inputs[i];
@@ -58,7 +59,7 @@ struct OpGraph {
                                   .kind = type.dtype == DType::f64 ? ValueKind::parameter : ValueKind::feed,
                                   .dtype = type.dtype,
                                   .shape = type.shape,
-                                  .layout = layout(c.row.inputs[i], signature.input(static_cast<int>(i)), type)}));
+                                  .layout = layout(c.row.inputs[i], *operands[i], type)}));
     }
     Op op = make_op(graph, c.def, inputs, c.example.attrs, "op");
     for (size_t i = 0; i < op.outputs.size(); ++i) {
@@ -134,6 +135,10 @@ void write_part(Bound& bound, const Value& value, const Numbers& whole) {
   for_each_held(value, mesh, coordinate_of(mesh, bound.rank()),
                 [&](size_t local, size_t global) { part[local] = source[global]; });
   if (value.dtype == DType::f64) return bound.write(value, std::as_bytes(std::span(part)));
+  if (value.dtype == DType::i64) {
+    std::vector<int64_t> integers(part.begin(), part.end());
+    return bound.write(value, std::as_bytes(std::span(integers)));
+  }
   std::vector<int32_t> integers(part.begin(), part.end());
   bound.write(value, std::as_bytes(std::span(integers)));
 }

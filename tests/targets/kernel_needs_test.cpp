@@ -89,6 +89,9 @@ TEST(CudaNeeds, AttentionThatCudnnIsNotAskedForNeedsItsDotsAlone) {
   Attrs alibi = kHeads;
   alibi.set("alibi", int64_t{1});
   EXPECT_EQ(cuda_bytes(ops::attention_backward, alibi, in, {}), dots);
+  Attrs dropout = kHeads;
+  dropout.set("dropout", 0.1);
+  EXPECT_EQ(cuda_bytes(ops::attention_backward, dropout, in, {}), dots);
   for (LocalType& type : in) type.dtype = DType::f32;
   EXPECT_EQ(cuda_bytes(ops::attention_backward, kHeads, in, {}), dots);
 }

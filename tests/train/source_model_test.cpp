@@ -62,9 +62,10 @@ class Source {
     settings.insert(settings.end(), more.begin(), more.end());
     return train(load_config("", settings), out(name), cpu_ranks());
   }
-  std::string complaint(std::vector<std::string> more = {}) const {
+  std::string complaint(std::vector<std::string> more = {}) const { return complaint_of("refused", std::move(more)); }
+  std::string complaint_of(std::string_view out, std::vector<std::string> more) const {
     try {
-      train_to("refused", std::move(more));
+      train_to(out, std::move(more));
     } catch (const UserError& error) {
       return error.what();
     }
@@ -75,20 +76,45 @@ class Source {
   ScratchRun scratch_;
 };
 
-TEST(SourceModel, DropoutIsRefusedUnlessItIsToBeLeftOut) {
+std::vector<double> rates_in(const fs::path& directory) {
+  json file = json::parse(read_file(directory / "config.json"));
+  return {file["resid_pdrop"], file["attn_pdrop"], file["embd_pdrop"]};
+}
+
+// GPT-2's config.json is silent about its rates: 0.1 each.
+TEST(SourceModel, DropoutIsThatOfTheDirectory) {
   Source source("dropout", "gpt2");
+  json file = source.config();
+  for (const char* key : {"resid_pdrop", "attn_pdrop", "embd_pdrop"}) file.erase(key);
+  source.write("config.json", file.dump());
+  TrainResult own = source.train_to("run");
+  EXPECT_EQ(rates_in(own.checkpoint), (std::vector{0.1, 0.1, 0.1}));
+  EXPECT_EQ(source.train_to("run", {"train.steps=3"}).step, 3);  // which goes on with them
+
+  TrainResult without = source.train_to("without", {"model.dropout=0"});
+  EXPECT_EQ(rates_in(without.checkpoint), (std::vector{0.0, 0.0, 0.0}));
+  EXPECT_NE(without.loss, own.loss);
+  TrainResult given = source.train_to("given", {"model.dropout=0.1"});
+  EXPECT_EQ(given.loss, own.loss);
+  EXPECT_EQ(rates_in(source.train_to("some", {"model.attention_dropout=0.3"}).checkpoint),
+            (std::vector{0.1, 0.3, 0.1}));
+  // A directory that we wrote is trained with its rates again.
+  std::string written = "model.from=" + given.checkpoint.string();
+  EXPECT_EQ(source.train_to("again", {written}).loss,
+            source.train_to("again-given", {written, "model.dropout=0.1"}).loss);
+}
+
+// They are part of the run's config: a finished run refuses others, one that goes on names them.
+TEST(SourceModel, OtherDropoutRatesInTheDirectoryAreAChangeOfTheRun) {
+  Source source("dropout-changed", "gpt2");
   source.change({{"resid_pdrop", 0.1}});
-  EXPECT_EQ(source.complaint(),
-            fmt::format(
-                "{} resid_pdrop: 0.1 (in the file, or transformers' default): dropout is not implemented; expected 0\n"
-                "  hint: model.dropout=0 trains without dropout",
-                (source.directory() / "config.json").string()));
-  EXPECT_NE(source.complaint({"model.dropout=0.1"}).find("model.dropout=0.1: dropout is not implemented; expected 0"),
-            std::string::npos);
-  fs::path saved = source.train_to("run", {"model.dropout=0"}).checkpoint;
-  EXPECT_EQ(json::parse(read_file(saved / "config.json"))["resid_pdrop"], 0.0);
-  EXPECT_EQ(source.train_to("run", {"train.steps=3"}).step, 3);  // a run that goes on has chosen
-  EXPECT_EQ(source.train_to("again", {"model.from=" + saved.string()}).step, 2);
+  source.train_to("run");
+  source.change({{"resid_pdrop", 0.2}});
+  EXPECT_NE(source.complaint_of("run", {}).find("model.hidden_dropout 0.1 -> 0.2"), std::string::npos);
+  source.change({{"resid_pdrop", 2}});
+  EXPECT_EQ(source.complaint(), fmt::format("{} resid_pdrop: got 2; expected a dropout rate, from 0 to below 1",
+                                            (source.directory() / "config.json").string()));
+  EXPECT_EQ(source.train_to("chosen", {"model.dropout=0"}).step, 2);
 }
 
 TEST(SourceModel, OtherHeadOfATiedModelIsRefused) {

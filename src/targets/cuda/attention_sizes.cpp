@@ -28,7 +28,7 @@ AttentionShape shape_of(const Attrs& attrs, const LocalShape& qkv, Documents doc
 }
 
 Documents documents_of(std::span<const LocalType> in, size_t at) {
-  return in.size() > at ? Documents::apart : Documents::together;
+  return in.size() > at && in[at].dtype == DType::i32 ? Documents::apart : Documents::together;
 }
 
 int64_t query_rows(const AttentionShape& shape) {
@@ -50,7 +50,8 @@ bool has_alibi(const Attrs& attrs) {
 }
 
 bool attention_goes_to_library(const Attrs& attrs, DType dtype, const AttentionShape& shape) {
-  if (has_alibi(attrs) || (shape.window > 0 && shape.documents == Documents::apart)) return false;
+  if (has_alibi(attrs) || attrs.has("dropout") || (shape.window > 0 && shape.documents == Documents::apart))
+    return false;
   // A single position is refused by cuDNN, and is no work.
   return dtype == DType::bf16 && shape.head_dim % 8 == 0 && shape.head_dim <= kLargestLibraryHead && shape.length > 1;
 }

@@ -30,7 +30,7 @@ struct AttentionShape {
 
 namespace cuda {
 
-// Where the positions stand at which documents begin, among the inputs: last, where they are at all.
+// Where the positions stand at which documents begin, among the inputs, where they are at all: i32.
 constexpr size_t kBegins = 1, kBackwardBegins = 4;
 
 // Of packed rows qkv, input 0 of attention (with the begins behind it) and input 1 of its backward.
@@ -39,7 +39,7 @@ AttentionShape attention_backward_shape(const Attrs& attrs, std::span<const Loca
 
 bool has_alibi(const Attrs& attrs);
 
-// cuDNN's plans know no ALiBi, and no window where documents stay apart.
+// cuDNN's plans know no ALiBi, no dropout of ours, and no window where documents stay apart.
 bool attention_goes_to_library(const Attrs& attrs, DType dtype, const AttentionShape& shape);
 
 Bytes attention_library_scratch(const AttentionShape& shape);

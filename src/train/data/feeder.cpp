@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "exec/dropout_mask.h"
 
 namespace sextant {
 
@@ -16,13 +17,15 @@ bool reads(const Region& region, ValueId id) {
 
 }  // namespace
 
-Feeder::Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text)
+Feeder::Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text, uint64_t seed)
     : bound_(bound),
       sampler_(sampler),
       end_of_text_(end_of_text),
+      seed_(seed),
       tokens_(find_feed("tokens")),
       targets_(find_feed("targets")),
-      begins_(find_feed("begins")) {
+      begins_(find_feed("begins")),
+      dropout_keys_(find_feed("dropout_keys")) {
   for (const Feed* feed : {&tokens_, &targets_, &begins_}) {
     if (!feed->value) continue;
     BUG_IF(feed->rows.size() != 1, "{}: a rank's rows are {} pieces", feed->value->path, feed->rows.size());
@@ -32,6 +35,7 @@ Feeder::Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text)
     begin_rows_.resize(whole);
     part_.resize(static_cast<size_t>(feed->value->local.count()));
   }
+  if (dropout_keys_.value) keys_.resize(static_cast<size_t>(dropout_keys_.value->local.count()));
 }
 
 Feeder::Feed Feeder::find_feed(std::string_view path) const {
@@ -39,10 +43,12 @@ Feeder::Feed Feeder::find_feed(std::string_view path) const {
   const Value* value = program.find(path);
   if (!value) return {};
   Coordinate at = coordinate_of(program.mesh, bound_.rank());
-  for (const Region& region : program.regions)
-    if (reads(region, value->id))
-      return {value, region.kind, region.chunk, held(value->shape[0], value->layout, 0, program.mesh, at),
-              held(value->shape[1], value->layout, 1, program.mesh, at)};
+  for (const Region& region : program.regions) {
+    if (!reads(region, value->id)) continue;
+    Feed feed{value, region.kind, region.chunk, held(value->shape[0], value->layout, 0, program.mesh, at), {}};
+    if (value->shape.rank() > 1) feed.positions = held(value->shape[1], value->layout, 1, program.mesh, at);
+    return feed;
+  }
   return {};
 }
 
@@ -72,9 +78,20 @@ void Feeder::find_begins(const Feed& feed) {
   }
 }
 
+void Feeder::write_dropout_keys(int microbatch, const Samples& samples) {
+  for (const Span& span : dropout_keys_.rows)
+    for (int64_t i = 0; i < span.count; ++i)
+      keys_[static_cast<size_t>(span.local + i)] = dropout_key(seed_, samples.first + span.global + i);
+  bound_.write(*dropout_keys_.value, std::as_bytes(std::span(keys_)), 0, microbatch);
+}
+
 void Feeder::before(const Action& action, const Samples& samples) {
+  auto is_read_first = [&](const Feed& feed) {
+    return feed.value && feed.region == action.region && feed.chunk == action.chunk;
+  };
+  if (is_read_first(dropout_keys_)) write_dropout_keys(action.microbatch, samples);
   for (const Feed* feed : {&tokens_, &targets_, &begins_}) {
-    if (!feed->value || feed->region != action.region || feed->chunk != action.chunk) continue;
+    if (!is_read_first(*feed)) continue;
     read_rows(*feed, samples);
     if (feed == &begins_) find_begins(*feed);
     take_part(*feed, feed == &tokens_ ? token_rows_ : feed == &targets_ ? target_rows_ : begin_rows_);

@@ -14,8 +14,9 @@ namespace sextant {
 
 class Feeder {
  public:
-  // Both must outlive the feeder. `end_of_text` ends documents, for a Program that masks them.
-  Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text);
+  // Both must outlive the feeder. `end_of_text` ends documents, for a Program that masks them; `seed` is that of the
+  // run, for a Program with dropout.
+  Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text, uint64_t seed);
 
   // The samples of a microbatch over all ranks. Those from `end` on are there to fill it up: their targets do not
   // count.
@@ -41,13 +42,17 @@ class Feeder {
   void read_rows(const Feed& feed, const Samples& samples);
   void take_part(const Feed& feed, const std::vector<int32_t>& rows);
   void find_begins(const Feed& feed);
+  void write_dropout_keys(int microbatch, const Samples& samples);
 
   Bound& bound_;
   const BatchSampler& sampler_;
   int32_t end_of_text_;
+  uint64_t seed_;
   Feed tokens_, targets_, begins_;
   std::vector<int32_t> token_rows_, target_rows_, begin_rows_;  // whole sequences
   std::vector<int32_t> part_;                                   // this rank's positions of them
+  Feed dropout_keys_;                                           // one per sequence: it has rows and no positions
+  std::vector<uint64_t> keys_;
 };
 
 }  // namespace sextant

@@ -244,7 +244,8 @@ void write_descriptions(const fs::path& directory, const CheckpointContent& cont
   bool own = std::ranges::any_of(kTokenizerSources, [&](const char* name) { return files.has_tokenizer_file(name); });
   if (content.tokenizer && content.tokenizer->eos_id() && (spec.eos_tokens.empty() || !own))
     spec.eos_tokens = {static_cast<int64_t>(*content.tokenizer->eos_id())};
-  write_file_atomically(directory / "config.json", hf_config_json(spec, files.config, dtype_of(content.dtype).value()));
+  write_file_atomically(directory / "config.json",
+                        hf_config_json(spec, files.config, dtype_of(content.dtype).value(), content.dropout));
   write_model_files(files, directory);
   if (content.tokenizer && !own)
     for (const TokenizerFile& file : content.tokenizer->to_files())

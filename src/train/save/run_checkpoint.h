@@ -14,6 +14,7 @@
 #include "ckpt/model_files.h"
 #include "comm/host_group.h"
 #include "exec/executor.h"
+#include "models/dropout_rates.h"
 #include "models/spec.h"
 #include "optim/optimizer.h"
 #include "run/run_identity.h"
@@ -36,6 +37,7 @@ struct CheckpointContent {
   const ModelFiles& files;     // of the directory that the weights came from
   RunState state;
   FileDType dtype = FileDType::f32;  // of the model's weights; f32, bf16 or f16
+  DropoutRates dropout = {};
 };
 
 // What a checkpoint takes over from the directory that the weights came from; the files of a tokenizer only where that

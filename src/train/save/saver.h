@@ -28,6 +28,7 @@ class Saver {
     const RunConfig& run;
     const std::filesystem::path& out;
     const ModelSpec& spec;
+    const DropoutRates& dropout;
     const Tokenizer* tokenizer;
     const ModelFiles& files;  // may be filled until the first save
     const StateView& values;

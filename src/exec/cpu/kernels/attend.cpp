@@ -42,6 +42,16 @@ void soften(const Attend<T>& block, T* scores, int64_t first_key, int64_t keys, 
   }
 }
 
+// Leaves out what dropout leaves out of one key block. Sums are taken before: they are those of the softmax.
+template <class T>
+void drop_weights(const Attend<T>& block, T* weights, int64_t first_key, int64_t keys) {
+  T factors[kKeysPerBlock];
+  for (int64_t i = 0; i < block.queries; ++i) {
+    block.dropout.fill(i, first_key, factors, keys);
+    for (int64_t j = 0; j < keys; ++j) weights[i * kKeysPerBlock + j] *= factors[j];
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -68,6 +78,7 @@ void attend(const Attend<T>& block, std::byte* scratch) {
                      .diagonal = block.first - first_key},
              gemm_scratch);
     soften(block, scores, first_key, keys, running);
+    if (block.dropout.mask) drop_weights(block, scores, first_key, keys);
     multiply(Gemm<T>{.m = block.queries,
                      .n = block.dim,
                      .k = keys,

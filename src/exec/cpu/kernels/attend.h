@@ -8,11 +8,53 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <span>
 
 #include "exec/cpu/kernels/gemm.h"
+#include "exec/dropout_mask.h"
 #include "targets/cpu/attention_sizes.h"
 
 namespace sextant::cpu {
+
+// Weights that are left out after the softmax: the mask, and where query 0 and key 0 of a block stand in it.
+struct WeightDropout {
+  const DropoutMask* mask = nullptr;  // null: none
+  uint64_t key = 0;                   // of the sequence
+  int64_t head = 0;                   // of the model
+  int64_t query_0 = 0, key_0 = 0;
+
+  // The factors of `count` keys from `key` on, for one query.
+  template <class T>
+  void fill(int64_t query, int64_t first, T* factors, int64_t count) const {
+    mask->fill(key, head, query_0 + query, key_0 + first, std::span<T>(factors, static_cast<size_t>(count)));
+  }
+};
+
+// What an op's operands and attrs say of it, for all heads of this rank. `y` are rows of attention's output, which know
+// which heads of the model the rank has.
+class AttentionDropout {
+ public:
+  AttentionDropout(const Attrs& attrs, std::span<const Tensor> in, const Tensor& y)
+      : y_(y), dim_(attrs.integer("head_dim")) {
+    const Tensor* keys = dropout_keys(in);
+    if (!keys) return;
+    mask_.emplace(attrs);
+    keys_ = keys->as<const uint64_t>();
+  }
+
+  // Of a sequence and a head of this rank, where query 0 and key 0 of a block stand at these positions.
+  WeightDropout of(int64_t b, int64_t head, int64_t query_0, int64_t key_0) const {
+    if (!mask_) return {};
+    return {&*mask_, keys_[b], y_.global_index(2, head * dim_) / dim_, query_0, key_0};
+  }
+
+ private:
+  std::optional<DropoutMask> mask_;
+  const uint64_t* keys_ = nullptr;
+  const Tensor& y_;
+  int64_t dim_;
+};
 
 template <class T>
 struct Attend {
@@ -31,6 +73,7 @@ struct Attend {
   int64_t distance = 0;
   T scale = 0;         // of scores; 0 = 1/sqrt(dim)
   int64_t window = 0;  // a query sees so many keys up to its own position at most; 0 = all
+  WeightDropout dropout = {};
 };
 
 template <class T>

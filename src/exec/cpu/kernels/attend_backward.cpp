@@ -21,7 +21,8 @@ FirstKeys first_keys_of(const AttendGradient<T>& h) {
   return {h.begins, h.diagonal, h.distance, h.window};
 }
 
-// scores <- p = exp(c·q·kᵀ − lse), slopes <- ds = c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen.
+// scores <- p = exp(c·q·kᵀ − lse), slopes <- ds = c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen. With
+// dropout, scores <- p·m and slopes <- c·p·(m·dy·vᵀ − Σ dy·y), m being the mask.
 template <class T>
 void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std::byte* gemm_scratch) {
   T scale = scale_of_scores(h.scale, h.dim);
@@ -48,7 +49,16 @@ void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std
     int64_t hidden = std::clamp<int64_t>(first_keys_of(h).of(row) - s.first_key, 0, seen);
     if (h.slope != 0) add_alibi(p + hidden, seen - hidden, s.first_key + hidden, h.distance + row, h.slope / scale);
     exp_and_sum(p + hidden, seen - hidden, scale, h.lse[row]);
-    for (int64_t j = hidden; j < seen; ++j) ds[j] = scale * p[j] * (ds[j] - d);
+    if (h.dropout.mask) {
+      T factors[kKeysPerBlock];
+      h.dropout.fill(row, s.first_key, factors, s.keys);
+      for (int64_t j = hidden; j < seen; ++j) {
+        ds[j] = scale * p[j] * (factors[j] * ds[j] - d);
+        p[j] *= factors[j];
+      }
+    } else {
+      for (int64_t j = hidden; j < seen; ++j) ds[j] = scale * p[j] * (ds[j] - d);
+    }
     for (T* zeroed : {p, ds}) {
       std::fill(zeroed, zeroed + hidden, T(0));
       std::fill(zeroed + seen, zeroed + s.keys, T(0));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "exec/cpu/kernels/attend.h"
 #include "exec/cpu/kernels/gemm.h"
 
 namespace sextant::cpu {
@@ -26,6 +27,7 @@ struct AttendGradient {
   int64_t distance = 0;             // of query 0 from key 0
   T scale = 0;                      // of scores; 0 = 1/sqrt(dim)
   int64_t window = 0;               // as in attend.h
+  WeightDropout dropout = {};
 };
 
 template <class T>

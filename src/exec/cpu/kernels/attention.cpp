@@ -14,9 +14,10 @@ namespace sextant::cpu {
 
 namespace {
 
-// Those of sequence b: input `at`, which may be left out.
+// Those of sequence b: input `at`, which may be left out, and then be something else.
 const int32_t* begins_of(const KernelCall& call, size_t at, int64_t b) {
-  return call.in.size() > at ? call.in[at].as<int32_t>() + b * call.in[at].shape[1] : nullptr;
+  bool given = call.in.size() > at && call.in[at].dtype == DType::i32;
+  return given ? call.in[at].as<int32_t>() + b * call.in[at].shape[1] : nullptr;
 }
 
 void run_attention(const KernelCall& call) {
@@ -27,6 +28,7 @@ void run_attention(const KernelCall& call) {
     int64_t blocks = ceil_div(length, kQueriesPerBlock), scratch = attend_scratch(heads.dim);
     const T* qkv = call.in[0].as<T>();
     T *y = call.out[0].as<T>(), *lse = call.out[1].as<T>();
+    const AttentionDropout dropout(call.attrs, call.in, call.out[0]);
     call.team.parallel_for(shape[0] * heads.q * blocks, [&](int64_t task, int thread) {
       int64_t b = task / blocks / heads.q, head = task / blocks % heads.q;
       int64_t first = (blocks - 1 - task % blocks) * kQueriesPerBlock;  // long blocks first, for balance
@@ -46,7 +48,8 @@ void run_attention(const KernelCall& call) {
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
                        .distance = first,
                        .scale = static_cast<T>(attention_scale_of(call.attrs)),
-                       .window = call.attrs.integer_or("window", 0)},
+                       .window = call.attrs.integer_or("window", 0),
+                       .dropout = dropout.of(b, head, first, 0)},
              call.workspace + thread * scratch);
     });
   });
@@ -59,6 +62,7 @@ void run_attention_backward(const KernelCall& call) {
     int64_t length = shape[1], width = shape[2];
     LocalHeads heads = local_heads(call.attrs, width);
     int64_t scratch = attend_backward_scratch(heads.dim), group = heads.q / heads.kv;
+    const AttentionDropout dropout(call.attrs, call.in, call.in[0]);
     call.team.parallel_for(shape[0] * heads.kv, [&](int64_t task, int thread) {
       int64_t b = task / heads.kv, kv = task % heads.kv;
       const T* qkv = call.in[1].as<T>() + b * length * width;
@@ -89,7 +93,8 @@ void run_attention_backward(const KernelCall& call) {
                                           .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
                                           .distance = 0,
                                           .scale = static_cast<T>(attention_scale_of(call.attrs)),
-                                          .window = call.attrs.integer_or("window", 0)},
+                                          .window = call.attrs.integer_or("window", 0),
+                                          .dropout = dropout.of(b, head, 0, 0)},
                         call.workspace + thread * scratch);
       }
     });

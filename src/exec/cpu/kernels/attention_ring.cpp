@@ -76,6 +76,7 @@ class StepKernel final : public PreparedKernel {
       std::fill_n(lse, call.out[1].count(), -std::numeric_limits<T>::infinity());
     }
     int64_t keys_in_kv = call.in[1].shape[1], kv_width = call.in[1].shape[2];
+    const AttentionDropout dropout(call.attrs, call.in, call.out[0]);
     call.team.parallel_for(shape[0] * heads.q, [&](int64_t task, int thread) {
       int64_t b = task / heads.q, head = task % heads.q, kv = heads.kv_of(head);
       const T* q = call.in[0].as<T>() + b * length * width + heads.q_at(head);
@@ -99,7 +100,8 @@ class StepKernel final : public PreparedKernel {
                            .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
                            .distance = first + pair.q.global - pair.k.global,
                            .scale = static_cast<T>(attention_scale_of(call.attrs)),
-                           .window = call.attrs.integer_or("window", 0)},
+                           .window = call.attrs.integer_or("window", 0),
+                           .dropout = dropout.of(b, head, pair.q.global + first, pair.k.global)},
                  scratch + ring_block_bytes(heads.dim));
           merge(y + (b * length + row) * heads.y_width() + head * heads.dim, heads.y_width(),
                 lse + (b * heads.q + head) * length + row, block_y, block_lse, queries, heads.dim);
@@ -134,6 +136,7 @@ class StepBackwardKernel final : public PreparedKernel {
       std::fill_n(call.out[1].as<T>(), call.out[1].count(), T(0));
     }
     int64_t group = heads.q / heads.kv, scratch = ring_step_backward_scratch(heads.dim);
+    const AttentionDropout dropout(call.attrs, call.in, call.in[0]);
     call.team.parallel_for(shape[0] * heads.kv, [&](int64_t task, int thread) {
       int64_t b = task / heads.kv, kv = task % heads.kv;
       for (int64_t head = kv * group; head < (kv + 1) * group; ++head)
@@ -160,7 +163,8 @@ class StepBackwardKernel final : public PreparedKernel {
                                             .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
                                             .distance = pair.q.global - pair.k.global,
                                             .scale = static_cast<T>(attention_scale_of(call.attrs)),
-                                            .window = call.attrs.integer_or("window", 0)},
+                                            .window = call.attrs.integer_or("window", 0),
+                                            .dropout = dropout.of(b, head, pair.q.global, pair.k.global)},
                           call.workspace + thread * scratch);
         }
     });

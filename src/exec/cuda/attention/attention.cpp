@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "exec/cuda/attention/alibi.h"
 #include "exec/cuda/attention/attention_library.h"
+#include "exec/cuda/attention/dropout.h"
 #include "exec/cuda/attention/own_attention.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "ops/attention_scale.h"
@@ -19,7 +20,7 @@ HeadRows part(const Tensor& rows, int64_t at, int64_t dim) {
 }
 
 const int32_t* begins_of(std::span<const Tensor> in, size_t at) {
-  return in.size() > at ? in[at].as<int32_t>() : nullptr;
+  return in.size() > at && in[at].dtype == DType::i32 ? in[at].as<int32_t>() : nullptr;
 }
 
 void fill_block(AttentionBlock& block, const Attrs& attrs, const Tensor& qkv, const Tensor& lse) {
@@ -46,6 +47,7 @@ class OwnForward final : public PreparedCudaKernel {
     block.begins = begins_of(call.in, kBegins);
     block.y = part(call.out[0], 0, block.dim);
     set_alibi(block, call.attrs, call.out[0]);
+    set_dropout(block, call.attrs, call.in, call.out[0]);
     attend(block, call.stream);
   }
 };
@@ -70,6 +72,7 @@ class OwnBackward final : public PreparedCudaKernel {
     block.begins = begins_of(call.in, kBackwardBegins);
     block.dy = part(dy, 0, heads.dim);
     set_alibi(block, call.attrs, dy);
+    set_dropout(block, call.attrs, call.in, dy);
     block.dots = dots;
     block.dq = part(dqkv, heads.q_at(0), heads.dim);
     block.dk = part(dqkv, heads.k_at(0), heads.dim);

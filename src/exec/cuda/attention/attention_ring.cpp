@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "exec/cuda/attention/alibi.h"
+#include "exec/cuda/attention/dropout.h"
 #include "exec/cuda/attention/own_attention.h"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/kernel.h"
@@ -90,6 +91,7 @@ class StepKernel final : public PreparedCudaKernel {
       AttentionForward block;
       fill_block(block, pair, call.attrs, call.in[0], call.in[1]);
       set_alibi(block, call.attrs, y);
+      set_dropout(block, call.attrs, call.in, y, {pair.q.global, pair.k.global});
       block.y = rows_from(y, pair.q.local, 0, block.dim);
       block.lse = lse.as<float>() + pair.q.local;
       block.lse_length = lse.shape[2];
@@ -134,6 +136,7 @@ class StepBackwardKernel final : public PreparedCudaKernel {
       block.dots = dots + pair.q.local;
       block.lse_length = lse.shape[2];
       set_alibi(block, call.attrs, dy);
+      set_dropout(block, call.attrs, call.in, dy, {pair.q.global, pair.k.global});
       block.dy = rows_from(dy, pair.q.local, 0, heads.dim);
       block.dq = rows_from(dq, pair.q.local, 0, heads.dim);
       block.dk = rows_from(dkv, pair.k.local, 0, heads.dim);

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "exec/cuda/attention/own_attention.h"
+#include "exec/cuda/runtime/philox.cuh"
 
 namespace sextant::cuda {
 
@@ -81,6 +82,20 @@ __device__ inline float alibi_slope(const AttentionBlock& block, int64_t head) {
   int n = 1 << (31 - __clz(block.alibi_heads));  // the largest power of two among them
   float own = static_cast<float>(block.first_head + head), step = -8.0f / static_cast<float>(n);
   return own < static_cast<float>(n) ? exp2f(step * (own + 1)) : exp2f(step * (own - static_cast<float>(n) + 0.5f));
+}
+
+// Whether a kernel leaves out weights: those that do not are compiled by themselves, for the registers that it takes.
+enum class Dropping : uint8_t { no, yes };
+
+// What the weight of a query and a key is multiplied by after the softmax.
+template <Dropping kDropping>
+__device__ float dropout_factor(const AttentionBlock& block, int64_t b, int64_t head, int64_t row, int64_t key) {
+  if constexpr (kDropping == Dropping::no) return 1;
+  const BlockDropout& dropout = block.dropout;
+  uint64_t site_and_head =
+      static_cast<uint64_t>(dropout.site) << 32 | (dropout.first_head + static_cast<uint32_t>(head));
+  uint32_t word = dropout_word(dropout.keys[b], site_and_head, dropout.query_0 + row, dropout.key_0 + key);
+  return word >= dropout.threshold ? dropout.factor : 0;
 }
 
 __device__ inline float score_scale(const AttentionBlock& block) {
@@ -216,6 +231,15 @@ void launch_tiles(void (*kernel)(Block), const Block& block, const TileLaunch& l
   kernel<<<grid, launch.threads, bytes, launch.stream>>>(block);
 }
 
+// Calls body.template operator()<kDropping>() as the block says.
+template <class Body>
+void for_dropping(const AttentionBlock& block, const Body& body) {
+  if (block.dropout.keys)
+    body.template operator()<Dropping::yes>();
+  else
+    body.template operator()<Dropping::no>();
+}
+
 // The same on tensor cores, for bf16: tiles stay bf16 in shared memory, and a block's four warps make 16 rows each of
 // 64. Of a result, a thread has rows core_row() and the one 8 below, and of every 8 columns core_column() and the next:
 // elements 0, 1 and 2, 3 of a fragment.
@@ -244,12 +268,12 @@ __device__ inline uint32_t pair_of(float low, float high) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
-// Heads whose rows can be read four elements at a time. Without documents they are for ALiBi and windows of whole
-// sequences only.
+// Heads whose rows can be read four elements at a time. Without documents they are for ALiBi, windows and dropout
+// of whole sequences only.
 template <class Block>
 bool cores_take(const Block& block) {
   bool whole = block.onto == Onto::nothing && !block.start && block.lse && block.distance == block.diagonal;
-  bool masked = block.begins || ((block.alibi_heads > 0 || block.window > 0) && whole);
+  bool masked = block.begins || ((block.alibi_heads > 0 || block.window > 0 || block.dropout.keys) && whole);
   return block.dtype == DType::bf16 && masked && block.dim % 4 == 0 && block.dim <= 128;
 }
 

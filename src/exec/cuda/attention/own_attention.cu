@@ -55,6 +55,20 @@ __device__ void soften(const View& view, float (&scores)[kR][kC], float (&y)[kR]
   }
 }
 
+// Leaves out weights of one tile, after their sums were taken: each thread those that it wrote.
+template <int kR, int kC>
+__device__ void drop_weights(const AttentionBlock& block, int64_t first, int64_t first_key, float* weights) {
+  constexpr int pitch = pitch_of(kC * kSide);
+#pragma unroll
+  for (int i = 0; i < kR; ++i)
+#pragma unroll
+    for (int j = 0; j < kC; ++j) {
+      int row = tile_y() * kR + i, column = tile_x() + kSide * j;
+      weights[row * pitch + column] *=
+          dropout_factor<Dropping::yes>(block, blockIdx.z, blockIdx.y, first + row, first_key + column);
+    }
+}
+
 // Writes the rows of a tile, joined with what is there where the block says so: each y is weighted by the exponential
 // of its log-sum-exp.
 template <class T, int kDim, int kR>
@@ -84,7 +98,7 @@ __device__ void write_rows(const AttentionForward& block, int64_t first, float (
 }
 
 // One tile of kQ queries of one head against all the keys it may see.
-template <class T, int kDim, int kQ, int kK>
+template <class T, int kDim, int kQ, int kK, Dropping kDropping>
 __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward block) {
   constexpr int kR = kQ / kSide, kC = kK / kSide, kPitch = pitch_of(kDim);
   extern __shared__ float4 shared[];
@@ -118,6 +132,7 @@ __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward blo
     soften<kDim>(View{first + at.diagonal - first_key, keys - first_key, first_key, scale, slope,
                       first + at.distance - first_key, weights},
                  scores, y, running);
+    if constexpr (kDropping == Dropping::yes) drop_weights<kR, kC>(block, first, first_key, weights);
     __syncwarp();  // a row of weights belongs to threads of one warp
     add_weighted_rows<kDim, kK>(Weights{weights, pitch_of(kK), 1}, v, y);
   }
@@ -127,8 +142,10 @@ __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward blo
 template <class T, int kDim, int kQ, int kK>
 void launch_forward(const AttentionForward& block, cudaStream_t stream) {
   constexpr int floats = (kQ + 2 * kK) * pitch_of(kDim) + kQ * pitch_of(kK);
-  launch_tiles(attend_tile<T, kDim, kQ, kK>, block,
-               {ceil_div(block.queries, kQ), block.heads, block.batch, floats, stream});
+  for_dropping(block, [&]<Dropping kDropping>() {
+    launch_tiles(attend_tile<T, kDim, kQ, kK, kDropping>, block,
+                 {ceil_div(block.queries, kQ), block.heads, block.batch, floats, stream});
+  });
 }
 
 // What is known of a thread's two rows so far, in a tile on tensor cores.
@@ -169,8 +186,19 @@ __device__ void soften_on_cores(float2 scale_slope, int64_t first_key, Fragments
   }
 }
 
+// As `drop_weights`, in place.
+__device__ inline void drop_on_cores(const AttentionBlock& block, int64_t first, int64_t first_key,
+                                     Fragments<kCoreRows>& weights) {
+#pragma unroll
+  for (int n = 0; n < kCoreRows / 8; ++n)
+#pragma unroll
+    for (int e = 0; e < 4; ++e)
+      weights[n][e] *= dropout_factor<Dropping::yes>(block, blockIdx.z, blockIdx.y, first + core_row() + e / 2 * 8,
+                                                     first_key + n * 8 + core_column() + e % 2);
+}
+
 // As `attend_tile`, on tensor cores.
-template <int kDim>
+template <int kDim, Dropping kDropping>
 __global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward block) {
   constexpr int kTile = kCoreRows * core_pitch(kDim);
   extern __shared__ float4 shared[];
@@ -201,6 +229,7 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward
     Fragments<kCoreRows> scores;
     core_row_products<kDim, kCoreRows>(q, k, scores);
     soften_on_cores<kDim>({scale, slope}, first_key, scores, y, running);
+    if constexpr (kDropping == Dropping::yes) drop_on_cores(block, first, first_key, scores);
     add_core_rows<kDim, kCoreRows>(scores, v, y);
   }
   CoreRows rows{head, first, block.queries, dim};
@@ -218,8 +247,10 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward
 template <int kDim>
 void launch_on_cores(const AttentionForward& block, cudaStream_t stream) {
   constexpr int floats = 3 * kCoreRows * core_pitch(kDim) / 2;
-  launch_tiles(attend_on_cores<kDim>, block,
-               {ceil_div(block.queries, kCoreRows), block.heads, block.batch, floats, stream, kCoreThreads});
+  for_dropping(block, [&]<Dropping kDropping>() {
+    launch_tiles(attend_on_cores<kDim, kDropping>, block,
+                 {ceil_div(block.queries, kCoreRows), block.heads, block.batch, floats, stream, kCoreThreads});
+  });
 }
 
 __global__ void __launch_bounds__(kTileThreads) clear_rows(float* lse, int64_t count) {

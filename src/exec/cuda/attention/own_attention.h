@@ -1,7 +1,7 @@
 // Our own attention kernels: for what cuDNN does not do (f32, odd head sizes, caches, steps of a ring, windows beside
-// documents, ALiBi) and for machines without it. Tiles of queries and keys in shared memory, a running maximum
-// (FlashAttention's recurrence), f32 arithmetic; with documents, windows or ALiBi, GEMMs of bf16 go through tensor
-// cores.
+// documents, ALiBi, dropout) and for machines without it. Tiles of queries and keys in shared memory, a running maximum
+// (FlashAttention's recurrence), f32 arithmetic; with documents, windows, ALiBi or dropout, GEMMs of bf16 go through
+// tensor cores.
 //
 // Enters: one block of queries of every head and sequence against one block of keys, in f32 or bf16, head_dim at most
 // 256. Leaves: y and the log-sum-exp of each row, or the gradients; always in the same order of sums, without atomics.
@@ -21,6 +21,16 @@ struct HeadRows {
   int64_t batch = 0, head = 0, row = 0;
 };
 
+// Weights that are left out after the softmax (exec/dropout_mask.h), unless keys is null.
+struct BlockDropout {
+  const uint64_t* keys = nullptr;  // in device memory, one per sequence
+  uint32_t site = 0;
+  uint32_t first_head = 0;  // of the model: head 0 here
+  uint32_t threshold = 0;
+  float factor = 1;                // of what is kept
+  int64_t query_0 = 0, key_0 = 0;  // positions of query 0 and key 0
+};
+
 // What enters both directions. Query head h reads key head h·kv_heads/heads.
 struct AttentionBlock {
   DType dtype = DType::f32;
@@ -38,6 +48,7 @@ struct AttentionBlock {
   // before its query. Head 0 here is head first_head of the model's alibi_heads.
   int alibi_heads = 0, first_head = 0;
   float scale = 0;  // of scores; 0 = 1/sqrt(dim)
+  BlockDropout dropout;
   HeadRows q, k, v;
   float* lse = nullptr;  // of query i of a head: lse[(b·heads + head)·lse_length + i]; may be null where it is a result
   int64_t lse_length = 0;

@@ -29,8 +29,9 @@ struct Square {
   int64_t first, first_key, head;
 };
 
-// p <- exp(c·q·kᵀ − lse) unless null, ds <- c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen.
-template <int kDim, int kQ, int kK>
+// p <- exp(c·q·kᵀ − lse) unless null, ds <- c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen. With dropout,
+// p <- p·m and ds <- c·p·(m·dy·vᵀ − Σ dy·y), m being the mask.
+template <int kDim, int kQ, int kK, Dropping kDropping>
 __device__ void score_gradients(const AttentionGradient& block, const Square& square, float* p, float* ds) {
   constexpr int kR = kQ / kSide, kC = kK / kSide, kPitch = pitch_of(kK);
   const int dim = static_cast<int>(block.dim);
@@ -52,8 +53,9 @@ __device__ void score_gradients(const AttentionGradient& block, const Square& sq
       bool seen = exists && begin <= key && key < block.keys && key <= row + block.diagonal;
       float bias = alibi * static_cast<float>(key - row - block.distance);
       float weight = seen ? expf(scores[i][j] * scale + bias - lse) : 0;
-      if (p) p[(tile_y() * kR + i) * kPitch + column] = weight;
-      ds[(tile_y() * kR + i) * kPitch + column] = scale * weight * (slopes[i][j] - dot);
+      float kept = dropout_factor<kDropping>(block, blockIdx.z, square.head, row, key);
+      if (p) p[(tile_y() * kR + i) * kPitch + column] = weight * kept;
+      ds[(tile_y() * kR + i) * kPitch + column] = scale * weight * (slopes[i][j] * kept - dot);
     }
   }
 }
@@ -79,7 +81,7 @@ __device__ void write_gradient(const AttentionGradient& block, const HeadRows& t
 }
 
 // dk, dv of kK keys of one key head: the queries of all heads that read it, in order.
-template <class T, int kDim, int kQ, int kK>
+template <class T, int kDim, int kQ, int kK, Dropping kDropping>
 __global__ void __launch_bounds__(kTileThreads) key_gradients(AttentionGradient block) {
   constexpr int kR = kK / kSide, kPitch = pitch_of(kDim);
   extern __shared__ float4 shared[];
@@ -105,7 +107,7 @@ __global__ void __launch_bounds__(kTileThreads) key_gradients(AttentionGradient 
       load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, dim);
       load_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, block.queries - first, dim);
       __syncthreads();
-      score_gradients<kDim, kQ, kK>(block, {q, dy, k, v, first, first_key, head}, p, ds);
+      score_gradients<kDim, kQ, kK, kDropping>(block, {q, dy, k, v, first, first_key, head}, p, ds);
       __syncthreads();
       add_weighted_rows<kDim, kQ>(Weights{p, 1, pitch_of(kK)}, dy, dv);
       add_weighted_rows<kDim, kQ>(Weights{ds, 1, pitch_of(kK)}, q, dk);
@@ -116,7 +118,7 @@ __global__ void __launch_bounds__(kTileThreads) key_gradients(AttentionGradient 
 }
 
 // dq of kQ queries of one head.
-template <class T, int kDim, int kQ, int kK>
+template <class T, int kDim, int kQ, int kK, Dropping kDropping>
 __global__ void __launch_bounds__(kTileThreads) query_gradients(AttentionGradient block) {
   constexpr int kR = kQ / kSide, kPitch = pitch_of(kDim);
   extern __shared__ float4 shared[];
@@ -138,7 +140,7 @@ __global__ void __launch_bounds__(kTileThreads) query_gradients(AttentionGradien
     load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, block.keys - first_key, dim);
     load_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, block.keys - first_key, dim);
     __syncthreads();
-    score_gradients<kDim, kQ, kK>(block, {q, dy, k, v, first, first_key, head}, nullptr, ds);
+    score_gradients<kDim, kQ, kK, kDropping>(block, {q, dy, k, v, first, first_key, head}, nullptr, ds);
     __syncwarp();  // a row of ds belongs to threads of one warp
     add_weighted_rows<kDim, kK>(Weights{ds, pitch_of(kK), 1}, k, dq);
   }
@@ -163,17 +165,18 @@ struct CoreStatistics {
     }
   }
 
-  // score <- p, slope <- ds, of query `i` of the tile, at position `own`, and a key.
-  __device__ void turn(int i, int64_t own, int64_t key, float scale, float& score, float& slope) const {
+  // score <- p, slope <- ds, of query `i` of the tile, at position `own`, and a key; `kept` is dropout's factor.
+  __device__ void turn(int i, int64_t own, int64_t key, float scale, float kept, float& score, float& slope) const {
     score = score * scale - lse[i];
     if (alibi != 0) score += alibi * static_cast<float>(key - own);
     score = begins[i] <= key && key <= own ? __expf(score) : 0;
-    slope = scale * score * (slope - dots[i]);
+    slope = scale * score * (slope * kept - dots[i]);
+    score *= kept;
   }
 };
 
 // As `key_gradients`, on tensor cores: scores are made turned, a row for each key.
-template <int kDim, int kQ>
+template <int kDim, int kQ, Dropping kDropping>
 __global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(AttentionGradient block) {
   constexpr int kPitch = core_pitch(kDim);
   extern __shared__ float4 shared[];
@@ -210,7 +213,8 @@ __global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(Attention
         for (int e = 0; e < 4; ++e) {
           int i = n * 8 + core_column() + e % 2;
           int64_t key = first_key + core_row() + e / 2 * 8;
-          statistics.turn(i, first + i + block.diagonal, key, scale, scores[n][e], slopes[n][e]);
+          float kept = dropout_factor<kDropping>(block, b, head, first + i, key);
+          statistics.turn(i, first + i + block.diagonal, key, scale, kept, scores[n][e], slopes[n][e]);
         }
       add_core_rows<kDim, kQ>(scores, dy, dv);
       add_core_rows<kDim, kQ>(slopes, q, dk);
@@ -221,7 +225,7 @@ __global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(Attention
 }
 
 // As `query_gradients`, on tensor cores.
-template <int kDim, int kK>
+template <int kDim, int kK, Dropping kDropping>
 __global__ void __launch_bounds__(kCoreThreads) query_gradients_on_cores(AttentionGradient block) {
   constexpr int kPitch = core_pitch(kDim);
   extern __shared__ float4 shared[];
@@ -256,7 +260,8 @@ __global__ void __launch_bounds__(kCoreThreads) query_gradients_on_cores(Attenti
       for (int e = 0; e < 4; ++e) {
         int i = core_row() + e / 2 * 8;
         int64_t own = min(first + i + block.diagonal, block.keys - 1), key = first_key + n * 8 + core_column() + e % 2;
-        statistics.turn(i, own, key, scale, scores[n][e], slopes[n][e]);
+        float kept = dropout_factor<kDropping>(block, b, head, first + i, key);
+        statistics.turn(i, own, key, scale, kept, scores[n][e], slopes[n][e]);
       }
     add_core_rows<kDim, kK>(slopes, k, dq);
   }
@@ -267,19 +272,23 @@ template <int kDim>
 void launch_on_cores(const AttentionGradient& block, cudaStream_t stream) {
   constexpr int kOther = kDim == 64 ? 64 : 32;  // two results of 128 columns leave few registers for scores
   constexpr int floats = (kCoreRows + kOther) * core_pitch(kDim);
-  launch_tiles(key_gradients_on_cores<kDim, kOther>, block,
-               {ceil_div(block.keys, kCoreRows), block.kv_heads, block.batch, floats, stream, kCoreThreads});
-  launch_tiles(query_gradients_on_cores<kDim, kOther>, block,
-               {ceil_div(block.queries, kCoreRows), block.heads, block.batch, floats, stream, kCoreThreads});
+  for_dropping(block, [&]<Dropping kDropping>() {
+    launch_tiles(key_gradients_on_cores<kDim, kOther, kDropping>, block,
+                 {ceil_div(block.keys, kCoreRows), block.kv_heads, block.batch, floats, stream, kCoreThreads});
+    launch_tiles(query_gradients_on_cores<kDim, kOther, kDropping>, block,
+                 {ceil_div(block.queries, kCoreRows), block.heads, block.batch, floats, stream, kCoreThreads});
+  });
 }
 
 template <class T, int kDim, int kQ, int kK>
 void launch_backward(const AttentionGradient& block, cudaStream_t stream) {
   constexpr int rows = 2 * (kQ + kK) * pitch_of(kDim), square = kQ * pitch_of(kK);
-  launch_tiles(key_gradients<T, kDim, kQ, kK>, block,
-               {ceil_div(block.keys, kK), block.kv_heads, block.batch, rows + 2 * square, stream});
-  launch_tiles(query_gradients<T, kDim, kQ, kK>, block,
-               {ceil_div(block.queries, kQ), block.heads, block.batch, rows + square, stream});
+  for_dropping(block, [&]<Dropping kDropping>() {
+    launch_tiles(key_gradients<T, kDim, kQ, kK, kDropping>, block,
+                 {ceil_div(block.keys, kK), block.kv_heads, block.batch, rows + 2 * square, stream});
+    launch_tiles(query_gradients<T, kDim, kQ, kK, kDropping>, block,
+                 {ceil_div(block.queries, kQ), block.heads, block.batch, rows + square, stream});
+  });
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ namespace {
 constexpr int64_t kOutsideArena = int64_t{1} << 30;
 
 bool is_supported(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::i32 || dtype == DType::u16;
+  return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::i32 || dtype == DType::i64 ||
+         dtype == DType::u16;
 }
 
 // Everything that stands in the way, at once.

@@ -1,6 +1,7 @@
 #include <cuda_bf16.h>
 
 #include "exec/cuda/runtime/fill.h"
+#include "exec/cuda/runtime/philox.cuh"
 
 namespace sextant {
 
@@ -13,19 +14,10 @@ int blocks_for(int64_t count) {
   return static_cast<int>(std::min<int64_t>((count + kThreads - 1) / kThreads, kMostBlocks));
 }
 
-// base/rng.cpp, on the device: the same bits, and so the same numbers to the last rounding of log and cos.
+// base/rng.cpp, on the device: the same numbers to the last rounding of log and cos.
 __device__ double normal(uint64_t key, uint64_t stream, uint64_t index) {
-  auto k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
-  uint32_t c0 = static_cast<uint32_t>(index), c1 = static_cast<uint32_t>(index >> 32);
-  uint32_t c2 = static_cast<uint32_t>(stream), c3 = static_cast<uint32_t>(stream >> 32);
-  for (int round = 0; round < 10; ++round) {
-    uint64_t a = uint64_t{0xD2511F53} * c0, b = uint64_t{0xCD9E8D57} * c2;
-    uint32_t n0 = static_cast<uint32_t>(b >> 32) ^ c1 ^ k0, n2 = static_cast<uint32_t>(a >> 32) ^ c3 ^ k1;
-    c1 = static_cast<uint32_t>(b), c3 = static_cast<uint32_t>(a), c0 = n0, c2 = n2;
-    k0 += 0x9E3779B9;
-    k1 += 0xBB67AE85;
-  }
-  double u = (static_cast<double>(c0) + 0.5) * 0x1p-32, v = static_cast<double>(c1) * 0x1p-32;
+  uint4 words = cuda::philox(key, stream, index);
+  double u = (static_cast<double>(words.x) + 0.5) * 0x1p-32, v = static_cast<double>(words.y) * 0x1p-32;
   return sqrt(-2.0 * log(u)) * cospi(2.0 * v);
 }
 
