@@ -40,6 +40,19 @@ struct RopeScaling {
 // What yarn and longrope multiply cosines and sines by where a model does not say.
 double default_attention_factor(const RopeScaling& scaling);
 
+// Experts in place of the MLP: every token goes through some of many.
+struct ExpertsSpec {
+  int64_t count = 8;
+  int64_t per_token = 2;
+  int64_t ffn = 0;                         // width of one expert
+  bool normalise = true;                   // whether the weights of a token's experts are made to sum to 1
+  double balance_loss = 0;                 // coefficient of the loss that balances how much experts get
+  int64_t every = 1;                       // every n-th layer has experts, the others an MLP
+  std::vector<int64_t> dense_layers = {};  // layers with an MLP in any case, ascending
+  int64_t shared_ffn = 0;                  // width of an expert that every token goes through; 0 = there is none
+  bool operator==(const ExpertsSpec&) const = default;
+};
+
 struct ModelSpec {
   std::string architecture;  // "gpt2", "llama": names a file of models/
   std::string hf_type;       // the model_type of its config.json where the fields below do not tell it ("mistral")
@@ -72,6 +85,8 @@ struct ModelSpec {
   double residual_multiplier = 1;      // of what attention and MLP add
   double logits_scaling = 1;           // logits are divided by it
 
+  std::optional<ExpertsSpec> experts;
+
   bool tied_head = false;  // the output head is the embedding matrix
   double init_std = 0.02;
   std::optional<int64_t> bos_token;
@@ -85,6 +100,7 @@ inline constexpr int64_t kMaxLayers = int64_t{1} << 14;
 inline constexpr int64_t kMaxHidden = int64_t{1} << 20;
 inline constexpr int64_t kMaxHeads = int64_t{1} << 14;
 inline constexpr int64_t kMaxFfn = int64_t{1} << 22;
+inline constexpr int64_t kMaxExperts = int64_t{1} << 14;
 inline constexpr int64_t kMaxVocab = int64_t{1} << 26;
 inline constexpr int64_t kMaxSeq = int64_t{1} << 30;
 
@@ -93,6 +109,8 @@ int64_t default_ffn(std::string_view architecture, int64_t hidden);
 
 // How many tokens a token sees in that layer, itself among them; 0 = all before it.
 int64_t window_of_layer(const ModelSpec& spec, int64_t layer);
+
+bool layer_has_experts(const ModelSpec& spec, int64_t layer);
 
 // How many elements of each head RoPE turns.
 int64_t rotary_dims(const ModelSpec& spec);

@@ -91,12 +91,16 @@ std::vector<double> losses_of(const ModelSpec& spec, const fs::path& weights, co
     write_part(*bound, "tokens");
     write_part(*bound, "targets");
     write_value(*bound, program.at("loss_scale"), 1.0f / static_cast<float>(kRows * kSeq));
+    const Value* balance = program.find("balance_loss");  // all ranks have the same
+    if (balance) write_value(*bound, program.at("balance_scale"), 1.0f);
     write_value(*bound, program.at("lr"), 1e-2f);
     for (int32_t step = 1; step <= 3; ++step) {
       write_value(*bound, program.at("step"), step);
       run_schedule(*bound);
-      if (!counts(*bound)) continue;
       std::lock_guard lock(adding);
+      if (balance && bound->rank() == 0)
+        losses[static_cast<size_t>(step - 1)] += static_cast<double>(read_value<float>(*bound, *balance));
+      if (!counts(*bound)) continue;
       losses[static_cast<size_t>(step - 1)] +=
           static_cast<double>(read_value<float>(*bound, program.at("loss"))) / (kRows * kSeq);
     }
