@@ -59,6 +59,7 @@ void MetricsFile::append(const StepMetrics& m) {
   Line line;
   line.add("step", m.step);
   line.add("loss", m.loss);
+  if (m.balance_loss) line.add("balance_loss", *m.balance_loss);
   line.add("grad_norm", m.grad_norm);
   line.add("lr", m.lr);
   line.add("tokens", m.tokens);
