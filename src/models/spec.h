@@ -100,7 +100,7 @@ inline constexpr int64_t kMaxLayers = int64_t{1} << 14;
 inline constexpr int64_t kMaxHidden = int64_t{1} << 20;
 inline constexpr int64_t kMaxHeads = int64_t{1} << 14;
 inline constexpr int64_t kMaxFfn = int64_t{1} << 22;
-inline constexpr int64_t kMaxExperts = int64_t{1} << 14;
+inline constexpr int64_t kMaxExperts = int64_t{1} << 13;
 inline constexpr int64_t kMaxVocab = int64_t{1} << 26;
 inline constexpr int64_t kMaxSeq = int64_t{1} << 30;
 

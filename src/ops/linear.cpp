@@ -134,22 +134,20 @@ const OpDef linear_gradients{
 
 const OpDef linear_wide{
     .name = "linear_wide",
-    .contract = "y = x·wᵀ (+ bias), kept in f32.",
-    .operands = "x[b s i], w[o i], bias?[o] -> y[b s o]",
+    .contract = "y = x·wᵀ, kept in f32.",
+    .operands = "x[b s i], w[o i] -> y[b s o]",
     .wide = {0},
-    .rows = {"b", "s", "o", "x:S(i) w:S(i) bias:P -> y:P"},
+    .rows = {"b", "s", "o", "i"},
     .backward =
         [](BackwardScope& s) {
           ValueId dy = s.output_gradient(0);
           if (s.needs_gradient(0)) s.emit({linear_wide_input_gradient, {dy, s.input(1)}, {0}});
           if (s.needs_gradient(1))
             s.emit({linear_wide_weight_gradient, {dy, s.input(0)}, {1}, {}, Phase::weight_gradient});
-          if (s.input_count() == 3 && s.needs_gradient(2))
-            s.emit({linear_bias_gradient, {dy}, {2}, {}, Phase::weight_gradient});
         },
     .cost = [](const Attrs&, auto in, auto out) { return forward_cost(in, out, sizes_of(in[0].shape, out[0].shape)); },
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 4}), f64({6, 4})}},
-                 {.name = "bias", .inputs = {f64({2, 4, 6}), f64({8, 6}), f64({8})}}},
+                 {.name = "wider", .inputs = {f64({2, 4, 12}), f64({8, 12})}}},
 };
 
 const OpDef linear_wide_input_gradient{
