@@ -175,7 +175,8 @@ void add_expert_cases(std::vector<Case>& cases) {
     cases.push_back({&ops::expert_down_input_gradient, {name, {y, w, experts}, attrs, s.used}});
     cases.push_back({&ops::expert_down_weight_gradient, {name, {y, xs, experts}, attrs, s.used}});
     TensorType logits = f64({1, s.tokens, s.experts});
-    Attrs routing{{"top_k", s.top_k}, {"normalise", 1}};
+    Attrs routing{{"top_k", s.top_k}};
+    if (s.top_k > 1) routing.set("normalise", int64_t{1});  // of a single one the weight is 1, whatever its logit
     cases.push_back({&ops::route, {name, {logits}, routing}});
     cases.push_back({&ops::route_backward, {name, {f64({1, s.tokens, s.top_k}), logits, experts}, routing, s.used}});
     cases.push_back({&ops::expert_load, {name, {logits, experts}, {}, s.used}});

@@ -34,13 +34,13 @@ struct Route {
   Routing routing;
 };
 
-// The largest of n numbers in shared memory, the first among equals; in every lane.
+// The largest of n numbers in shared memory, the first among equals, in every lane; some index even where all are NaN.
 __device__ int first_largest(const float* x, int n) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   float best = -INFINITY;
   int at = n;  // none yet
   for (int e = lane; e < n; e += 32)
-    if (at == n || x[e] > best) best = x[e], at = e;
+    if (!isnan(x[e]) && (at == n || x[e] > best)) best = x[e], at = e;
 #pragma unroll
   for (int distance = 16; distance > 0; distance /= 2) {
     float other = __shfl_xor_sync(kWholeWarp, best, distance);
