@@ -87,6 +87,8 @@ void fill_for_training(Bound& bound, const RunConfig& run, int64_t vocab) {
       write_value(bound, value, 1e-4f);
     else if (value.path == "loss_scale")
       write_value(bound, value, 1.0f / static_cast<float>(run.batch.sequences * run.batch.seq));
+    else if (value.path == "balance_scale")
+      write_value(bound, value, 1.0f);
     else if (value.shape.rank() == 2 && value.dtype == DType::i32)
       write_tokens(bound, value, vocab);
   }

@@ -60,7 +60,9 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
                     .expected = fmt::format("at most {}", kMaxRanks)});
   if (mesh.ep > 1)
     complaints.add(run, {"mesh.ep"},
-                   {.got = fmt::format("ep is {}, but the model has no experts", mesh.ep), .expected = "1"});
+                   {.got = spec.experts ? fmt::format("ep is {}: expert parallelism is not implemented yet", mesh.ep)
+                                        : fmt::format("ep is {}, but the model has no experts", mesh.ep),
+                    .expected = "1"});
   int64_t stages = mesh.pp * run.pipeline.chunks;
   if (spec.layers > 0 && stages > spec.layers)
     complaints.add(run, {"mesh.pp", "pipeline.chunks", "model.layers"},

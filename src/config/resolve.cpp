@@ -44,7 +44,13 @@ constexpr std::string_view kFixedByWeights[] = {"architecture",
                                                 "embedding_multiplier",
                                                 "attention_multiplier",
                                                 "residual_multiplier",
-                                                "logits_scaling"};
+                                                "logits_scaling",
+                                                "experts.count",
+                                                "experts.per_token",
+                                                "experts.ffn",
+                                                "experts.normalise",
+                                                "experts.every",
+                                                "experts.shared_ffn"};
 constexpr std::string_view kRopeKeys[] = {"rope_theta",
                                           "rope_scaling.type",
                                           "rope_scaling.factor",
@@ -141,6 +147,7 @@ void derive_missing(ModelSpec& spec, const RunConfig& run) {
   if (spec.kv_heads == 0) spec.kv_heads = spec.heads;
   if (spec.head_dim == 0 && spec.heads > 0) spec.head_dim = spec.hidden / spec.heads;
   if (spec.ffn == 0) spec.ffn = default_ffn(spec.architecture, spec.hidden);
+  if (spec.experts && spec.experts->ffn == 0) spec.experts->ffn = spec.ffn;
   if (spec.max_seq == 0) spec.max_seq = run.batch.seq;
 }
 
@@ -197,6 +204,17 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   override_field(model.tied_head, spec.tied_head);
   override_field(model.init_std, spec.init_std);
 
+  if (model.experts != ExpertsSection{}) {
+    ExpertsSpec experts = spec.experts.value_or(ExpertsSpec{});
+    override_field(model.experts.count, experts.count);
+    override_field(model.experts.per_token, experts.per_token);
+    override_field(model.experts.ffn, experts.ffn);
+    override_field(model.experts.normalise, experts.normalise);
+    override_field(model.experts.balance_loss, experts.balance_loss);
+    override_field(model.experts.every, experts.every);
+    override_field(model.experts.shared_ffn, experts.shared_ffn);
+    spec.experts = experts;
+  }
   if (model.rope_scaling == RopeScalingSection{}) return;
   RopeScaling scaling = spec.rope_scaling.value_or(RopeScaling{});
   if (model.rope_scaling.type) scaling.type = *rope_type_of(*model.rope_scaling.type);  // the schema knows the words

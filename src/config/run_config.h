@@ -20,6 +20,13 @@ struct RopeScalingSection {
   bool operator==(const RopeScalingSection&) const = default;
 };
 
+struct ExpertsSection {
+  std::optional<int64_t> count, per_token, ffn, every, shared_ffn;
+  std::optional<bool> normalise;
+  std::optional<double> balance_loss;
+  bool operator==(const ExpertsSection&) const = default;
+};
+
 // Where the model comes from, and fields laid over it; resolve_model makes a ModelSpec of them.
 struct ModelSection {
   std::optional<std::string> preset, from, architecture;
@@ -32,6 +39,7 @@ struct ModelSection {
   std::optional<bool> qkv_bias, out_bias, mlp_bias, qk_norm, inverse_layer_scaling, parallel_residual;
   std::optional<int64_t> window, full_attention_first, full_attention_every, no_rope_every;
   std::optional<double> embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
+  ExpertsSection experts;
   std::optional<bool> tied_head;
   std::optional<double> init_std, dropout, hidden_dropout, attention_dropout, embedding_dropout;
   bool other_tokenizer = false;

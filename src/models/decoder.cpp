@@ -49,8 +49,13 @@ int64_t site_number(DropoutSite site, int64_t layer) {
 // Writes one model op by op.
 class Writer {
  public:
-  Writer(Builder& b, const ModelSpec& m, const Decoder& d, const DropoutRates& dropout, Frame frame)
-      : b_(b), m_(m), d_(d), dropout_(dropout), frame_(frame) {}
+  Writer(Builder& b, const ModelSpec& m, const Decoder& d, const Use& use)
+      : b_(b),
+        m_(m),
+        d_(d),
+        dropout_(use.dropout),
+        frame_(open_frame(b, use)),
+        balances_(use.kind == Use::Kind::loss && m.experts && m.experts->balance_loss > 0) {}
 
   ValueId token_table() { return vocabulary_matrix("embed.weight"); }
   ValueId output_head(ValueId table) { return m_.tied_head ? table : vocabulary_matrix("head.weight"); }
@@ -97,6 +102,7 @@ class Writer {
       ValueId targets = b_.feed("targets", DType::i32, {use.batch, use.seq});
       b_.feed("loss_scale", wide_of(use.dtype), {});  // the gradient of the loss: 1/tokens of the global batch
       b_.fetch(b_.op(ops::head_loss, "head", {b_.gathered(x), head, targets}, {{"z_loss", use.z_loss}}), "loss");
+      if (load_.scores != kNoValue) close_balance(use);
       return;
     }
     ValueId last = b_.op(ops::take_position, "last", {x, frame_.at});
@@ -104,6 +110,14 @@ class Writer {
   }
 
  private:
+  void close_balance(const Use& use) {
+    b_.feed_for_all("balance_scale", wide_of(use.dtype));  // the gradient of the loss below
+    ValueId scores = b_.summed(load_.scores), counts = b_.summed(load_.counts);
+    b_.fetch(b_.op(ops::balance_loss, "balance", {scores, counts},
+                   {{"tokens", use.batch * use.seq * layers_with_load_}, {"coefficient", m_.experts->balance_loss}}),
+             "balance_loss");
+  }
+
   ValueId vocabulary_matrix(std::string name) {
     return b_.parameter({.name = std::move(name),
                          .shape = {m_.vocab, embedding_width_of(m_)},
@@ -223,7 +237,42 @@ class Writer {
              .init_std = m_.init_std,
              .down_std = residual_std(m_.init_std, m_.layers),
              .bias = either(d_.mlp_bias, m_.mlp_bias)};
+    if (layer_has_experts(m_, layer_)) return experts(normed, spec);
     return d_.mlp == MlpKind::gated ? gated_mlp(b_, normed, spec) : sextant::mlp(b_, normed, spec);
+  }
+
+  ValueId experts(ValueId normed, const Mlp& dense) {
+    ExpertMlp spec{.experts = m_.experts->count,
+                   .per_token = m_.experts->per_token,
+                   .inner = m_.experts->ffn,
+                   .routing = {},
+                   .init_std = dense.init_std,
+                   .down_std = dense.down_std};
+    if (m_.experts->normalise) spec.routing.set("normalise", int64_t{1});
+    ExpertOutput output = expert_mlp(b_, normed, spec);
+    if (balances_) add_load(expert_load(b_, output));
+    if (m_.experts->shared_ffn == 0) return output.rows;
+    return b_.op(ops::add, "with_shared", {output.rows, shared_expert(normed, dense)});
+  }
+
+  ValueId shared_expert(ValueId normed, Mlp spec) {
+    auto scope = b_.scope("shared");
+    spec.inner = m_.experts->shared_ffn;
+    ValueId rows = gated_mlp(b_, normed, spec);
+    if (d_.shared_expert == SharedExpert::added) return rows;
+    ValueId gate = linear(b_, normed, {.name = "gate", .outputs = 1, .init_std = m_.init_std});
+    return b_.op(ops::row_gate, "gated", {rows, b_.gathered(gate)});
+  }
+
+  // Layers' loads are added up: the loss that balances experts is one of all layers together.
+  void add_load(const ExpertLoad& load) {
+    ++layers_with_load_;
+    if (load_.scores == kNoValue) {
+      load_ = load;
+      return;
+    }
+    load_ = {b_.op(ops::add, "load_scores", {load_.scores, load.scores}),
+             b_.op(ops::add, "load_counts", {load_.counts, load.counts})};
   }
 
   Builder& b_;
@@ -231,6 +280,9 @@ class Writer {
   const Decoder& d_;
   const DropoutRates& dropout_;
   Frame frame_;
+  bool balances_;  // whether experts are balanced by a loss
+  ExpertLoad load_;
+  int64_t layers_with_load_ = 0;
   // Of the block being written.
   int64_t layer_ = -1;
   bool has_rope_ = true;
@@ -242,7 +294,7 @@ class Writer {
 
 Graph decoder(const ModelSpec& m, const Use& use, const Mesh& mesh, const Decoder& d) {
   Builder b(m.architecture, mesh, use.parallel, use.dtype);
-  Writer writer(b, m, d, use.dropout, open_frame(b, use));
+  Writer writer(b, m, d, use);
   ValueId table = writer.token_table();
   ValueId x = writer.embedded(table);
   for (int layer = 0; layer < m.layers; ++layer) {

@@ -32,6 +32,12 @@ enum class QkNorm : uint8_t {
   whole,  // RMSNorm of q and of k over their whole width
 };
 
+// What becomes of what an expert gives that every token goes through, where the spec has one.
+enum class SharedExpert : uint8_t {
+  added,
+  gated,  // times the sigmoid of a number for each token: weight at shared.gate
+};
+
 // The layers without RoPE, optional biases, the width of embeddings and the multipliers of attention, residuals and
 // logits are as the spec says.
 struct Decoder {
@@ -47,6 +53,8 @@ struct Decoder {
   std::optional<Rope> rope;
   Alibi alibi = Alibi::none;
   QkNorm qk_norm = QkNorm::none;
+
+  SharedExpert shared_expert = SharedExpert::added;
 
   MlpKind mlp = MlpKind::gated;
   ActivationOp activation = &ops::swiglu;

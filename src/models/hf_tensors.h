@@ -58,6 +58,20 @@ class HfTensors {
     }
     add_linear("mlp.down_proj", "mlp.down", m.hidden, m.mlp_bias);
   }
+  // The matrices of experts, one after the other in the parameters mlp.experts.gate_up and mlp.experts.down. `names`
+  // are those of an expert's three in the file, below HF.N.
+  struct ExpertNames {
+    std::string_view gate = "gate_proj", up = "up_proj", down = "down_proj";
+  };
+  void add_experts(std::string_view hf, const ModelSpec& m, const ExpertNames& names) {
+    int64_t width = m.experts->ffn;
+    for (int64_t e = 0; e < m.experts->count; ++e) {
+      auto name = [&](std::string_view part) { return fmt::format("{}.{}.{}.weight", hf, e, part); };
+      add(name(names.gate), "mlp.experts.gate_up.weight", 2 * e * width, width);
+      add(name(names.up), "mlp.experts.gate_up.weight", (2 * e + 1) * width, width);
+      add(name(names.down), "mlp.experts.down.weight", e * m.hidden, m.hidden);
+    }
+  }
   void add_linear(std::string_view hf, std::string_view own, int64_t rows, bool bias) {
     if (bias) return add_with_bias(hf, own, rows);
     add(fmt::format("{}.weight", hf), fmt::format("{}.weight", own), rows);

@@ -1,5 +1,7 @@
 #include "models/model.h"
 
+#include "ops/ops.h"
+
 namespace sextant {
 
 Graph build_model(const ModelSpec& spec, const Use& use, const Mesh& mesh) {
@@ -11,6 +13,29 @@ int64_t parameter_count(const Graph& graph) {
   for (const Value& value : graph.values)
     if (value.kind == ValueKind::parameter) count += value.shape.count();
   return count;
+}
+
+ActiveParameters active_parameters(const Graph& graph) {
+  ActiveParameters active;
+  active.all = parameter_count(graph);
+  int64_t embedding = 0;
+  bool tied = false;
+  for (const Op& op : graph.ops) {
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const Value& value = graph[op.inputs[i]];
+      if (value.kind != ValueKind::parameter) continue;
+      if (op.attrs.has("experts")) {
+        int64_t experts = op.attrs.integer("experts"), chosen = graph[op.inputs.back()].shape.last();
+        active.all -= value.shape.count() / experts * (experts - chosen);
+      }
+      if (op.def == &ops::embedding)
+        embedding = value.shape.count();
+      else
+        tied = tied || value.path == "embed.weight";
+    }
+  }
+  active.without_embedding = active.all - (tied ? 0 : embedding);
+  return active;
 }
 
 Mesh single_rank_mesh() {

@@ -66,9 +66,10 @@ struct ModelDef {
 
   // What it leaves to its spec.
   Positions positions = Positions::learned;
-  bool free_heads = false;                     // kv_heads and head_dim may be given
-  bool free_ffn = true;                        // else the MLP is 4 hidden wide
-  bool free_eps = true;                        // else norms have an eps of 1e-5
+  bool free_heads = false;  // kv_heads and head_dim may be given
+  bool free_ffn = true;     // else the MLP is 4 hidden wide
+  bool free_eps = true;     // else norms have an eps of 1e-5
+  bool has_experts = false;
   std::vector<std::string_view> options = {};  // the optional fields of ModelSpec (spec.cpp lists them) it computes
 
   // What a field is when nobody says otherwise; sizes of 0 follow from the others.

@@ -1,9 +1,12 @@
 #include "models/presets.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <utility>
 
+#include "models/hf_type.h"
 #include "models/models.h"
 
 namespace sextant {
@@ -38,6 +41,7 @@ const Preset* find_preset(std::string_view name) {
 }
 
 std::string why_unsupported(std::string_view model) {
+  if (find_preset(model) || find_hf_type(model)) return "";
   std::string name(model);
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -46,9 +50,13 @@ std::string why_unsupported(std::string_view model) {
                        [&](std::string_view word) { return name.find(word) != std::string::npos; });
   };
   if (mentions({"deepseek"})) return "models with experts and latent attention are not supported yet";
-  if (mentions({"mixtral", "moe", "dbrx", "grok", "llama4", "llama-4", "gpt_oss", "gpt-oss", "8x7b", "8x22b", "switch",
-                "glam", "-a3b", "-a22b", "jamba"}))
-    return "models with experts are not supported yet";
+  if (mentions(
+          {"mixtral", "moe", "dbrx", "grok", "llama4", "llama-4", "gpt_oss", "gpt-oss", "switch", "glam", "jamba"})) {
+    std::vector<std::string_view> known;
+    for (const ModelDef* def : all_models())
+      if (def->has_experts) known.push_back(def->about);
+    return fmt::format("of models with experts only {} are supported yet", fmt::join(known, ", "));
+  }
   return "";
 }
 

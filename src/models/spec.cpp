@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -19,6 +20,12 @@ int64_t window_of_layer(const ModelSpec& spec, int64_t layer) {
   if (layer < spec.full_attention_first) return 0;
   if (spec.full_attention_every > 0 && (layer + 1) % spec.full_attention_every == 0) return 0;
   return spec.window;
+}
+
+bool layer_has_experts(const ModelSpec& spec, int64_t layer) {
+  if (!spec.experts) return false;
+  const std::vector<int64_t>& dense = spec.experts->dense_layers;
+  return (layer + 1) % spec.experts->every == 0 && !std::binary_search(dense.begin(), dense.end(), layer);
 }
 
 int64_t rotary_dims(const ModelSpec& spec) {
@@ -140,6 +147,33 @@ void check_rope_scaling(const ModelSpec& spec, std::vector<SpecProblem>& problem
                           fmt::format("{}: one for each pair that RoPE turns in a head", pairs)});
     for (double divisor : list) positive(field, divisor);
   }
+}
+
+void check_experts(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {
+  if (spec.experts.has_value() != def.has_experts) {
+    problems.push_back({{spec.experts ? "experts.count" : "architecture"},
+                        fmt::format("{} has {} experts", def.name, def.has_experts ? "" : "no"),
+                        def.has_experts ? "experts.count" : "no experts"});
+    return;
+  }
+  if (!spec.experts) return;
+  const ExpertsSpec& experts = *spec.experts;
+  struct Size {
+    std::string_view field;
+    int64_t value, low, high;
+  };
+  for (const Size& size :
+       {Size{"experts.count", experts.count, 1, kMaxExperts},
+        Size{"experts.per_token", experts.per_token, 1, std::max<int64_t>(1, experts.count)},
+        Size{"experts.ffn", experts.ffn, 1, kMaxFfn}, Size{"experts.every", experts.every, 1, kMaxLayers},
+        Size{"experts.shared_ffn", experts.shared_ffn, 0, kMaxFfn}})
+    if (size.value < size.low || size.value > size.high)
+      problems.push_back({{size.field},
+                          fmt::format("got {}", size.value),
+                          fmt::format("an integer from {} to {}", size.low, size.high)});
+  if (!(std::isfinite(experts.balance_loss) && experts.balance_loss >= 0))
+    problems.push_back(
+        {{"experts.balance_loss"}, fmt::format("got {}", experts.balance_loss), "a number of at least 0"});
 }
 
 // The sizes are known to be positive here, in this function and the next.
@@ -264,6 +298,7 @@ std::vector<SpecProblem> problems_of(const ModelSpec& spec) {
   check_heads(spec, *def, problems);
   check_sizes_that_are_fixed(spec, *def, problems);
   check_options(spec, *def, problems);
+  check_experts(spec, *def, problems);
   return problems;
 }
 

@@ -51,6 +51,19 @@ enum class NormPlacement : uint8_t {
 inline constexpr std::string_view kNormPlacements = "pre|pre-without-final|post";
 std::optional<NormPlacement> norm_placement_from_name(std::string_view name);
 
+// Experts in place of the MLP: every token goes through some of many.
+struct ExpertsSpec {
+  int64_t count = 8;
+  int64_t per_token = 2;
+  int64_t ffn = 0;                         // width of one expert
+  bool normalise = true;                   // whether the weights of a token's experts are made to sum to 1
+  double balance_loss = 0;                 // coefficient of the loss that balances how much experts get
+  int64_t every = 1;                       // every n-th layer has experts, the others an MLP
+  std::vector<int64_t> dense_layers = {};  // layers with an MLP in any case, ascending
+  int64_t shared_ffn = 0;                  // width of an expert that every token goes through; 0 = there is none
+  bool operator==(const ExpertsSpec&) const = default;
+};
+
 struct ModelSpec {
   std::string architecture;  // "gpt2", "llama": names a file of models/
   std::string hf_type;       // the model_type of its config.json where the fields below do not tell it ("mistral")
@@ -85,6 +98,8 @@ struct ModelSpec {
   double residual_multiplier = 1;      // of what attention and MLP add
   double logits_scaling = 1;           // logits are divided by it
 
+  std::optional<ExpertsSpec> experts;
+
   bool tied_head = false;  // the output head is the embedding matrix
   double init_std = 0.02;
   std::optional<int64_t> bos_token;
@@ -98,6 +113,7 @@ inline constexpr int64_t kMaxLayers = int64_t{1} << 14;
 inline constexpr int64_t kMaxHidden = int64_t{1} << 20;
 inline constexpr int64_t kMaxHeads = int64_t{1} << 14;
 inline constexpr int64_t kMaxFfn = int64_t{1} << 22;
+inline constexpr int64_t kMaxExperts = int64_t{1} << 13;
 inline constexpr int64_t kMaxVocab = int64_t{1} << 26;
 inline constexpr int64_t kMaxSeq = int64_t{1} << 30;
 
@@ -112,6 +128,8 @@ Activation activation_of(const ModelSpec& spec);
 
 // The width of the embedding and of the output head.
 int64_t embedding_width_of(const ModelSpec& spec);
+
+bool layer_has_experts(const ModelSpec& spec, int64_t layer);
 
 // How many elements of each head RoPE turns.
 int64_t rotary_dims(const ModelSpec& spec);

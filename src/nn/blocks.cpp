@@ -212,4 +212,46 @@ ValueId gated_mlp(Builder& b, ValueId normed, const Mlp& spec) {
       {.name = "down", .outputs = outputs, .init_std = spec.down_std, .bias = spec.bias, .split = TensorSplit::inputs});
 }
 
+ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
+  int64_t hidden = b.shape(normed).last();
+  ExpertOutput output;
+  ValueId weights = kNoValue;
+  {
+    // Every tensor-parallel rank routes the tokens that it has of the residual stream.
+    auto scope = b.scope("router");
+    ValueId router =
+        b.parameter({.name = "weight", .shape = {spec.experts, hidden}, .init = {Init::Kind::normal, spec.init_std}});
+    output.logits = b.op(ops::linear_wide, "out", {normed, router});
+    Attrs routing = spec.routing;
+    routing.set("top_k", spec.per_token);
+    weights = b.op(ops::route, "route", {output.logits}, routing);
+    output.experts = b.output(1);
+  }
+  auto scope = b.scope("experts");
+  ValueId x = b.gathered(normed), experts = b.gathered(output.experts);
+  weights = b.gathered(weights);
+  Attrs attrs{{"experts", spec.experts}};
+  auto count = static_cast<size_t>(spec.experts);
+  ValueId gate_up_weight = b.parameter({.name = "gate_up.weight",
+                                        .shape = {spec.experts * 2 * spec.inner, hidden},
+                                        .init = {Init::Kind::normal, spec.init_std},
+                                        .split = TensorSplit::outputs,
+                                        .segments = std::vector<int64_t>(2 * count, spec.inner)});
+  ValueId gate_up = b.op(ops::expert_up, "gate_up", {x, gate_up_weight, experts}, attrs);
+  b.set_segments(gate_up, 2, {spec.inner, spec.inner});
+  ValueId inner = b.op(ops::weighted_swiglu, "swiglu", {gate_up, weights});
+  ValueId down_weight = b.parameter({.name = "down.weight",
+                                     .shape = {spec.experts * hidden, spec.inner},
+                                     .init = {Init::Kind::normal, spec.down_std},
+                                     .split = TensorSplit::inputs,
+                                     .packed = std::vector<int64_t>(count, hidden)});
+  output.rows = b.op(ops::expert_down, "down", {inner, down_weight, experts}, attrs);
+  return output;
+}
+
+ExpertLoad expert_load(Builder& b, const ExpertOutput& output) {
+  ValueId scores = b.op(ops::expert_load, "load", {output.logits, output.experts});
+  return {scores, b.output(1)};
+}
+
 }  // namespace sextant

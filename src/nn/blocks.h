@@ -119,4 +119,25 @@ ValueId mlp(Builder& b, ValueId normed, const Mlp& spec);
 // The same with a gate: `activation` takes gate|up of 2·inner and gives inner. Weights at gate_up and down.
 ValueId gated_mlp(Builder& b, ValueId normed, const Mlp& spec);
 
+// Experts in place of a gated MLP: a router chooses some for each token, and what they give is added up by their
+// weights. Weights at router, experts.gate_up and experts.down, of which the latter hold all experts' one below the
+// other.
+struct ExpertMlp {
+  int64_t experts = 0, per_token = 0, inner = 0;
+  Attrs routing;  // of the op route, besides top_k
+  double init_std = 0.02, down_std = 0.02;
+};
+
+// What the tokens that went through gave each expert, over all ranks in part.
+struct ExpertLoad {
+  ValueId scores = kNoValue, counts = kNoValue;
+};
+
+struct ExpertOutput {
+  ValueId rows = kNoValue;
+  ValueId logits = kNoValue, experts = kNoValue;  // of the router, and its choice
+};
+ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec);
+ExpertLoad expert_load(Builder& b, const ExpertOutput& output);
+
 }  // namespace sextant

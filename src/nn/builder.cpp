@@ -70,6 +70,14 @@ ValueId Builder::feed(std::string path, DType dtype, GlobalShape shape) {
                      .layout = std::move(layout)});
 }
 
+ValueId Builder::feed_for_all(std::string path, DType dtype) {
+  return graph_.add({.path = std::move(path),
+                     .kind = ValueKind::feed,
+                     .dtype = dtype,
+                     .shape = {},
+                     .layout = invariant_layout(graph_.mesh)});
+}
+
 ValueId Builder::cache(std::string path, GlobalShape shape) {
   Layout layout = invariant_layout(graph_.mesh);
   set_states(layout, AxisRole::data, sharded(0));
@@ -115,6 +123,11 @@ ValueId Builder::whole_sequences(ValueId value) {
 
 ValueId Builder::split_sequences(ValueId value) {
   return pin(value, "split_sequences", {{AxisRole::context, sequence_state()}});
+}
+
+ValueId Builder::summed(ValueId value) {
+  return pin(value, "summed",
+             {{AxisRole::data, kInvariant}, {AxisRole::context, kInvariant}, {AxisRole::tensor, kInvariant}});
 }
 
 void Builder::fetch(ValueId value, std::string path) {

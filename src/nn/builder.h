@@ -56,6 +56,8 @@ class Builder {
   ValueId parameter(const ParameterSpec& spec);
   // A value given each step. Its first dim is the batch, its second the sequence, where it has them.
   ValueId feed(std::string path, DType dtype, GlobalShape shape);
+  // A number given each step that is the gradient of one which all ranks compute alike.
+  ValueId feed_for_all(std::string path, DType dtype);
   // Keys or values kept between steps, [batch, heads, positions, head size]: each rank has its sequences and its heads.
   ValueId cache(std::string path, GlobalShape shape);
 
@@ -70,6 +72,8 @@ class Builder {
   // For attention by all-to-all: each context-parallel rank gets whole sequences of some heads, and back.
   ValueId whole_sequences(ValueId value);
   ValueId split_sequences(ValueId value);
+  // The sum over all ranks that have a part of it, on each of them.
+  ValueId summed(ValueId value);
   void set_segments(ValueId value, int dim, std::vector<int64_t> extents) {
     graph_[value].layout.segments = {dim, std::move(extents)};
   }

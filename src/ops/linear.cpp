@@ -6,6 +6,9 @@
 // weight and its bias, which both read dy. No row along i for linear_gelu and no row along o for its gradient: gelu is
 // not linear, so the sum must be whole. No row along i for linear_gradients either: every part would add the bias's
 // gradient.
+//
+// linear_wide is a linear whose sums stay in f32 where its operands are 16-bit floats: the logits of a router, by which
+// experts are chosen.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -127,6 +130,49 @@ const OpDef linear_gradients{
               {.output = 1, .input = 3, .rule = Alias::Rule::must}},
     .recompute = Recompute::never,
     .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({2, 3, 4}), f64({6, 4}), f64({6})}}},
+};
+
+const OpDef linear_wide{
+    .name = "linear_wide",
+    .contract = "y = x·wᵀ, kept in f32.",
+    .operands = "x[b s i], w[o i] -> y[b s o]",
+    .wide = {0},
+    .rows = {"b", "s", "o", "i"},
+    .backward =
+        [](BackwardScope& s) {
+          ValueId dy = s.output_gradient(0);
+          if (s.needs_gradient(0)) s.emit({linear_wide_input_gradient, {dy, s.input(1)}, {0}});
+          if (s.needs_gradient(1))
+            s.emit({linear_wide_weight_gradient, {dy, s.input(0)}, {1}, {}, Phase::weight_gradient});
+        },
+    .cost = [](const Attrs&, auto in, auto out) { return forward_cost(in, out, sizes_of(in[0].shape, out[0].shape)); },
+    .examples = {{.name = "plain", .inputs = {f64({2, 3, 4}), f64({6, 4})}},
+                 {.name = "wider", .inputs = {f64({2, 4, 12}), f64({8, 12})}}},
+};
+
+const OpDef linear_wide_input_gradient{
+    .name = "linear_wide_input_gradient",
+    .contract = "dx = dy·w, of the type of w.",
+    .operands = "dy[b s o], w[o i] -> dx[b s i]",
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      return {{in[1].dtype, {in[0].shape[0], in[0].shape[1], in[1].shape[1]}}};
+    },
+    .rows = {"b", "s", "i", "o"},
+    .cost = [](const Attrs&, auto in,
+               auto out) { return input_gradient_cost(in, out, sizes_of(out[0].shape, in[0].shape)); },
+    .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({6, 4})}}},
+};
+
+const OpDef linear_wide_weight_gradient{
+    .name = "linear_wide_weight_gradient",
+    .contract = "dw = dyᵀ·x, summed over all rows.",
+    .operands = "dy[b s o], x[b s i] -> dw[o i]",
+    .wide = {0},
+    .rows = {"b", "s", "o", "i"},
+    .cost = [](const Attrs&, auto in,
+               auto out) { return weight_gradient_cost(in, out, sizes_of(in[1].shape, in[0].shape)); },
+    .accumulate = Accumulate::supported,
+    .examples = {{.name = "plain", .inputs = {f64({2, 3, 6}), f64({2, 3, 4})}}},
 };
 
 }  // namespace sextant::ops

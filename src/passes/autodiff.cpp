@@ -31,7 +31,7 @@ class Autodiff {
  public:
   Autodiff(Graph& graph, const Differentiation& what)
       : graph_(graph), zero_(what.zero), needed_(reached_by_parameters(graph)) {
-    gradients_[what.loss] = what.seed;
+    for (const Loss& loss : what.losses) gradients_[loss.loss] = loss.seed;
   }
 
   void run() {

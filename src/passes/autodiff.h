@@ -2,15 +2,22 @@
 // duals of the forward layouts. A parameter's gradient is a persistent value "grad.PATH" onto which every use adds.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "ir/graph.h"
 
 namespace sextant {
 
-// `loss` is the value to differentiate, `seed` the value that is its gradient (1/tokens of the global batch). With ZeRO
-// 2 and 3 a gradient is stored sharded over the data axes, and every microbatch's contribution is reduced to that.
+// A value to differentiate, and the value that is its gradient.
+struct Loss {
+  ValueId loss = kNoValue, seed = kNoValue;
+};
+
+// The gradients are those of the sum of the losses. With ZeRO 2 and 3 a gradient is stored sharded over the data axes,
+// and every microbatch's contribution is reduced to that.
 struct Differentiation {
-  ValueId loss = kNoValue;
-  ValueId seed = kNoValue;
+  std::vector<Loss> losses;
   int zero = 0;
 };
 void autodiff(Graph& graph, const Differentiation& what);

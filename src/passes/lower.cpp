@@ -72,7 +72,10 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
 
   if (options.train) {
     // Backward ops, from each op's own rule. What they read of forward is what must be saved.
-    autodiff(graph, {require(graph, "loss"), require(graph, "loss_scale"), options.plan.zero});
+    std::vector<Loss> losses{{require(graph, "loss"), require(graph, "loss_scale")}};
+    if (const Value* balance = graph.find("balance_loss"))
+      losses.push_back({balance->id, require(graph, "balance_scale")});
+    autodiff(graph, {std::move(losses), options.plan.zero});
     prune(graph);
     pipeline.after("autodiff", graph, Stage::inferred);
 

@@ -49,7 +49,10 @@ std::string plan_json(const RunPlan& p) {
               {"tokens_per_step", p.tokens_per_step}};
   Json parts = Json::object();
   for (const ParameterCount& part : p.by_part) parts[part.part] = {{"each", part.each}, {"times", part.times}};
-  out["params"] = {{"total", p.parameters}, {"active", p.active_parameters}, {"parts", parts}};
+  out["params"] = {{"total", p.parameters},
+                   {"active", p.active.all},
+                   {"active_without_embedding", p.active.without_embedding},
+                   {"parts", parts}};
   out["flops"] = {{"per_token_model", p.flops.model_causal},
                   {"per_token_model_full_attention", p.flops.model_full},
                   {"per_token_executed", p.flops.executed},

@@ -14,6 +14,9 @@ std::string line(const std::string& name, int64_t bytes) {
 
 std::string model_text(const RunPlan& p) {
   std::string out = fmt::format("model       {}, {} parameters\n", p.architecture, human_count(p.parameters));
+  if (p.active.all < p.parameters)
+    out += fmt::format("active      {} of them for a token, {} without the embedding\n", human_count(p.active.all),
+                       human_count(p.active.without_embedding));
   out += fmt::format("mesh        {} ({} rank{})\n", p.mesh, p.ranks, p.ranks == 1 ? "" : "s");
   if (!p.machine.empty()) out += fmt::format("machine     {} ({}), software {}\n", p.machine, p.device, p.profile);
   out += fmt::format("step        {} tokens, {} microbatch{} per rank\n", human_count(p.tokens_per_step),

@@ -114,7 +114,7 @@ Economics economics_for(const RunPlan& plan, const PlanRequest& request) {
                        .device_mtbf_hours = machine.mtbf_hours,
                        .checkpoint_seconds = pause,
                        .restart_seconds = kRestartSeconds,
-                       .params = static_cast<double>(plan.active_parameters)});
+                       .params = static_cast<double>(plan.active.all)});
 }
 
 }  // namespace
@@ -125,11 +125,11 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
   RunPlan plan{.architecture = shape.spec.architecture,
                .mesh = shape.mesh.text(),
                .parameters = parameter_count(graph),
+               .active = active_parameters(graph),
                .by_part = parameters_by_part(graph, shape.spec.layers),
                .ranks = shape.mesh.world_size(),
                .microbatches = shape.pipeline.shape.microbatches,
                .tokens_per_step = request.run.batch.sequences * request.run.batch.seq};
-  plan.active_parameters = plan.parameters;  // no experts yet
   plan.flops = flops_per_token(request.lowered, plan.tokens_per_step);
   add_memory(plan, request);
   if (!request.machine) return plan;

@@ -11,6 +11,7 @@
 #include "cost/machine.h"
 #include "cost/software_profile.h"
 #include "laws/economics.h"
+#include "models/model.h"
 #include "plan/memory_moments.h"
 #include "plan/predict.h"
 
@@ -41,7 +42,8 @@ struct RankClass {
 
 struct RunPlan {
   std::string architecture, mesh, machine, device, profile;
-  int64_t parameters = 0, active_parameters = 0;
+  int64_t parameters = 0;
+  ActiveParameters active;
   std::vector<ParameterCount> by_part;
   int64_t ranks = 1, microbatches = 1, tokens_per_step = 0;
   std::string optimizer;  // by name

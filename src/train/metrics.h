@@ -13,8 +13,9 @@
 namespace sextant {
 
 struct StepMetrics {
-  int64_t step = 0;  // counts from 1
-  double loss = 0;   // mean over the step's tokens, in nats
+  int64_t step = 0;                    // counts from 1
+  double loss = 0;                     // mean over the step's tokens, in nats
+  std::optional<double> balance_loss;  // of experts, with its coefficient; added to `loss` in training
   double grad_norm = 0;
   double lr = 0;
   int64_t tokens = 0;  // seen since the run's start

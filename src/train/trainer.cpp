@@ -48,17 +48,22 @@ Trainer::Trainer(const Parts& parts)
   auto seed = static_cast<uint64_t>(run_.train.seed);
   train_feeder_ = std::make_unique<Feeder>(*train_, dataset_.train, dataset_.end_of_text, seed);
   loss_chunk_ = chunk_with_loss(train_->program());
+  balances_experts_ = std::any_of(parts.programs.train.begin(), parts.programs.train.end(),
+                                  [](const Program& program) { return program.find("balance_loss") != nullptr; });
   steps_ahead_ = parts.executor.steps_ahead();
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
-  for (Begun& begun : begun_) begun.losses.reserve(kOpenLosses);
+  for (Begun& begun : begun_) {
+    begun.losses.reserve(kOpenLosses);
+    begun.balance_losses.reserve(kOpenLosses);
+  }
   if (parts.programs.evaluate.empty() || !dataset_.validation) return;
   evaluate_ = parts.executor.bind(parts.programs.evaluate[stage_rank], *arena_);
   evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation, dataset_.end_of_text, seed);
 }
 
-bool Trainer::counts_loss(const Bound& bound) const {
+bool Trainer::counts(const Bound& bound, std::string_view path) const {
   const Program& program = bound.program();
-  const Value* loss = program.find("loss");
+  const Value* loss = program.find(path);
   if (!loss || loss->buffer < 0) return false;
   // Along axes where the loss is partial every rank has its part; along the others all have the same.
   Coordinate at = coordinate_of(program.mesh, bound.rank());
@@ -76,22 +81,25 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   Begun& begun = begun_[static_cast<size_t>(steps_begun_++) % begun_.size()];
   begun.step = step;
   begun.lr = learning_rate(run_.optimizer, run_.train.steps, step);
-  begun.loss = 0;
+  begun.loss = begun.balance_loss = 0;
   // Every token of the global batch weighs the same, however it is cut into microbatches and ranks. Packed data has no
   // padding, so the count is known before the first microbatch.
   write_if_present(*train_, "loss_scale", 1.0f / static_cast<float>(run_.batch.sequences * run_.batch.seq));
+  // The loss that balances experts is a mean over tokens in itself: of every microbatch the same share.
+  write_if_present(*train_, "balance_scale", static_cast<float>(microbatch_share()));
   write_if_present(*train_, "lr", static_cast<float>(begun.lr));
   write_if_present(*train_, "step", static_cast<int32_t>(step));
-  bool counts = counts_loss(*train_);
+  bool has_loss = counts(*train_, "loss"), has_balance = counts(*train_, "balance_loss");
   for (const Action& action : program.schedule) {
     // Where ranks talk to each other, the executor writes it, op by op.
     if (rank_status_ && group_.size() == 1)
       rank_status_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
     train_feeder_->before(action, {first_sample + action.microbatch * microbatch_sequences()});
     train_->run(action, trace);
-    if (!counts || action != Action{RegionKind::backward, loss_chunk_, action.microbatch}) continue;
-    if (begun.losses.size() == kOpenLosses) collect_losses(begun);
-    begun.losses.push_back(train_->fetch(program.at("loss")));
+    if (action != Action{RegionKind::backward, loss_chunk_, action.microbatch}) continue;
+    if (std::max(begun.losses.size(), begun.balance_losses.size()) == kOpenLosses) collect_losses(begun);
+    if (has_loss) begun.losses.push_back(train_->fetch(program.at("loss")));
+    if (has_balance) begun.balance_losses.push_back(train_->fetch(program.at("balance_loss")));
   }
   begun.grad_norm = train_->fetch(program.at("grad_norm"));
 }
@@ -99,18 +107,21 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
 void Trainer::collect_losses(Begun& begun) {
   for (int64_t ticket : begun.losses) begun.loss += static_cast<double>(train_->collect(ticket));
   begun.losses.clear();
+  for (int64_t ticket : begun.balance_losses) begun.balance_loss += static_cast<double>(train_->collect(ticket));
+  begun.balance_losses.clear();
 }
 
 StepMetrics Trainer::finish_step() {
   Begun& begun = begun_[static_cast<size_t>(steps_finished_++) % begun_.size()];
   collect_losses(begun);
-  double loss = begun.loss;
+  std::array losses{begun.loss, begun.balance_loss};
   double grad_norm = static_cast<double>(train_->collect(begun.grad_norm));
-  group_.sum(std::span(&loss, 1));
+  group_.sum(losses);
   int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;
   double now = now_s(), seconds = now - std::exchange(last_finish_s_, now);
   return {.step = begun.step,
-          .loss = loss / static_cast<double>(batch_tokens),
+          .loss = losses[0] / static_cast<double>(batch_tokens),
+          .balance_loss = balances_experts_ ? std::optional(losses[1] * microbatch_share()) : std::nullopt,
           .grad_norm = grad_norm,
           .lr = begun.lr,
           .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
@@ -123,7 +134,7 @@ std::optional<double> Trainer::evaluate() {
   // The samples are the same for every microbatch and mesh: what the last microbatch has beyond them does not count.
   int64_t samples = measured_samples(run_, *dataset_.validation);
   std::array<double, 2> sums{};  // loss, targets that count
-  bool counts = counts_loss(*evaluate_);
+  bool has_loss = counts(*evaluate_, "loss");
   for (int64_t first = 0; first < samples; first += microbatch_sequences()) {
     Feeder::Samples part{first, samples};
     for (const Action& action : evaluate_->program().schedule) {
@@ -132,7 +143,7 @@ std::optional<double> Trainer::evaluate() {
       evaluate_->run(action);
     }
     evaluate_->settle();
-    if (counts) sums[0] += static_cast<double>(read_value<float>(*evaluate_, evaluate_->program().at("loss")));
+    if (has_loss) sums[0] += static_cast<double>(read_value<float>(*evaluate_, evaluate_->program().at("loss")));
     sums[1] += static_cast<double>(evaluate_feeder_->counted_targets(part));
   }
   group_.sum(sums);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "comm/host_group.h"
@@ -46,18 +47,21 @@ class Trainer {
   std::optional<double> evaluate();
 
  private:
+  double microbatch_share() const {
+    return static_cast<double>(microbatch_sequences()) / static_cast<double>(run_.batch.sequences);
+  }
   int64_t microbatch_sequences() const {  // over all ranks
     return run_.batch.microbatch * train_->program().mesh.ranks(AxisRole::data);
   }
-  // Whether this rank adds the loss of `bound` to the sum over ranks.
-  bool counts_loss(const Bound& bound) const;
+  // Whether this rank adds what `bound` makes under `path`, a loss, to the sum over ranks.
+  bool counts(const Bound& bound, std::string_view path) const;
 
   struct Begun {
     int64_t step;
     double lr;
-    double loss;                  // of the microbatches collected so far
-    std::vector<int64_t> losses;  // tickets of the others
-    int64_t grad_norm;            // ticket
+    double loss, balance_loss;                    // of the microbatches collected so far
+    std::vector<int64_t> losses, balance_losses;  // tickets of the others
+    int64_t grad_norm;                            // ticket
   };
   void collect_losses(Begun& begun);
 
@@ -69,6 +73,7 @@ class Trainer {
   std::unique_ptr<Bound> train_;
   std::unique_ptr<Bound> evaluate_;
   int loss_chunk_ = -1;
+  bool balances_experts_ = false;
   int steps_ahead_ = 0;
   std::vector<Begun> begun_;  // those under way, in turn; made once, so that a step allocates nothing
   int64_t steps_begun_ = 0, steps_finished_ = 0;

@@ -89,8 +89,8 @@ TEST(Check, ModelIsNamed) {
                         "`sextant list models` lists, such as gpt2 or llama3.1-8b\n"
                         "  hint: did you mean llama3.1-8b?",
                         presets().size()));
-  EXPECT_EQ(complaint_about({}, "preset = \"mixtral-8x7b\"\n").substr(0, 98),
-            "run.toml:2:1 model.preset: got \"mixtral-8x7b\": models with experts are not supported yet; expected");
+  EXPECT_EQ(complaint_about({}, "preset = \"switch-base\"\n").substr(0, 90),
+            "run.toml:2:1 model.preset: got \"switch-base\": of models with experts only Mixtral, OLMoE, ");
 }
 
 TEST(Check, ArchitecturesKnowTheirOptions) {

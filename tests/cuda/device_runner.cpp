@@ -150,6 +150,7 @@ Numbers read_from_device(const Tensor& tensor) {
   if (tensor.dtype == DType::u16) return download<uint16_t>(tensor, [](uint16_t x) { return static_cast<double>(x); });
   if (tensor.dtype == DType::bf16)
     return download<uint16_t>(tensor, [](uint16_t x) { return static_cast<double>(bf16_value(x)); });
+  if (tensor.dtype == DType::i32) return download<int32_t>(tensor, [](int32_t x) { return static_cast<double>(x); });
   return download<float>(tensor, [](float x) { return static_cast<double>(x); });
 }
 

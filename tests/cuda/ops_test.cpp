@@ -156,6 +156,44 @@ void add_vocabulary_cases(std::vector<Case>& cases) {
   }
 }
 
+// Tokens, experts, experts per token, widths: over several blocks of slots and tiles, with experts that get none, and
+// sizes for tensor cores and for the plain kernels.
+void add_expert_cases(std::vector<Case>& cases) {
+  struct Sizes {
+    int64_t tokens, experts, top_k, inputs, outputs, used;
+  };
+  for (const Sizes& s : {Sizes{700, 8, 2, 72, 136, 8},
+                         {300, 64, 8, 256, 128, 64},
+                         {513, 6, 3, 44, 51, 4},
+                         {1, 4, 2, 64, 64, 4},
+                         {400, 4, 1, 128, 264, 1}}) {
+    std::string name = fmt::format("{}x{}of{}_{}_{}", s.tokens, s.top_k, s.experts, s.inputs, s.outputs);
+    Attrs attrs{{"experts", s.experts}};
+    TensorType experts = i32({1, s.tokens, s.top_k}), w = f64({s.experts * s.outputs, s.inputs});
+    TensorType x = f64({1, s.tokens, s.inputs}), y = f64({1, s.tokens, s.outputs});
+    TensorType xs = f64({1, s.tokens * s.top_k, s.inputs}), ys = f64({1, s.tokens * s.top_k, s.outputs});
+    cases.push_back({&ops::expert_up, {name, {x, w, experts}, attrs, s.used}});
+    cases.push_back({&ops::expert_up_input_gradient, {name, {ys, w, experts}, attrs, s.used}});
+    cases.push_back({&ops::expert_up_weight_gradient, {name, {ys, x, experts}, attrs, s.used}});
+    cases.push_back({&ops::expert_down, {name, {xs, w, experts}, attrs, s.used}});
+    cases.push_back({&ops::expert_down_input_gradient, {name, {y, w, experts}, attrs, s.used}});
+    cases.push_back({&ops::expert_down_weight_gradient, {name, {y, xs, experts}, attrs, s.used}});
+    TensorType logits = f64({1, s.tokens, s.experts});
+    Attrs routing{{"top_k", s.top_k}};
+    if (s.top_k > 1) routing.set("normalise", int64_t{1});  // of a single one the weight is 1, whatever its logit
+    cases.push_back({&ops::route, {name, {logits}, routing}});
+    cases.push_back({&ops::route_backward, {name, {f64({1, s.tokens, s.top_k}), logits, experts}, routing, s.used}});
+    cases.push_back({&ops::expert_load, {name, {logits, experts}, {}, s.used}});
+    cases.push_back({&ops::expert_load_backward, {name, {f64({s.experts}), logits}, {}}});
+    TensorType gate_up = f64({1, s.tokens * s.top_k, 2 * s.outputs}), weights = f64({1, s.tokens, s.top_k});
+    cases.push_back({&ops::weighted_swiglu, {name, {gate_up, weights}, {}}});
+    cases.push_back({&ops::weighted_swiglu_backward, {name, {ys, gate_up, weights}, {}}});
+    cases.push_back({&ops::row_gate_backward, {name, {y, y, f64({1, s.tokens, 1})}, {}}});
+    cases.push_back({&ops::linear_wide_input_gradient, {name, {logits, f64({s.experts, s.inputs})}, {}}});
+    cases.push_back({&ops::linear_wide_weight_gradient, {name, {logits, x}, {}}});
+  }
+}
+
 bool runs_here(const OpDef& def) {
   const CudaKernel& kernel = cuda_kernel(def);
   return cpu_kernel(def).run && (kernel.launch || kernel.launch_all || kernel.prepare);
@@ -169,6 +207,7 @@ std::vector<Case> all_cases() {
   add_streaming_cases(cases);
   add_position_cases(cases);
   add_vocabulary_cases(cases);
+  add_expert_cases(cases);
   for (Case& c : cases)
     if (runs_here(*c.def)) runnable.push_back(std::move(c));
   return runnable;

@@ -58,7 +58,7 @@ std::vector<std::string> with(std::vector<std::string> settings, std::initialize
 }
 
 TEST_F(OnCuda, TrainsAsTheCpuDoes) {
-  for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
+  for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml", "tiny-moe.toml"}) {
     for (const char* recompute : {"none", "selective", "full"}) {
       std::string name = fmt::format("{}-{}", file, recompute);
       std::vector<std::string> settings = with(common_settings(), {fmt::format("train.recompute={}", recompute)});
@@ -125,7 +125,7 @@ TEST_F(OnCuda, DropoutTrainsAsOnTheCpu) {
 }
 
 TEST_F(OnCuda, RanksThatShareADeviceTrainAsOne) {
-  for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
+  for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml", "tiny-moe.toml"}) {
     std::vector<std::string> settings = with(common_settings(), {"train.precision=f32"});
     std::vector<double> one = run(fmt::format("one-{}", file), cuda_ranks(), settings, file);
     for (const MeshCase& mesh : meshes()) {

@@ -48,7 +48,9 @@ void write(const Tensor& tensor, const Numbers& numbers) {
 Numbers read(const Tensor& tensor) {
   Numbers numbers(static_cast<size_t>(tensor.count()));
   for (size_t i = 0; i < numbers.size(); ++i)
-    numbers[i] = tensor.dtype == DType::f32 ? static_cast<double>(tensor.as<float>()[i]) : tensor.as<double>()[i];
+    numbers[i] = tensor.dtype == DType::i32   ? static_cast<double>(tensor.as<int32_t>()[i])
+                 : tensor.dtype == DType::f32 ? static_cast<double>(tensor.as<float>()[i])
+                                              : tensor.as<double>()[i];
   return numbers;
 }
 

@@ -90,9 +90,9 @@ void write_if_held(Bound& bound, std::string_view path, const T& x) {
   if (const Value* value = held_value(bound, path)) write_value(bound, *value, x);
 }
 
-// Whether this rank's number is one of those that add up to the loss.
-bool counts(const Bound& bound) {
-  const Value* loss = held_value(bound, "loss");
+// Whether this rank's number is one of those that add up to the loss under that path.
+bool counts(const Bound& bound, std::string_view path) {
+  const Value* loss = held_value(bound, path);
   if (!loss) return false;
   const Mesh& mesh = bound.program().mesh;
   Coordinate at = coordinate_of(mesh, bound.rank());
@@ -132,12 +132,16 @@ std::vector<double> losses_of(const ModelSpec& spec, const fs::path& weights, co
     write_part(*bound, "tokens", batch.seq, batch.tokens);
     write_part(*bound, "targets", batch.seq, batch.targets);
     write_if_held(*bound, "loss_scale", static_cast<float>(1 / counted));
+    write_if_held(*bound, "balance_scale", 1.0f);
     write_if_held(*bound, "lr", training.lr);
     for (int32_t step = 1; step <= training.steps; ++step) {
       write_if_held(*bound, "step", step);
       run_schedule(*bound);
-      if (!counts(*bound)) continue;
       std::lock_guard lock(adding);
+      if (counts(*bound, "balance_loss"))
+        losses[static_cast<size_t>(step - 1)] +=
+            static_cast<double>(read_value<float>(*bound, program.at("balance_loss")));
+      if (!counts(*bound, "loss")) continue;
       losses[static_cast<size_t>(step - 1)] +=
           static_cast<double>(read_value<float>(*bound, program.at("loss"))) / counted;
     }

@@ -120,10 +120,13 @@ inline NamedTensors loss_and_gradients(const std::filesystem::path& directory, c
   model.bound->write(model.program.at("targets"), std::as_bytes(std::span(batch.targets)));
   float scale = 1.0f / static_cast<float>(batch.counted());
   write_value(*model.bound, model.program.at("loss_scale"), scale);
+  if (const Value* balance = model.program.find("balance_scale")) write_value(*model.bound, *balance, 1.0f);
   model.bound->run({.region = RegionKind::forward});
   model.bound->run({.region = RegionKind::backward});
   NamedTensors results;
-  results["loss"] = {{1}, {read_value<float>(*model.bound, model.program.at("loss")) * scale}};
+  float loss = read_value<float>(*model.bound, model.program.at("loss")) * scale;
+  if (const Value* balance = model.program.find("balance_loss")) loss += read_value<float>(*model.bound, *balance);
+  results["loss"] = {{1}, {loss}};
   for (const HfTensor& tensor : model_of(model.spec).tensors(model.spec)) add_file_gradient(model, tensor, results);
   return results;
 }

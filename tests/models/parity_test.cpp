@@ -116,12 +116,15 @@ std::vector<float> train_losses(Loaded& model, const Batch& batch, float lr, int
   model.bound->write(model.program.at("targets"), std::as_bytes(std::span(batch.targets)));
   float scale = 1.0f / static_cast<float>(batch.counted());
   write_value(*model.bound, model.program.at("loss_scale"), scale);
+  const Value *balance = model.program.find("balance_loss"), *balance_scale = model.program.find("balance_scale");
+  if (balance_scale) write_value(*model.bound, *balance_scale, 1.0f);
   write_value(*model.bound, model.program.at("lr"), lr);
   std::vector<float> losses;
   for (int32_t step = 1; step <= steps; ++step) {
     write_value(*model.bound, model.program.at("step"), step);
     run_schedule(*model.bound);
     losses.push_back(read_value<float>(*model.bound, model.program.at("loss")) * scale);
+    if (balance) losses.back() += read_value<float>(*model.bound, *balance);
   }
   return losses;
 }

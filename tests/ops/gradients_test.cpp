@@ -95,7 +95,7 @@ int check_example(const OpDef& def, const Example& example) {
   SCOPED_TRACE(fmt::format("{} / {}", def.name, example.name));
   auto executor = make_cpu_executor(2);
   OpGraph forward = graph_of(def, example), backward = graph_of(def, example);
-  autodiff(backward.graph, {backward.output, backward.seed});
+  autodiff(backward.graph, {{{backward.output, backward.seed}}});
   prune(backward.graph);
   std::string output = forward.graph[forward.output].path;
   Running plain(forward.graph, *executor), trained(backward.graph, *executor);

@@ -71,10 +71,11 @@ bool can_split(const OpDef& def, const Example& example, const LayoutRow& row, i
   return true;
 }
 
-// Zigzag order is for sequences.
+// Zigzag order is for sequences: of tokens, or of their slots.
 bool splits_sequences_only(const OpDef& def, const Example& example, const LayoutRow& row) {
   std::vector<SplitDim> dims = split_dims(def, example, row);
-  return !dims.empty() && std::all_of(dims.begin(), dims.end(), [](const SplitDim& d) { return d.letter == 's'; });
+  return !dims.empty() &&
+         std::all_of(dims.begin(), dims.end(), [](const SplitDim& d) { return d.letter == 's' || d.letter == 'n'; });
 }
 
 std::vector<RowCase> cases_of(const OpDef& def) {

@@ -1,5 +1,6 @@
 #include "ops/op_on_mesh.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -81,7 +82,7 @@ struct OpGraph {
                               .shape = y.shape,
                               .layout = gradient_layout(y.layout)});
     given.push_back("seed");
-    autodiff(graph, {output, seed});
+    autodiff(graph, {{{output, seed}}});
     prune(graph);
     for (const auto& [parameter, gradient] : parameter_gradients(graph))
       wanted.push_back("grad." + graph[parameter].path);
@@ -144,8 +145,15 @@ void write_part(Bound& bound, const Value& value, const Numbers& whole) {
 }
 
 Numbers read_part(const Bound& bound, const Value& value) {
-  Numbers part(static_cast<size_t>(value.local.count()));
-  bound.read(value, std::as_writable_bytes(std::span(part)));
+  auto count = static_cast<size_t>(value.local.count());
+  Numbers part(count);
+  if (value.dtype == DType::i32) {
+    std::vector<int32_t> integers(count);
+    bound.read(value, std::as_writable_bytes(std::span(integers)));
+    std::copy(integers.begin(), integers.end(), part.begin());
+  } else {
+    bound.read(value, std::as_writable_bytes(std::span(part)));
+  }
   return part;
 }
 
@@ -226,6 +234,11 @@ Segments packed_segments(const Operand& operand, const TensorType& type, const A
   if (size_t dim = operand.letters.find('e'); dim != std::string::npos && attrs.has("kv_heads")) {
     int64_t kv = attrs.integer_or("copies", attrs.integer("kv_heads")) * attrs.integer("head_dim");
     return {static_cast<int>(dim), {attrs.integer("heads") * attrs.integer("head_dim"), kv, kv}};
+  }
+  // The rows of a weight of experts are those of one expert after the other.
+  if (operand.letters == "gi" && attrs.has("experts")) {
+    int64_t experts = attrs.integer("experts");
+    return {0, std::vector<int64_t>(static_cast<size_t>(experts), type.shape[0] / experts)};
   }
   // A last dim g is gate|up.
   size_t dim = operand.letters.rfind('g');

@@ -46,7 +46,7 @@ def randomise(model, generator):
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             noise = torch.randn(parameter.shape, generator=generator)
-            if parameter.dim() == 2:
+            if parameter.dim() >= 2:
                 is_table = "embed" in name or "wte" in name or "wpe" in name
                 parameter.copy_(noise * (0.3 if is_table else 1.0 / math.sqrt(model.config.hidden_size)))
             elif name.endswith("bias"):
@@ -144,6 +144,8 @@ def float64_twin(model):
         for name, child in list(parent.named_children()):
             if type(child).__name__.endswith("RotaryEmbedding"):
                 setattr(parent, name, Rotary64(model.config))
+    if hasattr(model.config, "num_experts_per_tok"):
+        twin.set_experts_implementation("eager")  # grouped products know no float64
     return twin.double().eval()
 
 

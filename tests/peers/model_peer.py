@@ -55,16 +55,42 @@ def loss_of(logits, targets, z_loss=0.0):
     return loss
 
 
+# The names of an expert's gate, up and down in files, and what files call the module that has them.
+EXPERT_NAMES = {"mixtral": ("w1", "w3", "w2", ".block_sparse_moe."), "olmoe": ("gate_proj", "up_proj", "down_proj", ".mlp."),
+                "qwen2_moe": ("gate_proj", "up_proj", "down_proj", ".mlp."), "qwen3_moe": ("gate_proj", "up_proj", "down_proj", ".mlp.")}
+
+
+def in_file(model, name, tensor):
+    """The tensors of a file that a parameter of transformers is, by name: files hold experts one by one."""
+    model_type = model.config.model_type
+    if model_type not in EXPERT_NAMES:
+        return {FILE_NAMES.get(model_type, {}).get(name, name): tensor}
+    gate, up, down, module = EXPERT_NAMES[model_type]
+    name = name.replace(".mlp.", module)
+    prefix = name.rsplit(".", 1)[0]
+    if name.endswith("experts.down_proj"):
+        return {f"{prefix}.{e}.{down}.weight": part for e, part in enumerate(tensor)}
+    if name.endswith("experts.gate_up_proj"):
+        halves = [part.chunk(2) for part in tensor]
+        return {f"{prefix}.{e}.{part}.weight": pair[i] for e, pair in enumerate(halves) for i, part in enumerate((gate, up))}
+    return {name: tensor}
+
+
 def forward_backward(model, input_ids, targets, z_loss=0.0):
-    """Logits, loss and grad.<name> of every parameter, as one dictionary of tensors."""
+    """Logits, loss and grad.<name> of every tensor of the file, as one dictionary of tensors. The loss of a model with
+    experts has the one that balances them in it."""
     model.zero_grad(set_to_none=True)
-    logits = model(input_ids=input_ids.long(), use_cache=False).logits
-    loss = loss_of(logits, targets, z_loss)
+    balance = getattr(model.config, "router_aux_loss_coef", 0.0)
+    asked = {"output_router_logits": True} if balance else {}
+    output = model(input_ids=input_ids.long(), use_cache=False, **asked)
+    loss = loss_of(output.logits, targets, z_loss)
+    if balance:
+        loss = loss + balance * output.aux_loss
     loss.backward()
-    results = {"logits": logits.detach(), "loss": loss.detach().reshape(1)}
-    names = FILE_NAMES.get(model.config.model_type, {})
+    results = {"logits": output.logits.detach(), "loss": loss.detach().reshape(1)}
     for name, parameter in model.named_parameters():
-        results["grad." + names.get(name, name)] = parameter.grad.detach().clone()
+        for part, gradient in in_file(model, name, parameter.grad.detach()).items():
+            results["grad." + part] = gradient.clone()
     return results
 
 

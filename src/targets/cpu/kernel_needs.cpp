@@ -6,6 +6,7 @@
 #include "ops/transfer.h"
 #include "targets/cpu/attention_sizes.h"
 #include "targets/cpu/cpu_target.h"
+#include "targets/cpu/expert_sizes.h"
 #include "targets/cpu/gemm_sizes.h"
 #include "targets/cpu/head_loss_sizes.h"
 #include "targets/cpu/message_sizes.h"
@@ -105,6 +106,35 @@ Bytes bucket(const KernelQuery& query) {
           all_reduce_scratch(count, dtype, static_cast<int>(query.attrs.integer("ranks")))};
 }
 
+Bytes expert_rows(const KernelQuery& query) {
+  const LocalShape& experts = query.in[2].shape;
+  ExpertRowsScratch scratch({.top_k = experts.last(),
+                             .experts = query.attrs.integer("experts"),
+                             .inputs = query.in[0].shape.last(),
+                             .outputs = query.out[0].shape.last(),
+                             .element = size_of(query.in[0].dtype)});
+  return {query.threads * scratch.bytes()};
+}
+
+Bytes expert_weight_gradient(const KernelQuery& query) {
+  ExpertGradientScratch scratch({.slots = query.in[2].shape.count(),
+                                 .experts = query.attrs.integer("experts"),
+                                 .outputs = query.in[0].shape.last(),
+                                 .inputs = query.in[1].shape.last(),
+                                 .element = size_of(query.in[0].dtype)});
+  return {scratch.shared() + query.threads * scratch.of_thread()};
+}
+
+// The scores of one token, and what experts are chosen by, for each thread.
+Bytes token_scores(const KernelQuery& query) {
+  return {query.threads * 2 * query.in[0].shape.last() * size_of(query.in[0].dtype)};
+}
+
+Bytes load_sums(const KernelQuery& query) {
+  const LocalType& logits = query.in[0];
+  return {2 * row_blocks(logits.shape.rows()).count() * logits.shape.last() * size_of(logits.dtype)};
+}
+
 Bytes stage_sum(const KernelQuery& query) {
   auto stages = static_cast<int>(query.attrs.integers("stages").size());
   return {all_reduce_scratch(query.out[0].shape.count(), query.out[0].dtype, stages)};
@@ -127,6 +157,13 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::attention_cached, {cpu::attention<cpu::attend_scratch>}},
       {&ops::attention_step, {cpu::attention<cpu::ring_step_scratch>}},
       {&ops::attention_step_backward, {cpu::attention<cpu::ring_step_backward_scratch>}},
+      {&ops::expert_down, {cpu::expert_rows}},
+      {&ops::expert_down_input_gradient, {cpu::expert_rows}},
+      {&ops::expert_down_weight_gradient, {cpu::expert_weight_gradient}},
+      {&ops::expert_load, {cpu::load_sums}},
+      {&ops::expert_up, {cpu::expert_rows}},
+      {&ops::expert_up_input_gradient, {cpu::expert_rows}},
+      {&ops::expert_up_weight_gradient, {cpu::expert_weight_gradient}},
       {&ops::head_loss, {cpu::head_loss}},
       {&ops::head_loss_backward, {cpu::head_loss}},
       {&ops::head_lse, {cpu::head_loss}},
@@ -138,12 +175,16 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::linear_gradients, {cpu::weight_gemm_and_row_sums}},
       {&ops::linear_input_gradient, {cpu::gemm}},
       {&ops::linear_weight_gradient, {cpu::weight_gemm}},
+      {&ops::linear_wide, {cpu::gemm}},
+      {&ops::linear_wide_input_gradient, {cpu::gemm}},
+      {&ops::linear_wide_weight_gradient, {cpu::weight_gemm}},
       {&ops::orthogonalize, {cpu::orthogonalize}},
       {&ops::qk_norm_backward, {cpu::head_sums}},
       {&ops::qk_norm_wide_backward, {cpu::wide_head_sums}},
       {&ops::redistribute, {cpu::change_layout}},
       {&ops::rms_norm_backward, {cpu::row_sums<1>}},
       {&ops::rope, {cpu::rope_table}},
+      {&ops::route, {cpu::token_scores}},
       {&ops::sum_squares, {cpu::task_sums}},
       {&ops::sum_stages, {cpu::stage_sum}},
   };

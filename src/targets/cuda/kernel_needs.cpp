@@ -7,6 +7,7 @@
 #include "targets/cuda/attention_sizes.h"
 #include "targets/cuda/cuda_target.h"
 #include "targets/cuda/embedding_sizes.h"
+#include "targets/cuda/expert_sizes.h"
 #include "targets/cuda/gemm_sizes.h"
 #include "targets/cuda/head_loss_sizes.h"
 #include "targets/cuda/message_sizes.h"
@@ -97,6 +98,30 @@ Bytes orthogonalize(const KernelQuery& query) {
   return {OrthogonalizeSizes(query.attrs.integers("packed"), query.in[0].shape.last(), size_of(dtype)).bytes()};
 }
 
+int64_t slot_order(const KernelQuery& query) {
+  return SlotOrderSizes(query.in[2].shape.count(), query.attrs.integer("experts")).end;
+}
+
+Bytes experts_to_slots(const KernelQuery& query) {
+  return {slot_order(query)};
+}
+
+// The rows of all slots, before those of a token are added up.
+Bytes experts_to_tokens(const KernelQuery& query) {
+  return {slot_order(query) + query.in[2].shape.count() * query.out[0].shape.last() * size_of(query.out[0].dtype)};
+}
+
+Bytes load_sums(const KernelQuery& query) {
+  const LocalShape& logits = query.in[0].shape;
+  return {2 * ceil_div(logits.rows(), kLoadTokens) * logits.last() * int64_t{sizeof(float)}};
+}
+
+// dy is narrowed to the type of the other operand first.
+Bytes wide_gradient(const KernelQuery& query) {
+  bool narrow = query.in[1].dtype != DType::f32;
+  return {kGemmWorkspace + (narrow ? narrowed_bytes(query.in[0].shape.count(), size_of(query.in[1].dtype)) : 0)};
+}
+
 Bytes adafactor_sums(const KernelQuery& query) {
   return {AdafactorSums(query.attrs, query.in[1].shape).bytes()};
 }
@@ -128,6 +153,13 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::attention_step_backward, {cuda::ring_step_backward}},
       {&ops::clip_scale, {cuda::scalar_sum}},
       {&ops::embedding_backward, {cuda::embedding_gradient}},
+      {&ops::expert_down, {cuda::experts_to_tokens}},
+      {&ops::expert_down_input_gradient, {cuda::experts_to_slots}},
+      {&ops::expert_down_weight_gradient, {cuda::experts_to_slots}},
+      {&ops::expert_load, {cuda::load_sums}},
+      {&ops::expert_up, {cuda::experts_to_slots}},
+      {&ops::expert_up_input_gradient, {cuda::experts_to_tokens}},
+      {&ops::expert_up_weight_gradient, {cuda::experts_to_slots}},
       {&ops::head_loss, {cuda::head_loss}},
       {&ops::head_loss_backward, {cuda::head_loss}},
       {&ops::head_lse, {cuda::head_loss}},
@@ -139,6 +171,9 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::linear_gradients, {cuda::gemm_and_column_sums}},
       {&ops::linear_input_gradient, {cuda::gemm}},
       {&ops::linear_weight_gradient, {cuda::gemm}},
+      {&ops::linear_wide, {cuda::gemm}},
+      {&ops::linear_wide_input_gradient, {cuda::wide_gradient}},
+      {&ops::linear_wide_weight_gradient, {cuda::wide_gradient}},
       {&ops::orthogonalize, {cuda::orthogonalize}},
       {&ops::qk_norm_backward, {cuda::qk_norm_gradient}},
       {&ops::qk_norm_wide_backward, {cuda::qk_norm_wide_gradient}},

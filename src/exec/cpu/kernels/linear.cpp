@@ -119,5 +119,9 @@ const CpuKernel linear_input_gradient{.run = input_gradient};
 const CpuKernel linear_weight_gradient{.run = weight_gradient};
 const CpuKernel linear_gradients{.run = both_gradients};
 const CpuKernel linear_bias_gradient{.run = bias_gradient};
+// In f32 and f64 nothing is narrower than its sums.
+const CpuKernel linear_wide{.run = run_linear};
+const CpuKernel linear_wide_input_gradient{.run = input_gradient};
+const CpuKernel linear_wide_weight_gradient{.run = weight_gradient};
 
 }  // namespace sextant::cpu

@@ -4,7 +4,9 @@
 #include "exec/cuda/gemm/gemm.h"
 #include "exec/cuda/gemm/gemm_plan.h"
 #include "exec/cuda/kernels/column_sums.h"
+#include "exec/cuda/kernels/narrow.h"
 #include "exec/cuda/runtime/kernel.h"
+#include "targets/cuda/gemm_sizes.h"
 
 namespace sextant::cuda {
 
@@ -148,6 +150,42 @@ class LinearGradients final : public GemmWithEpilogue {
   }
 };
 
+// A gradient of linear_wide: the gradient of its sums is f32, and narrowed to the type of the other operand first.
+class WideGradient final : public PreparedCudaKernel {
+ public:
+  WideGradient(const CudaPreparation& p, GemmShape shape)
+      : library_(p.device.gemm()), narrow_(p.in[1].dtype), plan_(library_.plan(narrowed(shape, p.in[1].dtype))) {}
+
+  void launch(const CudaCall& call) override {
+    const Tensor& dy = call.in[0];
+    std::byte* gemm_workspace = call.workspace;
+    const void* gradient = dy.data;
+    if (narrow_ != dy.dtype) {
+      narrow_floats(dy.as<float>(), call.workspace, narrow_, dy.count(), call.stream);
+      gradient = call.workspace;
+      gemm_workspace += narrowed_bytes(dy.count(), size_of(narrow_));
+    }
+    GemmOperands operands{gradient, call.in[1].data, call.out[0].data};
+    if (call.accumulate()) operands.sum = SumState::running;
+    library_.run(plan_, operands, gemm_workspace, call.stream);
+  }
+
+ private:
+  static GemmShape narrowed(GemmShape shape, DType dtype) {
+    shape.in = dtype;
+    return shape;
+  }
+
+  GemmLibrary& library_;
+  DType narrow_;
+  const GemmPlan& plan_;
+};
+
+template <GemmShape (*shape_of)(const CudaPreparation&)>
+std::unique_ptr<PreparedCudaKernel> wide_gradient(const CudaPreparation& p) {
+  return std::make_unique<WideGradient>(p, shape_of(p));
+}
+
 template <class Prepared>
 std::unique_ptr<PreparedCudaKernel> prepare(const CudaPreparation& p) {
   return std::make_unique<Prepared>(p);
@@ -166,5 +204,8 @@ const CudaKernel linear_input_gradient{.prepare = gemm<input_gradient_shape>};
 const CudaKernel linear_weight_gradient{.prepare = gemm<weight_gradient_shape>};
 const CudaKernel linear_gradients{.prepare = prepare<LinearGradients>};
 const CudaKernel linear_bias_gradient{.launch = bias_gradient};
+const CudaKernel linear_wide{.prepare = gemm<forward_shape>};
+const CudaKernel linear_wide_input_gradient{.prepare = wide_gradient<input_gradient_shape>};
+const CudaKernel linear_wide_weight_gradient{.prepare = wide_gradient<weight_gradient_shape>};
 
 }  // namespace sextant::cuda

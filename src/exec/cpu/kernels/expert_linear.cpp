@@ -1,0 +1,151 @@
+#include <algorithm>
+
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/gemm.h"
+#include "targets/cpu/expert_sizes.h"
+
+namespace sextant::cpu {
+
+namespace {
+
+// Slots [first, first + count) in the order of their experts, stable; offsets[e] is where expert e's begin.
+void sort_slots(const int32_t* experts, int64_t first, int64_t count, int64_t expert_count, int32_t* order,
+                int32_t* offsets) {
+  std::fill_n(offsets, expert_count + 1, 0);
+  for (int64_t i = 0; i < count; ++i) ++offsets[experts[first + i] + 1];
+  for (int64_t e = 0; e < expert_count; ++e) offsets[e + 1] += offsets[e];
+  for (int64_t i = 0; i < count; ++i) order[offsets[experts[first + i]]++] = static_cast<int32_t>(first + i);
+  for (int64_t e = expert_count; e > 0; --e) offsets[e] = offsets[e - 1];  // each had moved on to the next one's
+  offsets[0] = 0;
+}
+
+enum class Rows : uint8_t { tokens, slots };
+
+// out = in·b(expert) row by row, where rows of either side are tokens or slots; onto tokens, their slots' are added up.
+template <class T>
+struct ExpertRows {
+  const int32_t* experts;
+  int64_t tokens, top_k, expert_count;
+  const T* in;
+  Rows rows_in;
+  int64_t inputs;
+  T* out;
+  Rows rows_out;
+  int64_t outputs;
+  Matrix<T> b;         // of expert 0, inputs × outputs
+  int64_t b_elements;  // from one expert's to the next one's
+};
+
+// One block of tokens. What is added to a token comes in the order of its experts.
+template <class T>
+void multiply_block(const ExpertRows<T>& x, int64_t first_token, int64_t last_token, std::byte* memory) {
+  ExpertRowsScratch at({x.top_k, x.expert_count, x.inputs, x.outputs, int64_t{sizeof(T)}});
+  auto* order = reinterpret_cast<int32_t*>(memory);
+  auto* offsets = reinterpret_cast<int32_t*>(memory + at.offsets);
+  T *rows_in = reinterpret_cast<T*>(memory + at.rows_in), *rows_out = reinterpret_cast<T*>(memory + at.rows_out);
+  sort_slots(x.experts, first_token * x.top_k, (last_token - first_token) * x.top_k, x.expert_count, order, offsets);
+  if (x.rows_out == Rows::tokens) std::fill(x.out + first_token * x.outputs, x.out + last_token * x.outputs, T{0});
+  auto row_of = [&](int32_t slot, Rows rows) { return rows == Rows::slots ? int64_t{slot} : slot / x.top_k; };
+  for (int64_t e = 0; e < x.expert_count; ++e) {
+    Matrix<T> b = x.b;
+    b.data += e * x.b_elements;
+    for (int64_t begin = offsets[e]; begin < offsets[e + 1]; begin += kExpertTile) {
+      int64_t rows = std::min<int64_t>(kExpertTile, offsets[e + 1] - begin);
+      for (int64_t r = 0; r < rows; ++r)
+        std::copy_n(x.in + row_of(order[begin + r], x.rows_in) * x.inputs, x.inputs, rows_in + r * x.inputs);
+      multiply(Gemm<T>{.m = rows,
+                       .n = x.outputs,
+                       .k = x.inputs,
+                       .a = {rows_in, x.inputs},
+                       .b = b,
+                       .c = rows_out,
+                       .c_stride = x.outputs},
+               memory + at.gemm);
+      for (int64_t r = 0; r < rows; ++r) {
+        T* to = x.out + row_of(order[begin + r], x.rows_out) * x.outputs;
+        const T* from = rows_out + r * x.outputs;
+        if (x.rows_out == Rows::slots)
+          std::copy_n(from, x.outputs, to);
+        else
+          for (int64_t j = 0; j < x.outputs; ++j) to[j] += from[j];
+      }
+    }
+  }
+}
+
+enum class Weight : uint8_t { as_stored, transposed };
+
+// in[0] by the weights in[1] of the experts in[2].
+template <Rows kIn, Rows kOut, Weight kWeight>
+void run_rows(const KernelCall& call) {
+  const Tensor &w = call.in[1], &experts = call.in[2];
+  for_real_type(call.in[0].dtype, [&]<class T>() {
+    int64_t expert_count = call.attrs.integer("experts"), width = w.shape.last();
+    Matrix<T> stored{w.as<T>(), width};
+    ExpertRows<T> rows{.experts = experts.as<int32_t>(),
+                       .tokens = experts.shape.rows(),
+                       .top_k = experts.shape.last(),
+                       .expert_count = expert_count,
+                       .in = call.in[0].as<T>(),
+                       .rows_in = kIn,
+                       .inputs = call.in[0].shape.last(),
+                       .out = call.out[0].as<T>(),
+                       .rows_out = kOut,
+                       .outputs = call.out[0].shape.last(),
+                       .b = kWeight == Weight::transposed ? stored.transposed() : stored,
+                       .b_elements = w.count() / expert_count};
+    ExpertRowsScratch scratch({rows.top_k, expert_count, rows.inputs, rows.outputs, int64_t{sizeof(T)}});
+    call.team.parallel_for(ceil_div(rows.tokens, kTokensPerTask), [&](int64_t task, int thread) {
+      multiply_block(rows, task * kTokensPerTask, std::min(rows.tokens, (task + 1) * kTokensPerTask),
+                     call.workspace + thread * scratch.bytes());
+    });
+  });
+}
+
+// dw[e] = Σ dyᵀ·x over the slots of e; an expert without any gets 0.
+template <Rows kOutputs, Rows kInputs>
+void run_weight_gradient(const KernelCall& call) {
+  const Tensor &dy = call.in[0], &x = call.in[1], &experts = call.in[2];
+  for_real_type(dy.dtype, [&]<class T>() {
+    int64_t expert_count = call.attrs.integer("experts"), top_k = experts.shape.last();
+    int64_t outputs = dy.shape.last(), inputs = x.shape.last();
+    ExpertGradientScratch at({experts.count(), expert_count, outputs, inputs, int64_t{sizeof(T)}});
+    auto* order = reinterpret_cast<int32_t*>(call.workspace);
+    auto* offsets = reinterpret_cast<int32_t*>(call.workspace + at.offsets);
+    sort_slots(experts.as<int32_t>(), 0, experts.count(), expert_count, order, offsets);
+    auto row_of = [&](int32_t slot, Rows rows) { return rows == Rows::slots ? int64_t{slot} : slot / top_k; };
+    call.team.parallel_for(expert_count, [&](int64_t e, int thread) {
+      std::byte* memory = call.workspace + at.shared() + thread * at.of_thread();
+      T *dy_rows = reinterpret_cast<T*>(memory), *x_rows = reinterpret_cast<T*>(memory + at.inputs);
+      T* dw = call.out[0].as<T>() + e * outputs * inputs;
+      if (!call.accumulate()) std::fill_n(dw, outputs * inputs, T{0});
+      for (int64_t begin = offsets[e]; begin < offsets[e + 1]; begin += kGradientTile) {
+        int64_t rows = std::min<int64_t>(kGradientTile, offsets[e + 1] - begin);
+        for (int64_t r = 0; r < rows; ++r) {
+          std::copy_n(dy.as<T>() + row_of(order[begin + r], kOutputs) * outputs, outputs, dy_rows + r * outputs);
+          std::copy_n(x.as<T>() + row_of(order[begin + r], kInputs) * inputs, inputs, x_rows + r * inputs);
+        }
+        multiply(Gemm<T>{.m = outputs,
+                         .n = inputs,
+                         .k = rows,
+                         .a = Matrix<T>{dy_rows, outputs}.transposed(),
+                         .b = {x_rows, inputs},
+                         .c = dw,
+                         .c_stride = inputs,
+                         .write = Write::add},
+                 memory + at.gemm);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+const CpuKernel expert_up{.run = run_rows<Rows::tokens, Rows::slots, Weight::transposed>};
+const CpuKernel expert_up_input_gradient{.run = run_rows<Rows::slots, Rows::tokens, Weight::as_stored>};
+const CpuKernel expert_up_weight_gradient{.run = run_weight_gradient<Rows::slots, Rows::tokens>};
+const CpuKernel expert_down{.run = run_rows<Rows::slots, Rows::tokens, Weight::transposed>};
+const CpuKernel expert_down_input_gradient{.run = run_rows<Rows::tokens, Rows::slots, Weight::as_stored>};
+const CpuKernel expert_down_weight_gradient{.run = run_weight_gradient<Rows::tokens, Rows::slots>};
+
+}  // namespace sextant::cpu

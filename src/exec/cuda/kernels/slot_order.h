@@ -1,0 +1,23 @@
+// sort_slots: brings the slots of experts together by expert, on the device: which ones an expert has, and how its rows
+// are cut into tiles, is known there only. Stable and without atomics on the result, so always the same.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sextant::cuda {
+
+struct SlotOrder {
+  const int32_t* order;    // the slots, those of expert 0 first
+  const int32_t* offsets;  // [experts + 1]: where each expert's begin in `order`
+  const int32_t* tiles;    // [experts + 1]: how many tiles of kExpertTileRows the experts before it have
+  int64_t most_tiles;      // no more than that in all
+};
+
+// `workspace`: SlotOrderSizes::end bytes.
+SlotOrder sort_slots(const int32_t* experts, int64_t slots, int64_t expert_count, std::byte* workspace,
+                     cudaStream_t stream);
+
+}  // namespace sextant::cuda

@@ -1,0 +1,92 @@
+#include "exec/cuda/kernels/reduce.cuh"
+#include "exec/cuda/kernels/rows.cuh"
+#include "exec/cuda/kernels/vector.cuh"
+#include "exec/cuda/runtime/kernel.h"
+
+namespace sextant::cuda {
+
+namespace {
+
+constexpr int kSlotThreads = 128;
+
+__device__ inline float silu_sigmoid(float x) {
+  return __fdividef(1.0f, 1.0f + __expf(-x));
+}
+
+// Weights are f32 whatever the rows are.
+template <class T, int V>
+struct Weighted {
+  const T* x;
+  const float* weights;
+  T* y;
+  int64_t width;
+
+  __device__ void operator()(int64_t row, int64_t column) const {
+    const T* from = x + row * 2 * width + column;
+    float gate[V], up[V], weight = weights[row];
+    load_floats(from, gate);
+    load_floats(from + width, up);
+#pragma unroll
+    for (int i = 0; i < V; ++i) up[i] *= weight * gate[i] * silu_sigmoid(gate[i]);
+    store_floats(y + row * width + column, up);
+  }
+};
+
+template <class T>
+struct WeightedGradient {
+  const T *dy, *x;
+  const float* weights;
+  T* dx;
+  float* dweights;
+  int64_t width;
+};
+
+// A block for each row. dx may be x: a thread writes where it alone has read.
+template <class T, int V>
+__global__ void __launch_bounds__(kSlotThreads) weighted_gradients(WeightedGradient<T> g) {
+  const int64_t row = blockIdx.x, at = row * 2 * g.width;
+  const float weight = g.weights[row];
+  float sum = 0;
+  for (int64_t column = static_cast<int64_t>(threadIdx.x) * V; column < g.width; column += kSlotThreads * V) {
+    float gradient[V], gate[V], up[V];
+    load_floats(g.dy + row * g.width + column, gradient);
+    load_floats(g.x + at + column, gate);
+    load_floats(g.x + at + g.width + column, up);
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      float s = silu_sigmoid(gate[i]), value = gate[i] * s, scaled = weight * gradient[i];
+      sum = fmaf(gradient[i], value * up[i], sum);
+      gate[i] = scaled * up[i] * s * (1.0f + gate[i] * (1.0f - s));
+      up[i] = scaled * value;
+    }
+    store_floats(g.dx + at + column, gate);
+    store_floats(g.dx + at + g.width + column, up);
+  }
+  sum = block_sum<kSlotThreads>(sum);
+  if (threadIdx.x == 0) g.dweights[row] = sum;
+}
+
+void run_weighted_swiglu(const CudaCall& call) {
+  const LocalShape& shape = call.out[0].shape;
+  for_cuda_vectors(call.in[0].dtype, shape.last(), [&]<class T, int V>() {
+    for_row_vectors<V>(call.stream, shape.rows(), shape.last(),
+                       Weighted<T, V>{call.in[0].as<T>(), call.in[1].as<float>(), call.out[0].as<T>(), shape.last()});
+  });
+}
+
+void run_weighted_swiglu_backward(const CudaCall& call) {
+  const LocalShape& shape = call.in[0].shape;
+  if (shape.rows() == 0) return;
+  for_cuda_vectors(call.in[0].dtype, shape.last(), [&]<class T, int V>() {
+    WeightedGradient<T> gradient{call.in[0].as<T>(),  call.in[1].as<T>(),      call.in[2].as<float>(),
+                                 call.out[0].as<T>(), call.out[1].as<float>(), shape.last()};
+    weighted_gradients<T, V><<<static_cast<unsigned>(shape.rows()), kSlotThreads, 0, call.stream>>>(gradient);
+  });
+}
+
+}  // namespace
+
+const CudaKernel weighted_swiglu{.launch = run_weighted_swiglu};
+const CudaKernel weighted_swiglu_backward{.launch = run_weighted_swiglu_backward};
+
+}  // namespace sextant::cuda
