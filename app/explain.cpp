@@ -108,7 +108,7 @@ class ExplainView {
     throw UserError({.place = "--op",
                      .got = fmt::format("after {} no op is called '{}'{}", after_, filter_.kind->name, in_layer()),
                      .expected = fmt::format("one of {}", fmt::join(seen_, ", ")),
-                     .hint = meant_hint(filter_.kind->name, names)});
+                     .hint = did_you_mean(filter_.kind->name, std::span<const std::string_view>(names))});
   }
 
   nlohmann::ordered_json& answer() { return answer_; }

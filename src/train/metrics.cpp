@@ -53,11 +53,12 @@ constexpr std::array kFields{
                  "Mean cross-entropy over all tokens of the step, of all ranks and microbatches, before the update; "
                  "z-loss is part of it where `optimizer.z_loss` is set."},
                 [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.loss); }},
-    FieldOfLine{{"balance_loss", "", "models with experts whose `model.experts.balance_loss` is above 0",
-                 "The loss that balances experts, with its coefficient: mean over microbatches, trained on beside `loss`."},
-                [](Line& line, std::string_view name, const StepMetrics& m) {
-                  if (m.balance_loss) line.add(name, *m.balance_loss);
-                }},
+    FieldOfLine{
+        {"balance_loss", "", "models with experts whose `model.experts.balance_loss` is above 0",
+         "The loss that balances experts, with its coefficient: mean over microbatches, trained on beside `loss`."},
+        [](Line& line, std::string_view name, const StepMetrics& m) {
+          if (m.balance_loss) line.add(name, *m.balance_loss);
+        }},
     FieldOfLine{{"grad_norm", "", kEveryStep,
                  "Euclidean norm of the whole gradient, over all ranks, before clipping (`optimizer.clip`)."},
                 [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.grad_norm); }},
