@@ -30,7 +30,7 @@ DOCUMENT = 16 << 10
 KINDS = ["qwen2_nfc", "normalizer_nfkc", "llama2", "llama2_every_merge", "llama2_first", "metaspace_always", "metaspace_never",
          "unigram", "unigram_bytes", "unigram_small_map", "unigram_nfkc_unsplit", "albert", "pattern_gpt2", "pattern_llama3",
          "pattern_qwen2", "pattern_cl100k", "pattern_o200k", "pattern_tekken", "deepseek_v3", "pattern_bloom", "falcon"]
-SENTENCEPIECE = ["bpe_llama", "unigram", "unigram_bytes"]
+SENTENCEPIECE = ["bpe_llama", "unigram"]
 
 
 def cut_documents(data):

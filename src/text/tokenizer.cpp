@@ -77,8 +77,10 @@ struct Tokenizer::State {
       ids[entry.name] = entry.id;
     }
     for (const AddedToken& token : parts.added) {
-      bool is_byte = parts.byte_fallback && byte_of_fallback_name(token.content);
-      bytes[token.id] = is_byte ? bytes_of({token.content, token.id}, parts) : token.content;
+      // What the user of sentencepiece defined is a piece like others.
+      bool is_piece =
+          !parts.sentencepiece.empty() || (parts.byte_fallback && byte_of_fallback_name(token.content).has_value());
+      bytes[token.id] = is_piece ? bytes_of({token.content, token.id}, parts) : token.content;
       ids[token.content] = token.id;
       special[token.id] = token.special;
     }

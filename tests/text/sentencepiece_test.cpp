@@ -1,6 +1,8 @@
 // tokenizer.model files against ids of the sentencepiece library, and files that are wrong; vocab.json with merges.txt.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "base/error.h"
 #include "text/tokenizer.h"
 #include "text/tokenizer_files.h"
@@ -33,6 +35,14 @@ TEST(SentencePiece, BeginAndEndTokens) {
   EXPECT_EQ(tokenizer.decode(tokenizer.encode("The star\n")), " The star\n");
 }
 
+// "▁▁" is one of the symbols that the user defined; the library decodes it to two spaces.
+TEST(SentencePiece, SymbolsOfTheUserDecodeAsOtherPieces) {
+  Tokenizer tokenizer = Tokenizer::load(tokenizer_fixture("sentencepiece/symbols.model"));
+  std::optional<uint32_t> spaces = tokenizer.token_id("▁▁");
+  ASSERT_TRUE(spaces);
+  EXPECT_EQ(tokenizer.decode(Ids{*spaces}), "  ");
+}
+
 std::string complaint_about(std::string_view bytes) {
   try {
     Tokenizer tokenizer = Tokenizer::from_sentencepiece(bytes, "file.model");
@@ -52,6 +62,26 @@ std::string field(int number, std::string_view bytes) {
 }
 std::string field(int number, char value) {
   return {static_cast<char>(number << 3), value};
+}
+
+std::string score(float value) {
+  std::string bytes(sizeof value, '\0');
+  std::memcpy(bytes.data(), &value, sizeof value);
+  return "\x15" + bytes;
+}
+
+// The library gives what the user defined 0.1 for each byte but the first: with scores above half of that its two parts
+// win.
+TEST(SentencePiece, WhatTheUserDefinedScoresAsInTheLibrary) {
+  auto ids = [](float part) {
+    std::string parts = field(1, field(1, "x") + score(part)) + field(1, field(1, "y") + score(part));
+    std::string model = field(1, field(1, "<unk>") + field(3, '\2')) + parts +
+                        field(1, field(1, "xy") + field(3, '\4')) + field(3, field(3, '\0') + field(4, '\0'));
+    return Tokenizer::from_sentencepiece(model, "made").encode("xy");
+  };
+  EXPECT_EQ(ids(-3.0f), (Ids{3}));
+  EXPECT_EQ(ids(0.04f), (Ids{3}));
+  EXPECT_EQ(ids(0.06f), (Ids{1, 2}));
 }
 
 TEST(SentencePiece, FilesThatAreWrongAreRefused) {

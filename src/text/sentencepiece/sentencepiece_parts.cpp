@@ -112,19 +112,14 @@ class PartsOfModel {
 
   void read_scores() {
     UnigramScores unigram{.scores = {}, .unknown = *parts_.unknown.id, .sums = ScoreSums::floats, .lowest = {}};
-    // The highest starts from the smallest number above zero, as in the library, so that it is that of all usual
-    // models.
-    float lowest = std::numeric_limits<float>::max(), highest = std::numeric_limits<float>::min();
+    float lowest = std::numeric_limits<float>::max();
+    for (const SentencePiece& piece : model_.pieces)
+      if (piece.type == PieceType::normal) lowest = std::min(lowest, piece.score);
     for (const SentencePiece& piece : model_.pieces) {
-      if (piece.type != PieceType::normal) continue;
-      lowest = std::min(lowest, piece.score);
-      highest = std::max(highest, piece.score);
-    }
-    for (const SentencePiece& piece : model_.pieces) {
-      // What the user defined wins over all that it is made of.
+      // What the user defined wins over all that it is made of, by as much as the library adds. Rounded sums behind
+      // it, and with them ties, depend on the amount.
       bool bonus = piece.type == PieceType::user_defined;
-      double score = bonus ? static_cast<float>(piece.text.size()) * highest - 0.1 : double{piece.score};
-      unigram.scores.push_back(static_cast<float>(score));
+      unigram.scores.push_back(bonus ? static_cast<float>(piece.text.size()) * 0.1f - 0.1 : double{piece.score});
     }
     unigram.lowest = lowest;
     parts_.unigram = std::move(unigram);
