@@ -100,6 +100,11 @@ class Session {
   }
 
   void finish() {
+    finish(options_.save);
+  }
+
+  // `save` is the file that will not be there when the benchmark was interrupted.
+  void finish(const std::string& save) {
     progress_.clear();
     report.interrupted = stop_.asked();
     // Under load, after the work: what the first reading says of an idle device is of little use.
@@ -112,7 +117,7 @@ class Session {
       if (result.error > 1)
         throw RunError(result.key(), "the results are wrong",
                        "this device cannot be trusted; `sextant doctor --burn` looks closer");
-    if (report.interrupted) report_interrupted(options_.save);
+    if (report.interrupted) report_interrupted(save);
     if (!saved_) return;
     merge_into_machine(*saved_, report);
     write_machine(options_.save, *saved_);
@@ -355,7 +360,7 @@ void bench_machine_verb(const BenchMachineArguments& a) {
                                                 machine.ops.size(), measured,
                                                 machine.peak("fp32") * machine.tables.product / 1e9,
                                                 machine.device.memory_bytes_per_s * machine.tables.memory / 1e9));
-  session.finish();
+  session.finish(a.options.save);
   write_machine(a.options.save, machine);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -99,11 +100,10 @@ std::optional<RefusedValue> refused_value(const std::string& message, std::strin
                       message.substr(at + middle.size())};
 }
 
-// CLI11 prints bounds of type double as 1000000.000000.
-std::string without_zeros(std::string bounds) {
-  constexpr std::string_view kZeros = ".000000";
-  for (size_t at = bounds.find(kZeros); at != bounds.npos; at = bounds.find(kZeros)) bounds.erase(at, kZeros.size());
-  return bounds;
+// CLI11 prints bounds of type double as "0.001000 to 3600.000000".
+std::string without_zeros(const std::string& bounds) {
+  static const std::regex zeros("(\\.[0-9]*?)0+(?![0-9])"), point("\\.(?![0-9])");
+  return std::regex_replace(std::regex_replace(bounds, zeros, "$1"), point, "");
 }
 
 void explain_refused_value(const std::string& message, Complaint& complaint) {
@@ -129,6 +129,15 @@ void explain_refused_value(const std::string& message, Complaint& complaint) {
 void explain_missing(const CLI::App& verb, Complaint& complaint) {
   std::string name = complaint.got.substr(0, complaint.got.find(' '));
   if (const CLI::Option* option = verb.get_option_no_throw(name)) complaint.expected = option->get_description();
+}
+
+// "--out: 1 required TEXT missing" of an option at the end of the line.
+void explain_missing_value(const CLI::App& verb, Complaint& complaint) {
+  std::string name = complaint.got.substr(0, complaint.got.find(':'));
+  const CLI::Option* option = verb.get_option_no_throw(name);
+  if (!option || complaint.got.find(" missing") == std::string::npos) return;
+  complaint.got = fmt::format("{} has no value", name);
+  complaint.expected = option->get_description();
 }
 
 // What remains of a command line once the verb has read what it knows.
@@ -193,6 +202,8 @@ UserError usage_error(const CLI::App& app, const CLI::ParseError& error) {
     explain_missing(*verb.app, complaint);
   } else if (dynamic_cast<const CLI::ValidationError*>(&error)) {
     explain_refused_value(std::string(complaint.got), complaint);
+  } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
+    explain_missing_value(*verb.app, complaint);
   } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
     explain_extras(verb, app.remaining(true), complaint);
   }

@@ -39,6 +39,8 @@ TEST(Mistakes, NamesThatAreNearlyRight) {
            {"list", {"what is required", "machines"}},
            {"train", {"config is required", "TOML"}},
            {"train " + tiny + " --ranks 0", {"--ranks 0; expected a number from 1 to 16777216"}},
+           {"bench gemm --seconds 0", {"--seconds 0; expected a number from 0.001 to 3600\n"}},
+           {"generate x --prompt", {"generate: --prompt has no value; expected text to go on from"}},
            {"doctor --burn -3", {"--burn -3; expected a number from 0 to 1000000\n"}}})
     for (const std::string& words : slip.says) expect_refusal(run_command(slip.command), 2, {words});
 }
