@@ -171,7 +171,7 @@ json keys_of(const ModelSpec& spec, const DropoutRates& rates, const HfType& typ
     double rate = dropout.sets.empty() ? 0 : rates.*dropout.sets.front();
     if (dropout.section.empty())
       out[std::string(dropout.key)] = rate;
-    else  // MPT's class takes 0 as an integer in its section
+    else  // MPT's class insists on an integer in its section
       out[std::string(dropout.section)][std::string(dropout.key)] = rate == 0 ? json(0) : json(rate);
   }
   out["vocab_size"] = spec.vocab;

@@ -133,7 +133,8 @@ extern const ModelDef model{
                   .aliases = {{"hidden_size", "d_model"},
                               {"num_attention_heads", "n_heads"},
                               {"num_hidden_layers", "n_layers"}},
-                  .dropouts = {{"attn_pdrop", {&DropoutRates::attention, &DropoutRates::hidden}, 0, "attn_config"}}}},
+                  // transformers takes an integer: no rate but 0
+                  .dropouts = {{"attn_pdrop", {}, 0, "attn_config"}}}},
     .presets = mpt_presets,
 };
 

@@ -54,7 +54,7 @@ fs::path results_file(const std::string& name, const NamedTensors& ours, const B
   return file;
 }
 
-// MPT's class in transformers takes integers only for its rate, so that no rate above 0 can be loaded.
+// MPT's class in transformers takes integers only for its rate: no rate above 0 can be loaded.
 constexpr const char* kDropoutModels[] = {"gpt2", "opt", "neox", "bloom", "starcoder2", "phi3", "llama", "gemma"};
 
 TEST(LiveParity, TransformersLeavesOutTheSame) {

@@ -113,9 +113,7 @@ TEST(HfTwoWays, DropoutRatesAreThoseOfTransformers) {
   EXPECT_EQ(rates(kGpt2), (Rates{.hidden = 0.1, .attention = 0.1, .embedding = 0.1}));
   EXPECT_EQ(rates(with(kGpt2, {{"attn_pdrop", 0.0}, {"embd_pdrop", 0.3}, {"resid_pdrop", 0.2}})),
             (Rates{.hidden = 0.2, .embedding = 0.3}));
-  // MPT's class has one rate for all; what its config has besides is not used.
-  EXPECT_EQ(rates(with(kMpt, {{"attn_config", {{"attn_pdrop", 0.3}}}, {"resid_pdrop", 0.5}, {"emb_pdrop", 0.5}})),
-            (Rates{.hidden = 0.3, .attention = 0.3}));
+  EXPECT_EQ(rates(with(kMpt, {{"resid_pdrop", 0.5}, {"emb_pdrop", 0.5}})), Rates{});  // which its class does not use
   EXPECT_EQ(rates(kLlama), Rates{});
   EXPECT_EQ(rates(with(kLlama, {{"attention_dropout", 0.05}})), Rates{.attention = 0.05});
   EXPECT_EQ(rates({{"model_type", "opt"}}), Rates{.hidden = 0.1});
@@ -135,6 +133,10 @@ TEST(HfTwoWays, DropoutRatesThatAreNoneAreRefused) {
   EXPECT_EQ(complaint_about_rates(with(kGpt2, {{"attn_pdrop", 1.0}, {"resid_pdrop", -0.1}})),
             "config.json attn_pdrop: got 1; expected a dropout rate, from 0 to below 1\n"
             "config.json resid_pdrop: got -0.1; expected a dropout rate, from 0 to below 1");
+  EXPECT_EQ(
+      complaint_about_rates(with(kMpt, {{"attn_config", {{"attn_pdrop", 0.3}}}})),
+      "config.json attn_config attn_pdrop: 0.3 is not supported; expected 0, or rates of your own (model.dropout=0 "
+      "trains without dropout)");
   EXPECT_EQ(complaint_about_rates({{"model_type", "opt"}, {"layerdrop", 0.2}}),
             "config.json layerdrop: 0.2 is not supported; expected 0, or rates of your own (model.dropout=0 trains "
             "without dropout)");
@@ -149,7 +151,7 @@ TEST(HfTwoWays, DropoutRatesSurviveTheRoundTrip) {
   EXPECT_EQ(again(kGpt2, all), all);
   EXPECT_EQ(again(kLlama, all), DropoutRates{.attention = 0.2});
   EXPECT_EQ(again(kBloom, all), (DropoutRates{.hidden = 0.1, .attention = 0.2}));
-  EXPECT_EQ(again(kMpt, {.hidden = 0.2, .attention = 0.2}), (DropoutRates{.hidden = 0.2, .attention = 0.2}));
+  EXPECT_EQ(again(kMpt, all), DropoutRates{});
   for (const json& file : {kGpt2, kLlama, kBloom, kMpt}) EXPECT_EQ(again(file, {}), DropoutRates{});
 }
 

@@ -139,13 +139,11 @@ __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward blo
   write_rows<T, kDim>(block, first, y, running);
 }
 
-template <class T, int kDim, int kQ, int kK>
+template <class T, int kDim, int kQ, int kK, Dropping kDropping>
 void launch_forward(const AttentionForward& block, cudaStream_t stream) {
   constexpr int floats = (kQ + 2 * kK) * pitch_of(kDim) + kQ * pitch_of(kK);
-  for_dropping(block, [&]<Dropping kDropping>() {
-    launch_tiles(attend_tile<T, kDim, kQ, kK, kDropping>, block,
-                 {ceil_div(block.queries, kQ), block.heads, block.batch, floats, stream});
-  });
+  launch_tiles(attend_tile<T, kDim, kQ, kK, kDropping>, block,
+               {ceil_div(block.queries, kQ), block.heads, block.batch, floats, stream});
 }
 
 // What is known of a thread's two rows so far, in a tile on tensor cores.
@@ -272,10 +270,12 @@ void attend(const AttentionForward& block, cudaStream_t stream) {
   for_cuda_type(block.dtype, [&]<class T>() {
     for_head_size(block.dim, [&]<int kDim>() {
       constexpr int kTile = kDim == 256 ? 32 : 64;
-      if (block.queries <= kSide)
-        launch_forward<T, kDim, kSide, kTile>(block, stream);  // generating: a token at a time
+      if (block.dropout.keys)
+        launch_forward<T, kDim, kTile, kTile, Dropping::yes>(block, stream);
+      else if (block.queries <= kSide)
+        launch_forward<T, kDim, kSide, kTile, Dropping::no>(block, stream);  // generating: a token at a time
       else
-        launch_forward<T, kDim, kTile, kTile>(block, stream);
+        launch_forward<T, kDim, kTile, kTile, Dropping::no>(block, stream);
     });
   });
 }
