@@ -3,6 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <regex>
@@ -100,10 +103,20 @@ std::optional<RefusedValue> refused_value(const std::string& message, std::strin
                       message.substr(at + middle.size())};
 }
 
-// CLI11 prints bounds of type double as "0.001000 to 3600.000000".
-std::string without_zeros(const std::string& bounds) {
-  static const std::regex zeros("(\\.[0-9]*?)0+(?![0-9])"), point("\\.(?![0-9])");
-  return std::regex_replace(std::regex_replace(bounds, zeros, "$1"), point, "");
+// "1e+06" and "1000000.000000" as "1000000".
+std::string plain_number(const std::string& text) {
+  double value = std::strtod(text.c_str(), nullptr);
+  constexpr double kExact = 1e15;  // whole numbers that doubles hold
+  if (std::abs(value) < kExact && value == std::floor(value)) return fmt::format("{}", static_cast<int64_t>(value));
+  return text.find('.') == text.npos ? text : fmt::format("{}", value);
+}
+
+// CLI11 prints bounds of type double as "0.001000 to 3600.000000", and newer versions as "[0.001 - 3600]" or "1e+06".
+std::string plain_bounds(const std::string& bounds) {
+  static const std::regex numbers("^\\[?([^ ]+) (?:to|-) ([^\\] ]+)");
+  std::smatch found;
+  if (!std::regex_search(bounds, found, numbers)) return bounds;
+  return fmt::format("{} to {}", plain_number(found[1]), plain_number(found[2]));
 }
 
 void explain_refused_value(const std::string& message, Complaint& complaint) {
@@ -120,7 +133,7 @@ void explain_refused_value(const std::string& message, Complaint& complaint) {
     constexpr std::string_view kValue = "Value ";
     std::string value = outside->value.starts_with(kValue) ? outside->value.substr(kValue.size()) : outside->value;
     complaint.got = fmt::format("{} {}", outside->option, value);
-    complaint.expected = fmt::format("a number from {}", without_zeros(outside->allowed));
+    complaint.expected = fmt::format("a number from {}", plain_bounds(outside->allowed));
     complaint.hint = "";
   }
 }

@@ -1,7 +1,5 @@
 #include "models/model.h"
 
-#include "ops/ops.h"
-
 namespace sextant {
 
 Graph build_model(const ModelSpec& spec, const Use& use, const Mesh& mesh) {
@@ -18,22 +16,18 @@ int64_t parameter_count(const Graph& graph) {
 ActiveParameters active_parameters(const Graph& graph) {
   ActiveParameters active;
   active.all = parameter_count(graph);
-  int64_t embedding = 0;
-  bool tied = false;
-  for (const Op& op : graph.ops) {
-    for (size_t i = 0; i < op.inputs.size(); ++i) {
-      const Value& value = graph[op.inputs[i]];
+  int64_t embedding = 0, uses = 0;
+  for (const Op& op : graph.ops)
+    for (ValueId id : op.inputs) {
+      const Value& value = graph[id];
       if (value.kind != ValueKind::parameter) continue;
       if (op.attrs.has("experts")) {
         int64_t experts = op.attrs.integer("experts"), chosen = graph[op.inputs.back()].shape.last();
         active.all -= value.shape.count() / experts * (experts - chosen);
       }
-      if (op.def == &ops::embedding)
-        embedding = value.shape.count();
-      else
-        tied = tied || value.path == "embed.weight";
+      if (value.path == "embed.weight") embedding = value.shape.count(), ++uses;
     }
-  }
+  bool tied = uses > 1;
   active.without_embedding = active.all - (tied ? 0 : embedding);
   return active;
 }

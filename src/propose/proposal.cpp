@@ -144,8 +144,9 @@ class Proposer {
     // A config whose sequences are longer than the model's would be refused before its length is known.
     draft_.set("batch.seq", kShortestSequence);
     spec_ = resolve_spec(draft_.run());
+    DropoutRates rates = resolve_dropout(draft_.run());
     draft_.set("batch.seq", seq_, "Tokens in a sequence.");
-    if (DropoutRates rates = resolve_dropout(draft_.run()); rates.any())
+    if (rates.any())
       say("dropout", fmt::format("hidden {}, attention {}, embedding {}, as in its config.json", rates.hidden,
                                  rates.attention, rates.embedding));
     shorten_sequence();

@@ -134,7 +134,9 @@ TEST_F(OnCuda, RanksThatShareADeviceTrainAsOne) {
       RunConfig config = scratch_.config(file, all);
       if (config.mesh.dp * config.mesh.tp * config.mesh.pp * config.mesh.cp > 4) continue;
       SCOPED_TRACE(fmt::format("{} {}", file, mesh.name));
-      expect_near(run(fmt::format("{}-{}", mesh.name, file), cuda_ranks(), all, file), one, 2e-5);
+      // By rounding, a token between two experts may go to the other one.
+      bool has_experts = resolve_spec(config).experts.has_value();
+      expect_near(run(fmt::format("{}-{}", mesh.name, file), cuda_ranks(), all, file), one, has_experts ? 2e-4 : 2e-5);
     }
   }
 }
