@@ -134,6 +134,7 @@ def arguments(description):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bench", default=str(BENCH))
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--one-in", type=int, default=1, help="compare only so small a part of the documents")
     parser.add_argument("files", nargs="*", type=Path)
     args = parser.parse_args()
     for module in ["tokenizers", "sentencepiece", "transformers"]:
