@@ -55,7 +55,8 @@ fs::path results_file(const std::string& name, const NamedTensors& ours, const B
 }
 
 // MPT's class in transformers takes integers only for its rate: no rate above 0 can be loaded.
-constexpr const char* kDropoutModels[] = {"gpt2", "opt", "neox", "bloom", "starcoder2", "phi3", "llama", "gemma"};
+constexpr const char* kDropoutModels[] = {"gpt2", "opt",   "opt_350m", "neox",    "neox_sequential", "bloom",
+                                          "phi3", "llama", "gemma",    "mixtral", "starcoder2"};
 
 TEST(LiveParity, TransformersLeavesOutTheSame) {
   fs::path peer = fs::path(SEXTANT_SOURCE_DIR) / "build/peers/bin/python";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/error.h"
 #include "ckpt/weights_reader.h"
@@ -170,6 +171,16 @@ TEST(Dropout, ARateOfZeroIsNoOp) {
     // Evaluation has none, whatever training has; only what training keeps lies elsewhere.
     EXPECT_EQ(program_texts(with.evaluate)[0].find("dropout"), std::string::npos);
   }
+}
+
+TEST(Dropout, EveryPlaceOfAModelHasASiteOfItsOwn) {
+  ScratchRun scratch("dropout-sites");
+  RunPrograms with = lowered_programs(scratch, {"model.dropout=0.1"});
+  std::multiset<int64_t> sites;
+  for (const Op& op : with.train[0].regions[0].ops)
+    if (op.attrs.has("site")) sites.insert(op.attrs.integer("site"));
+  EXPECT_EQ(sites.size(), 1u + 3 * 4);  // the embedding, and three in each of four layers
+  EXPECT_EQ(std::set<int64_t>(sites.begin(), sites.end()).size(), sites.size());
 }
 
 // Nothing is kept for backward but eight bytes a sequence: masks are made again.
