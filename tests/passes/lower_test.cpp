@@ -55,6 +55,23 @@ TEST_P(BothArchitectures, TextReadsBackAfterEveryPass) {
   EXPECT_EQ(passes, static_cast<int>(pass_names().size()));
 }
 
+// A second choice of experts might differ by rounding: the saved one is used.
+TEST(Experts, AreChosenOnceHoweverMuchIsComputedAgain) {
+  for (RecomputeMode mode : {RecomputeMode::none, RecomputeMode::selective, RecomputeMode::full}) {
+    ModelSpec spec = tiny("mixtral");
+    spec.tied_head = false;
+    spec.experts = ExpertsSpec{.count = 4, .per_token = 2, .ffn = 24, .balance_loss = 0.01};
+    LowerOptions options{.train = Optimizer{}};
+    options.plan.recompute = mode;
+    Program program = lower(build_model(spec, training(), single_rank_mesh()), cpu_target(2), options);
+    std::map<std::string_view, int> ops;
+    for (const Region& region : program.regions)
+      for (const Op& op : region.ops) ++ops[op.def->name];
+    EXPECT_EQ(ops["route"], spec.layers);
+    EXPECT_EQ(ops["weighted_swiglu"], mode == RecomputeMode::none ? spec.layers : 2 * spec.layers);
+  }
+}
+
 TEST_P(BothArchitectures, RecomputeSavesLessInOrder) {
   std::map<RecomputeMode, MemoryUse> use;
   for (RecomputeMode mode : {RecomputeMode::none, RecomputeMode::selective, RecomputeMode::full}) {
