@@ -271,6 +271,10 @@ class Writer {
       load_ = load;
       return;
     }
+    // A gradient that all layers shared would be needed on all stages of a pipeline; this way each sends the next its
+    // own.
+    if (b_.ranks(AxisRole::pipeline) > 1)
+      load_.scores = b_.op(ops::scale, "load_so_far", {load_.scores}, {{"factor", 1.0}});
     load_ = {b_.op(ops::add, "load_scores", {load_.scores, load.scores}),
              b_.op(ops::add, "load_counts", {load_.counts, load.counts})};
   }

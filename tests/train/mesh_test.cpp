@@ -8,6 +8,7 @@
 
 #include "ckpt/weights_reader.h"
 #include "mesh_cases.h"
+#include "run/resolve_spec.h"
 #include "scratch_run.h"
 
 namespace sextant {
@@ -37,34 +38,41 @@ void expect_same_weights(const std::filesystem::path& a, const std::filesystem::
 
 class OnMeshes : public testing::TestWithParam<std::tuple<const char*, MeshCase>> {
  protected:
-  // One reference run per architecture, shared by all meshes.
   static ScratchRun& scratch() {
     static ScratchRun run("meshes");
     return run;
   }
-  static const std::vector<std::string>& reference(const std::string& file) {
-    static std::map<std::string, std::vector<std::string>> known;
-    if (auto at = known.find(file); at != known.end()) return at->second;
-    scratch().run("one-" + file, kCommon, file);
-    return known[file] = scratch().losses("one-" + file);
+  // One reference run per architecture, shared by all meshes. Experts are balanced over the sequences of all ranks that
+  // go through the model at once: there, one rank takes as many at once.
+  static std::string reference(const std::string& file, const std::vector<std::string>& settings) {
+    RunConfig run = scratch().config(file, settings);
+    std::string name = "one-" + file;
+    std::vector<std::string> alone = kCommon;
+    if (resolve_spec(run).experts) {
+      int64_t at_once = run.batch.microbatch * run.mesh.dp;
+      name += fmt::format("-{}", at_once);
+      alone.push_back(fmt::format("batch.microbatch={}", at_once));
+    }
+    if (!std::filesystem::exists(scratch().root() / name)) scratch().run(name, alone, file);
+    return name;
   }
 };
 
 TEST_P(OnMeshes, TrainsAsOneRankDoes) {
   const auto& [file, mesh] = GetParam();
-  std::vector<std::string> expected = reference(file);
   std::vector<std::string> settings = kCommon;
   settings.insert(settings.end(), mesh.settings.begin(), mesh.settings.end());
+  std::string one = reference(file, settings);
+  std::vector<std::string> expected = scratch().losses(one);
   std::string out = fmt::format("{}-{}", mesh.name, file);
   scratch().run(out, settings, file);
   std::vector<std::string> losses = scratch().losses(out);
   ASSERT_EQ(losses.size(), expected.size());
   for (size_t i = 0; i < losses.size(); ++i)
     EXPECT_NEAR(loss_at(losses, i), loss_at(expected, i), 1e-5 * loss_at(expected, i)) << "step " << i + 1;
-  double validation = std::stod(scratch().metric("one-" + std::string(file), "validation_loss").back());
+  double validation = std::stod(scratch().metric(one, "validation_loss").back());
   EXPECT_NEAR(std::stod(scratch().metric(out, "validation_loss").back()), validation, 1e-5 * validation);
-  expect_same_weights(scratch().root() / ("one-" + std::string(file)) / "step-000020",
-                      scratch().root() / out / "step-000020");
+  expect_same_weights(scratch().root() / one / "step-000020", scratch().root() / out / "step-000020");
 }
 
 // A case's name tells the sizes of its axes and its ZeRO stage, and its settings are those.
@@ -101,7 +109,7 @@ TEST(MeshSchedule, TrainsByAScheduleFromAFile) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Meshes, OnMeshes,
-                         testing::Combine(testing::Values("tiny-llama.toml", "tiny-gpt2.toml"),
+                         testing::Combine(testing::Values("tiny-llama.toml", "tiny-gpt2.toml", "tiny-moe.toml"),
                                           testing::ValuesIn(meshes())),
                          [](const auto& info) {
                            std::string file = std::get<0>(info.param);
