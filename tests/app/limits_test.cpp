@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 // Whatever hangs is ended, with exit code 124.
 Outcome run_briefly(const std::string& arguments, const std::string& before = "") {
-  return run_command(arguments, before + " timeout 20");
+  return run_command(arguments, before + " timeout 60");
 }
 
 // A refusal that fits a screen and holds nothing that a terminal would act on.
