@@ -123,7 +123,8 @@ TEST(Route, LowestExpertWinsAmongEquals) {
 
 TEST(Route, NotANumberStillNamesExperts) {
   const double nan = std::nan("");
-  for (double e : run(ops::route, {{"top_k", 2}}, {f64({1, 1, 3})}, {{nan, nan, nan}})[1]) {
+  Numbers experts = run(ops::route, {{"top_k", 2}}, {f64({1, 1, 3})}, {{nan, nan, nan}})[1];
+  for (double e : experts) {
     EXPECT_GE(e, 0);
     EXPECT_LT(e, 3);
   }
