@@ -45,10 +45,11 @@ void check_heads_split(const RunConfig& run, const ModelSpec& spec, Complaints& 
     complaints.add(run, {"mesh.tp", "mesh.cp", "model.kv_heads"},
                    {.got = fmt::format("{} key-value heads cannot be shared by {} ranks", spec.kv_heads, parts),
                     .expected = fmt::format("a divisor or a multiple of {}", spec.kv_heads)});
-  if (spec.ffn > 0 && spec.ffn % mesh.tp != 0)
-    complaints.add(run, {"mesh.tp", "model.ffn"},
-                   {.got = fmt::format("ffn {} cannot be shared by {} ranks", spec.ffn, mesh.tp),
-                    .expected = fmt::format("a divisor of {}", spec.ffn)});
+  for (const auto& [field, width] : mlp_widths(spec))
+    if (width > 0 && width % mesh.tp != 0)
+      complaints.add(run, {"mesh.tp", fmt::format("model.{}", field)},
+                     {.got = fmt::format("{} {} cannot be shared by {} ranks", field, width, mesh.tp),
+                      .expected = fmt::format("a divisor of {}", width)});
 }
 
 void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {

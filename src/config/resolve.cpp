@@ -138,6 +138,7 @@ ModelSpec start_from_nothing(const RunConfig& run, Complaints& complaints) {
 
 // What a preset has only because it follows from its other sizes must follow from the new ones too.
 void forget_derived(ModelSpec& spec) {
+  if (spec.experts && spec.experts->ffn == spec.ffn) spec.experts->ffn = 0;
   if (spec.ffn == default_ffn(spec.architecture, spec.hidden)) spec.ffn = 0;
   if (spec.head_dim * spec.heads == spec.hidden) spec.head_dim = 0;
   if (spec.kv_heads == spec.heads) spec.kv_heads = 0;
@@ -147,8 +148,11 @@ void derive_missing(ModelSpec& spec, const RunConfig& run) {
   if (spec.kv_heads == 0) spec.kv_heads = spec.heads;
   if (spec.head_dim == 0 && spec.heads > 0) spec.head_dim = spec.hidden / spec.heads;
   if (spec.ffn == 0) spec.ffn = default_ffn(spec.architecture, spec.hidden);
-  if (spec.experts && spec.experts->ffn == 0) spec.experts->ffn = spec.ffn;
   if (spec.max_seq == 0) spec.max_seq = run.batch.seq;
+  if (!spec.experts) return;
+  if (spec.experts->ffn == 0) spec.experts->ffn = spec.ffn;
+  const ModelDef* def = find_model(spec.architecture);
+  if (def && def->takes("experts.shared_ffn") && spec.experts->shared_ffn == 0) spec.experts->shared_ffn = spec.ffn;
 }
 
 // What would follow from a size that nobody knows is not known either.

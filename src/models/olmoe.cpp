@@ -71,7 +71,7 @@ extern const ModelDef model{
     .positions = Positions::rotary,
     .free_heads = true,
     .has_experts = true,
-    .options = {"rope_scaling", "qkv_bias", "out_bias"},
+    .options = {"rope_scaling", "qkv_bias", "out_bias", "experts.normalise"},
     .defaults = {.experts = ExpertsSpec{.count = 64, .per_token = 8, .normalise = false, .balance_loss = 0.01},
                  .tied_head = false},
     .check = check_biases,

@@ -26,6 +26,12 @@ Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   return decoder(m, use, mesh, {.rope = rope_of(m, use), .shared_expert = SharedExpert::gated});
 }
 
+// transformers has no such model without one.
+void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
+  if (spec.experts && spec.experts->shared_ffn == 0)
+    problems.push_back({{"experts.shared_ffn"}, "there is no shared expert", "its width"});
+}
+
 ModelSpec read(HfReader& reader) {
   ModelSpec spec = read_common(reader, {.max_seq = 32768, .kv_heads = 16});
   read_rope(reader, spec, RopePart::whole);
@@ -59,7 +65,6 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
     }
     t.add("mlp.gate.weight", "mlp.router.weight", m.experts->count);
     t.add_experts("mlp.experts", m, {});
-    if (m.experts->shared_ffn == 0) continue;
     t.add("mlp.shared_expert.gate_proj.weight", "mlp.shared.gate_up.weight", 0, m.experts->shared_ffn);
     t.add("mlp.shared_expert.up_proj.weight", "mlp.shared.gate_up.weight", m.experts->shared_ffn,
           m.experts->shared_ffn);
@@ -100,9 +105,11 @@ extern const ModelDef model{
     .positions = Positions::rotary,
     .free_heads = true,
     .has_experts = true,
-    .options = {"rope_scaling", "qkv_bias", "window", "full_attention_first", "full_attention_every"},
+    .options = {"rope_scaling", "qkv_bias", "window", "full_attention_first", "full_attention_every", "experts.ffn",
+                "experts.normalise", "experts.every", "experts.shared_ffn"},
     .defaults = {.experts = ExpertsSpec{.count = 60, .per_token = 4, .normalise = false, .balance_loss = 0.001},
                  .tied_head = false},
+    .check = check,
     .build = build,
     .tensors = tensors,
     .hf_prefix = "model.",

@@ -99,7 +99,7 @@ extern const ModelDef model{
     .positions = Positions::rotary,
     .free_heads = true,
     .has_experts = true,
-    .options = {"rope_scaling", "qkv_bias", "out_bias", "window"},
+    .options = {"rope_scaling", "qkv_bias", "out_bias", "window", "experts.ffn", "experts.normalise", "experts.every"},
     .defaults = {.experts = ExpertsSpec{.count = 128, .per_token = 8, .balance_loss = 0.001}, .tied_head = false},
     .check = check_biases,
     .build = build,

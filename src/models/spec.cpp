@@ -28,6 +28,17 @@ bool layer_has_experts(const ModelSpec& spec, int64_t layer) {
   return (layer + 1) % spec.experts->every == 0 && !std::binary_search(dense.begin(), dense.end(), layer);
 }
 
+std::vector<MlpWidth> mlp_widths(const ModelSpec& spec) {
+  std::vector<MlpWidth> widths;
+  bool has_mlp = false;
+  for (int64_t layer = 0; layer < spec.layers && !has_mlp; ++layer) has_mlp = !layer_has_experts(spec, layer);
+  if (has_mlp) widths.push_back({"ffn", spec.ffn});
+  if (!spec.experts) return widths;
+  widths.push_back({"experts.ffn", spec.experts->ffn});
+  if (spec.experts->shared_ffn > 0) widths.push_back({"experts.shared_ffn", spec.experts->shared_ffn});
+  return widths;
+}
+
 int64_t rotary_dims(const ModelSpec& spec) {
   return static_cast<int64_t>(std::floor(static_cast<double>(spec.head_dim) * spec.rotary_fraction + 1e-9));
 }
@@ -151,9 +162,11 @@ void check_rope_scaling(const ModelSpec& spec, std::vector<SpecProblem>& problem
 
 void check_experts(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {
   if (spec.experts.has_value() != def.has_experts) {
-    problems.push_back({{spec.experts ? "experts.count" : "architecture"},
-                        fmt::format("{} has {} experts", def.name, def.has_experts ? "" : "no"),
-                        def.has_experts ? "experts.count" : "no experts"});
+    if (spec.experts)
+      problems.push_back({{"experts.count"}, fmt::format("{} has no experts", def.name), "no such key"});
+    else
+      problems.push_back(
+          {{"experts.count"}, fmt::format("{} has experts, and their number is not given", def.name), ""});
     return;
   }
   if (!spec.experts) return;
@@ -243,6 +256,14 @@ constexpr OptionalField kOptionalFields[] = {
     {"inverse_layer_scaling", "does not scale by layers", [](const ModelSpec& s) { return s.inverse_layer_scaling; }},
     {"parallel_residual", "has no choice of parallel residuals",
      [](const ModelSpec& s) { return s.parallel_residual; }},
+    {"experts.ffn", "has experts as wide as its ffn",
+     [](const ModelSpec& s) { return s.experts && s.experts->ffn != s.ffn; }},
+    {"experts.normalise", "makes the weights of a token's experts sum to 1",
+     [](const ModelSpec& s) { return s.experts && !s.experts->normalise; }},
+    {"experts.every", "has experts in every layer",
+     [](const ModelSpec& s) { return s.experts && (s.experts->every != 1 || !s.experts->dense_layers.empty()); }},
+    {"experts.shared_ffn", "has no shared expert",
+     [](const ModelSpec& s) { return s.experts && s.experts->shared_ffn > 0; }},
     {"no_rope_every", "has RoPE in all layers", [](const ModelSpec& s) { return s.no_rope_every > 0; }, true},
     {"embedding_multiplier", "has no multiplier of embeddings",
      [](const ModelSpec& s) { return s.embedding_multiplier != 1; }},

@@ -131,6 +131,13 @@ int64_t embedding_width_of(const ModelSpec& spec);
 
 bool layer_has_experts(const ModelSpec& spec, int64_t layer);
 
+// The widths of the MLPs and experts that the model has, which tensor-parallel ranks share, each with its field.
+struct MlpWidth {
+  std::string_view field;
+  int64_t width;
+};
+std::vector<MlpWidth> mlp_widths(const ModelSpec& spec);
+
 // How many elements of each head RoPE turns.
 int64_t rotary_dims(const ModelSpec& spec);
 

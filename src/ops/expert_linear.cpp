@@ -20,17 +20,19 @@ int64_t matrix_rows(const Attrs& attrs, const TensorType& weight) {
   return weight.shape[0] / attrs.integer("experts");
 }
 
-// Grouped by expert; priced as one GEMM over all slots.
-Cost grouped_cost(std::span<const TensorType> in, std::span<const TensorType> out, Gemm gemm) {
-  return gemms_cost({gemm}, in, out);
-}
-
-double slots_of(const TensorType& experts) {
-  return static_cast<double>(experts.shape.count());
-}
-
 double width_of(const TensorType& type) {
   return static_cast<double>(type.shape.last());
+}
+
+// Grouped by expert; priced as one GEMM over all slots, of which input 2 tells the number.
+Cost slots_rows_cost(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out) {
+  double slots = static_cast<double>(in[2].shape.count());
+  return gemms_cost({{.rows = slots, .columns = width_of(out[0]), .depth = width_of(in[0])}}, in, out);
+}
+
+Cost slots_weight_cost(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out) {
+  double slots = static_cast<double>(in[2].shape.count());
+  return gemms_cost({{.rows = width_of(in[0]), .columns = width_of(in[1]), .depth = slots}}, in, out);
 }
 
 }  // namespace
@@ -54,11 +56,7 @@ const OpDef expert_up{
             s.emit(
                 {expert_up_weight_gradient, {dy, s.input(0), s.input(2)}, {1}, s.op().attrs, Phase::weight_gradient});
         },
-    .cost =
-        [](const Attrs&, auto in, auto out) {
-          return grouped_cost(in, out,
-                              {.rows = slots_of(in[2]), .columns = width_of(out[0]), .depth = width_of(in[0])});
-        },
+    .cost = slots_rows_cost,
     .examples = {{.name = "two_of_four",
                   .inputs = {f64({2, 4, 12}), f64({4 * 12, 12}), i32({2, 4, 2})},
                   .attrs = {{"experts", 4}},
@@ -79,11 +77,7 @@ const OpDef expert_up_input_gradient{
     },
     .rows = {"dy:S(b) w:R experts:S(b) -> dx:S(b)", "dy:S(n) w:R experts:S(s) -> dx:S(s)",
              "dy:S(o) w:S(g) experts:R -> dx:P", "dy:R w:S(i) experts:R -> dx:S(i)"},
-    .cost =
-        [](const Attrs&, auto in, auto out) {
-          return grouped_cost(in, out,
-                              {.rows = slots_of(in[2]), .columns = width_of(out[0]), .depth = width_of(in[0])});
-        },
+    .cost = slots_rows_cost,
     .examples = {{.name = "two_of_four",
                   .inputs = {f64({2, 8, 12}), f64({4 * 12, 12}), i32({2, 4, 2})},
                   .attrs = {{"experts", 4}},
@@ -101,10 +95,7 @@ const OpDef expert_up_weight_gradient{
     .wide = {0},
     .rows = {"dy:S(b) x:S(b) experts:S(b) -> dw:P", "dy:S(n) x:S(s) experts:S(s) -> dw:P",
              "dy:S(o) x:R experts:R -> dw:S(g)", "dy:R x:S(i) experts:R -> dw:S(i)"},
-    .cost =
-        [](const Attrs&, auto in, auto out) {
-          return grouped_cost(in, out, {.rows = width_of(in[0]), .columns = width_of(in[1]), .depth = slots_of(in[2])});
-        },
+    .cost = slots_weight_cost,
     .accumulate = Accumulate::supported,
     .examples = {{.name = "two_of_four",
                   .inputs = {f64({2, 8, 12}), f64({2, 4, 12}), i32({2, 4, 2})},
@@ -131,11 +122,7 @@ const OpDef expert_down{
             s.emit(
                 {expert_down_weight_gradient, {dy, s.input(0), s.input(2)}, {1}, s.op().attrs, Phase::weight_gradient});
         },
-    .cost =
-        [](const Attrs&, auto in, auto out) {
-          return grouped_cost(in, out,
-                              {.rows = slots_of(in[2]), .columns = width_of(out[0]), .depth = width_of(in[0])});
-        },
+    .cost = slots_rows_cost,
     .examples = {{.name = "two_of_four",
                   .inputs = {f64({2, 8, 12}), f64({4 * 12, 12}), i32({2, 4, 2})},
                   .attrs = {{"experts", 4}},
@@ -157,11 +144,7 @@ const OpDef expert_down_input_gradient{
     },
     .rows = {"dy:S(b) w:R experts:S(b) -> dx:S(b)", "dy:S(s) w:R experts:S(s) -> dx:S(n)",
              "dy:S(o) w:S(g) experts:R -> dx:P", "dy:R w:S(i) experts:R -> dx:S(i)"},
-    .cost =
-        [](const Attrs&, auto in, auto out) {
-          return grouped_cost(in, out,
-                              {.rows = slots_of(in[2]), .columns = width_of(out[0]), .depth = width_of(in[0])});
-        },
+    .cost = slots_rows_cost,
     .examples = {{.name = "two_of_four",
                   .inputs = {f64({2, 4, 12}), f64({4 * 12, 12}), i32({2, 4, 2})},
                   .attrs = {{"experts", 4}},
@@ -179,10 +162,7 @@ const OpDef expert_down_weight_gradient{
     .wide = {0},
     .rows = {"dy:S(b) x:S(b) experts:S(b) -> dw:P", "dy:S(s) x:S(n) experts:S(s) -> dw:P",
              "dy:S(o) x:R experts:R -> dw:S(g)", "dy:R x:S(i) experts:R -> dw:S(i)"},
-    .cost =
-        [](const Attrs&, auto in, auto out) {
-          return grouped_cost(in, out, {.rows = width_of(in[0]), .columns = width_of(in[1]), .depth = slots_of(in[2])});
-        },
+    .cost = slots_weight_cost,
     .accumulate = Accumulate::supported,
     .examples = {{.name = "two_of_four",
                   .inputs = {f64({2, 4, 12}), f64({2, 8, 12}), i32({2, 4, 2})},

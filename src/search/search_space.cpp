@@ -55,7 +55,9 @@ class Space {
 
   bool heads_share(int64_t tp) const {
     bool keys = spec_.kv_heads == 0 || spec_.kv_heads % tp == 0 || tp % spec_.kv_heads == 0;
-    return spec_.heads % tp == 0 && keys && spec_.ffn % tp == 0;
+    std::vector<MlpWidth> widths = mlp_widths(spec_);
+    bool mlps = std::all_of(widths.begin(), widths.end(), [tp](const MlpWidth& mlp) { return mlp.width % tp == 0; });
+    return spec_.heads % tp == 0 && keys && mlps;
   }
 
   std::vector<int64_t> context_sizes(int64_t devices, int64_t tp) const {

@@ -135,6 +135,33 @@ TEST(Check, OptionsThatNoModelTypeHasTogether) {
             "Hugging Face's attention_bias");
 }
 
+// What a model type of transformers does not have could not be saved.
+TEST(Check, OptionsOfExperts) {
+  auto about = [](std::vector<std::string> settings) {
+    settings.insert(settings.begin(), {"model.architecture=mixtral", "model.ffn=96", "model.experts.count=4"});
+    return complaint_about(settings);
+  };
+  EXPECT_EQ(about({}), "");
+  EXPECT_EQ(about({"model.experts.per_token=5"}),
+            "command line: model.experts.per_token=5: got 5; expected an integer from 1 to 4");
+  EXPECT_EQ(about({"model.experts.ffn=48"}),
+            "command line: model.experts.ffn=48: mixtral has experts as wide as its ffn; expected no experts.ffn, or "
+            "an architecture with it: qwen2_moe, qwen3_moe");
+  EXPECT_EQ(about({"model.experts.normalise=false"}),
+            "command line: model.experts.normalise=false: mixtral makes the weights of a token's experts sum to 1; "
+            "expected no experts.normalise, or an architecture with it: olmoe, qwen2_moe, qwen3_moe");
+  EXPECT_EQ(about({"model.experts.every=2"}).substr(0, 72),
+            "command line: model.experts.every=2: mixtral has experts in every layer;");
+  EXPECT_EQ(about({"model.experts.shared_ffn=32"}).substr(0, 72),
+            "command line: model.experts.shared_ffn=32: mixtral has no shared expert;");
+  EXPECT_EQ(complaint_about({"model.experts.count=4"}),
+            "command line: model.experts.count=4: llama has no experts; expected no such key");
+  EXPECT_EQ(about({"model.architecture=qwen3_moe", "model.experts.per_token=2", "model.experts.ffn=50", "mesh.tp=4"}),
+            "command line: mesh.tp=4: experts.ffn 50 cannot be shared by 4 ranks; expected a divisor of 50");
+  EXPECT_EQ(about({"mesh.ep=2"}),
+            "command line: mesh.ep=2: ep is 2: expert parallelism is not implemented yet; expected 1");
+}
+
 TEST(Check, Mesh) {
   EXPECT_EQ(complaint_about({"mesh.dp=3"}),
             "command line: mesh.dp=3: sequences 8 is not a multiple of microbatch 1 × dp 3; expected a multiple of 3");

@@ -72,7 +72,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"model.experts.normalise", "<the preset's, else the architecture's>"},
       {"model.experts.balance_loss", "<the preset's, else the architecture's>"},
       {"model.experts.every", "<the preset's, else 1>"},
-      {"model.experts.shared_ffn", "<the preset's, else 0>"},
+      {"model.experts.shared_ffn", "<the preset's, else `ffn`>"},
       {"model.tied_head", "<the preset's, else the architecture's>"},
       {"model.init_std", "<0.02>"},
       {"model.other_tokenizer", "false"},
@@ -254,7 +254,7 @@ const auto& setters() {
                                     .balance_loss = value["balance_loss"],
                                     .every = 1,
                                     .dense_layers = {},
-                                    .shared_ffn = 0};
+                                    .shared_ffn = value.value("shared_ffn", int64_t{0})};
        }},
       {"tied_head", [](ModelSpec& spec, const json& value) { spec.tied_head = value; }},
   };
