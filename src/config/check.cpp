@@ -24,10 +24,11 @@ void check_name(const RunConfig& run, Complaints& complaints) {
 
 // Every rank must get whole positions: the ring's zigzag cuts a sequence into 2·cp pieces, sequence parallelism each
 // into tp.
-void check_sequence_split(const RunConfig& run, Complaints& complaints) {
+void check_sequence_split(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
   const MeshSection& mesh = run.mesh;
   int64_t pieces = mesh.cp > 1 && mesh.context == "ring" ? 2 * mesh.cp : mesh.cp;
-  if (mesh.sequence_parallel) pieces *= mesh.tp;
+  bool experts_split = spec.experts && mesh.etp > 0 && mesh.etp < mesh.tp;  // they take a part of the tokens each
+  if (mesh.sequence_parallel || experts_split) pieces *= mesh.tp;
   if (run.batch.seq % pieces != 0)
     complaints.add(run, {"mesh.cp", "mesh.tp", "batch.seq"},
                    {.got = fmt::format("seq {} cannot be cut into {} equal pieces", run.batch.seq, pieces),
@@ -45,11 +46,34 @@ void check_heads_split(const RunConfig& run, const ModelSpec& spec, Complaints& 
     complaints.add(run, {"mesh.tp", "mesh.cp", "model.kv_heads"},
                    {.got = fmt::format("{} key-value heads cannot be shared by {} ranks", spec.kv_heads, parts),
                     .expected = fmt::format("a divisor or a multiple of {}", spec.kv_heads)});
-  for (const auto& [field, width] : mlp_widths(spec))
-    if (width > 0 && width % mesh.tp != 0)
+  int64_t etp = mesh.etp > 0 ? mesh.etp : mesh.tp;
+  for (const auto& [field, width, of] : mlp_widths(spec)) {
+    int64_t ranks = of == MlpOf::experts ? etp : mesh.tp;
+    if (width > 0 && width % ranks != 0)
       complaints.add(run, {"mesh.tp", fmt::format("model.{}", field)},
-                     {.got = fmt::format("{} {} cannot be shared by {} ranks", field, width, mesh.tp),
+                     {.got = fmt::format("{} {} cannot be shared by {} ranks", field, width, ranks),
                       .expected = fmt::format("a divisor of {}", width)});
+  }
+}
+
+void check_experts_split(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
+  const MeshSection& mesh = run.mesh;
+  if (!spec.experts) {
+    if (mesh.ep > 1)
+      complaints.add(run, {"mesh.ep"},
+                     {.got = fmt::format("ep is {}, but the model has no experts", mesh.ep), .expected = "1"});
+    if (mesh.etp > 0)
+      complaints.add(run, {"mesh.etp"},
+                     {.got = fmt::format("etp is {}, but the model has no experts", mesh.etp), .expected = "0"});
+    return;
+  }
+  if (ExpertMesh experts = expert_mesh_of(mesh); !experts.error.empty())
+    complaints.add(run, {"mesh.ep", "mesh.etp", "mesh.tp", "mesh.cp", "mesh.dp"},
+                   {.got = experts.error, .expected = experts.expected});
+  if (spec.experts->count % mesh.ep != 0)
+    complaints.add(run, {"mesh.ep", "model.experts.count"},
+                   {.got = fmt::format("{} experts cannot be divided among {} ranks", spec.experts->count, mesh.ep),
+                    .expected = fmt::format("a divisor of {}", spec.experts->count)});
 }
 
 void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
@@ -59,18 +83,14 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
     complaints.add(run, axis_keys(),
                    {.got = fmt::format("{} makes {:.0f} ranks", sizes_text(mesh), ranks),
                     .expected = fmt::format("at most {}", kMaxRanks)});
-  if (mesh.ep > 1)
-    complaints.add(run, {"mesh.ep"},
-                   {.got = spec.experts ? fmt::format("ep is {}: expert parallelism is not implemented yet", mesh.ep)
-                                        : fmt::format("ep is {}, but the model has no experts", mesh.ep),
-                    .expected = "1"});
+  check_experts_split(run, spec, complaints);
   int64_t stages = mesh.pp * run.pipeline.chunks;
   if (spec.layers > 0 && stages > spec.layers)
     complaints.add(run, {"mesh.pp", "pipeline.chunks", "model.layers"},
                    {.got = fmt::format("{} stages × {} chunks are more than the model's {} layers", mesh.pp,
                                        run.pipeline.chunks, spec.layers),
                     .expected = "a layer or more in every chunk"});
-  check_sequence_split(run, complaints);
+  check_sequence_split(run, spec, complaints);
   if (mesh.zero_ranks > 0 && mesh.dp % mesh.zero_ranks != 0)
     complaints.add(run, {"mesh.zero_ranks", "mesh.dp"},
                    {.got = fmt::format("zero_ranks {} does not divide dp {}", mesh.zero_ranks, mesh.dp),

@@ -41,23 +41,87 @@ std::vector<std::string> axis_keys() {
 
 namespace {
 
-// How many ranks an axis of kAxes has in a run; 1 when the config says nothing of it.
-int64_t size_of_axis(const AxisDef& def, const MeshSection& mesh) {
+// What of an axis's ranks divides experts, and what holds parts of the same experts.
+struct ExpertShare {
+  int64_t expert = 1, tensor = 1;
+};
+
+ExpertShare share_of(const MeshAxis& row, const ExpertMesh& experts) {
+  if (row.size == &MeshSection::dp) return {.expert = experts.dp};
+  if (row.size == &MeshSection::cp) return {.expert = experts.cp};
+  if (row.size == &MeshSection::tp) return {.expert = experts.tp, .tensor = experts.etp};
+  return {};
+}
+
+// How many ranks an axis of kAxes has in a run; 1 when the config says nothing of it. The ranks of a row of kMeshAxes
+// are split among the axes of its role by what they are to experts.
+int64_t size_of_axis(const AxisDef& def, const MeshSection& mesh, const ExpertMesh& experts) {
   for (const MeshAxis& row : kMeshAxes) {
     int64_t size = row.size_in(mesh);
     int64_t sharing = row.zero_ranks && mesh.*row.zero_ranks > 0 ? mesh.*row.zero_ranks : size;
-    if (row.axis == &def) return sharing;
     if (row.replicas == &def) return size / sharing;
+    if (row.axis->role != def.role) continue;
+    ExpertShare share = share_of(row, experts);
+    switch (def.experts) {
+      case ExpertRole::expert:
+        return share.expert;
+      case ExpertRole::tensor:
+        return share.tensor;
+      case ExpertRole::data:
+        return sharing / share.expert / share.tensor;
+    }
   }
   return 1;
 }
 
 }  // namespace
 
+namespace {
+
+// Divides `ep` by what it takes of each part in turn, the ranks nearest to each other first: the rest of tp, cp whole
+// or not at all, dp. False where something is left, or a part would have to be cut in another way.
+bool take_parts(const MeshSection& mesh, int64_t ep, ExpertMesh& made) {
+  auto take = [&](int64_t ranks, int64_t& taken) {
+    if (ep % ranks == 0)
+      taken = ranks;
+    else if (ranks % ep == 0)
+      taken = ep;
+    ep /= taken;
+    return taken == ranks || ep == 1;
+  };
+  if (!take(mesh.tp / made.etp, made.tp)) return false;
+  if (ep == 1) return true;
+  if (ep % mesh.cp != 0 || !take(mesh.cp, made.cp)) return false;
+  return take(mesh.zero_ranks > 0 ? mesh.zero_ranks : mesh.dp, made.dp) && ep == 1;
+}
+
+}  // namespace
+
+ExpertMesh expert_mesh_of(const MeshSection& mesh) {
+  ExpertMesh made{.etp = mesh.etp > 0 ? mesh.etp : mesh.tp};
+  if (mesh.tp % made.etp != 0) {
+    made.error = fmt::format("etp {} does not divide tp {}", made.etp, mesh.tp);
+    made.expected = fmt::format("0, or a divisor of {}", mesh.tp);
+    return made;
+  }
+  if (take_parts(mesh, mesh.ep, made)) return made;
+  int64_t rest = mesh.tp / made.etp, sharing = mesh.zero_ranks > 0 ? mesh.zero_ranks : mesh.dp;
+  made.error = fmt::format("ep {} cannot be made of tp/etp {}, cp {} and {} {}", mesh.ep, rest, mesh.cp,
+                           mesh.zero_ranks > 0 ? "zero_ranks" : "dp", sharing);
+  std::vector<int64_t> sizes;
+  for (int64_t ep = 1; ep <= rest * mesh.cp * sharing && sizes.size() < 12; ++ep)
+    if (ExpertMesh other{.etp = made.etp}; take_parts(mesh, ep, other)) sizes.push_back(ep);
+  for (size_t i = 0; i < sizes.size(); ++i)
+    made.expected += fmt::format("{}{}", i == 0 ? "" : i + 1 == sizes.size() ? " or " : ", ", sizes[i]);
+  return made;
+}
+
 Mesh mesh_of(const MeshSection& mesh) {
   Mesh made;
+  ExpertMesh experts = expert_mesh_of(mesh);
+  BUG_IF(!experts.error.empty(), "{}", experts.error);
   for (const AxisDef& def : kAxes) {
-    int64_t size = size_of_axis(def, mesh);
+    int64_t size = size_of_axis(def, mesh, experts);
     if (size > 1 || !def.only_if_split) made.axes.push_back({def, static_cast<int>(size)});
   }
   return made;

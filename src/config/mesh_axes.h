@@ -39,6 +39,16 @@ inline constexpr std::array<MeshAxis, 4> kMeshAxes{{
     {.axis = find_axis("cp"), .key = "mesh.cp", .size = &MeshSection::cp, .always_told = false},
 }};
 
+// How experts lie on the ranks of a stage: how much of dp, cp and tp the ranks take among which experts are divided,
+// and those that hold parts of the same experts.
+struct ExpertMesh {
+  int64_t dp = 1, cp = 1, tp = 1;  // ranks that divide experts
+  int64_t etp = 1;
+  std::string error = {};  // what does not fit, and what would: "", or as a complaint says it
+  std::string expected = {};
+};
+ExpertMesh expert_mesh_of(const MeshSection& mesh);
+
 // The row of a size, such as &MeshSection::dp. BUG when it is none of an axis.
 const MeshAxis& axis_of(int64_t MeshSection::*size);
 

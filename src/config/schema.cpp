@@ -233,7 +233,10 @@ constexpr Key axis_key() {
 
 constexpr Key kKeysAfterAxes[] = {
     KEY(mesh.ep, from_to(1, kMaxAxis),
-        "Expert-parallel ranks, out of those of `dp` and `cp`; for models with experts."),
+        "Expert-parallel ranks, which divide the experts of a layer; for models with experts. They are ranks of a stage, out of those "
+        "of `tp` that `etp` leaves, then `cp`, then `dp`."),
+    KEY(mesh.etp, from_to(0, kMaxAxis),
+        "Tensor-parallel ranks of experts: each holds a part of every expert that it has; a divisor of `tp`. 0 = as `tp`."),
     KEY(mesh.zero, from_to(0, 3),
         "What data-parallel ranks share instead of each holding it whole: 1 optimizer state, 2 also gradients, 3 "
         "also weights."),

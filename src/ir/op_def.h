@@ -73,6 +73,10 @@ struct Example {
   TensorTypes inputs;
   Attrs attrs;
   int64_t integers_below = 2;  // integer inputs are drawn from [0, integers_below)
+  bool distinct = false;       // those along the last dim all differ: see distinct_integer
+
+  // Element i of an integer input with so many along its last dim.
+  int64_t distinct_integer(int64_t i, int64_t last) const { return (i % last * 5 + i / last) % integers_below; }
 };
 
 enum class Recompute : uint8_t {

@@ -52,10 +52,11 @@ AxisState state_in_row(std::string_view state, const Operand& operand, const OpD
   if (state == "R") return kReplicated;
   if (state == "I") return kInvariant;
   if (state == "P") return kPartial;
-  BUG_IF(state.size() != 4 || !state.starts_with("S("), "{}: bad state '{}'", def.name, state);
+  BUG_IF(state.size() != 4 || (!state.starts_with("S(") && !state.starts_with("B(")), "{}: bad state '{}'", def.name,
+         state);
   int dim = dim_of(operand, state[2]);
   BUG_IF(dim < 0, "{}: {} has no dim '{}'", def.name, operand.name, state[2]);
-  return sharded(dim);
+  return state[0] == 'B' ? blocks(dim) : sharded(dim);
 }
 
 // The operands that an op has, and the inputs that its definition declares.
@@ -150,7 +151,7 @@ Signature parse_signature(std::string_view text) {
 LayoutRow in_order(LayoutRow row, ShardOrder order) {
   for (auto* states : {&row.inputs, &row.outputs})
     for (AxisState& state : *states)
-      if (state.kind == StateKind::sharded) state.order = order;
+      if (state.kind == StateKind::sharded && state.order != ShardOrder::blocks) state.order = order;
   return row;
 }
 

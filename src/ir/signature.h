@@ -42,7 +42,8 @@ struct LayoutRow {
   std::vector<AxisState> outputs;
 };
 
-// The same row for operands that are split in this order. Rows do not name one: what is split together, is split alike.
+// The same row for operands that are split in this order. Rows name none but blocks: what is split together, is split
+// alike.
 LayoutRow in_order(LayoutRow row, ShardOrder order);
 
 // The rows of `def` for operands of these ranks, the implied all-I and all-R rows last.

@@ -56,7 +56,9 @@ class OrderCheck {
 // In which order the op's operands are split along the axis.
 ShardOrder order_of(const Graph& graph, const Op& op, int axis) {
   for (ValueId id : op.inputs)
-    if (graph[id].layout.at(axis).kind == StateKind::sharded) return graph[id].layout.at(axis).order;
+    if (AxisState state = graph[id].layout.at(axis);
+        state.kind == StateKind::sharded && state.order != ShardOrder::blocks)
+      return state.order;
   return ShardOrder::plain;
 }
 

@@ -16,9 +16,18 @@ enum class AxisRole : uint8_t {
   pipeline,  // other layers: no op has layout rows for it, and no tensor is split along it
 };
 
+// What the ranks along an axis have of a layer's experts. Experts are laid over the ranks of a stage in a way of their
+// own (parallel folding): a mesh has an axis for each part of dp, cp and tp that experts treat alike.
+enum class ExpertRole : uint8_t {
+  data,    // the same experts, for other tokens
+  expert,  // other experts
+  tensor,  // other parts of the same experts
+};
+
 struct AxisDef {
   std::string_view name;  // in configs, layouts and reports: lower-case letters, digits and '_'
   AxisRole role = AxisRole::data;
+  ExpertRole experts = ExpertRole::data;
   bool zero_shards = false;  // ZeRO shards over it what its ranks would hold alike
   bool norm_parts = false;   // its ranks hold other weights, so the gradient norm is a sum over it that no layout shows
   bool only_if_split = false;     // absent from meshes where it has one rank
@@ -39,11 +48,36 @@ inline constexpr AxisDef kAxes[] = {
      .role = AxisRole::data,
      .zero_shards = true,
      .meaning = "Data-parallel ranks: each takes its share of the sequences."},
+    {.name = "dp_ep",
+     .role = AxisRole::data,
+     .experts = ExpertRole::expert,
+     .zero_shards = true,
+     .only_if_split = true,
+     .meaning = "Data-parallel ranks among which experts are divided."},
     {.name = "cp",
      .role = AxisRole::context,
      .zero_shards = true,
      .meaning = "Context-parallel ranks: each holds a part of every sequence."},
-    {.name = "tp", .role = AxisRole::tensor, .meaning = "Tensor-parallel ranks: each holds a part of every matrix."},
+    {.name = "cp_ep",
+     .role = AxisRole::context,
+     .experts = ExpertRole::expert,
+     .zero_shards = true,
+     .only_if_split = true,
+     .meaning = "Context-parallel ranks among which experts are divided."},
+    {.name = "tp_edp",
+     .role = AxisRole::tensor,
+     .experts = ExpertRole::data,
+     .only_if_split = true,
+     .meaning = "Tensor-parallel ranks that hold the same experts, each for a part of the tokens."},
+    {.name = "tp_ep",
+     .role = AxisRole::tensor,
+     .experts = ExpertRole::expert,
+     .only_if_split = true,
+     .meaning = "Tensor-parallel ranks among which experts are divided."},
+    {.name = "tp",
+     .role = AxisRole::tensor,
+     .experts = ExpertRole::tensor,
+     .meaning = "Tensor-parallel ranks: each holds a part of every matrix, those of experts too."},
 };
 
 constexpr const AxisDef* find_axis(std::string_view name) {  // null when there is none

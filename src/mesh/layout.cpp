@@ -3,11 +3,25 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "base/units.h"
 
 namespace sextant {
+
+namespace {
+
+constexpr std::pair<char, ShardOrder> kOrderLetters[] = {
+    {'S', ShardOrder::plain}, {'Z', ShardOrder::zigzag}, {'B', ShardOrder::blocks}};
+
+char letter_of(ShardOrder order) {
+  for (const auto& [letter, known] : kOrderLetters)
+    if (known == order) return letter;
+  BUG("unknown order of shards");
+}
+
+}  // namespace
 
 std::string AxisState::text() const {
   switch (kind) {
@@ -16,7 +30,7 @@ std::string AxisState::text() const {
     case StateKind::invariant:
       return "I";
     case StateKind::sharded:
-      return fmt::format("{}({})", order == ShardOrder::zigzag ? 'Z' : 'S', dim);
+      return fmt::format("{}({})", letter_of(order), dim);
     case StateKind::partial:
       return "P";
   }
@@ -71,10 +85,14 @@ std::vector<int> with_axis_last(const Layout& layout, int axis) {
 
 namespace {
 
-// Split into segments, or in zigzag order: each part by itself, axis by axis.
+// Split into segments, in blocks of them, or in zigzag order: each part by itself, axis by axis.
 int64_t local_extent_of_parts(std::vector<int64_t> parts, const Layout& layout, int dim, const Mesh& mesh) {
   for (int axis : axes_of_dim(layout, dim)) {
     if (mesh.size(axis) == 1) continue;
+    if (layout.at(axis).order == ShardOrder::blocks && parts.size() > 1) {
+      parts.resize(parts_of_block(parts.size(), mesh.size(axis)));  // all blocks are of one size
+      continue;
+    }
     size_t pieces = layout.at(axis).order == ShardOrder::zigzag ? 2 : 1;  // that one rank gets of each part
     std::vector<int64_t> mine;
     for (int64_t part : parts)
@@ -85,6 +103,11 @@ int64_t local_extent_of_parts(std::vector<int64_t> parts, const Layout& layout, 
 }
 
 }  // namespace
+
+size_t parts_of_block(size_t parts, int ranks) {
+  BUG_IF(parts % static_cast<size_t>(ranks) != 0, "{} segments cannot be dealt out to {} ranks", parts, ranks);
+  return parts / static_cast<size_t>(ranks);
+}
 
 LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mesh& mesh) {
   LocalShape local{std::vector<int64_t>(shape.dims().begin(), shape.dims().end())};
@@ -128,10 +151,12 @@ AxisState parse_state(std::string_view text) {
   if (text == "I") return kInvariant;
   if (text == "P") return kPartial;
   int dim = 0;
-  if (text.size() >= 4 && (text.starts_with("S(") || text.starts_with("Z(")) && text.ends_with(")") &&
+  if (text.size() >= 4 && text[1] == '(' && text.ends_with(")") &&
       std::from_chars(text.data() + 2, text.data() + text.size() - 1, dim).ptr == text.data() + text.size() - 1)
-    return text[0] == 'Z' ? zigzag(dim) : sharded(dim);
-  throw UserError({.place = std::string(text), .got = "not an axis state", .expected = "R, I, P, S(dim) or Z(dim)"});
+    for (const auto& [letter, order] : kOrderLetters)
+      if (letter == text[0]) return {StateKind::sharded, dim, order};
+  throw UserError(
+      {.place = std::string(text), .got = "not an axis state", .expected = "R, I, P, S(dim), Z(dim) or B(dim)"});
 }
 
 Segments parse_segments(int dim, std::string_view text) {

@@ -4,6 +4,8 @@
 //   S(dim)        sharded along a tensor dim                                 gradient S(dim)
 //   Z(dim)        the same, in zigzag order: 2n pieces, rank i has piece i   gradient Z(dim)
 //                 and piece 2n−1−i, so that causal attention is shared evenly
+//   B(dim)        whole segments: the dim's segments are dealt out in blocks,  gradient B(dim)
+//                 n-th part of them to the n-th rank; without segments as S
 //   P partial     the true value is the sum over ranks                       gradient R
 // Communication is the difference of two layouts: see redistribution.h.
 #pragma once
@@ -19,7 +21,7 @@
 namespace sextant {
 
 enum class StateKind : uint8_t { replicated, invariant, sharded, partial };
-enum class ShardOrder : uint8_t { plain, zigzag };
+enum class ShardOrder : uint8_t { plain, zigzag, blocks };
 
 struct AxisState {
   StateKind kind = StateKind::invariant;
@@ -28,7 +30,7 @@ struct AxisState {
 
   bool shards(int d) const { return kind == StateKind::sharded && dim == d; }
   bool operator==(const AxisState&) const = default;
-  std::string text() const;  // "R", "I", "S(1)", "Z(1)", "P"
+  std::string text() const;  // "R", "I", "S(1)", "Z(1)", "B(0)", "P"
 };
 
 inline constexpr AxisState kReplicated{StateKind::replicated};
@@ -39,6 +41,9 @@ constexpr AxisState sharded(int dim) {
 }
 constexpr AxisState zigzag(int dim) {
   return {StateKind::sharded, dim, ShardOrder::zigzag};
+}
+constexpr AxisState blocks(int dim) {
+  return {StateKind::sharded, dim, ShardOrder::blocks};
 }
 
 AxisState gradient_state(AxisState state);
@@ -70,6 +75,9 @@ std::vector<int> axes_of_dim(const Layout& layout, int dim);
 
 // All axes in the layout's order, `axis` moved to the end: it splits what the others left.
 std::vector<int> with_axis_last(const Layout& layout, int axis);
+
+// How many of a dim's segments one rank gets along an axis that deals them out whole. BUG where they do not divide.
+size_t parts_of_block(size_t parts, int ranks);
 
 // What one rank holds. What does not divide is padded: every rank holds the size of the largest part.
 LocalShape local_shape(const GlobalShape& shape, const Layout& layout, const Mesh& mesh);

@@ -64,6 +64,19 @@ int Mesh::ranks(AxisRole role) const {
   return n;
 }
 
+std::vector<int> Mesh::axes_with(ExpertRole wanted) const {
+  std::vector<int> found;
+  for (int axis = 0; axis < axis_count(); ++axis)
+    if (role(axis) != AxisRole::pipeline && def(axis).experts == wanted) found.push_back(axis);
+  return found;
+}
+
+int Mesh::ranks(ExpertRole wanted) const {
+  int n = 1;
+  for (int axis : axes_with(wanted)) n *= size(axis);
+  return n;
+}
+
 std::vector<int> Mesh::data_axes() const {
   std::vector<int> found;
   for (int axis = 0; axis < axis_count(); ++axis)

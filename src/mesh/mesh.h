@@ -41,7 +41,9 @@ struct Mesh {
   std::optional<int> find(std::string_view name) const;
   std::optional<int> find(AxisRole role) const;  // BUG when several have it
   std::vector<int> axes_with(AxisRole role) const;
-  int ranks(AxisRole role) const;      // the product of the sizes of its axes
+  int ranks(AxisRole role) const;                     // the product of the sizes of its axes
+  std::vector<int> axes_with(ExpertRole role) const;  // of those within a pipeline stage
+  int ranks(ExpertRole role) const;
   std::vector<int> data_axes() const;  // those whose ranks use the same weights on other data
 
   bool operator==(const Mesh&) const = default;

@@ -32,6 +32,12 @@ std::vector<Span> held(int64_t extent, const Layout& layout, int dim, const Mesh
     int64_t n = mesh.size(axis), own = at[static_cast<size_t>(axis)];
     if (n == 1) continue;  // its state says nothing
     std::vector<Piece> mine;
+    if (layout.at(axis).order == ShardOrder::blocks && pieces.size() > 1) {
+      auto count = static_cast<std::ptrdiff_t>(parts_of_block(pieces.size(), mesh.size(axis)));
+      mine.assign(pieces.begin() + own * count, pieces.begin() + (own + 1) * count);
+      pieces = std::move(mine);
+      continue;
+    }
     for (const Piece& piece : pieces) {
       if (layout.at(axis).order == ShardOrder::zigzag) {
         mine.push_back(nth_piece(piece, 2 * n, own));

@@ -128,6 +128,18 @@ bool same_change(const Layout& from, const Layout& to, int a, int b) {
 
 }  // namespace
 
+namespace {
+
+// Whether an axis leaves a dim, or comes to one, that another of `axes` leaves or comes to. Which part of a dim a rank
+// has along one axis then depends on the other, and the ranks along both must exchange at once.
+bool share_a_dim(const Layout& from, const Layout& to, const std::vector<int>& axes, int axis) {
+  return std::any_of(axes.begin(), axes.end(), [&](int other) {
+    return from.at(other).dim == from.at(axis).dim || to.at(other).dim == to.at(axis).dim;
+  });
+}
+
+}  // namespace
+
 std::optional<std::vector<Hop>> route(const Layout& from, const Layout& to, const Mesh& mesh) {
   std::vector<Hop> hops;
   for (int axis = 0; axis < mesh.axis_count(); ++axis) {
@@ -136,7 +148,9 @@ std::optional<std::vector<Hop>> route(const Layout& from, const Layout& to, cons
     if (!step) return std::nullopt;
     Hop* same = nullptr;
     for (Hop& hop : hops)
-      if (*step != Transfer::all_to_all && same_change(from, to, hop.axes[0], axis)) same = &hop;
+      if (hop.transfer == *step && (*step == Transfer::all_to_all ? share_a_dim(from, to, hop.axes, axis)
+                                                                  : same_change(from, to, hop.axes[0], axis)))
+        same = &hop;
     if (same)
       same->axes.push_back(axis);
     else

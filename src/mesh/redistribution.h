@@ -53,8 +53,9 @@ struct Hop {
 };
 
 // From a layout to another in hops, the ones that shrink the tensor first. Axes that change between the same two kinds
-// of states make one hop (one collective over all of them), except all-to-alls, which go axis by axis. Axes of size 1
-// take their new state in the last hop at no cost. Empty when nothing differs; nullopt where some axis has no transfer.
+// of states make one hop (one collective over all of them); of all-to-alls, those that leave or enter one dim. Axes of
+// size 1 take their new state in the last hop at no cost. Empty when nothing differs; nullopt where some axis has no
+// transfer.
 std::optional<std::vector<Hop>> route(const Layout& from, const Layout& to, const Mesh& mesh);
 
 // The one hop that leads from a layout to another; BUG when it takes more.

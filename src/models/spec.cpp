@@ -34,7 +34,7 @@ std::vector<MlpWidth> mlp_widths(const ModelSpec& spec) {
   for (int64_t layer = 0; layer < spec.layers && !has_mlp; ++layer) has_mlp = !layer_has_experts(spec, layer);
   if (has_mlp) widths.push_back({"ffn", spec.ffn});
   if (!spec.experts) return widths;
-  widths.push_back({"experts.ffn", spec.experts->ffn});
+  widths.push_back({"experts.ffn", spec.experts->ffn, MlpOf::experts});
   if (spec.experts->shared_ffn > 0) widths.push_back({"experts.shared_ffn", spec.experts->shared_ffn});
   return widths;
 }

@@ -132,9 +132,11 @@ int64_t embedding_width_of(const ModelSpec& spec);
 bool layer_has_experts(const ModelSpec& spec, int64_t layer);
 
 // The widths of the MLPs and experts that the model has, which tensor-parallel ranks share, each with its field.
+enum class MlpOf : uint8_t { layer, experts };
 struct MlpWidth {
   std::string_view field;
   int64_t width;
+  MlpOf of = MlpOf::layer;
 };
 std::vector<MlpWidth> mlp_widths(const ModelSpec& spec);
 

@@ -212,6 +212,83 @@ ValueId gated_mlp(Builder& b, ValueId normed, const Mlp& spec) {
       {.name = "down", .outputs = outputs, .init_std = spec.down_std, .bias = spec.bias, .split = TensorSplit::inputs});
 }
 
+namespace {
+
+struct ExpertWeights {
+  ValueId gate_up, down;
+};
+
+ExpertWeights expert_weights(Builder& b, const ExpertMlp& spec, int64_t hidden) {
+  auto count = static_cast<size_t>(spec.experts);
+  ValueId gate_up = b.parameter({.name = "gate_up.weight",
+                                 .shape = {spec.experts * 2 * spec.inner, hidden},
+                                 .init = {Init::Kind::normal, spec.init_std},
+                                 .split = TensorSplit::outputs,
+                                 .segments = std::vector<int64_t>(2 * count, spec.inner),
+                                 .of = WeightOf::experts});
+  ValueId down = b.parameter({.name = "down.weight",
+                              .shape = {spec.experts * hidden, spec.inner},
+                              .init = {Init::Kind::normal, spec.down_std},
+                              .split = TensorSplit::inputs,
+                              .packed = std::vector<int64_t>(count, hidden),
+                              .of = WeightOf::experts});
+  return {gate_up, down};
+}
+
+// Tokens, and where the router sends each with what weight.
+struct Routed {
+  ValueId x, weights, experts;
+};
+
+// Every rank has all experts, or a part of every one: tokens stay where they are.
+ValueId on_slots(Builder& b, const ExpertMlp& spec, const Routed& routed, const ExpertWeights& w) {
+  Attrs attrs{{"experts", spec.experts}};
+  ValueId gate_up = b.op(ops::expert_up, "gate_up", {routed.x, w.gate_up, routed.experts}, attrs);
+  b.set_segments(gate_up, 2, {spec.inner, spec.inner});
+  ValueId inner = b.op(ops::weighted_swiglu, "swiglu", {gate_up, routed.weights});
+  return b.op(ops::expert_down, "down", {inner, w.down, routed.experts}, attrs);
+}
+
+// Ranks divide the experts: tokens go to the ranks that hold theirs, as rows, and come back. With more experts per
+// token than ranks, all tokens go to all ranks, which costs less than a copy for each expert.
+ValueId on_rows(Builder& b, const ExpertMlp& spec, const Routed& routed, const ExpertWeights& w) {
+  int64_t ranks = b.ranks(ExpertRole::expert), per_block = spec.experts / ranks;
+  auto [sequences, positions] = b.token_groups();
+  const GlobalShape& tokens = b.shape(routed.x);
+  Attrs group{{"batch", tokens[0] / sequences}, {"positions", tokens[1] / positions}};
+  int64_t in_group = tokens[0] / sequences * (tokens[1] / positions);
+  // No routing asks for more rows: a token has each of its experts once.
+  int64_t capacity = in_group * std::min(spec.per_token, per_block);
+  bool gather = spec.per_token >= ranks;
+
+  Attrs map_attrs = group;
+  map_attrs.set("blocks", ranks);
+  map_attrs.set("capacity", capacity);
+  map_attrs.set("experts_per_block", per_block);
+  Routed at = routed;
+  if (gather)
+    at = {b.gathered_for_experts(routed.x), b.gathered_for_experts(routed.weights),
+          b.gathered_for_experts(routed.experts)};
+  ValueId sources = b.op(ops::dispatch_map, "map", {at.experts}, map_attrs);
+  ValueId row_experts = b.to_experts(b.output(1));
+  Attrs move = group;
+  move.set("top_k", spec.per_token);
+  if (gather) sources = b.to_experts(sources);
+  ValueId rows = b.to_experts(b.op(ops::dispatch, "dispatch", {at.x, sources}, move));
+  ValueId weights = b.to_experts(b.op(ops::dispatch_weights, "dispatch_weights", {at.weights, sources}, move));
+
+  Attrs attrs{{"experts", spec.experts},
+              {"blocks", ranks},
+              {"filled", static_cast<double>(in_group * spec.per_token) / static_cast<double>(ranks * capacity)}};
+  ValueId gate_up = b.op(ops::expert_rows, "gate_up", {rows, w.gate_up, row_experts}, attrs);
+  b.set_segments(gate_up, 3, {spec.inner, spec.inner});
+  ValueId inner = b.op(ops::weighted_swiglu_rows, "swiglu", {gate_up, weights});
+  ValueId out = b.op(ops::expert_rows, "down", {inner, w.down, row_experts}, attrs);
+  return b.op(ops::combine, "combine", {gather ? out : b.from_experts(out), sources}, move);
+}
+
+}  // namespace
+
 ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
   int64_t hidden = b.shape(normed).last();
   ExpertOutput output;
@@ -228,24 +305,9 @@ ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
     output.experts = b.output(1);
   }
   auto scope = b.scope("experts");
-  ValueId x = b.gathered(normed), experts = b.gathered(output.experts);
-  weights = b.gathered(weights);
-  Attrs attrs{{"experts", spec.experts}};
-  auto count = static_cast<size_t>(spec.experts);
-  ValueId gate_up_weight = b.parameter({.name = "gate_up.weight",
-                                        .shape = {spec.experts * 2 * spec.inner, hidden},
-                                        .init = {Init::Kind::normal, spec.init_std},
-                                        .split = TensorSplit::outputs,
-                                        .segments = std::vector<int64_t>(2 * count, spec.inner)});
-  ValueId gate_up = b.op(ops::expert_up, "gate_up", {x, gate_up_weight, experts}, attrs);
-  b.set_segments(gate_up, 2, {spec.inner, spec.inner});
-  ValueId inner = b.op(ops::weighted_swiglu, "swiglu", {gate_up, weights});
-  ValueId down_weight = b.parameter({.name = "down.weight",
-                                     .shape = {spec.experts * hidden, spec.inner},
-                                     .init = {Init::Kind::normal, spec.down_std},
-                                     .split = TensorSplit::inputs,
-                                     .packed = std::vector<int64_t>(count, hidden)});
-  output.rows = b.op(ops::expert_down, "down", {inner, down_weight, experts}, attrs);
+  Routed routed{b.tokens_for_experts(normed), b.tokens_for_experts(weights), b.tokens_for_experts(output.experts)};
+  ExpertWeights w = expert_weights(b, spec, hidden);
+  output.rows = b.ranks(ExpertRole::expert) > 1 ? on_rows(b, spec, routed, w) : on_slots(b, spec, routed, w);
   return output;
 }
 

@@ -38,6 +38,15 @@ ValueId Builder::parameter(const ParameterSpec& spec) {
   if (parallel_.sequence || spec.split == TensorSplit::copies) set_states(layout, AxisRole::tensor, kReplicated);
   if (spec.split == TensorSplit::outputs) set_states(layout, AxisRole::tensor, sharded(0));
   if (spec.split == TensorSplit::inputs) set_states(layout, AxisRole::tensor, sharded(1));
+  if (spec.of == WeightOf::experts) {
+    for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis) {
+      AxisState& state = layout.states[static_cast<size_t>(axis)];
+      ExpertRole role = graph_.mesh.def(axis).experts;
+      if (role == ExpertRole::expert) state = blocks(0);
+      if (role == ExpertRole::data && graph_.mesh.role(axis) == AxisRole::tensor) state = kReplicated;
+    }
+    std::erase_if(data_axes, [&](int axis) { return graph_.mesh.def(axis).experts == ExpertRole::expert; });
+  }
   for (int axis : data_axes) {
     if (parallel_.zero < 3 || !graph_.mesh.def(axis).zero_shards) continue;
     layout.states[static_cast<size_t>(axis)] = sharded(0);
@@ -104,6 +113,55 @@ ValueId Builder::pin(ValueId value, std::string_view name, const std::vector<std
     for (int axis : graph_.mesh.axes_with(role))
       text += fmt::format("{}{}:{}", text.empty() ? "" : " ", graph_.mesh.name(axis), state.text());
   return text.empty() ? value : op(ops::redistribute, name, {value}, {{"pin", text}});
+}
+
+ValueId Builder::pin_axes(ValueId value, std::string_view name, const std::vector<std::pair<int, AxisState>>& states) {
+  std::string text;
+  for (const auto& [axis, state] : states)
+    text += fmt::format("{}{}:{}", text.empty() ? "" : " ", graph_.mesh.name(axis), state.text());
+  return text.empty() ? value : op(ops::redistribute, name, {value}, {{"pin", text}});
+}
+
+AxisState Builder::token_state(int axis) const {
+  AxisRole role = graph_.mesh.role(axis);
+  return role == AxisRole::data ? sharded(0) : role == AxisRole::context ? sequence_state() : sharded(1);
+}
+
+ValueId Builder::tokens_for_experts(ValueId value) {
+  std::vector<std::pair<int, AxisState>> states;
+  for (int axis : graph_.mesh.axes_with(AxisRole::tensor))
+    states.emplace_back(axis, graph_.mesh.def(axis).experts == ExpertRole::tensor ? kReplicated : token_state(axis));
+  return pin_axes(value, "tokens", states);
+}
+
+ValueId Builder::to_experts(ValueId rows) {
+  std::vector<std::pair<int, AxisState>> states;
+  for (int axis : graph_.mesh.axes_with(ExpertRole::expert)) states.emplace_back(axis, sharded(2));
+  return pin_axes(rows, "to_experts", states);
+}
+
+ValueId Builder::from_experts(ValueId rows) {
+  std::vector<std::pair<int, AxisState>> states;
+  for (int axis : graph_.mesh.axes_with(ExpertRole::expert)) states.emplace_back(axis, token_state(axis));
+  return pin_axes(rows, "from_experts", states);
+}
+
+ValueId Builder::gathered_for_experts(ValueId value) {
+  std::vector<std::pair<int, AxisState>> states;
+  for (int axis : graph_.mesh.axes_with(ExpertRole::expert)) states.emplace_back(axis, kReplicated);
+  return pin_axes(value, "gathered_for_experts", states);
+}
+
+std::pair<int64_t, int64_t> Builder::token_groups() const {
+  int64_t sequences = 1, positions = 1;
+  for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis) {
+    AxisRole role = graph_.mesh.role(axis);
+    bool splits = role != AxisRole::pipeline && graph_.mesh.def(axis).experts != ExpertRole::tensor;
+    if (!splits || graph_.mesh.size(axis) == 1) continue;
+    AxisState state = token_state(axis);
+    (state.dim == 0 ? sequences : positions) *= graph_.mesh.size(axis) * (state.order == ShardOrder::zigzag ? 2 : 1);
+  }
+  return {sequences, positions};
 }
 
 ValueId Builder::residual(ValueId value) {

@@ -23,6 +23,9 @@ enum class TensorSplit : uint8_t {
   copies,   // every rank holds all of it, and uses a part of its own
 };
 
+// Whether a weight belongs to the layer, or to experts, which lie on the mesh in their own way (ExpertRole).
+enum class WeightOf : uint8_t { layer, experts };
+
 struct ParameterSpec {
   std::string name;  // "qkv.weight", below the current scope
   GlobalShape shape;
@@ -31,6 +34,7 @@ struct ParameterSpec {
   std::vector<int64_t> segments = {};  // of dim 0: q|k|v, gate|up: each is split by itself
   std::vector<int64_t> packed = {};    // rows of the tensors packed in it, where they are no segments
   StoredIn stored = {};                // "qkv.weight", below the current scope
+  WeightOf of = WeightOf::layer;       // of experts: all of them one below the other, dim 0 is dealt out to ranks
 };
 
 class Builder {
@@ -69,6 +73,15 @@ class Builder {
   ValueId residual(ValueId value);
   // The whole of it on every tensor-parallel rank, each of which does other work with it.
   ValueId gathered(ValueId value);
+  // For experts: what ranks hold that share experts or divide them, is split along the sequence; what ranks hold that
+  // have parts of the same experts, is whole.
+  ValueId tokens_for_experts(ValueId value);
+  // Rows that stand in groups by dims 0 and 1, one group or more per rank, go to the ranks that hold their experts, and
+  // are split along dim 2; and back.
+  ValueId to_experts(ValueId rows);
+  ValueId from_experts(ValueId rows);
+  // Tokens, or what belongs to them, of all ranks among which experts are divided, on each of them.
+  ValueId gathered_for_experts(ValueId value);
   // For attention by all-to-all: each context-parallel rank gets whole sequences of some heads, and back.
   ValueId whole_sequences(ValueId value);
   ValueId split_sequences(ValueId value);
@@ -84,6 +97,9 @@ class Builder {
   DType dtype() const { return dtype_; }
   const Parallel& parallel() const { return parallel_; }
   int ranks(AxisRole role) const { return graph_.mesh.ranks(role); }
+  int ranks(ExpertRole role) const { return graph_.mesh.ranks(role); }
+  // Groups of tokens along dims 0 and 1: each rank's tokens are one, or as many as zigzag order has pieces.
+  std::pair<int64_t, int64_t> token_groups() const;
   // "PREFIX.where.we.stand.NAME": paths of states.
   std::string path(std::string_view prefix, std::string_view name) const {
     return std::string(prefix) + "." + below(name);
@@ -98,6 +114,9 @@ class Builder {
   void set_states(Layout& layout, AxisRole role, AxisState state) const;  // on all axes of the role
   AxisState sequence_state() const;                                       // of dim 1 on context axes
   ValueId pin(ValueId value, std::string_view name, const std::vector<std::pair<AxisRole, AxisState>>& states);
+  ValueId pin_axes(ValueId value, std::string_view name, const std::vector<std::pair<int, AxisState>>& states);
+  // How dims 0 and 1 of a value of tokens are split along an axis.
+  AxisState token_state(int axis) const;
 
   Graph graph_;
   Parallel parallel_;

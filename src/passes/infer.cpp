@@ -108,7 +108,9 @@ class Inference {
   ShardOrder order_for(const Op& op, const LayoutRow& row, int axis) const {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       AxisState state = graph_[op.inputs[i]].layout.at(axis);
-      if (row.inputs[i].kind == StateKind::sharded && state.shards(row.inputs[i].dim)) return state.order;
+      if (row.inputs[i].kind == StateKind::sharded && row.inputs[i].order != ShardOrder::blocks &&
+          state.shards(row.inputs[i].dim))
+        return state.order;
     }
     return ShardOrder::plain;
   }

@@ -159,7 +159,13 @@ TEST(Check, OptionsOfExperts) {
   EXPECT_EQ(about({"model.architecture=qwen3_moe", "model.experts.per_token=2", "model.experts.ffn=50", "mesh.tp=4"}),
             "command line: mesh.tp=4: experts.ffn 50 cannot be shared by 4 ranks; expected a divisor of 50");
   EXPECT_EQ(about({"mesh.ep=2"}),
-            "command line: mesh.ep=2: ep is 2: expert parallelism is not implemented yet; expected 1");
+            "command line: mesh.ep=2: ep 2 cannot be made of tp/etp 1, cp 1 and dp 1; expected 1");
+  EXPECT_EQ(about({"mesh.ep=3", "mesh.dp=6"}).substr(0, 79),
+            "command line: mesh.ep=3: 4 experts cannot be divided among 3 ranks; expected a ");
+  EXPECT_EQ(about({"mesh.ep=2", "mesh.cp=4"}),
+            "command line: mesh.ep=2: ep 2 cannot be made of tp/etp 1, cp 4 and dp 1; expected 1 or 4");
+  EXPECT_EQ(about({"mesh.tp=4", "mesh.etp=3"}),
+            "command line: mesh.etp=3: etp 3 does not divide tp 4; expected 0, or a divisor of 4");
 }
 
 TEST(Check, Mesh) {

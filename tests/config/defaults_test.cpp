@@ -86,6 +86,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"mesh.pp", "1"},
       {"mesh.cp", "1"},
       {"mesh.ep", "1"},
+      {"mesh.etp", "0"},
       {"mesh.zero", "0"},
       {"mesh.zero_ranks", "0"},
       {"mesh.context", "\"ring\""},

@@ -112,7 +112,9 @@ std::vector<Numbers> draw_inputs(const OpDef& def, const Example& example, uint6
                     (&def == &ops::layer_norm_backward && i == 4);
     Numbers numbers(static_cast<size_t>(type.shape.count()));
     for (size_t j = 0; j < numbers.size(); ++j) {
-      if (type.dtype == DType::i32 || type.dtype == DType::i64)
+      if (example.distinct && type.dtype == DType::i32)
+        numbers[j] = static_cast<double>(example.distinct_integer(static_cast<int64_t>(j), type.shape.last()));
+      else if (type.dtype == DType::i32 || type.dtype == DType::i64)
         numbers[j] =
             static_cast<double>(random.below(j, static_cast<uint64_t>(example.integers_below)) + (positive ? 1 : 0));
       else

@@ -163,6 +163,19 @@ TEST(Route, EveryRankFindsItsElementsInItsGroup) {
   EXPECT_GT(checked, 500);
 }
 
+// Two axes that leave one dim for another, or come to one from two, exchange at once: one after the other, neither
+// group would have between its ranks what they need.
+TEST(Route, AxesThatMoveBetweenSharedDimsExchangeTogether) {
+  Layout rows{.states = {sharded(0), sharded(0)}, .order = {0, 1}, .segments = {}};
+  Layout columns{.states = {sharded(1), sharded(1)}, .order = {0, 1}, .segments = {}};
+  for (const auto& [from, to] : {std::pair(rows, columns), std::pair(columns, rows)}) {
+    auto hops = route(from, to, kMesh);
+    ASSERT_EQ(hops->size(), 1u);
+    EXPECT_EQ(hops->front().axes, (std::vector<int>{0, 1}));
+    EXPECT_TRUE(can_be_done(from, hops->front()));
+  }
+}
+
 // Two axes on one dim: the minor one may come and go, the major one alone may not.
 TEST(Route, OnlyTheMinorAxisOfADimCanBeGathered) {
   Layout both{.states = {sharded(0), sharded(0)}, .order = {0, 1}, .segments = {}};

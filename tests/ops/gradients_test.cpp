@@ -112,7 +112,10 @@ int check_example(const OpDef& def, const Example& example) {
       auto write_integers = [&]<class T>(T) {
         std::vector<T> x(static_cast<size_t>(count));
         for (size_t k = 0; k < x.size(); ++k)
-          x[k] = static_cast<T>(Random(3, path).below(k, static_cast<uint64_t>(example.integers_below)));
+          x[k] = static_cast<T>(
+              example.distinct
+                  ? example.distinct_integer(static_cast<int64_t>(k), example.inputs[i].shape.last())
+                  : static_cast<int64_t>(Random(3, path).below(k, static_cast<uint64_t>(example.integers_below))));
         plain.write(path, x);
         trained.write(path, x);
       };

@@ -62,6 +62,10 @@ std::vector<SplitDim> split_dims(const OpDef& def, const Example& example, const
 bool can_split(const OpDef& def, const Example& example, const LayoutRow& row, int ranks) {
   for (const SplitDim& dim : split_dims(def, example, row)) {
     if (dim.letter == 'v' || dim.letter == '*') continue;
+    if (dim.state.order == ShardOrder::blocks) {
+      if (dim.extents.size() % static_cast<size_t>(ranks) != 0) return false;
+      continue;
+    }
     bool heads = (dim.letter == 'e' || dim.letter == 'a') && example.attrs.has("head_dim");
     int64_t unit = heads ? example.attrs.integer("head_dim") : 1;
     int64_t pieces = dim.state.order == ShardOrder::zigzag ? 2 * ranks : ranks;

@@ -91,13 +91,16 @@ struct OpGraph {
 
 // Positive, since some ops take roots: of second moments, of sums of squares. Integers are 1 at least, since steps
 // count from 1.
-Numbers draw(const Value& value, int64_t integers_below) {
+Numbers draw(const Value& value, const Example& example) {
   Random random(kSeed, value.path);
   Numbers x(static_cast<size_t>(value.shape.count()));
   for (size_t i = 0; i < x.size(); ++i)
-    x[i] = value.dtype == DType::f64
-               ? 0.25 + random.uniform(i)
-               : static_cast<double>(1 + random.below(i, static_cast<uint64_t>(integers_below - 1)));
+    if (value.dtype == DType::f64)
+      x[i] = 0.25 + random.uniform(i);
+    else if (example.distinct)
+      x[i] = static_cast<double>(example.distinct_integer(static_cast<int64_t>(i), value.shape.last()));
+    else
+      x[i] = static_cast<double>(1 + random.below(i, static_cast<uint64_t>(example.integers_below - 1)));
   return x;
 }
 
@@ -159,7 +162,7 @@ Numbers read_part(const Bound& bound, const Value& value) {
 
 using Parts = std::vector<std::map<std::string, Numbers>>;  // by rank and path
 
-Parts run_all_ranks(const Program& program, const OpGraph& op, int64_t integers_below) {
+Parts run_all_ranks(const Program& program, const OpGraph& op, const Example& example) {
   int ranks = program.mesh.world_size();
   Parts parts(static_cast<size_t>(ranks));
   ThreadHub hub(ranks, std::chrono::seconds(20));
@@ -169,8 +172,7 @@ Parts run_all_ranks(const Program& program, const OpGraph& op, int64_t integers_
     auto arena = executor->allocate(program.arena_bytes);
     auto bound = executor->bind(program, *arena);
     for (const std::string& path : op.given)
-      if (const Value& value = program.at(path); value.buffer >= 0)
-        write_part(*bound, value, draw(value, integers_below));
+      if (const Value& value = program.at(path); value.buffer >= 0) write_part(*bound, value, draw(value, example));
     run_schedule(*bound);
     for (const std::string& path : op.wanted)
       parts[static_cast<size_t>(rank)][path] = read_part(*bound, program.at(path));
@@ -255,7 +257,7 @@ WholeResults run_on_mesh(const RowCase& c, Direction direction) {
   Program program = partition(op.graph, make_schedule("1f1b", {}), 0);
   plan_memory(program, cpu_target(1));
   verify(program, Stage::planned, "memory");
-  Parts parts = run_all_ranks(program, op, c.example.integers_below);
+  Parts parts = run_all_ranks(program, op, c.example);
   WholeResults results;
   for (const std::string& path : op.wanted)
     results.tensors[path] = whole_of(program.at(path), program.mesh, parts, results.complaints);

@@ -67,4 +67,38 @@ inline std::vector<MeshCase> meshes() {
   };
 }
 
+// For a model with experts, which lie on the ranks in their own way.
+inline std::vector<MeshCase> expert_meshes() {
+  return {
+      {"dp2_ep2", {"mesh.dp=2", "mesh.ep=2"}},
+      {"dp4_ep2", {"mesh.dp=4", "mesh.ep=2"}},
+      {"dp4_ep4", {"mesh.dp=4", "mesh.ep=4"}},
+      {"dp4_ep4_full", {"mesh.dp=4", "mesh.ep=4", "train.recompute=full"}},
+      {"dp2_tp2_ep2", {"mesh.dp=2", "mesh.tp=2", "mesh.ep=2"}},
+      {"dp2_tp2_ep2_sp", {"mesh.dp=2", "mesh.tp=2", "mesh.ep=2", "mesh.sequence_parallel=true"}},
+      {"tp2_etp1", {"mesh.tp=2", "mesh.etp=1"}},
+      {"tp2_etp1_ep2", {"mesh.tp=2", "mesh.etp=1", "mesh.ep=2"}},
+      {"tp4_etp1_ep2", {"mesh.tp=4", "mesh.etp=1", "mesh.ep=2"}},
+      {"tp4_etp1_ep4_sp", {"mesh.tp=4", "mesh.etp=1", "mesh.ep=4", "mesh.sequence_parallel=true"}},
+      {"tp4_etp2_ep2", {"mesh.tp=4", "mesh.etp=2", "mesh.ep=2"}},
+      {"dp2_tp2_etp1_ep4", {"mesh.dp=2", "mesh.tp=2", "mesh.etp=1", "mesh.ep=4"}},
+      {"dp4_tp2_etp2_ep4", {"mesh.dp=4", "mesh.tp=2", "mesh.etp=2", "mesh.ep=4"}},
+      {"cp2_ep2", {"mesh.cp=2", "mesh.ep=2"}},
+      {"cp4_ep4", {"mesh.cp=4", "mesh.ep=4"}},
+      {"cp4_ep4_ulysses", {"mesh.cp=4", "mesh.ep=4", "mesh.context=ulysses"}},
+      {"cp2_dp2_ep4", {"mesh.cp=2", "mesh.dp=2", "mesh.ep=4"}},
+      {"cp2_dp2_ep2", {"mesh.cp=2", "mesh.dp=2", "mesh.ep=2"}},
+      {"cp2_tp2_etp1_ep4", {"mesh.cp=2", "mesh.tp=2", "mesh.etp=1", "mesh.ep=4"}},
+      {"zero1_dp4_ep2", {"mesh.dp=4", "mesh.ep=2", "mesh.zero=1"}},
+      {"zero2_dp4_ep2", {"mesh.dp=4", "mesh.ep=2", "mesh.zero=2"}},
+      {"zero3_dp4_ep2", {"mesh.dp=4", "mesh.ep=2", "mesh.zero=3"}},
+      {"zero3_dp4_ep4", {"mesh.dp=4", "mesh.ep=4", "mesh.zero=3"}},
+      {"zero3_dp4_tp2_etp2_ep2", {"mesh.dp=4", "mesh.tp=2", "mesh.etp=2", "mesh.ep=2", "mesh.zero=3"}},
+      {"hsdp_zero3_dp4_ep2", {"mesh.dp=4", "mesh.ep=2", "mesh.zero=3", "mesh.zero_ranks=2"}},
+      {"pp2_dp2_ep2", {"mesh.pp=2", "mesh.dp=2", "mesh.ep=2"}},
+      {"pp2_dp2_ep2_zbv", {"mesh.pp=2", "mesh.dp=2", "mesh.ep=2", "pipeline.schedule=zbv", "pipeline.chunks=2"}},
+      {"pp2_cp2_zero3_ep2_full", {"mesh.pp=2", "mesh.cp=2", "mesh.ep=2", "mesh.zero=3", "train.recompute=full"}},
+  };
+}
+
 }  // namespace sextant

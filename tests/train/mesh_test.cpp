@@ -77,13 +77,15 @@ TEST_P(OnMeshes, TrainsAsOneRankDoes) {
 
 // A case's name tells the sizes of its axes and its ZeRO stage, and its settings are those.
 TEST(MeshCases, AreWhatTheirNamesSay) {
-  for (const MeshCase& mesh : meshes()) {
+  std::vector<MeshCase> cases = meshes(), with_experts = expert_meshes();
+  cases.insert(cases.end(), with_experts.begin(), with_experts.end());
+  for (const MeshCase& mesh : cases) {
     std::map<std::string, std::string> named, set;
     std::istringstream words(mesh.name);
     for (std::string word; std::getline(words, word, '_');)
       if (size_t digit = word.find_first_of("0123456789"); digit + 1 == word.size() && digit > 0)
         if (word != "h1") named[word.substr(0, digit)] = word.substr(digit);  // of the schedule zb-h1
-    for (std::string_view axis : {"dp", "tp", "pp", "cp", "zero"})
+    for (std::string_view axis : {"dp", "tp", "pp", "cp", "ep", "etp", "zero"})
       for (const std::string& setting : mesh.settings)
         if (std::string key = fmt::format("mesh.{}=", axis); setting.starts_with(key))
           set[std::string(axis)] = setting.substr(key.size());
@@ -108,13 +110,19 @@ TEST(MeshSchedule, TrainsByAScheduleFromAFile) {
               1e-5 * loss_at(scratch.losses("one"), 19));
 }
 
+std::string case_name(const testing::TestParamInfo<OnMeshes::ParamType>& info) {
+  std::string file = std::get<0>(info.param);
+  return std::string(std::get<1>(info.param).name) + "_" + file.substr(5, file.find('.') - 5);
+}
+
 INSTANTIATE_TEST_SUITE_P(Meshes, OnMeshes,
                          testing::Combine(testing::Values("tiny-llama.toml", "tiny-gpt2.toml", "tiny-moe.toml"),
                                           testing::ValuesIn(meshes())),
-                         [](const auto& info) {
-                           std::string file = std::get<0>(info.param);
-                           return std::string(std::get<1>(info.param).name) + "_" + file.substr(5, file.find('.') - 5);
-                         });
+                         case_name);
+
+INSTANTIATE_TEST_SUITE_P(ExpertMeshes, OnMeshes,
+                         testing::Combine(testing::Values("tiny-moe.toml"), testing::ValuesIn(expert_meshes())),
+                         case_name);
 
 }  // namespace
 }  // namespace sextant

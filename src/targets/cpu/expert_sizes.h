@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "targets/cpu/gemm_sizes.h"
+#include "targets/local_experts.h"
 
 namespace sextant::cpu {
 

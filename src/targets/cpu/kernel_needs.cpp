@@ -106,23 +106,37 @@ Bytes bucket(const KernelQuery& query) {
           all_reduce_scratch(count, dtype, static_cast<int>(query.attrs.integer("ranks")))};
 }
 
-Bytes expert_rows(const KernelQuery& query) {
-  const LocalShape& experts = query.in[2].shape;
-  ExpertRowsScratch scratch({.top_k = experts.last(),
-                             .experts = query.attrs.integer("experts"),
-                             .inputs = query.in[0].shape.last(),
-                             .outputs = query.out[0].shape.last(),
+Bytes expert_linear(const KernelQuery& query) {
+  int64_t inputs = query.in[0].shape.last(), outputs = query.out[0].shape.last();
+  ExpertRowsScratch scratch({.top_k = query.attrs.has("blocks") ? 1 : query.in[2].shape.last(),
+                             .experts = local_experts(query.in[1].shape.count(), inputs, outputs),
+                             .inputs = inputs,
+                             .outputs = outputs,
                              .element = size_of(query.in[0].dtype)});
   return {query.threads * scratch.bytes()};
 }
 
 Bytes expert_weight_gradient(const KernelQuery& query) {
+  int64_t outputs = query.in[0].shape.last(), inputs = query.in[1].shape.last();
   ExpertGradientScratch scratch({.slots = query.in[2].shape.count(),
-                                 .experts = query.attrs.integer("experts"),
-                                 .outputs = query.in[0].shape.last(),
-                                 .inputs = query.in[1].shape.last(),
+                                 .experts = local_experts(query.out[0].shape.count(), inputs, outputs),
+                                 .outputs = outputs,
+                                 .inputs = inputs,
                                  .element = size_of(query.in[0].dtype)});
   return {scratch.shared() + query.threads * scratch.of_thread()};
+}
+
+// The rows of each block that are taken, of each group.
+Bytes taken_rows(const KernelQuery& query) {
+  const LocalShape& groups = query.out[0].shape;
+  return {groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(int64_t)}};
+}
+
+// The row of every slot.
+Bytes slot_places(const KernelQuery& query) {
+  const LocalShape& groups = query.in[1].shape;
+  return {groups[0] * groups[1] * query.attrs.integer("batch") * query.attrs.integer("positions") *
+          query.attrs.integer("top_k") * int64_t{sizeof(int32_t)}};
 }
 
 // The scores of one token, and what experts are chosen by, for each thread.
@@ -157,12 +171,18 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::attention_cached, {cpu::attention<cpu::attend_scratch>}},
       {&ops::attention_step, {cpu::attention<cpu::ring_step_scratch>}},
       {&ops::attention_step_backward, {cpu::attention<cpu::ring_step_backward_scratch>}},
-      {&ops::expert_down, {cpu::expert_rows}},
-      {&ops::expert_down_input_gradient, {cpu::expert_rows}},
+      {&ops::combine, {cpu::slot_places}},
+      {&ops::dispatch_map, {cpu::taken_rows}},
+      {&ops::dispatch_weights_backward, {cpu::slot_places}},
+      {&ops::expert_down, {cpu::expert_linear}},
+      {&ops::expert_down_input_gradient, {cpu::expert_linear}},
       {&ops::expert_down_weight_gradient, {cpu::expert_weight_gradient}},
       {&ops::expert_load, {cpu::load_sums}},
-      {&ops::expert_up, {cpu::expert_rows}},
-      {&ops::expert_up_input_gradient, {cpu::expert_rows}},
+      {&ops::expert_rows, {cpu::expert_linear}},
+      {&ops::expert_rows_input_gradient, {cpu::expert_linear}},
+      {&ops::expert_rows_weight_gradient, {cpu::expert_weight_gradient}},
+      {&ops::expert_up, {cpu::expert_linear}},
+      {&ops::expert_up_input_gradient, {cpu::expert_linear}},
       {&ops::expert_up_weight_gradient, {cpu::expert_weight_gradient}},
       {&ops::head_loss, {cpu::head_loss}},
       {&ops::head_loss_backward, {cpu::head_loss}},

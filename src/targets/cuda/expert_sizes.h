@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "targets/local_experts.h"
 
 namespace sextant::cuda {
 

@@ -98,17 +98,34 @@ Bytes orthogonalize(const KernelQuery& query) {
   return {OrthogonalizeSizes(query.attrs.integers("packed"), query.in[0].shape.last(), size_of(dtype)).bytes()};
 }
 
+// kWeight: where an op's operands have the weight.
+enum class ExpertWeight : uint8_t { input, output };
+
+template <ExpertWeight kWeight>
 int64_t slot_order(const KernelQuery& query) {
-  return SlotOrderSizes(query.in[2].shape.count(), query.attrs.integer("experts")).end;
+  bool gradient = kWeight == ExpertWeight::output;
+  int64_t inputs = query.in[gradient ? 1 : 0].shape.last();
+  int64_t outputs = gradient ? query.in[0].shape.last() : query.out[0].shape.last();
+  int64_t elements = gradient ? query.out[0].shape.count() : query.in[1].shape.count();
+  return SlotOrderSizes(query.in[2].shape.count(), local_experts(elements, inputs, outputs)).end;
 }
 
+template <ExpertWeight kWeight>
 Bytes experts_to_slots(const KernelQuery& query) {
-  return {slot_order(query)};
+  return {slot_order<kWeight>(query)};
 }
 
 // The rows of all slots, before those of a token are added up.
 Bytes experts_to_tokens(const KernelQuery& query) {
-  return {slot_order(query) + query.in[2].shape.count() * query.out[0].shape.last() * size_of(query.out[0].dtype)};
+  return {slot_order<ExpertWeight::input>(query) +
+          query.in[2].shape.count() * query.out[0].shape.last() * size_of(query.out[0].dtype)};
+}
+
+// The row of every slot.
+Bytes slot_places(const KernelQuery& query) {
+  const LocalShape& groups = query.in[1].shape;
+  return {groups[0] * groups[1] * query.attrs.integer("batch") * query.attrs.integer("positions") *
+          query.attrs.integer("top_k") * int64_t{sizeof(int32_t)}};
 }
 
 Bytes load_sums(const KernelQuery& query) {
@@ -152,14 +169,19 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::attention_backward, {cuda::attention_backward}},
       {&ops::attention_step_backward, {cuda::ring_step_backward}},
       {&ops::clip_scale, {cuda::scalar_sum}},
+      {&ops::combine, {cuda::slot_places}},
+      {&ops::dispatch_weights_backward, {cuda::slot_places}},
       {&ops::embedding_backward, {cuda::embedding_gradient}},
       {&ops::expert_down, {cuda::experts_to_tokens}},
-      {&ops::expert_down_input_gradient, {cuda::experts_to_slots}},
-      {&ops::expert_down_weight_gradient, {cuda::experts_to_slots}},
+      {&ops::expert_down_input_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
+      {&ops::expert_down_weight_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::output>}},
       {&ops::expert_load, {cuda::load_sums}},
-      {&ops::expert_up, {cuda::experts_to_slots}},
+      {&ops::expert_rows, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
+      {&ops::expert_rows_input_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
+      {&ops::expert_rows_weight_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::output>}},
+      {&ops::expert_up, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
       {&ops::expert_up_input_gradient, {cuda::experts_to_tokens}},
-      {&ops::expert_up_weight_gradient, {cuda::experts_to_slots}},
+      {&ops::expert_up_weight_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::output>}},
       {&ops::head_loss, {cuda::head_loss}},
       {&ops::head_loss_backward, {cuda::head_loss}},
       {&ops::head_lse, {cuda::head_loss}},

@@ -59,5 +59,7 @@ void run_weighted_swiglu_backward(const KernelCall& call) {
 
 const CpuKernel weighted_swiglu{.run = run_weighted_swiglu};
 const CpuKernel weighted_swiglu_backward{.run = run_weighted_swiglu_backward};
+const CpuKernel weighted_swiglu_rows{.run = run_weighted_swiglu};
+const CpuKernel weighted_swiglu_rows_backward{.run = run_weighted_swiglu_backward};
 
 }  // namespace sextant::cpu

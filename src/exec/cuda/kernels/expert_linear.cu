@@ -3,6 +3,7 @@
 #include "exec/cuda/kernels/rows.cuh"
 #include "exec/cuda/kernels/slot_order.h"
 #include "exec/cuda/kernels/vector.cuh"
+#include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/kernel.h"
 #include "targets/cuda/expert_sizes.h"
 
@@ -267,15 +268,30 @@ void launch_rows(const GroupedRows<T>& x, cudaStream_t stream) {
   multiply_rows<T, kStored><<<grid, kPlainThreads, 0, stream>>>(x);
 }
 
+// Of slots: the weight holds the experts that the attr tells. Of rows: this rank's may be some of them.
+SlotExperts slot_experts(const CudaCall& call, int64_t expert_count) {
+  const Tensor& chosen = call.in[2];
+  SlotExperts experts{.chosen = chosen.as<const int32_t>()};
+  if (!call.attrs.has("blocks")) return experts;
+  experts.rows = chosen.shape.last();
+  experts.experts_of_block = call.attrs.integer("experts") / call.attrs.integer("blocks");
+  experts.rows_of_block = experts.rows / (expert_count / experts.experts_of_block);
+  return experts;
+}
+
 // in[0] by the weights in[1] of the experts in[2].
 template <Rows kIn, Rows kOut, Stored kStored>
 void run_rows(const CudaCall& call) {
   const Tensor &w = call.in[1], &experts = call.in[2], &out = call.out[0];
-  const int64_t slots = experts.count(), count = call.attrs.integer("experts");
+  const int64_t slots = experts.count(), count = local_experts(w.count(), call.in[0].shape.last(), out.shape.last());
   if (slots == 0) return;
-  SlotOrder order = sort_slots(experts.as<const int32_t>(), slots, count, call.workspace, call.stream);
+  SlotExperts of_slots = slot_experts(call, count);
+  SlotOrder order = sort_slots(of_slots, slots, count, call.workspace, call.stream);
   std::byte* behind = call.workspace + SlotOrderSizes(slots, count).end;
   const auto top_k = static_cast<int>(experts.shape.last());
+  if (of_slots.rows > 0)  // a row may have no expert
+    check_cuda(cudaMemsetAsync(out.data, 0, static_cast<size_t>(out.count() * size_of(out.dtype)), call.stream),
+               "rows without an expert");
   for_cuda_vectors(call.in[0].dtype, out.shape.last(), [&]<class T, int V>() {
     GroupedRows<T> rows{.order = order,
                         .expert_count = static_cast<int>(count),
@@ -295,8 +311,8 @@ void run_rows(const CudaCall& call) {
 template <Rows kOutputs, Rows kInputs>
 void run_gradient(const CudaCall& call) {
   const Tensor &dy = call.in[0], &x = call.in[1], &experts = call.in[2];
-  const int64_t slots = experts.count(), count = call.attrs.integer("experts");
-  SlotOrder order = sort_slots(experts.as<const int32_t>(), slots, count, call.workspace, call.stream);
+  const int64_t slots = experts.count(), count = local_experts(call.out[0].count(), x.shape.last(), dy.shape.last());
+  SlotOrder order = sort_slots(slot_experts(call, count), slots, count, call.workspace, call.stream);
   const auto top_k = static_cast<int>(experts.shape.last());
   for_cuda_type(dy.dtype, [&]<class T>() {
     GroupedGradient<T> gradient{.order = order,
@@ -330,5 +346,10 @@ const CudaKernel expert_up_weight_gradient{.launch = run_gradient<Rows::slots, R
 const CudaKernel expert_down{.launch = run_rows<Rows::slots, Rows::tokens, Stored::columns_first>};
 const CudaKernel expert_down_input_gradient{.launch = run_rows<Rows::tokens, Rows::slots, Stored::depth_first>};
 const CudaKernel expert_down_weight_gradient{.launch = run_gradient<Rows::tokens, Rows::slots>};
+
+// Of ops/expert_rows.cpp: both sides have one row per slot.
+const CudaKernel expert_rows{.launch = run_rows<Rows::slots, Rows::slots, Stored::columns_first>};
+const CudaKernel expert_rows_input_gradient{.launch = run_rows<Rows::slots, Rows::slots, Stored::depth_first>};
+const CudaKernel expert_rows_weight_gradient{.launch = run_gradient<Rows::slots, Rows::slots>};
 
 }  // namespace sextant::cuda

@@ -9,7 +9,7 @@ namespace {
 constexpr int kCountThreads = 256, kPlaceThreads = 1024;
 
 struct Slots {
-  const int32_t* experts;
+  SlotExperts experts;
   int64_t count;
   int expert_count;
   int32_t *order, *offsets, *tiles, *counts;
@@ -21,7 +21,8 @@ __global__ void __launch_bounds__(kCountThreads) count_slots(Slots slots) {
   for (int e = threadIdx.x; e < slots.expert_count; e += kCountThreads) counts[e] = 0;
   __syncthreads();
   const int64_t first = blockIdx.x * kSlotsPerBlock, end = min(first + kSlotsPerBlock, slots.count);
-  for (int64_t i = first + threadIdx.x; i < end; i += kCountThreads) atomicAdd(&counts[slots.experts[i]], 1);
+  for (int64_t i = first + threadIdx.x; i < end; i += kCountThreads)
+    if (int expert = slots.experts.of(i); expert >= 0) atomicAdd(&counts[expert], 1);
   __syncthreads();
   for (int e = threadIdx.x; e < slots.expert_count; e += kCountThreads)
     slots.counts[static_cast<int64_t>(blockIdx.x) * slots.expert_count + e] = counts[e];
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(32) place_slots(Slots slots) {
   __syncwarp();
   const int64_t first = blockIdx.x * kSlotsPerBlock, end = min(first + kSlotsPerBlock, slots.count);
   for (int64_t i = first + threadIdx.x; i - threadIdx.x < end; i += 32) {
-    int expert = i < end ? slots.experts[i] : -1;
+    int expert = i < end ? slots.experts.of(i) : -1;
     unsigned same = __match_any_sync(0xffffffffu, expert);
     int before = __popc(same & ((1u << threadIdx.x) - 1));
     int32_t begin = expert >= 0 ? next[expert] : 0;
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(32) place_slots(Slots slots) {
 
 }  // namespace
 
-SlotOrder sort_slots(const int32_t* experts, int64_t count, int64_t expert_count, std::byte* workspace,
+SlotOrder sort_slots(const SlotExperts& experts, int64_t count, int64_t expert_count, std::byte* workspace,
                      cudaStream_t stream) {
   SlotOrderSizes sizes(count, expert_count);
   auto at = [&](int64_t offset) { return reinterpret_cast<int32_t*>(workspace + offset); };

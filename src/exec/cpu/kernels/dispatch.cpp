@@ -1,0 +1,158 @@
+#include <algorithm>
+
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/blocks.h"
+
+namespace sextant::cpu {
+
+namespace {
+
+// Where the tokens of groups stand: [a c] groups of batch × positions tokens in [b s].
+struct TokenGroups {
+  TokenGroups(const Attrs& attrs, const LocalShape& groups)
+      : batch(attrs.integer("batch")),
+        positions(attrs.integer("positions")),
+        across(groups[1]),
+        count(groups[0] * groups[1]) {}
+
+  int64_t tokens() const { return batch * positions; }  // of one group
+  // The row of [b s] in which a group's token stands.
+  int64_t row(int64_t group, int64_t token) const {
+    int64_t sequence = group / across * batch + token / positions;
+    return sequence * across * positions + group % across * positions + token % positions;
+  }
+
+  int64_t batch, positions, across, count;
+};
+
+void run_dispatch_map(const KernelCall& call) {
+  const Tensor& experts = call.in[0];
+  const Attrs& attrs = call.attrs;
+  TokenGroups groups(attrs, call.out[0].shape);
+  int64_t top_k = experts.shape.last(), blocks = attrs.integer("blocks"), capacity = attrs.integer("capacity");
+  int64_t per_block = attrs.integer("experts_per_block"), rows = blocks * capacity;
+  auto* used = reinterpret_cast<int64_t*>(call.workspace);  // rows of each block that are taken, of each group
+  call.team.parallel_for(groups.count, [&](int64_t group, int) {
+    int32_t *sources = call.out[0].as<int32_t>() + group * rows,
+            *row_experts = call.out[1].as<int32_t>() + group * rows;
+    int64_t* taken = used + group * blocks;
+    int32_t lost = 0;
+    std::fill_n(sources, rows, -1);
+    std::fill_n(row_experts, rows, -1);
+    std::fill_n(taken, blocks, 0);
+    for (int64_t token = 0; token < groups.tokens(); ++token) {
+      const int32_t* chosen = experts.as<int32_t>() + groups.row(group, token) * top_k;
+      for (int64_t j = 0; j < top_k; ++j) {
+        int64_t block = chosen[j] / per_block;
+        if (taken[block] == capacity) {
+          ++lost;
+          continue;
+        }
+        int64_t row = block * capacity + taken[block]++;
+        sources[row] = static_cast<int32_t>(token * top_k + j);
+        row_experts[row] = chosen[j];
+      }
+    }
+    call.out[2].as<int32_t>()[group] = lost;
+  });
+}
+
+bool is_slot(int64_t source, int64_t slots) {
+  return source >= 0 && source < slots;
+}
+
+void run_dispatch(const KernelCall& call) {
+  const Tensor &x = call.in[0], &sources = call.in[1];
+  TokenGroups groups(call.attrs, sources.shape);
+  int64_t top_k = call.attrs.integer("top_k"), rows = sources.shape.last(), width = x.shape.last();
+  int64_t slots = groups.tokens() * top_k;
+  for_real_type(x.dtype, [&]<class T>() {
+    for_blocks(call.team, groups.count * rows, rows_per_task(width), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        int64_t source = sources.as<int32_t>()[row];
+        T* to = call.out[0].as<T>() + row * width;
+        if (is_slot(source, slots))
+          std::copy_n(x.as<T>() + groups.row(row / rows, source / top_k) * width, width, to);
+        else
+          std::fill_n(to, width, T{0});
+      }
+    });
+  });
+}
+
+// places[slot of a group] = the slot's row in [0, n), or -1.
+int32_t* find_places(const KernelCall& call, const TokenGroups& groups, const Tensor& sources, int64_t slots) {
+  auto* places = reinterpret_cast<int32_t*>(call.workspace);
+  int64_t rows = sources.shape.last();
+  call.team.parallel_for(groups.count, [&](int64_t group, int) {
+    std::fill_n(places + group * slots, slots, -1);
+    const int32_t* source = sources.as<int32_t>() + group * rows;
+    for (int64_t row = 0; row < rows; ++row)
+      if (is_slot(source[row], slots)) places[group * slots + source[row]] = static_cast<int32_t>(row);
+  });
+  return places;
+}
+
+void run_combine(const KernelCall& call) {
+  const Tensor &x = call.in[0], &sources = call.in[1];
+  TokenGroups groups(call.attrs, sources.shape);
+  int64_t top_k = call.attrs.integer("top_k"), rows = sources.shape.last(), width = x.shape.last();
+  int64_t tokens = groups.tokens();
+  const int32_t* places = find_places(call, groups, sources, tokens * top_k);
+  for_real_type(x.dtype, [&]<class T>() {
+    for_blocks(call.team, groups.count * tokens, rows_per_task(width), [&](int64_t begin, int64_t end) {
+      for (int64_t token = begin; token < end; ++token) {
+        int64_t group = token / tokens;
+        T* y = call.out[0].as<T>() + groups.row(group, token % tokens) * width;
+        std::fill_n(y, width, T{0});
+        for (int64_t slot = token * top_k; slot < (token + 1) * top_k; ++slot) {
+          if (places[slot] < 0) continue;
+          const T* from = x.as<T>() + (group * rows + places[slot]) * width;
+          for (int64_t j = 0; j < width; ++j) y[j] += from[j];
+        }
+      }
+    });
+  });
+}
+
+void run_dispatch_weights(const KernelCall& call) {
+  const Tensor &weights = call.in[0], &sources = call.in[1];
+  TokenGroups groups(call.attrs, sources.shape);
+  int64_t top_k = call.attrs.integer("top_k"), rows = sources.shape.last(), slots = groups.tokens() * top_k;
+  for_real_type(weights.dtype, [&]<class T>() {
+    for_blocks(call.team, groups.count * rows, rows_per_task(1), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        int64_t source = sources.as<int32_t>()[row];
+        call.out[0].as<T>()[row] =
+            is_slot(source, slots) ? weights.as<T>()[groups.row(row / rows, source / top_k) * top_k + source % top_k]
+                                   : T{0};
+      }
+    });
+  });
+}
+
+void run_dispatch_weights_backward(const KernelCall& call) {
+  const Tensor &dy = call.in[0], &sources = call.in[1];
+  TokenGroups groups(call.attrs, sources.shape);
+  int64_t top_k = call.attrs.integer("top_k"), rows = sources.shape.last(), slots = groups.tokens() * top_k;
+  const int32_t* places = find_places(call, groups, sources, slots);
+  for_real_type(dy.dtype, [&]<class T>() {
+    for_blocks(call.team, groups.count * slots, rows_per_task(1), [&](int64_t begin, int64_t end) {
+      for (int64_t slot = begin; slot < end; ++slot) {
+        int64_t group = slot / slots, within = slot % slots;
+        call.out[0].as<T>()[groups.row(group, within / top_k) * top_k + within % top_k] =
+            places[slot] < 0 ? T{0} : dy.as<T>()[group * rows + places[slot]];
+      }
+    });
+  });
+}
+
+}  // namespace
+
+const CpuKernel dispatch_map{.run = run_dispatch_map};
+const CpuKernel dispatch{.run = run_dispatch};
+const CpuKernel combine{.run = run_combine};
+const CpuKernel dispatch_weights{.run = run_dispatch_weights};
+const CpuKernel dispatch_weights_backward{.run = run_dispatch_weights_backward};
+
+}  // namespace sextant::cpu

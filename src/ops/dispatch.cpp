@@ -1,0 +1,141 @@
+// dispatch and combine: tokens go to the ranks that hold their experts, and what the experts give comes back. Experts
+// stand in blocks, one for each rank of expert parallelism; tokens stand in groups, one or more for each rank that has
+// some: `batch` sequences by `positions` positions. A group has `capacity` rows for each block, and n is all of them:
+//   dispatch_map      which slot (a token and one of its experts) goes into which row, and to which expert
+//   dispatch          rows from tokens
+//   combine           tokens from rows: each is the sum of its slots' rows, in the order of slots
+//   dispatch_weights  the routing weight of each row's slot
+// Slots of a block take its rows in the order of tokens. A slot counts within its group: (position in the group)·top_k
+// + j. A row without a slot has source and expert -1 and holds zeros. Groups of one rank and blocks of another meet by
+// redistribution of rows, from the dims of groups to n (all-to-all), or by gathering tokens first: then each rank fills
+// the rows of its own block.
+//
+// dispatch_map has no row for ranks that hold some blocks: where a slot goes depends on all slots before it.
+//
+// No row along k: slots are split with their tokens.
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+namespace sextant::ops {
+
+namespace {
+
+// The tokens of these groups: [a c] become [b s].
+GlobalShape tokens_of_groups(const Attrs& attrs, const GlobalShape& groups, int64_t width) {
+  return {groups[0] * attrs.integer("batch"), groups[1] * attrs.integer("positions"), width};
+}
+
+}  // namespace
+
+const OpDef dispatch_map{
+    .name = "dispatch_map",
+    .contract =
+        "Of each group, the slots whose experts are in block d go into the rows [d·capacity, (d + 1)·capacity) in "
+        "order: sources names them, row_experts their experts; lost counts those that found no row.",
+    .operands = "experts[b s k] -> sources[a c n], row_experts[a c n], lost[a c]",
+    .attrs = {"batch", "positions", "blocks", "capacity", "experts_per_block"},
+    .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
+      GlobalShape rows{in[0].shape[0] / attrs.integer("batch"), in[0].shape[1] / attrs.integer("positions"),
+                       attrs.integer("blocks") * attrs.integer("capacity")};
+      return {{DType::i32, rows}, {DType::i32, rows}, {DType::i32, {rows[0], rows[1]}}};
+    },
+    .rows = {"experts:S(b) -> sources:S(a) row_experts:S(a) lost:S(a)",
+             "experts:S(s) -> sources:S(c) row_experts:S(c) lost:S(c)"},
+    .cost = streaming_cost(4),
+    .recompute = Recompute::never,
+    .examples = {{.name = "two_blocks",
+                  .inputs = {i32({2, 4, 2})},
+                  .attrs = {{"batch", 1}, {"positions", 2}, {"blocks", 2}, {"capacity", 4}, {"experts_per_block", 2}},
+                  .integers_below = 4},
+                 {.name = "some_lost",
+                  .inputs = {i32({4, 4, 3})},
+                  .attrs = {{"batch", 2}, {"positions", 2}, {"blocks", 3}, {"capacity", 4}, {"experts_per_block", 1}},
+                  .integers_below = 3}},
+};
+
+const OpDef dispatch{
+    .name = "dispatch",
+    .contract = "y of a row = x of the token whose slot is its source; 0 where there is none.",
+    .operands = "x[b s h], sources[a c n] -> y[a c n h]",
+    .attrs = {"batch", "positions", "top_k"},
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      const GlobalShape& rows = in[1].shape;
+      return {{in[0].dtype, {rows[0], rows[1], rows[2], in[0].shape[2]}}};
+    },
+    .rows = {"x:S(b) sources:S(a) -> y:S(a)", "x:S(s) sources:S(c) -> y:S(c)", "x:R sources:S(n) -> y:S(n)",
+             "x:S(h) sources:R -> y:S(h)", "x:P sources:R -> y:P"},
+    .backward =
+        [](BackwardScope& s) {
+          s.emit({combine, {s.output_gradient(0), s.input(1)}, {0}, s.op().attrs});
+        },
+    .cost = streaming_cost(0),
+    .examples = {{.name = "top_two",
+                  .inputs = {f64({2, 4, 6}), i32({2, 2, 6})},
+                  .attrs = {{"batch", 1}, {"positions", 2}, {"top_k", 2}},
+                  .integers_below = 7,
+                  .distinct = true}},
+};
+
+const OpDef combine{
+    .name = "combine",
+    .contract = "y of a token = the sum of x over the rows of its slots; no two rows have one source.",
+    .operands = "x[a c n h], sources[a c n] -> y[b s h]",
+    .attrs = {"batch", "positions", "top_k"},
+    .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
+      return {{in[0].dtype, tokens_of_groups(attrs, in[1].shape, in[0].shape[3])}};
+    },
+    .rows = {"x:S(a) sources:S(a) -> y:S(b)", "x:S(c) sources:S(c) -> y:S(s)", "x:S(n) sources:S(n) -> y:P",
+             "x:S(h) sources:R -> y:S(h)", "x:P sources:R -> y:P"},
+    .backward =
+        [](BackwardScope& s) {
+          s.emit({dispatch, {s.output_gradient(0), s.input(1)}, {0}, s.op().attrs});
+        },
+    .cost = streaming_cost(1),
+    .examples = {{.name = "top_two",
+                  .inputs = {f64({2, 2, 6, 4}), i32({2, 2, 6})},
+                  .attrs = {{"batch", 1}, {"positions", 2}, {"top_k", 2}},
+                  .integers_below = 7,
+                  .distinct = true}},
+};
+
+const OpDef dispatch_weights{
+    .name = "dispatch_weights",
+    .contract = "y of a row = the weight of the slot that is its source; 0 where there is none.",
+    .operands = "weights[b s k], sources[a c n] -> y[a c n]",
+    .attrs = {"batch", "positions", "top_k"},
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      return {{in[0].dtype, in[1].shape}};
+    },
+    .rows = {"weights:S(b) sources:S(a) -> y:S(a)", "weights:S(s) sources:S(c) -> y:S(c)",
+             "weights:R sources:S(n) -> y:S(n)"},
+    .backward =
+        [](BackwardScope& s) {
+          s.emit({dispatch_weights_backward, {s.output_gradient(0), s.input(1)}, {0}, s.op().attrs});
+        },
+    .cost = streaming_cost(0),
+    .examples = {{.name = "top_two",
+                  .inputs = {f64({2, 4, 2}), i32({2, 2, 6})},
+                  .attrs = {{"batch", 1}, {"positions", 2}, {"top_k", 2}},
+                  .integers_below = 7,
+                  .distinct = true}},
+};
+
+const OpDef dispatch_weights_backward{
+    .name = "dispatch_weights_backward",
+    .contract = "dweights of a slot = dy of its row; 0 where it has none.",
+    .operands = "dy[a c n], sources[a c n] -> dweights[b s k]",
+    .attrs = {"batch", "positions", "top_k"},
+    .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
+      return {{in[0].dtype, tokens_of_groups(attrs, in[1].shape, attrs.integer("top_k"))}};
+    },
+    .rows = {"dy:S(a) sources:S(a) -> dweights:S(b)", "dy:S(c) sources:S(c) -> dweights:S(s)",
+             "dy:S(n) sources:S(n) -> dweights:P", "dy:P sources:R -> dweights:P"},
+    .cost = streaming_cost(0),
+    .examples = {{.name = "top_two",
+                  .inputs = {f64({2, 2, 6}), i32({2, 2, 6})},
+                  .attrs = {{"batch", 1}, {"positions", 2}, {"top_k", 2}},
+                  .integers_below = 7,
+                  .distinct = true}},
+};
+
+}  // namespace sextant::ops
