@@ -64,7 +64,8 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
                    {.got = spec.experts ? fmt::format("ep is {}: expert parallelism is not implemented yet", mesh.ep)
                                         : fmt::format("ep is {}, but the model has no experts", mesh.ep),
                     .expected = "1"});
-  int64_t stages = mesh.pp * run.pipeline.chunks;
+  // The chunks of dualpipe are two copies of the same stages.
+  int64_t stages = mesh.pp * (run.pipeline.schedule == "dualpipe" ? 1 : run.pipeline.chunks);
   if (spec.layers > 0 && stages > spec.layers)
     complaints.add(run, {"mesh.pp", "pipeline.chunks", "model.layers"},
                    {.got = fmt::format("{} stages × {} chunks are more than the model's {} layers", mesh.pp,

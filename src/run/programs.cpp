@@ -153,8 +153,15 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh) {
                     .context = m.context == "ulysses" ? ContextMode::ulysses : ContextMode::ring,
                     .zero = static_cast<int>(m.zero)};
   shape.pipeline = schedule_of(run, shape.mesh);
-  shape.blocks_per_stage = stage_layers(run, spec, shape.pipeline.shape.stages());
+  shape.blocks_per_stage = stage_layers(run, spec, shape.pipeline.model_stages());
   shape.dropout = resolve_dropout(run);
+  return shape;
+}
+
+RunShape one_copy(RunShape shape) {
+  if (shape.pipeline.placement != StagePlacement::both_ways) return shape;
+  const PipelineShape& both = shape.pipeline.shape;
+  shape.pipeline = make_schedule("zb-h1", {both.ranks, 1, both.microbatches});
   return shape;
 }
 

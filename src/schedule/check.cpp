@@ -102,10 +102,12 @@ class Checker {
     return unit.size() == 1 || (unit.size() == 2 && same_work(unit.back(), its_weight));
   }
 
+  // What a message shows of a unit: hostile files have long ones.
   static std::string names_of(std::span<const Action> unit) {
     std::string text;
-    for (const Action& action : unit) text += (text.empty() ? "" : " + ") + name_of(action);
-    return text;
+    for (const Action& action : unit.first(std::min(unit.size(), kMostParts + 1)))
+      text += (text.empty() ? "" : " + ") + name_of(action);
+    return unit.size() > kMostParts + 1 ? text + " + …" : text;
   }
 
   // The unit that a rank does not get past; empty when it has run all.

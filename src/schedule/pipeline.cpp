@@ -1,6 +1,7 @@
 #include "schedule/pipeline.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.h"
 
@@ -20,6 +21,10 @@ bool PipelineSchedule::defers_weights() const {
   return std::ranges::any_of(ranks, [](const std::vector<Action>& actions) {
     return std::ranges::any_of(actions, [](const Action& a) { return a.region == RegionKind::weight; });
   });
+}
+
+int PipelineSchedule::model_stages() const {
+  return placement == StagePlacement::both_ways ? shape.ranks : shape.stages();
 }
 
 int PipelineSchedule::first_microbatch(int chunk) const {
@@ -44,6 +49,13 @@ int chunk_of_stage(const PipelineShape& shape, int stage) {
 
 bool has_stage_before(const PipelineShape& shape, StagePlacement placement, int stage) {
   return placement == StagePlacement::both_ways ? stage % shape.ranks != 0 : stage > 0;
+}
+
+bool has_pairs(const PipelineSchedule& schedule) {
+  bool found = false;
+  for (const std::vector<Action>& actions : schedule.ranks)
+    for_each_unit(actions, [&](std::span<const Action> unit) { found = found || is_pair(unit); });
+  return found;
 }
 
 std::string name_of(const Action& action) {

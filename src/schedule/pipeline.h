@@ -42,6 +42,7 @@ struct PipelineSchedule {
   std::vector<std::vector<Action>> ranks;  // per rank, in issue order; forward, backward and weight only
 
   bool defers_weights() const;  // whether it has W actions
+  int model_stages() const;     // how many the model is cut into; each copy has as many
   // The microbatches of a chunk: all of them, but where two copies share them.
   int first_microbatch(int chunk) const;
   int end_microbatch(int chunk) const;
@@ -62,6 +63,8 @@ PipelineSchedule make_schedule(std::string_view name, const PipelineShape& shape
                                std::string_view place = "pipeline.schedule");
 std::vector<std::string_view> schedule_names();
 std::string_view shapes_of_schedule(std::string_view name);  // those it is defined for, in words
+
+bool has_pairs(const PipelineSchedule& schedule);  // whether a forward runs beside a backward
 
 std::string name_of(const Action& action);  // "F 0 3": kind, chunk, microbatch
 
