@@ -203,8 +203,11 @@ void explain_verb(const ExplainArguments& arguments) {
   RunShape shape = run_shape(run, resolve_spec(run));
   require_layer(arguments.layer, shape.spec.layers);
   ExplainView view(arguments);
+  // Of two copies only the order is shown, with the stages of one: there is no program that trains both.
+  bool shows_programs = !arguments.after.empty() || arguments.layer >= 0 || !arguments.op.empty() ||
+                        (arguments.timeline.empty() && arguments.schedule_csv.empty());
   RunPrograms programs = build_programs(
-      run, shape, target_for(run, shape.mesh.world_size()),
+      run, shows_programs ? shape : one_copy(shape), target_for(run, shape.mesh.world_size()),
       [&](std::string_view pass, const std::function<std::string()>& text) { view.after(pass_named(pass), text); });
   view.require_shown();
   if (!arguments.timeline.empty()) {

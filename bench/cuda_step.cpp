@@ -47,7 +47,7 @@ double seconds_of_graphs(Bound& bound) {
   wait();
   double start = now_s();
   for (int step = 0; step < kSteps; ++step)
-    for (const Action& action : bound.program().schedule) bound.run(action);
+    for_each_unit(bound.program().schedule, [&](std::span<const Action> unit) { bound.run(unit); });
   wait();
   return (now_s() - start) / kSteps;
 }

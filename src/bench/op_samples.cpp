@@ -5,6 +5,7 @@
 #include "bench/statistics.h"
 #include "cost/measured_ops.h"
 #include "ir/lane.h"
+#include "ir/walk.h"
 
 namespace sextant {
 
@@ -13,13 +14,14 @@ namespace {
 // The ops of a step in the order in which executors run and trace them.
 std::vector<const Op*> ops_in_order(const Program& program) {
   std::vector<const Op*> order;
-  for (const Action& action : program.schedule)
-    for (const Region& region : program.regions) {
-      if (region.kind != action.region || region.chunk != action.chunk) continue;
-      int last = last_microbatch(program, region);
-      for (const Op& op : region.ops)
-        if (!on_comm_lane(op) && !(last_microbatch_only(op) && action.microbatch != last)) order.push_back(&op);
-    }
+  Walk walk(program);
+  for_each_unit(program.schedule, [&](std::span<const Action> unit) {
+    for (const WalkStep& step : walk.steps(unit))
+      if (step.kind == WalkStep::Kind::start) {
+        const Op& op = walk.op(step.op);
+        if (!on_comm_lane(op)) order.push_back(&op);
+      }
+  });
   return order;
 }
 

@@ -46,8 +46,8 @@ class RankSteps {
       write_value(bound_, *step, number);
     Trace trace;
     double start = now_s();
-    for (const Action& action : bound_.program().schedule)
-      bound_.run(action, tracing_ == Tracing::on ? &trace : nullptr);
+    for_each_unit(bound_.program().schedule,
+                  [&](std::span<const Action> unit) { bound_.run(unit, tracing_ == Tracing::on ? &trace : nullptr); });
     bound_.settle();
     if (norm_ && norm_->buffer >= 0) bound_.collect(bound_.fetch(*norm_));
     double seconds = now_s() - start;

@@ -84,7 +84,8 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
                    {.got = fmt::format("{} makes {:.0f} ranks", sizes_text(mesh), ranks),
                     .expected = fmt::format("at most {}", kMaxRanks)});
   check_experts_split(run, spec, complaints);
-  int64_t stages = mesh.pp * run.pipeline.chunks;
+  // The chunks of dualpipe are two copies of the same stages.
+  int64_t stages = mesh.pp * (run.pipeline.schedule == "dualpipe" ? 1 : run.pipeline.chunks);
   if (spec.layers > 0 && stages > spec.layers)
     complaints.add(run, {"mesh.pp", "pipeline.chunks", "model.layers"},
                    {.got = fmt::format("{} stages × {} chunks are more than the model's {} layers", mesh.pp,
@@ -103,15 +104,16 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
 
 void check_pipeline(const RunConfig& run, Complaints& complaints) {
   const auto& [schedule, chunks, file, layers] = run.pipeline;
-  bool one_chunk = schedule == "gpipe" || schedule == "1f1b" || schedule == "zb-h1";
+  bool one_chunk = schedule == "gpipe" || schedule == "1f1b" || schedule == "zb-h1" || schedule == "combined-1f1b";
+  bool two_chunks = schedule == "zbv" || schedule == "dualpipev" || schedule == "dualpipe";
   if (one_chunk && chunks != 1)
     complaints.add(run, {"pipeline.chunks", "pipeline.schedule"},
                    {.got = fmt::format("{} requires pipeline.chunks=1, got {}", schedule, chunks),
                     .expected = "1",
-                    .hint = "use the schedule interleaved, breadth-first or zbv"});
-  if (schedule == "zbv" && chunks != 2)
+                    .hint = "use the schedule interleaved, breadth-first, zbv or dualpipev"});
+  if (two_chunks && chunks != 2)
     complaints.add(run, {"pipeline.chunks", "pipeline.schedule"},
-                   {.got = fmt::format("zbv requires pipeline.chunks=2, got {}", chunks), .expected = "2"});
+                   {.got = fmt::format("{} requires pipeline.chunks=2, got {}", schedule, chunks), .expected = "2"});
   if (schedule == "csv" && file.empty())
     complaints.add(run, {"pipeline.schedule", "pipeline.file"},
                    {.got = "csv names no file", .expected = "pipeline.file with the path of the schedule"});

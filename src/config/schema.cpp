@@ -100,7 +100,8 @@ constexpr Section kSections[] = {
               "beside a preset change it."},
     {"mesh", "How many ranks share the work, and along which axes. The product of `dp`, `tp`, `pp` and `cp` is the "
              "number of ranks.", Affects::execution},
-    {"pipeline", "The order of work over pipeline stages, when `mesh.pp` is above 1.", Affects::execution},
+    {"pipeline", "The order of work over pipeline stages, when `mesh.pp` is above 1; on one stage only "
+                 "`schedule = \"combined-1f1b\"` counts.", Affects::execution},
     {"data", "What is read. Paths are relative to the directory the program is started in."},
     {"batch", "How many tokens a step sees."},
     {"optimizer", "How weights are updated."},
@@ -248,10 +249,13 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(mesh.bucket_mb, above(0), "Megabytes (2^20 bytes) of gradients that are reduced in one message."),
     KEY(mesh.sequence_parallel, "Whether tensor-parallel ranks also share norms and residuals along the sequence."),
 
-    KEY(pipeline.schedule, one_of("gpipe|1f1b|interleaved|breadth-first|zb-h1|zbv|csv"),
-        "The order of forward and backward passes; `csv` reads it from `file`."),
+    KEY(pipeline.schedule, one_of("gpipe|1f1b|interleaved|breadth-first|zb-h1|zbv|combined-1f1b|dualpipev|dualpipe|csv"),
+        "The order of forward and backward passes; `csv` reads it from `file`. `combined-1f1b`, which serves on one "
+        "stage too, and `dualpipev` run a forward beside a backward, so that messages of one travel while the other "
+        "computes. `dualpipe` is drawn, not trained."),
     KEY(pipeline.chunks, from_to(1, 1 << 10),
-        "Parts of the model each stage holds; more than 1 for `interleaved` and `breadth-first`, 2 for `zbv`."),
+        "Parts of the model each stage holds; more than 1 for `interleaved` and `breadth-first`, 2 for "
+        "`zbv`, `dualpipev` and `dualpipe`."),
     KEY(pipeline.file, "The schedule to read when `schedule` is `csv`."),
     KEY(pipeline.layers, "Layers of each stage, in order, such as `7,8,8,7`. Empty = balanced by cost."),
 

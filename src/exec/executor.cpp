@@ -7,7 +7,7 @@
 namespace sextant {
 
 void run_schedule(Bound& bound, Trace* trace) {
-  for (const Action& action : bound.program().schedule) bound.run(action, trace);
+  for_each_unit(bound.program().schedule, [&](std::span<const Action> unit) { bound.run(unit, trace); });
   bound.settle();
 }
 

@@ -1,5 +1,5 @@
 // Executor: runs Programs on one kind of device. An arena holds the bytes, bind checks that every op has a kernel and
-// puts addresses in place of offsets, run executes one action of the schedule and allocates nothing.
+// puts addresses in place of offsets, run executes one unit of the schedule and allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,9 @@ class StateView {
 // A Program at its addresses.
 class Bound : public StateView {
  public:
-  // Runs the region an action names. With a trace, appends one event per op.
-  virtual void run(const Action& action, Trace* trace = nullptr) = 0;
+  // Runs the regions that the actions of a unit name (ir/program.h). With a trace, appends one event per op.
+  virtual void run(std::span<const Action> unit, Trace* trace = nullptr) = 0;
+  void run(const Action& action, Trace* trace = nullptr) { run(std::span(&action, 1), trace); }
 
   // Bytes of a value, from the host's side. `offset` counts from the value's first byte; values that several
   // microbatches hold at once are those of `microbatch`.

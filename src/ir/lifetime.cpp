@@ -6,6 +6,7 @@
 
 #include "ir/lane.h"
 #include "ir/op_def.h"
+#include "ir/walk.h"
 
 namespace sextant {
 
@@ -54,17 +55,20 @@ int microbatches_in_flight(const Program& program, const std::vector<int>& regio
     });
   };
   struct Window {
-    int first = -1, last = -1;  // actions
+    int first = -1, last = -1;  // units
   };
   std::vector<Window> windows;  // by microbatch
-  for (size_t i = 0; i < program.schedule.size(); ++i) {
-    const Action& action = program.schedule[i];
-    if (!concerns(action)) continue;
-    auto microbatch = static_cast<size_t>(action.microbatch);
-    if (windows.size() <= microbatch) windows.resize(microbatch + 1);
-    if (windows[microbatch].first < 0) windows[microbatch].first = static_cast<int>(i);
-    windows[microbatch].last = static_cast<int>(i);
-  }
+  int unit_number = 0;
+  for_each_unit(program.schedule, [&](std::span<const Action> unit) {
+    for (const Action& action : unit) {
+      if (!concerns(action)) continue;
+      auto microbatch = static_cast<size_t>(action.microbatch);
+      if (windows.size() <= microbatch) windows.resize(microbatch + 1);
+      if (windows[microbatch].first < 0) windows[microbatch].first = unit_number;
+      windows[microbatch].last = unit_number;
+    }
+    ++unit_number;
+  });
   std::vector<int> change(program.schedule.size() + 1, 0);
   for (const Window& window : windows)
     if (window.first >= 0) ++change[static_cast<size_t>(window.first)], --change[static_cast<size_t>(window.last) + 1];
@@ -117,9 +121,81 @@ void hold_until_joined(const Program& program, std::vector<Lifetime>& live) {
 
 }  // namespace
 
+namespace {
+
+// Whether bytes of a value may be in use at any time of the step; by id.
+std::vector<bool> live_throughout(const Program& program) {
+  std::vector<bool> held(program.values.size(), false);
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops)
+      if (op.def->holds_inputs)
+        for (ValueId id : op.inputs) held[static_cast<size_t>(id)] = true;
+  bool interleave = regions_interleave(program), sums_over_microbatches = has_several_microbatches(program);
+  std::vector<std::vector<int>> touching = regions_touching(program);
+  std::vector<bool> throughout(program.values.size(), false);
+  for (const Value& value : program.values) {
+    auto id = static_cast<size_t>(value.id);
+    bool begun_here = value.kind == ValueKind::gradient && !sums_over_microbatches;
+    bool from_outside = (is_persistent(value.kind) && !begun_here) || value.kind == ValueKind::feed;
+    throughout[id] = from_outside || held[id] || (interleave && touching[id].size() > 1);
+  }
+  return throughout;
+}
+
+bool wanted_at_the_end(const Value& value) {
+  return value.kind == ValueKind::fetch || value.kind == ValueKind::gradient;
+}
+
+PairLifetimes lifetimes_in(const Walk& walk, const std::vector<WalkStep>& steps, size_t values) {
+  PairLifetimes pair{.steps = static_cast<int>(steps.size()),
+                     .values = std::vector<Lifetime>(values),
+                     .started = std::vector<int>(walk.op_count(), -1)};
+  auto touch = [&](const Op& op, int at) {
+    for (const auto* ids : {&op.inputs, &op.outputs})
+      for (ValueId id : *ids) {
+        Lifetime& l = pair.values[static_cast<size_t>(id)];
+        if (l.first < 0) l.first = at;
+        l.last = std::max(l.last, at);
+      }
+  };
+  std::vector<int32_t> under_way;  // ops of the comm lane, in the order in which they started
+  for (int at = 0; at < pair.steps; ++at) {
+    const WalkStep& step = steps[static_cast<size_t>(at)];
+    if (step.kind == WalkStep::Kind::start) {
+      pair.started[static_cast<size_t>(step.op)] = at;
+      touch(walk.op(step.op), at);
+      if (on_comm_lane(walk.op(step.op))) under_way.push_back(step.op);
+    } else if (step.kind == WalkStep::Kind::wait) {
+      auto awaited = std::ranges::find(under_way, step.op);
+      if (awaited == under_way.end()) continue;
+      for (auto ended = under_way.begin(); ended != awaited + 1; ++ended) touch(walk.op(*ended), at);
+      under_way.erase(under_way.begin(), awaited + 1);
+    }
+  }
+  for (int32_t op : under_way) touch(walk.op(op), pair.steps - 1);
+  return pair;
+}
+
+}  // namespace
+
+std::vector<PairLifetimes> pair_lifetimes(const Program& program) {
+  Walk walk(program);
+  std::vector<PairLifetimes> pairs;
+  std::vector<bool> throughout;
+  for (const std::vector<WalkStep>& steps : walk.pairs()) {
+    if (throughout.empty()) throughout = live_throughout(program);
+    PairLifetimes& pair = pairs.emplace_back(lifetimes_in(walk, steps, program.values.size()));
+    for (const Value& value : program.values) {
+      Lifetime& l = pair.values[static_cast<size_t>(value.id)];
+      if (throughout[static_cast<size_t>(value.id)]) l = {0, pair.steps - 1};
+      if (l.used() && wanted_at_the_end(value)) l.last = pair.steps - 1;
+    }
+  }
+  return pairs;
+}
+
 std::vector<Lifetime> lifetimes(const Program& program) {
   std::vector<Lifetime> live(program.values.size());
-  std::vector<bool> held(program.values.size(), false);
   int at = 0;
   auto touch = [&](ValueId id) {
     Lifetime& l = live[static_cast<size_t>(id)];
@@ -130,22 +206,17 @@ std::vector<Lifetime> lifetimes(const Program& program) {
     for (const Op& op : region.ops) {
       for (ValueId id : op.inputs) touch(id);
       for (ValueId id : op.outputs) touch(id);
-      if (op.def->holds_inputs)
-        for (ValueId id : op.inputs) held[static_cast<size_t>(id)] = true;
       ++at;
     }
   }
   hold_until_joined(program, live);
-  bool interleave = regions_interleave(program), sums_over_microbatches = has_several_microbatches(program);
-  std::vector<std::vector<int>> touching = regions_touching(program);
+  std::vector<bool> throughout = live_throughout(program);
   for (const Value& value : program.values) {
     size_t id = static_cast<size_t>(value.id);
     Lifetime& l = live[id];
     if (!l.used()) continue;
-    bool begun_here = value.kind == ValueKind::gradient && !sums_over_microbatches;
-    bool from_outside = (is_persistent(value.kind) && !begun_here) || value.kind == ValueKind::feed;
-    if (from_outside || held[id] || (interleave && touching[id].size() > 1)) l = {0, std::max(0, at - 1)};
-    if (value.kind == ValueKind::fetch || value.kind == ValueKind::gradient) l.last = std::max(0, at - 1);
+    if (throughout[id]) l = {0, std::max(0, at - 1)};
+    if (wanted_at_the_end(value)) l.last = std::max(0, at - 1);
   }
   return live;
 }

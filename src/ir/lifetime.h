@@ -25,6 +25,16 @@ bool has_several_microbatches(const Program& program);
 // Indexed by value id. Persistent values live throughout: [0, ops). Fetches live to the end.
 std::vector<Lifetime> lifetimes(const Program& program);
 
+// One kind of pair in the schedule. Its two regions run at the same time, so that what each of them keeps to itself
+// must not share bytes with what the other does: there, a lifetime counts the steps of the pair (ir/walk.h).
+struct PairLifetimes {
+  int steps = 0;
+  std::vector<Lifetime> values;  // by id; unused where the pair has nothing to do with it
+  std::vector<int> started;      // by number of the op: the step that starts it, -1 where none does
+};
+
+std::vector<PairLifetimes> pair_lifetimes(const Program& program);
+
 // For each value the regions (indices) that touch it; a value under way in a message counts as touched by the backward
 // region of its chunk, before which it has arrived.
 std::vector<std::vector<int>> regions_touching(const Program& program);

@@ -350,6 +350,7 @@ Program parse_program(std::string_view text, const OpLookup& ops, const AxisLook
     Action action{.region = line.named(kRegionNames, "a region kind"), .chunk = line.index()};
     line.expect(" ");
     action.microbatch = line.index();
+    action.with_next = line.accept(" with_next");
     program.schedule.push_back(action);
   }
   return program;

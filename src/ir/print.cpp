@@ -96,7 +96,8 @@ std::string print(const Program& program) {
     }
   }
   for (const Action& action : program.schedule)
-    fmt::format_to(out, "action {} {} {}\n", name_of(action.region), action.chunk, action.microbatch);
+    fmt::format_to(out, "action {} {} {}{}\n", name_of(action.region), action.chunk, action.microbatch,
+                   action.with_next ? " with_next" : "");
   return text;
 }
 

@@ -1,8 +1,24 @@
 #include "ir/program.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace sextant {
+
+bool same_work(const Action& a, const Action& b) {
+  return a.region == b.region && a.chunk == b.chunk && a.microbatch == b.microbatch;
+}
+
+std::span<const Action> leading_unit(std::span<const Action> actions) {
+  size_t size = 0;
+  while (size < actions.size() && actions[size].with_next) ++size;
+  return actions.first(std::min(size + 1, actions.size()));
+}
+
+bool is_pair(std::span<const Action> unit) {
+  return unit.size() > 1 && unit.front().region == RegionKind::forward;
+}
 
 const Value* Program::find(std::string_view path) const {
   for (const Value& value : values)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,31 @@ struct Action {
   RegionKind region = RegionKind::forward;
   int chunk = 0;
   int microbatch = 0;
+  // It and the action behind it are parts of one unit: a backward and its weight gradients, or a pair, the forward of
+  // one microbatch beside the backward of another.
+  bool with_next = false;
   bool operator==(const Action&) const = default;
 };
+
+// Whether both run the same region for the same microbatch, in whatever unit.
+bool same_work(const Action& a, const Action& b);
+
+// The actions that run as one, from the first of `actions` on: mostly just that one. Empty when there are none.
+std::span<const Action> leading_unit(std::span<const Action> actions);
+
+// Whether a unit runs a forward beside a backward.
+bool is_pair(std::span<const Action> unit);
+
+constexpr size_t kMostParts = 3;  // of a unit
+
+template <class Visit>
+void for_each_unit(std::span<const Action> actions, Visit visit) {
+  while (!actions.empty()) {
+    std::span<const Action> unit = leading_unit(actions);
+    visit(unit);
+    actions = actions.subspan(unit.size());
+  }
+}
 
 struct Program {
   std::string name;

@@ -83,10 +83,13 @@ class DryRun {
   }
 
   void run() {
-    for (const Action& action : actions_to_run()) {
-      action_ = &action;
-      for (const WalkStep& step : walk_.steps(action)) take(step);
-    }
+    const std::vector<Action> actions = actions_to_run();
+    for_each_unit(actions, [&](std::span<const Action> unit) {
+      for (const WalkStep& step : walk_.steps(unit)) {
+        action_ = &unit[static_cast<size_t>(step.part)];
+        take(step);
+      }
+    });
     for (const Value& value : program_.values)
       if (value.kind == ValueKind::fetch && made_[static_cast<size_t>(value.id)][0].content != 0)
         BUG_IF(!contents_.holds(range(value, 0), made_[static_cast<size_t>(value.id)][0].content),

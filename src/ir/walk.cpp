@@ -1,9 +1,35 @@
 #include "ir/walk.h"
 
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
 #include "ir/lane.h"
 #include "ir/op_def.h"
 
 namespace sextant {
+
+namespace {
+
+// Up to the next wait, and through the waits that stand first.
+std::span<const WalkStep> next_turn(std::span<const WalkStep> rest) {
+  auto waits = [](const WalkStep& step) { return step.kind == WalkStep::Kind::wait; };
+  auto end = std::ranges::find_if(std::ranges::find_if_not(rest, waits), rest.end(), waits);
+  return rest.first(static_cast<size_t>(end - rest.begin()));
+}
+
+std::vector<WalkStep> take_turns(std::span<const WalkStep> one, std::span<const WalkStep> other) {
+  std::vector<WalkStep> steps;
+  while (!one.empty() || !other.empty()) {
+    std::span<const WalkStep> turn = next_turn(one);
+    steps.insert(steps.end(), turn.begin(), turn.end());
+    one = one.subspan(turn.size());
+    std::swap(one, other);
+  }
+  return steps;
+}
+
+}  // namespace
 
 Walk::Walk(const Program& program) : program_(program) {
   for (const Region& region : program.regions) {
@@ -14,6 +40,55 @@ Walk::Walk(const Program& program) : program_(program) {
                         .every = steps_of(region, first, RunsFor::every_microbatch),
                         .last = steps_of(region, first, RunsFor::last_microbatch)});
   }
+  for_each_unit(program.schedule, [&](std::span<const Action> unit) {
+    if (unit.size() < 2) return;
+    UnitKey key = key_of(unit);
+    if (!units_.contains(key)) units_.emplace(key, join(key, is_pair(unit)));
+  });
+}
+
+Walk::UnitKey Walk::key_of(std::span<const Action> unit) const {
+  BUG_IF(unit.size() > kMostParts, "a unit of {} actions", unit.size());
+  UnitKey key;
+  for (size_t i = 0; i < unit.size(); ++i)
+    if (std::optional<size_t> region = region_of(unit[i]))
+      key[i] = {static_cast<int32_t>(*region), unit[i].microbatch == regions_[*region].last_microbatch};
+  return key;
+}
+
+std::vector<WalkStep> Walk::join(const UnitKey& key, bool takes_turns) const {
+  // What was sent must have gone before any part begins: a unit starts when all that it needs is there.
+  std::vector<WalkStep> steps;
+  std::vector<WalkStep> first, rest;  // of the first action, and of those behind it
+  for (size_t part = 0; part < key.size(); ++part) {
+    if (key[part].region < 0) continue;
+    const RegionSteps& of = regions_[static_cast<size_t>(key[part].region)];
+    for (WalkStep step : key[part].last ? of.last : of.every) {
+      step.part = static_cast<int32_t>(part);
+      bool before = step.kind == WalkStep::Kind::settle || step.kind == WalkStep::Kind::reclaim;
+      (before ? steps : part == 0 ? first : rest).push_back(step);
+    }
+  }
+  if (takes_turns) {
+    first = take_turns(first, rest);
+    rest.clear();
+  }
+  steps.insert(steps.end(), first.begin(), first.end());
+  steps.insert(steps.end(), rest.begin(), rest.end());
+  return steps;
+}
+
+std::vector<std::vector<WalkStep>> Walk::pairs() const {
+  std::set<UnitKey> kinds;
+  for_each_unit(program_.schedule, [&](std::span<const Action> unit) {
+    if (!is_pair(unit)) return;
+    UnitKey key = key_of(unit);
+    for (PartKey& part : key) part.last = part.region >= 0;
+    kinds.insert(key);
+  });
+  std::vector<std::vector<WalkStep>> all;
+  for (const UnitKey& key : kinds) all.push_back(join(key, true));
+  return all;
 }
 
 std::vector<WalkStep> Walk::steps_of(const Region& region, int32_t first_op, RunsFor which) const {
@@ -35,6 +110,13 @@ std::optional<size_t> Walk::region_of(const Action& action) const {
   for (size_t r = 0; r < program_.regions.size(); ++r)
     if (program_.regions[r].kind == action.region && program_.regions[r].chunk == action.chunk) return r;
   return std::nullopt;
+}
+
+std::span<const WalkStep> Walk::steps(std::span<const Action> unit) const {
+  if (unit.size() == 1) return steps(unit.front());
+  auto known = units_.find(key_of(unit));
+  BUG_IF(known == units_.end(), "a unit of {} actions that the schedule does not have", unit.size());
+  return known->second;
 }
 
 std::span<const WalkStep> Walk::steps(const Action& action) const {

@@ -1,8 +1,14 @@
 // The order in which a rank does the work of its Program. The CPU, the GPU and the simulator take their steps from
 // here, and from nowhere else: what runs, on which lane, and who waits for whom.
+//
+// The actions of a unit run one after the other, but those of a pair, a forward beside a backward, take turns: each
+// goes on until it would wait for the comm lane, and then the other does. So a message of one travels while the other
+// computes, and each keeps its own order.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -19,7 +25,8 @@ struct WalkStep {
     start,    // op `op` starts on its lane
   };
   Kind kind = Kind::start;
-  int32_t op = -1;  // its number, counted over all regions
+  int32_t op = -1;   // its number, counted over all regions
+  int32_t part = 0;  // the action of the unit that it belongs to
   bool operator==(const WalkStep&) const = default;
 };
 
@@ -29,8 +36,13 @@ class Walk {
 
   // The region that an action runs; nullopt where the Program has none (a stage without weight gradients to defer).
   std::optional<size_t> region_of(const Action& action) const;
-  // The steps of an action, in order. Empty where it runs no region.
+  // The steps of a unit of the schedule, in order. Empty where it runs no region.
+  std::span<const WalkStep> steps(std::span<const Action> unit) const;
+  // Of an action on its own.
   std::span<const WalkStep> steps(const Action& action) const;
+
+  // The steps of each kind of pair in the schedule, with what only runs for a last microbatch.
+  std::vector<std::vector<WalkStep>> pairs() const;
 
   size_t op_count() const { return ops_.size(); }
   const Op& op(int32_t number) const { return *ops_[static_cast<size_t>(number)]; }
@@ -42,11 +54,22 @@ class Walk {
     int last_microbatch = 0;
     std::vector<WalkStep> every, last;  // for the last microbatch of the region, and for the others
   };
+  // Of each part of a unit: its region and whether it is that one's last microbatch; -1 where there is none.
+  struct PartKey {
+    int32_t region = -1;
+    bool last = false;
+    auto operator<=>(const PartKey&) const = default;
+  };
+  using UnitKey = std::array<PartKey, kMostParts>;
+
   std::vector<WalkStep> steps_of(const Region& region, int32_t first_op, RunsFor which) const;
+  UnitKey key_of(std::span<const Action> unit) const;
+  std::vector<WalkStep> join(const UnitKey& key, bool takes_turns) const;
 
   const Program& program_;
   std::vector<const Op*> ops_;
   std::vector<RegionSteps> regions_;
+  std::map<UnitKey, std::vector<WalkStep>> units_;  // those of more than one action
 };
 
 }  // namespace sextant

@@ -27,8 +27,10 @@ bool runs_once(const Region& region, int32_t number, int32_t end) {
   return last_microbatch_only(region.ops[region.ops.size() - static_cast<size_t>(end - number)]);
 }
 
-// One region; `number` is that of its first op. Returns the ops of the comm lane that may still run when it ends.
-std::set<int32_t> join_region(Region& region, int32_t number, const std::map<ValueId, int32_t>& made) {
+// One region; `number` is that of its first op, `open` are ops of the comm lane that may still run when the regions
+// before it have ended. Returns those of its own.
+std::set<int32_t> join_region(Region& region, int32_t number, const std::map<ValueId, int32_t>& made,
+                              const std::set<int32_t>& open) {
   std::set<int32_t> running;  // started here and not waited for
   std::set<int32_t> waited;   // of other regions
   Op* first = nullptr;        // of the compute lane
@@ -42,6 +44,9 @@ std::set<int32_t> join_region(Region& region, int32_t number, const std::map<Val
         auto at = made.find(id);
         if (at == made.end()) continue;
         bool here = at->second >= number - static_cast<int32_t>(&op - region.ops.data()) && at->second < number;
+        // What its own region has waited for has long ended: to wait for its latest run would be to wait for another
+        // microbatch.
+        if (!here && !open.contains(at->second)) continue;
         if (here ? !running.contains(at->second) : !waited.insert(at->second).second) continue;
         op.waits.push_back(at->second);
         // The lane keeps its order: what started before has ended too.
@@ -52,8 +57,8 @@ std::set<int32_t> join_region(Region& region, int32_t number, const std::map<Val
   }
   // What may still run must have ended before the region makes its operands again.
   if (first)
-    for (int32_t open : running)
-      if (!runs_once(region, open, number)) first->waits.push_back(open);
+    for (int32_t left : running)
+      if (!runs_once(region, left, number)) first->waits.push_back(left);
   return running;
 }
 
@@ -69,7 +74,7 @@ void join_lanes(Program& program) {
       for (Op& op : region.ops) op.waits.clear();
       region.ops.front().waits.assign(open.begin(), open.end());
     } else {
-      open.merge(join_region(region, number, made));
+      open.merge(join_region(region, number, made, open));
     }
     number += static_cast<int32_t>(region.ops.size());
   }

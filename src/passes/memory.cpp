@@ -15,10 +15,58 @@ namespace sextant {
 
 namespace {
 
-// Values that share one buffer, as a union-find over value ids, with the joint lifetime at the root.
+int op_count(const Program& program) {
+  size_t ops = 0;
+  for (const Region& region : program.regions) ops += region.ops.size();
+  return static_cast<int>(ops);
+}
+
+// The time that memory is planned over: the ops of all regions in order, and behind them the steps of each kind of
+// pair, in which two regions run at once. What shares bytes must not meet in any of them.
+class PlannedTime {
+ public:
+  explicit PlannedTime(const Program& program)
+      : live_(lifetimes(program)), pairs_(pair_lifetimes(program)), length_(op_count(program)) {
+    for (const PairLifetimes& pair : pairs_) {
+      begins_.push_back(length_);
+      length_ += pair.steps;
+    }
+  }
+
+  int length() const { return length_; }
+  size_t pairs() const { return pairs_.size(); }
+  const Lifetime& in_order(ValueId id) const { return live_[static_cast<size_t>(id)]; }
+  // In the pair's place of the time; unused where the value is not alive there.
+  Lifetime in_pair(size_t pair, ValueId id) const { return placed(pair, pairs_[pair].values[static_cast<size_t>(id)]); }
+  // From the start of op `first` to that of op `last`, by number.
+  std::vector<Lifetime> from_to(int first, int last) const {
+    std::vector<Lifetime> all{{first, last}};
+    for (size_t pair = 0; pair < pairs_.size(); ++pair)
+      all.push_back(placed(
+          pair, {pairs_[pair].started[static_cast<size_t>(first)], pairs_[pair].started[static_cast<size_t>(last)]}));
+    return all;
+  }
+
+ private:
+  Lifetime placed(size_t pair, Lifetime life) const {
+    return life.used() ? Lifetime{life.first + begins_[pair], life.last + begins_[pair]} : life;
+  }
+
+  std::vector<Lifetime> live_;
+  std::vector<PairLifetimes> pairs_;
+  std::vector<int> begins_;  // by pair
+  int length_;
+};
+
+// Values that share one buffer, as a union-find over value ids, with the joint lifetimes at the root.
 class Groups {
  public:
-  Groups(const Program& program, std::vector<Lifetime> live) : program_(program), live_(std::move(live)) {
+  Groups(const Program& program, const PlannedTime& time) : program_(program) {
+    for (const Value& value : program.values) {
+      std::vector<Lifetime>& lives = live_.emplace_back();
+      lives.push_back(time.in_order(value.id));
+      for (size_t pair = 0; pair < time.pairs(); ++pair) lives.push_back(time.in_pair(pair, value.id));
+    }
     parent_.resize(live_.size());
     std::iota(parent_.begin(), parent_.end(), 0);
   }
@@ -27,14 +75,23 @@ class Groups {
     while (parent_[static_cast<size_t>(id)] != id) id = parent_[static_cast<size_t>(id)];
     return id;
   }
-  const Lifetime& life(ValueId id) const { return live_[static_cast<size_t>(root(id))]; }
+  const Lifetime& life(ValueId id) const { return lives(id).front(); }  // in the order of the regions
+  const std::vector<Lifetime>& lives(ValueId id) const { return live_[static_cast<size_t>(root(id))]; }
 
   void join(ValueId input, ValueId output) {
     ValueId a = root(input), b = root(output);
     if (a == b) return;
-    Lifetime &x = live_[static_cast<size_t>(a)], y = live_[static_cast<size_t>(b)];
-    x.first = std::min(x.first, y.first);
-    x.last = std::max(x.last, y.last);
+    std::vector<Lifetime>& mine = live_[static_cast<size_t>(a)];
+    const std::vector<Lifetime>& more = live_[static_cast<size_t>(b)];
+    for (size_t i = 0; i < mine.size(); ++i) {
+      if (!more[i].used() && i > 0) continue;
+      if (!mine[i].used() && i > 0) {
+        mine[i] = more[i];
+        continue;
+      }
+      mine[i].first = std::min(mine[i].first, more[i].first);
+      mine[i].last = std::max(mine[i].last, more[i].last);
+    }
     parent_[static_cast<size_t>(b)] = a;
   }
 
@@ -47,12 +104,12 @@ class Groups {
 
  private:
   const Program& program_;
-  std::vector<Lifetime> live_;
+  std::vector<std::vector<Lifetime>> live_;
   std::vector<ValueId> parent_;
 };
 
-Groups share_buffers(const Program& program) {
-  Groups groups(program, lifetimes(program));
+Groups share_buffers(const Program& program, const PlannedTime& time) {
+  Groups groups(program, time);
   for (Alias::Rule rule : {Alias::Rule::must, Alias::Rule::view, Alias::Rule::may}) {
     int at = 0;
     for (const Region& region : program.regions) {
@@ -98,35 +155,41 @@ bool persistent_class(BufferClass kind) {
 
 struct Placed {
   int32_t buffer;
-  Lifetime life;
+  std::vector<Lifetime> lives;
 };
-
-int op_count(const Program& program) {
-  size_t ops = 0;
-  for (const Region& region : program.regions) ops += region.ops.size();
-  return static_cast<int>(ops);
-}
 
 // Largest first, each at the lowest offset where nothing that lives at the same time is in the way.
 class TransientPlacer {
  public:
-  TransientPlacer(Program& program, int64_t base) : program_(program), base_(base) {}
+  TransientPlacer(Program& program, int length, int64_t base) : program_(program), taken_(length), base_(base) {}
 
   void place(std::vector<Placed> items) {
     auto bytes = [&](const Placed& p) { return program_.buffers[static_cast<size_t>(p.buffer)].total_bytes(); };
     std::stable_sort(items.begin(), items.end(), [&](const Placed& a, const Placed& b) { return bytes(a) > bytes(b); });
-    Occupancy taken(op_count(program_));
     for (const Placed& item : items) {
       Buffer& buffer = program_.buffers[static_cast<size_t>(item.buffer)];
-      buffer.offset = taken.lowest_gap(item.life, base_, buffer.total_bytes());
+      buffer.offset = lowest_gap(item.lives, buffer.total_bytes());
       int64_t end = buffer.offset + buffer.total_bytes();
       program_.arena_bytes = std::max(program_.arena_bytes, end);
-      taken.take(item.life, {buffer.offset, end});
+      for (const Lifetime& life : item.lives)
+        if (life.used()) taken_.take(life, {buffer.offset, end});
     }
   }
 
  private:
+  // Every lifetime in turn moves the place up, until a round moves it no more.
+  int64_t lowest_gap(const std::vector<Lifetime>& lives, int64_t bytes) const {
+    int64_t from = base_, before;
+    do {
+      before = from;
+      for (const Lifetime& life : lives)
+        if (life.used()) from = taken_.lowest_gap(life, from, bytes);
+    } while (lives.size() > 1 && from != before);
+    return from;
+  }
+
   Program& program_;
+  Occupancy taken_;
   int64_t base_;
 };
 
@@ -200,7 +263,7 @@ std::vector<Placed> make_value_buffers(Program& program, const Groups& groups, i
       program.buffers.push_back({.kind = class_of(program, program[root], use.regions.size()),
                                  .bytes = bytes,
                                  .slots = slots(program[root], use)});
-      items.push_back({buffer, groups.life(root)});
+      items.push_back({buffer, groups.lives(root)});
     }
     value.buffer = buffer;
     BUG_IF(program.buffers[static_cast<size_t>(buffer)].bytes != bytes, "{} shares bytes with a value of another size",
@@ -219,7 +282,7 @@ std::pair<size_t, size_t> done_together(const Region& region, size_t at, const T
   return {first, last};
 }
 
-void add_workspaces(Program& program, const Target& target, std::vector<Placed>& items) {
+void add_workspaces(Program& program, const Target& target, const PlannedTime& time, std::vector<Placed>& items) {
   int start = 0;  // of the region, in ops counted over all
   // Ops on the comm lane run one after the other, at times the compute lane does not know: they share one scratch, for
   // good.
@@ -237,7 +300,7 @@ void add_workspaces(Program& program, const Target& target, std::vector<Placed>&
         if (on_comm_lane(op)) comm_scratch = buffer;
         auto [first, last] = done_together(region, i, target);
         if (!on_comm_lane(op))
-          items.push_back({buffer, {start + static_cast<int>(first), start + static_cast<int>(last)}});
+          items.push_back({buffer, time.from_to(start + static_cast<int>(first), start + static_cast<int>(last))});
       }
       if (buffer >= 0) {
         int64_t& bytes = program.buffers[static_cast<size_t>(buffer)].bytes;
@@ -247,7 +310,7 @@ void add_workspaces(Program& program, const Target& target, std::vector<Placed>&
     }
     start += static_cast<int>(region.ops.size());
   }
-  if (comm_scratch >= 0) items.push_back({comm_scratch, {0, std::max(0, start - 1)}});
+  if (comm_scratch >= 0) items.push_back({comm_scratch, {{0, std::max(0, time.length() - 1)}}});
 }
 
 void place_persistent(Program& program) {
@@ -263,13 +326,14 @@ void place_persistent(Program& program) {
 }  // namespace
 
 void plan_memory(Program& program, const Target& target, int64_t transient_from) {
-  std::vector<Placed> items = make_value_buffers(program, share_buffers(program), target.alignment);
-  add_workspaces(program, target, items);
+  PlannedTime time(program);
+  std::vector<Placed> items = make_value_buffers(program, share_buffers(program, time), target.alignment);
+  add_workspaces(program, target, time, items);
   place_persistent(program);
   std::erase_if(items,
                 [&](const Placed& p) { return persistent_class(program.buffers[static_cast<size_t>(p.buffer)].kind); });
   program.arena_bytes = program.persistent_bytes;
-  TransientPlacer(program, std::max(transient_from, program.persistent_bytes)).place(std::move(items));
+  TransientPlacer(program, time.length(), std::max(transient_from, program.persistent_bytes)).place(std::move(items));
 }
 
 MemoryUse memory_use(const Program& program) {

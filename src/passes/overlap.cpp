@@ -202,6 +202,33 @@ void add_up_later(Region& region) {
   }
 }
 
+bool runs_in_pair(const Program& program, const Region& region) {
+  bool found = false;
+  for_each_unit(program.schedule, [&](std::span<const Action> unit) {
+    found = found || (is_pair(unit) && std::ranges::any_of(unit, [&](const Action& action) {
+                        return action.region == region.kind && action.chunk == region.chunk;
+                      }));
+  });
+  return found;
+}
+
+// A message between ranks of one stage that does nothing else; an op that computes on the way hides its own.
+bool only_travels(const Program& program, const Op& op) {
+  std::optional<Message> message = local_message(program, op);
+  return message && !message->between_stages() && !op.def->holds_inputs && local_cost(program, op).flops.n == 0;
+}
+
+// What is read where it is made has arrived when the region ends: the next microbatch finds the lane free of it.
+void travel_beside(const Program& program, Region& region) {
+  for (size_t i = 0; i < region.ops.size(); ++i) {
+    Op& op = region.ops[i];
+    if (on_comm_lane(op) || op.outputs.empty() || !only_travels(program, op)) continue;
+    bool read_here = std::any_of(region.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1, region.ops.end(),
+                                 [&](const Op& later) { return reads(later, op.outputs[0]); });
+    if (read_here) op.lane = Lane::comm;
+  }
+}
+
 }  // namespace
 
 void overlap(Program& program, const Overlap& options) {
@@ -209,6 +236,7 @@ void overlap(Program& program, const Overlap& options) {
     if (region.kind == RegionKind::update || options.lanes == Lanes::off) continue;
     gather_ahead(program, region);
     if (region.kind != RegionKind::forward) add_up_later(region);
+    if (runs_in_pair(program, region)) travel_beside(program, region);
   }
   ReductionHoist(program, options).run();
 }

@@ -35,6 +35,10 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec);
 // The same on a mesh of one's own: the config's sizes do not count, what it says beside them does.
 RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh);
 
+// Where a schedule keeps two copies of the model, the same stages with one: what they compute is the same, and only
+// that can be built. Other shapes as they are.
+RunShape one_copy(RunShape shape);
+
 RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Target& target,
                            const decltype(LowerOptions::observe)& observe = {}, Checks checks = Checks::each_pass);
 

@@ -1,6 +1,7 @@
 #include "schedule/check.h"
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -17,6 +18,10 @@ class Checker {
       : schedule_(schedule), place_(place), kinds_(schedule.defers_weights() ? 3 : 2) {}
 
   void check_shape() const {
+    if (schedule_.placement == StagePlacement::both_ways &&
+        (schedule_.shape.chunks != 2 || schedule_.shape.microbatches % 2 != 0))
+      fail(fmt::format("{} chunks and {} microbatches both ways", schedule_.shape.chunks, schedule_.shape.microbatches),
+           "2 chunks and an even number of microbatches");
     const PipelineShape& shape = schedule_.shape;
     if (shape.ranks < 1 || shape.chunks < 1 || shape.microbatches < 1)
       fail(fmt::format("{} ranks, {} chunks, {} microbatches", shape.ranks, shape.chunks, shape.microbatches),
@@ -34,6 +39,7 @@ class Checker {
       fail(fmt::format("rank {} has {} actions for {} chunks", rank, actions.size(), chunks),
            "F and B of every chunk and microbatch");
     std::vector<int> next(static_cast<size_t>(kinds_) * chunks);
+    for (size_t i = 0; i < next.size(); ++i) next[i] = schedule_.first_microbatch(static_cast<int>(i % chunks));
     for (const Action& action : actions) {
       check_known(rank, action);
       int& expected = next[static_cast<size_t>(action.region) * chunks + static_cast<size_t>(action.chunk)];
@@ -47,16 +53,29 @@ class Checker {
     }
     for (int kind = 0; kind < kinds_; ++kind)
       for (size_t chunk = 0; chunk < chunks; ++chunk)
-        if (int have = next[static_cast<size_t>(kind) * chunks + chunk]; have < schedule_.shape.microbatches)
+        if (int have = next[static_cast<size_t>(kind) * chunks + chunk];
+            have < schedule_.end_microbatch(static_cast<int>(chunk)))
           fail(fmt::format("rank {} lacks {}", rank,
                            name_of({static_cast<RegionKind>(kind), static_cast<int>(chunk), have})),
                fmt::format("{} microbatches in every chunk", schedule_.shape.microbatches));
   }
 
+  void check_units(int rank) const {
+    std::span<const Action> rest = schedule_.ranks[static_cast<size_t>(rank)];
+    while (!rest.empty()) {
+      std::span<const Action> unit = leading_unit(rest);
+      if (unit.back().with_next || !is_unit(unit))
+        fail(fmt::format("rank {} runs {}{} as one", rank, names_of(unit), unit.back().with_next ? " and no more" : ""),
+             "one action, B and its own W, or F beside a B with or without that one's W");
+      rest = rest.subspan(unit.size());
+    }
+  }
+
   void check_ends() const {
     Walk done = walk(schedule_, uniform_durations(schedule_.shape));
     for (int rank = 0; rank < schedule_.shape.ranks; ++rank)
-      if (stuck_at(done, rank)) fail(ring_of_waits(done, rank), "ranks that never wait for each other in a ring");
+      if (!stuck_at(done, rank).empty())
+        fail(ring_of_waits(done, rank), "ranks that never wait for each other in a ring");
   }
 
  private:
@@ -67,15 +86,34 @@ class Checker {
     if (action.chunk < 0 || action.chunk >= schedule_.shape.chunks)
       fail(fmt::format("rank {} runs {}", rank, name_of(action)),
            fmt::format("chunks 0 to {}", schedule_.shape.chunks - 1));
-    if (action.microbatch < 0 || action.microbatch >= schedule_.shape.microbatches)
+    int first = schedule_.first_microbatch(action.chunk), end = schedule_.end_microbatch(action.chunk);
+    if (action.microbatch < first || action.microbatch >= end)
       fail(fmt::format("rank {} runs {}", rank, name_of(action)),
-           fmt::format("microbatches 0 to {}", schedule_.shape.microbatches - 1));
+           fmt::format("microbatches {} to {} in chunk {}", first, end - 1, action.chunk));
   }
 
-  const Action* stuck_at(const Walk& done, int rank) const {
-    const auto& list = schedule_.ranks[static_cast<size_t>(rank)];
-    size_t ran = done.ranks[static_cast<size_t>(rank)].size();
-    return ran < list.size() ? &list[ran] : nullptr;
+  static bool is_unit(std::span<const Action> unit) {
+    if (unit.size() > 1 && unit.front().region == RegionKind::forward)
+      unit = unit.subspan(1);
+    else if (unit.size() == 1)
+      return true;
+    if (unit.front().region != RegionKind::backward) return false;
+    Action its_weight{RegionKind::weight, unit.front().chunk, unit.front().microbatch};
+    return unit.size() == 1 || (unit.size() == 2 && same_work(unit.back(), its_weight));
+  }
+
+  // What a message shows of a unit: hostile files have long ones.
+  static std::string names_of(std::span<const Action> unit) {
+    std::string text;
+    for (const Action& action : unit.first(std::min(unit.size(), kMostParts + 1)))
+      text += (text.empty() ? "" : " + ") + name_of(action);
+    return unit.size() > kMostParts + 1 ? text + " + …" : text;
+  }
+
+  // The unit that a rank does not get past; empty when it has run all.
+  std::span<const Action> stuck_at(const Walk& done, int rank) const {
+    std::span<const Action> list = schedule_.ranks[static_cast<size_t>(rank)];
+    return leading_unit(list.subspan(done.ranks[static_cast<size_t>(rank)].size()));
   }
 
   // Every stuck rank waits for an action of a stuck rank, so following the waits leads into a ring.
@@ -84,9 +122,9 @@ class Checker {
     std::string text = fmt::format("rank {}", rank);
     while (!seen[static_cast<size_t>(rank)]) {
       seen[static_cast<size_t>(rank)] = true;
-      const Action& action = *stuck_at(done, rank);
-      Need need = unmet(done, rank, action);
-      text += fmt::format(" waits at {} for {} of ", name_of(action), name_of(need.action));
+      std::span<const Action> unit = stuck_at(done, rank);
+      Need need = unmet(done, rank, unit);
+      text += fmt::format(" waits at {} for {} of ", names_of(unit), name_of(need.action));
       text += need.rank == rank ? "its own, which comes later" : fmt::format("rank {}", need.rank);
       if (need.rank != rank && !seen[static_cast<size_t>(need.rank)]) text += ", which";
       rank = need.rank;
@@ -94,12 +132,14 @@ class Checker {
     return text;
   }
 
-  Need unmet(const Walk& done, int rank, const Action& action) const {
-    for (const Need& need : needs(schedule_, rank, action, kUnlimitedSlots)) {
-      const auto& ran = done.ranks[static_cast<size_t>(need.rank)];
-      if (std::ranges::none_of(ran, [&](const TimedAction& t) { return t.action == need.action; })) return need;
-    }
-    BUG("rank {} is stuck at {} without a reason", rank, name_of(action));
+  Need unmet(const Walk& done, int rank, std::span<const Action> unit) const {
+    for (size_t part = 0; part < unit.size(); ++part)
+      for (const Need& need : needs_from_elsewhere(schedule_, rank, unit, part, kUnlimitedSlots)) {
+        const auto& ran = done.ranks[static_cast<size_t>(need.rank)];
+        if (std::ranges::none_of(ran, [&](const TimedAction& t) { return same_work(t.action, need.action); }))
+          return need;
+      }
+    BUG("rank {} is stuck at {} without a reason", rank, names_of(unit));
   }
 
   [[noreturn]] void fail(std::string got, std::string expected) const {
@@ -118,7 +158,10 @@ class Checker {
 void check(const PipelineSchedule& schedule, std::string_view place) {
   Checker checker(schedule, place);
   checker.check_shape();
-  for (int rank = 0; rank < schedule.shape.ranks; ++rank) checker.check_complete(rank);
+  for (int rank = 0; rank < schedule.shape.ranks; ++rank) {
+    checker.check_complete(rank);
+    checker.check_units(rank);
+  }
   checker.check_ends();
 }
 

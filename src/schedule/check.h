@@ -10,6 +10,7 @@ namespace sextant {
 // UserError (place = `place`) unless
 // - each rank runs F, B and, if the schedule defers weight gradients, W of its chunks once for every microbatch;
 // - the F of a chunk run in microbatch order, so do its B, so do its W;
+// - every unit is one action, B and its own W, or F beside a B with or without that one's W;
 // - no rank waits for ever, where a send never blocks and a receive waits for its send.
 // The error names the rank and the actions; of a deadlock, the whole ring.
 void check(const PipelineSchedule& schedule, std::string_view place = "pipeline.schedule");

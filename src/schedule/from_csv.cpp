@@ -74,7 +74,8 @@ StagePlacement parse_placement(std::string_view rest, std::string_view place, in
   std::string_view name = trim(take_until(rest, ','));
   if (name == "loop") return StagePlacement::loop;
   if (name == "v") return StagePlacement::v;
-  fail(place, line, fmt::format("placement \"{}\"", shown(name)), "loop or v");
+  if (name == "both-ways") return StagePlacement::both_ways;
+  fail(place, line, fmt::format("placement \"{}\"", shown(name)), "loop, v or both-ways");
 }
 
 std::vector<Action> parse_row(std::string_view row, std::string_view place, int line) {
@@ -82,11 +83,18 @@ std::vector<Action> parse_row(std::string_view row, std::string_view place, int 
   while (!row.empty()) {
     std::string_view cell = trim(take_until(row, ','));
     if (cell.empty()) continue;
-    std::optional<Action> action = parse_action(cell);
-    if (!action)
-      fail(place, line, fmt::format("cell \"{}\" is not an action", shown(cell)),
-           fmt::format("F, B or W and CHUNK.MICROBATCH, such as F0.3, with numbers up to {}", kMostIndex));
-    actions.push_back(*action);
+    bool more = true;
+    for (std::string_view rest = cell; more;) {
+      more = rest.find('+') != std::string_view::npos;
+      std::string_view part = trim(take_until(rest, '+'));
+      std::optional<Action> action = part.empty() ? std::nullopt : parse_action(part);
+      if (!action)
+        fail(place, line, fmt::format("cell \"{}\" is not an action", shown(cell)),
+             fmt::format("F, B or W and CHUNK.MICROBATCH, such as F0.3, with numbers up to {}; or several joined by +",
+                         kMostIndex));
+      action->with_next = more;
+      actions.push_back(*action);
+    }
   }
   return actions;
 }
@@ -118,7 +126,9 @@ PipelineSchedule schedule_from_csv(std::string_view text, std::string_view place
 }
 
 std::string csv_text(const PipelineSchedule& schedule) {
-  std::string text = schedule.placement == StagePlacement::v ? "placement,v\n" : "";
+  std::string text;
+  if (schedule.placement == StagePlacement::v) text = "placement,v\n";
+  if (schedule.placement == StagePlacement::both_ways) text = "placement,both-ways\n";
   for (const auto& actions : schedule.ranks) {
     std::string_view comma;
     for (const Action& action : actions) {
@@ -126,7 +136,7 @@ std::string csv_text(const PipelineSchedule& schedule) {
       text += comma;
       text += schedule.shape.chunks == 1 ? fmt::format("{}{}", kind, action.microbatch)
                                          : fmt::format("{}{}.{}", kind, action.chunk, action.microbatch);
-      comma = ",";
+      comma = action.with_next ? "+" : ",";
     }
     text += '\n';
   }

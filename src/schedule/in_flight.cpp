@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 
 #include "schedule/check.h"
 
@@ -6,13 +7,19 @@ namespace sextant {
 
 namespace {
 
-// The most microbatches between the start of `from` and the end of `to`, both of one chunk.
-int window(const std::vector<Action>& actions, int chunk, RegionKind from, RegionKind to) {
+// The most microbatches between the start of `from` and the end of `to`, both of one chunk. What a unit begins is there
+// before any of what it ends is gone.
+int window(std::span<const Action> actions, int chunk, RegionKind from, RegionKind to) {
   int open = 0, most = 0;
-  for (const Action& action : actions) {
-    if (action.chunk != chunk) continue;
-    if (action.region == from) most = std::max(most, ++open);
-    if (action.region == to) --open;
+  while (!actions.empty()) {
+    std::span<const Action> unit = leading_unit(actions);
+    auto count = [&](RegionKind kind) {
+      return static_cast<int>(std::ranges::count_if(
+          unit, [&](const Action& action) { return action.chunk == chunk && action.region == kind; }));
+    };
+    most = std::max(most, open += count(from));
+    open -= count(to);
+    actions = actions.subspan(unit.size());
   }
   return most;
 }

@@ -30,6 +30,12 @@ bool two_chunks(const PipelineShape& shape) {
 bool any_shape(const PipelineShape&) {
   return true;
 }
+bool fills_the_v(const PipelineShape& shape) {
+  return shape.chunks == 2 && shape.microbatches >= 2 * shape.ranks;
+}
+bool fills_both_ways(const PipelineShape& shape) {
+  return fills_the_v(shape) && shape.ranks % 2 == 0 && shape.microbatches % 2 == 0;
+}
 bool whole_groups(const PipelineShape& shape) {
   return shape.chunks >= 2 && shape.microbatches % shape.ranks == 0;
 }
@@ -48,6 +54,15 @@ constexpr Entry kSchedules[] = {
      "zbv is the zero-bubble schedule with two chunks."},
     {"zbv", StagePlacement::v, zbv, two_chunks, "exactly two chunks a rank, placed as a V",
      "zb-h1 is the zero-bubble schedule with one chunk."},
+    {"combined-1f1b", StagePlacement::loop, combined_1f1b, one_chunk, "one chunk a rank",
+     "dualpipev pairs forwards and backwards with two chunks."},
+    {"dualpipev", StagePlacement::v, dualpipev, fills_the_v,
+     "exactly two chunks a rank, placed as a V, and at least twice as many microbatches as ranks",
+     "zbv takes fewer microbatches, combined-1f1b pairs forwards and backwards with one chunk."},
+    {"dualpipe", StagePlacement::both_ways, dualpipe, fills_both_ways,
+     "an even number of ranks, exactly two chunks a rank (one of each copy of the model), and an even number of "
+     "microbatches, at least twice as many as ranks",
+     "dualpipev takes any number of ranks and keeps one copy of the model."},
 };
 
 const Entry& find_entry(std::string_view name, std::string_view place) {

@@ -16,5 +16,8 @@ Order interleaved(const PipelineShape& shape, int rank);
 Order breadth_first(const PipelineShape& shape, int rank);
 Order zb_h1(const PipelineShape& shape, int rank);
 Order zbv(const PipelineShape& shape, int rank);
+Order combined_1f1b(const PipelineShape& shape, int rank);
+Order dualpipev(const PipelineShape& shape, int rank);
+Order dualpipe(const PipelineShape& shape, int rank);
 
 }  // namespace sextant

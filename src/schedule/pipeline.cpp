@@ -1,6 +1,7 @@
 #include "schedule/pipeline.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/error.h"
 
@@ -8,9 +9,10 @@ namespace sextant {
 
 namespace {
 
-// Odd chunks of a V run backwards: the place of a rank within its chunk and the rank at a place are the same mirror.
+// Odd chunks of a V and the second copy run backwards: the place of a rank within its chunk and the rank at a place are
+// the same mirror.
 int mirrored(const PipelineShape& shape, StagePlacement placement, int chunk, int place) {
-  return placement == StagePlacement::v && chunk % 2 == 1 ? shape.ranks - 1 - place : place;
+  return placement != StagePlacement::loop && chunk % 2 == 1 ? shape.ranks - 1 - place : place;
 }
 
 }  // namespace
@@ -19,6 +21,18 @@ bool PipelineSchedule::defers_weights() const {
   return std::ranges::any_of(ranks, [](const std::vector<Action>& actions) {
     return std::ranges::any_of(actions, [](const Action& a) { return a.region == RegionKind::weight; });
   });
+}
+
+int PipelineSchedule::model_stages() const {
+  return placement == StagePlacement::both_ways ? shape.ranks : shape.stages();
+}
+
+int PipelineSchedule::first_microbatch(int chunk) const {
+  return placement == StagePlacement::both_ways && chunk == 1 ? shape.microbatches / 2 : 0;
+}
+
+int PipelineSchedule::end_microbatch(int chunk) const {
+  return placement == StagePlacement::both_ways && chunk == 0 ? shape.microbatches / 2 : shape.microbatches;
 }
 
 int stage_of(const PipelineShape& shape, StagePlacement placement, int rank, int chunk) {
@@ -31,6 +45,17 @@ int rank_of_stage(const PipelineShape& shape, StagePlacement placement, int stag
 
 int chunk_of_stage(const PipelineShape& shape, int stage) {
   return stage / shape.ranks;
+}
+
+bool has_stage_before(const PipelineShape& shape, StagePlacement placement, int stage) {
+  return placement == StagePlacement::both_ways ? stage % shape.ranks != 0 : stage > 0;
+}
+
+bool has_pairs(const PipelineSchedule& schedule) {
+  bool found = false;
+  for (const std::vector<Action>& actions : schedule.ranks)
+    for_each_unit(actions, [&](std::span<const Action> unit) { found = found || is_pair(unit); });
+  return found;
 }
 
 std::string name_of(const Action& action) {

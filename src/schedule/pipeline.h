@@ -5,6 +5,10 @@
 // The model is cut into ranks × chunks stages, in order. F of stage s needs F of s−1, B of s needs F of s and B of s+1
 // (the last stage only its F), W of s needs B of s. A schedule without W runs weight gradients inside B. On each rank
 // the F of a chunk run in microbatch order, and so do its B and its W: memory planning relies on it.
+//
+// Actions may run as one unit (Action::with_next): B and its own W, which is a whole backward in a schedule that defers
+// some of them, and a pair, F beside the B of another microbatch, with or without that one's W. A unit starts when
+// everything that its parts need from elsewhere is there.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +30,10 @@ struct PipelineShape {
 };
 
 // Which rank holds which stage. loop: stage s on rank s mod ranks. v: odd chunks run backwards through the ranks, so
-// that the last stage of one chunk and the first of the next are on the same rank.
-enum class StagePlacement : uint8_t { loop, v };
+// that the last stage of one chunk and the first of the next are on the same rank. both_ways: two copies of the model
+// run through the ranks in opposite directions, each over half of the microbatches; chunk 0 of rank r is stage r of the
+// first, chunk 1 stage ranks−1−r of the second. Stages of the second copy are numbered behind those of the first.
+enum class StagePlacement : uint8_t { loop, v, both_ways };
 
 struct PipelineSchedule {
   std::string name;
@@ -36,6 +42,10 @@ struct PipelineSchedule {
   std::vector<std::vector<Action>> ranks;  // per rank, in issue order; forward, backward and weight only
 
   bool defers_weights() const;  // whether it has W actions
+  int model_stages() const;     // how many the model is cut into; each copy has as many
+  // The microbatches of a chunk: all of them, but where two copies share them.
+  int first_microbatch(int chunk) const;
+  int end_microbatch(int chunk) const;
   bool operator==(const PipelineSchedule&) const = default;
 };
 
@@ -43,12 +53,18 @@ int stage_of(const PipelineShape& shape, StagePlacement placement, int rank, int
 int rank_of_stage(const PipelineShape& shape, StagePlacement placement, int stage);
 int chunk_of_stage(const PipelineShape& shape, int stage);
 
-// By name: "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zbv". UserError (place = `place`) for an unknown
-// name and for a shape the schedule is not defined for, saying which shapes are.
+// Whether a stage gets its input from the one that is numbered before it.
+bool has_stage_before(const PipelineShape& shape, StagePlacement placement, int stage);
+
+// By name: "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zbv", "combined-1f1b", "dualpipev", "dualpipe".
+// UserError (place = `place`) for an unknown name and for a shape the schedule is not defined for, saying which shapes
+// are.
 PipelineSchedule make_schedule(std::string_view name, const PipelineShape& shape,
                                std::string_view place = "pipeline.schedule");
 std::vector<std::string_view> schedule_names();
 std::string_view shapes_of_schedule(std::string_view name);  // those it is defined for, in words
+
+bool has_pairs(const PipelineSchedule& schedule);  // whether a forward runs beside a backward
 
 std::string name_of(const Action& action);  // "F 0 3": kind, chunk, microbatch
 

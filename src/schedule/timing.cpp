@@ -29,7 +29,8 @@ double TimedSchedule::span(int rank) const {
 double TimedSchedule::bubble(int rank) const {
   double idle = 0;
   const auto& actions = ranks[static_cast<size_t>(rank)];
-  for (size_t i = 1; i < actions.size(); ++i) idle += actions[i].start - actions[i - 1].end;
+  for (size_t i = 1; i < actions.size(); ++i)
+    if (!actions[i - 1].action.with_next) idle += actions[i].start - actions[i - 1].end;
   return idle;
 }
 

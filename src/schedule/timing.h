@@ -13,7 +13,8 @@ namespace sextant {
 // In seconds, per stage. B of a schedule without W takes backward + weight.
 struct Durations {
   std::vector<double> forward, backward, weight;
-  double message = 0;  // from one rank to another; nothing within a rank
+  double message = 0;     // from one rank to another; nothing within a rank
+  double pair_saves = 0;  // how much less a pair takes than its parts one after the other
 };
 
 struct StageSeconds {
@@ -24,7 +25,7 @@ Durations uniform_durations(const PipelineShape& shape, const StageSeconds& each
 
 struct TimedAction {
   Action action;
-  double start = 0, end = 0;  // seconds
+  double start = 0, end = 0;  // seconds; of the whole unit that it is part of
 };
 
 struct TimedSchedule {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 namespace sextant {
 
@@ -38,31 +39,40 @@ class Walker {
     double start = 0, end = -1;  // the end is −1 while it has not run
   };
 
-  // Runs the next action of a rank if it may start, and wakes the ranks that can be waiting for it.
+  // Runs the next unit of a rank if it may start, and wakes the ranks that can be waiting for it.
   bool step(int rank) {
-    const auto& list = schedule_.ranks[static_cast<size_t>(rank)];
     auto& done = done_.ranks[static_cast<size_t>(rank)];
-    if (done.size() == list.size()) return false;
-    const Action& action = list[done.size()];
-    std::optional<double> start = earliest_start(rank, action);
+    std::span<const Action> unit =
+        leading_unit(std::span(schedule_.ranks[static_cast<size_t>(rank)]).subspan(done.size()));
+    if (unit.empty()) return false;
+    std::optional<double> start = earliest_start(rank, unit);
     if (!start) return false;
     if (!done.empty()) start = std::max(*start, done.back().end);
-    Time time{*start, *start + seconds(rank, action)};
-    time_of(rank, action) = time;
-    done.push_back({action, time.start, time.end});
-    wake_neighbours(rank, action);
+    Time time{*start, *start + seconds(rank, unit)};
+    for (const Action& action : unit) {
+      time_of(rank, action) = time;
+      done.push_back({action, time.start, time.end});
+      wake_neighbours(rank, action);
+    }
     return true;
   }
 
-  std::optional<double> earliest_start(int rank, const Action& action) {
+  std::optional<double> earliest_start(int rank, std::span<const Action> unit) {
     double start = 0;
-    for (const Need& need : needs(schedule_, rank, action, gradient_slots_)) {
-      const Time& time = time_of(need.rank, need.action);
-      if (time.end < 0) return std::nullopt;
-      double message = need.rank == rank ? 0 : durations_.message;
-      start = std::max(start, need.until == Need::Until::ended ? time.end + message : time.start);
-    }
+    for (size_t i = 0; i < unit.size(); ++i)
+      for (const Need& need : needs_from_elsewhere(schedule_, rank, unit, i, gradient_slots_)) {
+        const Time& time = time_of(need.rank, need.action);
+        if (time.end < 0) return std::nullopt;
+        double message = need.rank == rank ? 0 : durations_.message;
+        start = std::max(start, need.until == Need::Until::ended ? time.end + message : time.start);
+      }
     return start;
+  }
+
+  double seconds(int rank, std::span<const Action> unit) const {
+    double sum = 0;
+    for (const Action& action : unit) sum += seconds(rank, action);
+    return is_pair(unit) ? std::max(0.0, sum - durations_.pair_saves) : sum;
   }
 
   double seconds(int rank, const Action& action) const {
@@ -105,15 +115,18 @@ class Walker {
 
 std::vector<Need> needs(const PipelineSchedule& s, int rank, const Action& action, int gradient_slots) {
   int stage = stage_of(s.shape, s.placement, rank, action.chunk), m = action.microbatch;
+  const int stages = s.shape.stages();
+  bool has_before = has_stage_before(s.shape, s.placement, stage);
+  bool has_after = stage + 1 < stages && has_stage_before(s.shape, s.placement, stage + 1);
   std::vector<Need> all;
   switch (action.region) {
     case RegionKind::forward:
-      if (stage > 0) all.push_back(of_stage(s, RegionKind::forward, stage - 1, m));
+      if (has_before) all.push_back(of_stage(s, RegionKind::forward, stage - 1, m));
       break;
     case RegionKind::backward:
       all.push_back(of_stage(s, RegionKind::forward, stage, m));
-      if (stage + 1 < s.shape.stages()) all.push_back(of_stage(s, RegionKind::backward, stage + 1, m));
-      if (stage > 0 && m >= gradient_slots) {
+      if (has_after) all.push_back(of_stage(s, RegionKind::backward, stage + 1, m));
+      if (has_before && m - s.first_microbatch(action.chunk) >= gradient_slots) {
         all.push_back(of_stage(s, RegionKind::backward, stage - 1, m - gradient_slots));
         all.back().until = Need::Until::started;
       }
@@ -121,6 +134,17 @@ std::vector<Need> needs(const PipelineSchedule& s, int rank, const Action& actio
     default:
       all.push_back(of_stage(s, RegionKind::backward, stage, m));
   }
+  return all;
+}
+
+std::vector<Need> needs_from_elsewhere(const PipelineSchedule& schedule, int rank, std::span<const Action> unit,
+                                       size_t part, int gradient_slots) {
+  std::vector<Need> all = needs(schedule, rank, unit[part], gradient_slots);
+  // W may stand behind its own B.
+  std::erase_if(all, [&](const Need& need) {
+    return unit[part].region == RegionKind::weight && need.rank == rank &&
+           std::ranges::any_of(unit.first(part), [&](const Action& a) { return same_work(a, need.action); });
+  });
   return all;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "schedule/pipeline.h"
@@ -25,6 +26,10 @@ struct Need {
 // The needs that pipeline.h names, and the one that reuse of gradient buffers adds: B of microbatch m writes the buffer
 // that held microbatch m − slots, which the receiver must have begun to use up.
 std::vector<Need> needs(const PipelineSchedule& schedule, int rank, const Action& action, int gradient_slots);
+
+// Of one part of a unit, without what an earlier part of it does.
+std::vector<Need> needs_from_elsewhere(const PipelineSchedule& schedule, int rank, std::span<const Action> unit,
+                                       size_t part, int gradient_slots);
 
 struct Walk {
   std::vector<std::vector<TimedAction>> ranks;

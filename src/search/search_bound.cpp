@@ -135,7 +135,20 @@ StageFigures difference(StageFigures a, const StageFigures& b) {
 }
 
 bool defers_weights(const LayoutChoice& choice) {
-  return choice.schedule == "zb-h1" || choice.schedule == "zbv";
+  return choice.schedule == "zb-h1" || choice.schedule == "zbv" || choice.schedule == "dualpipev";
+}
+
+// What a microbatch takes of a rank's compute lane at least: where a forward runs beside a backward, messages may
+// travel under compute.
+double least_per_microbatch(const PipelineSchedule& schedule, const StageFigures& part) {
+  double hidden = has_pairs(schedule) ? part.forward.messages + part.backward.messages + part.weight.messages : 0;
+  return part.per_microbatch() - hidden;
+}
+
+// Until a stage's part of the first microbatch has come to the next stage.
+double least_before_next(const PipelineSchedule& schedule, const ModelFigures& model, const StageFigures& part) {
+  double hidden = has_pairs(schedule) ? part.forward.messages : 0;
+  return std::max(0.0, part.forward.compute - hidden + std::min(0.0, model.message));
 }
 
 }  // namespace
@@ -274,7 +287,25 @@ double LayoutBounds::seconds_on_one_stage(const ModelFigures& model, const Pipel
   return std::max(compute + lost, beside) + all.update.compute;
 }
 
+// The simulated schedule takes a unit as a whole. Those of a real step hand on what they have made before they end, and
+// a pair takes less than its parts: all that is sure is what each rank computes after the first microbatch has arrived.
+double LayoutBounds::seconds_with_pairs(const ModelFigures& model, const Pipeline& pipe) const {
+  const PipelineShape& shape = pipe.schedule.shape;
+  double longest = 0, before = 0;
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    double work = 0;
+    for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+      StageFigures part = stage(model, pipe, stage_of(shape, pipe.schedule.placement, rank, chunk));
+      work += shape.microbatches * least_per_microbatch(pipe.schedule, part) + part.update.compute;
+    }
+    longest = std::max(longest, before + work);
+    before += least_before_next(pipe.schedule, model, stage(model, pipe, rank));
+  }
+  return longest;
+}
+
 double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline& pipe) const {
+  if (has_pairs(pipe.schedule)) return seconds_with_pairs(model, pipe);
   const PipelineShape& shape = pipe.schedule.shape;
   Durations durations = uniform_durations(shape);
   std::vector<StageFigures> stages;
@@ -337,9 +368,10 @@ LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
     double work = 0;
     for (int chunk = 0; chunk < shape.chunks; ++chunk)
       work += shape.microbatches *
-              stage(model, pipe, stage_of(shape, pipe.schedule.placement, rank, chunk)).per_microbatch();
+              least_per_microbatch(pipe.schedule,
+                                   stage(model, pipe, stage_of(shape, pipe.schedule.placement, rank, chunk)));
     cost.seconds = std::max(cost.seconds, before + work);
-    before += std::max(0.0, stage(model, pipe, rank).forward.compute + std::min(0.0, model.message));
+    before += least_before_next(pipe.schedule, model, stage(model, pipe, rank));
   }
   cost.seconds *= kSafety * (choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1);
   return cost;

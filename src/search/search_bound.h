@@ -91,6 +91,7 @@ class LayoutBounds {
   StageFigures stage(const ModelFigures& model, const Pipeline& pipe, int stage) const;
   double bytes_of(const ModelFigures& model, const Pipeline& pipe) const;
   double seconds_on_one_stage(const ModelFigures& model, const Pipeline& pipe) const;
+  double seconds_with_pairs(const ModelFigures& model, const Pipeline& pipe) const;
   double seconds_on_stages(const ModelFigures& model, const Pipeline& pipe) const;
 
   const Subject subject_;

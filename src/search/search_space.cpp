@@ -89,6 +89,8 @@ class Space {
     if (2 * choice.mesh.pp <= spec_.layers) {
       choice.schedule = "zbv", choice.chunks = 2;
       add_sequence(choice);
+      choice.schedule = "dualpipev";
+      if (microbatches >= 2 * choice.mesh.pp) add_sequence(choice);
     }
     choice.schedule = "interleaved";
     if (microbatches % choice.mesh.pp != 0) return;

@@ -90,17 +90,22 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   write_if_present(*train_, "lr", static_cast<float>(begun.lr));
   write_if_present(*train_, "step", static_cast<int32_t>(step));
   bool has_loss = counts(*train_, "loss"), has_balance = counts(*train_, "balance_loss");
-  for (const Action& action : program.schedule) {
-    // Where ranks talk to each other, the executor writes it, op by op.
-    if (rank_status_ && group_.size() == 1)
-      rank_status_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
-    train_feeder_->before(action, {first_sample + action.microbatch * microbatch_sequences()});
-    train_->run(action, trace);
-    if (action != Action{RegionKind::backward, loss_chunk_, action.microbatch}) continue;
+  for_each_unit(program.schedule, [&](std::span<const Action> unit) {
+    for (const Action& action : unit) {
+      // Where ranks talk to each other, the executor writes it, op by op.
+      if (rank_status_ && group_.size() == 1)
+        rank_status_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
+      train_feeder_->before(action, {first_sample + action.microbatch * microbatch_sequences()});
+    }
+    train_->run(unit, trace);
+    bool makes_loss = std::ranges::any_of(unit, [&](const Action& action) {
+      return action.region == RegionKind::backward && action.chunk == loss_chunk_;
+    });
+    if (!makes_loss) return;
     if (std::max(begun.losses.size(), begun.balance_losses.size()) == kOpenLosses) collect_losses(begun);
     if (has_loss) begun.losses.push_back(train_->fetch(program.at("loss")));
     if (has_balance) begun.balance_losses.push_back(train_->fetch(program.at("balance_loss")));
-  }
+  });
   begun.grad_norm = train_->fetch(program.at("grad_norm"));
 }
 

@@ -106,7 +106,8 @@ std::string count_text(size_t shown, size_t all, size_t values, const ListingFil
 std::string schedule_text(const Program& program) {
   std::string out = "\nschedule (region, chunk, microbatch)\n";
   for (const Action& action : program.schedule)
-    out += fmt::format("  {} {} {}\n", name_of(action.region), action.chunk, action.microbatch);
+    out += fmt::format("  {} {} {}{}\n", name_of(action.region), action.chunk, action.microbatch,
+                       action.with_next ? " with the next" : "");
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <span>
 
 #include "view/svg.h"
 
@@ -138,9 +139,12 @@ class Drawing {
     const auto& actions = run_.ranks[rank];
     put("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">rank {}</text>\n", left_ - 12 * scale_,
         middle(rank) + 4 * scale_, rank);
-    for (size_t i = 0; i < actions.size(); ++i) {
+    for (size_t i = 0; i < actions.size();) {
       if (i > 0) bubble(rank, actions[i - 1].end, actions[i].start);
-      box(rank, actions[i]);
+      size_t parts = 1;
+      while (actions[i + parts - 1].action.with_next && i + parts < actions.size()) ++parts;
+      unit(rank, std::span(actions).subspan(i, parts));
+      i += parts;
     }
     double span = run_.span(static_cast<int>(rank));
     if (span > 0)
@@ -155,18 +159,29 @@ class Drawing {
         width, row_);
   }
 
-  void box(size_t rank, const TimedAction& timed) {
+  // The actions of a unit take the same time: they share the row's height, the first one on top.
+  void unit(size_t rank, std::span<const TimedAction> parts) {
+    double height = row_ / static_cast<double>(parts.size());
+    for (size_t i = 0; i < parts.size(); ++i) box(rank, parts[i], {y(rank) + static_cast<double>(i) * height, height});
+  }
+
+  struct Stripe {
+    double top, height;  // px
+  };
+
+  void box(size_t rank, const TimedAction& timed, const Stripe& stripe) {
     const Action& action = timed.action;
     double width = x(timed.end) - x(timed.start);
     put("<rect class=\"action {}{}\" x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" rx=\"2\">"
         "<title>{} on rank {}: {:.6g} to {:.6g} {}</title></rect>\n",
-        kLetters[static_cast<size_t>(action.region)], action.chunk, x(timed.start), y(rank), width, row_,
+        kLetters[static_cast<size_t>(action.region)], action.chunk, x(timed.start), stripe.top, width, stripe.height,
         name_of(action), rank, timed.start, timed.end, escaped(text_.time_unit));
     std::string number = fmt::format("{}", action.microbatch);
-    double digit = 0.6 * number_size_;  // px, the width of one
+    double size = std::min(number_size_, 0.95 * stripe.height), digit = 0.6 * size;  // px, the width of one
+    std::string smaller = size < number_size_ ? fmt::format(" style=\"font-size:{:.1f}px\"", size) : "";
     if (static_cast<double>(number.size()) * digit + 2 <= width)
-      put("<text class=\"number\" x=\"{:.2f}\" y=\"{:.1f}\">{}</text>\n", x(timed.start) + width / 2, middle(rank),
-          number);
+      put("<text class=\"number\"{} x=\"{:.2f}\" y=\"{:.1f}\">{}</text>\n", smaller, x(timed.start) + width / 2,
+          stripe.top + stripe.height / 2, number);
   }
 
   const TimedSchedule& run_;

@@ -35,6 +35,29 @@ TEST(Explain, DrawsTheScheduleByTheStagesOwnCosts) {
   EXPECT_NE(run_command(fmt::format("explain {} --timeline {}", kPipeline, place / "no/t.svg")).code, 0);
 }
 
+// Pairs are drawn above one another; DualPipe's two copies are drawn, with the stages of one, and not trained.
+TEST(Explain, DrawsPairsAndRefusesToTrainTwoCopies) {
+  ScratchPlace place("pairs");
+  Outcome drawn = run_command(fmt::format("explain {} pipeline.schedule=dualpipev --timeline {} --schedule-csv {}",
+                                          kPipeline, place / "v.svg", place / "v.csv"));
+  ASSERT_EQ(drawn.code, 0) << drawn.output;
+  expect_words(read_file(place / "v.svg"), {"dualpipev: 2 ranks, 8 microbatches, 2 chunks a rank"});
+  expect_words(read_file(place / "v.csv"), {"placement,v", "+B0.0+W0.0"});
+  Outcome copies = run_command(fmt::format("explain {} pipeline.schedule=dualpipe --timeline {} --schedule-csv {}",
+                                           kPipeline, place / "d.svg", place / "d.csv"));
+  ASSERT_EQ(copies.code, 0) << copies.output;
+  expect_words(read_file(place / "d.svg"), {"dualpipe: 2 ranks, 8 microbatches", "F 1 4 on rank 0"});
+  expect_words(read_file(place / "d.csv"), {"placement,both-ways"});
+  for (const char* verb : {"explain", "plan"}) {
+    Outcome refused = run_command(fmt::format("{} {} pipeline.schedule=dualpipe", verb, kPipeline));
+    EXPECT_NE(refused.code, 0) << verb;
+    expect_words(refused.output, {"keeps two copies of the model", "not trained", "dualpipev", "--timeline"});
+  }
+  Outcome few = run_command(fmt::format("explain {} pipeline.schedule=dualpipev batch.sequences=3", kPipeline));
+  EXPECT_NE(few.code, 0);
+  expect_words(few.output, {"at least twice as many microbatches as ranks"});
+}
+
 TEST(Launch, PrintsWhatStartsTheRun) {
   std::string config = config_path("tiny-llama.toml");
   Outcome slurm =

@@ -190,9 +190,14 @@ TEST(Check, Mesh) {
 TEST(Check, Pipeline) {
   EXPECT_EQ(complaint_about({"pipeline.chunks=2"}),
             "command line: pipeline.chunks=2: 1f1b requires pipeline.chunks=1, got 2; expected 1\n"
-            "  hint: use the schedule interleaved, breadth-first or zbv");
+            "  hint: use the schedule interleaved, breadth-first, zbv or dualpipev");
   EXPECT_EQ(complaint_about({"pipeline.schedule=zbv"}),
             "command line: pipeline.schedule=zbv: zbv requires pipeline.chunks=2, got 1; expected 2");
+  for (const char* schedule : {"dualpipev", "dualpipe"})
+    EXPECT_EQ(complaint_about({fmt::format("pipeline.schedule={}", schedule)}),
+              fmt::format("command line: pipeline.schedule={0}: {0} requires pipeline.chunks=2, got 1; expected 2",
+                          schedule));
+  EXPECT_EQ(complaint_about({"pipeline.schedule=combined-1f1b"}), "");
   EXPECT_EQ(
       complaint_about({"pipeline.schedule=csv"}),
       "command line: pipeline.schedule=csv: csv names no file; expected pipeline.file with the path of the schedule");

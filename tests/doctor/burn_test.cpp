@@ -25,7 +25,7 @@ class FlippingBound final : public Bound {
   FlippingBound(std::unique_ptr<Bound> inner, const Flip* flip) : inner_(std::move(inner)), flip_(flip) {}
   const Program& program() const override { return inner_->program(); }
   int rank() const override { return inner_->rank(); }
-  void run(const Action& action, Trace* trace) override { inner_->run(action, trace); }
+  void run(std::span<const Action> unit, Trace* trace) override { inner_->run(unit, trace); }
   void write(const Value& value, std::span<const std::byte> source, int64_t offset, int microbatch) override {
     inner_->write(value, source, offset, microbatch);
   }

@@ -28,5 +28,15 @@ TEST(PrintAndParse, AProgramIsReadBackAsTheSameText) {
   EXPECT_EQ(print(parse_program(text, find_op)), text);
 }
 
+// A unit is written down with its actions.
+TEST(PrintAndParse, ActionsThatRunAsOneAreReadBackSo) {
+  Program program = parse_program(seed("program.txt"), find_op);
+  ASSERT_GE(program.schedule.size(), 2u);
+  program.schedule[0].with_next = true;
+  Program again = parse_program(print(program), find_op);
+  EXPECT_EQ(again.schedule, program.schedule);
+  EXPECT_NE(hash_of(again), hash_of(parse_program(seed("program.txt"), find_op)));
+}
+
 }  // namespace
 }  // namespace sextant

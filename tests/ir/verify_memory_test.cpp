@@ -23,6 +23,7 @@ struct Case {
   int zero = 0;
   int microbatches = 1;
   RecomputeMode recompute = RecomputeMode::none;
+  bool paired = false;
 };
 
 Program lowered(const Case& c) {
@@ -38,6 +39,7 @@ Program lowered(const Case& c) {
                  .tied_head = true};
   LowerOptions options{.plan = {.recompute = c.recompute, .zero = c.zero, .microbatches = c.microbatches},
                        .train = Optimizer{}};
+  if (c.paired) options.pipeline = make_schedule("combined-1f1b", {1, 1, c.microbatches});
   return lower(build_model(spec, {.batch = 2, .seq = 16, .parallel = {.zero = c.zero}}, c.mesh), cpu_target(1),
                options);
 }
@@ -51,6 +53,9 @@ const Case kCases[] = {
     {"zero2", {{{"dp", 2}}}, 2, 2},
     {"zero3", {{{"dp", 2}}}, 3, 2, RecomputeMode::full},
     {"tp2", {{{"dp", 1}, {"tp", 2}}}, 0, 2, RecomputeMode::selective},
+    {"paired", {{{"dp", 1}}}, 0, 3, RecomputeMode::none, true},
+    {"paired_zero3", {{{"dp", 2}}}, 3, 3, RecomputeMode::full, true},
+    {"paired_tp2", {{{"dp", 1}, {"tp", 2}}}, 0, 4, RecomputeMode::selective, true},
 };
 
 // Why the dry run refuses the Program; empty when it does not.
@@ -147,7 +152,8 @@ TEST_P(Planted, AWaitThatIsMissing) {
     at.op->waits = std::move(kept);
     ++waits;
   }
-  EXPECT_EQ(waits > 0, program.mesh.size(0) > 1);  // along dp
+  bool pairs_along_tp = GetParam().paired && program.mesh.axis_count() > 1;
+  EXPECT_EQ(waits > 0, program.mesh.size(0) > 1 || pairs_along_tp);  // along dp, or where two microbatches take turns
 }
 
 TEST_P(Planted, AWaitForTheWrongOp) {

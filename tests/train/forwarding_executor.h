@@ -18,7 +18,7 @@ class ForwardingBound : public Bound {
 
   const Program& program() const override { return bound_->program(); }
   int rank() const override { return bound_->rank(); }
-  void run(const Action& action, Trace* trace) override { bound_->run(action, trace); }
+  void run(std::span<const Action> unit, Trace* trace) override { bound_->run(unit, trace); }
   void write(const Value& value, std::span<const std::byte> from, int64_t offset, int microbatch) override {
     bound_->write(value, from, offset, microbatch);
   }

@@ -28,7 +28,9 @@ TEST(MeshCheckpoint, ResumesOnAnyOtherMesh) {
        std::vector<MeshCase>{{"tp4_cp2", {"mesh.tp=4", "mesh.cp=2"}},
                              {"one", {}},
                              {"zero3_8", {"mesh.dp=8", "mesh.zero=3"}},
-                             {"pp4_zbv", {"mesh.pp=2", "pipeline.schedule=zbv", "pipeline.chunks=2"}}}) {
+                             {"pp4_zbv", {"mesh.pp=2", "pipeline.schedule=zbv", "pipeline.chunks=2"}},
+                             {"tp2_combined", {"mesh.tp=2", "pipeline.schedule=combined-1f1b"}},
+                             {"dualpipev", {"mesh.pp=2", "pipeline.schedule=dualpipev", "pipeline.chunks=2"}}}) {
     std::filesystem::copy(scratch.root() / "first", scratch.root() / mesh.name,
                           std::filesystem::copy_options::recursive);
     scratch.run(mesh.name, with(common, mesh.settings), file);

@@ -31,9 +31,9 @@ class Log {
 class ActionNotingBound final : public ForwardingBound {
  public:
   ActionNotingBound(std::unique_ptr<Bound> bound, Log& log) : ForwardingBound(std::move(bound)), log_(log) {}
-  void run(const Action& action, Trace* trace) override {
-    ForwardingBound::run(action, trace);
-    log_.add(rank(), action);
+  void run(std::span<const Action> unit, Trace* trace) override {
+    ForwardingBound::run(unit, trace);
+    for (const Action& action : unit) log_.add(rank(), action);
   }
 
  private:
@@ -42,7 +42,7 @@ class ActionNotingBound final : public ForwardingBound {
 
 std::vector<std::string> names_of(const std::vector<Action>& actions) {
   std::vector<std::string> names;
-  for (const Action& action : actions) names.push_back(name_of(action));
+  for (const Action& action : actions) names.push_back(name_of(action) + (action.with_next ? " +" : ""));
   return names;
 }
 
@@ -50,7 +50,7 @@ class Orders : public testing::TestWithParam<const char*> {};
 
 TEST_P(Orders, WhatRunsIsWhatIsDrawn) {
   std::string name = GetParam();
-  bool two_chunks = name == "interleaved" || name == "breadth-first" || name == "zbv";
+  bool two_chunks = name == "interleaved" || name == "breadth-first" || name == "zbv" || name == "dualpipev";
   PipelineShape shape{.ranks = 2, .chunks = two_chunks ? 2 : 1, .microbatches = 8};
   PipelineSchedule expected = make_schedule(name == "csv" ? "gpipe" : name, shape);
   ScratchRun scratch("order");
@@ -93,7 +93,8 @@ TEST_P(Orders, WhatRunsIsWhatIsDrawn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, Orders,
-                         testing::Values("gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zbv", "csv"),
+                         testing::Values("gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zbv",
+                                         "combined-1f1b", "dualpipev", "csv"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::erase(name, '-');

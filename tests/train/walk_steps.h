@@ -20,10 +20,10 @@ using Steps = std::vector<WalkStep>;
 inline Steps listed_steps(const Program& program) {
   Walk walk(program);
   Steps steps;
-  for (const Action& action : program.schedule) {
-    std::span<const WalkStep> of = walk.steps(action);
+  for_each_unit(program.schedule, [&](std::span<const Action> unit) {
+    std::span<const WalkStep> of = walk.steps(unit);
     steps.insert(steps.end(), of.begin(), of.end());
-  }
+  });
   return steps;
 }
 

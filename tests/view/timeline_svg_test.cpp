@@ -50,7 +50,8 @@ TEST(TimelineSvg, TheReaderOfTheseTestsFindsBrokenXml) {
 
 TEST(TimelineSvg, HasOneBoxPerActionAndIsWellFormed) {
   for (std::string_view name : schedule_names()) {
-    PipelineShape shape{4, name == "zbv" || name == "interleaved" ? 2 : 1, 8};
+    bool two_chunks = name == "zbv" || name == "interleaved" || name.starts_with("dualpipe");
+    PipelineShape shape{4, two_chunks ? 2 : 1, 8};
     TimedSchedule run = timed(name, shape);
     std::string svg = timeline_svg(run);
     size_t actions = 0;

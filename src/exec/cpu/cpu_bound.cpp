@@ -89,16 +89,16 @@ class CpuBound final : public Bound {
   const Program& program() const override { return program_; }
   int rank() const override { return rank_; }
 
-  void run(const Action& action, Trace* trace) override {
-    std::optional<size_t> region = walk_.region_of(action);
-    if (!region) return;
-    if (wire_)
-      wire_->channel.transport.rank_status().begin_action(letter_of(action.region), action.chunk, action.microbatch);
-    bool moved = false;
-    for (const WalkStep& step : walk_.steps(action)) {
+  void run(std::span<const Action> unit, Trace* trace) override {
+    std::array<bool, kMostParts> begun{}, moved{};
+    for (const WalkStep& step : walk_.steps(unit)) {
+      auto part = static_cast<size_t>(step.part);
+      const Action& action = unit[part];
+      if (!std::exchange(begun[part], true) && wire_)
+        wire_->channel.transport.rank_status().begin_action(letter_of(action.region), action.chunk, action.microbatch);
       // Sends from this slot, which stand first, still read the operands as they are.
       bool reads_slot = step.kind == WalkStep::Kind::settle || step.kind == WalkStep::Kind::reclaim;
-      if (!reads_slot && !std::exchange(moved, true)) move_to_slots(*region, action.microbatch);
+      if (!reads_slot && !std::exchange(moved[part], true)) move_to_slots(*walk_.region_of(action), action.microbatch);
       note(step);
       take(step, action, trace);
     }

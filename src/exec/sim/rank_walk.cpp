@@ -129,7 +129,7 @@ void RankWalk::record(const PricedOp& op, double start, double end, const char* 
                     .bytes = static_cast<int64_t>(op.price.bytes),
                     .rank = program_.stage_rank,
                     .step = microbatch,
-                    .phase = std::string(name_of(program_.schedule[action_].region)),
+                    .phase = std::string(name_of(current_->region)),
                     .axes = op.price.axes});
 }
 
@@ -152,7 +152,7 @@ void RankWalk::run_compute(const PricedOp& op) {
   seconds += beside * (1 - compute_speed_beside_messages_);
   now_ += seconds;
   (updating_ ? time_.update : time_.compute) += seconds;
-  record(op, start, now_, "compute", program_.schedule[action_].microbatch);
+  record(op, start, now_, "compute", current_->microbatch);
 }
 
 void RankWalk::post_on_lane(const PricedOp& op, int microbatch) {
@@ -231,13 +231,14 @@ bool RankWalk::take(const WalkStep& step, const Action& action, StageMessages& m
 
 bool RankWalk::advance(StageMessages& messages) {
   bool moved = false;
-  for (; action_ < program_.schedule.size(); ++action_, step_ = 0) {
-    const Action& action = program_.schedule[action_];
-    updating_ = updating_ || action.region == RegionKind::update;
-    std::span<const WalkStep> steps = walk_.steps(action);
+  for (std::span<const Action> unit; action_ < program_.schedule.size(); action_ += unit.size(), step_ = 0) {
+    unit = leading_unit(std::span(program_.schedule).subspan(action_));
+    updating_ = updating_ || unit.front().region == RegionKind::update;
+    std::span<const WalkStep> steps = walk_.steps(unit);
     for (; step_ < steps.size(); ++step_) {
       const PricedOp* waiting = arrived_;
-      if (!take(steps[step_], action, messages)) return moved || arrived_ != waiting;
+      current_ = &unit[static_cast<size_t>(steps[step_].part)];
+      if (!take(steps[step_], *current_, messages)) return moved || arrived_ != waiting;
       if (recorded_) recorded_->push_back(steps[step_]);
       moved = true;
     }

@@ -92,9 +92,10 @@ class RankWalk {
   const SoftwareProfile profile_;
   const double compute_speed_beside_messages_;
   Walk walk_;
-  std::vector<PricedOp> ops_;      // by number
-  std::vector<double> lane_done_;  // by number: when the op's message on the comm lane has arrived
-  size_t action_ = 0, step_ = 0;
+  std::vector<PricedOp> ops_;        // by number
+  std::vector<double> lane_done_;    // by number: when the op's message on the comm lane has arrived
+  size_t action_ = 0, step_ = 0;     // the first action of the unit, and the step in it
+  const Action* current_ = nullptr;  // the action that the step belongs to
   std::vector<WalkStep>* recorded_ = nullptr;
   double now_ = 0, lane_free_ = 0, host_ = 0;
   double near_busy_ = 0, far_busy_ = 0;  // until when the comm lane holds the links inside and between nodes

@@ -1,6 +1,7 @@
 #include "exec/cuda/runtime/cuda_bound.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -60,7 +61,7 @@ struct Variant {
   auto operator<=>(const Variant&) const = default;
 };
 
-// A piece of a region's work: a graph on one lane, or a wait of the compute lane for an op of the comm lane.
+// A piece of a unit's work: a graph on one lane, or a wait of the compute lane for an op of the comm lane.
 struct Piece {
   cudaGraphExec_t graph = nullptr;  // null: a wait
   int32_t comm_op = -1;             // whose graph it is, or which is waited for; -1: a graph of the compute lane
@@ -76,8 +77,15 @@ struct BoundRegion {
   int first_microbatch, last_microbatch;
   int slot_period = 1;
   bool capturable = true;
-  std::map<Variant, Recorded> graphs;
 };
+
+// What decides the work of a unit: of each part its region, -1 where there is none, and its variant.
+struct PartKey {
+  int32_t region = -1;
+  Variant variant;
+  auto operator<=>(const PartKey&) const = default;
+};
+using UnitKey = std::array<PartKey, kMostParts>;
 
 // One graph's worth of work on a stream, or none.
 class Capture {
@@ -141,10 +149,9 @@ class CudaBound final : public Bound {
     cudaSetDevice(device_.index());
     cudaStreamSynchronize(stream_);
     if (comm_stream_) cudaStreamSynchronize(comm_stream_);
-    for (BoundRegion& region : regions_)
-      for (auto& [variant, recorded] : region.graphs)
-        for (const Piece& piece : recorded.pieces)
-          if (piece.graph) cudaGraphExecDestroy(piece.graph);
+    for (auto& [key, recorded] : graphs_)
+      for (const Piece& piece : recorded.pieces)
+        if (piece.graph) cudaGraphExecDestroy(piece.graph);
     for (BoundOp& op : ops_)
       if (op.done) cudaEventDestroy(op.done);
     if (fork_) cudaEventDestroy(fork_);
@@ -154,24 +161,29 @@ class CudaBound final : public Bound {
   const Program& program() const override { return program_; }
   int rank() const override { return rank_; }
 
-  void run(const Action& action, Trace* trace) override {
+  void run(std::span<const Action> unit, Trace* trace) override {
     device_.use();
-    std::optional<size_t> at = walk_.region_of(action);
-    if (!at) return;
-    BoundRegion& region = regions_[*at];
-    if (wires_)
-      wires_->transport().rank_status().begin_action(letter_of(action.region), action.chunk, action.microbatch);
-    Pass pass{.region = region,
-              .first_op = walk_.first_op(*at),
-              .steps = walk_.steps(action),
-              .variant = {action.microbatch % region.slot_period,
-                          action.microbatch == region.first_microbatch ? SumState::fresh : SumState::running,
-                          action.microbatch == region.last_microbatch},
-              .microbatch = action.microbatch};
+    Pass pass{.key = {}, .steps = walk_.steps(unit), .microbatches = {}};
+    bool capturable = true;
+    for (size_t part = 0; part < unit.size(); ++part) {
+      const Action& action = unit[part];
+      std::optional<size_t> at = walk_.region_of(action);
+      if (!at) continue;
+      const BoundRegion& region = regions_[*at];
+      if (wires_)
+        wires_->transport().rank_status().begin_action(letter_of(action.region), action.chunk, action.microbatch);
+      pass.key[part] = {static_cast<int32_t>(*at),
+                        {action.microbatch % region.slot_period,
+                         action.microbatch == region.first_microbatch ? SumState::fresh : SumState::running,
+                         action.microbatch == region.last_microbatch}};
+      pass.microbatches[part] = action.microbatch;
+      capturable = capturable && region.capturable;
+    }
+    if (pass.steps.empty()) return;
     begin(pass);
     if (trace)
       run_traced(pass, *trace);
-    else if (region.capturable)
+    else if (capturable)
       replay(pass);
     else
       launch_all(pass);
@@ -219,25 +231,25 @@ class CudaBound final : public Bound {
     return bound;
   }
 
-  // One run of a region.
+  // One run of a unit.
   struct Pass {
-    BoundRegion& region;
-    int32_t first_op;
+    UnitKey key;
     std::span<const WalkStep> steps;
-    Variant variant;
-    int microbatch;
+    std::array<int, kMostParts> microbatches;  // of each part
+    const Variant& variant(const WalkStep& step) const { return key[static_cast<size_t>(step.part)].variant; }
+    int microbatch(const WalkStep& step) const { return microbatches[static_cast<size_t>(step.part)]; }
   };
 
   BoundOp& op_of(const WalkStep& step) { return ops_[static_cast<size_t>(step.op)]; }
 
-  // The messages that must have gone before the region's operands are made again: all steps up to the first that runs.
+  // The messages that must have gone before the unit's operands are made again: all steps up to the first that runs.
   void begin(Pass& pass) {
     while (!pass.steps.empty()) {
       const WalkStep& step = pass.steps.front();
       if (step.kind == WalkStep::Kind::settle)
         settle();
       else if (step.kind == WalkStep::Kind::reclaim)
-        op_of(step).prepared->settle(pass.microbatch);
+        op_of(step).prepared->settle(pass.microbatch(step));
       else
         break;
       note(step);
@@ -250,18 +262,20 @@ class CudaBound final : public Bound {
     if (op.ran) check_cuda(cudaStreamWaitEvent(stream_, op.done), op.op->path);
   }
 
-  CudaCall call_of(const BoundOp& op, const Pass& pass, cudaStream_t stream) const {
-    SumState sum = starts_sum(*op.op) ? pass.variant.sum : SumState::running;
-    return {op.in, op.out, op.op->attrs, op.workspace, device_, stream, pass.microbatch, sum};
+  CudaCall call_of(const WalkStep& step, const Pass& pass, cudaStream_t stream) {
+    const BoundOp& op = op_of(step);
+    SumState sum = starts_sum(*op.op) ? pass.variant(step).sum : SumState::running;
+    return {op.in, op.out, op.op->attrs, op.workspace, device_, stream, pass.microbatch(step), sum};
   }
 
-  // How many of the steps from `at` on start ops that go out in one launch: neighbours of one kind, where its kernel
-  // can.
+  // How many of the steps from `at` on start ops that go out in one launch: neighbours of one kind and region, where
+  // its kernel can.
   size_t done_together(const Pass& pass, size_t at) {
     const CudaKernel* kernel = op_of(pass.steps[at]).kernel;
     size_t count = 1;
     while (kernel->launch_all && at + count < pass.steps.size() &&
-           pass.steps[at + count].kind == WalkStep::Kind::start && op_of(pass.steps[at + count]).kernel == kernel)
+           pass.steps[at + count].kind == WalkStep::Kind::start && pass.steps[at + count].part == pass.steps[at].part &&
+           op_of(pass.steps[at + count]).kernel == kernel)
       ++count;
     return count;
   }
@@ -272,10 +286,10 @@ class CudaBound final : public Bound {
     if (op.place) wires_->transport().rank_status().arrive(op.place);
     if (op.kernel->launch_all) {
       std::vector<CudaCall> calls;
-      for (size_t i = at; i < at + count; ++i) calls.push_back(call_of(op_of(pass.steps[i]), pass, stream));
+      for (size_t i = at; i < at + count; ++i) calls.push_back(call_of(pass.steps[i], pass, stream));
       op.kernel->launch_all(calls);
     } else {
-      CudaCall call = call_of(op, pass, stream);
+      CudaCall call = call_of(pass.steps[at], pass, stream);
       op.prepared ? op.prepared->launch(call) : op.kernel->launch(call);
     }
     check_cuda(cudaGetLastError(), op.op->path);
@@ -311,13 +325,13 @@ class CudaBound final : public Bound {
     }
   }
 
-  // A region without ops of the comm lane is one graph. Where there are some, each is a graph of its own on its stream,
+  // A unit without ops of the comm lane is one graph. Where there are some, each is a graph of its own on its stream,
   // and so is what the compute lane does between them: streams and events then order the lanes as without graphs, and
   // the comm lane may still be at work when the next region begins.
   void replay(const Pass& pass) {
-    auto at = pass.region.graphs.find(pass.variant);
-    if (at == pass.region.graphs.end())
-      at = pass.region.graphs.emplace(pass.variant, record(pass)).first;
+    auto at = graphs_.find(pass.key);
+    if (at == graphs_.end())
+      at = graphs_.emplace(pass.key, record(pass)).first;
     else if (wires_)
       wires_->count_again(at->second.sent);
     for (const Piece& piece : at->second.pieces) {
@@ -374,9 +388,13 @@ class CudaBound final : public Bound {
   }
 
   void move_to_slots(const Pass& pass) {
-    for (const SlottedOperand& s : pass.region.slotted) {
-      BoundOp& op = ops_[static_cast<size_t>(pass.first_op) + s.op];
-      (s.side == SlottedOperand::Side::output ? op.out : op.in)[s.operand].data = s.at(pass.variant.slot);
+    for (const PartKey& part : pass.key) {
+      if (part.region < 0) continue;
+      auto region = static_cast<size_t>(part.region);
+      for (const SlottedOperand& s : regions_[region].slotted) {
+        BoundOp& op = ops_[static_cast<size_t>(walk_.first_op(region)) + s.op];
+        (s.side == SlottedOperand::Side::output ? op.out : op.in)[s.operand].data = s.at(part.variant.slot);
+      }
     }
   }
 
@@ -442,6 +460,7 @@ class CudaBound final : public Bound {
   HostExchange exchange_;
   std::vector<BoundOp> ops_;  // by number
   std::vector<BoundRegion> regions_;
+  std::map<UnitKey, Recorded> graphs_;
   int most_slots_ = 1;
   double traced_s_ = 0;
 };
