@@ -126,8 +126,9 @@ std::vector<TensorSpec> tensors_in_file(const ModelSpec& spec, const DTypeOfTens
     const Value* value = model.find(tensor.parameter);
     BUG_IF(!value, "{} has no parameter {}", spec.architecture, tensor.parameter);
     if (tensor.file_row > 0) continue;  // more of one that is there
-    specs.push_back(
-        {tensor.name, dtype_of ? dtype_of(tensor.name) : FileDType::f32, Slot{tensor, *value}.file_shape()});
+    // Small steps of a parameter that follows a rule would be lost in a narrower type.
+    bool narrow = dtype_of && value->is_trained();
+    specs.push_back({tensor.name, narrow ? dtype_of(tensor.name) : FileDType::f32, Slot{tensor, *value}.file_shape()});
   }
   return specs;
 }

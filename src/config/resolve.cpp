@@ -50,7 +50,13 @@ constexpr std::string_view kFixedByWeights[] = {"architecture",
                                                 "experts.ffn",
                                                 "experts.normalise",
                                                 "experts.every",
-                                                "experts.shared_ffn"};
+                                                "experts.shared_ffn",
+                                                "experts.score",
+                                                "experts.groups",
+                                                "experts.keep_groups",
+                                                "experts.group_top",
+                                                "experts.scale",
+                                                "experts.correction_bias"};
 constexpr std::string_view kRopeKeys[] = {"rope_theta",
                                           "rope_scaling.type",
                                           "rope_scaling.factor",
@@ -217,6 +223,14 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
     override_field(model.experts.balance_loss, experts.balance_loss);
     override_field(model.experts.every, experts.every);
     override_field(model.experts.shared_ffn, experts.shared_ffn);
+    if (model.experts.score)
+      experts.score = *expert_score_from_name(*model.experts.score);  // the schema knows the words
+    override_field(model.experts.groups, experts.groups);
+    override_field(model.experts.keep_groups, experts.keep_groups);
+    override_field(model.experts.group_top, experts.group_top);
+    override_field(model.experts.scale, experts.scale);
+    override_field(model.experts.correction_bias, experts.correction_bias);
+    override_field(model.experts.bias_update_speed, experts.bias_update_speed);
     spec.experts = experts;
   }
   if (model.rope_scaling == RopeScalingSection{}) return;

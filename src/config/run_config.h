@@ -21,9 +21,10 @@ struct RopeScalingSection {
 };
 
 struct ExpertsSection {
-  std::optional<int64_t> count, per_token, ffn, every, shared_ffn;
-  std::optional<bool> normalise;
-  std::optional<double> balance_loss;
+  std::optional<int64_t> count, per_token, ffn, every, shared_ffn, groups, keep_groups, group_top;
+  std::optional<bool> normalise, correction_bias;
+  std::optional<double> balance_loss, scale, bias_update_speed;
+  std::optional<std::string> score;
   bool operator==(const ExpertsSection&) const = default;
 };
 

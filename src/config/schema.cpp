@@ -115,7 +115,7 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(model.preset, unset("none"), "A published model by name; `sextant list models` lists them."),
     KEY(model.from, unset("none"),
         "A Hugging Face directory to start from: its config.json, weights and tokenizer. Of the other keys only "
-        "`max_seq`, `norm_eps`, `rope_*`, `experts.balance_loss` and the dropout rates may be given beside it, and `tied_head` where config.json ties the head."),
+        "`max_seq`, `norm_eps`, `rope_*`, `experts.balance_loss`, `experts.bias_update_speed` and the dropout rates may be given beside it, and `tied_head` where config.json ties the head."),
     KEY(model.architecture, one_of(kArchitectures), unset("the preset's"),
         "The family of the model; `sextant list models` lists them with the options and defaults of each."),
     KEY(model.layers, from_to(1, kMaxLayers), unset("the preset's"), "Transformer blocks."),
@@ -204,6 +204,22 @@ constexpr Key kKeysBeforeAxes[] = {
         "Every so many layers one has experts, the others an MLP of width `ffn`; an option of some architectures."),
     KEY(model.experts.shared_ffn, from_to(1, kMaxFfn), unset("the preset's, else `ffn`"),
         "Width of the expert that every token goes through, in architectures that have one."),
+    KEY(model.experts.score, one_of(kExpertScores), unset("the preset's, else the architecture's"),
+        "What the router makes of its logits; an option of some architectures."),
+    KEY(model.experts.groups, from_to(1, kMaxExperts), unset("the preset's, else the architecture's"),
+        "Groups of equal size in which experts stand; an option of some architectures (`n_group`)."),
+    KEY(model.experts.keep_groups, from_to(1, kMaxExperts), unset("the preset's, else the architecture's"),
+        "Groups in which the experts of a token are chosen: the best ones (`topk_group`)."),
+    KEY(model.experts.group_top, from_to(1, kMaxExperts), unset("the preset's, else the architecture's"),
+        "A group is as good as the sum of its so many best scores: 1 in DeepSeek-V2, 2 in V3."),
+    KEY(model.experts.scale, above(0), unset("the preset's, else the architecture's"),
+        "What the weights of a token's experts are multiplied by; an option of some architectures (`routed_scaling_factor`)."),
+    KEY(model.experts.correction_bias, unset("the preset's, else the architecture's"),
+        "Whether a bias is added to the scores by which experts are chosen, as in DeepSeek-V3; an option of some architectures. "
+        "It balances experts without a loss: it is not trained, but follows their load."),
+    KEY(model.experts.bias_update_speed, at_least(0), unset("the preset's, else the architecture's"),
+        "With `correction_bias`: by how much an expert's bias is raised after a step in which it got fewer tokens than the mean, "
+        "or lowered after one with more. 0 = it stays as it is."),
     KEY(model.tied_head, unset("the preset's, else the architecture's"),
         "Whether the output head is the embedding matrix. Beside `model.from` it decides about a directory whose config.json "
         "ties the head and whose weights hold another one: false uses it, true ignores it."),

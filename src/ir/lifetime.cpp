@@ -142,10 +142,10 @@ std::vector<Lifetime> lifetimes(const Program& program) {
     size_t id = static_cast<size_t>(value.id);
     Lifetime& l = live[id];
     if (!l.used()) continue;
-    bool begun_here = value.kind == ValueKind::gradient && !sums_over_microbatches;
+    bool begun_here = is_step_sum(value.kind) && !sums_over_microbatches;
     bool from_outside = (is_persistent(value.kind) && !begun_here) || value.kind == ValueKind::feed;
     if (from_outside || held[id] || (interleave && touching[id].size() > 1)) l = {0, std::max(0, at - 1)};
-    if (value.kind == ValueKind::fetch || value.kind == ValueKind::gradient) l.last = std::max(0, at - 1);
+    if (value.kind == ValueKind::fetch || is_step_sum(value.kind)) l.last = std::max(0, at - 1);
   }
   return live;
 }

@@ -46,16 +46,25 @@ int64_t site_number(DropoutSite site, int64_t layer) {
   return 4 * (layer + 1) + static_cast<int64_t>(site);
 }
 
+// Of the op route, besides top_k.
+Attrs routing_attrs(const ExpertsSpec& experts) {
+  Attrs attrs;
+  if (experts.normalise) attrs.set("normalise", int64_t{1});
+  if (experts.score == ExpertScore::sigmoid) attrs.set("sigmoid", int64_t{1});
+  if (experts.scale != 1) attrs.set("scale", experts.scale);
+  if (experts.keep_groups < experts.groups) {
+    attrs.set("groups", experts.groups);
+    attrs.set("keep_groups", experts.keep_groups);
+    attrs.set("group_top", experts.group_top);
+  }
+  return attrs;
+}
+
 // Writes one model op by op.
 class Writer {
  public:
   Writer(Builder& b, const ModelSpec& m, const Decoder& d, const Use& use)
-      : b_(b),
-        m_(m),
-        d_(d),
-        dropout_(use.dropout),
-        frame_(open_frame(b, use)),
-        balances_(use.kind == Use::Kind::loss && m.experts && m.experts->balance_loss > 0) {}
+      : b_(b), m_(m), d_(d), dropout_(use.dropout), frame_(open_frame(b, use)), counts_(use.kind == Use::Kind::loss) {}
 
   ValueId token_table() { return vocabulary_matrix("embed.weight"); }
   ValueId output_head(ValueId table) { return m_.tied_head ? table : vocabulary_matrix("head.weight"); }
@@ -245,12 +254,15 @@ class Writer {
     ExpertMlp spec{.experts = m_.experts->count,
                    .per_token = m_.experts->per_token,
                    .inner = m_.experts->ffn,
-                   .routing = {},
+                   .routing = routing_attrs(*m_.experts),
                    .init_std = dense.init_std,
                    .down_std = dense.down_std};
-    if (m_.experts->normalise) spec.routing.set("normalise", int64_t{1});
+    if (m_.experts->correction_bias) spec.bias_update_speed = m_.experts->bias_update_speed;
     ExpertOutput output = expert_mlp(b_, normed, spec);
-    if (balances_) add_load(expert_load(b_, output));
+    if (counts_) {
+      ExpertLoad load = expert_load(b_, output, spec);
+      if (m_.experts->balance_loss > 0) add_load(load);
+    }
     if (m_.experts->shared_ffn == 0) return output.rows;
     return b_.op(ops::add, "with_shared", {output.rows, shared_expert(normed, dense)});
   }
@@ -284,7 +296,7 @@ class Writer {
   const Decoder& d_;
   const DropoutRates& dropout_;
   Frame frame_;
-  bool balances_;  // whether experts are balanced by a loss
+  bool counts_;  // whether the load of experts is counted
   ExpertLoad load_;
   int64_t layers_with_load_ = 0;
   // Of the block being written.

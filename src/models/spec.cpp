@@ -65,6 +65,10 @@ std::optional<NormPlacement> norm_placement_from_name(std::string_view name) {
   return value_of_word<NormPlacement>(kNormPlacements, name);
 }
 
+std::optional<ExpertScore> expert_score_from_name(std::string_view name) {
+  return value_of_word<ExpertScore>(kExpertScores, name);
+}
+
 double default_attention_factor(const RopeScaling& scaling) {
   if (scaling.factor <= 1) return 1;
   if (scaling.type == RopeType::yarn) return 0.1 * std::log(scaling.factor) + 1;
@@ -160,6 +164,30 @@ void check_rope_scaling(const ModelSpec& spec, std::vector<SpecProblem>& problem
   }
 }
 
+void check_expert_groups(const ExpertsSpec& experts, std::vector<SpecProblem>& problems) {
+  if (experts.count < 1) return;  // reported by the caller
+  if (experts.groups < 1 || experts.count % experts.groups != 0) {
+    problems.push_back({{"experts.groups", "experts.count"},
+                        fmt::format("{} experts do not stand in {} equal groups", experts.count, experts.groups),
+                        fmt::format("a divisor of {}", experts.count)});
+    return;
+  }
+  int64_t size = experts.count / experts.groups;
+  if (experts.keep_groups < 1 || experts.keep_groups > experts.groups)
+    problems.push_back({{"experts.keep_groups", "experts.groups"},
+                        fmt::format("got {}", experts.keep_groups),
+                        fmt::format("an integer from 1 to {}", experts.groups)});
+  else if (experts.keep_groups * size < experts.per_token && experts.per_token <= experts.count)
+    problems.push_back({{"experts.keep_groups", "experts.groups", "experts.per_token"},
+                        fmt::format("{} groups of {} experts are fewer than {} experts per token", experts.keep_groups,
+                                    size, experts.per_token),
+                        "more groups, or fewer experts per token"});
+  if (experts.group_top < 1 || experts.group_top > size)
+    problems.push_back({{"experts.group_top", "experts.groups"},
+                        fmt::format("got {}", experts.group_top),
+                        fmt::format("an integer from 1 to {}, the experts of a group", size)});
+}
+
 void check_experts(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {
   if (spec.experts.has_value() != def.has_experts) {
     if (spec.experts)
@@ -184,9 +212,17 @@ void check_experts(const ModelSpec& spec, const ModelDef& def, std::vector<SpecP
       problems.push_back({{size.field},
                           fmt::format("got {}", size.value),
                           fmt::format("an integer from {} to {}", size.low, size.high)});
-  if (!(std::isfinite(experts.balance_loss) && experts.balance_loss >= 0))
-    problems.push_back(
-        {{"experts.balance_loss"}, fmt::format("got {}", experts.balance_loss), "a number of at least 0"});
+  for (auto [field, value] : {std::pair<std::string_view, double>{"experts.balance_loss", experts.balance_loss},
+                              {"experts.bias_update_speed", experts.bias_update_speed}})
+    if (!(std::isfinite(value) && value >= 0))
+      problems.push_back({{field}, fmt::format("got {}", value), "a number of at least 0"});
+  if (!(std::isfinite(experts.scale) && experts.scale > 0))
+    problems.push_back({{"experts.scale"}, fmt::format("got {}", experts.scale), "a number above 0"});
+  if (experts.bias_update_speed > 0 && !experts.correction_bias)
+    problems.push_back({{"experts.bias_update_speed", "experts.correction_bias"},
+                        "there is no correction bias to update",
+                        "no experts.bias_update_speed, or experts.correction_bias = true"});
+  check_expert_groups(experts, problems);
 }
 
 // The sizes are known to be positive here, in this function and the next.
@@ -264,6 +300,16 @@ constexpr OptionalField kOptionalFields[] = {
      [](const ModelSpec& s) { return s.experts && (s.experts->every != 1 || !s.experts->dense_layers.empty()); }},
     {"experts.shared_ffn", "has no shared expert",
      [](const ModelSpec& s) { return s.experts && s.experts->shared_ffn > 0; }},
+    {"experts.score", "scores experts by softmax",
+     [](const ModelSpec& s) { return s.experts && s.experts->score != ExpertScore::softmax; }},
+    {"experts.groups", "has no groups of experts",
+     [](const ModelSpec& s) {
+       return s.experts && (s.experts->groups != 1 || s.experts->keep_groups != 1 || s.experts->group_top != 1);
+     }},
+    {"experts.scale", "does not scale the weights of experts",
+     [](const ModelSpec& s) { return s.experts && s.experts->scale != 1; }},
+    {"experts.correction_bias", "has no bias by which experts are chosen",
+     [](const ModelSpec& s) { return s.experts && s.experts->correction_bias; }},
     {"no_rope_every", "has RoPE in all layers", [](const ModelSpec& s) { return s.no_rope_every > 0; }, true},
     {"embedding_multiplier", "has no multiplier of embeddings",
      [](const ModelSpec& s) { return s.embedding_multiplier != 1; }},

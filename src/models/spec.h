@@ -51,6 +51,11 @@ enum class NormPlacement : uint8_t {
 inline constexpr std::string_view kNormPlacements = "pre|pre-without-final|post";
 std::optional<NormPlacement> norm_placement_from_name(std::string_view name);
 
+// What a router makes of its logits: the scores by which experts are chosen, and which weigh what they give.
+enum class ExpertScore : uint8_t { softmax, sigmoid };
+inline constexpr std::string_view kExpertScores = "softmax|sigmoid";
+std::optional<ExpertScore> expert_score_from_name(std::string_view name);
+
 // Experts in place of the MLP: every token goes through some of many.
 struct ExpertsSpec {
   int64_t count = 8;
@@ -61,6 +66,15 @@ struct ExpertsSpec {
   int64_t every = 1;                       // every n-th layer has experts, the others an MLP
   std::vector<int64_t> dense_layers = {};  // layers with an MLP in any case, ascending
   int64_t shared_ffn = 0;                  // width of an expert that every token goes through; 0 = there is none
+  ExpertScore score = ExpertScore::softmax;
+  // Experts stand in `groups` groups of equal size. A token's are chosen in the keep_groups of them whose group_top
+  // best scores are the largest in sum.
+  int64_t groups = 1, keep_groups = 1, group_top = 1;
+  double scale = 1;  // what the weights of a token's experts are multiplied by at last
+  // A bias that is added to scores where experts are chosen, and to nothing else. It is not trained: after each step
+  // that of an expert with less than the mean load is raised by bias_update_speed, with more lowered.
+  bool correction_bias = false;
+  double bias_update_speed = 0;
   bool operator==(const ExpertsSpec&) const = default;
 };
 

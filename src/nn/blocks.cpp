@@ -224,7 +224,14 @@ ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
     output.logits = b.op(ops::linear_wide, "out", {normed, router});
     Attrs routing = spec.routing;
     routing.set("top_k", spec.per_token);
-    weights = b.op(ops::route, "route", {output.logits}, routing);
+    std::vector<ValueId> inputs{output.logits};
+    output.counted_for = router;
+    if (spec.bias_update_speed) {
+      output.counted_for =
+          b.parameter({.name = "correction", .shape = {spec.experts}, .balance_speed = spec.bias_update_speed});
+      inputs.push_back(output.counted_for);
+    }
+    weights = b.op(ops::route, "route", std::move(inputs), routing);
     output.experts = b.output(1);
   }
   auto scope = b.scope("experts");
@@ -249,9 +256,12 @@ ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
   return output;
 }
 
-ExpertLoad expert_load(Builder& b, const ExpertOutput& output) {
-  ValueId scores = b.op(ops::expert_load, "load", {output.logits, output.experts});
-  return {scores, b.output(1)};
+ExpertLoad expert_load(Builder& b, const ExpertOutput& output, const ExpertMlp& spec) {
+  Attrs attrs;
+  if (spec.routing.integer_or("sigmoid", 0) != 0) attrs.set("sigmoid", int64_t{1});
+  ExpertLoad load{b.op(ops::expert_load, "load", {output.logits, output.experts}, attrs), b.output(1)};
+  b.tally(load.counts, output.counted_for);
+  return load;
 }
 
 }  // namespace sextant

@@ -125,6 +125,9 @@ ValueId gated_mlp(Builder& b, ValueId normed, const Mlp& spec);
 struct ExpertMlp {
   int64_t experts = 0, per_token = 0, inner = 0;
   Attrs routing;  // of the op route, besides top_k
+  // With a bias of scores where experts are chosen, at router.correction: how fast it follows the load
+  // (Value::balance_speed).
+  std::optional<double> bias_update_speed = {};
   double init_std = 0.02, down_std = 0.02;
 };
 
@@ -136,8 +139,10 @@ struct ExpertLoad {
 struct ExpertOutput {
   ValueId rows = kNoValue;
   ValueId logits = kNoValue, experts = kNoValue;  // of the router, and its choice
+  ValueId counted_for = kNoValue;                 // the parameter whose update reads the experts' load
 };
 ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec);
-ExpertLoad expert_load(Builder& b, const ExpertOutput& output);
+// The load of the experts; in training its counts are added up over a step.
+ExpertLoad expert_load(Builder& b, const ExpertOutput& output, const ExpertMlp& spec);
 
 }  // namespace sextant
