@@ -87,7 +87,9 @@ class Writer {
     window_ = window_of_layer(m_, layer);
     scale_ = m_.attention_multiplier;
     if (m_.inverse_layer_scaling)
-      scale_ = (scale_ > 0 ? scale_ : 1 / std::sqrt(static_cast<double>(m_.head_dim))) / static_cast<double>(layer + 1);
+      scale_ = scale_of_scores() / static_cast<double>(layer + 1);
+    if (m_.rope_scaling && score_factor(*m_.rope_scaling) != 1)
+      scale_ = scale_of_scores() * score_factor(*m_.rope_scaling);
     if (d_.order != BlockOrder::parallel && d_.order != BlockOrder::parallel_one_norm) {
       x = attention_half(x);
       return mlp_half(x);
@@ -217,8 +219,7 @@ class Writer {
   // From normed rows to what is still to be added to the residual stream; so is what mlp gives.
   ValueId self_attention(ValueId normed) {
     Heads heads{m_.heads, m_.kv_heads, m_.head_dim};
-    Packed qkv =
-        packed_qkv(b_, normed, {.heads = heads, .init_std = m_.init_std, .bias = either(d_.qkv_bias, m_.qkv_bias)});
+    Packed qkv = m_.latent ? latent_heads(normed) : packed_qkv(b_, normed, {.heads = heads, .init_std = m_.init_std, .bias = either(d_.qkv_bias, m_.qkv_bias)});
     if (d_.qk_norm == QkNorm::heads) qkv.rows = qk_norm(b_, qkv, m_.norm_eps);
     if (d_.qk_norm == QkNorm::whole) qkv.rows = qk_norm_wide(b_, qkv, heads, m_.norm_eps);
     ValueId mixed = attention(b_, qkv.rows,
@@ -238,6 +239,20 @@ class Writer {
                    .bias = either(d_.out_bias, m_.out_bias),
                    .split = TensorSplit::inputs});
   }
+
+  Packed latent_heads(ValueId normed) {
+    const LatentSpec& latent = *m_.latent;
+    return latent_qkv(b_, normed,
+                      {.heads = {m_.heads, m_.kv_heads, m_.head_dim, latent.value_dim},
+                       .q_rank = latent.q_rank,
+                       .kv_rank = latent.kv_rank,
+                       .shared_dim = latent.rope_dim,
+                       .norm_eps = d_.latent_norm_eps,
+                       .init_std = m_.init_std});
+  }
+
+  // What scores of attention are multiplied by so far.
+  double scale_of_scores() const { return scale_ > 0 ? scale_ : 1 / std::sqrt(static_cast<double>(m_.head_dim)); }
 
   ValueId mlp(ValueId normed) {
     Mlp spec{.activation = *d_.activation.def,
@@ -340,6 +355,7 @@ Rope::Ramp yarn_ramp(const ModelSpec& m, const RopeScaling& scaling) {
 
 Rope rope_of(const ModelSpec& m, const Use& use) {
   Rope rope{.theta = m.rope_theta, .dims = rotary_dims(m)};
+  if (m.latent) rope.first = m.head_dim - m.latent->rope_dim;
   if (!m.rope_scaling) return rope;
   const RopeScaling& scaling = *m.rope_scaling;
   switch (scaling.type) {

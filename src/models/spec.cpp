@@ -25,7 +25,8 @@ int64_t window_of_layer(const ModelSpec& spec, int64_t layer) {
 bool layer_has_experts(const ModelSpec& spec, int64_t layer) {
   if (!spec.experts) return false;
   const std::vector<int64_t>& dense = spec.experts->dense_layers;
-  return (layer + 1) % spec.experts->every == 0 && !std::binary_search(dense.begin(), dense.end(), layer);
+  return (layer + 1) % spec.experts->every == 0 && layer >= spec.experts->dense_first &&
+         !std::binary_search(dense.begin(), dense.end(), layer);
 }
 
 std::vector<MlpWidth> mlp_widths(const ModelSpec& spec) {
@@ -40,6 +41,7 @@ std::vector<MlpWidth> mlp_widths(const ModelSpec& spec) {
 }
 
 int64_t rotary_dims(const ModelSpec& spec) {
+  if (spec.latent) return spec.latent->rope_dim;
   return static_cast<int64_t>(std::floor(static_cast<double>(spec.head_dim) * spec.rotary_fraction + 1e-9));
 }
 
@@ -75,6 +77,12 @@ double default_attention_factor(const RopeScaling& scaling) {
   if (scaling.type == RopeType::longrope)
     return std::sqrt(1 + std::log(scaling.factor) / std::log(static_cast<double>(scaling.original_max_positions)));
   return 1;
+}
+
+double score_factor(const RopeScaling& scaling) {
+  if (scaling.mscale_all_dim == 0 || scaling.factor <= 1) return 1;
+  double factor = 0.1 * scaling.mscale_all_dim * std::log(scaling.factor) + 1;
+  return factor * factor;
 }
 
 std::string why_no_rope(std::string_view architecture) {
@@ -137,6 +145,9 @@ void check_rope_scaling(const ModelSpec& spec, std::vector<SpecProblem>& problem
   positive("rope_scaling.factor", scaling.factor);
   positive("rope_scaling.attention_factor", scaling.attention_factor);
   positive("rope_scaling.beta_slow", scaling.beta_slow);
+  if (!(std::isfinite(scaling.mscale_all_dim) && scaling.mscale_all_dim >= 0))
+    problems.push_back(
+        {{"rope_scaling.mscale_all_dim"}, fmt::format("got {}", scaling.mscale_all_dim), "a number of at least 0"});
   if (!(std::isfinite(scaling.beta_fast) && scaling.beta_fast > scaling.beta_slow))
     problems.push_back({{"rope_scaling.beta_fast", "rope_scaling.beta_slow"},
                         fmt::format("beta_fast {} is not above beta_slow {}", scaling.beta_fast, scaling.beta_slow),
@@ -207,6 +218,7 @@ void check_experts(const ModelSpec& spec, const ModelDef& def, std::vector<SpecP
        {Size{"experts.count", experts.count, 1, kMaxExperts},
         Size{"experts.per_token", experts.per_token, 1, std::max<int64_t>(1, experts.count)},
         Size{"experts.ffn", experts.ffn, 1, kMaxFfn}, Size{"experts.every", experts.every, 1, kMaxLayers},
+        Size{"experts.dense_first", experts.dense_first, 0, kMaxLayers},
         Size{"experts.shared_ffn", experts.shared_ffn, 0, kMaxFfn}})
     if (size.value < size.low || size.value > size.high)
       problems.push_back({{size.field},
@@ -225,6 +237,35 @@ void check_experts(const ModelSpec& spec, const ModelDef& def, std::vector<SpecP
   check_expert_groups(experts, problems);
 }
 
+// The heads of latent attention; their number and width are known to be positive.
+void check_latent(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {
+  if (!spec.latent) {
+    if (def.takes("latent"))
+      problems.push_back({{"latent.kv_rank"}, fmt::format("{} has latent attention", def.name), "its sizes"});
+    return;
+  }
+  const LatentSpec& latent = *spec.latent;
+  struct Size {
+    std::string_view field;
+    int64_t value, low, high;
+  };
+  for (const Size& size : {Size{"latent.q_rank", latent.q_rank, 0, kMaxHidden},
+                           Size{"latent.kv_rank", latent.kv_rank, 1, kMaxHidden},
+                           Size{"latent.rope_dim", latent.rope_dim, 2, std::max<int64_t>(2, spec.head_dim - 1)},
+                           Size{"latent.value_dim", latent.value_dim, 1, kMaxHidden}})
+    if (size.value < size.low || size.value > size.high)
+      problems.push_back({{size.field},
+                          fmt::format("got {}", size.value),
+                          fmt::format("an integer from {} to {}", size.low, size.high)});
+  if (latent.rope_dim % 2 != 0)
+    problems.push_back(
+        {{"latent.rope_dim"}, fmt::format("got {}", latent.rope_dim), "an even number, because RoPE turns pairs"});
+  if (spec.kv_heads != spec.heads)
+    problems.push_back({{"kv_heads", "heads"},
+                        fmt::format("kv_heads {} differs from heads {}", spec.kv_heads, spec.heads),
+                        fmt::format("equal numbers, because {} has latent attention", def.name)});
+}
+
 // The sizes are known to be positive here, in this function and the next.
 void check_heads(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {
   // Heads that are free to have any width need not divide the model's.
@@ -237,7 +278,8 @@ void check_heads(const ModelSpec& spec, const ModelDef& def, std::vector<SpecPro
                         fmt::format("kv_heads {} does not divide heads {}", spec.kv_heads, spec.heads),
                         fmt::format("a divisor of {}", spec.heads)});
   bool rounded = spec.hidden % spec.heads != 0 && !def.free_heads;  // reported above
-  if (def.positions == Positions::rotary && spec.rotary_fraction == 1 && spec.head_dim % 2 != 0 && !rounded)
+  if (def.positions == Positions::rotary && spec.rotary_fraction == 1 && spec.head_dim % 2 != 0 && !rounded &&
+      !spec.latent)
     problems.push_back({{"head_dim", "heads", "hidden"},
                         fmt::format("head_dim {} is odd", spec.head_dim),
                         "an even head_dim, because RoPE turns pairs"});
@@ -277,6 +319,9 @@ struct OptionalField {
 
 constexpr OptionalField kOptionalFields[] = {
     {"rope_scaling", "does not scale its RoPE", [](const ModelSpec& s) { return s.rope_scaling.has_value(); }, true},
+    {"rope_scaling.mscale_all_dim", "does not scale attention's scores by its RoPE",
+     [](const ModelSpec& s) { return s.rope_scaling && s.rope_scaling->mscale_all_dim > 0; }, true},
+    {"latent", "has no latent attention", [](const ModelSpec& s) { return s.latent.has_value(); }},
     {"rotary_fraction", "turns whole heads", [](const ModelSpec& s) { return s.rotary_fraction != 1; }, true},
     {"activation", "has no choice of activation", [](const ModelSpec& s) { return s.activation.has_value(); }},
     {"norm_placement", "has no choice of where norms stand",
@@ -298,6 +343,8 @@ constexpr OptionalField kOptionalFields[] = {
      [](const ModelSpec& s) { return s.experts && !s.experts->normalise; }},
     {"experts.every", "has experts in every layer",
      [](const ModelSpec& s) { return s.experts && (s.experts->every != 1 || !s.experts->dense_layers.empty()); }},
+    {"experts.dense_first", "has experts in its first layers too",
+     [](const ModelSpec& s) { return s.experts && s.experts->dense_first > 0; }},
     {"experts.shared_ffn", "has no shared expert",
      [](const ModelSpec& s) { return s.experts && s.experts->shared_ffn > 0; }},
     {"experts.score", "scores experts by softmax",
@@ -363,6 +410,7 @@ std::vector<SpecProblem> problems_of(const ModelSpec& spec) {
   bool countable = spec.hidden > 0 && spec.heads > 0 && spec.kv_heads > 0 && spec.head_dim > 0;
   if (!def || !countable) return problems;
   check_heads(spec, *def, problems);
+  check_latent(spec, *def, problems);
   check_sizes_that_are_fixed(spec, *def, problems);
   check_options(spec, *def, problems);
   check_experts(spec, *def, problems);
