@@ -152,7 +152,7 @@ ModelSpec start_from_nothing(const RunConfig& run, Complaints& complaints) {
 void forget_derived(ModelSpec& spec) {
   if (spec.experts && spec.experts->ffn == spec.ffn) spec.experts->ffn = 0;
   if (spec.ffn == default_ffn(spec.architecture, spec.hidden)) spec.ffn = 0;
-  if (spec.head_dim * spec.heads == spec.hidden) spec.head_dim = 0;
+  if (spec.heads > 0 && spec.head_dim * spec.heads == spec.hidden) spec.head_dim = 0;
   if (spec.kv_heads == spec.heads) spec.kv_heads = 0;
 }
 

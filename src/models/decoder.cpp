@@ -86,8 +86,7 @@ class Writer {
     has_rope_ = m_.no_rope_every == 0 || (layer + 1) % m_.no_rope_every != 0;
     window_ = window_of_layer(m_, layer);
     scale_ = m_.attention_multiplier;
-    if (m_.inverse_layer_scaling)
-      scale_ = scale_of_scores() / static_cast<double>(layer + 1);
+    if (m_.inverse_layer_scaling) scale_ = scale_of_scores() / static_cast<double>(layer + 1);
     if (m_.rope_scaling && score_factor(*m_.rope_scaling) != 1)
       scale_ = scale_of_scores() * score_factor(*m_.rope_scaling);
     if (d_.order != BlockOrder::parallel && d_.order != BlockOrder::parallel_one_norm) {
@@ -219,7 +218,10 @@ class Writer {
   // From normed rows to what is still to be added to the residual stream; so is what mlp gives.
   ValueId self_attention(ValueId normed) {
     Heads heads{m_.heads, m_.kv_heads, m_.head_dim};
-    Packed qkv = m_.latent ? latent_heads(normed) : packed_qkv(b_, normed, {.heads = heads, .init_std = m_.init_std, .bias = either(d_.qkv_bias, m_.qkv_bias)});
+    Packed qkv = m_.latent
+                     ? latent_heads(normed)
+                     : packed_qkv(b_, normed,
+                                  {.heads = heads, .init_std = m_.init_std, .bias = either(d_.qkv_bias, m_.qkv_bias)});
     if (d_.qk_norm == QkNorm::heads) qkv.rows = qk_norm(b_, qkv, m_.norm_eps);
     if (d_.qk_norm == QkNorm::whole) qkv.rows = qk_norm_wide(b_, qkv, heads, m_.norm_eps);
     ValueId mixed = attention(b_, qkv.rows,

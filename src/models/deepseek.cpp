@@ -48,7 +48,8 @@ ExpertsSpec read_deepseek_experts(HfReader& reader, const ExpertsSpec& otherwise
   experts.dense_first = reader.integer("first_k_dense_replace", experts.dense_first);
   int64_t shared = reader.integer("n_shared_experts", otherwise.shared_ffn / otherwise.ffn);
   if (shared < 1 || shared > kMaxExperts)
-    reader.complain("n_shared_experts", fmt::format("got {}", shared), fmt::format("an integer from 1 to {}", kMaxExperts));
+    reader.complain("n_shared_experts", fmt::format("got {}", shared),
+                    fmt::format("an integer from 1 to {}", kMaxExperts));
   else if (experts.ffn >= 0 && experts.ffn <= kMaxFfn)  // else reported with the spec's problems
     experts.shared_ffn = shared * experts.ffn;
   if (int64_t every = reader.integer("moe_layer_freq", 1); every != 1)

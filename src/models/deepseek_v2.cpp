@@ -65,25 +65,21 @@ void write(const ModelSpec& spec, json& out) {
 std::vector<Preset> deepseek_v2_presets() {
   auto v2 = [](PresetRow row, const LatentSpec& latent, const ExpertsSpec& experts) {
     row.head_dim = 192;
-    return preset_of(row, {.vocab = 102400,
-                           .max_seq = 163840,
-                           .norm_eps = 1e-6,
-                           .rope_scaling = RopeScaling{.type = RopeType::yarn,
-                                                       .factor = 40,
-                                                       .original_max_positions = 4096,
-                                                       .mscale_all_dim = 0.707},
-                           .latent = latent,
-                           .experts = experts,
-                           .tied_head = false,
-                           .bos_token = 100000,
-                           .eos_tokens = {100001}});
+    return preset_of(
+        row,
+        {.vocab = 102400,
+         .max_seq = 163840,
+         .norm_eps = 1e-6,
+         .rope_scaling =
+             RopeScaling{.type = RopeType::yarn, .factor = 40, .original_max_positions = 4096, .mscale_all_dim = 0.707},
+         .latent = latent,
+         .experts = experts,
+         .tied_head = false,
+         .bos_token = 100000,
+         .eos_tokens = {100001}});
   };
-  ExpertsSpec small{.count = 64,
-                    .per_token = 6,
-                    .ffn = 1408,
-                    .normalise = false,
-                    .dense_first = 1,
-                    .shared_ffn = 2 * 1408};
+  ExpertsSpec small{
+      .count = 64, .per_token = 6, .ffn = 1408, .normalise = false, .dense_first = 1, .shared_ffn = 2 * 1408};
   ExpertsSpec large{.count = 160,
                     .per_token = 6,
                     .ffn = 1536,

@@ -33,8 +33,7 @@ void check(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   const ExpertsSpec& experts = *spec.experts;
   if (experts.score != ExpertScore::sigmoid)
     problems.push_back({{"experts.score"}, "deepseek_v3 scores experts by sigmoid", "sigmoid"});
-  if (!experts.correction_bias)
-    problems.push_back({{"experts.correction_bias"}, "deepseek_v3 has that bias", "true"});
+  if (!experts.correction_bias) problems.push_back({{"experts.correction_bias"}, "deepseek_v3 has that bias", "true"});
   if (experts.groups > 1 && experts.group_top != 2)
     problems.push_back({{"experts.group_top"},
                         fmt::format("got {}", experts.group_top),
@@ -94,19 +93,18 @@ std::vector<Preset> deepseek_v3_presets() {
                       .scale = 2.5,
                       .correction_bias = true,
                       .bias_update_speed = 0.001};
-  return {preset_of({"deepseek-v3", "DeepSeek V3", 61, 7168, 128, 128, 18432, 192},
-                    {.vocab = 129280,
-                     .max_seq = 163840,
-                     .norm_eps = 1e-6,
-                     .rope_scaling = RopeScaling{.type = RopeType::yarn,
-                                                 .factor = 40,
-                                                 .original_max_positions = 4096,
-                                                 .mscale_all_dim = 1},
-                     .latent = LatentSpec{},
-                     .experts = experts,
-                     .tied_head = false,
-                     .bos_token = 0,
-                     .eos_tokens = {1}})};
+  return {preset_of(
+      {"deepseek-v3", "DeepSeek V3", 61, 7168, 128, 128, 18432, 192},
+      {.vocab = 129280,
+       .max_seq = 163840,
+       .norm_eps = 1e-6,
+       .rope_scaling =
+           RopeScaling{.type = RopeType::yarn, .factor = 40, .original_max_positions = 4096, .mscale_all_dim = 1},
+       .latent = LatentSpec{},
+       .experts = experts,
+       .tied_head = false,
+       .bos_token = 0,
+       .eos_tokens = {1}})};
 }
 
 }  // namespace
@@ -142,7 +140,8 @@ extern const ModelDef model{
                   .read = read,
                   .write = write,
                   .names = deepseek_names(),
-                  .aliases = {{"num_local_experts", "n_routed_experts"}, {"num_mtp_layers", "num_nextn_predict_layers"}},
+                  .aliases = {{"num_local_experts", "n_routed_experts"},
+                              {"num_mtp_layers", "num_nextn_predict_layers"}},
                   .dropouts = {attention_dropout()},
                   .padding = HfPadding{}}},
     .presets = deepseek_v3_presets,

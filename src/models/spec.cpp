@@ -249,10 +249,10 @@ void check_latent(const ModelSpec& spec, const ModelDef& def, std::vector<SpecPr
     std::string_view field;
     int64_t value, low, high;
   };
-  for (const Size& size : {Size{"latent.q_rank", latent.q_rank, 0, kMaxHidden},
-                           Size{"latent.kv_rank", latent.kv_rank, 1, kMaxHidden},
-                           Size{"latent.rope_dim", latent.rope_dim, 2, std::max<int64_t>(2, spec.head_dim - 1)},
-                           Size{"latent.value_dim", latent.value_dim, 1, kMaxHidden}})
+  for (const Size& size :
+       {Size{"latent.q_rank", latent.q_rank, 0, kMaxHidden}, Size{"latent.kv_rank", latent.kv_rank, 1, kMaxHidden},
+        Size{"latent.rope_dim", latent.rope_dim, 2, std::max<int64_t>(2, spec.head_dim - 1)},
+        Size{"latent.value_dim", latent.value_dim, 1, kMaxHidden}})
     if (size.value < size.low || size.value > size.high)
       problems.push_back({{size.field},
                           fmt::format("got {}", size.value),

@@ -103,11 +103,9 @@ Packed packed_qkv(Builder& b, ValueId x, const PackedLinear& spec) {
 Packed latent_qkv(Builder& b, ValueId x, const LatentLinear& spec) {
   const Heads& heads = spec.heads;
   auto by_heads = [&](ValueId rows, std::string name, int64_t outputs) {
-    return linear(b, rows,
-                  {.name = std::move(name),
-                   .outputs = outputs,
-                   .init_std = spec.init_std,
-                   .split = TensorSplit::outputs});
+    return linear(
+        b, rows,
+        {.name = std::move(name), .outputs = outputs, .init_std = spec.init_std, .split = TensorSplit::outputs});
   };
   ValueId q = kNoValue;
   int64_t q_width = heads.query * heads.dim;
@@ -117,10 +115,9 @@ Packed latent_qkv(Builder& b, ValueId x, const LatentLinear& spec) {
   } else {
     q = by_heads(x, "q", q_width);
   }
-  ValueId narrow =
-      linear(b, x, {.name = "kv_a", .outputs = spec.kv_rank + spec.shared_dim, .init_std = spec.init_std});
-  ValueId latent = b.op(ops::split_columns, "kv_a_parts", {narrow},
-                        {{"columns", spec.kv_rank}, {"others", spec.shared_dim}});
+  ValueId narrow = linear(b, x, {.name = "kv_a", .outputs = spec.kv_rank + spec.shared_dim, .init_std = spec.init_std});
+  ValueId latent =
+      b.op(ops::split_columns, "kv_a_parts", {narrow}, {{"columns", spec.kv_rank}, {"others", spec.shared_dim}});
   ValueId shared = b.gathered(b.output(1));
   int64_t own = heads.dim - spec.shared_dim;
   ValueId kv = by_heads(rms_norm(b, latent, "kv_a_norm", spec.norm_eps), "kv_b",

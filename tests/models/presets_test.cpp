@@ -89,7 +89,8 @@ TEST(Presets, EveryParameterHasItsPlaceInTheFile) {
     ModelSpec spec = preset.spec;
     spec.layers = 2 + (spec.experts ? spec.experts->dense_first : 0);
     if (!seen.insert(fmt::format("{} {} {} {} {}", spec.architecture, spec.qkv_bias, spec.qk_norm, spec.tied_head,
-                                 spec.latent && spec.latent->q_rank > 0)).second)
+                                 spec.latent && spec.latent->q_rank > 0))
+             .second)
       continue;
     std::map<std::string, int64_t> rows;
     for (const HfTensor& tensor : model_of(spec).tensors(spec)) rows[tensor.parameter] += tensor.rows;
