@@ -1,6 +1,7 @@
 #include "ckpt/model_weights.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -126,8 +127,9 @@ std::vector<TensorSpec> tensors_in_file(const ModelSpec& spec, const DTypeOfTens
     const Value* value = model.find(tensor.parameter);
     BUG_IF(!value, "{} has no parameter {}", spec.architecture, tensor.parameter);
     if (tensor.file_row > 0) continue;  // more of one that is there
-    specs.push_back(
-        {tensor.name, dtype_of ? dtype_of(tensor.name) : FileDType::f32, Slot{tensor, *value}.file_shape()});
+    // Small steps of a parameter that follows a rule would be lost in a narrower type.
+    bool narrow = dtype_of && value->is_trained();
+    specs.push_back({tensor.name, narrow ? dtype_of(tensor.name) : FileDType::f32, Slot{tensor, *value}.file_shape()});
   }
   return specs;
 }
@@ -197,6 +199,28 @@ void refuse_other_head(const ModelSpec& spec, const WeightsReader& source) {
            .expected = "the same values, or no such tensor, or tie_word_embeddings = false",
            .hint = "model.tied_head=false uses the head in the file, model.tied_head=true ignores it; "
                    "generate goes by tie_word_embeddings in config.json"});
+}
+
+std::string unread_layers(const ModelSpec& spec, const WeightsReader& source) {
+  // What stands before the number of a layer, in our names and in the file's.
+  std::string own = fmt::format("layers.{}.", spec.layers - 1), prefix;
+  for (const HfTensor& tensor : model_of(spec).tensors(spec))
+    if (size_t at = tensor.name.find(fmt::format(".{}.", spec.layers - 1));
+        tensor.parameter.starts_with(own) && at != std::string::npos)
+      prefix = tensor.name.substr(0, at + 1);
+  if (prefix.empty()) return "";
+  int64_t unread = 0;
+  for (const std::string& name : source.names()) {
+    if (!name.starts_with(prefix)) continue;
+    int64_t layer = -1;
+    std::from_chars(name.data() + prefix.size(), name.data() + name.size(), layer);
+    unread += layer >= spec.layers ? 1 : 0;
+  }
+  if (unread == 0) return "";
+  return fmt::format(
+      "{}{} and later hold {} tensors that are not read: the model has {} layers, and multi-token "
+      "prediction is not implemented",
+      prefix, spec.layers, unread, spec.layers);
 }
 
 void save_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& directory,

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <string>
 
 #include "ckpt/weights_reader.h"
 #include "ckpt/weights_writer.h"
@@ -21,6 +22,10 @@ void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& sour
 // UserError where the spec's head is the embedding, but the file holds a head of other values: versions of transformers
 // differ in which of the two they take.
 void refuse_other_head(const ModelSpec& spec, const WeightsReader& source);
+
+// "model.layers.61 and later hold 25 tensors that are not read: ...", where the files have layers behind the model's
+// last, as DeepSeek-V3's have the one that predicts a second token; empty where there are none.
+std::string unread_layers(const ModelSpec& spec, const WeightsReader& source);
 
 // The type each tensor is to have in the file; by default all are F32, as they are in memory.
 using DTypeOfTensor = std::function<FileDType(std::string_view name)>;

@@ -45,12 +45,23 @@ constexpr std::string_view kFixedByWeights[] = {"architecture",
                                                 "attention_multiplier",
                                                 "residual_multiplier",
                                                 "logits_scaling",
+                                                "latent.q_rank",
+                                                "latent.kv_rank",
+                                                "latent.rope_dim",
+                                                "latent.value_dim",
                                                 "experts.count",
                                                 "experts.per_token",
                                                 "experts.ffn",
                                                 "experts.normalise",
                                                 "experts.every",
-                                                "experts.shared_ffn"};
+                                                "experts.dense_first",
+                                                "experts.shared_ffn",
+                                                "experts.score",
+                                                "experts.groups",
+                                                "experts.keep_groups",
+                                                "experts.group_top",
+                                                "experts.scale",
+                                                "experts.correction_bias"};
 constexpr std::string_view kRopeKeys[] = {"rope_theta",
                                           "rope_scaling.type",
                                           "rope_scaling.factor",
@@ -59,6 +70,7 @@ constexpr std::string_view kRopeKeys[] = {"rope_theta",
                                           "rope_scaling.beta_fast",
                                           "rope_scaling.beta_slow",
                                           "rope_scaling.attention_factor",
+                                          "rope_scaling.mscale_all_dim",
                                           "rope_scaling.original_max_positions"};
 
 std::string model_key(std::string_view field) {
@@ -140,7 +152,7 @@ ModelSpec start_from_nothing(const RunConfig& run, Complaints& complaints) {
 void forget_derived(ModelSpec& spec) {
   if (spec.experts && spec.experts->ffn == spec.ffn) spec.experts->ffn = 0;
   if (spec.ffn == default_ffn(spec.architecture, spec.hidden)) spec.ffn = 0;
-  if (spec.head_dim * spec.heads == spec.hidden) spec.head_dim = 0;
+  if (spec.heads > 0 && spec.head_dim * spec.heads == spec.hidden) spec.head_dim = 0;
   if (spec.kv_heads == spec.heads) spec.kv_heads = 0;
 }
 
@@ -208,6 +220,14 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   override_field(model.tied_head, spec.tied_head);
   override_field(model.init_std, spec.init_std);
 
+  if (model.latent != LatentSection{}) {
+    LatentSpec latent = spec.latent.value_or(LatentSpec{});
+    override_field(model.latent.q_rank, latent.q_rank);
+    override_field(model.latent.kv_rank, latent.kv_rank);
+    override_field(model.latent.rope_dim, latent.rope_dim);
+    override_field(model.latent.value_dim, latent.value_dim);
+    spec.latent = latent;
+  }
   if (model.experts != ExpertsSection{}) {
     ExpertsSpec experts = spec.experts.value_or(ExpertsSpec{});
     override_field(model.experts.count, experts.count);
@@ -216,7 +236,16 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
     override_field(model.experts.normalise, experts.normalise);
     override_field(model.experts.balance_loss, experts.balance_loss);
     override_field(model.experts.every, experts.every);
+    override_field(model.experts.dense_first, experts.dense_first);
     override_field(model.experts.shared_ffn, experts.shared_ffn);
+    if (model.experts.score)
+      experts.score = *expert_score_from_name(*model.experts.score);  // the schema knows the words
+    override_field(model.experts.groups, experts.groups);
+    override_field(model.experts.keep_groups, experts.keep_groups);
+    override_field(model.experts.group_top, experts.group_top);
+    override_field(model.experts.scale, experts.scale);
+    override_field(model.experts.correction_bias, experts.correction_bias);
+    override_field(model.experts.bias_update_speed, experts.bias_update_speed);
     spec.experts = experts;
   }
   if (model.rope_scaling == RopeScalingSection{}) return;
@@ -231,6 +260,7 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   if (!spec.rope_scaling || model.rope_scaling.type || model.rope_scaling.factor)
     scaling.attention_factor = default_attention_factor(scaling);
   override_field(model.rope_scaling.attention_factor, scaling.attention_factor);
+  override_field(model.rope_scaling.mscale_all_dim, scaling.mscale_all_dim);
   spec.rope_scaling = scaling;
   if (scaling.factor == 1) spec.rope_scaling.reset();
 }

@@ -15,15 +15,22 @@ namespace sextant {
 
 struct RopeScalingSection {
   std::optional<std::string> type;
-  std::optional<double> factor, low_freq_factor, high_freq_factor, beta_fast, beta_slow, attention_factor;
+  std::optional<double> factor, low_freq_factor, high_freq_factor, beta_fast, beta_slow, attention_factor,
+      mscale_all_dim;
   std::optional<int64_t> original_max_positions;
   bool operator==(const RopeScalingSection&) const = default;
 };
 
+struct LatentSection {
+  std::optional<int64_t> q_rank, kv_rank, rope_dim, value_dim;
+  bool operator==(const LatentSection&) const = default;
+};
+
 struct ExpertsSection {
-  std::optional<int64_t> count, per_token, ffn, every, shared_ffn;
-  std::optional<bool> normalise;
-  std::optional<double> balance_loss;
+  std::optional<int64_t> count, per_token, ffn, every, dense_first, shared_ffn, groups, keep_groups, group_top;
+  std::optional<bool> normalise, correction_bias;
+  std::optional<double> balance_loss, scale, bias_update_speed;
+  std::optional<std::string> score;
   bool operator==(const ExpertsSection&) const = default;
 };
 
@@ -39,6 +46,7 @@ struct ModelSection {
   std::optional<bool> qkv_bias, out_bias, mlp_bias, qk_norm, inverse_layer_scaling, parallel_residual;
   std::optional<int64_t> window, full_attention_first, full_attention_every, no_rope_every;
   std::optional<double> embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
+  LatentSection latent;
   ExpertsSection experts;
   std::optional<bool> tied_head;
   std::optional<double> init_std, dropout, hidden_dropout, attention_dropout, embedding_dropout;

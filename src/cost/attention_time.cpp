@@ -32,15 +32,16 @@ const AttentionRate& rate_of(const Machine& machine, const std::string& kernel) 
 
 AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
                     const AttentionWork& work, const std::string& dtype) {
-  double head = padded_head(work.head_dim);
+  double head = padded_head(work.head_dim), value = padded_head(work.width_of_values());
   const AttentionRate& rate = rate_of(machine, profile.attention_table);
   double share = work.backward ? between(rate.backward_64, rate.backward_128, head)
                                : between(rate.forward_64, rate.forward_128, head);
   double length = std::sqrt(work.queries * work.keys);
-  double flops = work.flops() * head / work.head_dim;
+  double flops = work.flops() * work.summed(head, value) / work.summed(work.head_dim, work.width_of_values());
   double reached = machine.peak(dtype) * share * efficiency.attention * length / (length + kHalfRateLength);
   // Keys and values of all heads are read at least once, which is what counts for a single query.
-  double bytes = 2 * work.batch * work.head_dim * (2 * work.heads * work.queries + 2 * work.key_heads() * work.keys);
+  double bytes = 2 * work.batch * (work.head_dim + work.width_of_values()) *
+                 (work.heads * work.queries + work.key_heads() * work.keys);
   return {.seconds = std::max(flops / reached, bytes / (machine.device.memory_bytes_per_s * efficiency.memory)),
           .kernels = work.backward ? 3.0 : 1.0};
 }
@@ -50,6 +51,7 @@ AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, cons
 AttentionTime unfused(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
                       const AttentionWork& work, const std::string& dtype) {
   double batch = work.batch * work.heads, s = work.queries, t = work.keys, d = work.head_dim;
+  double v = work.width_of_values();
   auto gemm = [&](double rows, double columns, double depth) {
     return gemm_seconds(machine, efficiency, {{rows, columns, depth}, batch, 2, dtype});
   };
@@ -58,9 +60,9 @@ AttentionTime unfused(const Machine& machine, const Efficiencies& efficiency, co
     bytes_per_score += work.backward ? 10 : 14;  // read and written for the mask, and as f32 around the softmax
   double seconds = batch * s * t * bytes_per_score / (machine.device.memory_bytes_per_s * efficiency.memory);
   if (work.backward)
-    seconds += gemm(s, t, d) + gemm(t, d, s) + gemm(s, d, t) + gemm(t, d, s);
+    seconds += gemm(s, t, v) + gemm(t, v, s) + gemm(s, d, t) + gemm(t, d, s);
   else
-    seconds += gemm(s, t, d) + gemm(s, d, t);
+    seconds += gemm(s, t, d) + gemm(s, v, t);
   return {.seconds = seconds, .kernels = (work.backward ? 6.0 : 4.0) + (profile.dropout ? 1 : 0)};
 }
 

@@ -41,7 +41,9 @@ double product_of(const std::vector<double>& size) {
 std::vector<double> size_of_op(const Cost& cost) {
   if (cost.attention) {
     const AttentionWork& work = *cost.attention;
-    return {work.batch * work.heads, work.queries, work.keys, work.head_dim};
+    // Heads of one width were measured; others count as the one that has the same work.
+    double width = (work.head_dim + work.width_of_values()) / 2;
+    return {work.batch * work.heads, work.queries, work.keys, width};
   }
   if (!cost.gemms.empty()) return {cost.gemms[0].rows, cost.gemms[0].columns, cost.gemms[0].depth};
   return {static_cast<double>(cost.read.n + cost.written.n)};

@@ -8,6 +8,7 @@
 
 #include "exec/tensor.h"
 #include "ir/attrs.h"
+#include "ops/attention_widths.h"
 
 namespace sextant {
 
@@ -24,7 +25,7 @@ inline double alibi_slope(int64_t head, int64_t heads) {
 // which heads of the model the rank has.
 inline double alibi_slope_of(const Attrs& attrs, const Tensor& y, int64_t local_head) {
   if (attrs.integer_or("alibi", 0) == 0) return 0;
-  int64_t dim = attrs.integer("head_dim");
+  int64_t dim = value_dim_of(attrs);
   return alibi_slope(y.global_index(2, local_head * dim) / dim, attrs.integer("heads"));
 }
 

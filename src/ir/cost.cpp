@@ -7,7 +7,8 @@ Flops model_flops(const Cost& cost, CountAttention square) {
   for (const Gemm& gemm : cost.gemms)
     if (gemm.of == Gemm::Of::model) flops += gemm.flops();
   if (const auto& a = cost.attention)
-    flops += (a->backward ? 4 : 2) * 2 * a->square() * a->head_dim * (square == CountAttention::full ? 1 : a->seen);
+    flops += (a->backward ? 2 : 1) * 2 * a->square() * (a->head_dim + a->width_of_values()) *
+             (square == CountAttention::full ? 1 : a->seen);
   return {flops};
 }
 

@@ -25,15 +25,19 @@ struct Gemm {
 
 // Softmax attention of one rank's heads. Two GEMMs forward, five backward, of which one repeats the scores.
 struct AttentionWork {
-  double batch = 0, heads = 0, queries = 0, keys = 0, head_dim = 0;
+  double batch = 0, heads = 0, queries = 0, keys = 0, head_dim = 0;  // of queries and keys
+  double value_dim = 0;                                              // of values and outputs; 0: head_dim
   double seen = 0.5;  // share of the queries × keys square that is computed
   bool backward = false;
   double kv_heads = 0;  // heads of keys and values; 0: as many as of queries
 
   double key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
-  double gemms() const { return backward ? 5 : 2; }
+  double width_of_values() const { return value_dim > 0 ? value_dim : head_dim; }
+  // Elements of a head that its GEMMs go over for each score: q·kᵀ and p·v; backward the scores again, dq and dk of
+  // head_dim, dp and dv of value_dim.
+  double summed(double key, double value) const { return backward ? 3 * key + 2 * value : key + value; }
   double square() const { return batch * heads * queries * keys; }  // scores, seen or not
-  double flops() const { return gemms() * 2 * square() * seen * head_dim; }
+  double flops() const { return 2 * square() * seen * summed(head_dim, width_of_values()); }
 };
 
 struct Cost {

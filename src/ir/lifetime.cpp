@@ -135,7 +135,7 @@ std::vector<bool> live_throughout(const Program& program) {
   std::vector<bool> throughout(program.values.size(), false);
   for (const Value& value : program.values) {
     auto id = static_cast<size_t>(value.id);
-    bool begun_here = value.kind == ValueKind::gradient && !sums_over_microbatches;
+    bool begun_here = is_step_sum(value.kind) && !sums_over_microbatches;
     bool from_outside = (is_persistent(value.kind) && !begun_here) || value.kind == ValueKind::feed;
     throughout[id] = from_outside || held[id] || (interleave && touching[id].size() > 1);
   }
@@ -143,7 +143,7 @@ std::vector<bool> live_throughout(const Program& program) {
 }
 
 bool wanted_at_the_end(const Value& value) {
-  return value.kind == ValueKind::fetch || value.kind == ValueKind::gradient;
+  return value.kind == ValueKind::fetch || is_step_sum(value.kind);
 }
 
 PairLifetimes lifetimes_in(const Walk& walk, const std::vector<WalkStep>& steps, size_t values) {

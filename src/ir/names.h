@@ -15,9 +15,10 @@ namespace sextant {
 template <class Enum, size_t N>
 using NameTable = std::array<std::pair<Enum, std::string_view>, N>;
 
-inline constexpr NameTable<ValueKind, 8> kValueKindNames{{{ValueKind::activation, "activation"},
+inline constexpr NameTable<ValueKind, 9> kValueKindNames{{{ValueKind::activation, "activation"},
                                                           {ValueKind::parameter, "parameter"},
                                                           {ValueKind::gradient, "gradient"},
+                                                          {ValueKind::tally, "tally"},
                                                           {ValueKind::state, "state"},
                                                           {ValueKind::low_bits, "low_bits"},
                                                           {ValueKind::cache, "cache"},

@@ -174,6 +174,7 @@ Value parse_value(Line line, const Mesh& mesh) {
     do value.packed_rows.push_back(line.integer());
     while (line.accept("|"));
   }
+  if (line.accept(" balance ")) value.balance_speed = line.real();
   if (value.kind == ValueKind::parameter) value.data_axes = parse_data_axes(line, mesh);
   return value;
 }

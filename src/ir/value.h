@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ enum class ValueKind : uint8_t {
   activation,  // made and used inside a step
   parameter,   // a weight
   gradient,    // a weight's gradient, accumulated over microbatches
+  tally,       // counts of a step, accumulated over microbatches as gradients are
   state,       // of the optimizer, kept between steps
   low_bits,    // the low 16 bits of a weight that is computed with in 16
   cache,       // keys and values, kept between steps
@@ -53,13 +55,18 @@ struct Value {
   // Of a parameter: the mesh axes whose ranks use the same elements of it on other data, in mesh order. Its gradient is
   // summed over them, and ZeRO shards over those it can. Along the others the layout alone says who holds what.
   std::vector<int> data_axes;
-  ValueId of = kNoValue;             // of a gradient, a state and low bits: the parameter they belong to
+  // Of a gradient, a tally, a state and low bits: the parameter they belong to. Of an activation: the parameter with
+  // whose gradient its tally is made, where there is one.
+  ValueId of = kNoValue;
   Init init;                         // parameters and states
   StoredIn stored;                   // parameters and states
   std::vector<int64_t> packed_rows;  // of a parameter that packs several tensors, one below the other: rows of each
-  LocalShape local;                  // set by partition
-  int32_t buffer = -1;               // set by memory: an index into Program::buffers
+  // Of a parameter that no optimizer trains: it follows its tally by the rule of ops::balance_bias, at this speed.
+  std::optional<double> balance_speed;
+  LocalShape local;     // set by partition
+  int32_t buffer = -1;  // set by memory: an index into Program::buffers
 
+  bool is_trained() const { return !balance_speed.has_value(); }  // parameters
   const std::string& stored_path() const { return stored.path.empty() ? path : stored.path; }
   Bytes global_bytes() const { return {shape.count() * size_of(dtype)}; }
   Bytes local_bytes() const { return {local.count() * size_of(dtype)}; }
@@ -68,6 +75,11 @@ struct Value {
 // Kinds whose bytes stay valid from step to step.
 constexpr bool is_persistent(ValueKind kind) {
   return kind != ValueKind::activation && kind != ValueKind::feed && kind != ValueKind::fetch;
+}
+
+// Kinds that are sums over the microbatches of a step: the first one overwrites what the step before left.
+constexpr bool is_step_sum(ValueKind kind) {
+  return kind == ValueKind::gradient || kind == ValueKind::tally;
 }
 
 std::string_view name_of(ValueKind kind);

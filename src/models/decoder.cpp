@@ -46,16 +46,25 @@ int64_t site_number(DropoutSite site, int64_t layer) {
   return 4 * (layer + 1) + static_cast<int64_t>(site);
 }
 
+// Of the op route, besides top_k.
+Attrs routing_attrs(const ExpertsSpec& experts) {
+  Attrs attrs;
+  if (experts.normalise) attrs.set("normalise", int64_t{1});
+  if (experts.score == ExpertScore::sigmoid) attrs.set("sigmoid", int64_t{1});
+  if (experts.scale != 1) attrs.set("scale", experts.scale);
+  if (experts.keep_groups < experts.groups) {
+    attrs.set("groups", experts.groups);
+    attrs.set("keep_groups", experts.keep_groups);
+    attrs.set("group_top", experts.group_top);
+  }
+  return attrs;
+}
+
 // Writes one model op by op.
 class Writer {
  public:
   Writer(Builder& b, const ModelSpec& m, const Decoder& d, const Use& use)
-      : b_(b),
-        m_(m),
-        d_(d),
-        dropout_(use.dropout),
-        frame_(open_frame(b, use)),
-        balances_(use.kind == Use::Kind::loss && m.experts && m.experts->balance_loss > 0) {}
+      : b_(b), m_(m), d_(d), dropout_(use.dropout), frame_(open_frame(b, use)), counts_(use.kind == Use::Kind::loss) {}
 
   ValueId token_table() { return vocabulary_matrix("embed.weight"); }
   ValueId output_head(ValueId table) { return m_.tied_head ? table : vocabulary_matrix("head.weight"); }
@@ -77,8 +86,9 @@ class Writer {
     has_rope_ = m_.no_rope_every == 0 || (layer + 1) % m_.no_rope_every != 0;
     window_ = window_of_layer(m_, layer);
     scale_ = m_.attention_multiplier;
-    if (m_.inverse_layer_scaling)
-      scale_ = (scale_ > 0 ? scale_ : 1 / std::sqrt(static_cast<double>(m_.head_dim))) / static_cast<double>(layer + 1);
+    if (m_.inverse_layer_scaling) scale_ = scale_of_scores() / static_cast<double>(layer + 1);
+    if (m_.rope_scaling && score_factor(*m_.rope_scaling) != 1)
+      scale_ = scale_of_scores() * score_factor(*m_.rope_scaling);
     if (d_.order != BlockOrder::parallel && d_.order != BlockOrder::parallel_one_norm) {
       x = attention_half(x);
       return mlp_half(x);
@@ -208,8 +218,10 @@ class Writer {
   // From normed rows to what is still to be added to the residual stream; so is what mlp gives.
   ValueId self_attention(ValueId normed) {
     Heads heads{m_.heads, m_.kv_heads, m_.head_dim};
-    Packed qkv =
-        packed_qkv(b_, normed, {.heads = heads, .init_std = m_.init_std, .bias = either(d_.qkv_bias, m_.qkv_bias)});
+    Packed qkv = m_.latent
+                     ? latent_heads(normed)
+                     : packed_qkv(b_, normed,
+                                  {.heads = heads, .init_std = m_.init_std, .bias = either(d_.qkv_bias, m_.qkv_bias)});
     if (d_.qk_norm == QkNorm::heads) qkv.rows = qk_norm(b_, qkv, m_.norm_eps);
     if (d_.qk_norm == QkNorm::whole) qkv.rows = qk_norm_wide(b_, qkv, heads, m_.norm_eps);
     ValueId mixed = attention(b_, qkv.rows,
@@ -230,6 +242,20 @@ class Writer {
                    .split = TensorSplit::inputs});
   }
 
+  Packed latent_heads(ValueId normed) {
+    const LatentSpec& latent = *m_.latent;
+    return latent_qkv(b_, normed,
+                      {.heads = {m_.heads, m_.kv_heads, m_.head_dim, latent.value_dim},
+                       .q_rank = latent.q_rank,
+                       .kv_rank = latent.kv_rank,
+                       .shared_dim = latent.rope_dim,
+                       .norm_eps = d_.latent_norm_eps,
+                       .init_std = m_.init_std});
+  }
+
+  // What scores of attention are multiplied by so far.
+  double scale_of_scores() const { return scale_ > 0 ? scale_ : 1 / std::sqrt(static_cast<double>(m_.head_dim)); }
+
   ValueId mlp(ValueId normed) {
     Mlp spec{.activation = *d_.activation.def,
              .activation_attrs = d_.activation.attrs,
@@ -245,12 +271,15 @@ class Writer {
     ExpertMlp spec{.experts = m_.experts->count,
                    .per_token = m_.experts->per_token,
                    .inner = m_.experts->ffn,
-                   .routing = {},
+                   .routing = routing_attrs(*m_.experts),
                    .init_std = dense.init_std,
                    .down_std = dense.down_std};
-    if (m_.experts->normalise) spec.routing.set("normalise", int64_t{1});
+    if (m_.experts->correction_bias) spec.bias_update_speed = m_.experts->bias_update_speed;
     ExpertOutput output = expert_mlp(b_, normed, spec);
-    if (balances_) add_load(expert_load(b_, output));
+    if (counts_) {
+      ExpertLoad load = expert_load(b_, output, spec);
+      if (m_.experts->balance_loss > 0) add_load(load);
+    }
     if (m_.experts->shared_ffn == 0) return output.rows;
     return b_.op(ops::add, "with_shared", {output.rows, shared_expert(normed, dense)});
   }
@@ -284,7 +313,7 @@ class Writer {
   const Decoder& d_;
   const DropoutRates& dropout_;
   Frame frame_;
-  bool balances_;  // whether experts are balanced by a loss
+  bool counts_;  // whether the load of experts is counted
   ExpertLoad load_;
   int64_t layers_with_load_ = 0;
   // Of the block being written.
@@ -328,6 +357,7 @@ Rope::Ramp yarn_ramp(const ModelSpec& m, const RopeScaling& scaling) {
 
 Rope rope_of(const ModelSpec& m, const Use& use) {
   Rope rope{.theta = m.rope_theta, .dims = rotary_dims(m)};
+  if (m.latent) rope.first = m.head_dim - m.latent->rope_dim;
   if (!m.rope_scaling) return rope;
   const RopeScaling& scaling = *m.rope_scaling;
   switch (scaling.type) {

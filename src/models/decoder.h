@@ -53,6 +53,7 @@ struct Decoder {
   std::optional<Rope> rope;
   Alibi alibi = Alibi::none;
   QkNorm qk_norm = QkNorm::none;
+  double latent_norm_eps = 1e-6;  // of the narrow rows of latent attention, where the spec has it
 
   SharedExpert shared_expert = SharedExpert::added;
 

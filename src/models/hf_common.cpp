@@ -30,6 +30,13 @@ double yarn_attention_factor(HfReader& rope, const RopeScaling& scaling) {
   return (log * scores + 1) / (log * all + 1);
 }
 
+// The number that gives the attention_factor beside mscale_all_dim.
+double mscale_of(const RopeScaling& scaling) {
+  double log = 0.1 * std::log(scaling.factor), all = scaling.mscale_all_dim;
+  if (scaling.attention_factor == 1 || log <= 0) return all;
+  return (scaling.attention_factor * (log * all + 1) - 1) / log;
+}
+
 RopeScaling scaling_in(HfReader& rope, HfReader& reader, RopeType type, const ModelSpec& spec) {
   auto need = [&](std::initializer_list<std::string_view> keys, std::string_view what) {
     for (std::string_view key : keys)
@@ -81,6 +88,10 @@ json scaling_json(const RopeScaling& scaling) {
     out["long_factor"] = scaling.long_factor;
     return out;
   }
+  if (scaling.mscale_all_dim > 0) {
+    out["mscale_all_dim"] = scaling.mscale_all_dim;
+    out["mscale"] = mscale_of(scaling);
+  }
   out["beta_fast"] = scaling.beta_fast;
   out["beta_slow"] = scaling.beta_slow;
   out["truncate"] = scaling.truncate;
@@ -130,6 +141,14 @@ void read_rope(HfReader& reader, ModelSpec& spec, RopePart part) {
   spec.rope_theta = choice.theta;
   if (part == RopePart::of_head) spec.rotary_fraction = choice.fraction;
   spec.rope_scaling = choice.scaling;
+}
+
+void read_score_factor(HfReader& reader, ModelSpec& spec) {
+  if (!spec.rope_scaling) return;
+  std::string_view key = reader.has_entries("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  HfReader rope(reader.object(key), fmt::format("{} {}", reader.place(), key));
+  spec.rope_scaling->mscale_all_dim = rope.number("mscale_all_dim", 0);
+  reader.take_complaints_of(rope);
 }
 
 ModelSpec read_common(HfReader& reader, const HfDefaults& defaults) {

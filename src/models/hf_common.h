@@ -31,6 +31,9 @@ enum class RopePart : uint8_t { whole, of_head };  // what RoPE may turn
 // rope_parameters of new files, or rope_theta and rope_scaling of old ones. What is absent is as the spec has it.
 void read_rope(HfReader& reader, ModelSpec& spec, RopePart part);
 
+// mscale_all_dim of either object, by which DeepSeek's models also scale the scores of attention. After read_rope.
+void read_score_factor(HfReader& reader, ModelSpec& spec);
+
 // The keys of read_common and read_rope but vocab_size, tie_word_embeddings and initializer_range, which all types
 // have.
 void write_common(const ModelSpec& spec, nlohmann::json& out);

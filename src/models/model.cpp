@@ -9,7 +9,7 @@ Graph build_model(const ModelSpec& spec, const Use& use, const Mesh& mesh) {
 int64_t parameter_count(const Graph& graph) {
   int64_t count = 0;
   for (const Value& value : graph.values)
-    if (value.kind == ValueKind::parameter) count += value.shape.count();
+    if (value.kind == ValueKind::parameter && value.is_trained()) count += value.shape.count();
   return count;
 }
 

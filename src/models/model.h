@@ -9,7 +9,7 @@ namespace sextant {
 
 Graph build_model(const ModelSpec& spec, const Use& use, const Mesh& mesh);
 
-// Exact, from the Graph's own parameters.
+// Exact, from the Graph's own parameters: those that are trained, as everybody counts.
 int64_t parameter_count(const Graph& graph);
 
 // Those that one token goes through: of experts, as many as it is sent to. Both ways of counting are in use.

@@ -49,9 +49,8 @@ std::string why_unsupported(std::string_view model) {
     return std::any_of(words.begin(), words.end(),
                        [&](std::string_view word) { return name.find(word) != std::string::npos; });
   };
-  if (mentions({"deepseek"})) return "models with experts and latent attention are not supported yet";
-  if (mentions(
-          {"mixtral", "moe", "dbrx", "grok", "llama4", "llama-4", "gpt_oss", "gpt-oss", "switch", "glam", "jamba"})) {
+  if (mentions({"mixtral", "moe", "deepseek", "dbrx", "grok", "llama4", "llama-4", "gpt_oss", "gpt-oss", "switch",
+                "glam", "jamba"})) {
     std::vector<std::string_view> known;
     for (const ModelDef* def : all_models())
       if (def->has_experts) known.push_back(def->about);

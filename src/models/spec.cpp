@@ -25,7 +25,8 @@ int64_t window_of_layer(const ModelSpec& spec, int64_t layer) {
 bool layer_has_experts(const ModelSpec& spec, int64_t layer) {
   if (!spec.experts) return false;
   const std::vector<int64_t>& dense = spec.experts->dense_layers;
-  return (layer + 1) % spec.experts->every == 0 && !std::binary_search(dense.begin(), dense.end(), layer);
+  return (layer + 1) % spec.experts->every == 0 && layer >= spec.experts->dense_first &&
+         !std::binary_search(dense.begin(), dense.end(), layer);
 }
 
 std::vector<MlpWidth> mlp_widths(const ModelSpec& spec) {
@@ -40,6 +41,7 @@ std::vector<MlpWidth> mlp_widths(const ModelSpec& spec) {
 }
 
 int64_t rotary_dims(const ModelSpec& spec) {
+  if (spec.latent) return spec.latent->rope_dim;
   return static_cast<int64_t>(std::floor(static_cast<double>(spec.head_dim) * spec.rotary_fraction + 1e-9));
 }
 
@@ -65,12 +67,22 @@ std::optional<NormPlacement> norm_placement_from_name(std::string_view name) {
   return value_of_word<NormPlacement>(kNormPlacements, name);
 }
 
+std::optional<ExpertScore> expert_score_from_name(std::string_view name) {
+  return value_of_word<ExpertScore>(kExpertScores, name);
+}
+
 double default_attention_factor(const RopeScaling& scaling) {
   if (scaling.factor <= 1) return 1;
   if (scaling.type == RopeType::yarn) return 0.1 * std::log(scaling.factor) + 1;
   if (scaling.type == RopeType::longrope)
     return std::sqrt(1 + std::log(scaling.factor) / std::log(static_cast<double>(scaling.original_max_positions)));
   return 1;
+}
+
+double score_factor(const RopeScaling& scaling) {
+  if (scaling.mscale_all_dim == 0 || scaling.factor <= 1) return 1;
+  double factor = 0.1 * scaling.mscale_all_dim * std::log(scaling.factor) + 1;
+  return factor * factor;
 }
 
 std::string why_no_rope(std::string_view architecture) {
@@ -133,6 +145,9 @@ void check_rope_scaling(const ModelSpec& spec, std::vector<SpecProblem>& problem
   positive("rope_scaling.factor", scaling.factor);
   positive("rope_scaling.attention_factor", scaling.attention_factor);
   positive("rope_scaling.beta_slow", scaling.beta_slow);
+  if (!(std::isfinite(scaling.mscale_all_dim) && scaling.mscale_all_dim >= 0))
+    problems.push_back(
+        {{"rope_scaling.mscale_all_dim"}, fmt::format("got {}", scaling.mscale_all_dim), "a number of at least 0"});
   if (!(std::isfinite(scaling.beta_fast) && scaling.beta_fast > scaling.beta_slow))
     problems.push_back({{"rope_scaling.beta_fast", "rope_scaling.beta_slow"},
                         fmt::format("beta_fast {} is not above beta_slow {}", scaling.beta_fast, scaling.beta_slow),
@@ -160,6 +175,30 @@ void check_rope_scaling(const ModelSpec& spec, std::vector<SpecProblem>& problem
   }
 }
 
+void check_expert_groups(const ExpertsSpec& experts, std::vector<SpecProblem>& problems) {
+  if (experts.count < 1) return;  // reported by the caller
+  if (experts.groups < 1 || experts.count % experts.groups != 0) {
+    problems.push_back({{"experts.groups", "experts.count"},
+                        fmt::format("{} experts do not stand in {} equal groups", experts.count, experts.groups),
+                        fmt::format("a divisor of {}", experts.count)});
+    return;
+  }
+  int64_t size = experts.count / experts.groups;
+  if (experts.keep_groups < 1 || experts.keep_groups > experts.groups)
+    problems.push_back({{"experts.keep_groups", "experts.groups"},
+                        fmt::format("got {}", experts.keep_groups),
+                        fmt::format("an integer from 1 to {}", experts.groups)});
+  else if (experts.keep_groups * size < experts.per_token && experts.per_token <= experts.count)
+    problems.push_back({{"experts.keep_groups", "experts.groups", "experts.per_token"},
+                        fmt::format("{} groups of {} experts are fewer than {} experts per token", experts.keep_groups,
+                                    size, experts.per_token),
+                        "more groups, or fewer experts per token"});
+  if (experts.group_top < 1 || experts.group_top > size)
+    problems.push_back({{"experts.group_top", "experts.groups"},
+                        fmt::format("got {}", experts.group_top),
+                        fmt::format("an integer from 1 to {}, the experts of a group", size)});
+}
+
 void check_experts(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {
   if (spec.experts.has_value() != def.has_experts) {
     if (spec.experts)
@@ -179,14 +218,52 @@ void check_experts(const ModelSpec& spec, const ModelDef& def, std::vector<SpecP
        {Size{"experts.count", experts.count, 1, kMaxExperts},
         Size{"experts.per_token", experts.per_token, 1, std::max<int64_t>(1, experts.count)},
         Size{"experts.ffn", experts.ffn, 1, kMaxFfn}, Size{"experts.every", experts.every, 1, kMaxLayers},
+        Size{"experts.dense_first", experts.dense_first, 0, kMaxLayers},
         Size{"experts.shared_ffn", experts.shared_ffn, 0, kMaxFfn}})
     if (size.value < size.low || size.value > size.high)
       problems.push_back({{size.field},
                           fmt::format("got {}", size.value),
                           fmt::format("an integer from {} to {}", size.low, size.high)});
-  if (!(std::isfinite(experts.balance_loss) && experts.balance_loss >= 0))
+  for (auto [field, value] : {std::pair<std::string_view, double>{"experts.balance_loss", experts.balance_loss},
+                              {"experts.bias_update_speed", experts.bias_update_speed}})
+    if (!(std::isfinite(value) && value >= 0))
+      problems.push_back({{field}, fmt::format("got {}", value), "a number of at least 0"});
+  if (!(std::isfinite(experts.scale) && experts.scale > 0))
+    problems.push_back({{"experts.scale"}, fmt::format("got {}", experts.scale), "a number above 0"});
+  if (experts.bias_update_speed > 0 && !experts.correction_bias)
+    problems.push_back({{"experts.bias_update_speed", "experts.correction_bias"},
+                        "there is no correction bias to update",
+                        "no experts.bias_update_speed, or experts.correction_bias = true"});
+  check_expert_groups(experts, problems);
+}
+
+// The heads of latent attention; their number and width are known to be positive.
+void check_latent(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {
+  if (!spec.latent) {
+    if (def.takes("latent"))
+      problems.push_back({{"latent.kv_rank"}, fmt::format("{} has latent attention", def.name), "its sizes"});
+    return;
+  }
+  const LatentSpec& latent = *spec.latent;
+  struct Size {
+    std::string_view field;
+    int64_t value, low, high;
+  };
+  for (const Size& size :
+       {Size{"latent.q_rank", latent.q_rank, 0, kMaxHidden}, Size{"latent.kv_rank", latent.kv_rank, 1, kMaxHidden},
+        Size{"latent.rope_dim", latent.rope_dim, 2, std::max<int64_t>(2, spec.head_dim - 1)},
+        Size{"latent.value_dim", latent.value_dim, 1, kMaxHidden}})
+    if (size.value < size.low || size.value > size.high)
+      problems.push_back({{size.field},
+                          fmt::format("got {}", size.value),
+                          fmt::format("an integer from {} to {}", size.low, size.high)});
+  if (latent.rope_dim % 2 != 0)
     problems.push_back(
-        {{"experts.balance_loss"}, fmt::format("got {}", experts.balance_loss), "a number of at least 0"});
+        {{"latent.rope_dim"}, fmt::format("got {}", latent.rope_dim), "an even number, because RoPE turns pairs"});
+  if (spec.kv_heads != spec.heads)
+    problems.push_back({{"kv_heads", "heads"},
+                        fmt::format("kv_heads {} differs from heads {}", spec.kv_heads, spec.heads),
+                        fmt::format("equal numbers, because {} has latent attention", def.name)});
 }
 
 // The sizes are known to be positive here, in this function and the next.
@@ -201,7 +278,8 @@ void check_heads(const ModelSpec& spec, const ModelDef& def, std::vector<SpecPro
                         fmt::format("kv_heads {} does not divide heads {}", spec.kv_heads, spec.heads),
                         fmt::format("a divisor of {}", spec.heads)});
   bool rounded = spec.hidden % spec.heads != 0 && !def.free_heads;  // reported above
-  if (def.positions == Positions::rotary && spec.rotary_fraction == 1 && spec.head_dim % 2 != 0 && !rounded)
+  if (def.positions == Positions::rotary && spec.rotary_fraction == 1 && spec.head_dim % 2 != 0 && !rounded &&
+      !spec.latent)
     problems.push_back({{"head_dim", "heads", "hidden"},
                         fmt::format("head_dim {} is odd", spec.head_dim),
                         "an even head_dim, because RoPE turns pairs"});
@@ -241,6 +319,9 @@ struct OptionalField {
 
 constexpr OptionalField kOptionalFields[] = {
     {"rope_scaling", "does not scale its RoPE", [](const ModelSpec& s) { return s.rope_scaling.has_value(); }, true},
+    {"rope_scaling.mscale_all_dim", "does not scale attention's scores by its RoPE",
+     [](const ModelSpec& s) { return s.rope_scaling && s.rope_scaling->mscale_all_dim > 0; }, true},
+    {"latent", "has no latent attention", [](const ModelSpec& s) { return s.latent.has_value(); }},
     {"rotary_fraction", "turns whole heads", [](const ModelSpec& s) { return s.rotary_fraction != 1; }, true},
     {"activation", "has no choice of activation", [](const ModelSpec& s) { return s.activation.has_value(); }},
     {"norm_placement", "has no choice of where norms stand",
@@ -262,8 +343,20 @@ constexpr OptionalField kOptionalFields[] = {
      [](const ModelSpec& s) { return s.experts && !s.experts->normalise; }},
     {"experts.every", "has experts in every layer",
      [](const ModelSpec& s) { return s.experts && (s.experts->every != 1 || !s.experts->dense_layers.empty()); }},
+    {"experts.dense_first", "has experts in its first layers too",
+     [](const ModelSpec& s) { return s.experts && s.experts->dense_first > 0; }},
     {"experts.shared_ffn", "has no shared expert",
      [](const ModelSpec& s) { return s.experts && s.experts->shared_ffn > 0; }},
+    {"experts.score", "scores experts by softmax",
+     [](const ModelSpec& s) { return s.experts && s.experts->score != ExpertScore::softmax; }},
+    {"experts.groups", "has no groups of experts",
+     [](const ModelSpec& s) {
+       return s.experts && (s.experts->groups != 1 || s.experts->keep_groups != 1 || s.experts->group_top != 1);
+     }},
+    {"experts.scale", "does not scale the weights of experts",
+     [](const ModelSpec& s) { return s.experts && s.experts->scale != 1; }},
+    {"experts.correction_bias", "has no bias by which experts are chosen",
+     [](const ModelSpec& s) { return s.experts && s.experts->correction_bias; }},
     {"no_rope_every", "has RoPE in all layers", [](const ModelSpec& s) { return s.no_rope_every > 0; }, true},
     {"embedding_multiplier", "has no multiplier of embeddings",
      [](const ModelSpec& s) { return s.embedding_multiplier != 1; }},
@@ -317,6 +410,7 @@ std::vector<SpecProblem> problems_of(const ModelSpec& spec) {
   bool countable = spec.hidden > 0 && spec.heads > 0 && spec.kv_heads > 0 && spec.head_dim > 0;
   if (!def || !countable) return problems;
   check_heads(spec, *def, problems);
+  check_latent(spec, *def, problems);
   check_sizes_that_are_fixed(spec, *def, problems);
   check_options(spec, *def, problems);
   check_experts(spec, *def, problems);

@@ -34,6 +34,7 @@ struct RopeScaling {
   double beta_fast = 32, beta_slow = 1;              // yarn: turns from which on a frequency stays, or is divided
   bool truncate = true;                              // yarn: whether the bounds between are whole pairs
   double attention_factor = 1;                       // yarn, longrope: what cosines and sines are multiplied by
+  double mscale_all_dim = 0;                         // attention's scores are multiplied by score_factor; 0 = by 1
   // longrope: a divisor of each pair's frequency, for sequences up to original_max_positions and for longer ones.
   std::vector<double> short_factor, long_factor;
   bool operator==(const RopeScaling&) const = default;
@@ -41,6 +42,9 @@ struct RopeScaling {
 
 // What yarn and longrope multiply cosines and sines by where a model does not say.
 double default_attention_factor(const RopeScaling& scaling);
+
+// What the scores of attention are multiplied by beside their own scale: (0.1·mscale_all_dim·ln(factor) + 1)².
+double score_factor(const RopeScaling& scaling);
 
 // Where the norms of a block stand, for the architectures that leave it to the spec.
 enum class NormPlacement : uint8_t {
@@ -51,6 +55,11 @@ enum class NormPlacement : uint8_t {
 inline constexpr std::string_view kNormPlacements = "pre|pre-without-final|post";
 std::optional<NormPlacement> norm_placement_from_name(std::string_view name);
 
+// What a router makes of its logits: the scores by which experts are chosen, and which weigh what they give.
+enum class ExpertScore : uint8_t { softmax, sigmoid };
+inline constexpr std::string_view kExpertScores = "softmax|sigmoid";
+std::optional<ExpertScore> expert_score_from_name(std::string_view name);
+
 // Experts in place of the MLP: every token goes through some of many.
 struct ExpertsSpec {
   int64_t count = 8;
@@ -60,8 +69,28 @@ struct ExpertsSpec {
   double balance_loss = 0;                 // coefficient of the loss that balances how much experts get
   int64_t every = 1;                       // every n-th layer has experts, the others an MLP
   std::vector<int64_t> dense_layers = {};  // layers with an MLP in any case, ascending
+  int64_t dense_first = 0;                 // so many layers in front have an MLP in any case
   int64_t shared_ffn = 0;                  // width of an expert that every token goes through; 0 = there is none
+  ExpertScore score = ExpertScore::softmax;
+  // Experts stand in `groups` groups of equal size. A token's are chosen in the keep_groups of them whose group_top
+  // best scores are the largest in sum.
+  int64_t groups = 1, keep_groups = 1, group_top = 1;
+  double scale = 1;  // what the weights of a token's experts are multiplied by at last
+  // A bias that is added to scores where experts are chosen, and to nothing else. It is not trained: after each step
+  // that of an expert with less than the mean load is raised by bias_update_speed, with more lowered.
+  bool correction_bias = false;
+  double bias_update_speed = 0;
   bool operator==(const ExpertsSpec&) const = default;
+};
+
+// Latent attention: queries, and keys and values, are made from narrow rows (DeepSeek-V2). A head of queries and keys
+// has head_dim elements, of which the last rope_dim are turned by RoPE; those of keys are the same for all heads.
+struct LatentSpec {
+  int64_t q_rank = 1536;  // width of the narrow rows of queries; 0 = queries come from the whole rows
+  int64_t kv_rank = 512;
+  int64_t rope_dim = 64;
+  int64_t value_dim = 128;  // width of a head of values
+  bool operator==(const LatentSpec&) const = default;
 };
 
 struct ModelSpec {
@@ -98,6 +127,7 @@ struct ModelSpec {
   double residual_multiplier = 1;      // of what attention and MLP add
   double logits_scaling = 1;           // logits are divided by it
 
+  std::optional<LatentSpec> latent;
   std::optional<ExpertsSpec> experts;
 
   bool tied_head = false;  // the output head is the embedding matrix

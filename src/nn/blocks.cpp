@@ -100,6 +100,36 @@ Packed packed_qkv(Builder& b, ValueId x, const PackedLinear& spec) {
           spec.heads};
 }
 
+Packed latent_qkv(Builder& b, ValueId x, const LatentLinear& spec) {
+  const Heads& heads = spec.heads;
+  auto by_heads = [&](ValueId rows, std::string name, int64_t outputs) {
+    return linear(
+        b, rows,
+        {.name = std::move(name), .outputs = outputs, .init_std = spec.init_std, .split = TensorSplit::outputs});
+  };
+  ValueId q = kNoValue;
+  int64_t q_width = heads.query * heads.dim;
+  if (spec.q_rank > 0) {
+    ValueId narrow = linear(b, x, {.name = "q_a", .outputs = spec.q_rank, .init_std = spec.init_std});
+    q = by_heads(rms_norm(b, narrow, "q_a_norm", spec.norm_eps), "q_b", q_width);
+  } else {
+    q = by_heads(x, "q", q_width);
+  }
+  ValueId narrow = linear(b, x, {.name = "kv_a", .outputs = spec.kv_rank + spec.shared_dim, .init_std = spec.init_std});
+  ValueId latent =
+      b.op(ops::split_columns, "kv_a_parts", {narrow}, {{"columns", spec.kv_rank}, {"others", spec.shared_dim}});
+  ValueId shared = b.gathered(b.output(1));
+  int64_t own = heads.dim - spec.shared_dim;
+  ValueId kv = by_heads(rms_norm(b, latent, "kv_a_norm", spec.norm_eps), "kv_b",
+                        heads.key_value * (own + heads.width_of_values()));
+  Attrs attrs = heads.attrs();
+  attrs.set("value_dim", heads.width_of_values());
+  attrs.set("shared_dim", spec.shared_dim);
+  ValueId rows = b.op(ops::latent_qkv, "qkv", {q, kv, shared}, attrs);
+  b.set_segments(rows, 2, heads.segments());
+  return {rows, heads};
+}
+
 ValueId qk_norm(Builder& b, const Packed& qkv, double eps) {
   // Each tensor-parallel rank norms other heads with the same weights.
   auto weight = [&](std::string_view name) {
@@ -127,7 +157,9 @@ ValueId qk_norm_wide(Builder& b, const Packed& qkv, const Heads& stored, double 
 }
 
 Attrs Heads::attrs() const {
-  return {{"heads", query}, {"kv_heads", key_value}, {"head_dim", dim}};
+  Attrs attrs{{"heads", query}, {"kv_heads", key_value}, {"head_dim", dim}};
+  if (width_of_values() != dim) attrs.set("value_dim", value_dim);
+  return attrs;
 }
 
 namespace {
@@ -136,6 +168,8 @@ Attrs rope_attrs(const Heads& heads, const Rope& rope) {
   Attrs attrs = heads.attrs();
   attrs.set("theta", rope.theta);
   if (rope.dims > 0 && rope.dims < heads.dim) attrs.set("rotary_dim", rope.dims);
+  if (rope.first > 0) attrs.set("rotary_first", rope.first);
+  if (rope.interleaved) attrs.set("interleaved", int64_t{1});
   if (rope.scale_factor > 0) attrs.set("scale_factor", rope.scale_factor);
   if (rope.ramp) {
     attrs.set("ramp_begin", rope.ramp->begin);
@@ -177,9 +211,10 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
     ValueId y = b.op(ops::attention, "core", std::move(inputs), attrs);
     return all_to_all ? b.split_sequences(y) : y;
   }
-  GlobalShape cache{b.shape(qkv)[0], spec.heads.key_value, spec.cache->capacity, spec.heads.dim};
-  ValueId keys = b.cache(b.path("cache", "keys"), cache);
-  ValueId values = b.cache(b.path("cache", "values"), cache);
+  auto cache = [&](std::string_view name, int64_t width) {
+    return b.cache(b.path("cache", name), {b.shape(qkv)[0], spec.heads.key_value, spec.cache->capacity, width});
+  };
+  ValueId keys = cache("keys", spec.heads.dim), values = cache("values", spec.heads.width_of_values());
   return b.op(ops::attention_cached, "core", {qkv, keys, values, spec.cache->start}, attrs);
 }
 
@@ -301,7 +336,14 @@ ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
     output.logits = b.op(ops::linear_wide, "out", {normed, router});
     Attrs routing = spec.routing;
     routing.set("top_k", spec.per_token);
-    weights = b.op(ops::route, "route", {output.logits}, routing);
+    std::vector<ValueId> inputs{output.logits};
+    output.counted_for = router;
+    if (spec.bias_update_speed) {
+      output.counted_for =
+          b.parameter({.name = "correction", .shape = {spec.experts}, .balance_speed = spec.bias_update_speed});
+      inputs.push_back(output.counted_for);
+    }
+    weights = b.op(ops::route, "route", std::move(inputs), routing);
     output.experts = b.output(1);
   }
   auto scope = b.scope("experts");
@@ -311,9 +353,12 @@ ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
   return output;
 }
 
-ExpertLoad expert_load(Builder& b, const ExpertOutput& output) {
-  ValueId scores = b.op(ops::expert_load, "load", {output.logits, output.experts});
-  return {scores, b.output(1)};
+ExpertLoad expert_load(Builder& b, const ExpertOutput& output, const ExpertMlp& spec) {
+  Attrs attrs;
+  if (spec.routing.integer_or("sigmoid", 0) != 0) attrs.set("sigmoid", int64_t{1});
+  ExpertLoad load{b.op(ops::expert_load, "load", {output.logits, output.experts}, attrs), b.output(1)};
+  b.tally(load.counts, output.counted_for);
+  return load;
 }
 
 }  // namespace sextant

@@ -34,8 +34,10 @@ struct Heads {
   int64_t query = 0;
   int64_t key_value = 0;
   int64_t dim = 0;
-  std::vector<int64_t> segments() const { return {query * dim, key_value * dim, key_value * dim}; }
-  int64_t packed_width() const { return (query + 2 * key_value) * dim; }
+  int64_t value_dim = 0;  // of values, where that is another; 0 = dim
+  int64_t width_of_values() const { return value_dim > 0 ? value_dim : dim; }
+  std::vector<int64_t> segments() const { return {query * dim, key_value * dim, key_value * width_of_values()}; }
+  int64_t packed_width() const { return (query + key_value) * dim + key_value * width_of_values(); }
   Attrs attrs() const;
 };
 
@@ -53,12 +55,27 @@ struct PackedLinear {
 };
 Packed packed_qkv(Builder& b, ValueId x, const PackedLinear& spec);
 
+// Latent attention (DeepSeek-V2): queries, and keys and values, are made from narrow normed rows, of which every
+// tensor-parallel rank computes all; what follows is split by heads. The last shared_dim elements of a key are the same
+// for all heads. Weights at q_a, q_a_norm, q_b (at q where queries have no narrow rows), kv_a, kv_a_norm, kv_b.
+struct LatentLinear {
+  Heads heads;
+  int64_t q_rank = 0;  // width of the narrow rows of queries; 0 = queries come from x itself
+  int64_t kv_rank = 0;
+  int64_t shared_dim = 0;
+  double norm_eps = 1e-6;
+  double init_std = 0.02;
+};
+Packed latent_qkv(Builder& b, ValueId x, const LatentLinear& spec);
+
 // Every head of q and k to a root mean square of 1, times a weight; weights at q_norm.weight and k_norm.weight.
 ValueId qk_norm(Builder& b, const Packed& qkv, double eps);
 
 struct Rope {
   double theta = 10000;
-  int64_t dims = 0;  // how many elements of each head turn; 0 = all
+  int64_t dims = 0;          // how many elements of each head turn; 0 = all
+  int64_t first = 0;         // which is the first of them
+  bool interleaved = false;  // neighbours turn together, not elements half of them apart
   // Attributes of the op (ops/rope.cpp), where there are any; 0 and empty = not given.
   double scale_factor = 0, low_freq_factor = 0, high_freq_factor = 0;
   int64_t original_max_positions = 0;
@@ -125,6 +142,9 @@ ValueId gated_mlp(Builder& b, ValueId normed, const Mlp& spec);
 struct ExpertMlp {
   int64_t experts = 0, per_token = 0, inner = 0;
   Attrs routing;  // of the op route, besides top_k
+  // With a bias of scores where experts are chosen, at router.correction: how fast it follows the load
+  // (Value::balance_speed).
+  std::optional<double> bias_update_speed = {};
   double init_std = 0.02, down_std = 0.02;
 };
 
@@ -136,8 +156,10 @@ struct ExpertLoad {
 struct ExpertOutput {
   ValueId rows = kNoValue;
   ValueId logits = kNoValue, experts = kNoValue;  // of the router, and its choice
+  ValueId counted_for = kNoValue;                 // the parameter whose update reads the experts' load
 };
 ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec);
-ExpertLoad expert_load(Builder& b, const ExpertOutput& output);
+// The load of the experts; in training its counts are added up over a step.
+ExpertLoad expert_load(Builder& b, const ExpertOutput& output, const ExpertMlp& spec);
 
 }  // namespace sextant

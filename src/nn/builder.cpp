@@ -48,14 +48,14 @@ ValueId Builder::parameter(const ParameterSpec& spec) {
     std::erase_if(data_axes, [&](int axis) { return graph_.mesh.def(axis).experts == ExpertRole::expert; });
   }
   for (int axis : data_axes) {
-    if (parallel_.zero < 3 || !graph_.mesh.def(axis).zero_shards) continue;
+    if (parallel_.zero < 3 || spec.balance_speed || !graph_.mesh.def(axis).zero_shards) continue;
     layout.states[static_cast<size_t>(axis)] = sharded(0);
     layout.order = with_axis_last(layout, axis);
   }
   if (!spec.segments.empty()) layout.segments = {0, spec.segments};
   return graph_.add({.path = below(spec.name),
                      .kind = ValueKind::parameter,
-                     .dtype = dtype_,
+                     .dtype = spec.balance_speed ? wide_of(dtype_) : dtype_,
                      .shape = spec.shape,
                      .layout = std::move(layout),
                      .data_axes = std::move(data_axes),
@@ -63,7 +63,8 @@ ValueId Builder::parameter(const ParameterSpec& spec) {
                      .stored = spec.stored.path.empty()
                                    ? StoredIn{}
                                    : StoredIn{below(spec.stored.path), spec.stored.first_row, spec.stored.first_packed},
-                     .packed_rows = spec.segments.empty() ? spec.packed : spec.segments});
+                     .packed_rows = spec.segments.empty() ? spec.packed : spec.segments,
+                     .balance_speed = spec.balance_speed});
 }
 
 ValueId Builder::feed(std::string path, DType dtype, GlobalShape shape) {

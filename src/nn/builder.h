@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <string_view>
@@ -31,10 +32,11 @@ struct ParameterSpec {
   GlobalShape shape;
   Init init;
   TensorSplit split = TensorSplit::whole;
-  std::vector<int64_t> segments = {};  // of dim 0: q|k|v, gate|up: each is split by itself
-  std::vector<int64_t> packed = {};    // rows of the tensors packed in it, where they are no segments
-  StoredIn stored = {};                // "qkv.weight", below the current scope
-  WeightOf of = WeightOf::layer;       // of experts: all of them one below the other, dim 0 is dealt out to ranks
+  std::vector<int64_t> segments = {};        // of dim 0: q|k|v, gate|up: each is split by itself
+  std::vector<int64_t> packed = {};          // rows of the tensors packed in it, where they are no segments
+  StoredIn stored = {};                      // "qkv.weight", below the current scope
+  WeightOf of = WeightOf::layer;             // of experts: one below the other, dim 0 is dealt out to ranks
+  std::optional<double> balance_speed = {};  // not trained: Value::balance_speed. Wide, and whole on every rank
 };
 
 class Builder {
@@ -87,6 +89,8 @@ class Builder {
   ValueId split_sequences(ValueId value);
   // The sum over all ranks that have a part of it, on each of them.
   ValueId summed(ValueId value);
+  // In training, the value is added up over the microbatches of a step, and the update of that parameter reads the sum.
+  void tally(ValueId value, ValueId parameter) { graph_[value].of = parameter; }
   void set_segments(ValueId value, int dim, std::vector<int64_t> extents) {
     graph_[value].layout.segments = {dim, std::move(extents)};
   }

@@ -1,5 +1,6 @@
-// attention: causal softmax attention over a packed qkv row (heads query heads, kv_heads key and value heads, each
-// head_dim wide; query head h reads key head h·kv_heads/heads). Saves qkv, y and the log-sum-exp of each row, so that
+// attention: causal softmax attention over a packed qkv row (heads query heads, kv_heads key and value heads; queries
+// and keys are head_dim wide, values value_dim, which is head_dim where it is not given; query head h reads key head
+// h·kv_heads/heads). Saves qkv, y and the log-sum-exp of each row, so that
 // backward needs no s×s matrix. With `begins`, documents that share a sequence do not see each other: begins[b][i] is
 // the position where the document of query i begins. With alibi=1 a key loses score with every position that it lies
 // before its query, at a slope of the query head's own (Press et al. 2021); slopes go by the head's place among all
@@ -14,6 +15,7 @@
 
 #include "base/error.h"
 #include "ir/graph.h"
+#include "ops/attention_widths.h"
 #include "ops/attention_window.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
@@ -28,12 +30,13 @@ enum class Pass : uint8_t { forward, backward };
 // data. `y` tells how many heads are here: attrs count them over all ranks.
 Cost attention_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out,
                     const GlobalShape& y, Pass pass) {
-  double s = static_cast<double>(y[1]), head_dim = static_cast<double>(attrs.integer("head_dim"));
+  double s = static_cast<double>(y[1]), value_dim = static_cast<double>(value_dim_of(attrs));
   AttentionWork work{.batch = static_cast<double>(y[0]),
-                     .heads = static_cast<double>(y[2]) / head_dim,
+                     .heads = static_cast<double>(y[2]) / value_dim,
                      .queries = s,
                      .keys = s,
-                     .head_dim = head_dim,
+                     .head_dim = static_cast<double>(attrs.integer("head_dim")),
+                     .value_dim = value_dim,
                      .seen = share_seen(s, window_of(attrs)),
                      .backward = pass == Pass::backward};
   Cost cost{.flops = {work.flops()}, .attention = work};
@@ -120,8 +123,7 @@ class RingWriter {
   ValueId own_keys_and_values() {
     Op op = make_op(graph_, kv_of, {qkv_}, op_.attrs, op_.path + ".kv");
     Layout layout = graph_[qkv_].layout;
-    int64_t width = op_.attrs.integer("kv_heads") * op_.attrs.integer("head_dim");
-    layout.segments = {2, {width, width}};
+    layout.segments = {2, {key_width(op_.attrs), value_width(op_.attrs)}};
     graph_[op.outputs[0]].layout = layout;
     return append(std::move(op));
   }
@@ -182,11 +184,10 @@ const OpDef attention{
         "the score of key j is less by slope(head)·(i − j). With dropout the softmax is multiplied by the mask that "
         "dropout has for (keys[b], site, head, i, j).",
     .operands = "qkv[b s e], begins?[b s], keys?[b] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "dropout", "site"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "dropout", "site"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
-      return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}},
-              {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
+      return {{in[0].dtype, {s[0], s[1], output_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
     },
     .wide = {1},
     .rows = {"b", "s", "qkv:S(e) begins:R keys:R -> y:S(a) lse:S(q)"},
@@ -200,6 +201,12 @@ const OpDef attention{
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, out[0].shape, Pass::forward); },
     .examples =
         {{.name = "gqa", .inputs = {f64({2, 6, 32})}, .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}},
+         {.name = "wide_keys",
+          .inputs = {f64({2, 6, 44})},
+          .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 6}, {"value_dim", 4}}},
+         {.name = "wide_values",
+          .inputs = {f64({1, 70, 18})},
+          .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}, {"value_dim", 5}}},
          {.name = "mha_long", .inputs = {f64({1, 70, 12})}, .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}}},
          {.name = "alibi",
           .inputs = {f64({2, 12, 20})},
@@ -236,13 +243,16 @@ const OpDef attention_backward{
         "in "
         "dv and dy·vᵀ are multiplied by the mask.",
     .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], begins?[b s], keys?[b] -> dqkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "dropout", "site"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "dropout", "site"},
     .rows = {"b", "s", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) begins:R keys:R -> dqkv:S(e)"},
     .localize = ring_backward,
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, in[0].shape, Pass::backward); },
     .examples = {{.name = "gqa",
                   .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}},
+                 {.name = "wide_keys",
+                  .inputs = {f64({2, 6, 16}), f64({2, 6, 44}), f64({2, 6, 16}), f64({2, 4, 6})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 6}, {"value_dim", 4}}},
                  {.name = "alibi",
                   .inputs = {f64({2, 12, 12}), f64({2, 12, 20}), f64({2, 12, 12}), f64({2, 6, 12})},
                   .attrs = {{"heads", 6}, {"kv_heads", 2}, {"head_dim", 2}, {"alibi", 1}}},

@@ -3,6 +3,7 @@
 // 1).
 #include <algorithm>
 
+#include "ops/attention_widths.h"
 #include "ops/attention_window.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
@@ -10,18 +11,18 @@
 namespace sextant::ops {
 
 // No gradient: generation only. No row along s or m: the new positions are one contiguous piece of the cache. No row
-// along d: every score is a product over all of a head.
+// along d or v: every score is a product over all of a head, and y has all of a head's values.
 const OpDef attention_cached{
     .name = "attention_cached",
     .contract =
         "k, v caches[start+i] = the new k, v; y = softmax(c·q·kᵀ, causal)·v over the caches; c, alibi and "
         "window as in attention.",
     .operands =
-        "qkv[b s e], keys[b k m d], values[b k m d], start[] -> y[b s a], keys_next[b k m d], values_next[b k m d]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window"},
+        "qkv[b s e], keys[b k m d], values[b k m v], start[] -> y[b s a], keys_next[b k m d], values_next[b k m v]",
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
-      return {{in[0].dtype, {s[0], s[1], attrs.integer("heads") * attrs.integer("head_dim")}}, in[1], in[2]};
+      return {{in[0].dtype, {s[0], s[1], output_width(attrs)}}, in[1], in[2]};
     },
     .rows = {"b", "qkv:S(e) keys:S(k) values:S(k) -> y:S(a) keys_next:S(k) values_next:S(k)"},
     .cost =
@@ -29,16 +30,17 @@ const OpDef attention_cached{
           // Where the caches stand is known at run time only: several queries are taken for a prompt, which sees
           // itself, and one alone for the last, which sees all. `y` tells how many heads are here.
           const GlobalShape& y = out[0].shape;
-          double head_dim = static_cast<double>(a.integer("head_dim")), queries = static_cast<double>(y[1]);
+          double value_dim = static_cast<double>(value_dim_of(a)), queries = static_cast<double>(y[1]);
           double positions = static_cast<double>(in[1].shape[2]),
                  keys = queries > 1 ? std::min(queries, positions) : positions;
           int64_t window = window_of(a);
           if (queries == 1 && window > 0) keys = std::min(keys, static_cast<double>(window));
           AttentionWork work{.batch = static_cast<double>(y[0]),
-                             .heads = static_cast<double>(y[2]) / head_dim,
+                             .heads = static_cast<double>(y[2]) / value_dim,
                              .queries = queries,
                              .keys = keys,
-                             .head_dim = head_dim,
+                             .head_dim = static_cast<double>(a.integer("head_dim")),
+                             .value_dim = value_dim,
                              .seen = queries > 1 ? share_seen(queries, window) : 1,
                              .kv_heads = static_cast<double>(in[1].shape[1])};
           auto seen = [&](Bytes cache) {
@@ -55,6 +57,10 @@ const OpDef attention_cached{
     .examples = {{.name = "prefill",
                   .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}},
+                  .integers_below = 5},
+                 {.name = "wide_keys",
+                  .inputs = {f64({2, 3, 44}), f64({2, 2, 8, 6}), f64({2, 2, 8, 4}), i32({})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 6}, {"value_dim", 4}},
                   .integers_below = 5},
                  {.name = "scale",
                   .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},

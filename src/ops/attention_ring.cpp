@@ -10,6 +10,7 @@
 // row but any state as it is for ring_shift: it sends what the rank holds.
 #include <algorithm>
 
+#include "ops/attention_widths.h"
 #include "ops/attention_window.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
@@ -18,11 +19,8 @@ namespace sextant::ops {
 
 namespace {
 
-int64_t query_width(const Attrs& attrs) {
-  return attrs.integer("heads") * attrs.integer("head_dim");
-}
 int64_t kv_width(const Attrs& attrs) {
-  return 2 * attrs.integer("kv_heads") * attrs.integer("head_dim");
+  return key_width(attrs) + value_width(attrs);
 }
 
 // Of a rank's queries and the keys that visit it.
@@ -46,14 +44,15 @@ double share_of_step(const Attrs& attrs, int64_t positions) {
 // all ranks together are the whole causal square.
 Cost step_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out) {
   bool backward = attrs.has("backward");
-  const GlobalShape &q = out[0].shape, &kv = backward ? in[4].shape : in[1].shape;
-  double head_dim = static_cast<double>(attrs.integer("head_dim"));
-  AttentionWork work{.batch = static_cast<double>(q[0]),
-                     .heads = static_cast<double>(q[2]) / head_dim,
-                     .queries = static_cast<double>(q[1]),
+  const GlobalShape &y = backward ? in[0].shape : out[0].shape, &kv = backward ? in[4].shape : in[1].shape;
+  double value_dim = static_cast<double>(value_dim_of(attrs));
+  AttentionWork work{.batch = static_cast<double>(y[0]),
+                     .heads = static_cast<double>(y[2]) / value_dim,
+                     .queries = static_cast<double>(y[1]),
                      .keys = static_cast<double>(kv[1]),
-                     .head_dim = head_dim,
-                     .seen = share_of_step(attrs, q[1]),
+                     .head_dim = static_cast<double>(attrs.integer("head_dim")),
+                     .value_dim = value_dim,
+                     .seen = share_of_step(attrs, y[1]),
                      .backward = backward};
   Cost cost{.flops = {work.flops()}, .attention = work};
   for (const TensorType& t : in) cost.read += t.bytes();
@@ -77,7 +76,7 @@ const OpDef kv_of{
     .name = "kv_of",
     .contract = "kv = the key and value part of packed rows.",
     .operands = "qkv[b s e] -> kv[b s c]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "dropout", "site"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "dropout", "site"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], kv_width(attrs)}}};
     },
@@ -109,10 +108,11 @@ const OpDef attention_step{
         "y, lse = attention over the keys seen so far and those of kv: y0 and y_block weighted by exp(lse0), "
         "exp(lse_block).",
     .operands = "qkv[b s e], kv[b t c], keys?[b], y0?[b s a], lse0?[b q s] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "dropout", "site", "step", "axis", "ranks"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "dropout", "site", "step",
+              "axis", "ranks"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
-      return {{in[0].dtype, {s[0], s[1], query_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
+      return {{in[0].dtype, {s[0], s[1], output_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
     },
     .wide = {1},
     .rows = {"b"},
@@ -121,7 +121,15 @@ const OpDef attention_step{
     .recompute = Recompute::never,
     .examples = {{.name = "first",
                   .inputs = {f64({2, 6, 32}), f64({2, 6, 16})},
-                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"step", 0}, {"axis", std::string("cp")}}}},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"step", 0}, {"axis", std::string("cp")}}},
+                 {.name = "wide_keys",
+                  .inputs = {f64({2, 6, 44}), f64({2, 6, 20})},
+                  .attrs = {{"heads", 4},
+                            {"kv_heads", 2},
+                            {"head_dim", 6},
+                            {"value_dim", 4},
+                            {"step", 0},
+                            {"axis", std::string("cp")}}}},
 };
 
 const OpDef attention_step_backward{
@@ -129,12 +137,13 @@ const OpDef attention_step_backward{
     .contract =
         "What the keys of kv add to dq, and what the queries add to its dkv (dq0, dkv0: what is there already).",
     .operands =
-        "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], keys?[b], dq0?[b s a], dkv0?[b t c] -> dq[b s a], "
+        "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], keys?[b], dq0?[b s f], dkv0?[b t c] -> dq[b s f], "
         "dkv[b t c]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "dropout", "site", "step", "axis", "ranks",
-              "backward"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes {
-      return {in[0], in[4]};
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "dropout", "site", "step",
+              "axis", "ranks", "backward"},
+    .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
+      const GlobalShape& dy = in[0].shape;
+      return {{in[0].dtype, {dy[0], dy[1], query_width(attrs)}}, in[4]};
     },
     .rows = {"b"},
     .cost = [](const Attrs& a, auto in, auto out) { return step_cost(a, in, out); },
@@ -147,6 +156,15 @@ const OpDef attention_step_backward{
                             {"head_dim", 4},
                             {"step", 0},
                             {"axis", std::string("cp")},
+                            {"backward", 1}}},
+                 {.name = "wide_keys",
+                  .inputs = {f64({2, 6, 16}), f64({2, 6, 44}), f64({2, 6, 16}), f64({2, 4, 6}), f64({2, 6, 20})},
+                  .attrs = {{"heads", 4},
+                            {"kv_heads", 2},
+                            {"head_dim", 6},
+                            {"value_dim", 4},
+                            {"step", 0},
+                            {"axis", std::string("cp")},
                             {"backward", 1}}}},
 };
 
@@ -154,7 +172,7 @@ const OpDef join_qkv{
     .name = "join_qkv",
     .contract = "qkv = packed rows of q, and k and v.",
     .operands = "q[b s a], kv[b s c] -> qkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "alibi", "scale", "window", "dropout", "site"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "dropout", "site"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], query_width(attrs) + kv_width(attrs)}}};
     },

@@ -1,7 +1,8 @@
 // rope: turns the q and k parts of a packed qkv row by angles that grow with the position; v passes through. Halves are
-// paired (element j with j + head_dim/2), as Hugging Face stores weights. With rotary_dim only that many elements at
-// the front of a head turn, paired among themselves. Saves nothing: the gradient is the turn backwards, the same op
-// with inverse=1.
+// paired (element j with j + head_dim/2), as Hugging Face stores weights. With rotary_dim only that many elements of a
+// head turn, from the element rotary_first on (the front where that is not given), paired among themselves. With
+// interleaved=1 neighbours are paired (element 2j with 2j + 1), as DeepSeek stores weights. Saves nothing: the gradient
+// is the turn backwards, the same op with inverse=1.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -26,11 +27,12 @@ const OpDef rope{
         "less often over original_max_positions, blended up to high_freq_factor; with ramp_begin blended from the pair "
         "ramp_begin to ramp_end. With frequency_divisors each is divided by its own. rotary_dim is head_dim where it "
         "is "
-        "not given.",
+        "not given; the turned elements begin at rotary_first. a and b are neighbours with interleaved=1, else lie "
+        "rotary_dim/2 apart.",
     .operands = "qkv[b s e], start?[] -> y[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "theta", "inverse", "scale_factor", "low_freq_factor",
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "theta", "inverse", "scale_factor", "low_freq_factor",
               "high_freq_factor", "original_max_positions", "rotary_dim", "ramp_begin", "ramp_end",
-              "frequency_divisors", "attention_factor"},
+              "frequency_divisors", "attention_factor", "rotary_first", "interleaved"},
     .rows = {"b", "s", "e"},
     .backward =
         [](BackwardScope& s) {
@@ -48,6 +50,19 @@ const OpDef rope{
                  {.name = "partial",
                   .inputs = {f64({2, 4, 48})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 6}, {"theta", 100.0}, {"rotary_dim", 4}}},
+                 {.name = "end_of_head",
+                  .inputs = {f64({2, 4, 60})},
+                  .attrs = {{"heads", 4},
+                            {"kv_heads", 2},
+                            {"head_dim", 8},
+                            {"value_dim", 6},
+                            {"theta", 100.0},
+                            {"rotary_dim", 4},
+                            {"rotary_first", 4},
+                            {"interleaved", 1}}},
+                 {.name = "neighbours",
+                  .inputs = {f64({1, 5, 24})},
+                  .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 4}, {"theta", 100.0}, {"interleaved", 1}}},
                  {.name = "llama3",
                   .inputs = {f64({1, 6, 24})},
                   .attrs = {{"heads", 2},

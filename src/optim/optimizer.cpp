@@ -51,7 +51,7 @@ GlobalShape OptimizerState::shape_for(const OptimizedWeight& weight) const {
 std::map<ValueId, OptimizedWeight> optimized_weights(const Graph& graph) {
   std::map<ValueId, OptimizedWeight> weights;
   for (const Value& value : graph.values) {
-    if (value.kind != ValueKind::parameter) continue;
+    if (value.kind != ValueKind::parameter || !value.is_trained()) continue;
     std::vector<int64_t> packed = value.packed_rows;
     if (packed.empty()) packed.push_back(value.shape.rank() > 0 ? value.shape[0] : 1);
     weights.emplace(value.id, OptimizedWeight{.shape = value.shape, .packed_rows = std::move(packed)});

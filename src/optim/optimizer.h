@@ -26,7 +26,7 @@ struct OptimizedWeight {
   bool is_matrix() const { return shape.rank() >= 2; }
 };
 
-// Of every parameter of a graph, by its id.
+// Of every parameter of a graph that is trained, by its id.
 std::map<ValueId, OptimizedWeight> optimized_weights(const Graph& graph);
 
 // A tensor that an optimizer keeps for a weight from step to step, in f32. It is saved, resumed and planned.

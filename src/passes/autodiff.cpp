@@ -38,6 +38,8 @@ class Autodiff {
     size_t forward_ops = graph_.ops.size();
     for (size_t i = forward_ops; i-- > 0;) {
       Op op = graph_.ops[i];  // a copy: emitting ops may move the list
+      for (ValueId id : op.outputs)
+        if (graph_[id].kind == ValueKind::activation && graph_[id].of != kNoValue) add_up(id, op);
       if (op.def->backward && wanted(op)) differentiate(op);
     }
     replace_forward_outputs(forward_ops);
@@ -63,6 +65,18 @@ class Autodiff {
     if (fresh) return;
     Op sum = make_op(graph_, ops::add, {at->second, gradient}, {}, "d." + graph_[to].path);
     at->second = append(std::move(sum), cause, Phase::input_gradient, {gradient_layout(graph_[to].layout)});
+  }
+
+  // In backward, where it is reduced over ranks beside the gradients of its layer.
+  void add_up(ValueId value, const Op& cause) {
+    Value total{.path = "tally." + graph_[value].path,
+                .kind = ValueKind::tally,
+                .dtype = graph_[value].dtype,
+                .shape = graph_[value].shape,
+                .layout = graph_[value].layout,
+                .of = graph_[value].of};
+    Op sum = make_op(graph_, ops::accumulate, {graph_.add(std::move(total)), value}, {}, "tally." + graph_[value].path);
+    append(std::move(sum), cause, Phase::input_gradient, {graph_[value].layout});
   }
 
   void contribute_to_parameter(ValueId parameter, ValueId gradient, const Op& cause) {
@@ -190,11 +204,13 @@ void autodiff(Graph& graph, const Differentiation& what) {
   Autodiff(graph, what).run();
 }
 
-std::vector<std::pair<ValueId, ValueId>> parameter_gradients(const Graph& graph) {
-  // Follow each gradient value through the ops that update it in place.
+namespace {
+
+// Each value of the kind with its latest version: through the ops that update it in place.
+std::map<ValueId, ValueId> latest_versions(const Graph& graph, ValueKind kind) {
   std::map<ValueId, ValueId> latest;
   for (const Value& value : graph.values)
-    if (value.kind == ValueKind::gradient) latest[value.id] = value.id;
+    if (value.kind == kind) latest[value.id] = value.id;
   std::map<ValueId, ValueId> origin;
   for (const auto& [id, same] : latest) origin[id] = same;
   for (const Op& op : graph.ops) {
@@ -207,9 +223,22 @@ std::vector<std::pair<ValueId, ValueId>> parameter_gradients(const Graph& graph)
       latest[at->second] = next;
     }
   }
+  return latest;
+}
+
+}  // namespace
+
+std::vector<std::pair<ValueId, ValueId>> tallies(const Graph& graph) {
+  std::vector<std::pair<ValueId, ValueId>> out;
+  for (const auto& [id, version] : latest_versions(graph, ValueKind::tally)) out.emplace_back(graph[id].of, version);
+  return out;
+}
+
+std::vector<std::pair<ValueId, ValueId>> parameter_gradients(const Graph& graph) {
   std::vector<std::pair<ValueId, ValueId>> out;
   std::map<ValueId, ValueId> gradients;  // by parameter
-  for (const auto& [id, version] : latest) gradients.emplace(graph[id].of, version);
+  for (const auto& [id, version] : latest_versions(graph, ValueKind::gradient))
+    gradients.emplace(graph[id].of, version);
   for (const Value& value : graph.values) {
     if (value.kind != ValueKind::parameter) continue;
     if (auto at = gradients.find(value.id); at != gradients.end()) out.emplace_back(value.id, at->second);

@@ -1,5 +1,6 @@
 // autodiff: appends the backward ops. Each op's definition says how gradients pass it; layouts of gradients are the
-// duals of the forward layouts. A parameter's gradient is a persistent value "grad.PATH" onto which every use adds.
+// duals of the forward layouts. A parameter's gradient is a persistent value "grad.PATH" onto which every use adds;
+// values that the model wants added up over a step's microbatches (Builder::tally) get a "tally.PATH" likewise.
 #pragma once
 
 #include <utility>
@@ -21,6 +22,9 @@ struct Differentiation {
   int zero = 0;
 };
 void autodiff(Graph& graph, const Differentiation& what);
+
+// The last version of every tally after backward, with the parameter whose update reads it.
+std::vector<std::pair<ValueId, ValueId>> tallies(const Graph& graph);
 
 // The last version of a parameter's gradient after backward, by parameter id; parameters that nothing uses have none.
 std::vector<std::pair<ValueId, ValueId>> parameter_gradients(const Graph& graph);

@@ -134,6 +134,7 @@ BufferClass class_of(const Program& program, const Value& value, size_t regions)
     case ValueKind::parameter:
       return BufferClass::weights;
     case ValueKind::gradient:
+    case ValueKind::tally:
       return has_several_microbatches(program) ? BufferClass::gradients : BufferClass::activations;
     case ValueKind::state:
     case ValueKind::low_bits:

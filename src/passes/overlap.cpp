@@ -48,7 +48,7 @@ class GradientHistory {
       auto made = made_.find(id);
       if (made != made_.end() && made->second.region != place.region) return {};
     }
-    return program_[first_version(gradient)].kind == ValueKind::gradient ? place : OpPosition{};
+    return is_step_sum(program_[first_version(gradient)].kind) ? place : OpPosition{};
   }
 
  private:

@@ -121,8 +121,7 @@ class Cut {
       }
     }
     for (const Value& value : graph_.values)
-      if (value.kind == ValueKind::gradient && value.of != kNoValue)
-        owners_[static_cast<size_t>(value.id)] = owners(value.of);
+      if (is_step_sum(value.kind) && value.of != kNoValue) owners_[static_cast<size_t>(value.id)] = owners(value.of);
   }
 
   const Graph& graph_;
@@ -220,11 +219,10 @@ class Partition {
     return id;
   }
 
-  // The first op of this rank that adds onto a stored gradient begins its sum.
+  // The first op of this rank that adds onto a stored gradient or tally begins its sum.
   void mark_start(Op& op) const {
     for (const Alias& alias : aliases_of(op))
-      if (alias.rule == Alias::Rule::must &&
-          graph_[op.inputs[static_cast<size_t>(alias.input)]].kind == ValueKind::gradient)
+      if (alias.rule == Alias::Rule::must && is_step_sum(graph_[op.inputs[static_cast<size_t>(alias.input)]].kind))
         op.attrs.set("starts", int64_t{1});
   }
 
@@ -243,6 +241,7 @@ class Partition {
         return true;
       case ValueKind::parameter:
       case ValueKind::gradient:
+      case ValueKind::tally:
         return is_owner(id);
       default:
         return made_here_[static_cast<size_t>(id)];

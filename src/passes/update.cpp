@@ -40,6 +40,7 @@ class Update {
         plan_(plan),
         settings_(plan.optimizer.resolved()),
         pairs_(parameter_gradients(graph)),
+        tallies_(tallies(graph)),
         ranks_(ranks_using(graph, plan)),
         weights_(optimized_weights(graph)) {
     BUG_IF(pairs_.empty(), "{} has no parameter to update", graph.name);
@@ -51,14 +52,23 @@ class Update {
     std::vector<ValueId> squares;
     for (auto& [parameter, gradient] : pairs_) {
       parameter_ = parameter;
-      gradient = in_update_layout(parameter, whole_over_stages(parameter, gradient));
+      gradient = moved(whole_over_stages(parameter, gradient), update_layout_of(parameter),
+                       "grad." + graph_[parameter].path + ".moved");
       squares.push_back(append(make_op(graph_, ops::sum_squares, {gradient}, {}, "norm." + graph_[parameter].path)));
+    }
+    for (auto& [parameter, tally] : tallies_) {
+      parameter_ = parameter;
+      tally = moved(tally, invariant_layout(graph_.mesh), graph_[tally].path + ".moved");
     }
     parameter_ = kNoValue;
     ValueId scale = clip(squares);
     for (const auto& [parameter, gradient] : pairs_) {
       parameter_ = parameter;
       step_on(parameter, gradient, scale);
+    }
+    for (const auto& [parameter, tally] : tallies_) {
+      parameter_ = parameter;
+      if (!graph_[parameter].is_trained()) follow_load(parameter, tally, scale);
     }
     infer(graph_, Phase::update);
   }
@@ -82,21 +92,29 @@ class Update {
     return append(std::move(op));
   }
 
-  // A stored gradient that is partial is reduced where it stands, or reduced to a shard.
-  ValueId in_update_layout(ValueId parameter, ValueId gradient) {
+  // A stored gradient or tally that is partial is reduced where it stands, or reduced to a shard.
+  ValueId moved(ValueId sum, const Layout& to, const std::string& path) {
     bool stored = true;  // until the first hop that makes a new value
-    for (Op& hop :
-         make_hops(graph_, gradient, update_layout_of(parameter), "grad." + graph_[parameter].path + ".moved")) {
+    for (Op& hop : make_hops(graph_, sum, to, path)) {
       bool same_size = is_hop(hop, Transfer::all_reduce) || is_hop(hop, Transfer::nothing);
-      hop.inputs[0] = gradient;
+      hop.inputs[0] = sum;
       if (stored && is_hop(hop, Transfer::all_reduce)) {
-        hop.inputs.push_back(gradient);
+        hop.inputs.push_back(sum);
         hop.attrs.set("into", int64_t{1});
       }
       stored = stored && same_size;
-      gradient = append(std::move(hop));
+      sum = append(std::move(hop));
     }
-    return gradient;
+    return sum;
+  }
+
+  // The rule of a parameter that is not trained. All ranks hold it whole, and all do the same.
+  void follow_load(ValueId parameter, ValueId counts, ValueId scale) {
+    ValueId value = parameter;
+    for (Op& hop : make_hops(graph_, parameter, invariant_layout(graph_.mesh), graph_[parameter].path + ".whole"))
+      value = append(std::move(hop));
+    append(make_op(graph_, ops::balance_bias, {value, counts, scale}, {{"speed", *graph_[parameter].balance_speed}},
+                   "balance_bias." + graph_[parameter].path));
   }
 
   // The norm over all of the model: every rank's parts, every stage's weights.
@@ -157,7 +175,7 @@ class Update {
   Graph& graph_;
   const UpdatePlan& plan_;
   OptimizerSettings settings_;
-  std::vector<std::pair<ValueId, ValueId>> pairs_;
+  std::vector<std::pair<ValueId, ValueId>> pairs_, tallies_;
   std::map<ValueId, std::set<int>> ranks_;
   std::map<ValueId, OptimizedWeight> weights_;
   ValueId lr_ = kNoValue, step_ = kNoValue;

@@ -1,6 +1,7 @@
 // update: appends what happens once per step: the gradient norm, clipping, and the optimizer's step on every parameter.
-// Feeds "lr" and "step" come in, fetch "grad_norm" goes out. Gradients are brought into the optimizer's layout first
-// (ZeRO shards it), weights back into the layout they are stored in.
+// Parameters that are not trained follow their tallies. Feeds "lr" and "step" come in, fetch "grad_norm" goes out.
+// Gradients are brought into the optimizer's layout first (ZeRO shards it), weights back into the layout they are
+// stored in.
 #pragma once
 
 #include <functional>

@@ -23,7 +23,7 @@ std::string part_of(const std::string& path) {
 std::vector<ParameterCount> parameters_by_part(const Graph& graph, int64_t layers) {
   std::vector<ParameterCount> parts;
   for (const Value& value : graph.values) {
-    if (value.kind != ValueKind::parameter) continue;
+    if (value.kind != ValueKind::parameter || !value.is_trained()) continue;
     std::string name = part_of(value.path);
     auto found = std::find_if(parts.begin(), parts.end(), [&](const ParameterCount& p) { return p.part == name; });
     if (found == parts.end()) found = parts.insert(parts.end(), {name, 0, name == "each layer" ? layers : 1});

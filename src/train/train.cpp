@@ -410,7 +410,8 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
     if (launch.leads()) directory = prepare_run_directory(out);
     for (const std::string& note : directory.notes) say(note);
     keep_validation_split(run, out, say);
-    if (launch.leads() && run.model.from && starts_afresh(run, out)) check_source_model(run, spec);
+    if (launch.leads() && run.model.from && starts_afresh(run, out))
+      for (const std::string& note : check_source_model(run, spec)) say(note);
     // Gone before the executor's own team has work.
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
     dataset = open_dataset(run, spec, readers, say, launch.leads() ? CacheCheck::contents : CacheCheck::sizes);

@@ -42,7 +42,7 @@ double mask_bytes(const Program& program, const ForeignRun& run) {
     if (region.kind != RegionKind::forward) continue;
     for (const Op& op : region.ops)
       if (auto work = local_cost(program, op).attention)
-        sum += 2 * work->batch * work->queries * work->heads * work->head_dim * ranks;
+        sum += 2 * work->batch * work->queries * work->heads * work->width_of_values() * ranks;
   }
   return sum;
 }

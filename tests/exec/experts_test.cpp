@@ -180,5 +180,18 @@ TEST(BalanceLoss, OfEqualLoadIsTopK) {
   EXPECT_DOUBLE_EQ(run(ops::balance_loss, attrs, {f64({8}), f64({8})}, {scores, counts})[0][0], 0.01 * kTopK);
 }
 
+// Known loads: exactly one step up below the mean, one down above it, none at it, and none at all where the step is
+// skipped.
+TEST(BalanceBias, StepsTowardsTheMean) {
+  Attrs attrs{{"speed", 0.25}};
+  TensorTypes types{f64({4}), f64({4}), f64({})};
+  Numbers bias{1, -2, 0, 0.5}, counts{3, 5, 4, 4};
+  EXPECT_EQ(run(ops::balance_bias, attrs, types, {bias, counts, {1}})[0], (Numbers{1.25, -2.25, 0, 0.5}));
+  EXPECT_EQ(run(ops::balance_bias, attrs, types, {bias, counts, {0}})[0], bias);
+  // A mean that is no whole number, and whose division would round.
+  EXPECT_EQ(run(ops::balance_bias, attrs, {f64({3}), f64({3}), f64({})}, {{0, 0, 0}, {1, 1, 2}, {0.5}})[0],
+            (Numbers{0.25, 0.25, -0.25}));
+}
+
 }  // namespace
 }  // namespace sextant

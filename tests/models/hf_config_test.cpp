@@ -164,13 +164,9 @@ TEST(HfConfig, RefusesByName) {
             "config.json add_cross_attention: true is not supported; expected false");
   EXPECT_EQ(complaint_about(kGpt2, {{"model_type", "mamba"}}),
             "config.json model_type: \"mamba\" is not supported; expected " + all_types());
-  for (const char* type : {"llama4", "gpt_oss", "dbrx"})
+  for (const char* type : {"llama4", "gpt_oss", "dbrx", "deepseek"})
     EXPECT_EQ(complaint_about(kLlama1, {{"model_type", type}}),
               fmt::format("config.json model_type: \"{}\": {}; expected {}", type, why_unsupported(type), all_types()));
-  EXPECT_EQ(complaint_about(kLlama1, {{"model_type", "deepseek_v3"}}),
-            "config.json model_type: \"deepseek_v3\": models with experts and latent attention are not supported yet; "
-            "expected " +
-                all_types());
 }
 
 TEST(HfConfig, RefusesBadValues) {

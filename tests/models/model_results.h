@@ -127,7 +127,8 @@ inline NamedTensors loss_and_gradients(const std::filesystem::path& directory, c
   float loss = read_value<float>(*model.bound, model.program.at("loss")) * scale;
   if (const Value* balance = model.program.find("balance_loss")) loss += read_value<float>(*model.bound, *balance);
   results["loss"] = {{1}, {loss}};
-  for (const HfTensor& tensor : model_of(model.spec).tensors(model.spec)) add_file_gradient(model, tensor, results);
+  for (const HfTensor& tensor : model_of(model.spec).tensors(model.spec))
+    if (model.program.at(tensor.parameter).is_trained()) add_file_gradient(model, tensor, results);
   return results;
 }
 

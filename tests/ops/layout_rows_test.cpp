@@ -68,9 +68,11 @@ bool can_split(const OpDef& def, const Example& example, const LayoutRow& row, i
     }
     bool heads = (dim.letter == 'e' || dim.letter == 'a') && example.attrs.has("head_dim");
     int64_t unit = heads ? example.attrs.integer("head_dim") : 1;
+    int64_t values = heads ? example.attrs.integer_or("value_dim", unit) : 1;
     int64_t pieces = dim.state.order == ShardOrder::zigzag ? 2 * ranks : ranks;
-    for (int64_t extent : dim.extents)
-      if (extent % (unit * pieces) != 0) return false;
+    // Values stand behind queries and keys, and alone in an output.
+    for (size_t i = 0; i < dim.extents.size(); ++i)
+      if (dim.extents[i] % ((i + 1 == dim.extents.size() ? values : unit) * pieces) != 0) return false;
   }
   return true;
 }

@@ -234,8 +234,9 @@ std::string RowCase::text() const {
 
 Segments packed_segments(const Operand& operand, const TensorType& type, const Attrs& attrs) {
   if (size_t dim = operand.letters.find('e'); dim != std::string::npos && attrs.has("kv_heads")) {
-    int64_t kv = attrs.integer_or("copies", attrs.integer("kv_heads")) * attrs.integer("head_dim");
-    return {static_cast<int>(dim), {attrs.integer("heads") * attrs.integer("head_dim"), kv, kv}};
+    int64_t kv = attrs.integer_or("copies", attrs.integer("kv_heads")), keys = attrs.integer("head_dim");
+    int64_t values = attrs.integer_or("value_dim", keys);
+    return {static_cast<int>(dim), {attrs.integer("heads") * keys, kv * keys, kv * values}};
   }
   // The rows of a weight of experts are those of one expert after the other.
   if (operand.letters == "gi" && attrs.has("experts")) {

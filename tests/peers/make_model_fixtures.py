@@ -53,6 +53,9 @@ def randomise(model, generator):
                 parameter.copy_(0.1 * noise)
             else:
                 parameter.copy_(1.0 + 0.3 * noise)
+        for name, buffer in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                buffer.copy_(0.1 * torch.randn(buffer.shape, generator=generator))
 
 
 def make_batch(generator):
@@ -89,6 +92,14 @@ class Rotary64(nn.Module):
         angles = position_ids[..., None].double() * self.frequencies
         angles = torch.cat((angles, angles), -1)
         return self.factor * angles.cos(), self.factor * angles.sin()
+
+
+class ComplexRotary64(Rotary64):
+    """The same as complex numbers, which DeepSeek-V2 turns by."""
+
+    def forward(self, x, position_ids):
+        angles = position_ids[..., None].double() * self.frequencies
+        return self.factor * torch.polar(torch.ones_like(angles), angles)
 
 
 def rope_frequencies(head_dim, rope):
@@ -132,6 +143,9 @@ def attention_factor(config):
     first = rope["original_max_position_embeddings"]
     factor = rope.get("factor") or config.max_position_embeddings / first
     if rope["rope_type"] == "yarn":
+        scores, every = rope.get("mscale"), rope.get("mscale_all_dim")
+        if scores and every:
+            return (0.1 * scores * math.log(factor) + 1) / (0.1 * every * math.log(factor) + 1)
         return 0.1 * math.log(factor) + 1
     return math.sqrt(1 + math.log(factor) / math.log(first))
 
@@ -143,7 +157,8 @@ def float64_twin(model):
     for parent in list(twin.modules()):
         for name, child in list(parent.named_children()):
             if type(child).__name__.endswith("RotaryEmbedding"):
-                setattr(parent, name, Rotary64(model.config))
+                kind = ComplexRotary64 if model.config.model_type == "deepseek_v2" else Rotary64
+                setattr(parent, name, kind(model.config))
     if hasattr(model.config, "num_experts_per_tok"):
         twin.set_experts_implementation("eager")  # grouped products know no float64
     return twin.double().eval()

@@ -1,4 +1,5 @@
-// The blocks of attention on a CPU, and the scratch of a thread that works on one.
+// The blocks of attention on a CPU, and the scratch of a thread that works on one. Where values are not as wide as
+// queries and keys, `dim` is the wider of the two.
 #pragma once
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "comm/collectives.h"
+#include "ops/attention_widths.h"
 #include "ops/ops.h"
 #include "ops/transfer.h"
 #include "targets/cpu/attention_sizes.h"
@@ -25,7 +26,7 @@ int64_t bytes_of(const LocalType& type) {
 // Scratch of one task for each thread.
 template <int64_t (*kOfThread)(int64_t dim)>
 Bytes attention(const KernelQuery& query) {
-  return {query.threads * kOfThread(query.attrs.integer("head_dim"))};
+  return {query.threads * kOfThread(std::max(query.attrs.integer("head_dim"), value_dim_of(query.attrs)))};
 }
 
 // y = x·wᵀ and dx = dy·w: n is the output's width, k the input's.

@@ -10,7 +10,7 @@
 namespace sextant::cpu {
 
 struct RopeTable {
-  int64_t front;  // how many elements at the front of each head turn
+  int64_t front;  // how many elements of each head turn
   int64_t length;
 
   RopeTable(const Attrs& attrs, const LocalShape& qkv)

@@ -22,6 +22,7 @@ AttentionShape shape_of(const Attrs& attrs, const LocalShape& qkv, Documents doc
           .heads = heads.q,
           .kv_heads = heads.kv,
           .head_dim = heads.dim,
+          .value_dim = heads.value_dim,
           .documents = documents,
           .scale = static_cast<float>(attention_scale_of(attrs)),
           .window = window_of(attrs)};
@@ -53,7 +54,8 @@ bool attention_goes_to_library(const Attrs& attrs, DType dtype, const AttentionS
   if (has_alibi(attrs) || attrs.has("dropout") || (shape.window > 0 && shape.documents == Documents::apart))
     return false;
   // A single position is refused by cuDNN, and is no work.
-  return dtype == DType::bf16 && shape.head_dim % 8 == 0 && shape.head_dim <= kLargestLibraryHead && shape.length > 1;
+  auto takes = [](int64_t dim) { return dim % 8 == 0 && dim <= kLargestLibraryHead; };
+  return dtype == DType::bf16 && takes(shape.head_dim) && takes(shape.value_dim) && shape.length > 1;
 }
 
 Bytes attention_library_scratch(const AttentionShape&) {
@@ -65,7 +67,7 @@ Bytes attention_library_scratch(const AttentionShape&) {
 // sequence at least, and the batch is worked off in parts that fit.
 Bytes attention_library_backward_scratch(const AttentionShape& shape, Determinism determinism) {
   int64_t dq = query_rows(shape) * shape.head_dim * 4, sums = 2 * query_rows(shape) * 4;
-  int64_t shared = shape.heads == shape.kv_heads ? 0 : 2 * query_rows(shape) * shape.head_dim * 2;
+  int64_t shared = shape.heads == shape.kv_heads ? 0 : query_rows(shape) * (shape.head_dim + shape.value_dim) * 2;
   Bytes fast{dq + sums + shared + kSmallChange};
   if (determinism == Determinism::fast) return fast;
   AttentionShape one = shape;

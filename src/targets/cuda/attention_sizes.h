@@ -21,6 +21,7 @@ enum class Documents : uint8_t { together, apart };
 // Heads of this rank.
 struct AttentionShape {
   int64_t batch = 0, length = 0, heads = 0, kv_heads = 0, head_dim = 0;
+  int64_t value_dim = 0;  // of values and outputs
   Documents documents = Documents::together;
   float scale = 0;     // of scores; 0 = 1/sqrt(head_dim)
   int64_t window = 0;  // 0 = none

@@ -37,7 +37,7 @@ void soften(const Attend<T>& block, T* scores, int64_t first_key, int64_t keys, 
     T rescale = std::exp(running.maximum[i] - maximum);
     running.sum[i] = running.sum[i] * rescale + exp_and_sum(row + hidden, seen - hidden, scale, maximum);
     if (first_key > running.from && rescale != 1)
-      for (int64_t j = 0; j < block.dim; ++j) block.y[i * block.y_stride + j] *= rescale;
+      for (int64_t j = 0; j < block.value_dim; ++j) block.y[i * block.y_stride + j] *= rescale;
     running.maximum[i] = maximum;
   }
 }
@@ -80,7 +80,7 @@ void attend(const Attend<T>& block, std::byte* scratch) {
     soften(block, scores, first_key, keys, running);
     if (block.dropout.mask) drop_weights(block, scores, first_key, keys);
     multiply(Gemm<T>{.m = block.queries,
-                     .n = block.dim,
+                     .n = block.value_dim,
                      .k = keys,
                      .a = {scores, kKeysPerBlock},
                      .b = v,
@@ -92,10 +92,10 @@ void attend(const Attend<T>& block, std::byte* scratch) {
              gemm_scratch);
   }
   if (running.from >= all_keys)  // all keys lie before the windows of all queries
-    for (int64_t i = 0; i < block.queries; ++i) std::fill_n(block.y + i * block.y_stride, block.dim, T(0));
+    for (int64_t i = 0; i < block.queries; ++i) std::fill_n(block.y + i * block.y_stride, block.value_dim, T(0));
   for (int64_t i = 0; i < block.queries; ++i) {
     T inverse = running.sum[i] > 0 ? 1 / running.sum[i] : 0;
-    for (int64_t j = 0; j < block.dim; ++j) block.y[i * block.y_stride + j] *= inverse;
+    for (int64_t j = 0; j < block.value_dim; ++j) block.y[i * block.y_stride + j] *= inverse;
     if (block.lse != nullptr) block.lse[i] = running.maximum[i] + std::log(running.sum[i]);
   }
 }

@@ -13,6 +13,7 @@
 
 #include "exec/cpu/kernels/gemm.h"
 #include "exec/dropout_mask.h"
+#include "ops/attention_widths.h"
 #include "targets/cpu/attention_sizes.h"
 
 namespace sextant::cpu {
@@ -35,8 +36,7 @@ struct WeightDropout {
 // which heads of the model the rank has.
 class AttentionDropout {
  public:
-  AttentionDropout(const Attrs& attrs, std::span<const Tensor> in, const Tensor& y)
-      : y_(y), dim_(attrs.integer("head_dim")) {
+  AttentionDropout(const Attrs& attrs, std::span<const Tensor> in, const Tensor& y) : y_(y), dim_(value_dim_of(attrs)) {
     const Tensor* keys = dropout_keys(in);
     if (!keys) return;
     mask_.emplace(attrs);
@@ -58,9 +58,10 @@ class AttentionDropout {
 
 template <class T>
 struct Attend {
-  int64_t queries;  // at most kQueriesPerBlock
-  int64_t first;    // position of the first query: it sees keys 0 … first, the next one key more
-  int64_t dim;
+  int64_t queries;    // at most kQueriesPerBlock
+  int64_t first;      // position of the first query: it sees keys 0 … first, the next one key more
+  int64_t dim;        // of queries and keys
+  int64_t value_dim;  // of values and y
   Matrix<T> q, k, v;  // rows are positions
   T* y;
   int64_t y_stride;

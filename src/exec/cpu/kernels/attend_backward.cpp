@@ -37,6 +37,7 @@ void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std
                .triangle = Triangle::c_lower,
                .diagonal = s.diagonal};
   multiply(gemm, gemm_scratch);
+  gemm.k = h.value_dim;
   gemm.a = {h.dy.at(s.first, 0), h.dy.row_stride};
   gemm.b = Matrix<T>{h.v.at(s.first_key, 0), h.v.row_stride}.transposed();
   gemm.c = slopes;
@@ -44,7 +45,7 @@ void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std
   for (int64_t i = 0; i < s.queries; ++i) {
     T *p = scores + i * kKeysPerBlock, *ds = slopes + i * kKeysPerBlock;
     int64_t seen = std::clamp<int64_t>(i + s.diagonal + 1, 0, s.keys);
-    T d = dot(h.dy.at(s.first + i, 0), h.y.at(s.first + i, 0), h.dim);
+    T d = dot(h.dy.at(s.first + i, 0), h.y.at(s.first + i, 0), h.value_dim);
     int64_t row = s.first + i;
     int64_t hidden = std::clamp<int64_t>(first_keys_of(h).of(row) - s.first_key, 0, seen);
     if (h.slope != 0) add_alibi(p + hidden, seen - hidden, s.first_key + hidden, h.distance + row, h.slope / scale);
@@ -103,6 +104,7 @@ void add_square(const AttendGradient<T>& h, const Square& s, T* scores, std::byt
                .triangle = Triangle::a_upper,
                .diagonal = s.diagonal};
   multiply(keys, gemm_scratch);
+  keys.n = h.value_dim;
   keys.a = Matrix<T>{scores, kKeysPerBlock}.transposed();
   keys.b = {h.dy.at(s.first, 0), h.dy.row_stride};
   keys.c = h.dv + s.first_key * h.dkv_stride;

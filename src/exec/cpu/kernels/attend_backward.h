@@ -13,8 +13,9 @@ namespace sextant::cpu {
 template <class T>
 struct AttendGradient {
   int64_t queries, keys;
-  int64_t diagonal;  // query i sees the keys up to i + diagonal; not negative
-  int64_t dim;
+  int64_t diagonal;          // query i sees the keys up to i + diagonal; not negative
+  int64_t dim;               // of queries and keys
+  int64_t value_dim;         // of values and y
   Matrix<T> q, k, v, y, dy;  // rows are positions
   const T* lse;              // one per query
   T* dq;

@@ -25,7 +25,7 @@ void run_attention(const KernelCall& call) {
     const LocalShape& shape = call.in[0].shape;
     int64_t length = shape[1], width = shape[2];
     LocalHeads heads = local_heads(call.attrs, width);
-    int64_t blocks = ceil_div(length, kQueriesPerBlock), scratch = attend_scratch(heads.dim);
+    int64_t blocks = ceil_div(length, kQueriesPerBlock), scratch = attend_scratch(heads.widest());
     const T* qkv = call.in[0].as<T>();
     T *y = call.out[0].as<T>(), *lse = call.out[1].as<T>();
     const AttentionDropout dropout(call.attrs, call.in, call.out[0]);
@@ -38,10 +38,11 @@ void run_attention(const KernelCall& call) {
       attend(Attend<T>{.queries = std::min(kQueriesPerBlock, length - first),
                        .first = first,
                        .dim = heads.dim,
+                       .value_dim = heads.value_dim,
                        .q = {sequence + first * width + heads.q_at(head), width},
                        .k = {sequence + heads.k_at(kv), width},
                        .v = {sequence + heads.v_at(kv), width},
-                       .y = y + (b * length + first) * heads.y_width() + head * heads.dim,
+                       .y = y + (b * length + first) * heads.y_width() + heads.y_at(head),
                        .y_stride = heads.y_width(),
                        .lse = lse + (b * heads.q + head) * length + first,
                        .begins = begins ? begins + first : nullptr,
@@ -61,7 +62,7 @@ void run_attention_backward(const KernelCall& call) {
     const LocalShape& shape = call.in[1].shape;
     int64_t length = shape[1], width = shape[2];
     LocalHeads heads = local_heads(call.attrs, width);
-    int64_t scratch = attend_backward_scratch(heads.dim), group = heads.q / heads.kv;
+    int64_t scratch = attend_backward_scratch(heads.widest()), group = heads.q / heads.kv;
     const AttentionDropout dropout(call.attrs, call.in, call.in[0]);
     call.team.parallel_for(shape[0] * heads.kv, [&](int64_t task, int thread) {
       int64_t b = task / heads.kv, kv = task % heads.kv;
@@ -69,14 +70,15 @@ void run_attention_backward(const KernelCall& call) {
       T* dqkv = call.out[0].as<T>() + b * length * width;
       for (int64_t row = 0; row < length; ++row) {
         std::fill_n(dqkv + row * width + heads.k_at(kv), heads.dim, T(0));
-        std::fill_n(dqkv + row * width + heads.v_at(kv), heads.dim, T(0));
+        std::fill_n(dqkv + row * width + heads.v_at(kv), heads.value_dim, T(0));
       }
       for (int64_t head = kv * group; head < (kv + 1) * group; ++head) {
-        int64_t y_at = b * length * heads.y_width() + head * heads.dim;
+        int64_t y_at = b * length * heads.y_width() + heads.y_at(head);
         attend_backward(AttendGradient<T>{.queries = length,
                                           .keys = length,
                                           .diagonal = 0,
                                           .dim = heads.dim,
+                                          .value_dim = heads.value_dim,
                                           .q = {qkv + heads.q_at(head), width},
                                           .k = {qkv + heads.k_at(kv), width},
                                           .v = {qkv + heads.v_at(kv), width},

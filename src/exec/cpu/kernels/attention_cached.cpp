@@ -20,9 +20,9 @@ void extend_caches(const KernelCall& call, const LocalHeads& heads) {
     for (int64_t row = begin; row < end; ++row) {
       const T* from = call.in[0].as<T>() + row * heads.qkv_width();
       for (int64_t kv = 0; kv < heads.kv; ++kv) {
-        int64_t at = ((row / length * heads.kv + kv) * capacity + start + row % length) * heads.dim;
-        std::copy_n(from + heads.k_at(kv), heads.dim, keys + at);
-        std::copy_n(from + heads.v_at(kv), heads.dim, values + at);
+        int64_t at = (row / length * heads.kv + kv) * capacity + start + row % length;
+        std::copy_n(from + heads.k_at(kv), heads.dim, keys + at * heads.dim);
+        std::copy_n(from + heads.v_at(kv), heads.value_dim, values + at * heads.value_dim);
       }
     }
   });
@@ -34,17 +34,18 @@ void run_attention_cached(const KernelCall& call) {
     int64_t length = shape[1], width = shape[2], capacity = call.in[1].shape[2], start = *call.in[3].as<int32_t>();
     LocalHeads heads = local_heads(call.attrs, width);
     extend_caches<T>(call, heads);
-    int64_t blocks = ceil_div(length, kQueriesPerBlock), scratch = attend_scratch(heads.dim);
+    int64_t blocks = ceil_div(length, kQueriesPerBlock), scratch = attend_scratch(heads.widest());
     call.team.parallel_for(shape[0] * heads.q * blocks, [&](int64_t task, int thread) {
       int64_t b = task / blocks / heads.q, head = task / blocks % heads.q, first = task % blocks * kQueriesPerBlock;
-      int64_t cache_at = (b * heads.kv + heads.kv_of(head)) * capacity * heads.dim;
+      int64_t cache_at = (b * heads.kv + heads.kv_of(head)) * capacity;
       attend(Attend<T>{.queries = std::min(kQueriesPerBlock, length - first),
                        .first = start + first,
                        .dim = heads.dim,
+                       .value_dim = heads.value_dim,
                        .q = {call.in[0].as<T>() + (b * length + first) * width + heads.q_at(head), width},
-                       .k = {call.out[1].as<T>() + cache_at, heads.dim},
-                       .v = {call.out[2].as<T>() + cache_at, heads.dim},
-                       .y = call.out[0].as<T>() + (b * length + first) * heads.y_width() + head * heads.dim,
+                       .k = {call.out[1].as<T>() + cache_at * heads.dim, heads.dim},
+                       .v = {call.out[2].as<T>() + cache_at * heads.value_dim, heads.value_dim},
+                       .y = call.out[0].as<T>() + (b * length + first) * heads.y_width() + heads.y_at(head),
                        .y_stride = heads.y_width(),
                        .lse = nullptr,
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),

@@ -80,21 +80,23 @@ class StepKernel final : public PreparedKernel {
     call.team.parallel_for(shape[0] * heads.q, [&](int64_t task, int thread) {
       int64_t b = task / heads.q, head = task % heads.q, kv = heads.kv_of(head);
       const T* q = call.in[0].as<T>() + b * length * width + heads.q_at(head);
-      const T* k = call.in[1].as<T>() + b * keys_in_kv * kv_width + kv * heads.dim;
-      std::byte* scratch = call.workspace + thread * ring_step_scratch(heads.dim);
+      const T* rows = call.in[1].as<T>() + b * keys_in_kv * kv_width;
+      const T *k = rows + kv * heads.dim, *v = rows + heads.k_width() + kv * heads.value_dim;
+      std::byte* scratch = call.workspace + thread * ring_step_scratch(heads.widest());
       T* block_y = reinterpret_cast<T*>(scratch);
-      T* block_lse = block_y + kQueriesPerBlock * heads.dim;
+      T* block_lse = block_y + kQueriesPerBlock * heads.value_dim;
       for (const PiecePair& pair : pairs_) {
         for (int64_t first = 0; first < pair.q.count; first += kQueriesPerBlock) {
           int64_t queries = std::min(kQueriesPerBlock, pair.q.count - first), row = pair.q.local + first;
           attend(Attend<T>{.queries = queries,
                            .first = first + pair.diagonal,
                            .dim = heads.dim,
+                           .value_dim = heads.value_dim,
                            .q = {q + row * width, width},
                            .k = {k + pair.k.local * kv_width, kv_width},
-                           .v = {k + pair.k.local * kv_width + heads.kv * heads.dim, kv_width},
+                           .v = {v + pair.k.local * kv_width, kv_width},
                            .y = block_y,
-                           .y_stride = heads.dim,
+                           .y_stride = heads.value_dim,
                            .lse = block_lse,
                            .keys = pair.k.count,
                            .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
@@ -102,9 +104,9 @@ class StepKernel final : public PreparedKernel {
                            .scale = static_cast<T>(attention_scale_of(call.attrs)),
                            .window = call.attrs.integer_or("window", 0),
                            .dropout = dropout.of(b, head, pair.q.global + first, pair.k.global)},
-                 scratch + ring_block_bytes(heads.dim));
-          merge(y + (b * length + row) * heads.y_width() + head * heads.dim, heads.y_width(),
-                lse + (b * heads.q + head) * length + row, block_y, block_lse, queries, heads.dim);
+                 scratch + ring_block_bytes(heads.widest()));
+          merge(y + (b * length + row) * heads.y_width() + heads.y_at(head), heads.y_width(),
+                lse + (b * heads.q + head) * length + row, block_y, block_lse, queries, heads.value_dim);
         }
       }
     });
@@ -135,26 +137,28 @@ class StepBackwardKernel final : public PreparedKernel {
       std::fill_n(call.out[0].as<T>(), call.out[0].count(), T(0));
       std::fill_n(call.out[1].as<T>(), call.out[1].count(), T(0));
     }
-    int64_t group = heads.q / heads.kv, scratch = ring_step_backward_scratch(heads.dim);
+    int64_t group = heads.q / heads.kv, scratch = ring_step_backward_scratch(heads.widest());
     const AttentionDropout dropout(call.attrs, call.in, call.in[0]);
     call.team.parallel_for(shape[0] * heads.kv, [&](int64_t task, int thread) {
       int64_t b = task / heads.kv, kv = task % heads.kv;
       for (int64_t head = kv * group; head < (kv + 1) * group; ++head)
         for (const PiecePair& pair : pairs_) {
-          int64_t q_row = b * length + pair.q.local, k_at = (b * keys_in_kv + pair.k.local) * kv_width + kv * heads.dim;
-          int64_t v_at = k_at + heads.kv * heads.dim, y_at = q_row * heads.y_width() + head * heads.dim;
+          int64_t q_row = b * length + pair.q.local, kv_row = (b * keys_in_kv + pair.k.local) * kv_width;
+          int64_t k_at = kv_row + kv * heads.dim, v_at = kv_row + heads.k_width() + kv * heads.value_dim;
+          int64_t y_at = q_row * heads.y_width() + heads.y_at(head);
           attend_backward(AttendGradient<T>{.queries = pair.q.count,
                                             .keys = pair.k.count,
                                             .diagonal = pair.diagonal,
                                             .dim = heads.dim,
+                                            .value_dim = heads.value_dim,
                                             .q = {call.in[1].as<T>() + q_row * width + heads.q_at(head), width},
                                             .k = {call.in[4].as<T>() + k_at, kv_width},
                                             .v = {call.in[4].as<T>() + v_at, kv_width},
                                             .y = {call.in[2].as<T>() + y_at, heads.y_width()},
                                             .dy = {call.in[0].as<T>() + y_at, heads.y_width()},
                                             .lse = call.in[3].as<T>() + (b * heads.q + head) * length + pair.q.local,
-                                            .dq = call.out[0].as<T>() + y_at,
-                                            .dq_stride = heads.y_width(),
+                                            .dq = call.out[0].as<T>() + q_row * heads.q_width() + heads.q_at(head),
+                                            .dq_stride = heads.q_width(),
                                             .dq_write = Write::add,
                                             .dk = call.out[1].as<T>() + k_at,
                                             .dv = call.out[1].as<T>() + v_at,

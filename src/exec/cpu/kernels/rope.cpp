@@ -33,12 +33,35 @@ void fill_table(const KernelCall& call, const RopeTable& sizes, T* table) {
   });
 }
 
-// Heads of which only the front turns.
+// Which elements of a head turn, and which of them together.
+struct TurnedPart {
+  int64_t first, count;
+  bool interleaved;
+};
+
+// Pairs of neighbours.
 template <class T>
-void turn_fronts(const T* from, const T* cosines, T* to, const LocalHeads& heads, int64_t front) {
+void turn_neighbours(const T* from, const T* cosines, T* to, int64_t pairs) {
+  const T* sines = cosines + pairs;
+  for (int64_t j = 0; j < pairs; ++j) {
+    T a = from[2 * j], b = from[2 * j + 1];
+    to[2 * j] = a * cosines[j] - b * sines[j];
+    to[2 * j + 1] = b * cosines[j] + a * sines[j];
+  }
+}
+
+// Heads of which only a part turns.
+template <class T>
+void turn_parts(const T* from, const T* cosines, T* to, const LocalHeads& heads, const TurnedPart& part) {
+  int64_t end = part.first + part.count;
   for (int64_t head = 0; head < heads.q + heads.kv; ++head, from += heads.dim, to += heads.dim) {
-    turn_heads(from, cosines, to, front / 2, 1);
-    if (from != to) std::copy(from + front, from + heads.dim, to + front);
+    if (part.interleaved)
+      turn_neighbours(from + part.first, cosines, to + part.first, part.count / 2);
+    else
+      turn_heads(from + part.first, cosines, to + part.first, part.count / 2, 1);
+    if (from == to) continue;
+    std::copy(from, from + part.first, to);
+    std::copy(from + end, from + heads.dim, to + end);
   }
 }
 
@@ -51,16 +74,17 @@ void run_rope(const KernelCall& call) {
     T *y = call.out[0].as<T>(), *table = reinterpret_cast<T*>(call.workspace);
     RopeTable sizes(call.attrs, shape);
     int64_t front = sizes.front;
+    TurnedPart part{call.attrs.integer_or("rotary_first", 0), front, call.attrs.integer_or("interleaved", 0) != 0};
     fill_table(call, sizes, table);
     for_blocks(call.team, shape.rows(), rows_per_task(width), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         const T* from = x + row * width;
         T* to = y + row * width;
         const T* cosines = table + row % length * front;
-        if (front == heads.dim)
+        if (front == heads.dim && !part.interleaved)
           turn_heads(from, cosines, to, front / 2, heads.q + heads.kv);
         else
-          turn_fronts(from, cosines, to, heads, front);
+          turn_parts(from, cosines, to, heads, part);
         if (from != to) std::copy(from + heads.v_at(0), from + width, to + heads.v_at(0));
       }
     });

@@ -6,6 +6,7 @@
 #include "exec/cuda/attention/own_attention.h"
 #include "exec/tensor.h"
 #include "ir/attrs.h"
+#include "ops/attention_widths.h"
 #include "targets/cuda/attention_sizes.h"
 
 namespace sextant::cuda {
@@ -14,7 +15,7 @@ inline void set_alibi(AttentionBlock& block, const Attrs& attrs, const Tensor& y
   if (!has_alibi(attrs)) return;
   BUG_IF(y.placement && y.placement->dims[2].size() > 1, "a rank's heads of attention lie apart");
   block.alibi_heads = static_cast<int>(attrs.integer("heads"));
-  block.first_head = static_cast<int>(y.global_index(2, 0) / attrs.integer("head_dim"));
+  block.first_head = static_cast<int>(y.global_index(2, 0) / value_dim_of(attrs));
 }
 
 }  // namespace sextant::cuda

@@ -30,12 +30,13 @@ void fill_block(AttentionBlock& block, const Attrs& attrs, const Tensor& qkv, co
   block.heads = heads.q;
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
+  block.value_dim = heads.value_dim;
   block.scale = static_cast<float>(attention_scale_of(attrs));
   block.window = window_of(attrs);
   block.queries = block.keys = block.lse_length = qkv.shape[1];
   block.q = part(qkv, heads.q_at(0), heads.dim);
   block.k = part(qkv, heads.k_at(0), heads.dim);
-  block.v = part(qkv, heads.v_at(0), heads.dim);
+  block.v = part(qkv, heads.v_at(0), heads.value_dim);
   block.lse = lse.as<float>();
 }
 
@@ -45,7 +46,7 @@ class OwnForward final : public PreparedCudaKernel {
     AttentionForward block;
     fill_block(block, call.attrs, call.in[0], call.out[1]);
     block.begins = begins_of(call.in, kBegins);
-    block.y = part(call.out[0], 0, block.dim);
+    block.y = part(call.out[0], 0, block.value_dim);
     set_alibi(block, call.attrs, call.out[0]);
     set_dropout(block, call.attrs, call.in, call.out[0]);
     attend(block, call.stream);
@@ -62,7 +63,7 @@ class OwnBackward final : public PreparedCudaKernel {
                  .batch = dy.shape[0],
                  .length = dy.shape[1],
                  .heads = heads.q,
-                 .dim = heads.dim,
+                 .dim = heads.value_dim,
                  .dy = dy.data,
                  .y = call.in[2].data,
                  .dots = dots},
@@ -70,13 +71,13 @@ class OwnBackward final : public PreparedCudaKernel {
     AttentionGradient block;
     fill_block(block, call.attrs, call.in[1], call.in[3]);
     block.begins = begins_of(call.in, kBackwardBegins);
-    block.dy = part(dy, 0, heads.dim);
+    block.dy = part(dy, 0, heads.value_dim);
     set_alibi(block, call.attrs, dy);
     set_dropout(block, call.attrs, call.in, dy);
     block.dots = dots;
     block.dq = part(dqkv, heads.q_at(0), heads.dim);
     block.dk = part(dqkv, heads.k_at(0), heads.dim);
-    block.dv = part(dqkv, heads.v_at(0), heads.dim);
+    block.dv = part(dqkv, heads.v_at(0), heads.value_dim);
     attend_backward(block, call.stream);
   }
 };
@@ -131,7 +132,8 @@ std::unique_ptr<PreparedCudaKernel> prepare_backward(const CudaPreparation& p) {
 }  // namespace
 
 void refuse_head_size(int64_t dim) {
-  throw RunError("attention", fmt::format("head_dim is {}, and the CUDA kernels hold {} at most", dim, kLargestHead));
+  throw RunError("attention",
+                 fmt::format("a head is {} wide, and the CUDA kernels hold {} at most", dim, kLargestHead));
 }
 
 const CudaKernel attention{.prepare = prepare_forward};

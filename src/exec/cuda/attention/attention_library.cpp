@@ -45,16 +45,16 @@ enum Operand : int64_t { kQ = 1, kK, kV, kY, kLse, kDy, kDq, kDk, kDv, kBegins }
 
 using TensorPointer = std::shared_ptr<fe::graph::Tensor_attributes>;
 
-// Heads of packed rows, `width` elements each, as cuDNN names dims: batch, head, position, element.
+// Heads of `dim` elements in packed rows of `width`, as cuDNN names dims: batch, head, position, element.
 struct Packed {
-  int64_t heads, width;
+  int64_t heads, dim, width;
 };
 
 // Sets what an operand looks like.
 void describe(fe::graph::Tensor_attributes& tensor, Operand id, const AttentionShape& shape, Packed rows) {
   tensor.set_uid(id)
-      .set_dim({shape.batch, rows.heads, shape.length, shape.head_dim})
-      .set_stride({shape.length * rows.width, shape.head_dim, rows.width, 1})
+      .set_dim({shape.batch, rows.heads, shape.length, rows.dim})
+      .set_stride({shape.length * rows.width, rows.dim, rows.width, 1})
       .set_data_type(fe::DataType_t::BFLOAT16);
 }
 
@@ -63,6 +63,10 @@ void describe_lse(fe::graph::Tensor_attributes& tensor, const AttentionShape& sh
       .set_dim({shape.batch, shape.heads, shape.length, 1})
       .set_stride({shape.heads * shape.length, shape.length, 1, 1})
       .set_data_type(fe::DataType_t::FLOAT);
+}
+
+int64_t packed_width(const AttentionShape& shape) {
+  return (shape.heads + shape.kv_heads) * shape.head_dim + shape.kv_heads * shape.value_dim;
 }
 
 using GraphPointer = std::shared_ptr<fe::graph::Graph>;
@@ -143,7 +147,7 @@ struct GraphWriter {
     fe::graph::SDPA_attributes attributes;
     attributes.set_name("attention").set_generate_stats(true).set_attn_scale(scale_of(shape));
     set_mask(attributes);
-    auto [y, lse] = graph->sdpa(input(kQ, q), input(kK, kv), input(kV, kv), attributes);
+    auto [y, lse] = graph->sdpa(input(kQ, q), input(kK, k), input(kV, v), attributes);
     output(y, kY, out);
     lse->set_output(true);
     describe_lse(*lse, shape);
@@ -157,17 +161,17 @@ struct GraphWriter {
         .set_attn_scale(scale_of(shape))
         .set_deterministic_algorithm(determinism == Determinism::repeatable);
     set_mask(attributes);
-    auto [dq, dk, dv] = graph->sdpa_backward(input(kQ, q), input(kK, kv), input(kV, kv), input(kY, out),
-                                             input(kDy, out), graph->tensor(lse), attributes);
+    auto [dq, dk, dv] = graph->sdpa_backward(input(kQ, q), input(kK, k), input(kV, v), input(kY, out), input(kDy, out),
+                                             graph->tensor(lse), attributes);
     output(dq, kDq, q);
-    output(dk, kDk, kv);
-    output(dv, kDv, kv);
+    output(dk, kDk, k);
+    output(dv, kDv, v);
   }
 
   AttentionShape shape;
-  int64_t width = (shape.heads + 2 * shape.kv_heads) * shape.head_dim;
-  int64_t y_width = shape.heads * shape.head_dim;
-  Packed q{shape.heads, width}, kv{shape.kv_heads, width}, out{shape.heads, y_width};
+  int64_t width = packed_width(shape);
+  Packed q{shape.heads, shape.head_dim, width}, k{shape.kv_heads, shape.head_dim, width},
+      v{shape.kv_heads, shape.value_dim, width}, out{shape.heads, shape.value_dim, shape.heads*shape.value_dim};
   GraphPointer graph = std::make_shared<fe::graph::Graph>();
 };
 
@@ -324,8 +328,8 @@ void AttentionLibrary::run(const AttentionPlan& plan, const AttentionOperands& o
     auto at = [&](void* data, int64_t width, int64_t element) -> void* {
       return data ? static_cast<std::byte*>(data) + (part * s.batch * s.length * width + element) * 2 : nullptr;
     };
-    int64_t y_width = s.heads * s.head_dim, width = y_width + 2 * s.kv_heads * s.head_dim;
-    int64_t k_at = y_width, v_at = y_width + s.kv_heads * s.head_dim;
+    int64_t y_width = s.heads * s.value_dim, width = packed_width(s);
+    int64_t k_at = s.heads * s.head_dim, v_at = k_at + s.kv_heads * s.head_dim;
     std::unordered_map<int64_t, void*> pointers{
         {kQ, at(operands.qkv, width, 0)},
         {kK, at(operands.qkv, width, k_at)},

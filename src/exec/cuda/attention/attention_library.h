@@ -17,7 +17,7 @@
 
 namespace sextant {
 
-// qkv, dqkv [b, s, (heads + 2·kv_heads)·d]; y, dy [b, s, heads·d]; lse [b, heads, s] in f32; begins [b, s]
+// qkv, dqkv [b, s, (heads + kv_heads)·d + kv_heads·v]; y, dy [b, s, heads·v]; lse [b, heads, s] in f32; begins [b, s]
 // in i32, where documents stay apart. Forward has no dy and dqkv.
 struct AttentionOperands {
   void *qkv = nullptr, *y = nullptr, *lse = nullptr, *dy = nullptr, *dqkv = nullptr;

@@ -53,6 +53,7 @@ void fill_block(AttentionBlock& block, const PiecePair& pair, const Attrs& attrs
   block.heads = heads.q;
   block.kv_heads = heads.kv;
   block.dim = heads.dim;
+  block.value_dim = heads.value_dim;
   block.scale = static_cast<float>(attention_scale_of(attrs));
   block.window = window_of(attrs);
   block.queries = pair.q.count;
@@ -61,7 +62,7 @@ void fill_block(AttentionBlock& block, const PiecePair& pair, const Attrs& attrs
   block.distance = pair.q.global - pair.k.global;
   block.q = {qkv.as<std::byte>() + pair.q.local * width * size, qkv.shape[1] * width, heads.dim, width};
   block.k = {keys, kv.shape[1] * kv_width, heads.dim, kv_width};
-  block.v = {keys + heads.kv * heads.dim * size, kv.shape[1] * kv_width, heads.dim, kv_width};
+  block.v = {keys + heads.k_width() * size, kv.shape[1] * kv_width, heads.value_dim, kv_width};
 }
 
 // Rows [b, length, width] from local row `row` and column `at` on.
@@ -92,7 +93,7 @@ class StepKernel final : public PreparedCudaKernel {
       fill_block(block, pair, call.attrs, call.in[0], call.in[1]);
       set_alibi(block, call.attrs, y);
       set_dropout(block, call.attrs, call.in, y, {pair.q.global, pair.k.global});
-      block.y = rows_from(y, pair.q.local, 0, block.dim);
+      block.y = rows_from(y, pair.q.local, 0, block.value_dim);
       block.lse = lse.as<float>() + pair.q.local;
       block.lse_length = lse.shape[2];
       block.onto = Onto::existing;
@@ -124,7 +125,7 @@ class StepBackwardKernel final : public PreparedCudaKernel {
                  .batch = dy.shape[0],
                  .length = dy.shape[1],
                  .heads = heads.q,
-                 .dim = heads.dim,
+                 .dim = heads.value_dim,
                  .dy = dy.data,
                  .y = call.in[2].data,
                  .dots = dots},
@@ -137,10 +138,10 @@ class StepBackwardKernel final : public PreparedCudaKernel {
       block.lse_length = lse.shape[2];
       set_alibi(block, call.attrs, dy);
       set_dropout(block, call.attrs, call.in, dy, {pair.q.global, pair.k.global});
-      block.dy = rows_from(dy, pair.q.local, 0, heads.dim);
+      block.dy = rows_from(dy, pair.q.local, 0, heads.value_dim);
       block.dq = rows_from(dq, pair.q.local, 0, heads.dim);
       block.dk = rows_from(dkv, pair.k.local, 0, heads.dim);
-      block.dv = rows_from(dkv, pair.k.local, heads.kv * heads.dim, heads.dim);
+      block.dv = rows_from(dkv, pair.k.local, heads.k_width(), heads.value_dim);
       block.onto = Onto::existing;
       attend_backward(block, call.stream);
     }

@@ -6,6 +6,7 @@
 
 #include <cuda_bf16.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "exec/cuda/attention/own_attention.h"
@@ -102,12 +103,29 @@ __device__ inline float score_scale(const AttentionBlock& block) {
   return block.scale != 0 ? block.scale : rsqrtf(static_cast<float>(block.dim));
 }
 
-// kRows rows into shared memory as floats: `count` of them exist, `dim` elements of each; the rest is 0. Heads begin at
-// multiples of dim, so dim alone says whether four elements lie together.
+// How rows are read: `dim` elements of each, four at a time where they lie together.
+struct RowReads {
+  int dim;
+  bool fours;
+};
+
+// Heads begin at sums of multiples of the two widths, so the widths alone say whether four elements lie together.
+__device__ inline bool in_fours(const AttentionBlock& block) {
+  return block.dim % 4 == 0 && block.value_dim % 4 == 0;
+}
+__device__ inline RowReads key_reads(const AttentionBlock& block) {
+  return {static_cast<int>(block.dim), in_fours(block)};
+}
+__device__ inline RowReads value_reads(const AttentionBlock& block) {
+  return {static_cast<int>(block.value_dim), in_fours(block)};
+}
+
+// kRows rows into shared memory as floats: `count` of them exist; the rest is 0.
 template <int kRows, int kDim, class T>
-__device__ void load_tile(float* tile, const T* from, int64_t stride, int64_t count, int dim) {
+__device__ void load_tile(float* tile, const T* from, int64_t stride, int64_t count, RowReads reads) {
   constexpr int pitch = pitch_of(kDim);
-  if (dim % 4 == 0) {
+  const int dim = reads.dim;
+  if (reads.fours) {
     constexpr int pieces = kDim / 4;
     for (int i = threadIdx.x; i < kRows * pieces; i += kTileThreads) {
       int row = i / pieces, column = i % pieces * 4;
@@ -204,7 +222,8 @@ __device__ inline float row_sum(float x) {
 
 // Calls body.template operator()<kDim>() with the smallest tile width that holds a head.
 template <class Body>
-void for_head_size(int64_t dim, const Body& body) {
+void for_head_size(const AttentionBlock& block, const Body& body) {
+  int64_t dim = std::max(block.dim, block.value_dim);
   if (dim > kLargestHead) refuse_head_size(dim);
   if (dim <= 64)
     body.template operator()<64>();
@@ -268,13 +287,13 @@ __device__ inline uint32_t pair_of(float low, float high) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
-// Heads whose rows can be read four elements at a time. Without documents they are for ALiBi, windows and dropout
-// of whole sequences only.
+// Heads of one width whose rows can be read four elements at a time. Without documents they are for ALiBi, windows and
+// dropout of whole sequences only.
 template <class Block>
 bool cores_take(const Block& block) {
   bool whole = block.onto == Onto::nothing && !block.start && block.lse && block.distance == block.diagonal;
   bool masked = block.begins || ((block.alibi_heads > 0 || block.window > 0 || block.dropout.keys) && whole);
-  return block.dtype == DType::bf16 && masked && block.dim % 4 == 0 && block.dim <= 128;
+  return block.dtype == DType::bf16 && masked && block.dim == block.value_dim && block.dim % 4 == 0 && block.dim <= 128;
 }
 
 // As load_tile, in pieces of 8 or 16 bytes.

@@ -7,6 +7,7 @@
 #include "exec/dropout_mask.h"
 #include "exec/tensor.h"
 #include "ir/attrs.h"
+#include "ops/attention_widths.h"
 
 namespace sextant::cuda {
 
@@ -23,7 +24,7 @@ inline void set_dropout(AttentionBlock& block, const Attrs& attrs, std::span<con
   const DropoutMask mask(attrs);
   block.dropout = {.keys = keys->as<const uint64_t>(),
                    .site = static_cast<uint32_t>(mask.site()),
-                   .first_head = static_cast<uint32_t>(y.global_index(2, 0) / attrs.integer("head_dim")),
+                   .first_head = static_cast<uint32_t>(y.global_index(2, 0) / value_dim_of(attrs)),
                    .threshold = mask.threshold(),
                    .factor = static_cast<float>(mask.factor()),
                    .query_0 = place.query_0,

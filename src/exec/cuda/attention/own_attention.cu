@@ -89,7 +89,7 @@ __device__ void write_rows(const AttentionForward& block, int64_t first, float (
     if (!exists || !seen) continue;
     if (lse_rows && tile_x() == 0) lse_rows[row] = top + logf(parts);
     T* to = const_cast<T*>(rows_of<T>(block.y, b, head, row));
-    for_columns<kDim>(y[i], static_cast<int>(block.dim), [&](int column, float value) {
+    for_columns<kDim>(y[i], static_cast<int>(block.value_dim), [&](int column, float value) {
       float joined = new_weight * value;
       if (join) joined += old_weight * static_cast<float>(to[column]);
       to[column] = static_cast<T>(joined);
@@ -109,10 +109,10 @@ __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward blo
   const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kQ;  // long tiles first, for balance
   const Offsets at = offsets_of(block);
   const int64_t keys = block.start ? *block.start + block.queries : block.keys;
-  const int dim = static_cast<int>(block.dim);
+  const RowReads keys_read = key_reads(block), values_read = value_reads(block);
   const float scale = score_scale(block), slope = alibi_slope(block, head);
 
-  load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, dim);
+  load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, keys_read);
   float y[kR][kDim / kSide] = {};
   Running<kR> running;
 #pragma unroll
@@ -124,11 +124,11 @@ __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward blo
   const int64_t end = min(keys, first + kQ + at.diagonal);
   for (int64_t first_key = first_seen_by_any<kQ>(block, b, first, at); first_key < end; first_key += kK) {
     __syncthreads();  // the tile before this one has been used
-    load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, keys - first_key, dim);
-    load_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, keys - first_key, dim);
+    load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, keys - first_key, keys_read);
+    load_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, keys - first_key, values_read);
     __syncthreads();
     float scores[kR][kC];
-    row_products<kDim>(q, k, dim, scores);
+    row_products<kDim>(q, k, keys_read.dim, scores);
     soften<kDim>(View{first + at.diagonal - first_key, keys - first_key, first_key, scale, slope,
                       first + at.distance - first_key, weights},
                  scores, y, running);
@@ -268,7 +268,7 @@ void attend(const AttentionForward& block, cudaStream_t stream) {
   if (cores_take(block))
     return block.dim <= 64 ? launch_on_cores<64>(block, stream) : launch_on_cores<128>(block, stream);
   for_cuda_type(block.dtype, [&]<class T>() {
-    for_head_size(block.dim, [&]<int kDim>() {
+    for_head_size(block, [&]<int kDim>() {
       constexpr int kTile = kDim == 256 ? 32 : 64;
       if (block.dropout.keys)
         launch_forward<T, kDim, kTile, kTile, Dropping::yes>(block, stream);

@@ -3,8 +3,9 @@
 // (FlashAttention's recurrence), f32 arithmetic; with documents, windows, ALiBi or dropout, GEMMs of bf16 go through
 // tensor cores.
 //
-// Enters: one block of queries of every head and sequence against one block of keys, in f32 or bf16, head_dim at most
-// 256. Leaves: y and the log-sum-exp of each row, or the gradients; always in the same order of sums, without atomics.
+// Enters: one block of queries of every head and sequence against one block of keys, in f32 or bf16, heads at most
+// 256 wide. Leaves: y and the log-sum-exp of each row, or the gradients; always in the same order of sums, without
+// atomics.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -34,7 +35,8 @@ struct BlockDropout {
 // What enters both directions. Query head h reads key head h·kv_heads/heads.
 struct AttentionBlock {
   DType dtype = DType::f32;
-  int64_t batch = 0, heads = 0, kv_heads = 0, dim = 0;
+  int64_t batch = 0, heads = 0, kv_heads = 0;
+  int64_t dim = 0, value_dim = 0;  // of queries and keys; of values and y
   int64_t queries = 0, keys = 0;
   int64_t diagonal = 0;  // query i sees the keys up to i + diagonal; not negative
   const int32_t* start =
@@ -79,7 +81,8 @@ void attend(const AttentionForward& block, cudaStream_t stream);
 void clear_lse(float* lse, int64_t count, cudaStream_t stream);
 void attend_backward(const AttentionGradient& block, cudaStream_t stream);
 
-// dots[b, head, i] = Σ dy·y over the head's part of row i; dy and y are [batch, length, heads·dim].
+// dots[b, head, i] = Σ dy·y over the head's part of row i; dy and y are [batch, length, heads·dim], dim being that of
+// values.
 struct OutputDots {
   DType dtype = DType::f32;
   int64_t batch = 0, length = 0, heads = 0, dim = 0;

@@ -34,11 +34,10 @@ struct Square {
 template <int kDim, int kQ, int kK, Dropping kDropping>
 __device__ void score_gradients(const AttentionGradient& block, const Square& square, float* p, float* ds) {
   constexpr int kR = kQ / kSide, kC = kK / kSide, kPitch = pitch_of(kK);
-  const int dim = static_cast<int>(block.dim);
   const float scale = score_scale(block), alibi = alibi_slope(block, square.head);
   float scores[kR][kC], slopes[kR][kC];
-  row_products<kDim>(square.q, square.k, dim, scores);
-  row_products<kDim>(square.dy, square.v, dim, slopes);
+  row_products<kDim>(square.q, square.k, static_cast<int>(block.dim), scores);
+  row_products<kDim>(square.dy, square.v, static_cast<int>(block.value_dim), slopes);
 #pragma unroll
   for (int i = 0; i < kR; ++i) {
     int64_t row = square.first + tile_y() * kR + i;
@@ -60,9 +59,9 @@ __device__ void score_gradients(const AttentionGradient& block, const Square& sq
   }
 }
 
-// Rows of a head from `first` on; there are `count` in all.
+// Rows of a head from `first` on, `dim` wide; there are `count` in all.
 struct TileRows {
-  int64_t head, first, count;
+  int64_t head, first, count, dim;
 };
 
 template <class T, int kDim, int kR>
@@ -73,7 +72,7 @@ __device__ void write_gradient(const AttentionGradient& block, const HeadRows& t
     int64_t row = tile.first + tile_y() * kR + i;
     if (row >= tile.count) continue;
     T* at = const_cast<T*>(rows_of<T>(to, blockIdx.z, tile.head, row));
-    for_columns<kDim>(sums[i], static_cast<int>(block.dim), [&](int column, float value) {
+    for_columns<kDim>(sums[i], static_cast<int>(tile.dim), [&](int column, float value) {
       if (block.onto == Onto::existing) value += static_cast<float>(at[column]);
       at[column] = static_cast<T>(value);
     });
@@ -91,9 +90,9 @@ __global__ void __launch_bounds__(kTileThreads) key_gradients(AttentionGradient 
 
   const int64_t b = blockIdx.z, kv = blockIdx.y, first_key = static_cast<int64_t>(blockIdx.x) * kK;
   const int64_t group = block.heads / block.kv_heads;
-  const int dim = static_cast<int>(block.dim);
-  load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, block.keys - first_key, dim);
-  load_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, block.keys - first_key, dim);
+  const RowReads keys_read = key_reads(block), values_read = value_reads(block);
+  load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, block.keys - first_key, keys_read);
+  load_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, block.keys - first_key, values_read);
   float dk[kR][kDim / kSide] = {}, dv[kR][kDim / kSide] = {};
 
   // Queries before the first key's own position see none of the tile.
@@ -104,8 +103,8 @@ __global__ void __launch_bounds__(kTileThreads) key_gradients(AttentionGradient 
     for (int64_t first = from; first < to; first += kQ) {
       if (first_seen_by_any<kQ>(block, b, first, at) >= first_key + kK) continue;
       __syncthreads();  // the square before this one has been used
-      load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, dim);
-      load_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, block.queries - first, dim);
+      load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, keys_read);
+      load_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, block.queries - first, values_read);
       __syncthreads();
       score_gradients<kDim, kQ, kK, kDropping>(block, {q, dy, k, v, first, first_key, head}, p, ds);
       __syncthreads();
@@ -113,8 +112,8 @@ __global__ void __launch_bounds__(kTileThreads) key_gradients(AttentionGradient 
       add_weighted_rows<kDim, kQ>(Weights{ds, 1, pitch_of(kK)}, q, dk);
     }
   }
-  write_gradient<T, kDim>(block, block.dk, {kv, first_key, block.keys}, dk);
-  write_gradient<T, kDim>(block, block.dv, {kv, first_key, block.keys}, dv);
+  write_gradient<T, kDim>(block, block.dk, {kv, first_key, block.keys, block.dim}, dk);
+  write_gradient<T, kDim>(block, block.dv, {kv, first_key, block.keys, block.value_dim}, dv);
 }
 
 // dq of kQ queries of one head.
@@ -127,9 +126,9 @@ __global__ void __launch_bounds__(kTileThreads) query_gradients(AttentionGradien
 
   const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
   const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kQ;  // long tiles first, for balance
-  const int dim = static_cast<int>(block.dim);
-  load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, dim);
-  load_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, block.queries - first, dim);
+  const RowReads keys_read = key_reads(block), values_read = value_reads(block);
+  load_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, keys_read);
+  load_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, block.queries - first, values_read);
   float dq[kR][kDim / kSide] = {};
 
   const Offsets at = offsets_of(block);
@@ -137,14 +136,14 @@ __global__ void __launch_bounds__(kTileThreads) query_gradients(AttentionGradien
   const int64_t begin = first_seen_by_any<kQ>(block, b, first, at);
   for (int64_t first_key = begin; first_key < end; first_key += kK) {
     __syncthreads();  // the square before this one has been used
-    load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, block.keys - first_key, dim);
-    load_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, block.keys - first_key, dim);
+    load_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, block.keys - first_key, keys_read);
+    load_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, block.keys - first_key, values_read);
     __syncthreads();
     score_gradients<kDim, kQ, kK, kDropping>(block, {q, dy, k, v, first, first_key, head}, nullptr, ds);
     __syncwarp();  // a row of ds belongs to threads of one warp
     add_weighted_rows<kDim, kK>(Weights{ds, pitch_of(kK), 1}, k, dq);
   }
-  write_gradient<T, kDim>(block, block.dq, {head, first, block.queries}, dq);
+  write_gradient<T, kDim>(block, block.dq, {head, first, block.queries, block.dim}, dq);
 }
 
 // Of a tile of queries, in shared memory: what their scores need.
@@ -299,7 +298,7 @@ void attend_backward(const AttentionGradient& block, cudaStream_t stream) {
   if (cores_take(block))
     return block.dim <= 64 ? launch_on_cores<64>(block, stream) : launch_on_cores<128>(block, stream);
   for_cuda_type(block.dtype, [&]<class T>() {
-    for_head_size(block.dim, [&]<int kDim>() {
+    for_head_size(block, [&]<int kDim>() {
       constexpr int kQ = kDim == 64 ? 64 : 32, kK = kDim == 256 ? 32 : 64;
       launch_backward<T, kDim, kQ, kK>(block, stream);
     });

@@ -1,0 +1,22 @@
+// balance_bias: one step of a bias by which experts are chosen (DeepSeek-V3's loss-free balancing), in place. It
+// follows the load of the whole step and has no gradient. scale = 0 means skip, as for the optimizers' ops: a step
+// whose gradient is not finite changes nothing.
+//
+// No row but the implied ones: the mean is one of all experts, and the bias is whole on every rank.
+#include "ops/ops.h"
+#include "ops/shapes.h"
+
+namespace sextant::ops {
+
+const OpDef balance_bias{
+    .name = "balance_bias",
+    .contract = "b_e += speed·sign(mean(counts) − counts_e); sign(0) = 0; nothing where scale = 0.",
+    .operands = "b[e], counts[e], scale[] -> b_next[e]",
+    .attrs = {"speed"},
+    .cost = streaming_cost(3),
+    .alias = {{.output = 0, .input = 0, .rule = Alias::Rule::must}},
+    .recompute = Recompute::never,
+    .examples = {{.name = "small", .inputs = {f64({6}), f64({6}), f64({})}, .attrs = {{"speed", 0.25}}}},
+};
+
+}  // namespace sextant::ops
