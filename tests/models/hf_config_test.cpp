@@ -149,13 +149,19 @@ TEST(HfConfig, RefusesByName) {
       "config.json partial_rotary_factor: 0.5, which transformers ignores for this model type: it turns whole heads; "
       "expected 1 or no such key; model types that turn a part of each head are phi3, nemotron and gpt_neox");
   auto quantized = [](const json& config) { return complaint_about(kLlama32, {{"quantization_config", config}}); };
-  for (const char* method : {"fp8", "gptq", "awq", "bitsandbytes", "compressed-tensors"})
+  for (const char* method : {"gptq", "awq", "bitsandbytes", "compressed-tensors"})
     EXPECT_TRUE(quantized({{"quant_method", method}})
                     .starts_with(fmt::format("config.json quantization_config: weights quantized by \"{}\" are not "
                                              "supported; expected weights in f32, bf16 or f16: the original model",
                                              method)));
   EXPECT_NE(quantized({{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}}).find("\"bitsandbytes int8\""),
             std::string::npos);
+  EXPECT_EQ(quantized({{"quant_method", "fp8"}}), "");
+  EXPECT_EQ(quantized({{"quant_method", "fp8"}, {"fmt", "e4m3"}, {"weight_block_size", {128, 128}}}), "");
+  for (const json& other : {json{{"quant_method", "fp8"}, {"weight_block_size", {64, 128}}},
+                            json{{"quant_method", "fp8"}, {"fmt", "e5m2"}}})
+    EXPECT_NE(quantized(other).find("\"fp8 other than e4m3 in blocks of 128 x 128\""), std::string::npos);
+  EXPECT_NE(quantized({{"quant_method", "mxfp4"}}).find("\"mxfp4\""), std::string::npos);
   EXPECT_NE(quantized({{"bits", 4}}).find("\"an unnamed method\""), std::string::npos);
   EXPECT_EQ(complaint_about(kGpt2, {{"activation_function", "tanh"}}),
             "config.json activation_function: \"tanh\" is not supported; expected one of gelu, gelu_python, gelu_new, "

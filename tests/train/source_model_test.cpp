@@ -2,6 +2,7 @@
 // the directory is in the checkpoints.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -155,6 +156,27 @@ TEST(SourceModel, EqualHeadOfATiedModelIsAccepted) {
   values.back() += 0.5f;
   write();
   EXPECT_NE(source.complaint().find("lm_head.weight"), std::string::npos);
+}
+
+// Checkpoints hold experts as the directory did, also those of a run that goes on from a checkpoint.
+TEST(SourceModel, ExpertsStayStacked) {
+  Source source("stacked", "mixtral");
+  double one_by_one = source.train_to("one_by_one").loss;
+  fs::copy_file(fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/expert_files/mixtral/model.safetensors",
+                source.directory() / "model.safetensors", fs::copy_options::overwrite_existing);
+  EXPECT_EQ(source.train_to("stacked").loss, one_by_one);
+  std::vector<std::string> names = WeightsReader(source.directory()).names();
+  EXPECT_EQ(WeightsReader(source.out("stacked") / "step-000002").names(), names);
+  source.train_to("stacked", {"train.steps=3", "mesh.tp=2"});
+  EXPECT_EQ(WeightsReader(source.out("stacked") / "step-000003").names(), names);
+  source.train_to("one_by_one", {"train.steps=3"});
+  // Written by two ranks, each with a part of every expert; the last step has a learning rate of 0.
+  std::vector<float> stack = values_of(source.out("stacked") / "step-000003", "model.layers.1.mlp.experts.down_proj");
+  for (size_t e = 0; e < 5; ++e) {
+    std::vector<float> own = values_of(source.out("one_by_one") / "step-000003",
+                                       fmt::format("model.layers.1.block_sparse_moe.experts.{}.w2.weight", e));
+    EXPECT_TRUE(std::equal(own.begin(), own.end(), stack.begin() + static_cast<std::ptrdiff_t>(e * own.size()))) << e;
+  }
 }
 
 TEST(SourceModel, AdapterIsRefused) {
