@@ -221,7 +221,8 @@ class Writer {
                                .scale = scale_,
                                .window = window_,
                                .dropout = {dropout_.attention, site_number(DropoutSite::attention, layer_)},
-                               .dropout_keys = frame_.dropout_keys});
+                               .dropout_keys = frame_.dropout_keys,
+                               .sinks = d_.sinks ? attention_sinks(b_, qkv.heads, m_.init_std) : kNoValue});
     return linear(b_, mixed,
                   {.name = "out",
                    .outputs = m_.hidden,
@@ -247,8 +248,14 @@ class Writer {
                    .inner = m_.experts->ffn,
                    .routing = {},
                    .init_std = dense.init_std,
-                   .down_std = dense.down_std};
-    if (m_.experts->normalise) spec.routing.set("normalise", int64_t{1});
+                   .down_std = dense.down_std,
+                   .router_bias = d_.router_bias,
+                   .bias = d_.expert_bias};
+    if (m_.experts->swiglu_limit > 0) spec.clamped = {m_.experts->swiglu_limit, m_.experts->swiglu_alpha};
+    if (d_.routing_weights == RoutingWeights::of_chosen)
+      spec.routing.set("chosen_only", int64_t{1});
+    else if (m_.experts->normalise)
+      spec.routing.set("normalise", int64_t{1});
     ExpertOutput output = expert_mlp(b_, normed, spec);
     if (balances_) add_load(expert_load(b_, output));
     if (m_.experts->shared_ffn == 0) return output.rows;

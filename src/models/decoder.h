@@ -38,6 +38,12 @@ enum class SharedExpert : uint8_t {
   gated,  // times the sigmoid of a number for each token: weight at shared.gate
 };
 
+// What the weights of a token's experts are a softmax of, unless scores are no softmax.
+enum class RoutingWeights : uint8_t {
+  of_all,
+  of_chosen,  // the logits of those that were chosen alone
+};
+
 // The layers without RoPE, optional biases, the width of embeddings and the multipliers of attention, residuals and
 // logits are as the spec says.
 struct Decoder {
@@ -53,7 +59,10 @@ struct Decoder {
   std::optional<Rope> rope;
   Alibi alibi = Alibi::none;
   QkNorm qk_norm = QkNorm::none;
+  bool sinks = false;  // every head has a logit that joins each softmax: weights at sinks
 
+  RoutingWeights routing_weights = RoutingWeights::of_all;
+  Bias router_bias = Bias::none, expert_bias = Bias::none;
   SharedExpert shared_expert = SharedExpert::added;
 
   MlpKind mlp = MlpKind::gated;

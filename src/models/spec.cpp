@@ -264,6 +264,8 @@ constexpr OptionalField kOptionalFields[] = {
      [](const ModelSpec& s) { return s.experts && (s.experts->every != 1 || !s.experts->dense_layers.empty()); }},
     {"experts.shared_ffn", "has no shared expert",
      [](const ModelSpec& s) { return s.experts && s.experts->shared_ffn > 0; }},
+    {"experts.swiglu_limit", "has no limit of SwiGLU",
+     [](const ModelSpec& s) { return s.experts && s.experts->swiglu_limit != 0; }},
     {"no_rope_every", "has RoPE in all layers", [](const ModelSpec& s) { return s.no_rope_every > 0; }, true},
     {"embedding_multiplier", "has no multiplier of embeddings",
      [](const ModelSpec& s) { return s.embedding_multiplier != 1; }},

@@ -61,6 +61,8 @@ struct ExpertsSpec {
   int64_t every = 1;                       // every n-th layer has experts, the others an MLP
   std::vector<int64_t> dense_layers = {};  // layers with an MLP in any case, ascending
   int64_t shared_ffn = 0;                  // width of an expert that every token goes through; 0 = there is none
+  double swiglu_limit = 0;                 // where gate and up are cut off (gpt-oss); 0 = nowhere
+  double swiglu_alpha = 1.702;             // what is in the sigmoid beside the gate, with a limit
   bool operator==(const ExpertsSpec&) const = default;
 };
 

@@ -130,6 +130,11 @@ Attrs Heads::attrs() const {
   return {{"heads", query}, {"kv_heads", key_value}, {"head_dim", dim}};
 }
 
+ValueId attention_sinks(Builder& b, const Heads& heads, double init_std) {
+  return b.parameter(
+      {.name = "sinks", .shape = {heads.query}, .init = {Init::Kind::normal, init_std}, .split = TensorSplit::outputs});
+}
+
 namespace {
 
 Attrs rope_attrs(const Heads& heads, const Rope& rope) {
@@ -169,18 +174,22 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
     bool all_to_all = b.ranks(AxisRole::context) > 1 && b.parallel().context == ContextMode::ulysses;
     if (all_to_all) qkv = b.whole_sequences(qkv);
     std::vector<ValueId> inputs{qkv};
+    if (spec.sinks != kNoValue) inputs.push_back(spec.sinks);
     if (spec.begins != kNoValue) inputs.push_back(spec.begins);
     if (spec.dropout.rate > 0) {
       inputs.push_back(spec.dropout_keys);
       spec.dropout.add_to(attrs);
     }
-    ValueId y = b.op(ops::attention, "core", std::move(inputs), attrs);
+    const OpDef& op = spec.sinks != kNoValue ? ops::sink_attention : ops::attention;
+    ValueId y = b.op(op, "core", std::move(inputs), attrs);
     return all_to_all ? b.split_sequences(y) : y;
   }
   GlobalShape cache{b.shape(qkv)[0], spec.heads.key_value, spec.cache->capacity, spec.heads.dim};
   ValueId keys = b.cache(b.path("cache", "keys"), cache);
   ValueId values = b.cache(b.path("cache", "values"), cache);
-  return b.op(ops::attention_cached, "core", {qkv, keys, values, spec.cache->start}, attrs);
+  std::vector<ValueId> inputs{qkv, keys, values, spec.cache->start};
+  if (spec.sinks != kNoValue) inputs.push_back(spec.sinks);
+  return b.op(ops::attention_cached, "core", std::move(inputs), attrs);
 }
 
 ValueId mlp(Builder& b, ValueId normed, const Mlp& spec) {
@@ -222,6 +231,9 @@ ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
     ValueId router =
         b.parameter({.name = "weight", .shape = {spec.experts, hidden}, .init = {Init::Kind::normal, spec.init_std}});
     output.logits = b.op(ops::linear_wide, "out", {normed, router});
+    if (spec.router_bias == Bias::added)
+      output.logits =
+          b.op(ops::row_bias, "biased", {output.logits, b.parameter({.name = "bias", .shape = {spec.experts}})});
     Attrs routing = spec.routing;
     routing.set("top_k", spec.per_token);
     weights = b.op(ops::route, "route", {output.logits}, routing);
@@ -232,20 +244,35 @@ ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
   weights = b.gathered(weights);
   Attrs attrs{{"experts", spec.experts}};
   auto count = static_cast<size_t>(spec.experts);
+  // A rank's part of an expert is a part of gate and of up: rows of both, or pairs.
+  std::vector<int64_t> segments(spec.clamped ? count : 2 * count, spec.clamped ? 2 * spec.inner : spec.inner);
   ValueId gate_up_weight = b.parameter({.name = "gate_up.weight",
                                         .shape = {spec.experts * 2 * spec.inner, hidden},
                                         .init = {Init::Kind::normal, spec.init_std},
                                         .split = TensorSplit::outputs,
-                                        .segments = std::vector<int64_t>(2 * count, spec.inner)});
+                                        .segments = segments});
   ValueId gate_up = b.op(ops::expert_up, "gate_up", {x, gate_up_weight, experts}, attrs);
-  b.set_segments(gate_up, 2, {spec.inner, spec.inner});
-  ValueId inner = b.op(ops::weighted_swiglu, "swiglu", {gate_up, weights});
+  if (!spec.clamped) b.set_segments(gate_up, 2, {spec.inner, spec.inner});
+  if (spec.bias == Bias::added) {
+    ValueId bias = b.parameter({.name = "gate_up.bias",
+                                .shape = {spec.experts * 2 * spec.inner},
+                                .split = TensorSplit::outputs,
+                                .segments = segments});
+    gate_up = b.op(ops::expert_up_bias, "gate_up_bias", {gate_up, bias, experts}, attrs);
+  }
+  ValueId inner = spec.clamped ? b.op(ops::weighted_clamped_swiglu, "swiglu", {gate_up, weights},
+                                      {{"limit", spec.clamped->limit}, {"alpha", spec.clamped->alpha}})
+                               : b.op(ops::weighted_swiglu, "swiglu", {gate_up, weights});
   ValueId down_weight = b.parameter({.name = "down.weight",
                                      .shape = {spec.experts * hidden, spec.inner},
                                      .init = {Init::Kind::normal, spec.down_std},
                                      .split = TensorSplit::inputs,
                                      .packed = std::vector<int64_t>(count, hidden)});
   output.rows = b.op(ops::expert_down, "down", {inner, down_weight, experts}, attrs);
+  if (spec.bias == Bias::added) {
+    ValueId bias = b.parameter({.name = "down.bias", .shape = {spec.experts * hidden}});
+    output.rows = b.op(ops::expert_down_bias, "down_bias", {output.rows, bias, weights, experts}, attrs);
+  }
   return output;
 }
 

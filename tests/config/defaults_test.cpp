@@ -254,9 +254,13 @@ const auto& setters() {
                                     .balance_loss = value["balance_loss"],
                                     .every = 1,
                                     .dense_layers = {},
-                                    .shared_ffn = value.value("shared_ffn", int64_t{0})};
+                                    .shared_ffn = value.value("shared_ffn", int64_t{0}),
+                                    .swiglu_limit = value.value("swiglu_limit", 0.0)};
        }},
       {"tied_head", [](ModelSpec& spec, const json& value) { spec.tied_head = value; }},
+      {"biases_of_attention", [](ModelSpec& spec, const json& value) { spec.qkv_bias = spec.out_bias = value; }},
+      {"window", [](ModelSpec& spec, const json& value) { spec.window = value; }},
+      {"full_attention_every", [](ModelSpec& spec, const json& value) { spec.full_attention_every = value; }},
   };
   return table;
 }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "architecture_data.h"
@@ -93,6 +94,93 @@ TEST_P(ExpertFilesOf, TransposedStacksAreReadAndWrittenBack) {
 
 TEST_P(ExpertFilesOf, OneByOneIsWrittenBack) {
   expect_model_of(GetParam(), model_fixtures() / GetParam(), ExpertFiles::as_listed);
+}
+
+// Experts of gpt-oss in mxfp4 beside the same in f32, transposed, by the test's own arithmetic.
+TEST(Mxfp4Directory, IsTheModelOfItsDequantizedWeights) {
+  ScratchDirectory drawn("mxfp4-drawn"), quantized("mxfp4"), plain("mxfp4-plain"), again("mxfp4-again");
+  const std::string config = R"({"model_type": "gpt_oss", "num_hidden_layers": 1, "hidden_size": 64,
+    "intermediate_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 97,
+    "num_local_experts": 3, "num_experts_per_tok": 2, "max_position_embeddings": 64})";
+  ModelSpec spec = spec_from_hf_config(config, "config.json");
+  auto executor = make_cpu_executor(1);
+  Program program = lower(build_model(spec, {.kind = Use::Kind::generate, .cache_positions = 4}, single_rank_mesh()),
+                          executor->target(), {});
+  auto arena = executor->allocate(program.arena_bytes);
+  auto bound = executor->bind(program, *arena);
+  initialize_weights(*bound, 3);
+  save_weights(*bound, spec, drawn.path);
+
+  WeightsReader source(drawn.path);
+  auto is_matrix = [&](const std::string& name) { return source.tensor(name).shape.rank() == 3; };
+  std::vector<TensorSpec> specs, plain_specs;
+  for (const std::string& name : source.names()) {
+    GlobalShape shape = source.tensor(name).shape;  // of experts: [experts, columns, rows]
+    plain_specs.push_back({name, FileDType::f32, shape});
+    if (!is_matrix(name)) {
+      specs.push_back({name, FileDType::f32, shape});
+      continue;
+    }
+    specs.push_back({name + "_blocks", FileDType::u8, {shape[0], shape[2], shape[1] / 32, 16}});
+    specs.push_back({name + "_scales", FileDType::u8, {shape[0], shape[2], shape[1] / 32}});
+  }
+  SafetensorsWriter codes(quantized.path / "model.safetensors", plan_safetensors(specs, {{"format", "pt"}}));
+  SafetensorsWriter numbers(plain.path / "model.safetensors", plan_safetensors(plain_specs, {{"format", "pt"}}));
+  const float magnitudes[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  for (const std::string& name : source.names()) {
+    TensorView view = source.tensor(name);
+    if (!is_matrix(name)) {
+      codes.write(name, view.bytes);
+      numbers.write(name, view.bytes);
+      continue;
+    }
+    int64_t experts = view.shape[0], columns = view.shape[1], rows = view.shape[2];
+    std::vector<uint8_t> blocks(static_cast<size_t>(experts * rows * columns / 2)),
+        scales(static_cast<size_t>(experts * rows * columns / 32));
+    std::vector<float> values(static_cast<size_t>(experts * rows * columns));
+    for (int64_t i = 0; i < experts * rows * columns; ++i) {
+      int64_t e = i / (rows * columns), row = i / columns % rows, column = i % columns;
+      auto code = static_cast<uint8_t>((7 * i + i / 16) % 16), scale = static_cast<uint8_t>(120 + (i / 32) % 5);
+      blocks[static_cast<size_t>(i / 2)] |= static_cast<uint8_t>(i % 2 == 0 ? code : code << 4);
+      scales[static_cast<size_t>(i / 32)] = scale;
+      values[static_cast<size_t>((e * columns + column) * rows + row)] =
+          std::ldexp((code < 8 ? 1.0f : -1.0f) * magnitudes[code % 8], scale - 127);
+    }
+    codes.write(name + "_blocks", std::as_bytes(std::span(blocks)));
+    codes.write(name + "_scales", std::as_bytes(std::span(scales)));
+    numbers.write(name, std::as_bytes(std::span(values)));
+  }
+  codes.finish();
+  numbers.finish();
+  std::string with_method = config;
+  with_method.insert(1, R"("quantization_config": {"quant_method": "mxfp4"}, )");
+  write_file_atomically(plain.path / "config.json", config);
+  write_file_atomically(quantized.path / "config.json", with_method);
+  Loaded got = loaded_experts(quantized.path), wanted = loaded_experts(plain.path);
+  for (const Value& value : got.program.values)
+    if (value.kind == ValueKind::parameter) {
+      EXPECT_EQ(got.read(value.path), wanted.read(value.path)) << value.path;
+    }
+  // Written as plain numbers, in the transposed form of the architecture.
+  ExpertFiles form = expert_files_in(WeightsReader(quantized.path), got.spec);
+  save_weights(*got.bound, got.spec, again.path, {.experts = form});
+  expect_same_files(plain.path, again.path);
+  EXPECT_EQ(hf_config_json(got.spec, with_method).find("quantization_config"), std::string::npos);
+}
+
+// The experts of gpt-oss are stored transposed; a directory that has them the other way is read and written so too.
+TEST(ExpertFilesOfGptOss, StacksThatAreNotTransposed) {
+  ScratchDirectory turned("gptoss-turned"), again("gptoss-again");
+  write_transposed(model_fixtures() / "gptoss", turned.path);
+  Loaded as_released = loaded_experts(model_fixtures() / "gptoss"), model = loaded_experts(turned.path);
+  for (const Value& value : model.program.values)
+    if (value.kind == ValueKind::parameter) {
+      EXPECT_EQ(model.read(value.path), as_released.read(value.path)) << value.path;
+    }
+  ExpertFiles form = expert_files_in(WeightsReader(turned.path), model.spec);
+  EXPECT_EQ(form, ExpertFiles::stacked);
+  save_weights(*model.bound, model.spec, again.path, {.experts = form});
+  expect_same_files(turned.path, again.path);
 }
 
 // A directory in fp8 by blocks: of every matrix the codes of its bytes, each block with a scale of its own.

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "architecture_data.h"
 #include "base/error.h"
 #include "models/hf_type.h"
 #include "models/models.h"
@@ -170,13 +171,26 @@ TEST(HfConfig, RefusesByName) {
             "config.json add_cross_attention: true is not supported; expected false");
   EXPECT_EQ(complaint_about(kGpt2, {{"model_type", "mamba"}}),
             "config.json model_type: \"mamba\" is not supported; expected " + all_types());
-  for (const char* type : {"llama4", "gpt_oss", "dbrx"})
+  for (const char* type : {"llama4", "jamba", "dbrx"})
     EXPECT_EQ(complaint_about(kLlama1, {{"model_type", type}}),
               fmt::format("config.json model_type: \"{}\": {}; expected {}", type, why_unsupported(type), all_types()));
   EXPECT_EQ(complaint_about(kLlama1, {{"model_type", "deepseek_v3"}}),
             "config.json model_type: \"deepseek_v3\": models with experts and latent attention are not supported yet; "
             "expected " +
                 all_types());
+}
+
+TEST(HfConfig, GptOssMayBeInMxfp4) {
+  json config = architecture_data("gpt_oss")["released"]["gpt-oss-20b"];
+  ASSERT_EQ(config["quantization_config"]["quant_method"], "mxfp4");
+  EXPECT_EQ(complaint_about(config.dump()), "");
+  config["swiglu_limit"] = 0;
+  EXPECT_NE(complaint_about(config.dump()).find("experts.swiglu_limit: got 0; expected a number above 0"),
+            std::string::npos)
+      << complaint_about(config.dump());
+  config["swiglu_limit"] = 7;
+  config["layer_types"][3] = "sliding_attention";
+  EXPECT_NE(complaint_about(config.dump()).find("layer_types"), std::string::npos);
 }
 
 TEST(HfConfig, RefusesBadValues) {

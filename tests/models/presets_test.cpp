@@ -141,10 +141,10 @@ TEST(Presets, SurviveConfigJson) {
 
 TEST(Presets, WhatIsNotSupportedIsSaidSo) {
   for (const Preset& preset : presets()) EXPECT_EQ(why_unsupported(preset.name), "") << preset.name;
-  for (std::string_view name : {"mixtral-8x70b", "llama4", "gpt_oss"})
+  for (std::string_view name : {"mixtral-8x70b", "llama4", "gpt-oss-7b"})
     EXPECT_EQ(why_unsupported(name),
-              "of models with experts only Mixtral, OLMoE, Qwen 1.5 and 2 with experts, Qwen 3 with experts are "
-              "supported yet")
+              "of models with experts only Mixtral, OLMoE, Qwen 1.5 and 2 with experts, Qwen 3 with experts, "
+              "gpt-oss are supported yet")
         << name;
   for (std::string_view name : {"deepseek-v3", "deepseek_v3", "DeepSeek-V2-Lite"})
     EXPECT_EQ(why_unsupported(name), "models with experts and latent attention are not supported yet") << name;

@@ -12,6 +12,7 @@ namespace sextant::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr size_t kSinks = 4;  // the input that may be left out
 
 // Packed rows [b, length, (q + 2·kv)·dim] into caches [b, kv, capacity, dim], beginning at position *start.
 template <class T>
@@ -70,6 +71,7 @@ void launch(const CudaCall& call) {
   block.k = {call.out[1].data, heads.kv * capacity * heads.dim, capacity * heads.dim, heads.dim};
   block.v = {call.out[2].data, heads.kv * capacity * heads.dim, capacity * heads.dim, heads.dim};
   block.y = {call.out[0].data, length * heads.y_width(), heads.dim, heads.y_width()};
+  if (call.in.size() > kSinks) block.sinks = call.in[kSinks].data;
   set_alibi(block, call.attrs, call.out[0]);
   attend(block, call.stream);
 }
