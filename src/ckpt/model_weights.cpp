@@ -10,6 +10,7 @@
 #include "ckpt/quantized.h"
 #include "ckpt/slices.h"
 #include "ckpt/weight_halves.h"
+#include "models/upcycle.h"
 
 namespace sextant {
 
@@ -235,20 +236,32 @@ ExpertFiles expert_files_in(const WeightsReader& source, const ModelSpec& spec) 
   return ExpertFiles::as_listed;
 }
 
-void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source) {
-  const ModelDef& def = model_of(spec);
-  for (const auto& [value, tensors] :
-       tensors_by_value(bound.program(), tensors_in(spec, expert_files_in(source, spec)))) {
+namespace {
+
+// Weights that no tensor is for stay as they are.
+void load_tensors(Bound& bound, const std::vector<HfTensor>& listed, std::string_view prefix,
+                  const WeightsReader& source) {
+  for (const auto& [value, tensors] : tensors_by_value(bound.program(), listed)) {
     for (const Value* part : parts_of_weight(bound.program(), *value)) {
       std::vector<float> local(static_cast<size_t>(part->local.count()), 0.0f);
       for (const HfTensor& tensor : tensors) {
         Slot slot{tensor, *part};
         for (const Piece& held : held_pieces(bound, *part))
-          if (Piece piece = slot.part_of(held); piece.rows > 0) load_piece(source, def.hf_prefix, slot, piece, local);
+          if (Piece piece = slot.part_of(held); piece.rows > 0) load_piece(source, prefix, slot, piece, local);
       }
       write_weight(bound, *part, local);
     }
   }
+}
+
+}  // namespace
+
+void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source) {
+  load_tensors(bound, tensors_in(spec, expert_files_in(source, spec)), model_of(spec).hf_prefix, source);
+}
+
+void load_upcycled_weights(Bound& bound, const ModelSpec& spec, const ModelSpec& dense, const WeightsReader& source) {
+  load_tensors(bound, upcycled_tensors(spec, dense), model_of(dense).hf_prefix, source);
 }
 
 void refuse_other_head(const ModelSpec& spec, const WeightsReader& source) {

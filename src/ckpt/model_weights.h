@@ -19,6 +19,10 @@ namespace sextant {
 // the spec says.
 void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source);
 
+// Reads the weights of a dense model's directory into a model with experts (models/upcycle.h). What that has no weights
+// for stays as it is.
+void load_upcycled_weights(Bound& bound, const ModelSpec& spec, const ModelSpec& dense, const WeightsReader& source);
+
 // UserError where the spec's head is the embedding, but the file holds a head of other values: versions of transformers
 // differ in which of the two they take.
 void refuse_other_head(const ModelSpec& spec, const WeightsReader& source);

@@ -139,7 +139,7 @@ class Run {
       state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec, optimizer_of(run_));
       saver_.resumed_from({state_.step, from});
     } else if (run_.model.from) {
-      load_weights(trainer_.bound(), parts_.spec, WeightsReader(*run_.model.from));
+      source_ = load_source_model(trainer_.bound(), run_, parts_.spec);
     } else {
       initialize_weights(trainer_.bound(), static_cast<uint64_t>(run_.train.seed));
     }
@@ -164,7 +164,8 @@ class Run {
       if (auto aside = set_aside_later_steps(parts_.out, state_.step))
         say(fmt::format("checkpoints after step {} were moved to {}", state_.step, aside->string()));
     } else if (run_.model.from) {
-      say(fmt::format("starting from the weights of {}", *run_.model.from));
+      say(fmt::format("starting from the weights of {}{}", *run_.model.from,
+                      source_ == SourceModel::upcycled ? ", every expert as its MLP" : ""));
     }
     record_config(parts_.out, run_, state_.step + 1);
   }
@@ -294,6 +295,7 @@ class Run {
   Trainer trainer_;
   ModelFiles files_;
   ExpertFiles experts_ = ExpertFiles::as_listed;
+  SourceModel source_ = SourceModel::same;
   Saver saver_;
   ReplicaCheck replicas_;
   RunState state_;

@@ -179,6 +179,50 @@ TEST(SourceModel, ExpertsStayStacked) {
   }
 }
 
+// A Mixtral of which every expert is the dense MLP and whose weights sum to 1 computes what the dense model does.
+TEST(SourceModel, AnUpcycledModelBeginsAsItsDenseParent) {
+  Source source("upcycled", "llama");
+  std::vector<std::string> once{"train.steps=1"};  // with a learning rate of 0
+  double dense = source.train_to("dense", once).loss;
+  std::vector<std::string> experts{"train.steps=1", "model.architecture=mixtral", "model.experts.count=5",
+                                   "model.experts.per_token=3", "model.experts.balance_loss=0"};
+  EXPECT_NEAR(source.train_to("experts", experts).loss, dense, 1e-6 * dense);
+  experts.emplace_back("mesh.tp=2");
+  EXPECT_NEAR(source.train_to("on_two", experts).loss, dense, 1e-6 * dense);
+  fs::path made = source.out("experts") / "step-000001";
+  EXPECT_EQ(json::parse(read_file(made / "config.json"))["model_type"], "mixtral");
+  for (auto [part, of_dense] : {std::pair{"w1", "gate_proj"}, {"w3", "up_proj"}, {"w2", "down_proj"}})
+    for (int e : {0, 4})
+      EXPECT_EQ(values_of(made, fmt::format("model.layers.1.block_sparse_moe.experts.{}.{}.weight", e, part)),
+                values_of(source.directory(), fmt::format("model.layers.1.mlp.{}.weight", of_dense)));
+  std::vector<float> router = values_of(made, "model.layers.1.block_sparse_moe.gate.weight");
+  EXPECT_NE(router.front(), router.back());
+}
+
+TEST(SourceModel, Qwen3BecomesQwen3Moe) {
+  Source source("upcycled-qwen3", "qwen3");
+  double dense = source.train_to("dense", {"train.steps=1"}).loss;
+  double loss = source
+                    .train_to("experts", {"train.steps=1", "model.architecture=qwen3_moe", "model.experts.count=4",
+                                          "model.experts.per_token=2", "model.experts.balance_loss=0"})
+                    .loss;
+  EXPECT_NEAR(loss, dense, 1e-6 * dense);
+}
+
+TEST(SourceModel, WhatCannotBeUpcycledIsRefused) {
+  Source qwen3("not-upcycled", "qwen3"), llama("not-upcycled-llama", "llama");
+  std::string complaint = qwen3.complaint({"model.architecture=mixtral"});
+  EXPECT_NE(complaint.find("mixtral has no place for model.layers.0.self_attn.q_norm.weight"), std::string::npos)
+      << complaint;
+  complaint = llama.complaint({"model.architecture=olmoe"});
+  EXPECT_NE(complaint.find("olmoe has layers.0.attn.k_norm.weight, for which llama has no weights"), std::string::npos)
+      << complaint;
+  complaint = llama.complaint({"model.architecture=mixtral", "model.experts.ffn=8"});
+  EXPECT_NE(complaint.find("model.experts.ffn"), std::string::npos) << complaint;
+  EXPECT_NE(llama.complaint({"model.architecture=gpt2"}).find("is decided by the weights of model.from"),
+            std::string::npos);
+}
+
 TEST(SourceModel, AdapterIsRefused) {
   Source source("adapter", "llama");
   source.write("adapter_config.json", R"({"peft_type": "LORA"})");
