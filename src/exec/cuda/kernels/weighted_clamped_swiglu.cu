@@ -17,14 +17,6 @@ struct Clamping {
 
 // One pair of gate and up.
 struct ClampedPair {
-  __device__ ClampedPair(const Clamping& clamping, float gate_in, float up_in)
-      : alpha(clamping.alpha),
-        gate_is_free(gate_in <= clamping.limit),
-        up_is_free(fabsf(up_in) <= clamping.limit),
-        gate(fminf(gate_in, clamping.limit)),
-        up(fminf(fmaxf(up_in, -clamping.limit), clamping.limit) + 1.0f),
-        sigmoid(__fdividef(1.0f, 1.0f + __expf(-alpha * gate))) {}
-
   float alpha;
   bool gate_is_free, up_is_free;  // not cut off
   float gate, up, sigmoid;
@@ -35,6 +27,16 @@ struct ClampedPair {
   }
   __device__ float by_up() const { return up_is_free ? gate * sigmoid : 0.0f; }
 };
+
+__device__ inline ClampedPair clamped_pair(const Clamping& clamping, float gate, float up) {
+  const float limit = clamping.limit, clamped = fminf(gate, limit);
+  return {clamping.alpha,
+          gate <= limit,
+          fabsf(up) <= limit,
+          clamped,
+          fminf(fmaxf(up, -limit), limit) + 1.0f,
+          __fdividef(1.0f, 1.0f + __expf(-clamping.alpha * clamped))};
+}
 
 // Weights are f32 whatever the rows are.
 template <class T>
@@ -47,7 +49,7 @@ struct WeightedPairs {
 
   __device__ void operator()(int64_t row, int64_t column) const {
     const T* from = x + 2 * (row * width + column);
-    ClampedPair pair(clamping, static_cast<float>(from[0]), static_cast<float>(from[1]));
+    ClampedPair pair = clamped_pair(clamping, static_cast<float>(from[0]), static_cast<float>(from[1]));
     y[row * width + column] = static_cast<T>(weights[row] * pair.value());
   }
 };
@@ -70,7 +72,7 @@ __global__ void __launch_bounds__(kPairThreads) pair_gradients(PairGradient<T> g
   float sum = 0;
   for (int64_t column = threadIdx.x; column < g.width; column += kPairThreads) {
     const int64_t at = row * g.width + column;
-    ClampedPair pair(g.clamping, static_cast<float>(g.x[2 * at]), static_cast<float>(g.x[2 * at + 1]));
+    ClampedPair pair = clamped_pair(g.clamping, static_cast<float>(g.x[2 * at]), static_cast<float>(g.x[2 * at + 1]));
     const float dy = static_cast<float>(g.dy[at]);
     sum = fmaf(dy, pair.value(), sum);
     g.dx[2 * at] = static_cast<T>(weight * dy * pair.by_gate());
