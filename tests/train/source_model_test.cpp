@@ -209,6 +209,20 @@ TEST(SourceModel, Qwen3BecomesQwen3Moe) {
   EXPECT_NEAR(loss, dense, 1e-6 * dense);
 }
 
+// Its shared expert is drawn: the dense model has no weights for it.
+TEST(SourceModel, Qwen2BecomesQwen2Moe) {
+  Source source("upcycled-qwen2", "qwen2");
+  source.train_to("experts", {"train.steps=1", "model.architecture=qwen2_moe", "model.experts.count=3",
+                              "model.experts.per_token=2", "model.experts.shared_ffn=16"});
+  fs::path made = source.out("experts") / "step-000001";
+  EXPECT_EQ(values_of(made, "model.layers.0.mlp.experts.2.up_proj.weight"),
+            values_of(source.directory(), "model.layers.0.mlp.up_proj.weight"));
+  EXPECT_EQ(values_of(made, "model.layers.0.self_attn.k_proj.bias"),
+            values_of(source.directory(), "model.layers.0.self_attn.k_proj.bias"));
+  std::vector<float> shared = values_of(made, "model.layers.0.mlp.shared_expert.up_proj.weight");
+  EXPECT_NE(shared.front(), shared.back());
+}
+
 TEST(SourceModel, WhatCannotBeUpcycledIsRefused) {
   Source qwen3("not-upcycled", "qwen3"), llama("not-upcycled-llama", "llama");
   std::string complaint = qwen3.complaint({"model.architecture=mixtral"});
