@@ -55,6 +55,8 @@ ModelSpec read(HfReader& reader) {
 
 void write(const ModelSpec& spec, json& out) {
   write_common(spec, out);
+  // Where a file says nothing, transformers takes yarn.
+  if (!spec.rope_scaling) out["rope_scaling"] = {{"rope_type", "default"}};
   write_biases(spec, out, MlpBias::no_key);
   out["sliding_window"] = spec.window;
   out["layer_types"] = layer_types_of(spec);

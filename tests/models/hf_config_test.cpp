@@ -184,6 +184,9 @@ TEST(HfConfig, GptOssMayBeInMxfp4) {
   json config = architecture_data("gpt_oss")["released"]["gpt-oss-20b"];
   ASSERT_EQ(config["quantization_config"]["quant_method"], "mxfp4");
   EXPECT_EQ(complaint_about(config.dump()), "");
+  ModelSpec without_yarn = find_preset("gpt-oss-20b")->spec;
+  without_yarn.rope_scaling.reset();
+  EXPECT_EQ(spec_from_hf_config(hf_config_json(without_yarn), "x"), without_yarn);
   config["swiglu_limit"] = 0;
   EXPECT_NE(complaint_about(config.dump()).find("experts.swiglu_limit: got 0; expected a number above 0"),
             std::string::npos)
