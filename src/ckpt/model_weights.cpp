@@ -8,12 +8,16 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "ckpt/convert.h"
+#include "ckpt/quantized.h"
 #include "ckpt/slices.h"
 #include "ckpt/weight_halves.h"
+#include "models/upcycle.h"
 
 namespace sextant {
 
 namespace {
+
+constexpr int64_t kSliceBlock = int64_t{4} << 20;  // bytes
 
 // How rows of one tensor of a file lie in one parameter.
 struct Slot {
@@ -21,11 +25,19 @@ struct Slot {
   const Value& value;
 
   int64_t columns() const { return value.shape.rank() == 2 ? value.shape[1] : 1; }
-  bool transposed() const { return tensor.order == HfTensor::Order::transposed; }
+  bool is_vector() const { return value.shape.rank() == 1; }
+  bool transposed() const { return tensor.order == HfTensor::Order::transposed && !is_vector(); }
   GlobalShape file_shape() const {
-    if (value.shape.rank() == 1) return {tensor.rows_in_file()};
+    GlobalShape matrix = shape_of_slice();
+    if (tensor.slices == 0) return matrix;
+    return is_vector() ? GlobalShape{tensor.slices, matrix[0]} : GlobalShape{tensor.slices, matrix[0], matrix[1]};
+  }
+  // All of the file's tensor where it is no stack.
+  GlobalShape shape_of_slice() const {
+    if (is_vector()) return {tensor.rows_in_file()};
     return transposed() ? GlobalShape{columns(), tensor.rows_in_file()} : GlobalShape{tensor.rows_in_file(), columns()};
   }
+  int64_t first_of_slice() const { return tensor.slice * shape_of_slice().count(); }  // in elements of the file
   int64_t row_in_file(int64_t row) const { return row - tensor.first_row + tensor.file_row; }
   // The part of a held piece that is in these rows; none where there is none.
   Piece part_of(Piece piece) const {
@@ -60,8 +72,8 @@ std::vector<std::pair<const Value*, std::vector<HfTensor>>> tensors_by_value(con
   return found;
 }
 
-TensorView view_of(const WeightsReader& source, const Slot& slot, std::string_view prefix) {
-  TensorView view = source.tensor(name_in(source, slot.tensor, prefix));
+TensorView view_of(const WeightsReader& source, const std::string& name, const Slot& slot) {
+  TensorView view = source.tensor(name);
   if (!(view.shape == slot.file_shape()))
     throw UserError({.place = view.place,
                      .got = fmt::format("shape {}", view.shape.text()),
@@ -70,10 +82,27 @@ TensorView view_of(const WeightsReader& source, const Slot& slot, std::string_vi
   return view;
 }
 
-void load_piece(const TensorView& view, const Slot& slot, const Piece& piece, std::span<float> local) {
+// Rows of the parameter out of the file, whatever it holds them as. Quantised matrices are never transposed in files.
+void load_from(const WeightsReader& source, std::string_view prefix, const Slot& slot, RowRange rows,
+               std::span<float> destination) {
+  std::string name = name_in(source, slot.tensor, prefix);
+  if (!slot.is_vector()) {
+    MatrixShape shape{slot.tensor.slices, slot.tensor.rows_in_file(), slot.columns()};
+    if (auto mxfp4 = Mxfp4Weights::find(source, name, shape)) return mxfp4->load(slot.tensor.slice, rows, destination);
+    if (auto fp8 = Fp8Weights::find(source, name, shape)) return fp8->load(slot.tensor.slice, rows, destination);
+  }
+  TensorView view = view_of(source, name, slot);
+  view.shape = slot.shape_of_slice();
+  int64_t bytes = view.shape.count() * bits_of(view.dtype) / 8;
+  view.bytes = view.bytes.subspan(static_cast<size_t>(slot.tensor.slice * bytes), static_cast<size_t>(bytes));
+  load_rows(view, rows, slot.transpose(), destination);
+}
+
+void load_piece(const WeightsReader& source, std::string_view prefix, const Slot& slot, const Piece& piece,
+                std::span<float> local) {
   int64_t columns = slot.columns(), first = slot.row_in_file(piece.row);
   std::vector<float> rows(static_cast<size_t>(piece.rows * columns));
-  load_rows(view, {first, first + piece.rows}, slot.transpose(), rows);
+  load_from(source, prefix, slot, {first, first + piece.rows}, rows);
   if (float less = slot.tensor.file_less; less != 0)
     for (float& element : rows) element += less;
   for (int64_t r = 0; r < piece.rows; ++r)
@@ -96,11 +125,24 @@ void save_piece(WeightsWriter& writer, const Slot& slot, FileDType dtype, const 
           local[static_cast<size_t>(piece.at + (turned ? i * piece.stride + l : l * piece.stride + i))] -
           slot.tensor.file_less;
     store_rows({line, length}, {0, 1}, Transpose::no, dtype, bytes);
-    writer.write_elements(slot.tensor.name, (first_line + l) * width + first_in_line, bytes);
+    writer.write_elements(slot.tensor.name, slot.first_of_slice() + (first_line + l) * width + first_in_line, bytes);
   }
 }
 
-// Whether the piece is all of the file's tensor, element for element.
+// All of a slice of the file's tensor, some MB at a time.
+void save_slice(WeightsWriter& writer, const Slot& slot, FileDType dtype, const FloatMatrix& matrix) {
+  GlobalShape shape = slot.shape_of_slice();
+  int64_t width = row_length(shape), bytes_of_row = width * bits_of(dtype) / 8;
+  int64_t step = std::max<int64_t>(1, kSliceBlock / std::max<int64_t>(1, bytes_of_row));
+  for (int64_t begin = 0; begin < shape[0]; begin += step) {
+    RowRange rows{begin, std::min(begin + step, shape[0])};
+    std::vector<std::byte> block(static_cast<size_t>(rows.count() * bytes_of_row));
+    store_rows(matrix, rows, slot.transpose(), dtype, block);
+    writer.write_elements(slot.tensor.name, slot.first_of_slice() + begin * width, block);
+  }
+}
+
+// Whether the piece is all of the file's tensor, or of its slice, element for element.
 bool is_whole(const Piece& piece, const Slot& slot) {
   return slot.tensor.file_less == 0 && piece.rows == slot.tensor.rows_in_file() && piece.column == 0 &&
          piece.columns == slot.columns() && piece.stride == slot.columns();
@@ -120,22 +162,23 @@ bool same_values(const TensorView& a, const TensorView& b) {
 }
 
 // What is in the files of every rank, though it may hold only some stages of the model.
-std::vector<TensorSpec> tensors_in_file(const ModelSpec& spec, const DTypeOfTensor& dtype_of) {
+std::vector<TensorSpec> tensors_in_file(const ModelSpec& spec, const WeightsForm& form) {
   Graph model = build_model(spec, {.seq = 1}, single_rank_mesh());
   std::vector<TensorSpec> specs;
-  for (const HfTensor& tensor : model_of(spec).tensors(spec)) {
+  for (const HfTensor& tensor : tensors_in(spec, form.experts)) {
     const Value* value = model.find(tensor.parameter);
     BUG_IF(!value, "{} has no parameter {}", spec.architecture, tensor.parameter);
-    if (tensor.file_row > 0) continue;  // more of one that is there
+    if (tensor.file_row > 0 || tensor.slice > 0) continue;  // more of one that is there
     // Small steps of a parameter that follows a rule would be lost in a narrower type.
-    bool narrow = dtype_of && value->is_trained();
-    specs.push_back({tensor.name, narrow ? dtype_of(tensor.name) : FileDType::f32, Slot{tensor, *value}.file_shape()});
+    bool narrow = form.dtype_of && value->is_trained();
+    specs.push_back(
+        {tensor.name, narrow ? form.dtype_of(tensor.name) : FileDType::f32, Slot{tensor, *value}.file_shape()});
   }
   return specs;
 }
 
-void write_weights(const StateView& state, const ModelSpec& spec, WeightsWriter writer) {
-  for (const auto& [value, held] : tensors_by_value(state.program(), model_of(spec).tensors(spec))) {
+void write_weights(const StateView& state, const ModelSpec& spec, ExpertFiles experts, WeightsWriter writer) {
+  for (const auto& [value, held] : tensors_by_value(state.program(), tensors_in(spec, experts))) {
     // With two halves, what a rank holds in full precision is what it holds of both.
     const Value& in_full = *parts_of_weight(state.program(), *value).back();
     if (!is_writer(state, in_full)) continue;
@@ -148,6 +191,10 @@ void write_weights(const StateView& state, const ModelSpec& spec, WeightsWriter 
         if (piece.rows == 0) continue;
         if (is_whole(piece, slot)) {
           std::span<const float> rows(local.data() + piece.at, static_cast<size_t>(piece.rows * piece.columns));
+          if (tensor.slices > 0) {
+            save_slice(writer, slot, dtype, {rows, piece.columns});
+            continue;
+          }
           writer.stream(tensor.name, [&](RowRange range, std::span<std::byte> block) {
             store_rows({rows, piece.columns}, range, slot.transpose(), dtype, block);
           });
@@ -160,22 +207,64 @@ void write_weights(const StateView& state, const ModelSpec& spec, WeightsWriter 
   writer.finish();
 }
 
+// Whether the stacks of experts that are there have the shapes of that form. It is decided by more than one tensor:
+// each alone may have the same dims in both.
+bool stacks_fit(const WeightsReader& source, const ModelSpec& spec, const Graph& model, ExpertFiles files) {
+  std::string_view prefix = model_of(spec).hf_prefix;
+  bool found = false;
+  for (const HfTensor& tensor : tensors_in(spec, files)) {
+    if (tensor.slices == 0 || tensor.slice > 0 || tensor.file_row > 0) continue;
+    std::string name = name_in(source, tensor, prefix);
+    if (!source.contains(name)) continue;
+    found = true;
+    if (!(source.tensor(name).shape == Slot{tensor, *model.find(tensor.parameter)}.file_shape())) return false;
+  }
+  return found;
+}
+
 }  // namespace
 
-void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source) {
+ExpertFiles expert_files_in(const WeightsReader& source, const ModelSpec& spec) {
+  if (!spec.experts) return ExpertFiles::as_listed;
   const ModelDef& def = model_of(spec);
-  for (const auto& [value, tensors] : tensors_by_value(bound.program(), def.tensors(spec))) {
+  for (const HfTensor& tensor : def.tensors(spec))
+    if (tensor.stacked && tensor.stacked->slices > 0 && source.contains(name_in(source, tensor, def.hf_prefix)))
+      return ExpertFiles::as_listed;
+  Graph model = build_model(spec, {.seq = 1}, single_rank_mesh());
+  for (ExpertFiles files : {ExpertFiles::as_listed, ExpertFiles::stacked, ExpertFiles::stacked_transposed})
+    if (stacks_fit(source, spec, model, files)) return files;
+  // None: what is missing, or has another shape, is reported in the form that the directory is nearest to.
+  for (const HfTensor& tensor : tensors_in(spec, ExpertFiles::stacked))
+    if (tensor.slices > 0 && source.contains(name_in(source, tensor, def.hf_prefix))) return ExpertFiles::stacked;
+  return ExpertFiles::as_listed;
+}
+
+namespace {
+
+// Weights that no tensor is for stay as they are.
+void load_tensors(Bound& bound, const std::vector<HfTensor>& listed, std::string_view prefix,
+                  const WeightsReader& source) {
+  for (const auto& [value, tensors] : tensors_by_value(bound.program(), listed)) {
     for (const Value* part : parts_of_weight(bound.program(), *value)) {
       std::vector<float> local(static_cast<size_t>(part->local.count()), 0.0f);
       for (const HfTensor& tensor : tensors) {
         Slot slot{tensor, *part};
-        TensorView view = view_of(source, slot, def.hf_prefix);
         for (const Piece& held : held_pieces(bound, *part))
-          if (Piece piece = slot.part_of(held); piece.rows > 0) load_piece(view, slot, piece, local);
+          if (Piece piece = slot.part_of(held); piece.rows > 0) load_piece(source, prefix, slot, piece, local);
       }
       write_weight(bound, *part, local);
     }
   }
+}
+
+}  // namespace
+
+void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source) {
+  load_tensors(bound, tensors_in(spec, expert_files_in(source, spec)), model_of(spec).hf_prefix, source);
+}
+
+void load_upcycled_weights(Bound& bound, const ModelSpec& spec, const ModelSpec& dense, const WeightsReader& source) {
+  load_tensors(bound, upcycled_tensors(spec, dense), model_of(dense).hf_prefix, source);
 }
 
 void refuse_other_head(const ModelSpec& spec, const WeightsReader& source) {
@@ -224,15 +313,15 @@ std::string unread_layers(const ModelSpec& spec, const WeightsReader& source) {
 }
 
 void save_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& directory,
-                  const DTypeOfTensor& dtype_of, Share share) {
-  write_weights(state, spec, WeightsWriter(directory, plan_weights(tensors_in_file(spec, dtype_of)), share));
+                  const WeightsForm& form, Share share) {
+  write_weights(state, spec, form.experts, WeightsWriter(directory, plan_weights(tensors_in_file(spec, form)), share));
 }
 
 void save_master_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& file,
                          Share share) {
   WeightsPlan plan;
   plan.shards.push_back({file.filename().string(), plan_safetensors(tensors_in_file(spec, {}))});
-  write_weights(state, spec, WeightsWriter(file.parent_path(), std::move(plan), share));
+  write_weights(state, spec, ExpertFiles::as_listed, WeightsWriter(file.parent_path(), std::move(plan), share));
 }
 
 std::string first_overflow(const StateView& state, const ModelSpec& spec, FileDType dtype) {

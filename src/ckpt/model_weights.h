@@ -11,6 +11,7 @@
 #include "ckpt/weights_reader.h"
 #include "ckpt/weights_writer.h"
 #include "exec/executor.h"
+#include "models/expert_files.h"
 #include "models/model.h"
 
 namespace sextant {
@@ -18,6 +19,10 @@ namespace sextant {
 // Reads every weight that this rank holds, or its part of it. UserError when one is missing or has another shape than
 // the spec says.
 void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source);
+
+// Reads the weights of a dense model's directory into a model with experts (models/upcycle.h). What that has no weights
+// for stays as it is.
+void load_upcycled_weights(Bound& bound, const ModelSpec& spec, const ModelSpec& dense, const WeightsReader& source);
 
 // UserError where the spec's head is the embedding, but the file holds a head of other values: versions of transformers
 // differ in which of the two they take.
@@ -27,13 +32,20 @@ void refuse_other_head(const ModelSpec& spec, const WeightsReader& source);
 // last, as DeepSeek-V3's have the one that predicts a second token; empty where there are none.
 std::string unread_layers(const ModelSpec& spec, const WeightsReader& source);
 
-// The type each tensor is to have in the file; by default all are F32, as they are in memory.
-using DTypeOfTensor = std::function<FileDType(std::string_view name)>;
+// How the directory of the source holds its experts.
+ExpertFiles expert_files_in(const WeightsReader& source, const ModelSpec& spec);
+
+// How weights are written.
+struct WeightsForm {
+  // The type each tensor is to have in the file; by default all are F32, as they are in memory.
+  std::function<FileDType(std::string_view name)> dtype_of = {};
+  ExpertFiles experts = ExpertFiles::as_listed;
+};
 
 // Writes what this rank holds into model*.safetensors of a directory (meant to be a StagedDirectory's): with
 // Share::whole all of it, with Share::part beside other ranks that write theirs into the same files.
 void save_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& directory,
-                  const DTypeOfTensor& dtype_of = {}, Share share = Share::whole);
+                  const WeightsForm& form = {}, Share share = Share::whole);
 
 // The same weights in F32, in one safetensors file.
 void save_master_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& file,

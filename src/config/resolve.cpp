@@ -12,6 +12,7 @@
 #include "models/hf_config.h"
 #include "models/models.h"
 #include "models/presets.h"
+#include "models/upcycle.h"
 
 namespace sextant {
 
@@ -112,8 +113,13 @@ ModelSpec start_from_directory(const RunConfig& run, Complaints& complaints) {
     complaints.add(run, {model_key(field)},
                    {.got = "is decided by the weights of model.from", .expected = "one of the two"});
   };
-  for (std::string_view field : kFixedByWeights)
-    if (run.given(model_key(field))) refuse(field);
+  const ModelDef* target = find_model(run.model.architecture.value_or(""));
+  bool upcycles = target && target->has_experts && !spec.experts;
+  for (std::string_view field : kFixedByWeights) {
+    bool free = upcycles && (field == "architecture" || (field.starts_with("experts.") && field != "experts.ffn"));
+    if (run.given(model_key(field)) && !free) refuse(field);
+  }
+  if (upcycles) spec = upcycled_spec(spec, *target);
   // The head of a tied model is in the file or is not; one that is not tied is.
   if (!spec.tied_head && run.model.tied_head.value_or(false)) refuse("tied_head");
   // Learned positions are weights, the others are not.

@@ -116,7 +116,8 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(model.preset, unset("none"), "A published model by name; `sextant list models` lists them."),
     KEY(model.from, unset("none"),
         "A Hugging Face directory to start from: its config.json, weights and tokenizer. Of the other keys only "
-        "`max_seq`, `norm_eps`, `rope_*`, `experts.balance_loss`, `experts.bias_update_speed` and the dropout rates may be given beside it, and `tied_head` where config.json ties the head."),
+        "`max_seq`, `norm_eps`, `rope_*`, `experts.balance_loss`, `experts.bias_update_speed` and the dropout rates may be given beside it, and `tied_head` where config.json ties the head. "
+        "A dense model becomes one with experts by `architecture` and `experts.*` (docs/hugging-face.md)."),
     KEY(model.architecture, one_of(kArchitectures), unset("the preset's"),
         "The family of the model; `sextant list models` lists them with the options and defaults of each."),
     KEY(model.layers, from_to(1, kMaxLayers), unset("the preset's"), "Transformer blocks."),

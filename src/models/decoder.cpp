@@ -233,7 +233,8 @@ class Writer {
                                .scale = scale_,
                                .window = window_,
                                .dropout = {dropout_.attention, site_number(DropoutSite::attention, layer_)},
-                               .dropout_keys = frame_.dropout_keys});
+                               .dropout_keys = frame_.dropout_keys,
+                               .sinks = d_.sinks ? attention_sinks(b_, qkv.heads, m_.init_std) : kNoValue});
     return linear(b_, mixed,
                   {.name = "out",
                    .outputs = m_.hidden,
@@ -273,7 +274,11 @@ class Writer {
                    .inner = m_.experts->ffn,
                    .routing = routing_attrs(*m_.experts),
                    .init_std = dense.init_std,
-                   .down_std = dense.down_std};
+                   .down_std = dense.down_std,
+                   .router_bias = d_.router_bias,
+                   .bias = d_.expert_bias};
+    if (m_.experts->swiglu_limit > 0) spec.clamped = {m_.experts->swiglu_limit, m_.experts->swiglu_alpha};
+    if (d_.routing_weights == RoutingWeights::of_chosen) spec.routing = Attrs{{"chosen_only", 1}};
     if (m_.experts->correction_bias) spec.bias_update_speed = m_.experts->bias_update_speed;
     ExpertOutput output = expert_mlp(b_, normed, spec);
     if (counts_) {

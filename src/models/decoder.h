@@ -38,6 +38,12 @@ enum class SharedExpert : uint8_t {
   gated,  // times the sigmoid of a number for each token: weight at shared.gate
 };
 
+// What the weights of a token's experts are a softmax of, unless scores are no softmax.
+enum class RoutingWeights : uint8_t {
+  of_all,
+  of_chosen,  // the logits of those that were chosen alone
+};
+
 // The layers without RoPE, optional biases, the width of embeddings and the multipliers of attention, residuals and
 // logits are as the spec says.
 struct Decoder {
@@ -54,7 +60,10 @@ struct Decoder {
   Alibi alibi = Alibi::none;
   QkNorm qk_norm = QkNorm::none;
   double latent_norm_eps = 1e-6;  // of the narrow rows of latent attention, where the spec has it
+  bool sinks = false;  // every head has a logit that joins each softmax: weights at sinks
 
+  RoutingWeights routing_weights = RoutingWeights::of_all;
+  Bias router_bias = Bias::none, expert_bias = Bias::none;
   SharedExpert shared_expert = SharedExpert::added;
 
   MlpKind mlp = MlpKind::gated;

@@ -229,7 +229,10 @@ void read_windows(HfReader& reader, ModelSpec& spec) {
   if (!reader.flag("use_sliding_window", false)) return;
   spec.window = reader.integer("sliding_window", 4096);
   spec.full_attention_first = std::min(reader.integer("max_window_layers", 28), spec.layers);
-  if (!reader.has("layer_types")) return;
+  if (reader.has("layer_types")) read_layer_types(reader, spec);
+}
+
+void read_layer_types(HfReader& reader, ModelSpec& spec) {
   std::vector<std::string> types = reader.texts("layer_types");
   spec.full_attention_first = spec.full_attention_every = 0;
   auto matches = [&] { return types == layer_types_of(spec); };

@@ -50,6 +50,8 @@ std::string_view hf_activation_of(const ModelSpec& spec);
 
 // use_sliding_window, sliding_window, max_window_layers and layer_types, as Qwen 2 and 3 have them.
 void read_windows(HfReader& reader, ModelSpec& spec);
+// layer_types alone, of a model with a window.
+void read_layer_types(HfReader& reader, ModelSpec& spec);
 void write_windows(const ModelSpec& spec, nlohmann::json& out);
 std::vector<std::string> layer_types_of(const ModelSpec& spec);
 

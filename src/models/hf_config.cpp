@@ -75,12 +75,20 @@ json with_one_name_each(json document, const HfType& type, std::string_view plac
   return document;
 }
 
-// Named by their method: fp8, gptq, awq, bitsandbytes and whatever else there is.
-void refuse_quantization(HfReader& reader) {
+// Blocks of 128 × 128, as DeepSeek-V3 has them; transformers' own default.
+bool is_fp8_by_blocks(HfReader& section) {
+  if (section.text("quant_method", "") != "fp8" || section.text("fmt", "e4m3") != "e4m3") return false;
+  return !section.has("weight_block_size") || section.integers("weight_block_size") == std::vector<int64_t>{128, 128};
+}
+
+// What ckpt/quantized.h does not read is named by its method: gptq, awq, bitsandbytes and whatever else there is.
+void refuse_quantization(HfReader& reader, const HfType& type) {
   for (const char* key : {"quantization_config", "compression_config"}) {
     if (!reader.has(key)) continue;
     HfReader section(reader.object(key), std::string(key));
     std::string method = section.text("quant_method", "an unnamed method");
+    if (is_fp8_by_blocks(section) || (method == "mxfp4" && type.mxfp4_experts)) continue;
+    if (method == "fp8") method += " other than e4m3 in blocks of 128 x 128";
     if (section.flag("load_in_8bit", false)) method += " int8";
     if (section.flag("load_in_4bit", false)) method += " 4-bit";
     reader.complain(key, fmt::format("weights quantized by {} are not supported", shown(json(method))),
@@ -118,7 +126,7 @@ ModelSpec spec_from_hf_config(std::string_view text, std::string_view place) {
   if (std::vector<int64_t> bos = reader.integers("bos_token_id"); !bos.empty()) spec.bos_token = bos.front();
   spec.eos_tokens = reader.integers("eos_token_id");
   spec.padding_token = padding_of(reader, document, type, spec.vocab);
-  refuse_quantization(reader);
+  refuse_quantization(reader, type);
 
   // Values that could not be read are reported already; what follows from them would only be noise.
   if (reader.complaints().empty()) {
@@ -204,6 +212,7 @@ json without_other_names(json base, const HfType& type) {
   if (base.value("model_type", json()) != type.model_type) return json::object();
   for (const HfAlias& alias : type.aliases) base.erase(std::string(alias.other));
   for (const char* key : {"rope_parameters", "rope_scaling", "partial_rotary_factor"}) base.erase(key);
+  base.erase("quantization_config");  // weights are written as plain numbers
   return base;
 }
 

@@ -60,18 +60,28 @@ class HfTensors {
   }
   // The matrices of experts, one after the other in the parameters mlp.experts.gate_up and mlp.experts.down. `names`
   // are those of an expert's three in the file, below HF.N.
+  // Where all experts are one tensor, it is HF.gate_up_proj or HF.down_proj below `stacked`.
   struct ExpertNames {
     std::string_view gate = "gate_proj", up = "up_proj", down = "down_proj";
+    std::string_view stacked = "mlp.experts";
   };
   void add_experts(std::string_view hf, const ModelSpec& m, const ExpertNames& names) {
-    int64_t width = m.experts->ffn;
-    for (int64_t e = 0; e < m.experts->count; ++e) {
+    int64_t width = m.experts->ffn, count = m.experts->count;
+    for (int64_t e = 0; e < count; ++e) {
       auto name = [&](std::string_view part) { return fmt::format("{}.{}.{}.weight", hf, e, part); };
+      auto stack = [&](std::string_view part, int64_t row, int64_t rows) {
+        list_.back().stacked = StackedRows{fmt::format("{}{}.{}", hf_, names.stacked, part), e, count, row, rows};
+      };
       add(name(names.gate), "mlp.experts.gate_up.weight", 2 * e * width, width);
+      stack("gate_up_proj", 0, 2 * width);
       add(name(names.up), "mlp.experts.gate_up.weight", (2 * e + 1) * width, width);
+      stack("gate_up_proj", width, 2 * width);
       add(name(names.down), "mlp.experts.down.weight", e * m.hidden, m.hidden);
+      stack("down_proj", 0, m.hidden);
     }
   }
+  // The last one has this name where experts are stacked.
+  void stacked_as(std::string_view hf) { list_.back().stacked = StackedRows{fmt::format("{}{}", hf_, hf)}; }
   void add_linear(std::string_view hf, std::string_view own, int64_t rows, bool bias) {
     if (bias) return add_with_bias(hf, own, rows);
     add(fmt::format("{}.weight", hf), fmt::format("{}.weight", own), rows);

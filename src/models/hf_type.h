@@ -54,6 +54,7 @@ struct HfType {
   std::vector<HfAlias> aliases = {};
   std::vector<HfDropout> dropouts = {};
   std::optional<HfPadding> padding = {};  // none: the embedding has no padding row
+  bool mxfp4_experts = false;             // whether directories may hold experts in mxfp4
 };
 
 const HfType* find_hf_type(std::string_view model_type);  // null for an unknown one

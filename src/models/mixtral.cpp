@@ -50,6 +50,7 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
     t.add_attention("self_attn", m);
     t.add("post_attention_layernorm.weight", "mlp.norm.weight", m.hidden);
     t.add("block_sparse_moe.gate.weight", "mlp.router.weight", m.experts->count);
+    t.stacked_as("mlp.gate.weight");
     t.add_experts("block_sparse_moe.experts", m, {.gate = "w1", .up = "w3", .down = "w2"});
   }
   t.begin("", "");

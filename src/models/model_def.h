@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,13 @@ struct Use {
   Parallel parallel = {};
 };
 
+// Where rows of an expert are in files that hold the matrices of all experts as one tensor of three dims.
+struct StackedRows {
+  std::string name;               // "model.layers.0.mlp.experts.gate_up_proj"
+  int64_t slice = 0, slices = 0;  // 0 slices: a tensor that only has another name in such files
+  int64_t file_row = 0, file_rows = 0;
+};
+
 // Rows of one tensor of a Hugging Face file, and the rows of a parameter that they are: most often all of the tensor,
 // and several times a part of it where the file mixes what we keep apart (q, k and v of each head in turn).
 struct HfTensor {
@@ -40,7 +48,10 @@ struct HfTensor {
   enum class Order : uint8_t { as_is, transposed } order = Order::as_is;  // GPT-2 files hold [in, out]
   int64_t file_row = 0;   // the first of these rows in the file's tensor
   int64_t file_rows = 0;  // all rows of the file's tensor; 0 = these
-  float file_less = 0;    // what the file leaves off every element: Nemotron's hold the weights of norms less 1
+  // Where the file's tensor is a stack of matrices: which of so many these rows are in; 0 slices = it is no stack.
+  int64_t slice = 0, slices = 0;
+  std::optional<StackedRows> stacked = {};  // for the matrices of experts, which files hold one by one or as a stack
+  float file_less = 0;  // what the file leaves off every element: Nemotron's hold the weights of norms less 1
 
   int64_t rows_in_file() const { return file_rows > 0 ? file_rows : rows; }
 };

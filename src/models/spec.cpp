@@ -357,6 +357,8 @@ constexpr OptionalField kOptionalFields[] = {
      [](const ModelSpec& s) { return s.experts && s.experts->scale != 1; }},
     {"experts.correction_bias", "has no bias by which experts are chosen",
      [](const ModelSpec& s) { return s.experts && s.experts->correction_bias; }},
+    {"experts.swiglu_limit", "has no limit of SwiGLU",
+     [](const ModelSpec& s) { return s.experts && s.experts->swiglu_limit != 0; }},
     {"no_rope_every", "has RoPE in all layers", [](const ModelSpec& s) { return s.no_rope_every > 0; }, true},
     {"embedding_multiplier", "has no multiplier of embeddings",
      [](const ModelSpec& s) { return s.embedding_multiplier != 1; }},

@@ -162,6 +162,11 @@ Attrs Heads::attrs() const {
   return attrs;
 }
 
+ValueId attention_sinks(Builder& b, const Heads& heads, double init_std) {
+  return b.parameter(
+      {.name = "sinks", .shape = {heads.query}, .init = {Init::Kind::normal, init_std}, .split = TensorSplit::outputs});
+}
+
 namespace {
 
 Attrs rope_attrs(const Heads& heads, const Rope& rope) {
@@ -203,19 +208,23 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
     bool all_to_all = b.ranks(AxisRole::context) > 1 && b.parallel().context == ContextMode::ulysses;
     if (all_to_all) qkv = b.whole_sequences(qkv);
     std::vector<ValueId> inputs{qkv};
+    if (spec.sinks != kNoValue) inputs.push_back(spec.sinks);
     if (spec.begins != kNoValue) inputs.push_back(spec.begins);
     if (spec.dropout.rate > 0) {
       inputs.push_back(spec.dropout_keys);
       spec.dropout.add_to(attrs);
     }
-    ValueId y = b.op(ops::attention, "core", std::move(inputs), attrs);
+    const OpDef& op = spec.sinks != kNoValue ? ops::sink_attention : ops::attention;
+    ValueId y = b.op(op, "core", std::move(inputs), attrs);
     return all_to_all ? b.split_sequences(y) : y;
   }
   auto cache = [&](std::string_view name, int64_t width) {
     return b.cache(b.path("cache", name), {b.shape(qkv)[0], spec.heads.key_value, spec.cache->capacity, width});
   };
   ValueId keys = cache("keys", spec.heads.dim), values = cache("values", spec.heads.width_of_values());
-  return b.op(ops::attention_cached, "core", {qkv, keys, values, spec.cache->start}, attrs);
+  std::vector<ValueId> inputs{qkv, keys, values, spec.cache->start};
+  if (spec.sinks != kNoValue) inputs.push_back(spec.sinks);
+  return b.op(ops::attention_cached, "core", std::move(inputs), attrs);
 }
 
 ValueId mlp(Builder& b, ValueId normed, const Mlp& spec) {
@@ -251,15 +260,18 @@ namespace {
 
 struct ExpertWeights {
   ValueId gate_up, down;
+  ValueId gate_up_bias = kNoValue, down_bias = kNoValue;
 };
 
 ExpertWeights expert_weights(Builder& b, const ExpertMlp& spec, int64_t hidden) {
   auto count = static_cast<size_t>(spec.experts);
+  // A rank's part of an expert is a part of gate and of up: rows of both, or pairs.
+  std::vector<int64_t> segments(spec.clamped ? count : 2 * count, spec.clamped ? 2 * spec.inner : spec.inner);
   ValueId gate_up = b.parameter({.name = "gate_up.weight",
                                  .shape = {spec.experts * 2 * spec.inner, hidden},
                                  .init = {Init::Kind::normal, spec.init_std},
                                  .split = TensorSplit::outputs,
-                                 .segments = std::vector<int64_t>(2 * count, spec.inner),
+                                 .segments = segments,
                                  .of = WeightOf::experts});
   ValueId down = b.parameter({.name = "down.weight",
                               .shape = {spec.experts * hidden, spec.inner},
@@ -267,7 +279,15 @@ ExpertWeights expert_weights(Builder& b, const ExpertMlp& spec, int64_t hidden) 
                               .split = TensorSplit::inputs,
                               .packed = std::vector<int64_t>(count, hidden),
                               .of = WeightOf::experts});
-  return {gate_up, down};
+  if (spec.bias != Bias::added) return {gate_up, down};
+  ValueId gate_up_bias = b.parameter({.name = "gate_up.bias",
+                                      .shape = {spec.experts * 2 * spec.inner},
+                                      .split = TensorSplit::outputs,
+                                      .segments = segments,
+                                      .of = WeightOf::experts});
+  ValueId down_bias =
+      b.parameter({.name = "down.bias", .shape = {spec.experts * hidden}, .of = WeightOf::experts});
+  return {gate_up, down, gate_up_bias, down_bias};
 }
 
 // Tokens, and where the router sends each with what weight.
@@ -279,14 +299,21 @@ struct Routed {
 ValueId on_slots(Builder& b, const ExpertMlp& spec, const Routed& routed, const ExpertWeights& w) {
   Attrs attrs{{"experts", spec.experts}};
   ValueId gate_up = b.op(ops::expert_up, "gate_up", {routed.x, w.gate_up, routed.experts}, attrs);
-  b.set_segments(gate_up, 2, {spec.inner, spec.inner});
-  ValueId inner = b.op(ops::weighted_swiglu, "swiglu", {gate_up, routed.weights});
-  return b.op(ops::expert_down, "down", {inner, w.down, routed.experts}, attrs);
+  if (!spec.clamped) b.set_segments(gate_up, 2, {spec.inner, spec.inner});
+  if (w.gate_up_bias != kNoValue)
+    gate_up = b.op(ops::expert_up_bias, "gate_up_bias", {gate_up, w.gate_up_bias, routed.experts}, attrs);
+  ValueId inner = spec.clamped ? b.op(ops::weighted_clamped_swiglu, "swiglu", {gate_up, routed.weights},
+                                      {{"limit", spec.clamped->limit}, {"alpha", spec.clamped->alpha}})
+                               : b.op(ops::weighted_swiglu, "swiglu", {gate_up, routed.weights});
+  ValueId rows = b.op(ops::expert_down, "down", {inner, w.down, routed.experts}, attrs);
+  if (w.down_bias == kNoValue) return rows;
+  return b.op(ops::expert_down_bias, "down_bias", {rows, w.down_bias, routed.weights, routed.experts}, attrs);
 }
 
 // Ranks divide the experts: tokens go to the ranks that hold theirs, as rows, and come back. With more experts per
 // token than ranks, all tokens go to all ranks, which costs less than a copy for each expert.
 ValueId on_rows(Builder& b, const ExpertMlp& spec, const Routed& routed, const ExpertWeights& w) {
+  BUG_IF(spec.clamped || spec.bias == Bias::added, "experts with biases or a clamped SwiGLU divided among ranks");
   int64_t ranks = b.ranks(ExpertRole::expert), per_block = spec.experts / ranks;
   auto [sequences, positions] = b.token_groups();
   const GlobalShape& tokens = b.shape(routed.x);
@@ -334,6 +361,9 @@ ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
     ValueId router =
         b.parameter({.name = "weight", .shape = {spec.experts, hidden}, .init = {Init::Kind::normal, spec.init_std}});
     output.logits = b.op(ops::linear_wide, "out", {normed, router});
+    if (spec.router_bias == Bias::added)
+      output.logits =
+          b.op(ops::row_bias, "biased", {output.logits, b.parameter({.name = "bias", .shape = {spec.experts}})});
     Attrs routing = spec.routing;
     routing.set("top_k", spec.per_token);
     std::vector<ValueId> inputs{output.logits};

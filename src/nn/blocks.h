@@ -90,6 +90,9 @@ struct Rope {
 // The same over the whole width of q and of k, all heads together: weights as wide as these.
 ValueId qk_norm_wide(Builder& b, const Packed& qkv, const Heads& stored, double eps);
 
+// The weight at sinks: one logit for each query head.
+ValueId attention_sinks(Builder& b, const Heads& heads, double init_std);
+
 // Where generation stands: the first new position, and how many the caches hold.
 struct CachePosition {
   ValueId start = kNoValue;
@@ -119,6 +122,7 @@ struct Attention {
   int64_t window = 0;         // how many tokens a token sees, itself among them; 0 = all before it
   Dropout dropout = {};       // of the softmax; with a rate above 0, keys are there
   ValueId dropout_keys = kNoValue;
+  ValueId sinks = kNoValue;  // a logit for each head that joins every softmax (ops/attention_sinks.cpp)
 };
 ValueId attention(Builder& b, ValueId qkv, const Attention& spec);
 
@@ -139,6 +143,9 @@ ValueId gated_mlp(Builder& b, ValueId normed, const Mlp& spec);
 // Experts in place of a gated MLP: a router chooses some for each token, and what they give is added up by their
 // weights. Weights at router, experts.gate_up and experts.down, of which the latter hold all experts' one below the
 // other.
+struct ClampedSwiglu {  // ops/weighted_clamped_swiglu.cpp: rows of gate_up are pairs of gate and up
+  double limit = 0, alpha = 0;
+};
 struct ExpertMlp {
   int64_t experts = 0, per_token = 0, inner = 0;
   Attrs routing;  // of the op route, besides top_k
@@ -146,6 +153,8 @@ struct ExpertMlp {
   // (Value::balance_speed).
   std::optional<double> bias_update_speed = {};
   double init_std = 0.02, down_std = 0.02;
+  Bias router_bias = Bias::none, bias = Bias::none;  // the latter of both linears
+  std::optional<ClampedSwiglu> clamped = {};         // none: SwiGLU, gate above up
 };
 
 // What the tokens that went through gave each expert, over all ranks in part.

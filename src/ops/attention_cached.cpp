@@ -16,15 +16,16 @@ const OpDef attention_cached{
     .name = "attention_cached",
     .contract =
         "k, v caches[start+i] = the new k, v; y = softmax(c·q·kᵀ, causal)·v over the caches; c, alibi and "
-        "window as in attention.",
+        "window as in attention, sinks as in sink_attention.",
     .operands =
-        "qkv[b s e], keys[b k m d], values[b k m v], start[] -> y[b s a], keys_next[b k m d], values_next[b k m v]",
+        "qkv[b s e], keys[b k m d], values[b k m v], start[], sinks?[q] -> y[b s a], keys_next[b k m d], values_next[b "
+        "k m v]",
     .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], output_width(attrs)}}, in[1], in[2]};
     },
-    .rows = {"b", "qkv:S(e) keys:S(k) values:S(k) -> y:S(a) keys_next:S(k) values_next:S(k)"},
+    .rows = {"b", "qkv:S(e) keys:S(k) values:S(k) sinks:S(q) -> y:S(a) keys_next:S(k) values_next:S(k)"},
     .cost =
         [](const Attrs& a, auto in, auto out) {
           // Where the caches stand is known at run time only: several queries are taken for a prompt, which sees
@@ -65,6 +66,10 @@ const OpDef attention_cached{
                  {.name = "scale",
                   .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"scale", 0.2}},
+                  .integers_below = 5},
+                 {.name = "sinks",
+                  .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({}), f64({4})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"window", 3}},
                   .integers_below = 5},
                  {.name = "window",
                   .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},

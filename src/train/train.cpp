@@ -94,7 +94,7 @@ class Run {
         group_(group),
         position_(position),
         trainer_({parts.run, parts.programs, parts.dataset, executor, group, &position.rank_status}),
-        saver_({parts.run, parts.out, parts.spec, parts.dropout, parts.dataset.tokenizer.get(), files_,
+        saver_({parts.run, parts.out, parts.spec, parts.dropout, parts.dataset.tokenizer.get(), files_, experts_,
                 trainer_.bound(), transport, position.rank_status}),
         replicas_(trainer_.bound(), transport, same_work(parts.run, executor)) {}
 
@@ -134,11 +134,12 @@ class Run {
     const fs::path& from = parts_.resume.checkpoint;
     fs::path source = !from.empty() ? from : fs::path(run_.model.from.value_or(""));
     if (group_.leads() && !source.empty()) files_ = files_to_keep(source, parts_.dataset.tokenizer.get());
+    if (!source.empty()) experts_ = expert_files_in(WeightsReader(source), parts_.spec);
     if (!from.empty()) {
       state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec, optimizer_of(run_));
       saver_.resumed_from({state_.step, from});
     } else if (run_.model.from) {
-      load_weights(trainer_.bound(), parts_.spec, WeightsReader(*run_.model.from));
+      source_ = load_source_model(trainer_.bound(), run_, parts_.spec);
     } else {
       initialize_weights(trainer_.bound(), static_cast<uint64_t>(run_.train.seed));
     }
@@ -163,7 +164,8 @@ class Run {
       if (auto aside = set_aside_later_steps(parts_.out, state_.step))
         say(fmt::format("checkpoints after step {} were moved to {}", state_.step, aside->string()));
     } else if (run_.model.from) {
-      say(fmt::format("starting from the weights of {}", *run_.model.from));
+      say(fmt::format("starting from the weights of {}{}", *run_.model.from,
+                      source_ == SourceModel::upcycled ? ", every expert as its MLP" : ""));
     }
     record_config(parts_.out, run_, state_.step + 1);
   }
@@ -292,6 +294,8 @@ class Run {
   Position& position_;
   Trainer trainer_;
   ModelFiles files_;
+  ExpertFiles experts_ = ExpertFiles::as_listed;
+  SourceModel source_ = SourceModel::same;
   Saver saver_;
   ReplicaCheck replicas_;
   RunState state_;

@@ -276,7 +276,8 @@ const auto& setters() {
                                     .group_top = value.value("group_top", int64_t{1}),
                                     .scale = value.value("scale", 1.0),
                                     .correction_bias = value.value("correction_bias", false),
-                                    .bias_update_speed = value.value("bias_update_speed", 0.0)};
+                                    .bias_update_speed = value.value("bias_update_speed", 0.0),
+                                    .swiglu_limit = value.value("swiglu_limit", 0.0)};
        }},
       {"head_dim", [](ModelSpec& spec, const json& value) { spec.head_dim = value; }},
       {"latent",
@@ -287,6 +288,9 @@ const auto& setters() {
                                   .value_dim = value["value_dim"]};
        }},
       {"tied_head", [](ModelSpec& spec, const json& value) { spec.tied_head = value; }},
+      {"biases_of_attention", [](ModelSpec& spec, const json& value) { spec.qkv_bias = spec.out_bias = value; }},
+      {"window", [](ModelSpec& spec, const json& value) { spec.window = value; }},
+      {"full_attention_every", [](ModelSpec& spec, const json& value) { spec.full_attention_every = value; }},
   };
   return table;
 }

@@ -85,6 +85,16 @@ void add_streaming_cases(std::vector<Case>& cases) {
     cases.push_back({&ops::geglu_backward, {name, {f64({3, 173, f}), f64({3, 173, 2 * f})}, {}}});
     cases.push_back({&ops::linear_bias_gradient, {name, {f64({3, 411, f})}, {}}});
     cases.push_back({&ops::take_position, {name, {f64({5, 130, f}), i32({})}, {}, 130}});
+    Attrs experts{{"experts", 6}}, clamping{{"limit", 0.7}, {"alpha", 1.702}};
+    TensorType slots = f64({3, 2 * 173, f}), chosen = i32({3, 173, 2}), weights = f64({3, 173, 2}), bias = f64({6 * f});
+    TensorType rows = f64({3, 173, f}), pairs = f64({3, 2 * 173, 2 * f});
+    cases.push_back({&ops::row_bias, {name, {rows, f64({f})}, {}}});
+    cases.push_back({&ops::expert_up_bias, {name, {slots, bias, chosen}, experts, 6}});
+    cases.push_back({&ops::expert_up_bias_gradient, {name, {slots, chosen}, experts, 6}});
+    cases.push_back({&ops::expert_down_bias, {name, {rows, bias, weights, chosen}, experts, 6}});
+    cases.push_back({&ops::expert_down_bias_gradient, {name, {rows, bias, weights, chosen}, experts, 6}});
+    cases.push_back({&ops::weighted_clamped_swiglu, {name, {pairs, weights}, clamping}});
+    cases.push_back({&ops::weighted_clamped_swiglu_backward, {name, {slots, pairs, weights}, clamping}});
   }
   cases.push_back({&ops::add_squares, {"many", TensorTypes(1000, f64({})), {}}});
   cases.push_back({&ops::clip_scale, {"many", TensorTypes(1000, f64({})), {{"clip", 1.0}}}});

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "architecture_data.h"
 #include "base/error.h"
 #include "models/hf_type.h"
 #include "models/models.h"
@@ -149,13 +150,19 @@ TEST(HfConfig, RefusesByName) {
       "config.json partial_rotary_factor: 0.5, which transformers ignores for this model type: it turns whole heads; "
       "expected 1 or no such key; model types that turn a part of each head are phi3, nemotron and gpt_neox");
   auto quantized = [](const json& config) { return complaint_about(kLlama32, {{"quantization_config", config}}); };
-  for (const char* method : {"fp8", "gptq", "awq", "bitsandbytes", "compressed-tensors"})
+  for (const char* method : {"gptq", "awq", "bitsandbytes", "compressed-tensors"})
     EXPECT_TRUE(quantized({{"quant_method", method}})
                     .starts_with(fmt::format("config.json quantization_config: weights quantized by \"{}\" are not "
                                              "supported; expected weights in f32, bf16 or f16: the original model",
                                              method)));
   EXPECT_NE(quantized({{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}}).find("\"bitsandbytes int8\""),
             std::string::npos);
+  EXPECT_EQ(quantized({{"quant_method", "fp8"}}), "");
+  EXPECT_EQ(quantized({{"quant_method", "fp8"}, {"fmt", "e4m3"}, {"weight_block_size", {128, 128}}}), "");
+  for (const json& other : {json{{"quant_method", "fp8"}, {"weight_block_size", {64, 128}}},
+                            json{{"quant_method", "fp8"}, {"fmt", "e5m2"}}})
+    EXPECT_NE(quantized(other).find("\"fp8 other than e4m3 in blocks of 128 x 128\""), std::string::npos);
+  EXPECT_NE(quantized({{"quant_method", "mxfp4"}}).find("\"mxfp4\""), std::string::npos);
   EXPECT_NE(quantized({{"bits", 4}}).find("\"an unnamed method\""), std::string::npos);
   EXPECT_EQ(complaint_about(kGpt2, {{"activation_function", "tanh"}}),
             "config.json activation_function: \"tanh\" is not supported; expected one of gelu, gelu_python, gelu_new, "
@@ -164,9 +171,25 @@ TEST(HfConfig, RefusesByName) {
             "config.json add_cross_attention: true is not supported; expected false");
   EXPECT_EQ(complaint_about(kGpt2, {{"model_type", "mamba"}}),
             "config.json model_type: \"mamba\" is not supported; expected " + all_types());
-  for (const char* type : {"llama4", "gpt_oss", "dbrx", "deepseek"})
+  for (const char* type : {"llama4", "jamba", "dbrx", "deepseek"})
     EXPECT_EQ(complaint_about(kLlama1, {{"model_type", type}}),
               fmt::format("config.json model_type: \"{}\": {}; expected {}", type, why_unsupported(type), all_types()));
+}
+
+TEST(HfConfig, GptOssMayBeInMxfp4) {
+  json config = architecture_data("gpt_oss")["released"]["gpt-oss-20b"];
+  ASSERT_EQ(config["quantization_config"]["quant_method"], "mxfp4");
+  EXPECT_EQ(complaint_about(config.dump()), "");
+  ModelSpec without_yarn = find_preset("gpt-oss-20b")->spec;
+  without_yarn.rope_scaling.reset();
+  EXPECT_EQ(spec_from_hf_config(hf_config_json(without_yarn), "x"), without_yarn);
+  config["swiglu_limit"] = 0;
+  EXPECT_NE(complaint_about(config.dump()).find("experts.swiglu_limit: got 0; expected a number above 0"),
+            std::string::npos)
+      << complaint_about(config.dump());
+  config["swiglu_limit"] = 7;
+  config["layer_types"][3] = "sliding_attention";
+  EXPECT_NE(complaint_about(config.dump()).find("layer_types"), std::string::npos);
 }
 
 TEST(HfConfig, RefusesBadValues) {

@@ -96,15 +96,18 @@ inline void add_file_gradient(const Loaded& model, const HfTensor& tensor, Named
   int64_t columns = value.shape.rank() == 2 ? value.shape[1] : 1, all_rows = tensor.rows_in_file();
   bool flipped = tensor.order == HfTensor::Order::transposed;
   NamedTensor& out = results["grad." + tensor.name];
+  flipped = flipped && value.shape.rank() == 2;
   if (out.values.empty()) {
-    out.shape = value.shape.rank() == 1 ? GlobalShape{all_rows}
-                : flipped               ? GlobalShape{columns, all_rows}
-                                        : GlobalShape{all_rows, columns};
-    out.values.resize(static_cast<size_t>(all_rows * columns));
+    std::vector<int64_t> dims{all_rows};
+    if (value.shape.rank() == 2) dims.insert(flipped ? dims.begin() : dims.end(), columns);
+    if (tensor.slices > 0) dims.insert(dims.begin(), tensor.slices);
+    out.shape = GlobalShape(dims);
+    out.values.resize(static_cast<size_t>(out.shape.count()));
   }
+  int64_t slice = tensor.slice * all_rows * columns;
   for (int64_t r = 0; r < tensor.rows; ++r)
     for (int64_t c = 0; c < columns; ++c) {
-      int64_t row = tensor.file_row + r, at = flipped ? c * all_rows + row : row * columns + c;
+      int64_t row = tensor.file_row + r, at = slice + (flipped ? c * all_rows + row : row * columns + c);
       out.values[static_cast<size_t>(at)] = packed[static_cast<size_t>((tensor.first_row + r) * columns + c)];
     }
 }

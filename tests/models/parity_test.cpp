@@ -202,11 +202,12 @@ TEST(RoundTrip, SixteenBitTensorsAreByteIdentical) {
     fs::create_directories(second);
     Use use{.kind = Use::Kind::generate, .cache_positions = 4};
     Loaded model(kFixtures / "gpt2", use, {});
-    save_weights(*model.bound, model.spec, first, [&](std::string_view) { return dtype; });
+    save_weights(*model.bound, model.spec, first, {.dtype_of = [&](std::string_view) { return dtype; }});
     fs::copy_file(kFixtures / "gpt2" / "config.json", first / "config.json");
     Loaded again(first, use, {});
     WeightsReader before(first);
-    save_weights(*again.bound, again.spec, second, [&](std::string_view name) { return before.tensor(name).dtype; });
+    save_weights(*again.bound, again.spec, second,
+                 {.dtype_of = [&](std::string_view name) { return before.tensor(name).dtype; }});
     WeightsReader after(second);
     EXPECT_EQ(before.names(), after.names());
     for (const std::string& tensor : before.names()) {

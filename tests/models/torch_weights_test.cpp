@@ -92,7 +92,7 @@ TEST(LiveParity, TransformersAgreesOnWeights) {
     for (const auto& [in_file, dtype] : kTypes) {
       fs::path out = root / fmt::format("{}-{}", name, name_of(dtype));
       fs::create_directories(out);
-      save_weights(*model.bound, model.spec, out, [&](std::string_view) { return in_file; });
+      save_weights(*model.bound, model.spec, out, {.dtype_of = [&](std::string_view) { return in_file; }});
       write_file_atomically(out / "config.json",
                             hf_config_json(model.spec, read_file(root / name / "config.json"), dtype));
       check += fmt::format(" {} {} {}", (root / name).string(), out.string(), name_of(dtype));

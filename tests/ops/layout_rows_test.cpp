@@ -20,7 +20,7 @@ bool runs_alone(const OpDef& def) {
 
 // The row of attention along s is a ring, which takes no begins of documents: localize refuses it.
 bool is_refused(const OpDef& def, const Example& example, const LayoutRow& row) {
-  bool attention = &def == &ops::attention || &def == &ops::attention_backward;
+  bool attention = &def == &ops::attention || &def == &ops::sink_attention || &def == &ops::attention_backward;
   bool documents = std::any_of(example.inputs.begin(), example.inputs.end(),
                                [](const TensorType& type) { return type.dtype == DType::i32; });
   return attention && documents && row.outputs[0].shards(1);

@@ -239,7 +239,7 @@ Segments packed_segments(const Operand& operand, const TensorType& type, const A
     return {static_cast<int>(dim), {attrs.integer("heads") * keys, kv * keys, kv * values}};
   }
   // The rows of a weight of experts are those of one expert after the other.
-  if (operand.letters == "gi" && attrs.has("experts")) {
+  if ((operand.letters == "gi" || operand.letters == "g") && attrs.has("experts")) {
     int64_t experts = attrs.integer("experts");
     return {0, std::vector<int64_t>(static_cast<size_t>(experts), type.shape[0] / experts)};
   }

@@ -87,10 +87,11 @@ class Rotary64(nn.Module):
         turning = int(head_dim * config.rope_parameters.get("partial_rotary_factor", 1.0))
         self.frequencies = rope_frequencies(turning, config.rope_parameters)
         self.factor = attention_factor(config)
+        self.halves = 1 if config.model_type == "gpt_oss" else 2  # how often the angles of a head's pairs stand in a row
 
     def forward(self, x, position_ids):
         angles = position_ids[..., None].double() * self.frequencies
-        angles = torch.cat((angles, angles), -1)
+        angles = torch.cat((angles,) * self.halves, -1)
         return self.factor * angles.cos(), self.factor * angles.sin()
 
 
@@ -272,9 +273,11 @@ def make_z_loss(twin, input_ids, targets):
 def train(model, input_ids, targets, steps=STEPS, settings=ADAMW):
     """AdamW steps on any precision of the model: losses, gradient norms and the parameters at the end."""
     parameters = list(model.parameters())
+    # Biases of experts are one tensor of two dims; they are biases all the same.
+    decays = {name: p.dim() >= 2 and not name.endswith("bias") for name, p in model.named_parameters()}
     optimizer = torch.optim.AdamW([
-        {"params": [p for p in parameters if p.dim() >= 2], "weight_decay": WEIGHT_DECAY},
-        {"params": [p for p in parameters if p.dim() < 2], "weight_decay": 0.0}], **settings)
+        {"params": [p for name, p in model.named_parameters() if decays[name]], "weight_decay": WEIGHT_DECAY},
+        {"params": [p for name, p in model.named_parameters() if not decays[name]], "weight_decay": 0.0}], **settings)
     losses, norms = [], []
     for _ in range(steps):
         losses.append(forward_backward(model, input_ids, targets)["loss"])

@@ -2,6 +2,7 @@
 // the directory is in the checkpoints.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -155,6 +156,85 @@ TEST(SourceModel, EqualHeadOfATiedModelIsAccepted) {
   values.back() += 0.5f;
   write();
   EXPECT_NE(source.complaint().find("lm_head.weight"), std::string::npos);
+}
+
+// Checkpoints hold experts as the directory did, also those of a run that goes on from a checkpoint.
+TEST(SourceModel, ExpertsStayStacked) {
+  Source source("stacked", "mixtral");
+  double one_by_one = source.train_to("one_by_one").loss;
+  fs::copy_file(fs::path(SEXTANT_SOURCE_DIR) / "tests/fixtures/expert_files/mixtral/model.safetensors",
+                source.directory() / "model.safetensors", fs::copy_options::overwrite_existing);
+  EXPECT_EQ(source.train_to("stacked").loss, one_by_one);
+  std::vector<std::string> names = WeightsReader(source.directory()).names();
+  EXPECT_EQ(WeightsReader(source.out("stacked") / "step-000002").names(), names);
+  source.train_to("stacked", {"train.steps=3", "mesh.tp=2"});
+  EXPECT_EQ(WeightsReader(source.out("stacked") / "step-000003").names(), names);
+  source.train_to("one_by_one", {"train.steps=3"});
+  // Written by two ranks, each with a part of every expert; the last step has a learning rate of 0.
+  std::vector<float> stack = values_of(source.out("stacked") / "step-000003", "model.layers.1.mlp.experts.down_proj");
+  for (size_t e = 0; e < 5; ++e) {
+    std::vector<float> own = values_of(source.out("one_by_one") / "step-000003",
+                                       fmt::format("model.layers.1.block_sparse_moe.experts.{}.w2.weight", e));
+    EXPECT_TRUE(std::equal(own.begin(), own.end(), stack.begin() + static_cast<std::ptrdiff_t>(e * own.size()))) << e;
+  }
+}
+
+// A Mixtral of which every expert is the dense MLP and whose weights sum to 1 computes what the dense model does.
+TEST(SourceModel, AnUpcycledModelBeginsAsItsDenseParent) {
+  Source source("upcycled", "llama");
+  std::vector<std::string> once{"train.steps=1"};  // with a learning rate of 0
+  double dense = source.train_to("dense", once).loss;
+  std::vector<std::string> experts{"train.steps=1", "model.architecture=mixtral", "model.experts.count=5",
+                                   "model.experts.per_token=3", "model.experts.balance_loss=0"};
+  EXPECT_NEAR(source.train_to("experts", experts).loss, dense, 1e-6 * dense);
+  experts.emplace_back("mesh.tp=2");
+  EXPECT_NEAR(source.train_to("on_two", experts).loss, dense, 1e-6 * dense);
+  fs::path made = source.out("experts") / "step-000001";
+  EXPECT_EQ(json::parse(read_file(made / "config.json"))["model_type"], "mixtral");
+  for (auto [part, of_dense] : {std::pair{"w1", "gate_proj"}, {"w3", "up_proj"}, {"w2", "down_proj"}})
+    for (int e : {0, 4})
+      EXPECT_EQ(values_of(made, fmt::format("model.layers.1.block_sparse_moe.experts.{}.{}.weight", e, part)),
+                values_of(source.directory(), fmt::format("model.layers.1.mlp.{}.weight", of_dense)));
+  std::vector<float> router = values_of(made, "model.layers.1.block_sparse_moe.gate.weight");
+  EXPECT_NE(router.front(), router.back());
+}
+
+TEST(SourceModel, Qwen3BecomesQwen3Moe) {
+  Source source("upcycled-qwen3", "qwen3");
+  double dense = source.train_to("dense", {"train.steps=1"}).loss;
+  double loss = source
+                    .train_to("experts", {"train.steps=1", "model.architecture=qwen3_moe", "model.experts.count=4",
+                                          "model.experts.per_token=2", "model.experts.balance_loss=0"})
+                    .loss;
+  EXPECT_NEAR(loss, dense, 1e-6 * dense);
+}
+
+// Its shared expert is drawn: the dense model has no weights for it.
+TEST(SourceModel, Qwen2BecomesQwen2Moe) {
+  Source source("upcycled-qwen2", "qwen2");
+  source.train_to("experts", {"train.steps=1", "model.architecture=qwen2_moe", "model.experts.count=3",
+                              "model.experts.per_token=2", "model.experts.shared_ffn=16"});
+  fs::path made = source.out("experts") / "step-000001";
+  EXPECT_EQ(values_of(made, "model.layers.0.mlp.experts.2.up_proj.weight"),
+            values_of(source.directory(), "model.layers.0.mlp.up_proj.weight"));
+  EXPECT_EQ(values_of(made, "model.layers.0.self_attn.k_proj.bias"),
+            values_of(source.directory(), "model.layers.0.self_attn.k_proj.bias"));
+  std::vector<float> shared = values_of(made, "model.layers.0.mlp.shared_expert.up_proj.weight");
+  EXPECT_NE(shared.front(), shared.back());
+}
+
+TEST(SourceModel, WhatCannotBeUpcycledIsRefused) {
+  Source qwen3("not-upcycled", "qwen3"), llama("not-upcycled-llama", "llama");
+  std::string complaint = qwen3.complaint({"model.architecture=mixtral"});
+  EXPECT_NE(complaint.find("mixtral has no place for model.layers.0.self_attn.q_norm.weight"), std::string::npos)
+      << complaint;
+  complaint = llama.complaint({"model.architecture=olmoe"});
+  EXPECT_NE(complaint.find("olmoe has layers.0.attn.k_norm.weight, for which llama has no weights"), std::string::npos)
+      << complaint;
+  complaint = llama.complaint({"model.architecture=mixtral", "model.experts.ffn=8"});
+  EXPECT_NE(complaint.find("model.experts.ffn"), std::string::npos) << complaint;
+  EXPECT_NE(llama.complaint({"model.architecture=gpt2"}).find("is decided by the weights of model.from"),
+            std::string::npos);
 }
 
 TEST(SourceModel, AdapterIsRefused) {

@@ -206,6 +206,7 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::rms_norm_backward, {cpu::row_sums<1>}},
       {&ops::rope, {cpu::rope_table}},
       {&ops::route, {cpu::token_scores}},
+      {&ops::sink_attention, {cpu::attention<cpu::attend_scratch>}},
       {&ops::sum_squares, {cpu::task_sums}},
       {&ops::sum_stages, {cpu::stage_sum}},
   };

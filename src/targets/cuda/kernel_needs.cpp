@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "ops/ops.h"
 #include "ops/transfer.h"
@@ -98,6 +99,24 @@ Bytes orthogonalize(const KernelQuery& query) {
   return {OrthogonalizeSizes(query.attrs.integers("packed"), query.in[0].shape.last(), size_of(dtype)).bytes()};
 }
 
+// Programs have attention in its place.
+Bytes sink_attention(const KernelQuery& query) {
+  std::vector<LocalType> in(query.in.begin(), query.in.end());
+  in.erase(in.begin() + 1);
+  return attention({query.attrs, in, query.out, query.threads, query.determinism});
+}
+
+// Σ dy·y of each row: as many as there are log-sum-exps.
+Bytes sink_dots(const KernelQuery& query) {
+  return {query.in[2].shape.count() * int64_t{sizeof(float)}};
+}
+
+// The slots of experts, which input kExperts names, in their order.
+template <int kExperts>
+Bytes slots_by_expert(const KernelQuery& query) {
+  return {SlotOrderSizes(query.in[kExperts].shape.count(), query.attrs.integer("experts")).end};
+}
+
 // kWeight: where an op's operands have the weight.
 enum class ExpertWeight : uint8_t { input, output };
 
@@ -175,6 +194,10 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::expert_down, {cuda::experts_to_tokens}},
       {&ops::expert_down_input_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
       {&ops::expert_down_weight_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::output>}},
+      {&ops::expert_down_bias_gradient, {cuda::slots_by_expert<3>}},
+      {&ops::expert_up_bias_gradient, {cuda::slots_by_expert<1>}},
+      {&ops::sink_attention, {cuda::sink_attention}},
+      {&ops::sinks_gradient, {cuda::sink_dots}},
       {&ops::expert_load, {cuda::load_sums}},
       {&ops::expert_rows, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
       {&ops::expert_rows_input_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},

@@ -312,8 +312,8 @@ std::string save_run_checkpoint(const fs::path& directory, const CheckpointConte
   fs::path place = group.from_leader(staged ? staged->path().string() : std::string());
   Share share = group.size() == 1 ? Share::whole : Share::part;
   failure = group.first_text(failure_of([&] {
-    save_weights(
-        content.values, content.spec, place, [&](std::string_view) { return content.dtype; }, share);
+    WeightsForm form{.dtype_of = [&](std::string_view) { return content.dtype; }, .experts = content.experts};
+    save_weights(content.values, content.spec, place, form, share);
     if (content.dtype != FileDType::f32)
       save_master_weights(content.values, content.spec, place / kMasterWeightsFile, share);
     save_optimizer(content, place / kOptimizerFile, share);

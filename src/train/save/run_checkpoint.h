@@ -15,6 +15,7 @@
 #include "comm/host_group.h"
 #include "exec/executor.h"
 #include "models/dropout_rates.h"
+#include "models/expert_files.h"
 #include "models/spec.h"
 #include "optim/optimizer.h"
 #include "run/run_identity.h"
@@ -38,6 +39,7 @@ struct CheckpointContent {
   RunState state;
   FileDType dtype = FileDType::f32;  // of the model's weights; f32, bf16 or f16
   DropoutRates dropout = {};
+  ExpertFiles experts = ExpertFiles::as_listed;  // as the directory that the weights came from has them
 };
 
 // What a checkpoint takes over from the directory that the weights came from; the files of a tokenizer only where that

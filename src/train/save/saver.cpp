@@ -65,8 +65,8 @@ void Saver::prune(int64_t keep) {
 std::string Saver::write_or_say_why(const Job& job, const StateView& values) {
   MovingView moving(values, parts_.rank_status);
   Optimizer optimizer = optimizer_of(parts_.run);
-  CheckpointContent content{moving,       parts_.spec, optimizer, parts_.tokenizer,
-                            parts_.files, job.state,   job.dtype, parts_.dropout};
+  CheckpointContent content{moving,    parts_.spec, optimizer,      parts_.tokenizer, parts_.files,
+                            job.state, job.dtype,   parts_.dropout, parts_.experts};
   std::string failure = save_run_checkpoint(job.place, content, group_);
   if (failure.empty()) return failure;
   if (group_.leads() && parts_.run.checkpoint.keep > 0) prune(std::max<int64_t>(1, parts_.run.checkpoint.keep - 1));

@@ -30,7 +30,8 @@ class Saver {
     const ModelSpec& spec;
     const DropoutRates& dropout;
     const Tokenizer* tokenizer;
-    const ModelFiles& files;  // may be filled until the first save
+    const ModelFiles& files;     // may be filled until the first save
+    const ExpertFiles& experts;  // likewise
     const StateView& values;
     Transport* transport;  // null for the only rank
     RankStatus& rank_status;

@@ -94,9 +94,15 @@ void attend(const Attend<T>& block, std::byte* scratch) {
   if (running.from >= all_keys)  // all keys lie before the windows of all queries
     for (int64_t i = 0; i < block.queries; ++i) std::fill_n(block.y + i * block.y_stride, block.value_dim, T(0));
   for (int64_t i = 0; i < block.queries; ++i) {
-    T inverse = running.sum[i] > 0 ? 1 / running.sum[i] : 0;
-    for (int64_t j = 0; j < block.value_dim; ++j) block.y[i * block.y_stride + j] *= inverse;
-    if (block.lse != nullptr) block.lse[i] = running.maximum[i] + std::log(running.sum[i]);
+    T maximum = running.maximum[i], sum = running.sum[i], rescale = 1;
+    if (block.sink != nullptr) {
+      maximum = std::max(maximum, *block.sink);
+      rescale = std::exp(running.maximum[i] - maximum);
+      sum = sum * rescale + std::exp(*block.sink - maximum);
+    }
+    T factor = sum > 0 ? rescale / sum : 0;
+    for (int64_t j = 0; j < block.value_dim; ++j) block.y[i * block.y_stride + j] *= factor;
+    if (block.lse != nullptr) block.lse[i] = maximum + std::log(sum);
   }
 }
 

@@ -75,6 +75,7 @@ struct Attend {
   T scale = 0;         // of scores; 0 = 1/sqrt(dim)
   int64_t window = 0;  // a query sees so many keys up to its own position at most; 0 = all
   WeightDropout dropout = {};
+  const T* sink = nullptr;  // a score that every query sees and that has no value
 };
 
 template <class T>

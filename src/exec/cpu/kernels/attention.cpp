@@ -20,7 +20,8 @@ const int32_t* begins_of(const KernelCall& call, size_t at, int64_t b) {
   return given ? call.in[at].as<int32_t>() + b * call.in[at].shape[1] : nullptr;
 }
 
-void run_attention(const KernelCall& call) {
+// With sinks, one for each head of this rank, or null. Where documents begin is input `begins_at`, if there at all.
+void attend_all(const KernelCall& call, const Tensor* sinks, size_t begins_at) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const LocalShape& shape = call.in[0].shape;
     int64_t length = shape[1], width = shape[2];
@@ -34,7 +35,7 @@ void run_attention(const KernelCall& call) {
       int64_t first = (blocks - 1 - task % blocks) * kQueriesPerBlock;  // long blocks first, for balance
       const T* sequence = qkv + b * length * width;
       int64_t kv = heads.kv_of(head);
-      const int32_t* begins = begins_of(call, 1, b);
+      const int32_t* begins = begins_of(call, begins_at, b);
       attend(Attend<T>{.queries = std::min(kQueriesPerBlock, length - first),
                        .first = first,
                        .dim = heads.dim,
@@ -50,10 +51,19 @@ void run_attention(const KernelCall& call) {
                        .distance = first,
                        .scale = static_cast<T>(attention_scale_of(call.attrs)),
                        .window = call.attrs.integer_or("window", 0),
-                       .dropout = dropout.of(b, head, first, 0)},
+                       .dropout = dropout.of(b, head, first, 0),
+                       .sink = sinks ? sinks->as<T>() + head : nullptr},
              call.workspace + thread * scratch);
     });
   });
+}
+
+void run_attention(const KernelCall& call) {
+  attend_all(call, nullptr, 1);
+}
+
+void run_sink_attention(const KernelCall& call) {
+  attend_all(call, &call.in[1], 2);
 }
 
 // All query heads of one key head belong to one task: their contributions to dk and dv add up in a fixed order.
@@ -106,6 +116,7 @@ void run_attention_backward(const KernelCall& call) {
 }  // namespace
 
 const CpuKernel attention{.run = run_attention};
+const CpuKernel sink_attention{.run = run_sink_attention};
 const CpuKernel attention_backward{.run = run_attention_backward};
 
 }  // namespace sextant::cpu

@@ -11,6 +11,8 @@ namespace sextant::cpu {
 
 namespace {
 
+constexpr size_t kSinks = 4;  // the input that may be left out
+
 template <class T>
 void extend_caches(const KernelCall& call, const LocalHeads& heads) {
   const LocalShape& shape = call.in[0].shape;
@@ -51,7 +53,8 @@ void run_attention_cached(const KernelCall& call) {
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
                        .distance = start + first,
                        .scale = static_cast<T>(attention_scale_of(call.attrs)),
-                       .window = call.attrs.integer_or("window", 0)},
+                       .window = call.attrs.integer_or("window", 0),
+                       .sink = call.in.size() > kSinks ? call.in[kSinks].as<T>() + head : nullptr},
              call.workspace + thread * scratch);
     });
   });

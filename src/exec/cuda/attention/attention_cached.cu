@@ -12,6 +12,7 @@ namespace sextant::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr size_t kSinks = 4;  // the input that may be left out
 
 // One part of packed rows [b, length, width], `kv` heads of `dim` from column `column` on, into a cache [b, kv,
 // capacity, dim], beginning at position *start.
@@ -74,6 +75,7 @@ void launch(const CudaCall& call) {
   block.k = {call.out[1].data, heads.kv * capacity * heads.dim, capacity * heads.dim, heads.dim};
   block.v = {call.out[2].data, heads.kv * capacity * heads.value_dim, capacity * heads.value_dim, heads.value_dim};
   block.y = {call.out[0].data, length * heads.y_width(), heads.value_dim, heads.y_width()};
+  if (call.in.size() > kSinks) block.sinks = call.in[kSinks].data;
   set_alibi(block, call.attrs, call.out[0]);
   attend(block, call.stream);
 }

@@ -81,7 +81,9 @@ __device__ void write_rows(const AttentionForward& block, int64_t first, float (
     int64_t row = first + tile_y() * kR + i;
     bool exists = row < block.queries, join = exists && block.onto == Onto::existing;
     float sum = row_sum(running.sum[i]), lse = running.maximum[i] + logf(sum);
-    float before = join ? lse_rows[row] : -INFINITY;
+    // A sink is like keys seen before whose values are 0.
+    float sink = block.sinks ? static_cast<float>(static_cast<const T*>(block.sinks)[head]) : -INFINITY;
+    float before = join ? lse_rows[row] : sink;
     float top = fmaxf(lse, before), old_part = expf(before - top), new_part = expf(lse - top);
     float parts = old_part + new_part, old_weight = old_part / parts, new_weight = new_part / parts / sum;
     bool seen = sum > 0;  // some key: in a ring all may lie before the query's window

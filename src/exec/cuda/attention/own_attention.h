@@ -64,6 +64,8 @@ enum class Onto : uint8_t {
 struct AttentionForward : AttentionBlock {
   HeadRows y;
   Onto onto = Onto::nothing;
+  // Of `dtype`, a score for each head that every query sees and that has no value; null: none. With `start` only.
+  const void* sinks = nullptr;
 };
 
 struct AttentionGradient : AttentionBlock {
