@@ -60,7 +60,7 @@ struct Decoder {
   Alibi alibi = Alibi::none;
   QkNorm qk_norm = QkNorm::none;
   double latent_norm_eps = 1e-6;  // of the narrow rows of latent attention, where the spec has it
-  bool sinks = false;  // every head has a logit that joins each softmax: weights at sinks
+  bool sinks = false;             // every head has a logit that joins each softmax: weights at sinks
 
   RoutingWeights routing_weights = RoutingWeights::of_all;
   Bias router_bias = Bias::none, expert_bias = Bias::none;

@@ -80,8 +80,8 @@ struct ExpertsSpec {
   // that of an expert with less than the mean load is raised by bias_update_speed, with more lowered.
   bool correction_bias = false;
   double bias_update_speed = 0;
-  double swiglu_limit = 0;                 // where gate and up are cut off (gpt-oss); 0 = nowhere
-  double swiglu_alpha = 1.702;             // what is in the sigmoid beside the gate, with a limit
+  double swiglu_limit = 0;      // where gate and up are cut off (gpt-oss); 0 = nowhere
+  double swiglu_alpha = 1.702;  // what is in the sigmoid beside the gate, with a limit
   bool operator==(const ExpertsSpec&) const = default;
 };
 

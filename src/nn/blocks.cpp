@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/error.h"
+
 namespace sextant {
 
 ValueId linear(Builder& b, ValueId x, const Linear& spec) {
@@ -285,8 +287,7 @@ ExpertWeights expert_weights(Builder& b, const ExpertMlp& spec, int64_t hidden) 
                                       .split = TensorSplit::outputs,
                                       .segments = segments,
                                       .of = WeightOf::experts});
-  ValueId down_bias =
-      b.parameter({.name = "down.bias", .shape = {spec.experts * hidden}, .of = WeightOf::experts});
+  ValueId down_bias = b.parameter({.name = "down.bias", .shape = {spec.experts * hidden}, .of = WeightOf::experts});
   return {gate_up, down, gate_up_bias, down_bias};
 }
 

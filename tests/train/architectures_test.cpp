@@ -29,11 +29,15 @@ TEST_P(EveryArchitecture, TrainsOnMeshesAndResumes) {
   const std::string one = fmt::format("{}-one", def.name), mesh = fmt::format("{}-mesh", def.name);
   auto run = [&](std::string_view out, std::vector<std::string> axes, int steps) {
     std::vector<std::string> settings = common_settings();
-    for (const std::string& setting :
-         {fmt::format("model.architecture={}", def.name), fmt::format("model.kv_heads={}", def.free_heads ? 2 : 4),
-          fmt::format("model.ffn={}", def.free_ffn ? 192 : 256), fmt::format("train.steps={}", steps),
-          std::string("train.eval_every=0")})
+    for (const std::string& setting : {fmt::format("model.architecture={}", def.name),
+                                       fmt::format("model.kv_heads={}", def.free_heads && !def.takes("latent") ? 2 : 4),
+                                       fmt::format("model.ffn={}", def.free_ffn ? 192 : 256),
+                                       fmt::format("train.steps={}", steps), std::string("train.eval_every=0")})
       settings.push_back(setting);
+    if (def.takes("latent"))
+      for (const char* setting : {"model.head_dim=24", "model.latent.q_rank=40", "model.latent.kv_rank=32",
+                                  "model.latent.rope_dim=8", "model.latent.value_dim=16", "model.experts.ffn=48"})
+        settings.emplace_back(setting);
     settings.insert(settings.end(), axes.begin(), axes.end());
     scratch_->run(out, settings);
   };
