@@ -130,6 +130,22 @@ TEST(Route, NotANumberStillNamesExperts) {
   }
 }
 
+// Softmax before the choice reaches the logits of all experts; after it, and by sigmoids, those of the chosen alone.
+TEST(Route, GradientsReachTheLogitsThatTookPart) {
+  struct Case {
+    const char* name;
+    Attrs attrs;
+    bool reaches_all;
+  };
+  for (const Case& c : {Case{"softmax", {{"top_k", 2}}, true}, Case{"chosen", {{"top_k", 2}, {"chosen_only", 1}}, false},
+                        Case{"sigmoid", {{"top_k", 2}, {"sigmoid", 1}, {"normalise", 1}}, false}}) {
+    Numbers dlogits = run(ops::route_backward, c.attrs, {f64({1, 1, 2}), f64({1, 1, 4}), i32({1, 1, 2})},
+                          {{1, -2}, {0.5, -0.3, 0.1, 0.2}, {0, 3}})[0];
+    for (size_t e : {0U, 3U}) EXPECT_NE(dlogits[e], 0) << c.name;
+    for (size_t e : {1U, 2U}) EXPECT_EQ(dlogits[e] != 0, c.reaches_all) << c.name;
+  }
+}
+
 // DeepSeek-V3's: sigmoid scores, chosen by score + correction among the groups whose two best are the best in sum;
 // weights are scores without the correction, divided by their sum and scaled.
 TEST(Route, GroupsAndCorrectionAsWrittenOut) {
