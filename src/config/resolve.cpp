@@ -252,6 +252,8 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
     override_field(model.experts.scale, experts.scale);
     override_field(model.experts.correction_bias, experts.correction_bias);
     override_field(model.experts.bias_update_speed, experts.bias_update_speed);
+    if (model.experts.balance_scope) experts.balance_scope = *balance_scope_from_name(*model.experts.balance_scope);
+    override_field(model.experts.z_loss, experts.z_loss);
     spec.experts = experts;
   }
   if (model.rope_scaling == RopeScalingSection{}) return;

@@ -116,7 +116,7 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(model.preset, unset("none"), "A published model by name; `sextant list models` lists them."),
     KEY(model.from, unset("none"),
         "A Hugging Face directory to start from: its config.json, weights and tokenizer. Of the other keys only "
-        "`max_seq`, `norm_eps`, `rope_*`, `experts.balance_loss`, `experts.bias_update_speed` and the dropout rates may be given beside it, and `tied_head` where config.json ties the head. "
+        "`max_seq`, `norm_eps`, `rope_*`, `experts.balance_loss`, `experts.balance_scope`, `experts.z_loss`, `experts.bias_update_speed` and the dropout rates may be given beside it, and `tied_head` where config.json ties the head. "
         "A dense model becomes one with experts by `architecture` and `experts.*` (docs/hugging-face.md)."),
     KEY(model.architecture, one_of(kArchitectures), unset("the preset's"),
         "The family of the model; `sextant list models` lists them with the options and defaults of each."),
@@ -212,8 +212,13 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(model.experts.normalise, unset("the preset's, else the architecture's"),
         "Whether the weights of a token's experts are made to sum to 1; an option of some architectures."),
     KEY(model.experts.balance_loss, at_least(0), unset("the preset's, else the architecture's"),
-        "Coefficient of the loss that balances how many tokens experts get, over all layers together as in transformers "
-        "(`router_aux_loss_coef`). 0 = none."),
+        "Coefficient of the loss that balances how many tokens experts get (`router_aux_loss_coef`). 0 = none."),
+    KEY(model.experts.balance_scope, one_of(kBalanceScopes), unset("the preset's, else the architecture's"),
+        "Over what that loss takes its means: all tokens in all layers together as in transformers, those of each layer as in Switch and "
+        "Megatron, or those of each sequence in each layer as in DeepSeek; the latter two are summed over layers."),
+    KEY(model.experts.z_loss, at_least(0), unset("the preset's, else 0"),
+        "Coefficient of the loss that keeps the router's logits small: the mean over tokens of their squared log-sum-exp, summed over "
+        "layers. 0 = none."),
     KEY(model.experts.every, from_to(1, kMaxLayers), unset("the preset's, else 1"),
         "Every so many layers one has experts, the others an MLP of width `ffn`; an option of some architectures."),
     KEY(model.experts.dense_first, from_to(0, kMaxLayers), unset("the preset's, else the architecture's"),

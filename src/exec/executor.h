@@ -53,7 +53,7 @@ class Bound : public StateView {
 
   // A number as it stands after the actions run so far; collect waits for it. Each ticket is collected once, in order,
   // and not more than kFetchesUnderWay are open.
-  static constexpr int kFetchesUnderWay = 1024;
+  static constexpr int kFetchesUnderWay = 8192;
   virtual int64_t fetch(const Value& scalar) = 0;
   virtual float collect(int64_t ticket) = 0;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "models/router_losses.h"
 
 namespace sextant {
 
@@ -64,7 +65,9 @@ Attrs routing_attrs(const ExpertsSpec& experts) {
 class Writer {
  public:
   Writer(Builder& b, const ModelSpec& m, const Decoder& d, const Use& use)
-      : b_(b), m_(m), d_(d), dropout_(use.dropout), frame_(open_frame(b, use)), counts_(use.kind == Use::Kind::loss) {}
+      : b_(b), m_(m), d_(d), dropout_(use.dropout), frame_(open_frame(b, use)) {
+    if (m.experts && use.kind == Use::Kind::loss) routers_.emplace(b, *m.experts, use);
+  }
 
   ValueId token_table() { return vocabulary_matrix("embed.weight"); }
   ValueId output_head(ValueId table) { return m_.tied_head ? table : vocabulary_matrix("head.weight"); }
@@ -112,7 +115,7 @@ class Writer {
       ValueId targets = b_.feed("targets", DType::i32, {use.batch, use.seq});
       b_.feed("loss_scale", wide_of(use.dtype), {});  // the gradient of the loss: 1/tokens of the global batch
       b_.fetch(b_.op(ops::head_loss, "head", {b_.gathered(x), head, targets}, {{"z_loss", use.z_loss}}), "loss");
-      if (load_.scores != kNoValue) close_balance(use);
+      if (routers_) routers_->close();
       return;
     }
     ValueId last = b_.op(ops::take_position, "last", {x, frame_.at});
@@ -120,14 +123,6 @@ class Writer {
   }
 
  private:
-  void close_balance(const Use& use) {
-    b_.feed_for_all("balance_scale", wide_of(use.dtype));  // the gradient of the loss below
-    ValueId scores = b_.summed(load_.scores), counts = b_.summed(load_.counts);
-    b_.fetch(b_.op(ops::balance_loss, "balance", {scores, counts},
-                   {{"tokens", use.batch * use.seq * layers_with_load_}, {"coefficient", m_.experts->balance_loss}}),
-             "balance_loss");
-  }
-
   ValueId vocabulary_matrix(std::string name) {
     return b_.parameter({.name = std::move(name),
                          .shape = {m_.vocab, embedding_width_of(m_)},
@@ -281,10 +276,7 @@ class Writer {
     if (d_.routing_weights == RoutingWeights::of_chosen) spec.routing = Attrs{{"chosen_only", 1}};
     if (m_.experts->correction_bias) spec.bias_update_speed = m_.experts->bias_update_speed;
     ExpertOutput output = expert_mlp(b_, normed, spec);
-    if (counts_) {
-      ExpertLoad load = expert_load(b_, output, spec);
-      if (m_.experts->balance_loss > 0) add_load(load);
-    }
+    if (routers_) routers_->add_layer(output, spec, expert_load(b_, output, spec));
     if (m_.experts->shared_ffn == 0) return output.rows;
     return b_.op(ops::add, "with_shared", {output.rows, shared_expert(normed, dense)});
   }
@@ -298,29 +290,12 @@ class Writer {
     return b_.op(ops::row_gate, "gated", {rows, b_.gathered(gate)});
   }
 
-  // Layers' loads are added up: the loss that balances experts is one of all layers together.
-  void add_load(const ExpertLoad& load) {
-    ++layers_with_load_;
-    if (load_.scores == kNoValue) {
-      load_ = load;
-      return;
-    }
-    // A gradient that all layers shared would be needed on all stages of a pipeline; this way each sends the next its
-    // own.
-    if (b_.ranks(AxisRole::pipeline) > 1)
-      load_.scores = b_.op(ops::scale, "load_so_far", {load_.scores}, {{"factor", 1.0}});
-    load_ = {b_.op(ops::add, "load_scores", {load_.scores, load.scores}),
-             b_.op(ops::add, "load_counts", {load_.counts, load.counts})};
-  }
-
   Builder& b_;
   const ModelSpec& m_;
   const Decoder& d_;
   const DropoutRates& dropout_;
   Frame frame_;
-  bool counts_;  // whether the load of experts is counted
-  ExpertLoad load_;
-  int64_t layers_with_load_ = 0;
+  std::optional<RouterLosses> routers_;  // with experts, where there is a loss
   // Of the block being written.
   int64_t layer_ = -1;
   bool has_rope_ = true;

@@ -71,6 +71,10 @@ std::optional<ExpertScore> expert_score_from_name(std::string_view name) {
   return value_of_word<ExpertScore>(kExpertScores, name);
 }
 
+std::optional<BalanceScope> balance_scope_from_name(std::string_view name) {
+  return value_of_word<BalanceScope>(kBalanceScopes, name);
+}
+
 double default_attention_factor(const RopeScaling& scaling) {
   if (scaling.factor <= 1) return 1;
   if (scaling.type == RopeType::yarn) return 0.1 * std::log(scaling.factor) + 1;
@@ -225,6 +229,7 @@ void check_experts(const ModelSpec& spec, const ModelDef& def, std::vector<SpecP
                           fmt::format("got {}", size.value),
                           fmt::format("an integer from {} to {}", size.low, size.high)});
   for (auto [field, value] : {std::pair<std::string_view, double>{"experts.balance_loss", experts.balance_loss},
+                              {"experts.z_loss", experts.z_loss},
                               {"experts.bias_update_speed", experts.bias_update_speed}})
     if (!(std::isfinite(value) && value >= 0))
       problems.push_back({{field}, fmt::format("got {}", value), "a number of at least 0"});

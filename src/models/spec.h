@@ -60,6 +60,15 @@ enum class ExpertScore : uint8_t { softmax, sigmoid };
 inline constexpr std::string_view kExpertScores = "softmax|sigmoid";
 std::optional<ExpertScore> expert_score_from_name(std::string_view name);
 
+// Over what the loss that balances experts takes its means.
+enum class BalanceScope : uint8_t {
+  all_layers,  // all tokens in all layers together, as transformers does: top_k times the coefficient where balanced
+  layer,       // all tokens of the microbatch, in each layer (Switch, Megatron): the coefficient where balanced
+  sequence,    // each sequence in each layer (DeepSeek): the coefficient where balanced
+};
+inline constexpr std::string_view kBalanceScopes = "all-layers|layer|sequence";
+std::optional<BalanceScope> balance_scope_from_name(std::string_view name);
+
 // Experts in place of the MLP: every token goes through some of many.
 struct ExpertsSpec {
   int64_t count = 8;
@@ -80,6 +89,8 @@ struct ExpertsSpec {
   // that of an expert with less than the mean load is raised by bias_update_speed, with more lowered.
   bool correction_bias = false;
   double bias_update_speed = 0;
+  BalanceScope balance_scope = BalanceScope::all_layers;
+  double z_loss = 0;  // coefficient of the loss that keeps the router's logits small, in each layer
   double swiglu_limit = 0;      // where gate and up are cut off (gpt-oss); 0 = nowhere
   double swiglu_alpha = 1.702;  // what is in the sigmoid beside the gate, with a limit
   bool operator==(const ExpertsSpec&) const = default;

@@ -384,12 +384,26 @@ ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
   return output;
 }
 
-ExpertLoad expert_load(Builder& b, const ExpertOutput& output, const ExpertMlp& spec) {
+namespace {
+
+ExpertLoad load_by(const OpDef& def, Builder& b, const ExpertOutput& output, const ExpertMlp& spec) {
   Attrs attrs;
   if (spec.routing.integer_or("sigmoid", 0) != 0) attrs.set("sigmoid", int64_t{1});
-  ExpertLoad load{b.op(ops::expert_load, "load", {output.logits, output.experts}, attrs), b.output(1)};
+  ValueId scores = b.op(def, "load", {output.logits, output.experts}, attrs);
+  return {scores, b.output(1)};
+}
+
+}  // namespace
+
+ExpertLoad expert_load(Builder& b, const ExpertOutput& output, const ExpertMlp& spec) {
+  ExpertLoad load = load_by(ops::expert_load, b, output, spec);
   b.tally(load.counts, output.counted_for);
   return load;
+}
+
+ExpertLoad sequence_load(Builder& b, const ExpertOutput& output, const ExpertMlp& spec) {
+  auto scope = b.scope("sequences");
+  return load_by(ops::sequence_load, b, output, spec);
 }
 
 }  // namespace sextant

@@ -170,5 +170,7 @@ struct ExpertOutput {
 ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec);
 // The load of the experts; in training its counts are added up over a step.
 ExpertLoad expert_load(Builder& b, const ExpertOutput& output, const ExpertMlp& spec);
+// A row for each sequence.
+ExpertLoad sequence_load(Builder& b, const ExpertOutput& output, const ExpertMlp& spec);
 
 }  // namespace sextant

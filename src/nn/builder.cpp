@@ -189,6 +189,10 @@ ValueId Builder::summed(ValueId value) {
              {{AxisRole::data, kInvariant}, {AxisRole::context, kInvariant}, {AxisRole::tensor, kInvariant}});
 }
 
+ValueId Builder::summed_over_sequence(ValueId value) {
+  return pin(value, "summed", {{AxisRole::context, kInvariant}, {AxisRole::tensor, kInvariant}});
+}
+
 void Builder::fetch(ValueId value, std::string path) {
   graph_[value].kind = ValueKind::fetch;
   graph_[value].path = std::move(path);

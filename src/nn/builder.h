@@ -89,6 +89,8 @@ class Builder {
   ValueId split_sequences(ValueId value);
   // The sum over all ranks that have a part of it, on each of them.
   ValueId summed(ValueId value);
+  // The same over the ranks that share sequences.
+  ValueId summed_over_sequence(ValueId value);
   // In training, the value is added up over the microbatches of a step, and the update of that parameter reads the sum.
   void tally(ValueId value, ValueId parameter) { graph_[value].of = parameter; }
   void set_segments(ValueId value, int dim, std::vector<int64_t> extents) {

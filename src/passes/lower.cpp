@@ -73,8 +73,8 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
   if (options.train) {
     // Backward ops, from each op's own rule. What they read of forward is what must be saved.
     std::vector<Loss> losses{{require(graph, "loss"), require(graph, "loss_scale")}};
-    if (const Value* balance = graph.find("balance_loss"))
-      losses.push_back({balance->id, require(graph, "balance_scale")});
+    for (std::string_view path : {"balance_loss", "router_z_loss"})
+      if (const Value* more = graph.find(path)) losses.push_back({more->id, require(graph, "balance_scale")});
     autodiff(graph, {std::move(losses), options.plan.zero});
     prune(graph);
     pipeline.after("autodiff", graph, Stage::inferred);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "ops/load_statistics.h"
 #include "ops/ops.h"
 #include "passes/autodiff.h"
 #include "passes/hops.h"
@@ -21,6 +22,15 @@ std::map<ValueId, std::set<int>> ranks_using(const Graph& graph, const UpdatePla
     for (ValueId id : op.inputs)
       if (graph[id].kind == ValueKind::parameter) ranks[id].insert(plan.rank_of_stage(op.stage));
   return ranks;
+}
+
+// The block of the model in which each parameter is used.
+std::map<ValueId, int> blocks_using(const Graph& graph) {
+  std::map<ValueId, int> blocks;
+  for (const Op& op : graph.ops)
+    for (ValueId id : op.inputs)
+      if (graph[id].kind == ValueKind::parameter) blocks.emplace(id, op.block);
+  return blocks;
 }
 
 // The layout in which an optimizer keeps a state.
@@ -42,6 +52,7 @@ class Update {
         pairs_(parameter_gradients(graph)),
         tallies_(tallies(graph)),
         ranks_(ranks_using(graph, plan)),
+        blocks_(blocks_using(graph)),
         weights_(optimized_weights(graph)) {
     BUG_IF(pairs_.empty(), "{} has no parameter to update", graph.name);
     lr_ = graph.add({.path = "lr", .kind = ValueKind::feed, .dtype = wide_of(graph[pairs_[0].first].dtype)});
@@ -69,6 +80,7 @@ class Update {
     for (const auto& [parameter, tally] : tallies_) {
       parameter_ = parameter;
       if (!graph_[parameter].is_trained()) follow_load(parameter, tally, scale);
+      measure_load(parameter, tally);
     }
     infer(graph_, Phase::update);
   }
@@ -106,6 +118,17 @@ class Update {
       sum = append(std::move(hop));
     }
     return sum;
+  }
+
+  // Numbers for metrics: "load.LAYER.peak" and the others of the op.
+  void measure_load(ValueId parameter, ValueId counts) {
+    Op op = make_op(graph_, ops::load_statistics, {counts}, {}, "statistics." + graph_[parameter].path);
+    for (size_t i = 0; i < op.outputs.size(); ++i) {
+      Value& number = graph_[op.outputs[i]];
+      number.kind = ValueKind::fetch;
+      number.path = fmt::format("load.{}.{}", blocks_.at(parameter), kLoadStatistics.at(i));
+    }
+    append(std::move(op));
   }
 
   // The rule of a parameter that is not trained. All ranks hold it whole, and all do the same.
@@ -177,6 +200,7 @@ class Update {
   OptimizerSettings settings_;
   std::vector<std::pair<ValueId, ValueId>> pairs_, tallies_;
   std::map<ValueId, std::set<int>> ranks_;
+  std::map<ValueId, int> blocks_;
   std::map<ValueId, OptimizedWeight> weights_;
   ValueId lr_ = kNoValue, step_ = kNoValue;
   ValueId parameter_ = kNoValue;  // whose ops are being appended

@@ -23,6 +23,7 @@ class Line {
       non_finite_[std::string(name)] = std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
   }
   void add(std::string_view name, int64_t x) { json_[std::string(name)] = x; }
+  void add(std::string_view name, const std::vector<double>& list) { json_[std::string(name)] = list; }
   void add(std::string_view name, const std::vector<int64_t>& list) { json_[std::string(name)] = list; }
   void add_flag(std::string_view name) { json_[std::string(name)] = true; }
   void add_unknown(std::string_view name) { json_[std::string(name)] = nullptr; }
@@ -43,7 +44,8 @@ struct FieldOfLine {
   void (*write)(Line& line, std::string_view name, const StepMetrics& m);
 };
 
-constexpr std::string_view kEveryStep = "every step", kEvaluated = "steps that end with an evaluation";
+constexpr std::string_view kEveryStep = "every step", kEvaluated = "steps that end with an evaluation",
+                           kWithExperts = "every step of a model with experts";
 
 // The one list of what a line holds: what is written, and what docs/metrics.md says of it.
 constexpr std::array kFields{
@@ -58,6 +60,13 @@ constexpr std::array kFields{
          "The loss that balances experts, with its coefficient: mean over microbatches, trained on beside `loss`."},
         [](Line& line, std::string_view name, const StepMetrics& m) {
           if (m.balance_loss) line.add(name, *m.balance_loss);
+        }},
+    FieldOfLine{
+        {"router_z_loss", "", "models with experts whose `model.experts.z_loss` is above 0",
+         "The loss that keeps the logits of routers small, with its coefficient: mean over microbatches, summed "
+         "over layers, trained on beside `loss`."},
+        [](Line& line, std::string_view name, const StepMetrics& m) {
+          if (m.router_z_loss) line.add(name, *m.router_z_loss);
         }},
     FieldOfLine{{"grad_norm", "", kEveryStep,
                  "Euclidean norm of the whole gradient, over all ranks, before clipping (`optimizer.clip`)."},
@@ -85,6 +94,24 @@ constexpr std::array kFields{
                  "The same of every rank, in the order of ranks."},
                 [](Line& line, std::string_view name, const StepMetrics& m) {
                   if (!m.arena_bytes_by_rank.empty()) line.add(name, m.arena_bytes_by_rank);
+                }},
+    FieldOfLine{
+        {"expert_load_peak", "list", kWithExperts,
+         "Of each layer with experts, in their order: the slots of the busiest expert divided by the mean. 1: all "
+         "get the same. Over all tokens of the step, of all ranks and microbatches, as the two below."},
+        [](Line& line, std::string_view name, const StepMetrics& m) {
+          if (m.expert_loads) line.add(name, m.expert_loads->peak);
+        }},
+    FieldOfLine{
+        {"expert_load_entropy", "list", kWithExperts,
+         "Entropy of how slots spread over experts, divided by the largest possible: 1 where all get the same, 0 "
+         "where one gets all."},
+        [](Line& line, std::string_view name, const StepMetrics& m) {
+          if (m.expert_loads) line.add(name, m.expert_loads->entropy);
+        }},
+    FieldOfLine{{"unused_experts", "list", kWithExperts, "Experts that got no token in the step."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (m.expert_loads) line.add(name, m.expert_loads->unused);
                 }},
     FieldOfLine{{"validation_loss", "nats per token", kEvaluated,
                  "Loss on the validation data after the step's update (`train.eval_every`, and the last step)."},

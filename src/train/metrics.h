@@ -13,9 +13,10 @@
 namespace sextant {
 
 struct StepMetrics {
-  int64_t step = 0;                    // counts from 1
-  double loss = 0;                     // mean over the step's tokens, in nats
-  std::optional<double> balance_loss;  // of experts, with its coefficient; added to `loss` in training
+  int64_t step = 0;                     // counts from 1
+  double loss = 0;                      // mean over the step's tokens, in nats
+  std::optional<double> balance_loss;   // of experts, with its coefficient; added to `loss` in training
+  std::optional<double> router_z_loss;  // likewise
   double grad_norm = 0;
   double lr = 0;
   int64_t tokens = 0;  // seen since the run's start
@@ -24,8 +25,14 @@ struct StepMetrics {
   std::optional<double> mfu;                 // null until a machine profile is known
   int64_t arena_bytes = 0;                   // of rank 0
   std::vector<int64_t> arena_bytes_by_rank;  // with the first step after a start
-  std::optional<double> validation_loss;     // on steps that end with an evaluation, in nats per token
-  std::optional<double> bits_per_byte;       // the same loss per byte of text, where there is a tokenizer
+  // Of every layer with experts, in their order: ops/load_statistics.cpp.
+  struct ExpertLoads {
+    std::vector<double> peak, entropy;
+    std::vector<int64_t> unused;
+  };
+  std::optional<ExpertLoads> expert_loads;
+  std::optional<double> validation_loss;  // on steps that end with an evaluation, in nats per token
+  std::optional<double> bits_per_byte;    // the same loss per byte of text, where there is a tokenizer
 
   std::optional<double> perplexity() const {
     return validation_loss ? std::optional(std::exp(*validation_loss)) : std::nullopt;

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
+#include <string>
 
 #include "base/printable.h"
 #include "base/units.h"
@@ -16,6 +19,15 @@ namespace {
 // "nan", whatever its sign bit is.
 double without_sign_of_nan(double x) {
   return std::isnan(x) ? std::fabs(x) : x;
+}
+
+// "  busiest expert 1.6x the mean, 2 experts unused": of all layers.
+std::string load_text(const StepMetrics::ExpertLoads& loads) {
+  std::string text =
+      fmt::format("  busiest expert {:.1f}x the mean", *std::max_element(loads.peak.begin(), loads.peak.end()));
+  int64_t unused = std::accumulate(loads.unused.begin(), loads.unused.end(), int64_t{0});
+  if (unused > 0) text += fmt::format(", {} unused", unused);
+  return text;
 }
 
 }  // namespace
@@ -52,6 +64,7 @@ void Progress::step(const StepMetrics& m) {
                   fmt::formatted_size("{}", last_step_), last_step_, without_sign_of_nan(m.loss),
                   without_sign_of_nan(m.grad_norm), m.lr, human_count(static_cast<int64_t>(m.tokens_per_s)));
   if (m.step < last_step_) line += fmt::format("  {} left", human_duration(seconds_left(m.step)));
+  if (m.expert_loads) line += load_text(*m.expert_loads);
   if (m.is_update_skipped()) line += "  (gradient not finite: update skipped)";
   if (m.validation_loss)
     line += fmt::format("  validation {:.4f} (perplexity {:.4g}{})", *m.validation_loss, *m.perplexity(),

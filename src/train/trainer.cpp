@@ -1,12 +1,13 @@
 #include "train/trainer.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "exec/op_place.h"
+#include "ops/load_statistics.h"
 #include "train/lr_schedule.h"
 
 namespace sextant {
@@ -17,10 +18,11 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Losses of a step that may be under way at once: several steps of them, and their norms, are no more than an executor
-// holds.
+// Losses of a step that may be under way at once.
 constexpr size_t kOpenLosses = 256;
-static_assert(3 * (kOpenLosses + 1) <= Bound::kFetchesUnderWay);
+
+// In the order of Begun::losses.
+constexpr std::array<std::string_view, 3> kLossPaths{"loss", "balance_loss", "router_z_loss"};
 
 // The value may be absent: a pipeline rank has only the feeds and fetches of its own stages.
 template <class T>
@@ -48,17 +50,38 @@ Trainer::Trainer(const Parts& parts)
   auto seed = static_cast<uint64_t>(run_.train.seed);
   train_feeder_ = std::make_unique<Feeder>(*train_, dataset_.train, dataset_.end_of_text, seed);
   loss_chunk_ = chunk_with_loss(train_->program());
-  balances_experts_ = std::any_of(parts.programs.train.begin(), parts.programs.train.end(),
-                                  [](const Program& program) { return program.find("balance_loss") != nullptr; });
+  static_assert(kLossPaths.size() == kLosses);
+  for (size_t i = 0; i < kLosses; ++i)
+    has_loss_[i] = std::any_of(parts.programs.train.begin(), parts.programs.train.end(),
+                               [&](const Program& program) { return program.find(kLossPaths[i]) != nullptr; });
+  find_loads(parts.programs);
   steps_ahead_ = parts.executor.steps_ahead();
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
-  for (Begun& begun : begun_) {
-    begun.losses.reserve(kOpenLosses);
-    begun.balance_losses.reserve(kOpenLosses);
-  }
+  for (Begun& begun : begun_) begun.open.reserve(kOpenLosses);
+  BUG_IF(begun_.size() * (kOpenLosses + 1 + loads_.size()) > Bound::kFetchesUnderWay,
+         "{} numbers of {} steps are more than an executor holds", kOpenLosses + 1 + loads_.size(), begun_.size());
   if (parts.programs.evaluate.empty() || !dataset_.validation) return;
   evaluate_ = parts.executor.bind(parts.programs.evaluate[stage_rank], *arena_);
   evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation, dataset_.end_of_text, seed);
+}
+
+void Trainer::find_loads(const RunPrograms& programs) {
+  int last = -1;
+  for (const Program& program : programs.train)
+    for (const Region& region : program.regions)
+      for (const Op& op : region.ops) last = std::max(last, op.block);
+  for (int layer = 0; layer <= last; ++layer) {
+    std::string first = fmt::format("load.{}.{}", layer, kLoadStatistics[0]);
+    bool has_experts = std::any_of(programs.train.begin(), programs.train.end(),
+                                   [&](const Program& program) { return program.find(first) != nullptr; });
+    if (!has_experts) continue;
+    for (size_t i = 0; i < kLoadStatistics.size(); ++i) {
+      std::string path = fmt::format("load.{}.{}", layer, kLoadStatistics[i]);
+      if (counts(*train_, path))
+        loads_.emplace_back(layers_with_experts_ * kLoadStatistics.size() + i, &train_->program().at(path));
+    }
+    ++layers_with_experts_;
+  }
 }
 
 bool Trainer::counts(const Bound& bound, std::string_view path) const {
@@ -81,15 +104,16 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   Begun& begun = begun_[static_cast<size_t>(steps_begun_++) % begun_.size()];
   begun.step = step;
   begun.lr = learning_rate(run_.optimizer, run_.train.steps, step);
-  begun.loss = begun.balance_loss = 0;
+  begun.losses = {};
   // Every token of the global batch weighs the same, however it is cut into microbatches and ranks. Packed data has no
   // padding, so the count is known before the first microbatch.
   write_if_present(*train_, "loss_scale", 1.0f / static_cast<float>(run_.batch.sequences * run_.batch.seq));
-  // The loss that balances experts is a mean over tokens in itself: of every microbatch the same share.
+  // The losses of routers are means over tokens in themselves: of every microbatch the same share.
   write_if_present(*train_, "balance_scale", static_cast<float>(microbatch_share()));
   write_if_present(*train_, "lr", static_cast<float>(begun.lr));
   write_if_present(*train_, "step", static_cast<int32_t>(step));
-  bool has_loss = counts(*train_, "loss"), has_balance = counts(*train_, "balance_loss");
+  std::array<bool, kLosses> counted{};
+  for (size_t i = 0; i < kLosses; ++i) counted[i] = counts(*train_, kLossPaths[i]);
   for_each_unit(program.schedule, [&](std::span<const Action> unit) {
     for (const Action& action : unit) {
       // Where ranks talk to each other, the executor writes it, op by op.
@@ -102,36 +126,58 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
       return action.region == RegionKind::backward && action.chunk == loss_chunk_;
     });
     if (!makes_loss) return;
-    if (std::max(begun.losses.size(), begun.balance_losses.size()) == kOpenLosses) collect_losses(begun);
-    if (has_loss) begun.losses.push_back(train_->fetch(program.at("loss")));
-    if (has_balance) begun.balance_losses.push_back(train_->fetch(program.at("balance_loss")));
+    if (begun.open.size() + kLosses > kOpenLosses) collect_losses(begun);
+    for (size_t i = 0; i < kLosses; ++i)
+      if (counted[i]) begun.open.push_back({i, train_->fetch(program.at(kLossPaths[i]))});
   });
   begun.grad_norm = train_->fetch(program.at("grad_norm"));
+  begun.first_load = begun.grad_norm + 1;
+  for (const auto& [place, number] : loads_) train_->fetch(*number);
 }
 
 void Trainer::collect_losses(Begun& begun) {
-  for (int64_t ticket : begun.losses) begun.loss += static_cast<double>(train_->collect(ticket));
-  begun.losses.clear();
-  for (int64_t ticket : begun.balance_losses) begun.balance_loss += static_cast<double>(train_->collect(ticket));
-  begun.balance_losses.clear();
+  for (const Begun::Ticket& open : begun.open)
+    begun.losses[open.loss] += static_cast<double>(train_->collect(open.ticket));
+  begun.open.clear();
+}
+
+StepMetrics::ExpertLoads Trainer::collect_loads(const Begun& begun) {
+  std::vector<double> numbers(layers_with_experts_ * kLoadStatistics.size());
+  int64_t ticket = begun.first_load;
+  for (const auto& [place, number] : loads_) numbers[place] = static_cast<double>(train_->collect(ticket++));
+  group_.sum(numbers);
+  StepMetrics::ExpertLoads loads;
+  for (size_t i = 0; i < numbers.size(); i += kLoadStatistics.size()) {
+    loads.peak.push_back(numbers[i]);
+    loads.entropy.push_back(numbers[i + 1]);
+    loads.unused.push_back(static_cast<int64_t>(numbers[i + 2]));
+  }
+  return loads;
 }
 
 StepMetrics Trainer::finish_step() {
   Begun& begun = begun_[static_cast<size_t>(steps_finished_++) % begun_.size()];
   collect_losses(begun);
-  std::array losses{begun.loss, begun.balance_loss};
+  std::array losses = begun.losses;
   double grad_norm = static_cast<double>(train_->collect(begun.grad_norm));
+  std::optional<StepMetrics::ExpertLoads> loads;
+  if (layers_with_experts_ > 0) loads = collect_loads(begun);
   group_.sum(losses);
+  auto of_routers = [&](size_t i) {
+    return has_loss_[i] ? std::optional(losses[i] * microbatch_share()) : std::nullopt;
+  };
   int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;
   double now = now_s(), seconds = now - std::exchange(last_finish_s_, now);
   return {.step = begun.step,
           .loss = losses[0] / static_cast<double>(batch_tokens),
-          .balance_loss = balances_experts_ ? std::optional(losses[1] * microbatch_share()) : std::nullopt,
+          .balance_loss = of_routers(1),
+          .router_z_loss = of_routers(2),
           .grad_norm = grad_norm,
           .lr = begun.lr,
           .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
           .step_s = seconds,
-          .arena_bytes = arena_->bytes()};
+          .arena_bytes = arena_->bytes(),
+          .expert_loads = std::move(loads)};
 }
 
 std::optional<double> Trainer::evaluate() {

@@ -1,10 +1,12 @@
 // Trainer: one rank's Programs bound to memory, with data flowing in and numbers coming out. It knows nothing of files.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "comm/host_group.h"
@@ -56,14 +58,24 @@ class Trainer {
   // Whether this rank adds what `bound` makes under `path`, a loss, to the sum over ranks.
   bool counts(const Bound& bound, std::string_view path) const;
 
+  // The model's own, and those of routers.
+  static constexpr size_t kLosses = 3;
+
   struct Begun {
     int64_t step;
     double lr;
-    double loss, balance_loss;                    // of the microbatches collected so far
-    std::vector<int64_t> losses, balance_losses;  // tickets of the others
-    int64_t grad_norm;                            // ticket
+    std::array<double, kLosses> losses;  // of the microbatches collected so far
+    struct Ticket {
+      size_t loss;
+      int64_t ticket;
+    };
+    std::vector<Ticket> open;  // of the others
+    int64_t grad_norm;         // ticket
+    int64_t first_load;        // ticket; those of the other numbers of loads follow
   };
   void collect_losses(Begun& begun);
+  void find_loads(const RunPrograms& programs);
+  StepMetrics::ExpertLoads collect_loads(const Begun& begun);
 
   const RunConfig& run_;
   const Dataset& dataset_;
@@ -73,7 +85,11 @@ class Trainer {
   std::unique_ptr<Bound> train_;
   std::unique_ptr<Bound> evaluate_;
   int loss_chunk_ = -1;
-  bool balances_experts_ = false;
+  std::array<bool, kLosses> has_loss_{};  // whether the model has it
+  // The layers with experts, of all ranks, and this rank's part of the numbers of their loads: each with its place in
+  // the list of all.
+  size_t layers_with_experts_ = 0;
+  std::vector<std::pair<size_t, const Value*>> loads_;
   int steps_ahead_ = 0;
   std::vector<Begun> begun_;  // those under way, in turn; made once, so that a step allocates nothing
   int64_t steps_begun_ = 0, steps_finished_ = 0;

@@ -76,6 +76,8 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"model.experts.ffn", "<the preset's, else `ffn`>"},
       {"model.experts.normalise", "<the preset's, else the architecture's>"},
       {"model.experts.balance_loss", "<the preset's, else the architecture's>"},
+      {"model.experts.balance_scope", "<the preset's, else the architecture's>"},
+      {"model.experts.z_loss", "<the preset's, else 0>"},
       {"model.experts.every", "<the preset's, else 1>"},
       {"model.experts.dense_first", "<the preset's, else the architecture's>"},
       {"model.experts.shared_ffn", "<the preset's, else `ffn`>"},

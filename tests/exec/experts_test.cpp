@@ -130,6 +130,22 @@ TEST(Route, NotANumberStillNamesExperts) {
   }
 }
 
+// Softmax before the choice reaches the logits of all experts; after it, and by sigmoids, those of the chosen alone.
+TEST(Route, GradientsReachTheLogitsThatTookPart) {
+  struct Case {
+    const char* name;
+    Attrs attrs;
+    bool reaches_all;
+  };
+  for (const Case& c : {Case{"softmax", {{"top_k", 2}}, true}, Case{"chosen", {{"top_k", 2}, {"chosen_only", 1}}, false},
+                        Case{"sigmoid", {{"top_k", 2}, {"sigmoid", 1}, {"normalise", 1}}, false}}) {
+    Numbers dlogits = run(ops::route_backward, c.attrs, {f64({1, 1, 2}), f64({1, 1, 4}), i32({1, 1, 2})},
+                          {{1, -2}, {0.5, -0.3, 0.1, 0.2}, {0, 3}})[0];
+    for (size_t e : {0U, 3U}) EXPECT_NE(dlogits[e], 0) << c.name;
+    for (size_t e : {1U, 2U}) EXPECT_EQ(dlogits[e] != 0, c.reaches_all) << c.name;
+  }
+}
+
 // DeepSeek-V3's: sigmoid scores, chosen by score + correction among the groups whose two best are the best in sum;
 // weights are scores without the correction, divided by their sum and scaled.
 TEST(Route, GroupsAndCorrectionAsWrittenOut) {
@@ -176,8 +192,34 @@ TEST(Route, GroupsAndCorrectionAsWrittenOut) {
 TEST(BalanceLoss, OfEqualLoadIsTopK) {
   constexpr double kTokens = 40, kExperts = 8, kTopK = 2;
   Numbers scores(8, kTokens / kExperts), counts(8, kTokens * kTopK / kExperts);
-  Attrs attrs{{"tokens", 40}, {"coefficient", 0.01}};
+  Attrs attrs{{"experts", 8}, {"tokens", 40}, {"coefficient", 0.01}};
   EXPECT_DOUBLE_EQ(run(ops::balance_loss, attrs, {f64({8}), f64({8})}, {scores, counts})[0][0], 0.01 * kTopK);
+}
+
+// Of each layer and of each sequence, divided by top_k: the coefficient.
+TEST(BalanceLoss, OfEqualLoadInSequencesIsTheCoefficient) {
+  constexpr double kSeq = 20, kExperts = 8, kTopK = 2;
+  Numbers scores(16, kSeq / kExperts), counts(16, kSeq * kTopK / kExperts);
+  Attrs attrs{{"experts", 8}, {"tokens", 20}, {"sequences", 2}, {"coefficient", 0.01 / kTopK}};
+  EXPECT_DOUBLE_EQ(run(ops::balance_loss, attrs, {f64({2, 8}), f64({2, 8})}, {scores, counts})[0][0], 0.01);
+}
+
+TEST(RouterZLoss, IsTheMeanSquareOfLogSumExp) {
+  Numbers logits{0, 0, std::log(3.0), std::log(5.0)};  // log-sum-exps of log 2 and log 8
+  Attrs attrs{{"tokens", 2}, {"coefficient", 0.1}};
+  double expected = 0.1 * (std::pow(std::log(2.0), 2) + std::pow(std::log(8.0), 2)) / 2;
+  EXPECT_NEAR(run(ops::router_z_loss, attrs, {f64({1, 2, 2})}, {logits})[0][0], expected, 1e-12);
+}
+
+TEST(LoadStatistics, OfKnownLoads) {
+  std::vector<Numbers> even = run(ops::load_statistics, {}, {f64({4})}, {{3, 3, 3, 3}});
+  EXPECT_EQ(even[0][0], 1);
+  EXPECT_NEAR(even[1][0], 1, 1e-12);
+  EXPECT_EQ(even[2][0], 0);
+  std::vector<Numbers> two = run(ops::load_statistics, {}, {f64({4})}, {{6, 0, 6, 0}});
+  EXPECT_EQ(two[0][0], 2);
+  EXPECT_NEAR(two[1][0], 0.5, 1e-12);
+  EXPECT_EQ(two[2][0], 2);
 }
 
 // Known loads: exactly one step up below the mean, one down above it, none at it, and none at all where the step is

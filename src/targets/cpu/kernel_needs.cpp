@@ -150,6 +150,17 @@ Bytes load_sums(const KernelQuery& query) {
   return {2 * row_blocks(logits.shape.rows()).count() * logits.shape.last() * size_of(logits.dtype)};
 }
 
+// A number for each block of tokens.
+Bytes token_block_sums(const KernelQuery& query) {
+  const LocalType& logits = query.in[0];
+  return {row_blocks(logits.shape.rows()).count() * size_of(logits.dtype)};
+}
+
+// The scores of one token for each thread.
+Bytes token_shares(const KernelQuery& query) {
+  return {query.threads * query.in[0].shape.last() * size_of(query.in[0].dtype)};
+}
+
 Bytes stage_sum(const KernelQuery& query) {
   auto stages = static_cast<int>(query.attrs.integers("stages").size());
   return {all_reduce_scratch(query.out[0].shape.count(), query.out[0].dtype, stages)};
@@ -206,6 +217,8 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::rms_norm_backward, {cpu::row_sums<1>}},
       {&ops::rope, {cpu::rope_table}},
       {&ops::route, {cpu::token_scores}},
+      {&ops::router_z_loss, {cpu::token_block_sums}},
+      {&ops::sequence_load, {cpu::token_shares}},
       {&ops::sink_attention, {cpu::attention<cpu::attend_scratch>}},
       {&ops::sum_squares, {cpu::task_sums}},
       {&ops::sum_stages, {cpu::stage_sum}},

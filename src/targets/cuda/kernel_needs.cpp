@@ -152,6 +152,15 @@ Bytes load_sums(const KernelQuery& query) {
   return {2 * ceil_div(logits.rows(), kLoadTokens) * logits.last() * int64_t{sizeof(float)}};
 }
 
+Bytes sequence_load_sums(const KernelQuery& query) {
+  const LocalShape& logits = query.in[0].shape;
+  return {2 * logits[0] * ceil_div(logits[1], kLoadTokens) * logits.last() * int64_t{sizeof(float)}};
+}
+
+Bytes token_block_sums(const KernelQuery& query) {
+  return {ceil_div(query.in[0].shape.rows(), kLoadTokens) * int64_t{sizeof(float)}};
+}
+
 // dy is narrowed to the type of the other operand first.
 Bytes wide_gradient(const KernelQuery& query) {
   bool narrow = query.in[1].dtype != DType::f32;
@@ -224,6 +233,8 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::qk_norm_wide_backward, {cuda::qk_norm_wide_gradient}},
       {&ops::redistribute, {cuda::change_layout}},
       {&ops::rms_norm_backward, {cuda::norm_gradient<1>}},
+      {&ops::router_z_loss, {cuda::token_block_sums}},
+      {&ops::sequence_load, {cuda::sequence_load_sums}},
       {&ops::sum_squares, {cuda::square_partials, Grouping::together}},
   };
   return table;

@@ -44,17 +44,38 @@ void run_expert_load(const KernelCall& call) {
   });
 }
 
+// One sequence after the other, each by one thread.
+void run_sequence_load(const KernelCall& call) {
+  const Tensor &logits = call.in[0], &experts = call.in[1];
+  bool sigmoid = scores_are_sigmoids(call.attrs);
+  for_real_type(logits.dtype, [&]<class T>() {
+    int64_t n = logits.shape.last(), length = logits.shape[1], slots = length * experts.shape.last();
+    call.team.parallel_for(logits.shape[0], [&](int64_t b, int thread) {
+      T *shares = reinterpret_cast<T*>(call.workspace) + thread * n, *scores = call.out[0].as<T>() + b * n,
+        *counts = call.out[1].as<T>() + b * n;
+      std::fill_n(scores, n, T{0});
+      std::fill_n(counts, n, T{0});
+      for (int64_t t = b * length; t < (b + 1) * length; ++t) {
+        shares_row(sigmoid, logits.as<T>() + t * n, shares, n);
+        for (int64_t e = 0; e < n; ++e) scores[e] += shares[e];
+      }
+      const int32_t* chosen = experts.as<int32_t>() + b * slots;
+      for (int64_t i = 0; i < slots; ++i) counts[chosen[i]] += 1;
+    });
+  });
+}
+
 // With shares p = s / Σ s: dlogits_e = (dscores_e − Σ p·dscores)·p_e for softmax, and that times (1 − s_e) for
-// sigmoids.
-void run_expert_load_backward(const KernelCall& call) {
+// sigmoids. Each sequence has dscores of its own, or all have the same.
+void run_load_backward(const KernelCall& call) {
   const Tensor &dscores = call.in[0], &logits = call.in[1];
   bool sigmoid = scores_are_sigmoids(call.attrs);
   for_real_type(logits.dtype, [&]<class T>() {
     int64_t n = logits.shape.last();
-    const T* d = dscores.as<T>();
+    int64_t apart = dscores.shape.rank() == 2 ? logits.shape[1] : logits.shape.rows();  // tokens with the same dscores
     for_blocks(call.team, logits.shape.rows(), rows_per_task(n), [&](int64_t begin, int64_t end) {
       for (int64_t t = begin; t < end; ++t) {
-        const T* logit = logits.as<T>() + t * n;
+        const T *logit = logits.as<T>() + t * n, *d = dscores.as<T>() + t / apart * n;
         T *dlogits = call.out[0].as<T>() + t * n, mean = 0;
         shares_row(sigmoid, logit, dlogits, n);
         for (int64_t e = 0; e < n; ++e) mean += dlogits[e] * d[e];
@@ -67,32 +88,38 @@ void run_expert_load_backward(const KernelCall& call) {
   });
 }
 
+// What counts·scores are multiplied by.
+double balance_factor(const Attrs& attrs) {
+  auto tokens = static_cast<double>(attrs.integer("tokens"));
+  return attrs.real("coefficient") * static_cast<double>(attrs.integer("experts")) /
+         static_cast<double>(attrs.integer_or("sequences", 1)) / tokens / tokens;
+}
+
 void run_balance_loss(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T *scores = call.in[0].as<T>(), *counts = call.in[1].as<T>();
-    int64_t n = call.in[0].count();
-    double tokens = static_cast<double>(call.attrs.integer("tokens")), sum = 0;
-    for (int64_t e = 0; e < n; ++e)
-      sum += static_cast<double>(counts[e]) / tokens * (static_cast<double>(scores[e]) / tokens);
-    *call.out[0].as<T>() = static_cast<T>(call.attrs.real("coefficient") * static_cast<double>(n) * sum);
+    double sum = 0;
+    for (int64_t i = 0; i < call.in[0].count(); ++i)
+      sum += static_cast<double>(counts[i]) * static_cast<double>(scores[i]);
+    *call.out[0].as<T>() = static_cast<T>(balance_factor(call.attrs) * sum);
   });
 }
 
 void run_balance_loss_backward(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     const T* counts = call.in[1].as<T>();
-    int64_t n = call.in[1].count();
-    double tokens = static_cast<double>(call.attrs.integer("tokens"));
-    double factor = static_cast<double>(*call.in[0].as<T>()) * call.attrs.real("coefficient") * static_cast<double>(n) /
-                    tokens / tokens;
-    for (int64_t e = 0; e < n; ++e) call.out[0].as<T>()[e] = static_cast<T>(factor * static_cast<double>(counts[e]));
+    double factor = static_cast<double>(*call.in[0].as<T>()) * balance_factor(call.attrs);
+    for (int64_t i = 0; i < call.in[1].count(); ++i)
+      call.out[0].as<T>()[i] = static_cast<T>(factor * static_cast<double>(counts[i]));
   });
 }
 
 }  // namespace
 
 const CpuKernel expert_load{.run = run_expert_load};
-const CpuKernel expert_load_backward{.run = run_expert_load_backward};
+const CpuKernel expert_load_backward{.run = run_load_backward};
+const CpuKernel sequence_load{.run = run_sequence_load};
+const CpuKernel sequence_load_backward{.run = run_load_backward};
 const CpuKernel balance_loss{.run = run_balance_loss};
 const CpuKernel balance_loss_backward{.run = run_balance_loss_backward};
 
