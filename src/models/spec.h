@@ -90,7 +90,7 @@ struct ExpertsSpec {
   bool correction_bias = false;
   double bias_update_speed = 0;
   BalanceScope balance_scope = BalanceScope::all_layers;
-  double z_loss = 0;  // coefficient of the loss that keeps the router's logits small, in each layer
+  double z_loss = 0;            // coefficient of the loss that keeps the router's logits small, in each layer
   double swiglu_limit = 0;      // where gate and up are cut off (gpt-oss); 0 = nowhere
   double swiglu_alpha = 1.702;  // what is in the sigmoid beside the gate, with a limit
   bool operator==(const ExpertsSpec&) const = default;

@@ -137,8 +137,9 @@ TEST(Route, GradientsReachTheLogitsThatTookPart) {
     Attrs attrs;
     bool reaches_all;
   };
-  for (const Case& c : {Case{"softmax", {{"top_k", 2}}, true}, Case{"chosen", {{"top_k", 2}, {"chosen_only", 1}}, false},
-                        Case{"sigmoid", {{"top_k", 2}, {"sigmoid", 1}, {"normalise", 1}}, false}}) {
+  for (const Case& c :
+       {Case{"softmax", {{"top_k", 2}}, true}, Case{"chosen", {{"top_k", 2}, {"chosen_only", 1}}, false},
+        Case{"sigmoid", {{"top_k", 2}, {"sigmoid", 1}, {"normalise", 1}}, false}}) {
     Numbers dlogits = run(ops::route_backward, c.attrs, {f64({1, 1, 2}), f64({1, 1, 4}), i32({1, 1, 2})},
                           {{1, -2}, {0.5, -0.3, 0.1, 0.2}, {0, 3}})[0];
     for (size_t e : {0U, 3U}) EXPECT_NE(dlogits[e], 0) << c.name;
