@@ -107,7 +107,7 @@ ExpertMesh expert_mesh_of(const MeshSection& mesh) {
   if (take_parts(mesh, mesh.ep, made)) return made;
   int64_t rest = mesh.tp / made.etp, sharing = mesh.zero_ranks > 0 ? mesh.zero_ranks : mesh.dp;
   made.error = fmt::format("ep {} cannot be made of tp/etp {}, cp {} and {} {}", mesh.ep, rest, mesh.cp,
-                           mesh.zero_ranks > 0 ? "zero_ranks" : "dp", sharing);
+                           mesh.zero_ranks > 0 ? "zero_ranks" : axis_of(&MeshSection::dp).name(), sharing);
   std::vector<int64_t> sizes;
   for (int64_t ep = 1; ep <= rest * mesh.cp * sharing && sizes.size() < 12; ++ep)
     if (ExpertMesh other{.etp = made.etp}; take_parts(mesh, ep, other)) sizes.push_back(ep);

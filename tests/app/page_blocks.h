@@ -1,6 +1,7 @@
 // The fenced blocks of a page of documentation. The words behind the fence say what a block holds:
 //   ```sh             commands that a test runs, in order, in one directory per page
-//   ```sh steps=20    the same, but every `sextant train` with train.steps=20: the run of the page is a long one
+//   ```sh steps=20    the same, but every `sextant train` with train.steps=20 and a short warmup: the page has a long
+//   run
 //   ```sh mpi         the same, where there is an mpirun
 //   ```sh peers       the same, where there is a Python with PyTorch and transformers (scripts/peers)
 //   ```sh gpu         needs a GPU: what it trains is planned for one instead

@@ -85,7 +85,8 @@ std::string with_steps(const PageBlock& block) {
   std::string script;
   for (std::string command : commands_of(block)) {
     if (command.starts_with("sextant train"))
-      command.insert(std::min(command.find("  #"), command.size()), " train.steps=" + steps);  // before a comment
+      command.insert(std::min(command.find("  #"), command.size()),
+                     " train.steps=" + steps + " optimizer.warmup=1");  // before a comment
     script += command + "\n";
   }
   return script;
