@@ -92,7 +92,8 @@ void sum_by_expert(const CudaCall& call, const Tensor& experts, const float* wei
   const Tensor& dy = call.in[0];
   const int64_t count = call.attrs.integer("experts"), width = dy.shape.last();
   if (width == 0) return;
-  SlotOrder order = sort_slots(experts.as<const int32_t>(), experts.count(), count, call.workspace, call.stream);
+  SlotOrder order =
+      sort_slots({.chosen = experts.as<const int32_t>()}, experts.count(), count, call.workspace, call.stream);
   for_cuda_type(dy.dtype, [&]<class T>() {
     BiasGradient<T> gradient{order, dy.as<const T>(), weights, call.out[0].as<float>(), width, slots_per_row};
     dim3 grid(static_cast<unsigned>(ceil_div(width, kBiasThreads)), static_cast<unsigned>(count));
