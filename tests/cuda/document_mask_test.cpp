@@ -91,7 +91,7 @@ TEST_F(CudaDocumentMask, OfOddHeadsAsOnTheCpu) {
 // Says which way the figures above have gone.
 TEST_F(CudaDocumentMask, GoesThroughTheLibraryWhereItCan) {
   if (!device().attention().problem().empty()) GTEST_SKIP() << device().attention().problem();
-  AttentionShape shape{Shape::kBatch, 128, 4, 2, 64, Documents::apart};
+  AttentionShape shape{Shape::kBatch, 128, 4, 2, 64, 64, Documents::apart};
   const char* ways[] = {"our own kernels", "cuDNN"};
   std::printf("  forward by %s, backward by %s\n", ways[device().attention().forward(shape) != nullptr],
               ways[device().attention().backward(shape) != nullptr]);
