@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "config/check.h"
 
 namespace sextant {
 
@@ -108,9 +109,14 @@ ExpertMesh expert_mesh_of(const MeshSection& mesh) {
   int64_t rest = mesh.tp / made.etp, sharing = mesh.zero_ranks > 0 ? mesh.zero_ranks : mesh.dp;
   made.error = fmt::format("ep {} cannot be made of tp/etp {}, cp {} and {} {}", mesh.ep, rest, mesh.cp,
                            mesh.zero_ranks > 0 ? "zero_ranks" : axis_of(&MeshSection::dp).name(), sharing);
+  // What take_parts takes: a divisor of the rest of tp, or all of it and cp with a divisor of dp.
+  constexpr size_t kMostNamed = 12;
   std::vector<int64_t> sizes;
-  for (int64_t ep = 1; ep <= rest * mesh.cp * sharing && sizes.size() < 12; ++ep)
-    if (ExpertMesh other{.etp = made.etp}; take_parts(mesh, ep, other)) sizes.push_back(ep);
+  for (int64_t part = 1; part <= rest; ++part)
+    if (rest % part == 0) sizes.push_back(part);
+  for (int64_t part = 1; part <= sharing && rest * mesh.cp * part <= kMaxRanks; ++part)
+    if (sharing % part == 0 && rest * mesh.cp * part > sizes.back()) sizes.push_back(rest * mesh.cp * part);
+  if (sizes.size() > kMostNamed) sizes.resize(kMostNamed);
   for (size_t i = 0; i < sizes.size(); ++i)
     made.expected += fmt::format("{}{}", i == 0 ? "" : i + 1 == sizes.size() ? " or " : ", ", sizes[i]);
   return made;

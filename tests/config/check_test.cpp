@@ -165,6 +165,8 @@ TEST(Check, OptionsOfExperts) {
             "command line: mesh.ep=3: 4 experts cannot be divided among 3 ranks; expected a ");
   EXPECT_EQ(about({"mesh.ep=2", "mesh.cp=4"}),
             "command line: mesh.ep=2: ep 2 cannot be made of tp/etp 1, cp 4 and dp 1; expected 1 or 4");
+  EXPECT_NE(about({"mesh.ep=2", "mesh.tp=1048573", "mesh.dp=1048573", "mesh.etp=1"}).find("ep 2 cannot be made of"),
+            std::string::npos);  // and not after counting to their product
   EXPECT_EQ(about({"mesh.tp=4", "mesh.etp=3"}),
             "command line: mesh.etp=3: etp 3 does not divide tp 4; expected 0, or a divisor of 4");
 }
