@@ -28,6 +28,7 @@ class Space {
   std::vector<LayoutChoice> all() {
     for (const MeshSection& grid : grids())
       if (run_.batch.sequences % grid.dp == 0) add_batches(grid);
+    std::erase_if(found_, [&](const LayoutChoice& choice) { return !experts_fit(choice.mesh); });
     if (request_.limits)
       std::erase_if(found_, [&](const LayoutChoice& choice) { return !request_.limits->allow(choice); });
     return std::move(found_);
@@ -40,7 +41,12 @@ class Space {
       for (int64_t cp : context_sizes(request_.devices / tp, tp))
         for (int64_t pp : divisors(request_.devices / tp / cp))
           if (pp <= spec_.layers)
-            found.push_back({.dp = request_.devices / tp / cp / pp, .tp = tp, .pp = pp, .cp = cp});
+            found.push_back({.dp = request_.devices / tp / cp / pp,
+                             .tp = tp,
+                             .pp = pp,
+                             .cp = cp,
+                             .ep = run_.mesh.ep,
+                             .etp = run_.mesh.etp});
     }
     return found;
   }
@@ -53,10 +59,20 @@ class Space {
     return std::max(request_.machine.devices_per_node, asked.value_or(0));
   }
 
+  // The search keeps how the config divides experts, and takes meshes that can.
+  bool experts_fit(const MeshSection& mesh) const {
+    if (!spec_.experts) return true;
+    bool tokens_split = mesh.etp == 0 || mesh.etp == mesh.tp || run_.batch.seq % (2 * mesh.cp * mesh.tp) == 0;
+    return tokens_split && expert_mesh_of(mesh).error.empty();
+  }
+
   bool heads_share(int64_t tp) const {
     bool keys = spec_.kv_heads == 0 || spec_.kv_heads % tp == 0 || tp % spec_.kv_heads == 0;
     std::vector<MlpWidth> widths = mlp_widths(spec_);
-    bool mlps = std::all_of(widths.begin(), widths.end(), [tp](const MlpWidth& mlp) { return mlp.width % tp == 0; });
+    int64_t etp = run_.mesh.etp > 0 ? run_.mesh.etp : tp;
+    bool mlps = std::all_of(widths.begin(), widths.end(), [&](const MlpWidth& mlp) {
+      return mlp.width % (mlp.of == MlpOf::experts ? etp : tp) == 0;
+    });
     return spec_.heads % tp == 0 && keys && mlps;
   }
 
@@ -139,6 +155,7 @@ class Space {
 // The keys of [mesh] that a search decides.
 void copy_layout(const MeshSection& from, MeshSection& to) {
   for (const MeshAxis& axis : kMeshAxes) to.*axis.size = axis.size_in(from);
+  to.ep = from.ep, to.etp = from.etp;
   to.zero = from.zero, to.zero_ranks = from.zero_ranks;
   to.sequence_parallel = from.sequence_parallel;
 }

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
+#include "config/mesh_axes.h"
 #include "search/search_bound.h"
 #include "search/search_price.h"
 
@@ -117,6 +118,23 @@ TEST_P(EveryLayout, BoundsAreBelowWhatTheWholeProgramsTake) {
 INSTANTIATE_TEST_SUITE_P(Sizes, EveryLayout,
                          testing::Values(Case{2, 2, 4, 8e9, false}, Case{3, 2, 2, 1.3e8, true},
                                          Case{4, 2, 4, 1.0e8, false}));
+
+// The config says how experts are divided; of the meshes those that can are tried, each with its Program.
+TEST(Search, KeepsHowTheConfigDividesExperts) {
+  ModelSpec spec = small_model(2, false);
+  spec.architecture = "mixtral";
+  spec.experts = ExpertsSpec{.count = 4, .per_token = 2, .ffn = 768, .normalise = true};
+  RunConfig run = run_of(8, 64);
+  run.mesh.ep = 2, run.mesh.etp = 1;
+  Machine machine = small_machine(1e9);
+  std::vector<LayoutChoice> choices = layouts_of({run, spec, machine, 4});
+  ASSERT_FALSE(choices.empty());
+  for (const LayoutChoice& choice : choices) {
+    EXPECT_EQ(choice.mesh.ep, 2);
+    EXPECT_EQ(mesh_of(with_choice(run, choice).mesh).ranks(ExpertRole::expert), 2);
+    EXPECT_GE(choice.mesh.dp * choice.mesh.cp * choice.mesh.tp, 2);  // a stage of one rank cannot divide them
+  }
+}
 
 TEST(Search, ResultsDoNotDependOnTheNumberOfThreads) {
   ModelSpec spec = small_model(2, false);
