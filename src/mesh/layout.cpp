@@ -105,7 +105,7 @@ int64_t local_extent_of_parts(std::vector<int64_t> parts, const Layout& layout, 
 }  // namespace
 
 size_t parts_of_block(size_t parts, int ranks) {
-  BUG_IF(parts % static_cast<size_t>(ranks) != 0, "{} segments cannot be dealt out to {} ranks", parts, ranks);
+  BUG_IF(parts % static_cast<size_t>(ranks) != 0, "{} segments cannot be distributed to {} ranks", parts, ranks);
   return parts / static_cast<size_t>(ranks);
 }
 

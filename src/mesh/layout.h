@@ -4,7 +4,7 @@
 //   S(dim)        sharded along a tensor dim                                 gradient S(dim)
 //   Z(dim)        the same, in zigzag order: 2n pieces, rank i has piece i   gradient Z(dim)
 //                 and piece 2n−1−i, so that causal attention is shared evenly
-//   B(dim)        whole segments: the dim's segments are dealt out in blocks,  gradient B(dim)
+//   B(dim)        whole segments: segments are distributed in blocks,  gradient B(dim)
 //                 n-th part of them to the n-th rank; without segments as S
 //   P partial     the true value is the sum over ranks                       gradient R
 // Communication is the difference of two layouts: see redistribution.h.
@@ -76,7 +76,7 @@ std::vector<int> axes_of_dim(const Layout& layout, int dim);
 // All axes in the layout's order, `axis` moved to the end: it splits what the others left.
 std::vector<int> with_axis_last(const Layout& layout, int axis);
 
-// How many of a dim's segments one rank gets along an axis that deals them out whole. BUG where they do not divide.
+// How many of a dim's segments one rank gets along an axis that distributes them whole. BUG where they do not divide.
 size_t parts_of_block(size_t parts, int ranks);
 
 // What one rank holds. What does not divide is padded: every rank holds the size of the largest part.

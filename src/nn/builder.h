@@ -35,7 +35,7 @@ struct ParameterSpec {
   std::vector<int64_t> segments = {};        // of dim 0: q|k|v, gate|up: each is split by itself
   std::vector<int64_t> packed = {};          // rows of the tensors packed in it, where they are no segments
   StoredIn stored = {};                      // "qkv.weight", below the current scope
-  WeightOf of = WeightOf::layer;             // of experts: one below the other, dim 0 is dealt out to ranks
+  WeightOf of = WeightOf::layer;             // of experts: one below the other, dim 0 is distributed to ranks
   std::optional<double> balance_speed = {};  // not trained: Value::balance_speed. Wide, and whole on every rank
 };
 

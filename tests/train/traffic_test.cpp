@@ -166,7 +166,7 @@ TEST_F(TrafficOf, Pipeline) {
   expect_all(s, [&](size_t rank) { return Traffic{{"pp", s.microbatches * s.activation() + norm_sum(2, rank)}}; });
 }
 
-// Ulysses: q, k and v of the own positions are dealt out by heads and the outputs back, (n−1)/n of them forward and
+// Ulysses: q, k and v of the own positions are distributed by heads and the outputs back, (n−1)/n of them forward and
 // backward.
 TEST_F(TrafficOf, ContextParallelByAllToAll) {
   const int64_t n = 2;
