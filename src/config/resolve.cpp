@@ -252,6 +252,7 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
     override_field(model.experts.scale, experts.scale);
     override_field(model.experts.correction_bias, experts.correction_bias);
     override_field(model.experts.bias_update_speed, experts.bias_update_speed);
+    override_field(model.experts.forced_balance, experts.forced_balance);
     if (model.experts.balance_scope) experts.balance_scope = *balance_scope_from_name(*model.experts.balance_scope);
     override_field(model.experts.z_loss, experts.z_loss);
     spec.experts = experts;

@@ -28,7 +28,7 @@ struct LatentSection {
 
 struct ExpertsSection {
   std::optional<int64_t> count, per_token, ffn, every, dense_first, shared_ffn, groups, keep_groups, group_top;
-  std::optional<bool> normalise, correction_bias;
+  std::optional<bool> normalise, correction_bias, forced_balance;
   std::optional<double> balance_loss, scale, bias_update_speed, z_loss;
   std::optional<std::string> score, balance_scope;
   bool operator==(const ExpertsSection&) const = default;

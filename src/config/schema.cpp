@@ -241,6 +241,9 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(model.experts.bias_update_speed, at_least(0), unset("the preset's, else the architecture's"),
         "With `correction_bias`: by how much an expert's bias is raised after a step in which it got fewer tokens than the mean, "
         "or lowered after one with more. 0 = it stays as it is."),
+    KEY(model.experts.forced_balance, unset("false"),
+        "For measuring speed: experts take turns whatever the router says, so that each gets the same number of tokens. A model does "
+        "not learn to route so."),
     KEY(model.tied_head, unset("the preset's, else the architecture's"),
         "Whether the output head is the embedding matrix. Beside `model.from` it decides about a directory whose config.json "
         "ties the head and whose weights hold another one: false uses it, true ignores it."),

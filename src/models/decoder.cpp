@@ -274,6 +274,7 @@ class Writer {
                    .bias = d_.expert_bias};
     if (m_.experts->swiglu_limit > 0) spec.clamped = {m_.experts->swiglu_limit, m_.experts->swiglu_alpha};
     if (d_.routing_weights == RoutingWeights::of_chosen) spec.routing = Attrs{{"chosen_only", 1}};
+    if (m_.experts->forced_balance) spec.routing.set("forced", int64_t{1});
     if (m_.experts->correction_bias) spec.bias_update_speed = m_.experts->bias_update_speed;
     ExpertOutput output = expert_mlp(b_, normed, spec);
     if (routers_) routers_->add_layer(output, spec, expert_load(b_, output, spec));

@@ -89,6 +89,7 @@ struct ExpertsSpec {
   // that of an expert with less than the mean load is raised by bias_update_speed, with more lowered.
   bool correction_bias = false;
   double bias_update_speed = 0;
+  bool forced_balance = false;  // experts take turns, whatever the router says: to measure speed
   BalanceScope balance_scope = BalanceScope::all_layers;
   double z_loss = 0;            // coefficient of the loss that keeps the router's logits small, in each layer
   double swiglu_limit = 0;      // where gate and up are cut off (gpt-oss); 0 = nowhere

@@ -5,6 +5,7 @@
 //   normalise   the chosen weights are divided by their sum (plus 1e-20 with sigmoid, as DeepSeek-V3 does)
 //   chosen_only weights are the softmax over the chosen logits alone (gpt-oss): the others get no gradient
 //   scale       what weights are multiplied by at last
+//   forced      expert j of row r is (r·top_k + j) mod e, where r counts a rank's own rows: to measure speed
 //   groups      experts stand in so many groups, of which keep_groups with the best group_top scores in sum stay
 // `correction` is added to scores where experts are chosen, and to nothing else (DeepSeek-V3's loss-free balancing).
 // Among equal scores the lowest expert wins. Experts are listed by falling score.
@@ -23,7 +24,7 @@ const OpDef route{
         "s = softmax(logits) or sigmoid(logits); experts = top_k of s + correction, within the kept groups; weights = "
         "s of these, normalised and scaled as attributes say.",
     .operands = "logits[b s e], correction?[e] -> weights[b s k], experts[b s k]",
-    .attrs = {"top_k", "sigmoid", "normalise", "chosen_only", "scale", "groups", "keep_groups", "group_top"},
+    .attrs = {"top_k", "sigmoid", "normalise", "chosen_only", "scale", "groups", "keep_groups", "group_top", "forced"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       GlobalShape chosen{in[0].shape[0], in[0].shape[1], attrs.integer("top_k")};
       return {{in[0].dtype, chosen}, {DType::i32, chosen}};
@@ -54,7 +55,7 @@ const OpDef route_backward{
     .name = "route_backward",
     .contract = "dlogits of the chosen weights; the choice itself has no gradient.",
     .operands = "dweights[b s k], logits[b s e], experts[b s k] -> dlogits[b s e]",
-    .attrs = {"top_k", "sigmoid", "normalise", "chosen_only", "scale", "groups", "keep_groups", "group_top"},
+    .attrs = {"top_k", "sigmoid", "normalise", "chosen_only", "scale", "groups", "keep_groups", "group_top", "forced"},
     .shape = [](const Attrs&, auto in) -> TensorTypes { return {in[1]}; },
     .rows = {"b", "s"},
     .cost = streaming_cost(8),

@@ -129,9 +129,16 @@ int64_t slot_order(const KernelQuery& query) {
   return SlotOrderSizes(query.in[2].shape.count(), local_experts(elements, inputs, outputs)).end;
 }
 
-template <ExpertWeight kWeight>
 Bytes experts_to_slots(const KernelQuery& query) {
-  return {slot_order<kWeight>(query)};
+  return {slot_order<ExpertWeight::input>(query)};
+}
+
+// The rows of the weight's inputs, gathered for tensor cores.
+Bytes experts_of_slots(const KernelQuery& query) {
+  int64_t gathered = query.in[1].dtype == DType::bf16
+                         ? query.in[2].shape.count() * query.in[1].shape.last() * size_of(DType::bf16)
+                         : 0;
+  return {slot_order<ExpertWeight::output>(query) + gathered};
 }
 
 // The rows of all slots, before those of a token are added up.
@@ -201,19 +208,19 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::dispatch_weights_backward, {cuda::slot_places}},
       {&ops::embedding_backward, {cuda::embedding_gradient}},
       {&ops::expert_down, {cuda::experts_to_tokens}},
-      {&ops::expert_down_input_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
-      {&ops::expert_down_weight_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::output>}},
+      {&ops::expert_down_input_gradient, {cuda::experts_to_slots}},
+      {&ops::expert_down_weight_gradient, {cuda::experts_of_slots}},
       {&ops::expert_down_bias_gradient, {cuda::slots_by_expert<3>}},
       {&ops::expert_up_bias_gradient, {cuda::slots_by_expert<1>}},
       {&ops::sink_attention, {cuda::sink_attention}},
       {&ops::sinks_gradient, {cuda::sink_dots}},
       {&ops::expert_load, {cuda::load_sums}},
-      {&ops::expert_rows, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
-      {&ops::expert_rows_input_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
-      {&ops::expert_rows_weight_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::output>}},
-      {&ops::expert_up, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
+      {&ops::expert_rows, {cuda::experts_to_slots}},
+      {&ops::expert_rows_input_gradient, {cuda::experts_to_slots}},
+      {&ops::expert_rows_weight_gradient, {cuda::experts_of_slots}},
+      {&ops::expert_up, {cuda::experts_to_slots}},
       {&ops::expert_up_input_gradient, {cuda::experts_to_tokens}},
-      {&ops::expert_up_weight_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::output>}},
+      {&ops::expert_up_weight_gradient, {cuda::experts_of_slots}},
       {&ops::head_loss, {cuda::head_loss}},
       {&ops::head_loss_backward, {cuda::head_loss}},
       {&ops::head_lse, {cuda::head_loss}},

@@ -17,12 +17,13 @@ struct Routing {
       : sigmoid(scores_are_sigmoids(attrs)),
         normalise(attrs.integer_or("normalise", 0) != 0),
         chosen_only(attrs.integer_or("chosen_only", 0) != 0),
+        forced(attrs.integer_or("forced", 0) != 0),
         scale(attrs.real_or("scale", 1)),
         groups(attrs.integer_or("groups", 1)),
         keep_groups(attrs.integer_or("keep_groups", groups)),
         group_top(attrs.integer_or("group_top", 1)) {}
 
-  bool sigmoid, normalise, chosen_only;
+  bool sigmoid, normalise, chosen_only, forced;
   double scale;
   int64_t groups, keep_groups, group_top;
 };
@@ -74,10 +75,10 @@ void keep_best_groups(const Routing& routing, T* by, int64_t n) {
   }
 }
 
-// Of one token. `scores` and `by` hold n numbers.
+// Of the token in this row. `scores` and `by` hold n numbers.
 template <class T>
-void route_token(const Routing& routing, const T* logits, const T* correction, int64_t n, int64_t top_k, T* scores,
-                 T* by, T* weights, int32_t* experts) {
+void route_token(const Routing& routing, int64_t row, const T* logits, const T* correction, int64_t n, int64_t top_k,
+                 T* scores, T* by, T* weights, int32_t* experts) {
   if (routing.chosen_only)
     std::copy_n(logits, n, scores);
   else if (routing.sigmoid)
@@ -87,7 +88,7 @@ void route_token(const Routing& routing, const T* logits, const T* correction, i
   for (int64_t e = 0; e < n; ++e) by[e] = scores[e] + (correction ? correction[e] : 0);
   if (routing.keep_groups < routing.groups) keep_best_groups(routing, by, n);
   for (int64_t j = 0; j < top_k; ++j) {
-    int64_t best = first_largest(by, n);
+    int64_t best = routing.forced ? (row * top_k + j) % n : first_largest(by, n);
     experts[j] = static_cast<int32_t>(best);
     weights[j] = scores[best];
     by[best] = std::numeric_limits<T>::quiet_NaN();  // taken
@@ -111,7 +112,7 @@ void run_route(const KernelCall& call) {
     call.team.parallel_for(ceil_div(tokens, block), [&](int64_t task, int thread) {
       T* scores = reinterpret_cast<T*>(call.workspace) + thread * 2 * n;
       for (int64_t t = task * block; t < std::min(tokens, (task + 1) * block); ++t)
-        route_token(routing, logits.as<T>() + t * n, correction, n, top_k, scores, scores + n,
+        route_token(routing, t, logits.as<T>() + t * n, correction, n, top_k, scores, scores + n,
                     call.out[0].as<T>() + t * top_k, call.out[1].as<int32_t>() + t * top_k);
     });
   });

@@ -1,4 +1,5 @@
 #include "base/units.h"
+#include "exec/cuda/kernels/expert_products.h"
 #include "exec/cuda/kernels/expert_tile.cuh"
 #include "exec/cuda/kernels/rows.cuh"
 #include "exec/cuda/kernels/slot_order.h"
@@ -12,19 +13,6 @@ namespace sextant::cuda {
 namespace {
 
 enum class Rows : uint8_t { tokens, slots };
-
-// c[slot] = a[row of the slot]·b(its expert), where b is depth × columns, or stored the other way round.
-enum class Stored : uint8_t { depth_first, columns_first };
-
-template <class T>
-struct GroupedRows {
-  SlotOrder order;
-  int expert_count, top_k;  // top_k: 1 where rows of a are slots
-  const T* a;
-  const T* b;
-  T* c;
-  int64_t depth, columns;
-};
 
 // What a block works on: rows of one expert. Blocks behind the last tile have none.
 struct GroupTile {
@@ -138,18 +126,6 @@ __global__ void __launch_bounds__(kPlainThreads) multiply_rows(GroupedRows<T> x)
     }
 }
 
-// dw[expert] (+)= Σ aᵀ·b over its slots; rows of a and b are tokens (by their number of slots) or slots.
-template <class T>
-struct GroupedGradient {
-  SlotOrder order;
-  const T* a;
-  const T* b;
-  int a_per_row, b_per_row;  // slots for a row
-  float* dw;
-  int64_t rows, columns;  // of one expert's matrix
-  bool add;
-};
-
 __device__ inline void write_pair(float* to, float2 pair, bool add) {
   auto* at = reinterpret_cast<float2*>(to);
   if (add) {
@@ -255,9 +231,10 @@ void launch_with_shared(void (*kernel)(Block), const Block& block, dim3 grid, in
 }
 
 template <class T, Stored kStored>
-void launch_rows(const GroupedRows<T>& x, cudaStream_t stream) {
+void launch_rows(const CudaDevice& device, const GroupedRows<T>& x, cudaStream_t stream) {
   auto tiles = static_cast<unsigned>(x.order.most_tiles);
   if constexpr (std::is_same_v<T, Bf16>) {
+    if (takes_rows_on_hopper(device, x)) return multiply_rows_on_hopper(device, x, kStored, stream);
     if (x.depth % 8 == 0 && x.columns % 8 == 0) {
       constexpr TileOrder kB = kStored == Stored::columns_first ? TileOrder::along : TileOrder::across;
       dim3 grid(static_cast<unsigned>(ceil_div(x.columns, kGroupColumns)), tiles);
@@ -301,7 +278,7 @@ void run_rows(const CudaCall& call) {
                         .c = kOut == Rows::slots ? out.as<T>() : reinterpret_cast<T*>(behind),
                         .depth = call.in[0].shape.last(),
                         .columns = out.shape.last()};
-    launch_rows<T, kStored>(rows, call.stream);
+    launch_rows<T, kStored>(call.device, rows, call.stream);
     if (kOut == Rows::tokens)
       for_row_vectors<V>(call.stream, experts.shape.rows(), out.shape.last(),
                          SumSlots<T, V>{rows.c, out.as<T>(), out.shape.last(), top_k});
@@ -316,6 +293,8 @@ void run_gradient(const CudaCall& call) {
   const auto top_k = static_cast<int>(experts.shape.last());
   for_cuda_type(dy.dtype, [&]<class T>() {
     GroupedGradient<T> gradient{.order = order,
+                                .slots = slots,
+                                .expert_count = static_cast<int>(count),
                                 .a = dy.as<const T>(),
                                 .b = x.as<const T>(),
                                 .a_per_row = kOutputs == Rows::slots ? 1 : top_k,
@@ -325,6 +304,10 @@ void run_gradient(const CudaCall& call) {
                                 .columns = x.shape.last(),
                                 .add = call.accumulate()};
     if constexpr (std::is_same_v<T, Bf16>) {
+      if (slots > 0 && takes_gradients_on_hopper(call.device, gradient))
+        return sum_gradients_on_hopper(call.device, gradient,
+                                       reinterpret_cast<Bf16*>(call.workspace + SlotOrderSizes(slots, count).end),
+                                       call.stream);
       if (gradient.rows % 8 == 0 && gradient.columns % 8 == 0) {
         dim3 grid(static_cast<unsigned>(ceil_div(gradient.columns, kGroupColumns)),
                   static_cast<unsigned>(ceil_div(gradient.rows, kGroupRows)), static_cast<unsigned>(count));

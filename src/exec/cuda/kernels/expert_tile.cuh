@@ -2,7 +2,7 @@
 // of copies on their way. Eight warps in 2×4 make 64×32 each, in fragments of 16×8.
 #pragma once
 
-#include <cuda_bf16.h>
+#include "exec/cuda/kernels/expert_products.h"
 
 #include <cstdint>
 
@@ -10,8 +10,6 @@ namespace sextant::cuda {
 
 constexpr int kGroupThreads = 256;
 constexpr int kGroupRows = 128, kGroupColumns = 128, kGroupDepth = 32, kGroupStages = 3;
-
-using Bf16 = __nv_bfloat16;
 
 // An operand's tile in shared memory: along the sum (rows of the result, each with 32 of the sum), or across it (32
 // rows of the sum, each with 128 of the result). Padded by 16 bytes, so that reads of eight rows meet in no bank.

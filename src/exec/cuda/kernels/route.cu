@@ -18,10 +18,11 @@ struct Routing {
         sigmoid(attrs.integer_or("sigmoid", 0) != 0),
         normalise(attrs.integer_or("normalise", 0) != 0),
         chosen_only(attrs.integer_or("chosen_only", 0) != 0),
+        forced(attrs.integer_or("forced", 0) != 0),
         scale(static_cast<float>(attrs.real_or("scale", 1))) {}
 
   int top_k, groups, keep_groups, group_top;
-  bool sigmoid, normalise, chosen_only;
+  bool sigmoid, normalise, chosen_only, forced;
   float scale;
 };
 
@@ -109,7 +110,7 @@ __global__ void __launch_bounds__(kRouteWarps * 32) route_tokens(Route x) {
   int32_t* experts = x.experts + token * routing.top_k;
   float sum = 0, top = 0;
   for (int j = 0; j < routing.top_k; ++j) {
-    int best = first_largest(by, x.n);
+    int best = routing.forced ? static_cast<int>((token * routing.top_k + j) % x.n) : first_largest(by, x.n);
     float score = scores[best];
     if (j == 0) top = score;
     sum += routing.chosen_only ? expf(score - top) : score;

@@ -1,0 +1,55 @@
+// The products of experts on Hopper's tensor cores (wgmma): rows of slots are gathered as they are copied to shared
+// memory, and what each expert has is read from device memory. Elsewhere, and for sizes that they do not take,
+// expert_linear.cu has others.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "exec/cuda/kernels/slot_order.h"
+#include "exec/cuda/runtime/device.h"
+
+namespace sextant::cuda {
+
+using Bf16 = __nv_bfloat16;
+
+// How the weight of an expert lies: depth × columns, or columns × depth.
+enum class Stored : uint8_t { depth_first, columns_first };
+
+// c[slot] = a[row of the slot]·b(its expert).
+template <class T>
+struct GroupedRows {
+  SlotOrder order;
+  int expert_count, top_k;  // top_k: slots that share a row of a
+  const T* a;
+  const T* b;
+  T* c;
+  int64_t depth, columns;
+};
+
+// dw[expert] (+)= Σ aᵀ·b over its slots; rows of a and b are tokens (by their number of slots) or slots.
+template <class T>
+struct GroupedGradient {
+  SlotOrder order;
+  int64_t slots;  // of all experts, or more
+  int expert_count;
+  const T* a;
+  const T* b;
+  int a_per_row, b_per_row;  // slots for a row
+  float* dw;
+  int64_t rows, columns;  // of one expert's matrix
+  bool add;
+};
+
+bool takes_rows_on_hopper(const CudaDevice& device, const GroupedRows<Bf16>& rows);
+void multiply_rows_on_hopper(const CudaDevice& device, const GroupedRows<Bf16>& rows, Stored stored,
+                             cudaStream_t stream);
+
+bool takes_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16>& gradient);
+// `gathered` holds slots × columns: the rows of b in the order of slots.
+void sum_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16>& gradient, Bf16* gathered,
+                             cudaStream_t stream);
+
+}  // namespace sextant::cuda

@@ -1,0 +1,182 @@
+#include "exec/cuda/kernels/expert_ring.cuh"
+#include "exec/cuda/kernels/tensor_map.h"
+
+namespace sextant::cuda {
+
+namespace {
+
+// One warpgroup copies. Registers of its threads, and of those that multiply: of 168 that each begins with.
+constexpr int kRowCopyThreads = 128, kProductThreads = kRowCopyThreads + kMultiplyThreads;
+constexpr int kRowCopyRegisters = 56, kRowMultiplyRegisters = 224;
+
+#ifdef SEXTANT_HOPPER
+
+// The rows of one tile.
+struct RowsOfTile {
+  int first, count;  // in the order of slots
+
+  __device__ RowsOfTile(const Ring& ring, const RingTile& tile)
+      : first(ring.offsets[tile.expert] + tile.row * kRingRows),
+        count(min(kRingRows, ring.offsets[tile.expert + 1] - first)) {}
+};
+
+__device__ inline RingTile find_tile(const Ring& ring, int number, int expert_count, int across) {
+  int low = 0, high = expert_count;  // the last expert whose tiles begin no later
+  while (high - low > 1) {
+    int middle = (low + high) / 2;
+    (ring.tiles[middle] * across <= number ? low : high) = middle;
+  }
+  return ring_tile(number, low, ring.tiles[low], ring.tiles[low + 1] - ring.tiles[low], across);
+}
+
+// Thread t copies pieces t % 8 of the rows t / 8, t / 8 + 16, ….
+constexpr int kRowPieces = kSwizzleElements / 8, kRowsAtOnce = kRowCopyThreads / kRowPieces;
+constexpr int kRowsOfThread = kRingRows / kRowsAtOnce;
+
+template <Stored kStored>
+__device__ void fill_rows(Ring& ring, const GroupedRows<Bf16>& x, const CUtensorMap& weights, int tile_count,
+                          int across) {
+  constexpr int kBoxes = kStored == Stored::columns_first ? 1 : kRingColumns / kSwizzleElements;
+  const int thread = static_cast<int>(threadIdx.x), piece = thread % kRowPieces, first_row = thread / kRowPieces;
+  const auto depth = static_cast<int>(x.depth);
+  RingFiller filler(ring);
+  for (int number = static_cast<int>(blockIdx.x); number < tile_count; number += static_cast<int>(gridDim.x)) {
+    const RingTile tile = find_tile(ring, number, x.expert_count, across);
+    const RowsOfTile rows(ring, tile);
+    const Bf16* from[kRowsOfThread];
+#pragma unroll
+    for (int i = 0; i < kRowsOfThread; ++i) {
+      // What the rows behind the last one become is not written.
+      int row = min(first_row + i * kRowsAtOnce, rows.count - 1);
+      from[i] = x.a + static_cast<int64_t>(x.order.order[rows.first + row] / x.top_k) * depth + piece * 8;
+    }
+    for (int k = 0; k < depth; k += kRingDepth) {
+      const int at = filler.begin();
+      RingStage& stage = ring.stages[at];
+      if (thread == 0) {
+        arrive_expecting(ring.full[at], static_cast<int>(sizeof(stage.b)));
+#pragma unroll
+        for (int box = 0; box < kBoxes; ++box) {
+          if constexpr (kStored == Stored::columns_first)
+            copy_box(stage.b, weights, ring.full[at], k, tile.column * kRingColumns, tile.expert);
+          else
+            copy_box(stage.b + box * kSwizzleElements * kRingDepth, weights, ring.full[at],
+                     tile.column * kRingColumns + box * kSwizzleElements, k, tile.expert);
+        }
+      }
+      const uint32_t to = shared_address(stage.a) + swizzled_piece(first_row, piece);
+#pragma unroll
+      for (int i = 0; i < kRowsOfThread; ++i) copy_16(to + i * kRowsAtOnce * kSwizzleRow, from[i] + k, true);
+      filler.end();
+    }
+  }
+  filler.finish();
+}
+
+// Four neighbouring lanes have two columns each of four groups of eight; afterwards each has the eight of one group.
+__device__ inline uint4 transpose_quad(const uint32_t (&v)[4]) {
+  const bool upper = threadIdx.x & 2, odd = threadIdx.x & 1;
+  uint32_t x = __shfl_xor_sync(0xffffffffu, upper ? v[0] : v[2], 2);
+  uint32_t y = __shfl_xor_sync(0xffffffffu, upper ? v[1] : v[3], 2);
+  uint4 w = upper ? uint4{x, y, v[2], v[3]} : uint4{v[0], v[1], x, y};
+  x = __shfl_xor_sync(0xffffffffu, odd ? w.x : w.y, 1);
+  y = __shfl_xor_sync(0xffffffffu, odd ? w.z : w.w, 1);
+  return odd ? uint4{x, w.y, y, w.w} : uint4{w.x, x, w.z, y};
+}
+
+__device__ inline uint32_t as_pair(float low, float high) {
+  __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<uint32_t*>(&pair);
+}
+
+__device__ inline void write_rows(const GroupedRows<Bf16>& x, const int32_t (&slots)[2], int first_column,
+                                  const float (&sums)[128]) {
+  const auto columns = static_cast<int>(x.columns);
+  const int lane_column = first_column + static_cast<int>(threadIdx.x) % 4 * 8;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    Bf16* to = x.c + static_cast<int64_t>(slots[half]) * columns;
+#pragma unroll
+    for (int j = 0; j < 32; j += 4) {
+      uint32_t pairs[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) pairs[i] = as_pair(sums[(j + i) * 4 + half * 2], sums[(j + i) * 4 + half * 2 + 1]);
+      uint4 piece = transpose_quad(pairs);
+      int column = lane_column + j * 8;
+      if (slots[half] >= 0 && column < columns) *reinterpret_cast<uint4*>(to + column) = piece;
+    }
+  }
+}
+
+template <Stored kStored>
+__device__ void multiply_tiles(Ring& ring, const GroupedRows<Bf16>& x, int tile_count, int across) {
+  constexpr Major kB = kStored == Stored::columns_first ? Major::along : Major::across;
+  const int thread = static_cast<int>(threadIdx.x) - kRowCopyThreads, group = thread / 128;
+  const int first_row = thread / 32 * 16 + thread % 32 / 4;
+  const int stages = static_cast<int>(x.depth) / kRingDepth;
+  RingPlace at;
+  for (int number = static_cast<int>(blockIdx.x); number < tile_count; number += static_cast<int>(gridDim.x)) {
+    const RingTile tile = find_tile(ring, number, x.expert_count, across);
+    const RowsOfTile rows(ring, tile);
+    int32_t slots[2];
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      int row = first_row + half * 8;
+      slots[half] = row < rows.count ? x.order.order[rows.first + row] : -1;
+    }
+    float sums[128];
+    multiply_stages<Major::along, kB>(ring, at, stages, group, sums);
+    write_rows(x, slots, tile.column * kRingColumns, sums);
+  }
+}
+
+#endif  // SEXTANT_HOPPER
+
+template <Stored kStored>
+__global__ void __launch_bounds__(kProductThreads, 1)
+    multiply_ring_rows(GroupedRows<Bf16> x, const __grid_constant__ CUtensorMap weights) {
+#ifdef SEXTANT_HOPPER
+  extern __shared__ std::byte memory[];
+  Ring& ring = ring_in(memory);
+  // Of each stage all that copy arrive, and one of them once more with the bytes of weights.
+  if (threadIdx.x == 0) open_ring(ring, kRowCopyThreads + 1);
+  for (int e = static_cast<int>(threadIdx.x); e <= x.expert_count; e += kProductThreads)
+    ring.offsets[e] = x.order.offsets[e], ring.tiles[e] = x.order.tiles[e];
+  __syncthreads();
+  const int across = tiles_of(x.columns, kRingColumns), tile_count = ring.tiles[x.expert_count] * across;
+  if (threadIdx.x < kRowCopyThreads) {
+    give_registers_back<kRowCopyRegisters>();
+    fill_rows<kStored>(ring, x, weights, tile_count, across);
+  } else {
+    take_registers<kRowMultiplyRegisters>();
+    multiply_tiles<kStored>(ring, x, tile_count, across);
+  }
+#endif
+}
+
+template <Stored kStored>
+void launch_ring_rows(const CudaDevice& device, const GroupedRows<Bf16>& x, cudaStream_t stream) {
+  const CUtensorMap map = kStored == Stored::columns_first
+                              ? tensor_map(x.b, x.depth, x.columns, x.expert_count, kRingColumns)
+                              : tensor_map(x.b, x.columns, x.depth, x.expert_count, kRingDepth);
+  // Where this fails, so does the launch, which is checked.
+  (void)cudaFuncSetAttribute(multiply_ring_rows<kStored>, cudaFuncAttributeMaxDynamicSharedMemorySize, kRingBytes);
+  auto blocks = static_cast<unsigned>(device.multiprocessors());
+  multiply_ring_rows<kStored><<<blocks, kProductThreads, kRingBytes, stream>>>(x, map);
+}
+
+}  // namespace
+
+bool takes_rows_on_hopper(const CudaDevice& device, const GroupedRows<Bf16>& x) {
+  return device.capability() == 90 && x.expert_count <= kMostRingExperts && x.depth % kRingDepth == 0 &&
+         x.columns % 8 == 0;
+}
+
+void multiply_rows_on_hopper(const CudaDevice& device, const GroupedRows<Bf16>& x, Stored stored, cudaStream_t stream) {
+  if (stored == Stored::columns_first)
+    launch_ring_rows<Stored::columns_first>(device, x, stream);
+  else
+    launch_ring_rows<Stored::depth_first>(device, x, stream);
+}
+
+}  // namespace sextant::cuda
