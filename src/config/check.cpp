@@ -197,6 +197,25 @@ void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& compla
                     .expected = fmt::format("at most {}", spec.max_seq)});
 }
 
+// Rounded to bf16 and then added up, gradients would lose what small ones say.
+void check_expert_gradients(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
+  if (run.train.expert_gradients == "f32") return;
+  if (!spec.experts)
+    complaints.add(run, {"train.expert_gradients"},
+                   {.got = fmt::format("{} has no experts", spec.architecture), .expected = "\"f32\""});
+  const MeshSection& mesh = run.mesh;
+  int64_t summands = run.batch.sequences / run.batch.microbatch * mesh.cp;
+  if (summands > 1 || mesh.ep > 1)
+    complaints.add(
+        run, {"train.expert_gradients", "batch.microbatch"},
+        {.got = fmt::format("gradients in {} would be added up over microbatches or ranks", run.train.expert_gradients),
+         .expected = "one microbatch in a step, and no data, context or expert parallelism; or \"f32\""});
+  if (run.optimizer.name != "adamw")
+    complaints.add(
+        run, {"train.expert_gradients", "optimizer.name"},
+        {.got = fmt::format("{} reads gradients in f32", run.optimizer.name), .expected = "adamw, or \"f32\""});
+}
+
 // A setting that the optimizer does not read would be a choice without effect.
 void check_optimizer_settings(const RunConfig& run, Complaints& complaints) {
   const OptimizerDef* def = find_optimizer(run.optimizer.name);
@@ -267,6 +286,7 @@ void check_together(const RunConfig& run, Complaints& complaints) {
   check_data(run, spec, complaints);
   check_documents(run, complaints);
   check_batch(run, spec, complaints);
+  check_expert_gradients(run, spec, complaints);
   check_optimizer(run, complaints);
   check_checkpoint(run, complaints);
   check_model_source(run, complaints);

@@ -120,6 +120,7 @@ struct TrainSection {
   int64_t threads = 0;
   std::string recompute = "none";
   std::string precision = "auto";
+  std::string expert_gradients = "f32";
   bool deterministic = false;
   int64_t log_every = 10;
   double timeout_s = 0;  // 0: learned

@@ -372,6 +372,9 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(train.precision, one_of("auto|f32|bf16"),
         "What is computed in. bf16 keeps weights in f32 precision beside it, and gradients and optimizer state in f32. `auto` "
         "is bf16 on a GPU and f32 on the CPU."),
+    KEY(train.expert_gradients, one_of("f32|bf16"),
+        "What the gradients of experts' weights are kept in. bf16 saves two bytes for each of these weights where `train.precision` is bf16. "
+        "Nothing may be added to such a gradient: it needs one microbatch in a step, no data, context or expert parallelism, and adamw."),
     KEY(train.deterministic, Affects::execution, "On a GPU, give up some speed so that two runs give the same bits. On the CPU they always do."),
     KEY(train.timeout_s, Affects::execution, at_least(0),
         "Seconds after which a run has ended when a rank no longer answers or stands still; those who waited say for whom, and "

@@ -94,7 +94,8 @@ TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const Te
     outputs = def.shape(attrs, inputs);
   else
     for (const Operand& operand : signature.outputs) outputs.push_back({inputs[0].dtype, sizes.shape_of(operand)});
-  for (int i : def.wide) outputs[static_cast<size_t>(i)].dtype = wide_of(outputs[static_cast<size_t>(i)].dtype);
+  if (attrs.integer_or("narrow_gradient", 0) == 0)
+    for (int i : def.wide) outputs[static_cast<size_t>(i)].dtype = wide_of(outputs[static_cast<size_t>(i)].dtype);
   return outputs;
 }
 

@@ -65,7 +65,12 @@ Attrs routing_attrs(const ExpertsSpec& experts) {
 class Writer {
  public:
   Writer(Builder& b, const ModelSpec& m, const Decoder& d, const Use& use)
-      : b_(b), m_(m), d_(d), dropout_(use.dropout), frame_(open_frame(b, use)) {
+      : b_(b),
+        m_(m),
+        d_(d),
+        dropout_(use.dropout),
+        expert_gradients_(use.expert_gradients),
+        frame_(open_frame(b, use)) {
     if (m.experts && use.kind == Use::Kind::loss) routers_.emplace(b, *m.experts, use);
   }
 
@@ -274,6 +279,7 @@ class Writer {
                    .bias = d_.expert_bias};
     if (m_.experts->swiglu_limit > 0) spec.clamped = {m_.experts->swiglu_limit, m_.experts->swiglu_alpha};
     if (d_.routing_weights == RoutingWeights::of_chosen) spec.routing = Attrs{{"chosen_only", 1}};
+    if (expert_gradients_ != DType::f32) spec.gradients = ExpertMlp::Gradients::narrow;
     if (m_.experts->forced_balance) spec.routing.set("forced", int64_t{1});
     if (m_.experts->correction_bias) spec.bias_update_speed = m_.experts->bias_update_speed;
     ExpertOutput output = expert_mlp(b_, normed, spec);
@@ -295,6 +301,7 @@ class Writer {
   const ModelSpec& m_;
   const Decoder& d_;
   const DropoutRates& dropout_;
+  DType expert_gradients_;
   Frame frame_;
   std::optional<RouterLosses> routers_;  // with experts, where there is a loss
   // Of the block being written.

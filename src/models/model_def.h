@@ -28,6 +28,7 @@ struct Use {
   bool documents = false;       // loss only: feeds begins [batch, seq] too, where each token's document begins
   DropoutRates dropout = {};    // training only: with any, feeds dropout_keys [batch] too (exec/dropout_mask.h)
   DType dtype = DType::f32;
+  DType expert_gradients = DType::f32;  // training only: those of experts' weights, f32 or as dtype
   Parallel parallel = {};
 };
 

@@ -298,15 +298,16 @@ struct Routed {
 
 // Every rank has all experts, or a part of every one: tokens stay where they are.
 ValueId on_slots(Builder& b, const ExpertMlp& spec, const Routed& routed, const ExpertWeights& w) {
-  Attrs attrs{{"experts", spec.experts}};
-  ValueId gate_up = b.op(ops::expert_up, "gate_up", {routed.x, w.gate_up, routed.experts}, attrs);
+  Attrs attrs{{"experts", spec.experts}}, products = attrs;
+  if (spec.gradients == ExpertMlp::Gradients::narrow) products.set("narrow_gradient", int64_t{1});
+  ValueId gate_up = b.op(ops::expert_up, "gate_up", {routed.x, w.gate_up, routed.experts}, products);
   if (!spec.clamped) b.set_segments(gate_up, 2, {spec.inner, spec.inner});
   if (w.gate_up_bias != kNoValue)
     gate_up = b.op(ops::expert_up_bias, "gate_up_bias", {gate_up, w.gate_up_bias, routed.experts}, attrs);
   ValueId inner = spec.clamped ? b.op(ops::weighted_clamped_swiglu, "swiglu", {gate_up, routed.weights},
                                       {{"limit", spec.clamped->limit}, {"alpha", spec.clamped->alpha}})
                                : b.op(ops::weighted_swiglu, "swiglu", {gate_up, routed.weights});
-  ValueId rows = b.op(ops::expert_down, "down", {inner, w.down, routed.experts}, attrs);
+  ValueId rows = b.op(ops::expert_down, "down", {inner, w.down, routed.experts}, products);
   if (w.down_bias == kNoValue) return rows;
   return b.op(ops::expert_down_bias, "down_bias", {rows, w.down_bias, routed.weights, routed.experts}, attrs);
 }

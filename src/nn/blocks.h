@@ -155,6 +155,9 @@ struct ExpertMlp {
   double init_std = 0.02, down_std = 0.02;
   Bias router_bias = Bias::none, bias = Bias::none;  // the latter of both linears
   std::optional<ClampedSwiglu> clamped = {};         // none: SwiGLU, gate above up
+  // Of the weights: f32, or as narrow as what they are computed from, where every rank has all experts and a step has
+  // one microbatch.
+  enum class Gradients : uint8_t { wide, narrow } gradients = Gradients::wide;
 };
 
 // What the tokens that went through gave each expert, over all ranks in part.

@@ -8,6 +8,8 @@
 //
 // No row along k: a rank would hold slots of a token whose experts another knows.
 //
+// narrow_gradient: the weight's gradient is as narrow as what it is computed from, where nothing is added to it.
+//
 // Along o the weight's layout has a segment per expert (or two, gate|up), so that each rank holds a part of every one.
 #include "ops/ops.h"
 #include "ops/shapes.h"
@@ -41,7 +43,7 @@ const OpDef expert_up{
     .name = "expert_up",
     .contract = "y of slot (t, j) = x[t]·w[e]ᵀ with e = experts[t, j].",
     .operands = "x[b s i], w[g i], experts[b s k] -> y[b n o]",
-    .attrs = {"experts"},
+    .attrs = {"experts", "narrow_gradient"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& slots = in[2].shape;
       return {{in[0].dtype, {slots[0], slots[1] * slots[2], matrix_rows(attrs, in[1])}}};
@@ -71,7 +73,7 @@ const OpDef expert_up_input_gradient{
     .name = "expert_up_input_gradient",
     .contract = "dx[t] = Σ_j dy of slot (t, j)·w[experts[t, j]].",
     .operands = "dy[b n o], w[g i], experts[b s k] -> dx[b s i]",
-    .attrs = {"experts"},
+    .attrs = {"experts", "narrow_gradient"},
     .shape = [](const Attrs&, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[2].shape[0], in[2].shape[1], in[1].shape[1]}}};
     },
@@ -88,7 +90,7 @@ const OpDef expert_up_weight_gradient{
     .name = "expert_up_weight_gradient",
     .contract = "dw[e] = Σ over the slots (t, j) of expert e of dyᵀ·x[t].",
     .operands = "dy[b n o], x[b s i], experts[b s k] -> dw[g i]",
-    .attrs = {"experts"},
+    .attrs = {"experts", "narrow_gradient"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {attrs.integer("experts") * in[0].shape[2], in[1].shape[2]}}};
     },
@@ -107,7 +109,7 @@ const OpDef expert_down{
     .name = "expert_down",
     .contract = "y[t] = Σ_j x of slot (t, j)·w[e]ᵀ with e = experts[t, j].",
     .operands = "x[b n i], w[g i], experts[b s k] -> y[b s o]",
-    .attrs = {"experts"},
+    .attrs = {"experts", "narrow_gradient"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[2].shape[0], in[2].shape[1], matrix_rows(attrs, in[1])}}};
     },
@@ -137,7 +139,7 @@ const OpDef expert_down_input_gradient{
     .name = "expert_down_input_gradient",
     .contract = "dx of slot (t, j) = dy[t]·w[experts[t, j]].",
     .operands = "dy[b s o], w[g i], experts[b s k] -> dx[b n i]",
-    .attrs = {"experts"},
+    .attrs = {"experts", "narrow_gradient"},
     .shape = [](const Attrs&, auto in) -> TensorTypes {
       const GlobalShape& slots = in[2].shape;
       return {{in[0].dtype, {slots[0], slots[1] * slots[2], in[1].shape[1]}}};
@@ -155,7 +157,7 @@ const OpDef expert_down_weight_gradient{
     .name = "expert_down_weight_gradient",
     .contract = "dw[e] = Σ over the slots (t, j) of expert e of dy[t]ᵀ·x.",
     .operands = "dy[b s o], x[b n i], experts[b s k] -> dw[g i]",
-    .attrs = {"experts"},
+    .attrs = {"experts", "narrow_gradient"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {attrs.integer("experts") * in[0].shape[2], in[1].shape[2]}}};
     },

@@ -84,9 +84,10 @@ class Autodiff {
     auto at = totals_.find(parameter);
     if (at == totals_.end()) {
       const Value& p = graph_[parameter];
+      bool narrow = graph_.ops.back().attrs.integer_or("narrow_gradient", 0) != 0;
       ValueId total = graph_.add({.path = "grad." + p.path,
                                   .kind = ValueKind::gradient,
-                                  .dtype = wide_of(p.dtype),
+                                  .dtype = narrow ? graph_[gradient].dtype : wide_of(p.dtype),
                                   .shape = p.shape,
                                   .layout = stored,
                                   .of = parameter});

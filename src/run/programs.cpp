@@ -33,6 +33,11 @@ DType precision_of(const RunConfig& run, const Target& target) {
                    .expected = fmt::format("\"{}\" or \"auto\"", name_of(target.computes_in.front()))});
 }
 
+// Narrow gradients are narrow where weights are.
+DType gradients_of_experts(const RunConfig& run, const Target& target) {
+  return run.train.expert_gradients == "bf16" ? precision_of(run, target) : DType::f32;
+}
+
 // Programs of one model agree on where the weights are, or evaluation would read something else.
 void require_same_weights(const Program& a, const Program& b) {
   std::unordered_map<std::string_view, int64_t> offsets;
@@ -175,6 +180,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
           .documents = run.data.mask_documents,
           .dropout = shape.dropout,
           .dtype = precision_of(run, target),
+          .expert_gradients = gradients_of_experts(run, target),
           .parallel = shape.parallel};
   LowerOptions options{.train = optimizer_of(run),
                        .pipeline = shape.pipeline,

@@ -159,6 +159,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"train.seed", "1"},
       {"train.threads", "0"},
       {"train.recompute", "\"none\""},
+      {"train.expert_gradients", "\"f32\""},
       {"train.precision", "\"auto\""},
       {"train.deterministic", "false"},
       {"train.timeout_s", "0"},

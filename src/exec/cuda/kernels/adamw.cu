@@ -17,7 +17,7 @@ constexpr int64_t kElements = int64_t{kThreads} * kVector * kRounds;  // of one 
 
 struct Parameter {
   void* p;
-  const float* g;
+  const void* g;
   float *m, *v;
   uint16_t* low;  // the low halves of a bf16 p; null when p is whole
   int64_t count;
@@ -62,12 +62,12 @@ struct Update {
   }
 };
 
-template <int V, class T>
+template <int V, class T, class G>
 __device__ void update_at(const Parameter& parameter, const Update& update, int64_t at) {
   T* p = static_cast<T*>(parameter.p) + at;
   uint16_t* low = parameter.low ? parameter.low + at : nullptr;
-  Packed<float, V> gradients = load<V>(parameter.g + at), firsts = load<V>(parameter.m + at),
-                   seconds = load<V>(parameter.v + at);
+  Packed<G, V> gradients = load<V>(static_cast<const G*>(parameter.g) + at);
+  Packed<float, V> firsts = load<V>(parameter.m + at), seconds = load<V>(parameter.v + at);
   float x[V], g[V], m[V], v[V];
   load_parameters(p, low, x);
   unpack(gradients, g);
@@ -80,7 +80,7 @@ __device__ void update_at(const Parameter& parameter, const Update& update, int6
   store_floats(parameter.v + at, v);
 }
 
-template <class T>
+template <class T, class G>
 __global__ void __launch_bounds__(kThreads)
     update_blocks(const __grid_constant__ ParameterList list, const Step* step, Constants constants) {
   int tensor = list.tensor_of(blockIdx.x);
@@ -91,9 +91,9 @@ __global__ void __launch_bounds__(kThreads)
   for (int round = 0; round < kRounds; ++round) {
     int64_t at = block * kElements + (static_cast<int64_t>(round) * kThreads + threadIdx.x) * kVector;
     if (at + kVector <= n) {
-      update_at<kVector, T>(parameter, update, at);
+      update_at<kVector, T, G>(parameter, update, at);
     } else {
-      for (int64_t i = at; i < n; ++i) update_at<1, T>(parameter, update, i);
+      for (int64_t i = at; i < n; ++i) update_at<1, T, G>(parameter, update, i);
     }
   }
 }
@@ -105,7 +105,7 @@ StepInputs inputs_of(const CudaCall& call) {
 
 Parameter parameter_of(const CudaCall& call) {
   return {.p = call.out[0].data,
-          .g = call.in[1].as<float>(),
+          .g = call.in[1].data,
           .m = call.out[1].as<float>(),
           .v = call.out[2].as<float>(),
           .low = call.out.size() > 3 ? call.out[3].as<uint16_t>() : nullptr,
@@ -113,10 +113,16 @@ Parameter parameter_of(const CudaCall& call) {
           .weight_decay = static_cast<float>(call.attrs.real("weight_decay"))};
 }
 
-// Parameters of one type that share a step, in launches of as many as a list holds.
+// What kernels for parameters are compiled for: gradients are f32, or as narrow as their weight.
+struct UpdateTypes {
+  DType weight, gradient;
+  bool operator==(const UpdateTypes&) const = default;
+};
+
+// Parameters of the same types that share a step, in launches of as many as a list holds.
 class Updates {
  public:
-  Updates(DType dtype, const CudaCall& first) : dtype_(dtype), first_(first), inputs_(inputs_of(first)) {
+  Updates(UpdateTypes types, const CudaCall& first) : types_(types), first_(first), inputs_(inputs_of(first)) {
     find_step<<<1, 1, 0, first.stream>>>(inputs_, step());
   }
 
@@ -130,8 +136,10 @@ class Updates {
   void launch() {
     Constants constants{static_cast<float>(inputs_.beta1), static_cast<float>(inputs_.beta2),
                         static_cast<float>(first_.attrs.real("eps"))};
-    for_cuda_type(dtype_, [&]<class T>() {
-      if (list_.blocks > 0) update_blocks<T><<<list_.blocks, kThreads, 0, first_.stream>>>(list_, step(), constants);
+    for_cuda_type(types_.weight, [&]<class T>() {
+      if (list_.blocks == 0) return;
+      auto kernel = types_.gradient == DType::f32 ? update_blocks<T, float> : update_blocks<T, T>;
+      kernel<<<list_.blocks, kThreads, 0, first_.stream>>>(list_, step(), constants);
     });
     list_ = {};
   }
@@ -139,22 +147,23 @@ class Updates {
  private:
   Step* step() const { return reinterpret_cast<Step*>(first_.workspace); }
 
-  DType dtype_;
+  UpdateTypes types_;
   const CudaCall& first_;
   StepInputs inputs_;
   ParameterList list_;
 };
 
 void launch_all(CudaCalls calls) {
-  for (DType dtype : {DType::f32, DType::bf16}) {
+  for (UpdateTypes types :
+       {UpdateTypes{DType::f32, DType::f32}, {DType::bf16, DType::f32}, {DType::bf16, DType::bf16}}) {
     std::optional<Updates> updates;
     for (const CudaCall& call : calls) {
-      if (call.out[0].dtype != dtype) continue;
+      if (UpdateTypes{call.out[0].dtype, call.in[1].dtype} != types) continue;
       if (updates && !updates->takes(call)) {
         updates->launch();
         updates.reset();
       }
-      if (!updates) updates.emplace(dtype, call);
+      if (!updates) updates.emplace(types, call);
       updates->add(call);
     }
     if (updates) updates->launch();

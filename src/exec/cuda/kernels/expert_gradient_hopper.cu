@@ -42,7 +42,8 @@ __device__ inline RingTile gradient_tile(int number, int down, int across) {
   return ring_tile(number, expert, expert * down, down, across);
 }
 
-__device__ void fill_slots(Ring& ring, const GroupedGradient<Bf16>& x, const CUtensorMap& gathered, int tile_count,
+template <class G>
+__device__ void fill_slots(Ring& ring, const GroupedGradient<Bf16, G>& x, const CUtensorMap& gathered, int tile_count,
                            int down, int across) {
   constexpr int kBox = kSwizzleElements * kRingDepth;
   const int thread = static_cast<int>(threadIdx.x), piece = thread % kSlotPieces, first_slot = thread / kSlotPieces;
@@ -91,31 +92,33 @@ __device__ void fill_slots(Ring& ring, const GroupedGradient<Bf16>& x, const CUt
   filler.finish();
 }
 
-__device__ inline void write_gradient(const GroupedGradient<Bf16>& x, const RingTile& tile, int first_row,
+template <class G>
+__device__ inline void write_gradient(const GroupedGradient<Bf16, G>& x, const RingTile& tile, int first_row,
                                       const float (&sums)[128]) {
   const auto rows = static_cast<int>(x.rows), columns = static_cast<int>(x.columns);
   const int first_column = tile.column * kRingColumns + static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = tile.row * kRingRows + first_row + half * 8;
-    if (row >= rows) continue;
-    float* to = x.dw + (static_cast<int64_t>(tile.expert) * rows + row) * columns;
+    const bool exists = row < rows;
+    G* to = x.dw + (static_cast<int64_t>(tile.expert) * rows + row) * columns;
+    if constexpr (sizeof(G) == sizeof(Bf16)) {
+      if (!x.add) {
+        write_bf16_row(exists ? to : nullptr, tile.column * kRingColumns, columns, half, sums);
+        continue;
+      }
+    }
 #pragma unroll
     for (int j = 0; j < 32; ++j) {
       const int column = first_column + j * 8;
-      if (column >= columns) continue;
-      float2 pair{sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]};
-      auto* at = reinterpret_cast<float2*>(to + column);
-      if (x.add) {
-        float2 old = *at;
-        pair.x += old.x, pair.y += old.y;
-      }
-      *at = pair;
+      if (exists && column < columns)
+        write_pair(to + column, {sums[j * 4 + half * 2], sums[j * 4 + half * 2 + 1]}, x.add);
     }
   }
 }
 
-__device__ void multiply_slots(Ring& ring, const GroupedGradient<Bf16>& x, int tile_count, int down, int across) {
+template <class G>
+__device__ void multiply_slots(Ring& ring, const GroupedGradient<Bf16, G>& x, int tile_count, int down, int across) {
   const int thread = static_cast<int>(threadIdx.x) - kSlotCopyThreads, group = thread / 128;
   const int first_row = thread / 32 * 16 + thread % 32 / 4;
   RingPlace at;
@@ -136,8 +139,9 @@ __device__ void multiply_slots(Ring& ring, const GroupedGradient<Bf16>& x, int t
 
 #endif  // SEXTANT_HOPPER
 
+template <class G>
 __global__ void __launch_bounds__(kSlotThreads, 1)
-    sum_ring_gradients(GroupedGradient<Bf16> x, const __grid_constant__ CUtensorMap gathered) {
+    sum_ring_gradients(GroupedGradient<Bf16, G> x, const __grid_constant__ CUtensorMap gathered) {
 #ifdef SEXTANT_HOPPER
   extern __shared__ std::byte memory[];
   Ring& ring = ring_in(memory);
@@ -160,19 +164,26 @@ __global__ void __launch_bounds__(kSlotThreads, 1)
 
 }  // namespace
 
-bool takes_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16>& x) {
+template <class G>
+bool takes_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16, G>& x) {
   return device.capability() == 90 && x.expert_count <= kMostRingExperts && x.rows % 8 == 0 && x.columns % 8 == 0;
 }
 
-void sum_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16>& x, Bf16* gathered,
+template <class G>
+void sum_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16, G>& x, Bf16* gathered,
                              cudaStream_t stream) {
   for_row_vectors<8>(
       stream, x.slots, x.columns,
       GatherSlots{x.order.order, x.order.offsets, x.expert_count, x.b_per_row, x.b, gathered, x.columns});
   const CUtensorMap map = tensor_map(gathered, x.columns, x.slots, 1, kRingDepth);
   // Where this fails, so does the launch, which is checked.
-  (void)cudaFuncSetAttribute(sum_ring_gradients, cudaFuncAttributeMaxDynamicSharedMemorySize, kRingBytes);
-  sum_ring_gradients<<<static_cast<unsigned>(device.multiprocessors()), kSlotThreads, kRingBytes, stream>>>(x, map);
+  (void)cudaFuncSetAttribute(sum_ring_gradients<G>, cudaFuncAttributeMaxDynamicSharedMemorySize, kRingBytes);
+  sum_ring_gradients<G><<<static_cast<unsigned>(device.multiprocessors()), kSlotThreads, kRingBytes, stream>>>(x, map);
 }
+
+template bool takes_gradients_on_hopper(const CudaDevice&, const GroupedGradient<Bf16, float>&);
+template bool takes_gradients_on_hopper(const CudaDevice&, const GroupedGradient<Bf16, Bf16>&);
+template void sum_gradients_on_hopper(const CudaDevice&, const GroupedGradient<Bf16, float>&, Bf16*, cudaStream_t);
+template void sum_gradients_on_hopper(const CudaDevice&, const GroupedGradient<Bf16, Bf16>&, Bf16*, cudaStream_t);
 
 }  // namespace sextant::cuda

@@ -126,16 +126,8 @@ __global__ void __launch_bounds__(kPlainThreads) multiply_rows(GroupedRows<T> x)
     }
 }
 
-__device__ inline void write_pair(float* to, float2 pair, bool add) {
-  auto* at = reinterpret_cast<float2*>(to);
-  if (add) {
-    float2 old = *at;
-    pair.x += old.x, pair.y += old.y;
-  }
-  *at = pair;
-}
-
-__global__ void __launch_bounds__(kGroupThreads) sum_gradients_on_cores(GroupedGradient<Bf16> x) {
+template <class G>
+__global__ void __launch_bounds__(kGroupThreads) sum_gradients_on_cores(GroupedGradient<Bf16, G> x) {
   constexpr TileOrder kAcross = TileOrder::across;
   using Shape = TileShape<kAcross>;
   extern __shared__ uint4 memory[];
@@ -167,8 +159,8 @@ __global__ void __launch_bounds__(kGroupThreads) sum_gradients_on_cores(GroupedG
 constexpr int kPlainSide = 32;
 
 // Any type and size: 32×32 of a matrix, a thread makes 2×2.
-template <class T>
-__global__ void __launch_bounds__(kPlainThreads) sum_gradients(GroupedGradient<T> x) {
+template <class T, class G>
+__global__ void __launch_bounds__(kPlainThreads) sum_gradients(GroupedGradient<T, G> x) {
   __shared__ float a[kPlainDepth][kPlainSide + 1], b[kPlainDepth][kPlainSide + 1];
   const int expert = static_cast<int>(blockIdx.z);
   const int64_t first = x.order.offsets[expert], count = x.order.offsets[expert + 1] - first;
@@ -198,8 +190,8 @@ __global__ void __launch_bounds__(kPlainThreads) sum_gradients(GroupedGradient<T
     for (int j = 0; j < 2; ++j) {
       int64_t r = first_row + row + i, c = first_column + column + j;
       if (r >= x.rows || c >= x.columns) continue;
-      float& to = x.dw[(expert * x.rows + r) * x.columns + c];
-      to = x.add ? to + sums[i][j] : sums[i][j];
+      G& to = x.dw[(expert * x.rows + r) * x.columns + c];
+      to = static_cast<G>(x.add ? static_cast<float>(to) + sums[i][j] : sums[i][j]);
     }
 }
 
@@ -285,39 +277,50 @@ void run_rows(const CudaCall& call) {
   });
 }
 
+template <class T, class G>
+void launch_gradient(const CudaCall& call, const GroupedGradient<T, G>& gradient) {
+  if constexpr (std::is_same_v<T, Bf16>) {
+    if (gradient.slots > 0 && takes_gradients_on_hopper(call.device, gradient)) {
+      std::byte* behind = call.workspace + SlotOrderSizes(gradient.slots, gradient.expert_count).end;
+      return sum_gradients_on_hopper(call.device, gradient, reinterpret_cast<Bf16*>(behind), call.stream);
+    }
+    if (gradient.rows % 8 == 0 && gradient.columns % 8 == 0) {
+      dim3 grid(static_cast<unsigned>(ceil_div(gradient.columns, kGroupColumns)),
+                static_cast<unsigned>(ceil_div(gradient.rows, kGroupRows)),
+                static_cast<unsigned>(gradient.expert_count));
+      return launch_with_shared(sum_gradients_on_cores<G>, gradient, grid,
+                                kGroupShared<TileOrder::across, TileOrder::across>, call.stream);
+    }
+  }
+  dim3 grid(static_cast<unsigned>(ceil_div(gradient.columns, kPlainSide)),
+            static_cast<unsigned>(ceil_div(gradient.rows, kPlainSide)), static_cast<unsigned>(gradient.expert_count));
+  sum_gradients<T, G><<<grid, kPlainThreads, 0, call.stream>>>(gradient);
+}
+
 template <Rows kOutputs, Rows kInputs>
 void run_gradient(const CudaCall& call) {
-  const Tensor &dy = call.in[0], &x = call.in[1], &experts = call.in[2];
-  const int64_t slots = experts.count(), count = local_experts(call.out[0].count(), x.shape.last(), dy.shape.last());
+  const Tensor &dy = call.in[0], &x = call.in[1], &experts = call.in[2], &dw = call.out[0];
+  const int64_t slots = experts.count(), count = local_experts(dw.count(), x.shape.last(), dy.shape.last());
   SlotOrder order = sort_slots(slot_experts(call, count), slots, count, call.workspace, call.stream);
   const auto top_k = static_cast<int>(experts.shape.last());
   for_cuda_type(dy.dtype, [&]<class T>() {
-    GroupedGradient<T> gradient{.order = order,
-                                .slots = slots,
-                                .expert_count = static_cast<int>(count),
-                                .a = dy.as<const T>(),
-                                .b = x.as<const T>(),
-                                .a_per_row = kOutputs == Rows::slots ? 1 : top_k,
-                                .b_per_row = kInputs == Rows::slots ? 1 : top_k,
-                                .dw = call.out[0].as<float>(),
-                                .rows = dy.shape.last(),
-                                .columns = x.shape.last(),
-                                .add = call.accumulate()};
-    if constexpr (std::is_same_v<T, Bf16>) {
-      if (slots > 0 && takes_gradients_on_hopper(call.device, gradient))
-        return sum_gradients_on_hopper(call.device, gradient,
-                                       reinterpret_cast<Bf16*>(call.workspace + SlotOrderSizes(slots, count).end),
-                                       call.stream);
-      if (gradient.rows % 8 == 0 && gradient.columns % 8 == 0) {
-        dim3 grid(static_cast<unsigned>(ceil_div(gradient.columns, kGroupColumns)),
-                  static_cast<unsigned>(ceil_div(gradient.rows, kGroupRows)), static_cast<unsigned>(count));
-        return launch_with_shared(sum_gradients_on_cores, gradient, grid,
-                                  kGroupShared<TileOrder::across, TileOrder::across>, call.stream);
-      }
-    }
-    dim3 grid(static_cast<unsigned>(ceil_div(gradient.columns, kPlainSide)),
-              static_cast<unsigned>(ceil_div(gradient.rows, kPlainSide)), static_cast<unsigned>(count));
-    sum_gradients<T><<<grid, kPlainThreads, 0, call.stream>>>(gradient);
+    auto launch = [&]<class G>() {
+      launch_gradient(call, GroupedGradient<T, G>{.order = order,
+                                                  .slots = slots,
+                                                  .expert_count = static_cast<int>(count),
+                                                  .a = dy.as<const T>(),
+                                                  .b = x.as<const T>(),
+                                                  .a_per_row = kOutputs == Rows::slots ? 1 : top_k,
+                                                  .b_per_row = kInputs == Rows::slots ? 1 : top_k,
+                                                  .dw = dw.as<G>(),
+                                                  .rows = dy.shape.last(),
+                                                  .columns = x.shape.last(),
+                                                  .add = call.accumulate()});
+    };
+    if (dw.dtype == DType::f32)
+      launch.template operator()<float>();
+    else
+      launch.template operator()<T>();
   });
 }
 

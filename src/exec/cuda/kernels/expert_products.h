@@ -29,8 +29,8 @@ struct GroupedRows {
   int64_t depth, columns;
 };
 
-// dw[expert] (+)= Σ aᵀ·b over its slots; rows of a and b are tokens (by their number of slots) or slots.
-template <class T>
+// dw[expert] (+)= Σ aᵀ·b over its slots; rows of a and b are tokens (by their number of slots) or slots. G: f32, or T.
+template <class T, class G>
 struct GroupedGradient {
   SlotOrder order;
   int64_t slots;  // of all experts, or more
@@ -38,7 +38,7 @@ struct GroupedGradient {
   const T* a;
   const T* b;
   int a_per_row, b_per_row;  // slots for a row
-  float* dw;
+  G* dw;
   int64_t rows, columns;  // of one expert's matrix
   bool add;
 };
@@ -47,9 +47,30 @@ bool takes_rows_on_hopper(const CudaDevice& device, const GroupedRows<Bf16>& row
 void multiply_rows_on_hopper(const CudaDevice& device, const GroupedRows<Bf16>& rows, Stored stored,
                              cudaStream_t stream);
 
-bool takes_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16>& gradient);
+template <class G>
+bool takes_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16, G>& gradient);
 // `gathered` holds slots × columns: the rows of b in the order of slots.
-void sum_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16>& gradient, Bf16* gathered,
+template <class G>
+void sum_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16, G>& gradient, Bf16* gathered,
                              cudaStream_t stream);
+
+// What a thread of tensor cores has of a row: two neighbouring columns.
+__device__ inline void write_pair(float* to, float2 pair, bool add) {
+  auto* at = reinterpret_cast<float2*>(to);
+  if (add) {
+    float2 old = *at;
+    pair.x += old.x, pair.y += old.y;
+  }
+  *at = pair;
+}
+
+__device__ inline void write_pair(Bf16* to, float2 pair, bool add) {
+  auto* at = reinterpret_cast<__nv_bfloat162*>(to);
+  if (add) {
+    float2 old = __bfloat1622float2(*at);
+    pair.x += old.x, pair.y += old.y;
+  }
+  *at = __float22bfloat162_rn(pair);
+}
 
 }  // namespace sextant::cuda

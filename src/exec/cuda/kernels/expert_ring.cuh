@@ -132,6 +132,36 @@ __device__ inline void multiply_stages(Ring& ring, RingPlace& at, int stages, in
   if (last >= 0 && threadIdx.x % 128 == 0) arrive(ring.empty[last]);
 }
 
+// Four neighbouring lanes have two columns each of four groups of eight; afterwards each has the eight of one group.
+__device__ inline uint4 transpose_quad(const uint32_t (&v)[4]) {
+  const bool upper = threadIdx.x & 2, odd = threadIdx.x & 1;
+  uint32_t x = __shfl_xor_sync(0xffffffffu, upper ? v[0] : v[2], 2);
+  uint32_t y = __shfl_xor_sync(0xffffffffu, upper ? v[1] : v[3], 2);
+  uint4 w = upper ? uint4{x, y, v[2], v[3]} : uint4{v[0], v[1], x, y};
+  x = __shfl_xor_sync(0xffffffffu, odd ? w.x : w.y, 1);
+  y = __shfl_xor_sync(0xffffffffu, odd ? w.z : w.w, 1);
+  return odd ? uint4{x, w.y, y, w.w} : uint4{w.x, x, w.z, y};
+}
+
+__device__ inline uint32_t as_pair(float low, float high) {
+  __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+  return *reinterpret_cast<uint32_t*>(&pair);
+}
+
+// The upper (half 0) or lower of the thread's two rows, 16 bytes at a time; a null `to` is not written.
+__device__ inline void write_bf16_row(Bf16* to, int first_column, int columns, int half, const float (&sums)[128]) {
+  const int lane_column = first_column + static_cast<int>(threadIdx.x) % 4 * 8;
+#pragma unroll
+  for (int j = 0; j < 32; j += 4) {
+    uint32_t pairs[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) pairs[i] = as_pair(sums[(j + i) * 4 + half * 2], sums[(j + i) * 4 + half * 2 + 1]);
+    uint4 piece = transpose_quad(pairs);  // by all lanes
+    int column = lane_column + j * 8;
+    if (to && column < columns) *reinterpret_cast<uint4*>(to + column) = piece;
+  }
+}
+
 #endif  // SEXTANT_HOPPER
 
 }  // namespace sextant::cuda

@@ -73,41 +73,6 @@ __device__ void fill_rows(Ring& ring, const GroupedRows<Bf16>& x, const CUtensor
   filler.finish();
 }
 
-// Four neighbouring lanes have two columns each of four groups of eight; afterwards each has the eight of one group.
-__device__ inline uint4 transpose_quad(const uint32_t (&v)[4]) {
-  const bool upper = threadIdx.x & 2, odd = threadIdx.x & 1;
-  uint32_t x = __shfl_xor_sync(0xffffffffu, upper ? v[0] : v[2], 2);
-  uint32_t y = __shfl_xor_sync(0xffffffffu, upper ? v[1] : v[3], 2);
-  uint4 w = upper ? uint4{x, y, v[2], v[3]} : uint4{v[0], v[1], x, y};
-  x = __shfl_xor_sync(0xffffffffu, odd ? w.x : w.y, 1);
-  y = __shfl_xor_sync(0xffffffffu, odd ? w.z : w.w, 1);
-  return odd ? uint4{x, w.y, y, w.w} : uint4{w.x, x, w.z, y};
-}
-
-__device__ inline uint32_t as_pair(float low, float high) {
-  __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return *reinterpret_cast<uint32_t*>(&pair);
-}
-
-__device__ inline void write_rows(const GroupedRows<Bf16>& x, const int32_t (&slots)[2], int first_column,
-                                  const float (&sums)[128]) {
-  const auto columns = static_cast<int>(x.columns);
-  const int lane_column = first_column + static_cast<int>(threadIdx.x) % 4 * 8;
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    Bf16* to = x.c + static_cast<int64_t>(slots[half]) * columns;
-#pragma unroll
-    for (int j = 0; j < 32; j += 4) {
-      uint32_t pairs[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) pairs[i] = as_pair(sums[(j + i) * 4 + half * 2], sums[(j + i) * 4 + half * 2 + 1]);
-      uint4 piece = transpose_quad(pairs);
-      int column = lane_column + j * 8;
-      if (slots[half] >= 0 && column < columns) *reinterpret_cast<uint4*>(to + column) = piece;
-    }
-  }
-}
-
 template <Stored kStored>
 __device__ void multiply_tiles(Ring& ring, const GroupedRows<Bf16>& x, int tile_count, int across) {
   constexpr Major kB = kStored == Stored::columns_first ? Major::along : Major::across;
@@ -126,7 +91,11 @@ __device__ void multiply_tiles(Ring& ring, const GroupedRows<Bf16>& x, int tile_
     }
     float sums[128];
     multiply_stages<Major::along, kB>(ring, at, stages, group, sums);
-    write_rows(x, slots, tile.column * kRingColumns, sums);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      Bf16* to = slots[half] < 0 ? nullptr : x.c + slots[half] * x.columns;
+      write_bf16_row(to, tile.column * kRingColumns, static_cast<int>(x.columns), half, sums);
+    }
   }
 }
 
