@@ -70,11 +70,6 @@ void check_experts_split(const RunConfig& run, const ModelSpec& spec, Complaints
   if (ExpertMesh experts = expert_mesh_of(mesh); !experts.error.empty())
     complaints.add(run, {"mesh.ep", "mesh.etp", "mesh.tp", "mesh.cp", "mesh.dp"},
                    {.got = experts.error, .expected = experts.expected});
-  if (mesh.ep > 1 && spec.experts->swiglu_limit > 0)
-    complaints.add(run, {"mesh.ep"},
-                   {.got = fmt::format("ep is {}: experts of {}, which have biases, cannot be divided among ranks yet",
-                                       mesh.ep, spec.architecture),
-                    .expected = "1"});
   if (spec.experts->count % mesh.ep != 0)
     complaints.add(run, {"mesh.ep", "model.experts.count"},
                    {.got = fmt::format("{} experts cannot be divided among {} ranks", spec.experts->count, mesh.ep),

@@ -117,6 +117,13 @@ Bytes slots_by_expert(const KernelQuery& query) {
   return {SlotOrderSizes(query.in[kExperts].shape.count(), query.attrs.integer("experts")).end};
 }
 
+// Of rows: the bias of this rank, whose gradient is the first output, may be that of some experts.
+template <int kExperts>
+Bytes rows_by_expert(const KernelQuery& query) {
+  int64_t held = query.out[0].shape.count() / query.in[0].shape.last();
+  return {SlotOrderSizes(query.in[kExperts].shape.count(), held).end};
+}
+
 // kWeight: where an op's operands have the weight.
 enum class ExpertWeight : uint8_t { input, output };
 
@@ -209,6 +216,8 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::sinks_gradient, {cuda::sink_dots}},
       {&ops::expert_load, {cuda::load_sums}},
       {&ops::expert_rows, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
+      {&ops::expert_rows_bias_gradient, {cuda::rows_by_expert<1>}},
+      {&ops::expert_rows_weighted_bias_gradient, {cuda::rows_by_expert<3>}},
       {&ops::expert_rows_input_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
       {&ops::expert_rows_weight_gradient, {cuda::experts_to_slots<cuda::ExpertWeight::output>}},
       {&ops::expert_up, {cuda::experts_to_slots<cuda::ExpertWeight::input>}},
