@@ -102,6 +102,13 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
   check_heads_split(run, spec, complaints);
 }
 
+void check_recompute(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
+  if (run.train.recompute == "latent" && !spec.latent)
+    complaints.add(run, {"train.recompute", "model.architecture", "model.preset", "model.from"},
+                   {.got = fmt::format("{} has no latent attention", spec.architecture),
+                    .expected = "selective, which computes everything else again that latent does"});
+}
+
 void check_pipeline(const RunConfig& run, Complaints& complaints) {
   const auto& [schedule, chunks, file, layers] = run.pipeline;
   bool one_chunk = schedule == "gpipe" || schedule == "1f1b" || schedule == "zb-h1" || schedule == "combined-1f1b";
@@ -258,6 +265,7 @@ void check_together(const RunConfig& run, Complaints& complaints) {
   const ModelSpec spec = draft_model(run, complaints);
   check_name(run, complaints);
   check_mesh(run, spec, complaints);
+  check_recompute(run, spec, complaints);
   check_pipeline(run, complaints);
   check_data(run, spec, complaints);
   check_documents(run, complaints);

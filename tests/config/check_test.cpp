@@ -155,6 +155,9 @@ TEST(Check, OptionsOfExperts) {
             "command line: model.experts.every=2: mixtral has experts in every layer;");
   EXPECT_EQ(about({"model.experts.shared_ffn=32"}).substr(0, 72),
             "command line: model.experts.shared_ffn=32: mixtral has no shared expert;");
+  EXPECT_EQ(about({"train.recompute=latent"}),
+            "command line: train.recompute=latent: mixtral has no latent attention; expected selective, which computes "
+            "everything else again that latent does");
   EXPECT_EQ(complaint_about({"model.experts.count=4"}),
             "command line: model.experts.count=4: llama has no experts; expected no such key");
   EXPECT_EQ(about({"model.architecture=qwen3_moe", "model.experts.per_token=2", "model.experts.ffn=50", "mesh.tp=4"}),
