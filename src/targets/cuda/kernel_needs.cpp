@@ -15,6 +15,7 @@
 #include "targets/cuda/orthogonalize_sizes.h"
 #include "targets/cuda/row_sum_sizes.h"
 #include "targets/cuda/update_sizes.h"
+#include "targets/token_groups.h"
 
 namespace sextant::cuda {
 
@@ -149,9 +150,8 @@ Bytes experts_to_tokens(const KernelQuery& query) {
 
 // The row of every slot.
 Bytes slot_places(const KernelQuery& query) {
-  const LocalShape& groups = query.in[1].shape;
-  return {groups[0] * groups[1] * query.attrs.integer("batch") * query.attrs.integer("positions") *
-          query.attrs.integer("top_k") * int64_t{sizeof(int32_t)}};
+  TokenGroups groups(query.attrs, query.in[1].shape);
+  return {groups.count * groups.tokens() * query.attrs.integer("top_k") * int64_t{sizeof(int32_t)}};
 }
 
 Bytes load_sums(const KernelQuery& query) {
