@@ -70,11 +70,6 @@ void check_experts_split(const RunConfig& run, const ModelSpec& spec, Complaints
   if (ExpertMesh experts = expert_mesh_of(mesh); !experts.error.empty())
     complaints.add(run, {"mesh.ep", "mesh.etp", "mesh.tp", "mesh.cp", "mesh.dp"},
                    {.got = experts.error, .expected = experts.expected});
-  if (mesh.ep > 1 && spec.experts->swiglu_limit > 0)
-    complaints.add(run, {"mesh.ep"},
-                   {.got = fmt::format("ep is {}: experts of {}, which have biases, cannot be divided among ranks yet",
-                                       mesh.ep, spec.architecture),
-                    .expected = "1"});
   if (spec.experts->count % mesh.ep != 0)
     complaints.add(run, {"mesh.ep", "model.experts.count"},
                    {.got = fmt::format("{} experts cannot be divided among {} ranks", spec.experts->count, mesh.ep),
@@ -105,6 +100,13 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
     complaints.add(run, {"mesh.zero_ranks", "mesh.zero"},
                    {.got = "zero_ranks is given, but zero is 0", .expected = "mesh.zero = 1, 2 or 3"});
   check_heads_split(run, spec, complaints);
+}
+
+void check_recompute(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {
+  if (run.train.recompute == "latent" && !spec.latent)
+    complaints.add(run, {"train.recompute", "model.architecture", "model.preset", "model.from"},
+                   {.got = fmt::format("{} has no latent attention", spec.architecture),
+                    .expected = "selective, which computes everything else again that latent does"});
 }
 
 void check_pipeline(const RunConfig& run, Complaints& complaints) {
@@ -282,6 +284,7 @@ void check_together(const RunConfig& run, Complaints& complaints) {
   const ModelSpec spec = draft_model(run, complaints);
   check_name(run, complaints);
   check_mesh(run, spec, complaints);
+  check_recompute(run, spec, complaints);
   check_pipeline(run, complaints);
   check_data(run, spec, complaints);
   check_documents(run, complaints);

@@ -368,7 +368,7 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(train.steps, from_to(1, 1e12), "Steps of the whole run; a resumed run goes on to the same number."),
     KEY(train.seed, at_least(0), "Decides initial weights, the order of the data and which documents are held out."),
     KEY(train.threads, Affects::execution, from_to(0, kMaxThreads), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
-    KEY(train.recompute, Affects::execution, one_of("none|norms|selective|alternate|full"), "What is computed again in the backward pass to save memory."),
+    KEY(train.recompute, Affects::execution, one_of("none|norms|selective|latent|alternate|full"), "What is computed again in the backward pass to save memory: nothing; norms; all cheap ops; these and the up-projections of latent attention; every second block; every block."),
     KEY(train.precision, one_of("auto|f32|bf16"),
         "What is computed in. bf16 keeps weights in f32 precision beside it, and gradients and optimizer state in f32. `auto` "
         "is bf16 on a GPU and f32 on the CPU."),

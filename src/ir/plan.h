@@ -16,6 +16,7 @@ enum class RecomputeMode : uint8_t {
   none,       // save everything backward reads
   norms,      // compute norms again
   selective,  // compute all cheap ops (norms, activations) again
+  latent,     // selective, and what makes queries, keys and values of latent attention of its narrow rows
   alternate,  // full in every second block
   full,       // save only what enters each block
 };

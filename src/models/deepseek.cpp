@@ -44,7 +44,6 @@ void write_latent(const ModelSpec& spec, nlohmann::json& out) {
 
 ExpertsSpec read_deepseek_experts(HfReader& reader, const ExpertsSpec& otherwise) {
   ExpertsSpec experts = read_experts(reader, kDeepseekKeys, otherwise);
-  experts.scale = reader.number("routed_scaling_factor", experts.scale);
   experts.dense_first = reader.integer("first_k_dense_replace", experts.dense_first);
   int64_t shared = reader.integer("n_shared_experts", otherwise.shared_ffn / otherwise.ffn);
   if (shared < 1 || shared > kMaxExperts)
@@ -53,34 +52,40 @@ ExpertsSpec read_deepseek_experts(HfReader& reader, const ExpertsSpec& otherwise
   else if (experts.ffn >= 0 && experts.ffn <= kMaxFfn)  // else reported with the spec's problems
     experts.shared_ffn = shared * experts.ffn;
   if (int64_t every = reader.integer("moe_layer_freq", 1); every != 1)
-    reader.complain("moe_layer_freq", fmt::format("{} is not supported: transformers ignores it", every), "1");
+    reader.complain("moe_layer_freq",
+                    fmt::format("{} is not supported: all layers behind the first have experts", every), "1");
   return experts;
 }
 
 void write_deepseek_experts(const ModelSpec& spec, nlohmann::json& out) {
   const ExpertsSpec& experts = *spec.experts;
   write_experts(spec, kDeepseekKeys, out);
-  out["routed_scaling_factor"] = experts.scale;
   out["first_k_dense_replace"] = experts.dense_first;
   out["n_shared_experts"] = experts.shared_ffn / experts.ffn;
+}
+
+void write_groups_and_scale(const ModelSpec& spec, nlohmann::json& out) {
+  const ExpertsSpec& experts = *spec.experts;
+  out["routed_scaling_factor"] = experts.scale;
   out["n_group"] = experts.groups;
   out["topk_group"] = experts.keep_groups;
 }
 
-std::vector<HfName> deepseek_names() {
+std::vector<HfName> deepseek_expert_names() {
   std::vector<HfName> names = common_names_but(expert_names(kDeepseekKeys));
-  std::vector<HfName> own{{"latent.q_rank", "q_lora_rank"},
-                          {"latent.kv_rank", "kv_lora_rank"},
-                          {"latent.rope_dim", "qk_rope_head_dim"},
-                          {"latent.value_dim", "v_head_dim"},
-                          {"head_dim", "qk_nope_head_dim"},
-                          {"experts.shared_ffn", "n_shared_experts"},
-                          {"experts.dense_first", "first_k_dense_replace"},
-                          {"experts.groups", "n_group"},
-                          {"experts.keep_groups", "topk_group"},
-                          {"experts.group_top", "n_group"},
-                          {"experts.scale", "routed_scaling_factor"},
-                          {"rope_scaling.mscale_all_dim", "rope_scaling.mscale_all_dim"}};
+  names.push_back({"experts.shared_ffn", "n_shared_experts"});
+  names.push_back({"experts.dense_first", "first_k_dense_replace"});
+  return names;
+}
+
+std::vector<HfName> deepseek_names() {
+  std::vector<HfName> names = deepseek_expert_names();
+  std::vector<HfName> own{
+      {"latent.q_rank", "q_lora_rank"},           {"latent.kv_rank", "kv_lora_rank"},
+      {"latent.rope_dim", "qk_rope_head_dim"},    {"latent.value_dim", "v_head_dim"},
+      {"head_dim", "qk_nope_head_dim"},           {"experts.groups", "n_group"},
+      {"experts.keep_groups", "topk_group"},      {"experts.group_top", "n_group"},
+      {"experts.scale", "routed_scaling_factor"}, {"rope_scaling.mscale_all_dim", "rope_scaling.mscale_all_dim"}};
   names.insert(names.end(), own.begin(), own.end());
   return names;
 }
@@ -92,6 +97,20 @@ void check_deepseek(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
     problems.push_back({{"experts.shared_ffn", "experts.ffn"},
                         fmt::format("a shared width of {} is not that of whole experts", experts.shared_ffn),
                         fmt::format("a multiple of experts.ffn {}", experts.ffn)});
+}
+
+void add_deepseek_mlp(HfTensors& t, const ModelSpec& m, int64_t layer) {
+  if (!layer_has_experts(m, layer)) {
+    t.add_gated_mlp(m);
+    return;
+  }
+  t.add("mlp.gate.weight", "mlp.router.weight", m.experts->count);
+  if (m.experts->correction_bias) t.add("mlp.gate.e_score_correction_bias", "mlp.router.correction", m.experts->count);
+  t.add_experts("mlp.experts", m, {});
+  int64_t shared = m.experts->shared_ffn;
+  t.add("mlp.shared_experts.gate_proj.weight", "mlp.shared.gate_up.weight", 0, shared);
+  t.add("mlp.shared_experts.up_proj.weight", "mlp.shared.gate_up.weight", shared, shared);
+  t.add("mlp.shared_experts.down_proj.weight", "mlp.shared.down.weight", m.hidden);
 }
 
 std::vector<HfTensor> deepseek_tensors(const ModelSpec& m) {
@@ -114,18 +133,7 @@ std::vector<HfTensor> deepseek_tensors(const ModelSpec& m) {
     t.add("self_attn.kv_b_proj.weight", "attn.kv_b.weight", m.heads * (own_part_of_key(m) + latent.value_dim));
     t.add("self_attn.o_proj.weight", "attn.out.weight", m.hidden);
     t.add("post_attention_layernorm.weight", "mlp.norm.weight", m.hidden);
-    if (!layer_has_experts(m, layer)) {
-      t.add_gated_mlp(m);
-      continue;
-    }
-    t.add("mlp.gate.weight", "mlp.router.weight", m.experts->count);
-    if (m.experts->correction_bias)
-      t.add("mlp.gate.e_score_correction_bias", "mlp.router.correction", m.experts->count);
-    t.add_experts("mlp.experts", m, {});
-    int64_t shared = m.experts->shared_ffn;
-    t.add("mlp.shared_experts.gate_proj.weight", "mlp.shared.gate_up.weight", 0, shared);
-    t.add("mlp.shared_experts.up_proj.weight", "mlp.shared.gate_up.weight", shared, shared);
-    t.add("mlp.shared_experts.down_proj.weight", "mlp.shared.down.weight", m.hidden);
+    add_deepseek_mlp(t, m, layer);
   }
   t.begin("", "");
   t.add("model.norm.weight", "norm.weight", m.hidden);

@@ -49,6 +49,7 @@ ModelSpec read(HfReader& reader) {
   reader.only("norm_topk_prob", false);  // transformers never divides by the sum
   spec.experts = read_deepseek_experts(
       reader, {.count = 64, .per_token = 6, .ffn = 1407, .normalise = false, .shared_ffn = 2 * 1407});
+  spec.experts->scale = reader.number("routed_scaling_factor", 1);
   read_groups(reader, *spec.experts);
   return spec;
 }
@@ -57,6 +58,7 @@ void write(const ModelSpec& spec, json& out) {
   write_common(spec, out);
   write_latent(spec, out);
   write_deepseek_experts(spec, out);
+  write_groups_and_scale(spec, out);
   out["topk_method"] = spec.experts->groups > 1 ? "group_limited_greedy" : "greedy";
   out["scoring_func"] = "softmax";
   out["norm_topk_prob"] = false;
@@ -90,7 +92,10 @@ std::vector<Preset> deepseek_v2_presets() {
                     .keep_groups = 3,
                     .scale = 16};
   return {v2({"deepseek-v2-lite", "DeepSeek V2 Lite", 27, 2048, 16, 16, 10944}, {.q_rank = 0}, small),
-          v2({"deepseek-v2", "DeepSeek V2", 60, 5120, 128, 128, 12288}, {}, large)};
+          v2({"deepseek-v2", "DeepSeek V2", 60, 5120, 128, 128, 12288}, {}, large),
+          v2({"deepseek-v2.5", "DeepSeek V2.5", 60, 5120, 128, 128, 12288}, {}, large),
+          v2({"deepseek-coder-v2-lite", "DeepSeek Coder V2 Lite", 27, 2048, 16, 16, 10944}, {.q_rank = 0}, small),
+          v2({"deepseek-coder-v2", "DeepSeek Coder V2", 60, 5120, 128, 128, 12288}, {}, large)};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Qwen 3 with experts: Qwen 3 (norms of the heads of q and k) with many narrow experts, eight per token; some layers
 // may keep an MLP.
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "models/decoder.h"
 #include "models/hf_common.h"
@@ -67,26 +68,43 @@ std::vector<HfTensor> tensors(const ModelSpec& m) {
   return t.take();
 }
 
+struct Qwen3Experts {
+  int64_t count, ffn;
+  double balance_loss = 0.001;
+};
+// How far the model sees, and by what turns.
+struct Context {
+  int64_t max_seq = 40960;
+  double rope_theta = 1e6;
+  std::optional<int64_t> bos_token = 151643;
+};
+
 std::vector<Preset> qwen3_moe_presets() {
-  auto qwen3 = [](PresetRow row, int64_t expert_ffn) {
+  auto qwen3 = [](PresetRow row, const Qwen3Experts& experts, const Context& context = {}) {
     row.head_dim = 128;
-    return preset_of(
-        row,
-        {.vocab = 151936,
-         .max_seq = 40960,
-         .norm_eps = 1e-6,
-         .rope_theta = 1e6,
-         .experts =
-             ExpertsSpec{.count = 128, .per_token = 8, .ffn = expert_ffn, .normalise = true, .balance_loss = 0.001},
-         .tied_head = false,
-         .bos_token = 151643,
-         .eos_tokens = {151645}});
+    return preset_of(row, {.vocab = 151936,
+                           .max_seq = context.max_seq,
+                           .norm_eps = 1e-6,
+                           .rope_theta = context.rope_theta,
+                           .experts = ExpertsSpec{.count = experts.count,
+                                                  .per_token = 8,
+                                                  .ffn = experts.ffn,
+                                                  .normalise = true,
+                                                  .balance_loss = experts.balance_loss},
+                           .tied_head = false,
+                           .bos_token = context.bos_token,
+                           .eos_tokens = {151645}});
   };
+  Context longer{262144, 1e7}, coder{262144, 1e7, std::nullopt};
   // clang-format off
   return {
-      //        name               about                   layers hidden heads kv_heads ffn   expert
-      qwen3({"qwen3-30b-a3b",   "Alibaba Qwen3 30B-A3B",     48,  2048,  32,  4,  6144},  768),
-      qwen3({"qwen3-235b-a22b", "Alibaba Qwen3 235B-A22B",   94,  4096,  64,  4, 12288}, 1536),
+      //        name                      about                        layers hidden heads kv_heads ffn   experts
+      qwen3({"qwen3-30b-a3b",          "Alibaba Qwen3 30B-A3B",          48,  2048,  32,  4,  6144}, {128,  768}),
+      qwen3({"qwen3-235b-a22b",        "Alibaba Qwen3 235B-A22B",        94,  4096,  64,  4, 12288}, {128, 1536}),
+      qwen3({"qwen3-30b-a3b-2507",     "Alibaba Qwen3 30B-A3B 2507",     48,  2048,  32,  4,  6144}, {128,  768}, longer),
+      qwen3({"qwen3-235b-a22b-2507",   "Alibaba Qwen3 235B-A22B 2507",   94,  4096,  64,  4, 12288}, {128, 1536}, {262144, 5e6}),
+      qwen3({"qwen3-coder-30b-a3b",    "Alibaba Qwen3-Coder 30B-A3B",    48,  2048,  32,  4,  5472}, {128,  768, 0}, coder),
+      qwen3({"qwen3-coder-480b-a35b",  "Alibaba Qwen3-Coder 480B-A35B",  62,  6144,  96,  8,  8192}, {160, 2560, 0}, coder),
   };
   // clang-format on
 }

@@ -152,9 +152,9 @@ void check_rope_scaling(const ModelSpec& spec, std::vector<SpecProblem>& problem
   if (!(std::isfinite(scaling.mscale_all_dim) && scaling.mscale_all_dim >= 0))
     problems.push_back(
         {{"rope_scaling.mscale_all_dim"}, fmt::format("got {}", scaling.mscale_all_dim), "a number of at least 0"});
-  if (!(std::isfinite(scaling.beta_fast) && scaling.beta_fast > scaling.beta_slow))
+  if (!(std::isfinite(scaling.beta_fast) && scaling.beta_fast >= scaling.beta_slow))
     problems.push_back({{"rope_scaling.beta_fast", "rope_scaling.beta_slow"},
-                        fmt::format("beta_fast {} is not above beta_slow {}", scaling.beta_fast, scaling.beta_slow),
+                        fmt::format("beta_fast {} is below beta_slow {}", scaling.beta_fast, scaling.beta_slow),
                         ""});
   positive("rope_scaling.low_freq_factor", scaling.low_freq_factor);
   if (!(std::isfinite(scaling.high_freq_factor) && scaling.high_freq_factor > scaling.low_freq_factor))

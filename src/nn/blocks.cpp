@@ -315,7 +315,6 @@ ValueId on_slots(Builder& b, const ExpertMlp& spec, const Routed& routed, const 
 // Ranks divide the experts: tokens go to the ranks that hold theirs, as rows, and come back. With more experts per
 // token than ranks, all tokens go to all ranks, which costs less than a copy for each expert.
 ValueId on_rows(Builder& b, const ExpertMlp& spec, const Routed& routed, const ExpertWeights& w) {
-  BUG_IF(spec.clamped || spec.bias == Bias::added, "experts with biases or a clamped SwiGLU divided among ranks");
   int64_t ranks = b.ranks(ExpertRole::expert), per_block = spec.experts / ranks;
   auto [sequences, positions] = b.token_groups();
   const GlobalShape& tokens = b.shape(routed.x);
@@ -344,10 +343,17 @@ ValueId on_rows(Builder& b, const ExpertMlp& spec, const Routed& routed, const E
   Attrs attrs{{"experts", spec.experts},
               {"blocks", ranks},
               {"filled", static_cast<double>(in_group * spec.per_token) / static_cast<double>(ranks * capacity)}};
+  Attrs of_bias{{"experts", spec.experts}, {"blocks", ranks}};
   ValueId gate_up = b.op(ops::expert_rows, "gate_up", {rows, w.gate_up, row_experts}, attrs);
-  b.set_segments(gate_up, 3, {spec.inner, spec.inner});
-  ValueId inner = b.op(ops::weighted_swiglu_rows, "swiglu", {gate_up, weights});
+  if (!spec.clamped) b.set_segments(gate_up, 3, {spec.inner, spec.inner});
+  if (w.gate_up_bias != kNoValue)
+    gate_up = b.op(ops::expert_rows_bias, "gate_up_bias", {gate_up, w.gate_up_bias, row_experts}, of_bias);
+  ValueId inner = spec.clamped ? b.op(ops::weighted_clamped_swiglu_rows, "swiglu", {gate_up, weights},
+                                      {{"limit", spec.clamped->limit}, {"alpha", spec.clamped->alpha}})
+                               : b.op(ops::weighted_swiglu_rows, "swiglu", {gate_up, weights});
   ValueId out = b.op(ops::expert_rows, "down", {inner, w.down, row_experts}, attrs);
+  if (w.down_bias != kNoValue)
+    out = b.op(ops::expert_rows_weighted_bias, "down_bias", {out, w.down_bias, weights, row_experts}, of_bias);
   return b.op(ops::combine, "combine", {gather ? out : b.from_experts(out), sources}, move);
 }
 

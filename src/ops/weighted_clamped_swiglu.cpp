@@ -3,6 +3,9 @@
 //   y = weight·(clamp(up) + 1)·g·sigmoid(alpha·g) with g = min(gate, limit)
 // Where a value is cut off, no gradient reaches it.
 //
+// weighted_clamped_swiglu_rows is the same for rows that dispatch brought to their experts (dispatch.cpp), which have a
+// weight each.
+//
 // No row along k: slots are split with their tokens.
 #include "ops/ops.h"
 #include "ops/shapes.h"
@@ -48,6 +51,45 @@ const OpDef weighted_clamped_swiglu_backward{
     .alias = {{.output = 0, .input = 1}},
     .examples = {{.name = "two_slots",
                   .inputs = {f64({2, 8, 12}), f64({2, 8, 24}), f64({2, 4, 2})},
+                  .attrs = {{"limit", 0.7}, {"alpha", 1.702}}}},
+};
+
+const OpDef weighted_clamped_swiglu_rows{
+    .name = "weighted_clamped_swiglu_rows",
+    .contract = "As weighted_clamped_swiglu, each row times its weight.",
+    .operands = "x[a c n p], weights[a c n] -> y[a c n f]",
+    .attrs = {"limit", "alpha"},
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      const GlobalShape& x = in[0].shape;
+      return {{in[0].dtype, {x[0], x[1], x[2], x[3] / 2}}};
+    },
+    .rows = {"a", "c", "n", "x:S(p) weights:R -> y:S(f)"},
+    .backward =
+        [](BackwardScope& s) {
+          s.emit({weighted_clamped_swiglu_rows_backward,
+                  {s.output_gradient(0), s.input(0), s.input(1)},
+                  {0, 1},
+                  s.op().attrs});
+        },
+    .cost = streaming_cost(9),
+    .examples = {{.name = "two_groups",
+                  .inputs = {f64({2, 2, 4, 24}), f64({2, 2, 4})},
+                  .attrs = {{"limit", 0.7}, {"alpha", 1.702}}}},
+};
+
+const OpDef weighted_clamped_swiglu_rows_backward{
+    .name = "weighted_clamped_swiglu_rows_backward",
+    .contract = "As weighted_clamped_swiglu_backward.",
+    .operands = "dy[a c n f], x[a c n p], weights[a c n] -> dx[a c n p], dweights[a c n]",
+    .attrs = {"limit", "alpha"},
+    .shape = [](const Attrs&, auto in) -> TensorTypes {
+      return {in[1], in[2]};
+    },
+    .rows = {"a", "c", "n", "dy:S(f) x:S(p) weights:R -> dx:S(p) dweights:P"},
+    .cost = streaming_cost(12),
+    .alias = {{.output = 0, .input = 1}},
+    .examples = {{.name = "two_groups",
+                  .inputs = {f64({2, 2, 4, 12}), f64({2, 2, 4, 24}), f64({2, 2, 4})},
                   .attrs = {{"limit", 0.7}, {"alpha", 1.702}}}},
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/ops.h"
 #include "passes/hops.h"
 
 namespace sextant {
@@ -44,6 +45,8 @@ class Recomputation {
       if (is_backward(op))
         for (ValueId id : op.inputs) saved[static_cast<size_t>(id)] = true;
     chosen_.resize(forward_.size(), false);
+    std::vector<bool> makes_heads(forward_.size(), false);
+    if (mode == RecomputeMode::latent) mark_latent_heads(makes_heads);
     for (size_t i = 0; i < forward_.size(); ++i) {
       const Op& op = forward_[i];
       bool possible = op.phase == Phase::forward && op.def->recompute != Recompute::never;
@@ -55,10 +58,27 @@ class Recomputation {
       bool whole = mode == RecomputeMode::full || mode == RecomputeMode::alternate;
       if (mode == RecomputeMode::alternate) possible = possible && op.block % 2 == 0;
       if (mode == RecomputeMode::norms) possible = possible && op.def->recompute == Recompute::first;
+      auto is_at_hand = [&](ValueId id) { return at_hand(id, saved); };
       if (!whole)
-        possible = possible && is_cheap(graph_, op) &&
-                   std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return at_hand(id, saved); });
+        possible = possible && (makes_heads[i] ||
+                                (is_cheap(graph_, op) && std::all_of(op.inputs.begin(), op.inputs.end(), is_at_hand)));
       chosen_[i] = possible;
+    }
+  }
+
+  // The ops that make the heads of latent attention, and the linears in front of them. What they read, narrow rows, is
+  // saved where it is not computed again itself.
+  void mark_latent_heads(std::vector<bool>& marked) const {
+    for (size_t i = 0; i < forward_.size(); ++i) {
+      const Op& op = forward_[i];
+      if (op.def != &ops::latent_qkv || op.phase != Phase::forward) continue;
+      marked[i] = true;
+      for (ValueId id : {op.inputs[0], op.inputs[1]}) {
+        int producer = made_by_[static_cast<size_t>(id)];
+        while (producer >= 0 && forward_[static_cast<size_t>(producer)].def == &ops::redistribute)
+          producer = made_by_[static_cast<size_t>(forward_[static_cast<size_t>(producer)].inputs[0])];
+        if (producer >= 0) marked[static_cast<size_t>(producer)] = true;
+      }
     }
   }
 

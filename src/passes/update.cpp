@@ -2,6 +2,8 @@
 
 #include <map>
 #include <set>
+#include <span>
+#include <string_view>
 
 #include "base/error.h"
 #include "ops/load_statistics.h"
@@ -123,12 +125,16 @@ class Update {
   // Numbers for metrics: "load.LAYER.peak" and the others of the op.
   void measure_load(ValueId parameter, ValueId counts) {
     Op op = make_op(graph_, ops::load_statistics, {counts}, {}, "statistics." + graph_[parameter].path);
-    for (size_t i = 0; i < op.outputs.size(); ++i) {
-      Value& number = graph_[op.outputs[i]];
-      number.kind = ValueKind::fetch;
-      number.path = fmt::format("load.{}.{}", blocks_.at(parameter), kLoadStatistics.at(i));
-    }
+    hand_out(parameter, op.outputs, kLoadStatistics);
     append(std::move(op));
+  }
+
+  void hand_out(ValueId parameter, std::span<const ValueId> numbers, std::span<const std::string_view> names) {
+    for (size_t i = 0; i < names.size(); ++i) {
+      Value& number = graph_[numbers[i]];
+      number.kind = ValueKind::fetch;
+      number.path = fmt::format("load.{}.{}", blocks_.at(parameter), names[i]);
+    }
   }
 
   // The rule of a parameter that is not trained. All ranks hold it whole, and all do the same.
@@ -136,8 +142,10 @@ class Update {
     ValueId value = parameter;
     for (Op& hop : make_hops(graph_, parameter, invariant_layout(graph_.mesh), graph_[parameter].path + ".whole"))
       value = append(std::move(hop));
-    append(make_op(graph_, ops::balance_bias, {value, counts, scale}, {{"speed", *graph_[parameter].balance_speed}},
-                   "balance_bias." + graph_[parameter].path));
+    Op op = make_op(graph_, ops::balance_bias, {value, counts, scale}, {{"speed", *graph_[parameter].balance_speed}},
+                    "balance_bias." + graph_[parameter].path);
+    hand_out(parameter, std::span(op.outputs).subspan(1), kBiasStatistics);
+    append(std::move(op));
   }
 
   // The norm over all of the model: every rank's parts, every stage's weights.

@@ -31,7 +31,7 @@ std::vector<Alternative> settings_that_fit(const RunConfig& run, const ModelSpec
                                            Bytes room, size_t most) {
   std::vector<Alternative> found;
   auto first = std::find(kRecompute.begin(), kRecompute.end(), run.train.recompute);
-  if (first == kRecompute.end()) --first;  // "alternate" is none of these; full saves more
+  if (first == kRecompute.end()) --first;  // "latent" and "alternate" are none of these; full saves more
   // Smaller microbatches cost less time than computing everything again, until they no longer fill the device.
   for (int64_t microbatch : smaller_microbatches(run)) {
     for (auto mode = first; mode != kRecompute.end() && found.size() < most; ++mode) {

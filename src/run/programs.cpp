@@ -19,6 +19,7 @@ namespace {
 RecomputeMode recompute_mode(const RunConfig& run) {
   if (run.train.recompute == "full") return RecomputeMode::full;
   if (run.train.recompute == "alternate") return RecomputeMode::alternate;
+  if (run.train.recompute == "latent") return RecomputeMode::latent;
   if (run.train.recompute == "norms") return RecomputeMode::norms;
   return run.train.recompute == "selective" ? RecomputeMode::selective : RecomputeMode::none;
 }

@@ -45,7 +45,8 @@ struct FieldOfLine {
 };
 
 constexpr std::string_view kEveryStep = "every step", kEvaluated = "steps that end with an evaluation",
-                           kWithExperts = "every step of a model with experts";
+                           kWithExperts = "every step of a model with experts",
+                           kWithCorrectionBias = "every step of a model with `model.experts.correction_bias`";
 
 // The one list of what a line holds: what is written, and what docs/metrics.md says of it.
 constexpr std::array kFields{
@@ -112,6 +113,16 @@ constexpr std::array kFields{
     FieldOfLine{{"unused_experts", "list", kWithExperts, "Experts that got no token in the step."},
                 [](Line& line, std::string_view name, const StepMetrics& m) {
                   if (m.expert_loads) line.add(name, m.expert_loads->unused);
+                }},
+    FieldOfLine{{"correction_bias_min", "list", kWithCorrectionBias,
+                 "Of each layer with experts, in their order: the least correction bias of an expert, after the step's "
+                 "update. Biases that keep growing are a router that the bias cannot balance."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (m.expert_loads && !m.expert_loads->bias_least.empty()) line.add(name, m.expert_loads->bias_least);
+                }},
+    FieldOfLine{{"correction_bias_max", "list", kWithCorrectionBias, "Likewise the largest."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (m.expert_loads && !m.expert_loads->bias_most.empty()) line.add(name, m.expert_loads->bias_most);
                 }},
     FieldOfLine{{"validation_loss", "nats per token", kEvaluated,
                  "Loss on the validation data after the step's update (`train.eval_every`, and the last step)."},

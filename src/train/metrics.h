@@ -29,6 +29,7 @@ struct StepMetrics {
   struct ExpertLoads {
     std::vector<double> peak, entropy;
     std::vector<int64_t> unused;
+    std::vector<double> bias_least, bias_most;  // of the correction bias; empty where there is none
   };
   std::optional<ExpertLoads> expert_loads;
   std::optional<double> validation_loss;  // on steps that end with an evaluation, in nats per token

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "exec/op_place.h"
 #include "ops/load_statistics.h"
+#include "ops/ops.h"
 #include "train/lr_schedule.h"
 
 namespace sextant {
@@ -65,20 +66,36 @@ Trainer::Trainer(const Parts& parts)
   evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation, dataset_.end_of_text, seed);
 }
 
+namespace {
+
+// All layers with experts have such a bias, or none has.
+bool has_correction_bias(const RunPrograms& programs) {
+  for (const Program& program : programs.train)
+    for (const Region& region : program.regions)
+      for (const Op& op : region.ops)
+        if (op.def == &ops::balance_bias) return true;
+  return false;
+}
+
+}  // namespace
+
 void Trainer::find_loads(const RunPrograms& programs) {
   int last = -1;
   for (const Program& program : programs.train)
     for (const Region& region : program.regions)
       for (const Op& op : region.ops) last = std::max(last, op.block);
+  load_names_.assign(kLoadStatistics.begin(), kLoadStatistics.end());
+  if (has_correction_bias(programs))
+    load_names_.insert(load_names_.end(), kBiasStatistics.begin(), kBiasStatistics.end());
   for (int layer = 0; layer <= last; ++layer) {
     std::string first = fmt::format("load.{}.{}", layer, kLoadStatistics[0]);
     bool has_experts = std::any_of(programs.train.begin(), programs.train.end(),
                                    [&](const Program& program) { return program.find(first) != nullptr; });
     if (!has_experts) continue;
-    for (size_t i = 0; i < kLoadStatistics.size(); ++i) {
-      std::string path = fmt::format("load.{}.{}", layer, kLoadStatistics[i]);
+    for (size_t i = 0; i < load_names_.size(); ++i) {
+      std::string path = fmt::format("load.{}.{}", layer, load_names_[i]);
       if (counts(*train_, path))
-        loads_.emplace_back(layers_with_experts_ * kLoadStatistics.size() + i, &train_->program().at(path));
+        loads_.emplace_back(layers_with_experts_ * load_names_.size() + i, &train_->program().at(path));
     }
     ++layers_with_experts_;
   }
@@ -142,15 +159,18 @@ void Trainer::collect_losses(Begun& begun) {
 }
 
 StepMetrics::ExpertLoads Trainer::collect_loads(const Begun& begun) {
-  std::vector<double> numbers(layers_with_experts_ * kLoadStatistics.size());
+  std::vector<double> numbers(layers_with_experts_ * load_names_.size());
   int64_t ticket = begun.first_load;
   for (const auto& [place, number] : loads_) numbers[place] = static_cast<double>(train_->collect(ticket++));
   group_.sum(numbers);
   StepMetrics::ExpertLoads loads;
-  for (size_t i = 0; i < numbers.size(); i += kLoadStatistics.size()) {
+  for (size_t i = 0; i < numbers.size(); i += load_names_.size()) {
     loads.peak.push_back(numbers[i]);
     loads.entropy.push_back(numbers[i + 1]);
     loads.unused.push_back(static_cast<int64_t>(numbers[i + 2]));
+    if (load_names_.size() == kLoadStatistics.size()) continue;
+    loads.bias_least.push_back(numbers[i + 3]);
+    loads.bias_most.push_back(numbers[i + 4]);
   }
   return loads;
 }

@@ -89,6 +89,7 @@ class Trainer {
   // The layers with experts, of all ranks, and this rank's part of the numbers of their loads: each with its place in
   // the list of all.
   size_t layers_with_experts_ = 0;
+  std::vector<std::string_view> load_names_;  // of the numbers of one layer (ops/load_statistics.h)
   std::vector<std::pair<size_t, const Value*>> loads_;
   int steps_ahead_ = 0;
   std::vector<Begun> begun_;  // those under way, in turn; made once, so that a step allocates nothing

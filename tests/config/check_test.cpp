@@ -146,15 +146,18 @@ TEST(Check, OptionsOfExperts) {
             "command line: model.experts.per_token=5: got 5; expected an integer from 1 to 4");
   EXPECT_EQ(about({"model.experts.ffn=48"}),
             "command line: model.experts.ffn=48: mixtral has experts as wide as its ffn; expected no experts.ffn, or "
-            "an architecture with it: qwen2_moe, qwen3_moe, deepseek_v2, deepseek_v3");
+            "an architecture with it: qwen2_moe, qwen3_moe, deepseek_moe, deepseek_v2, deepseek_v3");
   EXPECT_EQ(about({"model.experts.normalise=false"}),
             "command line: model.experts.normalise=false: mixtral makes the weights of a token's experts sum to 1; "
-            "expected no experts.normalise, or an architecture with it: olmoe, qwen2_moe, qwen3_moe, deepseek_v2, "
-            "deepseek_v3");
+            "expected no experts.normalise, or an architecture with it: olmoe, qwen2_moe, qwen3_moe, deepseek_moe, "
+            "deepseek_v2, deepseek_v3");
   EXPECT_EQ(about({"model.experts.every=2"}).substr(0, 72),
             "command line: model.experts.every=2: mixtral has experts in every layer;");
   EXPECT_EQ(about({"model.experts.shared_ffn=32"}).substr(0, 72),
             "command line: model.experts.shared_ffn=32: mixtral has no shared expert;");
+  EXPECT_EQ(about({"train.recompute=latent"}),
+            "command line: train.recompute=latent: mixtral has no latent attention; expected selective, which computes "
+            "everything else again that latent does");
   EXPECT_EQ(complaint_about({"model.experts.count=4"}),
             "command line: model.experts.count=4: llama has no experts; expected no such key");
   EXPECT_EQ(about({"model.architecture=qwen3_moe", "model.experts.per_token=2", "model.experts.ffn=50", "mesh.tp=4"}),

@@ -95,6 +95,13 @@ void add_streaming_cases(std::vector<Case>& cases) {
     cases.push_back({&ops::expert_down_bias_gradient, {name, {rows, bias, weights, chosen}, experts, 6}});
     cases.push_back({&ops::weighted_clamped_swiglu, {name, {pairs, weights}, clamping}});
     cases.push_back({&ops::weighted_clamped_swiglu_backward, {name, {slots, pairs, weights}, clamping}});
+    Attrs in_blocks{{"experts", 6}, {"blocks", 2}};
+    TensorType sent = f64({1, 3, 346, f}), sent_to = i32({1, 3, 346}), sent_weights = f64({1, 3, 346});
+    cases.push_back({&ops::expert_rows_bias, {name, {sent, bias, sent_to}, in_blocks, 6}});
+    cases.push_back({&ops::expert_rows_bias_gradient, {name, {sent, sent_to}, in_blocks, 6}});
+    cases.push_back({&ops::expert_rows_weighted_bias, {name, {sent, bias, sent_weights, sent_to}, in_blocks, 6}});
+    cases.push_back(
+        {&ops::expert_rows_weighted_bias_gradient, {name, {sent, bias, sent_weights, sent_to}, in_blocks, 6}});
   }
   cases.push_back({&ops::add_squares, {"many", TensorTypes(1000, f64({})), {}}});
   cases.push_back({&ops::clip_scale, {"many", TensorTypes(1000, f64({})), {{"clip", 1.0}}}});

@@ -229,8 +229,12 @@ TEST(BalanceBias, StepsTowardsTheMean) {
   Attrs attrs{{"speed", 0.25}};
   TensorTypes types{f64({4}), f64({4}), f64({})};
   Numbers bias{1, -2, 0, 0.5}, counts{3, 5, 4, 4};
-  EXPECT_EQ(run(ops::balance_bias, attrs, types, {bias, counts, {1}})[0], (Numbers{1.25, -2.25, 0, 0.5}));
-  EXPECT_EQ(run(ops::balance_bias, attrs, types, {bias, counts, {0}})[0], bias);
+  std::vector<Numbers> stepped = run(ops::balance_bias, attrs, types, {bias, counts, {1}});
+  EXPECT_EQ(stepped[0], (Numbers{1.25, -2.25, 0, 0.5}));
+  EXPECT_EQ(stepped[1], (Numbers{-2.25})) << "the least";
+  EXPECT_EQ(stepped[2], (Numbers{1.25})) << "the most";
+  std::vector<Numbers> skipped = run(ops::balance_bias, attrs, types, {bias, counts, {0}});
+  EXPECT_EQ(skipped, (std::vector<Numbers>{bias, {-2}, {1}}));
   // A mean that is no whole number, and whose division would round.
   EXPECT_EQ(run(ops::balance_bias, attrs, {f64({3}), f64({3}), f64({})}, {{0, 0, 0}, {1, 1, 2}, {0.5}})[0],
             (Numbers{0.25, 0.25, -0.25}));

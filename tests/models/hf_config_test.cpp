@@ -171,7 +171,7 @@ TEST(HfConfig, RefusesByName) {
             "config.json add_cross_attention: true is not supported; expected false");
   EXPECT_EQ(complaint_about(kGpt2, {{"model_type", "mamba"}}),
             "config.json model_type: \"mamba\" is not supported; expected " + all_types());
-  for (const char* type : {"llama4", "jamba", "dbrx", "deepseek"})
+  for (const char* type : {"llama4", "jamba", "dbrx", "deepseek_v32"})
     EXPECT_EQ(complaint_about(kLlama1, {{"model_type", type}}),
               fmt::format("config.json model_type: \"{}\": {}; expected {}", type, why_unsupported(type), all_types()));
 }
@@ -218,7 +218,7 @@ TEST(HfConfig, RefusesBadValues) {
   auto scaled = [](const json& scaling) { return complaint_about(kLlama32, {{"rope_scaling", scaling}}); };
   EXPECT_EQ(scaled({{"rope_type", "yarn"}}), "config.json rope_scaling factor: is missing; expected a number");
   EXPECT_EQ(scaled({{"rope_type", "yarn"}, {"factor", 4.0}, {"beta_fast", 1.0}, {"beta_slow", 2.0}}),
-            "config.json rope_scaling.beta_fast: beta_fast 1 is not above beta_slow 2");
+            "config.json rope_scaling.beta_fast: beta_fast 1 is below beta_slow 2");
   EXPECT_EQ(scaled({{"rope_type", "longrope"}, {"short_factor", {1.0}}}),
             "config.json rope_scaling long_factor: is missing; expected a list of numbers");
   EXPECT_EQ(scaled({{"rope_type", "longrope"}, {"short_factor", {1.0}}, {"long_factor", json::array({"x"})}}),

@@ -143,10 +143,10 @@ TEST(Presets, SurviveConfigJson) {
 
 TEST(Presets, WhatIsNotSupportedIsSaidSo) {
   for (const Preset& preset : presets()) EXPECT_EQ(why_unsupported(preset.name), "") << preset.name;
-  for (std::string_view name : {"mixtral-8x70b", "llama4", "gpt-oss-7b", "deepseek-moe-16b", "deepseek_v32"})
+  for (std::string_view name : {"mixtral-8x70b", "llama4", "gpt-oss-7b", "deepseek-moe-145b", "deepseek_v32"})
     EXPECT_EQ(why_unsupported(name),
-              "of models with experts only Mixtral, OLMoE, Qwen 1.5 and 2 with experts, Qwen 3 with experts, DeepSeek "
-              "V2, DeepSeek V3, gpt-oss are supported yet")
+              "of models with experts only Mixtral, OLMoE, Qwen 1.5 and 2 with experts, Qwen 3 with experts, "
+              "DeepSeekMoE, DeepSeek V2, DeepSeek V3, gpt-oss are supported yet")
         << name;
 }
 

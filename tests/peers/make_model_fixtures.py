@@ -29,6 +29,7 @@ from torch.overrides import TorchFunctionMode
 import transformers
 from transformers.utils import logging as transformers_logging
 
+import deepseek_moe
 from model_peer import IGNORED, TOLERANCE, deviations, forward_backward, load_model
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "models"
@@ -160,7 +161,7 @@ def float64_twin(model):
             if type(child).__name__.endswith("RotaryEmbedding"):
                 kind = ComplexRotary64 if model.config.model_type == "deepseek_v2" else Rotary64
                 setattr(parent, name, kind(model.config))
-    if hasattr(model.config, "num_experts_per_tok"):
+    if hasattr(model.config, "num_experts_per_tok") and model.config.model_type != "deepseek":
         twin.set_experts_implementation("eager")  # grouped products know no float64
     return twin.double().eval()
 
@@ -239,7 +240,7 @@ def make_model(name):
     text = (directory / "recipe.json").read_text()
     recipe = json.loads(text)
     generator = torch.Generator().manual_seed(recipe["seed"])
-    model_class = getattr(transformers, recipe["class"])
+    model_class = getattr(transformers, recipe["class"], None) or getattr(deepseek_moe, recipe["class"])
     model = model_class(model_class.config_class(**recipe["config"])).eval()
     randomise(model, generator)
     shutil.rmtree(directory)

@@ -23,6 +23,8 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 from transformers.utils import logging as transformers_logging
 
+import deepseek_moe  # noqa: F401: what transformers lacks
+
 IGNORED = -100
 TOLERANCE = 1e-5  # of the L2 norm of a tensor
 GRADIENT_FLOOR = 1e-4  # a gradient smaller than this part of all gradients together is measured against that part

@@ -14,6 +14,8 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
+import deepseek_moe  # noqa: F401: what transformers lacks
+
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 TORCH_FILE = "pytorch_model.bin"
 BITS = {torch.float32: torch.int32, torch.bfloat16: torch.int16, torch.float16: torch.int16}

@@ -45,6 +45,16 @@ Vectors biases_of(const Bound& bound) {
   return held_vectors(bound, "layers.", "router.correction");
 }
 
+// Every layer has experts; a rank holds the biases of some.
+void expect_ranges(const StepMetrics& metrics, const Vectors& biases) {
+  for (const auto& [path, bias] : biases) {
+    size_t layer = std::stoul(path.substr(path.find('.') + 1));
+    auto [least, most] = std::minmax_element(bias.begin(), bias.end());
+    EXPECT_EQ(metrics.expert_loads.value().bias_least.at(layer), static_cast<double>(*least)) << path;
+    EXPECT_EQ(metrics.expert_loads.value().bias_most.at(layer), static_cast<double>(*most)) << path;
+  }
+}
+
 class ExpertBias : public testing::TestWithParam<MeshCase> {
  protected:
   static ScratchRun& scratch() {
@@ -89,7 +99,7 @@ class ExpertBias : public testing::TestWithParam<MeshCase> {
            initialize_weights(trainer.bound(), 1);
            for (int step = 1; step <= kBiasSteps; ++step) {
              trainer.begin_step(step, (step - 1) * run.batch.sequences);
-             trainer.finish_step();
+             expect_ranges(trainer.finish_step(), biases_of(trainer.bound()));
              after(trainer, step);
            }
            ReplicaCheck(trainer.bound(), ranks == 1 ? nullptr : &transport, SameWork::same_bits).check_all();

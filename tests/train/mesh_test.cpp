@@ -1,40 +1,19 @@
 // The same model on one rank and on many meshes: the losses of 20 steps and the weights at the end agree.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 #include <sstream>
 #include <string>
 
-#include "ckpt/weights_reader.h"
 #include "mesh_cases.h"
 #include "run/resolve_spec.h"
+#include "same_training.h"
 #include "scratch_run.h"
 
 namespace sextant {
 namespace {
 
 const std::vector<std::string> kCommon = common_settings();
-
-double loss_at(const std::vector<std::string>& losses, size_t i) {
-  return std::stod(losses[i]);
-}
-
-void expect_same_weights(const std::filesystem::path& a, const std::filesystem::path& b) {
-  WeightsReader left(a), right(b);
-  for (const std::string& name : left.names()) {
-    TensorView x = left.tensor(name), y = right.tensor(name);
-    ASSERT_EQ(x.bytes.size(), y.bytes.size()) << name;
-    const float* p = reinterpret_cast<const float*>(x.bytes.data());
-    const float* q = reinterpret_cast<const float*>(y.bytes.data());
-    double difference = 0, size = 0;
-    for (size_t i = 0; i < x.bytes.size() / 4; ++i) {
-      difference += (p[i] - q[i]) * (p[i] - q[i]);
-      size += p[i] * p[i];
-    }
-    EXPECT_LE(std::sqrt(difference), 1e-4 * std::sqrt(size) + 1e-7) << name;
-  }
-}
 
 class OnMeshes : public testing::TestWithParam<std::tuple<const char*, MeshCase>> {
  protected:
@@ -66,10 +45,7 @@ TEST_P(OnMeshes, TrainsAsOneRankDoes) {
   std::vector<std::string> expected = scratch().losses(one);
   std::string out = fmt::format("{}-{}", mesh.name, file);
   scratch().run(out, settings, file);
-  std::vector<std::string> losses = scratch().losses(out);
-  ASSERT_EQ(losses.size(), expected.size());
-  for (size_t i = 0; i < losses.size(); ++i)
-    EXPECT_NEAR(loss_at(losses, i), loss_at(expected, i), 1e-5 * loss_at(expected, i)) << "step " << i + 1;
+  expect_same_losses(scratch().losses(out), expected);
   double validation = std::stod(scratch().metric(one, "validation_loss").back());
   EXPECT_NEAR(std::stod(scratch().metric(out, "validation_loss").back()), validation, 1e-5 * validation);
   expect_same_weights(scratch().root() / one / "step-000020", scratch().root() / out / "step-000020");
@@ -102,10 +78,7 @@ TEST(ExpertMeshChanges, AreResumedFromOneAnother) {
     settings.push_back(fmt::format("train.steps={}", 2 * (i + 1)));
     scratch.run("changing", settings, "tiny-moe.toml");
   }
-  std::vector<std::string> expected = scratch.losses("alone"), got = scratch.losses("changing");
-  ASSERT_EQ(got.size(), expected.size());
-  for (size_t i = 0; i < got.size(); ++i)
-    EXPECT_NEAR(loss_at(got, i), loss_at(expected, i), 1e-5 * loss_at(expected, i)) << "step " << i + 1;
+  expect_same_losses(scratch.losses("changing"), scratch.losses("alone"));
   expect_same_weights(scratch.root() / "alone" / "step-000010", scratch.root() / "changing" / "step-000010");
 }
 

@@ -14,6 +14,7 @@
 #include "targets/cpu/orthogonalize_sizes.h"
 #include "targets/cpu/rope_sizes.h"
 #include "targets/cpu/task_sizes.h"
+#include "targets/token_groups.h"
 
 namespace sextant::cpu {
 
@@ -135,9 +136,8 @@ Bytes taken_rows(const KernelQuery& query) {
 
 // The row of every slot.
 Bytes slot_places(const KernelQuery& query) {
-  const LocalShape& groups = query.in[1].shape;
-  return {groups[0] * groups[1] * query.attrs.integer("batch") * query.attrs.integer("positions") *
-          query.attrs.integer("top_k") * int64_t{sizeof(int32_t)}};
+  TokenGroups groups(query.attrs, query.in[1].shape);
+  return {groups.count * groups.tokens() * query.attrs.integer("top_k") * int64_t{sizeof(int32_t)}};
 }
 
 // The scores of one token, and what experts are chosen by, for each thread.

@@ -15,6 +15,7 @@
 #include "targets/cuda/orthogonalize_sizes.h"
 #include "targets/cuda/row_sum_sizes.h"
 #include "targets/cuda/update_sizes.h"
+#include "targets/token_groups.h"
 
 namespace sextant::cuda {
 
@@ -117,6 +118,13 @@ Bytes slots_by_expert(const KernelQuery& query) {
   return {SlotOrderSizes(query.in[kExperts].shape.count(), query.attrs.integer("experts")).end};
 }
 
+// Of rows: the bias of this rank, whose gradient is the first output, may be that of some experts.
+template <int kExperts>
+Bytes rows_by_expert(const KernelQuery& query) {
+  int64_t held = query.out[0].shape.count() / query.in[0].shape.last();
+  return {SlotOrderSizes(query.in[kExperts].shape.count(), held).end};
+}
+
 // kWeight: where an op's operands have the weight.
 enum class ExpertWeight : uint8_t { input, output };
 
@@ -149,9 +157,8 @@ Bytes experts_to_tokens(const KernelQuery& query) {
 
 // The row of every slot.
 Bytes slot_places(const KernelQuery& query) {
-  const LocalShape& groups = query.in[1].shape;
-  return {groups[0] * groups[1] * query.attrs.integer("batch") * query.attrs.integer("positions") *
-          query.attrs.integer("top_k") * int64_t{sizeof(int32_t)}};
+  TokenGroups groups(query.attrs, query.in[1].shape);
+  return {groups.count * groups.tokens() * query.attrs.integer("top_k") * int64_t{sizeof(int32_t)}};
 }
 
 Bytes load_sums(const KernelQuery& query) {
@@ -216,6 +223,8 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::sinks_gradient, {cuda::sink_dots}},
       {&ops::expert_load, {cuda::load_sums}},
       {&ops::expert_rows, {cuda::experts_to_slots}},
+      {&ops::expert_rows_bias_gradient, {cuda::rows_by_expert<1>}},
+      {&ops::expert_rows_weighted_bias_gradient, {cuda::rows_by_expert<3>}},
       {&ops::expert_rows_input_gradient, {cuda::experts_to_slots}},
       {&ops::expert_rows_weight_gradient, {cuda::experts_of_slots}},
       {&ops::expert_up, {cuda::experts_to_slots}},

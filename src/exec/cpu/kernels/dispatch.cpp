@@ -2,28 +2,11 @@
 
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/blocks.h"
+#include "targets/token_groups.h"
 
 namespace sextant::cpu {
 
 namespace {
-
-// Where the tokens of groups stand: [a c] groups of batch × positions tokens in [b s].
-struct TokenGroups {
-  TokenGroups(const Attrs& attrs, const LocalShape& groups)
-      : batch(attrs.integer("batch")),
-        positions(attrs.integer("positions")),
-        across(groups[1]),
-        count(groups[0] * groups[1]) {}
-
-  int64_t tokens() const { return batch * positions; }  // of one group
-  // The row of [b s] in which a group's token stands.
-  int64_t row(int64_t group, int64_t token) const {
-    int64_t sequence = group / across * batch + token / positions;
-    return sequence * across * positions + group % across * positions + token % positions;
-  }
-
-  int64_t batch, positions, across, count;
-};
 
 void run_dispatch_map(const KernelCall& call) {
   const Tensor& experts = call.in[0];

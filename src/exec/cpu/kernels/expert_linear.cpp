@@ -3,43 +3,33 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/gemm.h"
 #include "targets/cpu/expert_sizes.h"
+#include "targets/slot_experts.h"
 
 namespace sextant::cpu {
 
 namespace {
 
-// The experts of slots, as places in the weight of this rank.
-struct SlotExperts {
-  const int32_t* chosen;
-  int64_t count;  // of the weight's
-  // Rows that were brought to their experts: so many stand side by side, in blocks of experts. 0: slots as they are.
-  int64_t rows = 0, rows_of_block = 0, experts_of_block = 0;
-
-  int64_t of(int64_t slot) const {  // -1: none
-    if (rows == 0 || chosen[slot] < 0) return chosen[slot];
-    return slot % rows / rows_of_block * experts_of_block + chosen[slot] % experts_of_block;
-  }
-};
-
 // Of slots: the weight holds the experts that attr tells. Of rows: this rank's may be some of them.
 SlotExperts slot_experts(const KernelCall& call, int64_t expert_count) {
   const Tensor& chosen = call.in[2];
-  SlotExperts experts{.chosen = chosen.as<int32_t>(), .count = expert_count};
-  if (!call.attrs.has("blocks")) return experts;
-  experts.rows = chosen.shape.last();
-  experts.experts_of_block = call.attrs.integer("experts") / call.attrs.integer("blocks");
-  experts.rows_of_block = experts.rows / (expert_count / experts.experts_of_block);
-  return experts;
+  if (!call.attrs.has("blocks")) return {.chosen = chosen.as<int32_t>()};
+  return experts_of_rows(
+      chosen.as<int32_t>(), chosen.shape.last(),
+      {.experts = call.attrs.integer("experts"), .blocks = call.attrs.integer("blocks"), .held = expert_count});
 }
 
-// Slots [first, first + count) in the order of their experts, stable; offsets[e] is where expert e's begin.
-void sort_slots(const SlotExperts& experts, int64_t first, int64_t count, int32_t* order, int32_t* offsets) {
-  int64_t expert_count = experts.count;
+struct SlotRange {
+  int64_t first, count;
+};
+
+// These slots in the order of their experts, stable; offsets[e] is where expert e's begin.
+void sort_slots(const SlotExperts& experts, int64_t expert_count, SlotRange slots, int32_t* order, int32_t* offsets) {
+  const int64_t end = slots.first + slots.count;
   std::fill_n(offsets, expert_count + 1, 0);
-  for (int64_t i = first; i < first + count; ++i)
+  for (int64_t i = slots.first; i < end; ++i)
     if (int64_t e = experts.of(i); e >= 0) ++offsets[e + 1];
   for (int64_t e = 0; e < expert_count; ++e) offsets[e + 1] += offsets[e];
-  for (int64_t i = first; i < first + count; ++i)
+  for (int64_t i = slots.first; i < end; ++i)
     if (int64_t e = experts.of(i); e >= 0) order[offsets[e]++] = static_cast<int32_t>(i);
   for (int64_t e = expert_count; e > 0; --e) offsets[e] = offsets[e - 1];  // each had moved on to the next one's
   offsets[0] = 0;
@@ -51,6 +41,7 @@ enum class Rows : uint8_t { tokens, slots };
 template <class T>
 struct ExpertRows {
   SlotExperts experts;
+  int64_t expert_count;  // of the weight's
   int64_t tokens, top_k;
   const T* in;
   Rows rows_in;
@@ -65,17 +56,17 @@ struct ExpertRows {
 // One block of tokens. What is added to a token comes in the order of its experts.
 template <class T>
 void multiply_block(const ExpertRows<T>& x, int64_t first_token, int64_t last_token, std::byte* memory) {
-  ExpertRowsScratch at({x.top_k, x.experts.count, x.inputs, x.outputs, int64_t{sizeof(T)}});
+  ExpertRowsScratch at({x.top_k, x.expert_count, x.inputs, x.outputs, int64_t{sizeof(T)}});
   auto* order = reinterpret_cast<int32_t*>(memory);
   auto* offsets = reinterpret_cast<int32_t*>(memory + at.offsets);
   T *rows_in = reinterpret_cast<T*>(memory + at.rows_in), *rows_out = reinterpret_cast<T*>(memory + at.rows_out);
-  sort_slots(x.experts, first_token * x.top_k, (last_token - first_token) * x.top_k, order, offsets);
+  sort_slots(x.experts, x.expert_count, {first_token * x.top_k, (last_token - first_token) * x.top_k}, order, offsets);
   if (x.rows_out == Rows::tokens) std::fill(x.out + first_token * x.outputs, x.out + last_token * x.outputs, T{0});
   if (x.experts.rows > 0)  // a row may have no expert
     for (int64_t row = first_token; row < last_token; ++row)
       if (x.experts.of(row) < 0) std::fill_n(x.out + row * x.outputs, x.outputs, T{0});
   auto row_of = [&](int32_t slot, Rows rows) { return rows == Rows::slots ? int64_t{slot} : slot / x.top_k; };
-  for (int64_t e = 0; e < x.experts.count; ++e) {
+  for (int64_t e = 0; e < x.expert_count; ++e) {
     Matrix<T> b = x.b;
     b.data += e * x.b_elements;
     for (int64_t begin = offsets[e]; begin < offsets[e + 1]; begin += kExpertTile) {
@@ -114,6 +105,7 @@ void run_rows(const KernelCall& call) {
     Matrix<T> stored{w.as<T>(), w.shape.last()};
     SlotExperts slots = slot_experts(call, expert_count);
     ExpertRows<T> rows{.experts = slots,
+                       .expert_count = expert_count,
                        .tokens = slots.rows > 0 ? experts.count() : experts.shape.rows(),
                        .top_k = slots.rows > 0 ? 1 : experts.shape.last(),
                        .in = call.in[0].as<T>(),
@@ -144,7 +136,7 @@ void run_weight_gradient(const KernelCall& call) {
     ExpertGradientScratch at({experts.count(), expert_count, outputs, inputs, int64_t{sizeof(T)}});
     auto* order = reinterpret_cast<int32_t*>(call.workspace);
     auto* offsets = reinterpret_cast<int32_t*>(call.workspace + at.offsets);
-    sort_slots(slots, 0, experts.count(), order, offsets);
+    sort_slots(slots, expert_count, {0, experts.count()}, order, offsets);
     auto row_of = [&](int32_t slot, Rows rows) { return rows == Rows::slots ? int64_t{slot} : slot / top_k; };
     call.team.parallel_for(expert_count, [&](int64_t e, int thread) {
       std::byte* memory = call.workspace + at.shared() + thread * at.of_thread();

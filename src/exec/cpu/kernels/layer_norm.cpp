@@ -61,14 +61,14 @@ void run_layer_norm(const KernelCall& call) {
 }
 
 template <class T>
-struct BackwardRow {
+struct LayerNormGradientRow {
   const T *dy, *x, *w, *plus;  // plus may be null
   T m, r;
   T *dx, *dw, *dbias;  // dx may be dy or plus; dw and dbias are added onto
 };
 
 template <class T>
-void backward_row(const BackwardRow<T>& row, int64_t width) {
+void backward_row(const LayerNormGradientRow<T>& row, int64_t width) {
   // Copies, which the compiler knows that no store changes; and two loops, each with few enough arrays to vectorise.
   auto [dy, x, w, plus, m, r, dx, dw, dbias] = row;
   T mean_g = dot(dy, w, width) / static_cast<T>(width);
@@ -98,8 +98,9 @@ void run_layer_norm_backward(const KernelCall& call) {
       std::fill(dbias, dbias + width, T(0));
       for (int64_t row = begin; row < end; ++row) {
         int64_t at = row * width;
-        backward_row(BackwardRow<T>{dy + at, x + at, w, plus ? plus + at : nullptr, m[row], r[row], dx + at, dw, dbias},
-                     width);
+        backward_row(
+            LayerNormGradientRow<T>{dy + at, x + at, w, plus ? plus + at : nullptr, m[row], r[row], dx + at, dw, dbias},
+            width);
       }
     });
     add_partials(call.team, dw_partials, blocks.count(), width, call.out[1].as<T>(), Write::over);

@@ -45,13 +45,13 @@ void run_rms_norm(const KernelCall& call) {
 }
 
 template <class T>
-struct BackwardRow {
+struct RmsGradientRow {
   const T *dy, *x, *w, *plus;  // plus may be null
   T *dx, *dw;                  // dx may be dy or plus; dw is added onto
 };
 
 template <class T>
-void backward_row(const BackwardRow<T>& row, T r, int64_t width) {
+void backward_row(const RmsGradientRow<T>& row, T r, int64_t width) {
   T projection = dot_shifted(row.dy, row.w, row.x, T(0), width) / static_cast<T>(width) * r * r;
   for (int64_t j = 0; j < width; ++j) {
     T dy = row.dy[j], x = row.x[j];
@@ -72,7 +72,8 @@ void run_rms_norm_backward(const KernelCall& call) {
       std::fill(partial, partial + width, T(0));
       for (int64_t row = begin; row < end; ++row) {
         int64_t at = row * width;
-        backward_row(BackwardRow<T>{dy + at, x + at, w, plus ? plus + at : nullptr, dx + at, partial}, r[row], width);
+        backward_row(RmsGradientRow<T>{dy + at, x + at, w, plus ? plus + at : nullptr, dx + at, partial}, r[row],
+                     width);
       }
     });
     add_partials(call.team, partials, blocks.count(), width, dw, Write::over);

@@ -75,5 +75,7 @@ void run_weighted_clamped_swiglu_backward(const KernelCall& call) {
 
 const CpuKernel weighted_clamped_swiglu{.run = run_weighted_clamped_swiglu};
 const CpuKernel weighted_clamped_swiglu_backward{.run = run_weighted_clamped_swiglu_backward};
+const CpuKernel weighted_clamped_swiglu_rows{.run = run_weighted_clamped_swiglu};
+const CpuKernel weighted_clamped_swiglu_rows_backward{.run = run_weighted_clamped_swiglu_backward};
 
 }  // namespace sextant::cpu

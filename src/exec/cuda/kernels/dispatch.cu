@@ -3,30 +3,13 @@
 #include "exec/cuda/kernels/vector.cuh"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/kernel.h"
+#include "targets/token_groups.h"
 
 namespace sextant::cuda {
 
 namespace {
 
 constexpr int kFillThreads = 256;
-
-// Where the tokens of groups stand: [a c] groups of batch × positions tokens in [b s].
-struct TokenGroups {
-  TokenGroups(const Attrs& attrs, const LocalShape& groups)
-      : batch(attrs.integer("batch")),
-        positions(attrs.integer("positions")),
-        across(groups[1]),
-        count(groups[0] * groups[1]) {}
-
-  __host__ __device__ int64_t tokens() const { return batch * positions; }  // of one group
-  // The row of [b s] in which a group's token stands.
-  __device__ int64_t row(int64_t group, int64_t token) const {
-    int64_t sequence = group / across * batch + token / positions;
-    return sequence * across * positions + group % across * positions + token % positions;
-  }
-
-  int64_t batch, positions, across, count;
-};
 
 struct RowMap {
   TokenGroups groups;

@@ -7,19 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "targets/slot_experts.h"
+
 namespace sextant::cuda {
-
-// The experts of slots, as places in the weight of this rank.
-struct SlotExperts {
-  const int32_t* chosen;
-  // Rows that were brought to their experts: so many stand side by side, in blocks of experts. 0: slots as they are.
-  int64_t rows = 0, rows_of_block = 0, experts_of_block = 0;
-
-  __device__ int of(int64_t slot) const {  // -1: none
-    if (rows == 0 || chosen[slot] < 0) return chosen[slot];
-    return static_cast<int>(slot % rows / rows_of_block * experts_of_block + chosen[slot] % experts_of_block);
-  }
-};
 
 struct SlotOrder {
   const int32_t* order;    // the slots, those of expert 0 first

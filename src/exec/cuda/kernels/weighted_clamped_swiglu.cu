@@ -105,5 +105,7 @@ void run_weighted_clamped_swiglu_backward(const CudaCall& call) {
 
 const CudaKernel weighted_clamped_swiglu{.launch = run_weighted_clamped_swiglu};
 const CudaKernel weighted_clamped_swiglu_backward{.launch = run_weighted_clamped_swiglu_backward};
+const CudaKernel weighted_clamped_swiglu_rows{.launch = run_weighted_clamped_swiglu};
+const CudaKernel weighted_clamped_swiglu_rows_backward{.launch = run_weighted_clamped_swiglu_backward};
 
 }  // namespace sextant::cuda

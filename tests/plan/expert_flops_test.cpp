@@ -1,0 +1,36 @@
+// Model flops of published models with experts, at 4096 tokens in a sequence: six for each parameter that a token goes
+// through, and causal attention. Printed figures have the precision that is given here.
+#include <gtest/gtest.h>
+
+#include "worked_case.h"
+
+namespace sextant {
+namespace {
+
+struct ExpertFlops {
+  const char* preset;
+  double weights, attention;  // GFLOP per token, forward and backward
+};
+
+void PrintTo(const ExpertFlops& c, std::ostream* out) {
+  *out << c.preset;
+}
+
+class ExpertFlopsOf : public testing::TestWithParam<ExpertFlops> {};
+
+TEST_P(ExpertFlopsOf, AreThePublishedOnes) {
+  const ExpertFlops& c = GetParam();
+  double all = plan_of(spec_of(c.preset), {.seq = 4096}).flops.model_causal / 1e9;
+  // Weights of norms and biases multiply nothing in a GEMM; a token sees itself.
+  EXPECT_NEAR(all / (c.weights + c.attention), 1, 0.0025) << all;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Published, ExpertFlopsOf,
+    testing::Values(ExpertFlops{"mixtral-8x7b", 76.49, 3.22}, ExpertFlops{"mixtral-8x22b", 233.8, 8.5},
+                    ExpertFlops{"qwen3-30b-a3b", 18.25, 4.83}, ExpertFlops{"qwen3-235b-a22b", 129.4, 18.9},
+                    ExpertFlops{"olmoe-1b-7b", 7.07, 0.81}, ExpertFlops{"deepseek-v2-lite", 14.7, 1.7},
+                    ExpertFlops{"deepseek-v3", 219.8, 30.7}, ExpertFlops{"gpt-oss-20b", 21.65, 1.28}));
+
+}  // namespace
+}  // namespace sextant
