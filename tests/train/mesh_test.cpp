@@ -8,6 +8,7 @@
 
 #include "ckpt/weights_reader.h"
 #include "mesh_cases.h"
+#include "run/programs.h"
 #include "run/resolve_spec.h"
 #include "scratch_run.h"
 
@@ -49,7 +50,7 @@ class OnMeshes : public testing::TestWithParam<std::tuple<const char*, MeshCase>
     std::string name = "one-" + file;
     std::vector<std::string> alone = kCommon;
     if (resolve_spec(run).experts) {
-      int64_t at_once = run.batch.microbatch * run.mesh.dp;
+      int64_t at_once = run.batch.microbatch * run_shape(run, resolve_spec(run)).mesh.ranks(AxisRole::data);
       name += fmt::format("-{}", at_once);
       alone.push_back(fmt::format("batch.microbatch={}", at_once));
     }
