@@ -15,6 +15,7 @@
 #include "passes/pass_list.h"
 #include "plan/stage_flops.h"
 #include "run/resolve_spec.h"
+#include "schedule/folded.h"
 #include "schedule/from_csv.h"
 #include "train/data/dataset.h"
 #include "view/listing.h"
@@ -37,12 +38,15 @@ struct DrawnTimeline {
   double bubble = 0;  // the share of time in which ranks wait
 };
 DrawnTimeline draw_timeline(const std::string& file, const RunShape& shape, const RunPrograms& programs) {
-  const PipelineSchedule& pipeline = shape.pipeline;
-  double whole = simulate_schedule(pipeline, stage_flops(programs, pipeline, Flops{1})).makespan();
+  const PipelineSchedule pipeline = unfolded(shape.pipeline);
+  auto timed_by = [&](Flops flops) {
+    return simulate_schedule(pipeline, unfolded(shape.pipeline, stage_flops(programs, shape.pipeline, flops)));
+  };
+  double whole = timed_by(Flops{1}).makespan();
   auto [unit, name] = whole < 1e10   ? std::pair(1e6, "MFLOP")
                       : whole < 1e13 ? std::pair(1e9, "GFLOP")
                                      : std::pair(1e12, "TFLOP");
-  TimedSchedule timed = simulate_schedule(pipeline, stage_flops(programs, pipeline, Flops{unit}));
+  TimedSchedule timed = timed_by(Flops{unit});
   write_file_atomically(
       file, timeline_svg(
                 timed, {.title = "", .time_unit = fmt::format("{} of a rank's operations; messages take none", name)}));
@@ -203,11 +207,8 @@ void explain_verb(const ExplainArguments& arguments) {
   RunShape shape = run_shape(run, resolve_spec(run));
   require_layer(arguments.layer, shape.spec.layers);
   ExplainView view(arguments);
-  // Of two copies only the order is shown, with the stages of one: there is no program that trains both.
-  bool shows_programs = !arguments.after.empty() || arguments.layer >= 0 || !arguments.op.empty() ||
-                        (arguments.timeline.empty() && arguments.schedule_csv.empty());
   RunPrograms programs = build_programs(
-      run, shows_programs ? shape : one_copy(shape), target_for(run, shape.mesh.world_size()),
+      run, shape, target_for(run, shape.mesh.world_size()),
       [&](std::string_view pass, const std::function<std::string()>& text) { view.after(pass_named(pass), text); });
   view.require_shown();
   if (!arguments.timeline.empty()) {
@@ -221,7 +222,7 @@ void explain_verb(const ExplainArguments& arguments) {
                  drawn.ranks, 100 * drawn.bubble);
   }
   if (!arguments.schedule_csv.empty()) {
-    write_file_atomically(arguments.schedule_csv, csv_text(shape.pipeline));
+    write_file_atomically(arguments.schedule_csv, csv_text(unfolded(shape.pipeline)));
     view.answer()["schedule"] = {{"file", arguments.schedule_csv}, {"name", shape.pipeline.name}};
     if (!arguments.json)
       fmt::print("{}: the schedule {}, for pipeline.schedule = \"csv\"\n", arguments.schedule_csv, shape.pipeline.name);

@@ -18,7 +18,7 @@
 #include "models/models.h"
 #include "models/presets.h"
 #include "optim/optimizer.h"
-#include "schedule/pipeline.h"
+#include "schedule/schedules.h"
 
 namespace sextant {
 
@@ -44,8 +44,7 @@ std::vector<Item> software() {
 
 std::vector<Item> schedules() {
   std::vector<Item> items;
-  for (std::string_view name : schedule_names())
-    items.push_back({std::string(name), std::string(shapes_of_schedule(name))});
+  for (const ScheduleDef& def : kSchedules) items.push_back({std::string(def.name), shapes_text(def)});
   return items;
 }
 

@@ -28,7 +28,7 @@ void draw_weight(Bound& bound, const Value& value) {
 void write_tokens(Bound& bound, const Value& value, int64_t vocab) {
   Random random(2, value.path);
   std::vector<int32_t> tokens(static_cast<size_t>(value.local.count()));
-  if (value.path != "begins")
+  if (value.path != "begins" && value.path != crossed_path("begins"))
     for (size_t i = 0; i < tokens.size(); ++i)
       tokens[i] = static_cast<int32_t>(random.below(i, static_cast<uint64_t>(vocab)));
   int slots = bound.program().buffers[static_cast<size_t>(value.buffer)].slots;

@@ -1,6 +1,7 @@
 #include "config/check.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -10,6 +11,7 @@
 #include "config/resolve.h"
 #include "models/spec.h"
 #include "optim/optimizer.h"
+#include "schedule/schedules.h"
 
 namespace sextant {
 
@@ -84,13 +86,14 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
                    {.got = fmt::format("{} makes {:.0f} ranks", sizes_text(mesh), ranks),
                     .expected = fmt::format("at most {}", kMaxRanks)});
   check_experts_split(run, spec, complaints);
-  // The chunks of dualpipe are two copies of the same stages.
-  int64_t stages = mesh.pp * (run.pipeline.schedule == "dualpipe" ? 1 : run.pipeline.chunks);
+  const ScheduleDef* schedule = find_schedule(run.pipeline.schedule);
+  int64_t chunks = run.pipeline.chunks / (schedule ? schedule->copies() : 1);  // of one copy of the model
+  int64_t stages = mesh.pp * chunks;
   if (spec.layers > 0 && stages > spec.layers)
-    complaints.add(run, {"mesh.pp", "pipeline.chunks", "model.layers"},
-                   {.got = fmt::format("{} stages × {} chunks are more than the model's {} layers", mesh.pp,
-                                       run.pipeline.chunks, spec.layers),
-                    .expected = "a layer or more in every chunk"});
+    complaints.add(
+        run, {"mesh.pp", "pipeline.chunks", "model.layers"},
+        {.got = fmt::format("{} stages × {} chunks are more than the model's {} layers", mesh.pp, chunks, spec.layers),
+         .expected = "a layer or more in every chunk"});
   check_sequence_split(run, spec, complaints);
   if (mesh.zero_ranks > 0 && mesh.dp % mesh.zero_ranks != 0)
     complaints.add(run, {"mesh.zero_ranks", "mesh.dp"},
@@ -109,22 +112,27 @@ void check_recompute(const RunConfig& run, const ModelSpec& spec, Complaints& co
                     .expected = "selective, which computes everything else again that latent does"});
 }
 
+std::vector<std::string_view> schedules_of_several_chunks() {
+  std::vector<std::string_view> names;
+  for (const ScheduleDef& def : kSchedules)
+    if (def.chunks.most != 1) names.push_back(def.name);
+  return names;
+}
+
 void check_pipeline(const RunConfig& run, Complaints& complaints) {
   const auto& [schedule, chunks, file, layers] = run.pipeline;
-  bool one_chunk = schedule == "gpipe" || schedule == "1f1b" || schedule == "zb-h1" || schedule == "combined-1f1b";
-  bool two_chunks = schedule == "zbv" || schedule == "dualpipev" || schedule == "dualpipe";
-  if (one_chunk && chunks != 1)
-    complaints.add(run, {"pipeline.chunks", "pipeline.schedule"},
-                   {.got = fmt::format("{} requires pipeline.chunks=1, got {}", schedule, chunks),
-                    .expected = "1",
-                    .hint = "use the schedule interleaved, breadth-first, zbv or dualpipev"});
-  if (two_chunks && chunks != 2)
-    complaints.add(run, {"pipeline.chunks", "pipeline.schedule"},
-                   {.got = fmt::format("{} requires pipeline.chunks=2, got {}", schedule, chunks), .expected = "2"});
-  if (schedule == "csv" && file.empty())
+  const ScheduleDef* def = find_schedule(schedule);
+  if (def && !def->chunks.allows(chunks) && def->chunks.least == def->chunks.most)
+    complaints.add(
+        run, {"pipeline.chunks", "pipeline.schedule"},
+        {.got = fmt::format("{} requires pipeline.chunks={}, got {}", schedule, def->chunks.least, chunks),
+         .expected = fmt::format("{}", def->chunks.least),
+         .hint =
+             def->chunks.most > 1 ? "" : fmt::format("{} take more", fmt::join(schedules_of_several_chunks(), ", "))});
+  if (schedule == kScheduleFromFile && file.empty())
     complaints.add(run, {"pipeline.schedule", "pipeline.file"},
                    {.got = "csv names no file", .expected = "pipeline.file with the path of the schedule"});
-  if (schedule != "csv" && !file.empty())
+  if (schedule != kScheduleFromFile && !file.empty())
     complaints.add(run, {"pipeline.file", "pipeline.schedule"},
                    {.got = fmt::format("a file is given, but the schedule is {}", schedule),
                     .expected = "pipeline.schedule = \"csv\""});

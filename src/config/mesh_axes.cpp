@@ -57,6 +57,7 @@ ExpertShare share_of(const MeshAxis& row, const ExpertMesh& experts) {
 // How many ranks an axis of kAxes has in a run; 1 when the config says nothing of it. The ranks of a row of kMeshAxes
 // are split among the axes of its role by what they are to experts.
 int64_t size_of_axis(const AxisDef& def, const MeshSection& mesh, const ExpertMesh& experts) {
+  if (def.pipeline_copies) return 1;  // where a schedule asks for it, the pipeline's ranks are split
   for (const MeshAxis& row : kMeshAxes) {
     int64_t size = row.size_in(mesh);
     int64_t sharing = row.zero_ranks && mesh.*row.zero_ranks > 0 ? mesh.*row.zero_ranks : size;

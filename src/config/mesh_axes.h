@@ -62,7 +62,8 @@ std::string sizes_text(const MeshSection& mesh, std::string_view separator = " Ã
 // "mesh.dp", â€¦: for complaints about the product.
 std::vector<std::string> axis_keys();
 
-// The mesh of a run's ranks, in the order of kAxes.
+// The mesh of a run's ranks, in the order of kAxes; a schedule with two copies of the model splits the pipeline's ranks
+// further.
 Mesh mesh_of(const MeshSection& mesh);
 
 }  // namespace sextant

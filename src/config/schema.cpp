@@ -16,6 +16,7 @@
 #include "models/spec.h"
 #include "ops/muon.h"
 #include "optim/optimizer.h"
+#include "schedule/schedules.h"
 
 namespace sextant {
 
@@ -288,10 +289,10 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(mesh.bucket_mb, above(0), "Megabytes (2^20 bytes) of gradients that are reduced in one message."),
     KEY(mesh.sequence_parallel, "Whether tensor-parallel ranks also share norms and residuals along the sequence."),
 
-    KEY(pipeline.schedule, one_of("gpipe|1f1b|interleaved|breadth-first|zb-h1|zbv|combined-1f1b|dualpipev|dualpipe|csv"),
+    KEY(pipeline.schedule, one_of(kScheduleWords),
         "The order of forward and backward passes; `csv` reads it from `file`. `combined-1f1b`, which serves on one "
-        "stage too, and `dualpipev` run a forward beside a backward, so that messages of one travel while the other "
-        "computes. `dualpipe` is drawn, not trained."),
+        "stage too, `dualpipev` and `dualpipe` run a forward beside a backward, so that messages of one travel while the "
+        "other computes. `dualpipe` keeps every stage on two ranks."),
     KEY(pipeline.chunks, from_to(1, 1 << 10),
         "Parts of the model each stage holds; more than 1 for `interleaved` and `breadth-first`, 2 for "
         "`zbv`, `dualpipev` and `dualpipe`."),

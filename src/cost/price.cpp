@@ -148,7 +148,7 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
               .axes = axes_text(message.axes)};
   if (message.kind == send || message.kind == receive) {
     int self = own_rank(program);
-    int peer = rank_at_stage(program, coordinate_of(program.mesh, self), op.attrs.integer("peer"));
+    int peer = peer_of(program, coordinate_of(program.mesh, self), op).rank;
     GroupPlace place = place_group(machine_, {self, peer});
     out.axes = pipeline_name(program.mesh), out.level = place.level;
     out.seconds = collective_seconds(machine_, efficiency_, send, out.bytes, place);

@@ -57,6 +57,26 @@ int rank_at_stage(const Program& program, Coordinate at, int64_t stage_rank) {
   return rank_of(program.mesh, at);
 }
 
+StagePeer peer_of(const Program& program, const Coordinate& at, const Op& op) {
+  int64_t peer = op.attrs.integer("peer"), tag = op.attrs.integer("tag");
+  if (op.attrs.integer_or("to_copy", 0) == 0) return {rank_at_stage(program, at, peer), tag};
+  Coordinate other = coordinate_of_data(program, 1, at);
+  // Both copies send each other this value, and neither waits for the other before it has sent.
+  auto axis = static_cast<size_t>(*program.mesh.copies_axis());
+  const Coordinate& sender = op.outputs.empty() ? at : other;  // a recv has an output
+  return {rank_at_stage(program, other, peer), tag + sender[axis]};
+}
+
+Coordinate coordinate_of_data(const Program& program, int chunk, Coordinate at) {
+  std::optional<int> axis = program.mesh.copies_axis();
+  if (axis && chunk > 0) at[static_cast<size_t>(*axis)] = 1 - at[static_cast<size_t>(*axis)];
+  return at;
+}
+
+std::string crossed_path(std::string_view path) {
+  return std::string(path) + ".crossed";
+}
+
 int first_microbatch(const Program& program, const Region& region) {
   for (const Action& action : program.schedule)
     if (action.region == region.kind && action.chunk == region.chunk) return action.microbatch;

@@ -100,6 +100,20 @@ std::optional<Message> local_message(const Program& program, const Op& op);
 // The rank with these coordinates, but another place in the pipeline. BUG in a mesh without one.
 int rank_at_stage(const Program& program, Coordinate at, int64_t stage_rank);
 
+// Whom a send or recv talks to, and the tag of the message, which is the same at both ends and another in the other
+// direction.
+struct StagePeer {
+  int rank = 0;
+  int64_t tag = 0;
+};
+StagePeer peer_of(const Program& program, const Coordinate& at, const Op& op);
+
+// Where the pipeline's ranks are copies of one another, a microbatch goes on at the other copy behind the turn of the
+// V, from the second chunk on: the coordinate whose part of a batch a chunk of the rank at `at` works on.
+Coordinate coordinate_of_data(const Program& program, int chunk, Coordinate at);
+// The name there of a feed that is another for the two chunks.
+std::string crossed_path(std::string_view path);
+
 // The microbatches that a region runs for first and last in a step.
 int first_microbatch(const Program& program, const Region& region);
 int last_microbatch(const Program& program, const Region& region);

@@ -30,6 +30,9 @@ struct AxisDef {
   ExpertRole experts = ExpertRole::data;
   bool zero_shards = false;  // ZeRO shards over it what its ranks would hold alike
   bool norm_parts = false;   // its ranks hold other weights, so the gradient norm is a sum over it that no layout shows
+  // Its two ranks hold the same pipeline stages, for microbatches that pass through them in opposite directions. They
+  // are ranks of the pipeline that a config asks for (Mesh::with_pipeline_copies).
+  bool pipeline_copies = false;
   bool only_if_split = false;     // absent from meshes where it has one rank
   std::string_view meaning = {};  // in a sentence, for docs and messages
 };
@@ -40,6 +43,12 @@ inline constexpr AxisDef kAxes[] = {
      .role = AxisRole::pipeline,
      .norm_parts = true,
      .meaning = "Pipeline stages: each holds some of the layers."},
+    {.name = "pp_copy",
+     .role = AxisRole::data,
+     .zero_shards = true,
+     .pipeline_copies = true,
+     .only_if_split = true,
+     .meaning = "Pipeline ranks that hold the same stages, for microbatches in opposite directions (DualPipe)."},
     {.name = "dp_out",
      .role = AxisRole::data,
      .only_if_split = true,

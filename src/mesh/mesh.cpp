@@ -84,6 +84,22 @@ std::vector<int> Mesh::data_axes() const {
   return found;
 }
 
+std::optional<int> Mesh::copies_axis() const {
+  for (int axis = 0; axis < axis_count(); ++axis)
+    if (def(axis).pipeline_copies) return axis;
+  return std::nullopt;
+}
+
+Mesh Mesh::with_pipeline_copies() const {
+  std::optional<int> pipeline = find(AxisRole::pipeline);
+  BUG_IF(!pipeline || size(*pipeline) % 2 != 0 || copies_axis(), "{} cannot have two pipeline copies", text());
+  Mesh made = *this;
+  made.axes[static_cast<size_t>(*pipeline)].size /= 2;
+  for (const AxisDef& def : kAxes)
+    if (def.pipeline_copies) made.axes.insert(made.axes.begin() + *pipeline + 1, Axis(def, 2));
+  return made;
+}
+
 std::string Mesh::text() const {
   std::string out;
   for (const Axis& axis : axes) out += fmt::format("{}{}={}", out.empty() ? "" : " ", axis.name(), axis.size);

@@ -44,7 +44,11 @@ struct Mesh {
   int ranks(AxisRole role) const;                     // the product of the sizes of its axes
   std::vector<int> axes_with(ExpertRole role) const;  // of those within a pipeline stage
   int ranks(ExpertRole role) const;
-  std::vector<int> data_axes() const;  // those whose ranks use the same weights on other data
+  std::vector<int> data_axes() const;      // those whose ranks use the same weights on other data
+  std::optional<int> copies_axis() const;  // the one with AxisDef::pipeline_copies
+
+  // The mesh in which the ranks of the pipeline are the two copies of half as many positions. BUG unless they are even.
+  Mesh with_pipeline_copies() const;
 
   bool operator==(const Mesh&) const = default;
   std::string text() const;  // "pp=1 dp=2 cp=1 tp=4"

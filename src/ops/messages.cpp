@@ -1,12 +1,12 @@
 // send, recv, sum_stages: what passes between pipeline ranks. Partition inserts send and recv where a value is made on
 // one rank and used on another; the update inserts sum_stages for the gradient of a weight that several ranks use.
 //
-// Attrs: `peer`, the other side's coordinate on the pipeline axis; `tag`, the same on both sides and different for
-// every value that crosses; `stages`, the coordinates on that axis that hold the weight; `dims` and `dtype` of what is
-// received.
+// Attrs: `peer`, the other side's coordinate on the pipeline axis; `to_copy`, whether it is the other copy of a
+// pipeline that has two; `tag`, the same on both sides and different for every value that crosses; `stages`, the
+// coordinates on the pipeline axis that hold the weight; `dims` and `dtype` of what is received.
 //
-// No row but any state as it is: along every other axis each rank talks to the one with its own coordinates, whatever
-// it holds.
+// No row but any state as it is: along every other axis but that of copies each rank talks to the one with its own
+// coordinates, whatever it holds.
 #include "base/error.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
@@ -17,7 +17,7 @@ const OpDef send{
     .name = "send",
     .contract = "x goes to the peer; its bytes stay untouched until they have gone.",
     .operands = "x[*] -> ",
-    .attrs = {"peer", "tag"},
+    .attrs = {"peer", "tag", "to_copy"},
     .shape = [](const Attrs&, auto) -> TensorTypes { return {}; },
     .layout_rule = LayoutRule::free,
     .cost = [](const Attrs&, auto in, auto) { return Cost{.read = in[0].bytes()}; },
@@ -30,7 +30,7 @@ const OpDef recv{
     .name = "recv",
     .contract = "y comes from the peer.",
     .operands = " -> y[*]",
-    .attrs = {"peer", "tag", "dims", "dtype"},
+    .attrs = {"peer", "tag", "to_copy", "dims", "dtype"},
     .shape = [](const Attrs& attrs, auto) -> TensorTypes {
       auto dtype = dtype_from_name(attrs.text_or("dtype", ""));
       BUG_IF(!dtype, "recv without a dtype");

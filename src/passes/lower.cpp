@@ -96,7 +96,7 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
 
   // From the global view to one rank's: local shapes, its stages' regions and messages, and the order in which they
   // run.
-  std::vector<Program> programs = partition_all(graph, schedule);
+  std::vector<Program> programs = partition_all(std::move(graph), schedule);
   for (size_t rank = 0; rank < programs.size(); ++rank) {
     Program& program = programs[rank];
     pipeline.after("partition", program, Stage::partitioned);

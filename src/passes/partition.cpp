@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "base/error.h"
 #include "ir/alias.h"
 #include "ops/ops.h"
+#include "passes/crossed_values.h"
 #include "schedule/check.h"
 
 namespace sextant {
@@ -22,29 +24,31 @@ struct RegionPosition {
 
 // A value that is made on one rank and used on another, once for each of the others. Numbered alike on all ranks.
 struct Crossing {
-  ValueId value;
+  ValueId sent, received;  // the same, but between copies of the pipeline (crossed_values.h)
   int from, to;
   int tag;
   RegionPosition arrives;  // the first region of the receiver that needs it
+  bool to_copy() const { return sent != received; }
 };
 
 // What holds for all ranks: which op goes where, what travels, who has which parameter.
 class Cut {
  public:
-  Cut(const Graph& graph, const PipelineSchedule& schedule)
-      : graph_(graph),
+  Cut(const CrossedGraph& crossed, const PipelineSchedule& schedule)
+      : crossed_(crossed),
+        graph_(crossed.graph),
         schedule_(schedule),
         defers_weights_(schedule.defers_weights()),
         ops_(static_cast<size_t>(schedule.shape.ranks)),
-        previous_version_(graph.values.size(), kNoValue),
-        owners_(graph.values.size()) {
+        previous_version_(graph_.values.size(), kNoValue),
+        owners_(graph_.values.size()) {
     sort_ops();
     find_messages();
     find_versions();
     find_owners();
     auto is_backward = [](const Action& action) { return action.region == RegionKind::backward; };
     bool trains = std::any_of(schedule.ranks[0].begin(), schedule.ranks[0].end(), is_backward);
-    if (trains && schedule.shape.ranks > 1) gradient_slots_ = gradient_slots(schedule);
+    if (trains && !messages_.empty()) gradient_slots_ = gradient_slots(schedule);
   }
 
   const Graph& graph() const { return graph_; }
@@ -85,21 +89,19 @@ class Cut {
       for (ValueId id : op.outputs) made[static_cast<size_t>(id)] = {true, place};
       for (ValueId id : op.inputs) {
         // The running sum of a gradient is not sent: every rank has its own, and sum_stages adds them up.
-        const Made& at = made[static_cast<size_t>(id)];
-        if (!at.known || at.place.rank == place.rank || is_running_sum(op, id)) continue;
+        const Made& at = made[static_cast<size_t>(crossed_.sent_as(id))];
+        bool here = at.place.rank == place.rank && crossed_.sent_as(id) == id;
+        if (!at.known || here || is_running_sum(op, id)) continue;
         auto [first, fresh] = needed.emplace(std::pair(id, place.rank), place);
         if (!fresh) first->second = std::min(first->second, place);
       }
     }
     int tag = 0;
-    for (const auto& [key, place] : needed)
-      messages_.push_back({key.first, made[static_cast<size_t>(key.first)].place.rank, key.second, tag++, place});
-  }
-
-  static bool is_running_sum(const Op& op, ValueId id) {
-    for (const Alias& alias : aliases_of(op))
-      if (alias.rule == Alias::Rule::must && op.inputs[static_cast<size_t>(alias.input)] == id) return true;
-    return false;
+    for (const auto& [key, place] : needed) {
+      ValueId sent = crossed_.sent_as(key.first);
+      messages_.push_back({sent, key.first, made[static_cast<size_t>(sent)].place.rank, key.second, tag, place});
+      tag += messages_.back().to_copy() ? 2 : 1;  // one for each direction (peer_of of ir/program.h)
+    }
   }
 
   void find_versions() {
@@ -124,6 +126,7 @@ class Cut {
       if (is_step_sum(value.kind) && value.of != kNoValue) owners_[static_cast<size_t>(value.id)] = owners(value.of);
   }
 
+  const CrossedGraph& crossed_;
   const Graph& graph_;
   const PipelineSchedule& schedule_;
   const bool defers_weights_;
@@ -140,7 +143,7 @@ class Partition {
   Partition(const Cut& cut, int rank)
       : cut_(cut), graph_(cut.graph()), rank_(rank), made_here_(graph_.values.size(), false) {
     for (const Crossing& message : cut.messages())
-      if (message.from == rank) sent_.emplace(message.value, &message);
+      if (message.from == rank) sent_.emplace(message.sent, &message);
   }
 
   Program run() {
@@ -179,15 +182,16 @@ class Partition {
   }
 
   void receive(const Crossing& message) {
-    const Value& value = graph_[message.value];
-    Op op{.def = &ops::recv, .outputs = {message.value}, .path = value.path + ".recv"};
+    const Value& value = graph_[message.received];
+    Op op{.def = &ops::recv, .outputs = {message.received}, .path = value.path + ".recv"};
     op.attrs = {{"peer", int64_t{message.from}},
                 {"tag", int64_t{message.tag}},
                 {"dims", std::vector<int64_t>(value.shape.dims().begin(), value.shape.dims().end())},
                 {"dtype", std::string(name_of(value.dtype))}};
+    if (message.to_copy()) op.attrs.set("to_copy", int64_t{1});
     op.phase = message.arrives.kind == RegionKind::forward ? Phase::forward : Phase::input_gradient;
     op.stage = stage_of(shape(), cut_.schedule().placement, rank_, message.arrives.chunk);
-    made_here_[static_cast<size_t>(message.value)] = true;
+    made_here_[static_cast<size_t>(message.received)] = true;
     region(message.arrives).ops.push_back(std::move(op));
   }
 
@@ -207,6 +211,7 @@ class Partition {
                 .stage = added.stage,
                 .path = graph_[id].path + ".send"};
         send.attrs = {{"peer", int64_t{at->second->to}}, {"tag", int64_t{at->second->tag}}};
+        if (at->second->to_copy()) send.attrs.set("to_copy", int64_t{1});
         into.ops.push_back(std::move(send));
       }
     }
@@ -311,11 +316,13 @@ class Partition {
 }  // namespace
 
 Program partition(const Graph& graph, const PipelineSchedule& schedule, int rank) {
-  return Partition(Cut(graph, schedule), rank).run();
+  CrossedGraph crossed = crossed_values(graph, schedule);
+  return Partition(Cut(crossed, schedule), rank).run();
 }
 
-std::vector<Program> partition_all(const Graph& graph, const PipelineSchedule& schedule) {
-  Cut cut(graph, schedule);
+std::vector<Program> partition_all(Graph graph, const PipelineSchedule& schedule) {
+  CrossedGraph crossed = crossed_values(std::move(graph), schedule);
+  Cut cut(crossed, schedule);
   std::vector<Program> programs;
   for (int rank = 0; rank < schedule.shape.ranks; ++rank) programs.push_back(Partition(cut, rank).run());
   return programs;

@@ -14,6 +14,6 @@ namespace sextant {
 Program partition(const Graph& graph, const PipelineSchedule& schedule, int rank);
 
 // Of all pipeline ranks, in order.
-std::vector<Program> partition_all(const Graph& graph, const PipelineSchedule& schedule);
+std::vector<Program> partition_all(Graph graph, const PipelineSchedule& schedule);
 
 }  // namespace sextant

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "models/model.h"
 #include "plan/traffic.h"
+#include "schedule/folded.h"
 
 namespace sextant {
 
@@ -128,7 +129,7 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
                .active = active_parameters(graph),
                .by_part = parameters_by_part(graph, shape.spec.layers),
                .ranks = shape.mesh.world_size(),
-               .microbatches = shape.pipeline.shape.microbatches,
+               .microbatches = unfolded_shape(shape.pipeline).microbatches,
                .tokens_per_step = request.run.batch.sequences * request.run.batch.seq};
   plan.flops = flops_per_token(request.lowered, plan.tokens_per_step);
   add_memory(plan, request);

@@ -14,13 +14,11 @@ Flops region_flops(const Program& program, RegionKind kind, int chunk) {
 Durations stage_flops(const RunPrograms& programs, const PipelineSchedule& pipeline, Flops unit) {
   const PipelineShape& shape = pipeline.shape;
   Durations durations = uniform_durations(shape, {0, 0, 0});
-  const bool copies = pipeline.placement == StagePlacement::both_ways;
   for (int rank = 0; rank < shape.ranks; ++rank)
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
       auto stage = static_cast<size_t>(stage_of(shape, pipeline.placement, rank, chunk));
-      size_t program = copies ? stage % static_cast<size_t>(shape.ranks) : static_cast<size_t>(rank);
       auto units = [&](RegionKind kind) {
-        return region_flops(programs.train[program], kind, copies ? 0 : chunk).n / unit.n;
+        return region_flops(programs.train[static_cast<size_t>(rank)], kind, chunk).n / unit.n;
       };
       durations.forward[stage] = units(RegionKind::forward);
       durations.backward[stage] = units(RegionKind::backward);

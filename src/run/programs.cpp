@@ -10,7 +10,9 @@
 #include "config/resolve.h"
 #include "models/model.h"
 #include "schedule/check.h"
+#include "schedule/folded.h"
 #include "schedule/from_csv.h"
+#include "schedule/schedules.h"
 
 namespace sextant {
 
@@ -78,18 +80,21 @@ std::vector<int> stage_layers(const RunConfig& run, const ModelSpec& spec, int s
   return layers;
 }
 
+// As it is drawn, with both copies where there are two.
 PipelineSchedule schedule_of(const RunConfig& run, const Mesh& mesh) {
   int ranks = mesh.ranks(AxisRole::pipeline);
   int64_t microbatches = run.batch.sequences / (run.batch.microbatch * mesh.ranks(AxisRole::data));
   PipelineShape shape{ranks, static_cast<int>(run.pipeline.chunks), static_cast<int>(microbatches)};
-  if (ranks == 1) shape.chunks = 1;
+  const ScheduleDef* def = find_schedule(run.pipeline.schedule);
   PipelineSchedule schedule;
-  if (ranks == 1)  // one stage: a microbatch after the other, or each forward beside the backward before it
-    schedule = make_schedule(run.pipeline.schedule == "combined-1f1b" ? "combined-1f1b" : "1f1b", shape);
-  else if (run.pipeline.schedule == "csv")
+  if (ranks == 1 && !(def && def->one_rank)) {  // one stage: a microbatch after the other
+    shape.chunks = 1;
+    schedule = make_schedule("1f1b", shape);
+  } else if (def) {
+    schedule = make_schedule(def->name, shape, run.place_of("pipeline.schedule"));
+  } else {
     schedule = schedule_from_csv(read_file(run.pipeline.file), run.pipeline.file);
-  else
-    schedule = make_schedule(run.pipeline.schedule, shape, run.place_of("pipeline.schedule"));
+  }
   if (!(schedule.shape == shape))
     throw UserError({.place = run.place_of("pipeline.file"),
                      .got = fmt::format("a schedule of {} ranks, {} chunks and {} microbatches", schedule.shape.ranks,
@@ -98,15 +103,6 @@ PipelineSchedule schedule_of(const RunConfig& run, const Mesh& mesh) {
                                              shape.chunks, shape.microbatches)});
   check(schedule, run.place_of("pipeline.schedule"));
   return schedule;
-}
-
-// Each rank would hold the weights of two stages, and sum its gradients with the rank that holds the same two.
-void refuse_two_copies(const RunConfig& run, const PipelineSchedule& schedule) {
-  if (schedule.placement != StagePlacement::both_ways) return;
-  throw UserError({.place = run.place_of("pipeline.schedule"),
-                   .got = "the schedule keeps two copies of the model, which can be drawn and timed, but not trained",
-                   .expected = "a schedule with one copy, such as dualpipev",
-                   .hint = "`sextant explain CONFIG --timeline FILE` draws it"});
 }
 
 // One microbatch, forward only.
@@ -159,21 +155,17 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh) {
                     .context = m.context == "ulysses" ? ContextMode::ulysses : ContextMode::ring,
                     .zero = static_cast<int>(m.zero)};
   shape.pipeline = schedule_of(run, shape.mesh);
-  shape.blocks_per_stage = stage_layers(run, spec, shape.pipeline.model_stages());
+  if (shape.pipeline.placement == StagePlacement::both_ways) {
+    shape.pipeline = folded(shape.pipeline, run.place_of("pipeline.schedule"));
+    shape.mesh = shape.mesh.with_pipeline_copies();
+  }
+  shape.blocks_per_stage = stage_layers(run, spec, shape.pipeline.shape.stages());
   shape.dropout = resolve_dropout(run);
-  return shape;
-}
-
-RunShape one_copy(RunShape shape) {
-  if (shape.pipeline.placement != StagePlacement::both_ways) return shape;
-  const PipelineShape& both = shape.pipeline.shape;
-  shape.pipeline = make_schedule("zb-h1", {both.ranks, 1, both.microbatches});
   return shape;
 }
 
 RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Target& target,
                            const decltype(LowerOptions::observe)& observe, Checks checks) {
-  refuse_two_copies(run, shape.pipeline);
   // A Graph is one microbatch over all data-parallel ranks.
   Use use{.batch = run.batch.microbatch * shape.mesh.ranks(AxisRole::data),
           .seq = run.batch.seq,

@@ -23,9 +23,9 @@ struct RunPrograms {
 
 struct RunShape {
   ModelSpec spec;  // with its vocabulary
-  Mesh mesh;
+  Mesh mesh;       // with an axis for the copies of the model where the schedule has two
   Parallel parallel;
-  PipelineSchedule pipeline;
+  PipelineSchedule pipeline;          // of the programs; unfolded (schedule/folded.h) is how it is drawn
   std::vector<int> blocks_per_stage;  // empty: balanced
   DropoutRates dropout = {};          // of training
 };
@@ -34,10 +34,6 @@ struct RunShape {
 RunShape run_shape(const RunConfig& run, const ModelSpec& spec);
 // The same on a mesh of one's own: the config's sizes do not count, what it says beside them does.
 RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh);
-
-// Where a schedule keeps two copies of the model, the same stages with one: what they compute is the same, and only
-// that can be built. Other shapes as they are.
-RunShape one_copy(RunShape shape);
 
 RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Target& target,
                            const decltype(LowerOptions::observe)& observe = {}, Checks checks = Checks::each_pass);

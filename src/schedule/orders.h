@@ -1,5 +1,5 @@
 // The schedules themselves: each gives, for one rank of a shape it is defined for, which actions run in which order.
-// The shapes are checked by make_schedule (pipeline.h), which is the way to call them.
+// schedules.h says for which shapes they are defined; make_schedule (pipeline.h) is the way to call them.
 #pragma once
 
 #include <vector>

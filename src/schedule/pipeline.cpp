@@ -9,8 +9,8 @@ namespace sextant {
 
 namespace {
 
-// Odd chunks of a V and the second copy run backwards: the place of a rank within its chunk and the rank at a place are
-// the same mirror.
+// Odd chunks of a V (crossed or not) and the second copy run backwards: the place of a rank within its chunk and the
+// rank at a place are the same mirror.
 int mirrored(const PipelineShape& shape, StagePlacement placement, int chunk, int place) {
   return placement != StagePlacement::loop && chunk % 2 == 1 ? shape.ranks - 1 - place : place;
 }
@@ -21,10 +21,6 @@ bool PipelineSchedule::defers_weights() const {
   return std::ranges::any_of(ranks, [](const std::vector<Action>& actions) {
     return std::ranges::any_of(actions, [](const Action& a) { return a.region == RegionKind::weight; });
   });
-}
-
-int PipelineSchedule::model_stages() const {
-  return placement == StagePlacement::both_ways ? shape.ranks : shape.stages();
 }
 
 int PipelineSchedule::first_microbatch(int chunk) const {

@@ -33,7 +33,8 @@ struct PipelineShape {
 // that the last stage of one chunk and the first of the next are on the same rank. both_ways: two copies of the model
 // run through the ranks in opposite directions, each over half of the microbatches; chunk 0 of rank r is stage r of the
 // first, chunk 1 stage ranks−1−r of the second. Stages of the second copy are numbered behind those of the first.
-enum class StagePlacement : uint8_t { loop, v, both_ways };
+// crossed_v: what both_ways is to the programs that run it, as folded.h explains; the stages are those of v.
+enum class StagePlacement : uint8_t { loop, v, both_ways, crossed_v };
 
 struct PipelineSchedule {
   std::string name;
@@ -42,7 +43,6 @@ struct PipelineSchedule {
   std::vector<std::vector<Action>> ranks;  // per rank, in issue order; forward, backward and weight only
 
   bool defers_weights() const;  // whether it has W actions
-  int model_stages() const;     // how many the model is cut into; each copy has as many
   // The microbatches of a chunk: all of them, but where two copies share them.
   int first_microbatch(int chunk) const;
   int end_microbatch(int chunk) const;
@@ -56,13 +56,10 @@ int chunk_of_stage(const PipelineShape& shape, int stage);
 // Whether a stage gets its input from the one that is numbered before it.
 bool has_stage_before(const PipelineShape& shape, StagePlacement placement, int stage);
 
-// By name: "gpipe", "1f1b", "interleaved", "breadth-first", "zb-h1", "zbv", "combined-1f1b", "dualpipev", "dualpipe".
-// UserError (place = `place`) for an unknown name and for a shape the schedule is not defined for, saying which shapes
-// are.
+// By name (schedules.h lists them). UserError (place = `place`) for an unknown name and for a shape the schedule is not
+// defined for, saying which shapes are.
 PipelineSchedule make_schedule(std::string_view name, const PipelineShape& shape,
                                std::string_view place = "pipeline.schedule");
-std::vector<std::string_view> schedule_names();
-std::string_view shapes_of_schedule(std::string_view name);  // those it is defined for, in words
 
 bool has_pairs(const PipelineSchedule& schedule);  // whether a forward runs beside a backward
 

@@ -10,6 +10,7 @@
 #include "plan/memory_moments.h"
 #include "plan/predict.h"
 #include "run/run_target.h"
+#include "schedule/schedules.h"
 #include "schedule/timing.h"
 
 namespace sextant {
@@ -135,7 +136,8 @@ StageFigures difference(StageFigures a, const StageFigures& b) {
 }
 
 bool defers_weights(const LayoutChoice& choice) {
-  return choice.schedule == "zb-h1" || choice.schedule == "zbv" || choice.schedule == "dualpipev";
+  const ScheduleDef* schedule = find_schedule(choice.schedule);
+  return schedule && schedule->defers_weights;
 }
 
 // What a microbatch takes of a rank's compute lane at least: where a forward runs beside a backward, messages may

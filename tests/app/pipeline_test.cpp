@@ -35,8 +35,8 @@ TEST(Explain, DrawsTheScheduleByTheStagesOwnCosts) {
   EXPECT_NE(run_command(fmt::format("explain {} --timeline {}", kPipeline, place / "no/t.svg")).code, 0);
 }
 
-// Pairs are drawn above one another; DualPipe's two copies are drawn, with the stages of one, and not trained.
-TEST(Explain, DrawsPairsAndRefusesToTrainTwoCopies) {
+// Pairs are drawn above one another; DualPipe's ranks are drawn all, and run as two copies of half as many positions.
+TEST(Explain, DrawsPairsAndBothCopies) {
   ScratchPlace place("pairs");
   Outcome drawn = run_command(fmt::format("explain {} pipeline.schedule=dualpipev --timeline {} --schedule-csv {}",
                                           kPipeline, place / "v.svg", place / "v.csv"));
@@ -46,13 +46,21 @@ TEST(Explain, DrawsPairsAndRefusesToTrainTwoCopies) {
   Outcome copies = run_command(fmt::format("explain {} pipeline.schedule=dualpipe --timeline {} --schedule-csv {}",
                                            kPipeline, place / "d.svg", place / "d.csv"));
   ASSERT_EQ(copies.code, 0) << copies.output;
-  expect_words(read_file(place / "d.svg"), {"dualpipe: 2 ranks, 8 microbatches", "F 1 4 on rank 0"});
+  expect_words(read_file(place / "d.svg"), {"dualpipe: 2 ranks, 8 microbatches", "F 1 4 on rank 0", "F 0 0 on rank 0"});
   expect_words(read_file(place / "d.csv"), {"placement,both-ways"});
-  for (const char* verb : {"explain", "plan"}) {
-    Outcome refused = run_command(fmt::format("{} {} pipeline.schedule=dualpipe", verb, kPipeline));
-    EXPECT_NE(refused.code, 0) << verb;
-    expect_words(refused.output, {"keeps two copies of the model", "not trained", "dualpipev", "--timeline"});
-  }
+  Outcome again = run_command(fmt::format("explain {} pipeline.schedule=csv pipeline.file={} --schedule-csv {}",
+                                          kPipeline, place / "d.csv", place / "d2.csv"));
+  EXPECT_EQ(again.code, 0) << again.output;
+  EXPECT_EQ(read_file(place / "d2.csv"), read_file(place / "d.csv"));
+  Outcome planned = run_command(fmt::format("plan {} pipeline.schedule=dualpipe", kPipeline));
+  EXPECT_EQ(planned.code, 0) << planned.output;
+  expect_words(planned.output, {"pp=1 pp_copy=2", "8 microbatches"});
+  Outcome odd = run_command(fmt::format("plan {} pipeline.schedule=dualpipe mesh.pp=3", kPipeline));
+  EXPECT_NE(odd.code, 0);
+  expect_words(odd.output, {"an even number of ranks", "dualpipev takes any number of ranks"});
+  Outcome alone = run_command(fmt::format("plan {} pipeline.schedule=dualpipe mesh.pp=1", kPipeline));
+  EXPECT_NE(alone.code, 0);
+  expect_words(alone.output, {"an even number of ranks"});
   Outcome few = run_command(fmt::format("explain {} pipeline.schedule=dualpipev batch.sequences=3", kPipeline));
   EXPECT_NE(few.code, 0);
   expect_words(few.output, {"at least twice as many microbatches as ranks"});

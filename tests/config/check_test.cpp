@@ -196,7 +196,7 @@ TEST(Check, Mesh) {
 TEST(Check, Pipeline) {
   EXPECT_EQ(complaint_about({"pipeline.chunks=2"}),
             "command line: pipeline.chunks=2: 1f1b requires pipeline.chunks=1, got 2; expected 1\n"
-            "  hint: use the schedule interleaved, breadth-first, zbv or dualpipev");
+            "  hint: interleaved, breadth-first, zbv, dualpipev, dualpipe take more");
   EXPECT_EQ(complaint_about({"pipeline.schedule=zbv"}),
             "command line: pipeline.schedule=zbv: zbv requires pipeline.chunks=2, got 1; expected 2");
   for (const char* schedule : {"dualpipev", "dualpipe"})

@@ -1,5 +1,6 @@
 // What check refuses, and what memory planning reads: against schedules small enough to count by hand.
 #include "schedule/check.h"
+#include "schedule/schedules.h"
 
 #include <gtest/gtest.h>
 
@@ -121,9 +122,9 @@ TEST(GradientSlots, AreTheLeastThatCostNothing) {
   for (std::string_view name : schedule_names())
     for (int p : {2, 3, 4, 8})
       for (int m : {p, 2 * p, 3 * p}) {
-        bool dual = name == "dualpipev" || name == "dualpipe";
-        if (dual && (m < 2 * p || p % 2 != 0)) continue;  // not defined
-        PipelineShape shape{p, dual || name == "zbv" || name == "interleaved" || name == "breadth-first" ? 2 : 1, m};
+        const ScheduleDef& def = *find_schedule(name);
+        PipelineShape shape{p, def.chunks.allows(2) ? 2 : 1, m};
+        if (!is_defined(def, shape)) continue;
         PipelineSchedule schedule = make_schedule(name, shape);
         int slots = gradient_slots(schedule);
         ASSERT_GE(slots, 1);

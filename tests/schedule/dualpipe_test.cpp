@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "schedule/check.h"
+#include "schedule/folded.h"
 #include "schedule/from_csv.h"
 #include "schedule/timing.h"
 
@@ -136,6 +137,38 @@ TEST(DualPipe, TooFewMicrobatchesAndOddCountsAreRefusedWithTheReason) {
   EXPECT_NE(refusal("dualpipe", {4, 2, 9}).find("an even number of microbatches"), std::string::npos);
   EXPECT_NE(refusal("dualpipe", {4, 2, 6}).find("at least twice as many as ranks"), std::string::npos);
   EXPECT_EQ(refusal("dualpipev", {4, 2, 8}) + refusal("dualpipe", {4, 2, 8}), "");
+}
+
+// Ranks that hold the same two stages run one program: a V over half of the ranks, whose microbatches change copies
+// where it turns. That is DualPipeV's order.
+TEST(DualPipe, FoldsToTheScheduleOfItsPrograms) {
+  for (int ranks : {2, 4, 8}) {
+    PipelineSchedule both = make_schedule("dualpipe", {ranks, 2, 3 * ranks + 2});
+    PipelineSchedule half = folded(both);
+    EXPECT_EQ(half.placement, StagePlacement::crossed_v);
+    EXPECT_EQ(half.shape, (PipelineShape{ranks / 2, 2, (3 * ranks + 2) / 2}));
+    EXPECT_EQ(half.ranks, make_schedule("dualpipev", half.shape).ranks);
+    EXPECT_EQ(unfolded(half), both);
+    EXPECT_EQ(unfolded_shape(half), both.shape);
+    EXPECT_NO_THROW(check(half));
+  }
+  PipelineSchedule v = make_schedule("dualpipev", {2, 2, 8});
+  EXPECT_EQ(unfolded(v), v);
+}
+
+// What two ranks that hold the same stages do apart has no program.
+TEST(DualPipe, UnlikeCopiesAreRefusedWithTheActions) {
+  PipelineSchedule both = make_schedule("dualpipe", {2, 2, 4});
+  std::vector<Action>& last = both.ranks[1];
+  std::swap(last[last.size() - 1], last[last.size() - 2]);
+  try {
+    folded(both, "own.csv");
+    FAIL();
+  } catch (const UserError& error) {
+    std::string text = error.what();
+    for (const char* part : {"own.csv", "rank 1 runs ", "rank 0 does the same for the other copy", "same order"})
+      EXPECT_NE(text.find(part), std::string::npos) << text;
+  }
 }
 
 TEST(DualPipe, SurvivesCsv) {

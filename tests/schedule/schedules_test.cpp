@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "schedule/check.h"
+#include "schedule/schedules.h"
 #include "schedule/timing.h"
 
 namespace sextant {
@@ -53,6 +54,17 @@ TEST(Schedules, AreCompleteAndEndWhereDefinedAndAreRefusedByNameElsewhere) {
       });
   EXPECT_GT(made, 1900);
   EXPECT_GT(refused, 3000);
+}
+
+// The table is right about what the generators write.
+TEST(Schedules, AreWhatTheTableSays) {
+  for (const ScheduleDef& def : kSchedules) {
+    PipelineSchedule schedule = make_schedule(def.name, {4, def.chunks.least, 8});
+    EXPECT_EQ(schedule.defers_weights(), def.defers_weights) << def.name;
+    EXPECT_EQ(has_pairs(schedule), def.pairs) << def.name;
+    EXPECT_NE(kScheduleWords.find(def.name), std::string_view::npos);
+  }
+  EXPECT_TRUE(kScheduleWords.starts_with("gpipe|1f1b|") && kScheduleWords.ends_with("|dualpipe|csv")) << kScheduleWords;
 }
 
 TEST(Schedules, OneRankNeedsNoPipeline) {

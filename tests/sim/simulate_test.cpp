@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cost/planned_target.h"
 #include "models/model.h"
 #include "ops/ops.h"
@@ -44,19 +46,27 @@ ModelSpec spec() {
           .init_std = 0.02};
 }
 
+// Two of eight experts for each token.
+ModelSpec spec_with_experts() {
+  ModelSpec sparse = spec();
+  sparse.architecture = "mixtral";
+  sparse.experts = ExpertsSpec{.count = 8, .per_token = 2, .ffn = 512};
+  return sparse;
+}
+
 struct Layout {
-  int dp = 1, tp = 1, pp = 1, microbatches = 4, zero = 0;
+  int dp = 1, ep = 1, tp = 1, pp = 1, microbatches = 4, zero = 0;
   bool overlap = true, sequence_parallel = false;
   const char* schedule = "1f1b";
 };
 
 std::vector<Program> lowered(const Layout& layout, const std::function<void(Graph&)>& change = {}) {
-  Mesh mesh{{{"pp", layout.pp}, {"dp", layout.dp}, {"cp", 1}, {"tp", layout.tp}}};
-  Use use{.batch = layout.dp,
+  Mesh mesh{{{"pp", layout.pp}, {"dp", layout.dp}, {"dp_ep", layout.ep}, {"cp", 1}, {"tp", layout.tp}}};
+  Use use{.batch = layout.dp * layout.ep,
           .seq = 128,
           .dtype = DType::bf16,
           .parallel = {.sequence = layout.sequence_parallel, .zero = layout.zero}};
-  Graph graph = build_model(spec(), use, mesh);
+  Graph graph = build_model(layout.ep > 1 ? spec_with_experts() : spec(), use, mesh);
   if (change) change(graph);
   LowerOptions options{.train = Optimizer{},
                        .pipeline = make_schedule(layout.schedule, {layout.pp, 1, layout.microbatches})};
@@ -124,6 +134,39 @@ TEST(Simulate, PairsHideMessagesOfTensorParallelism) {
   double off =
       run(lowered({.tp = 2, .microbatches = 8, .overlap = false, .schedule = "combined-1f1b"}), machine).seconds;
   EXPECT_NEAR(off, run(lowered({.tp = 2, .microbatches = 8, .overlap = false}), machine).seconds, 1e-9);
+}
+
+// Experts on other ranks: tokens travel there and back in every layer, forward and backward. On one stage a microbatch
+// waits for its own; beside another one's compute most of that is hidden, and nothing else of the step changes.
+TEST(Simulate, PairsHideMessagesOfExperts) {
+  Machine machine = machine_with_links(2e10, 1e10), free = machine_with_links(1e18, 1e18);
+  auto seconds_for_experts = [](const SimResult& result) {
+    auto found = result.ranks[0].exposed.find("dp_ep");
+    return found == result.ranks[0].exposed.end() ? 0 : found->second;
+  };
+  Layout apart{.ep = 4, .microbatches = 8}, paired{.ep = 4, .microbatches = 8, .schedule = "combined-1f1b"};
+  SimResult one_by_one = run(lowered(apart), machine), beside = run(lowered(paired), machine);
+  EXPECT_GT(seconds_for_experts(one_by_one), 0);
+  EXPECT_LT(seconds_for_experts(beside), 0.5 * seconds_for_experts(one_by_one));
+  EXPECT_LT(beside.seconds, one_by_one.seconds);
+  EXPECT_GE(beside.seconds, run(lowered(paired), free).seconds);
+  EXPECT_NEAR(beside.ranks[0].compute, one_by_one.ranks[0].compute, 1e-9);
+}
+
+// In the timeline itself: while a message of one microbatch's experts is on its way, an op of another computes.
+TEST(Simulate, MessagesOfExpertsTravelBesideTheOtherMicrobatch) {
+  std::vector<Program> programs = lowered({.ep = 4, .microbatches = 8, .schedule = "combined-1f1b"});
+  SimResult result = run(programs, machine_with_links(2e10, 1e10), own_profile(), {.trace = KeepTrace::yes});
+  int messages = 0, beside = 0;
+  for (const Event& message : result.trace) {
+    if (message.axes != "dp_ep" || message.phase == "update") continue;
+    ++messages;
+    beside += std::ranges::any_of(result.trace, [&](const Event& op) {
+      return op.axes.empty() && op.step != message.step && op.start_s < message.end_s && message.start_s < op.end_s;
+    });
+  }
+  EXPECT_GE(messages, 8 * 8 * 2);  // of every microbatch and layer, forward and backward
+  EXPECT_GT(beside, messages / 2) << messages;
 }
 
 TEST(Simulate, TensorParallelMessagesAreExposed) {

@@ -1,5 +1,6 @@
 // Masks of documents in whole runs: every mesh agrees with one rank, the mask changes what is learned, and what is not
 // there is refused.
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +11,7 @@
 namespace sextant {
 namespace {
 
-std::vector<std::string> settings(std::initializer_list<std::string> more) {
+std::vector<std::string> settings(const std::vector<std::string>& more) {
   std::vector<std::string> all{"train.steps=6", "train.eval_every=6", "batch.sequences=4", "batch.microbatch=1",
                                "batch.seq=64",  "model.max_seq=64",   "model.layers=2",    "optimizer.eps=1e-6"};
   all.insert(all.end(), more.begin(), more.end());
@@ -32,9 +33,15 @@ TEST(Documents, EveryMeshMasksAsOneRankDoes) {
     scratch.run("plain", settings({}), file);
     std::vector<double> plain = numbers(scratch.losses("plain"));
     EXPECT_GT(std::abs(plain.back() - expected.back()), 1e-4) << "the mask changed nothing";
-    for (const char* mesh : {"mesh.tp=2", "mesh.dp=2", "mesh.pp=2"}) {
-      std::string out = fmt::format("{}-{}", mesh, file);
-      scratch.run(out, settings({"data.mask_documents=true", mesh}), file);
+    for (const std::vector<std::string>& mesh : std::vector<std::vector<std::string>>{
+             {"mesh.tp=2"},
+             {"mesh.dp=2"},
+             {"mesh.pp=2"},
+             {"mesh.pp=2", "pipeline.schedule=dualpipe", "pipeline.chunks=2", "batch.microbatch=1"}}) {
+      std::string out = fmt::format("{}-{}", fmt::join(mesh, "-"), file);
+      std::vector<std::string> on_mesh = mesh;
+      on_mesh.push_back("data.mask_documents=true");
+      scratch.run(out, settings(on_mesh), file);
       std::vector<double> losses = numbers(scratch.losses(out));
       ASSERT_EQ(losses.size(), expected.size());
       for (size_t i = 0; i < losses.size(); ++i)

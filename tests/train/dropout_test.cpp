@@ -90,6 +90,7 @@ TEST_P(DropoutOnMeshes, LeaveOutWhatOneRankDoes) {
            {"cp2_tp2_sp", {"mesh.cp=2", "mesh.tp=2", "mesh.sequence_parallel=true"}},
            {"pp2_1f1b", {"mesh.pp=2"}},
            {"pp2_zbv", {"mesh.pp=2", "pipeline.schedule=zbv", "pipeline.chunks=2"}},
+           {"pp2_dualpipe", {"mesh.pp=2", "pipeline.schedule=dualpipe", "pipeline.chunks=2"}},
            {"pp2_cp2_full", {"mesh.pp=2", "mesh.cp=2", "train.recompute=full"}},
            {"zero3_dp2", {"mesh.dp=2", "mesh.zero=3"}},
            {"full", {"train.recompute=full"}},

@@ -30,7 +30,8 @@ TEST(MeshCheckpoint, ResumesOnAnyOtherMesh) {
                              {"zero3_8", {"mesh.dp=8", "mesh.zero=3"}},
                              {"pp4_zbv", {"mesh.pp=2", "pipeline.schedule=zbv", "pipeline.chunks=2"}},
                              {"tp2_combined", {"mesh.tp=2", "pipeline.schedule=combined-1f1b"}},
-                             {"dualpipev", {"mesh.pp=2", "pipeline.schedule=dualpipev", "pipeline.chunks=2"}}}) {
+                             {"dualpipev", {"mesh.pp=2", "pipeline.schedule=dualpipev", "pipeline.chunks=2"}},
+                             {"dualpipe", {"mesh.pp=4", "pipeline.schedule=dualpipe", "pipeline.chunks=2"}}}) {
     std::filesystem::copy(scratch.root() / "first", scratch.root() / mesh.name,
                           std::filesystem::copy_options::recursive);
     scratch.run(mesh.name, with(common, mesh.settings), file);
@@ -50,9 +51,10 @@ TEST(MeshCheckpoint, SlicesMakeTheWholeFile) {
   for (const char* file : {"tiny-llama.toml", "tiny-gpt2.toml"}) {
     std::string one = std::string("one-") + file;
     scratch.run(one, common, file);
-    for (const MeshCase& mesh :
-         std::vector<MeshCase>{{"tp4_sp_pp2", {"mesh.tp=4", "mesh.sequence_parallel=true", "mesh.pp=2"}},
-                               {"zero3_dp4_tp2", {"mesh.dp=4", "mesh.zero=3", "mesh.tp=2"}}}) {
+    for (const MeshCase& mesh : std::vector<MeshCase>{
+             {"tp4_sp_pp2", {"mesh.tp=4", "mesh.sequence_parallel=true", "mesh.pp=2"}},
+             {"zero3_dp4_tp2", {"mesh.dp=4", "mesh.zero=3", "mesh.tp=2"}},
+             {"pp4_zero1_dualpipe", {"mesh.pp=4", "mesh.zero=1", "pipeline.schedule=dualpipe", "pipeline.chunks=2"}}}) {
       std::string out = std::string(mesh.name) + file;
       scratch.run(out, with(common, mesh.settings), file);
       // With a learning rate of zero the weights are the initial ones, which no mesh changes.

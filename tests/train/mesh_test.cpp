@@ -6,6 +6,7 @@
 #include <string>
 
 #include "mesh_cases.h"
+#include "run/programs.h"
 #include "run/resolve_spec.h"
 #include "same_training.h"
 #include "scratch_run.h"
@@ -28,7 +29,7 @@ class OnMeshes : public testing::TestWithParam<std::tuple<const char*, MeshCase>
     std::string name = "one-" + file;
     std::vector<std::string> alone = kCommon;
     if (resolve_spec(run).experts) {
-      int64_t at_once = run.batch.microbatch * run.mesh.dp;
+      int64_t at_once = run.batch.microbatch * run_shape(run, resolve_spec(run)).mesh.ranks(AxisRole::data);
       name += fmt::format("-{}", at_once);
       alone.push_back(fmt::format("batch.microbatch={}", at_once));
     }
@@ -51,35 +52,49 @@ TEST_P(OnMeshes, TrainsAsOneRankDoes) {
   expect_same_weights(scratch().root() / one / "step-000020", scratch().root() / out / "step-000020");
 }
 
-// Resumes on another mesh, with the optimizer's state, whichever way experts lay before.
-TEST(ExpertMeshChanges, AreResumedFromOneAnother) {
-  const std::vector<MeshCase> chain{{"one", {}},
-                                    {"ep4", {"mesh.dp=4", "mesh.ep=4", "mesh.zero=1"}},
-                                    {"etp2_ep2", {"mesh.tp=4", "mesh.etp=2", "mesh.ep=2"}},
-                                    {"cp_ep", {"mesh.cp=2", "mesh.dp=2", "mesh.ep=4", "mesh.zero=3"}},
-                                    {"pp", {"mesh.pp=2", "mesh.dp=2", "mesh.ep=2"}}};
-  // One microbatch of all sequences, so that every mesh balances over the same.
-  auto settings_of = [](const MeshCase& mesh) {
+// Resumes on another mesh, with the optimizer's state, whichever way experts lay before. So many sequences go through
+// every mesh at once: that is what experts are balanced over.
+void expect_resumed(const std::string& name, const std::vector<MeshCase>& chain, int64_t at_once) {
+  ScratchRun scratch(name);
+  auto settings_of = [&](const MeshCase& mesh, int64_t steps) {
     std::vector<std::string> settings = kCommon;
     settings.insert(settings.end(), mesh.settings.begin(), mesh.settings.end());
-    int64_t dp = 1;
-    for (const std::string& setting : mesh.settings)
-      if (setting.starts_with("mesh.dp=")) dp = std::stoll(setting.substr(8));
-    settings.push_back(fmt::format("batch.microbatch={}", 8 / dp));
+    settings.push_back(fmt::format("train.steps={}", steps));
     settings.push_back("train.eval_every=0");
+    RunConfig run = scratch.config("tiny-moe.toml", settings);
+    int ranks = run_shape(run, resolve_spec(run)).mesh.ranks(AxisRole::data);
+    settings.push_back(fmt::format("batch.microbatch={}", at_once / ranks));
     return settings;
   };
-  ScratchRun scratch("expert-changes");
-  std::vector<std::string> alone = settings_of(chain[0]);
-  alone.push_back("train.steps=10");
-  scratch.run("alone", alone, "tiny-moe.toml");
-  for (size_t i = 0; i < chain.size(); ++i) {
-    std::vector<std::string> settings = settings_of(chain[i]);
-    settings.push_back(fmt::format("train.steps={}", 2 * (i + 1)));
-    scratch.run("changing", settings, "tiny-moe.toml");
-  }
+  int64_t steps = 2 * static_cast<int64_t>(chain.size());
+  scratch.run("alone", settings_of({"one", {}}, steps), "tiny-moe.toml");
+  for (size_t i = 0; i < chain.size(); ++i)
+    scratch.run("changing", settings_of(chain[i], 2 * (static_cast<int64_t>(i) + 1)), "tiny-moe.toml");
   expect_same_losses(scratch.losses("changing"), scratch.losses("alone"));
-  expect_same_weights(scratch.root() / "alone" / "step-000010", scratch.root() / "changing" / "step-000010");
+  std::string last = fmt::format("step-{:06}", steps);
+  expect_same_weights(scratch.root() / "alone" / last, scratch.root() / "changing" / last);
+}
+
+TEST(ExpertMeshChanges, AreResumedFromOneAnother) {
+  expect_resumed("expert-changes",
+                 {{"one", {}},
+                  {"ep4", {"mesh.dp=4", "mesh.ep=4", "mesh.zero=1"}},
+                  {"etp2_ep2", {"mesh.tp=4", "mesh.etp=2", "mesh.ep=2"}},
+                  {"cp_ep", {"mesh.cp=2", "mesh.dp=2", "mesh.ep=4", "mesh.zero=3"}},
+                  {"pp", {"mesh.pp=2", "mesh.dp=2", "mesh.ep=2"}}},
+                 8);
+}
+
+// Schedules of pairs among them.
+TEST(ExpertMeshChanges, AreResumedByOtherSchedules) {
+  const std::string dualpipe = "pipeline.schedule=dualpipe", dualpipev = "pipeline.schedule=dualpipev";
+  expect_resumed("expert-schedules",
+                 {{"combined", {"mesh.dp=2", "mesh.ep=2", "pipeline.schedule=combined-1f1b"}},
+                  {"dualpipev", {"mesh.pp=2", "mesh.dp=2", "mesh.ep=2", "mesh.zero=1", dualpipev, "pipeline.chunks=2"}},
+                  {"dualpipe",
+                   {"mesh.pp=2", "mesh.tp=2", "mesh.etp=1", "mesh.ep=2", "mesh.zero=1", dualpipe, "pipeline.chunks=2"}},
+                  {"one", {}}},
+                 2);
 }
 
 // A case's name tells the sizes of its axes and its ZeRO stage, and its settings are those.

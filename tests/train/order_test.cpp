@@ -4,9 +4,14 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "forwarding_executor.h"
+#include "run/programs.h"
+#include "run/resolve_spec.h"
+#include "schedule/folded.h"
 #include "schedule/from_csv.h"
+#include "schedule/schedules.h"
 #include "schedule/timing.h"
 #include "scratch_run.h"
 
@@ -46,11 +51,21 @@ std::vector<std::string> names_of(const std::vector<Action>& actions) {
   return names;
 }
 
+void run_and_note(const ScratchRun& scratch, const std::vector<std::string>& settings, Log& log) {
+  RunConfig run = scratch.config("tiny-llama.toml", settings);
+  train(run, scratch.root() / "run", [&](const RankContext& context, int threads) {
+    return std::make_unique<ForwardingExecutor>(make_cpu_executor(threads, context), [&](std::unique_ptr<Bound> bound) {
+      return std::make_unique<ActionNotingBound>(std::move(bound), log);
+    });
+  });
+}
+
 class Orders : public testing::TestWithParam<const char*> {};
 
 TEST_P(Orders, WhatRunsIsWhatIsDrawn) {
   std::string name = GetParam();
-  bool two_chunks = name == "interleaved" || name == "breadth-first" || name == "zbv" || name == "dualpipev";
+  const ScheduleDef* def = find_schedule(name);
+  bool two_chunks = def && def->chunks.allows(2);
   PipelineShape shape{.ranks = 2, .chunks = two_chunks ? 2 : 1, .microbatches = 8};
   PipelineSchedule expected = make_schedule(name == "csv" ? "gpipe" : name, shape);
   ScratchRun scratch("order");
@@ -76,12 +91,7 @@ TEST_P(Orders, WhatRunsIsWhatIsDrawn) {
   }
 
   Log log;
-  RunConfig run = scratch.config("tiny-llama.toml", settings);
-  train(run, scratch.root() / "run", [&](const RankContext& context, int threads) {
-    return std::make_unique<ForwardingExecutor>(make_cpu_executor(threads, context), [&](std::unique_ptr<Bound> bound) {
-      return std::make_unique<ActionNotingBound>(std::move(bound), log);
-    });
-  });
+  run_and_note(scratch, settings, log);
   TimedSchedule drawn = simulate_schedule(expected, uniform_durations(shape));
   for (int rank = 0; rank < shape.ranks; ++rank) {
     std::vector<Action> planned;
@@ -90,6 +100,42 @@ TEST_P(Orders, WhatRunsIsWhatIsDrawn) {
     planned.push_back({RegionKind::update, 0, 0});
     EXPECT_EQ(names_of(log.of(rank)), names_of(planned)) << "rank " << rank;
   }
+}
+
+// Both copies of a pipeline run one program, each for its own microbatches: the ranks of the drawing are the positions
+// and copies of the mesh.
+TEST(OrdersOfCopies, BothCopiesRunWhatIsDrawn) {
+  ScratchRun scratch("copies");
+  const std::vector<std::string> settings{"mesh.pp=4",
+                                          "model.layers=4",
+                                          "batch.seq=16",
+                                          "batch.sequences=8",
+                                          "batch.microbatch=1",
+                                          "train.steps=1",
+                                          "optimizer.warmup=0",
+                                          "train.eval_every=0",
+                                          "train.timeout_s=30",
+                                          "pipeline.chunks=2",
+                                          "pipeline.schedule=dualpipe"};
+  Log log;
+  run_and_note(scratch, settings, log);
+  RunConfig run = scratch.config("tiny-llama.toml", settings);
+  RunShape shape = run_shape(run, resolve_spec(run));
+  PipelineSchedule drawn = make_schedule("dualpipe", {4, 2, 8});
+  EXPECT_EQ(shape.mesh.text(), "pp=2 pp_copy=2 dp=1 cp=1 tp=1");
+  EXPECT_EQ(unfolded(shape.pipeline), drawn);
+  std::set<int> rows;
+  for (int rank = 0; rank < 4; ++rank) {
+    int copy = coordinate_of(shape.mesh, rank)[static_cast<size_t>(*shape.mesh.copies_axis())];
+    int row = unfolded_rank(shape.pipeline.shape, stage_rank_of(shape.mesh, rank), copy);
+    std::vector<Action> ran = log.of(rank);
+    ASSERT_FALSE(ran.empty());
+    ran.pop_back();  // the update
+    for (Action& action : ran) action = unfolded_action(shape.pipeline.shape, copy, action);
+    EXPECT_EQ(names_of(ran), names_of(drawn.ranks[static_cast<size_t>(row)])) << "rank " << rank;
+    rows.insert(row);
+  }
+  EXPECT_EQ(rows.size(), 4u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Schedules, Orders,

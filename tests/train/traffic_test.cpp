@@ -199,6 +199,8 @@ TEST_F(TrafficOf, EveryMeshIsWhatTheProgramSays) {
       {"mesh.pp=2", "pipeline.schedule=zbv", "pipeline.chunks=2", "model.layers=4"},
       {"mesh.pp=2", "mesh.tp=2", "pipeline.schedule=dualpipev", "pipeline.chunks=2", "model.layers=4",
        "batch.microbatch=1"},
+      {"mesh.pp=4", "mesh.zero=1", "pipeline.schedule=dualpipe", "pipeline.chunks=2", "model.layers=4",
+       "batch.microbatch=1"},
       {"mesh.dp=2", "mesh.tp=2", "pipeline.schedule=combined-1f1b", "batch.microbatch=1"},
       {"mesh.dp=3", "mesh.zero=2", "batch.sequences=6", "batch.microbatch=1"},
   };

@@ -1,6 +1,7 @@
 #include "train/data/feeder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "exec/dropout_mask.h"
@@ -18,38 +19,54 @@ bool reads(const Region& region, ValueId id) {
 }  // namespace
 
 Feeder::Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text, uint64_t seed)
-    : bound_(bound),
-      sampler_(sampler),
-      end_of_text_(end_of_text),
-      seed_(seed),
-      tokens_(find_feed("tokens")),
-      targets_(find_feed("targets")),
-      begins_(find_feed("begins")),
-      dropout_keys_(find_feed("dropout_keys")) {
-  for (const Feed* feed : {&tokens_, &targets_, &begins_}) {
-    if (!feed->value) continue;
-    BUG_IF(feed->rows.size() != 1, "{}: a rank's rows are {} pieces", feed->value->path, feed->rows.size());
-    size_t whole = static_cast<size_t>(feed->rows[0].count * feed->value->shape[1]);
+    : bound_(bound), sampler_(sampler), end_of_text_(end_of_text), seed_(seed) {
+  for (auto [content, path] : {std::pair(Content::tokens, "tokens"),
+                               {Content::targets, "targets"},
+                               {Content::begins, "begins"},
+                               {Content::dropout_keys, "dropout_keys"}}) {
+    find_feed(content, path);
+    find_feed(content, crossed_path(path));
+  }
+  for (const Feed& feed : feeds_) {
+    if (feed.content == Content::dropout_keys) {
+      keys_.resize(static_cast<size_t>(feed.value->local.count()));
+      continue;
+    }
+    BUG_IF(feed.rows.size() != 1, "{}: a rank's rows are {} pieces", feed.value->path, feed.rows.size());
+    size_t whole = static_cast<size_t>(feed.rows[0].count * feed.value->shape[1]);
     token_rows_.resize(whole);
     target_rows_.resize(whole);
     begin_rows_.resize(whole);
-    part_.resize(static_cast<size_t>(feed->value->local.count()));
+    part_.resize(static_cast<size_t>(feed.value->local.count()));
   }
-  if (dropout_keys_.value) keys_.resize(static_cast<size_t>(dropout_keys_.value->local.count()));
 }
 
-Feeder::Feed Feeder::find_feed(std::string_view path) const {
+void Feeder::find_feed(Content content, std::string_view path) {
   const Program& program = bound_.program();
   const Value* value = program.find(path);
-  if (!value) return {};
-  Coordinate at = coordinate_of(program.mesh, bound_.rank());
+  if (!value) return;
   for (const Region& region : program.regions) {
     if (!reads(region, value->id)) continue;
-    Feed feed{value, region.kind, region.chunk, held(value->shape[0], value->layout, 0, program.mesh, at), {}};
+    Coordinate at = coordinate_of_data(program, region.chunk, coordinate_of(program.mesh, bound_.rank()));
+    Feed feed{content, value, region.kind, region.chunk, held(value->shape[0], value->layout, 0, program.mesh, at), {}};
     if (value->shape.rank() > 1) feed.positions = held(value->shape[1], value->layout, 1, program.mesh, at);
-    return feed;
+    feeds_.push_back(std::move(feed));
+    return;
   }
-  return {};
+}
+
+const std::vector<int32_t>& Feeder::rows_of(Content content) const {
+  switch (content) {
+    case Content::tokens:
+      return token_rows_;
+    case Content::targets:
+      return target_rows_;
+    case Content::begins:
+      return begin_rows_;
+    case Content::dropout_keys:
+      break;
+  }
+  BUG("dropout keys have no rows of tokens");
 }
 
 void Feeder::read_rows(const Feed& feed, const Samples& samples) {
@@ -78,38 +95,39 @@ void Feeder::find_begins(const Feed& feed) {
   }
 }
 
-void Feeder::write_dropout_keys(int microbatch, const Samples& samples) {
-  for (const Span& span : dropout_keys_.rows)
+void Feeder::write_dropout_keys(const Feed& feed, int microbatch, const Samples& samples) {
+  for (const Span& span : feed.rows)
     for (int64_t i = 0; i < span.count; ++i)
       keys_[static_cast<size_t>(span.local + i)] = dropout_key(seed_, samples.first + span.global + i);
-  bound_.write(*dropout_keys_.value, std::as_bytes(std::span(keys_)), 0, microbatch);
+  bound_.write(*feed.value, std::as_bytes(std::span(keys_)), 0, microbatch);
 }
 
 void Feeder::before(const Action& action, const Samples& samples) {
-  auto is_read_first = [&](const Feed& feed) {
-    return feed.value && feed.region == action.region && feed.chunk == action.chunk;
-  };
-  if (is_read_first(dropout_keys_)) write_dropout_keys(action.microbatch, samples);
-  for (const Feed* feed : {&tokens_, &targets_, &begins_}) {
-    if (!is_read_first(*feed)) continue;
-    read_rows(*feed, samples);
-    if (feed == &begins_) find_begins(*feed);
-    take_part(*feed, feed == &tokens_ ? token_rows_ : feed == &targets_ ? target_rows_ : begin_rows_);
-    bound_.write(*feed->value, std::as_bytes(std::span(part_)), 0, action.microbatch);
+  for (const Feed& feed : feeds_) {
+    if (feed.region != action.region || feed.chunk != action.chunk) continue;
+    if (feed.content == Content::dropout_keys) {
+      write_dropout_keys(feed, action.microbatch, samples);
+      continue;
+    }
+    read_rows(feed, samples);
+    if (feed.content == Content::begins) find_begins(feed);
+    take_part(feed, rows_of(feed.content));
+    bound_.write(*feed.value, std::as_bytes(std::span(part_)), 0, action.microbatch);
   }
 }
 
 int64_t Feeder::counted_targets(const Samples& samples) {
-  if (!targets_.value) return 0;
+  auto targets = std::ranges::find(feeds_, Content::targets, &Feed::content);
+  if (targets == feeds_.end()) return 0;
   const Mesh& mesh = bound_.program().mesh;
   Coordinate at = coordinate_of(mesh, bound_.rank());
   for (int axis = 0; axis < mesh.axis_count(); ++axis) {
     bool same_elsewhere =
-        targets_.value->layout.at(axis).kind != StateKind::sharded && mesh.role(axis) != AxisRole::pipeline;
+        targets->value->layout.at(axis).kind != StateKind::sharded && mesh.role(axis) != AxisRole::pipeline;
     if (same_elsewhere && at[static_cast<size_t>(axis)] != 0) return 0;
   }
-  read_rows(targets_, samples);
-  take_part(targets_, target_rows_);
+  read_rows(*targets, samples);
+  take_part(*targets, target_rows_);
   return std::count_if(part_.begin(), part_.end(), [](int32_t t) { return t >= 0; });
 }
 

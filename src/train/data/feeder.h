@@ -32,26 +32,28 @@ class Feeder {
   int64_t counted_targets(const Samples& samples);
 
  private:
+  enum class Content : uint8_t { tokens, targets, begins, dropout_keys };
   struct Feed {
-    const Value* value = nullptr;  // null where no op of this rank reads it
+    Content content = Content::tokens;
+    const Value* value = nullptr;
     RegionKind region = RegionKind::forward;
     int chunk = 0;
-    std::vector<Span> rows, positions;
+    std::vector<Span> rows, positions;  // dropout keys, one per sequence, have no positions
   };
-  Feed find_feed(std::string_view path) const;
+  void find_feed(Content content, std::string_view path);
+  const std::vector<int32_t>& rows_of(Content content) const;
   void read_rows(const Feed& feed, const Samples& samples);
   void take_part(const Feed& feed, const std::vector<int32_t>& rows);
   void find_begins(const Feed& feed);
-  void write_dropout_keys(int microbatch, const Samples& samples);
+  void write_dropout_keys(const Feed& feed, int microbatch, const Samples& samples);
 
   Bound& bound_;
   const BatchSampler& sampler_;
   int32_t end_of_text_;
   uint64_t seed_;
-  Feed tokens_, targets_, begins_;
+  std::vector<Feed> feeds_;  // that ops of this rank read; in a pipeline of two copies, of both copies' samples
   std::vector<int32_t> token_rows_, target_rows_, begin_rows_;  // whole sequences
   std::vector<int32_t> part_;                                   // this rank's positions of them
-  Feed dropout_keys_;                                           // one per sequence: it has rows and no positions
   std::vector<uint64_t> keys_;
 };
 

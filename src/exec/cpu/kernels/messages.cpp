@@ -11,13 +11,14 @@ std::span<std::byte> bytes_of(const Tensor& tensor) {
   return {static_cast<std::byte*>(tensor.data), static_cast<size_t>(tensor.count() * size_of(tensor.dtype))};
 }
 
+int tag_of(const StagePeer& peer) {
+  return kFirstStageTag + static_cast<int>(peer.tag);
+}
+
 class SendKernel final : public PreparedKernel {
  public:
   explicit SendKernel(const Preparation& p)
-      : wire_(*p.wire),
-        peer_(rank_at_stage(p.program, p.at, p.op.attrs.integer("peer"))),
-        tag_(kFirstStageTag + static_cast<int>(p.op.attrs.integer("tag"))),
-        axis_(pipeline_name(p.program.mesh)) {
+      : wire_(*p.wire), peer_(peer_of(p.program, p.at, p.op)), axis_(pipeline_name(p.program.mesh)) {
     const Value& value = p.program[p.op.inputs[0]];
     slots_ = value.buffer < 0 ? 1 : p.program.buffers[static_cast<size_t>(value.buffer)].slots;
     under_way_.resize(static_cast<size_t>(slots_));
@@ -25,7 +26,7 @@ class SendKernel final : public PreparedKernel {
 
   void run(const KernelCall& call) override {
     under_way_[static_cast<size_t>(call.microbatch % slots_)] =
-        wire_.channel.transport.send(peer_, tag_, bytes_of(call.in[0]));
+        wire_.channel.transport.send(peer_.rank, tag_of(peer_), bytes_of(call.in[0]));
     wire_.count(axis_, static_cast<int64_t>(bytes_of(call.in[0]).size()));
   }
 
@@ -37,7 +38,7 @@ class SendKernel final : public PreparedKernel {
 
  private:
   Wire& wire_;
-  int peer_, tag_;
+  StagePeer peer_;
   std::string axis_;
   int slots_ = 1;
   std::vector<Ticket> under_way_;  // by slot of the buffer
@@ -45,18 +46,15 @@ class SendKernel final : public PreparedKernel {
 
 class ReceiveKernel final : public PreparedKernel {
  public:
-  explicit ReceiveKernel(const Preparation& p)
-      : wire_(*p.wire),
-        peer_(rank_at_stage(p.program, p.at, p.op.attrs.integer("peer"))),
-        tag_(kFirstStageTag + static_cast<int>(p.op.attrs.integer("tag"))) {}
+  explicit ReceiveKernel(const Preparation& p) : wire_(*p.wire), peer_(peer_of(p.program, p.at, p.op)) {}
 
   void run(const KernelCall& call) override {
-    wire_.channel.transport.wait(wire_.channel.transport.receive(peer_, tag_, bytes_of(call.out[0])));
+    wire_.channel.transport.wait(wire_.channel.transport.receive(peer_.rank, tag_of(peer_), bytes_of(call.out[0])));
   }
 
  private:
   Wire& wire_;
-  int peer_, tag_;
+  StagePeer peer_;
 };
 
 class SumStagesKernel final : public PreparedKernel {

@@ -17,10 +17,10 @@ int64_t bytes_of(const Tensor& tensor) {
 // The two ends of a message, alike on both sides. Every value that crosses has a group of its own: NCCL tells messages
 // apart by their order alone, and two ranks may send several values in one order and take them in another.
 NcclGroup& ends_of_message(const CudaPreparation& p) {
-  std::vector<int> ranks{p.rank, rank_at_stage(p.program, p.at, p.op.attrs.integer("peer"))};
+  StagePeer peer = peer_of(p.program, p.at, p.op);
+  std::vector<int> ranks{p.rank, peer.rank};
   std::sort(ranks.begin(), ranks.end());
-  return p.wires->group_for(kFirstStageTag + static_cast<int>(p.op.attrs.integer("tag")),
-                            group_of_ranks(ranks, p.rank));
+  return p.wires->group_for(kFirstStageTag + static_cast<int>(peer.tag), group_of_ranks(ranks, p.rank));
 }
 
 int other_end(const NcclGroup& group) {
