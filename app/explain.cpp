@@ -201,7 +201,7 @@ void explain_verb(const ExplainArguments& arguments) {
   require_known_op(arguments.op);
   RunConfig run = load_config(arguments.config, arguments.overrides);
   RunShape shape = run_shape(run, resolve_spec(run));
-  require_layer(arguments.layer, shape.spec.layers);
+  require_layer(arguments.layer, shape.spec.layers + shape.spec.mtp_depths);
   ExplainView view(arguments);
   // Of two copies only the order is shown, with the stages of one: there is no program that trains both.
   bool shows_programs = !arguments.after.empty() || arguments.layer >= 0 || !arguments.op.empty() ||

@@ -1,5 +1,7 @@
 #include "models/model.h"
 
+#include "ops/ops.h"
+
 namespace sextant {
 
 Graph build_model(const ModelSpec& spec, const Use& use, const Mesh& mesh) {
@@ -16,7 +18,8 @@ int64_t parameter_count(const Graph& graph) {
 ActiveParameters active_parameters(const Graph& graph) {
   ActiveParameters active;
   active.all = parameter_count(graph);
-  int64_t embedding = 0, uses = 0;
+  int64_t embedding = 0;
+  bool tied = false;  // used for more than to look up rows
   for (const Op& op : graph.ops)
     for (ValueId id : op.inputs) {
       const Value& value = graph[id];
@@ -25,9 +28,10 @@ ActiveParameters active_parameters(const Graph& graph) {
         int64_t experts = op.attrs.integer("experts"), chosen = graph[op.inputs.back()].shape.last();
         active.all -= value.shape.count() / experts * (experts - chosen);
       }
-      if (value.path == "embed.weight") embedding = value.shape.count(), ++uses;
+      if (value.path != "embed.weight") continue;
+      embedding = value.shape.count();
+      tied = tied || op.def != &ops::embedding;
     }
-  bool tied = uses > 1;
   active.without_embedding = active.all - (tied ? 0 : embedding);
   return active;
 }

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "exec/dropout_mask.h"
+#include "ir/mtp_paths.h"
 
 namespace sextant {
 
@@ -22,20 +23,30 @@ Feeder::Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text, u
       sampler_(sampler),
       end_of_text_(end_of_text),
       seed_(seed),
-      tokens_(find_feed("tokens")),
-      targets_(find_feed("targets")),
-      begins_(find_feed("begins")),
       dropout_keys_(find_feed("dropout_keys")) {
-  for (const Feed* feed : {&tokens_, &targets_, &begins_}) {
-    if (!feed->value) continue;
-    BUG_IF(feed->rows.size() != 1, "{}: a rank's rows are {} pieces", feed->value->path, feed->rows.size());
-    size_t whole = static_cast<size_t>(feed->rows[0].count * feed->value->shape[1]);
-    token_rows_.resize(whole);
-    target_rows_.resize(whole);
-    begin_rows_.resize(whole);
-    part_.resize(static_cast<size_t>(feed->value->local.count()));
+  add_feed("tokens", Content::tokens);
+  add_feed("targets", Content::targets);
+  add_feed("begins", Content::begins);
+  for (int64_t depth = 1; bound.program().find(mtp_paths(depth).loss); ++depth) {
+    add_feed(mtp_paths(depth).tokens, Content::tokens, depth);
+    add_feed(mtp_paths(depth).targets, Content::targets, depth);
+  }
+  for (const Feed& feed : feeds_) {
+    BUG_IF(feed.rows.size() != 1, "{}: a rank's rows are {} pieces", feed.value->path, feed.rows.size());
+    size_t whole = static_cast<size_t>(feed.rows[0].count * feed.value->shape[1]);
+    for (std::vector<int32_t>* rows : {&token_rows_, &target_rows_, &begin_rows_, &shifted_rows_}) rows->resize(whole);
+    part_.resize(static_cast<size_t>(feed.value->local.count()));
+    masks_documents_ = masks_documents_ || feed.content == Content::begins;
   }
   if (dropout_keys_.value) keys_.resize(static_cast<size_t>(dropout_keys_.value->local.count()));
+}
+
+void Feeder::add_feed(std::string_view path, Content content, int64_t depth) {
+  Feed feed = find_feed(path);
+  if (!feed.value) return;
+  feed.content = content;
+  feed.depth = depth;
+  feeds_.push_back(std::move(feed));
 }
 
 Feeder::Feed Feeder::find_feed(std::string_view path) const {
@@ -45,7 +56,7 @@ Feeder::Feed Feeder::find_feed(std::string_view path) const {
   Coordinate at = coordinate_of(program.mesh, bound_.rank());
   for (const Region& region : program.regions) {
     if (!reads(region, value->id)) continue;
-    Feed feed{value, region.kind, region.chunk, held(value->shape[0], value->layout, 0, program.mesh, at), {}};
+    Feed feed{value, region.kind, region.chunk, held(value->shape[0], value->layout, 0, program.mesh, at)};
     if (value->shape.rank() > 1) feed.positions = held(value->shape[1], value->layout, 1, program.mesh, at);
     return feed;
   }
@@ -78,6 +89,30 @@ void Feeder::find_begins(const Feed& feed) {
   }
 }
 
+const std::vector<int32_t>& Feeder::rows_for(const Feed& feed) {
+  if (feed.content == Content::begins || (masks_documents_ && feed.depth > 0)) find_begins(feed);
+  if (feed.content == Content::begins) return begin_rows_;
+  if (feed.depth == 0) return feed.content == Content::tokens ? token_rows_ : target_rows_;
+  int64_t seq = feed.value->shape[1], depth = feed.depth;
+  for (int64_t row = 0; row < feed.rows[0].count; ++row) {
+    auto at = [&](const std::vector<int32_t>& rows, int64_t i) { return rows[static_cast<size_t>(row * seq + i)]; };
+    for (int64_t i = 0; i < seq; ++i) {
+      int32_t& shifted = shifted_rows_[static_cast<size_t>(row * seq + i)];
+      if (feed.content == Content::tokens) {
+        // Behind the last token of a sequence its target is known too, and then nothing: none of these counts.
+        shifted = i + depth < seq ? at(token_rows_, i + depth) : i + depth == seq ? at(target_rows_, seq - 1) : 0;
+        shifted = std::max(shifted, 0);
+      } else {
+        // Where the token that is looked at is the last of its document or sequence, its target counts as the model's
+        // own does.
+        bool counts = i + depth < seq && (!masks_documents_ || at(begin_rows_, i + depth) <= i);
+        shifted = counts ? at(target_rows_, i + depth) : -1;
+      }
+    }
+  }
+  return shifted_rows_;
+}
+
 void Feeder::write_dropout_keys(int microbatch, const Samples& samples) {
   for (const Span& span : dropout_keys_.rows)
     for (int64_t i = 0; i < span.count; ++i)
@@ -90,26 +125,28 @@ void Feeder::before(const Action& action, const Samples& samples) {
     return feed.value && feed.region == action.region && feed.chunk == action.chunk;
   };
   if (is_read_first(dropout_keys_)) write_dropout_keys(action.microbatch, samples);
-  for (const Feed* feed : {&tokens_, &targets_, &begins_}) {
-    if (!is_read_first(*feed)) continue;
-    read_rows(*feed, samples);
-    if (feed == &begins_) find_begins(*feed);
-    take_part(*feed, feed == &tokens_ ? token_rows_ : feed == &targets_ ? target_rows_ : begin_rows_);
-    bound_.write(*feed->value, std::as_bytes(std::span(part_)), 0, action.microbatch);
+  for (const Feed& feed : feeds_) {
+    if (!is_read_first(feed)) continue;
+    read_rows(feed, samples);
+    take_part(feed, rows_for(feed));
+    bound_.write(*feed.value, std::as_bytes(std::span(part_)), 0, action.microbatch);
   }
 }
 
-int64_t Feeder::counted_targets(const Samples& samples) {
-  if (!targets_.value) return 0;
+int64_t Feeder::counted_targets(const Samples& samples, int64_t depth) {
+  auto targets = std::find_if(feeds_.begin(), feeds_.end(), [&](const Feed& feed) {
+    return feed.content == Content::targets && feed.depth == depth;
+  });
+  if (targets == feeds_.end()) return 0;
   const Mesh& mesh = bound_.program().mesh;
   Coordinate at = coordinate_of(mesh, bound_.rank());
   for (int axis = 0; axis < mesh.axis_count(); ++axis) {
     bool same_elsewhere =
-        targets_.value->layout.at(axis).kind != StateKind::sharded && mesh.role(axis) != AxisRole::pipeline;
+        targets->value->layout.at(axis).kind != StateKind::sharded && mesh.role(axis) != AxisRole::pipeline;
     if (same_elsewhere && at[static_cast<size_t>(axis)] != 0) return 0;
   }
-  read_rows(targets_, samples);
-  take_part(targets_, target_rows_);
+  read_rows(*targets, samples);
+  take_part(*targets, rows_for(*targets));
   return std::count_if(part_.begin(), part_.end(), [](int32_t t) { return t >= 0; });
 }
 

@@ -28,30 +28,42 @@ class Feeder {
   // Writes what the action is the first to read of its microbatch.
   void before(const Action& action, const Samples& samples);
 
-  // Targets of the microbatch that this rank alone accounts for: added up over ranks, each counts once.
-  int64_t counted_targets(const Samples& samples);
+  // Targets of the microbatch that this rank alone accounts for: added up over ranks, each counts once. `depth` is that
+  // of multi-token prediction, 0 for the model's own.
+  int64_t counted_targets(const Samples& samples, int64_t depth = 0);
 
  private:
+  // What a feed holds for each token.
+  enum class Content : uint8_t {
+    tokens,   // the one `depth` behind
+    targets,  // the one after that; -1 where it does not count
+    begins,   // where its document begins
+  };
   struct Feed {
     const Value* value = nullptr;  // null where no op of this rank reads it
     RegionKind region = RegionKind::forward;
     int chunk = 0;
     std::vector<Span> rows, positions;
+    Content content = Content::tokens;
+    int64_t depth = 0;
   };
+  void add_feed(std::string_view path, Content content, int64_t depth = 0);
   Feed find_feed(std::string_view path) const;
   void read_rows(const Feed& feed, const Samples& samples);
   void take_part(const Feed& feed, const std::vector<int32_t>& rows);
   void find_begins(const Feed& feed);
+  const std::vector<int32_t>& rows_for(const Feed& feed);  // from what read_rows has read
   void write_dropout_keys(int microbatch, const Samples& samples);
 
   Bound& bound_;
   const BatchSampler& sampler_;
   int32_t end_of_text_;
   uint64_t seed_;
-  Feed tokens_, targets_, begins_;
-  std::vector<int32_t> token_rows_, target_rows_, begin_rows_;  // whole sequences
-  std::vector<int32_t> part_;                                   // this rank's positions of them
-  Feed dropout_keys_;                                           // one per sequence: it has rows and no positions
+  std::vector<Feed> feeds_;                                                    // those that this rank reads
+  bool masks_documents_ = false;                                               // one of them is where documents begin
+  std::vector<int32_t> token_rows_, target_rows_, begin_rows_, shifted_rows_;  // whole sequences
+  std::vector<int32_t> part_;                                                  // this rank's positions of them
+  Feed dropout_keys_;  // one per sequence: it has rows and no positions
   std::vector<uint64_t> keys_;
 };
 

@@ -190,7 +190,8 @@ std::string size_difference(const ModelSpec& spec, const ModelSpec& saved) {
   constexpr std::pair<std::string_view, int64_t ModelSpec::*> kSizes[] = {
       {"layers", &ModelSpec::layers},     {"hidden", &ModelSpec::hidden},     {"heads", &ModelSpec::heads},
       {"kv_heads", &ModelSpec::kv_heads}, {"head_dim", &ModelSpec::head_dim}, {"ffn", &ModelSpec::ffn},
-      {"vocab", &ModelSpec::vocab},       {"max_seq", &ModelSpec::max_seq}};
+      {"vocab", &ModelSpec::vocab},       {"max_seq", &ModelSpec::max_seq},
+      {"mtp.depths", &ModelSpec::mtp_depths}};
   std::string text;
   for (const auto& [name, size] : kSizes)
     if (spec.*size != saved.*size)
