@@ -196,10 +196,10 @@ void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& compla
                    {.got = fmt::format("seq {} is longer than the model's max_seq {}", seq, spec.max_seq),
                     .expected = fmt::format("at most {}", spec.max_seq)});
   if (seq <= spec.mtp_depths)
-    complaints.add(run, {"batch.seq", "model.mtp.depths"},
-                   {.got = fmt::format("sequences of {} have no target {} tokens behind the next one", seq,
-                                       spec.mtp_depths),
-                    .expected = fmt::format("a seq above model.mtp.depths {}", spec.mtp_depths)});
+    complaints.add(
+        run, {"batch.seq", "model.mtp.depths"},
+        {.got = fmt::format("sequences of {} have no target {} tokens behind the next one", seq, spec.mtp_depths),
+         .expected = fmt::format("a seq above model.mtp.depths {}", spec.mtp_depths)});
 }
 
 // A setting that the optimizer does not read would be a choice without effect.

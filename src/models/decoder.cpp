@@ -153,12 +153,12 @@ class Writer {
     ValueId joined = b_.op(ops::join_columns, "joined", {norm(ahead, "enorm"), norm(x, "hnorm")},
                            {{"columns", m_.hidden}, {"others", m_.hidden}});
     x = b_.residual(linear(
-        b_, joined,
-        {.name = "eh_proj", .outputs = m_.hidden, .init_std = m_.init_std, .split = TensorSplit::outputs}));
+        b_, joined, {.name = "eh_proj", .outputs = m_.hidden, .init_std = m_.init_std, .split = TensorSplit::outputs}));
     x = norm(block(x, layer), "norm");
     ValueId targets = b_.feed(paths.targets, DType::i32, {use.batch, use.seq});
     b_.feed(paths.scale, wide_of(use.dtype), {});
-    b_.fetch(b_.op(ops::head_loss, "head", {b_.gathered(before_head(x)), head, targets}, {{"z_loss", 0.0}}), paths.loss);
+    b_.fetch(b_.op(ops::head_loss, "head", {b_.gathered(before_head(x)), head, targets}, {{"z_loss", 0.0}}),
+             paths.loss);
     return x;
   }
 

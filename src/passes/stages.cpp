@@ -17,8 +17,8 @@ struct ModelCosts {
   std::vector<double> blocks;
 };
 
-// What stands behind the blocks of the model, from its first op on, is all of the last stage: also the blocks in it, which
-// are those of multi-token prediction.
+// What stands behind the blocks of the model, from its first op on, is all of the last stage: also the blocks in it,
+// which are those of multi-token prediction.
 size_t first_behind_blocks(const Graph& graph) {
   auto in_block = [](const Op& op) { return op.block >= 0; };
   auto first = std::find_if(graph.ops.begin(), graph.ops.end(), in_block);

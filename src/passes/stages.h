@@ -1,6 +1,6 @@
 // stages: cuts the model into pipeline stages. What stands before the first block goes to the first stage, what stands
-// behind the last block to the last one (with the blocks of multi-token prediction), and whole blocks in between, contiguous
-// and in order.
+// behind the last block to the last one (with the blocks of multi-token prediction), and whole blocks in between,
+// contiguous and in order.
 #pragma once
 
 #include <vector>

@@ -154,15 +154,15 @@ void Trainer::count_mtp_targets(Begun& begun, int64_t first_sample) {
   if (mtp_scales_.empty()) return;
   if (!run_.data.mask_documents) {  // all but the last of each sequence
     for (size_t i = 0; i < mtp_scales_.size(); ++i)
-      begun.mtp_targets[i] =
-          static_cast<double>(run_.batch.sequences * std::max<int64_t>(0, run_.batch.seq - static_cast<int64_t>(i) - 1));
+      begun.mtp_targets[i] = static_cast<double>(run_.batch.sequences *
+                                                 std::max<int64_t>(0, run_.batch.seq - static_cast<int64_t>(i) - 1));
     return;
   }
   std::fill(begun.mtp_targets.begin(), begun.mtp_targets.end(), 0.0);
   for (int64_t first = 0; first < run_.batch.sequences; first += microbatch_sequences())
     for (size_t i = 0; i < mtp_scales_.size(); ++i)
-      begun.mtp_targets[i] += static_cast<double>(
-          train_feeder_->counted_targets({first_sample + first}, static_cast<int64_t>(i) + 1));
+      begun.mtp_targets[i] +=
+          static_cast<double>(train_feeder_->counted_targets({first_sample + first}, static_cast<int64_t>(i) + 1));
   group_.sum(begun.mtp_targets);
 }
 
@@ -199,8 +199,7 @@ StepMetrics Trainer::finish_step() {
   };
   std::optional<double> mtp_loss;
   for (size_t i = 0; i < mtp_scales_.size(); ++i)
-    mtp_loss = mtp_loss.value_or(0) +
-               losses[kFirstMtpLoss + i] / (std::max(begun.mtp_targets[i], 1.0) * mtp_depths());
+    mtp_loss = mtp_loss.value_or(0) + losses[kFirstMtpLoss + i] / (std::max(begun.mtp_targets[i], 1.0) * mtp_depths());
   int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;
   double now = now_s(), seconds = now - std::exchange(last_finish_s_, now);
   return {.step = begun.step,

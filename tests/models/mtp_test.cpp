@@ -117,7 +117,8 @@ TEST(MultiTokenPrediction, LossesAndEveryGradientAreThoseOfTorch) {
 TEST(MultiTokenPrediction, TwentyStepsAreThoseOfTorch) {
   SafetensorsFile expected(kMtpFixture / "expected.safetensors");
   FedModel fed(expected, {.train = fixture_optimizer()});
-  std::vector<float> main = floats(expected.tensor("train_losses")), ahead = floats(expected.tensor("train_mtp_losses"));
+  std::vector<float> main = floats(expected.tensor("train_losses")),
+                     ahead = floats(expected.tensor("train_mtp_losses"));
   write_value(*fed.model.bound, fed.model.program.at("lr"), kFixtureLearningRate);
   for (int32_t step = 1; step <= 20; ++step) {
     write_value(*fed.model.bound, fed.model.program.at("step"), step);
@@ -130,7 +131,8 @@ TEST(MultiTokenPrediction, TwentyStepsAreThoseOfTorch) {
   for (const HfTensor& tensor : model_of(fed.model.spec).tensors(fed.model.spec)) {
     const Value& value = fed.model.program.at(tensor.parameter);
     if (tensor.copy || !value.is_trained()) continue;
-    std::vector<float> packed = fed.model.read(tensor.parameter), theirs = floats(expected.tensor("param." + tensor.name));
+    std::vector<float> packed = fed.model.read(tensor.parameter),
+                       theirs = floats(expected.tensor("param." + tensor.name));
     int64_t columns = value.shape.rank() == 2 ? value.shape[1] : 1;
     auto ours = std::span(packed).subspan(static_cast<size_t>(tensor.first_row * columns), theirs.size());
     EXPECT_LE(distance_of(ours, theirs), 1e-4 * length_of(theirs)) << tensor.name;
@@ -142,7 +144,8 @@ enum class TakenHalf { embedding, hidden };
 void make_identity(FedModel& fed, const std::string& module, TakenHalf taken) {
   for (const char* path : {"attn.out.weight", "mlp.experts.down.weight", "mlp.shared.down.weight"})
     fed.fill(fmt::format("{}{}", module, path), 0);
-  for (const char* path : {"enorm.weight", "hnorm.weight", "norm.weight"}) fed.fill(fmt::format("{}{}", module, path), 1);
+  for (const char* path : {"enorm.weight", "hnorm.weight", "norm.weight"})
+    fed.fill(fmt::format("{}{}", module, path), 1);
   int64_t hidden = fed.model.spec.hidden;
   std::vector<float> projection(static_cast<size_t>(hidden * 2 * hidden));
   for (int64_t i = 0; i < hidden; ++i)
