@@ -1,7 +1,5 @@
 #include "models/model.h"
 
-#include "ops/ops.h"
-
 namespace sextant {
 
 Graph build_model(const ModelSpec& spec, const Use& use, const Mesh& mesh) {
@@ -19,7 +17,6 @@ ActiveParameters active_parameters(const Graph& graph) {
   ActiveParameters active;
   active.all = parameter_count(graph);
   int64_t embedding = 0;
-  bool tied = false;  // used for more than to look up rows
   for (const Op& op : graph.ops)
     for (ValueId id : op.inputs) {
       const Value& value = graph[id];
@@ -28,10 +25,9 @@ ActiveParameters active_parameters(const Graph& graph) {
         int64_t experts = op.attrs.integer("experts"), chosen = graph[op.inputs.back()].shape.last();
         active.all -= value.shape.count() / experts * (experts - chosen);
       }
-      if (value.path != "embed.weight") continue;
-      embedding = value.shape.count();
-      tied = tied || op.def != &ops::embedding;
+      if (value.path == "embed.weight") embedding = value.shape.count();
     }
+  bool tied = !graph.find("head.weight");
   active.without_embedding = active.all - (tied ? 0 : embedding);
   return active;
 }
