@@ -205,7 +205,7 @@ void explain_verb(const ExplainArguments& arguments) {
   require_known_op(arguments.op);
   RunConfig run = load_config(arguments.config, arguments.overrides);
   RunShape shape = run_shape(run, resolve_spec(run));
-  require_layer(arguments.layer, shape.spec.layers);
+  require_layer(arguments.layer, shape.spec.layers + shape.spec.mtp_depths);
   ExplainView view(arguments);
   RunPrograms programs = build_programs(
       run, shape, target_for(run, shape.mesh.world_size()),

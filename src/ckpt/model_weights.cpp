@@ -162,10 +162,11 @@ bool same_values(const TensorView& a, const TensorView& b) {
 }
 
 // What is in the files of every rank, though it may hold only some stages of the model.
-std::vector<TensorSpec> tensors_in_file(const ModelSpec& spec, const WeightsForm& form) {
+std::vector<TensorSpec> tensors_in_file(const ModelSpec& spec, const std::vector<HfTensor>& tensors,
+                                        const WeightsForm& form) {
   Graph model = build_model(spec, {.seq = 1}, single_rank_mesh());
   std::vector<TensorSpec> specs;
-  for (const HfTensor& tensor : tensors_in(spec, form.experts)) {
+  for (const HfTensor& tensor : tensors) {
     const Value* value = model.find(tensor.parameter);
     BUG_IF(!value, "{} has no parameter {}", spec.architecture, tensor.parameter);
     if (tensor.file_row > 0 || tensor.slice > 0) continue;  // more of one that is there
@@ -177,8 +178,8 @@ std::vector<TensorSpec> tensors_in_file(const ModelSpec& spec, const WeightsForm
   return specs;
 }
 
-void write_weights(const StateView& state, const ModelSpec& spec, ExpertFiles experts, WeightsWriter writer) {
-  for (const auto& [value, held] : tensors_by_value(state.program(), tensors_in(spec, experts))) {
+void write_weights(const StateView& state, const std::vector<HfTensor>& tensors, WeightsWriter writer) {
+  for (const auto& [value, held] : tensors_by_value(state.program(), tensors)) {
     // With two halves, what a rank holds in full precision is what it holds of both.
     const Value& in_full = *parts_of_weight(state.program(), *value).back();
     if (!is_writer(state, in_full)) continue;
@@ -248,6 +249,7 @@ void load_tensors(Bound& bound, const std::vector<HfTensor>& listed, std::string
     for (const Value* part : parts_of_weight(bound.program(), *value)) {
       std::vector<float> local(static_cast<size_t>(part->local.count()), 0.0f);
       for (const HfTensor& tensor : tensors) {
+        if (tensor.copy) continue;
         Slot slot{tensor, *part};
         for (const Piece& held : held_pieces(bound, *part))
           if (Piece piece = slot.part_of(held); piece.rows > 0) load_piece(source, prefix, slot, piece, local);
@@ -290,6 +292,25 @@ void refuse_other_head(const ModelSpec& spec, const WeightsReader& source) {
                    "generate goes by tie_word_embeddings in config.json"});
 }
 
+void refuse_other_copies(const ModelSpec& spec, const WeightsReader& source) {
+  const ModelDef& def = model_of(spec);
+  std::vector<HfTensor> tensors = def.tensors(spec);
+  for (const HfTensor& copy : tensors) {
+    if (!copy.copy || !source.contains(name_in(source, copy, def.hf_prefix))) continue;
+    auto original = std::find_if(tensors.begin(), tensors.end(), [&](const HfTensor& tensor) {
+      return !tensor.copy && tensor.parameter == copy.parameter;
+    });
+    BUG_IF(original == tensors.end(), "{} is a copy of nothing", copy.name);
+    TensorView again = source.tensor(name_in(source, copy, def.hf_prefix));
+    std::string first = name_in(source, *original, def.hf_prefix);
+    if (source.contains(first) && !same_values(again, source.tensor(first)))
+      throw UserError({.place = again.place,
+                       .got = fmt::format("its values differ from those of {}", first),
+                       .expected = "a copy of it: multi-token prediction shares embedding and head with the model",
+                       .hint = "model.mtp.depths=0 trains without the modules of multi-token prediction"});
+  }
+}
+
 std::string unread_layers(const ModelSpec& spec, const WeightsReader& source) {
   // What stands before the number of a layer, in our names and in the file's.
   std::string own = fmt::format("layers.{}.", spec.layers - 1), prefix;
@@ -303,25 +324,28 @@ std::string unread_layers(const ModelSpec& spec, const WeightsReader& source) {
     if (!name.starts_with(prefix)) continue;
     int64_t layer = -1;
     std::from_chars(name.data() + prefix.size(), name.data() + name.size(), layer);
-    unread += layer >= spec.layers ? 1 : 0;
+    unread += layer >= spec.layers + spec.mtp_depths ? 1 : 0;
   }
   if (unread == 0) return "";
-  return fmt::format(
-      "{}{} and later hold {} tensors that are not read: the model has {} layers, and multi-token "
-      "prediction is not implemented",
-      prefix, spec.layers, unread, spec.layers);
+  bool predicts_ahead = model_of(spec).takes("mtp.depths") && spec.mtp_depths == 0;
+  return fmt::format("{}{} and later hold {} tensors that are not read: the model has {} layers{}", prefix,
+                     spec.layers + spec.mtp_depths, unread, spec.layers + spec.mtp_depths,
+                     predicts_ahead ? "; model.mtp.depths reads those of multi-token prediction" : "");
 }
 
 void save_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& directory,
                   const WeightsForm& form, Share share) {
-  write_weights(state, spec, form.experts, WeightsWriter(directory, plan_weights(tensors_in_file(spec, form)), share));
+  std::vector<HfTensor> tensors = tensors_in(spec, form.experts);
+  write_weights(state, tensors, WeightsWriter(directory, plan_weights(tensors_in_file(spec, tensors, form)), share));
 }
 
 void save_master_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& file,
                          Share share) {
+  std::vector<HfTensor> tensors = tensors_in(spec, ExpertFiles::as_listed);
+  std::erase_if(tensors, [](const HfTensor& tensor) { return tensor.copy; });
   WeightsPlan plan;
-  plan.shards.push_back({file.filename().string(), plan_safetensors(tensors_in_file(spec, {}))});
-  write_weights(state, spec, ExpertFiles::as_listed, WeightsWriter(file.parent_path(), std::move(plan), share));
+  plan.shards.push_back({file.filename().string(), plan_safetensors(tensors_in_file(spec, tensors, {}))});
+  write_weights(state, tensors, WeightsWriter(file.parent_path(), std::move(plan), share));
 }
 
 std::string first_overflow(const StateView& state, const ModelSpec& spec, FileDType dtype) {

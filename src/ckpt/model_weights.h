@@ -28,8 +28,11 @@ void load_upcycled_weights(Bound& bound, const ModelSpec& spec, const ModelSpec&
 // differ in which of the two they take.
 void refuse_other_head(const ModelSpec& spec, const WeightsReader& source);
 
-// "model.layers.61 and later hold 25 tensors that are not read: ...", where the files have layers behind the model's
-// last, as DeepSeek-V3's have the one that predicts a second token; empty where there are none.
+// UserError where files hold a weight a second time with other values (HfTensor::copy).
+void refuse_other_copies(const ModelSpec& spec, const WeightsReader& source);
+
+// "model.layers.61 and later hold 25 tensors that are not read: ...", where the files have layers behind those that the
+// spec has, as DeepSeek-V3's have one for multi-token prediction; empty where there are none.
 std::string unread_layers(const ModelSpec& spec, const WeightsReader& source);
 
 // How the directory of the source holds its experts.

@@ -205,6 +205,11 @@ void check_batch(const RunConfig& run, const ModelSpec& spec, Complaints& compla
     complaints.add(run, {"batch.seq", "model.max_seq"},
                    {.got = fmt::format("seq {} is longer than the model's max_seq {}", seq, spec.max_seq),
                     .expected = fmt::format("at most {}", spec.max_seq)});
+  if (seq <= spec.mtp_depths)
+    complaints.add(
+        run, {"batch.seq", "model.mtp.depths"},
+        {.got = fmt::format("sequences of {} have no target {} tokens behind the next one", seq, spec.mtp_depths),
+         .expected = fmt::format("a seq above model.mtp.depths {}", spec.mtp_depths)});
 }
 
 // Rounded to bf16 and then added up, gradients would lose what small ones say.

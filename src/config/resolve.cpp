@@ -120,6 +120,13 @@ ModelSpec start_from_directory(const RunConfig& run, Complaints& complaints) {
     if (run.given(model_key(field)) && !free) refuse(field);
   }
   if (upcycles) spec = upcycled_spec(spec, *target);
+  // Modules of multi-token prediction are left alone unless they are asked for.
+  int64_t depths = run.model.mtp.depths.value_or(0);
+  if (depths > 0 && depths != spec.mtp_depths)
+    complaints.add(run, {"model.mtp.depths"},
+                   {.got = fmt::format("got {}, but model.from has {}", depths, spec.mtp_depths),
+                    .expected = spec.mtp_depths > 0 ? fmt::format("{} or 0", spec.mtp_depths) : "0"});
+  spec.mtp_depths = 0;
   // The head of a tied model is in the file or is not; one that is not tied is.
   if (!spec.tied_head && run.model.tied_head.value_or(false)) refuse("tied_head");
   // Learned positions are weights, the others are not.
@@ -223,6 +230,7 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   override_field(model.attention_multiplier, spec.attention_multiplier);
   override_field(model.residual_multiplier, spec.residual_multiplier);
   override_field(model.logits_scaling, spec.logits_scaling);
+  override_field(model.mtp.depths, spec.mtp_depths);
   override_field(model.tied_head, spec.tied_head);
   override_field(model.init_std, spec.init_std);
 

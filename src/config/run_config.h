@@ -34,6 +34,12 @@ struct ExpertsSection {
   bool operator==(const ExpertsSection&) const = default;
 };
 
+struct MtpSection {
+  std::optional<int64_t> depths;
+  double loss_weight = 0.3;
+  bool operator==(const MtpSection&) const = default;
+};
+
 // Where the model comes from, and fields laid over it; resolve_model makes a ModelSpec of them.
 struct ModelSection {
   std::optional<std::string> preset, from, architecture;
@@ -48,6 +54,7 @@ struct ModelSection {
   std::optional<double> embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
   LatentSection latent;
   ExpertsSection experts;
+  MtpSection mtp;
   std::optional<bool> tied_head;
   std::optional<double> init_std, dropout, hidden_dropout, attention_dropout, embedding_dropout;
   bool other_tokenizer = false;

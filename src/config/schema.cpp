@@ -117,7 +117,7 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(model.preset, unset("none"), "A published model by name; `sextant list models` lists them."),
     KEY(model.from, unset("none"),
         "A Hugging Face directory to start from: its config.json, weights and tokenizer. Of the other keys only "
-        "`max_seq`, `norm_eps`, `rope_*`, `experts.balance_loss`, `experts.balance_scope`, `experts.z_loss`, `experts.bias_update_speed` and the dropout rates may be given beside it, and `tied_head` where config.json ties the head. "
+        "`max_seq`, `norm_eps`, `rope_*`, `experts.balance_loss`, `experts.balance_scope`, `experts.z_loss`, `experts.bias_update_speed`, `mtp.*` and the dropout rates may be given beside it, and `tied_head` where config.json ties the head. "
         "A dense model becomes one with experts by `architecture` and `experts.*` (docs/hugging-face.md)."),
     KEY(model.architecture, one_of(kArchitectures), unset("the preset's"),
         "The family of the model; `sextant list models` lists them with the options and defaults of each."),
@@ -245,6 +245,13 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(model.experts.forced_balance, unset("false"),
         "For measuring speed: experts take turns whatever the router says, so that each gets the same number of tokens. A model does "
         "not learn to route so."),
+    KEY(model.mtp.depths, from_to(0, kMaxMtpDepths), unset("0"),
+        "Multi-token prediction, as in DeepSeek-V3: how many tokens behind the next one each position predicts in training, each by a "
+        "module with a layer of its own (`num_nextn_predict_layers`); an option of some architectures. Beside `model.from` it is "
+        "that directory's number, or 0: its modules are then not read. Evaluation and generation do without the modules."),
+    KEY(model.mtp.loss_weight, at_least(0),
+        "What the mean of the losses of these predictions is multiplied by before it is added to the model's loss. DeepSeek-V3 has 0.3, "
+        "then 0.1; it may change during a run."),
     KEY(model.tied_head, unset("the preset's, else the architecture's"),
         "Whether the output head is the embedding matrix. Beside `model.from` it decides about a directory whose config.json "
         "ties the head and whose weights hold another one: false uses it, true ignores it."),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "ir/mtp_paths.h"
 #include "models/router_losses.h"
 
 namespace sextant {
@@ -75,13 +76,10 @@ class Writer {
   }
 
   ValueId token_table() { return vocabulary_matrix("embed.weight"); }
-  ValueId output_head(ValueId table) { return m_.tied_head ? table : vocabulary_matrix("head.weight"); }
 
-  // The rows of the table that the tokens name, laid out as the residual stream.
+  // The residual stream in front of the first block.
   ValueId embedded(ValueId table) {
-    Attrs attrs;
-    if (m_.padding_token) attrs.set("padding", *m_.padding_token);
-    ValueId x = b_.residual(b_.op(ops::embedding, "embed", {frame_.tokens, table}, attrs));
+    ValueId x = rows_of(frame_.tokens, table);
     x = projected(x, "project_in", m_.hidden);
     x = scaled(b_, x, "embed_scale", d_.embedding_multiplier);
     if (d_.learned_positions) x = with_positions(x, *d_.learned_positions);
@@ -112,22 +110,63 @@ class Writer {
   }
 
   // `x` is what comes out of the last block.
-  void close(const Use& use, ValueId x, ValueId head) {
+  void close(const Use& use, ValueId x, ValueId table) {
+    ValueId head = output_head(table);
     if (d_.final_norm) x = norm(x, "norm");
-    x = projected(x, "project_out", m_.embedding_width);
-    x = scaled(b_, x, "logits_scale", 1 / m_.logits_scaling);
+    ValueId rows = before_head(x);
     if (use.kind == Use::Kind::loss) {
       ValueId targets = b_.feed("targets", DType::i32, {use.batch, use.seq});
       b_.feed("loss_scale", wide_of(use.dtype), {});  // the gradient of the loss: 1/tokens of the global batch
-      b_.fetch(b_.op(ops::head_loss, "head", {b_.gathered(x), head, targets}, {{"z_loss", use.z_loss}}), "loss");
+      b_.fetch(b_.op(ops::head_loss, "head", {b_.gathered(rows), head, targets}, {{"z_loss", use.z_loss}}), "loss");
+      for (int64_t depth = 1; use.mtp && depth <= m_.mtp_depths; ++depth) x = predict_ahead(use, x, depth, table, head);
       if (routers_) routers_->close();
       return;
     }
-    ValueId last = b_.op(ops::take_position, "last", {x, frame_.at});
+    ValueId last = b_.op(ops::take_position, "last", {rows, frame_.at});
     b_.fetch(b_.op(ops::linear, "head", {last, head}), "logits");
   }
 
  private:
+  ValueId output_head(ValueId table) { return m_.tied_head ? table : vocabulary_matrix("head.weight"); }
+
+  // The rows of the table that the tokens name, laid out as the residual stream.
+  ValueId rows_of(ValueId tokens, ValueId table) {
+    Attrs attrs;
+    if (m_.padding_token) attrs.set("padding", *m_.padding_token);
+    return b_.residual(b_.op(ops::embedding, "embed", {tokens, table}, attrs));
+  }
+
+  // What logits are made from.
+  ValueId before_head(ValueId x) {
+    x = projected(x, "project_out", m_.embedding_width);
+    return scaled(b_, x, "logits_scale", 1 / m_.logits_scaling);
+  }
+
+  // A depth of multi-token prediction: from what the model, or the depth before, gives for a position and the token
+  // `depth` behind it, the one after that. Embedding and head are the model's. Gives what the next depth starts from.
+  ValueId predict_ahead(const Use& use, ValueId x, int64_t depth, ValueId table, ValueId head) {
+    BUG_IF(d_.learned_positions || d_.norm_of_embedding || m_.embedding_width > 0,
+           "{}: multi-token prediction would need a second copy of what is between embedding and blocks",
+           m_.architecture);
+    int64_t layer = m_.layers + depth - 1;
+    auto block_scope = b_.block(fmt::format("mtp.{}", depth - 1), static_cast<int>(layer));
+    MtpPaths paths = mtp_paths(depth);
+    layer_ = layer;  // of the dropout below
+    ValueId ahead = rows_of(b_.feed(paths.tokens, DType::i32, {use.batch, use.seq}), table);
+    ahead = scaled(b_, ahead, "embed_scale", d_.embedding_multiplier);
+    ahead = dropped(ahead, dropout_.embedding, DropoutSite::embedding);
+    ValueId joined = b_.op(ops::join_columns, "joined", {norm(ahead, "enorm"), norm(x, "hnorm")},
+                           {{"columns", m_.hidden}, {"others", m_.hidden}});
+    x = b_.residual(linear(
+        b_, joined, {.name = "eh_proj", .outputs = m_.hidden, .init_std = m_.init_std, .split = TensorSplit::outputs}));
+    x = norm(block(x, layer), "norm");
+    ValueId targets = b_.feed(paths.targets, DType::i32, {use.batch, use.seq});
+    b_.feed(paths.scale, wide_of(use.dtype), {});
+    b_.fetch(b_.op(ops::head_loss, "head", {b_.gathered(before_head(x)), head, targets}, {{"z_loss", 0.0}}),
+             paths.loss);
+    return x;
+  }
+
   ValueId vocabulary_matrix(std::string name) {
     return b_.parameter({.name = std::move(name),
                          .shape = {m_.vocab, embedding_width_of(m_)},
@@ -322,7 +361,7 @@ Graph decoder(const ModelSpec& m, const Use& use, const Mesh& mesh, const Decode
     auto block = b.block(fmt::format("layers.{}", layer), layer);
     x = writer.block(x, layer);
   }
-  writer.close(use, x, writer.output_head(table));
+  writer.close(use, x, table);
   return b.take();
 }
 

@@ -80,15 +80,39 @@ std::vector<HfName> deepseek_expert_names() {
 
 std::vector<HfName> deepseek_names() {
   std::vector<HfName> names = deepseek_expert_names();
-  std::vector<HfName> own{
-      {"latent.q_rank", "q_lora_rank"},           {"latent.kv_rank", "kv_lora_rank"},
-      {"latent.rope_dim", "qk_rope_head_dim"},    {"latent.value_dim", "v_head_dim"},
-      {"head_dim", "qk_nope_head_dim"},           {"experts.groups", "n_group"},
-      {"experts.keep_groups", "topk_group"},      {"experts.group_top", "n_group"},
-      {"experts.scale", "routed_scaling_factor"}, {"rope_scaling.mscale_all_dim", "rope_scaling.mscale_all_dim"}};
+  std::vector<HfName> own{{"latent.q_rank", "q_lora_rank"},
+                          {"latent.kv_rank", "kv_lora_rank"},
+                          {"latent.rope_dim", "qk_rope_head_dim"},
+                          {"latent.value_dim", "v_head_dim"},
+                          {"head_dim", "qk_nope_head_dim"},
+                          {"experts.groups", "n_group"},
+                          {"experts.keep_groups", "topk_group"},
+                          {"experts.group_top", "n_group"},
+                          {"experts.scale", "routed_scaling_factor"},
+                          {"mtp.depths", "num_nextn_predict_layers"},
+                          {"rope_scaling.mscale_all_dim", "rope_scaling.mscale_all_dim"}};
   names.insert(names.end(), own.begin(), own.end());
   return names;
 }
+
+namespace {
+
+// What a module of multi-token prediction has beside its decoder layer, whose tensors follow it.
+void add_mtp_module(HfTensors& t, const ModelSpec& m, int64_t layer) {
+  std::string hf = fmt::format("model.layers.{}.", layer);
+  t.begin(hf, "");
+  t.add("embed_tokens.weight", "embed.weight", m.vocab);
+  t.last().copy = true;
+  t.add("shared_head.head.weight", m.tied_head ? "embed.weight" : "head.weight", m.vocab);
+  t.last().copy = true;
+  t.begin(std::move(hf), fmt::format("mtp.{}.", layer - m.layers));
+  t.add("enorm.weight", "enorm.weight", m.hidden);
+  t.add("hnorm.weight", "hnorm.weight", m.hidden);
+  t.add("eh_proj.weight", "eh_proj.weight", m.hidden);
+  t.add("shared_head.norm.weight", "norm.weight", m.hidden);
+}
+
+}  // namespace
 
 void check_deepseek(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   if (!spec.experts || spec.experts->ffn < 1) return;
@@ -117,8 +141,9 @@ std::vector<HfTensor> deepseek_tensors(const ModelSpec& m) {
   HfTensors t;
   const LatentSpec& latent = *m.latent;
   t.add("model.embed_tokens.weight", "embed.weight", m.vocab);
-  for (int layer = 0; layer < m.layers; ++layer) {
+  for (int64_t layer = 0; layer < m.layers + m.mtp_depths; ++layer) {
     t.begin_layer("model.layers", layer);
+    if (layer >= m.layers) add_mtp_module(t, m, layer);
     t.add("input_layernorm.weight", "attn.norm.weight", m.hidden);
     int64_t q_width = m.heads * m.head_dim;
     if (latent.q_rank > 0) {

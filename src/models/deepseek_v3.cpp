@@ -1,6 +1,6 @@
 // DeepSeek-V3: V2 with a router that scores by sigmoid, chooses by scores plus a bias that follows the load of experts
 // (no loss balances them), within the groups whose two best are the largest in sum, and makes the weights sum to the
-// scale. Of its further layer that predicts a second token (num_nextn_predict_layers) nothing is read or computed.
+// scale. Further layers, each with a norm of its own, may predict more tokens than the next (multi-token prediction).
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -68,6 +68,7 @@ ModelSpec read(HfReader& reader) {
   experts.group_top = experts.groups > 1 ? 2 : 1;
   experts.bias_update_speed = reader.number(kBiasSpeed, experts.bias_update_speed);
   spec.experts = experts;
+  spec.mtp_depths = reader.integer("num_nextn_predict_layers", 1);
   return spec;
 }
 
@@ -86,7 +87,7 @@ void write(const ModelSpec& spec, json& out) {
   out["scoring_func"] = "sigmoid";
   out["norm_topk_prob"] = spec.experts->normalise;
   out["rope_interleave"] = true;
-  out["num_nextn_predict_layers"] = 0;  // none is written
+  out["num_nextn_predict_layers"] = spec.mtp_depths;
   out[kBiasSpeed] = spec.experts->bias_update_speed;
 }
 
@@ -175,7 +176,7 @@ extern const ModelDef model{
     .has_experts = true,
     .options = {"rope_scaling", "rope_scaling.mscale_all_dim", "latent", "experts.ffn", "experts.normalise",
                 "experts.dense_first", "experts.shared_ffn", "experts.score", "experts.groups", "experts.scale",
-                "experts.correction_bias"},
+                "experts.correction_bias", "mtp.depths"},
     .defaults = {.head_dim = 192,
                  .latent = LatentSpec{},
                  .experts = ExpertsSpec{.count = 64,

@@ -16,7 +16,7 @@ int64_t parameter_count(const Graph& graph) {
 ActiveParameters active_parameters(const Graph& graph) {
   ActiveParameters active;
   active.all = parameter_count(graph);
-  int64_t embedding = 0, uses = 0;
+  int64_t embedding = 0;
   for (const Op& op : graph.ops)
     for (ValueId id : op.inputs) {
       const Value& value = graph[id];
@@ -25,9 +25,9 @@ ActiveParameters active_parameters(const Graph& graph) {
         int64_t experts = op.attrs.integer("experts"), chosen = graph[op.inputs.back()].shape.last();
         active.all -= value.shape.count() / experts * (experts - chosen);
       }
-      if (value.path == "embed.weight") embedding = value.shape.count(), ++uses;
+      if (value.path == "embed.weight") embedding = value.shape.count();
     }
-  bool tied = uses > 1;
+  bool tied = !graph.find("head.weight");
   active.without_embedding = active.all - (tied ? 0 : embedding);
   return active;
 }

@@ -18,7 +18,11 @@ namespace sextant {
 // What the Graph is for.
 struct Use {
   enum class Kind : uint8_t {
-    loss,      // feeds tokens, targets [batch, seq]; fetches loss (a sum over tokens)
+    // Feeds tokens, targets [batch, seq]; fetches loss (a sum over tokens). With multi-token prediction, for each depth
+    // k
+    // from 1 (ir/mtp_paths.h): feeds tokens.k, those k behind, and targets.k; fetches mtp_loss.k with the gradient
+    // mtp_scale.k.
+    loss,
     generate,  // feeds tokens [batch, seq], start, at; fetches logits [batch, 1, vocab] of position `at`; keeps caches
   } kind = Kind::loss;
   int64_t batch = 1;
@@ -26,6 +30,7 @@ struct Use {
   double z_loss = 0;            // loss only
   int64_t cache_positions = 0;  // generate only
   bool documents = false;       // loss only: feeds begins [batch, seq] too, where each token's document begins
+  bool mtp = true;              // loss only: with the modules of multi-token prediction, where the spec has any
   DropoutRates dropout = {};    // training only: with any, feeds dropout_keys [batch] too (exec/dropout_mask.h)
   DType dtype = DType::f32;
   DType expert_gradients = DType::f32;  // training only: those of experts' weights, f32 or as dtype
@@ -52,6 +57,7 @@ struct HfTensor {
   // Where the file's tensor is a stack of matrices: which of so many these rows are in; 0 slices = it is no stack.
   int64_t slice = 0, slices = 0;
   std::optional<StackedRows> stacked = {};  // for the matrices of experts, which files hold one by one or as a stack
+  bool copy = false;                        // the file holds these rows a second time: they are written, but not read
   float file_less = 0;  // what the file leaves off every element: Nemotron's hold the weights of norms less 1
 
   int64_t rows_in_file() const { return file_rows > 0 ? file_rows : rows; }

@@ -111,7 +111,8 @@ void check_sizes(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
         Size{"embedding_width", spec.embedding_width, 0, kMaxHidden}, Size{"window", spec.window, 0, kMaxSeq},
         Size{"full_attention_first", spec.full_attention_first, 0, kMaxLayers},
         Size{"full_attention_every", spec.full_attention_every, 0, kMaxLayers},
-        Size{"no_rope_every", spec.no_rope_every, 0, kMaxLayers}}) {
+        Size{"no_rope_every", spec.no_rope_every, 0, kMaxLayers},
+        Size{"mtp.depths", spec.mtp_depths, 0, kMaxMtpDepths}}) {
     if (size.value < size.low || size.value > size.high)
       problems.push_back({{size.field},
                           fmt::format("got {}", size.value),
@@ -364,6 +365,7 @@ constexpr OptionalField kOptionalFields[] = {
      [](const ModelSpec& s) { return s.experts && s.experts->correction_bias; }},
     {"experts.swiglu_limit", "has no limit of SwiGLU",
      [](const ModelSpec& s) { return s.experts && s.experts->swiglu_limit != 0; }},
+    {"mtp.depths", "has no multi-token prediction", [](const ModelSpec& s) { return s.mtp_depths > 0; }},
     {"no_rope_every", "has RoPE in all layers", [](const ModelSpec& s) { return s.no_rope_every > 0; }, true},
     {"embedding_multiplier", "has no multiplier of embeddings",
      [](const ModelSpec& s) { return s.embedding_multiplier != 1; }},

@@ -143,6 +143,9 @@ struct ModelSpec {
 
   std::optional<LatentSpec> latent;
   std::optional<ExpertsSpec> experts;
+  // Multi-token prediction: how many tokens behind the next one each position predicts in training, each by a module
+  // with a layer of its own behind the last (DeepSeek-V3); 0 = none.
+  int64_t mtp_depths = 0;
 
   bool tied_head = false;  // the output head is the embedding matrix
   double init_std = 0.02;
@@ -159,6 +162,7 @@ inline constexpr int64_t kMaxHeads = int64_t{1} << 14;
 inline constexpr int64_t kMaxFfn = int64_t{1} << 22;
 inline constexpr int64_t kMaxExperts = int64_t{1} << 13;
 inline constexpr int64_t kMaxVocab = int64_t{1} << 26;
+inline constexpr int64_t kMaxMtpDepths = 16;
 inline constexpr int64_t kMaxSeq = int64_t{1} << 30;
 
 // The MLP width an architecture has when nobody says otherwise: 4 hidden, or what its definition says.

@@ -1,6 +1,7 @@
 #include "passes/lower.h"
 
 #include "base/error.h"
+#include "ir/mtp_paths.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "passes/autodiff.h"
@@ -75,6 +76,8 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     std::vector<Loss> losses{{require(graph, "loss"), require(graph, "loss_scale")}};
     for (std::string_view path : {"balance_loss", "router_z_loss"})
       if (const Value* more = graph.find(path)) losses.push_back({more->id, require(graph, "balance_scale")});
+    for (int64_t depth = 1; const Value* more = graph.find(mtp_paths(depth).loss); ++depth)
+      losses.push_back({more->id, require(graph, mtp_paths(depth).scale)});
     autodiff(graph, {std::move(losses), options.plan.zero});
     prune(graph);
     pipeline.after("autodiff", graph, Stage::inferred);
@@ -114,7 +117,7 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     pipeline.after("join_lanes", program, Stage::partitioned);
 
     // Every byte gets its place. After this the arena's size is known exactly.
-    plan_memory(program, target, options.transient_from.empty() ? 0 : options.transient_from[rank]);
+    plan_memory(program, target, options.beside ? &(*options.beside)[rank] : nullptr);
     pipeline.after("memory", program, Stage::planned);
 
     // Drop what nothing touches. From here on the Program is only read.

@@ -21,8 +21,8 @@ enum class Checks : uint8_t { each_pass, end, none };
 
 struct LowerOptions {
   Plan plan;
-  std::optional<Optimizer> train;            // with it: backward and update; without: forward only (evaluate, generate)
-  std::vector<int64_t> transient_from = {};  // see memory.h; one per pipeline rank, empty: 0
+  std::optional<Optimizer> train;  // with it: backward and update; without: forward only (evaluate, generate)
+  const std::vector<Program>* beside = nullptr;  // whose arenas these share (memory.h), one per pipeline rank
   // The order of work over pipeline stages, all microbatches included. Without it there is one stage, and a microbatch
   // is finished before the next begins.
   std::optional<PipelineSchedule> pipeline = {};

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "ir/alias.h"
@@ -324,17 +326,37 @@ void place_persistent(Program& program) {
   }
 }
 
+// Each weight where the other Program has it.
+void place_weights_beside(Program& program, const Program& other) {
+  std::unordered_map<std::string_view, int64_t> offsets;
+  for (const Value& value : other.values)
+    if (value.kind == ValueKind::parameter && value.buffer >= 0)
+      offsets.emplace(value.path, other.buffers[static_cast<size_t>(value.buffer)].offset);
+  for (const Value& value : program.values) {
+    if (value.buffer < 0 || value.kind != ValueKind::parameter) continue;
+    auto at = offsets.find(value.path);
+    BUG_IF(at == offsets.end(), "{} is not in the Program whose arena {} shares", value.path, program.name);
+    Buffer& buffer = program.buffers[static_cast<size_t>(value.buffer)];
+    buffer.offset = at->second;
+    program.persistent_bytes = std::max(program.persistent_bytes, buffer.offset + buffer.bytes);
+  }
+  for (const Buffer& buffer : program.buffers)
+    BUG_IF(persistent_class(buffer.kind) && buffer.kind != BufferClass::weights,
+           "{} keeps more than weights in an arena that it shares", program.name);
+}
+
 }  // namespace
 
-void plan_memory(Program& program, const Target& target, int64_t transient_from) {
+void plan_memory(Program& program, const Target& target, const Program* beside) {
   PlannedTime time(program);
   std::vector<Placed> items = make_value_buffers(program, share_buffers(program, time), target.alignment);
   add_workspaces(program, target, time, items);
-  place_persistent(program);
+  beside ? place_weights_beside(program, *beside) : place_persistent(program);
   std::erase_if(items,
                 [&](const Placed& p) { return persistent_class(program.buffers[static_cast<size_t>(p.buffer)].kind); });
   program.arena_bytes = program.persistent_bytes;
-  TransientPlacer(program, time.length(), std::max(transient_from, program.persistent_bytes)).place(std::move(items));
+  int64_t kept = beside ? beside->persistent_bytes : program.persistent_bytes;
+  TransientPlacer(program, time.length(), kept).place(std::move(items));
 }
 
 MemoryUse memory_use(const Program& program) {

@@ -1,7 +1,6 @@
 // memory: gives every value a buffer and every buffer an offset in the arena. Values whose lifetimes do not meet share
 // bytes; an op that may work in place does so where its input ends. Weights come first, then gradients, optimizer state
-// and caches, in value order, so that Programs of one model (train, evaluate, decode) agree on where the weights are;
-// everything else starts at or after `transient_from`.
+// and caches, in value order; everything else behind them.
 #pragma once
 
 #include "ir/plan.h"
@@ -9,7 +8,9 @@
 
 namespace sextant {
 
-void plan_memory(Program& program, const Target& target, int64_t transient_from = 0);
+// `beside` is a Program of the same model that shares the arena: weights lie where it has them, and nothing else meets
+// what it keeps.
+void plan_memory(Program& program, const Target& target, const Program* beside = nullptr);
 
 // Where the arena's bytes go. The parts sum to the arena exactly.
 struct MemoryUse {

@@ -17,17 +17,24 @@ struct ModelCosts {
   std::vector<double> blocks;
 };
 
+// What stands behind the blocks of the model, from its first op on, is all of the last stage: also the blocks in it,
+// which are those of multi-token prediction.
+size_t first_behind_blocks(const Graph& graph) {
+  auto in_block = [](const Op& op) { return op.block >= 0; };
+  auto first = std::find_if(graph.ops.begin(), graph.ops.end(), in_block);
+  return static_cast<size_t>(std::find_if_not(first, graph.ops.end(), in_block) - graph.ops.begin());
+}
+
 ModelCosts costs_of(const Graph& graph) {
   ModelCosts costs;
   costs.blocks.resize(static_cast<size_t>(block_count(graph)), 0);
-  bool seen_block = false;
-  for (const Op& op : graph.ops) {
-    double flops = cost_of(graph, op).flops.n;
-    seen_block = seen_block || op.block >= 0;
-    if (op.block >= 0)
-      costs.blocks[static_cast<size_t>(op.block)] += flops;
+  size_t behind = first_behind_blocks(graph);
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    double flops = cost_of(graph, graph.ops[i]).flops.n;
+    if (i >= behind)
+      costs.after += flops;
     else
-      (seen_block ? costs.after : costs.before) += flops;
+      (graph.ops[i].block >= 0 ? costs.blocks[static_cast<size_t>(graph.ops[i].block)] : costs.before) += flops;
   }
   return costs;
 }
@@ -94,7 +101,7 @@ std::vector<double> possible_limits(const ModelCosts& costs) {
 
 int block_count(const Graph& graph) {
   int count = 0;
-  for (const Op& op : graph.ops) count = std::max(count, op.block + 1);
+  for (size_t i = 0; i < first_behind_blocks(graph); ++i) count = std::max(count, graph.ops[i].block + 1);
   return count;
 }
 
@@ -126,11 +133,11 @@ void assign_stages(Graph& graph, const std::vector<int>& blocks_per_stage) {
     stage_of_block.insert(stage_of_block.end(), static_cast<size_t>(blocks_per_stage[stage]), static_cast<int>(stage));
   BUG_IF(static_cast<int>(stage_of_block.size()) != block_count(graph), "{} blocks assigned, the model has {}",
          stage_of_block.size(), block_count(graph));
-  bool seen_block = false;
-  for (Op& op : graph.ops) {
-    seen_block = seen_block || op.block >= 0;
-    int last = static_cast<int>(blocks_per_stage.size()) - 1;
-    op.stage = op.block >= 0 ? stage_of_block[static_cast<size_t>(op.block)] : seen_block ? last : 0;
+  size_t behind = first_behind_blocks(graph);
+  int last = static_cast<int>(blocks_per_stage.size()) - 1;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    Op& op = graph.ops[i];
+    op.stage = i >= behind ? last : op.block >= 0 ? stage_of_block[static_cast<size_t>(op.block)] : 0;
   }
 }
 

@@ -1,5 +1,6 @@
 // stages: cuts the model into pipeline stages. What stands before the first block goes to the first stage, what stands
-// behind the last block to the last one, and whole blocks in between, contiguous and in order.
+// behind the last block to the last one (with the blocks of multi-token prediction), and whole blocks in between,
+// contiguous and in order.
 #pragma once
 
 #include <vector>
@@ -14,6 +15,7 @@ std::vector<int> balanced_blocks(const Graph& graph, int stages);
 
 void assign_stages(Graph& graph, const std::vector<int>& blocks_per_stage);
 
+// Without those behind the last one.
 int block_count(const Graph& graph);
 
 }  // namespace sextant

@@ -18,16 +18,17 @@ constexpr double kCheckpointPauseSeconds = 5;
 
 std::string part_of(const std::string& path) {
   std::string first = path.substr(0, path.find('.'));
-  return first == "layers" ? "each layer" : first;
+  return first == "layers" ? "each layer" : first == "mtp" ? "each MTP module" : first;
 }
 
-std::vector<ParameterCount> parameters_by_part(const Graph& graph, int64_t layers) {
+std::vector<ParameterCount> parameters_by_part(const Graph& graph, const ModelSpec& spec) {
   std::vector<ParameterCount> parts;
   for (const Value& value : graph.values) {
     if (value.kind != ValueKind::parameter || !value.is_trained()) continue;
     std::string name = part_of(value.path);
     auto found = std::find_if(parts.begin(), parts.end(), [&](const ParameterCount& p) { return p.part == name; });
-    if (found == parts.end()) found = parts.insert(parts.end(), {name, 0, name == "each layer" ? layers : 1});
+    int64_t times = name == "each layer" ? spec.layers : name == "each MTP module" ? spec.mtp_depths : 1;
+    if (found == parts.end()) found = parts.insert(parts.end(), {name, 0, times});
     found->each += value.shape.count();
   }
   for (ParameterCount& part : parts) part.each /= part.times;
@@ -127,7 +128,7 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
                .mesh = shape.mesh.text(),
                .parameters = parameter_count(graph),
                .active = active_parameters(graph),
-               .by_part = parameters_by_part(graph, shape.spec.layers),
+               .by_part = parameters_by_part(graph, shape.spec),
                .ranks = shape.mesh.world_size(),
                .microbatches = unfolded_shape(shape.pipeline).microbatches,
                .tokens_per_step = request.run.batch.sequences * request.run.batch.seq};

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "config/mesh_axes.h"
 #include "config/resolve.h"
 #include "models/model.h"
+#include "passes/stages.h"
 #include "schedule/check.h"
 #include "schedule/folded.h"
 #include "schedule/from_csv.h"
@@ -39,21 +39,6 @@ DType precision_of(const RunConfig& run, const Target& target) {
 // Narrow gradients are narrow where weights are.
 DType gradients_of_experts(const RunConfig& run, const Target& target) {
   return run.train.expert_gradients == "bf16" ? precision_of(run, target) : DType::f32;
-}
-
-// Programs of one model agree on where the weights are, or evaluation would read something else.
-void require_same_weights(const Program& a, const Program& b) {
-  std::unordered_map<std::string_view, int64_t> offsets;
-  for (const Value& value : b.values)
-    if (value.kind == ValueKind::parameter)
-      offsets.emplace(value.path, b.buffers[static_cast<size_t>(value.buffer)].offset);
-  for (const Value& value : a.values) {
-    if (value.kind != ValueKind::parameter) continue;
-    auto other = offsets.find(value.path);
-    BUG_IF(other == offsets.end(), "program {} has no value '{}'", b.name, value.path);
-    BUG_IF(a.buffers[static_cast<size_t>(value.buffer)].offset != other->second, "{} lies elsewhere in {}", value.path,
-           b.name);
-  }
 }
 
 // "7,8,8,7": layers of each stage.
@@ -175,9 +160,13 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
           .dtype = precision_of(run, target),
           .expert_gradients = gradients_of_experts(run, target),
           .parallel = shape.parallel};
+  Graph graph = build_model(shape.spec, use, shape.mesh);
+  // Evaluation, which has less to do behind the last block, has the stages of training.
+  std::vector<int> blocks = shape.blocks_per_stage;
+  if (blocks.empty()) blocks = balanced_blocks(graph, shape.pipeline.shape.stages());
   LowerOptions options{.train = optimizer_of(run),
                        .pipeline = shape.pipeline,
-                       .blocks_per_stage = shape.blocks_per_stage,
+                       .blocks_per_stage = blocks,
                        .checks = checks,
                        .observe = observe};
   options.plan = {.recompute = recompute_mode(run),
@@ -185,17 +174,17 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
                   .microbatches = shape.pipeline.shape.microbatches,
                   .overlap = run.mesh.overlap,
                   .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))}};
-  RunPrograms programs{.train = lower_all(build_model(shape.spec, use, shape.mesh), target, options), .evaluate = {}};
+  RunPrograms programs{.train = lower_all(std::move(graph), target, options), .evaluate = {}};
   if (!has_validation(run)) return programs;
   use.z_loss = 0;  // a regulariser of training, not part of what is measured
   use.dropout = {};
+  use.mtp = false;
   LowerOptions forward{.plan = {.overlap = run.mesh.overlap},
+                       .beside = &programs.train,
                        .pipeline = evaluation_schedule(shape.pipeline),
-                       .blocks_per_stage = shape.blocks_per_stage,
+                       .blocks_per_stage = blocks,
                        .checks = checks};
-  for (const Program& train : programs.train) forward.transient_from.push_back(train.persistent_bytes);
   programs.evaluate = lower_all(build_model(shape.spec, use, shape.mesh), target, forward);
-  for (size_t i = 0; i < programs.train.size(); ++i) require_same_weights(programs.train[i], programs.evaluate[i]);
   return programs;
 }
 

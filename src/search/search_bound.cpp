@@ -81,7 +81,7 @@ double fullest_with_all_blocks(const Program& program, int last_block) {
     bool there = region.kind == RegionKind::backward;
     for (const Op& op : region.ops) {
       if (region.kind == RegionKind::forward && op.block == last_block) there = true;
-      if (region.kind != RegionKind::forward && op.block >= 0 && op.block != last_block) there = false;
+      if (region.kind != RegionKind::forward && op.block >= 0 && op.block < last_block) there = false;
       if (there) fullest = std::max(fullest, static_cast<double>(moments[at].parts.total()));
       ++at;
     }

@@ -69,6 +69,13 @@ constexpr std::array kFields{
         [](Line& line, std::string_view name, const StepMetrics& m) {
           if (m.router_z_loss) line.add(name, *m.router_z_loss);
         }},
+    FieldOfLine{
+        {"mtp_loss", "nats per token", "models with multi-token prediction (`model.mtp.depths`)",
+         "Mean cross-entropy of the tokens that are predicted further ahead, over those that count, and over depths; "
+         "trained on beside `loss`, times `model.mtp.loss_weight`."},
+        [](Line& line, std::string_view name, const StepMetrics& m) {
+          if (m.mtp_loss) line.add(name, *m.mtp_loss);
+        }},
     FieldOfLine{{"grad_norm", "", kEveryStep,
                  "Euclidean norm of the whole gradient, over all ranks, before clipping (`optimizer.clip`)."},
                 [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.grad_norm); }},

@@ -17,6 +17,7 @@ struct StepMetrics {
   double loss = 0;                      // mean over the step's tokens, in nats
   std::optional<double> balance_loss;   // of experts, with its coefficient; added to `loss` in training
   std::optional<double> router_z_loss;  // likewise
+  std::optional<double> mtp_loss;       // of multi-token prediction: mean over its depths, in nats, without its weight
   double grad_norm = 0;
   double lr = 0;
   int64_t tokens = 0;  // seen since the run's start

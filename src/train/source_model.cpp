@@ -22,6 +22,7 @@ std::vector<std::string> check_source_model(const RunConfig& run, const ModelSpe
   std::filesystem::path directory = *run.model.from;
   WeightsReader weights(directory);
   if (!run.model.tied_head) refuse_other_head(spec, weights);
+  refuse_other_copies(spec, weights);
   if (ModelSpec own = spec_of_source(run); is_upcycled(spec, own)) upcycled_tensors(spec, own);
   std::string unread = unread_layers(spec, weights);
   return unread.empty() ? std::vector<std::string>{} : std::vector<std::string>{unread};

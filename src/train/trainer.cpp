@@ -1,12 +1,14 @@
 #include "train/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "exec/op_place.h"
+#include "ir/mtp_paths.h"
 #include "ops/load_statistics.h"
 #include "ops/ops.h"
 #include "train/lr_schedule.h"
@@ -22,8 +24,13 @@ double now_s() {
 // Losses of a step that may be under way at once.
 constexpr size_t kOpenLosses = 256;
 
-// In the order of Begun::losses.
-constexpr std::array<std::string_view, 3> kLossPaths{"loss", "balance_loss", "router_z_loss"};
+// The losses that models may have, in the order of Begun::losses; behind them those of multi-token prediction.
+enum Loss : size_t { kModelLoss, kBalanceLoss, kRouterZLoss, kFirstMtpLoss };
+constexpr std::array<std::string_view, kFirstMtpLoss> kLossPaths{"loss", "balance_loss", "router_z_loss"};
+
+bool any_has(const std::vector<Program>& programs, std::string_view path) {
+  return std::any_of(programs.begin(), programs.end(), [&](const Program& program) { return program.find(path); });
+}
 
 // The value may be absent: a pipeline rank has only the feeds and fetches of its own stages.
 template <class T>
@@ -51,14 +58,20 @@ Trainer::Trainer(const Parts& parts)
   auto seed = static_cast<uint64_t>(run_.train.seed);
   train_feeder_ = std::make_unique<Feeder>(*train_, dataset_.train, dataset_.end_of_text, seed);
   loss_chunk_ = chunk_with_loss(train_->program());
-  static_assert(kLossPaths.size() == kLosses);
-  for (size_t i = 0; i < kLosses; ++i)
-    has_loss_[i] = std::any_of(parts.programs.train.begin(), parts.programs.train.end(),
-                               [&](const Program& program) { return program.find(kLossPaths[i]) != nullptr; });
+  for (std::string_view path : kLossPaths)
+    losses_.push_back({std::string(path), any_has(parts.programs.train, path), counts(*train_, path)});
+  for (MtpPaths paths = mtp_paths(1); any_has(parts.programs.train, paths.loss); paths = mtp_paths(mtp_depths() + 1)) {
+    losses_.push_back({paths.loss, true, counts(*train_, paths.loss)});
+    mtp_scales_.push_back(paths.scale);
+  }
   find_loads(parts.programs);
   steps_ahead_ = parts.executor.steps_ahead();
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
-  for (Begun& begun : begun_) begun.open.reserve(kOpenLosses);
+  for (Begun& begun : begun_) {
+    begun.open.reserve(kOpenLosses);
+    begun.losses.resize(losses_.size());
+    begun.mtp_targets.resize(mtp_scales_.size());
+  }
   BUG_IF(begun_.size() * (kOpenLosses + 1 + loads_.size()) > Bound::kFetchesUnderWay,
          "{} numbers of {} steps are more than an executor holds", kOpenLosses + 1 + loads_.size(), begun_.size());
   if (parts.programs.evaluate.empty() || !dataset_.validation) return;
@@ -89,9 +102,7 @@ void Trainer::find_loads(const RunPrograms& programs) {
     load_names_.insert(load_names_.end(), kBiasStatistics.begin(), kBiasStatistics.end());
   for (int layer = 0; layer <= last; ++layer) {
     std::string first = fmt::format("load.{}.{}", layer, kLoadStatistics[0]);
-    bool has_experts = std::any_of(programs.train.begin(), programs.train.end(),
-                                   [&](const Program& program) { return program.find(first) != nullptr; });
-    if (!has_experts) continue;
+    if (!any_has(programs.train, first)) continue;
     for (size_t i = 0; i < load_names_.size(); ++i) {
       std::string path = fmt::format("load.{}.{}", layer, load_names_[i]);
       if (counts(*train_, path))
@@ -121,16 +132,20 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   Begun& begun = begun_[static_cast<size_t>(steps_begun_++) % begun_.size()];
   begun.step = step;
   begun.lr = learning_rate(run_.optimizer, run_.train.steps, step);
-  begun.losses = {};
+  std::fill(begun.losses.begin(), begun.losses.end(), 0.0);
   // Every token of the global batch weighs the same, however it is cut into microbatches and ranks. Packed data has no
   // padding, so the count is known before the first microbatch.
   write_if_present(*train_, "loss_scale", 1.0f / static_cast<float>(run_.batch.sequences * run_.batch.seq));
   // The losses of routers are means over tokens in themselves: of every microbatch the same share.
   write_if_present(*train_, "balance_scale", static_cast<float>(microbatch_share()));
+  count_mtp_targets(begun, first_sample);
+  for (size_t i = 0; i < mtp_scales_.size(); ++i) {
+    // A mean over the targets that count, and over depths.
+    double scale = begun.mtp_targets[i] > 0 ? run_.model.mtp.loss_weight / (begun.mtp_targets[i] * mtp_depths()) : 0;
+    write_if_present(*train_, mtp_scales_[i], static_cast<float>(scale));
+  }
   write_if_present(*train_, "lr", static_cast<float>(begun.lr));
   write_if_present(*train_, "step", static_cast<int32_t>(step));
-  std::array<bool, kLosses> counted{};
-  for (size_t i = 0; i < kLosses; ++i) counted[i] = counts(*train_, kLossPaths[i]);
   for_each_unit(program.schedule, [&](std::span<const Action> unit) {
     for (const Action& action : unit) {
       // Where ranks talk to each other, the executor writes it, op by op.
@@ -143,13 +158,29 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
       return action.region == RegionKind::backward && action.chunk == loss_chunk_;
     });
     if (!makes_loss) return;
-    if (begun.open.size() + kLosses > kOpenLosses) collect_losses(begun);
-    for (size_t i = 0; i < kLosses; ++i)
-      if (counted[i]) begun.open.push_back({i, train_->fetch(program.at(kLossPaths[i]))});
+    if (begun.open.size() + losses_.size() > kOpenLosses) collect_losses(begun);
+    for (size_t i = 0; i < losses_.size(); ++i)
+      if (losses_[i].counted_here) begun.open.push_back({i, train_->fetch(program.at(losses_[i].path))});
   });
   begun.grad_norm = train_->fetch(program.at("grad_norm"));
   begun.first_load = begun.grad_norm + 1;
   for (const auto& [place, number] : loads_) train_->fetch(*number);
+}
+
+void Trainer::count_mtp_targets(Begun& begun, int64_t first_sample) {
+  if (mtp_scales_.empty()) return;
+  if (!run_.data.mask_documents) {  // all but the last of each sequence
+    for (size_t i = 0; i < mtp_scales_.size(); ++i)
+      begun.mtp_targets[i] = static_cast<double>(run_.batch.sequences *
+                                                 std::max<int64_t>(0, run_.batch.seq - static_cast<int64_t>(i) - 1));
+    return;
+  }
+  std::fill(begun.mtp_targets.begin(), begun.mtp_targets.end(), 0.0);
+  for (int64_t first = 0; first < run_.batch.sequences; first += microbatch_sequences())
+    for (size_t i = 0; i < mtp_scales_.size(); ++i)
+      begun.mtp_targets[i] +=
+          static_cast<double>(train_feeder_->counted_targets({first_sample + first}, static_cast<int64_t>(i) + 1));
+  group_.sum(begun.mtp_targets);
 }
 
 void Trainer::collect_losses(Begun& begun) {
@@ -178,20 +209,24 @@ StepMetrics::ExpertLoads Trainer::collect_loads(const Begun& begun) {
 StepMetrics Trainer::finish_step() {
   Begun& begun = begun_[static_cast<size_t>(steps_finished_++) % begun_.size()];
   collect_losses(begun);
-  std::array losses = begun.losses;
+  std::vector<double>& losses = begun.losses;
   double grad_norm = static_cast<double>(train_->collect(begun.grad_norm));
   std::optional<StepMetrics::ExpertLoads> loads;
   if (layers_with_experts_ > 0) loads = collect_loads(begun);
   group_.sum(losses);
   auto of_routers = [&](size_t i) {
-    return has_loss_[i] ? std::optional(losses[i] * microbatch_share()) : std::nullopt;
+    return losses_[i].in_model ? std::optional(losses[i] * microbatch_share()) : std::nullopt;
   };
+  std::optional<double> mtp_loss;
+  for (size_t i = 0; i < mtp_scales_.size(); ++i)
+    mtp_loss = mtp_loss.value_or(0) + losses[kFirstMtpLoss + i] / (std::max(begun.mtp_targets[i], 1.0) * mtp_depths());
   int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;
   double now = now_s(), seconds = now - std::exchange(last_finish_s_, now);
   return {.step = begun.step,
-          .loss = losses[0] / static_cast<double>(batch_tokens),
-          .balance_loss = of_routers(1),
-          .router_z_loss = of_routers(2),
+          .loss = losses[kModelLoss] / static_cast<double>(batch_tokens),
+          .balance_loss = of_routers(kBalanceLoss),
+          .router_z_loss = of_routers(kRouterZLoss),
+          .mtp_loss = mtp_loss,
           .grad_norm = grad_norm,
           .lr = begun.lr,
           .tokens_per_s = static_cast<double>(batch_tokens) / seconds,

@@ -1,10 +1,10 @@
 // Trainer: one rank's Programs bound to memory, with data flowing in and numbers coming out. It knows nothing of files.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -58,13 +58,18 @@ class Trainer {
   // Whether this rank adds what `bound` makes under `path`, a loss, to the sum over ranks.
   bool counts(const Bound& bound, std::string_view path) const;
 
-  // The model's own, and those of routers.
-  static constexpr size_t kLosses = 3;
+  int mtp_depths() const { return static_cast<int>(mtp_scales_.size()); }
 
+  struct LossOfStep {
+    std::string path;
+    bool in_model = false;      // whether the model has it
+    bool counted_here = false;  // whether this rank adds its part
+  };
   struct Begun {
     int64_t step;
     double lr;
-    std::array<double, kLosses> losses;  // of the microbatches collected so far
+    std::vector<double> losses;       // of the microbatches collected so far
+    std::vector<double> mtp_targets;  // of all microbatches and ranks, by depth of multi-token prediction
     struct Ticket {
       size_t loss;
       int64_t ticket;
@@ -73,6 +78,7 @@ class Trainer {
     int64_t grad_norm;         // ticket
     int64_t first_load;        // ticket; those of the other numbers of loads follow
   };
+  void count_mtp_targets(Begun& begun, int64_t first_sample);
   void collect_losses(Begun& begun);
   void find_loads(const RunPrograms& programs);
   StepMetrics::ExpertLoads collect_loads(const Begun& begun);
@@ -85,7 +91,8 @@ class Trainer {
   std::unique_ptr<Bound> train_;
   std::unique_ptr<Bound> evaluate_;
   int loss_chunk_ = -1;
-  std::array<bool, kLosses> has_loss_{};  // whether the model has it
+  std::vector<LossOfStep> losses_;
+  std::vector<std::string> mtp_scales_;  // the gradients of the last of them
   // The layers with experts, of all ranks, and this rank's part of the numbers of their loads: each with its place in
   // the list of all.
   size_t layers_with_experts_ = 0;

@@ -89,6 +89,8 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"model.experts.correction_bias", "<the preset's, else the architecture's>"},
       {"model.experts.bias_update_speed", "<the preset's, else the architecture's>"},
       {"model.experts.forced_balance", "<false>"},
+      {"model.mtp.depths", "<0>"},
+      {"model.mtp.loss_weight", "0.3"},
       {"model.tied_head", "<the preset's, else the architecture's>"},
       {"model.init_std", "<0.02>"},
       {"model.other_tokenizer", "false"},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cost/planned_target.h"
+#include "models/presets.h"
 #include "plan/predict.h"
 #include "plan/stage_flops.h"
 
@@ -58,6 +59,22 @@ TEST(CountedFlops, EqualTheModelFlopsOfTheProgram) {
   LoweredRun lowered = lower_run(run, spec, planned_target(own_profile()));
   EXPECT_NEAR(flops_per_token(lowered, tokens).model_causal * static_cast<double>(tokens), 2 * counter.multiply_adds,
               1e-6 * counter.multiply_adds);
+}
+
+// DeepSeek-V3 with its module of multi-token prediction, as Megatron counts it: the head twice, a layer more.
+TEST(CountedFlops, OfMultiTokenPrediction) {
+  RunConfig run;
+  run.batch = {.sequences = 1, .microbatch = 1, .seq = 4096};
+  run.train.eval_every = 0;
+  ModelSpec spec = find_preset("deepseek-v3")->spec;
+  spec.architecture = "deepseek_v3";
+  auto gigaflops = [&](int64_t depths) {
+    spec.mtp_depths = depths;
+    LoweredRun lowered = lower_run(run, spec, planned_target(own_profile()), Checks::none);
+    return flops_per_token(lowered, 4096).model_causal / 1e9;
+  };
+  EXPECT_NEAR(gigaflops(0), 250.5, 0.05);
+  EXPECT_NEAR(gigaflops(1), 260.6, 0.05);
 }
 
 // With deferred weight gradients each stage has three times: forward once, and backward its two halves. Those of the

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/sampler.h"
@@ -28,32 +30,42 @@ class Feeder {
   // Writes what the action is the first to read of its microbatch.
   void before(const Action& action, const Samples& samples);
 
-  // Targets of the microbatch that this rank alone accounts for: added up over ranks, each counts once.
-  int64_t counted_targets(const Samples& samples);
+  // Targets of the microbatch that this rank alone accounts for: added up over ranks, each counts once. `depth` is that
+  // of multi-token prediction, 0 for the model's own.
+  int64_t counted_targets(const Samples& samples, int64_t depth = 0);
 
  private:
-  enum class Content : uint8_t { tokens, targets, begins, dropout_keys };
+  // What a feed holds for each token.
+  enum class Content : uint8_t {
+    tokens,        // the one `depth` behind
+    targets,       // the one after that; -1 where it does not count
+    begins,        // where its document begins
+    dropout_keys,  // of each sequence
+  };
   struct Feed {
     Content content = Content::tokens;
     const Value* value = nullptr;
     RegionKind region = RegionKind::forward;
     int chunk = 0;
     std::vector<Span> rows, positions;  // dropout keys, one per sequence, have no positions
+    int64_t depth = 0;                  // of multi-token prediction
   };
-  void find_feed(Content content, std::string_view path);
-  const std::vector<int32_t>& rows_of(Content content) const;
+  void find_both(Content content, const std::string& path, int64_t depth = 0);
+  void find_feed(Content content, std::string_view path, int64_t depth);
   void read_rows(const Feed& feed, const Samples& samples);
   void take_part(const Feed& feed, const std::vector<int32_t>& rows);
   void find_begins(const Feed& feed);
+  const std::vector<int32_t>& rows_for(const Feed& feed);  // from what read_rows has read
   void write_dropout_keys(const Feed& feed, int microbatch, const Samples& samples);
 
   Bound& bound_;
   const BatchSampler& sampler_;
   int32_t end_of_text_;
   uint64_t seed_;
-  std::vector<Feed> feeds_;  // that ops of this rank read; in a pipeline of two copies, of both copies' samples
-  std::vector<int32_t> token_rows_, target_rows_, begin_rows_;  // whole sequences
-  std::vector<int32_t> part_;                                   // this rank's positions of them
+  std::vector<Feed> feeds_;       // that ops of this rank read; in a pipeline of two copies, of both copies' samples
+  bool masks_documents_ = false;  // one of them is where documents begin
+  std::vector<int32_t> token_rows_, target_rows_, begin_rows_, shifted_rows_;  // whole sequences
+  std::vector<int32_t> part_;                                                  // this rank's positions of them
   std::vector<uint64_t> keys_;
 };
 

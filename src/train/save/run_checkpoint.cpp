@@ -190,7 +190,7 @@ std::string size_difference(const ModelSpec& spec, const ModelSpec& saved) {
   constexpr std::pair<std::string_view, int64_t ModelSpec::*> kSizes[] = {
       {"layers", &ModelSpec::layers},     {"hidden", &ModelSpec::hidden},     {"heads", &ModelSpec::heads},
       {"kv_heads", &ModelSpec::kv_heads}, {"head_dim", &ModelSpec::head_dim}, {"ffn", &ModelSpec::ffn},
-      {"vocab", &ModelSpec::vocab},       {"max_seq", &ModelSpec::max_seq}};
+      {"vocab", &ModelSpec::vocab},       {"max_seq", &ModelSpec::max_seq},   {"mtp.depths", &ModelSpec::mtp_depths}};
   std::string text;
   for (const auto& [name, size] : kSizes)
     if (spec.*size != saved.*size)
@@ -212,6 +212,11 @@ void refuse_other_model(const fs::path& directory, ModelSpec spec) {
   // Checkpoints of older versions do not name these.
   spec.hf_type = saved.hf_type;
   spec.padding_token = saved.padding_token;
+  // Hugging Face has no keys for these: they are losses of routers, and no part of the model.
+  if (spec.experts && saved.experts) {
+    spec.experts->balance_scope = saved.experts->balance_scope;
+    spec.experts->z_loss = saved.experts->z_loss;
+  }
   if (!(spec == saved))
     throw UserError({.place = place,
                      .got = size_difference(spec, saved),
