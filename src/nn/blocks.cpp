@@ -311,6 +311,22 @@ ValueId on_slots(Builder& b, const ExpertMlp& spec, const Routed& routed, const 
   return b.op(ops::expert_down_bias, "down_bias", {rows, w.down_bias, routed.weights, routed.experts}, attrs);
 }
 
+// Rows that a group of tokens has for the experts of one rank.
+struct RowCapacity {
+  int64_t rows;
+  int64_t most;  // no routing asks for more
+};
+
+RowCapacity row_capacity(const Builder& b, const ExpertMlp& spec, int64_t tokens) {
+  int64_t ranks = b.ranks(ExpertRole::expert);
+  // A token has each of its experts once.
+  int64_t most = tokens * std::min(spec.per_token, spec.experts / ranks);
+  if (b.parallel().expert_capacity == 0) return {most, most};
+  double balanced = static_cast<double>(tokens * spec.per_token) / static_cast<double>(ranks);
+  double planned = std::ceil(b.parallel().expert_capacity * balanced);
+  return {planned < static_cast<double>(most) ? static_cast<int64_t>(planned) : most, most};
+}
+
 // Ranks divide the experts: tokens go to the ranks that hold theirs, as rows, and come back. With more experts per
 // token than ranks, all tokens go to all ranks, which costs less than a copy for each expert.
 ValueId on_rows(Builder& b, const ExpertMlp& spec, const Routed& routed, const ExpertWeights& w) {
@@ -320,13 +336,13 @@ ValueId on_rows(Builder& b, const ExpertMlp& spec, const Routed& routed, const E
   const GlobalShape& tokens = b.shape(routed.x);
   Attrs group{{"batch", tokens[0] / sequences}, {"positions", tokens[1] / positions}};
   int64_t in_group = tokens[0] / sequences * (tokens[1] / positions);
-  // No routing asks for more rows: a token has each of its experts once.
-  int64_t capacity = in_group * std::min(spec.per_token, per_block);
+  RowCapacity capacity = row_capacity(b, spec, in_group);
   bool gather = spec.per_token >= ranks;
 
   Attrs map_attrs = group;
   map_attrs.set("blocks", ranks);
-  map_attrs.set("capacity", capacity);
+  map_attrs.set("capacity", capacity.rows);
+  map_attrs.set("most", capacity.most);
   map_attrs.set("experts_per_block", per_block);
   Routed at = routed;
   if (gather)
@@ -342,7 +358,7 @@ ValueId on_rows(Builder& b, const ExpertMlp& spec, const Routed& routed, const E
 
   Attrs attrs{{"experts", spec.experts},
               {"blocks", ranks},
-              {"filled", static_cast<double>(in_group * spec.per_token) / static_cast<double>(ranks * capacity)}};
+              {"filled", static_cast<double>(in_group * spec.per_token) / static_cast<double>(ranks * capacity.rows)}};
   ValueId gate_up = b.op(ops::expert_rows, "gate_up", {rows, w.gate_up, row_experts}, attrs);
   b.set_segments(gate_up, 3, {spec.inner, spec.inner});
   ValueId inner = b.op(ops::weighted_swiglu_rows, "swiglu", {gate_up, weights});

@@ -33,7 +33,7 @@ const OpDef dispatch_map{
         "Of each group, the slots whose experts are in block d go into the rows [d·capacity, (d + 1)·capacity) in "
         "order: sources names them, row_experts their experts; lost counts those that found no row.",
     .operands = "experts[b s k] -> sources[a c n], row_experts[a c n], lost[a c]",
-    .attrs = {"batch", "positions", "blocks", "capacity", "experts_per_block"},
+    .attrs = {"batch", "positions", "blocks", "capacity", "most", "experts_per_block"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       GlobalShape rows{in[0].shape[0] / attrs.integer("batch"), in[0].shape[1] / attrs.integer("positions"),
                        attrs.integer("blocks") * attrs.integer("capacity")};
@@ -43,14 +43,17 @@ const OpDef dispatch_map{
              "experts:S(s) -> sources:S(c) row_experts:S(c) lost:S(c)"},
     .cost = streaming_cost(4),
     .recompute = Recompute::never,
-    .examples = {{.name = "two_blocks",
-                  .inputs = {i32({2, 4, 2})},
-                  .attrs = {{"batch", 1}, {"positions", 2}, {"blocks", 2}, {"capacity", 4}, {"experts_per_block", 2}},
-                  .integers_below = 4},
-                 {.name = "some_lost",
-                  .inputs = {i32({4, 4, 3})},
-                  .attrs = {{"batch", 2}, {"positions", 2}, {"blocks", 3}, {"capacity", 4}, {"experts_per_block", 1}},
-                  .integers_below = 3}},
+    .examples =
+        {{.name = "two_blocks",
+          .inputs = {i32({2, 4, 2})},
+          .attrs =
+              {{"batch", 1}, {"positions", 2}, {"blocks", 2}, {"capacity", 4}, {"most", 4}, {"experts_per_block", 2}},
+          .integers_below = 4},
+         {.name = "some_lost",
+          .inputs = {i32({4, 4, 3})},
+          .attrs =
+              {{"batch", 2}, {"positions", 2}, {"blocks", 3}, {"capacity", 4}, {"most", 8}, {"experts_per_block", 1}},
+          .integers_below = 3}},
 };
 
 const OpDef dispatch{

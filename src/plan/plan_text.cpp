@@ -21,6 +21,10 @@ std::string model_text(const RunPlan& p) {
   if (!p.machine.empty()) out += fmt::format("machine     {} ({}), software {}\n", p.machine, p.device, p.profile);
   out += fmt::format("step        {} tokens, {} microbatch{} per rank\n", human_count(p.tokens_per_step),
                      p.microbatches, p.microbatches == 1 ? "" : "es");
+  if (p.expert_rows)
+    out += fmt::format(
+        "experts     {} rows for the tokens of a rank on each rank of ep, of {} that a routing can ask for\n",
+        human_count(p.expert_rows->capacity), human_count(p.expert_rows->most));
   out += fmt::format(
       "per token   {:.4g} GFLOP of the model (attention causal; {:.4g} with its full square), {:.4g} executed\n\n",
       p.flops.model_causal / 1e9, p.flops.model_full / 1e9, p.flops.executed / 1e9);

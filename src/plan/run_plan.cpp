@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "models/model.h"
+#include "ops/ops.h"
 #include "plan/traffic.h"
 
 namespace sextant {
@@ -46,6 +47,15 @@ int64_t snapshot_of(const RunConfig& run, const Program& program) {
   for (const Value& value : program.values)
     if (value.kind == ValueKind::parameter || value.kind == ValueKind::state) bytes += value.local_bytes().n;
   return bytes;
+}
+
+// The same in every layer: all have the same experts.
+std::optional<ExpertRowsPlan> expert_rows_of(const RunPrograms& programs) {
+  for (const Program& program : programs.train)
+    for (const Region& region : program.regions)
+      for (const Op& op : region.ops)
+        if (op.def == &ops::dispatch_map) return {{op.attrs.integer("capacity"), op.attrs.integer("most")}};
+  return std::nullopt;
 }
 
 void add_memory(RunPlan& plan, const PlanRequest& request) {
@@ -131,6 +141,7 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
                .microbatches = shape.pipeline.shape.microbatches,
                .tokens_per_step = request.run.batch.sequences * request.run.batch.seq};
   plan.flops = flops_per_token(request.lowered, plan.tokens_per_step);
+  plan.expert_rows = expert_rows_of(request.lowered.programs);
   add_memory(plan, request);
   if (!request.machine) return plan;
   plan.machine = request.machine->name, plan.device = request.machine->device.name,

@@ -40,6 +40,12 @@ struct RankClass {
   RegionKind peak_in = RegionKind::forward;
 };
 
+// Rows that the tokens of a rank have for the experts of each rank that experts are divided among.
+struct ExpertRowsPlan {
+  int64_t capacity = 0;
+  int64_t most = 0;  // that any routing asks for
+};
+
 struct RunPlan {
   std::string architecture, mesh, machine, device, profile;
   int64_t parameters = 0;
@@ -49,6 +55,7 @@ struct RunPlan {
   std::string optimizer;  // by name
   bool halved = false;    // weights are bf16, and their low halves part of the optimizer's state
   FlopsPerToken flops;
+  std::optional<ExpertRowsPlan> expert_rows;   // where ranks divide experts
   std::vector<RankClass> classes;              // one per pipeline stage
   int64_t peak_bytes = 0;                      // of the largest
   int64_t evaluation_extra = 0, snapshot = 0;  // bytes

@@ -151,7 +151,8 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh) {
       .spec = spec, .mesh = std::move(mesh), .parallel = {}, .pipeline = {}, .blocks_per_stage = {}, .dropout = {}};
   shape.parallel = {.sequence = m.sequence_parallel,
                     .context = m.context == "ulysses" ? ContextMode::ulysses : ContextMode::ring,
-                    .zero = static_cast<int>(m.zero)};
+                    .zero = static_cast<int>(m.zero),
+                    .expert_capacity = m.expert_capacity};
   shape.pipeline = schedule_of(run, shape.mesh);
   shape.blocks_per_stage = stage_layers(run, spec, shape.pipeline.model_stages());
   shape.dropout = resolve_dropout(run);

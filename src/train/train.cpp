@@ -392,6 +392,10 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
   Fault fault = fault_from_environment();
   ModelSpec spec = resolve_spec(run);
   RunShape shape = run_shape(run, spec);
+  if (run.mesh.ep > 1 && run.mesh.expert_capacity > 0)
+    throw UserError({.place = run.place_of("mesh.expert_capacity"),
+                     .got = "a capacity below what a routing can ask for can be planned, but not trained yet",
+                     .expected = "0"});
   keep_dropout_rates(run, shape.dropout);
   int ranks = shape.mesh.world_size(), threads = threads_of(run, launch, ranks);
   auto say = [&](std::string_view line) {
