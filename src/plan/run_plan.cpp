@@ -69,7 +69,11 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
     plan.classes.push_back({static_cast<int>(i), peak.parts, arena, peak.path, peak.region});
     if (peak.parts.total() <= plan.peak_bytes) continue;
     plan.peak_bytes = peak.parts.total();
-    plan.evaluation_extra = arena - program.arena_bytes;
+    auto extra = [&](const std::vector<Program>& other) {
+      return other.empty() ? 0 : std::max<int64_t>(0, other[i].arena_bytes - program.arena_bytes);
+    };
+    plan.evaluation_extra = extra(programs.evaluate);
+    plan.repeat_extra = extra(programs.repeat);
     plan.snapshot = snapshot_of(request.run, program);
     plan.sent = bytes_to_send(program, first_rank_of_stage(request.lowered.shape.mesh, static_cast<int>(i)));
     for (const Value& value : program.values)

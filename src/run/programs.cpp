@@ -9,6 +9,8 @@
 #include "config/mesh_axes.h"
 #include "config/resolve.h"
 #include "models/model.h"
+#include "ops/ops.h"
+#include "passes/stages.h"
 #include "schedule/check.h"
 #include "schedule/from_csv.h"
 
@@ -33,19 +35,33 @@ DType precision_of(const RunConfig& run, const Target& target) {
                    .expected = fmt::format("\"{}\" or \"auto\"", name_of(target.computes_in.front()))});
 }
 
-// Programs of one model agree on where the weights are, or evaluation would read something else.
-void require_same_weights(const Program& a, const Program& b) {
+bool is_weight(ValueKind kind) {
+  return kind == ValueKind::parameter;
+}
+
+bool is_kept(ValueKind kind) {
+  return kind == ValueKind::parameter || kind == ValueKind::state || kind == ValueKind::low_bits;
+}
+
+// Programs of one model agree on where values of these kinds are, or one would read something else.
+void require_same_places(const Program& a, const Program& b, bool (*of)(ValueKind)) {
   std::unordered_map<std::string_view, int64_t> offsets;
   for (const Value& value : b.values)
-    if (value.kind == ValueKind::parameter)
-      offsets.emplace(value.path, b.buffers[static_cast<size_t>(value.buffer)].offset);
+    if (of(value.kind)) offsets.emplace(value.path, b.buffers[static_cast<size_t>(value.buffer)].offset);
   for (const Value& value : a.values) {
-    if (value.kind != ValueKind::parameter) continue;
+    if (!of(value.kind)) continue;
     auto other = offsets.find(value.path);
     BUG_IF(other == offsets.end(), "program {} has no value '{}'", b.name, value.path);
     BUG_IF(a.buffers[static_cast<size_t>(value.buffer)].offset != other->second, "{} lies elsewhere in {}", value.path,
            b.name);
   }
+}
+
+// Whether a routing may ask for more rows than are planned.
+bool may_lose_rows(const Graph& graph) {
+  return std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) {
+    return op.def == &ops::dispatch_map && op.attrs.integer("capacity") < op.attrs.integer("most");
+  });
 }
 
 // "7,8,8,7": layers of each stage.
@@ -122,8 +138,10 @@ Optimizer optimizer_of(const RunConfig& run) {
 }
 
 int64_t RunPrograms::arena_bytes(int stage_rank) const {
-  int64_t bytes = train[static_cast<size_t>(stage_rank)].arena_bytes;
-  return evaluate.empty() ? bytes : std::max(bytes, evaluate[static_cast<size_t>(stage_rank)].arena_bytes);
+  int64_t bytes = 0;
+  for (const std::vector<Program>* programs : {&train, &evaluate, &repeat})
+    if (!programs->empty()) bytes = std::max(bytes, (*programs)[static_cast<size_t>(stage_rank)].arena_bytes);
+  return bytes;
 }
 
 int stage_rank_of(const Mesh& mesh, int rank) {
@@ -187,17 +205,35 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
                   .microbatches = shape.pipeline.shape.microbatches,
                   .overlap = run.mesh.overlap,
                   .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))}};
-  RunPrograms programs{.train = lower_all(build_model(shape.spec, use, shape.mesh), target, options), .evaluate = {}};
+  Graph graph = build_model(shape.spec, use, shape.mesh);
+  // All Programs cut the model in the same places, whatever else they do in a layer.
+  if (options.blocks_per_stage.empty())
+    options.blocks_per_stage = balanced_blocks(graph, shape.pipeline.shape.stages());
+  bool rounds = may_lose_rows(graph);
+  RunPrograms programs{.train = lower_all(std::move(graph), target, options), .evaluate = {}, .repeat = {}};
+  std::vector<int64_t> kept;
+  for (const Program& train : programs.train) kept.push_back(train.persistent_bytes);
+  use.parallel.expert_rounds = ExpertRounds::all;
+  if (rounds) {
+    LowerOptions again = options;
+    again.plan.recompute = RecomputeMode::full;  // what is in a round is made anew in backward, not kept for each
+    again.transient_from = kept;
+    again.observe = {};
+    programs.repeat = lower_all(build_model(shape.spec, use, shape.mesh), target, again);
+    for (size_t i = 0; i < programs.train.size(); ++i)
+      require_same_places(programs.train[i], programs.repeat[i], is_kept);
+  }
   if (!has_validation(run)) return programs;
   use.z_loss = 0;  // a regulariser of training, not part of what is measured
   use.dropout = {};
   LowerOptions forward{.plan = {.overlap = run.mesh.overlap},
+                       .transient_from = kept,
                        .pipeline = evaluation_schedule(shape.pipeline),
-                       .blocks_per_stage = shape.blocks_per_stage,
+                       .blocks_per_stage = options.blocks_per_stage,
                        .checks = checks};
-  for (const Program& train : programs.train) forward.transient_from.push_back(train.persistent_bytes);
   programs.evaluate = lower_all(build_model(shape.spec, use, shape.mesh), target, forward);
-  for (size_t i = 0; i < programs.train.size(); ++i) require_same_weights(programs.train[i], programs.evaluate[i]);
+  for (size_t i = 0; i < programs.train.size(); ++i)
+    require_same_places(programs.train[i], programs.evaluate[i], is_weight);
   return programs;
 }
 

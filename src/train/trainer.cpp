@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
 #include "exec/op_place.h"
 #include "ops/load_statistics.h"
+#include "ops/lost_rows.h"
 #include "train/lr_schedule.h"
 
 namespace sextant {
@@ -20,6 +22,9 @@ double now_s() {
 
 // Losses of a step that may be under way at once.
 constexpr size_t kOpenLosses = 256;
+
+// The gradient norm, lost rows and rounds.
+constexpr size_t kOtherNumbers = 3;
 
 // In the order of Begun::losses.
 constexpr std::array<std::string_view, 3> kLossPaths{"loss", "balance_loss", "router_z_loss"};
@@ -46,26 +51,42 @@ Trainer::Trainer(const Parts& parts)
     : run_(parts.run), dataset_(parts.dataset), group_(parts.group), rank_status_(parts.rank_status) {
   size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, group_.rank()));
   arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)));
-  train_ = parts.executor.bind(parts.programs.train[stage_rank], *arena_);
-  auto seed = static_cast<uint64_t>(run_.train.seed);
-  train_feeder_ = std::make_unique<Feeder>(*train_, dataset_.train, dataset_.end_of_text, seed);
-  loss_chunk_ = chunk_with_loss(train_->program());
+  count_layers_with_experts(parts.programs);
+  train_ = make_runner(parts, parts.programs.train[stage_rank]);
+  if (!parts.programs.repeat.empty()) repeat_ = make_runner(parts, parts.programs.repeat[stage_rank]);
+  loss_chunk_ = chunk_with_loss(train_.bound->program());
   static_assert(kLossPaths.size() == kLosses);
   for (size_t i = 0; i < kLosses; ++i)
     has_loss_[i] = std::any_of(parts.programs.train.begin(), parts.programs.train.end(),
                                [&](const Program& program) { return program.find(kLossPaths[i]) != nullptr; });
-  find_loads(parts.programs);
-  steps_ahead_ = parts.executor.steps_ahead();
+  // Nothing may build on a step before it is known that its update was made.
+  steps_ahead_ = repeat_ ? 0 : parts.executor.steps_ahead();
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
   for (Begun& begun : begun_) begun.open.reserve(kOpenLosses);
-  BUG_IF(begun_.size() * (kOpenLosses + 1 + loads_.size()) > Bound::kFetchesUnderWay,
-         "{} numbers of {} steps are more than an executor holds", kOpenLosses + 1 + loads_.size(), begun_.size());
+  size_t numbers = kOpenLosses + kOtherNumbers + train_.loads.size();
+  BUG_IF(begun_.size() * numbers > Bound::kFetchesUnderWay, "{} numbers of {} steps are more than an executor holds",
+         numbers, begun_.size());
   if (parts.programs.evaluate.empty() || !dataset_.validation) return;
   evaluate_ = parts.executor.bind(parts.programs.evaluate[stage_rank], *arena_);
-  evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation, dataset_.end_of_text, seed);
+  evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation, dataset_.end_of_text,
+                                              static_cast<uint64_t>(run_.train.seed));
 }
 
-void Trainer::find_loads(const RunPrograms& programs) {
+Trainer::Runner Trainer::make_runner(const Parts& parts, const Program& program) {
+  Runner runner{.bound = parts.executor.bind(program, *arena_), .feeder = {}, .loads = {}};
+  runner.feeder = std::make_unique<Feeder>(*runner.bound, dataset_.train, dataset_.end_of_text,
+                                           static_cast<uint64_t>(run_.train.seed));
+  size_t place = 0;
+  for (int layer : layers_with_experts_)
+    for (std::string_view name : kLoadStatistics) {
+      std::string path = fmt::format("load.{}.{}", layer, name);
+      if (counts(*runner.bound, path)) runner.loads.emplace_back(place, &program.at(path));
+      ++place;
+    }
+  return runner;
+}
+
+void Trainer::count_layers_with_experts(const RunPrograms& programs) {
   int last = -1;
   for (const Program& program : programs.train)
     for (const Region& region : program.regions)
@@ -74,13 +95,7 @@ void Trainer::find_loads(const RunPrograms& programs) {
     std::string first = fmt::format("load.{}.{}", layer, kLoadStatistics[0]);
     bool has_experts = std::any_of(programs.train.begin(), programs.train.end(),
                                    [&](const Program& program) { return program.find(first) != nullptr; });
-    if (!has_experts) continue;
-    for (size_t i = 0; i < kLoadStatistics.size(); ++i) {
-      std::string path = fmt::format("load.{}.{}", layer, kLoadStatistics[i]);
-      if (counts(*train_, path))
-        loads_.emplace_back(layers_with_experts_ * kLoadStatistics.size() + i, &train_->program().at(path));
-    }
-    ++layers_with_experts_;
+    if (has_experts) layers_with_experts_.push_back(layer);
   }
 }
 
@@ -100,51 +115,73 @@ bool Trainer::counts(const Bound& bound, std::string_view path) const {
 void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   BUG_IF(steps_under_way() > steps_ahead_, "{} steps under way", steps_under_way());
   if (steps_under_way() == 0) last_finish_s_ = now_s();
-  const Program& program = train_->program();
   Begun& begun = begun_[static_cast<size_t>(steps_begun_++) % begun_.size()];
   begun.step = step;
+  begun.first_sample = first_sample;
   begun.lr = learning_rate(run_.optimizer, run_.train.steps, step);
+  issue(train_, begun, trace);
+}
+
+void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
+  Bound& bound = *runner.bound;
+  const Program& program = bound.program();
   begun.losses = {};
   // Every token of the global batch weighs the same, however it is cut into microbatches and ranks. Packed data has no
   // padding, so the count is known before the first microbatch.
-  write_if_present(*train_, "loss_scale", 1.0f / static_cast<float>(run_.batch.sequences * run_.batch.seq));
+  write_if_present(bound, "loss_scale", 1.0f / static_cast<float>(run_.batch.sequences * run_.batch.seq));
   // The losses of routers are means over tokens in themselves: of every microbatch the same share.
-  write_if_present(*train_, "balance_scale", static_cast<float>(microbatch_share()));
-  write_if_present(*train_, "lr", static_cast<float>(begun.lr));
-  write_if_present(*train_, "step", static_cast<int32_t>(step));
+  write_if_present(bound, "balance_scale", static_cast<float>(microbatch_share()));
+  write_if_present(bound, "lr", static_cast<float>(begun.lr));
+  write_if_present(bound, "step", static_cast<int32_t>(begun.step));
   std::array<bool, kLosses> counted{};
-  for (size_t i = 0; i < kLosses; ++i) counted[i] = counts(*train_, kLossPaths[i]);
+  for (size_t i = 0; i < kLosses; ++i) counted[i] = counts(bound, kLossPaths[i]);
   for_each_unit(program.schedule, [&](std::span<const Action> unit) {
     for (const Action& action : unit) {
       // Where ranks talk to each other, the executor writes it, op by op.
       if (rank_status_ && group_.size() == 1)
         rank_status_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
-      train_feeder_->before(action, {first_sample + action.microbatch * microbatch_sequences()});
+      runner.feeder->before(action, {begun.first_sample + action.microbatch * microbatch_sequences()});
     }
-    train_->run(unit, trace);
+    bound.run(unit, trace);
     bool makes_loss = std::ranges::any_of(unit, [&](const Action& action) {
       return action.region == RegionKind::backward && action.chunk == loss_chunk_;
     });
     if (!makes_loss) return;
-    if (begun.open.size() + kLosses > kOpenLosses) collect_losses(begun);
+    if (begun.open.size() + kLosses > kOpenLosses) collect_losses(bound, begun);
     for (size_t i = 0; i < kLosses; ++i)
-      if (counted[i]) begun.open.push_back({i, train_->fetch(program.at(kLossPaths[i]))});
+      if (counted[i]) begun.open.push_back({i, bound.fetch(program.at(kLossPaths[i]))});
   });
-  begun.grad_norm = train_->fetch(program.at("grad_norm"));
-  begun.first_load = begun.grad_norm + 1;
-  for (const auto& [place, number] : loads_) train_->fetch(*number);
+  begun.grad_norm = bound.fetch(program.at("grad_norm"));
+  if (repeat_) {
+    begun.lost_rows = bound.fetch(program.at(kLostRowsPath));
+    bound.fetch(program.at(kRoundsNeededPath));
+  }
+  begun.first_load = begun.grad_norm + (repeat_ ? 3 : 1);
+  for (const auto& [place, number] : runner.loads) bound.fetch(*number);
 }
 
-void Trainer::collect_losses(Begun& begun) {
+void Trainer::collect_losses(Bound& bound, Begun& begun) {
   for (const Begun::Ticket& open : begun.open)
-    begun.losses[open.loss] += static_cast<double>(train_->collect(open.ticket));
+    begun.losses[open.loss] += static_cast<double>(bound.collect(open.ticket));
   begun.open.clear();
 }
 
-StepMetrics::ExpertLoads Trainer::collect_loads(const Begun& begun) {
-  std::vector<double> numbers(layers_with_experts_ * kLoadStatistics.size());
+Trainer::Collected Trainer::collect(Runner& runner, Begun& begun) {
+  collect_losses(*runner.bound, begun);
+  Collected numbers{.grad_norm = static_cast<double>(runner.bound->collect(begun.grad_norm)), .loads = {}};
+  if (repeat_) {
+    numbers.lost_rows = std::llround(runner.bound->collect(begun.lost_rows));
+    numbers.rounds_needed = std::llround(runner.bound->collect(begun.lost_rows + 1));
+  }
+  if (!layers_with_experts_.empty()) numbers.loads = collect_loads(runner, begun);
+  return numbers;
+}
+
+StepMetrics::ExpertLoads Trainer::collect_loads(Runner& runner, const Begun& begun) {
+  std::vector<double> numbers(layers_with_experts_.size() * kLoadStatistics.size());
   int64_t ticket = begun.first_load;
-  for (const auto& [place, number] : loads_) numbers[place] = static_cast<double>(train_->collect(ticket++));
+  for (const auto& [place, number] : runner.loads)
+    numbers[place] = static_cast<double>(runner.bound->collect(ticket++));
   group_.sum(numbers);
   StepMetrics::ExpertLoads loads;
   for (size_t i = 0; i < numbers.size(); i += kLoadStatistics.size()) {
@@ -157,11 +194,19 @@ StepMetrics::ExpertLoads Trainer::collect_loads(const Begun& begun) {
 
 StepMetrics Trainer::finish_step() {
   Begun& begun = begun_[static_cast<size_t>(steps_finished_++) % begun_.size()];
-  collect_losses(begun);
+  Collected numbers = collect(train_, begun);
+  std::optional<StepMetrics::ExpertRows> rows;
+  if (repeat_) {
+    rows = {.lost = numbers.lost_rows, .rounds = 1, .repeated_steps = repeated_steps_};
+    if (numbers.lost_rows > 0) {
+      issue(*repeat_, begun, nullptr);
+      numbers = collect(*repeat_, begun);
+      // What layers behind the first that lost rows need is known only now.
+      rows->rounds = numbers.rounds_needed;
+      rows->repeated_steps = ++repeated_steps_;
+    }
+  }
   std::array losses = begun.losses;
-  double grad_norm = static_cast<double>(train_->collect(begun.grad_norm));
-  std::optional<StepMetrics::ExpertLoads> loads;
-  if (layers_with_experts_ > 0) loads = collect_loads(begun);
   group_.sum(losses);
   auto of_routers = [&](size_t i) {
     return has_loss_[i] ? std::optional(losses[i] * microbatch_share()) : std::nullopt;
@@ -172,12 +217,13 @@ StepMetrics Trainer::finish_step() {
           .loss = losses[0] / static_cast<double>(batch_tokens),
           .balance_loss = of_routers(1),
           .router_z_loss = of_routers(2),
-          .grad_norm = grad_norm,
+          .grad_norm = numbers.grad_norm,
           .lr = begun.lr,
           .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
           .step_s = seconds,
           .arena_bytes = arena_->bytes(),
-          .expert_loads = std::move(loads)};
+          .expert_loads = std::move(numbers.loads),
+          .expert_rows = rows};
 }
 
 std::optional<double> Trainer::evaluate() {

@@ -63,6 +63,8 @@ TEST(MetricFields, RunsWriteThemAndNoOthers) {
       {"optimizer.clip=0", "train.eval_every=0"},
       {"model.architecture=mixtral", "mesh.pp=2", "batch.microbatch=2", "train.eval_every=0"},
       {"model.architecture=mixtral", "model.experts.z_loss=0.01", "train.eval_every=0"},
+      {"model.architecture=mixtral", "mesh.dp=2", "mesh.ep=2", "mesh.expert_capacity=1", "batch.microbatch=1",
+       "train.eval_every=0"},
   };
   std::set<std::string> written, known;
   for (const MetricField& field : metric_fields()) EXPECT_TRUE(known.insert(std::string(field.name)).second);
