@@ -72,6 +72,11 @@ void check_experts_split(const RunConfig& run, const ModelSpec& spec, Complaints
   if (ExpertMesh experts = expert_mesh_of(mesh); !experts.error.empty())
     complaints.add(run, {"mesh.ep", "mesh.etp", "mesh.tp", "mesh.cp", "mesh.dp"},
                    {.got = experts.error, .expected = experts.expected});
+  if (mesh.expert_capacity > 0 && mesh.expert_capacity < 1)
+    complaints.add(
+        run, {"mesh.expert_capacity"},
+        {.got = fmt::format("{} times the balanced load is less than any routing sends", mesh.expert_capacity),
+         .expected = "1 or more, or 0 for the most that any routing sends"});
   if (spec.experts->count % mesh.ep != 0)
     complaints.add(run, {"mesh.ep", "model.experts.count"},
                    {.got = fmt::format("{} experts cannot be divided among {} ranks", spec.experts->count, mesh.ep),

@@ -63,7 +63,8 @@ struct ModelSection {
 
 struct MeshSection {
   int64_t dp = 1, tp = 1, pp = 1, cp = 1;
-  int64_t ep = 1, etp = 0;  // of experts; etp 0: that of tp
+  int64_t ep = 1, etp = 0;     // of experts; etp 0: that of tp
+  double expert_capacity = 0;  // times the balanced load; 0: the most that any routing sends
   int64_t zero = 0, zero_ranks = 0;
   bool sequence_parallel = false;
   std::string context = "ring";

@@ -285,6 +285,10 @@ constexpr Key kKeysAfterAxes[] = {
         "of `tp` that `etp` leaves, then `cp`, then `dp`."),
     KEY(mesh.etp, from_to(0, kMaxAxis),
         "Tensor-parallel ranks of experts: each holds a part of every expert that it has; a divisor of `tp`. 0 = as `tp`."),
+    KEY(mesh.expert_capacity, at_least(0),
+        "With `ep` above 1: rows that are planned for what one rank's tokens send to another rank's experts, in units of the balanced load "
+        "(1 or more). A step in which some rank gets more is repeated with several rounds, so no token is lost. 0 = the most that any "
+        "routing can send."),
     KEY(mesh.zero, from_to(0, 3),
         "What data-parallel ranks share instead of each holding it whole: 1 optimizer state, 2 also gradients, 3 "
         "also weights."),

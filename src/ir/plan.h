@@ -26,6 +26,12 @@ enum class ContextMode : uint8_t {
   ulysses,  // all-to-all: whole sequences of fewer heads
 };
 
+// How often rows go to experts that ranks divide, when the capacity is below what a routing may ask for.
+enum class ExpertRounds : uint8_t {
+  one,  // what finds no row is counted, and the step's update is skipped
+  all,  // as many as any routing needs
+};
+
 // How a model's values lie on the mesh, beyond what the axes' sizes say.
 struct Parallel {
   bool sequence = false;  // tensor-parallel ranks share norms and residuals along the sequence
@@ -33,6 +39,10 @@ struct Parallel {
   // ZeRO over the data axes of each parameter that have AxisDef::zero_shards (the others are outside: HSDP). 1:
   // optimizer state is sharded; 2: gradients too; 3: weights too, gathered where they are used.
   int zero = 0;
+  // Rows that a group of tokens has for a block of experts (ops/dispatch.cpp), in units of the balanced load; 0: the
+  // most that any routing asks for.
+  double expert_capacity = 0;
+  ExpertRounds expert_rounds = ExpertRounds::one;
 };
 
 struct Plan {

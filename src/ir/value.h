@@ -29,6 +29,12 @@ enum class ValueKind : uint8_t {
   fetch,       // handed out: loss, gradient norm
 };
 
+// What a tally counts.
+enum class Counted : uint8_t {
+  load,       // slots of each expert of a layer
+  lost_rows,  // slots that found no row on their way to experts (ops/dispatch.cpp)
+};
+
 // How a parameter begins: drawn from Philox by (seed, path, global element index), or constant.
 struct Init {
   enum class Kind : uint8_t { zeros, ones, normal } kind = Kind::zeros;
@@ -58,6 +64,7 @@ struct Value {
   // Of a gradient, a tally, a state and low bits: the parameter they belong to. Of an activation: the parameter with
   // whose gradient its tally is made, where there is one.
   ValueId of = kNoValue;
+  Counted counted = Counted::load;   // of a tally, and of an activation that has one
   Init init;                         // parameters and states
   StoredIn stored;                   // parameters and states
   std::vector<int64_t> packed_rows;  // of a parameter that packs several tensors, one below the other: rows of each

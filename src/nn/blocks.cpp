@@ -1,8 +1,11 @@
 #include "nn/blocks.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "base/error.h"
+#include "base/units.h"
 
 namespace sextant {
 
@@ -312,49 +315,117 @@ ValueId on_slots(Builder& b, const ExpertMlp& spec, const Routed& routed, const 
   return b.op(ops::expert_down_bias, "down_bias", {rows, w.down_bias, routed.weights, routed.experts}, attrs);
 }
 
-// Ranks divide the experts: tokens go to the ranks that hold theirs, as rows, and come back. With more experts per
-// token than ranks, all tokens go to all ranks, which costs less than a copy for each expert.
+// Rows that a group of tokens has for the experts of one rank.
+struct RowCapacity {
+  int64_t rows = 0;
+  int64_t most = 0;  // no routing asks for more
+  int64_t rounds() const { return ceil_div(most, rows); }
+};
+
+RowCapacity row_capacity(const Builder& b, const ExpertMlp& spec, int64_t tokens) {
+  int64_t ranks = b.ranks(ExpertRole::expert);
+  // A token has each of its experts once.
+  int64_t most = tokens * std::min(spec.per_token, spec.experts / ranks);
+  if (b.parallel().expert_capacity == 0) return {most, most};
+  double balanced = static_cast<double>(tokens * spec.per_token) / static_cast<double>(ranks);
+  double planned = std::ceil(b.parallel().expert_capacity * balanced);
+  return {planned < static_cast<double>(most) ? static_cast<int64_t>(planned) : most, most};
+}
+
+// Experts that ranks divide, for tokens that go to them as rows and come back.
+class DividedExperts {
+ public:
+  DividedExperts(Builder& b, const ExpertMlp& spec, const ExpertWeights& weights, const Routed& routed)
+      : b_(b), spec_(spec), weights_(weights), routed_(routed), gathered_(spec.per_token >= ranks()) {
+    auto [sequences, positions] = b.token_groups();
+    const GlobalShape& tokens = b.shape(routed.x);
+    group_ = {{"batch", tokens[0] / sequences}, {"positions", tokens[1] / positions}};
+    in_group_ = tokens[0] / sequences * (tokens[1] / positions);
+    capacity_ = row_capacity(b, spec, in_group_);
+  }
+
+  ValueId build() {
+    int64_t rounds = b_.parallel().expert_rounds == ExpertRounds::all ? capacity_.rounds() : 1;
+    if (gathered_)  // with more experts per token than ranks that costs less than a copy for each expert
+      routed_ = {b_.gathered_for_experts(routed_.x), b_.gathered_for_experts(routed_.weights),
+                 b_.gathered_for_experts(routed_.experts)};
+    else if (rounds > 1)  // their gradients are added up before they meet those of other readers
+      routed_.x = b_.op(ops::scale, "of_all_rounds", {routed_.x}, {{"factor", 1.0}});
+    if (rounds == 1) return add_round(0, kNoValue);
+    // The last round first: backward then adds up rows in the order of their places in queues.
+    ValueId sum = kNoValue;
+    for (int64_t round = rounds; round-- > 0;) {
+      auto scope = b_.scope(fmt::format("round{}", round));
+      sum = add_round(round, sum);
+    }
+    return sum;
+  }
+
+ private:
+  int64_t ranks() const { return b_.ranks(ExpertRole::expert); }
+
+  ValueId add_round(int64_t round, ValueId sum) {
+    Attrs map = group_;
+    map.set("blocks", ranks());
+    map.set("capacity", capacity_.rows);
+    map.set("most", capacity_.most);
+    map.set("round", round);
+    map.set("experts_per_block", spec_.experts / ranks());
+    ValueId sources = b_.op(ops::dispatch_map, "map", {routed_.experts}, map);
+    if (round == 0 && capacity_.rounds() > 1) b_.tally(b_.output(2), weights_.gate_up, Counted::lost_rows);
+    ValueId row_experts = b_.to_experts(b_.output(1));
+    if (gathered_) sources = b_.to_experts(sources);
+
+    Attrs move = group_;
+    move.set("top_k", spec_.per_token);
+    ValueId weights = b_.to_experts(b_.op(ops::dispatch_weights, "dispatch_weights", {routed_.weights, sources}, move));
+    move.set("capacity", capacity_.rows);
+    ValueId rows = b_.to_experts(b_.op(ops::dispatch, "dispatch", {routed_.x, sources}, move));
+
+    ValueId out = through_experts(rows, weights, row_experts);
+
+    move.set("last_first", int64_t{1});
+    std::vector<ValueId> inputs{gathered_ ? out : b_.from_experts(out), sources};
+    if (sum != kNoValue) {
+      inputs.push_back(sum);
+      move.set("accumulate", int64_t{1});
+    }
+    return b_.op(ops::combine, "combine", std::move(inputs), move);
+  }
+
+  ValueId through_experts(ValueId rows, ValueId weights, ValueId row_experts) {
+    Attrs of_bias{{"experts", spec_.experts}, {"blocks", ranks()}}, attrs = of_bias;
+    attrs.set("filled", filled());
+    ValueId gate_up = b_.op(ops::expert_rows, "gate_up", {rows, weights_.gate_up, row_experts}, attrs);
+    if (!spec_.clamped) b_.set_segments(gate_up, 3, {spec_.inner, spec_.inner});
+    if (weights_.gate_up_bias != kNoValue)
+      gate_up = b_.op(ops::expert_rows_bias, "gate_up_bias", {gate_up, weights_.gate_up_bias, row_experts}, of_bias);
+    ValueId inner = spec_.clamped ? b_.op(ops::weighted_clamped_swiglu_rows, "swiglu", {gate_up, weights},
+                                          {{"limit", spec_.clamped->limit}, {"alpha", spec_.clamped->alpha}})
+                                  : b_.op(ops::weighted_swiglu_rows, "swiglu", {gate_up, weights});
+    ValueId out = b_.op(ops::expert_rows, "down", {inner, weights_.down, row_experts}, attrs);
+    if (weights_.down_bias == kNoValue) return out;
+    return b_.op(ops::expert_rows_weighted_bias, "down_bias", {out, weights_.down_bias, weights, row_experts}, of_bias);
+  }
+
+  // Of the rows, how many are expected to hold a token.
+  double filled() const {
+    double rounds = b_.parallel().expert_rounds == ExpertRounds::all ? static_cast<double>(capacity_.rounds()) : 1;
+    return static_cast<double>(in_group_ * spec_.per_token) / (rounds * static_cast<double>(ranks() * capacity_.rows));
+  }
+
+  Builder& b_;
+  const ExpertMlp& spec_;
+  const ExpertWeights& weights_;
+  Routed routed_;
+  bool gathered_;  // all tokens go to all ranks, each of which takes those of its experts
+  Attrs group_;
+  int64_t in_group_ = 0;
+  RowCapacity capacity_ = {};
+};
+
 ValueId on_rows(Builder& b, const ExpertMlp& spec, const Routed& routed, const ExpertWeights& w) {
-  int64_t ranks = b.ranks(ExpertRole::expert), per_block = spec.experts / ranks;
-  auto [sequences, positions] = b.token_groups();
-  const GlobalShape& tokens = b.shape(routed.x);
-  Attrs group{{"batch", tokens[0] / sequences}, {"positions", tokens[1] / positions}};
-  int64_t in_group = tokens[0] / sequences * (tokens[1] / positions);
-  // No routing asks for more rows: a token has each of its experts once.
-  int64_t capacity = in_group * std::min(spec.per_token, per_block);
-  bool gather = spec.per_token >= ranks;
-
-  Attrs map_attrs = group;
-  map_attrs.set("blocks", ranks);
-  map_attrs.set("capacity", capacity);
-  map_attrs.set("experts_per_block", per_block);
-  Routed at = routed;
-  if (gather)
-    at = {b.gathered_for_experts(routed.x), b.gathered_for_experts(routed.weights),
-          b.gathered_for_experts(routed.experts)};
-  ValueId sources = b.op(ops::dispatch_map, "map", {at.experts}, map_attrs);
-  ValueId row_experts = b.to_experts(b.output(1));
-  Attrs move = group;
-  move.set("top_k", spec.per_token);
-  if (gather) sources = b.to_experts(sources);
-  ValueId rows = b.to_experts(b.op(ops::dispatch, "dispatch", {at.x, sources}, move));
-  ValueId weights = b.to_experts(b.op(ops::dispatch_weights, "dispatch_weights", {at.weights, sources}, move));
-
-  Attrs attrs{{"experts", spec.experts},
-              {"blocks", ranks},
-              {"filled", static_cast<double>(in_group * spec.per_token) / static_cast<double>(ranks * capacity)}};
-  Attrs of_bias{{"experts", spec.experts}, {"blocks", ranks}};
-  ValueId gate_up = b.op(ops::expert_rows, "gate_up", {rows, w.gate_up, row_experts}, attrs);
-  if (!spec.clamped) b.set_segments(gate_up, 3, {spec.inner, spec.inner});
-  if (w.gate_up_bias != kNoValue)
-    gate_up = b.op(ops::expert_rows_bias, "gate_up_bias", {gate_up, w.gate_up_bias, row_experts}, of_bias);
-  ValueId inner = spec.clamped ? b.op(ops::weighted_clamped_swiglu_rows, "swiglu", {gate_up, weights},
-                                      {{"limit", spec.clamped->limit}, {"alpha", spec.clamped->alpha}})
-                               : b.op(ops::weighted_swiglu_rows, "swiglu", {gate_up, weights});
-  ValueId out = b.op(ops::expert_rows, "down", {inner, w.down, row_experts}, attrs);
-  if (w.down_bias != kNoValue)
-    out = b.op(ops::expert_rows_weighted_bias, "down_bias", {out, w.down_bias, weights, row_experts}, of_bias);
-  return b.op(ops::combine, "combine", {gather ? out : b.from_experts(out), sources}, move);
+  return DividedExperts(b, spec, w, routed).build();
 }
 
 }  // namespace

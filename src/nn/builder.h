@@ -92,7 +92,10 @@ class Builder {
   // The same over the ranks that share sequences.
   ValueId summed_over_sequence(ValueId value);
   // In training, the value is added up over the microbatches of a step, and the update of that parameter reads the sum.
-  void tally(ValueId value, ValueId parameter) { graph_[value].of = parameter; }
+  void tally(ValueId value, ValueId parameter, Counted counted = Counted::load) {
+    graph_[value].of = parameter;
+    graph_[value].counted = counted;
+  }
   void set_segments(ValueId value, int dim, std::vector<int64_t> extents) {
     graph_[value].layout.segments = {dim, std::move(extents)};
   }

@@ -1,18 +1,27 @@
 // dispatch and combine: tokens go to the ranks that hold their experts, and what the experts give comes back. Experts
 // stand in blocks, one for each rank of expert parallelism; tokens stand in groups, one or more for each rank that has
-// some: `batch` sequences by `positions` positions. A group has `capacity` rows for each block, and n is all of them:
-//   dispatch_map      which slot (a token and one of its experts) goes into which row, and to which expert
+// some: `batch` sequences by `positions` positions. The slots of a group (a token and one of its experts each) that go
+// to a block stand in a queue, in the order of tokens, and `most` is the longest that a routing makes. A group has
+// `capacity` rows for each block, and n is all of them; with a capacity below `most`, rows may go in several rounds, of
+// which round r takes the places [r·capacity, (r + 1)·capacity) of every queue:
+//   dispatch_map      which slot goes into which row, and to which expert
 //   dispatch          rows from tokens
-//   combine           tokens from rows: each is the sum of its slots' rows, in the order of slots
+//   combine           tokens from rows: each is the sum of its slots' rows
 //   dispatch_weights  the routing weight of each row's slot
-// Slots of a block take its rows in the order of tokens. A slot counts within its group: (position in the group)·top_k
-// + j. A row without a slot has source and expert -1 and holds zeros. Groups of one rank and blocks of another meet by
-// redistribution of rows, from the dims of groups to n (all-to-all), or by gathering tokens first: then each rank fills
-// the rows of its own block.
+// A slot counts within its group: (position in the group)·top_k + j. A row without a slot has source and expert -1 and
+// holds zeros. Groups of one rank and blocks of another meet by redistribution of rows, from the dims of groups to n
+// (all-to-all), or by gathering tokens first: then each rank fills the rows of its own block.
+//
+// A token's rows are added in the order of their places in queues, the last first where `last_first` is set: rounds are
+// pieces of that order, so that a sum which goes on from one round to the next is, to the bit, the sum of one round
+// with rows for all (on CPUs).
 //
 // dispatch_map has no row for ranks that hold some blocks: where a slot goes depends on all slots before it.
 //
 // No row along k: slots are split with their tokens.
+#include <algorithm>
+
+#include "base/units.h"
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -25,31 +34,55 @@ GlobalShape tokens_of_groups(const Attrs& attrs, const GlobalShape& groups, int6
   return {groups[0] * attrs.integer("batch"), groups[1] * attrs.integer("positions"), width};
 }
 
+// What dispatch and combine share; `last_first` is of one of them alone.
+Attrs moves(const Attrs& attrs) {
+  Attrs shared;
+  for (std::string_view name : {"batch", "positions", "top_k", "capacity"}) shared.set(name, attrs.integer(name));
+  return shared;
+}
+
 }  // namespace
 
 const OpDef dispatch_map{
     .name = "dispatch_map",
     .contract =
-        "Of each group, the slots whose experts are in block d go into the rows [d·capacity, (d + 1)·capacity) in "
-        "order: sources names them, row_experts their experts; lost counts those that found no row.",
-    .operands = "experts[b s k] -> sources[a c n], row_experts[a c n], lost[a c]",
-    .attrs = {"batch", "positions", "blocks", "capacity", "experts_per_block"},
+        "Of each group, the slots whose experts are in block d stand in the queue of d in order, and the capacity of "
+        "them that `round` takes go into the rows [d·capacity, (d + 1)·capacity): sources names them, row_experts "
+        "their "
+        "experts. lost[i] counts the slots of all groups beyond place (i + 1)·capacity of their queue: those that i + "
+        "1 "
+        "rounds leave.",
+    .operands = "experts[b s k] -> sources[a c n], row_experts[a c n], lost[m]",
+    .attrs = {"batch", "positions", "blocks", "capacity", "most", "round", "experts_per_block"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       GlobalShape rows{in[0].shape[0] / attrs.integer("batch"), in[0].shape[1] / attrs.integer("positions"),
                        attrs.integer("blocks") * attrs.integer("capacity")};
-      return {{DType::i32, rows}, {DType::i32, rows}, {DType::i32, {rows[0], rows[1]}}};
+      int64_t rounds = ceil_div(attrs.integer("most"), attrs.integer("capacity"));
+      return {{DType::i32, rows}, {DType::i32, rows}, {DType::f32, {std::max<int64_t>(1, rounds - 1)}}};
     },
-    .rows = {"experts:S(b) -> sources:S(a) row_experts:S(a) lost:S(a)",
-             "experts:S(s) -> sources:S(c) row_experts:S(c) lost:S(c)"},
+    .rows = {"experts:S(b) -> sources:S(a) row_experts:S(a) lost:P",
+             "experts:S(s) -> sources:S(c) row_experts:S(c) lost:P"},
     .cost = streaming_cost(4),
     .recompute = Recompute::never,
     .examples = {{.name = "two_blocks",
                   .inputs = {i32({2, 4, 2})},
-                  .attrs = {{"batch", 1}, {"positions", 2}, {"blocks", 2}, {"capacity", 4}, {"experts_per_block", 2}},
+                  .attrs = {{"batch", 1},
+                            {"positions", 2},
+                            {"blocks", 2},
+                            {"capacity", 4},
+                            {"most", 4},
+                            {"round", 0},
+                            {"experts_per_block", 2}},
                   .integers_below = 4},
-                 {.name = "some_lost",
+                 {.name = "second_of_three_rounds",
                   .inputs = {i32({4, 4, 3})},
-                  .attrs = {{"batch", 2}, {"positions", 2}, {"blocks", 3}, {"capacity", 4}, {"experts_per_block", 1}},
+                  .attrs = {{"batch", 2},
+                            {"positions", 2},
+                            {"blocks", 3},
+                            {"capacity", 4},
+                            {"most", 12},
+                            {"round", 1},
+                            {"experts_per_block", 1}},
                   .integers_below = 3}},
 };
 
@@ -57,7 +90,7 @@ const OpDef dispatch{
     .name = "dispatch",
     .contract = "y of a row = x of the token whose slot is its source; 0 where there is none.",
     .operands = "x[b s h], sources[a c n] -> y[a c n h]",
-    .attrs = {"batch", "positions", "top_k"},
+    .attrs = {"batch", "positions", "top_k", "capacity"},
     .shape = [](const Attrs&, auto in) -> TensorTypes {
       const GlobalShape& rows = in[1].shape;
       return {{in[0].dtype, {rows[0], rows[1], rows[2], in[0].shape[2]}}};
@@ -71,29 +104,34 @@ const OpDef dispatch{
     .cost = streaming_cost(0),
     .examples = {{.name = "top_two",
                   .inputs = {f64({2, 4, 6}), i32({2, 2, 6})},
-                  .attrs = {{"batch", 1}, {"positions", 2}, {"top_k", 2}},
+                  .attrs = {{"batch", 1}, {"positions", 2}, {"top_k", 2}, {"capacity", 3}},
                   .integers_below = 7,
                   .distinct = true}},
 };
 
 const OpDef combine{
     .name = "combine",
-    .contract = "y of a token = the sum of x over the rows of its slots; no two rows have one source.",
-    .operands = "x[a c n h], sources[a c n] -> y[b s h]",
-    .attrs = {"batch", "positions", "top_k"},
+    .contract =
+        "y of a token = the sum of x over the rows of its slots, added to onto where that is given; no two rows have "
+        "one source.",
+    .operands = "x[a c n h], sources[a c n], onto?[b s h] -> y[b s h]",
+    .attrs = {"batch", "positions", "top_k", "capacity", "last_first"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, tokens_of_groups(attrs, in[1].shape, in[0].shape[3])}};
     },
-    .rows = {"x:S(a) sources:S(a) -> y:S(b)", "x:S(c) sources:S(c) -> y:S(s)", "x:S(n) sources:S(n) -> y:P",
-             "x:S(h) sources:R -> y:S(h)", "x:P sources:R -> y:P"},
+    .rows = {"x:S(a) sources:S(a) onto:S(b) -> y:S(b)", "x:S(c) sources:S(c) onto:S(s) -> y:S(s)",
+             "x:S(n) sources:S(n) onto:P -> y:P", "x:S(h) sources:R onto:S(h) -> y:S(h)",
+             "x:P sources:R onto:P -> y:P"},
     .backward =
         [](BackwardScope& s) {
-          s.emit({dispatch, {s.output_gradient(0), s.input(1)}, {0}, s.op().attrs});
+          s.emit({dispatch, {s.output_gradient(0), s.input(1)}, {0}, moves(s.op().attrs)});
+          if (s.input_count() > 2 && s.needs_gradient(2)) s.pass(2, s.output_gradient(0));
         },
     .cost = streaming_cost(1),
+    .accumulate = Accumulate::supported,
     .examples = {{.name = "top_two",
                   .inputs = {f64({2, 2, 6, 4}), i32({2, 2, 6})},
-                  .attrs = {{"batch", 1}, {"positions", 2}, {"top_k", 2}},
+                  .attrs = {{"batch", 1}, {"positions", 2}, {"top_k", 2}, {"capacity", 3}},
                   .integers_below = 7,
                   .distinct = true}},
 };
@@ -131,6 +169,7 @@ const OpDef dispatch_weights_backward{
     .rows = {"dy:S(a) sources:S(a) -> dweights:S(b)", "dy:S(c) sources:S(c) -> dweights:S(s)",
              "dy:S(n) sources:S(n) -> dweights:P", "dy:P sources:R -> dweights:P"},
     .cost = streaming_cost(0),
+    .accumulate = Accumulate::supported,
     .examples = {{.name = "top_two",
                   .inputs = {f64({2, 2, 6}), i32({2, 2, 6})},
                   .attrs = {{"batch", 1}, {"positions", 2}, {"top_k", 2}},

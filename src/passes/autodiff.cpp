@@ -63,8 +63,33 @@ class Autodiff {
     if (graph_[to].kind == ValueKind::parameter) return contribute_to_parameter(to, gradient, cause);
     auto [at, fresh] = gradients_.emplace(to, gradient);
     if (fresh) return;
+    if (is_summed_on(at->second, gradient)) {
+      add_onto(at->second, graph_.ops.back());
+      return;
+    }
     Op sum = make_op(graph_, ops::add, {at->second, gradient}, {}, "d." + graph_[to].path);
     at->second = append(std::move(sum), cause, Phase::input_gradient, {gradient_layout(graph_[to].layout)});
+  }
+
+  // Whether the op just appended, which made `gradient`, may go on with the sum that an op of its kind began: nobody
+  // has read that.
+  bool is_summed_on(ValueId sum, ValueId gradient) const {
+    const Op& producer = graph_.ops.back();
+    if (producer.def->accumulate == Accumulate::unsupported || producer.outputs[0] != gradient) return false;
+    for (size_t i = graph_.ops.size() - 1; i-- > 0;) {
+      const Op& op = graph_.ops[i];
+      if (std::find(op.inputs.begin(), op.inputs.end(), sum) != op.inputs.end()) return false;
+      if (std::find(op.outputs.begin(), op.outputs.end(), sum) != op.outputs.end())
+        return op.def == producer.def && op.outputs[0] == sum && graph_[sum].layout == graph_[gradient].layout;
+    }
+    return false;
+  }
+
+  // The op adds onto the sum itself; its output is the sum's next version.
+  static void add_onto(ValueId& sum, Op& producer) {
+    producer.inputs.push_back(sum);
+    producer.attrs.set("accumulate", int64_t{1});
+    sum = producer.outputs[0];
   }
 
   // In backward, where it is reduced over ranks beside the gradients of its layer.
@@ -74,7 +99,8 @@ class Autodiff {
                 .dtype = graph_[value].dtype,
                 .shape = graph_[value].shape,
                 .layout = graph_[value].layout,
-                .of = graph_[value].of};
+                .of = graph_[value].of,
+                .counted = graph_[value].counted};
     Op sum = make_op(graph_, ops::accumulate, {graph_.add(std::move(total)), value}, {}, "tally." + graph_[value].path);
     append(std::move(sum), cause, Phase::input_gradient, {graph_[value].layout});
   }
@@ -97,12 +123,7 @@ class Autodiff {
       gradient = append(std::move(hop), cause, Phase::input_gradient, {});
     Op& producer = graph_.ops.back();
     bool in_place = producer.def->accumulate == Accumulate::supported && producer.outputs[0] == gradient;
-    if (in_place) {  // the op adds onto the total itself; its output is the total's next version
-      producer.inputs.push_back(at->second);
-      producer.attrs.set("accumulate", int64_t{1});
-      at->second = gradient;
-      return;
-    }
+    if (in_place) return add_onto(at->second, producer);
     Op sum = make_op(graph_, ops::accumulate, {at->second, gradient}, {}, "grad." + graph_[parameter].path);
     at->second = append(std::move(sum), cause, Phase::input_gradient, {stored});
   }
@@ -229,9 +250,10 @@ std::map<ValueId, ValueId> latest_versions(const Graph& graph, ValueKind kind) {
 
 }  // namespace
 
-std::vector<std::pair<ValueId, ValueId>> tallies(const Graph& graph) {
+std::vector<std::pair<ValueId, ValueId>> tallies(const Graph& graph, Counted counted) {
   std::vector<std::pair<ValueId, ValueId>> out;
-  for (const auto& [id, version] : latest_versions(graph, ValueKind::tally)) out.emplace_back(graph[id].of, version);
+  for (const auto& [id, version] : latest_versions(graph, ValueKind::tally))
+    if (graph[id].counted == counted) out.emplace_back(graph[id].of, version);
   return out;
 }
 

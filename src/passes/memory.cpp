@@ -326,23 +326,28 @@ void place_persistent(Program& program) {
   }
 }
 
-// Each weight where the other Program has it.
-void place_weights_beside(Program& program, const Program& other) {
+// What is kept from step to step lies where the other Program has it.
+void place_persistent_beside(Program& program, const Program& other) {
   std::unordered_map<std::string_view, int64_t> offsets;
   for (const Value& value : other.values)
-    if (value.kind == ValueKind::parameter && value.buffer >= 0)
+    if (value.buffer >= 0 && persistent_class(other.buffers[static_cast<size_t>(value.buffer)].kind))
       offsets.emplace(value.path, other.buffers[static_cast<size_t>(value.buffer)].offset);
+  std::vector<bool> placed(program.buffers.size());
   for (const Value& value : program.values) {
-    if (value.buffer < 0 || value.kind != ValueKind::parameter) continue;
+    if (value.buffer < 0) continue;
+    auto index = static_cast<size_t>(value.buffer);
+    Buffer& buffer = program.buffers[index];
     auto at = offsets.find(value.path);
-    BUG_IF(at == offsets.end(), "{} is not in the Program whose arena {} shares", value.path, program.name);
-    Buffer& buffer = program.buffers[static_cast<size_t>(value.buffer)];
+    if (!persistent_class(buffer.kind) || at == offsets.end()) continue;
+    BUG_IF(placed[index] && buffer.offset != at->second, "{} has two places in the arena that {} shares", value.path,
+           program.name);
+    placed[index] = true;
     buffer.offset = at->second;
     program.persistent_bytes = std::max(program.persistent_bytes, buffer.offset + buffer.bytes);
   }
-  for (const Buffer& buffer : program.buffers)
-    BUG_IF(persistent_class(buffer.kind) && buffer.kind != BufferClass::weights,
-           "{} keeps more than weights in an arena that it shares", program.name);
+  for (size_t i = 0; i < program.buffers.size(); ++i)
+    BUG_IF(persistent_class(program.buffers[i].kind) && !placed[i],
+           "{} keeps what the Program does not whose arena it shares", program.name);
 }
 
 }  // namespace
@@ -351,7 +356,7 @@ void plan_memory(Program& program, const Target& target, const Program* beside) 
   PlannedTime time(program);
   std::vector<Placed> items = make_value_buffers(program, share_buffers(program, time), target.alignment);
   add_workspaces(program, target, time, items);
-  beside ? place_weights_beside(program, *beside) : place_persistent(program);
+  beside ? place_persistent_beside(program, *beside) : place_persistent(program);
   std::erase_if(items,
                 [&](const Placed& p) { return persistent_class(program.buffers[static_cast<size_t>(p.buffer)].kind); });
   program.arena_bytes = program.persistent_bytes;

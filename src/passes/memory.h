@@ -8,8 +8,8 @@
 
 namespace sextant {
 
-// `beside` is a Program of the same model that shares the arena: weights lie where it has them, and nothing else meets
-// what it keeps.
+// `beside` is a Program of the same model that shares the arena: what both keep lies where it has it, and nothing else
+// meets what it keeps.
 void plan_memory(Program& program, const Target& target, const Program* beside = nullptr);
 
 // Where the arena's bytes go. The parts sum to the arena exactly.

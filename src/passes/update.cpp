@@ -1,5 +1,6 @@
 #include "passes/update.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <span>
@@ -7,6 +8,7 @@
 
 #include "base/error.h"
 #include "ops/load_statistics.h"
+#include "ops/lost_rows.h"
 #include "ops/ops.h"
 #include "passes/autodiff.h"
 #include "passes/hops.h"
@@ -35,6 +37,14 @@ std::map<ValueId, int> blocks_using(const Graph& graph) {
   return blocks;
 }
 
+// How often rows go to experts in each layer.
+int64_t expert_rounds(const Graph& graph) {
+  int64_t rounds = 1;
+  for (const Op& op : graph.ops)
+    if (op.def == &ops::dispatch_map) rounds = std::max(rounds, op.attrs.integer("round") + 1);
+  return rounds;
+}
+
 // The layout in which an optimizer keeps a state.
 Layout state_layout(const OptimizerState& state, const Layout& update) {
   if (state.extent == OptimizerState::Extent::elements) return update;
@@ -52,7 +62,7 @@ class Update {
         plan_(plan),
         settings_(plan.optimizer.resolved()),
         pairs_(parameter_gradients(graph)),
-        tallies_(tallies(graph)),
+        tallies_(tallies(graph, Counted::load)),
         ranks_(ranks_using(graph, plan)),
         blocks_(blocks_using(graph)),
         weights_(optimized_weights(graph)) {
@@ -148,23 +158,47 @@ class Update {
     append(std::move(op));
   }
 
+  // What an op of the norm gives is a part of it along axes whose ranks hold other weights.
+  ValueId append_norm_part(Op op) {
+    Layout& layout = graph_[op.outputs[0]].layout;
+    for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis)
+      if (graph_.mesh.def(axis).norm_parts) layout.states[static_cast<size_t>(axis)] = kPartial;
+    return append(std::move(op));
+  }
+
+  // With the rows that were lost on the way to experts, where that can be: one message for both.
+  ValueId with_lost_rows(ValueId total) {
+    std::vector<ValueId> inputs{total};
+    for (const auto& [parameter, lost] : tallies(graph_, Counted::lost_rows)) inputs.push_back(lost);
+    if (inputs.size() == 1) return total;
+    Attrs attrs{{"counts", graph_[inputs[1]].shape.count()}};
+    return append_norm_part(make_op(graph_, ops::join_lost, std::move(inputs), attrs, "norm.parts_and_lost"));
+  }
+
   // The norm over all of the model: every rank's parts, every stage's weights.
   ValueId clip(const std::vector<ValueId>& squares) {
-    Op sum = make_op(graph_, ops::add_squares, squares, {}, "norm.parts");
-    ValueId total = sum.outputs[0];
-    for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis)
-      if (graph_.mesh.def(axis).norm_parts) graph_[total].layout.states[static_cast<size_t>(axis)] = kPartial;
-    append(std::move(sum));
+    ValueId total = append_norm_part(make_op(graph_, ops::add_squares, squares, {}, "norm.parts"));
+    ValueId sums = with_lost_rows(total);
     std::string everywhere;
     for (const Axis& axis : graph_.mesh.axes)
       everywhere += fmt::format("{}{}:I", everywhere.empty() ? "" : " ", axis.name());
-    ValueId whole = append(make_op(graph_, ops::redistribute, {total}, {{"pin", everywhere}}, "norm.total"));
-    Op clip = make_op(graph_, ops::clip_scale, {whole}, {{"clip", plan_.optimizer.clip}}, "clip");
-    ValueId norm = clip.outputs[0], scale = clip.outputs[1];
-    graph_[norm].kind = ValueKind::fetch;
-    graph_[norm].path = "grad_norm";
+    ValueId whole = append(make_op(graph_, ops::redistribute, {sums}, {{"pin", everywhere}}, "norm.total"));
+    Attrs attrs{{"clip", plan_.optimizer.clip}};
+    if (sums != total) attrs.set("rounds", expert_rounds(graph_));
+    Op clip = make_op(graph_, sums == total ? ops::clip_scale : ops::clip_lost, {whole}, std::move(attrs), "clip");
+    std::vector<ValueId> outputs = clip.outputs;
+    hand_out(outputs[0], "grad_norm");
+    if (sums != total) {
+      hand_out(outputs[2], std::string(kLostRowsPath));
+      hand_out(outputs[3], std::string(kRoundsNeededPath));
+    }
     append(std::move(clip));
-    return scale;
+    return outputs[1];
+  }
+
+  void hand_out(ValueId value, std::string path) {
+    graph_[value].kind = ValueKind::fetch;
+    graph_[value].path = std::move(path);
   }
 
   // A value that belongs to a parameter and is kept from step to step.

@@ -58,12 +58,17 @@ std::string plan_json(const RunPlan& p) {
                   {"per_token_executed", p.flops.executed},
                   {"per_step_model", p.flops.model_causal * static_cast<double>(p.tokens_per_step)},
                   {"per_step_executed", p.flops.executed * static_cast<double>(p.tokens_per_step)}};
+  if (p.expert_rows)
+    out["expert_rows"] = {{"capacity", p.expert_rows->capacity},
+                          {"most", p.expert_rows->most},
+                          {"rounds_when_repeated", p.expert_rows->rounds()}};
   Json ranks = Json::array();
   for (const RankClass& c : p.classes) ranks.push_back(memory_json(c));
   out["memory"] = {{"ranks", ranks},
                    {"peak_bytes", p.peak_bytes},
                    {"snapshot_bytes", p.snapshot},
-                   {"evaluation_bytes", p.evaluation_extra}};
+                   {"evaluation_bytes", p.evaluation_extra},
+                   {"repeat_bytes", p.repeat_extra}};
   if (p.device_bytes) out["memory"]["device_bytes"] = *p.device_bytes, out["memory"]["fits"] = p.fits();
   Json sent = Json::object();
   for (const auto& [axes, bytes] : p.sent) sent[axes] = bytes;

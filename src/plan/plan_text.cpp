@@ -12,6 +12,14 @@ std::string line(const std::string& name, int64_t bytes) {
   return fmt::format("  {:<36} {:>19}  {:>10}\n", name, human_count(bytes), human(Bytes{bytes}));
 }
 
+std::string expert_rows_text(const ExpertRowsPlan& rows) {
+  std::string out =
+      fmt::format("experts     {} rows for the tokens of a rank on each rank of ep", human_count(rows.capacity));
+  if (rows.rounds() == 1) return out + ", as many as any routing asks for\n";
+  return out + fmt::format("; steps that ask for more, up to {}, are repeated in {} rounds\n", human_count(rows.most),
+                           rows.rounds());
+}
+
 std::string model_text(const RunPlan& p) {
   std::string out = fmt::format("model       {}, {} parameters\n", p.architecture, human_count(p.parameters));
   if (p.active.all < p.parameters)
@@ -21,6 +29,7 @@ std::string model_text(const RunPlan& p) {
   if (!p.machine.empty()) out += fmt::format("machine     {} ({}), software {}\n", p.machine, p.device, p.profile);
   out += fmt::format("step        {} tokens, {} microbatch{} per rank\n", human_count(p.tokens_per_step),
                      p.microbatches, p.microbatches == 1 ? "" : "es");
+  if (p.expert_rows) out += expert_rows_text(*p.expert_rows);
   out += fmt::format(
       "per token   {:.4g} GFLOP of the model (attention causal; {:.4g} with its full square), {:.4g} executed\n\n",
       p.flops.model_causal / 1e9, p.flops.model_full / 1e9, p.flops.executed / 1e9);
@@ -52,6 +61,7 @@ std::string memory_text(const RunPlan& p) {
   if (m.overhead > 0) out += line("driver, libraries, communicators", m.overhead);
   out += fmt::format("  {:<36} {}, {}\n", "fullest in", name_of(rank.peak_in), rank.peak_at);
   if (p.evaluation_extra > 0) out += line("of it only for evaluation", p.evaluation_extra);
+  if (p.repeat_extra > 0) out += line("of it only for repeated steps", p.repeat_extra);
   if (p.snapshot > 0) out += line("and on the host a copy, for saving", p.snapshot);
   if (p.device_bytes)
     out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "the device has",

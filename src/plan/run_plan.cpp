@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "models/model.h"
+#include "ops/ops.h"
 #include "plan/traffic.h"
 #include "schedule/folded.h"
 
@@ -50,6 +51,15 @@ int64_t snapshot_of(const RunConfig& run, const Program& program) {
   return bytes;
 }
 
+// The same in every layer: all have the same experts.
+std::optional<ExpertRowsPlan> expert_rows_of(const RunPrograms& programs) {
+  for (const Program& program : programs.train)
+    for (const Region& region : program.regions)
+      for (const Op& op : region.ops)
+        if (op.def == &ops::dispatch_map) return {{op.attrs.integer("capacity"), op.attrs.integer("most")}};
+  return std::nullopt;
+}
+
 void add_memory(RunPlan& plan, const PlanRequest& request) {
   const RunPrograms& programs = request.lowered.programs;
   for (size_t i = 0; i < programs.train.size(); ++i) {
@@ -61,7 +71,11 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
     plan.classes.push_back({static_cast<int>(i), peak.parts, arena, peak.path, peak.region});
     if (peak.parts.total() <= plan.peak_bytes) continue;
     plan.peak_bytes = peak.parts.total();
-    plan.evaluation_extra = arena - program.arena_bytes;
+    auto extra = [&](const std::vector<Program>& other) {
+      return other.empty() ? 0 : std::max<int64_t>(0, other[i].arena_bytes - program.arena_bytes);
+    };
+    plan.evaluation_extra = extra(programs.evaluate);
+    plan.repeat_extra = extra(programs.repeat);
     plan.snapshot = snapshot_of(request.run, program);
     plan.sent = bytes_to_send(program, first_rank_of_stage(request.lowered.shape.mesh, static_cast<int>(i)));
     for (const Value& value : program.values)
@@ -133,6 +147,7 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
                .microbatches = unfolded_shape(shape.pipeline).microbatches,
                .tokens_per_step = request.run.batch.sequences * request.run.batch.seq};
   plan.flops = flops_per_token(request.lowered, plan.tokens_per_step);
+  plan.expert_rows = expert_rows_of(request.lowered.programs);
   add_memory(plan, request);
   if (!request.machine) return plan;
   plan.machine = request.machine->name, plan.device = request.machine->device.name,

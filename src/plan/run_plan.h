@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "cost/machine.h"
 #include "cost/software_profile.h"
 #include "laws/economics.h"
@@ -40,6 +41,13 @@ struct RankClass {
   RegionKind peak_in = RegionKind::forward;
 };
 
+// Rows that the tokens of a rank have for the experts of each rank that experts are divided among.
+struct ExpertRowsPlan {
+  int64_t capacity = 0;
+  int64_t most = 0;  // that any routing asks for
+  int64_t rounds() const { return ceil_div(most, capacity); }
+};
+
 struct RunPlan {
   std::string architecture, mesh, machine, device, profile;
   int64_t parameters = 0;
@@ -49,13 +57,14 @@ struct RunPlan {
   std::string optimizer;  // by name
   bool halved = false;    // weights are bf16, and their low halves part of the optimizer's state
   FlopsPerToken flops;
-  std::vector<RankClass> classes;              // one per pipeline stage
-  int64_t peak_bytes = 0;                      // of the largest
-  int64_t evaluation_extra = 0, snapshot = 0;  // bytes
-  std::optional<double> device_bytes;          // with a machine
-  std::map<std::string, int64_t> sent;         // by a rank of the largest class in a step, by axes
-  std::optional<StepTime> step;                // with a machine that it fits
-  std::optional<Economics> economics;          // likewise
+  std::optional<ExpertRowsPlan> expert_rows;                     // where ranks divide experts
+  std::vector<RankClass> classes;                                // one per pipeline stage
+  int64_t peak_bytes = 0;                                        // of the largest
+  int64_t evaluation_extra = 0, repeat_extra = 0, snapshot = 0;  // bytes; the first two beyond a step of training
+  std::optional<double> device_bytes;                            // with a machine
+  std::map<std::string, int64_t> sent;                           // by a rank of the largest class in a step, by axes
+  std::optional<StepTime> step;                                  // with a machine that it fits
+  std::optional<Economics> economics;                            // likewise
 
   bool fits() const { return !device_bytes || static_cast<double>(peak_bytes) <= *device_bytes; }
 };

@@ -8,6 +8,7 @@
 #include "config/mesh_axes.h"
 #include "config/resolve.h"
 #include "models/model.h"
+#include "ops/ops.h"
 #include "passes/stages.h"
 #include "schedule/check.h"
 #include "schedule/folded.h"
@@ -39,6 +40,13 @@ DType precision_of(const RunConfig& run, const Target& target) {
 // Narrow gradients are narrow where weights are.
 DType gradients_of_experts(const RunConfig& run, const Target& target) {
   return run.train.expert_gradients == "bf16" ? precision_of(run, target) : DType::f32;
+}
+
+// Whether a routing may ask for more rows than are planned.
+bool may_lose_rows(const Graph& graph) {
+  return std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) {
+    return op.def == &ops::dispatch_map && op.attrs.integer("capacity") < op.attrs.integer("most");
+  });
 }
 
 // "7,8,8,7": layers of each stage.
@@ -109,8 +117,10 @@ Optimizer optimizer_of(const RunConfig& run) {
 }
 
 int64_t RunPrograms::arena_bytes(int stage_rank) const {
-  int64_t bytes = train[static_cast<size_t>(stage_rank)].arena_bytes;
-  return evaluate.empty() ? bytes : std::max(bytes, evaluate[static_cast<size_t>(stage_rank)].arena_bytes);
+  int64_t bytes = 0;
+  for (const std::vector<Program>* programs : {&train, &evaluate, &repeat})
+    if (!programs->empty()) bytes = std::max(bytes, (*programs)[static_cast<size_t>(stage_rank)].arena_bytes);
+  return bytes;
 }
 
 int stage_rank_of(const Mesh& mesh, int rank) {
@@ -138,7 +148,8 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh) {
       .spec = spec, .mesh = std::move(mesh), .parallel = {}, .pipeline = {}, .blocks_per_stage = {}, .dropout = {}};
   shape.parallel = {.sequence = m.sequence_parallel,
                     .context = m.context == "ulysses" ? ContextMode::ulysses : ContextMode::ring,
-                    .zero = static_cast<int>(m.zero)};
+                    .zero = static_cast<int>(m.zero),
+                    .expert_capacity = m.expert_capacity};
   shape.pipeline = schedule_of(run, shape.mesh);
   if (shape.pipeline.placement == StagePlacement::both_ways) {
     shape.pipeline = folded(shape.pipeline, run.place_of("pipeline.schedule"));
@@ -174,7 +185,16 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
                   .microbatches = shape.pipeline.shape.microbatches,
                   .overlap = run.mesh.overlap,
                   .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))}};
-  RunPrograms programs{.train = lower_all(std::move(graph), target, options), .evaluate = {}};
+  bool rounds = may_lose_rows(graph);
+  RunPrograms programs{.train = lower_all(std::move(graph), target, options), .evaluate = {}, .repeat = {}};
+  use.parallel.expert_rounds = ExpertRounds::all;
+  if (rounds) {
+    LowerOptions again = options;
+    again.plan.recompute = RecomputeMode::full;  // what is in a round is made anew in backward, not kept for each
+    again.beside = &programs.train;
+    again.observe = {};
+    programs.repeat = lower_all(build_model(shape.spec, use, shape.mesh), target, again);
+  }
   if (!has_validation(run)) return programs;
   use.z_loss = 0;  // a regulariser of training, not part of what is measured
   use.dropout = {};

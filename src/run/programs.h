@@ -12,11 +12,14 @@
 
 namespace sextant {
 
-// One Program per pipeline rank. Train and evaluation share one arena: the weights are at the same offsets, and
-// everything that comes and goes in one may lie where it does in the other.
+// One Program per pipeline rank. All share one arena: the weights are at the same offsets, and everything that comes
+// and goes in one may lie where it does in the other.
 struct RunPrograms {
   std::vector<Program> train;
   std::vector<Program> evaluate;  // empty when the run has no validation
+  // A step of training in as many rounds as any routing needs (mesh.expert_capacity), with everything that is kept from
+  // step to step where `train` has it. Empty where one round always does.
+  std::vector<Program> repeat;
 
   int64_t arena_bytes(int stage_rank) const;
 };

@@ -46,7 +46,8 @@ struct FieldOfLine {
 
 constexpr std::string_view kEveryStep = "every step", kEvaluated = "steps that end with an evaluation",
                            kWithExperts = "every step of a model with experts",
-                           kWithCorrectionBias = "every step of a model with `model.experts.correction_bias`";
+                           kWithCorrectionBias = "every step of a model with `model.experts.correction_bias`",
+                           kRepeated = "steps that were repeated";
 
 // The one list of what a line holds: what is written, and what docs/metrics.md says of it.
 constexpr std::array kFields{
@@ -131,6 +132,24 @@ constexpr std::array kFields{
                 [](Line& line, std::string_view name, const StepMetrics& m) {
                   if (m.expert_loads && !m.expert_loads->bias_most.empty()) line.add(name, m.expert_loads->bias_most);
                 }},
+    FieldOfLine{
+        {"lost_rows", "rows", kRepeated,
+         "Rows that found no place on their way to experts (`mesh.expert_capacity`), over all layers, ranks and "
+         "microbatches. That attempt at the step changed nothing; all other fields are of the repeated one."},
+        [](Line& line, std::string_view name, const StepMetrics& m) {
+          if (m.expert_rows && m.expert_rows->lost > 0) line.add(name, m.expert_rows->lost);
+        }},
+    FieldOfLine{{"expert_rounds", "", kRepeated,
+                 "Rounds of rows to experts that the fullest queue of the repeated step needed."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (m.expert_rows && m.expert_rows->lost > 0) line.add(name, m.expert_rows->rounds);
+                }},
+    FieldOfLine{
+        {"repeated_steps", "steps", "every step where `mesh.expert_capacity` is below what a routing can ask for",
+         "Steps repeated since the start or resume, with this one."},
+        [](Line& line, std::string_view name, const StepMetrics& m) {
+          if (m.expert_rows) line.add(name, m.expert_rows->repeated_steps);
+        }},
     FieldOfLine{{"validation_loss", "nats per token", kEvaluated,
                  "Loss on the validation data after the step's update (`train.eval_every`, and the last step)."},
                 [](Line& line, std::string_view name, const StepMetrics& m) {

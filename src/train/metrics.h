@@ -33,6 +33,13 @@ struct StepMetrics {
     std::vector<double> bias_least, bias_most;  // of the correction bias; empty where there is none
   };
   std::optional<ExpertLoads> expert_loads;
+  // Where rows on their way to experts may find no place (mesh.expert_capacity).
+  struct ExpertRows {
+    int64_t lost = 0;            // of the first attempt, which changed nothing
+    int64_t rounds = 1;          // that the step needed
+    int64_t repeated_steps = 0;  // since the start of the program, with this one
+  };
+  std::optional<ExpertRows> expert_rows;
   std::optional<double> validation_loss;  // on steps that end with an evaluation, in nats per token
   std::optional<double> bits_per_byte;    // the same loss per byte of text, where there is a tokenizer
 

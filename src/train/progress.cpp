@@ -65,6 +65,8 @@ void Progress::step(const StepMetrics& m) {
                   without_sign_of_nan(m.grad_norm), m.lr, human_count(static_cast<int64_t>(m.tokens_per_s)));
   if (m.step < last_step_) line += fmt::format("  {} left", human_duration(seconds_left(m.step)));
   if (m.expert_loads) line += load_text(*m.expert_loads);
+  if (m.expert_rows && m.expert_rows->lost > 0)
+    line += fmt::format("  repeated: {} rows more than planned", human_count(m.expert_rows->lost));
   if (m.is_update_skipped()) line += "  (gradient not finite: update skipped)";
   if (m.validation_loss)
     line += fmt::format("  validation {:.4f} (perplexity {:.4g}{})", *m.validation_loss, *m.perplexity(),

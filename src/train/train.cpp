@@ -24,6 +24,7 @@
 #include "train/health/fault.h"
 #include "train/health/heartbeat.h"
 #include "train/health/non_finite_streak.h"
+#include "train/health/repeated_steps.h"
 #include "train/health/replica_check.h"
 #include "train/health/stall_watch.h"
 #include "train/health/stop.h"
@@ -193,6 +194,7 @@ class Run {
     if (m.is_finite()) saver_.confirm();
     if (metrics_) metrics_->append(m);
     if (progress_) progress_->step(m);
+    if (std::optional<std::string> warning = repeated_.note(m)) say(*warning);
   }
 
   bool is_diverged() const { return non_finite_.is_over_limit(); }
@@ -301,6 +303,7 @@ class Run {
   RunState state_;
   std::vector<int64_t> arenas_;  // of all ranks, until the first step has told of them
   NonFiniteStreak non_finite_{run_.train.non_finite_steps};
+  RepeatedSteps repeated_{run_.mesh.expert_capacity};
   std::optional<MetricsFile> metrics_;  // the leader's
   std::optional<Progress> progress_;
   TrainResult result_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "exec/op_place.h"
 #include "ir/mtp_paths.h"
 #include "ops/load_statistics.h"
+#include "ops/lost_rows.h"
 #include "ops/ops.h"
 #include "train/lr_schedule.h"
 
@@ -31,6 +33,9 @@ constexpr std::array<std::string_view, kFirstMtpLoss> kLossPaths{"loss", "balanc
 bool any_has(const std::vector<Program>& programs, std::string_view path) {
   return std::any_of(programs.begin(), programs.end(), [&](const Program& program) { return program.find(path); });
 }
+
+// The gradient norm, lost rows and rounds.
+constexpr size_t kOtherNumbers = 3;
 
 // The value may be absent: a pipeline rank has only the feeds and fetches of its own stages.
 template <class T>
@@ -54,29 +59,31 @@ Trainer::Trainer(const Parts& parts)
     : run_(parts.run), dataset_(parts.dataset), group_(parts.group), rank_status_(parts.rank_status) {
   size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, group_.rank()));
   arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)));
-  train_ = parts.executor.bind(parts.programs.train[stage_rank], *arena_);
-  auto seed = static_cast<uint64_t>(run_.train.seed);
-  train_feeder_ = std::make_unique<Feeder>(*train_, dataset_.train, dataset_.end_of_text, seed);
-  loss_chunk_ = chunk_with_loss(train_->program());
+  count_layers_with_experts(parts.programs);
+  train_ = make_runner(parts, parts.programs.train[stage_rank]);
+  if (!parts.programs.repeat.empty()) repeat_ = make_runner(parts, parts.programs.repeat[stage_rank]);
+  loss_chunk_ = chunk_with_loss(train_.bound->program());
   for (std::string_view path : kLossPaths)
-    losses_.push_back({std::string(path), any_has(parts.programs.train, path), counts(*train_, path)});
+    losses_.push_back({std::string(path), any_has(parts.programs.train, path), counts(*train_.bound, path)});
   for (MtpPaths paths = mtp_paths(1); any_has(parts.programs.train, paths.loss); paths = mtp_paths(mtp_depths() + 1)) {
-    losses_.push_back({paths.loss, true, counts(*train_, paths.loss)});
+    losses_.push_back({paths.loss, true, counts(*train_.bound, paths.loss)});
     mtp_scales_.push_back(paths.scale);
   }
-  find_loads(parts.programs);
-  steps_ahead_ = parts.executor.steps_ahead();
+  // Nothing may build on a step before it is known that its update was made.
+  steps_ahead_ = repeat_ ? 0 : parts.executor.steps_ahead();
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
   for (Begun& begun : begun_) {
     begun.open.reserve(kOpenLosses);
     begun.losses.resize(losses_.size());
     begun.mtp_targets.resize(mtp_scales_.size());
   }
-  BUG_IF(begun_.size() * (kOpenLosses + 1 + loads_.size()) > Bound::kFetchesUnderWay,
-         "{} numbers of {} steps are more than an executor holds", kOpenLosses + 1 + loads_.size(), begun_.size());
+  size_t numbers = kOpenLosses + kOtherNumbers + train_.loads.size();
+  BUG_IF(begun_.size() * numbers > Bound::kFetchesUnderWay, "{} numbers of {} steps are more than an executor holds",
+         numbers, begun_.size());
   if (parts.programs.evaluate.empty() || !dataset_.validation) return;
   evaluate_ = parts.executor.bind(parts.programs.evaluate[stage_rank], *arena_);
-  evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation, dataset_.end_of_text, seed);
+  evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation, dataset_.end_of_text,
+                                              static_cast<uint64_t>(run_.train.seed));
 }
 
 namespace {
@@ -92,7 +99,21 @@ bool has_correction_bias(const RunPrograms& programs) {
 
 }  // namespace
 
-void Trainer::find_loads(const RunPrograms& programs) {
+Trainer::Runner Trainer::make_runner(const Parts& parts, const Program& program) {
+  Runner runner{.bound = parts.executor.bind(program, *arena_), .feeder = {}, .loads = {}};
+  runner.feeder = std::make_unique<Feeder>(*runner.bound, dataset_.train, dataset_.end_of_text,
+                                           static_cast<uint64_t>(run_.train.seed));
+  size_t place = 0;
+  for (int layer : layers_with_experts_)
+    for (std::string_view name : load_names_) {
+      std::string path = fmt::format("load.{}.{}", layer, name);
+      if (counts(*runner.bound, path)) runner.loads.emplace_back(place, &program.at(path));
+      ++place;
+    }
+  return runner;
+}
+
+void Trainer::count_layers_with_experts(const RunPrograms& programs) {
   int last = -1;
   for (const Program& program : programs.train)
     for (const Region& region : program.regions)
@@ -102,13 +123,7 @@ void Trainer::find_loads(const RunPrograms& programs) {
     load_names_.insert(load_names_.end(), kBiasStatistics.begin(), kBiasStatistics.end());
   for (int layer = 0; layer <= last; ++layer) {
     std::string first = fmt::format("load.{}.{}", layer, kLoadStatistics[0]);
-    if (!any_has(programs.train, first)) continue;
-    for (size_t i = 0; i < load_names_.size(); ++i) {
-      std::string path = fmt::format("load.{}.{}", layer, load_names_[i]);
-      if (counts(*train_, path))
-        loads_.emplace_back(layers_with_experts_ * load_names_.size() + i, &train_->program().at(path));
-    }
-    ++layers_with_experts_;
+    if (any_has(programs.train, first)) layers_with_experts_.push_back(layer);
   }
 }
 
@@ -128,46 +143,56 @@ bool Trainer::counts(const Bound& bound, std::string_view path) const {
 void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   BUG_IF(steps_under_way() > steps_ahead_, "{} steps under way", steps_under_way());
   if (steps_under_way() == 0) last_finish_s_ = now_s();
-  const Program& program = train_->program();
   Begun& begun = begun_[static_cast<size_t>(steps_begun_++) % begun_.size()];
   begun.step = step;
+  begun.first_sample = first_sample;
   begun.lr = learning_rate(run_.optimizer, run_.train.steps, step);
+  count_mtp_targets(begun);
+  issue(train_, begun, trace);
+}
+
+void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
+  Bound& bound = *runner.bound;
+  const Program& program = bound.program();
   std::fill(begun.losses.begin(), begun.losses.end(), 0.0);
   // Every token of the global batch weighs the same, however it is cut into microbatches and ranks. Packed data has no
   // padding, so the count is known before the first microbatch.
-  write_if_present(*train_, "loss_scale", 1.0f / static_cast<float>(run_.batch.sequences * run_.batch.seq));
+  write_if_present(bound, "loss_scale", 1.0f / static_cast<float>(run_.batch.sequences * run_.batch.seq));
   // The losses of routers are means over tokens in themselves: of every microbatch the same share.
-  write_if_present(*train_, "balance_scale", static_cast<float>(microbatch_share()));
-  count_mtp_targets(begun, first_sample);
+  write_if_present(bound, "balance_scale", static_cast<float>(microbatch_share()));
   for (size_t i = 0; i < mtp_scales_.size(); ++i) {
     // A mean over the targets that count, and over depths.
     double scale = begun.mtp_targets[i] > 0 ? run_.model.mtp.loss_weight / (begun.mtp_targets[i] * mtp_depths()) : 0;
-    write_if_present(*train_, mtp_scales_[i], static_cast<float>(scale));
+    write_if_present(bound, mtp_scales_[i], static_cast<float>(scale));
   }
-  write_if_present(*train_, "lr", static_cast<float>(begun.lr));
-  write_if_present(*train_, "step", static_cast<int32_t>(step));
+  write_if_present(bound, "lr", static_cast<float>(begun.lr));
+  write_if_present(bound, "step", static_cast<int32_t>(begun.step));
   for_each_unit(program.schedule, [&](std::span<const Action> unit) {
     for (const Action& action : unit) {
       // Where ranks talk to each other, the executor writes it, op by op.
       if (rank_status_ && group_.size() == 1)
         rank_status_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
-      train_feeder_->before(action, {first_sample + action.microbatch * microbatch_sequences()});
+      runner.feeder->before(action, {begun.first_sample + action.microbatch * microbatch_sequences()});
     }
-    train_->run(unit, trace);
+    bound.run(unit, trace);
     bool makes_loss = std::ranges::any_of(unit, [&](const Action& action) {
       return action.region == RegionKind::backward && action.chunk == loss_chunk_;
     });
     if (!makes_loss) return;
-    if (begun.open.size() + losses_.size() > kOpenLosses) collect_losses(begun);
+    if (begun.open.size() + losses_.size() > kOpenLosses) collect_losses(bound, begun);
     for (size_t i = 0; i < losses_.size(); ++i)
-      if (losses_[i].counted_here) begun.open.push_back({i, train_->fetch(program.at(losses_[i].path))});
+      if (losses_[i].counted_here) begun.open.push_back({i, bound.fetch(program.at(losses_[i].path))});
   });
-  begun.grad_norm = train_->fetch(program.at("grad_norm"));
-  begun.first_load = begun.grad_norm + 1;
-  for (const auto& [place, number] : loads_) train_->fetch(*number);
+  begun.grad_norm = bound.fetch(program.at("grad_norm"));
+  if (repeat_) {
+    begun.lost_rows = bound.fetch(program.at(kLostRowsPath));
+    bound.fetch(program.at(kRoundsNeededPath));
+  }
+  begun.first_load = begun.grad_norm + (repeat_ ? 3 : 1);
+  for (const auto& [place, number] : runner.loads) bound.fetch(*number);
 }
 
-void Trainer::count_mtp_targets(Begun& begun, int64_t first_sample) {
+void Trainer::count_mtp_targets(Begun& begun) {
   if (mtp_scales_.empty()) return;
   if (!run_.data.mask_documents) {  // all but the last of each sequence
     for (size_t i = 0; i < mtp_scales_.size(); ++i)
@@ -178,21 +203,33 @@ void Trainer::count_mtp_targets(Begun& begun, int64_t first_sample) {
   std::fill(begun.mtp_targets.begin(), begun.mtp_targets.end(), 0.0);
   for (int64_t first = 0; first < run_.batch.sequences; first += microbatch_sequences())
     for (size_t i = 0; i < mtp_scales_.size(); ++i)
-      begun.mtp_targets[i] +=
-          static_cast<double>(train_feeder_->counted_targets({first_sample + first}, static_cast<int64_t>(i) + 1));
+      begun.mtp_targets[i] += static_cast<double>(
+          train_.feeder->counted_targets({begun.first_sample + first}, static_cast<int64_t>(i) + 1));
   group_.sum(begun.mtp_targets);
 }
 
-void Trainer::collect_losses(Begun& begun) {
+void Trainer::collect_losses(Bound& bound, Begun& begun) {
   for (const Begun::Ticket& open : begun.open)
-    begun.losses[open.loss] += static_cast<double>(train_->collect(open.ticket));
+    begun.losses[open.loss] += static_cast<double>(bound.collect(open.ticket));
   begun.open.clear();
 }
 
-StepMetrics::ExpertLoads Trainer::collect_loads(const Begun& begun) {
-  std::vector<double> numbers(layers_with_experts_ * load_names_.size());
+Trainer::Collected Trainer::collect(Runner& runner, Begun& begun) {
+  collect_losses(*runner.bound, begun);
+  Collected numbers{.grad_norm = static_cast<double>(runner.bound->collect(begun.grad_norm)), .loads = {}};
+  if (repeat_) {
+    numbers.lost_rows = std::llround(runner.bound->collect(begun.lost_rows));
+    numbers.rounds_needed = std::llround(runner.bound->collect(begun.lost_rows + 1));
+  }
+  if (!layers_with_experts_.empty()) numbers.loads = collect_loads(runner, begun);
+  return numbers;
+}
+
+StepMetrics::ExpertLoads Trainer::collect_loads(Runner& runner, const Begun& begun) {
+  std::vector<double> numbers(layers_with_experts_.size() * load_names_.size());
   int64_t ticket = begun.first_load;
-  for (const auto& [place, number] : loads_) numbers[place] = static_cast<double>(train_->collect(ticket++));
+  for (const auto& [place, number] : runner.loads)
+    numbers[place] = static_cast<double>(runner.bound->collect(ticket++));
   group_.sum(numbers);
   StepMetrics::ExpertLoads loads;
   for (size_t i = 0; i < numbers.size(); i += load_names_.size()) {
@@ -208,11 +245,19 @@ StepMetrics::ExpertLoads Trainer::collect_loads(const Begun& begun) {
 
 StepMetrics Trainer::finish_step() {
   Begun& begun = begun_[static_cast<size_t>(steps_finished_++) % begun_.size()];
-  collect_losses(begun);
+  Collected numbers = collect(train_, begun);
+  std::optional<StepMetrics::ExpertRows> rows;
+  if (repeat_) {
+    rows = {.lost = numbers.lost_rows, .rounds = 1, .repeated_steps = repeated_steps_};
+    if (numbers.lost_rows > 0) {
+      issue(*repeat_, begun, nullptr);
+      numbers = collect(*repeat_, begun);
+      // What layers behind the first that lost rows need is known only now.
+      rows->rounds = numbers.rounds_needed;
+      rows->repeated_steps = ++repeated_steps_;
+    }
+  }
   std::vector<double>& losses = begun.losses;
-  double grad_norm = static_cast<double>(train_->collect(begun.grad_norm));
-  std::optional<StepMetrics::ExpertLoads> loads;
-  if (layers_with_experts_ > 0) loads = collect_loads(begun);
   group_.sum(losses);
   auto of_routers = [&](size_t i) {
     return losses_[i].in_model ? std::optional(losses[i] * microbatch_share()) : std::nullopt;
@@ -227,12 +272,13 @@ StepMetrics Trainer::finish_step() {
           .balance_loss = of_routers(kBalanceLoss),
           .router_z_loss = of_routers(kRouterZLoss),
           .mtp_loss = mtp_loss,
-          .grad_norm = grad_norm,
+          .grad_norm = numbers.grad_norm,
           .lr = begun.lr,
           .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
           .step_s = seconds,
           .arena_bytes = arena_->bytes(),
-          .expert_loads = std::move(loads)};
+          .expert_loads = std::move(numbers.loads),
+          .expert_rows = rows};
 }
 
 std::optional<double> Trainer::evaluate() {

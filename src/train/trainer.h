@@ -32,7 +32,7 @@ class Trainer {
   };
   explicit Trainer(const Parts& parts);
 
-  Bound& bound() { return *train_; }
+  Bound& bound() { return *train_.bound; }
   int64_t arena_bytes() const { return arena_->bytes(); }
 
   // Issues step `step` (from 1) on the samples from `first_sample` on. Its numbers are collected later, in the same
@@ -40,7 +40,7 @@ class Trainer {
   // one by one.
   void begin_step(int64_t step, int64_t first_sample, Trace* trace = nullptr);
   // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every
-  // rank.
+  // rank. A step that lost rows on their way to experts has changed nothing, and is done again here.
   StepMetrics finish_step();
   int steps_under_way() const { return static_cast<int>(steps_begun_ - steps_finished_); }
   int steps_ahead() const { return steps_ahead_; }
@@ -53,8 +53,15 @@ class Trainer {
     return static_cast<double>(microbatch_sequences()) / static_cast<double>(run_.batch.sequences);
   }
   int64_t microbatch_sequences() const {  // over all ranks
-    return run_.batch.microbatch * train_->program().mesh.ranks(AxisRole::data);
+    return run_.batch.microbatch * train_.bound->program().mesh.ranks(AxisRole::data);
   }
+  // A Program of training with what it is run by.
+  struct Runner {
+    std::unique_ptr<Bound> bound;
+    std::unique_ptr<Feeder> feeder;
+    std::vector<std::pair<size_t, const Value*>> loads;  // see layers_with_experts_
+  };
+  Runner make_runner(const Parts& parts, const Program& program);
   // Whether this rank adds what `bound` makes under `path`, a loss, to the sum over ranks.
   bool counts(const Bound& bound, std::string_view path) const;
 
@@ -66,7 +73,7 @@ class Trainer {
     bool counted_here = false;  // whether this rank adds its part
   };
   struct Begun {
-    int64_t step;
+    int64_t step, first_sample;
     double lr;
     std::vector<double> losses;       // of the microbatches collected so far
     std::vector<double> mtp_targets;  // of all microbatches and ranks, by depth of multi-token prediction
@@ -77,32 +84,41 @@ class Trainer {
     std::vector<Ticket> open;  // of the others
     int64_t grad_norm;         // ticket
     int64_t first_load;        // ticket; those of the other numbers of loads follow
+    int64_t lost_rows;         // ticket, where rows may be lost; that of the rounds needed follows
   };
-  void count_mtp_targets(Begun& begun, int64_t first_sample);
-  void collect_losses(Begun& begun);
-  void find_loads(const RunPrograms& programs);
-  StepMetrics::ExpertLoads collect_loads(const Begun& begun);
+  void count_mtp_targets(Begun& begun);
+  // What a step says beside its losses.
+  struct Collected {
+    double grad_norm = 0;
+    std::optional<StepMetrics::ExpertLoads> loads;
+    int64_t lost_rows = 0, rounds_needed = 1;
+  };
+  void issue(Runner& runner, Begun& begun, Trace* trace);
+  Collected collect(Runner& runner, Begun& begun);
+  void collect_losses(Bound& bound, Begun& begun);
+  void count_layers_with_experts(const RunPrograms& programs);
+  StepMetrics::ExpertLoads collect_loads(Runner& runner, const Begun& begun);
 
   const RunConfig& run_;
   const Dataset& dataset_;
   HostGroup& group_;
   RankStatus* rank_status_;
   std::unique_ptr<Arena> arena_;
-  std::unique_ptr<Bound> train_;
+  Runner train_;
+  std::optional<Runner> repeat_;  // with all rounds, where rows may be lost
+  int64_t repeated_steps_ = 0;
   std::unique_ptr<Bound> evaluate_;
   int loss_chunk_ = -1;
   std::vector<LossOfStep> losses_;
   std::vector<std::string> mtp_scales_;  // the gradients of the last of them
-  // The layers with experts, of all ranks, and this rank's part of the numbers of their loads: each with its place in
-  // the list of all.
-  size_t layers_with_experts_ = 0;
+  // The layers with experts, of all ranks. A Runner has this rank's part of the numbers of their loads, each with its
+  // place in the list of all.
+  std::vector<int> layers_with_experts_;
   std::vector<std::string_view> load_names_;  // of the numbers of one layer (ops/load_statistics.h)
-  std::vector<std::pair<size_t, const Value*>> loads_;
   int steps_ahead_ = 0;
   std::vector<Begun> begun_;  // those under way, in turn; made once, so that a step allocates nothing
   int64_t steps_begun_ = 0, steps_finished_ = 0;
   double last_finish_s_ = 0;
-  std::unique_ptr<Feeder> train_feeder_;
   std::unique_ptr<Feeder> evaluate_feeder_;
 };
 

@@ -105,6 +105,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"mesh.cp", "1"},
       {"mesh.ep", "1"},
       {"mesh.etp", "0"},
+      {"mesh.expert_capacity", "0"},
       {"mesh.zero", "0"},
       {"mesh.zero_ranks", "0"},
       {"mesh.context", "\"ring\""},

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "exec/kernel_runner.h"
@@ -37,6 +38,11 @@ struct DispatchCase {
   int64_t tokens() const { return spread.sequences * spread.positions; }
   TensorType map_type() const { return i32({spread.sequences, 2, rows()}); }
   Attrs moves() const { return {{"batch", kGroupSequences}, {"positions", positions()}, {"top_k", spread.top_k}}; }
+  Attrs row_moves() const {
+    Attrs attrs = moves();
+    attrs.set("capacity", capacity);
+    return attrs;
+  }
   Numbers experts() const {
     Numbers chosen;
     for (int64_t token = 0; token < tokens(); ++token)
@@ -50,19 +56,40 @@ std::vector<Numbers> run_op(const OpDef& def, const Attrs& attrs, TensorTypes ty
   return run_kernel({.def = def, .attrs = attrs, .types = std::move(types), .inputs = std::move(inputs), .threads = 2});
 }
 
-std::vector<Numbers> map_of(const DispatchCase& c) {
+// No routing needs more: a token has each of its experts once.
+int64_t enough(const Spread& spread) {
+  return kGroupSequences * spread.positions / 2 * std::min(spread.top_k, spread.experts / spread.blocks);
+}
+
+std::vector<Numbers> map_of(const DispatchCase& c, int64_t round = 0) {
   Attrs attrs{{"batch", kGroupSequences},
               {"positions", c.positions()},
               {"blocks", c.spread.blocks},
               {"capacity", c.capacity},
+              {"most", enough(c.spread)},
+              {"round", round},
               {"experts_per_block", c.spread.experts / c.spread.blocks}};
   return run_op(ops::dispatch_map, attrs, {i32({c.spread.sequences, c.spread.positions, c.spread.top_k})},
                 {c.experts()});
 }
 
-// No routing needs more: a token has each of its experts once.
-int64_t enough(const Spread& spread) {
-  return kGroupSequences * spread.positions / 2 * std::min(spread.top_k, spread.experts / spread.blocks);
+// Every token carries a number of its own, scaled by its row.
+KernelRun rows_back(const DispatchCase& c, const Numbers& x, const Numbers& sources) {
+  Numbers rows;
+  int64_t in_group = c.positions() * kGroupSequences;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    int64_t group = static_cast<int64_t>(i) / c.rows();
+    auto token = static_cast<int64_t>(sources[i]) / c.spread.top_k;
+    rows.push_back(sources[i] < 0 ? 0 : x[static_cast<size_t>(group * in_group + token)] * (sources[i] + 1));
+  }
+  Attrs attrs = c.row_moves();
+  attrs.set("last_first", int64_t{1});
+  return {.def = ops::combine,
+          .attrs = attrs,
+          .types = {f64({c.spread.sequences, 2, c.rows(), 1}), c.map_type()},
+          .inputs = {rows, sources},
+          .real = DType::f32,
+          .threads = 2};
 }
 
 TEST(Dispatch, EverySlotHasOneRowInTheBlockOfItsExpert) {
@@ -95,9 +122,9 @@ TEST(Dispatch, WhatIsCombinedIsWhatWasDispatched) {
     for (int64_t t = 0; t < c.tokens(); ++t) x.push_back(static_cast<double>(t + 1));
     for (int64_t i = 0; i < c.tokens() * spread.top_k; ++i) weights.push_back(static_cast<double>(i + 1));
     TensorType tokens = f64({spread.sequences, spread.positions, 1});
-    Numbers rows = run_op(ops::dispatch, c.moves(), {tokens, c.map_type()}, {x, map[0]})[0];
+    Numbers rows = run_op(ops::dispatch, c.row_moves(), {tokens, c.map_type()}, {x, map[0]})[0];
     TensorType row_type = f64({spread.sequences, 2, c.rows(), 1});
-    Numbers back = run_op(ops::combine, c.moves(), {row_type, c.map_type()}, {rows, map[0]})[0];
+    Numbers back = run_op(ops::combine, c.row_moves(), {row_type, c.map_type()}, {rows, map[0]})[0];
     for (size_t t = 0; t < x.size(); ++t) EXPECT_EQ(back[t], static_cast<double>(spread.top_k) * x[t]) << t;
     TensorType weight_type = f64({spread.sequences, spread.positions, spread.top_k});
     Numbers row_weights = run_op(ops::dispatch_weights, c.moves(), {weight_type, c.map_type()}, {weights, map[0]})[0];
@@ -108,7 +135,7 @@ TEST(Dispatch, WhatIsCombinedIsWhatWasDispatched) {
   }
 }
 
-// The excess of every group and block, counted here by hand.
+// What so many rounds leave of every queue, counted here by hand.
 TEST(Dispatch, SlotsWithoutARowAreCounted) {
   for (const Spread& spread : kSpreads) {
     SCOPED_TRACE(spread.name);
@@ -121,11 +148,101 @@ TEST(Dispatch, SlotsWithoutARowAreCounted) {
         auto group = static_cast<size_t>(sequence * 2 + token % spread.positions / c.positions());
         ++wanted[{group, static_cast<int64_t>(experts[static_cast<size_t>(slot)]) / (spread.experts / spread.blocks)}];
       }
-      Numbers excess(lost.size());
-      for (const auto& [place, count] : wanted)
-        excess[place.first] += static_cast<double>(std::max<int64_t>(0, count - capacity));
-      EXPECT_EQ(lost, excess) << capacity;
+      int64_t rounds = (enough(spread) + capacity - 1) / capacity;
+      ASSERT_EQ(lost.size(), static_cast<size_t>(std::max<int64_t>(1, rounds - 1)));
+      for (size_t i = 0; i < lost.size(); ++i) {
+        int64_t excess = 0;
+        for (const auto& [place, count] : wanted)
+          excess += std::max<int64_t>(0, count - static_cast<int64_t>(i + 1) * capacity);
+        EXPECT_EQ(lost[i], static_cast<double>(excess)) << "capacity " << capacity << ", " << i + 1 << " rounds";
+      }
     }
+  }
+}
+
+// The rows of all rounds are those of one with room for all, and sums that go on from round to round have its bits.
+TEST(Dispatch, RoundsTakeEverySlotOnce) {
+  for (const Spread& spread : kSpreads) {
+    SCOPED_TRACE(spread.name);
+    DispatchCase whole{spread, enough(spread)};
+    Numbers all = map_of(whole)[0], x;
+    for (int64_t i = 0; i < whole.tokens(); ++i) x.push_back(1.0 / static_cast<double>(i + 3));
+    for (int64_t capacity = 1; capacity < enough(spread); ++capacity) {
+      DispatchCase c{spread, capacity};
+      int64_t rounds = (enough(spread) + capacity - 1) / capacity;
+      Numbers sum;
+      for (int64_t round = rounds; round-- > 0;) {
+        Numbers sources = map_of(c, round)[0];
+        for (size_t i = 0; i < sources.size(); ++i) {
+          auto at = static_cast<int64_t>(i);
+          int64_t group = at / c.rows(), block = at % c.rows() / capacity, place = round * capacity + at % capacity;
+          bool beyond = place >= whole.capacity;
+          double expected =
+              beyond ? -1 : all[static_cast<size_t>(group * whole.rows() + block * whole.capacity + place)];
+          EXPECT_EQ(sources[i], expected) << "round " << round << ", row " << i;
+        }
+        KernelRun combine = rows_back(c, x, sources);
+        if (!sum.empty()) combine.attrs.set("accumulate", int64_t{1}), combine.first_output = sum;
+        sum = run_kernel(combine)[0];
+      }
+      EXPECT_EQ(sum, run_kernel(rows_back(whole, x, all))[0]) << capacity;
+    }
+  }
+}
+
+// A product that goes on from one part of the rows to the next has the bits of the whole.
+TEST(Dispatch, WeightGradientsGoOnFromRoundToRound) {
+  constexpr int64_t kGroups = 3, kRows = 40, kOutputs = 37, kInputs = 29, kExperts = 2;
+  Attrs attrs{{"experts", kExperts}, {"blocks", 1}, {"filled", 1.0}};
+  auto value = [](int64_t group, int64_t row, int64_t i) {
+    return std::sin(static_cast<double>(group * 7919 + row * 104729 + i * 31));
+  };
+  auto part = [&](int64_t first, int64_t rows, const Numbers& sum) {
+    Numbers dy, x, experts;
+    for (int64_t group = 0; group < kGroups; ++group)
+      for (int64_t row = first; row < first + rows; ++row) {
+        for (int64_t i = 0; i < kOutputs; ++i) dy.push_back(value(group, row, i));
+        for (int64_t i = 0; i < kInputs; ++i) x.push_back(value(group, row, 1000 + i));
+        experts.push_back(static_cast<double>((group + row * 3) % 5 % kExperts));
+      }
+    KernelRun run{
+        .def = ops::expert_rows_weight_gradient,
+        .attrs = attrs,
+        .types = {f64({1, kGroups, rows, kOutputs}), f64({1, kGroups, rows, kInputs}), i32({1, kGroups, rows})},
+        .inputs = {dy, x, experts},
+        .real = DType::f32,
+        .threads = 2};
+    if (!sum.empty()) run.attrs.set("accumulate", int64_t{1}), run.first_output = sum;
+    return run_kernel(run)[0];
+  };
+  Numbers whole = part(0, kRows, {});
+  for (int64_t capacity : {1, 3, 13, 20, 39}) {
+    Numbers sum;
+    for (int64_t first = 0; first < kRows; first += capacity) sum = part(first, std::min(capacity, kRows - first), sum);
+    EXPECT_EQ(sum, whole) << capacity;
+  }
+}
+
+// A row's product does not depend on how many stand beside it.
+TEST(Dispatch, ProductsOfARowAreTheSameAmongOthers) {
+  constexpr int64_t kRows = 70, kOutputs = 33, kInputs = 300;
+  Attrs attrs{{"experts", 1}, {"blocks", 1}, {"filled", 1.0}};
+  Numbers x, w;
+  for (int64_t i = 0; i < kRows * kInputs; ++i) x.push_back(std::sin(static_cast<double>(i)));
+  for (int64_t i = 0; i < kOutputs * kInputs; ++i) w.push_back(std::cos(static_cast<double>(i)));
+  auto products = [&](int64_t rows) {
+    Numbers part(x.begin(), x.begin() + rows * kInputs);
+    return run_kernel({.def = ops::expert_rows,
+                       .attrs = attrs,
+                       .types = {f64({1, 1, rows, kInputs}), f64({kOutputs, kInputs}), i32({1, 1, rows})},
+                       .inputs = {part, w, Numbers(static_cast<size_t>(rows), 0.0)},
+                       .real = DType::f32,
+                       .threads = 1})[0];
+  };
+  Numbers all = products(kRows);
+  for (int64_t rows : {1, 2, 5, 64, 65}) {
+    Numbers few = products(rows);
+    EXPECT_TRUE(std::equal(few.begin(), few.end(), all.begin())) << rows;
   }
 }
 

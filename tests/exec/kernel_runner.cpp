@@ -65,7 +65,7 @@ const Alias* alias_of(const KernelRun& run, int output) {
 size_t first_positive(const OpDef& def) {
   const std::map<const OpDef*, size_t> first{
       {&ops::adafactor_direction, 1}, {&ops::adafactor_means, 0}, {&ops::adafactor_step, 2}, {&ops::adafactor_sums, 2},
-      {&ops::adafactor_vector, 2},    {&ops::adamw, 3},           {&ops::clip_scale, 0}};
+      {&ops::adafactor_vector, 2},    {&ops::adamw, 3},           {&ops::clip_scale, 0},     {&ops::clip_lost, 0}};
   auto at = first.find(&def);
   return at == first.end() ? SIZE_MAX : at->second;
 }
@@ -86,7 +86,8 @@ std::vector<Numbers> run_kernel(const KernelRun& run) {
   TensorTypes out_types = infer_types(run.def, run.attrs, types);
   for (size_t i = 0; i < out_types.size(); ++i) {
     const Alias* alias = alias_of(run, static_cast<int>(i));
-    if (!alias) buffers.emplace_back(out_types[i].bytes().n);
+    // An output that is f32 in every model is run in f64 too.
+    if (!alias) buffers.emplace_back(out_types[i].shape.count() * int64_t{sizeof(double)});
     void* data = alias ? in[static_cast<size_t>(alias->input)].data : buffers.back().data.get();
     out.push_back(tensor_of(out_types[i], run.real, static_cast<std::byte*>(data)));
   }

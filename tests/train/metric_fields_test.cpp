@@ -67,6 +67,8 @@ TEST(MetricFields, RunsWriteThemAndNoOthers) {
       {"model.architecture=deepseek_v3", "model.kv_heads=4", "model.latent.rope_dim=4", "model.experts.count=8",
        "model.experts.per_token=2", "model.experts.groups=4", "model.experts.keep_groups=2", "model.mtp.depths=1",
        "train.eval_every=0"},
+      {"model.architecture=mixtral", "mesh.dp=2", "mesh.ep=2", "mesh.expert_capacity=1", "batch.microbatch=1",
+       "train.eval_every=0"},
   };
   std::set<std::string> written, known;
   for (const MetricField& field : metric_fields()) EXPECT_TRUE(known.insert(std::string(field.name)).second);

@@ -128,8 +128,8 @@ Bytes expert_weight_gradient(const KernelQuery& query) {
   return {scratch.shared() + query.threads * scratch.of_thread()};
 }
 
-// The rows of each block that are taken, of each group.
-Bytes taken_rows(const KernelQuery& query) {
+// The length of every queue.
+Bytes queue_lengths(const KernelQuery& query) {
   const LocalShape& groups = query.out[0].shape;
   return {groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(int64_t)}};
 }
@@ -184,7 +184,7 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::attention_step, {cpu::attention<cpu::ring_step_scratch>}},
       {&ops::attention_step_backward, {cpu::attention<cpu::ring_step_backward_scratch>}},
       {&ops::combine, {cpu::slot_places}},
-      {&ops::dispatch_map, {cpu::taken_rows}},
+      {&ops::dispatch_map, {cpu::queue_lengths}},
       {&ops::dispatch_weights_backward, {cpu::slot_places}},
       {&ops::expert_down, {cpu::expert_linear}},
       {&ops::expert_down_input_gradient, {cpu::expert_linear}},

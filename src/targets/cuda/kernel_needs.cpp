@@ -155,6 +155,12 @@ Bytes experts_to_tokens(const KernelQuery& query) {
           query.in[2].shape.count() * query.out[0].shape.last() * size_of(query.out[0].dtype)};
 }
 
+// The length of every queue.
+Bytes queue_lengths(const KernelQuery& query) {
+  const LocalShape& groups = query.out[0].shape;
+  return {groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(int32_t)}};
+}
+
 // The row of every slot.
 Bytes slot_places(const KernelQuery& query) {
   TokenGroups groups(query.attrs, query.in[1].shape);
@@ -212,6 +218,7 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::attention_step_backward, {cuda::ring_step_backward}},
       {&ops::clip_scale, {cuda::scalar_sum}},
       {&ops::combine, {cuda::slot_places}},
+      {&ops::dispatch_map, {cuda::queue_lengths}},
       {&ops::dispatch_weights_backward, {cuda::slot_places}},
       {&ops::embedding_backward, {cuda::embedding_gradient}},
       {&ops::expert_down, {cuda::experts_to_tokens}},

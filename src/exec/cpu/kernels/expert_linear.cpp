@@ -18,19 +18,16 @@ SlotExperts slot_experts(const KernelCall& call, int64_t expert_count) {
       {.experts = call.attrs.integer("experts"), .blocks = call.attrs.integer("blocks"), .held = expert_count});
 }
 
-struct SlotRange {
-  int64_t first, count;
-};
-
-// These slots in the order of their experts, stable; offsets[e] is where expert e's begin.
-void sort_slots(const SlotExperts& experts, int64_t expert_count, SlotRange slots, int32_t* order, int32_t* offsets) {
-  const int64_t end = slots.first + slots.count;
+// The slots at(0), …, at(count - 1) in the order of their experts, stable; offsets[e] is where expert e's begin.
+template <class At>
+void sort_slots(const SlotExperts& experts, int64_t expert_count, int64_t count, const At& at, int32_t* order,
+                int32_t* offsets) {
   std::fill_n(offsets, expert_count + 1, 0);
-  for (int64_t i = slots.first; i < end; ++i)
-    if (int64_t e = experts.of(i); e >= 0) ++offsets[e + 1];
+  for (int64_t i = 0; i < count; ++i)
+    if (int64_t e = experts.of(at(i)); e >= 0) ++offsets[e + 1];
   for (int64_t e = 0; e < expert_count; ++e) offsets[e + 1] += offsets[e];
-  for (int64_t i = slots.first; i < end; ++i)
-    if (int64_t e = experts.of(i); e >= 0) order[offsets[e]++] = static_cast<int32_t>(i);
+  for (int64_t i = 0; i < count; ++i)
+    if (int64_t e = experts.of(at(i)); e >= 0) order[offsets[e]++] = static_cast<int32_t>(at(i));
   for (int64_t e = expert_count; e > 0; --e) offsets[e] = offsets[e - 1];  // each had moved on to the next one's
   offsets[0] = 0;
 }
@@ -60,7 +57,9 @@ void multiply_block(const ExpertRows<T>& x, int64_t first_token, int64_t last_to
   auto* order = reinterpret_cast<int32_t*>(memory);
   auto* offsets = reinterpret_cast<int32_t*>(memory + at.offsets);
   T *rows_in = reinterpret_cast<T*>(memory + at.rows_in), *rows_out = reinterpret_cast<T*>(memory + at.rows_out);
-  sort_slots(x.experts, x.expert_count, {first_token * x.top_k, (last_token - first_token) * x.top_k}, order, offsets);
+  sort_slots(
+      x.experts, x.expert_count, (last_token - first_token) * x.top_k,
+      [&](int64_t i) { return first_token * x.top_k + i; }, order, offsets);
   if (x.rows_out == Rows::tokens) std::fill(x.out + first_token * x.outputs, x.out + last_token * x.outputs, T{0});
   if (x.experts.rows > 0)  // a row may have no expert
     for (int64_t row = first_token; row < last_token; ++row)
@@ -79,7 +78,8 @@ void multiply_block(const ExpertRows<T>& x, int64_t first_token, int64_t last_to
                        .a = {rows_in, x.inputs},
                        .b = b,
                        .c = rows_out,
-                       .c_stride = x.outputs},
+                       .c_stride = x.outputs,
+                       .few_rows = x.experts.rows > 0 ? FewRows::as_many : FewRows::faster},
                memory + at.gemm);
       for (int64_t r = 0; r < rows; ++r) {
         T* to = x.out + row_of(order[begin + r], x.rows_out) * x.outputs;
@@ -136,7 +136,14 @@ void run_weight_gradient(const KernelCall& call) {
     ExpertGradientScratch at({experts.count(), expert_count, outputs, inputs, int64_t{sizeof(T)}});
     auto* order = reinterpret_cast<int32_t*>(call.workspace);
     auto* offsets = reinterpret_cast<int32_t*>(call.workspace + at.offsets);
-    sort_slots(slots, expert_count, {0, experts.count()}, order, offsets);
+    if (slots.rows > 0)  // by their places in queues, then by groups: the rows of a round are a piece of that
+      sort_slots(
+          slots, expert_count, experts.count(),
+          [&, groups = experts.count() / slots.rows](int64_t i) { return i % groups * slots.rows + i / groups; }, order,
+          offsets);
+    else
+      sort_slots(
+          slots, expert_count, experts.count(), [](int64_t i) { return i; }, order, offsets);
     auto row_of = [&](int32_t slot, Rows rows) { return rows == Rows::slots ? int64_t{slot} : slot / top_k; };
     call.team.parallel_for(expert_count, [&](int64_t e, int thread) {
       std::byte* memory = call.workspace + at.shared() + thread * at.of_thread();
@@ -156,7 +163,7 @@ void run_weight_gradient(const KernelCall& call) {
                          .b = {x_rows, inputs},
                          .c = dw,
                          .c_stride = inputs,
-                         .write = Write::add},
+                         .write = slots.rows > 0 ? Write::go_on : Write::add},
                  memory + at.gemm);
       }
     });

@@ -31,7 +31,12 @@ void multiply_edge(const GemmKernel& kernel, const RegisterTile& tile, int64_t r
   RegisterTile whole = tile;
   whole.c = sums;
   whole.c_stride = kernel.columns;
-  whole.write = Write::over;
+  if (tile.write == Write::go_on) {
+    std::fill_n(sums, kernel.rows * kernel.columns, 0.0f);
+    for (int64_t i = 0; i < rows; ++i) std::copy_n(tile.c + i * tile.c_stride, columns, sums + i * kernel.columns);
+  } else {
+    whole.write = Write::over;
+  }
   whole.bias = nullptr;
   kernel.multiply(whole);
   for (int64_t i = 0; i < rows; ++i)
@@ -91,7 +96,7 @@ Gemm<float> depth_block(const Gemm<float>& p, int64_t first, int64_t depth) {
   if (p.triangle == Triangle::a_lower) part.diagonal -= first;
   if (p.triangle == Triangle::a_upper) part.diagonal += first;
   if (first > 0) {
-    part.write = Write::add;
+    if (p.write == Write::over) part.write = Write::add;
     part.bias = nullptr;
   }
   return part;
@@ -114,7 +119,7 @@ Gemm<T> tile_of(const Gemm<T>& p, int64_t i, int64_t rows, int64_t j, int64_t co
 
 // In generation there are a row or two: each element of b is used so seldom that packing it would double the work.
 bool has_few_rows(const Gemm<float>& p) {
-  return p.m <= 4 && p.a.column_stride == 1;
+  return p.m <= 4 && p.a.column_stride == 1 && p.few_rows == FewRows::faster && p.write != Write::go_on;
 }
 
 void multiply_few_rows(const Gemm<float>& p) {
@@ -169,7 +174,7 @@ void blas(const Gemm<double>& p) {
   };
   cblas_dgemm(CblasRowMajor, order(p.a), order(p.b), static_cast<int>(p.m), static_cast<int>(p.n),
               static_cast<int>(p.k), 1, p.a.data, stride(p.a, p.m, p.k), p.b.data, stride(p.b, p.k, p.n),
-              p.write == Write::add ? 1 : 0, p.c, static_cast<int>(std::max({p.c_stride, p.n, int64_t{1}})));
+              p.write == Write::over ? 0 : 1, p.c, static_cast<int>(std::max({p.c_stride, p.n, int64_t{1}})));
   if (p.bias == nullptr) return;
   for (int64_t i = 0; i < p.m; ++i)
     for (int64_t j = 0; j < p.n; ++j) p.c[i * p.c_stride + j] += p.bias[j];

@@ -21,7 +21,19 @@ struct Matrix {
   Matrix transposed() const { return {data, column_stride, row_stride}; }
 };
 
-enum class Write { over, add };
+enum class Write {
+  over,
+  add,
+  // As add, but the sum begins with what c holds: a product whose depth is cut into several, added one after the other,
+  // has the same bits as the whole (f32).
+  go_on,
+};
+
+// With few rows, products take another way than with many, whose sums over k have another order.
+enum class FewRows {
+  faster,
+  as_many,  // a row of c has the same bits whatever rows stand beside it
+};
 
 // Half of causal attention's work is not needed. Of the named matrix only elements (i, j) on one side of a diagonal
 // count: lower means j <= i + diagonal, upper j >= i − diagonal. Beyond it c may be left unwritten, and a must be zero.
@@ -38,6 +50,7 @@ struct Gemm {
   const T* bias = nullptr;
   Triangle triangle = Triangle::none;
   int64_t diagonal = 0;
+  FewRows few_rows = FewRows::faster;
 };
 
 void multiply(const Gemm<float>& gemm, std::byte* scratch);

@@ -90,7 +90,9 @@ HWY_INLINE void multiply_vectors(const RegisterTile& tile) {
   for (int i = 0; i < kRows; ++i) {
     __builtin_prefetch(tile.c + i * tile.c_stride, 1);
 #pragma GCC unroll 4
-    for (int j = 0; j < kUsed; ++j) sums[i][j] = hn::Zero(lanes);
+    for (int j = 0; j < kUsed; ++j)
+      sums[i][j] =
+          tile.write == Write::go_on ? hn::LoadU(lanes, tile.c + i * tile.c_stride + j * kLanes) : hn::Zero(lanes);
   }
   for (int64_t i = 0; i < tile.ahead_lines; ++i) __builtin_prefetch(tile.ahead + i * kFloatsPerLine);
   const float* HWY_RESTRICT a = tile.a;
