@@ -216,7 +216,7 @@ const std::vector<PublishedRun> kRuns{
     {"NVIDIA NeMo Automodel performance summary", "", "automodel-2025"},
     {"Megatron-MoE-ModelZoo best_practice/qwen3", "", "megatron-bridge-2025"},
     {"Megatron-MoE-ModelZoo long context", "", "megatron-bridge-2025"},
-    {"Megatron-MoE-ModelZoo GB200", "", "megatron-bridge-2025"},
+    {"Megatron-MoE-ModelZoo GB200", "", "megatron-bridge-hybridep"},
     {"NVIDIA dgxc-benchmarking (2025-09)", "", "dgxc-2025"},
     {"torchtitan benchmarks/llama3_h100_202412 (= arXiv 2410.06511 tables)", "FSDP2 + compile + float8",
      "torchtitan-2024-compiled"},
