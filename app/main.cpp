@@ -120,6 +120,9 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
   verb->add_option("--jitter", a.jitter, "spread of op times, as a share")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  verb->add_option("--imbalance", a.imbalance,
+                   "how tokens go to the ranks of experts: balanced, the busiest rank's ratio to the mean, or a run's "
+                   "metrics.jsonl");
   verb->add_flag("--search", a.search,
                  "find the fastest layouts that fit; with --validate: judge the search by layouts that were measured");
   verb->add_option("--only", a.only,

@@ -13,6 +13,7 @@
 #include "cost/software_profile_file.h"
 #include "laws/quantity.h"
 #include "laws/report.h"
+#include "plan/expert_imbalance.h"
 #include "plan/machine_target.h"
 #include "plan/run_plan.h"
 #include "plan/serving.h"
@@ -166,6 +167,7 @@ ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSp
        .machine = place.machine ? &*place.machine : nullptr,
        .profile = &place.profile,
        .token_budget = quantity(a.tokens, "--tokens").value_or(0),
+       .imbalance = read_expert_imbalance(a.imbalance, "--imbalance"),
        .simulation = {.trace = traced ? KeepTrace::yes : KeepTrace::no, .straggler = a.straggler, .jitter = a.jitter}},
       &simulated);
   fmt::print("{}", a.json ? plan_json(plan) : plan_text(plan));

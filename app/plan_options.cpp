@@ -27,7 +27,7 @@ using enum PlanMode;
 constexpr ModeSet kOfConfig = in(plan, search, serve);
 constexpr ModeSet kOfRuns = in(validate, judge_search, calibrate, hold_out);
 
-constexpr std::array<OptionUse, 27> kOptions{{
+constexpr std::array<OptionUse, 28> kOptions{{
     {"config", kOfConfig},
     {"overrides", kOfConfig},
     {"--json", kOfConfig | in(laws, validate, judge_search)},
@@ -40,6 +40,7 @@ constexpr std::array<OptionUse, 27> kOptions{{
     {"--mesh", in(plan)},
     {"--straggler", in(plan)},
     {"--jitter", in(plan)},
+    {"--imbalance", in(plan)},
     {"--search", in(search, judge_search)},
     {"--only", in(search)},  // where a search is judged, each profile says what was searched
     {"--devices", in(search)},
@@ -57,8 +58,8 @@ constexpr std::array<OptionUse, 27> kOptions{{
     {"--fit", in(laws)},
 }};
 
-constexpr std::array<std::string_view, 8> kNeedMachine{"--software", "--trace",  "--timeline", "--straggler",
-                                                       "--jitter",   "--search", "--serve",    "--tokens"};
+constexpr std::array<std::string_view, 9> kNeedMachine{
+    "--software", "--imbalance", "--trace", "--timeline", "--straggler", "--jitter", "--search", "--serve", "--tokens"};
 
 }  // namespace
 

@@ -63,6 +63,7 @@ struct PlanArguments {
   std::string compute, tokens, params, inference_tokens,
       fit;  // scaling laws; with a config, `tokens` is the run's budget
   double straggler = 1, jitter = 0;
+  std::string imbalance;            // of tokens among the ranks of experts; empty: balanced
   bool serve = false;               // what generating text takes, in place of training
   int64_t prompt = 0, context = 0;  // 0: not given
   Verbosity verbosity = Verbosity::usual;

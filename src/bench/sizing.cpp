@@ -54,7 +54,7 @@ Timed time_layers(const SizingRequest& request, int64_t layers, const std::strin
                     .most_steps = 300};
   int64_t tokens = run.batch.sequences * run.batch.seq;
   return {time_steps(steps, lowered, watch).seconds,
-          flops_per_token(lowered, tokens).executed * static_cast<double>(tokens)};
+          flops_per_token(lowered, run.batch).executed * static_cast<double>(tokens)};
 }
 
 }  // namespace

@@ -53,7 +53,8 @@ AttentionTime unfused(const Machine& machine, const Efficiencies& efficiency, co
   double batch = work.batch * work.heads, s = work.queries, t = work.keys, d = work.head_dim;
   double v = work.width_of_values();
   auto gemm = [&](double rows, double columns, double depth) {
-    return gemm_seconds(machine, efficiency, {{rows, columns, depth}, batch, 2, dtype});
+    return gemm_seconds(machine, efficiency,
+                        {{.rows = rows, .columns = columns, .depth = depth, .count = batch}, 2, dtype});
   };
   double bytes_per_score = work.backward ? (profile.dropout ? 13 : 8) : (profile.dropout ? 9 : 4);
   if (profile.separate_mask)

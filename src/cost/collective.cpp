@@ -138,6 +138,18 @@ double all_to_all_seconds(const Machine& machine, const Efficiencies& efficiency
 
 }  // namespace
 
+Exchange even_exchange(double bytes, const GroupPlace& place) {
+  double n = static_cast<double>(place.ranks), near = static_cast<double>(place.inside.front());
+  return {.near_bytes = bytes * (near - 1) / n, .far_bytes = bytes * (n - near) / n};
+}
+
+double exchange_seconds(const Machine& machine, const Efficiencies& efficiency, const Exchange& exchange,
+                        const GroupPlace& place) {
+  double near = exchange.near_bytes / rate_at(machine, efficiency, 0);
+  double far = place.level > 0 ? exchange.far_bytes / rate_at(machine, efficiency, place.level) : 0;
+  return micro(8.4) + static_cast<double>(place.ranks - 1) * micro(place.level == 0 ? 0.6 : 2.7) + std::max(near, far);
+}
+
 GroupPlace place_group(const Machine& machine, const std::vector<int>& ranks) {
   BUG_IF(machine.levels.empty(), "{} has no levels", machine.name);
   GroupPlace place{

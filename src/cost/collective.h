@@ -25,6 +25,15 @@ GroupPlace place_group(const Machine& machine, const std::vector<int>& ranks);
 double collective_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes,
                           const GroupPlace& place);
 
+// What a rank sends to others of its group when all send to all: inside the innermost level, and beyond it.
+struct Exchange {
+  double near_bytes = 0, far_bytes = 0;
+};
+// Evenly to all ranks, itself among them.
+Exchange even_exchange(double bytes, const GroupPlace& place);
+double exchange_seconds(const Machine& machine, const Efficiencies& efficiency, const Exchange& exchange,
+                        const GroupPlace& place);
+
 // The part of one tensor in a call with many, an all-reduce, gather or scatter: such a call takes rings, by its size as
 // a whole, and each of its tensors goes around.
 double coalesced_seconds(const Machine& machine, const Efficiencies& efficiency, Collective kind, double bytes,

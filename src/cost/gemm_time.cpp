@@ -26,11 +26,12 @@ double tiles_along(double size, double tile) {
 // Seconds at the full rate of the device.
 double in_waves(const Machine& machine, const GemmQuery& q, const Tile& tile, double split, double flops_per_s) {
   double units = static_cast<double>(std::max<int64_t>(machine.device.units, 1));
-  double tiles = q.count * tiles_along(q.gemm.rows, tile.rows) * tiles_along(q.gemm.columns, tile.columns) * split;
+  double tiles = q.gemm.count * tiles_along(q.gemm.rows, tile.rows) * tiles_along(q.gemm.columns, tile.columns) * split;
   double depth = q.gemm.depth / split + kFillDepth;
   double tile_s = 2 * tile.rows * tile.columns * depth / (flops_per_s / units * tile.rate);
   double seconds = std::ceil(tiles / units) * tile_s;
-  if (split > 1) seconds += 3 * 4 * q.count * q.gemm.rows * q.gemm.columns * split / machine.device.memory_bytes_per_s;
+  if (split > 1)
+    seconds += 3 * 4 * q.gemm.count * q.gemm.rows * q.gemm.columns * split / machine.device.memory_bytes_per_s;
   return seconds;
 }
 
@@ -41,7 +42,7 @@ double modelled(const Machine& machine, const Efficiencies& efficiency, const Ge
   for (const Tile& tile : kTiles)
     for (double split : kSplits) best = std::min(best, in_waves(machine, q, tile, split, rate));
   const Gemm& p = q.gemm;
-  double bytes = q.count * q.operand_bytes * (p.rows * p.depth + p.depth * p.columns + p.rows * p.columns);
+  double bytes = q.gemm.count * q.operand_bytes * (p.rows * p.depth + p.depth * p.columns + p.rows * p.columns);
   return std::max(best, bytes / (machine.device.memory_bytes_per_s * efficiency.memory));
 }
 
@@ -51,9 +52,9 @@ double correction(const Machine& machine, const Efficiencies& efficiency, const 
   for (const MeasuredGemm& m : machine.gemms) {
     if (m.dtype != q.dtype) continue;
     double away = std::abs(std::log(q.gemm.rows / m.rows)) + std::abs(std::log(q.gemm.columns / m.columns)) +
-                  std::abs(std::log(q.gemm.depth / m.depth)) + std::log(q.count);
+                  std::abs(std::log(q.gemm.depth / m.depth)) + std::log(q.gemm.count);
     double weight = 1 / (1e-3 + away * away * away);  // the nearest decide
-    double model = modelled(machine, efficiency, {{m.rows, m.columns, m.depth}, 1, q.operand_bytes, q.dtype});
+    double model = modelled(machine, efficiency, {{m.rows, m.columns, m.depth}, q.operand_bytes, q.dtype});
     weights += weight;
     sum += weight * std::log(m.seconds / model);
   }

@@ -9,7 +9,6 @@ namespace sextant {
 
 struct GemmQuery {
   Gemm gemm;
-  double count = 1;          // of them, done at once (heads of an attention)
   double operand_bytes = 2;  // per element of the operands and of the result
   std::string dtype = "bf16";
 };

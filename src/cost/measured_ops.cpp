@@ -45,7 +45,10 @@ std::vector<double> size_of_op(const Cost& cost) {
     double width = (work.head_dim + work.width_of_values()) / 2;
     return {work.batch * work.heads, work.queries, work.keys, width};
   }
-  if (!cost.gemms.empty()) return {cost.gemms[0].rows, cost.gemms[0].columns, cost.gemms[0].depth};
+  if (!cost.gemms.empty()) {
+    const Gemm& gemm = cost.gemms[0];
+    return {gemm.count * gemm.rows, gemm.columns, gemm.depth};
+  }
   return {static_cast<double>(cost.read.n + cost.written.n)};
 }
 

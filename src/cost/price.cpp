@@ -52,6 +52,31 @@ std::string compute_dtype(const Machine& machine, const Program& program, const 
   return "fp32";
 }
 
+// The choice of experts, or its backward: once in each direction of a layer with experts. (Ops that move tokens to
+// experts know of groups of tokens.)
+bool is_routing(const Op& op) {
+  return op.attrs.has("top_k") && !op.attrs.has("positions");
+}
+
+// GEMMs of blocks: 16-bit operands on both sides. Those of the router and of the loss keep theirs.
+bool takes_quantised(const Program& program, const Op& op, const Cost& cost) {
+  if (cost.gemms.empty() || cost.attention || cost.inner > 0 || cost.computes_in) return false;
+  bool half_in = std::ranges::all_of(op.inputs, [&](ValueId id) {
+    DType type = program[id].dtype;
+    return type == DType::bf16 || type == DType::f16 || type == DType::i32;
+  });
+  bool half_out = std::ranges::all_of(op.outputs, [&](ValueId id) { return program[id].dtype != DType::f32; });
+  return half_in && (half_out || op.phase == Phase::weight_gradient);
+}
+
+// Each activation is read and written in 8 bits for this GEMM and, the other way round, for the one of the weights;
+// once more where its own largest value is looked for first. Weights are quantised once in a step.
+double quantised_bytes(Products products, const Program& program, const Op& op) {
+  if (op.phase == Phase::weight_gradient) return 0;
+  double elements = static_cast<double>(program[op.inputs[0]].local.count()) * op.attrs.real_or("filled", 1);
+  return elements * (products == Products::fp8_delayed || products == Products::mxfp8 ? 4 : 6);
+}
+
 // Gradients to, and weights from, the ranks that share optimizer state.
 bool is_shard_message(const Program& program, const Message& message) {
   return any_differs_in_data(program.mesh, message.axes) &&
@@ -98,8 +123,18 @@ SoftwareProfile on_machine(const Machine& machine, SoftwareProfile profile) {
 
 }  // namespace
 
-Pricer::Pricer(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile)
-    : machine_(machine), efficiency_(efficiency), profile_(on_machine(machine, profile)) {}
+Pricer::Pricer(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
+               double expert_imbalance)
+    : machine_(machine),
+      efficiency_(efficiency),
+      profile_(on_machine(machine, profile)),
+      expert_imbalance_(expert_imbalance) {}
+
+const RoutedRows& Pricer::routed(const Program& program) {
+  auto found = routed_.find(program.stage_rank);
+  if (found == routed_.end()) found = routed_.emplace(program.stage_rank, routed_rows(program)).first;
+  return found->second;
+}
 
 const GroupPlace& Pricer::group(const Program& program, const std::vector<std::string>& axes) {
   std::pair key(axes, program.stage_rank);
@@ -138,8 +173,54 @@ OpPrice Pricer::price_measured_message(const Program& program, const Message& me
   return out;
 }
 
+// Tokens on their way to the ranks of their experts, or back, in software that sends exact sizes: our own sends the
+// rows that are reserved, and gathers where that is less. It sends before tensor-parallel ranks of an expert gather.
+std::optional<OpPrice> Pricer::price_tokens_sent(const Program& program, const Op& op, const Message& message) {
+  if (profile_.kernels == Kernels::ours || message.between_stages() || op.inputs.empty() || op.outputs.empty())
+    return std::nullopt;
+  const RoutedRows& rows = routed(program);
+  if (rows.per_token == 0) return std::nullopt;
+  bool experts = std::ranges::all_of(message.axes, [&](const std::string& name) {
+    auto axis = program.mesh.find(name);
+    return !axis || program.mesh.def(*axis).experts == ExpertRole::expert;
+  });
+  if (!experts) return std::nullopt;
+  const GroupPlace& place = group(program, message.axes);
+  if (place.ranks <= 1) return OpPrice{};
+  double bytes = static_cast<double>(message.bytes.n), ranks = static_cast<double>(place.ranks);
+  if (message.kind == Collective::all_to_all && rows.in(op.inputs[0]))
+    bytes *= rows.filled;
+  else if ((message.kind == Collective::all_gather && rows.tokens_in(op.outputs[0])) ||
+           (message.kind == Collective::reduce_scatter && rows.tokens_in(op.inputs[0])))
+    bytes *= rows.per_token / ranks;
+  else
+    return std::nullopt;
+  bytes *= expert_imbalance_;
+  OpPrice out{.kernels = 2, .bytes = bytes, .message = message.kind, .axes = axes_text(message.axes)};
+  out.level = place.level, out.to_experts = true;
+  double parts = static_cast<double>(program.mesh.ranks(ExpertRole::tensor));
+  std::vector<std::string> tensor_axes;
+  for (int axis : program.mesh.axes_with(ExpertRole::tensor)) tensor_axes.push_back(program.mesh.name(axis));
+  Exchange exchange = even_exchange(bytes / parts, place);
+  if (profile_.token_copies != TokenCopies::each_expert) {
+    double to_ranks = one_copy_for_each(bytes / parts, rows, ranks);
+    exchange = even_exchange(to_ranks, place);
+    double inside = static_cast<double>(place.inside.front()), nodes = ranks / inside;
+    if (profile_.token_copies == TokenCopies::each_node && nodes > 1)
+      exchange = {.near_bytes = to_ranks * (inside - 1) / inside,
+                  .far_bytes = one_copy_for_each(bytes / parts, rows, nodes) * (nodes - 1) / nodes};
+  }
+  out.seconds = exchange_seconds(machine_, efficiency_, exchange, place) + profile_.expert_wait_s;
+  if (profile_.repeats_experts && op.phase == Phase::forward) out.seconds *= 2;
+  if (parts > 1)
+    out.seconds +=
+        collective_seconds(machine_, efficiency_, Collective::all_gather, bytes, group(program, tensor_axes));
+  return out;
+}
+
 OpPrice Pricer::price_message(const Program& program, const Op& op, const Message& message) {
   if (machine_.device.kind == DeviceKind::cpu) return price_measured_message(program, message);
+  if (std::optional<OpPrice> sent = price_tokens_sent(program, op, message)) return *sent;
   if (profile_.keeps_gathered && gathers_again(program, op, message)) return {};
   using enum Collective;
   OpPrice out{.kernels = 1,
@@ -189,10 +270,41 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
   return out;
 }
 
+// All experts get as many tokens, but for the imbalance between ranks.
+double Pricer::gemm_of_experts(Gemm gemm, const Op& op, double width, const std::string& dtype, OpPrice& out) const {
+  constexpr double kStreams = 4;
+  if (op.attrs.has("filled")) (op.phase == Phase::weight_gradient ? gemm.depth : gemm.rows) *= expert_imbalance_;
+  double times = 1, count = gemm.count;
+  if (profile_.expert_gemms != ExpertGemms::grouped) {
+    gemm.count = std::min(count, profile_.expert_gemms == ExpertGemms::streams ? kStreams : 1);
+    times = count / gemm.count;
+  }
+  out.kernels += times * (times > 1 ? gemm.count : 1);
+  if (profile_.repeats_experts && op.phase == Phase::forward) times *= 2;
+  return times * gemm_seconds(machine_, efficiency_, {gemm, width, dtype}) / profile_.expert_rate;
+}
+
+// Other software has as many rows as tokens, where we have as many as may come; it may pass over them more often.
+double Pricer::streamed_bytes(const Program& program, const Op& op, double bytes) {
+  const RoutedRows& rows = routed(program);
+  if (profile_.kernels == Kernels::ours || rows.per_token == 0) return bytes;
+  double all = 0, held = 0;
+  for (const std::vector<ValueId>* ids : {&op.inputs, &op.outputs})
+    for (ValueId id : *ids) {
+      double each = static_cast<double>(program[id].local_bytes().n);
+      all += each, held += rows.in(id) ? each : 0;
+    }
+  if (held == 0) return bytes;
+  return bytes * (1 - held / all * (1 - rows.filled * expert_imbalance_)) * profile_.expert_passes;
+}
+
 OpPrice Pricer::price_compute(const Program& program, const Op& op) {
   Cost cost = local_cost(program, op);
   OpPrice out{.flops = cost.flops.n, .bytes = static_cast<double>(cost.read.n + cost.written.n)};
   std::string dtype = compute_dtype(machine_, program, op, cost);
+  bool quantised =
+      profile_.products != Products::as_held && machine_.peak("fp8") > 0 && takes_quantised(program, op, cost);
+  if (quantised) dtype = "fp8";
   double bandwidth = machine_.device.memory_bytes_per_s * efficiency_.memory;
   bool made_before = !cost.gemms.empty() &&
                      std::ranges::all_of(cost.gemms, [](const Gemm& gemm) { return gemm.of == Gemm::Of::repeated; });
@@ -201,9 +313,17 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
                                      : profile_.loss_in_f32 ? kLogitBytesInF32
                                                             : kLogitBytes);
   if (!cost.gemms.empty() || cost.attention) {
-    double width = dtype == "fp32" ? 4 : 2;
+    double width = dtype == "fp32" ? 4 : dtype == "fp8" ? 1 : 2;
     for (const Gemm& gemm : cost.gemms) {
-      out.seconds += gemm_seconds(machine_, efficiency_, {gemm, 1, width, dtype});
+      if (gemm.count > 1 || op.attrs.has("filled")) {
+        out.seconds += gemm_of_experts(gemm, op, width, dtype, out);
+        continue;
+      }
+      out.seconds += gemm_seconds(machine_, efficiency_, {gemm, width, dtype});
+      out.kernels += 1;
+    }
+    if (quantised) {
+      out.seconds += quantised_bytes(profile_.products, program, op) / bandwidth;
       out.kernels += 1;
     }
     if (cost.attention) {
@@ -214,11 +334,12 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
     out.kernels += cost.inner > 0 ? 3 : 0;
   } else {
     Passes passes = passes_of(profile_, *op.def);
-    double bytes = out.bytes * passes.bytes;
+    double bytes = streamed_bytes(program, op, out.bytes) * passes.bytes;
     out.kernels = passes.kernels;
     out.seconds = bytes > 0 ? (bytes + kHalfRateBytes * passes.kernels) / bandwidth : 0;
   }
   out.seconds += out.kernels * efficiency_.kernel_s;
+  if (is_routing(op)) out.host_s = profile_.expert_host_s;
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "cost/collective.h"
 #include "cost/machine.h"
+#include "cost/routed_rows.h"
 #include "cost/software_profile.h"
 #include "ir/program.h"
 
@@ -17,15 +18,19 @@ struct OpPrice {
   double kernels = 0;  // launched for it
   double flops = 0;    // executed
   double bytes = 0;    // that cross memory, or travel where it is a message
+  double host_s = 0;   // of the host, beside what it takes to launch them
   std::optional<Collective> message = {};
-  std::string axes = {};  // of the message's group; the pipeline's between stages
-  int level = -1;         // of the machine, that the message crosses
+  std::string axes = {};    // of the message's group; the pipeline's between stages
+  int level = -1;           // of the machine, that the message crosses
+  bool to_experts = false;  // the message brings tokens to the ranks of their experts, or back
 };
 
 // For one rank of a Program's class; the others are like it.
 class Pricer {
  public:
-  Pricer(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile);
+  // `expert_imbalance`: how many times the mean the busiest rank gets of the tokens that are sent to experts.
+  Pricer(const Machine& machine, const Efficiencies& efficiency, const SoftwareProfile& profile,
+         double expert_imbalance = 1);
 
   OpPrice price(const Program& program, const Op& op);
 
@@ -36,7 +41,10 @@ class Pricer {
  private:
   OpPrice price_message(const Program& program, const Op& op, const Message& message);
   OpPrice price_measured_message(const Program& program, const Message& message);
+  std::optional<OpPrice> price_tokens_sent(const Program& program, const Op& op, const Message& message);
   OpPrice price_compute(const Program& program, const Op& op);
+  double gemm_of_experts(Gemm gemm, const Op& op, double width, const std::string& dtype, OpPrice& out) const;
+  double streamed_bytes(const Program& program, const Op& op, double bytes);
   std::optional<OpPrice> price_measured(const Program& program, const Op& op);
   const GroupPlace& group(const Program& program, const std::vector<std::string>& axes);
   // What a rank's copy of the model weighs, and how many tensors other software keeps it in.
@@ -44,12 +52,15 @@ class Pricer {
     double bytes = 0, tensors = 0;
   };
   Weights weights_of(const Program& program);
+  const RoutedRows& routed(const Program& program);
 
   const Machine& machine_;
   const Efficiencies& efficiency_;
   const SoftwareProfile profile_;
+  const double expert_imbalance_;
   std::map<std::pair<std::vector<std::string>, int>, GroupPlace> groups_;  // by axes and pipeline rank
   std::map<int, Weights> weights_;                                         // by pipeline rank
+  std::map<int, RoutedRows> routed_;                                       // by pipeline rank
 };
 
 }  // namespace sextant

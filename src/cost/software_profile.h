@@ -22,9 +22,32 @@ enum class Elementwise : uint8_t {
   eager,     // one kernel per arithmetic operation
 };
 
+// How many copies of a token travel to its experts.
+enum class TokenCopies : uint8_t {
+  each_expert,  // an all-to-all of permuted tokens
+  each_rank,    // one for each rank that holds some of them
+  each_node,    // one for each node, which passes it on to its ranks (DeepEP, HybridEP)
+};
+
+// How the GEMMs of experts are issued.
+enum class ExpertGemms : uint8_t {
+  grouped,  // all in one kernel
+  streams,  // one for each expert, a few at a time beside each other (Transformer Engine: four)
+  loop,     // one for each expert, one after the other
+};
+
 enum class Kernels : uint8_t {
   ours,    // planned for exactly as our executor runs them (targets/cuda)
   theirs,  // what is known of them
+};
+
+// What GEMMs of the blocks multiply. Scaled formats of 8 bits: operands are quantised before, in kernels of their own.
+enum class Products : uint8_t {
+  as_held,      // as the Program holds its operands
+  fp8_delayed,  // a scale for each tensor, from steps before
+  fp8_current,  // a scale for each tensor, from the tensor itself
+  fp8_blocks,   // a scale for each block of 128 (DeepSeek)
+  mxfp8,        // a scale for each 32 elements
 };
 
 struct SoftwareProfile {
@@ -32,6 +55,7 @@ struct SoftwareProfile {
   std::string about;
   std::string source;  // where its facts are written
   Kernels kernels = Kernels::theirs;
+  Products products = Products::as_held;
   AttentionKernel attention = AttentionKernel::fused;
   std::string attention_table = "cudnn";
   Elementwise elementwise = Elementwise::fused;
@@ -65,8 +89,17 @@ struct SoftwareProfile {
   bool overlap_pipeline = true;          // messages between stages beside compute
   bool overlap_tensor = false;           // collectives of tensor parallelism cut up beside GEMMs
   bool overlap_tensor_backward = false;  // whole, beside the GEMM before them, where that makes nothing they read
-  double host_s_per_kernel = 0;          // the host issues no faster than this; 0: graphs or far ahead
-  bool launches_wait = false;            // the host waits for every kernel before it issues the next
+  bool overlap_experts = false;          // tokens on their way to experts and back, beside another microbatch
+  TokenCopies token_copies = TokenCopies::each_expert;
+  ExpertGemms expert_gemms = ExpertGemms::grouped;
+  bool repeats_experts = false;  // experts, and the messages to and from them, are computed again in backward
+  bool experts_whole = false;    // when a run does not say: no tensor parallelism inside an expert
+  double expert_rate = 1;        // of GEMMs of experts, against one GEMM of such a shape
+  double expert_passes = 1;      // over the rows of tokens where they are brought together by expert, against ours
+  double expert_host_s = 0;  // of the host for a layer's experts in each direction: routing, permutation, a GEMM each
+  double expert_wait_s = 0;  // lost each time that the host must learn how many tokens go where
+  double host_s_per_kernel = 0;                    // the host issues no faster than this; 0: graphs or far ahead
+  bool launches_wait = false;                      // the host waits for every kernel before it issues the next
   std::optional<double> far_bytes_per_s_per_node;  // what the source says of its network
   bool far_is_reached = false;  // and that is what collectives reached, by a measurement or by the time of runs
   double far_latency_s =

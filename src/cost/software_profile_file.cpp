@@ -22,22 +22,28 @@ constexpr std::string_view kAndSaid = " :: ";
 
 // In the order of Elementwise.
 const std::vector<std::string_view> kElementwise{"fused", "compiled", "jit", "eager"};
+// In the orders of Products, TokenCopies and ExpertGemms.
+const std::vector<std::string_view> kProducts{"held", "fp8-delayed", "fp8-current", "fp8-blocks", "mxfp8"};
+const std::vector<std::string_view> kTokenCopies{"expert", "rank", "node"};
+const std::vector<std::string_view> kExpertGemms{"grouped", "streams", "loop"};
 
 struct Overlap {
   std::string_view word;
   bool SoftwareProfile::*flag;
 };
-constexpr std::array kOverlaps{
-    Overlap{"gradients", &SoftwareProfile::overlap_gradients}, Overlap{"gathers", &SoftwareProfile::overlap_gathers},
-    Overlap{"pipeline", &SoftwareProfile::overlap_pipeline}, Overlap{"tensor", &SoftwareProfile::overlap_tensor},
-    Overlap{"tensor_backward", &SoftwareProfile::overlap_tensor_backward}};
+constexpr std::array kOverlaps{Overlap{"gradients", &SoftwareProfile::overlap_gradients},
+                               Overlap{"gathers", &SoftwareProfile::overlap_gathers},
+                               Overlap{"pipeline", &SoftwareProfile::overlap_pipeline},
+                               Overlap{"tensor", &SoftwareProfile::overlap_tensor},
+                               Overlap{"tensor_backward", &SoftwareProfile::overlap_tensor_backward},
+                               Overlap{"experts", &SoftwareProfile::overlap_experts}};
 
 // A profile as the file has it: some of what it says is more than one field of ours.
 struct WrittenProfile {
   SoftwareProfile profile;
   std::string like;
   std::string attention;
-  size_t elementwise = 0;
+  size_t elementwise = 0, products = 0, token_copies = 0, expert_gemms = 0;
   int64_t gradient_wire_bytes = 4, weight_wire_bytes = 2, gradient_bytes = 4, optimizer_bytes = 12;
   double far_gb_s_per_node = 0;
   std::vector<std::string> overlap;
@@ -46,6 +52,9 @@ struct WrittenProfile {
       : profile(std::move(given)),
         attention(profile.attention == AttentionKernel::unfused ? std::string(kUnfused) : profile.attention_table),
         elementwise(static_cast<size_t>(profile.elementwise)),
+        products(static_cast<size_t>(profile.products)),
+        token_copies(static_cast<size_t>(profile.token_copies)),
+        expert_gemms(static_cast<size_t>(profile.expert_gemms)),
         gradient_wire_bytes(profile.gradient_wire_bytes),
         weight_wire_bytes(profile.weight_wire_bytes),
         gradient_bytes(profile.gradient_bytes),
@@ -85,6 +94,14 @@ struct WrittenProfile {
             {"zero_waits", FlagPlace{&profile.zero_waits}},
             {"zero_broadcasts", FlagPlace{&profile.zero_broadcasts}},
             {"overlap", TextsPlace{&overlap}},
+            {"products", WordPlace{&products, kProducts}},
+            {"token_copies", WordPlace{&token_copies, kTokenCopies}},
+            {"expert_gemms", WordPlace{&expert_gemms, kExpertGemms}},
+            {"experts_whole", FlagPlace{&profile.experts_whole}},
+            {"expert_rate", NumberPlace{&profile.expert_rate, {0.1, 1}}},
+            {"expert_passes", NumberPlace{&profile.expert_passes, {0.1, 10}}},
+            {"expert_host_us", NumberPlace{&profile.expert_host_s, {0, 1e5}, 1, 1e6}},
+            {"expert_wait_us", NumberPlace{&profile.expert_wait_s, {0, 1e4}, 1, 1e6}},
             {"host_us_per_kernel", NumberPlace{&profile.host_s_per_kernel, {0, 1e4}, 1, 1e6}},
             {"launches_wait", FlagPlace{&profile.launches_wait}},
             {"far_gb_s_per_node", NumberPlace{&far_gb_s_per_node, {0.01, 1e5}}},
@@ -101,6 +118,9 @@ struct WrittenProfile {
     out.attention = attention == kUnfused ? AttentionKernel::unfused : AttentionKernel::fused;
     out.attention_table = attention;
     out.elementwise = static_cast<Elementwise>(elementwise);
+    out.products = static_cast<Products>(products);
+    out.token_copies = static_cast<TokenCopies>(token_copies);
+    out.expert_gemms = static_cast<ExpertGemms>(expert_gemms);
     out.gradient_wire_bytes = static_cast<int>(gradient_wire_bytes);
     out.weight_wire_bytes = static_cast<int>(weight_wire_bytes);
     out.gradient_bytes = static_cast<int>(gradient_bytes);

@@ -12,7 +12,7 @@
 
 namespace sextant {
 
-// y[rows, columns], each a sum of `depth` terms.
+// y[rows, columns], each a sum of `depth` terms. Grouped: `count` of them in one kernel, each with operands of its own.
 struct Gemm {
   double rows = 0, columns = 0, depth = 0;
   enum class Of : uint8_t {
@@ -20,7 +20,8 @@ struct Gemm {
     repeated,   // another op has computed it already: executed, but no work of the model
     optimizer,  // no work of the model either
   } of = Of::model;
-  double flops() const { return 2 * rows * columns * depth; }
+  double count = 1;
+  double flops() const { return 2 * count * rows * columns * depth; }
 };
 
 // Softmax attention of one rank's heads. Two GEMMs forward, five backward, of which one repeats the scores.

@@ -105,19 +105,39 @@ std::vector<Box> common_boxes(const GlobalShape& shape, const Mesh& mesh, const 
   return boxes;
 }
 
+namespace {
+
+// What the ranks of a group hold of one dim, each once: they differ along those of `axes` that split it.
+std::vector<std::vector<Span>> held_by_group(int64_t extent, const Layout& layout, int dim, const Mesh& mesh,
+                                             const std::vector<int>& axes) {
+  std::vector<int> splitting;
+  for (int axis : axes_of_dim(layout, dim))
+    if (std::ranges::count(axes, axis) > 0) splitting.push_back(axis);
+  std::vector<std::vector<Span>> all;
+  for (int rank : group_of(mesh, 0, splitting))
+    all.push_back(held(extent, layout, dim, mesh, coordinate_of(mesh, rank)));
+  return all;
+}
+
+}  // namespace
+
+// An axis splits one dim of a layout at most: what two ranks share of a dim does not depend on what they share of
+// another, and the most of all is the product of the most of each.
 int64_t largest_exchange(const GlobalShape& shape, const Mesh& mesh, const Layout& from, const Layout& to,
                          const std::vector<int>& axes) {
-  int64_t most = 0;
-  std::vector<int> group = group_of(mesh, 0, axes);
-  for (int a : group) {
-    for (int b : group) {
-      int64_t count = 0;
-      for (const Box& box : common_boxes(shape, mesh, {from, coordinate_of(mesh, a)}, {to, coordinate_of(mesh, b)}))
-        count += box.count();
-      most = std::max(most, count);
-    }
+  int64_t product = 1;
+  for (int dim = 0; dim < shape.rank(); ++dim) {
+    int64_t most = 0;
+    std::vector<std::vector<Span>> receivers = held_by_group(shape[dim], to, dim, mesh, axes);
+    for (const std::vector<Span>& sender : held_by_group(shape[dim], from, dim, mesh, axes))
+      for (const std::vector<Span>& receiver : receivers) {
+        int64_t count = 0;
+        for (const Shared& shared : shared_spans(sender, receiver)) count += shared.count;
+        most = std::max(most, count);
+      }
+    product *= most;
   }
-  return most;
+  return product;
 }
 
 bool parts_are_contiguous(const GlobalShape& shape, const Mesh& mesh, const Layout& whole, const Layout& part,

@@ -26,15 +26,25 @@ double width_of(const TensorType& type) {
   return static_cast<double>(type.shape.last());
 }
 
-// Grouped by expert; priced as one GEMM over all slots, of which input 2 tells the number.
-Cost slots_rows_cost(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out) {
-  double slots = static_cast<double>(in[2].shape.count());
-  return gemms_cost({{.rows = slots, .columns = width_of(out[0]), .depth = width_of(in[0])}}, in, out);
+// A GEMM for each expert, of the slots that it gets where all get as many; input 2 tells the number of slots.
+double slots_of_each(const Attrs& attrs, const TensorType& experts) {
+  return static_cast<double>(experts.shape.count()) / attrs.real("experts");
 }
 
-Cost slots_weight_cost(const Attrs&, std::span<const TensorType> in, std::span<const TensorType> out) {
-  double slots = static_cast<double>(in[2].shape.count());
-  return gemms_cost({{.rows = width_of(in[0]), .columns = width_of(in[1]), .depth = slots}}, in, out);
+Cost slots_rows_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out) {
+  return gemms_cost({{.rows = slots_of_each(attrs, in[2]),
+                      .columns = width_of(out[0]),
+                      .depth = width_of(in[0]),
+                      .count = attrs.real("experts")}},
+                    in, out);
+}
+
+Cost slots_weight_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out) {
+  return gemms_cost({{.rows = width_of(in[0]),
+                      .columns = width_of(in[1]),
+                      .depth = slots_of_each(attrs, in[2]),
+                      .count = attrs.real("experts")}},
+                    in, out);
 }
 
 }  // namespace

@@ -16,13 +16,25 @@ double last_extent(const TensorType& type) {
   return static_cast<double>(type.shape.last());
 }
 
+// The experts whose matrices, or parts of them, a weight holds here: a matrix has a row for each element of `rows`.
+double experts_in(const TensorType& weight, const TensorType& rows) {
+  return static_cast<double>(weight.shape[0]) / last_extent(rows);
+}
+
 // Rows that are expected to have an expert: the capacity leaves some empty, which kernels pass over.
 double filled_rows(const Attrs& attrs, const TensorType& experts) {
   return static_cast<double>(experts.shape.count()) * attrs.real("filled");
 }
 
-Cost filled_rows_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<const TensorType> out) {
-  return gemms_cost({{.rows = filled_rows(attrs, in[2]), .columns = last_extent(out[0]), .depth = last_extent(in[0])}},
+// A GEMM for each expert, of the rows that it gets where all get as many. `across`: what has a matrix's rows along its
+// last dim, y forward and dy backward.
+Cost filled_rows_cost(const Attrs& attrs, const TensorType& across, std::span<const TensorType> in,
+                      std::span<const TensorType> out) {
+  double count = experts_in(in[1], across);
+  return gemms_cost({{.rows = filled_rows(attrs, in[2]) / count,
+                      .columns = last_extent(out[0]),
+                      .depth = last_extent(in[0]),
+                      .count = count}},
                     in, out);
 }
 
@@ -48,7 +60,7 @@ const OpDef expert_rows{
             s.emit(
                 {expert_rows_weight_gradient, {dy, s.input(0), s.input(2)}, {1}, s.op().attrs, Phase::weight_gradient});
         },
-    .cost = filled_rows_cost,
+    .cost = [](const Attrs& attrs, auto in, auto out) { return filled_rows_cost(attrs, out[0], in, out); },
     .examples = {{.name = "one_expert_each",
                   .inputs = {f64({2, 2, 4, 12}), f64({4 * 12, 12}), i32({2, 2, 4})},
                   .attrs = {{"experts", 4}, {"blocks", 4}, {"filled", 1.0}},
@@ -70,7 +82,7 @@ const OpDef expert_rows_input_gradient{
     },
     .rows = {"a", "c", "dy:S(n) w:B(g) experts:S(n) -> dx:S(n)", "dy:S(o) w:S(g) experts:R -> dx:P",
              "dy:R w:S(i) experts:R -> dx:S(i)"},
-    .cost = filled_rows_cost,
+    .cost = [](const Attrs& attrs, auto in, auto out) { return filled_rows_cost(attrs, in[0], in, out); },
     .examples = {{.name = "four_experts",
                   .inputs = {f64({2, 2, 6, 4}), f64({4 * 4, 8}), i32({2, 2, 6})},
                   .attrs = {{"experts", 4}, {"blocks", 2}, {"filled", 0.5}},
@@ -90,9 +102,12 @@ const OpDef expert_rows_weight_gradient{
              "dy:R x:S(i) experts:R -> dw:S(i)"},
     .cost =
         [](const Attrs& attrs, auto in, auto out) {
-          return gemms_cost(
-              {{.rows = last_extent(in[0]), .columns = last_extent(in[1]), .depth = filled_rows(attrs, in[2])}}, in,
-              out);
+          double count = experts_in(out[0], in[0]);
+          return gemms_cost({{.rows = last_extent(in[0]),
+                              .columns = last_extent(in[1]),
+                              .depth = filled_rows(attrs, in[2]) / count,
+                              .count = count}},
+                            in, out);
         },
     .accumulate = Accumulate::supported,
     .examples = {{.name = "four_experts",

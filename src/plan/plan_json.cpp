@@ -77,6 +77,7 @@ std::string plan_json(const RunPlan& p) {
     out["machine"] = p.machine, out["device"] = p.device, out["profile"] = p.profile;
     // null: it does not fit, and would not run.
     out["step"] = p.step ? step_json(*p.step) : Json();
+    if (p.imbalance) out["expert_imbalance"] = p.imbalance->ratio;
     out["run"] = p.economics ? Json::parse(economics_json(*p.economics)) : Json();
   }
   return out.dump(1) + "\n";

@@ -93,6 +93,7 @@ std::string time_text(const RunPlan& p) {
                : fmt::format("  {:<36} {:>16.1f} ms  {:>9.1f} %\n", name, 1e3 * seconds, 100 * seconds / s.seconds);
   };
   std::string out = fmt::format("\n{:<39}{:>16.1f} ms\n", "a step takes (simulated)", 1e3 * s.seconds);
+  if (p.imbalance) out += fmt::format("  {:<36} {}\n", "tokens among ranks of experts", p.imbalance->about);
   out += part("compute", s.compute_s);
   for (const auto& [axes, seconds] : s.exposed_comm_s)
     out += part(fmt::format("messages not hidden, along {}", axes), seconds);

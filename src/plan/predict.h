@@ -12,14 +12,16 @@ struct Where {
   const Machine& machine;
   const Efficiencies& efficiency;
   const SoftwareProfile& profile;
+  double expert_imbalance = 1;  // as Pricer has it
 };
 
 SimResult simulate_run(const LoweredRun& run, const Where& where, const SimOptions& options = {});
 
-// Flops of one step over all ranks, per token: what the model asks for, and what is executed.
+// Flops of one step per token: what the model asks for, whatever the mesh, and what all ranks execute together. Ranks
+// that hold the same repeat what no axis splits (of latent attention the narrow projections, under tensor parallelism).
 struct FlopsPerToken {
   double model_causal = 0, model_full = 0, executed = 0;
 };
-FlopsPerToken flops_per_token(const LoweredRun& run, int64_t tokens_per_step);
+FlopsPerToken flops_per_token(const LoweredRun& run, const BatchSection& batch);
 
 }  // namespace sextant

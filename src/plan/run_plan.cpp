@@ -146,7 +146,7 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
                .ranks = shape.mesh.world_size(),
                .microbatches = unfolded_shape(shape.pipeline).microbatches,
                .tokens_per_step = request.run.batch.sequences * request.run.batch.seq};
-  plan.flops = flops_per_token(request.lowered, plan.tokens_per_step);
+  plan.flops = flops_per_token(request.lowered, request.run.batch);
   plan.expert_rows = expert_rows_of(request.lowered.programs);
   add_memory(plan, request);
   if (!request.machine) return plan;
@@ -154,8 +154,10 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
   plan.profile = request.profile->name;
   plan.device_bytes = request.machine->device.memory_bytes;
   if (!plan.fits()) return plan;
+  if (shape.mesh.ranks(ExpertRole::expert) > 1) plan.imbalance = request.imbalance;
   SimResult simulated = simulate_run(
-      request.lowered, {*request.machine, request.machine->efficiency(), *request.profile}, request.simulation);
+      request.lowered, {*request.machine, request.machine->efficiency(), *request.profile, request.imbalance.ratio},
+      request.simulation);
   plan.step = step_time(plan, simulated, *request.machine);
   plan.economics = economics_for(plan, request);
   if (result) *result = std::move(simulated);

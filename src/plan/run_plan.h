@@ -13,6 +13,7 @@
 #include "cost/software_profile.h"
 #include "laws/economics.h"
 #include "models/model.h"
+#include "plan/expert_imbalance.h"
 #include "plan/memory_moments.h"
 #include "plan/predict.h"
 
@@ -63,6 +64,7 @@ struct RunPlan {
   int64_t evaluation_extra = 0, repeat_extra = 0, snapshot = 0;  // bytes; the first two beyond a step of training
   std::optional<double> device_bytes;                            // with a machine
   std::map<std::string, int64_t> sent;                           // by a rank of the largest class in a step, by axes
+  std::optional<ExpertImbalance> imbalance;                      // assumed for the step, where ranks divide experts
   std::optional<StepTime> step;                                  // with a machine that it fits
   std::optional<Economics> economics;                            // likewise
 
@@ -75,6 +77,7 @@ struct PlanRequest {
   const Machine* machine = nullptr;          // null: no times
   const SoftwareProfile* profile = nullptr;  // with a machine
   double token_budget = 0;                   // 0: steps × batch
+  ExpertImbalance imbalance = {};            // of models whose ranks divide experts
   SimOptions simulation = {};
 };
 

@@ -25,6 +25,8 @@ std::vector<LimitKey> make_limit_keys() {
   for (const MeshAxis& axis : kMeshAxes)
     keys.push_back({axis.name(), [&axis](const LayoutChoice& c) { return std::to_string(axis.size_in(c.mesh)); }});
   std::vector<LimitKey> others{
+      {"ep", [](const LayoutChoice& c) { return std::to_string(c.mesh.ep); }},
+      {"etp", [](const LayoutChoice& c) { return std::to_string(c.mesh.etp > 0 ? c.mesh.etp : c.mesh.tp); }},
       {"zero", [](const LayoutChoice& c) { return std::to_string(c.mesh.zero); }},
       {"zero_ranks", [](const LayoutChoice& c) { return std::to_string(c.mesh.zero_ranks); }},
       {"chunks", [](const LayoutChoice& c) { return std::to_string(c.chunks); }},
@@ -37,8 +39,10 @@ std::vector<LimitKey> make_limit_keys() {
        },
        {"true", "false"}},
       {"schedule",
-       [](const LayoutChoice& c) { return c.mesh.pp == 1 ? std::string() : c.schedule; },
-       {"1f1b", "interleaved", "zb-h1", "zbv"}},
+       [](const LayoutChoice& c) {
+         return c.mesh.pp == 1 && c.schedule != "combined-1f1b" ? std::string() : c.schedule;
+       },
+       {"1f1b", "interleaved", "zb-h1", "zbv", "combined-1f1b", "dualpipev"}},
       {"recompute", [](const LayoutChoice& c) { return c.recompute; }, {"none", "norms", "selective", "full"}},
   };
   keys.insert(keys.end(), others.begin(), others.end());

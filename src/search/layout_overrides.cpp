@@ -26,6 +26,8 @@ std::vector<LayoutKey> layout_keys() {
   for (const MeshAxis& axis : kMeshAxes) keys.push_back({axis.key, axis.always_told});
   for (LayoutKey key : {LayoutKey{"mesh.zero", true},
                         {"mesh.zero_ranks"},
+                        {"mesh.ep"},
+                        {"mesh.etp"},
                         {"mesh.sequence_parallel"},
                         {"pipeline.schedule"},
                         {"pipeline.chunks"},

@@ -346,7 +346,7 @@ LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
   LayoutChoice alike = choice;
   alike.mesh.zero = choice.mesh.zero == 1 ? 0 : choice.mesh.zero;
   alike.mesh.zero_ranks = 0;
-  alike.mesh.dp = std::min<int64_t>(choice.mesh.dp, 2);
+  if (choice.mesh.ep == 1) alike.mesh.dp = std::min<int64_t>(choice.mesh.dp, 2);  // experts are divided among them
   ModelFigures model = figures(alike, std::min(kSeveral, microbatches(choice)));
   double weights = 1, gradients = 1, optimizer = 1;
   double shared = static_cast<double>(alike.shards()) / static_cast<double>(choice.shards());
@@ -382,7 +382,8 @@ LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
 LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice) {
   const ModelFigures& model = figures(choice, std::min(kSeveral, microbatches(choice)));
   const Pipeline& pipe = pipeline(choice);
-  double seconds = choice.mesh.pp == 1 ? seconds_on_one_stage(model, pipe) : seconds_on_stages(model, pipe);
+  bool alone = choice.mesh.pp == 1 && !has_pairs(pipe.schedule);
+  double seconds = alone ? seconds_on_one_stage(model, pipe) : seconds_on_stages(model, pipe);
   double imbalance = choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1;
   return {.seconds = kSafety * imbalance * seconds, .bytes = bytes_of(model, pipe)};
 }

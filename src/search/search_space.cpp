@@ -27,7 +27,8 @@ class Space {
 
   std::vector<LayoutChoice> all() {
     for (const MeshSection& grid : grids())
-      if (run_.batch.sequences % grid.dp == 0) add_batches(grid);
+      if (run_.batch.sequences % grid.dp == 0)
+        for (const MeshSection& mesh : with_experts(grid)) add_batches(mesh);
     std::erase_if(found_, [&](const LayoutChoice& choice) { return !experts_fit(choice.mesh); });
     if (request_.limits)
       std::erase_if(found_, [&](const LayoutChoice& choice) { return !request_.limits->allow(choice); });
@@ -59,7 +60,24 @@ class Space {
     return std::max(request_.machine.devices_per_node, asked.value_or(0));
   }
 
-  // The search keeps how the config divides experts, and takes meshes that can.
+  // How ranks of a grid may have experts: divided among so many, whole (parallel folding) or in parts along with the
+  // rest of a layer. A config that says how, is kept to.
+  std::vector<MeshSection> with_experts(const MeshSection& grid) const {
+    bool asked = run_.given("mesh.ep") || run_.given("mesh.etp") || run_.mesh.ep > 1;
+    if (!spec_.experts || asked) return {grid};
+    std::vector<MeshSection> found;
+    for (int64_t ep : divisors(spec_.experts->count)) {
+      if (ep > grid.dp * grid.cp * grid.tp) break;
+      MeshSection mesh = grid;
+      mesh.ep = ep;
+      if (experts_fit(mesh)) found.push_back(mesh);
+      mesh.etp = 1;
+      if (grid.tp > 1 && experts_fit(mesh)) found.push_back(mesh);
+    }
+    return found;
+  }
+
+  // Where the config divides experts, meshes that can.
   bool experts_fit(const MeshSection& mesh) const {
     if (!spec_.experts) return true;
     bool tokens_split = mesh.etp == 0 || mesh.etp == mesh.tp || run_.batch.seq % (2 * mesh.cp * mesh.tp) == 0;
@@ -99,6 +117,10 @@ class Space {
 
   void add_schedules(LayoutChoice choice, int64_t microbatches) {
     add_sequence(choice);
+    if (choice.mesh.ep > 1 && microbatches >= 2) {
+      choice.schedule = "combined-1f1b";
+      add_sequence(choice);
+    }
     if (choice.mesh.pp == 1) return;
     choice.schedule = "zb-h1";
     add_sequence(choice);
@@ -186,10 +208,12 @@ std::string overrides_text(const LayoutChoice& choice) {
   for (const MeshAxis& axis : kMeshAxes)
     if (axis.always_told || axis.size_in(choice.mesh) > 1)
       text += fmt::format("{}{}={}", text.empty() ? "" : " ", axis.key, axis.size_in(choice.mesh));
+  if (choice.mesh.ep > 1) text += fmt::format(" mesh.ep={}", choice.mesh.ep);
+  if (choice.mesh.etp > 0) text += fmt::format(" mesh.etp={}", choice.mesh.etp);
   text += fmt::format(" mesh.zero={}", choice.mesh.zero);
   if (choice.mesh.zero_ranks > 0) text += fmt::format(" mesh.zero_ranks={}", choice.mesh.zero_ranks);
   if (choice.mesh.tp > 1) text += fmt::format(" mesh.sequence_parallel={}", choice.mesh.sequence_parallel);
-  if (choice.mesh.pp > 1) text += fmt::format(" pipeline.schedule={}", choice.schedule);
+  if (choice.mesh.pp > 1 || choice.schedule != "1f1b") text += fmt::format(" pipeline.schedule={}", choice.schedule);
   if (choice.chunks > 1) text += fmt::format(" pipeline.chunks={}", choice.chunks);
   return text + fmt::format(" batch.microbatch={} train.recompute={}", choice.microbatch, choice.recompute);
 }

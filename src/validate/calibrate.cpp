@@ -15,9 +15,27 @@ constexpr size_t kRowsForAll = 6;
 // Efficiencies stay near what tables say unless rows insist.
 constexpr double kPull = 0.004;
 
-bool counts(const ValidationRow& row, const std::string& machine) {
+bool counts_if_dense(const ValidationRow& row, const std::string& machine) {
   return row.run.machine == machine && row.predicted() && row.published.judged() && row.published.timed();
 }
+
+// Which rows a machine type is fitted on: dense ones, and those with experts where no dense one was published.
+class Counted {
+ public:
+  Counted(const Validation& validation, const std::string& machine)
+      : machine_(machine), dense_(std::ranges::any_of(validation.rows(), [&](const ValidationRow& row) {
+          return counts_if_dense(row, machine);
+        })) {}
+
+  bool operator()(const ValidationRow& row) const {
+    if (dense_) return counts_if_dense(row, machine_);
+    return row.run.machine == machine_ && row.predicted() && row.published.judged_experts() && row.measured_s;
+  }
+
+ private:
+  const std::string machine_;
+  const bool dense_;
+};
 
 class Descent {
  public:
@@ -25,6 +43,7 @@ class Descent {
       : validation_(validation),
         machine_(machine),
         without_(without),
+        counts_(validation, machine),
         start_(validation.machines().at(machine).tables) {}
 
   Calibration run() {
@@ -72,7 +91,7 @@ class Descent {
     std::map<std::string, std::vector<double>> by_source;
     rows_ = 0;
     for (const ValidationRow& row : validation_.rows()) {
-      if (!counts(row, machine_) || row.published.source == without_) continue;
+      if (!counts_(row) || row.published.source == without_) continue;
       by_source[row.published.source].push_back(std::min(kCap, std::abs(std::log1p(row.error()))));
       ++rows_;
     }
@@ -92,6 +111,7 @@ class Descent {
 
   Validation& validation_;
   std::string machine_, without_;
+  Counted counts_;
   Efficiencies start_;
   size_t rows_ = 0;
 };
@@ -104,15 +124,16 @@ Calibration calibrate(Validation& validation, const std::string& machine, const 
 
 std::vector<HeldOut> hold_out_sources(Validation& validation, const std::string& machine) {
   std::map<std::string, HeldOut> by_source;
+  Counted counts(validation, machine);
   for (const ValidationRow& row : validation.rows())
-    if (counts(row, machine)) by_source[row.published.source].source = row.published.source;
+    if (counts(row)) by_source[row.published.source].source = row.published.source;
   std::vector<HeldOut> all;
   for (auto& [source, held] : by_source) {
     Calibration fit = calibrate(validation, machine, source);
     held.fitted_on = fit.rows;
     validation.predict_with(machine, fit.efficiency);
     for (const ValidationRow& row : validation.rows())
-      if (counts(row, machine) && row.published.source == source) held.errors.push_back(std::abs(row.error()));
+      if (counts(row) && row.published.source == source) held.errors.push_back(std::abs(row.error()));
     all.push_back(std::move(held));
   }
   return all;

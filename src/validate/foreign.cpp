@@ -11,6 +11,7 @@
 #include "config/check.h"
 #include "cost/software_profile_file.h"
 #include "models/model.h"
+#include "validate/foreign_experts.h"
 
 namespace sextant {
 
@@ -87,22 +88,32 @@ class Expresser {
 
  private:
   std::string fill() {
-    if (!row_.dense()) return "experts or state-space layers are not expressed yet";
-    if (!row_.half()) return fmt::format("precision {} is not supported yet", row_.precision);
+    if (!row_.dense() && !row_.has_experts()) return "state-space layers are not expressed yet";
+    std::optional<Products> products = products_published_as(row_.precision);
+    if (!row_.half() && !(row_.has_experts() && products))
+      return fmt::format("precision {} is not supported yet", row_.precision);
     if (!row_.unreadable.empty()) return fmt::format("{} is not a number", row_.unreadable);
     if (!row_.layers || !row_.hidden || !row_.heads || !row_.seq) return "the model's shape is not given";
     if (!row_.mesh()) return fmt::format("{} is not given", always_told());
-    if (!row_.batch || !row_.microbatch) return "the batch is not given";
+    // Models with experts run in microbatches of one sequence where a source does not say.
+    if (!row_.batch || (!row_.microbatch && !row_.has_experts())) return "the batch is not given";
+    if (!row_.microbatch) assume("microbatch=1");
     if (ranks_as_double(*row_.mesh()) < 1 ||
-        std::min({*row_.layers, *row_.hidden, *row_.heads, *row_.seq, *row_.batch, *row_.microbatch}) < 1)
+        std::min({*row_.layers, *row_.hidden, *row_.heads, *row_.seq, *row_.batch, row_.microbatch.value_or(1)}) < 1)
       return "a size of the model, mesh or batch is 0";
-    if (row_.ep.value_or(1) > 1) return "expert parallelism is not supported yet";
+    if (row_.dense() && row_.ep.value_or(1) > 1) return "expert parallelism of a model without experts";
     if (row_.model.find("LoRA") != std::string::npos) return "low-rank adapters are not supported yet";
     run_.machine = machine_for_gpu(row_.gpu);
     if (run_.machine.empty()) return fmt::format("no machine file for {}", row_.gpu);
     const SoftwareProfile* profile = profile_for_source(profiles_, row_.source, said());
     if (!profile) return fmt::format("no profile for '{}'", row_.source);
     run_.profile = *profile;
+    if (row_.has_experts()) {
+      run_.profile.products = *products;
+      apply_words_of_experts(row_, run_.profile);
+      run_.expert_imbalance = imbalance_published_as(row_);
+      if (run_.expert_imbalance > 1) assume(fmt::format("imbalance={}", run_.expert_imbalance));
+    }
     for (auto step : {&Expresser::model, &Expresser::mesh, &Expresser::batch})
       if (std::string problem = (this->*step)(); !problem.empty()) return problem;
     recompute();
@@ -122,6 +133,12 @@ class Expresser {
   void assume(std::string what) { run_.assumed.push_back(std::move(what)); }
 
   std::string model() {
+    if (row_.has_experts()) {
+      PublishedExperts published = experts_published_as(row_);
+      run_.spec = std::move(published.spec);
+      for (std::string& what : published.assumed) assume(std::move(what));
+      return published.why_not;
+    }
     const ModelDef* def = model_published_as(row_.arch);
     if (!def) return fmt::format("architecture {} is not supported yet", row_.arch);
     ModelSpec& m = run_.spec;
@@ -166,24 +183,51 @@ class Expresser {
     if (m.tp > 1 && row_.seq_parallel.empty() && run_.profile.sequence_parallel)
       m.sequence_parallel = true, assume("sequence_parallel");
     if (m.cp > 1) m.context = "ring";
+    if (row_.has_experts())
+      if (std::string problem = expert_mesh(m); !problem.empty()) return problem;
     if (run_.spec.heads % m.tp != 0) return fmt::format("{} heads on tp {}", run_.spec.heads, m.tp);
     return {};
+  }
+
+  std::string expert_mesh(MeshSection& m) {
+    m.ep = std::max<int64_t>(row_.ep.value_or(1), 1);
+    if (!row_.ep) assume("ep=1");
+    m.etp = row_.etp.value_or(run_.profile.experts_whole ? 1 : 0);
+    if (!row_.etp && m.tp > 1) assume(fmt::format("etp={}", m.etp > 0 ? m.etp : m.tp));
+    if (m.ep > 1 && run_.spec.experts->swiglu_limit > 0) return "experts with biases are not divided among ranks yet";
+    if (run_.spec.experts->count % m.ep != 0) return fmt::format("{} experts on ep {}", run_.spec.experts->count, m.ep);
+    return expert_mesh_of(m).error;
+  }
+
+  // Sources that say "interleaved" and not in how many chunks: one layer in each, or few, where stages have as many.
+  int64_t chunks_of(int64_t pp) {
+    if (row_.chunks || row_.schedule.find("interleaved") == std::string::npos) return row_.chunks.value_or(1);
+    constexpr int64_t kMostAssumed = 8;
+    int64_t layers = run_.spec.layers / pp, chunks = 1;
+    if (run_.spec.layers % pp == 0)
+      for (int64_t each = 1; each <= std::min(layers, kMostAssumed); ++each)
+        chunks = layers % each == 0 ? each : chunks;
+    assume(fmt::format("vpp={}", chunks));
+    return chunks;
   }
 
   std::string batch() {
     BatchSection& b = run_.config.batch;
     const MeshSection& m = run_.config.mesh;
-    b = {.sequences = *row_.batch, .microbatch = *row_.microbatch, .seq = *row_.seq};
+    b = {.sequences = *row_.batch, .microbatch = row_.microbatch.value_or(1), .seq = *row_.seq};
     if (b.sequences % (b.microbatch * m.dp) != 0)
       return fmt::format("a batch of {} is not a multiple of microbatch {} × dp {}", b.sequences, b.microbatch, m.dp);
-    int64_t microbatches = b.sequences / (b.microbatch * m.dp), chunks = row_.chunks.value_or(1);
+    int64_t microbatches = b.sequences / (b.microbatch * m.dp), chunks = chunks_of(m.pp);
     PipelineSection& p = run_.config.pipeline;
     p.schedule = "1f1b";
     if (m.pp == 1) return {};
     std::string schedule = lower_case(row_.schedule);
     if (schedule.find("zb-2p") != std::string::npos || schedule.find("zb-h2") != std::string::npos)
       return "schedule ZB-2p is not supported yet";
-    if (schedule.starts_with("zbv"))
+    if (schedule.starts_with("dualpipe")) {
+      p.schedule = "dualpipev", p.chunks = 2;
+      assume("schedule=dualpipev");
+    } else if (schedule.starts_with("zbv"))
       p.schedule = "zbv", p.chunks = 2;
     else if (schedule.starts_with("zb"))
       p.schedule = "zb-h1";
@@ -191,6 +235,10 @@ class Expresser {
       if (microbatches % m.pp != 0)
         return fmt::format("interleaving needs microbatches in multiples of pp ({} and {})", microbatches, m.pp);
       p.schedule = "interleaved", p.chunks = chunks;
+      // Megatron counts embedding and loss as layers.
+      while (row_.has_experts() && run_.spec.layers < m.pp * p.chunks && p.chunks > 1) --p.chunks;
+      if (p.chunks < chunks) assume(fmt::format("vpp={}", p.chunks));
+      if (p.chunks == 1) p.schedule = "1f1b";
     }
     if (run_.spec.layers < m.pp * p.chunks)
       return fmt::format("{} layers on {} stages", run_.spec.layers, m.pp * p.chunks);

@@ -18,6 +18,7 @@ struct ForeignRun {
   ModelSpec spec;
   std::string machine;  // a name of machines/
   SoftwareProfile profile;
+  double expert_imbalance = 1;            // of the busiest rank against the mean, of tokens sent to experts
   std::vector<std::string> assumed = {};  // "recompute=none"
 };
 

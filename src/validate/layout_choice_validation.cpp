@@ -49,19 +49,19 @@ Priced price(const ValidationRow& row, const LayoutChoice& choice, LayoutBounds&
 }  // namespace
 
 double MeasuredGroup::ratio() const {
-  return *chosen->published.measured_seconds() / *best->published.measured_seconds();
+  return *chosen->measured_s / *best->measured_s;
 }
 
 std::vector<MeasuredGroup> measured_groups(const Validation& validation) {
   constexpr size_t kLeastLayouts = 3;
   std::map<std::string, MeasuredGroup> groups;
   for (const ValidationRow& row : validation.rows()) {
-    if (!row.predicted() || !row.published.measured_seconds()) continue;
+    if (!row.predicted() || !row.measured_s) continue;
     MeasuredGroup& group = groups[group_of(row)];
     ++group.layouts;
     if (!group.chosen) group = {row.published.source, row.published.model, 1, &row, &row};
     if (row.predicted_s < group.chosen->predicted_s) group.chosen = &row;
-    if (*row.published.measured_seconds() < *group.best->published.measured_seconds()) group.best = &row;
+    if (*row.measured_s < *group.best->measured_s) group.best = &row;
   }
   std::vector<MeasuredGroup> large;
   for (auto& [key, group] : groups)

@@ -116,6 +116,9 @@ PublishedRun run_of(const Cells& cells, const std::string& file, int line) {
                    .precision = cells.text("precision"),
                    .schedule = cells.text("schedule"),
                    .how_known = cells.text("how_known"),
+                   .shared_experts = cells.text("shared_experts"),
+                   .dispatcher = cells.text("dispatcher"),
+                   .balance = cells.text("balance"),
                    .layers = cells.count("layers", kMaxLayers),
                    .hidden = cells.count("hidden", kMaxHidden),
                    .heads = cells.count("heads", kMaxHeads),
@@ -127,12 +130,16 @@ PublishedRun run_of(const Cells& cells, const std::string& file, int line) {
                    .gpus_per_node = cells.count("gpus_per_node", kMaxRanks),
                    .sizes = sizes_of(cells),
                    .ep = cells.count("ep", kMaxRanks),
+                   .etp = cells.count("etp", kMaxRanks),
                    .chunks = cells.count("vpp", kMaxLayers),
                    .zero = zero_stage(cells),
                    .batch = cells.count("global_batch_seqs", kMaxSequences),
                    .microbatch = cells.count("micro_batch", kMaxMicrobatch),
+                   .experts = cells.count("experts", kMaxExperts),
+                   .experts_per_token = cells.count("topk", kMaxExperts),
                    .iter_s = cells.number("measured_iter_s"),
                    .tokens_per_s_per_gpu = cells.number("measured_tokens_per_s_per_gpu"),
+                   .tflops_per_gpu = cells.number("measured_tflops_per_gpu"),
                    .params_b = cells.number("params_B")};
   run.out_of_memory = cells.text("measured_mem_gb_per_gpu") == "OOM";
   if (!run.out_of_memory) run.memory_gb = cells.number("measured_mem_gb_per_gpu");
@@ -173,6 +180,11 @@ bool PublishedRun::dense() const {
   return arch.find("moe") == std::string::npos && arch.find("mamba") == std::string::npos;
 }
 
+bool PublishedRun::has_experts() const {
+  return arch.find("moe") != std::string::npos && arch.find("mamba") == std::string::npos &&
+         arch.find("hybrid") == std::string::npos;
+}
+
 bool PublishedRun::half() const {
   return precision.starts_with("bf16") || precision.starts_with("fp16");
 }
@@ -180,6 +192,11 @@ bool PublishedRun::half() const {
 bool PublishedRun::judged() const {
   return grade == Grade::a && dense() && half() && layers && hidden && heads && seq && mesh() && batch && microbatch &&
          measured_seconds();
+}
+
+bool PublishedRun::judged_experts() const {
+  return grade == Grade::a && has_experts() && layers && hidden && heads && seq && mesh() && batch && microbatch &&
+         (measured_seconds() || tflops_per_gpu);
 }
 
 std::vector<PublishedRun> parse_published_runs(std::string_view text, std::string_view place) {

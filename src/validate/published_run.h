@@ -19,10 +19,12 @@ struct PublishedRun {
   std::string file;  // by its name alone
   int line = 0;
   std::string source, model, arch, gpu, recompute, seq_parallel, precision, schedule, how_known;
+  std::string shared_experts, dispatcher, balance;  // of models with experts, in the words of the source
   std::optional<int64_t> layers, hidden, heads, kv_heads, ffn, vocab, seq, gpus, gpus_per_node;
   std::array<std::optional<int64_t>, kMeshAxes.size()> sizes = {};  // of the axes, in the order of kMeshAxes
-  std::optional<int64_t> ep, chunks, zero, batch, microbatch;
-  std::optional<double> iter_s, tokens_per_s_per_gpu, memory_gb, params_b;
+  std::optional<int64_t> ep, etp, chunks, zero, batch, microbatch;
+  std::optional<int64_t> experts, experts_per_token;
+  std::optional<double> iter_s, tokens_per_s_per_gpu, tflops_per_gpu, memory_gb, params_b;
   bool out_of_memory = false;
   std::string unreadable;  // the first cell that should be a number and is none: "vpp 'max'"
   Grade grade = Grade::unknown;
@@ -35,10 +37,13 @@ struct PublishedRun {
   std::optional<double> measured_seconds() const;
   // A clock was read: the time was not made from a utilisation, with a count of FLOPs that its source does not state.
   bool timed() const;
-  bool dense() const;  // no experts, no state-space layers
-  bool half() const;   // bf16 or fp16 throughout
+  bool dense() const;        // no experts, no state-space layers
+  bool has_experts() const;  // and no state-space layers
+  bool half() const;         // bf16 or fp16 throughout
   // Dense, graded A, in 16 bits, with shape, layout and batch given: what predictions are judged on.
   bool judged() const;
+  // With experts, graded A, with shape, layout and batch given and a speed: what those of experts are judged on.
+  bool judged_experts() const;
 };
 
 // UserError for what is no CSV, or has no such columns; a cell that cannot be read is reported in its row.

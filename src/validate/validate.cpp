@@ -41,10 +41,19 @@ Machine machine_of_row(Machine machine, const PublishedRun& row, const SoftwareP
   return with_network_of(profile, std::move(machine));
 }
 
+std::optional<double> measured(const ValidationRow& row) {
+  const PublishedRun& published = row.published;
+  if (auto seconds = published.measured_seconds()) return seconds;
+  if (!published.has_experts() || !published.tflops_per_gpu || *published.tflops_per_gpu <= 0) return std::nullopt;
+  const BatchSection& batch = row.run.config.batch;
+  double flops = flops_per_token(*row.lowered, batch).model_causal * static_cast<double>(batch.sequences * batch.seq);
+  return flops / (*published.tflops_per_gpu * 1e12 * static_cast<double>(row.lowered->shape.mesh.world_size()));
+}
+
 }  // namespace
 
 double ValidationRow::error() const {
-  return predicted_s / *published.measured_seconds() - 1;
+  return predicted_s / *measured_s - 1;
 }
 
 Validation::Validation(std::vector<PublishedRun> runs) {
@@ -62,9 +71,10 @@ Validation::Validation(std::vector<PublishedRun> runs) {
   for_each_row(rows_, [](ValidationRow& row) {
     if (!row.predicted()) return;
     try {
-      row.lowered =
-          std::make_unique<LoweredRun>(lower_run(row.run.config, row.run.spec, planned_target(row.run.profile)));
+      row.lowered = std::make_unique<LoweredRun>(
+          lower_run(row.run.config, row.run.spec, planned_target(row.run.profile), Checks::none));
       row.predicted_memory = foreign_memory(*row.lowered, row.run, row.machine);
+      row.measured_s = measured(row);
     } catch (const UserError& error) {
       row.why_not = error.what();
     }
@@ -73,7 +83,7 @@ Validation::Validation(std::vector<PublishedRun> runs) {
 
 void Validation::predict_row(ValidationRow& row, const Efficiencies& efficiency) {
   if (!row.predicted()) return;
-  SimResult result = simulate_run(*row.lowered, {row.machine, efficiency, row.run.profile});
+  SimResult result = simulate_run(*row.lowered, {row.machine, efficiency, row.run.profile, row.run.expert_imbalance});
   row.predicted_s = result.seconds;
 }
 

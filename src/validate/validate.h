@@ -26,6 +26,8 @@ struct ValidationRow {
   ForeignMemory predicted_memory;
 
   bool predicted() const { return why_not.empty(); }
+  // Of a step: as published, or from the published rate of floating-point operations and the model's causal count.
+  std::optional<double> measured_s;
   double error() const;  // of the step time: predicted / measured − 1
 };
 

@@ -40,7 +40,7 @@ PairsOrdered pairs_of(const std::vector<const ValidationRow*>& rows) {
   PairsOrdered found;
   for (size_t i = 0; i < rows.size(); ++i)
     for (size_t j = i + 1; j < rows.size(); ++j) {
-      double a = *rows[i]->published.measured_seconds(), b = *rows[j]->published.measured_seconds();
+      double a = *rows[i]->measured_s, b = *rows[j]->measured_s;
       if (std::max(a, b) <= 1.1 * std::min(a, b)) continue;
       ++found.pairs;
       found.right += (a < b) == (rows[i]->predicted_s < rows[j]->predicted_s);
@@ -52,7 +52,8 @@ MemoryFigures memory_of(const Validation& validation) {
   MemoryFigures out;
   std::vector<double> errors;
   for (const ValidationRow& row : validation.rows()) {
-    if (!row.predicted()) continue;
+    // Rows of experts are held here as room for the worst routing, which other software does not reserve.
+    if (!row.predicted() || row.published.has_experts()) continue;
     if (row.published.out_of_memory) {
       ++out.out_of_memory;
       out.predicted_not_to_fit += !fits(row.predicted_memory, row.run.profile, row.machine);
@@ -63,6 +64,37 @@ MemoryFigures memory_of(const Validation& validation) {
   out.rows = errors.size();
   out.median = quantile(errors, 0.5);
   return out;
+}
+
+ExpertFigures figures_of_experts(const Validation& validation) {
+  ExpertFigures f;
+  std::vector<double> judged;
+  std::map<std::string, std::vector<double>> by_source, by_device, by_model, by_precision, by_profile;
+  std::map<std::string, std::vector<const ValidationRow*>> layouts;
+  for (const ValidationRow& row : validation.rows()) {
+    const PublishedRun& p = row.published;
+    if (!p.has_experts()) continue;
+    ++f.rows;
+    f.judged += p.judged_experts();
+    f.converted += row.predicted();
+    if (!row.predicted() || !row.measured_s || !p.judged_experts()) continue;
+    ++f.judged_converted;
+    judged.push_back(row.error());
+    by_source[p.source].push_back(row.error());
+    by_device[row.run.machine].push_back(row.error());
+    by_model[p.model].push_back(row.error());
+    by_precision[p.precision].push_back(row.error());
+    by_profile[row.run.profile.name].push_back(row.error());
+    layouts[model_and_machine(row)].push_back(&row);
+  }
+  f.judged_errors = summary_of(judged);
+  f.by_source = summaries(by_source), f.by_device = summaries(by_device), f.by_model = summaries(by_model);
+  f.by_precision = summaries(by_precision), f.by_profile = summaries(by_profile);
+  for (const auto& [key, rows] : layouts) {
+    PairsOrdered pairs = pairs_of(rows);
+    f.pairs.pairs += pairs.pairs, f.pairs.right += pairs.right;
+  }
+  return f;
 }
 
 }  // namespace
@@ -85,7 +117,7 @@ ValidationFigures figures_of(const Validation& validation) {
     ++f.rows;
     f.judged += row.published.judged();
     f.converted += row.predicted();
-    if (!row.predicted() || !row.published.measured_seconds()) continue;
+    if (!row.predicted() || !row.measured_s || row.published.has_experts()) continue;
     all.push_back(row.error());
     if (row.published.grade == Grade::a || row.published.grade == Grade::a_minus)
       layouts[model_and_machine(row)].push_back(&row);
@@ -106,6 +138,7 @@ ValidationFigures figures_of(const Validation& validation) {
     f.pairs.pairs += pairs.pairs, f.pairs.right += pairs.right;
   }
   f.memory = memory_of(validation);
+  f.experts = figures_of_experts(validation);
   return f;
 }
 

@@ -32,6 +32,15 @@ struct MemoryFigures {
   size_t predicted_not_to_fit = 0;  // and were predicted not to
 };
 
+// Of models with experts: judged apart from dense ones, in all precisions that are priced.
+struct ExpertFigures {
+  size_t rows = 0, judged = 0, converted = 0, judged_converted = 0;
+  ErrorSummary judged_errors;
+  std::map<std::string, ErrorSummary> by_source, by_device, by_model, by_precision, by_profile;  // judged rows
+  PairsOrdered pairs;
+};
+
+// Dense rows, but for `rows`, `converted` and `experts`.
 struct ValidationFigures {
   size_t rows = 0, judged = 0, converted = 0, judged_converted = 0;
   ErrorSummary judged_errors, all_errors;
@@ -39,6 +48,7 @@ struct ValidationFigures {
   std::map<std::string, ErrorSummary> by_source, by_device, by_size;  // judged rows
   PairsOrdered pairs;
   MemoryFigures memory;
+  ExpertFigures experts;
 };
 
 ValidationFigures figures_of(const Validation& validation);

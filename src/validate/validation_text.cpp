@@ -63,6 +63,22 @@ std::string not_predicted(const Validation& validation) {
   return out;
 }
 
+std::string experts_text(const ExpertFigures& tables, const ExpertFigures& fitted) {
+  auto errors = [](const char* name, const ErrorSummary& s) {
+    return fmt::format("{:<22} median {:>7}   90th percentile {:>7}   bias {:>7}\n", name, percent(s.median),
+                       percent(s.p90), percent(s.bias));
+  };
+  std::string out = fmt::format(
+      "\nmodels with experts: {} rows; {} can be converted; of the {} judged (A, layout given) {} are predicted\n\n",
+      fitted.rows, fitted.converted, fitted.judged, fitted.judged_converted);
+  out += errors("published tables only", tables.judged_errors) + errors("fitted efficiencies", fitted.judged_errors);
+  out += fmt::format("layouts of one model on one machine, more than 10 % apart: {} of {} pairs ordered right\n",
+                     fitted.pairs.right, fitted.pairs.pairs);
+  return out + breakdown("experts, by source", fitted.by_source) +
+         breakdown("experts, by software", fitted.by_profile) + breakdown("experts, by device", fitted.by_device) +
+         breakdown("experts, by model", fitted.by_model) + breakdown("experts, by precision", fitted.by_precision);
+}
+
 nlohmann::ordered_json summary_json(const ErrorSummary& s) {
   return {{"rows", s.rows}, {"median_abs_error", s.median}, {"p90_abs_error", s.p90}, {"bias", s.bias}};
 }
@@ -88,7 +104,7 @@ std::string validation_text(const Validation& validation, const ValidationFigure
                      fitted.memory.out_of_memory);
   out += breakdown("by source", fitted.by_source) + breakdown("by device", fitted.by_device) +
          breakdown("by size", fitted.by_size);
-  return out + not_predicted(validation);
+  return out + experts_text(tables.experts, fitted.experts) + not_predicted(validation);
 }
 
 std::string validation_json(const Validation& validation, const ValidationFigures& tables,
@@ -110,7 +126,19 @@ std::string validation_json(const Validation& validation, const ValidationFigure
                        {"foreseen", fitted.memory.predicted_not_to_fit}}},
                      {"by_source", summaries_json(fitted.by_source)},
                      {"by_device", summaries_json(fitted.by_device)},
-                     {"by_size", summaries_json(fitted.by_size)}};
+                     {"by_size", summaries_json(fitted.by_size)},
+                     {"experts",
+                      {{"rows", fitted.experts.rows},
+                       {"expressed", fitted.experts.converted},
+                       {"judged", fitted.experts.judged},
+                       {"judged_expressed", fitted.experts.judged_converted},
+                       {"fitted", summary_json(fitted.experts.judged_errors)},
+                       {"tables_only", summary_json(tables.experts.judged_errors)},
+                       {"by_source", summaries_json(fitted.experts.by_source)},
+                       {"by_software", summaries_json(fitted.experts.by_profile)},
+                       {"by_device", summaries_json(fitted.experts.by_device)},
+                       {"by_model", summaries_json(fitted.experts.by_model)},
+                       {"by_precision", summaries_json(fitted.experts.by_precision)}}}};
   auto& list = out["validate"]["each"] = nlohmann::ordered_json::array();
   for (const ValidationRow& row : validation.rows()) {
     nlohmann::ordered_json one = {{"file", row.published.file},
@@ -130,8 +158,8 @@ std::string validation_json(const Validation& validation, const ValidationFigure
                                  {"overhead", memory.context}};
       one["profile"] = row.run.profile.name;
       one["machine"] = row.run.machine;
-      one["judged"] = row.published.judged();
-      if (auto measured = row.published.measured_seconds()) one["measured_s"] = *measured, one["error"] = row.error();
+      one["judged"] = row.published.judged() || row.published.judged_experts();
+      if (auto measured = row.measured_s) one["measured_s"] = *measured, one["error"] = row.error();
       if (!row.run.assumed.empty()) one["assumed"] = row.run.assumed;
     }
     list.push_back(std::move(one));

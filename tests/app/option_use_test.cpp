@@ -66,6 +66,7 @@ const VerbCase& plan_case() {
                   {"--mesh", kWrites},
                   {"--straggler", "2"},
                   {"--jitter", "0.5"},
+                  {"--imbalance", "1.5"},
                   {"--search", ""},
                   {"--only", "recompute=full"},
                   {"--devices", "2"},

@@ -68,7 +68,7 @@ TEST(Price, GemmsAndWhatTheyMakeInside) {
   ValueId x = hand.value("x", 1000, ValueKind::activation, DType::bf16);
   Op& op = hand.add(forward, loss, "loss", {}, {x});
   double gemms = 0;
-  for (const Gemm& gemm : {one, two}) gemms += gemm_seconds(machine, machine.tables, {gemm, 1, 2, "bf16"});
+  for (const Gemm& gemm : {one, two}) gemms += gemm_seconds(machine, machine.tables, {gemm, 2, "bf16"});
   struct Case {
     bool eager, f32;
     double bytes_per_logit;
@@ -84,7 +84,7 @@ TEST(Price, GemmsAndWhatTheyMakeInside) {
   HandProgram wide(mesh(), 0);
   Op& in_f32 = wide.add(forward, loss, "loss", {}, {wide.value("x", 1000)});
   double wide_gemms = 0;
-  for (const Gemm& gemm : {one, two}) wide_gemms += gemm_seconds(machine, machine.tables, {gemm, 1, 4, "fp32"});
+  for (const Gemm& gemm : {one, two}) wide_gemms += gemm_seconds(machine, machine.tables, {gemm, 4, "fp32"});
   EXPECT_NE(wide_gemms, gemms);
   expect_price(price_of(wide, in_f32),
                {.seconds = wide_gemms + 0.006 + 5 * 0.125, .kernels = 5, .flops = 11, .bytes = 700});
@@ -109,7 +109,7 @@ TEST(Price, GemmsOfAnOptimizer) {
   Op& op = hand.add(forward, orthogonal, "orthogonal", {}, {hand.value("x", 1000)});
   SoftwareProfile keeping = own_profile();
   keeping.keeps_logits = true;
-  double seconds = gemm_seconds(machine, machine.tables, {gemm, 1, 2, "bf16"});
+  double seconds = gemm_seconds(machine, machine.tables, {gemm, 2, "bf16"});
   EXPECT_NEAR(price_of(hand, op, keeping).seconds, seconds + 0.125, 1e-12);
   EXPECT_EQ(model_flops(orthogonal.cost({}, {}, {}), CountAttention::causal).n, 0);
 }
@@ -180,7 +180,8 @@ TEST(AttentionTime, UnfusedByHand) {
   AttentionWork work{.batch = 2, .heads = 3, .queries = 64, .keys = 128, .head_dim = 64, .seen = 0.5};
   double scores = 2.0 * 3 * 64 * 128;
   auto gemm = [&](double rows, double columns, double depth) {
-    return gemm_seconds(machine, machine.tables, {{rows, columns, depth}, 6, 2, "bf16"});
+    return gemm_seconds(machine, machine.tables,
+                        {{.rows = rows, .columns = columns, .depth = depth, .count = 6}, 2, "bf16"});
   };
   double there = gemm(64, 128, 64) + gemm(64, 64, 128);
   double back = gemm(64, 128, 64) + gemm(128, 64, 64) + gemm(64, 64, 128) + gemm(128, 64, 64);

@@ -216,7 +216,7 @@ const std::vector<PublishedRun> kRuns{
     {"NVIDIA NeMo Automodel performance summary", "", "automodel-2025"},
     {"Megatron-MoE-ModelZoo best_practice/qwen3", "", "megatron-bridge-2025"},
     {"Megatron-MoE-ModelZoo long context", "", "megatron-bridge-2025"},
-    {"Megatron-MoE-ModelZoo GB200", "", "megatron-bridge-2025"},
+    {"Megatron-MoE-ModelZoo GB200", "", "megatron-bridge-hybridep"},
     {"NVIDIA dgxc-benchmarking (2025-09)", "", "dgxc-2025"},
     {"torchtitan benchmarks/llama3_h100_202412 (= arXiv 2410.06511 tables)", "FSDP2 + compile + float8",
      "torchtitan-2024-compiled"},
@@ -282,6 +282,16 @@ const std::vector<PublishedRun> kRuns{
     {"Fire-Flyer AI-HPC arXiv 2408.14158 sec 6", "", "fire-flyer"},
     {"ZeRO arXiv 1910.02054 Fig 2", "", "zero-2019"},
     {"SmolLM3 blog (HF)", "", "nanotron-2025"},
+    {"MoE Parallel Folding arXiv 2504.14960 Table 3", "MCore+Folding interleaved-1f1b | read", "megatron-folding-2025"},
+    {"MoE Parallel Folding arXiv 2504.14960 Table 3", "FSDP+EP | read", "megatron-folding-2025-fsdp"},
+    {"Megatron-LM PR 5728 (Qwen3 MoE recipe index)", "", "megatron-moe-2026"},
+    {"Pai-Megatron-Patch issue 643", "", "megatron-pai-2025"},
+    {"MegaScale-MoE arXiv 2505.11432 Table 3", "", "megascale-moe-2025-baseline"},
+    {"NVIDIA Megatron-Bridge performance summary 25.09", "(25.09 container, tokendrop)",
+     "megatron-bridge-2025-tokendrop"},
+    {"NVIDIA Megatron-Bridge performance summary 26.04", "model=DeepSeek-V3; gpu=GB200", "megatron-bridge-hybridep"},
+    {"NVIDIA Megatron-Bridge performance summary 26.06", "model=Qwen3 30B-A3B; gpu=GB300",
+     "megatron-bridge-2026-expert-graphs"},
 };
 
 TEST(ProfileFile, EveryPublishedRunHasAProfile) {

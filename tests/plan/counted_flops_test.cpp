@@ -57,7 +57,7 @@ TEST(CountedFlops, EqualTheModelFlopsOfTheProgram) {
   run.batch = {.sequences = kBatch, .microbatch = 1, .seq = kSeq};
   run.train.eval_every = 0;
   LoweredRun lowered = lower_run(run, spec, planned_target(own_profile()));
-  EXPECT_NEAR(flops_per_token(lowered, tokens).model_causal * static_cast<double>(tokens), 2 * counter.multiply_adds,
+  EXPECT_NEAR(flops_per_token(lowered, run.batch).model_causal * static_cast<double>(tokens), 2 * counter.multiply_adds,
               1e-6 * counter.multiply_adds);
 }
 

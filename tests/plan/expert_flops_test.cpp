@@ -2,6 +2,8 @@
 // through, and causal attention. Printed figures have the precision that is given here.
 #include <gtest/gtest.h>
 
+#include "cost/planned_target.h"
+#include "plan/predict.h"
 #include "worked_case.h"
 
 namespace sextant {
@@ -31,6 +33,21 @@ INSTANTIATE_TEST_SUITE_P(
                     ExpertFlops{"qwen3-30b-a3b", 18.25, 4.83}, ExpertFlops{"qwen3-235b-a22b", 129.4, 18.9},
                     ExpertFlops{"olmoe-1b-7b", 7.07, 0.81}, ExpertFlops{"deepseek-v2-lite", 14.7, 1.7},
                     ExpertFlops{"deepseek-v3", 219.8, 30.7}, ExpertFlops{"gpt-oss-20b", 21.65, 1.28}));
+
+// Ranks of tensor parallelism repeat the router and the narrow projections of latent attention: that is executed, and
+// no more work of the model.
+TEST(ExpertFlopsOnMeshes, CountOnceWhatRanksRepeat) {
+  auto flops_on = [](const MeshSection& mesh) {
+    RunConfig run;
+    run.batch = {.sequences = mesh.dp, .microbatch = 1, .seq = 4096};
+    run.mesh = mesh;
+    run.train.eval_every = 0;
+    LoweredRun lowered = lower_run(run, spec_of("deepseek-v2-lite"), planned_target(own_profile()), Checks::none);
+    return flops_per_token(lowered, run.batch).model_causal;
+  };
+  EXPECT_DOUBLE_EQ(flops_on({.tp = 8}), flops_on({}));
+  EXPECT_DOUBLE_EQ(flops_on({.dp = 8, .ep = 8}), flops_on({}));
+}
 
 }  // namespace
 }  // namespace sextant

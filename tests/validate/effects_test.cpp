@@ -32,7 +32,7 @@ Predicted predicted(const TrainingRun& r, const SoftwareProfile& profile) {
   LoweredRun lowered = lower_run(config, r.spec, planned_target(profile));
   double seconds = simulate_run(lowered, {machine, machine.efficiency(), profile}).seconds;
   int64_t tokens = r.batch.sequences * r.batch.seq;
-  double flops = flops_per_token(lowered, tokens).model_full * static_cast<double>(tokens);
+  double flops = flops_per_token(lowered, r.batch).model_full * static_cast<double>(tokens);
   return {seconds, flops / seconds / static_cast<double>(lowered.shape.mesh.world_size()) / 1e12};
 }
 

@@ -55,7 +55,7 @@ std::string title_of(const ValidationRow& row) {
 void scatter(Page& page, const Validation& validation) {
   std::vector<ScatterPoint> points;
   for (const ValidationRow& row : validation.rows()) {
-    auto measured = row.published.measured_seconds();
+    auto measured = row.measured_s;
     if (row.predicted() && measured && row.published.judged())
       points.push_back({.measured = *measured,
                         .predicted = row.predicted_s,
@@ -126,7 +126,7 @@ void every_run(Page& page, const Validation& validation) {
       .rows = {}};
   for (const ValidationRow& row : validation.rows()) {
     if (!row.predicted()) continue;
-    auto measured = row.published.measured_seconds();
+    auto measured = row.measured_s;
     table.rows.push_back({title_of(row), row.published.source, row.run.profile.name,
                           measured ? fmt::format("{:.4g} s", *measured) : "", fmt::format("{:.4g} s", row.predicted_s),
                           measured ? fmt::format("{:+.1f} %", 100 * row.error()) : "",

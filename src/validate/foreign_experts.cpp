@@ -1,0 +1,160 @@
+#include "validate/foreign_experts.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "models/model.h"
+#include "models/presets.h"
+
+namespace sextant {
+
+namespace {
+
+struct PublishedModel {
+  std::string_view begins, preset;
+};
+// Longer beginnings first.
+constexpr std::array kPublishedModels{
+    PublishedModel{"Mixtral-8x22B-G8T8", ""},       PublishedModel{"Mixtral-8x22B", "mixtral-8x22b-v0.3"},
+    PublishedModel{"Mixtral-8x7B", "mixtral-8x7b"}, PublishedModel{"Qwen2-57B", "qwen2-57b-a14b"},
+    PublishedModel{"Qwen3 30B", "qwen3-30b-a3b"},   PublishedModel{"Qwen3 235B", "qwen3-235b-a22b"},
+    PublishedModel{"DeepSeek-V3 16B", ""},          PublishedModel{"DeepSeek-V3", "deepseek-v3"},
+    PublishedModel{"Kimi K2", "deepseek-v3"},       PublishedModel{"GPT-OSS 20B", "gpt-oss-20b"},
+    PublishedModel{"GPT-OSS 120B", "gpt-oss-120b"}, PublishedModel{"OLMoE", "olmoe-1b-7b"},
+};
+
+struct OneModel {
+  std::string_view begins, why_not;
+};
+// Models whose mathematics no architecture of ours has, and what is missing.
+constexpr std::array kOthers{
+    OneModel{"Llama 4", "Llama 4 is not supported yet: experts in every second layer, chunked attention"},
+    OneModel{"DeepSeek-V4", "DeepSeek V4 is not supported: its attention"},
+    OneModel{"JetMoE", "experts of attention are not supported"},
+    OneModel{"Gemma-4", "Gemma 4 is not supported yet"},
+};
+
+const Preset* preset_published_as(std::string_view model) {
+  for (const PublishedModel& each : kPublishedModels)
+    if (model.starts_with(each.begins)) return each.preset.empty() ? nullptr : find_preset(each.preset);
+  return nullptr;
+}
+
+bool mentions(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
+// "1 (20480, gated)": the width where there is one; 0 for none.
+int64_t shared_width(const std::string& words, int64_t expert) {
+  int64_t count = 0, width = 0;
+  auto [end, error] = std::from_chars(words.data(), words.data() + words.size(), count);
+  size_t open = words.find('(');
+  if (open != std::string::npos) std::from_chars(words.data() + open + 1, words.data() + words.size(), width);
+  return error != std::errc{} ? 0 : width > 0 ? width : count * expert;
+}
+
+// The plainest model with experts: Mixtral's, with the row's numbers.
+PublishedExperts plain_experts(const PublishedRun& row) {
+  PublishedExperts out;
+  if (row.arch != "moe") {
+    out.why_not = fmt::format("architecture {} is not supported yet", row.arch);
+    return out;
+  }
+  out.spec = find_preset("mixtral-8x7b")->spec;
+  bool known = row.experts && row.experts_per_token;
+  // Grok-1 as released: eight experts, two for a token.
+  if (!known && !row.model.starts_with("Grok-1")) out.why_not = "the number of experts is not given";
+  if (!known) out.assumed.emplace_back("experts=8, 2 for a token");
+  out.spec.experts->count = row.experts.value_or(8);
+  out.spec.experts->per_token = row.experts_per_token.value_or(2);
+  out.spec.experts->ffn = row.ffn.value_or(0);
+  return out;
+}
+
+// Kimi K2 as released: DeepSeek-V3's architecture with more experts and fewer heads, without groups.
+void make_kimi(ModelSpec& spec) {
+  spec.experts->count = 384;
+  spec.experts->groups = spec.experts->keep_groups = spec.experts->group_top = 1;
+  spec.experts->dense_first = 1;
+}
+
+}  // namespace
+
+PublishedExperts experts_published_as(const PublishedRun& row) {
+  for (const OneModel& other : kOthers)
+    if (row.model.starts_with(other.begins)) return {.spec = {}, .why_not = std::string(other.why_not)};
+  PublishedExperts out;
+  const Preset* preset = preset_published_as(row.model);
+  if (preset)
+    out.spec = preset->spec;
+  else
+    out = plain_experts(row);
+  if (!out.why_not.empty()) return out;
+  ModelSpec& m = out.spec;
+  if (row.model.starts_with("Kimi K2")) make_kimi(m);
+  m.layers = *row.layers, m.hidden = *row.hidden, m.heads = *row.heads;
+  if (!m.latent) m.kv_heads = row.kv_heads.value_or(preset ? m.kv_heads : m.heads);
+  if (m.latent) m.kv_heads = m.heads;
+  if (!preset) m.head_dim = m.hidden / m.heads, m.ffn = row.ffn.value_or(4 * m.hidden);
+  m.vocab = row.vocab.value_or(m.vocab);
+  m.max_seq = std::max(m.max_seq, *row.seq);
+  if (!preset && !row.shared_experts.empty()) m.experts->shared_ffn = shared_width(row.shared_experts, m.experts->ffn);
+  if (row.model.starts_with("DeepSeek-V3") && !mentions(row.model, "w/o MTP"))
+    out.assumed.emplace_back("without its layer of multi-token prediction");
+  if (auto problems = problems_of(m); !problems.empty())
+    out.why_not = fmt::format("{}: {}", problems[0].fields[0], problems[0].got);
+  return out;
+}
+
+std::optional<Products> products_published_as(std::string_view precision) {
+  struct Word {
+    std::string_view begins;
+    Products products;
+  };
+  // Longer beginnings first. A plain "fp8" of Megatron's summaries is the recipe of its time: one scale for a tensor.
+  constexpr std::array kWords{Word{"bf16", Products::as_held},
+                              Word{"fp16", Products::as_held},
+                              Word{"fp8-delayed", Products::fp8_delayed},
+                              Word{"fp8-mx", Products::mxfp8},
+                              Word{"mxfp8", Products::mxfp8},
+                              Word{"fp8-block128", Products::fp8_blocks},
+                              Word{"fp8 (blockwise)", Products::fp8_blocks},
+                              Word{"fp8-cs", Products::fp8_current},
+                              Word{"fp8", Products::fp8_current}};
+  if (mentions(precision, "grouped GEMM only")) return std::nullopt;
+  for (const Word& word : kWords)
+    if (precision.starts_with(word.begins)) return word.products;
+  return std::nullopt;
+}
+
+double imbalance_published_as(const PublishedRun& row) {
+  // Of real routing on eight ranks of experts: the same runs with forced balance were 1.21 times as fast where experts
+  // matter most (Megatron-MoE-ModelZoo, Qwen3-235B). Assumed for all.
+  constexpr double kRealRouting = 1.3;
+  std::string words = row.balance + " " + row.schedule;
+  constexpr std::string_view kCapacity = "capacity ";
+  if (!mentions(words, "real routing")) return 1;
+  size_t at = words.find(kCapacity);
+  if (at == std::string::npos) return kRealRouting;
+  double factor = 0;  // rows up to the capacity are filled up
+  const char* begin = words.data() + at + kCapacity.size();
+  auto [end, error] = std::from_chars(begin, words.data() + words.size(), factor);
+  return error == std::errc{} && factor >= 1 ? factor : kRealRouting;
+}
+
+void apply_words_of_experts(const PublishedRun& row, SoftwareProfile& profile) {
+  std::string words = row.dispatcher + " " + row.schedule;
+  if (mentions(words, "deepep") || mentions(words, "DeepEP") || mentions(words, "hybridep") ||
+      mentions(words, "HybridEP"))
+    profile.token_copies = TokenCopies::each_node;
+  if (mentions(words, "alltoall")) profile.token_copies = TokenCopies::each_expert;
+  if (mentions(words, "EP overlap") && !mentions(words, "no EP overlap") && !mentions(words, "EP overlap off"))
+    profile.overlap_experts = true;
+  if (mentions(words, "CUDA graphs") || mentions(words, "full CUDA graph")) profile.host_s_per_kernel = 0;
+  profile.repeats_experts = mentions(row.recompute, "moe") && !mentions(row.recompute, "moe_act");
+}
+
+}  // namespace sextant

@@ -1,0 +1,32 @@
+// What a published run of a model with experts ran: the model, of which tables tell part, and what its words about
+// precision, dispatch and recompute mean for its profile.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cost/software_profile.h"
+#include "models/spec.h"
+#include "validate/published_run.h"
+
+namespace sextant {
+
+struct PublishedExperts {
+  ModelSpec spec;
+  std::vector<std::string> assumed = {};
+  std::string why_not = {};  // not empty: the model cannot be expressed
+};
+
+// The released model that the row names, with the sizes that the row has; else the plainest of its architecture.
+PublishedExperts experts_published_as(const PublishedRun& row);
+
+// What GEMMs of blocks multiply, by the row's word for its precision; nullopt where it is none that is priced.
+std::optional<Products> products_published_as(std::string_view precision);
+
+// How many times the mean the busiest rank gets: 1 where routing was forced to be balanced, or excess tokens dropped.
+double imbalance_published_as(const PublishedRun& row);
+
+// The profile with what the row says of how tokens travel and what is computed again.
+void apply_words_of_experts(const PublishedRun& row, SoftwareProfile& profile);
+
+}  // namespace sextant
