@@ -71,7 +71,7 @@ TEST(CountedFlops, OfMultiTokenPrediction) {
   auto gigaflops = [&](int64_t depths) {
     spec.mtp_depths = depths;
     LoweredRun lowered = lower_run(run, spec, planned_target(own_profile()), Checks::none);
-    return flops_per_token(lowered, 4096).model_causal / 1e9;
+    return flops_per_token(lowered, run.batch).model_causal / 1e9;
   };
   EXPECT_NEAR(gigaflops(0), 250.5, 0.05);
   EXPECT_NEAR(gigaflops(1), 260.6, 0.05);
