@@ -175,7 +175,7 @@ Value parse_value(Line line, const Mesh& mesh) {
     while (line.accept("|"));
   }
   if (line.accept(" balance ")) value.balance_speed = line.real();
-  if (line.accept(" lost_rows")) value.counted = Counted::lost_rows;
+  if (line.accept(" lost_rows")) value.counted = TallyOf::lost_rows;
   if (value.kind == ValueKind::parameter) value.data_axes = parse_data_axes(line, mesh);
   return value;
 }

@@ -30,7 +30,7 @@ enum class ValueKind : uint8_t {
 };
 
 // What a tally counts.
-enum class Counted : uint8_t {
+enum class TallyOf : uint8_t {
   load,       // slots of each expert of a layer
   lost_rows,  // slots that found no row on their way to experts (ops/dispatch.cpp)
 };
@@ -64,7 +64,7 @@ struct Value {
   // Of a gradient, a tally, a state and low bits: the parameter they belong to. Of an activation: the parameter with
   // whose gradient its tally is made, where there is one.
   ValueId of = kNoValue;
-  Counted counted = Counted::load;   // of a tally, and of an activation that has one
+  TallyOf counted = TallyOf::load;   // of a tally, and of an activation that has one
   Init init;                         // parameters and states
   StoredIn stored;                   // parameters and states
   std::vector<int64_t> packed_rows;  // of a parameter that packs several tensors, one below the other: rows of each

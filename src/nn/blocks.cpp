@@ -371,7 +371,7 @@ class DividedExperts {
     map.set("round", round);
     map.set("experts_per_block", spec_.experts / ranks());
     ValueId sources = b_.op(ops::dispatch_map, "map", {routed_.experts}, map);
-    if (round == 0 && capacity_.rounds() > 1) b_.tally(b_.output(2), weights_.gate_up, Counted::lost_rows);
+    if (round == 0 && capacity_.rounds() > 1) b_.tally(b_.output(2), weights_.gate_up, TallyOf::lost_rows);
     ValueId row_experts = b_.to_experts(b_.output(1));
     if (gathered_) sources = b_.to_experts(sources);
 

@@ -92,7 +92,7 @@ class Builder {
   // The same over the ranks that share sequences.
   ValueId summed_over_sequence(ValueId value);
   // In training, the value is added up over the microbatches of a step, and the update of that parameter reads the sum.
-  void tally(ValueId value, ValueId parameter, Counted counted = Counted::load) {
+  void tally(ValueId value, ValueId parameter, TallyOf counted = TallyOf::load) {
     graph_[value].of = parameter;
     graph_[value].counted = counted;
   }

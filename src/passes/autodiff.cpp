@@ -249,7 +249,7 @@ std::map<ValueId, ValueId> latest_versions(const Graph& graph, ValueKind kind) {
 
 }  // namespace
 
-std::vector<std::pair<ValueId, ValueId>> tallies(const Graph& graph, Counted counted) {
+std::vector<std::pair<ValueId, ValueId>> tallies(const Graph& graph, TallyOf counted) {
   std::vector<std::pair<ValueId, ValueId>> out;
   for (const auto& [id, version] : latest_versions(graph, ValueKind::tally))
     if (graph[id].counted == counted) out.emplace_back(graph[id].of, version);

@@ -24,7 +24,7 @@ struct Differentiation {
 void autodiff(Graph& graph, const Differentiation& what);
 
 // The last version of every tally of this kind after backward, with the parameter it belongs to.
-std::vector<std::pair<ValueId, ValueId>> tallies(const Graph& graph, Counted counted);
+std::vector<std::pair<ValueId, ValueId>> tallies(const Graph& graph, TallyOf counted);
 
 // The last version of a parameter's gradient after backward, by parameter id; parameters that nothing uses have none.
 std::vector<std::pair<ValueId, ValueId>> parameter_gradients(const Graph& graph);

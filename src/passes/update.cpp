@@ -60,7 +60,7 @@ class Update {
         plan_(plan),
         settings_(plan.optimizer.resolved()),
         pairs_(parameter_gradients(graph)),
-        tallies_(tallies(graph, Counted::load)),
+        tallies_(tallies(graph, TallyOf::load)),
         ranks_(ranks_using(graph, plan)),
         blocks_(blocks_using(graph)),
         weights_(optimized_weights(graph)) {
@@ -161,7 +161,7 @@ class Update {
   // With the rows that were lost on the way to experts, where that can be: one message for both.
   ValueId with_lost_rows(ValueId total) {
     std::vector<ValueId> inputs{total};
-    for (const auto& [parameter, lost] : tallies(graph_, Counted::lost_rows)) inputs.push_back(lost);
+    for (const auto& [parameter, lost] : tallies(graph_, TallyOf::lost_rows)) inputs.push_back(lost);
     if (inputs.size() == 1) return total;
     Attrs attrs{{"counts", graph_[inputs[1]].shape.count()}};
     return append_norm_part(make_op(graph_, ops::join_lost, std::move(inputs), attrs, "norm.parts_and_lost"));
