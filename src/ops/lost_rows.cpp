@@ -2,6 +2,9 @@
 // norm, in its own message. Where some of a step are left after all rounds that the program has, the scale is 0, and
 // the update leaves everything as it is, as for a norm that is not finite (clip_scale.cpp): the step has to be repeated
 // with more rounds.
+//
+// No row along m: counts are few, and wanted whole by every rank.
+// clip_lost: No row but the implied ones: the norm and the counts must be whole before they are read.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -22,7 +25,6 @@ const OpDef join_lost{
     .examples = {{.name = "two_layers", .inputs = {f64({}), f64({3}), f64({3})}, .attrs = {{"counts", 3}}}},
 };
 
-// No row but the implied ones: sums must be whole.
 const OpDef clip_lost{
     .name = "clip_lost",
     .contract =

@@ -154,6 +154,10 @@ Numbers read_part(const Bound& bound, const Value& value) {
     std::vector<int32_t> integers(count);
     bound.read(value, std::as_writable_bytes(std::span(integers)));
     std::copy(integers.begin(), integers.end(), part.begin());
+  } else if (value.dtype == DType::f32) {
+    std::vector<float> reals(count);
+    bound.read(value, std::as_writable_bytes(std::span(reals)));
+    std::copy(reals.begin(), reals.end(), part.begin());
   } else {
     bound.read(value, std::as_writable_bytes(std::span(part)));
   }
