@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "ops/ops.h"
+#include "ops/latent_heads.h"
 #include "passes/hops.h"
 
 namespace sextant {
@@ -71,11 +71,11 @@ class Recomputation {
   void mark_latent_heads(std::vector<bool>& marked) const {
     for (size_t i = 0; i < forward_.size(); ++i) {
       const Op& op = forward_[i];
-      if (op.def != &ops::latent_qkv || op.phase != Phase::forward) continue;
+      if (!makes_latent_heads(*op.def) || op.phase != Phase::forward) continue;
       marked[i] = true;
       for (ValueId id : {op.inputs[0], op.inputs[1]}) {
         int producer = made_by_[static_cast<size_t>(id)];
-        while (producer >= 0 && forward_[static_cast<size_t>(producer)].def == &ops::redistribute)
+        while (producer >= 0 && forward_[static_cast<size_t>(producer)].def->layout_rule == LayoutRule::free)
           producer = made_by_[static_cast<size_t>(forward_[static_cast<size_t>(producer)].inputs[0])];
         if (producer >= 0) marked[static_cast<size_t>(producer)] = true;
       }

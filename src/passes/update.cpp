@@ -10,6 +10,7 @@
 #include "ops/load_statistics.h"
 #include "ops/lost_rows.h"
 #include "ops/ops.h"
+#include "ops/row_queues.h"
 #include "passes/autodiff.h"
 #include "passes/hops.h"
 #include "passes/infer.h"
@@ -41,7 +42,7 @@ std::map<ValueId, int> blocks_using(const Graph& graph) {
 int64_t expert_rounds(const Graph& graph) {
   int64_t rounds = 1;
   for (const Op& op : graph.ops)
-    if (op.def == &ops::dispatch_map) rounds = std::max(rounds, op.attrs.integer("round") + 1);
+    if (std::optional<RowQueues> queues = row_queues_of(op)) rounds = std::max(rounds, queues->round + 1);
   return rounds;
 }
 

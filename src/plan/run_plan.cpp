@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "models/model.h"
-#include "ops/ops.h"
+#include "ops/row_queues.h"
 #include "plan/traffic.h"
 #include "schedule/folded.h"
 
@@ -56,7 +56,7 @@ std::optional<ExpertRowsPlan> expert_rows_of(const RunPrograms& programs) {
   for (const Program& program : programs.train)
     for (const Region& region : program.regions)
       for (const Op& op : region.ops)
-        if (op.def == &ops::dispatch_map) return {{op.attrs.integer("capacity"), op.attrs.integer("most")}};
+        if (std::optional<RowQueues> queues = row_queues_of(op)) return {{queues->capacity, queues->most}};
   return std::nullopt;
 }
 

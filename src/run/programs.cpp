@@ -8,7 +8,7 @@
 #include "config/mesh_axes.h"
 #include "config/resolve.h"
 #include "models/model.h"
-#include "ops/ops.h"
+#include "ops/row_queues.h"
 #include "passes/stages.h"
 #include "schedule/check.h"
 #include "schedule/folded.h"
@@ -45,7 +45,8 @@ DType gradients_of_experts(const RunConfig& run, const Target& target) {
 // Whether a routing may ask for more rows than are planned.
 bool may_lose_rows(const Graph& graph) {
   return std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) {
-    return op.def == &ops::dispatch_map && op.attrs.integer("capacity") < op.attrs.integer("most");
+    std::optional<RowQueues> queues = row_queues_of(op);
+    return queues && queues->capacity < queues->most;
   });
 }
 

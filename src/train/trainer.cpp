@@ -12,7 +12,6 @@
 #include "ir/mtp_paths.h"
 #include "ops/load_statistics.h"
 #include "ops/lost_rows.h"
-#include "ops/ops.h"
 #include "train/lr_schedule.h"
 
 namespace sextant {
@@ -86,19 +85,6 @@ Trainer::Trainer(const Parts& parts)
                                               static_cast<uint64_t>(run_.train.seed));
 }
 
-namespace {
-
-// All layers with experts have such a bias, or none has.
-bool has_correction_bias(const RunPrograms& programs) {
-  for (const Program& program : programs.train)
-    for (const Region& region : program.regions)
-      for (const Op& op : region.ops)
-        if (op.def == &ops::balance_bias) return true;
-  return false;
-}
-
-}  // namespace
-
 Trainer::Runner Trainer::make_runner(const Parts& parts, const Program& program) {
   Runner runner{.bound = parts.executor.bind(program, *arena_), .feeder = {}, .loads = {}};
   runner.feeder = std::make_unique<Feeder>(*runner.bound, dataset_.train, dataset_.end_of_text,
@@ -119,12 +105,14 @@ void Trainer::count_layers_with_experts(const RunPrograms& programs) {
     for (const Region& region : program.regions)
       for (const Op& op : region.ops) last = std::max(last, op.block);
   load_names_.assign(kLoadStatistics.begin(), kLoadStatistics.end());
-  if (has_correction_bias(programs))
-    load_names_.insert(load_names_.end(), kBiasStatistics.begin(), kBiasStatistics.end());
   for (int layer = 0; layer <= last; ++layer) {
     std::string first = fmt::format("load.{}.{}", layer, kLoadStatistics[0]);
     if (any_has(programs.train, first)) layers_with_experts_.push_back(layer);
   }
+  // All layers with experts have a correction bias, or none has.
+  if (!layers_with_experts_.empty() &&
+      any_has(programs.train, fmt::format("load.{}.{}", layers_with_experts_[0], kBiasStatistics[0])))
+    load_names_.insert(load_names_.end(), kBiasStatistics.begin(), kBiasStatistics.end());
 }
 
 bool Trainer::counts(const Bound& bound, std::string_view path) const {

@@ -296,8 +296,10 @@ TEST_P(CudaOps, AccumulateAddsOntoTheFirstOutput) {
     for (double& x : run.first_output) x = 1 - 2 * x;
     std::vector<Numbers> added = run_cuda_kernel(run, device());
     for (double& x : fresh[0]) x = 1 - x;
+    // Sums are f32, but of what is of a microbatch alone.
+    double limit = real == DType::bf16 && GetParam().def->wide.empty() ? tolerance(real) : 1e-5;
     for (size_t i = 0; i < fresh.size(); ++i)
-      EXPECT_LT(relative_error(added[i], fresh[i]), 1e-5) << name_of(real) << " output " << i;
+      EXPECT_LT(relative_error(added[i], fresh[i]), limit) << name_of(real) << " output " << i;
   }
 }
 

@@ -1,0 +1,12 @@
+// Which op makes the heads of latent attention out of narrow rows (ops/latent_qkv.cpp).
+#pragma once
+
+#include "ops/ops.h"
+
+namespace sextant {
+
+inline bool makes_latent_heads(const OpDef& def) {
+  return &def == &ops::latent_qkv;
+}
+
+}  // namespace sextant
