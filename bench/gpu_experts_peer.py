@@ -1,6 +1,6 @@
 """Models with experts on one GPU: Sextant's `train` beside PyTorch (torch.compile, grouped_mm), both sides in one run.
 
-  bench/gpu_experts_peer.py [--models NAME,...] [--routings own,balanced] [--steps N] [--sextant FILE] [key=value ...]
+  bench/gpu_experts_peer.py [--models NAME,...] [--routings own,balanced] [--combines index_add,sum] [--whole-steps-only] [--steps N] [--sextant FILE] [key=value ...]
 
 For each model of configs/bench with experts: tokens/s, peak memory and time to the first step, with the router's own choice and with experts that
 take turns; PyTorch combines the rows of experts in two ways, and the faster one counts. And forward and backward of one layer's experts alone:
@@ -10,12 +10,10 @@ is asked of it. Needs a Python with PyTorch.
 import argparse
 import datetime
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 
 from gpu_train_peer import random_tokens, run_sextant
@@ -61,6 +59,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=lambda text: text.split(","), default=list(REQUIRED_SPEED))
     parser.add_argument("--routings", type=lambda text: text.split(","), default=["own", "balanced"])
+    parser.add_argument("--combines", type=lambda text: text.split(","), default=["index_add", "sum"])
+    parser.add_argument("--whole-steps-only", action="store_true", help="not the experts alone")
     parser.add_argument("--steps", type=int, default=16)
     parser.add_argument("--sextant", type=pathlib.Path, default=REPOSITORY / "build" / "cuda" / "sextant")
     parser.add_argument("--results", type=pathlib.Path, default=REPOSITORY / "bench" / "results" / "experts_gpu.json")
@@ -83,12 +83,14 @@ def main():
             forced = ["--balanced"] if routing == "balanced" else []
             with tempfile.TemporaryDirectory() as directory:
                 ours = run_sextant(arguments, file, pathlib.Path(directory))
-                block = sextant_block(arguments, file, config["model"]["layers"], pathlib.Path(directory))
+                block = (None if arguments.whole_steps_only else
+                         sextant_block(arguments, file, config["model"]["layers"], pathlib.Path(directory)))
             arguments.overrides = given
             rows = {"sextant": ours}
-            for combine in ("index_add", "sum"):
+            for combine in arguments.combines:
                 rows[f"torch {combine}"] = run_torch(config, "--tokens", str(tokens), "--steps", str(arguments.steps), "--combine", combine, *forced)
-            blocks = [run_torch(config, "--block", "--combine", combine, *forced) for combine in ("index_add", "sum")]
+            alone = [] if arguments.whole_steps_only else arguments.combines
+            blocks = [run_torch(config, "--block", "--combine", combine, *forced) for combine in alone]
             blocks = [one["block_s"] for one in blocks if one]
             results["models"][name][routing] = {**rows, "block_s": {"sextant": block, "torch": min(blocks, default=None)}}
             for side, row in rows.items():

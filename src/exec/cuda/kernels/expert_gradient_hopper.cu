@@ -49,6 +49,9 @@ __device__ void fill_slots(Ring& ring, const GroupedGradient<Bf16, G>& x, const 
   const int thread = static_cast<int>(threadIdx.x), piece = thread % kSlotPieces, first_slot = thread / kSlotPieces;
   const int within = piece / 8 * kBox * static_cast<int>(sizeof(Bf16)) + swizzled_piece(first_slot, piece % 8);
   const auto rows = static_cast<int>(x.rows);
+  // slot / a_per_row as the upper half of a product, which is exact below 2^32 / a_per_row: a division for each copy
+  // would keep the products waiting.
+  const uint32_t reciprocal = 0xffffffffu / static_cast<uint32_t>(x.a_per_row) + 1;
   RingFiller filler(ring);
   for (int number = static_cast<int>(blockIdx.x); number < tile_count; number += static_cast<int>(gridDim.x)) {
     const RingTile tile = gradient_tile(number, down, across);
@@ -68,7 +71,7 @@ __device__ void fill_slots(Ring& ring, const GroupedGradient<Bf16, G>& x, const 
       const Bf16* from[kSlotsOfThread];
 #pragma unroll
       for (int i = 0; i < kSlotsOfThread; ++i) {
-        uint32_t at = x.a_per_row == 1 ? slots[i] : slots[i] / static_cast<uint32_t>(x.a_per_row);
+        uint32_t at = x.a_per_row == 1 ? slots[i] : __umulhi(slots[i], reciprocal);
         from[i] = a + static_cast<uint64_t>(at) * static_cast<uint32_t>(rows);
       }
       find_slots(k + kRingDepth);
@@ -166,7 +169,8 @@ __global__ void __launch_bounds__(kSlotThreads, 1)
 
 template <class G>
 bool takes_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16, G>& x) {
-  return device.capability() == 90 && x.expert_count <= kMostRingExperts && x.rows % 8 == 0 && x.columns % 8 == 0;
+  return device.capability() == 90 && x.expert_count <= kMostRingExperts && x.rows % 8 == 0 && x.columns % 8 == 0 &&
+         x.slots < (int64_t{1} << 32) / x.a_per_row;
 }
 
 template <class G>
