@@ -159,6 +159,11 @@ void write_pictures(const PlanArguments& a, const RunPlan& plan, const LoweredRu
 ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const PlanTarget& place) {
   Target target = target_at(place, run, run_shape(run, spec).mesh.world_size());
   LoweredRun lowered = lower_run(run, spec, target);
+  if (!a.imbalance.empty() && lowered.shape.mesh.ranks(ExpertRole::expert) <= 1)
+    throw UserError({.place = "--imbalance",
+                     .got = "no ranks of this run divide experts",
+                     .expected = "mesh.ep above 1",
+                     .hint = "leave it out"});
   bool traced = !a.trace.empty() || !a.timeline.empty() || !a.report.empty();
   SimResult simulated;
   RunPlan plan = make_plan(

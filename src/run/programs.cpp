@@ -191,7 +191,9 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
   use.parallel.expert_rounds = ExpertRounds::all;
   if (rounds) {
     LowerOptions again = options;
-    again.plan.recompute = RecomputeMode::full;  // what is in a round is made anew in backward, not kept for each
+    // What is in a round is made anew in backward and used up there, not kept for each.
+    again.plan.recompute = RecomputeMode::full;
+    again.pipeline = with_whole_backwards(shape.pipeline);
     again.beside = &programs.train;
     again.observe = {};
     programs.repeat = lower_all(build_model(shape.spec, use, shape.mesh), target, again);

@@ -47,6 +47,14 @@ bool has_stage_before(const PipelineShape& shape, StagePlacement placement, int 
   return placement == StagePlacement::both_ways ? stage % shape.ranks != 0 : stage > 0;
 }
 
+PipelineSchedule with_whole_backwards(PipelineSchedule schedule) {
+  for (std::vector<Action>& order : schedule.ranks) {
+    std::erase_if(order, [](const Action& action) { return action.region == RegionKind::weight; });
+    for (Action& action : order) action.with_next = false;
+  }
+  return schedule;
+}
+
 bool has_pairs(const PipelineSchedule& schedule) {
   bool found = false;
   for (const std::vector<Action>& actions : schedule.ranks)

@@ -61,6 +61,9 @@ bool has_stage_before(const PipelineShape& shape, StagePlacement placement, int 
 PipelineSchedule make_schedule(std::string_view name, const PipelineShape& shape,
                                std::string_view place = "pipeline.schedule");
 
+// The same order of F and B, one by one and with weight gradients inside B: what takes the least memory.
+PipelineSchedule with_whole_backwards(PipelineSchedule schedule);
+
 bool has_pairs(const PipelineSchedule& schedule);  // whether a forward runs beside a backward
 
 std::string name_of(const Action& action);  // "F 0 3": kind, chunk, microbatch

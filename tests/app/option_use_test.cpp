@@ -162,6 +162,10 @@ Given with_option(const VerbCase& verb, Given given, const std::string& option) 
   // mpirun knows apptainer only: there the other runtime is what makes a difference, by a refusal.
   if (option == "--runtime" && given.contains("--mpi") && !given.contains("--without-ssh")) given[option] = "pyxis";
   if (option == "--compute") given.erase("--params");
+  if (option == "--imbalance" && given.contains("config")) {
+    given["config"] = config_path("tiny-moe.toml");
+    given["overrides"] = "mesh.dp=2 mesh.ep=2 batch.microbatch=2";
+  }
   return given;
 }
 
