@@ -38,8 +38,8 @@ std::vector<std::pair<std::string, Settings>> runs() {
                                  {"mesh.cp=2"},
                                  {"mesh.pp=2", "pipeline.schedule=zbv", "pipeline.chunks=2", "model.layers=4"}})
       runs.push_back({file, mesh});
-  for (const Settings& experts :
-       {Settings{"model.experts.z_loss=0.001"}, {"mesh.dp=4", "mesh.ep=4", "mesh.expert_capacity=1", "batch.microbatch=2"}})
+  for (const Settings& experts : {Settings{"model.experts.z_loss=0.001"},
+                                  {"mesh.dp=4", "mesh.ep=4", "mesh.expert_capacity=1", "batch.microbatch=2"}})
     runs.push_back({"tiny-moe.toml", experts});
   runs.push_back({"tiny-moe.toml", {"model.architecture=gpt_oss", "mesh.dp=4", "mesh.ep=4", "batch.microbatch=2"}});
   return runs;
