@@ -351,14 +351,14 @@ class DividedExperts {
                  b_.gathered_for_experts(routed_.experts)};
     else if (rounds > 1)  // their gradients are added up before they meet those of other readers
       routed_.x = b_.op(ops::scale, "of_all_rounds", {routed_.x}, {{"factor", 1.0}});
-    if (rounds == 1) return add_round(0, kNoValue);
-    // The last round first: backward then adds up rows in the order of their places in queues.
+    // The last round first: backward then adds up rows in the order of their places in queues. The first one has the
+    // names that it has alone: what it counts lies in the same place in Programs of one round and of several.
     ValueId sum = kNoValue;
-    for (int64_t round = rounds; round-- > 0;) {
+    for (int64_t round = rounds; --round > 0;) {
       auto scope = b_.scope(fmt::format("round{}", round));
       sum = add_round(round, sum);
     }
-    return sum;
+    return add_round(0, sum);
   }
 
  private:

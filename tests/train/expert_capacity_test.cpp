@@ -233,7 +233,7 @@ TEST_F(ExpertCapacity, MemoryIsThatOfThePlan) {
     EXPECT_LT(plan.peak_bytes, before);
     auto largest = [&](RunPrograms& programs) {
       EXPECT_EQ(programs.arena_bytes(0), std::max(programs.train[0].arena_bytes, programs.repeat[0].arena_bytes));
-      EXPECT_LE(programs.train[0].persistent_bytes, programs.repeat[0].persistent_bytes);
+      EXPECT_EQ(programs.train[0].persistent_bytes, programs.repeat[0].persistent_bytes);
       EXPECT_EQ(programs.arena_bytes(0), plan.peak_bytes);
     };
     std::vector<std::string> settings{"mesh.dp=4", "mesh.ep=4"};
