@@ -135,6 +135,33 @@ TEST(Check, OptionsThatNoModelTypeHasTogether) {
             "Hugging Face's attention_bias");
 }
 
+// Narrow gradients are not added up, and rows of less than the balanced load serve no routing.
+TEST(Check, GradientsAndCapacityOfExperts) {
+  auto about = [](std::vector<std::string> settings) {
+    settings.insert(settings.begin(), {"model.architecture=mixtral", "model.ffn=96", "model.experts.count=4",
+                                       "batch.sequences=4", "batch.microbatch=4"});
+    return complaint_about(settings);
+  };
+  const std::string narrow = "train.expert_gradients=bf16";
+  EXPECT_EQ(about({narrow}), "");
+  for (std::vector<std::string> adds : {std::vector<std::string>{"batch.microbatch=2"},
+                                        {"mesh.dp=2", "batch.microbatch=2"},
+                                        {"mesh.cp=2"},
+                                        {"mesh.dp=2", "mesh.ep=2", "batch.microbatch=2"}}) {
+    adds.push_back(narrow);
+    EXPECT_NE(about(adds).find("would be added up over microbatches or ranks; expected one microbatch in a step"),
+              std::string::npos)
+        << about(adds);
+  }
+  EXPECT_EQ(about({narrow, "optimizer.name=lion"}),
+            "command line: train.expert_gradients=bf16: lion reads gradients in f32; expected adamw, or \"f32\"");
+  EXPECT_EQ(complaint_about({narrow, "batch.sequences=4", "batch.microbatch=4"}),
+            "command line: train.expert_gradients=bf16: llama has no experts; expected \"f32\"");
+  EXPECT_EQ(about({"mesh.dp=2", "mesh.ep=2", "batch.microbatch=2", "mesh.expert_capacity=0.5"}),
+            "command line: mesh.expert_capacity=0.5: 0.5 times the balanced load is less than any routing sends; "
+            "expected 1 or more, or 0 for the most that any routing sends");
+}
+
 // What a model type of transformers does not have could not be saved.
 TEST(Check, OptionsOfExperts) {
   auto about = [](std::vector<std::string> settings) {

@@ -45,6 +45,21 @@ std::vector<Numbers> run(const OpDef& def, const Attrs& attrs, TensorTypes types
   return run_kernel({.def = def, .attrs = attrs, .types = std::move(types), .inputs = std::move(inputs), .threads = 2});
 }
 
+// Forced balance: experts take turns whatever the logits say; a token's weights are still its scores of them.
+TEST(Experts, TakeTurnsWhereBalanceIsForced) {
+  constexpr int64_t kTokens = 12, kExperts = 6, kTopK = 2;
+  Numbers logits = normals(kTokens * kExperts, "logits");
+  Attrs attrs{{"top_k", kTopK}, {"normalise", 1}, {"forced", 1}};
+  std::vector<Numbers> routed = run(ops::route, attrs, {f64({1, kTokens, kExperts})}, {logits});
+  for (int64_t slot = 0; slot < kTokens * kTopK; ++slot) {
+    auto at = static_cast<size_t>(slot);
+    EXPECT_EQ(routed[1][at], static_cast<double>(slot % kExperts));
+    int64_t first = slot / kTopK * kTopK;
+    auto score = [&](int64_t i) { return std::exp(logits[static_cast<size_t>(i / kTopK * kExperts + i % kExperts)]); };
+    EXPECT_NEAR(routed[0][at], score(slot) / (score(first) + score(first + 1)), 1e-12);
+  }
+}
+
 // Whole numbers through both linears: token t carries t + 1, expert e multiplies by 100·(e + 1). An exact oracle.
 TEST(Experts, EverySlotIsComputedOnceByItsExpert) {
   for (const Load& load : kLoads) {
