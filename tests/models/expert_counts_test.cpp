@@ -101,7 +101,7 @@ TEST(ExpertCounts, AreSumsOverMatrices) {
   EXPECT_GE(compared, 20);
 }
 
-// As Hugging Face counts the released files, whose correction biases are parameters too.
+// Elements of the released files, in which correction biases are parameters too; recalled, not looked up.
 TEST(ExpertCounts, AreThoseOfReleasedFiles) {
   struct Published {
     const char* preset;
