@@ -20,11 +20,13 @@
 #include "bench/cpu_profile.h"
 #include "bench/environment.h"
 #include "bench/gemm.h"
+#include "bench/grouped_gemm.h"
 #include "bench/memory.h"
 #include "bench/op_bench.h"
 #include "bench/result.h"
 #include "bench/save.h"
 #include "bench/sizing.h"
+#include "bench/traced_ops.h"
 #include "config/load.h"
 #include "cost/machine_file.h"
 #include "exec/cpu/cpu_executor.h"
@@ -149,8 +151,64 @@ Target target_of(const BenchOptions& o) {
   return target_for(run, 1);
 }
 
-std::vector<GemmDims> shapes_of(const BenchGemmArguments& a) {
-  std::vector<GemmDims> shapes;
+// What a config's Programs do, for the device and threads that the options name.
+LoweredRun lowered_of(RunConfig& run, const BenchOptions& options) {
+  run.device = options.device;
+  run.train.threads = threads_of(options);
+  ModelSpec spec = resolve_spec(run);
+  return lower_run(run, spec, target_for(run, run_shape(run, spec).mesh.world_size()));
+}
+
+struct GemmShapes {
+  std::vector<GemmDims> single;
+  std::vector<GroupedGemm> grouped;
+};
+
+// Operands beyond any device's memory would be refused late, and in bytes that no number holds.
+void require_some_size(const ExpertLayer& layer) {
+  constexpr double kMost = 1e12;  // elements
+  auto of = [](int64_t a, int64_t b, int64_t c) {
+    return static_cast<double>(a) * static_cast<double>(b) * static_cast<double>(c);
+  };
+  double weights = of(layer.experts, 2 * layer.width, layer.hidden),
+         slots = of(layer.tokens, layer.per_token, 2 * layer.width), tokens = of(layer.tokens, layer.hidden, 1);
+  if (std::max({weights, slots, tokens}) > kMost)
+    throw UserError(
+        {.place = "--experts",
+         .got = fmt::format("{} experts of {} x {} and {} tokens have operands of {:.3g} elements", layer.experts,
+                            layer.hidden, layer.width, layer.tokens, std::max({weights, slots, tokens})),
+         .expected = "at most 1e12 in each"});
+}
+
+void add_experts(const BenchGemmArguments& a, GemmShapes& shapes) {
+  if (a.per_token > a.experts)
+    throw UserError({.place = "--per-token",
+                     .got = fmt::format("{} of {} experts", a.per_token, a.experts),
+                     .expected = "at most as many as --experts"});
+  double most = static_cast<double>(a.experts) / static_cast<double>(a.per_token);
+  if (a.imbalance > most)
+    throw UserError(
+        {.place = "--imbalance",
+         .got = fmt::format("{:g}", a.imbalance),
+         .expected = fmt::format("at most {:g}, --experts / --per-token: the busiest expert then gets every "
+                                 "token",
+                                 most)});
+  bool cuda = on_cuda(a.options);
+  auto range = [](const std::string& text, const char* option, int64_t usual) {
+    return text.empty() ? std::vector{usual} : parse_range(text, option);
+  };
+  for (int64_t tokens : range(a.tokens, "--tokens", cuda ? 16384 : 512))
+    for (int64_t hidden : range(a.hidden, "--hidden", cuda ? 2048 : 256))
+      for (int64_t width : range(a.width, "--width", cuda ? 1024 : 256)) {
+        ExpertLayer layer{a.experts, a.per_token, tokens, hidden, width};
+        require_some_size(layer);
+        for (GroupedGemm& gemm : grouped_gemms_of(layer)) shapes.grouped.push_back(std::move(gemm));
+      }
+}
+
+GemmShapes shapes_of(const BenchGemmArguments& a) {
+  GemmShapes all;
+  std::vector<GemmDims>& shapes = all.single;
   for (const std::string& shape : a.shapes) shapes.push_back(parse_shape(shape, "--shape"));
   if (!a.m.empty() || !a.n.empty() || !a.k.empty()) {
     auto range = [](const std::string& text, const char* option) {
@@ -162,13 +220,31 @@ std::vector<GemmDims> shapes_of(const BenchGemmArguments& a) {
   }
   if (!a.config.empty()) {
     RunConfig run = load_config(a.config, a.overrides);
-    run.device = a.options.device;
-    ModelSpec spec = resolve_spec(run);
-    for (const GemmDims& shape : gemms_of(lower_run(run, spec, target_of(a.options)))) shapes.push_back(shape);
+    LoweredRun lowered = lowered_of(run, a.options);
+    for (const GemmDims& shape : gemms_of(lowered)) shapes.push_back(shape);
+    all.grouped = grouped_gemms_of(lowered);
   }
-  if (shapes.empty() && !a.mamf)
+  if (a.experts > 0) add_experts(a, all);
+  if (shapes.empty() && all.grouped.empty() && !a.mamf)
     for (int64_t side : {512, 1024, 2048}) shapes.push_back({side, side, side});
-  return shapes;
+  return all;
+}
+
+// Those of experts are computed by our own kernels, in the types that the device trains in.
+std::vector<DType> grouped_types(const std::vector<std::string>& types, const Target& target) {
+  std::vector<DType> found;
+  for (const std::string& type : types) {
+    auto dtype = std::ranges::find(target.computes_in, type, grouped_type_name);
+    if (dtype == target.computes_in.end()) {
+      std::vector<std::string_view> known;
+      for (DType each : target.computes_in) known.push_back(grouped_type_name(each));
+      throw UserError({.place = "--type",
+                       .got = fmt::format("GEMMs of experts are not computed in '{}'", type),
+                       .expected = fmt::format("one of {}", fmt::join(known, ", "))});
+    }
+    found.push_back(*dtype);
+  }
+  return found;
 }
 
 std::vector<std::string> types_of(const BenchGemmArguments& a, const DeviceProbe& probe) {
@@ -190,7 +266,7 @@ BenchReport read_report(const std::string& file) {
 }  // namespace
 
 void bench_gemm_verb(const BenchGemmArguments& a) {
-  std::vector<GemmDims> shapes = shapes_of(a);
+  GemmShapes shapes = shapes_of(a);
   ShapeSpace space{a.step, a.most > 0 ? a.most : on_cuda(a.options) ? 16384 : 4096};
   if (a.mamf && space.most < space.step)
     throw UserError({.place = "--most",
@@ -198,11 +274,25 @@ void bench_gemm_verb(const BenchGemmArguments& a) {
                      .expected = fmt::format("{} or more", space.step)});
   Session session(a.options);
   GemmRequest request{.probe = session.probe(),
-                      .shapes = std::move(shapes),
+                      .shapes = std::move(shapes.single),
                       .types = types_of(a, session.probe()),
                       .peaks = session.peaks(),
                       .repeat = session.repeat()};
+  std::unique_ptr<Executor> executor;
+  std::vector<DType> types;
+  if (!shapes.grouped.empty()) {
+    executor = executor_for(a.options.device, threads_of(a.options));
+    types = grouped_types(request.types, executor->target());
+  }
   bench_gemm(request, session.report, session.watch);
+  if (executor)
+    bench_grouped_gemms({.executor = *executor,
+                         .gemms = std::move(shapes.grouped),
+                         .types = std::move(types),
+                         .imbalance = a.imbalance,
+                         .peaks = session.peaks(),
+                         .repeat = session.repeat()},
+                        session.report, session.watch);
   if (a.mamf) bench_mamf(request, space, session.report, session.watch);
   session.finish();
 }
@@ -245,7 +335,40 @@ void bench_attention_verb(const BenchAttentionArguments& a) {
   session.finish();
 }
 
+namespace {
+
+void bench_ops_of_config(const BenchOpsArguments& a) {
+  RunConfig run = load_config(a.config, a.overrides);
+  LoweredRun lowered = lowered_of(run, a.options);
+  auto has = [&](const Program& program) {
+    return std::ranges::any_of(program.regions, [&](const Region& region) {
+      return std::ranges::any_of(
+          region.ops, [&](const Op& op) { return !op.def->message && op.def->name.find(a.only) != op.def->name.npos; });
+    });
+  };
+  if (std::ranges::none_of(lowered.programs.train, has))
+    throw UserError({.place = "--only",
+                     .got = fmt::format("no op of the steps of {} has '{}' in its name", a.config, a.only),
+                     .expected = "a part of a name, such as attention or linear",
+                     .hint = "without --only all of them are timed; messages are bench comm's"});
+  Session session(a.options);
+  ExecutorMaker maker = executor_maker(a.options);
+  ModelSpec spec = resolve_spec(run);
+  session.watch.say("training steps");
+  bench_traced_ops({.steps = {.run = run,
+                              .spec = spec,
+                              .make_executor = maker,
+                              .threads = std::max(1, threads_of(a.options) / lowered.shape.mesh.world_size()),
+                              .at_least_s = a.options.seconds},
+                    .only = a.only},
+                   lowered, session.report, session.watch);
+  session.finish();
+}
+
+}  // namespace
+
 void bench_ops_verb(const BenchOpsArguments& a) {
+  if (!a.config.empty()) return bench_ops_of_config(a);
   std::span<const OpDef* const> ops = all_ops();
   if (std::none_of(ops.begin(), ops.end(), [&](const OpDef* op) { return op->name.find(a.only) != op->name.npos; }))
     throw UserError({.place = "--only",
@@ -299,6 +422,22 @@ namespace {
                    .hint = fmt::format("leave it out; it is for {}", device)});
 }
 
+// Few and many rows of an expert, by the widths that models have, from OLMoE's to Mixtral's.
+std::vector<GroupedGemm> grouped_gemms_of_machine() {
+  constexpr int64_t kPerToken = 2;
+  std::vector<GroupedGemm> gemms;
+  for (const ExpertLayer& sizes : {ExpertLayer{.experts = 64, .hidden = 2048, .width = 768},
+                                   ExpertLayer{.experts = 32, .hidden = 4096, .width = 2048},
+                                   ExpertLayer{.experts = 8, .hidden = 4096, .width = 14336}})
+    for (int64_t rows : {128, 1024, 8192}) {
+      ExpertLayer layer = sizes;
+      layer.per_token = kPerToken;
+      layer.tokens = rows * layer.experts / kPerToken;
+      for (GroupedGemm& gemm : grouped_gemms_of(layer)) gemms.push_back(std::move(gemm));
+    }
+  return gemms;
+}
+
 // What a GPU's file says anew; the rest is as the machine that has the device says.
 void bench_gpu(const BenchMachineArguments& a) {
   const BenchOptions& options = a.options;
@@ -320,6 +459,12 @@ void bench_gpu(const BenchMachineArguments& a) {
   for (int64_t dim : {64, 128})
     for (int64_t seq : {4096, 16384}) shapes.push_back({32768 / seq, seq, 16, 16, dim});
   std::unique_ptr<Executor> executor = executor_for(options.device, 1);
+  bench_grouped_gemms({.executor = *executor,
+                       .gemms = grouped_gemms_of_machine(),
+                       .types = {DType::bf16},
+                       .peaks = session.peaks(),
+                       .repeat = session.repeat()},
+                      session.report, session.watch);
   bench_attention({.executor = *executor,
                    .shapes = shapes,
                    .peak_flops_per_s = session.peaks()["bf16"],

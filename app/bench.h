@@ -31,6 +31,10 @@ struct BenchGemmArguments {
   std::string config;
   std::vector<std::string> overrides;
   std::vector<std::string> types;
+  int64_t experts = 0;  // 0: no grouped GEMMs but a config's
+  int64_t per_token = 2;
+  std::string tokens, hidden, width;  // ranges; empty: by the device
+  double imbalance = 1;
   bool mamf = false;
   int64_t step = 1024, most = 0;  // of --mamf; 0: as far as is worth it on the device
 };
@@ -52,6 +56,8 @@ void bench_attention_verb(const BenchAttentionArguments& arguments);
 struct BenchOpsArguments {
   BenchOptions options;
   std::string only;
+  std::string config;
+  std::vector<std::string> overrides;
 };
 void bench_ops_verb(const BenchOpsArguments& arguments);
 

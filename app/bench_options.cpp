@@ -23,14 +23,16 @@ CLI::Option* add_options(CLI::App& verb, BenchOptions& o) {
       ->capture_default_str();
 }
 
-void add_save(CLI::App& verb, BenchOptions& o) {
-  verb.add_option("--save", o.save, "write the figures into this machine's file (NAME.toml), for plan --machine");
+CLI::Option* add_save(CLI::App& verb, BenchOptions& o) {
+  return verb.add_option("--save", o.save,
+                         "write the figures into this machine's file (NAME.toml), for plan --machine");
 }
 
 void add_gemm(CLI::App& bench, BenchGemmArguments& a) {
-  CLI::App* verb = bench.add_subcommand("gemm", "GEMMs: given shapes, ranges, those of a config, or the best there is");
+  CLI::App* verb = bench.add_subcommand(
+      "gemm", "GEMMs: given shapes, ranges, those of a config, grouped ones of experts, or the best there is");
   add_options(*verb, a.options);
-  add_save(*verb, a.options);
+  CLI::Option* save = add_save(*verb, a.options);
   verb->add_option("--shape", a.shapes, "ROWSxCOLUMNSxDEPTH, may be repeated");
   verb->add_option("--m", a.m, "rows: a number or START:STOP:STEP");
   verb->add_option("--n", a.n, "columns");
@@ -38,6 +40,23 @@ void add_gemm(CLI::App& bench, BenchGemmArguments& a) {
   CLI::Option* config = verb->add_option("--config", a.config, "the GEMMs of this config's Programs, on its mesh");
   verb->add_option("--set", a.overrides, "key=value of the config, may be repeated")->needs(config);
   verb->add_option("--type", a.types, "fp32, tf32, bf16, fp16, fp8 [what the device computes in]");
+  CLI::Option* experts = verb->add_option("--experts", a.experts, "grouped GEMMs of so many experts, all on one device")
+                             ->check(CLI::Range(1, 4096));
+  verb->add_option("--per-token", a.per_token, "of --experts: experts of each token")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str()
+      ->needs(experts);
+  verb->add_option("--tokens", a.tokens, "of --experts: a number or START:STOP:STEP [16384, or 512 on a CPU]")
+      ->needs(experts);
+  verb->add_option("--hidden", a.hidden, "of --experts: size of a token, as --tokens [2048, or 256 on a CPU]")
+      ->needs(experts);
+  verb->add_option("--width", a.width, "of --experts: of one expert's MLP, as --tokens [1024, or 256 on a CPU]")
+      ->needs(experts);
+  verb->add_option("--imbalance", a.imbalance, "of --experts: tokens of the busiest expert over the mean")
+      ->check(CLI::Range(1.0, 4096.0))
+      ->capture_default_str()
+      ->needs(experts)
+      ->excludes(save);  // machines hold what balanced experts take
   CLI::Option* mamf = verb->add_flag("--mamf", a.mamf, "search for the shape that reaches most");
   verb->add_option("--step", a.step, "of --mamf: sizes are multiples of this")
       ->check(CLI::Range(16, 65536))
@@ -70,10 +89,13 @@ void add_attention(CLI::App& bench, BenchAttentionArguments& a) {
 }
 
 void add_ops(CLI::App& bench, BenchOpsArguments& a) {
-  CLI::App* verb = bench.add_subcommand("ops", "Every op alone, from its examples made larger");
+  CLI::App* verb = bench.add_subcommand(
+      "ops", "Every op alone, from its examples made larger; or those of a config's training steps, in place");
   add_options(*verb, a.options);
   add_save(*verb, a.options);
   verb->add_option("--only", a.only, "ops whose name contains this");
+  CLI::Option* config = verb->add_option("--config", a.config, "the ops of this config's training steps, on its mesh");
+  verb->add_option("--set", a.overrides, "key=value of the config, may be repeated")->needs(config);
   verb->callback([&a] { bench_ops_verb(a); });
 }
 

@@ -60,10 +60,11 @@ struct PlanTarget {
   SoftwareProfile profile;
 };
 
-PlanTarget place_of(const PlanArguments& a) {
+PlanTarget place_of(const PlanArguments& a, const ModelSpec& spec) {
   PlanTarget place{.machine = {},
                    .profile = a.profile.empty() ? own_profile() : profile_named(load_profiles(), a.profile)};
   if (!a.machine.empty()) place.machine = load_machine(a.machine);
+  if (place.machine && spec.experts) place.machine = with_experts(std::move(*place.machine));
   return place;
 }
 
@@ -95,6 +96,10 @@ void require_other_file(const PlanArguments& a) {
 
 ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& spec, const PlanTarget& place) {
   require_other_file(a);
+  if (!a.imbalance.empty() && !spec.experts)
+    throw UserError({.place = "--imbalance",
+                     .got = fmt::format("{} has no experts", spec.architecture),
+                     .expected = "a model with experts"});
   int64_t devices = a.devices > 0 ? a.devices : run_shape(run, spec).mesh.world_size();
   Target target = target_at(place, run, static_cast<int>(devices));
   SearchResult result = search_layouts({.run = run,
@@ -105,6 +110,7 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
                                         .limits = LayoutLimits(a.only, "--only"),
                                         .target = &target,
                                         .token_budget = quantity(a.tokens, "--tokens").value_or(0),
+                                        .imbalance = read_expert_imbalance(a.imbalance, "--imbalance"),
                                         .progress = [&](std::string_view text) {
                                           if (!a.json && a.verbosity != Verbosity::quiet)
                                             fmt::print(stderr, "{}\n", text);
@@ -201,7 +207,7 @@ ExitCode plan_verb(const PlanArguments& a) {
   require_machine(a);
   RunConfig run = load_config(a.config, a.overrides);
   ModelSpec spec = resolve_spec(run);
-  PlanTarget place = place_of(a);
+  PlanTarget place = place_of(a, spec);
   if (mode == PlanMode::search) return search(a, run, spec, place);
   if (mode == PlanMode::serve) return serve(a, run, spec, place);
   return plan_config(a, run, spec, place);

@@ -40,7 +40,7 @@ constexpr std::array<OptionUse, 28> kOptions{{
     {"--mesh", in(plan)},
     {"--straggler", in(plan)},
     {"--jitter", in(plan)},
-    {"--imbalance", in(plan)},
+    {"--imbalance", in(plan, search)},
     {"--search", in(search, judge_search)},
     {"--only", in(search)},  // where a search is judged, each profile says what was searched
     {"--devices", in(search)},

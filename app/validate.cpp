@@ -14,28 +14,32 @@ namespace {
 void print_calibrations(Validation& validation, const std::string& only) {
   for (const auto& [name, machine] : validation.machines()) {
     if (!only.empty() && name != only) continue;
-    Calibration fit = calibrate(validation, name);
-    if (fit.rows == 0) continue;
-    fmt::print("# {}: {} rows, {:.4f} before, {:.4f} after\n[fitted]\n", name, fit.rows, fit.before, fit.after);
-    for (const NamedEfficiency& named : named_efficiencies())
-      fmt::print("{} = {:.4g}\n", named.name, fit.efficiency.*named.field);
-    fmt::print("\n");
+    for (Models models : {Models::dense, Models::experts}) {
+      Calibration fit = calibrate(validation, name, models);
+      if (fit.rows == 0) continue;
+      fmt::print("# {}: {} rows, {:.4f} before, {:.4f} after\n[{}]\n", name, fit.rows, fit.before, fit.after,
+                 models == Models::dense ? "fitted" : "fitted_experts");
+      for (const NamedEfficiency& named : named_efficiencies())
+        fmt::print("{} = {:.4g}\n", named.name, fit.efficiency.*named.field);
+      fmt::print("\n");
+    }
   }
 }
 
-void print_held_out(Validation& validation, const std::string& only) {
+void print_held_out(Validation& validation, const std::string& only, Models models) {
   std::vector<double> all, medians;
   for (const auto& [name, machine] : validation.machines()) {
     if (!only.empty() && name != only) continue;
-    for (const HeldOut& held : hold_out_sources(validation, name)) {
+    for (const HeldOut& held : hold_out_sources(validation, name, models)) {
       medians.push_back(quantile(held.errors, 0.5));
       fmt::print("{:5.1f} %  {} rows of {} on {}, fitted on {} others\n", 100 * medians.back(), held.errors.size(),
                  held.source, name, held.fitted_on);
       all.insert(all.end(), held.errors.begin(), held.errors.end());
     }
   }
-  fmt::print("held out: {} rows, median error {:.1f} %, 90th percentile {:.1f} %, median of medians {:.1f} %\n",
-             all.size(), 100 * quantile(all, 0.5), 100 * quantile(all, 0.9), 100 * quantile(medians, 0.5));
+  fmt::print("held out{}: {} rows, median error {:.1f} %, 90th percentile {:.1f} %, median of medians {:.1f} %\n",
+             models == Models::experts ? ", models with experts" : "", all.size(), 100 * quantile(all, 0.5),
+             100 * quantile(all, 0.9), 100 * quantile(medians, 0.5));
 }
 
 void print_layout_choices(const Validation& validation, bool json) {
@@ -48,7 +52,10 @@ void print_layout_choices(const Validation& validation, bool json) {
 
 void validate_verb(const PlanArguments& arguments) {
   Validation validation(read_published_runs(arguments.validate));
-  if (arguments.hold_out) return print_held_out(validation, arguments.machine);
+  if (arguments.hold_out) {
+    for (Models models : {Models::dense, Models::experts}) print_held_out(validation, arguments.machine, models);
+    return;
+  }
   if (arguments.calibrate) return print_calibrations(validation, arguments.machine);
   validation.predict(Constants::tables);
   ValidationFigures tables = figures_of(validation);

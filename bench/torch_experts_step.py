@@ -99,9 +99,10 @@ class Model(nn.Module):
         return loss + 0.01 * balance / len(self.blocks)
 
 
-def time_block(model, config, options, rounds=20):
-    """Forward and backward of one layer's experts alone, with the router, compiled; seconds."""
-    experts = Experts(model["hidden"], model["experts"]["count"], model["experts"]["per_token"], model["experts"]["ffn"], **options).cuda().bfloat16()
+def time_block(model, config, options, weights, rounds=20):
+    """Forward and backward of one layer's experts alone, with the router, compiled; seconds. With f32 weights, as in the whole step, autocast makes bf16 of
+    them and f32 of their gradients."""
+    experts = Experts(model["hidden"], model["experts"]["count"], model["experts"]["per_token"], model["experts"]["ffn"], **options).cuda().to(weights)
     for parameter in experts.parameters():
         nn.init.normal_(parameter, std=0.02)
     forward = torch.compile(experts)
@@ -111,7 +112,8 @@ def time_block(model, config, options, rounds=20):
         if i == 5:
             torch.cuda.synchronize()
             begin = time.perf_counter()
-        y, _ = forward(x)
+        with torch.autocast("cuda", torch.bfloat16):
+            y, _ = forward(x)
         y.backward(gradient)
         x.grad = None
         for parameter in experts.parameters():
@@ -125,7 +127,8 @@ def run(arguments):
     model, batch, seq = config["model"], config["batch"]["sequences"], config["batch"]["seq"]
     options = {"combine": arguments.combine, "balanced": arguments.balanced}
     if arguments.block:
-        print(json.dumps({"block_s": time_block(model, config, options), "torch": torch.__version__}), flush=True)
+        seconds = {name: time_block(model, config, options, weights) for name, weights in (("f32", torch.float32), ("bf16", torch.bfloat16))}
+        print(json.dumps({"block_s": seconds, "torch": torch.__version__}), flush=True)
         return
     begin = time.perf_counter()
     torch.manual_seed(0)

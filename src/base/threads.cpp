@@ -24,17 +24,23 @@ inline void relax() {
 
 }  // namespace
 
+// A parallel_for is open while tasks may be left. Workers that come in time are counted, and waited for; one that wakes
+// later, because its core was busy with something else, passes it over: nobody waits for those who do nothing.
 struct ThreadTeam::Shared {
   std::mutex mutex;
-  std::condition_variable wake;
-  std::atomic<uint64_t> generation{0};  // one more for every parallel_for
+  std::condition_variable wake, finished;
+  std::atomic<uint64_t> state{0};  // the number of the parallel_for, whether it is open, and the workers in it
   std::atomic<int64_t> next{0};
-  std::atomic<int> busy{0};  // workers that have not finished the current generation
   std::atomic<bool> stop{false};
+  // Written while nobody is in.
   int64_t tasks = 0;
   Call call = nullptr;
   const void* body = nullptr;
   std::vector<std::thread> workers;
+
+  static constexpr uint64_t kOpen = uint64_t{1} << 16, kNumber = uint64_t{1} << 17;
+  static constexpr uint64_t workers_in(uint64_t state) { return state & (kOpen - 1); }
+  static constexpr uint64_t number(uint64_t state) { return state / kNumber; }
 
   void take_tasks(int thread) {
     for (;;) {
@@ -46,30 +52,49 @@ struct ThreadTeam::Shared {
 
   void work(int thread) {
     uint64_t seen = 0;
+    auto is_new = [&] { return number(state.load(std::memory_order_acquire)) != seen; };
     for (;;) {
-      for (int spin = 0; spin < kSpins && generation.load(std::memory_order_acquire) == seen; ++spin) relax();
-      if (generation.load(std::memory_order_acquire) == seen) {
+      for (int spin = 0; spin < kSpins && !is_new(); ++spin) relax();
+      if (!is_new()) {
         std::unique_lock lock(mutex);
-        wake.wait(lock, [&] { return generation.load(std::memory_order_acquire) != seen; });
+        wake.wait(lock, is_new);
       }
-      seen = generation.load(std::memory_order_acquire);
       if (stop.load(std::memory_order_acquire)) return;
+      uint64_t now = state.load(std::memory_order_acquire);
+      bool in = false;
+      while (!in && (now & kOpen)) in = state.compare_exchange_weak(now, now + 1, std::memory_order_acq_rel);
+      seen = number(now);
+      if (!in) continue;
       take_tasks(thread);
-      busy.fetch_sub(1, std::memory_order_release);
+      uint64_t before = state.fetch_sub(1, std::memory_order_acq_rel);
+      if ((before & kOpen) || workers_in(before) > 1) continue;
+      { std::lock_guard lock(mutex); }  // who has seen this one in sleeps by now, or will see that it is not
+      finished.notify_one();
     }
   }
 
-  void announce() {
+  void begin(uint64_t open) {
     {
       std::lock_guard lock(mutex);
-      generation.fetch_add(1, std::memory_order_release);
+      state.store((number(state.load(std::memory_order_relaxed)) + 1) * kNumber + open, std::memory_order_release);
     }
     wake.notify_all();
   }
 
+  // A worker that takes long has most likely lost its core to another process: to offer one's own over and over would
+  // only cost time slices.
+  void close() {
+    if (workers_in(state.fetch_and(~kOpen, std::memory_order_acq_rel)) == 0) return;
+    auto all_out = [&] { return workers_in(state.load(std::memory_order_acquire)) == 0; };
+    for (int spin = 0; spin < kSpins && !all_out(); ++spin) relax();
+    if (all_out()) return;
+    std::unique_lock lock(mutex);
+    finished.wait(lock, all_out);
+  }
+
   void end() {
     stop.store(true, std::memory_order_release);
-    announce();
+    begin(0);
     for (std::thread& worker : workers) worker.join();
   }
 };
@@ -115,11 +140,9 @@ void ThreadTeam::run(int64_t tasks, Call call, const void* body) {
   s.call = call;
   s.body = body;
   s.next.store(0, std::memory_order_relaxed);
-  s.busy.store(size_ - 1, std::memory_order_relaxed);
-  s.announce();
+  s.begin(Shared::kOpen);
   s.take_tasks(0);
-  for (int spin = 0; s.busy.load(std::memory_order_acquire) != 0; ++spin)
-    spin < kSpins ? relax() : std::this_thread::yield();
+  s.close();
 }
 
 }  // namespace sextant

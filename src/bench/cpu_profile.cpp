@@ -17,16 +17,18 @@ namespace {
 struct ModelSize {
   const char* architecture;
   int64_t hidden, heads, kv_heads, vocab, seq, microbatch;
+  int64_t experts = 0;  // two for each token
 };
 
 // From where ops take microseconds to where GEMMs fill the caches.
 constexpr ModelSize kModels[] = {
-    {"llama", 64, 4, 2, 512, 64, 4},    {"llama", 128, 4, 4, 1024, 128, 2}, {"llama", 256, 8, 4, 4096, 128, 4},
-    {"llama", 256, 4, 4, 2048, 256, 4}, {"llama", 512, 8, 8, 8192, 256, 2}, {"gpt2", 64, 4, 4, 512, 64, 4},
-    {"gpt2", 128, 4, 4, 2048, 64, 8},   {"gpt2", 256, 8, 8, 4096, 128, 8},  {"gpt2", 512, 8, 8, 2048, 512, 1},
+    {"llama", 64, 4, 2, 512, 64, 4},      {"llama", 128, 4, 4, 1024, 128, 2},      {"llama", 256, 8, 4, 4096, 128, 4},
+    {"llama", 256, 4, 4, 2048, 256, 4},   {"llama", 512, 8, 8, 8192, 256, 2},      {"gpt2", 64, 4, 4, 512, 64, 4},
+    {"gpt2", 128, 4, 4, 2048, 64, 8},     {"gpt2", 256, 8, 8, 4096, 128, 8},       {"gpt2", 512, 8, 8, 2048, 512, 1},
+    {"mixtral", 64, 4, 2, 512, 64, 4, 4}, {"mixtral", 256, 8, 4, 2048, 128, 4, 8},
 };
 
-enum class Along : uint8_t { alone, data, tensor, shards };
+enum class Along : uint8_t { alone, data, tensor, shards, experts };
 
 RunConfig config_of(const ModelSize& size, Along along, int ranks) {
   RunConfig run;
@@ -38,6 +40,11 @@ RunConfig config_of(const ModelSize& size, Along along, int ranks) {
   run.model.kv_heads = size.kv_heads;
   run.model.vocab = size.vocab;
   run.model.max_seq = size.seq;
+  if (size.experts > 0) {
+    run.model.ffn = 2 * size.hidden;
+    run.model.experts.count = size.experts;
+    run.model.experts.per_token = 2;
+  }
   run.batch = {.sequences = 2 * size.microbatch * (along == Along::tensor ? 1 : ranks),
                .microbatch = size.microbatch,
                .seq = size.seq};
@@ -45,6 +52,7 @@ RunConfig config_of(const ModelSize& size, Along along, int ranks) {
   run.train.eval_every = 0;
   (along == Along::tensor ? run.mesh.tp : run.mesh.dp) = along == Along::alone ? 1 : ranks;
   if (along == Along::shards) run.mesh.zero = 3;
+  if (along == Along::experts) run.mesh.ep = ranks;
   return run;
 }
 
@@ -68,6 +76,8 @@ void sample_models(const CpuProfileRequest& request, OpSamples& samples, const W
     runs.push_back(config_of(size, request.ranks > 1 ? Along::data : Along::alone, request.ranks));
     if (request.ranks > 1 && size.heads % request.ranks == 0 && size.kv_heads % request.ranks == 0)
       for (Along along : {Along::tensor, Along::shards}) runs.push_back(config_of(size, along, request.ranks));
+    if (request.ranks > 1 && size.experts > 0 && size.experts % request.ranks == 0)
+      runs.push_back(config_of(size, Along::experts, request.ranks));
   }
   size_t done = 0;
   for (const RunConfig& run : runs) {

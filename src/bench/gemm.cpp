@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "bench/grouped_gemm.h"
 #include "bench/tries.h"
 
 namespace sextant {
@@ -104,9 +105,11 @@ std::vector<GemmDims> gemms_of(const LoweredRun& run) {
   std::set<GemmDims> shapes;
   for (const Program& program : run.programs.train)
     for (const Region& region : program.regions)
-      for (const Op& op : region.ops)
+      for (const Op& op : region.ops) {
+        if (is_grouped_gemm(op)) continue;
         for (const Gemm& p : local_cost(program, op).gemms)
           shapes.insert({static_cast<int64_t>(p.rows), static_cast<int64_t>(p.columns), static_cast<int64_t>(p.depth)});
+      }
   return {shapes.begin(), shapes.end()};
 }
 

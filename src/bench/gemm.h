@@ -31,7 +31,7 @@ std::vector<int64_t> parse_range(std::string_view text, std::string_view option)
 std::string shape_text(const GemmDims& shape);
 
 // Every GEMM of the run's train Programs, forward, input gradient and weight gradient, of all ranks: each shape
-// once.
+// once. Those of experts are grouped_gemms_of's.
 std::vector<GemmDims> gemms_of(const LoweredRun& run);
 
 // How a shape is timed for about so many seconds while the best one is searched: in a hurry, warm from the one before,

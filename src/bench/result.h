@@ -13,7 +13,8 @@
 namespace sextant {
 
 struct BenchResult {
-  std::string kind;             // "gemm", "memory", "launch", "attention", "ops", "sizing", "comm", "storage"
+  // "gemm", "grouped gemm", "memory", "launch", "attention", "ops", "sizing", "comm", "storage"
+  std::string kind;
   std::string name;             // what was timed: "product", "copy", "attention_backward"
   std::string shape;            // "8192x8192x8192"
   std::string dtype;            // "bf16"

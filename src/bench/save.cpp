@@ -26,6 +26,35 @@ void merge_gemms(Machine& machine, const BenchReport& report) {
   }
 }
 
+GroupedPass pass_of(const std::string& op) {
+  if (op.ends_with("_weight_gradient")) return GroupedPass::weight_gradient;
+  return op.ends_with("_input_gradient") ? GroupedPass::input_gradient : GroupedPass::forward;
+}
+
+void put_op(Machine& machine, const std::string& name, const MeasuredOp& measured) {
+  std::vector<MeasuredOp>& known = machine.ops[name];
+  std::erase_if(known, [&](const MeasuredOp& old) { return old.size == measured.size; });
+  known.push_back(measured);
+}
+
+void merge_grouped_gemms(Machine& machine, const BenchReport& report) {
+  for (const BenchResult& r : report.results) {
+    if (r.kind != "grouped gemm" || r.size.size() != 4 || r.samples.empty()) continue;
+    double experts = r.size[0], rows = r.size[1], columns = r.size[2], depth = r.size[3];
+    if (machine.device.kind == DeviceKind::cpu) {  // as size_of_op has it
+      put_op(machine, r.name, {{experts * rows, columns, depth}, r.seconds().median});
+      continue;
+    }
+    MeasuredGroupedGemm measured{pass_of(r.name), experts, rows, columns, depth, r.seconds().median, r.dtype};
+    auto same = [&](MeasuredGroupedGemm old) {
+      old.seconds = measured.seconds;
+      return old == measured;
+    };
+    std::erase_if(machine.grouped_gemms, same);
+    machine.grouped_gemms.push_back(measured);
+  }
+}
+
 // The bounds of an efficiency are physical: what lies outside them was not measured well.
 double bounded(double Efficiencies::*field, double value) {
   for (const NamedEfficiency& named : named_efficiencies())
@@ -58,12 +87,6 @@ void lay_attention(Machine& machine, const BenchReport& report) {
   }
   if (any && rate.forward_64 > 0 && rate.forward_128 > 0 && rate.backward_64 > 0 && rate.backward_128 > 0)
     machine.attention["cudnn"] = rate;
-}
-
-void put_op(Machine& machine, const std::string& name, const MeasuredOp& measured) {
-  std::vector<MeasuredOp>& known = machine.ops[name];
-  std::erase_if(known, [&](const MeasuredOp& old) { return old.size == measured.size; });
-  known.push_back(measured);
 }
 
 void lay_ops(Machine& machine, const BenchReport& report) {
@@ -173,6 +196,7 @@ void lay_storage(Machine& machine, const BenchReport& report) {
 
 void merge_into_machine(Machine& machine, const BenchReport& report) {
   merge_gemms(machine, report);
+  merge_grouped_gemms(machine, report);
   lay_memory(machine, report);
   lay_attention(machine, report);
   lay_ops(machine, report);
@@ -186,10 +210,15 @@ void merge_into_machine(Machine& machine, const BenchReport& report) {
     return std::any_of(report.results.begin(), report.results.end(),
                        [&](const BenchResult& r) { return r.kind == kind; });
   };
+  bool cpu = machine.device.kind == DeviceKind::cpu;
   if (has("gemm")) machine.sources["products"] = source;
+  if (has("grouped gemm") && !cpu) {
+    bool others = machine.sources.contains("grouped_products");
+    others ? put_source(machine, "grouped_products", source) : void(machine.sources["grouped_products"] = source);
+  }
   if (has("memory") || has("launch")) put_source(machine, "efficiency", source);
   if (has("attention")) machine.sources["attention"] = source;
-  if (has("ops") && machine.device.kind == DeviceKind::cpu) machine.sources["ops"] = source;
+  if ((has("ops") || has("grouped gemm")) && cpu) machine.sources["ops"] = source;
 }
 
 std::optional<Machine> known_machine_with(const std::string& device) {

@@ -1,5 +1,8 @@
 #include "ckpt/model_weights.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -51,10 +54,15 @@ struct Slot {
   Transpose transpose() const { return transposed() ? Transpose::yes : Transpose::no; }
 };
 
-// Files of older days leave the architecture's prefix out ("wte.weight" for "transformer.wte.weight").
-std::string name_in(const WeightsReader& source, const HfTensor& tensor, std::string_view prefix) {
-  if (source.contains(tensor.name) || !tensor.name.starts_with(prefix)) return tensor.name;
-  std::string bare = tensor.name.substr(prefix.size());
+// Files of older days leave the architecture's prefix out ("wte.weight" for "transformer.wte.weight"); those that hold
+// other models too have one more in front.
+std::string name_in(const WeightsReader& source, const HfTensor& tensor, const ModelDef& def) {
+  if (source.contains(tensor.name)) return tensor.name;
+  if (def.hf_wrapper)
+    if (std::string inner = fmt::format("{}{}", def.hf_wrapper->prefix, tensor.name); source.contains(inner))
+      return inner;
+  if (!tensor.name.starts_with(def.hf_prefix)) return tensor.name;
+  std::string bare = tensor.name.substr(def.hf_prefix.size());
   return source.contains(bare) ? bare : tensor.name;
 }
 
@@ -83,9 +91,9 @@ TensorView view_of(const WeightsReader& source, const std::string& name, const S
 }
 
 // Rows of the parameter out of the file, whatever it holds them as. Quantised matrices are never transposed in files.
-void load_from(const WeightsReader& source, std::string_view prefix, const Slot& slot, RowRange rows,
+void load_from(const WeightsReader& source, const ModelDef& def, const Slot& slot, RowRange rows,
                std::span<float> destination) {
-  std::string name = name_in(source, slot.tensor, prefix);
+  std::string name = name_in(source, slot.tensor, def);
   if (!slot.is_vector()) {
     MatrixShape shape{slot.tensor.slices, slot.tensor.rows_in_file(), slot.columns()};
     if (auto mxfp4 = Mxfp4Weights::find(source, name, shape)) return mxfp4->load(slot.tensor.slice, rows, destination);
@@ -98,11 +106,11 @@ void load_from(const WeightsReader& source, std::string_view prefix, const Slot&
   load_rows(view, rows, slot.transpose(), destination);
 }
 
-void load_piece(const WeightsReader& source, std::string_view prefix, const Slot& slot, const Piece& piece,
+void load_piece(const WeightsReader& source, const ModelDef& def, const Slot& slot, const Piece& piece,
                 std::span<float> local) {
   int64_t columns = slot.columns(), first = slot.row_in_file(piece.row);
   std::vector<float> rows(static_cast<size_t>(piece.rows * columns));
-  load_from(source, prefix, slot, {first, first + piece.rows}, rows);
+  load_from(source, def, slot, {first, first + piece.rows}, rows);
   if (float less = slot.tensor.file_less; less != 0)
     for (float& element : rows) element += less;
   for (int64_t r = 0; r < piece.rows; ++r)
@@ -211,11 +219,11 @@ void write_weights(const StateView& state, const std::vector<HfTensor>& tensors,
 // Whether the stacks of experts that are there have the shapes of that form. It is decided by more than one tensor:
 // each alone may have the same dims in both.
 bool stacks_fit(const WeightsReader& source, const ModelSpec& spec, const Graph& model, ExpertFiles files) {
-  std::string_view prefix = model_of(spec).hf_prefix;
+  const ModelDef& def = model_of(spec);
   bool found = false;
   for (const HfTensor& tensor : tensors_in(spec, files)) {
     if (tensor.slices == 0 || tensor.slice > 0 || tensor.file_row > 0) continue;
-    std::string name = name_in(source, tensor, prefix);
+    std::string name = name_in(source, tensor, def);
     if (!source.contains(name)) continue;
     found = true;
     if (!(source.tensor(name).shape == Slot{tensor, *model.find(tensor.parameter)}.file_shape())) return false;
@@ -229,22 +237,21 @@ ExpertFiles expert_files_in(const WeightsReader& source, const ModelSpec& spec) 
   if (!spec.experts) return ExpertFiles::as_listed;
   const ModelDef& def = model_of(spec);
   for (const HfTensor& tensor : def.tensors(spec))
-    if (tensor.stacked && tensor.stacked->slices > 0 && source.contains(name_in(source, tensor, def.hf_prefix)))
+    if (tensor.stacked && tensor.stacked->slices > 0 && source.contains(name_in(source, tensor, def)))
       return ExpertFiles::as_listed;
   Graph model = build_model(spec, {.seq = 1}, single_rank_mesh());
   for (ExpertFiles files : {ExpertFiles::as_listed, ExpertFiles::stacked, ExpertFiles::stacked_transposed})
     if (stacks_fit(source, spec, model, files)) return files;
   // None: what is missing, or has another shape, is reported in the form that the directory is nearest to.
   for (const HfTensor& tensor : tensors_in(spec, ExpertFiles::stacked))
-    if (tensor.slices > 0 && source.contains(name_in(source, tensor, def.hf_prefix))) return ExpertFiles::stacked;
+    if (tensor.slices > 0 && source.contains(name_in(source, tensor, def))) return ExpertFiles::stacked;
   return ExpertFiles::as_listed;
 }
 
 namespace {
 
 // Weights that no tensor is for stay as they are.
-void load_tensors(Bound& bound, const std::vector<HfTensor>& listed, std::string_view prefix,
-                  const WeightsReader& source) {
+void load_tensors(Bound& bound, const std::vector<HfTensor>& listed, const ModelDef& def, const WeightsReader& source) {
   for (const auto& [value, tensors] : tensors_by_value(bound.program(), listed)) {
     for (const Value* part : parts_of_weight(bound.program(), *value)) {
       std::vector<float> local(static_cast<size_t>(part->local.count()), 0.0f);
@@ -252,7 +259,7 @@ void load_tensors(Bound& bound, const std::vector<HfTensor>& listed, std::string
         if (tensor.copy) continue;
         Slot slot{tensor, *part};
         for (const Piece& held : held_pieces(bound, *part))
-          if (Piece piece = slot.part_of(held); piece.rows > 0) load_piece(source, prefix, slot, piece, local);
+          if (Piece piece = slot.part_of(held); piece.rows > 0) load_piece(source, def, slot, piece, local);
       }
       write_weight(bound, *part, local);
     }
@@ -262,11 +269,11 @@ void load_tensors(Bound& bound, const std::vector<HfTensor>& listed, std::string
 }  // namespace
 
 void load_weights(Bound& bound, const ModelSpec& spec, const WeightsReader& source) {
-  load_tensors(bound, tensors_in(spec, expert_files_in(source, spec)), model_of(spec).hf_prefix, source);
+  load_tensors(bound, tensors_in(spec, expert_files_in(source, spec)), model_of(spec), source);
 }
 
 void load_upcycled_weights(Bound& bound, const ModelSpec& spec, const ModelSpec& dense, const WeightsReader& source) {
-  load_tensors(bound, upcycled_tensors(spec, dense), model_of(dense).hf_prefix, source);
+  load_tensors(bound, upcycled_tensors(spec, dense), model_of(dense), source);
 }
 
 void refuse_other_head(const ModelSpec& spec, const WeightsReader& source) {
@@ -277,8 +284,8 @@ void refuse_other_head(const ModelSpec& spec, const WeightsReader& source) {
   std::string table;
   std::vector<std::string> heads{"lm_head.weight"};  // for all types in files of newer versions
   for (const HfTensor& tensor : def.tensors(untied)) {
-    if (tensor.parameter == "embed.weight") table = name_in(source, tensor, def.hf_prefix);
-    if (tensor.parameter == "head.weight") heads.push_back(name_in(source, tensor, def.hf_prefix));
+    if (tensor.parameter == "embed.weight") table = name_in(source, tensor, def);
+    if (tensor.parameter == "head.weight") heads.push_back(name_in(source, tensor, def));
   }
   for (const std::string& head : heads)
     if (source.contains(head) && source.contains(table) && !same_values(source.tensor(head), source.tensor(table)))
@@ -296,13 +303,13 @@ void refuse_other_copies(const ModelSpec& spec, const WeightsReader& source) {
   const ModelDef& def = model_of(spec);
   std::vector<HfTensor> tensors = def.tensors(spec);
   for (const HfTensor& copy : tensors) {
-    if (!copy.copy || !source.contains(name_in(source, copy, def.hf_prefix))) continue;
+    if (!copy.copy || !source.contains(name_in(source, copy, def))) continue;
     auto original = std::find_if(tensors.begin(), tensors.end(), [&](const HfTensor& tensor) {
       return !tensor.copy && tensor.parameter == copy.parameter;
     });
     BUG_IF(original == tensors.end(), "{} is a copy of nothing", copy.name);
-    TensorView again = source.tensor(name_in(source, copy, def.hf_prefix));
-    std::string first = name_in(source, *original, def.hf_prefix);
+    TensorView again = source.tensor(name_in(source, copy, def));
+    std::string first = name_in(source, *original, def);
     if (source.contains(first) && !same_values(again, source.tensor(first)))
       throw UserError({.place = again.place,
                        .got = fmt::format("its values differ from those of {}", first),
@@ -331,6 +338,17 @@ std::string unread_layers(const ModelSpec& spec, const WeightsReader& source) {
   return fmt::format("{}{} and later hold {} tensors that are not read: the model has {} layers{}", prefix,
                      spec.layers + spec.mtp_depths, unread, spec.layers + spec.mtp_depths,
                      predicts_ahead ? "; model.mtp.depths reads those of multi-token prediction" : "");
+}
+
+std::string unread_models(const ModelSpec& spec, const WeightsReader& source) {
+  const std::optional<HfWrapper>& wrapper = model_of(spec).hf_wrapper;
+  if (!wrapper) return "";
+  int64_t unread = 0;
+  for (const std::string& name : source.names())
+    for (std::string_view prefix : wrapper->unread) unread += name.starts_with(prefix) ? 1 : 0;
+  if (unread == 0) return "";
+  return fmt::format("{}* hold {} tensors that are not read: of {} only the model for text is trained and written",
+                     fmt::join(wrapper->unread, "* and "), unread, wrapper->model_type);
 }
 
 void save_weights(const StateView& state, const ModelSpec& spec, const std::filesystem::path& directory,

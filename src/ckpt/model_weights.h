@@ -35,6 +35,10 @@ void refuse_other_copies(const ModelSpec& spec, const WeightsReader& source);
 // spec has, as DeepSeek-V3's have one for multi-token prediction; empty where there are none.
 std::string unread_layers(const ModelSpec& spec, const WeightsReader& source);
 
+// "vision_model.* and multi_modal_projector.* hold 400 tensors that are not read: ...", where the files hold models
+// beside the one for text (HfWrapper); empty where there are none.
+std::string unread_models(const ModelSpec& spec, const WeightsReader& source);
+
 // How the directory of the source holds its experts.
 ExpertFiles expert_files_in(const WeightsReader& source, const ModelSpec& spec);
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/fp8.h"
 
 namespace sextant {
 
@@ -35,14 +36,6 @@ float float_from_e2m1(uint8_t code) {
 
 float float_from_e8m0(uint8_t code) {
   return code == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0f, code - 127);
-}
-
-float float_from_e4m3(uint8_t code) {
-  int exponent = (code >> 3) & 15, mantissa = code & 7;
-  float magnitude = exponent == 15 && mantissa == 7 ? std::numeric_limits<float>::quiet_NaN()
-                    : exponent == 0                 ? std::ldexp(static_cast<float>(mantissa), -9)
-                                                    : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
-  return (code & 0x80) != 0 ? -magnitude : magnitude;
 }
 
 std::optional<Mxfp4Weights> Mxfp4Weights::find(const WeightsReader& source, const std::string& name,
@@ -103,7 +96,7 @@ void Fp8Weights::load(int64_t slice, RowRange rows, std::span<float> destination
     auto codes = weights_.bytes.subspan(static_cast<size_t>((slice * shape_.rows + row) * shape_.columns),
                                         static_cast<size_t>(shape_.columns));
     for (int64_t column = 0; column < shape_.columns; ++column)
-      *out++ = float_from_e4m3(std::to_integer<uint8_t>(codes[static_cast<size_t>(column)])) *
+      *out++ = fp8_value(kE4m3, std::to_integer<uint8_t>(codes[static_cast<size_t>(column)])) *
                scales[column / kFp8BlockSize];
   }
 }

@@ -22,7 +22,6 @@ constexpr int64_t kFp8BlockSize = 128;  // rows and columns with one scale
 
 float float_from_e2m1(uint8_t code);  // the low four bits
 float float_from_e8m0(uint8_t code);  // a power of two; NaN for 255
-float float_from_e4m3(uint8_t code);  // the variant without infinities
 
 // The shape of a tensor of weights, one matrix or a stack of them.
 struct MatrixShape {

@@ -64,6 +64,11 @@ class Mailbox {
 // busy machine.
 constexpr std::chrono::microseconds kLook{20};
 
+// A core that others want does not come back from an offer before they have used up their time slices. After such an
+// offer, as many waits sleep at once: whoever sleeps is scheduled as soon as it is woken.
+constexpr std::chrono::microseconds kCoreWanted{200};
+constexpr int kWaitsWithoutLook = 500;
+
 // How often a waiter looks at how long it has waited.
 constexpr std::chrono::milliseconds kGlance{250};
 
@@ -91,7 +96,8 @@ struct ThreadHub::State {
   std::atomic<bool> ended{false};
   std::string reason;
   ExitCode code = ExitCode::run_failed;
-  int copies = 0;  // being made at this moment, outside the lock
+  int copies = 0;                          // being made at this moment, outside the lock
+  std::atomic<int> waits_without_look{0};  // still to come
   std::condition_variable copy_made;
 };
 
@@ -263,9 +269,17 @@ void ThreadHub::RankTransport::wait(Ticket ticket) {
 }
 
 void ThreadHub::RankTransport::look_for(const Message& message) const {
-  Clock::time_point end = Clock::now() + kLook;
-  while (message.phase.load(std::memory_order_acquire) != Phase::done && !hub_.ended && Clock::now() < end)
+  if (hub_.waits_without_look.load(std::memory_order_relaxed) > 0) {
+    hub_.waits_without_look.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
+  Clock::time_point now = Clock::now(), end = now + kLook;
+  while (message.phase.load(std::memory_order_acquire) != Phase::done && !hub_.ended && now < end) {
     std::this_thread::yield();
+    Clock::time_point back = Clock::now();
+    if (back - now > kCoreWanted) hub_.waits_without_look.store(kWaitsWithoutLook, std::memory_order_relaxed);
+    now = back;
+  }
 }
 
 void ThreadHub::RankTransport::sleep_for(Lock& lock, Message& message) {

@@ -67,11 +67,16 @@ void check_experts_split(const RunConfig& run, const ModelSpec& spec, Complaints
     if (mesh.etp > 0)
       complaints.add(run, {"mesh.etp"},
                      {.got = fmt::format("etp is {}, but the model has no experts", mesh.etp), .expected = "0"});
+    if (mesh.expert_dispatch != "auto")
+      complaints.add(run, {"mesh.expert_dispatch"}, {.got = "the model has no experts", .expected = "\"auto\""});
     return;
   }
   if (ExpertMesh experts = expert_mesh_of(mesh); !experts.error.empty())
     complaints.add(run, {"mesh.ep", "mesh.etp", "mesh.tp", "mesh.cp", "mesh.dp"},
                    {.got = experts.error, .expected = experts.expected});
+  if (run.model.experts.drop_policy && spec.experts->drop_above == 0)
+    complaints.add(run, {"model.experts.drop_policy"},
+                   {.got = "nothing is dropped", .expected = "no such key, or model.experts.drop_above above 0"});
   if (mesh.expert_capacity > 0 && mesh.expert_capacity < 1)
     complaints.add(
         run, {"mesh.expert_capacity"},
@@ -94,7 +99,8 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
   const ScheduleDef* schedule = find_schedule(run.pipeline.schedule);
   int64_t chunks = run.pipeline.chunks / (schedule ? schedule->copies() : 1);  // of one copy of the model
   int64_t stages = mesh.pp * chunks;
-  if (spec.layers > 0 && stages > spec.layers)
+  bool given = !run.pipeline.layers.empty();  // looked at where stages are made: its ends may have none
+  if (spec.layers > 0 && !given && stages > spec.layers)
     complaints.add(
         run, {"mesh.pp", "pipeline.chunks", "model.layers"},
         {.got = fmt::format("{} stages × {} chunks are more than the model's {} layers", mesh.pp, chunks, spec.layers),
@@ -124,8 +130,15 @@ std::vector<std::string_view> schedules_of_several_chunks() {
   return names;
 }
 
+std::vector<std::string_view> deferring_schedules() {
+  std::vector<std::string_view> names;
+  for (const ScheduleDef& def : kSchedules)
+    if (def.defers_weights) names.push_back(def.name);
+  return names;
+}
+
 void check_pipeline(const RunConfig& run, Complaints& complaints) {
-  const auto& [schedule, chunks, file, layers] = run.pipeline;
+  const auto& [schedule, chunks, file, layers, deferred_gradients] = run.pipeline;
   const ScheduleDef* def = find_schedule(schedule);
   if (def && !def->chunks.allows(chunks) && def->chunks.least == def->chunks.most)
     complaints.add(
@@ -141,6 +154,11 @@ void check_pipeline(const RunConfig& run, Complaints& complaints) {
     complaints.add(run, {"pipeline.file", "pipeline.schedule"},
                    {.got = fmt::format("a file is given, but the schedule is {}", schedule),
                     .expected = "pipeline.schedule = \"csv\""});
+  if (deferred_gradients != "all" && def && !def->defers_weights)
+    complaints.add(
+        run, {"pipeline.deferred_gradients", "pipeline.schedule"},
+        {.got = fmt::format("{} defers no weight gradients", schedule),
+         .expected = fmt::format("\"all\", or one of the schedules {}", fmt::join(deferring_schedules(), ", "))});
 }
 
 void check_data(const RunConfig& run, const ModelSpec& spec, Complaints& complaints) {

@@ -39,6 +39,9 @@ constexpr std::string_view kFixedByWeights[] = {"architecture",
                                                 "window",
                                                 "full_attention_first",
                                                 "full_attention_every",
+                                                "attention_chunk",
+                                                "temperature_positions",
+                                                "temperature_strength",
                                                 "inverse_layer_scaling",
                                                 "parallel_residual",
                                                 "no_rope_every",
@@ -223,6 +226,9 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
   override_field(model.window, spec.window);
   override_field(model.full_attention_first, spec.full_attention_first);
   override_field(model.full_attention_every, spec.full_attention_every);
+  override_field(model.attention_chunk, spec.attention_chunk);
+  override_field(model.temperature_positions, spec.temperature_positions);
+  override_field(model.temperature_strength, spec.temperature_strength);
   override_field(model.inverse_layer_scaling, spec.inverse_layer_scaling);
   override_field(model.parallel_residual, spec.parallel_residual);
   override_field(model.no_rope_every, spec.no_rope_every);
@@ -261,6 +267,8 @@ void lay_fields_over(const RunConfig& run, ModelSpec& spec) {
     override_field(model.experts.correction_bias, experts.correction_bias);
     override_field(model.experts.bias_update_speed, experts.bias_update_speed);
     override_field(model.experts.forced_balance, experts.forced_balance);
+    override_field(model.experts.drop_above, experts.drop_above);
+    if (model.experts.drop_policy) experts.drop_policy = *drop_policy_from_name(*model.experts.drop_policy);
     if (model.experts.balance_scope) experts.balance_scope = *balance_scope_from_name(*model.experts.balance_scope);
     override_field(model.experts.z_loss, experts.z_loss);
     spec.experts = experts;

@@ -29,8 +29,8 @@ struct LatentSection {
 struct ExpertsSection {
   std::optional<int64_t> count, per_token, ffn, every, dense_first, shared_ffn, groups, keep_groups, group_top;
   std::optional<bool> normalise, correction_bias, forced_balance;
-  std::optional<double> balance_loss, scale, bias_update_speed, z_loss;
-  std::optional<std::string> score, balance_scope;
+  std::optional<double> balance_loss, scale, bias_update_speed, z_loss, drop_above;
+  std::optional<std::string> score, balance_scope, drop_policy;
   bool operator==(const ExpertsSection&) const = default;
 };
 
@@ -51,6 +51,8 @@ struct ModelSection {
   std::optional<int64_t> embedding_width;
   std::optional<bool> qkv_bias, out_bias, mlp_bias, qk_norm, inverse_layer_scaling, parallel_residual;
   std::optional<int64_t> window, full_attention_first, full_attention_every, no_rope_every;
+  std::optional<int64_t> attention_chunk, temperature_positions;
+  std::optional<double> temperature_strength;
   std::optional<double> embedding_multiplier, attention_multiplier, residual_multiplier, logits_scaling;
   LatentSection latent;
   ExpertsSection experts;
@@ -65,6 +67,7 @@ struct MeshSection {
   int64_t dp = 1, tp = 1, pp = 1, cp = 1;
   int64_t ep = 1, etp = 0;     // of experts; etp 0: that of tp
   double expert_capacity = 0;  // times the balanced load; 0: the most that any routing sends
+  std::string expert_dispatch = "auto";
   int64_t zero = 0, zero_ranks = 0;
   bool sequence_parallel = false;
   std::string context = "ring";
@@ -78,6 +81,7 @@ struct PipelineSection {
   int64_t chunks = 1;
   std::string file;
   std::string layers;
+  std::string deferred_gradients = "all";
   bool operator==(const PipelineSection&) const = default;
 };
 
@@ -128,6 +132,7 @@ struct TrainSection {
   int64_t threads = 0;
   std::string recompute = "none";
   std::string precision = "auto";
+  int64_t fp8_skip = 0;
   std::string expert_gradients = "f32";
   bool deterministic = false;
   int64_t log_every = 10;

@@ -179,6 +179,13 @@ constexpr Key kKeysBeforeAxes[] = {
         "Of a model with a `window`: how many layers in front see all tokens, as Qwen 2's `max_window_layers`."),
     KEY(model.full_attention_every, from_to(0, kMaxLayers), unset("the preset's, else 0"),
         "Of a model with a `window`: every so many layers one sees all tokens, as in Gemma 2 (2). 0 = none does."),
+    KEY(model.attention_chunk, from_to(0, kMaxSeq), unset("the preset's, else the architecture's, else 0"),
+        "In layers with RoPE sequences are cut into chunks of so many positions, and a token sees those of its own chunk "
+        "(`attention_chunk_size`), as in Llama 4; an option of some architectures. 0 = all."),
+    KEY(model.temperature_positions, from_to(0, kMaxSeq), unset("the preset's, else the architecture's, else 0"),
+        "In layers without RoPE queries are multiplied by 1 + `temperature_strength`·ln(1 + s) behind s times so many positions "
+        "(`floor_scale`), as in Llama 4; an option of some architectures. 0 = never."),
+    KEY(model.temperature_strength, above(0), unset("the preset's, else 0.1"), "Of that (`attn_scale`)."),
     KEY(model.inverse_layer_scaling, unset("the preset's, else false"),
         "Whether the scores of attention are divided by the number of their layer, from 1, as GPT-2's "
         "`scale_attn_by_inverse_layer_idx`; an option of some architectures."),
@@ -245,6 +252,11 @@ constexpr Key kKeysBeforeAxes[] = {
     KEY(model.experts.forced_balance, unset("false"),
         "For measuring speed: experts take turns whatever the router says, so that each gets the same number of tokens. A model does "
         "not learn to route so."),
+    KEY(model.experts.drop_above, at_least(0), unset("0"),
+        "An expert takes so many times its balanced load of each sequence, seq · per_token / count, rounded up; the others that ask for "
+        "it are dropped: it adds nothing to those tokens. In training and evaluation; `dropped_rows` counts them. 0 = nothing is dropped."),
+    KEY(model.experts.drop_policy, one_of(kDropPolicies), unset("\"probs\""),
+        "With `drop_above`, what an expert keeps: `probs` the tokens with the largest routing weights, `position` the first of a sequence."),
     KEY(model.mtp.depths, from_to(0, kMaxMtpDepths), unset("0"),
         "Multi-token prediction, as in DeepSeek-V3: how many tokens behind the next one each position predicts in training, each by a "
         "module with a layer of its own (`num_nextn_predict_layers`); an option of some architectures. Beside `model.from` it is "
@@ -289,6 +301,10 @@ constexpr Key kKeysAfterAxes[] = {
         "With `ep` above 1: rows that are planned for what one rank's tokens send to another rank's experts, in units of the balanced load "
         "(1 or more). A step in which some rank gets more is repeated with several rounds, so no token is lost. 0 = the most that any "
         "routing can send."),
+    KEY(mesh.expert_dispatch, one_of("auto|rows|tokens|gather"),
+        "With `ep` above 1, how tokens get to the ranks of their experts: `rows` sends a copy for each expert of a token, `tokens` one for "
+        "each rank that holds some of them (both all-to-all), `gather` all tokens to all ranks (all-gather and reduce-scatter). `auto` = "
+        "what sends least."),
     KEY(mesh.zero, from_to(0, 3),
         "What data-parallel ranks share instead of each holding it whole: 1 optimizer state, 2 also gradients, 3 "
         "also weights."),
@@ -308,7 +324,10 @@ constexpr Key kKeysAfterAxes[] = {
         "Parts of the model each stage holds; more than 1 for `interleaved` and `breadth-first`, 2 for "
         "`zbv`, `dualpipev` and `dualpipe`."),
     KEY(pipeline.file, "The schedule to read when `schedule` is `csv`."),
-    KEY(pipeline.layers, "Layers of each stage, in order, such as `7,8,8,7`. Empty = balanced by cost."),
+    KEY(pipeline.layers, "Layers of each stage, in order, such as `7,8,8,7`; the first may have none (the embedding alone), and the last (the loss). Empty = balanced by cost."),
+    KEY(pipeline.deferred_gradients, one_of("all|cheap"),
+        "Which weight gradients a schedule that defers them leaves for later: `all`, or `cheap`, all but those of experts and of the "
+        "up-projections of latent attention. What one is computed of is kept until then, and these keep most."),
 
     KEY(data.train, "Files or folders to train on; `stories` is the built-in corpus."),
     KEY(data.weights, above(0),
@@ -381,9 +400,13 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(train.seed, at_least(0), "Decides initial weights, the order of the data and which documents are held out."),
     KEY(train.threads, Affects::execution, from_to(0, kMaxThreads), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
     KEY(train.recompute, Affects::execution, one_of("none|norms|selective|latent|alternate|full"), "What is computed again in the backward pass to save memory: nothing; norms; all cheap ops; these and the up-projections of latent attention; every second block; every block."),
-    KEY(train.precision, one_of("auto|f32|bf16"),
+    KEY(train.precision, one_of("auto|f32|bf16|fp8|fp8-block|mxfp8|nvfp4"),
         "What is computed in. bf16 keeps weights in f32 precision beside it, and gradients and optimizer state in f32. `auto` "
-        "is bf16 on a GPU and f32 on the CPU."),
+        "is bf16 on a GPU and f32 on the CPU. `fp8` and `fp8-block` do the linears of the blocks in fp8 with f32 sums, and the "
+        "rest as `auto` says: with one scale for each tensor (e4m3, gradients in e5m2), or with scales for tiles of 1 × 128 and "
+        "blocks of 128 × 128 of weights (e4m3). `mxfp8` and `nvfp4` are formats of later devices, which nothing here runs yet."),
+    KEY(train.fp8_skip, at_least(0),
+        "Blocks at the beginning and at the end of the model whose linears stay wide where `train.precision` is fp8 or fp8-block."),
     KEY(train.expert_gradients, one_of("f32|bf16"),
         "What the gradients of experts' weights are kept in. bf16 saves two bytes for each of these weights where `train.precision` is bf16. "
         "Nothing may be added to such a gradient: it needs one microbatch in a step, no data, context or expert parallelism, and adamw."),

@@ -47,18 +47,34 @@ double modelled(const Machine& machine, const Efficiencies& efficiency, const Ge
 }
 
 // Measured over modelled, from the measured GEMMs nearest in shape.
-double correction(const Machine& machine, const Efficiencies& efficiency, const GemmQuery& q) {
-  double weights = 0, sum = 0;
-  for (const MeasuredGemm& m : machine.gemms) {
-    if (m.dtype != q.dtype) continue;
-    double away = std::abs(std::log(q.gemm.rows / m.rows)) + std::abs(std::log(q.gemm.columns / m.columns)) +
-                  std::abs(std::log(q.gemm.depth / m.depth)) + std::log(q.gemm.count);
+class Correction {
+ public:
+  Correction(const Machine& machine, const Efficiencies& efficiency, const GemmQuery& query)
+      : machine_(machine), efficiency_(efficiency), query_(query) {}
+
+  void add(const Gemm& measured, double seconds) {
+    const Gemm& asked = query_.gemm;
+    double away = std::abs(std::log(asked.rows / measured.rows)) +
+                  std::abs(std::log(asked.columns / measured.columns)) +
+                  std::abs(std::log(asked.depth / measured.depth)) + std::abs(std::log(asked.count / measured.count));
     double weight = 1 / (1e-3 + away * away * away);  // the nearest decide
-    double model = modelled(machine, efficiency, {{m.rows, m.columns, m.depth}, q.operand_bytes, q.dtype});
-    weights += weight;
-    sum += weight * std::log(m.seconds / model);
+    double model = modelled(machine_, efficiency_, {measured, query_.operand_bytes, query_.dtype});
+    weights_ += weight;
+    sum_ += weight * std::log(seconds / model);
   }
-  return weights > 0 ? std::exp(sum / weights) : 1;
+
+  bool any() const { return weights_ > 0; }
+  double factor() const { return any() ? std::exp(sum_ / weights_) : 1; }
+
+ private:
+  const Machine& machine_;
+  const Efficiencies& efficiency_;
+  const GemmQuery& query_;
+  double weights_ = 0, sum_ = 0;
+};
+
+bool is_empty(const Gemm& gemm) {
+  return gemm.rows <= 0 || gemm.columns <= 0 || gemm.depth <= 0;
 }
 
 }  // namespace
@@ -75,9 +91,22 @@ double alignment_rate(double size) {
 }
 
 double gemm_seconds(const Machine& machine, const Efficiencies& efficiency, const GemmQuery& query) {
-  const Gemm& p = query.gemm;
-  if (p.rows <= 0 || p.columns <= 0 || p.depth <= 0) return 0;
-  return modelled(machine, efficiency, query) * correction(machine, efficiency, query);
+  if (is_empty(query.gemm)) return 0;
+  Correction correction(machine, efficiency, query);
+  for (const MeasuredGemm& m : machine.gemms)
+    if (m.dtype == query.dtype) correction.add({m.rows, m.columns, m.depth}, m.seconds);
+  return modelled(machine, efficiency, query) * correction.factor();
+}
+
+double grouped_gemm_seconds(const Machine& machine, const Efficiencies& efficiency, const GemmQuery& query,
+                            GroupedPass pass) {
+  if (is_empty(query.gemm)) return 0;
+  Correction correction(machine, efficiency, query);
+  for (const MeasuredGroupedGemm& m : machine.grouped_gemms)
+    if (m.dtype == query.dtype && m.pass == pass)
+      correction.add({.rows = m.rows, .columns = m.columns, .depth = m.depth, .count = m.experts}, m.seconds);
+  if (!correction.any()) return gemm_seconds(machine, efficiency, query);
+  return modelled(machine, efficiency, query) * correction.factor();
 }
 
 }  // namespace sextant

@@ -15,6 +15,11 @@ struct GemmQuery {
 
 double gemm_seconds(const Machine& machine, const Efficiencies& efficiency, const GemmQuery& query);
 
+// GEMMs of experts in one kernel of ours: corrected by grouped ones that were measured in this pass and type, where the
+// machine has any; else by the single ones, as gemm_seconds is.
+double grouped_gemm_seconds(const Machine& machine, const Efficiencies& efficiency, const GemmQuery& query,
+                            GroupedPass pass);
+
 // How much of the rate is left when a size is no multiple of what the units load at once.
 double alignment_rate(double size);
 

@@ -14,6 +14,14 @@ const std::vector<NamedEfficiency>& named_efficiencies() {
   return all;
 }
 
+Machine with_experts(Machine machine) {
+  if (machine.fitted_experts) {
+    machine.fitted = machine.fitted_experts;
+    machine.fitted_on = machine.fitted_experts_on;
+  }
+  return machine;
+}
+
 double Machine::peak(const std::string& dtype) const {
   auto found = device.peaks.find(dtype);
   return found == device.peaks.end() ? 0 : found->second;

@@ -44,6 +44,20 @@ struct MeasuredGemm {
   bool operator==(const MeasuredGemm&) const = default;
 };
 
+// Which GEMM of a linear with experts: y = x·wᵀ, dx = dy·w, dw = dyᵀ·x.
+enum class GroupedPass : uint8_t { forward, input_gradient, weight_gradient };
+
+// One measured grouped GEMM: `experts` of y[rows, columns] = Σ over depth in one kernel, all of one size. Of weight
+// gradients depth counts the rows of an expert.
+struct MeasuredGroupedGemm {
+  GroupedPass pass = GroupedPass::forward;
+  double experts = 0, rows = 0, columns = 0, depth = 0;
+  double seconds = 0;
+  std::string dtype = "bf16";
+  double flops() const { return 2 * experts * rows * columns * depth; }
+  bool operator==(const MeasuredGroupedGemm&) const = default;
+};
+
 // One measured op or message, of the kind whose name it stands under; what `size` holds is defined in measured_ops.h.
 struct MeasuredOp {
   std::vector<double> size;
@@ -105,19 +119,25 @@ struct Machine {
   std::map<std::string, AttentionRate>
       attention;  // by kernel: "flash1", "flash2", "flash3", "cudnn", "unfused" is computed
   std::vector<MeasuredGemm> gemms;
+  std::vector<MeasuredGroupedGemm> grouped_gemms;      // of our own kernels
   std::map<std::string, std::vector<MeasuredOp>> ops;  // by name, of a CPU
   Efficiencies tables;                                 // from published kernel and collective tables
   std::optional<Efficiencies> fitted;                  // calibrated on published or own runs
+  std::optional<Efficiencies> fitted_experts;          // the same, on runs of models with experts
   double context_bytes = 1.5e9;                        // driver context, libraries' code, communicators
   double price_per_hour = 0;                           // of one device; 0: unknown
   double mtbf_hours = 0;                               // of one device; 0: unknown
   double checkpoint_bytes_per_s = 0;                   // of one device, to shared storage; 0: unknown
   std::string fitted_on;                               // the runs `fitted` was calibrated on
-  std::map<std::string, std::string> sources;          // where each table's figures come from, by the table's name
+  std::string fitted_experts_on;
+  std::map<std::string, std::string> sources;  // where each table's figures come from, by the table's name
 
   const Efficiencies& efficiency() const { return fitted ? *fitted : tables; }
   double peak(const std::string& dtype) const;  // 0 when the device has no such units
   bool operator==(const Machine&) const = default;
 };
+
+// As it is for models with experts: what was fitted on runs of such models counts, where anything was.
+Machine with_experts(Machine machine);
 
 }  // namespace sextant

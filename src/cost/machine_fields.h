@@ -12,8 +12,10 @@ namespace sextant {
 
 constexpr std::array<std::string_view, 7> kPeakTypes{"bf16", "fp16", "tf32", "fp32", "fp8", "int8", "fp4"};
 // Tables whose figures must say where they come from, under these names in [source].
-constexpr std::array<std::string_view, 7> kSourced{"device",   "level", "attention", "efficiency",
-                                                   "products", "ops",   "run"};
+constexpr std::array<std::string_view, 8> kSourced{"device",           "level", "attention", "efficiency", "products",
+                                                   "grouped_products", "ops",   "run"};
+// Keys of [grouped_products.TYPE], in the order of GroupedPass.
+constexpr std::array<std::string_view, 3> kGroupedPasses{"forward", "input_gradient", "weight_gradient"};
 
 std::vector<Field> top_fields(Machine& machine);
 // `kind` holds the place of the device's kind among kDeviceKinds while the fields live.

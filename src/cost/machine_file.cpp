@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::string_view kEnding = ".toml";
 constexpr std::string_view kProfiles = "software";  // lies beside the machines and is none
+constexpr std::string_view kGroupedTable = "grouped_products";
 
 std::vector<std::filesystem::path> machine_folders() {
   std::vector<std::filesystem::path> folders;
@@ -50,8 +51,9 @@ class MachineReader {
   Machine read() {
     start_from_device();
     for (const TomlEntry& entry : entries_)
-      if (!is_under(entry.key, "fitted")) read(entry);
-    read_fitted();
+      if (!is_under(entry.key, "fitted") && !is_under(entry.key, "fitted_experts")) read(entry);
+    read_fitted("fitted", machine_.fitted, machine_.fitted_on);
+    read_fitted("fitted_experts", machine_.fitted_experts, machine_.fitted_experts_on);
     if (machine_.name.empty()) machine_.name = std::filesystem::path(place_).stem().string();
     machine_.place = place_;
     check_complete();
@@ -99,33 +101,41 @@ class MachineReader {
     auto [table, key] = table_and_key(entry.key);
     if (table == "device.peak_tflops") return read_peak(entry, key);
     if (table == "products") return read_gemms(entry, key);
+    if (auto [parent, type] = table_and_key(table); parent == kGroupedTable)
+      return read_grouped_gemms(entry, std::string(type), key);
     if (table == "ops") return read_ops(entry, key);
     if (table == "source") return read_source(entry, key);
     if (table.empty() && key == "device_from") return;  // done
     reader_.read(entry, key, fields_of(table), table);
     machine_.device.kind = static_cast<DeviceKind>(kind_);
     // A cluster's own efficiency counts for it, whatever its device was fitted to elsewhere.
-    if (table == "efficiency" && machine_.fitted) {
-      FieldReader again(place_);
-      again.read(entry, key, efficiency_fields(*machine_.fitted), table);
-    }
+    for (std::optional<Efficiencies>* fitted : {&machine_.fitted, &machine_.fitted_experts})
+      if (table == "efficiency" && *fitted) {
+        FieldReader again(place_);
+        again.read(entry, key, efficiency_fields(**fitted), table);
+      }
   }
 
   // Tables with names of their own are made when they open.
   void open_table(const TomlEntry& entry) {
-    static const std::set<std::string_view> known{"device", "device.peak_tflops", "node",     "level", "attention",
-                                                  "run",    "efficiency",         "products", "ops",   "source"};
+    static const std::set<std::string_view> known{"device", "device.peak_tflops", "node",     "level",
+                                                  "run",    "efficiency",         "products", "attention",
+                                                  "ops",    kGroupedTable,        "source"};
     auto [parent, name] = table_and_key(entry.key);
     bool named = name.find('"') == name.npos;
     if (parent == "level" && named) {
       level(name);
     } else if (parent == "attention" && named) {
       machine_.attention[std::string(name)];
+    } else if (parent == kGroupedTable && std::ranges::count(kPeakTypes, name) > 0) {
+      return;  // its lists are read one by one
     } else if (!known.contains(entry.key)) {
       skipped_ = entry.key;
       reader_.complain(
           entry, {.got = "is not a known table",
-                  .hint = fmt::format("there are {}, fitted, level.NAME, attention.KERNEL", fmt::join(known, ", "))});
+                  .hint = fmt::format(
+                      "there are {}, fitted, fitted_experts, level.NAME, attention.KERNEL, {}.TYPE with one of {}",
+                      fmt::join(known, ", "), kGroupedTable, fmt::join(kPeakTypes, ", "))});
     }
   }
 
@@ -175,6 +185,26 @@ class MachineReader {
           entry, {.got = "got " + shown(entry.value), .expected = "a list of [rows, columns, depth, microseconds]"});
   }
 
+  void read_grouped_gemms(const TomlEntry& entry, const std::string& type, std::string_view key) {
+    auto pass = std::ranges::find(kGroupedPasses, key);
+    if (pass == kGroupedPasses.end())
+      return reader_.complain(
+          entry, {.got = "is not a known key", .expected = fmt::format("one of {}", fmt::join(kGroupedPasses, ", "))});
+    auto which = static_cast<GroupedPass>(pass - kGroupedPasses.begin());
+    std::erase_if(machine_.grouped_gemms,
+                  [&](const MeasuredGroupedGemm& old) { return old.dtype == type && old.pass == which; });
+    auto list = std::get_if<TomlValue::List>(&entry.value.is);
+    bool fits = list;
+    for (size_t i = 0; fits && i < list->size(); ++i) {
+      std::vector<double> n;
+      fits = is_list_of((*list)[i], 5, n);
+      if (fits) machine_.grouped_gemms.push_back({which, n[0], n[1], n[2], n[3], n[4] / 1e6, type});
+    }
+    if (!fits)
+      reader_.complain(entry, {.got = "got " + shown(entry.value),
+                               .expected = "a list of [experts, rows, columns, depth, microseconds]"});
+  }
+
   void read_ops(const TomlEntry& entry, std::string_view key) {
     constexpr size_t kMostSizes = 4;
     if (key.empty() || key.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != key.npos)
@@ -202,16 +232,16 @@ class MachineReader {
   }
 
   // After [efficiency], whose values stand for what is not fitted.
-  void read_fitted() {
-    if (!has("fitted")) return;
-    machine_.fitted = machine_.tables;
-    std::vector<Field> fields = efficiency_fields(*machine_.fitted);
-    fields.push_back({"on", TextPlace{&machine_.fitted_on}});
+  void read_fitted(std::string_view name, std::optional<Efficiencies>& fitted, std::string& on) {
+    if (!has(name)) return;
+    fitted = machine_.tables;
+    std::vector<Field> fields = efficiency_fields(*fitted);
+    fields.push_back({"on", TextPlace{&on}});
     for (const TomlEntry& entry : entries_) {
       auto [table, key] = table_and_key(entry.key);
-      if (table == "fitted") reader_.read(entry, key, fields, table);
-      if (entry.key == "fitted" && !std::holds_alternative<TomlValue::Table>(entry.value.is))
-        reader_.complain(entry, {.got = "got " + shown(entry.value), .expected = "a table, [fitted]"});
+      if (table == name) reader_.read(entry, key, fields, table);
+      if (entry.key == name && !std::holds_alternative<TomlValue::Table>(entry.value.is))
+        reader_.complain(entry, {.got = "got " + shown(entry.value), .expected = fmt::format("a table, [{}]", name)});
     }
   }
 
@@ -255,6 +285,19 @@ std::string gemms_text(const Machine& machine, std::string_view type) {
                         number_text(p.seconds, 1, 1e6));
   }
   return rows.empty() ? "" : fmt::format("{} = [\n{}]\n", type, rows);
+}
+
+std::string grouped_gemms_text(const Machine& machine, std::string_view type) {
+  std::string text;
+  for (size_t pass = 0; pass < kGroupedPasses.size(); ++pass) {
+    std::string rows;
+    for (const MeasuredGroupedGemm& g : machine.grouped_gemms)
+      if (g.dtype == type && g.pass == static_cast<GroupedPass>(pass))
+        rows += fmt::format("  [{}, {}, {}, {}, {}],\n", number_text(g.experts), number_text(g.rows),
+                            number_text(g.columns), number_text(g.depth), number_text(g.seconds, 1, 1e6));
+    if (!rows.empty()) text += fmt::format("{} = [\n{}]\n", kGroupedPasses[pass], rows);
+  }
+  return text;
 }
 
 std::string ops_text(const Machine& machine) {
@@ -329,14 +372,19 @@ std::string machine_text(const Machine& given) {
   for (Level& level : machine.levels) table("level." + level.name, fields_text(level_fields(level)));
   for (auto& [kernel, rate] : machine.attention) table("attention." + kernel, fields_text(attention_fields(rate)));
   table("efficiency", fields_text(efficiency_fields(machine.tables)));
-  if (machine.fitted) {
-    std::vector<Field> fields = efficiency_fields(*machine.fitted);
-    fields.insert(fields.begin(), {"on", TextPlace{&machine.fitted_on}});
-    table("fitted", fields_text(fields));
-  }
+  auto fitted_table = [&](const char* name, std::optional<Efficiencies>& fitted, std::string& on) {
+    if (!fitted) return;
+    std::vector<Field> fields = efficiency_fields(*fitted);
+    fields.insert(fields.begin(), {"on", TextPlace{&on}});
+    table(name, fields_text(fields));
+  };
+  fitted_table("fitted", machine.fitted, machine.fitted_on);
+  fitted_table("fitted_experts", machine.fitted_experts, machine.fitted_experts_on);
   table("run", fields_text(run_fields(machine)));
   for (std::string_view type : kPeakTypes) gemms += gemms_text(machine, type);
   table("products", gemms);
+  for (std::string_view type : kPeakTypes)
+    table(fmt::format("{}.{}", kGroupedTable, type), grouped_gemms_text(machine, type));
   table("ops", ops_text(machine));
   for (const auto& [name, text] : machine.sources) sources += fmt::format("{} = {}\n", name, toml_quoted(text));
   table("source", sources);

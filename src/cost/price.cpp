@@ -1,6 +1,7 @@
 #include "cost/price.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "cost/attention_time.h"
@@ -33,20 +34,23 @@ std::string_view units_of(DType dtype) {
       return "bf16";
     case DType::f16:
       return "fp16";
+    case DType::e4m3:
+    case DType::e5m2:
+      return "fp8";
     default:
       return "fp32";
   }
 }
 
-// The units that GEMMs run on: those that the op names, else of a 16-bit operand, else f32's. Devices older than bf16
-// have fp16 in its place.
+// The units that GEMMs run on: those that the op names, else of an operand of 8 or 16 bits, else f32's. Devices older
+// than bf16 have fp16 in its place.
 std::string compute_dtype(const Machine& machine, const Program& program, const Op& op, const Cost& cost) {
   std::vector<DType> types;
   for (ValueId id : op.inputs) types.push_back(program[id].dtype);
   if (cost.computes_in) types = {*cost.computes_in};
   for (DType type : types) {
-    if (type != DType::bf16 && type != DType::f16) continue;
     std::string units(units_of(type));
+    if (units == "fp32") continue;
     return machine.peak(units) > 0 ? units : "fp16";
   }
   return "fp32";
@@ -56,6 +60,11 @@ std::string compute_dtype(const Machine& machine, const Program& program, const 
 // experts know of groups of tokens.)
 bool is_routing(const Op& op) {
   return op.attrs.has("top_k") && !op.attrs.has("positions");
+}
+
+GroupedPass grouped_pass(Phase phase) {
+  if (phase == Phase::weight_gradient) return GroupedPass::weight_gradient;
+  return phase == Phase::input_gradient ? GroupedPass::input_gradient : GroupedPass::forward;
 }
 
 // GEMMs of blocks: 16-bit operands on both sides. Those of the router and of the loss keep theirs.
@@ -133,7 +142,11 @@ Pricer::Pricer(const Machine& machine, const Efficiencies& efficiency, const Sof
 const RoutedRows& Pricer::routed(const Program& program) {
   auto found = routed_.find(program.stage_rank);
   if (found == routed_.end()) found = routed_.emplace(program.stage_rank, routed_rows(program)).first;
-  return found->second;
+  const RoutedRows& rows = found->second;
+  BUG_IF(!rows.held.empty() && rows.held.size() != program.values.size(),
+         "a Pricer of a Program with {} values is given another one with {}: each run has its own", rows.held.size(),
+         program.values.size());
+  return rows;
 }
 
 const GroupPlace& Pricer::group(const Program& program, const std::vector<std::string>& axes) {
@@ -274,14 +287,24 @@ OpPrice Pricer::price_message(const Program& program, const Op& op, const Messag
 double Pricer::gemm_of_experts(Gemm gemm, const Op& op, double width, const std::string& dtype, OpPrice& out) const {
   constexpr double kStreams = 4;
   if (op.attrs.has("filled")) (op.phase == Phase::weight_gradient ? gemm.depth : gemm.rows) *= expert_imbalance_;
+  // Tokens of an expert are no contiguous dim of a weight gradient's operands, or are filled up: no odd size is paid
+  // for.
+  constexpr double kFilledUpTo = 64;
+  if (op.phase == Phase::weight_gradient) gemm.depth = kFilledUpTo * std::ceil(gemm.depth / kFilledUpTo);
   double times = 1, count = gemm.count;
   if (profile_.expert_gemms != ExpertGemms::grouped) {
     gemm.count = std::min(count, profile_.expert_gemms == ExpertGemms::streams ? kStreams : 1);
     times = count / gemm.count;
   }
   out.kernels += times * (times > 1 ? gemm.count : 1);
+  if (profile_.expert_gemms != ExpertGemms::grouped) out.host_s += profile_.expert_gemm_host_s * count;
   if (profile_.repeats_experts && op.phase == Phase::forward) times *= 2;
-  return times * gemm_seconds(machine_, efficiency_, {gemm, width, dtype}) / profile_.expert_rate;
+  GemmQuery query{gemm, width, dtype};
+  // Machines know the rates of our own kernel; of others' the profile tells what is known.
+  bool own_kernel = profile_.kernels == Kernels::ours && profile_.expert_gemms == ExpertGemms::grouped;
+  double seconds = own_kernel ? grouped_gemm_seconds(machine_, efficiency_, query, grouped_pass(op.phase))
+                              : gemm_seconds(machine_, efficiency_, query);
+  return times * seconds / profile_.expert_rate;
 }
 
 // Other software has as many rows as tokens, where we have as many as may come; it may pass over them more often.
@@ -295,7 +318,8 @@ double Pricer::streamed_bytes(const Program& program, const Op& op, double bytes
       all += each, held += rows.in(id) ? each : 0;
     }
   if (held == 0) return bytes;
-  return bytes * (1 - held / all * (1 - rows.filled * expert_imbalance_)) * profile_.expert_passes;
+  bool eager = std::ranges::count(profile_.eager_ops, op.def->name) > 0;  // its own passes are known
+  return bytes * (1 - held / all * (1 - rows.filled * expert_imbalance_)) * (eager ? 1 : profile_.expert_passes);
 }
 
 OpPrice Pricer::price_compute(const Program& program, const Op& op) {
@@ -339,7 +363,10 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
     out.seconds = bytes > 0 ? (bytes + kHalfRateBytes * passes.kernels) / bandwidth : 0;
   }
   out.seconds += out.kernels * efficiency_.kernel_s;
-  if (is_routing(op)) out.host_s = profile_.expert_host_s;
+  if (is_routing(op)) {
+    out.host_s += profile_.expert_host_s;
+    out.host_waits = profile_.expert_counts_on_host && op.phase == Phase::forward;
+  }
   return out;
 }
 

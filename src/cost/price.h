@@ -14,18 +14,20 @@
 namespace sextant {
 
 struct OpPrice {
-  double seconds = 0;  // of the device, or of the links where it is a message
-  double kernels = 0;  // launched for it
-  double flops = 0;    // executed
-  double bytes = 0;    // that cross memory, or travel where it is a message
-  double host_s = 0;   // of the host, beside what it takes to launch them
+  double seconds = 0;       // of the device, or of the links where it is a message
+  double kernels = 0;       // launched for it
+  double flops = 0;         // executed
+  double bytes = 0;         // that cross memory, or travel where it is a message
+  double host_s = 0;        // of the host, beside what it takes to launch them
+  bool host_waits = false;  // the host has waited for the device before it issues this
   std::optional<Collective> message = {};
   std::string axes = {};    // of the message's group; the pipeline's between stages
   int level = -1;           // of the machine, that the message crosses
   bool to_experts = false;  // the message brings tokens to the ranks of their experts, or back
 };
 
-// For one rank of a Program's class; the others are like it.
+// For the Programs of one run, of each of which it remembers what it has found; of one rank of a Program's class: the
+// others are like it.
 class Pricer {
  public:
   // `expert_imbalance`: how many times the mean the busiest rank gets of the tokens that are sent to experts.

@@ -97,9 +97,11 @@ struct SoftwareProfile {
   double expert_rate = 1;        // of GEMMs of experts, against one GEMM of such a shape
   double expert_passes = 1;      // over the rows of tokens where they are brought together by expert, against ours
   double expert_host_s = 0;  // of the host for a layer's experts in each direction: routing, permutation, a GEMM each
-  double expert_wait_s = 0;  // lost each time that the host must learn how many tokens go where
-  double host_s_per_kernel = 0;                    // the host issues no faster than this; 0: graphs or far ahead
-  bool launches_wait = false;                      // the host waits for every kernel before it issues the next
+  double expert_gemm_host_s = 0;       // of the host for one expert's GEMM, where each is issued
+  double expert_wait_s = 0;            // lost each time that the host must learn how many tokens go where
+  bool expert_counts_on_host = false;  // forward: the host issues no expert's work before the device has routed
+  double host_s_per_kernel = 0;        // the host issues no faster than this; 0: graphs or far ahead
+  bool launches_wait = false;          // the host waits for every kernel before it issues the next
   std::optional<double> far_bytes_per_s_per_node;  // what the source says of its network
   bool far_is_reached = false;  // and that is what collectives reached, by a measurement or by the time of runs
   double far_latency_s =

@@ -101,6 +101,8 @@ struct WrittenProfile {
             {"expert_rate", NumberPlace{&profile.expert_rate, {0.1, 1}}},
             {"expert_passes", NumberPlace{&profile.expert_passes, {0.1, 10}}},
             {"expert_host_us", NumberPlace{&profile.expert_host_s, {0, 1e5}, 1, 1e6}},
+            {"expert_gemm_host_us", NumberPlace{&profile.expert_gemm_host_s, {0, 1e4}, 1, 1e6}},
+            {"expert_counts_on_host", FlagPlace{&profile.expert_counts_on_host}},
             {"expert_wait_us", NumberPlace{&profile.expert_wait_s, {0, 1e4}, 1, 1e6}},
             {"host_us_per_kernel", NumberPlace{&profile.host_s_per_kernel, {0, 1e4}, 1, 1e6}},
             {"launches_wait", FlagPlace{&profile.launches_wait}},

@@ -124,16 +124,20 @@ void check_efficiencies(const Machine& machine, Problems& problems) {
     }
   };
   inside(machine.tables, "efficiency");
-  if (!machine.fitted) return;
-  inside(*machine.fitted, "fitted");
-  if (machine.fitted_on.empty()) problems.push_back("fitted does not say what it was fitted on");
-  for (double Efficiencies::*share :
-       {&Efficiencies::product, &Efficiencies::memory, &Efficiencies::near_link, &Efficiencies::far_link}) {
-    double reached = *machine.fitted.*share, published = machine.tables.*share;
-    if (reached > kMostAbove * published)
-      problems.push_back(
-          fmt::format("a fit reaches {:.2f} where kernels were published to reach {:.2f}", reached, published));
-  }
+  auto check_fit = [&](const std::optional<Efficiencies>& fitted, const std::string& on, const char* table) {
+    if (!fitted) return;
+    inside(*fitted, table);
+    if (on.empty()) problems.push_back(fmt::format("{} does not say what it was fitted on", table));
+    for (double Efficiencies::*share :
+         {&Efficiencies::product, &Efficiencies::memory, &Efficiencies::near_link, &Efficiencies::far_link}) {
+      double reached = *fitted.*share, published = machine.tables.*share;
+      if (reached > kMostAbove * published)
+        problems.push_back(
+            fmt::format("a fit reaches {:.2f} where kernels were published to reach {:.2f}", reached, published));
+    }
+  };
+  check_fit(machine.fitted, machine.fitted_on, "fitted");
+  check_fit(machine.fitted_experts, machine.fitted_experts_on, "fitted_experts");
 }
 
 void check_gemms(const Machine& machine, Problems& problems) {
@@ -142,6 +146,16 @@ void check_gemms(const Machine& machine, Problems& problems) {
     if (!(reached > 0 && reached <= peak))
       problems.push_back(fmt::format("products.{}: {} x {} x {} in {:.1f} us is {:.1f} TFLOPS of {:.1f}", p.dtype,
                                      p.rows, p.columns, p.depth, p.seconds * 1e6, reached / 1e12, peak / 1e12));
+  }
+}
+
+void check_grouped_gemms(const Machine& machine, Problems& problems) {
+  for (const MeasuredGroupedGemm& g : machine.grouped_gemms) {
+    double reached = g.flops() / g.seconds, peak = machine.peak(g.dtype);
+    if (!(reached > 0 && reached <= peak))
+      problems.push_back(fmt::format("grouped_products.{}: {} of {} x {} x {} in {:.1f} us are {:.1f} TFLOPS of {:.1f}",
+                                     g.dtype, g.experts, g.rows, g.columns, g.depth, g.seconds * 1e6, reached / 1e12,
+                                     peak / 1e12));
   }
 }
 
@@ -161,6 +175,7 @@ void check_sources(const Machine& machine, Problems& problems) {
   auto is_used = [&](std::string_view table) {
     if (table == "attention") return !machine.attention.empty();
     if (table == "products") return !machine.gemms.empty();
+    if (table == "grouped_products") return !machine.grouped_gemms.empty();
     if (table == "ops") return !machine.ops.empty();
     if (table == "run")
       return machine.price_per_hour > 0 || machine.mtbf_hours > 0 || machine.checkpoint_bytes_per_s > 0;
@@ -191,6 +206,7 @@ std::vector<std::string> problems_of(const Machine& machine) {
   check_attention(machine, problems);
   check_efficiencies(machine, problems);
   check_gemms(machine, problems);
+  check_grouped_gemms(machine, problems);
   check_sources(machine, problems);
   return problems;
 }

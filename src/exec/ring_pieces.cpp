@@ -1,6 +1,7 @@
 #include "exec/ring_pieces.h"
 
 #include "base/error.h"
+#include "ops/attention_window.h"
 
 namespace sextant {
 
@@ -14,12 +15,12 @@ std::vector<PiecePair> visible_pairs(const Program& program, const Op& op, const
     int& place = visitor[static_cast<size_t>(*axis)];
     place = (place - step + n) % n;
   }
-  int64_t window = op.attrs.integer_or("window", 0);
+  KeyRange range = key_range_of(op.attrs);
   std::vector<PiecePair> pairs;
   for (const Span& q : held(qkv.shape[1], qkv.layout, 1, program.mesh, at)) {
     for (const Span& k : held(kv.shape[1], kv.layout, 1, program.mesh, visitor)) {
       if (k.global > q.global || k.count == 0) continue;
-      if (window > 0 && k.global + k.count <= q.global - window + 1) continue;  // before the window of the first query
+      if (k.global + k.count <= range.first(q.global)) continue;  // before what the first query sees
       BUG_IF(k.global < q.global && k.global + k.count > q.global, "{}: pieces of the sequence overlap", op.path);
       pairs.push_back({q, k, k.global == q.global ? 0 : k.count});
     }

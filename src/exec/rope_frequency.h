@@ -25,7 +25,7 @@ inline double rope_frequency(const Attrs& attrs, int64_t j, int64_t dim) {
   double low = attrs.real("low_freq_factor"), high = attrs.real("high_freq_factor");
   double turns = attrs.real("original_max_positions") * plain / (2 * std::numbers::pi);  // over the first context
   if (turns < low) return stretched;
-  if (turns > high) return plain;
+  if (turns > high || low == high) return plain;
   double blend = (turns - low) / (high - low);
   return (1 - blend) * stretched + blend * plain;
 }

@@ -130,14 +130,15 @@ std::vector<bool> live_throughout(const Program& program) {
     for (const Op& op : region.ops)
       if (op.def->holds_inputs)
         for (ValueId id : op.inputs) held[static_cast<size_t>(id)] = true;
-  bool interleave = regions_interleave(program), sums_over_microbatches = has_several_microbatches(program);
+  bool interleave = regions_interleave(program), several = has_several_microbatches(program);
   std::vector<std::vector<int>> touching = regions_touching(program);
   std::vector<bool> throughout(program.values.size(), false);
   for (const Value& value : program.values) {
     auto id = static_cast<size_t>(value.id);
-    bool begun_here = is_step_sum(value.kind) && !sums_over_microbatches;
+    bool begun_here = is_step_sum(value.kind) && !several;
     bool from_outside = (is_persistent(value.kind) && !begun_here) || value.kind == ValueKind::feed;
-    throughout[id] = from_outside || held[id] || (interleave && touching[id].size() > 1);
+    bool kept = value.kind == ValueKind::quantized && several;
+    throughout[id] = from_outside || kept || held[id] || (interleave && touching[id].size() > 1);
   }
   return throughout;
 }

@@ -15,23 +15,24 @@ namespace sextant {
 template <class Enum, size_t N>
 using NameTable = std::array<std::pair<Enum, std::string_view>, N>;
 
-inline constexpr NameTable<ValueKind, 9> kValueKindNames{{{ValueKind::activation, "activation"},
-                                                          {ValueKind::parameter, "parameter"},
-                                                          {ValueKind::gradient, "gradient"},
-                                                          {ValueKind::tally, "tally"},
-                                                          {ValueKind::state, "state"},
-                                                          {ValueKind::low_bits, "low_bits"},
-                                                          {ValueKind::cache, "cache"},
-                                                          {ValueKind::feed, "feed"},
-                                                          {ValueKind::fetch, "fetch"}}};
+inline constexpr NameTable<ValueKind, 10> kValueKindNames{{{ValueKind::activation, "activation"},
+                                                           {ValueKind::parameter, "parameter"},
+                                                           {ValueKind::gradient, "gradient"},
+                                                           {ValueKind::tally, "tally"},
+                                                           {ValueKind::state, "state"},
+                                                           {ValueKind::low_bits, "low_bits"},
+                                                           {ValueKind::quantized, "quantized"},
+                                                           {ValueKind::cache, "cache"},
+                                                           {ValueKind::feed, "feed"},
+                                                           {ValueKind::fetch, "fetch"}}};
 inline constexpr NameTable<Phase, 5> kPhaseNames{{{Phase::forward, "forward"},
                                                   {Phase::recompute, "recompute"},
                                                   {Phase::input_gradient, "input_gradient"},
                                                   {Phase::weight_gradient, "weight_gradient"},
                                                   {Phase::update, "update"}}};
 inline constexpr NameTable<Lane, 2> kLaneNames{{{Lane::compute, "compute"}, {Lane::comm, "comm"}}};
-inline constexpr NameTable<RunsFor, 2> kRunsForNames{
-    {{RunsFor::every_microbatch, "every"}, {RunsFor::last_microbatch, "last"}}};
+inline constexpr NameTable<RunsFor, 3> kRunsForNames{
+    {{RunsFor::every_microbatch, "every"}, {RunsFor::first_microbatch, "first"}, {RunsFor::last_microbatch, "last"}}};
 inline constexpr NameTable<RegionKind, 4> kRegionNames{{{RegionKind::forward, "forward"},
                                                         {RegionKind::backward, "backward"},
                                                         {RegionKind::weight, "weight"},

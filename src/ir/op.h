@@ -29,7 +29,8 @@ enum class Lane : uint8_t { compute, comm };
 
 enum class RunsFor : uint8_t {
   every_microbatch,
-  last_microbatch,  // of its region, in the order of the schedule
+  first_microbatch,  // of its region, in the order of the schedule: what it makes holds for the others
+  last_microbatch,
 };
 
 struct Op {
@@ -41,7 +42,7 @@ struct Op {
   int32_t block = -1;         // which repeated block of the model (layer) it belongs to; -1 outside
   int32_t stage = 0;          // which pipeline stage runs it; ops of the update run wherever their parameter is
   Lane lane = Lane::compute;  // set by overlap
-  RunsFor runs_for = RunsFor::every_microbatch;  // set by overlap
+  RunsFor runs_for = RunsFor::every_microbatch;  // set by quantize and overlap
   // Set by join_lanes: ops of the comm lane, by their number over all regions, whose latest run must have ended before
   // this op starts.
   std::vector<int32_t> waits = {};

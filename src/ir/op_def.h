@@ -81,8 +81,9 @@ struct Example {
 
 enum class Recompute : uint8_t {
   allowed,
-  first,  // before all others: little work, and for a narrow output
-  never,  // has effects, or reads what changes: must run once
+  first,       // before all others: little work, and for a narrow output
+  with_input,  // wherever its first input is, so that what it makes of a gathered value is not kept in its place
+  never,       // has effects, or reads what changes: must run once
 };
 
 enum class LayoutRule : uint8_t {
@@ -135,6 +136,9 @@ struct OpDef {
   // any dim of `*`; or written out: "x:S(i) w:S(i) bias:P -> y:P". All-R and all-I rows hold for every op and are not
   // listed.
   std::vector<std::string_view> rows;
+  // What an output without the letter that a row splits along is: a part of a sum, of a maximum (kPartialMax), or the
+  // same on every rank (kReplicated).
+  AxisState without_letter = kPartial;
   LayoutRule layout_rule = LayoutRule::rows;
   // For rows whose local work is not the same op on local shapes: the ops that do it, made from the op with its
   // layouts. The op itself where nothing differs.

@@ -253,7 +253,7 @@ Op parse_op(Line line, const OpLookup& ops, size_t value_count) {
   op.block = line.index();
   line.expect(" ");
   op.lane = line.named(kLaneNames, "a lane");
-  op.runs_for = line.named(kRunsForNames, "every or last");
+  op.runs_for = line.named(kRunsForNames, "every, first or last");
   op.parameter = line.index();
   line.expect(" ");
   op.path = line.rest();

@@ -21,6 +21,12 @@ enum class RecomputeMode : uint8_t {
   full,       // save only what enters each block
 };
 
+// Which weight gradients wait for the W of their microbatch, where a schedule has W. The others are computed in its B.
+enum class DeferredGradients : uint8_t {
+  all,
+  cheap,  // all but those that keep most for the time they take: of experts, and of latent attention's up-projections
+};
+
 enum class ContextMode : uint8_t {
   ring,     // keys and values travel around the ring, in zigzag order
   ulysses,  // all-to-all: whole sequences of fewer heads
@@ -31,6 +37,19 @@ enum class ExpertRounds : uint8_t {
   one,  // what finds no row is counted, and the step's update is skipped
   all,  // as many as any routing needs
 };
+
+// How tokens get to the ranks of their experts.
+enum class ExpertDispatch : uint8_t {
+  automatic,  // what sends least
+  rows,       // all-to-all: a copy of a token for each of its experts
+  tokens,     // all-to-all: a copy for each rank that holds some of them
+  gather,     // all-gather, and reduce-scatter of what experts give
+};
+// As mesh.expert_dispatch has it.
+constexpr std::string_view name_of(ExpertDispatch dispatch) {
+  constexpr std::string_view kNames[] = {"auto", "rows", "tokens", "gather"};
+  return kNames[static_cast<size_t>(dispatch)];
+}
 
 // How a model's values lie on the mesh, beyond what the axes' sizes say.
 struct Parallel {
@@ -43,10 +62,12 @@ struct Parallel {
   // most that any routing asks for.
   double expert_capacity = 0;
   ExpertRounds expert_rounds = ExpertRounds::one;
+  ExpertDispatch expert_dispatch = ExpertDispatch::automatic;
 };
 
 struct Plan {
   RecomputeMode recompute = RecomputeMode::none;
+  DeferredGradients deferred = DeferredGradients::all;
   int zero = 0;           // as in Parallel
   int microbatches = 1;   // per step and rank
   bool overlap = true;    // messages travel while ranks compute
@@ -66,6 +87,7 @@ struct Target {
   int64_t alignment = 64;                         // of every buffer, in bytes
   std::vector<std::string_view> fusions = {};     // those of passes/fuse that it has kernels for
   std::vector<DType> computes_in = {DType::f32};  // what weights and activations may be, the best first
+  bool fp8 = false;                               // has kernels for products of fp8 operands
   // Scratch of one op's kernel, from the local types of its operands.
   std::function<Bytes(const Op&, const LocalTypes& in, const LocalTypes& out)> workspace;
   // Whether ops of this kind that stand side by side are done at once: their scratch then lives side by side too.

@@ -52,6 +52,7 @@ AxisState state_in_row(std::string_view state, const Operand& operand, const OpD
   if (state == "R") return kReplicated;
   if (state == "I") return kInvariant;
   if (state == "P") return kPartial;
+  if (state == "P(max)") return kPartialMax;
   BUG_IF(state.size() != 4 || (!state.starts_with("S(") && !state.starts_with("B(")), "{}: bad state '{}'", def.name,
          state);
   int dim = dim_of(operand, state[2]);
@@ -59,17 +60,18 @@ AxisState state_in_row(std::string_view state, const Operand& operand, const OpD
   return state[0] == 'B' ? blocks(dim) : sharded(dim);
 }
 
-// The operands that an op has, and the inputs that its definition declares.
+// The operands that an op has, and those that its definition declares.
 struct RowOperands {
   std::vector<const Operand*> inputs, outputs;
-  const std::vector<Operand>& declared;
+  const Signature& declared;
 };
 
 // "x:S(i) w:S(i) bias:P -> y:P"; an operand that is not named is R.
 LayoutRow written_row(const OpDef& def, const RowOperands& operands, std::string_view text) {
   LayoutRow row{std::vector<AxisState>(operands.inputs.size(), kReplicated),
                 std::vector<AxisState>(operands.outputs.size(), kReplicated)};
-  auto fill = [&](std::string_view part, const std::vector<const Operand*>& of, std::vector<AxisState>& states) {
+  auto fill = [&](std::string_view part, const std::vector<const Operand*>& of, const std::vector<Operand>& declared,
+                  std::vector<AxisState>& states) {
     while (!trim(part).empty()) {
       part = trim(part);
       std::string_view word = part.substr(0, part.find(' '));
@@ -82,18 +84,18 @@ LayoutRow written_row(const OpDef& def, const RowOperands& operands, std::string
         states[i] = state_in_row(word.substr(colon + 1), operand, def);
         known = true;
       }
-      // Optional inputs that this op leaves out may still be named.
-      for (const Operand& operand : operands.declared) known = known || operand.name == word.substr(0, colon);
+      // Optional operands that this op leaves out may still be named.
+      for (const Operand& operand : declared) known = known || operand.name == word.substr(0, colon);
       BUG_IF(!known, "{}: row '{}' names no operand '{}'", def.name, text, word.substr(0, colon));
     }
   };
   size_t arrow = text.find("->");
-  fill(text.substr(0, arrow), operands.inputs, row.inputs);
-  fill(text.substr(arrow + 2), operands.outputs, row.outputs);
+  fill(text.substr(0, arrow), operands.inputs, operands.declared.inputs, row.inputs);
+  fill(text.substr(arrow + 2), operands.outputs, operands.declared.outputs, row.outputs);
   return row;
 }
 
-LayoutRow split_row(const RowOperands& operands, char letter) {
+LayoutRow split_row(const OpDef& def, const RowOperands& operands, char letter) {
   LayoutRow row;
   for (const Operand* operand : operands.inputs) {
     int dim = dim_of(*operand, letter);
@@ -101,18 +103,18 @@ LayoutRow split_row(const RowOperands& operands, char letter) {
   }
   for (const Operand* operand : operands.outputs) {
     int dim = dim_of(*operand, letter);
-    row.outputs.push_back(dim < 0 ? kPartial : sharded(dim));
+    row.outputs.push_back(dim < 0 ? def.without_letter : sharded(dim));
   }
   return row;
 }
 
 // Split dim `dim` of every operand that is all `*`; the others are replicated.
-LayoutRow any_dim_row(const RowOperands& operands, int dim) {
+LayoutRow any_dim_row(const OpDef& def, const RowOperands& operands, int dim) {
   LayoutRow row;
   for (const Operand* operand : operands.inputs)
     row.inputs.push_back(operand->letters == "*" ? sharded(dim) : kReplicated);
   for (const Operand* operand : operands.outputs)
-    row.outputs.push_back(operand->letters == "*" ? sharded(dim) : kPartial);
+    row.outputs.push_back(operand->letters == "*" ? sharded(dim) : def.without_letter);
   return row;
 }
 
@@ -127,9 +129,7 @@ std::vector<const Operand*> Signature::operands_of(const std::vector<int>& input
   std::vector<const Operand*> found;
   size_t next = 0;
   for (int rank : input_ranks) {
-    auto later = std::find_if(inputs.begin() + static_cast<std::ptrdiff_t>(std::min(next, inputs.size())), inputs.end(),
-                              [&](const Operand& operand) { return fits_rank(operand, rank); });
-    while (later != inputs.end() && inputs[next].count == Operand::Count::optional && !fits_rank(inputs[next], rank))
+    while (next < inputs.size() && inputs[next].count == Operand::Count::optional && !fits_rank(inputs[next], rank))
       ++next;
     if (next < inputs.size()) {
       found.push_back(&inputs[next]);
@@ -158,7 +158,7 @@ LayoutRow in_order(LayoutRow row, ShardOrder order) {
 std::vector<LayoutRow> layout_rows(const OpDef& def, const std::vector<int>& input_ranks,
                                    const std::vector<int>& output_ranks) {
   Signature signature = parse_signature(def.operands);
-  RowOperands operands{signature.operands_of(input_ranks), {}, signature.inputs};
+  RowOperands operands{signature.operands_of(input_ranks), {}, signature};
   for (size_t i = 0; i < output_ranks.size(); ++i) operands.outputs.push_back(&signature.outputs[i]);
   std::vector<LayoutRow> rows;
   for (std::string_view text : def.rows) {
@@ -168,10 +168,10 @@ std::vector<LayoutRow> layout_rows(const OpDef& def, const std::vector<int>& inp
       int rank = 0;
       for (size_t i = 0; i < operands.inputs.size(); ++i)
         if (operands.inputs[i]->letters == "*") rank = input_ranks[i];
-      for (int dim = 0; dim < rank; ++dim) rows.push_back(any_dim_row(operands, dim));
+      for (int dim = 0; dim < rank; ++dim) rows.push_back(any_dim_row(def, operands, dim));
     } else {
       BUG_IF(text.size() != 1, "{}: row '{}' is neither a letter nor written out", def.name, text);
-      rows.push_back(split_row(operands, text[0]));
+      rows.push_back(split_row(def, operands, text[0]));
     }
   }
   for (AxisState same : {kInvariant, kReplicated})

@@ -24,6 +24,7 @@ enum class ValueKind : uint8_t {
   tally,       // counts of a step, accumulated over microbatches as gradients are
   state,       // of the optimizer, kept between steps
   low_bits,    // the low 16 bits of a weight that is computed with in 16
+  quantized,   // a weight in fp8, or its scales: made once a step, for all its microbatches
   cache,       // keys and values, kept between steps
   feed,        // given from outside each step: tokens, learning rate
   fetch,       // handed out: loss, gradient norm
@@ -81,7 +82,8 @@ struct Value {
 
 // Kinds whose bytes stay valid from step to step.
 constexpr bool is_persistent(ValueKind kind) {
-  return kind != ValueKind::activation && kind != ValueKind::feed && kind != ValueKind::fetch;
+  return kind != ValueKind::activation && kind != ValueKind::quantized && kind != ValueKind::feed &&
+         kind != ValueKind::fetch;
 }
 
 // Kinds that are sums over the microbatches of a step: the first one overwrites what the step before left.

@@ -35,10 +35,12 @@ Walk::Walk(const Program& program) : program_(program) {
   for (const Region& region : program.regions) {
     auto first = static_cast<int32_t>(ops_.size());
     for (const Op& op : region.ops) ops_.push_back(&op);
-    regions_.push_back({.first_op = first,
-                        .last_microbatch = last_microbatch(program, region),
-                        .every = steps_of(region, first, RunsFor::every_microbatch),
-                        .last = steps_of(region, first, RunsFor::last_microbatch)});
+    RegionSteps& of = regions_.emplace_back(RegionSteps{.first_op = first,
+                                                        .first_microbatch = first_microbatch(program, region),
+                                                        .last_microbatch = last_microbatch(program, region),
+                                                        .steps = {}});
+    for (bool is_first : {false, true})
+      for (bool is_last : {false, true}) of.steps[{is_first, is_last}] = steps_of(region, first, {is_first, is_last});
   }
   for_each_unit(program.schedule, [&](std::span<const Action> unit) {
     if (unit.size() < 2) return;
@@ -52,7 +54,7 @@ Walk::UnitKey Walk::key_of(std::span<const Action> unit) const {
   UnitKey key;
   for (size_t i = 0; i < unit.size(); ++i)
     if (std::optional<size_t> region = region_of(unit[i]))
-      key[i] = {static_cast<int32_t>(*region), unit[i].microbatch == regions_[*region].last_microbatch};
+      key[i] = {static_cast<int32_t>(*region), regions_[*region].turn_of(unit[i].microbatch)};
   return key;
 }
 
@@ -63,7 +65,7 @@ std::vector<WalkStep> Walk::join(const UnitKey& key, bool takes_turns) const {
   for (size_t part = 0; part < key.size(); ++part) {
     if (key[part].region < 0) continue;
     const RegionSteps& of = regions_[static_cast<size_t>(key[part].region)];
-    for (WalkStep step : key[part].last ? of.last : of.every) {
+    for (WalkStep step : of.steps.at(key[part].turn)) {
       step.part = static_cast<int32_t>(part);
       bool before = step.kind == WalkStep::Kind::settle || step.kind == WalkStep::Kind::reclaim;
       (before ? steps : part == 0 ? first : rest).push_back(step);
@@ -83,7 +85,7 @@ std::vector<std::vector<WalkStep>> Walk::pairs() const {
   for_each_unit(program_.schedule, [&](std::span<const Action> unit) {
     if (!is_pair(unit)) return;
     UnitKey key = key_of(unit);
-    for (PartKey& part : key) part.last = part.region >= 0;
+    for (PartKey& part : key) part.turn = {part.region >= 0, part.region >= 0};
     kinds.insert(key);
   });
   std::vector<std::vector<WalkStep>> all;
@@ -91,7 +93,7 @@ std::vector<std::vector<WalkStep>> Walk::pairs() const {
   return all;
 }
 
-std::vector<WalkStep> Walk::steps_of(const Region& region, int32_t first_op, RunsFor which) const {
+std::vector<WalkStep> Walk::steps_of(const Region& region, int32_t first_op, Turn turn) const {
   using enum WalkStep::Kind;
   std::vector<WalkStep> steps;
   if (region.kind == RegionKind::update) steps.push_back({settle, -1});
@@ -100,7 +102,8 @@ std::vector<WalkStep> Walk::steps_of(const Region& region, int32_t first_op, Run
   for (size_t i = 0; i < region.ops.size(); ++i) {
     const Op& op = region.ops[i];
     for (int32_t other : op.waits) steps.push_back({wait, other});
-    if (last_microbatch_only(op) && which == RunsFor::every_microbatch) continue;
+    if (op.runs_for == RunsFor::first_microbatch && !turn.first) continue;
+    if (op.runs_for == RunsFor::last_microbatch && !turn.last) continue;
     steps.push_back({start, first_op + static_cast<int32_t>(i)});
   }
   return steps;
@@ -123,7 +126,7 @@ std::span<const WalkStep> Walk::steps(const Action& action) const {
   std::optional<size_t> region = region_of(action);
   if (!region) return {};
   const RegionSteps& of = regions_[*region];
-  return action.microbatch == of.last_microbatch ? of.last : of.every;
+  return of.steps.at(of.turn_of(action.microbatch));
 }
 
 }  // namespace sextant

@@ -41,7 +41,7 @@ class Walk {
   // Of an action on its own.
   std::span<const WalkStep> steps(const Action& action) const;
 
-  // The steps of each kind of pair in the schedule, with what only runs for a last microbatch.
+  // The steps of each kind of pair in the schedule, with what only runs for a first or a last microbatch.
   std::vector<std::vector<WalkStep>> pairs() const;
 
   size_t op_count() const { return ops_.size(); }
@@ -49,20 +49,26 @@ class Walk {
   int32_t first_op(size_t region) const { return regions_[region].first_op; }
 
  private:
+  // Where a microbatch stands among those of its region in a step: some ops run for the first or the last only.
+  struct Turn {
+    bool first = false, last = false;
+    auto operator<=>(const Turn&) const = default;
+  };
   struct RegionSteps {
     int32_t first_op = 0;
-    int last_microbatch = 0;
-    std::vector<WalkStep> every, last;  // for the last microbatch of the region, and for the others
+    int first_microbatch = 0, last_microbatch = 0;
+    std::map<Turn, std::vector<WalkStep>> steps;
+    Turn turn_of(int microbatch) const { return {microbatch == first_microbatch, microbatch == last_microbatch}; }
   };
-  // Of each part of a unit: its region and whether it is that one's last microbatch; -1 where there is none.
+  // Of each part of a unit: its region and the microbatch's turn there; -1 where there is none.
   struct PartKey {
     int32_t region = -1;
-    bool last = false;
+    Turn turn = {};
     auto operator<=>(const PartKey&) const = default;
   };
   using UnitKey = std::array<PartKey, kMostParts>;
 
-  std::vector<WalkStep> steps_of(const Region& region, int32_t first_op, RunsFor which) const;
+  std::vector<WalkStep> steps_of(const Region& region, int32_t first_op, Turn turn) const;
   UnitKey key_of(std::span<const Action> unit) const;
   std::vector<WalkStep> join(const UnitKey& key, bool takes_turns) const;
 

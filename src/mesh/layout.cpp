@@ -33,6 +33,8 @@ std::string AxisState::text() const {
       return fmt::format("{}({})", letter_of(order), dim);
     case StateKind::partial:
       return "P";
+    case StateKind::partial_max:
+      return "P(max)";
   }
   BUG("unknown axis state");
 }
@@ -40,6 +42,7 @@ std::string AxisState::text() const {
 AxisState gradient_state(AxisState state) {
   if (state.kind == StateKind::replicated) return kPartial;
   if (state.kind == StateKind::partial) return kReplicated;
+  BUG_IF(state.kind == StateKind::partial_max, "a maximum over ranks has no gradient");
   return state;
 }
 
@@ -150,13 +153,15 @@ AxisState parse_state(std::string_view text) {
   if (text == "R") return kReplicated;
   if (text == "I") return kInvariant;
   if (text == "P") return kPartial;
+  if (text == "P(max)") return kPartialMax;
   int dim = 0;
   if (text.size() >= 4 && text[1] == '(' && text.ends_with(")") &&
       std::from_chars(text.data() + 2, text.data() + text.size() - 1, dim).ptr == text.data() + text.size() - 1)
     for (const auto& [letter, order] : kOrderLetters)
       if (letter == text[0]) return {StateKind::sharded, dim, order};
-  throw UserError(
-      {.place = std::string(text), .got = "not an axis state", .expected = "R, I, P, S(dim), Z(dim) or B(dim)"});
+  throw UserError({.place = std::string(text),
+                   .got = "not an axis state",
+                   .expected = "R, I, P, P(max), S(dim), Z(dim) or B(dim)"});
 }
 
 Segments parse_segments(int dim, std::string_view text) {

@@ -7,6 +7,8 @@
 //   B(dim)        whole segments: segments are distributed in blocks,  gradient B(dim)
 //                 n-th part of them to the n-th rank; without segments as S
 //   P partial     the true value is the sum over ranks                       gradient R
+//   P(max)        the true value is the largest over ranks: of scales,       no gradient
+//                 never of what is trained
 // Communication is the difference of two layouts: see redistribution.h.
 #pragma once
 
@@ -20,7 +22,7 @@
 
 namespace sextant {
 
-enum class StateKind : uint8_t { replicated, invariant, sharded, partial };
+enum class StateKind : uint8_t { replicated, invariant, sharded, partial, partial_max };
 enum class ShardOrder : uint8_t { plain, zigzag, blocks };
 
 struct AxisState {
@@ -30,12 +32,13 @@ struct AxisState {
 
   bool shards(int d) const { return kind == StateKind::sharded && dim == d; }
   bool operator==(const AxisState&) const = default;
-  std::string text() const;  // "R", "I", "S(1)", "Z(1)", "B(0)", "P"
+  std::string text() const;  // "R", "I", "S(1)", "Z(1)", "B(0)", "P", "P(max)"
 };
 
 inline constexpr AxisState kReplicated{StateKind::replicated};
 inline constexpr AxisState kInvariant{StateKind::invariant};
 inline constexpr AxisState kPartial{StateKind::partial};
+inline constexpr AxisState kPartialMax{StateKind::partial_max};
 constexpr AxisState sharded(int dim) {
   return {StateKind::sharded, dim};
 }
@@ -46,7 +49,7 @@ constexpr AxisState blocks(int dim) {
   return {StateKind::sharded, dim, ShardOrder::blocks};
 }
 
-AxisState gradient_state(AxisState state);
+AxisState gradient_state(AxisState state);  // BUG of a maximum: nothing flows back through it
 
 // A dim made of parts that are each split alike: q|k|v, gate|up. The extents sum to the dim.
 struct Segments {

@@ -28,6 +28,8 @@ constexpr std::array kRules{
     TransferRule{replicated, partial, Transfer::keep_first, Transfer::keep_first},
     TransferRule{replicated, invariant, Transfer::nothing, Transfer::keep_first},
     TransferRule{sharded, partial, Transfer::pad, Transfer::slice},
+    TransferRule{partial_max, replicated, Transfer::all_reduce_max, std::nullopt},
+    TransferRule{partial_max, invariant, Transfer::all_reduce_max, std::nullopt},
 };
 
 }  // namespace
@@ -42,6 +44,7 @@ constexpr std::pair<Transfer, std::string_view> kTransferNames[] = {
     {Transfer::all_gather, "all_gather"},
     {Transfer::reduce_scatter, "reduce_scatter"},
     {Transfer::all_reduce, "all_reduce"},
+    {Transfer::all_reduce_max, "all_reduce_max"},
     {Transfer::all_to_all, "all_to_all"},
 };
 
@@ -77,6 +80,7 @@ std::optional<Collective> collective_of(Transfer transfer) {
     case Transfer::reduce_scatter:
       return Collective::reduce_scatter;
     case Transfer::all_reduce:
+    case Transfer::all_reduce_max:
       return Collective::all_reduce;
     case Transfer::all_to_all:
       return Collective::all_to_all;
@@ -106,6 +110,7 @@ int place_in_route(Transfer transfer) {
     case Transfer::reduce_scatter:
       return 1;
     case Transfer::all_reduce:
+    case Transfer::all_reduce_max:
       return 2;
     case Transfer::all_to_all:
       return 3;

@@ -20,6 +20,7 @@ enum class Transfer : uint8_t {
   all_gather,
   reduce_scatter,
   all_reduce,
+  all_reduce_max,  // the largest of each element
   all_to_all,
 };
 
@@ -30,7 +31,7 @@ struct TransferRule {
   StateKind from;
   StateKind to;
   Transfer forward;
-  Transfer backward;
+  std::optional<Transfer> backward;  // none of a maximum, which has no gradient
 };
 
 std::span<const TransferRule> transfer_rules();

@@ -263,17 +263,21 @@ class Writer {
                                   {.heads = heads, .init_std = m_.init_std, .bias = either(d_.qkv_bias, m_.qkv_bias)});
     if (d_.qk_norm == QkNorm::heads) qkv.rows = qk_norm(b_, qkv, m_.norm_eps);
     if (d_.qk_norm == QkNorm::whole) qkv.rows = qk_norm_wide(b_, qkv, heads, m_.norm_eps);
-    ValueId mixed = attention(b_, qkv.rows,
-                              {.heads = qkv.heads,
-                               .rope = has_rope_ ? d_.rope : std::nullopt,
-                               .alibi = d_.alibi,
-                               .cache = frame_.cache,
-                               .begins = frame_.begins,
-                               .scale = scale_,
-                               .window = window_,
-                               .dropout = {dropout_.attention, site_number(DropoutSite::attention, layer_)},
-                               .dropout_keys = frame_.dropout_keys,
-                               .sinks = d_.sinks ? attention_sinks(b_, qkv.heads, m_.init_std) : kNoValue});
+    ValueId mixed = attention(
+        b_, qkv.rows,
+        {.heads = qkv.heads,
+         .rope = has_rope_ ? d_.rope : std::nullopt,
+         .unit_heads_eps = has_rope_ && d_.qk_norm == QkNorm::unit ? std::optional(m_.norm_eps) : std::nullopt,
+         .temperature = has_rope_ ? std::nullopt : temperature(),
+         .alibi = d_.alibi,
+         .cache = frame_.cache,
+         .begins = frame_.begins,
+         .scale = scale_,
+         .window = window_,
+         .chunk = has_rope_ ? m_.attention_chunk : 0,
+         .dropout = {dropout_.attention, site_number(DropoutSite::attention, layer_)},
+         .dropout_keys = frame_.dropout_keys,
+         .sinks = d_.sinks ? attention_sinks(b_, qkv.heads, m_.init_std) : kNoValue});
     return linear(b_, mixed,
                   {.name = "out",
                    .outputs = m_.hidden,
@@ -291,6 +295,11 @@ class Writer {
                        .shared_dim = latent.rope_dim,
                        .norm_eps = d_.latent_norm_eps,
                        .init_std = m_.init_std});
+  }
+
+  std::optional<Temperature> temperature() const {
+    if (m_.temperature_positions == 0) return std::nullopt;
+    return Temperature{m_.temperature_positions, m_.temperature_strength};
   }
 
   // What scores of attention are multiplied by so far.
@@ -315,11 +324,17 @@ class Writer {
                    .init_std = dense.init_std,
                    .down_std = dense.down_std,
                    .router_bias = d_.router_bias,
-                   .bias = d_.expert_bias};
+                   .bias = d_.expert_bias,
+                   .weight_on = d_.routing_weight_on};
     if (m_.experts->swiglu_limit > 0) spec.clamped = {m_.experts->swiglu_limit, m_.experts->swiglu_alpha};
     if (d_.routing_weights == RoutingWeights::of_chosen) spec.routing = Attrs{{"chosen_only", 1}};
     if (expert_gradients_ != DType::f32) spec.gradients = ExpertMlp::Gradients::narrow;
     if (m_.experts->forced_balance) spec.routing.set("forced", int64_t{1});
+    if (m_.experts->drop_above > 0 && routers_) {
+      double balanced = static_cast<double>(b_.shape(normed)[1] * spec.per_token) / static_cast<double>(spec.experts);
+      spec.drop = {.capacity = static_cast<int64_t>(std::ceil(m_.experts->drop_above * balanced)),
+                   .by_weight = m_.experts->drop_policy == DropPolicy::probs};
+    }
     if (m_.experts->correction_bias) spec.bias_update_speed = m_.experts->bias_update_speed;
     ExpertOutput output = expert_mlp(b_, normed, spec);
     if (routers_) routers_->add_layer(output, spec, expert_load(b_, output, spec));

@@ -30,6 +30,7 @@ enum class QkNorm : uint8_t {
   none,
   heads,  // RMSNorm of every head of q and k
   whole,  // RMSNorm of q and of k over their whole width
+  unit,   // of every head, without weights and behind RoPE, in layers that have it
 };
 
 // What becomes of what an expert gives that every token goes through, where the spec has one.
@@ -44,8 +45,8 @@ enum class RoutingWeights : uint8_t {
   of_chosen,  // the logits of those that were chosen alone
 };
 
-// The layers without RoPE, optional biases, the width of embeddings and the multipliers of attention, residuals and
-// logits are as the spec says.
+// The layers without RoPE, chunks and temperature of attention, optional biases, the width of embeddings and the
+// multipliers of attention, residuals and logits are as the spec says.
 struct Decoder {
   NormKind norm = NormKind::rms;
   BlockOrder order = BlockOrder::pre_norm;
@@ -63,6 +64,7 @@ struct Decoder {
   bool sinks = false;             // every head has a logit that joins each softmax: weights at sinks
 
   RoutingWeights routing_weights = RoutingWeights::of_all;
+  ExpertMlp::WeightOn routing_weight_on = ExpertMlp::WeightOn::output;
   Bias router_bias = Bias::none, expert_bias = Bias::none;
   SharedExpert shared_expert = SharedExpert::added;
 

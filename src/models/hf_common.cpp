@@ -109,7 +109,7 @@ RopeChoice rope_in(HfReader& reader, std::string_view key, const ModelSpec& spec
         .complain(
             "partial_rotary_factor",
             fmt::format("{}, which transformers ignores for this model type: it turns whole heads", choice.fraction),
-            "1 or no such key; model types that turn a part of each head are phi3, nemotron and gpt_neox");
+            "1 or no such key; model types that turn a part of each head are phi3, nemotron, glm4_moe and gpt_neox");
 
   if (rope.has("rope_type") && rope.has("type") && rope.text("rope_type", "") != rope.text("type", ""))
     rope.complain("type",
@@ -261,6 +261,36 @@ void write_windows(const ModelSpec& spec, json& out) {
   out["sliding_window"] = spec.window;
   out["max_window_layers"] = spec.full_attention_first;
   out["layer_types"] = layer_types_of(spec);
+}
+
+namespace {
+
+// 1 for layers with RoPE, 0 for the others.
+std::vector<int64_t> rope_of_layers(const ModelSpec& spec) {
+  std::vector<int64_t> flags;
+  for (int64_t layer = 1; layer <= std::min(spec.layers, kMaxLayers); ++layer)
+    flags.push_back(spec.no_rope_every > 0 && layer % spec.no_rope_every == 0 ? 0 : 1);
+  return flags;
+}
+
+}  // namespace
+
+void read_no_rope_layers(HfReader& reader, ModelSpec& spec) {
+  spec.no_rope_every = reader.integer("no_rope_layer_interval", 4);  // may be longer than the model
+  if (!reader.has("no_rope_layers")) return;
+  std::vector<int64_t> flags = reader.integers("no_rope_layers");
+  if (auto first = std::find(flags.begin(), flags.end(), 0); first != flags.end())
+    spec.no_rope_every = first - flags.begin() + 1;
+  else if (spec.no_rope_every <= spec.layers)
+    spec.no_rope_every = 0;
+  if (flags != rope_of_layers(spec))
+    reader.complain("no_rope_layers", "layers without RoPE that do not follow at one interval",
+                    fmt::format("{} numbers, 0 for every n-th and 1 for the others", spec.layers));
+}
+
+void write_no_rope_layers(const ModelSpec& spec, json& out) {
+  out["no_rope_layers"] = rope_of_layers(spec);
+  out["no_rope_layer_interval"] = spec.no_rope_every;
 }
 
 std::vector<HfName> common_names() {

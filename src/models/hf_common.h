@@ -55,6 +55,11 @@ void read_layer_types(HfReader& reader, ModelSpec& spec);
 void write_windows(const ModelSpec& spec, nlohmann::json& out);
 std::vector<std::string> layer_types_of(const ModelSpec& spec);
 
+// no_rope_layers, which says layer by layer which have RoPE, else no_rope_layer_interval, as SmolLM3 and Llama 4 have
+// them.
+void read_no_rope_layers(HfReader& reader, ModelSpec& spec);
+void write_no_rope_layers(const ModelSpec& spec, nlohmann::json& out);
+
 std::vector<HfName> common_names();
 // With some of them replaced, or added.
 std::vector<HfName> common_names_but(std::vector<HfName> own);

@@ -58,6 +58,30 @@ json parse(std::string_view text, std::string_view place) {
   return document;
 }
 
+struct ConfigOfText {
+  json document;
+  std::string place;
+};
+
+// What is said of the model for text, where that is one of several (HfWrapper); else all of it.
+ConfigOfText config_of_text(json document, std::string_view place) {
+  for (const ModelDef* def : all_models()) {
+    if (!def->hf_wrapper || document.value("model_type", json()) != def->hf_wrapper->model_type) continue;
+    std::string key(def->hf_wrapper->section), section_place = fmt::format("{} {}", place, key);
+    if (!document.contains(key) || !document[key].is_object())
+      throw UserError({.place = section_place,
+                       .got = document.contains(key) ? fmt::format("got {}", shown(document[key])) : "is missing",
+                       .expected = fmt::format("an object: the model for text of {}", def->hf_wrapper->model_type)});
+    json section = document[key];
+    if (!section.contains("model_type")) section["model_type"] = def->hf_types.front().model_type;
+    // Weights are quantized as a whole.
+    for (const char* whole : {"quantization_config", "compression_config"})
+      if (document.contains(whole) && !section.contains(whole)) section[whole] = document[whole];
+    return {std::move(section), std::move(section_place)};
+  }
+  return {std::move(document), std::string(place)};
+}
+
 // Gives every setting the one name that the readers take; a complaint where two names disagree.
 json with_one_name_each(json document, const HfType& type, std::string_view place, std::vector<Complaint>& complaints) {
   for (const HfAlias& alias : type.aliases) {
@@ -112,8 +136,8 @@ std::optional<int64_t> padding_of(HfReader& reader, const json& document, const 
 
 }  // namespace
 
-ModelSpec spec_from_hf_config(std::string_view text, std::string_view place) {
-  json document = parse(text, place);
+ModelSpec spec_from_hf_config(std::string_view text, std::string_view file) {
+  auto [document, place] = config_of_text(parse(text, file), file);
   HfReader as_written(document, std::string(place));
   const HfType& type = type_in_file(as_written);
   std::vector<Complaint> disagreements;
@@ -138,8 +162,8 @@ ModelSpec spec_from_hf_config(std::string_view text, std::string_view place) {
   return spec;
 }
 
-DropoutRates hf_dropout_rates(std::string_view text, std::string_view place) {
-  const json document = parse(text, place);
+DropoutRates hf_dropout_rates(std::string_view text, std::string_view file) {
+  const auto [document, place] = config_of_text(parse(text, file), file);
   HfReader reader(document, std::string(place));
   const HfType& type = type_in_file(reader);
   DropoutRates rates;
@@ -222,7 +246,9 @@ std::string hf_config_json(const ModelSpec& spec, std::string_view base_text, DT
                            const DropoutRates& dropout) {
   BUG_IF(spec.vocab < 1 || !problems_of(spec).empty(), "cannot write the config.json of an unfinished model");
   const HfType& type = hf_type_of(spec);
-  json base = base_text.empty() ? json::object() : without_other_names(parse(base_text, "config.json"), type);
+  json base = base_text.empty()
+                  ? json::object()
+                  : without_other_names(config_of_text(parse(base_text, "config.json"), "config.json").document, type);
   json out = base;
   out.update(keys_of(spec, dropout, type), true);
   write_tokens(spec, out, base);

@@ -19,6 +19,11 @@ bool HfReader::has_entries(std::string_view key) const {
   return value && !(value->is_object() && value->empty());
 }
 
+bool HfReader::has_integer(std::string_view key) const {
+  const json* value = find(key);
+  return value && value->is_number_integer();
+}
+
 bool HfReader::names(std::string_view key) const {
   return object_.find(key) != object_.end();
 }

@@ -23,6 +23,7 @@ class HfReader {
   bool has(std::string_view key) const { return find(key) != nullptr; }
   bool has_entries(std::string_view key) const;  // not where it is an empty object
   bool names(std::string_view key) const;        // also where it is null
+  bool has_integer(std::string_view key) const;
 
   int64_t integer(std::string_view key);  // a complaint where it is missing
   int64_t integer(std::string_view key, int64_t otherwise);

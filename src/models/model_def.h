@@ -65,6 +65,15 @@ struct HfTensor {
 
 struct HfType;  // models/hf_type.h
 
+// A model type of Hugging Face that has the architecture for text, beside models for images or sound: those are not
+// read. What is written is the model for text alone, under its own type.
+struct HfWrapper {
+  std::string_view model_type;           // "llama4"
+  std::string_view section;              // where the config.json of the model for text stands: "text_config"
+  std::string_view prefix;               // in front of the names of its tensors: "language_model."
+  std::vector<std::string_view> unread;  // what the names of all other tensors begin with
+};
+
 // A published model. The values are those of the config.json that its authors released, or of the paper where there is
 // none. The architecture of the spec is filled in by presets().
 struct Preset {
@@ -102,6 +111,7 @@ struct ModelDef {
   std::string_view hf_prefix;  // older files leave this out of every name
   std::vector<HfType> hf_types;
   std::string_view (*hf_type_of)(const ModelSpec& spec) = nullptr;  // null: the only one
+  std::optional<HfWrapper> hf_wrapper = {};
 
   std::vector<Preset> (*presets)() = nullptr;
 

@@ -2,10 +2,13 @@
 
 #include <utility>
 
+#include "ops/lost_rows.h"
+
 namespace sextant {
 
 void RouterLosses::add_layer(const ExpertOutput& output, const ExpertMlp& spec, const ExpertLoad& load) {
   ++layers_;
+  if (output.dropped != kNoValue) dropped_ = added(dropped_, output.dropped, "dropped_so_far");
   if (experts_.z_loss > 0) {
     Attrs attrs{{"tokens", sequences_ * seq_}, {"coefficient", experts_.z_loss}};
     z_ = added(z_, b_.op(ops::router_z_loss, "z_loss", {output.logits}, attrs), "z_loss_so_far");
@@ -47,6 +50,7 @@ void RouterLosses::fetch_total(ValueId total, std::string_view name, std::string
 }
 
 void RouterLosses::close() {
+  if (dropped_ != kNoValue) fetch_total(dropped_, "dropped", std::string(kDroppedRowsPath));
   if (load_.scores == kNoValue && balance_ == kNoValue && z_ == kNoValue) return;
   b_.feed_for_all("balance_scale", wide_of(b_.dtype()));
   if (load_.scores != kNoValue) {

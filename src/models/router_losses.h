@@ -16,8 +16,9 @@ class RouterLosses {
   // Within the block of the layer.
   void add_layer(const ExpertOutput& output, const ExpertMlp& spec, const ExpertLoad& load);
 
-  // Behind the last block: fetches "balance_loss" and "router_z_loss", those that there are, each a mean over the
-  // tokens of the microbatch with its coefficient. Both take their gradient from the feed "balance_scale".
+  // Behind the last block: fetches the slots that were dropped, where some may be, and "balance_loss" and
+  // "router_z_loss", those that there are, each a mean over the tokens of the microbatch with its coefficient. Both
+  // take their gradient from the feed "balance_scale".
   void close();
 
  private:
@@ -30,7 +31,7 @@ class RouterLosses {
   int64_t sequences_, seq_;
   ExpertLoad load_;  // of all layers so far
   int64_t layers_ = 0;
-  ValueId balance_ = kNoValue, z_ = kNoValue;  // of all layers so far
+  ValueId balance_ = kNoValue, z_ = kNoValue, dropped_ = kNoValue;  // of all layers so far
 };
 
 }  // namespace sextant

@@ -1,8 +1,5 @@
 // SmolLM3: Llama in which every fourth layer has no positions at all (NoPE),
 // the head tied to the embedding.
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "models/decoder.h"
@@ -21,34 +18,10 @@ Graph build(const ModelSpec& m, const Use& use, const Mesh& mesh) {
   return decoder(m, use, mesh, {.rope = rope_of(m, use)});
 }
 
-// 1 for layers with RoPE, 0 for the others.
-std::vector<int64_t> rope_of_layers(int64_t layers, int64_t no_rope_every) {
-  std::vector<int64_t> flags(static_cast<size_t>(layers), 1);
-  for (int64_t layer = no_rope_every; no_rope_every > 0 && layer <= layers; layer += no_rope_every)
-    flags[static_cast<size_t>(layer - 1)] = 0;
-  return flags;
-}
-
-// no_rope_layers says it layer by layer, else no_rope_layer_interval, which may
-// be longer than the model.
-int64_t read_no_rope_every(HfReader& reader, int64_t layers) {
-  int64_t every = reader.integer("no_rope_layer_interval", 4);
-  if (!reader.has("no_rope_layers")) return every;
-  std::vector<int64_t> flags = reader.integers("no_rope_layers");
-  if (auto first = std::find(flags.begin(), flags.end(), 0); first != flags.end())
-    every = first - flags.begin() + 1;
-  else if (every <= layers)
-    every = 0;
-  if (flags != rope_of_layers(layers, every))
-    reader.complain("no_rope_layers", "layers without RoPE that do not follow at one interval",
-                    fmt::format("{} numbers, 0 for every n-th and 1 for the others", layers));
-  return every;
-}
-
 ModelSpec read(HfReader& reader) {
   ModelSpec spec = read_common(reader, {.max_seq = 32768, .kv_heads = 4, .tied_head = true, .rope_theta = 2e6});
   read_rope(reader, spec, RopePart::whole);
-  spec.no_rope_every = read_no_rope_every(reader, spec.layers);
+  read_no_rope_layers(reader, spec);
   reader.only_one_of("hidden_act", "silu", {"silu", "swish"});
   read_biases(reader, spec, MlpBias::a_key);
   reader.only("use_sliding_window", false);
@@ -57,8 +30,7 @@ ModelSpec read(HfReader& reader) {
 
 void write(const ModelSpec& spec, json& out) {
   write_common(spec, out);
-  out["no_rope_layers"] = rope_of_layers(spec.layers, spec.no_rope_every);
-  out["no_rope_layer_interval"] = spec.no_rope_every;
+  write_no_rope_layers(spec, out);
   write_biases(spec, out, MlpBias::a_key);
   out["use_sliding_window"] = false;
 }

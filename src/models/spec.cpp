@@ -71,6 +71,10 @@ std::optional<ExpertScore> expert_score_from_name(std::string_view name) {
   return value_of_word<ExpertScore>(kExpertScores, name);
 }
 
+std::optional<DropPolicy> drop_policy_from_name(std::string_view name) {
+  return value_of_word<DropPolicy>(kDropPolicies, name);
+}
+
 std::optional<BalanceScope> balance_scope_from_name(std::string_view name) {
   return value_of_word<BalanceScope>(kBalanceScopes, name);
 }
@@ -112,6 +116,8 @@ void check_sizes(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
         Size{"full_attention_first", spec.full_attention_first, 0, kMaxLayers},
         Size{"full_attention_every", spec.full_attention_every, 0, kMaxLayers},
         Size{"no_rope_every", spec.no_rope_every, 0, kMaxLayers},
+        Size{"attention_chunk", spec.attention_chunk, 0, kMaxSeq},
+        Size{"temperature_positions", spec.temperature_positions, 0, kMaxSeq},
         Size{"mtp.depths", spec.mtp_depths, 0, kMaxMtpDepths}}) {
     if (size.value < size.low || size.value > size.high)
       problems.push_back({{size.field},
@@ -130,6 +136,7 @@ void check_numbers(const ModelSpec& spec, std::vector<SpecProblem>& problems) {
   positive("embedding_multiplier", spec.embedding_multiplier);
   positive("residual_multiplier", spec.residual_multiplier);
   positive("logits_scaling", spec.logits_scaling);
+  positive("temperature_strength", spec.temperature_strength);
   if (!(std::isfinite(spec.attention_multiplier) && spec.attention_multiplier >= 0))
     problems.push_back(
         {{"attention_multiplier"}, fmt::format("got {}", spec.attention_multiplier), "a number of at least 0"});
@@ -158,9 +165,9 @@ void check_rope_scaling(const ModelSpec& spec, std::vector<SpecProblem>& problem
                         fmt::format("beta_fast {} is below beta_slow {}", scaling.beta_fast, scaling.beta_slow),
                         ""});
   positive("rope_scaling.low_freq_factor", scaling.low_freq_factor);
-  if (!(std::isfinite(scaling.high_freq_factor) && scaling.high_freq_factor > scaling.low_freq_factor))
+  if (!(std::isfinite(scaling.high_freq_factor) && scaling.high_freq_factor >= scaling.low_freq_factor))
     problems.push_back({{"rope_scaling.high_freq_factor", "rope_scaling.low_freq_factor"},
-                        fmt::format("high_freq_factor {} is not above low_freq_factor {}", scaling.high_freq_factor,
+                        fmt::format("high_freq_factor {} is below low_freq_factor {}", scaling.high_freq_factor,
                                     scaling.low_freq_factor),
                         ""});
   if (scaling.original_max_positions < 1 || scaling.original_max_positions > kMaxSeq)
@@ -340,6 +347,9 @@ constexpr OptionalField kOptionalFields[] = {
     {"window", "has no window", [](const ModelSpec& s) { return s.window > 0; }},
     {"full_attention_first", "has no window", [](const ModelSpec& s) { return s.full_attention_first > 0; }},
     {"full_attention_every", "has no window", [](const ModelSpec& s) { return s.full_attention_every > 0; }},
+    {"attention_chunk", "has no chunks of attention", [](const ModelSpec& s) { return s.attention_chunk > 0; }},
+    {"temperature_positions", "has no temperature of attention",
+     [](const ModelSpec& s) { return s.temperature_positions > 0; }},
     {"inverse_layer_scaling", "does not scale by layers", [](const ModelSpec& s) { return s.inverse_layer_scaling; }},
     {"parallel_residual", "has no choice of parallel residuals",
      [](const ModelSpec& s) { return s.parallel_residual; }},

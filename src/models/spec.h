@@ -69,6 +69,14 @@ enum class BalanceScope : uint8_t {
 inline constexpr std::string_view kBalanceScopes = "all-layers|layer|sequence";
 std::optional<BalanceScope> balance_scope_from_name(std::string_view name);
 
+// Which slots an expert keeps that takes fewer than ask for it.
+enum class DropPolicy : uint8_t {
+  probs,     // those with the largest weights
+  position,  // those of the first tokens
+};
+inline constexpr std::string_view kDropPolicies = "probs|position";
+std::optional<DropPolicy> drop_policy_from_name(std::string_view name);
+
 // Experts in place of the MLP: every token goes through some of many.
 struct ExpertsSpec {
   int64_t count = 8;
@@ -90,6 +98,9 @@ struct ExpertsSpec {
   bool correction_bias = false;
   double bias_update_speed = 0;
   bool forced_balance = false;  // experts take turns, whatever the router says: to measure speed
+  // In training and evaluation, an expert takes so many times its balanced load of a sequence, and no more; 0: all.
+  double drop_above = 0;
+  DropPolicy drop_policy = DropPolicy::probs;
   BalanceScope balance_scope = BalanceScope::all_layers;
   double z_loss = 0;            // coefficient of the loss that keeps the router's logits small, in each layer
   double swiglu_limit = 0;      // where gate and up are cut off (gpt-oss); 0 = nowhere
@@ -125,14 +136,18 @@ struct ModelSpec {
   double rotary_fraction = 1;            // the part of each head that RoPE turns
   std::optional<Activation> activation;  // of an MLP without a gate; none = the architecture's
   NormPlacement norm_placement = NormPlacement::pre;
-  int64_t embedding_width = 0;         // of the tables of tokens, where matrices project to hidden and back; 0 = hidden
-  bool qkv_bias = false;               // biases of q, k and v (Qwen 2)
-  bool out_bias = false;               // a bias of attention's output (with qkv_bias: attention_bias of Llama)
-  bool mlp_bias = false;               // biases of the MLP
-  bool qk_norm = false;                // RMSNorm of every head of q and k (Qwen 3)
-  int64_t window = 0;                  // a token sees so many at most (Mistral 7B v0.1); 0 = all
-  int64_t full_attention_first = 0;    // of layers with a window, those in front that see all (Qwen 2)
-  int64_t full_attention_every = 0;    // every n-th layer sees all (Gemma 2: 2); 0 = none
+  int64_t embedding_width = 0;       // of the tables of tokens, where matrices project to hidden and back; 0 = hidden
+  bool qkv_bias = false;             // biases of q, k and v (Qwen 2)
+  bool out_bias = false;             // a bias of attention's output (with qkv_bias: attention_bias of Llama)
+  bool mlp_bias = false;             // biases of the MLP
+  bool qk_norm = false;              // RMSNorm of every head of q and k (Qwen 3; in Llama 4 without weights)
+  int64_t window = 0;                // a token sees so many at most (Mistral 7B v0.1); 0 = all
+  int64_t full_attention_first = 0;  // of layers with a window, those in front that see all (Qwen 2)
+  int64_t full_attention_every = 0;  // every n-th layer sees all (Gemma 2: 2); 0 = none
+  int64_t attention_chunk = 0;       // in layers with RoPE a token sees those of its chunk (Llama 4); 0 = all
+  int64_t temperature_positions =
+      0;  // in layers without RoPE queries grow every so many positions (Llama 4); 0 = never
+  double temperature_strength = 0.1;   // by which: 1 + this·ln(1 + steps so far)
   bool inverse_layer_scaling = false;  // scores are divided by the number of the layer, from 1 (GPT-2's option)
   bool parallel_residual = false;      // attention and MLP side by side, not one after the other (GPT-NeoX)
   int64_t no_rope_every = 0;           // every n-th layer has no RoPE (SmolLM3); 0 = none

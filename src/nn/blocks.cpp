@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/units.h"
+#include "nn/expert_dispatch.h"
 
 namespace sextant {
 
@@ -195,6 +196,15 @@ Attrs rope_attrs(const Heads& heads, const Rope& rope) {
   return attrs;
 }
 
+ValueId with_temperature(Builder& b, ValueId qkv, const Attention& spec) {
+  Attrs attrs = spec.heads.attrs();
+  attrs.set("positions", spec.temperature->positions);
+  attrs.set("strength", spec.temperature->strength);
+  std::vector<ValueId> inputs{qkv};
+  if (spec.cache) inputs.push_back(spec.cache->start);
+  return b.op(ops::attention_temperature, "temperature", std::move(inputs), attrs);
+}
+
 }  // namespace
 
 ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
@@ -203,12 +213,20 @@ ValueId attention(Builder& b, ValueId qkv, const Attention& spec) {
     if (spec.cache) inputs.push_back(spec.cache->start);
     qkv = b.op(ops::rope, "rope", std::move(inputs), rope_attrs(spec.heads, *spec.rope));
   }
+  const int64_t positions = spec.cache ? spec.cache->capacity : b.shape(qkv)[1];
+  if (spec.unit_heads_eps) {
+    Attrs norm = spec.heads.attrs();
+    norm.set("eps", *spec.unit_heads_eps);
+    qkv = b.op(ops::qk_norm, "qk_norm", {qkv}, norm);
+  }
+  // Steps that no position reaches change nothing.
+  if (spec.temperature && spec.temperature->positions <= positions) qkv = with_temperature(b, qkv, spec);
   Attrs attrs = spec.heads.attrs();
   if (spec.alibi == Alibi::added) attrs.set("alibi", int64_t{1});
   if (spec.scale != 0) attrs.set("scale", spec.scale);
-  // A window that holds every sequence hides nothing.
-  if (spec.window > 0 && spec.window < (spec.cache ? spec.cache->capacity : b.shape(qkv)[1]))
-    attrs.set("window", spec.window);
+  // A window or chunk that holds every sequence hides nothing.
+  if (spec.window > 0 && spec.window < positions) attrs.set("window", spec.window);
+  if (spec.chunk > 0 && spec.chunk < positions) attrs.set("chunk", spec.chunk);
   if (!spec.cache) {
     bool all_to_all = b.ranks(AxisRole::context) > 1 && b.parallel().context == ContextMode::ulysses;
     if (all_to_all) qkv = b.whole_sequences(qkv);
@@ -299,6 +317,13 @@ struct Routed {
   ValueId x, weights, experts;
 };
 
+// Of weighted_swiglu.
+Attrs weighting(const ExpertMlp& spec) {
+  Attrs attrs;
+  if (spec.weight_on == ExpertMlp::WeightOn::input) attrs.set("on_input", int64_t{1});
+  return attrs;
+}
+
 // Every rank has all experts, or a part of every one: tokens stay where they are.
 ValueId on_slots(Builder& b, const ExpertMlp& spec, const Routed& routed, const ExpertWeights& w) {
   Attrs attrs{{"experts", spec.experts}}, products = attrs;
@@ -309,52 +334,42 @@ ValueId on_slots(Builder& b, const ExpertMlp& spec, const Routed& routed, const 
     gate_up = b.op(ops::expert_up_bias, "gate_up_bias", {gate_up, w.gate_up_bias, routed.experts}, attrs);
   ValueId inner = spec.clamped ? b.op(ops::weighted_clamped_swiglu, "swiglu", {gate_up, routed.weights},
                                       {{"limit", spec.clamped->limit}, {"alpha", spec.clamped->alpha}})
-                               : b.op(ops::weighted_swiglu, "swiglu", {gate_up, routed.weights});
+                               : b.op(ops::weighted_swiglu, "swiglu", {gate_up, routed.weights}, weighting(spec));
   ValueId rows = b.op(ops::expert_down, "down", {inner, w.down, routed.experts}, products);
   if (w.down_bias == kNoValue) return rows;
   return b.op(ops::expert_down_bias, "down_bias", {rows, w.down_bias, routed.weights, routed.experts}, attrs);
-}
-
-// Rows that a group of tokens has for the experts of one rank.
-struct RowCapacity {
-  int64_t rows = 0;
-  int64_t most = 0;  // no routing asks for more
-  int64_t rounds() const { return ceil_div(most, rows); }
-};
-
-RowCapacity row_capacity(const Builder& b, const ExpertMlp& spec, int64_t tokens) {
-  int64_t ranks = b.ranks(ExpertRole::expert);
-  // A token has each of its experts once.
-  int64_t most = tokens * std::min(spec.per_token, spec.experts / ranks);
-  if (b.parallel().expert_capacity == 0) return {most, most};
-  double balanced = static_cast<double>(tokens * spec.per_token) / static_cast<double>(ranks);
-  double planned = std::ceil(b.parallel().expert_capacity * balanced);
-  return {planned < static_cast<double>(most) ? static_cast<int64_t>(planned) : most, most};
 }
 
 // Experts that ranks divide, for tokens that go to them as rows and come back.
 class DividedExperts {
  public:
   DividedExperts(Builder& b, const ExpertMlp& spec, const ExpertWeights& weights, const Routed& routed)
-      : b_(b), spec_(spec), weights_(weights), routed_(routed), gathered_(spec.per_token >= ranks()) {
+      : b_(b), spec_(spec), weights_(weights), routed_(routed) {
     auto [sequences, positions] = b.token_groups();
     const GlobalShape& tokens = b.shape(routed.x);
     group_ = {{"batch", tokens[0] / sequences}, {"positions", tokens[1] / positions}};
     in_group_ = tokens[0] / sequences * (tokens[1] / positions);
-    capacity_ = row_capacity(b, spec, in_group_);
+    planned_ = dispatch_rows({.tokens = in_group_,
+                              .per_token = spec.per_token,
+                              .experts = spec.experts,
+                              .ranks = ranks(),
+                              .expert_groups = spec.routing.integer_or("groups", 1),
+                              .keep_groups = spec.routing.integer_or("keep_groups", 1),
+                              .most_of_expert = spec.drop ? spec.drop->capacity * group_.integer("batch") : 0},
+                             b.parallel().expert_dispatch, b.parallel().expert_capacity);
   }
 
   ValueId build() {
-    int64_t rounds = b_.parallel().expert_rounds == ExpertRounds::all ? capacity_.rounds() : 1;
-    if (gathered_)  // with more experts per token than ranks that costs less than a copy for each expert
+    if (is(ExpertDispatch::gather))
       routed_ = {b_.gathered_for_experts(routed_.x), b_.gathered_for_experts(routed_.weights),
                  b_.gathered_for_experts(routed_.experts)};
-    else if (rounds > 1)  // their gradients are added up before they meet those of other readers
+    else if (rounds() > 1)  // their gradients are added up before they meet those of other readers
       routed_.x = b_.op(ops::scale, "of_all_rounds", {routed_.x}, {{"factor", 1.0}});
-    // The last round first: backward then adds up rows in the order of their places in queues. The first one has the
-    // names that it has alone: what it counts lies in the same place in Programs of one round and of several.
+    // The last round first: backward then adds up rows in the order of their places in queues, or of their tokens. The
+    // first one has the names that it has alone: what it counts lies in the same place in Programs of one round and of
+    // several.
     ValueId sum = kNoValue;
-    for (int64_t round = rounds; --round > 0;) {
+    for (int64_t round = rounds(); --round > 0;) {
       auto scope = b_.scope(fmt::format("round{}", round));
       sum = add_round(round, sum);
     }
@@ -362,30 +377,24 @@ class DividedExperts {
   }
 
  private:
+  // Rows of this rank's experts, and what brings their tokens back.
+  struct Sent {
+    ValueId rows, weights, row_experts;
+    ValueId sources;  // of what travels
+  };
+
+  bool is(ExpertDispatch dispatch) const { return planned_.dispatch == dispatch; }
   int64_t ranks() const { return b_.ranks(ExpertRole::expert); }
+  int64_t rounds() const { return b_.parallel().expert_rounds == ExpertRounds::all ? planned_.rounds : 1; }
 
   ValueId add_round(int64_t round, ValueId sum) {
-    Attrs map = group_;
-    map.set("blocks", ranks());
-    map.set("capacity", capacity_.rows);
-    map.set("most", capacity_.most);
-    map.set("round", round);
-    map.set("experts_per_block", spec_.experts / ranks());
-    ValueId sources = b_.op(ops::dispatch_map, "map", {routed_.experts}, map);
-    if (round == 0 && capacity_.rounds() > 1) b_.tally(b_.output(2), weights_.gate_up, TallyOf::lost_rows);
-    ValueId row_experts = b_.to_experts(b_.output(1));
-    if (gathered_) sources = b_.to_experts(sources);
-
-    Attrs move = group_;
-    move.set("top_k", spec_.per_token);
-    ValueId weights = b_.to_experts(b_.op(ops::dispatch_weights, "dispatch_weights", {routed_.weights, sources}, move));
-    move.set("capacity", capacity_.rows);
-    ValueId rows = b_.to_experts(b_.op(ops::dispatch, "dispatch", {routed_.x, sources}, move));
-
-    ValueId out = through_experts(rows, weights, row_experts);
-
+    Sent sent = is(ExpertDispatch::tokens) ? send_tokens(round) : send_rows(round);
+    ValueId out = through_experts(sent.rows, sent.weights, sent.row_experts);
+    if (is(ExpertDispatch::tokens)) out = b_.op(ops::rows_to_copies, "sum", {out, sent.row_experts}, of_copies());
+    if (!is(ExpertDispatch::gather)) out = b_.from_experts(out);
+    Attrs move = moves();
     move.set("last_first", int64_t{1});
-    std::vector<ValueId> inputs{gathered_ ? out : b_.from_experts(out), sources};
+    std::vector<ValueId> inputs{out, sent.sources};
     if (sum != kNoValue) {
       inputs.push_back(sum);
       move.set("accumulate", int64_t{1});
@@ -393,16 +402,78 @@ class DividedExperts {
     return b_.op(ops::combine, "combine", std::move(inputs), move);
   }
 
+  // A row for each slot. Where all tokens are on every rank, each takes those of its experts.
+  Sent send_rows(int64_t round) {
+    Attrs map = map_attrs(round);
+    if (is(ExpertDispatch::gather)) map.set("gathered", int64_t{1});
+    ValueId sources = b_.op(ops::dispatch_map, "map", {routed_.experts}, map);
+    count_lost(round, b_.output(2));
+    ValueId row_experts = b_.to_experts(b_.output(1));
+    if (is(ExpertDispatch::gather)) sources = b_.to_experts(sources);
+    ValueId weights = send_weights(sources);
+    ValueId rows = b_.to_experts(b_.op(ops::dispatch, "dispatch", {routed_.x, sources}, moves()));
+    return {rows, weights, row_experts, sources};
+  }
+
+  // A copy of each token, from which the receiver makes the rows of its slots.
+  Sent send_tokens(int64_t round) {
+    Attrs map = map_attrs(round);
+    map.set("copies", planned_.copies);
+    map.set("tokens", rounds() > 1 ? planned_.tokens : in_group_);
+    map.set("rounds", planned_.rounds);
+    ValueId copies = b_.op(ops::copies_map, "map", {routed_.experts}, map);
+    ValueId sources = b_.output(1), row_experts = b_.output(2);
+    count_lost(round, b_.output(3));
+    row_experts = b_.to_experts(row_experts);
+    ValueId weights = send_weights(sources);
+    ValueId sent = b_.to_experts(b_.op(ops::dispatch, "dispatch", {routed_.x, copies}, moves()));
+    ValueId rows = b_.op(ops::copies_to_rows, "spread", {sent, row_experts}, of_copies());
+    return {rows, weights, row_experts, copies};
+  }
+
+  ValueId send_weights(ValueId sources) {
+    Attrs move = group_;
+    move.set("top_k", spec_.per_token);
+    return b_.to_experts(b_.op(ops::dispatch_weights, "dispatch_weights", {routed_.weights, sources}, move));
+  }
+
+  void count_lost(int64_t round, ValueId lost) {
+    if (round == 0 && planned_.rounds > 1) b_.tally(lost, weights_.gate_up, TallyOf::lost_rows);
+  }
+
+  Attrs map_attrs(int64_t round) const {
+    Attrs map = group_;
+    map.set("blocks", ranks());
+    map.set("capacity", planned_.capacity);
+    map.set("most", planned_.most);
+    map.set("round", round);
+    map.set("experts_per_block", spec_.experts / ranks());
+    return map;
+  }
+
+  // Of tokens to what travels, and back. Copies are added in the order of ranks: their places change with the round.
+  Attrs moves() const {
+    Attrs move = group_;
+    move.set("top_k", spec_.per_token);
+    move.set("capacity", is(ExpertDispatch::tokens) ? ranks() * planned_.copies : planned_.capacity);
+    return move;
+  }
+
+  Attrs of_copies() const {
+    return {{"capacity", planned_.capacity}, {"copies", planned_.copies}, {"experts", spec_.experts}};
+  }
+
   ValueId through_experts(ValueId rows, ValueId weights, ValueId row_experts) {
     Attrs of_bias{{"experts", spec_.experts}, {"blocks", ranks()}}, attrs = of_bias;
     attrs.set("filled", filled());
+    if (is(ExpertDispatch::tokens)) attrs.set("by_token", int64_t{1});
     ValueId gate_up = b_.op(ops::expert_rows, "gate_up", {rows, weights_.gate_up, row_experts}, attrs);
     if (!spec_.clamped) b_.set_segments(gate_up, 3, {spec_.inner, spec_.inner});
     if (weights_.gate_up_bias != kNoValue)
       gate_up = b_.op(ops::expert_rows_bias, "gate_up_bias", {gate_up, weights_.gate_up_bias, row_experts}, of_bias);
     ValueId inner = spec_.clamped ? b_.op(ops::weighted_clamped_swiglu_rows, "swiglu", {gate_up, weights},
                                           {{"limit", spec_.clamped->limit}, {"alpha", spec_.clamped->alpha}})
-                                  : b_.op(ops::weighted_swiglu_rows, "swiglu", {gate_up, weights});
+                                  : b_.op(ops::weighted_swiglu_rows, "swiglu", {gate_up, weights}, weighting(spec_));
     ValueId out = b_.op(ops::expert_rows, "down", {inner, weights_.down, row_experts}, attrs);
     if (weights_.down_bias == kNoValue) return out;
     return b_.op(ops::expert_rows_weighted_bias, "down_bias", {out, weights_.down_bias, weights, row_experts}, of_bias);
@@ -410,18 +481,17 @@ class DividedExperts {
 
   // Of the rows, how many are expected to hold a token.
   double filled() const {
-    double rounds = b_.parallel().expert_rounds == ExpertRounds::all ? static_cast<double>(capacity_.rounds()) : 1;
-    return static_cast<double>(in_group_ * spec_.per_token) / (rounds * static_cast<double>(ranks() * capacity_.rows));
+    return static_cast<double>(in_group_ * spec_.per_token) /
+           (static_cast<double>(rounds()) * static_cast<double>(ranks() * planned_.capacity));
   }
 
   Builder& b_;
   const ExpertMlp& spec_;
   const ExpertWeights& weights_;
   Routed routed_;
-  bool gathered_;  // all tokens go to all ranks, each of which takes those of its experts
   Attrs group_;
   int64_t in_group_ = 0;
-  RowCapacity capacity_ = {};
+  DispatchRows planned_ = {};
 };
 
 ValueId on_rows(Builder& b, const ExpertMlp& spec, const Routed& routed, const ExpertWeights& w) {
@@ -431,9 +501,11 @@ ValueId on_rows(Builder& b, const ExpertMlp& spec, const Routed& routed, const E
 }  // namespace
 
 ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
+  BUG_IF(spec.weight_on == ExpertMlp::WeightOn::input && (spec.clamped || spec.bias == Bias::added),
+         "routing weights multiply the input of experts with biases or a clamped SwiGLU");
   int64_t hidden = b.shape(normed).last();
   ExpertOutput output;
-  ValueId weights = kNoValue;
+  ValueId weights = kNoValue, kept = kNoValue;
   {
     // Every tensor-parallel rank routes the tokens that it has of the residual stream.
     auto scope = b.scope("router");
@@ -453,12 +525,23 @@ ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec) {
       inputs.push_back(output.counted_for);
     }
     weights = b.op(ops::route, "route", std::move(inputs), routing);
-    output.experts = b.output(1);
+    kept = output.experts = b.output(1);
+    if (spec.drop) {
+      Attrs attrs{{"capacity", spec.drop->capacity}, {"experts", spec.experts}};
+      if (spec.drop->by_weight) attrs.set("by_weight", int64_t{1});
+      weights =
+          b.op(ops::drop_slots, "drop", {b.on_whole_sequences(weights), b.on_whole_sequences(output.experts)}, attrs);
+      kept = b.output(1), output.dropped = b.output(2);
+      weights = b.residual(weights), kept = b.residual(kept);
+    }
   }
   auto scope = b.scope("experts");
-  Routed routed{b.tokens_for_experts(normed), b.tokens_for_experts(weights), b.tokens_for_experts(output.experts)};
+  // Tokens that stay where they are go through all of their experts; the weight of a dropped slot is 0.
+  bool divided = b.ranks(ExpertRole::expert) > 1;
+  Routed routed{b.tokens_for_experts(normed), b.tokens_for_experts(weights),
+                b.tokens_for_experts(divided ? kept : output.experts)};
   ExpertWeights w = expert_weights(b, spec, hidden);
-  output.rows = b.ranks(ExpertRole::expert) > 1 ? on_rows(b, spec, routed, w) : on_slots(b, spec, routed, w);
+  output.rows = divided ? on_rows(b, spec, routed, w) : on_slots(b, spec, routed, w);
   return output;
 }
 

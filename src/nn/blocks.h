@@ -71,6 +71,12 @@ Packed latent_qkv(Builder& b, ValueId x, const LatentLinear& spec);
 // Every head of q and k to a root mean square of 1, times a weight; weights at q_norm.weight and k_norm.weight.
 ValueId qk_norm(Builder& b, const Packed& qkv, double eps);
 
+// Queries grow by 1 + strength·ln(1 + s) behind s steps of so many positions (ops/attention_temperature.cpp).
+struct Temperature {
+  int64_t positions = 0;
+  double strength = 0;
+};
+
 struct Rope {
   double theta = 10000;
   int64_t dims = 0;          // how many elements of each head turn; 0 = all
@@ -115,11 +121,14 @@ struct Dropout {
 struct Attention {
   Heads heads;
   std::optional<Rope> rope;
+  std::optional<double> unit_heads_eps = {};  // behind RoPE, heads of q and k to a root mean square of 1
+  std::optional<Temperature> temperature = {};
   Alibi alibi = Alibi::none;
   std::optional<CachePosition> cache;
   ValueId begins = kNoValue;  // where each token's document begins; kNoValue: all earlier tokens are seen
   double scale = 0;           // of scores; 0 = 1/sqrt(head size)
   int64_t window = 0;         // how many tokens a token sees, itself among them; 0 = all before it
+  int64_t chunk = 0;          // sequences are cut into chunks of so many positions that see only themselves; 0 = whole
   Dropout dropout = {};       // of the softmax; with a rate above 0, keys are there
   ValueId dropout_keys = kNoValue;
   ValueId sinks = kNoValue;  // a logit for each head that joins every softmax (ops/attention_sinks.cpp)
@@ -155,6 +164,14 @@ struct ExpertMlp {
   double init_std = 0.02, down_std = 0.02;
   Bias router_bias = Bias::none, bias = Bias::none;  // the latter of both linears
   std::optional<ClampedSwiglu> clamped = {};         // none: SwiGLU, gate above up
+  // What the routing weights multiply; the latter for SwiGLU without biases only.
+  enum class WeightOn : uint8_t { output, input } weight_on = WeightOn::output;
+  // Slots that an expert takes of each sequence (ops/drop_slots.cpp).
+  struct Drop {
+    int64_t capacity;
+    bool by_weight;
+  };
+  std::optional<Drop> drop = {};
   // Of the weights: f32, or as narrow as what they are computed from, where every rank has all experts and a step has
   // one microbatch.
   enum class Gradients : uint8_t { wide, narrow } gradients = Gradients::wide;
@@ -168,6 +185,7 @@ struct ExpertLoad {
 struct ExpertOutput {
   ValueId rows = kNoValue;
   ValueId logits = kNoValue, experts = kNoValue;  // of the router, and its choice
+  ValueId dropped = kNoValue;                     // how many slots were, where some may be
   ValueId counted_for = kNoValue;                 // the parameter whose update reads the experts' load
 };
 ExpertOutput expert_mlp(Builder& b, ValueId normed, const ExpertMlp& spec);

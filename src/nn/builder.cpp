@@ -180,6 +180,10 @@ ValueId Builder::whole_sequences(ValueId value) {
   return pin(value, "whole_sequences", {{AxisRole::context, sharded(2)}});
 }
 
+ValueId Builder::on_whole_sequences(ValueId value) {
+  return pin(value, "on_whole_sequences", {{AxisRole::context, kInvariant}, {AxisRole::tensor, kInvariant}});
+}
+
 ValueId Builder::split_sequences(ValueId value) {
   return pin(value, "split_sequences", {{AxisRole::context, sequence_state()}});
 }

@@ -5,7 +5,8 @@
 // the position where the document of query i begins. With alibi=1 a key loses score with every position that it lies
 // before its query, at a slope of the query head's own (Press et al. 2021); slopes go by the head's place among all
 // heads of the model. `scale` is what scores are multiplied by, where it is not 1/sqrt(head_dim). With `window` a query
-// sees so many keys at most, its own among them. With `keys` and the attrs `dropout` and `site`, weights are left out
+// sees so many keys at most, its own among them; with `chunk` those of its own chunk, where the sequence is cut into
+// chunks of so many positions (Llama 4). With `keys` and the attrs `dropout` and `site`, weights are left out
 // at random after the softmax (ops/dropout.cpp); the log-sum-exp is that of all of them.
 //
 // Along e, heads are split: head counts in attrs are global, and a rank's packed rows say how many it has. Along s,
@@ -37,7 +38,7 @@ Cost attention_cost(const Attrs& attrs, std::span<const TensorType> in, std::spa
                      .keys = s,
                      .head_dim = static_cast<double>(attrs.integer("head_dim")),
                      .value_dim = value_dim,
-                     .seen = share_seen(s, window_of(attrs)),
+                     .seen = share_seen(s, key_range_of(attrs)),
                      .backward = pass == Pass::backward};
   Cost cost{.flops = {work.flops()}, .attention = work};
   for (const TensorType& t : in) cost.read += t.bytes();
@@ -140,7 +141,7 @@ class RingWriter {
     Attrs attrs = op_.attrs;
     attrs.set("step", step);
     attrs.set("axis", ring_.axis);
-    if (window_of(attrs) > 0) attrs.set("ranks", ring_.ranks);
+    if (!key_range_of(attrs).whole()) attrs.set("ranks", ring_.ranks);
     if (&def == &attention_step_backward) attrs.set("backward", int64_t{1});
     Op op = make_op(graph_, def, std::move(inputs), attrs, fmt::format("{}.{}", op_.path, step));
     for (size_t i = 0; i < like.size(); ++i) graph_[op.outputs[i]].layout = graph_[like[i]].layout;
@@ -179,12 +180,12 @@ const OpDef attention{
     .name = "attention",
     .contract =
         "y = softmax(c·q·kᵀ, causal)·v per head, c = scale, else 1/sqrt(head_dim); lse = log Σ exp of each row. "
-        "Query i sees keys up to i, with begins from min(begins, i) on, with a window from i − window + 1 on; with "
-        "alibi "
-        "the score of key j is less by slope(head)·(i − j). With dropout the softmax is multiplied by the mask that "
+        "Query i sees keys up to i, with begins from min(begins, i) on, with a window from i − window + 1 on, with "
+        "a chunk from floor(i/chunk)·chunk on; with alibi the score of key j is less by slope(head)·(i − j). With "
+        "dropout the softmax is multiplied by the mask that "
         "dropout has for (keys[b], site, head, i, j).",
     .operands = "qkv[b s e], begins?[b s], keys?[b] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "dropout", "site"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], output_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
@@ -217,6 +218,13 @@ const OpDef attention{
          {.name = "window",
           .inputs = {f64({1, 80, 12})},
           .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}, {"window", 9}}},
+         {.name = "chunk",
+          .inputs = {f64({1, 80, 12})},
+          .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}, {"chunk", 9}}},
+         {.name = "chunk_and_documents",
+          .inputs = {f64({2, 6, 32}), i32({2, 6})},
+          .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"chunk", 4}},
+          .integers_below = 6},
          {.name = "window_and_documents",
           .inputs = {f64({2, 6, 32}), i32({2, 6})},
           .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"window", 3}},
@@ -243,7 +251,7 @@ const OpDef attention_backward{
         "in "
         "dv and dy·vᵀ are multiplied by the mask.",
     .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], begins?[b s], keys?[b] -> dqkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "dropout", "site"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site"},
     .rows = {"b", "s", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) begins:R keys:R -> dqkv:S(e)"},
     .localize = ring_backward,
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, in[0].shape, Pass::backward); },
@@ -262,6 +270,9 @@ const OpDef attention_backward{
                  {.name = "window",
                   .inputs = {f64({1, 80, 4}), f64({1, 80, 12}), f64({1, 80, 4}), f64({1, 2, 80})},
                   .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}, {"window", 9}}},
+                 {.name = "chunk",
+                  .inputs = {f64({1, 80, 4}), f64({1, 80, 12}), f64({1, 80, 4}), f64({1, 2, 80})},
+                  .attrs = {{"heads", 2}, {"kv_heads", 2}, {"head_dim", 2}, {"chunk", 9}}},
                  {.name = "dropout",
                   .inputs = {f64({2, 12, 16}), f64({2, 12, 32}), f64({2, 12, 16}), f64({2, 4, 12}), i64({2})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"dropout", 0.3}, {"site", 6}},

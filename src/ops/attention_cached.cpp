@@ -16,11 +16,11 @@ const OpDef attention_cached{
     .name = "attention_cached",
     .contract =
         "k, v caches[start+i] = the new k, v; y = softmax(c·q·kᵀ, causal)·v over the caches; c, alibi and "
-        "window as in attention, sinks as in sink_attention.",
+        "window and chunk as in attention, sinks as in sink_attention.",
     .operands =
         "qkv[b s e], keys[b k m d], values[b k m v], start[], sinks?[q] -> y[b s a], keys_next[b k m d], values_next[b "
         "k m v]",
-    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], output_width(attrs)}}, in[1], in[2]};
@@ -34,15 +34,16 @@ const OpDef attention_cached{
           double value_dim = static_cast<double>(value_dim_of(a)), queries = static_cast<double>(y[1]);
           double positions = static_cast<double>(in[1].shape[2]),
                  keys = queries > 1 ? std::min(queries, positions) : positions;
-          int64_t window = window_of(a);
-          if (queries == 1 && window > 0) keys = std::min(keys, static_cast<double>(window));
+          KeyRange range = key_range_of(a);
+          for (int64_t most : {range.window, range.chunk})
+            if (queries == 1 && most > 0) keys = std::min(keys, static_cast<double>(most));
           AttentionWork work{.batch = static_cast<double>(y[0]),
                              .heads = static_cast<double>(y[2]) / value_dim,
                              .queries = queries,
                              .keys = keys,
                              .head_dim = static_cast<double>(a.integer("head_dim")),
                              .value_dim = value_dim,
-                             .seen = queries > 1 ? share_seen(queries, window) : 1,
+                             .seen = queries > 1 ? share_seen(queries, range) : 1,
                              .kv_heads = static_cast<double>(in[1].shape[1])};
           auto seen = [&](Bytes cache) {
             return Bytes{static_cast<int64_t>(static_cast<double>(cache.n) * keys / positions)};
@@ -74,6 +75,10 @@ const OpDef attention_cached{
                  {.name = "window",
                   .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"window", 3}},
+                  .integers_below = 5},
+                 {.name = "chunk",
+                  .inputs = {f64({2, 3, 32}), f64({2, 2, 8, 4}), f64({2, 2, 8, 4}), i32({})},
+                  .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"chunk", 3}},
                   .integers_below = 5},
                  {.name = "alibi",
                   .inputs = {f64({2, 3, 20}), f64({2, 2, 8, 2}), f64({2, 2, 8, 2}), i32({})},

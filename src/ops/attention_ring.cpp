@@ -26,16 +26,18 @@ int64_t kv_width(const Attrs& attrs) {
 // Of a rank's queries and the keys that visit it.
 double share_of_step(const Attrs& attrs, int64_t positions) {
   auto own = static_cast<double>(positions);
-  int64_t window = window_of(attrs), step = attrs.integer("step");
-  if (window == 0) return step == 0 ? (own + 1) / (2 * own) : 0.5;
-  // With a window ranks differ in what they see at a step: the mean over them, each with an early and a late piece.
+  KeyRange range = key_range_of(attrs);
+  int64_t step = attrs.integer("step");
+  if (range.whole()) return step == 0 ? (own + 1) / (2 * own) : 0.5;
+  // With a window or chunks ranks differ in what they see at a step: the mean over them, each with an early and a late
+  // piece.
   int64_t ranks = attrs.integer_or("ranks", 1), piece = std::max<int64_t>(1, positions / 2);
   double pairs = 0;
   for (int64_t rank = 0; rank < ranks; ++rank) {
     int64_t visitor = (rank - step + ranks) % ranks;
     for (int64_t q : {rank, 2 * ranks - 1 - rank})
       for (int64_t k : {visitor, 2 * ranks - 1 - visitor})
-        if (k <= q) pairs += seen_pairs(piece, piece, (q - k) * piece, window);
+        if (k <= q) pairs += seen_pairs(piece, piece, q * piece, k * piece, range);
   }
   return pairs / static_cast<double>(ranks) / (own * own);
 }
@@ -76,7 +78,7 @@ const OpDef kv_of{
     .name = "kv_of",
     .contract = "kv = the key and value part of packed rows.",
     .operands = "qkv[b s e] -> kv[b s c]",
-    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "dropout", "site"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], kv_width(attrs)}}};
     },
@@ -108,8 +110,8 @@ const OpDef attention_step{
         "y, lse = attention over the keys seen so far and those of kv: y0 and y_block weighted by exp(lse0), "
         "exp(lse_block).",
     .operands = "qkv[b s e], kv[b t c], keys?[b], y0?[b s a], lse0?[b q s] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "dropout", "site", "step",
-              "axis", "ranks"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site",
+              "step", "axis", "ranks"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], output_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
@@ -139,8 +141,8 @@ const OpDef attention_step_backward{
     .operands =
         "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], keys?[b], dq0?[b s f], dkv0?[b t c] -> dq[b s f], "
         "dkv[b t c]",
-    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "dropout", "site", "step",
-              "axis", "ranks", "backward"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site",
+              "step", "axis", "ranks", "backward"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& dy = in[0].shape;
       return {{in[0].dtype, {dy[0], dy[1], query_width(attrs)}}, in[4]};
@@ -172,7 +174,7 @@ const OpDef join_qkv{
     .name = "join_qkv",
     .contract = "qkv = packed rows of q, and k and v.",
     .operands = "q[b s a], kv[b s c] -> qkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "dropout", "site"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[0].shape[0], in[0].shape[1], query_width(attrs) + kv_width(attrs)}}};
     },

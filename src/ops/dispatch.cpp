@@ -10,7 +10,8 @@
 //   dispatch_weights  the routing weight of each row's slot
 // A slot counts within its group: (position in the group)·top_k + j. A row without a slot has source and expert -1 and
 // holds zeros. Groups of one rank and blocks of another meet by redistribution of rows, from the dims of groups to n
-// (all-to-all), or by gathering tokens first: then each rank fills the rows of its own block.
+// (all-to-all), or by gathering tokens first: then each rank fills the rows of its own block (`gathered`). A third way
+// is that of token_copies.cpp.
 //
 // A token's rows are added in the order of their places in queues, the last first where `last_first` is set: rounds are
 // pieces of that order, so that a sum which goes on from one round to the next is, to the bit, the sum of one round
@@ -48,12 +49,10 @@ const OpDef dispatch_map{
     .contract =
         "Of each group, the slots whose experts are in block d stand in the queue of d in order, and the capacity of "
         "them that `round` takes go into the rows [d·capacity, (d + 1)·capacity): sources names them, row_experts "
-        "their "
-        "experts. lost[i] counts the slots of all groups beyond place (i + 1)·capacity of their queue: those that i + "
-        "1 "
-        "rounds leave.",
+        "their experts. lost[i] counts the slots of all groups beyond place (i + 1)·capacity of their queue: those "
+        "that i + 1 rounds leave.",
     .operands = "experts[b s k] -> sources[a c n], row_experts[a c n], lost[m]",
-    .attrs = {"batch", "positions", "blocks", "capacity", "most", "round", "experts_per_block"},
+    .attrs = {"batch", "positions", "blocks", "capacity", "most", "round", "experts_per_block", "gathered"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       GlobalShape rows{in[0].shape[0] / attrs.integer("batch"), in[0].shape[1] / attrs.integer("positions"),
                        attrs.integer("blocks") * attrs.integer("capacity")};

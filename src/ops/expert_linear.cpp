@@ -6,6 +6,8 @@
 // The gradient of one's input is of the other's form. How slots are brought together by expert, so that each expert's
 // is one GEMM, is the kernels' own matter: shapes do not depend on it, so no routing needs more memory than another.
 //
+// in_order: values of slots stand in the order of experts that `order` (slot_order.cpp) tells; [b n] is then one dim.
+//
 // No row along k: a rank would hold slots of a token whose experts another knows.
 //
 // narrow_gradient: the weight's gradient is as narrow as what it is computed from, where nothing is added to it.
@@ -52,8 +54,8 @@ Cost slots_weight_cost(const Attrs& attrs, std::span<const TensorType> in, std::
 const OpDef expert_up{
     .name = "expert_up",
     .contract = "y of slot (t, j) = x[t]·w[e]ᵀ with e = experts[t, j].",
-    .operands = "x[b s i], w[g i], experts[b s k] -> y[b n o]",
-    .attrs = {"experts", "narrow_gradient"},
+    .operands = "x[b s i], w[g i], experts[b s k], order?[b s p], offsets?[m] -> y[b n o]",
+    .attrs = {"experts", "narrow_gradient", "in_order"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& slots = in[2].shape;
       return {{in[0].dtype, {slots[0], slots[1] * slots[2], matrix_rows(attrs, in[1])}}};
@@ -82,8 +84,8 @@ const OpDef expert_up{
 const OpDef expert_up_input_gradient{
     .name = "expert_up_input_gradient",
     .contract = "dx[t] = Σ_j dy of slot (t, j)·w[experts[t, j]].",
-    .operands = "dy[b n o], w[g i], experts[b s k] -> dx[b s i]",
-    .attrs = {"experts", "narrow_gradient"},
+    .operands = "dy[b n o], w[g i], experts[b s k], order?[b s p], offsets?[m] -> dx[b s i]",
+    .attrs = {"experts", "narrow_gradient", "in_order"},
     .shape = [](const Attrs&, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[2].shape[0], in[2].shape[1], in[1].shape[1]}}};
     },
@@ -99,8 +101,8 @@ const OpDef expert_up_input_gradient{
 const OpDef expert_up_weight_gradient{
     .name = "expert_up_weight_gradient",
     .contract = "dw[e] = Σ over the slots (t, j) of expert e of dyᵀ·x[t].",
-    .operands = "dy[b n o], x[b s i], experts[b s k] -> dw[g i]",
-    .attrs = {"experts", "narrow_gradient"},
+    .operands = "dy[b n o], x[b s i], experts[b s k], order?[b s p], offsets?[m] -> dw[g i]",
+    .attrs = {"experts", "narrow_gradient", "in_order"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {attrs.integer("experts") * in[0].shape[2], in[1].shape[2]}}};
     },
@@ -118,8 +120,8 @@ const OpDef expert_up_weight_gradient{
 const OpDef expert_down{
     .name = "expert_down",
     .contract = "y[t] = Σ_j x of slot (t, j)·w[e]ᵀ with e = experts[t, j].",
-    .operands = "x[b n i], w[g i], experts[b s k] -> y[b s o]",
-    .attrs = {"experts", "narrow_gradient"},
+    .operands = "x[b n i], w[g i], experts[b s k], order?[b s p], offsets?[m] -> y[b s o]",
+    .attrs = {"experts", "narrow_gradient", "in_order"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {in[2].shape[0], in[2].shape[1], matrix_rows(attrs, in[1])}}};
     },
@@ -148,8 +150,8 @@ const OpDef expert_down{
 const OpDef expert_down_input_gradient{
     .name = "expert_down_input_gradient",
     .contract = "dx of slot (t, j) = dy[t]·w[experts[t, j]].",
-    .operands = "dy[b s o], w[g i], experts[b s k] -> dx[b n i]",
-    .attrs = {"experts", "narrow_gradient"},
+    .operands = "dy[b s o], w[g i], experts[b s k], order?[b s p], offsets?[m] -> dx[b n i]",
+    .attrs = {"experts", "narrow_gradient", "in_order"},
     .shape = [](const Attrs&, auto in) -> TensorTypes {
       const GlobalShape& slots = in[2].shape;
       return {{in[0].dtype, {slots[0], slots[1] * slots[2], in[1].shape[1]}}};
@@ -166,8 +168,8 @@ const OpDef expert_down_input_gradient{
 const OpDef expert_down_weight_gradient{
     .name = "expert_down_weight_gradient",
     .contract = "dw[e] = Σ over the slots (t, j) of expert e of dy[t]ᵀ·x.",
-    .operands = "dy[b s o], x[b n i], experts[b s k] -> dw[g i]",
-    .attrs = {"experts", "narrow_gradient"},
+    .operands = "dy[b s o], x[b n i], experts[b s k], order?[b s p], offsets?[m] -> dw[g i]",
+    .attrs = {"experts", "narrow_gradient", "in_order"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {attrs.integer("experts") * in[0].shape[2], in[1].shape[2]}}};
     },

@@ -3,6 +3,9 @@
 // into as many blocks, and a row's expert is one of its block: its number there is the given one modulo their count, so
 // a rank that holds a block alone needs not know which.
 //
+// The rows of an expert are added up in the order of their places in queues, or, with by_token, in that of tokens,
+// which the numbers of experts then tell (token_copies.cpp).
+//
 // Along g the weight's layout has a segment per expert (or two, gate|up): whole segments go to the ranks of a block,
 // parts of every one to ranks that share experts.
 #include "ops/ops.h"
@@ -44,7 +47,7 @@ const OpDef expert_rows{
     .name = "expert_rows",
     .contract = "y of a row = x·w[e]ᵀ with e the row's expert in its block; 0 where it has none.",
     .operands = "x[a c n i], w[g i], experts[a c n] -> y[a c n o]",
-    .attrs = {"experts", "blocks", "filled"},
+    .attrs = {"experts", "blocks", "filled", "by_token"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& rows = in[2].shape;
       return {{in[0].dtype, {rows[0], rows[1], rows[2], in[1].shape[0] / attrs.integer("experts")}}};
@@ -75,7 +78,7 @@ const OpDef expert_rows_input_gradient{
     .name = "expert_rows_input_gradient",
     .contract = "dx of a row = dy·w[e]; 0 where it has no expert.",
     .operands = "dy[a c n o], w[g i], experts[a c n] -> dx[a c n i]",
-    .attrs = {"experts", "blocks", "filled"},
+    .attrs = {"experts", "blocks", "filled", "by_token"},
     .shape = [](const Attrs&, auto in) -> TensorTypes {
       const GlobalShape& rows = in[2].shape;
       return {{in[0].dtype, {rows[0], rows[1], rows[2], in[1].shape[1]}}};
@@ -93,7 +96,7 @@ const OpDef expert_rows_weight_gradient{
     .name = "expert_rows_weight_gradient",
     .contract = "dw[e] = Σ dyᵀ·x over the rows of expert e.",
     .operands = "dy[a c n o], x[a c n i], experts[a c n] -> dw[g i]",
-    .attrs = {"experts", "blocks", "filled"},
+    .attrs = {"experts", "blocks", "filled", "by_token"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {attrs.integer("experts") * in[0].shape[3], in[1].shape[3]}}};
     },

@@ -61,6 +61,9 @@ const OpDef expert_rows_weighted_bias{
         },
     .cost = streaming_cost(2),
     .alias = {{.output = 0, .input = 0}},
+    // Op by op (Megatron-Core's _apply_bias): the product and the sum in f32, joined, cast; backward, both gradients of
+    // the product as products and sums in f32.
+    .passes = {.eager = {7, 4}},
     .examples = {{.name = "four_experts",
                   .inputs = {f64({2, 2, 6, 12}), f64({4 * 12}), f64({2, 2, 6}), i32({2, 2, 6})},
                   .attrs = {{"experts", 4}, {"blocks", 2}},
@@ -80,6 +83,7 @@ const OpDef expert_rows_weighted_bias_gradient{
              "dy:S(o) bias:S(g) weights:R experts:R -> dbias:S(g) dweights:P",
              "dy:R bias:P weights:R experts:R -> dbias:R dweights:P"},
     .cost = streaming_cost(2),
+    .passes = {.eager = {20, 8}},
     .examples = {{.name = "four_experts",
                   .inputs = {f64({2, 2, 6, 12}), f64({4 * 12}), f64({2, 2, 6}), i32({2, 2, 6})},
                   .attrs = {{"experts", 4}, {"blocks", 2}},

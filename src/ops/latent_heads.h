@@ -1,4 +1,5 @@
-// Which op makes the heads of latent attention out of narrow rows (ops/latent_qkv.cpp).
+// Which op makes the heads of latent attention out of narrow rows, and which brings their gradients back
+// (ops/latent_qkv.cpp).
 #pragma once
 
 #include "ops/ops.h"
@@ -7,6 +8,10 @@ namespace sextant {
 
 inline bool makes_latent_heads(const OpDef& def) {
   return &def == &ops::latent_qkv;
+}
+
+inline bool makes_gradients_of_latent_heads(const OpDef& def) {
+  return &def == &ops::latent_qkv_backward;
 }
 
 }  // namespace sextant

@@ -1,4 +1,4 @@
-// Under which names the update hands out what clip_lost says of a step.
+// Under which names a step hands out what clip_lost says of it, and how many slots drop_slots dropped.
 #pragma once
 
 #include <string_view>
@@ -6,6 +6,7 @@
 namespace sextant {
 
 inline constexpr std::string_view kLostRowsPath = "lost_rows";          // slots that found no row in one round
+inline constexpr std::string_view kDroppedRowsPath = "dropped_rows";    // slots that experts did not take
 inline constexpr std::string_view kRoundsNeededPath = "rounds_needed";  // that would have served all
 
 }  // namespace sextant

@@ -20,7 +20,7 @@ std::optional<Message> hop_message(const Attrs& attrs, std::span<const TensorTyp
   std::optional<Collective> collective = transfer ? collective_of(*transfer) : std::nullopt;
   if (!collective) return std::nullopt;
   Message message{.kind = *collective, .axes = attrs.names("axes"), .element_bytes = size_of(in[0].dtype)};
-  bool grows = *transfer == Transfer::all_reduce || *transfer == Transfer::all_gather;
+  bool grows = *collective == Collective::all_reduce || *collective == Collective::all_gather;
   message.bytes = (grows ? out : in)[0].bytes();
   if (*transfer == Transfer::all_gather) message.part = in[0].bytes();
   if (*transfer == Transfer::reduce_scatter) message.part = out[0].bytes();
@@ -45,7 +45,8 @@ const OpDef redistribute{
     .alias_by_attrs = [](const Attrs& attrs) -> std::vector<Alias> {
       std::optional<Transfer> transfer = transfer_of(attrs);
       if (transfer == Transfer::nothing) return {{.output = 0, .input = 0, .rule = Alias::Rule::view}};
-      bool in_place = transfer == Transfer::all_reduce || transfer == Transfer::keep_first;
+      bool in_place =
+          transfer == Transfer::all_reduce || transfer == Transfer::all_reduce_max || transfer == Transfer::keep_first;
       return in_place ? std::vector<Alias>{{.output = 0, .input = 0, .rule = Alias::Rule::may}} : std::vector<Alias>{};
     },
     .examples = {{.name = "small", .inputs = {f64({4, 6})}}},

@@ -8,7 +8,8 @@
 //   forced      expert j of row r is (r·top_k + j) mod e, where r counts a rank's own rows: to measure speed
 //   groups      experts stand in so many groups, of which keep_groups with the best group_top scores in sum stay
 // `correction` is added to scores where experts are chosen, and to nothing else (DeepSeek-V3's loss-free balancing).
-// Among equal scores the lowest expert wins. Experts are listed by falling score.
+// Sigmoids with neither correction nor groups are chosen by logits, which are in the same order and do not become equal
+// by rounding where they are large. Among equal scores the lowest expert wins. Experts are listed by falling score.
 //
 // No row along e or k: an expert is chosen among all, and a weight may be a share of all that were chosen.
 //
@@ -40,6 +41,7 @@ const OpDef route{
                  {.name = "normalised", .inputs = {f64({2, 4, 8})}, .attrs = {{"top_k", 3}, {"normalise", 1}}},
                  {.name = "chosen_only", .inputs = {f64({2, 4, 8})}, .attrs = {{"top_k", 3}, {"chosen_only", 1}}},
                  {.name = "all_experts", .inputs = {f64({2, 4, 4})}, .attrs = {{"top_k", 4}}},
+                 {.name = "sigmoid", .inputs = {f64({2, 4, 8})}, .attrs = {{"top_k", 1}, {"sigmoid", 1}}},
                  {.name = "groups",
                   .inputs = {f64({2, 4, 8}), f64({8})},
                   .attrs = {{"top_k", 2},

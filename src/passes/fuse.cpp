@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "ir/alias.h"
 #include "ops/ops.h"
+#include "passes/sort_slots.h"
 
 namespace sextant {
 
@@ -174,14 +175,16 @@ void gradients(FusedRegion& region, size_t i) {
   region.replace(i, bias, std::move(fused));
 }
 
+// One of the two: at each op of a region, or over the whole Program.
 struct Fusion {
   std::string_view name;
-  void (*at)(FusedRegion&, size_t op);
+  void (*at)(FusedRegion&, size_t op) = nullptr;
+  void (*over)(Program&) = nullptr;
 };
 
-constexpr std::array kFusions{Fusion{"add_norm", add_norm}, Fusion{"norm_gradient", norm_gradient},
-                              Fusion{"gelu", gelu}, Fusion{"gelu_gradient", gelu_gradient},
-                              Fusion{"gradients", gradients}};
+constexpr std::array kFusions{Fusion{"add_norm", add_norm},   Fusion{"norm_gradient", norm_gradient},
+                              Fusion{"gelu", gelu},           Fusion{"gelu_gradient", gelu_gradient},
+                              Fusion{"gradients", gradients}, Fusion{.name = "slot_order", .over = sort_slots}};
 
 std::vector<int> count_uses(const Program& program) {
   std::vector<int> uses(program.values.size(), 0);
@@ -199,6 +202,10 @@ void fuse(Program& program, const Target& target) {
   for (std::string_view wanted : target.fusions) {
     auto fusion = std::find_if(kFusions.begin(), kFusions.end(), [&](const Fusion& f) { return f.name == wanted; });
     BUG_IF(fusion == kFusions.end(), "target {} asks for the fusion '{}', which does not exist", target.name, wanted);
+    if (fusion->over) {
+      fusion->over(program);
+      continue;
+    }
     std::vector<int> uses = count_uses(program);
     for (Region& region : program.regions) {
       FusedRegion fused(region, uses);

@@ -14,6 +14,7 @@
 #include "passes/overlap.h"
 #include "passes/partition.h"
 #include "passes/prune.h"
+#include "passes/quantize.h"
 #include "passes/recompute.h"
 #include "passes/stages.h"
 
@@ -81,7 +82,15 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     autodiff(graph, {std::move(losses), options.plan.zero});
     prune(graph);
     pipeline.after("autodiff", graph, Stage::inferred);
+  }
 
+  // Linears become products in fp8, where the run asks for them: forward and gradients alike, so backward must be
+  // there.
+  quantize(graph, options.quantization);
+  if (options.quantization.recipe) prune(graph);
+  pipeline.after("quantize", graph, Stage::inferred);
+
+  if (options.train) {
     // Only now is it known what is saved, so only now can some of it be computed again instead.
     recompute(graph, options.plan.recompute);
     prune(graph);
@@ -99,7 +108,7 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
 
   // From the global view to one rank's: local shapes, its stages' regions and messages, and the order in which they
   // run.
-  std::vector<Program> programs = partition_all(std::move(graph), schedule);
+  std::vector<Program> programs = partition_all(std::move(graph), schedule, options.plan.deferred);
   for (size_t rank = 0; rank < programs.size(); ++rank) {
     Program& program = programs[rank];
     pipeline.after("partition", program, Stage::partitioned);

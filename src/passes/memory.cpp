@@ -141,6 +141,9 @@ BufferClass class_of(const Program& program, const Value& value, size_t regions)
     case ValueKind::state:
     case ValueKind::low_bits:
       return BufferClass::optimizer;
+    case ValueKind::quantized:
+      if (has_several_microbatches(program)) return BufferClass::weights;
+      break;
     case ValueKind::cache:
       return BufferClass::cache;
     case ValueKind::feed:
@@ -206,7 +209,7 @@ LocalTypes local_types(const Program& program, const std::vector<ValueId>& ids) 
 struct GroupUse {
   std::vector<int> regions;
   bool sent_backward = false;
-  bool made_once = false;  // for the last microbatch only
+  bool made_once = false;  // for one microbatch only
 };
 
 std::vector<GroupUse> uses_of(const Program& program, const Groups& groups) {
@@ -223,7 +226,7 @@ std::vector<GroupUse> uses_of(const Program& program, const Groups& groups) {
     for (const Op& op : region.ops) {
       if (op.def->holds_inputs && region.kind == RegionKind::backward)
         for (ValueId id : op.inputs) uses[static_cast<size_t>(groups.root(id))].sent_backward = true;
-      if (last_microbatch_only(op))
+      if (once_per_step(op))
         for (ValueId id : op.outputs) uses[static_cast<size_t>(groups.root(id))].made_once = true;
     }
   }

@@ -160,13 +160,21 @@ size_t one_block_ahead(const std::vector<Op>& ops, size_t at) {
   return start;
 }
 
-// Weights are gathered from what is stored, so they can be asked for at any time.
+// Behind the op of the region that makes the value; 0 where none does.
+size_t behind_maker(const std::vector<Op>& ops, size_t end, ValueId id) {
+  for (size_t i = end; i-- > 0;)
+    if (std::ranges::count(ops[i].outputs, id) > 0) return i + 1;
+  return 0;
+}
+
+// Weights are gathered from what is stored, or was made of it in fp8, so they can be asked for at any time.
 void gather_ahead(const Program& program, Region& region) {
   for (size_t i = 0; i < region.ops.size(); ++i) {
-    if (!is_hop(region.ops[i], Transfer::all_gather) || program[region.ops[i].inputs[0]].kind != ValueKind::parameter)
-      continue;
+    if (!is_hop(region.ops[i], Transfer::all_gather)) continue;
+    ValueId from = region.ops[i].inputs[0];
+    if (program[from].kind != ValueKind::parameter && program[from].kind != ValueKind::quantized) continue;
     region.ops[i].lane = Lane::comm;
-    size_t to = one_block_ahead(region.ops, i);
+    size_t to = std::max(one_block_ahead(region.ops, i), behind_maker(region.ops, i, from));
     std::rotate(region.ops.begin() + static_cast<std::ptrdiff_t>(to),
                 region.ops.begin() + static_cast<std::ptrdiff_t>(i),
                 region.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1);
@@ -218,11 +226,12 @@ bool only_travels(const Program& program, const Op& op) {
   return message && !message->between_stages() && !op.def->holds_inputs && local_cost(program, op).flops.n == 0;
 }
 
-// What is read where it is made has arrived when the region ends: the next microbatch finds the lane free of it.
+// What is read where it is made has arrived when the region ends: the next microbatch finds the lane free of it. What
+// runs once a step stays: who waits for it in another microbatch would learn nothing of the messages before it.
 void travel_beside(const Program& program, Region& region) {
   for (size_t i = 0; i < region.ops.size(); ++i) {
     Op& op = region.ops[i];
-    if (on_comm_lane(op) || op.outputs.empty() || !only_travels(program, op)) continue;
+    if (on_comm_lane(op) || once_per_step(op) || op.outputs.empty() || !only_travels(program, op)) continue;
     bool read_here = std::any_of(region.ops.begin() + static_cast<std::ptrdiff_t>(i) + 1, region.ops.end(),
                                  [&](const Op& later) { return reads(later, op.outputs[0]); });
     if (read_here) op.lane = Lane::comm;

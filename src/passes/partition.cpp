@@ -8,6 +8,7 @@
 #include "ir/alias.h"
 #include "ops/ops.h"
 #include "passes/crossed_values.h"
+#include "passes/deferred_ops.h"
 #include "schedule/check.h"
 
 namespace sextant {
@@ -34,11 +35,12 @@ struct Crossing {
 // What holds for all ranks: which op goes where, what travels, who has which parameter.
 class Cut {
  public:
-  Cut(const CrossedGraph& crossed, const PipelineSchedule& schedule)
+  Cut(const CrossedGraph& crossed, const PipelineSchedule& schedule, DeferredGradients deferred)
       : crossed_(crossed),
         graph_(crossed.graph),
         schedule_(schedule),
-        defers_weights_(schedule.defers_weights()),
+        deferred_(schedule.defers_weights() ? deferred_ops(crossed.graph, deferred)
+                                            : std::vector<bool>(crossed.graph.ops.size(), false)),
         ops_(static_cast<size_t>(schedule.shape.ranks)),
         previous_version_(graph_.values.size(), kNoValue),
         owners_(graph_.values.size()) {
@@ -62,11 +64,12 @@ class Cut {
   // The ranks that use a parameter, or the parameter whose gradient this is; ascending.
   const std::vector<int>& owners(ValueId id) const { return owners_[static_cast<size_t>(id)]; }
 
+  // Of an op of the graph.
   RegionPosition place_of(const Op& op) const {
     RegionPosition place{.rank = rank_of_stage(schedule_.shape, schedule_.placement, op.stage),
                          .chunk = chunk_of_stage(schedule_.shape, op.stage)};
     if (op.phase != Phase::forward) place.kind = RegionKind::backward;
-    if (op.phase == Phase::weight_gradient && defers_weights_) place.kind = RegionKind::weight;
+    if (deferred_[static_cast<size_t>(&op - graph_.ops.data())]) place.kind = RegionKind::weight;
     return place;
   }
 
@@ -129,7 +132,7 @@ class Cut {
   const CrossedGraph& crossed_;
   const Graph& graph_;
   const PipelineSchedule& schedule_;
-  const bool defers_weights_;
+  const std::vector<bool> deferred_;  // by op: whether it runs in W
   int gradient_slots_ = 1;
   std::vector<std::vector<const Op*>> ops_;  // of each rank, without the update
   std::vector<const Op*> updates_;
@@ -195,8 +198,9 @@ class Partition {
     region(message.arrives).ops.push_back(std::move(op));
   }
 
-  void add(Op op) {
-    Region& into = region(cut_.place_of(op));
+  void add(const Op& of_graph) {
+    Region& into = region(cut_.place_of(of_graph));
+    Op op = of_graph;
     for (ValueId& id : op.inputs) id = version_here(id);
     remember_versions(op);
     mark_start(op);
@@ -317,12 +321,12 @@ class Partition {
 
 Program partition(const Graph& graph, const PipelineSchedule& schedule, int rank) {
   CrossedGraph crossed = crossed_values(graph, schedule);
-  return Partition(Cut(crossed, schedule), rank).run();
+  return Partition(Cut(crossed, schedule, DeferredGradients::all), rank).run();
 }
 
-std::vector<Program> partition_all(Graph graph, const PipelineSchedule& schedule) {
+std::vector<Program> partition_all(Graph graph, const PipelineSchedule& schedule, DeferredGradients deferred) {
   CrossedGraph crossed = crossed_values(std::move(graph), schedule);
-  Cut cut(crossed, schedule);
+  Cut cut(crossed, schedule, deferred);
   std::vector<Program> programs;
   for (int rank = 0; rank < schedule.shape.ranks; ++rank) programs.push_back(Partition(cut, rank).run());
   return programs;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/plan.h"
 #include "ir/program.h"
 #include "schedule/pipeline.h"
 
@@ -13,7 +14,7 @@ namespace sextant {
 
 Program partition(const Graph& graph, const PipelineSchedule& schedule, int rank);
 
-// Of all pipeline ranks, in order.
-std::vector<Program> partition_all(Graph graph, const PipelineSchedule& schedule);
+// Of all pipeline ranks, in order. `deferred`: what goes to the W of a schedule that has them.
+std::vector<Program> partition_all(Graph graph, const PipelineSchedule& schedule, DeferredGradients deferred);
 
 }  // namespace sextant

@@ -12,6 +12,7 @@ constexpr std::array kPassInfos{
     PassInfo{"build", "the model as written: forward only, global shapes, no communication"},
     PassInfo{"infer", "every value has a layout on the mesh; a redistribute stands where two differ"},
     PassInfo{"autodiff", "backward ops are added"},
+    PassInfo{"quantize", "linears are products of fp8 operands (train.precision); those that are not say why"},
     PassInfo{"recompute", "backward reads values computed again in place of saved ones (train.recompute)"},
     PassInfo{"update", "gradient norm, clipping and the optimizer's step are added"},
     PassInfo{"localize", "ops whose work on a shard is different become the ops that do it"},

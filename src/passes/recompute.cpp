@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/lane.h"
 #include "ops/latent_heads.h"
 #include "passes/hops.h"
 
@@ -49,8 +50,12 @@ class Recomputation {
     if (mode == RecomputeMode::latent) mark_latent_heads(makes_heads);
     for (size_t i = 0; i < forward_.size(); ++i) {
       const Op& op = forward_[i];
-      bool possible = op.phase == Phase::forward && op.def->recompute != Recompute::never;
-      if (possible && is_hop(op, Transfer::all_gather)) {
+      // What was made for all microbatches is there, and a maximum over ranks is a number to keep rather than to ask
+      // for again.
+      bool possible = op.phase == Phase::forward && op.def->recompute != Recompute::never && !once_per_step(op) &&
+                      !is_hop(op, Transfer::all_reduce_max);
+      bool follows = op.def->recompute == Recompute::with_input && is_chosen(op.inputs[0]);
+      if (possible && (follows || is_hop(op, Transfer::all_gather))) {
         chosen_[i] = true;
         continue;
       }
@@ -82,10 +87,14 @@ class Recomputation {
     }
   }
 
+  bool is_chosen(ValueId id) const {
+    int producer = made_by_[static_cast<size_t>(id)];
+    return producer >= 0 && chosen_[static_cast<size_t>(producer)];
+  }
+
   // Whether backward finds the value without saving anything more: given from outside, saved, or computed again.
   bool at_hand(ValueId id, const std::vector<bool>& saved) const {
-    int producer = made_by_[static_cast<size_t>(id)];
-    return producer < 0 || saved[static_cast<size_t>(id)] || chosen_[static_cast<size_t>(producer)];
+    return made_by_[static_cast<size_t>(id)] < 0 || saved[static_cast<size_t>(id)] || is_chosen(id);
   }
 
   // The value to read in backward of `block`: its copy computed again, or itself.

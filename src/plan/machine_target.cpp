@@ -1,12 +1,37 @@
 #include "plan/machine_target.h"
 
+#include "base/error.h"
 #include "cost/planned_target.h"
+#include "ops/fp8_recipe.h"
 #include "run/run_target.h"
 
 namespace sextant {
 
+namespace {
+
+// Products in fp8 are priced by the device's own peak. Formats that nothing runs yet are named with theirs.
+void require_units(const RunConfig& run, const Machine& machine) {
+  const std::string& device = machine.device.name;
+  if (find_fp8_recipe(run.train.precision) && machine.peak("fp8") == 0)
+    throw UserError({.place = run.place_of("train.precision"),
+                     .got = fmt::format("{} on {}, which has no fp8 units", run.train.precision, device),
+                     .expected = "\"bf16\" or \"auto\", or a machine with fp8 in [device.peak_tflops]"});
+  const BlockFormat* format = find_block_format(run.train.precision);
+  if (!format) return;
+  double peak = machine.peak(std::string(format->units));
+  std::string speed = peak > 0 ? fmt::format("{:.0f} TFLOP/s on {}, {:.1f} times bf16", peak / 1e12, device,
+                                             peak / machine.peak("bf16"))
+                               : fmt::format("{} has no units for it", device);
+  throw UserError({.place = run.place_of("train.precision"),
+                   .got = fmt::format("a format that nothing here runs yet ({}; {})", format->text(), speed),
+                   .expected = "\"auto\", \"f32\", \"bf16\", \"fp8\" or \"fp8-block\""});
+}
+
+}  // namespace
+
 Target machine_target(const MachineTargetRequest& r) {
   const Device& device = r.machine.device;
+  if (device.kind == DeviceKind::accelerator) require_units(r.run, r.machine);
   if (device.kind == DeviceKind::accelerator) return overlay(cuda_target_of(r.run), r.profile);
   // A device is the threads of one rank, and a node is as many ranks as were measured side by side.
   return cpu_target_of(r.run, r.ranks, static_cast<int>(device.units * r.machine.devices_per_node));

@@ -59,9 +59,11 @@ std::string plan_json(const RunPlan& p) {
                   {"per_step_model", p.flops.model_causal * static_cast<double>(p.tokens_per_step)},
                   {"per_step_executed", p.flops.executed * static_cast<double>(p.tokens_per_step)}};
   if (p.expert_rows)
-    out["expert_rows"] = {{"capacity", p.expert_rows->capacity},
+    out["expert_rows"] = {{"dispatch", name_of(p.expert_rows->dispatch)},
+                          {"capacity", p.expert_rows->capacity},
                           {"most", p.expert_rows->most},
-                          {"rounds_when_repeated", p.expert_rows->rounds()}};
+                          {"copies", p.expert_rows->copies},
+                          {"rounds_when_repeated", p.expert_rows->rounds}};
   Json ranks = Json::array();
   for (const RankClass& c : p.classes) ranks.push_back(memory_json(c));
   out["memory"] = {{"ranks", ranks},

@@ -12,12 +12,20 @@ std::string line(const std::string& name, int64_t bytes) {
   return fmt::format("  {:<36} {:>19}  {:>10}\n", name, human_count(bytes), human(Bytes{bytes}));
 }
 
+std::string expert_dispatch_text(const ExpertRowsPlan& rows) {
+  if (rows.dispatch == ExpertDispatch::gather)
+    return fmt::format("gather: all {} tokens of a rank go to each rank of ep", human_count(rows.copies));
+  return fmt::format("{}: {} copies of a rank's tokens go to each rank of ep, one for each token{}",
+                     name_of(rows.dispatch), human_count(rows.copies),
+                     rows.dispatch == ExpertDispatch::rows ? " and expert" : "");
+}
+
 std::string expert_rows_text(const ExpertRowsPlan& rows) {
-  std::string out =
-      fmt::format("experts     {} rows for the tokens of a rank on each rank of ep", human_count(rows.capacity));
-  if (rows.rounds() == 1) return out + ", as many as any routing asks for\n";
+  std::string out = fmt::format("experts     {}\n", expert_dispatch_text(rows));
+  out += fmt::format("            {} rows for the tokens of a rank on each rank of ep", human_count(rows.capacity));
+  if (rows.rounds == 1) return out + ", as many as any routing asks for\n";
   return out + fmt::format("; steps that ask for more, up to {}, are repeated in {} rounds\n", human_count(rows.most),
-                           rows.rounds());
+                           rows.rounds);
 }
 
 std::string model_text(const RunPlan& p) {

@@ -17,7 +17,10 @@ namespace {
 // Backward multiplies twice what forward did: for the gradient of each operand.
 constexpr double kPassesOfModel = 3;
 
-void add_model_flops(FlopsPerToken& sum, const ModelSpec& spec, int64_t seq) {
+}  // namespace
+
+FlopsPerToken model_flops_per_token(const ModelSpec& spec, int64_t seq) {
+  FlopsPerToken sum;
   Graph graph = build_model(spec, {.seq = seq}, single_rank_mesh());
   for (const Op& op : graph.ops) {
     Cost cost = cost_of(graph, op);
@@ -25,20 +28,17 @@ void add_model_flops(FlopsPerToken& sum, const ModelSpec& spec, int64_t seq) {
     sum.model_causal += times * model_flops(cost, CountAttention::causal).n;
     sum.model_full += times * model_flops(cost, CountAttention::full).n;
   }
+  return sum;
 }
 
-}  // namespace
-
 FlopsPerToken flops_per_token(const LoweredRun& run, const BatchSection& batch) {
-  FlopsPerToken sum;
-  add_model_flops(sum, run.shape.spec, batch.seq);
+  FlopsPerToken sum = model_flops_per_token(run.shape.spec, batch.seq);
   for (const Program& program : run.programs.train) {
     for (const Region& region : program.regions) {
       auto runs = static_cast<double>(std::count_if(
           program.schedule.begin(), program.schedule.end(),
           [&](const Action& action) { return action.region == region.kind && action.chunk == region.chunk; }));
-      for (const Op& op : region.ops)
-        sum.executed += (last_microbatch_only(op) ? 1 : runs) * local_cost(program, op).flops.n;
+      for (const Op& op : region.ops) sum.executed += (once_per_step(op) ? 1 : runs) * local_cost(program, op).flops.n;
     }
   }
   // Each Program stands for all ranks of its class.

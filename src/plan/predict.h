@@ -23,5 +23,7 @@ struct FlopsPerToken {
   double model_causal = 0, model_full = 0, executed = 0;
 };
 FlopsPerToken flops_per_token(const LoweredRun& run, const BatchSection& batch);
+// Of the model alone: `executed` is 0.
+FlopsPerToken model_flops_per_token(const ModelSpec& spec, int64_t seq);
 
 }  // namespace sextant

@@ -56,7 +56,12 @@ std::optional<ExpertRowsPlan> expert_rows_of(const RunPrograms& programs) {
   for (const Program& program : programs.train)
     for (const Region& region : program.regions)
       for (const Op& op : region.ops)
-        if (std::optional<RowQueues> queues = row_queues_of(op)) return {{queues->capacity, queues->most}};
+        if (std::optional<RowQueues> queues = row_queues_of(op))
+          return {{.dispatch = queues->dispatch,
+                   .capacity = queues->capacity,
+                   .most = queues->most,
+                   .copies = queues->copies,
+                   .rounds = queues->rounds}};
   return std::nullopt;
 }
 

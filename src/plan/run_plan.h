@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "cost/machine.h"
 #include "cost/software_profile.h"
+#include "ir/plan.h"
 #include "laws/economics.h"
 #include "models/model.h"
 #include "plan/expert_imbalance.h"
@@ -44,9 +45,11 @@ struct RankClass {
 
 // Rows that the tokens of a rank have for the experts of each rank that experts are divided among.
 struct ExpertRowsPlan {
+  ExpertDispatch dispatch = ExpertDispatch::rows;
   int64_t capacity = 0;
-  int64_t most = 0;  // that any routing asks for
-  int64_t rounds() const { return ceil_div(most, capacity); }
+  int64_t most = 0;    // that any routing asks for
+  int64_t copies = 0;  // of tokens that travel for them
+  int64_t rounds = 1;  // in which a step is repeated that asks for more
 };
 
 struct RunPlan {

@@ -38,8 +38,7 @@ std::map<std::string, int64_t> bytes_to_send(const Program& program, int rank) {
     });
     for (const Op& op : region.ops) {
       SentBytes sent = bytes_to_send(program, op, rank);
-      if (sent.bytes > 0)
-        total[sent.axes] += (last_microbatch_only(op) ? std::min<int64_t>(runs, 1) : runs) * sent.bytes;
+      if (sent.bytes > 0) total[sent.axes] += (once_per_step(op) ? std::min<int64_t>(runs, 1) : runs) * sent.bytes;
     }
   }
   return total;

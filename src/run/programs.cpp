@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "config/mesh_axes.h"
 #include "config/resolve.h"
 #include "models/model.h"
+#include "ops/fp8_recipe.h"
 #include "ops/row_queues.h"
 #include "passes/stages.h"
 #include "schedule/check.h"
@@ -27,14 +29,47 @@ RecomputeMode recompute_mode(const RunConfig& run) {
   return run.train.recompute == "selective" ? RecomputeMode::selective : RecomputeMode::none;
 }
 
+[[noreturn]] void refuse_format(const RunConfig& run, const BlockFormat& format) {
+  throw UserError({.place = run.place_of("train.precision"),
+                   .got = fmt::format("a format of later devices, which nothing here runs yet ({})", format.text()),
+                   .expected = "\"auto\", \"f32\", \"bf16\", \"fp8\" or \"fp8-block\""});
+}
+
+// Of everything that is not a product in fp8.
 DType precision_of(const RunConfig& run, const Target& target) {
-  if (run.train.precision == "auto") return target.computes_in.front();
+  if (const BlockFormat* format = find_block_format(run.train.precision)) refuse_format(run, *format);
+  if (run.train.precision == "auto" || find_fp8_recipe(run.train.precision)) return target.computes_in.front();
   DType wanted = *dtype_from_name(run.train.precision);
   if (std::find(target.computes_in.begin(), target.computes_in.end(), wanted) != target.computes_in.end())
     return wanted;
   throw UserError({.place = run.place_of("train.precision"),
                    .got = fmt::format("the {} does not compute in {}", target.name, name_of(wanted)),
                    .expected = fmt::format("\"{}\" or \"auto\"", name_of(target.computes_in.front()))});
+}
+
+ExpertDispatch expert_dispatch(const RunConfig& run) {
+  using enum ExpertDispatch;
+  for (ExpertDispatch dispatch : {automatic, rows, tokens, gather})
+    if (run.mesh.expert_dispatch == name_of(dispatch)) return dispatch;
+  BUG("unknown dispatch {}", run.mesh.expert_dispatch);
+}
+
+// A run that asks for fp8 and has no product in it would only look like one.
+void require_fp8(const RunConfig& run, const Fp8Recipe& recipe, const std::vector<Program>& programs) {
+  std::map<std::string, int> wide;
+  for (const Program& program : programs)
+    for (const Region& region : program.regions)
+      for (const Op& op : region.ops) {
+        if (recipe.made(op)) return;
+        if (op.attrs.has("kept_wide")) ++wide[op.attrs.text_or("kept_wide", "")];
+      }
+  std::string reasons;
+  for (const auto& [reason, count] : wide)
+    reasons += fmt::format("{}{} of them: {}", reasons.empty() ? "" : ", ", count, reason);
+  throw UserError({.place = run.place_of("train.precision"),
+                   .got = fmt::format("{} with no product in fp8 ({})", recipe.name, reasons),
+                   .expected = "a linear in a block whose sizes on a rank fp8 takes",
+                   .hint = "`explain --after quantize --op linear` shows why each stays wide"});
 }
 
 // Narrow gradients are narrow where weights are.
@@ -46,11 +81,11 @@ DType gradients_of_experts(const RunConfig& run, const Target& target) {
 bool may_lose_rows(const Graph& graph) {
   return std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) {
     std::optional<RowQueues> queues = row_queues_of(op);
-    return queues && queues->capacity < queues->most;
+    return queues && queues->rounds > 1;
   });
 }
 
-// "7,8,8,7": layers of each stage.
+// "7,8,8,7": layers of each stage. The first may have the embedding alone, the last the loss.
 std::vector<int> stage_layers(const RunConfig& run, const ModelSpec& spec, int stages) {
   std::vector<int> layers;
   int64_t total = 0;
@@ -58,11 +93,12 @@ std::vector<int> stage_layers(const RunConfig& run, const ModelSpec& spec, int s
   while (!text.empty()) {
     int count = 0;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-    bool good = error == std::errc{} && count > 0 && (end == text.data() + text.size() || *end == ',');
+    bool at_end = layers.empty() || static_cast<int>(layers.size()) + 1 == stages;
+    bool good = error == std::errc{} && count >= (at_end ? 0 : 1) && (end == text.data() + text.size() || *end == ',');
     if (!good)
       throw UserError({.place = run.place_of("pipeline.layers"),
                        .got = fmt::format("'{}'", run.pipeline.layers),
-                       .expected = "layers of each stage, such as 7,8,8,7"});
+                       .expected = "layers of each stage, such as 7,8,8,7; none but in the first and the last"});
     layers.push_back(count);
     total += count;
     text.remove_prefix(std::min(text.size(), static_cast<size_t>(end - text.data()) + 1));
@@ -150,7 +186,8 @@ RunShape run_shape(const RunConfig& run, const ModelSpec& spec, Mesh mesh) {
   shape.parallel = {.sequence = m.sequence_parallel,
                     .context = m.context == "ulysses" ? ContextMode::ulysses : ContextMode::ring,
                     .zero = static_cast<int>(m.zero),
-                    .expert_capacity = m.expert_capacity};
+                    .expert_capacity = m.expert_capacity,
+                    .expert_dispatch = expert_dispatch(run)};
   shape.pipeline = schedule_of(run, shape.mesh);
   if (shape.pipeline.placement == StagePlacement::both_ways) {
     shape.pipeline = folded(shape.pipeline, run.place_of("pipeline.schedule"));
@@ -176,18 +213,24 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
   // Evaluation, which has less to do behind the last block, has the stages of training.
   std::vector<int> blocks = shape.blocks_per_stage;
   if (blocks.empty()) blocks = balanced_blocks(graph, shape.pipeline.shape.stages());
+  Quantization quantization{.recipe = find_fp8_recipe(run.train.precision), .skip = run.train.fp8_skip};
   LowerOptions options{.train = optimizer_of(run),
+                       .quantization = quantization,
                        .pipeline = shape.pipeline,
                        .blocks_per_stage = blocks,
                        .checks = checks,
                        .observe = observe};
-  options.plan = {.recompute = recompute_mode(run),
-                  .zero = shape.parallel.zero,
-                  .microbatches = shape.pipeline.shape.microbatches,
-                  .overlap = run.mesh.overlap,
-                  .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))}};
+  options.plan = {
+      .recompute = recompute_mode(run),
+      .deferred = run.pipeline.deferred_gradients == "cheap" ? DeferredGradients::cheap : DeferredGradients::all,
+      .zero = shape.parallel.zero,
+      .microbatches = shape.pipeline.shape.microbatches,
+      .overlap = run.mesh.overlap,
+      .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))}};
   bool rounds = may_lose_rows(graph);
   RunPrograms programs{.train = lower_all(std::move(graph), target, options), .evaluate = {}, .repeat = {}};
+  // Whoever looks at the passes is shown why instead.
+  if (quantization.recipe && !observe) require_fp8(run, *quantization.recipe, programs.train);
   use.parallel.expert_rounds = ExpertRounds::all;
   if (rounds) {
     LowerOptions again = options;
@@ -203,6 +246,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
   use.dropout = {};
   use.mtp = false;
   LowerOptions forward{.plan = {.overlap = run.mesh.overlap},
+                       .quantization = quantization,
                        .beside = &programs.train,
                        .pipeline = evaluation_schedule(shape.pipeline),
                        .blocks_per_stage = blocks,

@@ -43,7 +43,9 @@ std::vector<LimitKey> make_limit_keys() {
          return c.mesh.pp == 1 && c.schedule != "combined-1f1b" ? std::string() : c.schedule;
        },
        {"1f1b", "interleaved", "zb-h1", "zbv", "combined-1f1b", "dualpipev"}},
-      {"recompute", [](const LayoutChoice& c) { return c.recompute; }, {"none", "norms", "selective", "full"}},
+      {"recompute",
+       [](const LayoutChoice& c) { return c.recompute; },
+       {"none", "norms", "selective", "latent", "full"}},
   };
   keys.insert(keys.end(), others.begin(), others.end());
   return keys;

@@ -33,6 +33,7 @@ std::vector<LayoutKey> layout_keys() {
                         {"pipeline.chunks"},
                         {"pipeline.file"},
                         {"pipeline.layers"},
+                        {"pipeline.deferred_gradients"},
                         {"batch.microbatch", true},
                         {"train.recompute", true}})
     keys.push_back(key);

@@ -30,7 +30,7 @@ constexpr double kFrontReach = 1.5, kFrontStep = 0.97;
 constexpr size_t kFrontPrices = 40;
 constexpr double kNever = 1e300;
 constexpr size_t kSmallest = 4;  // priced to find the smallest
-constexpr std::array<std::string_view, 4> kByMemory{"full", "selective", "norms",
+constexpr std::array<std::string_view, 5> kByMemory{"full", "latent", "selective", "norms",
                                                     "none"};  // each saves no less than the one before
 
 // A layout on its way: first its coarse bound is known, then a tight one, then its price.
@@ -56,7 +56,7 @@ class Search {
   explicit Search(const SearchRequest& request)
       : request_(request),
         run_(without_evaluation(request.run)),
-        bounds_({run_, request.spec, request.machine, request.profile, request.target}),
+        bounds_({run_, request.spec, request.machine, request.profile, request.target, request.imbalance.ratio}),
         team_(request.threads) {}
 
   // Puts all that may fit in order.
@@ -101,6 +101,7 @@ class Search {
       settle_all(result.best), settle_all(result.pareto);
       result.pareto = front_of(result.pareto);
     }
+    if (!result.best.empty()) verify_layout(result.best.front(), price_request());
     for (auto* list : {&result.best, &result.pareto})
       for (Candidate& candidate : *list) {
         candidate.hurts = hurts_of(candidate, result.best.empty() ? candidate : result.best.front());
@@ -135,7 +136,9 @@ class Search {
     if (request_.progress) request_.progress(text);
   }
 
-  PriceRequest price_request() const { return {request_.spec, request_.machine, request_.profile, request_.target}; }
+  PriceRequest price_request() const {
+    return {request_.spec, request_.machine, request_.profile, request_.target, request_.imbalance};
+  }
 
   // Of candidates from the fastest on: each needs less memory than all before it.
   static std::vector<Candidate> front_of(const std::vector<Candidate>& candidates) {
@@ -347,6 +350,7 @@ SearchResult search_layouts(const SearchRequest& request) {
                       .sequences = request.run.batch.sequences,
                       .seq = request.run.batch.seq,
                       .device_bytes = request.machine.device.memory_bytes};
+  if (request.spec.experts) result.imbalance = request.imbalance;
   search.finish(result);
   if (result.best.empty())
     throw DoesNotFit({.place = request.run.source,
@@ -362,8 +366,9 @@ std::vector<Candidate> rank_layouts(const std::vector<RunConfig>& layouts, const
   ThreadTeam team(request.threads);
   team.parallel_for(static_cast<int64_t>(layouts.size()), [&](int64_t i, int) {
     try {
-      prices[static_cast<size_t>(i)] = price_layout(layouts[static_cast<size_t>(i)],
-                                                    {request.spec, request.machine, request.profile, request.target});
+      prices[static_cast<size_t>(i)] =
+          price_layout(layouts[static_cast<size_t>(i)],
+                       {request.spec, request.machine, request.profile, request.target, request.imbalance});
     } catch (const UserError&) {  // one that no pass can make is not ranked
     }
   });

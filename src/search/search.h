@@ -18,6 +18,7 @@
 #include "ir/plan.h"
 #include "laws/economics.h"
 #include "models/spec.h"
+#include "plan/expert_imbalance.h"
 #include "search/layout_limits.h"
 #include "search/search_space.h"
 
@@ -33,6 +34,7 @@ struct SearchRequest {
   LayoutLimits limits = {};
   const Target* target = nullptr;  // null: an accelerator under the profile
   double token_budget = 0;         // of the whole run, for days and cost of the best; 0: not asked
+  ExpertImbalance imbalance = {};  // of layouts whose ranks divide experts
   int threads = 0;                 // 0: one per core
   std::function<void(std::string_view)> progress = {};
 };
@@ -70,8 +72,9 @@ struct SearchResult {
   std::string model, machine, device, profile;
   int64_t devices = 0, sequences = 0, seq = 0;
   double device_bytes = 0;
-  std::vector<Candidate> best;    // that fit, fastest first
-  std::vector<Candidate> pareto;  // that fit: each needs less memory than all that are faster; fastest first
+  std::optional<ExpertImbalance> imbalance;  // of a model with experts
+  std::vector<Candidate> best;               // that fit, fastest first
+  std::vector<Candidate> pareto;             // that fit: each needs less memory than all that are faster; fastest first
   SearchCounts counts;
   double search_seconds = 0;
 };

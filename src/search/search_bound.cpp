@@ -142,14 +142,14 @@ bool defers_weights(const LayoutChoice& choice) {
 
 // What a microbatch takes of a rank's compute lane at least: where a forward runs beside a backward, messages may
 // travel under compute.
-double least_per_microbatch(const PipelineSchedule& schedule, const StageFigures& part) {
-  double hidden = has_pairs(schedule) ? part.forward.messages + part.backward.messages + part.weight.messages : 0;
+double least_per_microbatch(bool pairs, const StageFigures& part) {
+  double hidden = pairs ? part.forward.messages + part.backward.messages + part.weight.messages : 0;
   return part.per_microbatch() - hidden;
 }
 
 // Until a stage's part of the first microbatch has come to the next stage.
-double least_before_next(const PipelineSchedule& schedule, const ModelFigures& model, const StageFigures& part) {
-  double hidden = has_pairs(schedule) ? part.forward.messages : 0;
+double least_before_next(bool pairs, const ModelFigures& model, const StageFigures& part) {
+  double hidden = pairs ? part.forward.messages : 0;
   return std::max(0.0, part.forward.compute - hidden + std::min(0.0, model.message));
 }
 
@@ -196,14 +196,17 @@ const ModelFigures& LayoutBounds::figures(const LayoutChoice& choice, int64_t ru
   return once(figures_, key, [&] { return lower_figures(choice, runs); });
 }
 
+const std::vector<int>& LayoutBounds::blocks(int stages) {
+  return once(blocks_, std::to_string(stages), [&] { return balanced_blocks(whole_, stages); });
+}
+
 const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice) {
   std::string key = fmt::format("{} {} {} {}", choice.schedule, choice.mesh.pp, choice.chunks, microbatches(choice));
   return once(pipelines_, key, [&] {
     PipelineShape shape{static_cast<int>(choice.mesh.pp), static_cast<int>(choice.chunks),
                         static_cast<int>(microbatches(choice))};
-    Pipeline pipe{.schedule = make_schedule(choice.schedule, shape),
-                  .blocks = balanced_blocks(whole_, shape.stages()),
-                  .held = {}};
+    Pipeline pipe{.schedule = make_schedule(choice.schedule, shape), .blocks = blocks(shape.stages()), .held = {}};
+    pipe.pairs = has_pairs(pipe.schedule);
     for (int rank = 0; rank < shape.ranks; ++rank) {
       std::vector<InFlight>& held = pipe.held.emplace_back();
       for (int chunk = 0; chunk < shape.chunks; ++chunk) held.push_back(in_flight(pipe.schedule, rank, chunk));
@@ -219,7 +222,9 @@ ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t run
   few.mesh.pp = piped ? 2 : 1, few.chunks = 1, few.schedule = defers_weights(choice) ? "zb-h1" : "1f1b";
   RunConfig config = with_choice(subject_.run, few);
   config.batch.sequences = choice.microbatch * choice.mesh.dp * runs;
-  Pricer pricer(subject_.machine, subject_.machine.efficiency(), subject_.profile);
+  auto pricer = [&] {
+    return Pricer(subject_.machine, subject_.machine.efficiency(), subject_.profile, subject_.expert_imbalance);
+  };
   auto lowered = [&](int64_t first_blocks) {
     ModelSpec spec = subject_.spec;
     spec.layers = first_blocks + (piped ? 1 : 0);
@@ -227,7 +232,8 @@ ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t run
     return lower_run(config, spec, target_, Checks::none).programs.train;
   };
   std::vector<Program> one = lowered(1), two = lowered(2);
-  StageFigures first = figures_of(one.front(), pricer), longer = figures_of(two.front(), pricer);
+  Pricer of_one = pricer(), of_two = pricer();
+  StageFigures first = figures_of(one.front(), of_one), longer = figures_of(two.front(), of_two);
   ModelFigures model;
   model.block = difference(longer, first);
   if (!piped) {
@@ -236,7 +242,7 @@ ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t run
   }
   model.first_end = difference(first, model.block);
   if (!piped) return model;
-  StageFigures last = figures_of(one.back(), pricer);
+  StageFigures last = figures_of(one.back(), of_one);
   model.last_end = difference(last, model.block);
   // A single microbatch has given back what it held when its gradients are on their way.
   if (runs == 1) model.block.passing = model.first_end.passing = model.last_end.passing = 0;
@@ -247,11 +253,11 @@ ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t run
   return model;
 }
 
-StageFigures LayoutBounds::stage(const ModelFigures& model, const Pipeline& pipe, int stage) const {
+StageFigures LayoutBounds::stage(const ModelFigures& model, const std::vector<int>& blocks, int stage) const {
   StageFigures out;
-  out.add(model.block, pipe.blocks[static_cast<size_t>(stage)]);
+  out.add(model.block, blocks[static_cast<size_t>(stage)]);
   if (stage == 0) out.add(model.first_end, 1);
-  if (stage == pipe.schedule.shape.stages() - 1) out.add(model.last_end, 1);
+  if (static_cast<size_t>(stage) + 1 == blocks.size()) out.add(model.last_end, 1);
   return out;
 }
 
@@ -262,10 +268,13 @@ double LayoutBounds::bytes_of(const ModelFigures& model, const Pipeline& pipe) c
     double bytes = 0, scratch = 0;
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
       int at = stage_of(shape, pipe.schedule.placement, rank, chunk);
-      StageFigures part = stage(model, pipe, at);
+      StageFigures part = stage(model, pipe.blocks, at);
       bytes += persistent(part) + part.passing;
-      if (shape.ranks == 1) continue;
       const InFlight& held = pipe.held[static_cast<size_t>(rank)][static_cast<size_t>(chunk)];
+      if (shape.ranks == 1) {  // one microbatch is counted where the most is held; beside it are the others'
+        bytes += model.block.forward_to_backward * (pipe.blocks.front() - 1) * (held.forward_to_backward - 1);
+        continue;
+      }
       bytes += part.forward_to_backward * held.forward_to_backward + part.forward_to_weight * held.forward_to_weight +
                part.backward_to_weight * held.backward_to_weight;
       if (at == 0) scratch = std::max(scratch, model.first_scratch);
@@ -278,14 +287,13 @@ double LayoutBounds::bytes_of(const ModelFigures& model, const Pipeline& pipe) c
 
 // Nobody is waited for: compute, what waits for messages at its end, and the pace lost beside those that travel.
 double LayoutBounds::seconds_on_one_stage(const ModelFigures& model, const Pipeline& pipe) const {
-  StageFigures all = stage(model, pipe, 0);
+  StageFigures all = stage(model, pipe.blocks, 0);
   double times = pipe.schedule.shape.microbatches;
   double compute = times * all.per_microbatch() + all.forward.at_last + all.backward.at_last;
   double messages = times * (all.forward.messages + all.backward.messages);
   double beside =
       times * (all.forward.beside + all.backward.beside) + all.forward.beside_at_last + all.backward.beside_at_last;
-  bool steady = subject_.profile.host_s_per_kernel == 0;  // else messages may travel while the host is waited for
-  double lost = steady ? (1 - subject_.machine.efficiency().overlap) * std::max(0.0, beside - 2 * messages) : 0;
+  double lost = steady() ? (1 - subject_.machine.efficiency().overlap) * std::max(0.0, beside - 2 * messages) : 0;
   return std::max(compute + lost, beside) + all.update.compute;
 }
 
@@ -295,24 +303,31 @@ double LayoutBounds::seconds_with_pairs(const ModelFigures& model, const Pipelin
   const PipelineShape& shape = pipe.schedule.shape;
   double longest = 0, before = 0;
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    double work = 0;
+    double work = 0, messages = 0, beside = 0, update = 0;
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
-      StageFigures part = stage(model, pipe, stage_of(shape, pipe.schedule.placement, rank, chunk));
-      work += shape.microbatches * least_per_microbatch(pipe.schedule, part) + part.update.compute;
+      StageFigures part = stage(model, pipe.blocks, stage_of(shape, pipe.schedule.placement, rank, chunk));
+      work += shape.microbatches * least_per_microbatch(pipe.pairs, part);
+      for (const RegionWork* region : {&part.forward, &part.backward, &part.weight}) {
+        messages += shape.microbatches * region->messages;
+        beside += shape.microbatches * region->beside + region->beside_at_last;
+      }
+      update += part.update.compute;
     }
-    longest = std::max(longest, before + work);
-    before += least_before_next(pipe.schedule, model, stage(model, pipe, rank));
+    // Messages travel one after the other, and compute is slower meanwhile.
+    if (steady()) work += (1 - subject_.machine.efficiency().overlap) * messages;
+    longest = std::max(longest, std::max(before + std::max(work, messages), beside) + update);
+    before += least_before_next(pipe.pairs, model, stage(model, pipe.blocks, rank));
   }
   return longest;
 }
 
 double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline& pipe) const {
-  if (has_pairs(pipe.schedule)) return seconds_with_pairs(model, pipe);
+  if (pipe.pairs) return seconds_with_pairs(model, pipe);
   const PipelineShape& shape = pipe.schedule.shape;
   Durations durations = uniform_durations(shape);
   std::vector<StageFigures> stages;
   for (int s = 0; s < shape.stages(); ++s) {
-    const StageFigures& part = stages.emplace_back(stage(model, pipe, s));
+    const StageFigures& part = stages.emplace_back(stage(model, pipe.blocks, s));
     auto at = static_cast<size_t>(s);
     durations.forward[at] = part.forward.compute;
     durations.backward[at] = part.backward.compute;
@@ -340,28 +355,72 @@ double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline
   return longest;
 }
 
-LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
-  // Two data-parallel ranks compute as many do, and zero 1 as zero 0; what they share is shared by as many as there
-  // are.
+ModelFigures LayoutBounds::coarse_figures(const LayoutChoice& choice) {
+  // Two data-parallel ranks (of those among which experts are divided: two such groups) compute as many do. What ZeRO
+  // and deferred weight gradients add to that, and what the latter hold, is left to the tight bound.
   LayoutChoice alike = choice;
-  alike.mesh.zero = choice.mesh.zero == 1 ? 0 : choice.mesh.zero;
-  alike.mesh.zero_ranks = 0;
-  if (choice.mesh.ep == 1) alike.mesh.dp = std::min<int64_t>(choice.mesh.dp, 2);  // experts are divided among them
+  alike.mesh.zero = alike.mesh.zero_ranks = 0;
+  alike.schedule = "1f1b", alike.chunks = 1;
+  alike.mesh.dp = std::min(choice.mesh.dp, 2 * expert_mesh_of(choice.mesh).dp);
   ModelFigures model = figures(alike, std::min(kSeveral, microbatches(choice)));
-  double weights = 1, gradients = 1, optimizer = 1;
-  double shared = static_cast<double>(alike.shards()) / static_cast<double>(choice.shards());
-  if (choice.mesh.zero == 1) optimizer = 1 / static_cast<double>(choice.shards());
-  if (choice.mesh.zero >= 2) optimizer = gradients = shared;
-  if (choice.mesh.zero == 3) weights = shared;
+  // At most so many share: weights of experts are on fewer ranks.
+  double shared = 1 / static_cast<double>(choice.shards());
+  double optimizer = choice.mesh.zero >= 1 ? shared : 1, gradients = choice.mesh.zero >= 2 ? shared : 1,
+         weights = choice.mesh.zero == 3 ? shared : 1;
   for (StageFigures* part : {&model.block, &model.first_end, &model.last_end}) {
     part->weights *= weights, part->gradients *= gradients, part->optimizer *= optimizer;
-    // Two ranks pass larger shards of gradients and weights between them than many do.
+    // Shards of gradients and weights that pass are left out.
     if (choice.mesh.zero >= 2) part->passing = choice.mesh.pp == 1 ? part->forward_to_backward : 0;
     part->update = {};
     for (RegionWork* work : {&part->forward, &part->backward, &part->weight})
       work->beside = work->beside_at_last = work->at_last = 0;
   }
   if (choice.mesh.zero >= 2) model.first_scratch = model.last_scratch = 0;
+  return model;
+}
+
+// Neither the microbatch, nor what is computed again, nor the order of work changes what stays from step to step.
+double LayoutBounds::persistent_bytes(const LayoutChoice& choice) {
+  LayoutChoice plain = choice;
+  if (microbatches(choice) > 1) plain.microbatch = 1;  // gradients of a single microbatch do not stay
+  plain.recompute = "full", plain.schedule = "1f1b", plain.chunks = 1;
+  plain.mesh.sequence_parallel = false;
+  ModelFigures model = coarse_figures(plain);
+  PipelineShape shape{static_cast<int>(choice.mesh.pp), static_cast<int>(choice.chunks), 1};
+  const ScheduleDef* schedule = find_schedule(choice.schedule);
+  const std::vector<int>& counts = blocks(shape.stages());
+  double most = 0;
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    double bytes = 0;
+    for (int chunk = 0; chunk < shape.chunks; ++chunk)
+      bytes += persistent(stage(model, counts, stage_of(shape, schedule->placement, rank, chunk)));
+    most = std::max(most, bytes);
+  }
+  return kSafety * most + subject_.machine.context_bytes;
+}
+
+// By the Programs of one sequence at once: what is held grows with the number of sequences.
+double LayoutBounds::bytes_by_one_sequence(const LayoutChoice& choice) {
+  LayoutChoice one = choice;
+  one.microbatch = 1;
+  ModelFigures model = coarse_figures(one);
+  for (StageFigures* part : {&model.block, &model.first_end, &model.last_end})
+    part->forward_to_backward *= static_cast<double>(choice.microbatch);
+  if (choice.mesh.pp == 1) {
+    model.block.passing *= static_cast<double>(choice.microbatch);
+    model.first_end.passing = -model.block.passing;
+  }
+  model.first_scratch = model.last_scratch = 0;
+  return bytes_of(model, pipeline(choice));
+}
+
+LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
+  const double there = subject_.machine.device.memory_bytes;
+  if (double bytes = persistent_bytes(choice); bytes > there) return {.bytes = bytes};
+  bool several = microbatches(choice) > 1;
+  if (choice.microbatch > 1 && several)
+    if (double bytes = bytes_by_one_sequence(choice); bytes > there) return {.bytes = bytes};
+  ModelFigures model = coarse_figures(choice);
   const Pipeline& pipe = pipeline(choice);
   LeastCost cost{.bytes = bytes_of(model, pipe)};
   const PipelineShape& shape = pipe.schedule.shape;
@@ -370,10 +429,10 @@ LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
     double work = 0;
     for (int chunk = 0; chunk < shape.chunks; ++chunk)
       work += shape.microbatches *
-              least_per_microbatch(pipe.schedule,
-                                   stage(model, pipe, stage_of(shape, pipe.schedule.placement, rank, chunk)));
+              least_per_microbatch(pipe.pairs,
+                                   stage(model, pipe.blocks, stage_of(shape, pipe.schedule.placement, rank, chunk)));
     cost.seconds = std::max(cost.seconds, before + work);
-    before += least_before_next(pipe.schedule, model, stage(model, pipe, rank));
+    before += least_before_next(pipe.pairs, model, stage(model, pipe.blocks, rank));
   }
   cost.seconds *= kSafety * (choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1);
   return cost;
@@ -382,7 +441,7 @@ LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
 LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice) {
   const ModelFigures& model = figures(choice, std::min(kSeveral, microbatches(choice)));
   const Pipeline& pipe = pipeline(choice);
-  bool alone = choice.mesh.pp == 1 && !has_pairs(pipe.schedule);
+  bool alone = choice.mesh.pp == 1 && !pipe.pairs;
   double seconds = alone ? seconds_on_one_stage(model, pipe) : seconds_on_stages(model, pipe);
   double imbalance = choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1;
   return {.seconds = kSafety * imbalance * seconds, .bytes = bytes_of(model, pipe)};

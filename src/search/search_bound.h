@@ -58,6 +58,7 @@ class LayoutBounds {
     const Machine& machine;
     const SoftwareProfile& profile;
     const Target* target = nullptr;  // null: an accelerator under the profile
+    double expert_imbalance = 1;     // as Pricer has it
   };
   explicit LayoutBounds(const Subject& subject);
 
@@ -70,6 +71,7 @@ class LayoutBounds {
   // A schedule, how many blocks each stage has, and how many microbatches each rank holds of each chunk.
   struct Pipeline {
     PipelineSchedule schedule;
+    bool pairs = false;  // whether a forward runs beside a backward
     std::vector<int> blocks;
     std::vector<std::vector<InFlight>> held;
   };
@@ -87,10 +89,16 @@ class LayoutBounds {
   // `runs`: microbatches of the Program that is lowered for them, one or several.
   const ModelFigures& figures(const LayoutChoice& choice, int64_t runs);
   const Pipeline& pipeline(const LayoutChoice& choice);
+  const std::vector<int>& blocks(int stages);  // of each of so many stages
   ModelFigures lower_figures(const LayoutChoice& choice, int64_t runs) const;
-  StageFigures stage(const ModelFigures& model, const Pipeline& pipe, int stage) const;
+  ModelFigures coarse_figures(const LayoutChoice& choice);
+  double persistent_bytes(const LayoutChoice& choice);
+  double bytes_by_one_sequence(const LayoutChoice& choice);
+  StageFigures stage(const ModelFigures& model, const std::vector<int>& blocks, int stage) const;
   double bytes_of(const ModelFigures& model, const Pipeline& pipe) const;
   double seconds_on_one_stage(const ModelFigures& model, const Pipeline& pipe) const;
+  // Whether ranks always compute: else messages may travel while the host is waited for.
+  bool steady() const { return subject_.profile.host_s_per_kernel == 0; }
   double seconds_with_pairs(const ModelFigures& model, const Pipeline& pipe) const;
   double seconds_on_stages(const ModelFigures& model, const Pipeline& pipe) const;
 
@@ -100,6 +108,7 @@ class LayoutBounds {
   std::mutex guard_;
   Table<ModelFigures> figures_;
   Table<Pipeline> pipelines_;
+  Table<std::vector<int>> blocks_;
 };
 
 }  // namespace sextant

@@ -49,8 +49,9 @@ RunConfig without_evaluation(RunConfig run) {
 
 Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
   RunConfig run = without_evaluation(config);
-  LoweredRun lowered = lower_run(run, request.spec, target_of(run, request));
-  SimResult result = simulate_run(lowered, {request.machine, request.machine.efficiency(), request.profile});
+  LoweredRun lowered = lower_run(run, request.spec, target_of(run, request), Checks::none);
+  SimResult result =
+      simulate_run(lowered, {request.machine, request.machine.efficiency(), request.profile, request.imbalance.ratio});
   const RankTime& rank = result.ranks[static_cast<size_t>(result.slowest)];
   Candidate out{.choice = choice_of(config), .config = config, .seconds = result.seconds};
   out.parts = {.compute = rank.compute,
@@ -69,15 +70,21 @@ Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
 }
 
 void settle(Candidate& candidate, const PriceRequest& request, double token_budget) {
-  LoweredRun lowered = lower_run(candidate.config, request.spec, target_of(candidate.config, request));
+  LoweredRun lowered = lower_run(candidate.config, request.spec, target_of(candidate.config, request), Checks::none);
   RunPlan plan = make_plan({.run = candidate.config,
                             .lowered = lowered,
                             .machine = &request.machine,
                             .profile = &request.profile,
-                            .token_budget = token_budget});
+                            .token_budget = token_budget,
+                            .imbalance = request.imbalance});
   candidate.peak_bytes = plan.peak_bytes;
   candidate.fits = plan.fits();
   if (token_budget > 0) candidate.economics = plan.economics;
+}
+
+void verify_layout(const Candidate& candidate, const PriceRequest& request) {
+  RunConfig run = without_evaluation(candidate.config);
+  lower_run(run, request.spec, target_of(run, request), Checks::end);
 }
 
 std::string why_of(const Candidate& candidate) {

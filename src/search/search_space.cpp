@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "schedule/schedules.h"
 #include "search/layout_limits.h"
 
 namespace sextant {
@@ -162,9 +163,9 @@ class Space {
   }
 
   void add_recompute(LayoutChoice choice) {
-    for (const char* mode : {"none", "norms", "selective", "full"}) {
+    for (const char* mode : {"none", "norms", "selective", "latent", "full"}) {
       choice.recompute = mode;
-      found_.push_back(choice);
+      if (spec_.latent || choice.recompute != "latent") found_.push_back(choice);
     }
   }
 
@@ -197,7 +198,10 @@ LayoutChoice choice_of(const RunConfig& run) {
 RunConfig with_choice(const RunConfig& run, const LayoutChoice& choice) {
   RunConfig config = run;
   copy_layout(choice.mesh, config.mesh);
-  config.pipeline = {.schedule = choice.schedule, .chunks = choice.chunks, .file = {}, .layers = {}};
+  config.pipeline.schedule = choice.schedule, config.pipeline.chunks = choice.chunks;
+  config.pipeline.file = {}, config.pipeline.layers = {};
+  const ScheduleDef* schedule = find_schedule(choice.schedule);
+  if (!schedule || !schedule->defers_weights) config.pipeline.deferred_gradients = PipelineSection{}.deferred_gradients;
   config.batch.microbatch = choice.microbatch;
   config.train.recompute = choice.recompute;
   return config;

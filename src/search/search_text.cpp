@@ -55,6 +55,7 @@ std::string search_text(const SearchResult& result) {
   std::string text =
       fmt::format("{} × {} tokens on {} × {} ({}), {:.0f} GB each, {}\n", result.sequences, result.seq, result.devices,
                   result.device, result.machine, result.device_bytes / 1e9, result.profile);
+  if (result.imbalance) text += fmt::format("tokens among ranks of experts: {}\n", result.imbalance->about);
   const SearchCounts& counts = result.counts;
   text += fmt::format(
       "{} layouts: {} too large and {} too slow by their bounds, {} lowered and simulated ({} of them did not fit), "

@@ -150,6 +150,11 @@ constexpr std::array kFields{
         [](Line& line, std::string_view name, const StepMetrics& m) {
           if (m.expert_rows) line.add(name, m.expert_rows->repeated_steps);
         }},
+    FieldOfLine{{"dropped_rows", "rows", "models whose `model.experts.drop_above` is above 0",
+                 "Slots of tokens and experts that were dropped, over all layers and microbatches of the step."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (m.dropped_rows) line.add(name, *m.dropped_rows);
+                }},
     FieldOfLine{{"validation_loss", "nats per token", kEvaluated,
                  "Loss on the validation data after the step's update (`train.eval_every`, and the last step)."},
                 [](Line& line, std::string_view name, const StepMetrics& m) {

@@ -40,6 +40,7 @@ struct StepMetrics {
     int64_t repeated_steps = 0;  // since the start of the program, with this one
   };
   std::optional<ExpertRows> expert_rows;
+  std::optional<int64_t> dropped_rows;    // slots that experts did not take (model.experts.drop_above)
   std::optional<double> validation_loss;  // on steps that end with an evaluation, in nats per token
   std::optional<double> bits_per_byte;    // the same loss per byte of text, where there is a tokenizer
 

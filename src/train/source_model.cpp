@@ -24,8 +24,9 @@ std::vector<std::string> check_source_model(const RunConfig& run, const ModelSpe
   if (!run.model.tied_head) refuse_other_head(spec, weights);
   refuse_other_copies(spec, weights);
   if (ModelSpec own = spec_of_source(run); is_upcycled(spec, own)) upcycled_tensors(spec, own);
-  std::string unread = unread_layers(spec, weights);
-  return unread.empty() ? std::vector<std::string>{} : std::vector<std::string>{unread};
+  std::vector<std::string> unread{unread_layers(spec, weights), unread_models(spec, weights)};
+  std::erase(unread, "");
+  return unread;
 }
 
 bool is_upcycled(const ModelSpec& spec, const ModelSpec& source) {

@@ -15,6 +15,7 @@
 #include "comm/leader_first.h"
 #include "comm/tags.h"
 #include "models/model.h"
+#include "ops/fp8_recipe.h"
 #include "run/fit.h"
 #include "run/programs.h"
 #include "run/resolve_spec.h"
@@ -348,6 +349,11 @@ void keep_dropout_rates(RunConfig& run, const DropoutRates& rates) {
 // The Programs, if they fit in memory; nothing is allocated yet.
 RunPrograms planned(const RunConfig& run, const RunShape& shape, const Executor& executor) {
   Target target = executor.target();
+  if (find_fp8_recipe(run.train.precision) && !target.fp8)
+    throw UserError({.place = run.place_of("train.precision"),
+                     .got = fmt::format("{} is not yet supported on {}", run.train.precision, target.name),
+                     .expected = "\"bf16\" or \"auto\"",
+                     .hint = "device = \"cpu\" emulates it, and `plan` has its memory and time on a GPU"});
   RunPrograms programs = build_programs(run, shape, target);
   if (auto room = executor.room()) require_room(run, shape, programs, target, *room);
   return programs;

@@ -26,8 +26,10 @@ double now_s() {
 constexpr size_t kOpenLosses = 256;
 
 // The losses that models may have, in the order of Begun::losses; behind them those of multi-token prediction.
-enum Loss : size_t { kModelLoss, kBalanceLoss, kRouterZLoss, kFirstMtpLoss };
-constexpr std::array<std::string_view, kFirstMtpLoss> kLossPaths{"loss", "balance_loss", "router_z_loss"};
+// What is dropped on the way to experts is added up over microbatches as losses are.
+enum Loss : size_t { kModelLoss, kBalanceLoss, kRouterZLoss, kDroppedRows, kFirstMtpLoss };
+constexpr std::array<std::string_view, kFirstMtpLoss> kLossPaths{"loss", "balance_loss", "router_z_loss",
+                                                                 kDroppedRowsPath};
 
 bool any_has(const std::vector<Program>& programs, std::string_view path) {
   return std::any_of(programs.begin(), programs.end(), [&](const Program& program) { return program.find(path); });
@@ -266,7 +268,9 @@ StepMetrics Trainer::finish_step() {
           .step_s = seconds,
           .arena_bytes = arena_->bytes(),
           .expert_loads = std::move(numbers.loads),
-          .expert_rows = rows};
+          .expert_rows = rows,
+          .dropped_rows =
+              losses_[kDroppedRows].in_model ? std::optional(std::llround(losses[kDroppedRows])) : std::nullopt};
 }
 
 std::optional<double> Trainer::evaluate() {

@@ -15,35 +15,29 @@ constexpr size_t kRowsForAll = 6;
 // Efficiencies stay near what tables say unless rows insist.
 constexpr double kPull = 0.004;
 
-bool counts_if_dense(const ValidationRow& row, const std::string& machine) {
-  return row.run.machine == machine && row.predicted() && row.published.judged() && row.published.timed();
-}
-
-// Which rows a machine type is fitted on: dense ones, and those with experts where no dense one was published.
+// Which rows a machine type is fitted on.
 class Counted {
  public:
-  Counted(const Validation& validation, const std::string& machine)
-      : machine_(machine), dense_(std::ranges::any_of(validation.rows(), [&](const ValidationRow& row) {
-          return counts_if_dense(row, machine);
-        })) {}
+  Counted(std::string machine, Models models) : machine_(std::move(machine)), models_(models) {}
 
   bool operator()(const ValidationRow& row) const {
-    if (dense_) return counts_if_dense(row, machine_);
-    return row.run.machine == machine_ && row.predicted() && row.published.judged_experts() && row.measured_s;
+    if (row.run.machine != machine_ || !row.predicted() || !row.measured_s) return false;
+    return models_ == Models::dense ? row.published.judged() && row.published.timed() : row.published.judged_experts();
   }
 
  private:
   const std::string machine_;
-  const bool dense_;
+  const Models models_;
 };
 
 class Descent {
  public:
-  Descent(Validation& validation, const std::string& machine, const std::string& without)
+  Descent(Validation& validation, const std::string& machine, Models models, const std::string& without)
       : validation_(validation),
         machine_(machine),
+        models_(models),
         without_(without),
-        counts_(validation, machine),
+        counts_(machine, models),
         start_(validation.machines().at(machine).tables) {}
 
   Calibration run() {
@@ -85,7 +79,7 @@ class Descent {
   }
 
   double loss(const Efficiencies& efficiency) {
-    validation_.predict_with(machine_, efficiency);
+    validation_.predict_with(machine_, models_, efficiency);
     double sum = 0;
     // Sources with many rows count for more, but not in proportion.
     std::map<std::string, std::vector<double>> by_source;
@@ -110,7 +104,9 @@ class Descent {
   }
 
   Validation& validation_;
-  std::string machine_, without_;
+  std::string machine_;
+  Models models_;
+  std::string without_;
   Counted counts_;
   Efficiencies start_;
   size_t rows_ = 0;
@@ -118,20 +114,20 @@ class Descent {
 
 }  // namespace
 
-Calibration calibrate(Validation& validation, const std::string& machine, const std::string& without) {
-  return Descent(validation, machine, without).run();
+Calibration calibrate(Validation& validation, const std::string& machine, Models models, const std::string& without) {
+  return Descent(validation, machine, models, without).run();
 }
 
-std::vector<HeldOut> hold_out_sources(Validation& validation, const std::string& machine) {
+std::vector<HeldOut> hold_out_sources(Validation& validation, const std::string& machine, Models models) {
   std::map<std::string, HeldOut> by_source;
-  Counted counts(validation, machine);
+  Counted counts(machine, models);
   for (const ValidationRow& row : validation.rows())
     if (counts(row)) by_source[row.published.source].source = row.published.source;
   std::vector<HeldOut> all;
   for (auto& [source, held] : by_source) {
-    Calibration fit = calibrate(validation, machine, source);
+    Calibration fit = calibrate(validation, machine, models, source);
     held.fitted_on = fit.rows;
-    validation.predict_with(machine, fit.efficiency);
+    validation.predict_with(machine, models, fit.efficiency);
     for (const ValidationRow& row : validation.rows())
       if (counts(row) && row.published.source == source) held.errors.push_back(std::abs(row.error()));
     all.push_back(std::move(held));

@@ -1,5 +1,6 @@
 // calibrate: the efficiencies of a machine type that bring its judged rows nearest to what was measured, inside their
-// physical bounds. Never per row: every row of the type is predicted with the same eight numbers.
+// physical bounds. Never per row: every row of the type is predicted with the same eight numbers, and every row of a
+// model with experts with eight of their own.
 #pragma once
 
 #include <string>
@@ -16,7 +17,8 @@ struct Calibration {
 };
 
 // `without`: rows of this source are left out.
-Calibration calibrate(Validation& validation, const std::string& machine, const std::string& without = "");
+Calibration calibrate(Validation& validation, const std::string& machine, Models models,
+                      const std::string& without = "");
 
 // How far a source's rows are off when the fit has not seen them: each source in turn is left out. Where nothing else
 // ran on the machine, its tables alone predict.
@@ -25,6 +27,6 @@ struct HeldOut {
   size_t fitted_on = 0;        // rows of others
   std::vector<double> errors;  // absolute, of its own rows
 };
-std::vector<HeldOut> hold_out_sources(Validation& validation, const std::string& machine);
+std::vector<HeldOut> hold_out_sources(Validation& validation, const std::string& machine, Models models);
 
 }  // namespace sextant

@@ -10,6 +10,7 @@
 
 #include "config/check.h"
 #include "cost/software_profile_file.h"
+#include "ir/plan.h"
 #include "models/model.h"
 #include "validate/foreign_experts.h"
 
@@ -194,7 +195,8 @@ class Expresser {
     if (!row_.ep) assume("ep=1");
     m.etp = row_.etp.value_or(run_.profile.experts_whole ? 1 : 0);
     if (!row_.etp && m.tp > 1) assume(fmt::format("etp={}", m.etp > 0 ? m.etp : m.tp));
-    if (m.ep > 1 && run_.spec.experts->swiglu_limit > 0) return "experts with biases are not divided among ranks yet";
+    // The rows that its exact sizes are shares of (cost/routed_rows.h).
+    m.expert_dispatch = name_of(run_.spec.experts->per_token >= m.ep ? ExpertDispatch::gather : ExpertDispatch::rows);
     if (run_.spec.experts->count % m.ep != 0) return fmt::format("{} experts on ep {}", run_.spec.experts->count, m.ep);
     return expert_mesh_of(m).error;
   }
@@ -235,13 +237,23 @@ class Expresser {
       if (microbatches % m.pp != 0)
         return fmt::format("interleaving needs microbatches in multiples of pp ({} and {})", microbatches, m.pp);
       p.schedule = "interleaved", p.chunks = chunks;
-      // Megatron counts embedding and loss as layers.
-      while (row_.has_experts() && run_.spec.layers < m.pp * p.chunks && p.chunks > 1) --p.chunks;
-      if (p.chunks < chunks) assume(fmt::format("vpp={}", p.chunks));
-      if (p.chunks == 1) p.schedule = "1f1b";
     }
-    if (run_.spec.layers < m.pp * p.chunks)
-      return fmt::format("{} layers on {} stages", run_.spec.layers, m.pp * p.chunks);
+    return row_.has_experts() && p.schedule != "dualpipev" ? layers_of_experts() : layers_at_least_one();
+  }
+
+  std::string layers_at_least_one() const {
+    int64_t stages = run_.config.mesh.pp * run_.config.pipeline.chunks;
+    if (run_.spec.layers < stages) return fmt::format("{} layers on {} stages", run_.spec.layers, stages);
+    return {};
+  }
+
+  std::string layers_of_experts() {
+    int64_t stages = run_.config.mesh.pp * run_.config.pipeline.chunks;
+    std::vector<int64_t> layers = layers_of_stages(run_.spec.layers, stages);
+    for (size_t i = 0; i < layers.size(); ++i)
+      if (layers[i] < (i == 0 || i + 1 == layers.size() ? 0 : 1))
+        return fmt::format("{} layers on {} stages", run_.spec.layers, stages);
+    run_.config.pipeline.layers = fmt::format("{}", fmt::join(layers, ","));
     return {};
   }
 
@@ -252,6 +264,10 @@ class Expresser {
     std::string& mode = run_.config.train.recompute;
     mode = "none";
     if (wanted.starts_with("full")) mode = "full";
+    if (wanted.find("mla_up_proj") != std::string::npos && run_.spec.latent) {
+      mode = "latent";
+      return;
+    }
     if (wanted.starts_with("alternate") || (wanted.starts_with("selective") && run_.profile.selective_is_half)) {
       mode = "alternate";
       return;

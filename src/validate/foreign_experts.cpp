@@ -4,10 +4,12 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 #include "models/model.h"
 #include "models/presets.h"
+#include "plan/predict.h"
 
 namespace sextant {
 
@@ -29,9 +31,9 @@ constexpr std::array kPublishedModels{
 struct OneModel {
   std::string_view begins, why_not;
 };
-// Models whose mathematics no architecture of ours has, and what is missing.
+// Models that are not converted, and what is missing.
 constexpr std::array kOthers{
-    OneModel{"Llama 4", "Llama 4 is not supported yet: experts in every second layer, chunked attention"},
+    OneModel{"Llama 4", "rows of Llama 4 are not converted yet"},
     OneModel{"DeepSeek-V4", "DeepSeek V4 is not supported: its attention"},
     OneModel{"JetMoE", "experts of attention are not supported"},
     OneModel{"Gemma-4", "Gemma 4 is not supported yet"},
@@ -81,7 +83,35 @@ void make_kimi(ModelSpec& spec) {
   spec.experts->dense_first = 1;
 }
 
+// Whether the module of multi-token prediction was trained: where a source has both rates, its count of floating-point
+// operations tells; else it was, as in the released model.
+int64_t mtp_published_as(const PublishedRun& row, ModelSpec spec) {
+  if (mentions(row.model, "w/o MTP")) return 0;
+  if (!row.tflops_per_gpu || !row.tokens_per_s_per_gpu || *row.tokens_per_s_per_gpu <= 0) return 1;
+  double published = *row.tflops_per_gpu * 1e12 / *row.tokens_per_s_per_gpu;
+  auto away = [&](int64_t depths) {
+    spec.mtp_depths = depths;
+    return std::abs(model_flops_per_token(spec, *row.seq).model_causal - published);
+  };
+  return away(1) < away(0) ? 1 : 0;
+}
+
 }  // namespace
+
+std::vector<int64_t> layers_of_stages(int64_t layers, int64_t stages) {
+  auto of = [&](int64_t units) { return std::vector<int64_t>(static_cast<size_t>(stages), units / stages); };
+  if (layers % stages == 0) return of(layers);
+  if (stages > 1 && (layers + 2) % stages == 0) {
+    std::vector<int64_t> out = of(layers + 2);
+    --out.front(), --out.back();
+    return out;
+  }
+  std::vector<int64_t> out = of(layers + stages - 1);
+  int64_t over = out.front() * stages - layers;
+  int64_t from_last = std::min(over, out.back());
+  out.back() -= from_last, out.front() -= over - from_last;
+  return out;
+}
 
 PublishedExperts experts_published_as(const PublishedRun& row) {
   for (const OneModel& other : kOthers)
@@ -102,8 +132,12 @@ PublishedExperts experts_published_as(const PublishedRun& row) {
   m.vocab = row.vocab.value_or(m.vocab);
   m.max_seq = std::max(m.max_seq, *row.seq);
   if (!preset && !row.shared_experts.empty()) m.experts->shared_ffn = shared_width(row.shared_experts, m.experts->ffn);
-  if (row.model.starts_with("DeepSeek-V3") && !mentions(row.model, "w/o MTP"))
-    out.assumed.emplace_back("without its layer of multi-token prediction");
+  // In DualPipe our stages would have the module beside as many layers as others, which its makers' cannot have had.
+  bool dualpipe = row.schedule.starts_with("DualPipe") || row.schedule.starts_with("dualpipe");
+  if (row.model.starts_with("DeepSeek-V3") && dualpipe)
+    out.assumed.emplace_back("without its module of multi-token prediction");
+  else if (row.model.starts_with("DeepSeek-V3"))
+    m.mtp_depths = mtp_published_as(row, m);
   if (auto problems = problems_of(m); !problems.empty())
     out.why_not = fmt::format("{}: {}", problems[0].fields[0], problems[0].got);
   return out;

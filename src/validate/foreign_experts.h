@@ -26,6 +26,10 @@ std::optional<Products> products_published_as(std::string_view precision);
 // How many times the mean the busiest rank gets: 1 where routing was forced to be balanced, or excess tokens dropped.
 double imbalance_published_as(const PublishedRun& row);
 
+// Layers of each stage as Megatron divides them, which does not look at their cost: the same in all; where that does
+// not go, embedding and loss counted as a layer each; else as many as fill all but the last stage.
+std::vector<int64_t> layers_of_stages(int64_t layers, int64_t stages);
+
 // The profile with what the row says of how tokens travel and what is computed again.
 void apply_words_of_experts(const PublishedRun& row, SoftwareProfile& profile);
 

@@ -38,6 +38,7 @@ Machine machine_of_row(Machine machine, const PublishedRun& row, const SoftwareP
     machine.levels.front().devices = *row.gpus_per_node;
     machine.devices_per_node = *row.gpus_per_node;
   }
+  if (row.has_experts()) machine = with_experts(std::move(machine));
   return with_network_of(profile, std::move(machine));
 }
 
@@ -90,14 +91,14 @@ void Validation::predict_row(ValidationRow& row, const Efficiencies& efficiency)
 void Validation::predict(Constants constants) {
   for_each_row(rows_, [&](ValidationRow& row) {
     if (!row.predicted()) return;
-    const Machine& machine = machines_.at(row.run.machine);
-    predict_row(row, constants == Constants::tables ? machine.tables : machine.efficiency());
+    predict_row(row, constants == Constants::tables ? row.machine.tables : row.machine.efficiency());
   });
 }
 
-void Validation::predict_with(const std::string& machine, const Efficiencies& efficiency) {
+void Validation::predict_with(const std::string& machine, Models models, const Efficiencies& efficiency) {
   for_each_row(rows_, [&](ValidationRow& row) {
-    if (row.run.machine == machine) predict_row(row, efficiency);
+    if (row.run.machine == machine && row.published.has_experts() == (models == Models::experts))
+      predict_row(row, efficiency);
   });
 }
 

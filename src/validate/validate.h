@@ -31,6 +31,9 @@ struct ValidationRow {
   double error() const;  // of the step time: predicted / measured − 1
 };
 
+// Models without experts and with them are fitted apart.
+enum class Models : uint8_t { dense, experts };
+
 // Which efficiencies count: those of published tables, or those fitted.
 enum class Constants : uint8_t { tables, fitted };
 
@@ -40,8 +43,8 @@ class Validation {
   explicit Validation(std::vector<PublishedRun> runs);
 
   void predict(Constants constants);
-  // The efficiencies of one machine type, for a fit: predicts its rows with them.
-  void predict_with(const std::string& machine, const Efficiencies& efficiency);
+  // The efficiencies of one machine type, for a fit: predicts its rows of such models with them.
+  void predict_with(const std::string& machine, Models models, const Efficiencies& efficiency);
 
   std::vector<ValidationRow>& rows() { return rows_; }
   const std::vector<ValidationRow>& rows() const { return rows_; }

@@ -46,7 +46,7 @@ ListedOp listed_op(const Ir& ir, const Op& op, int number, const ValuesOf& value
                   .lane = name_of(op.lane),
                   .stage = op.stage,
                   .layer = op.block,
-                  .last_microbatch = op.runs_for == RunsFor::last_microbatch,
+                  .runs_for = op.runs_for,
                   .waits = op.waits,
                   .values = {}};
   for (ValueId id : op.inputs) listed.values.push_back(value_of(ir[id], false));
@@ -58,7 +58,8 @@ std::string where_text(const ListedOp& op) {
   std::string out = fmt::format("{}, stage {}", op.phase, op.stage);
   if (op.layer >= 0) out += fmt::format(", layer {}", op.layer);
   if (op.lane != name_of(Lane::compute)) out += fmt::format(", {} lane", op.lane);
-  if (op.last_microbatch) out += ", last microbatch only";
+  if (op.runs_for == RunsFor::first_microbatch) out += ", first microbatch only";
+  if (op.runs_for == RunsFor::last_microbatch) out += ", last microbatch only";
   if (!op.waits.empty()) out += fmt::format(", waits for op {}", fmt::join(op.waits, ", "));
   return out;
 }
@@ -147,8 +148,8 @@ std::string_view listing_legend() {
     in, out  %ID  TYPE[SHAPE]  LAYOUT  KIND  PATH
   SHAPE   of the whole tensor, all ranks together; `here` is what one rank holds, then its buffer's class, offset and bytes
   LAYOUT  for each mesh axis, I where none is named: R copies used for different work, I copies and the same work,
-          S(d) split along dim d, Z(d) the same in zigzag order, B(d) in whole segments, P partial sums; d:a|b|c: dim d packs
-          several tensors, its segments
+          S(d) split along dim d, Z(d) the same in zigzag order, B(d) in whole segments, P partial sums, P(max) parts of a
+          maximum; d:a|b|c: dim d packs several tensors, its segments
 
 )";
 }

@@ -37,8 +37,8 @@ struct ListedOp {
   std::string path, attrs;
   std::string_view phase, lane;
   int stage = 0;
-  int layer = -1;                   // -1: outside the layers
-  bool last_microbatch = false;     // runs for the last microbatch of its region only
+  int layer = -1;  // -1: outside the layers
+  RunsFor runs_for = RunsFor::every_microbatch;
   std::vector<int32_t> waits;       // numbers of messages that must have ended before
   std::vector<ListedValue> values;  // inputs, then outputs
 };

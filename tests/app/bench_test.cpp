@@ -144,6 +144,43 @@ TEST(Bench, MessagesAndStorageGoIntoTheMachine) {
   EXPECT_EQ(run_command("bench memory --device cpu --mb 1 --seconds 0.001 --save " + file).code, 0);
 }
 
+// Each option of experts changes what is measured, and a CPU's machine keeps it among its ops.
+TEST(Bench, GroupedGemmsAreOfTheSizesAskedFor) {
+  ScratchPlace place("bench-experts");
+  write_file_atomically(place / "here.toml", kMachine);
+  std::string gemm = "bench gemm --device cpu --threads 1 --seconds 0.001 --json -q --experts ";
+  auto sizes = [](const std::string& output) {
+    std::vector<std::vector<double>> sizes;
+    nlohmann::json report = nlohmann::json::parse(output);
+    for (const auto& result : report.at("results")) {
+      EXPECT_EQ(result.at("kind"), "grouped gemm");
+      EXPECT_LT(result.at("error").get<double>(), 1) << result.at("name");
+      sizes.push_back(result.at("size").get<std::vector<double>>());
+    }
+    return sizes;
+  };
+  std::string small = "4 --tokens 24 --hidden 16 --width 8";
+  EXPECT_EQ(sizes(run_command(gemm + small).output),
+            (std::vector<std::vector<double>>{
+                {4, 12, 16, 16}, {4, 12, 16, 8}, {4, 12, 16, 16}, {4, 12, 8, 16}, {4, 16, 16, 12}, {4, 16, 8, 12}}));
+  EXPECT_EQ(sizes(run_command(gemm + small + " --per-token 1").output)[0], (std::vector<double>{4, 6, 16, 16}));
+  EXPECT_EQ(sizes(run_command(gemm + "4 --hidden 16 --width 8 --tokens 12:24:12").output).size(), 12u);
+  EXPECT_NE(run_command(gemm + small + " --imbalance 1.5").output.find("4x12x16x16 imbalance 1.5"), std::string::npos);
+  EXPECT_EQ(run_command(gemm + small + " --save " + (place / "here.toml")).code, 0);
+  std::string saved = read_file(place / "here.toml");
+  EXPECT_NE(saved.find("expert_down_weight_gradient = [\n  [64, 8, 12, "), std::string::npos) << saved;
+}
+
+TEST(Bench, OpsOfAConfigAreTimedInItsSteps) {
+  std::string ops = "bench ops --device cpu --threads 1 --seconds 0.001 -q --config " + config_path("tiny-moe.toml");
+  Outcome alone = run_command(ops), divided = run_command(ops + " --set mesh.dp=2 --set mesh.ep=2");
+  for (const char* op : {"route ", "expert_up ", "expert_down_weight_gradient "})
+    EXPECT_NE(alone.output.find(op), std::string::npos) << alone.output;
+  for (const char* op : {"dispatch_map ", "dispatch ", "expert_rows ", "combine "})
+    EXPECT_NE(divided.output.find(op), std::string::npos) << divided.output;
+  EXPECT_EQ(run_command(ops + " --only route_backward").output.find("expert_up"), std::string::npos);
+}
+
 // What `bench compare` says of a result and itself with the times of one thing ten times as long.
 void expect_only_change_named(const std::string& command, const std::string& key, const ScratchPlace& place) {
   ASSERT_EQ(run_command(command + " --json 2>&1 >" + (place / "a.json")).code, 0) << command;
@@ -192,6 +229,13 @@ TEST(Bench, WhatCannotBeMeasuredIsRefusedWithPlaceAndRemedy) {
            {"gemm --shape 12x12", {"--shape", "rows, columns and depth"}},
            {"gemm --device cpu --type fp8 --shape 8x8x8", {"--type", "one of fp32"}},
            {"gemm --m 5:1:1", {"--m", "START at most STOP"}},
+           {"gemm --experts 0", {"--experts", "1"}},
+           {"gemm --experts 4 --per-token 8", {"--per-token", "at most as many as --experts"}},
+           {"gemm --experts 8 --per-token 2 --imbalance 5", {"--imbalance", "at most 4"}},
+           {"gemm --experts 8 --imbalance 0.5", {"--imbalance", "1"}},
+           {"gemm --experts 8 --tokens 9:1:1", {"--tokens", "START at most STOP"}},
+           {"gemm --experts 4096 --hidden 1000000 --width 1000000", {"--experts", "at most 1e12"}},
+           {"gemm --experts 8 --device cpu --type fp8", {"--type", "one of fp32"}},
            {"gemm --mamf --step 1024 --most 512 --device cpu", {"--most", "1024"}},
            {"gemm --config none.toml", {"none.toml"}},
            {"gemm --seconds 0", {"--seconds", "0.001"}},
@@ -203,6 +247,8 @@ TEST(Bench, WhatCannotBeMeasuredIsRefusedWithPlaceAndRemedy) {
            {"memory --mb 0", {"--mb"}},
            {"attention --head-dim 0", {"--head-dim"}},
            {"ops --only nonesuch --device cpu", {"--only", "nonesuch"}},
+           {"ops --only route --device cpu --config " + tiny, {"--only", "tiny-llama.toml", "route"}},
+           {"ops --config none.toml", {"none.toml"}},
            {"comm --ranks 1", {"--ranks"}},
            {"comm --op gossip", {"--op", "one of all_reduce"}},
            {"comm --min 1M --max 1K", {"--min, --max", "the largest last"}},

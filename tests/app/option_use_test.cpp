@@ -253,16 +253,28 @@ TEST(OptionUse, WhatOnlyAMachineCanAnswerNeedsOne) {
 // Options of other verbs that mean nothing without another, or beside it.
 TEST(OptionUse, OptionsThatNeedOrExcludeOthersSaySo) {
   std::string tiny = config_path("tiny-llama.toml");
-  for (const std::string& line :
-       {std::string("bench gemm --set mesh.tp=2"), std::string("bench gemm --step 64"),
-        std::string("bench gemm --most 64"), std::string("bench comm --set mesh.tp=2"),
-        "bench comm --ranks 2 --config " + tiny, std::string("doctor --seed 3"),
-        std::string("bench comm --device cuda --op broadcast"),
-        std::string("generate somewhere --check-stories 3 --samples 2"),
-        std::string("generate somewhere --check-stories 0"),
-        std::string("bench machine --device cpu --save /tmp/none.toml --seconds 1"), "train " + tiny + " --ranks 0",
-        "train " + tiny + " --profile 0", "launch " + tiny + " --slurm --runtime pyxis",
-        "plan " + tiny + " --report ''", fmt::format("plan {0} --machine h100-sxm --search --write {0}", tiny)}) {
+  for (const std::string& line : {std::string("bench gemm --set mesh.tp=2"),
+                                  std::string("bench gemm --step 64"),
+                                  std::string("bench gemm --most 64"),
+                                  std::string("bench comm --set mesh.tp=2"),
+                                  std::string("bench gemm --per-token 1"),
+                                  std::string("bench gemm --tokens 64"),
+                                  std::string("bench gemm --hidden 64"),
+                                  std::string("bench gemm --width 64"),
+                                  std::string("bench gemm --imbalance 2"),
+                                  std::string("bench ops --set mesh.tp=2"),
+                                  std::string("bench gemm --experts 4 --save /tmp/none.toml --imbalance 2"),
+                                  "bench comm --ranks 2 --config " + tiny,
+                                  std::string("doctor --seed 3"),
+                                  std::string("bench comm --device cuda --op broadcast"),
+                                  std::string("generate somewhere --check-stories 3 --samples 2"),
+                                  std::string("generate somewhere --check-stories 0"),
+                                  std::string("bench machine --device cpu --save /tmp/none.toml --seconds 1"),
+                                  "train " + tiny + " --ranks 0",
+                                  "train " + tiny + " --profile 0",
+                                  "launch " + tiny + " --slurm --runtime pyxis",
+                                  "plan " + tiny + " --report ''",
+                                  fmt::format("plan {0} --machine h100-sxm --search --write {0}", tiny)}) {
     Outcome outcome = run_command(line);
     EXPECT_EQ(outcome.code, 2) << line << "\n" << outcome.output;
     std::string option = line.substr(line.rfind("--"));

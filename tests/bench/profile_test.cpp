@@ -219,6 +219,46 @@ TEST(Save, MeasurementsTakeTheirPlaceInTheMachine) {
   EXPECT_EQ(parse_machine(machine_text(machine), "x.toml"), machine);
 }
 
+BenchResult grouped_result(const std::string& op, double seconds) {
+  return {.kind = "grouped gemm",
+          .name = op,
+          .shape = "4x64x32x16",
+          .dtype = "bf16",
+          .size = {4, 64, 32, 16},
+          .samples = {seconds}};
+}
+
+TEST(Save, GroupedGemmsAreKeptByPass) {
+  Machine machine = load_machine("h200");
+  size_t before = machine.grouped_gemms.size();
+  ASSERT_GT(before, 0u);
+  BenchReport report;
+  for (const char* op : {"expert_up", "expert_rows_input_gradient", "expert_down_weight_gradient"})
+    report.results.push_back(grouped_result(op, 1e-3));
+  merge_into_machine(machine, report);
+  merge_into_machine(machine, report);  // again: once is enough
+  ASSERT_EQ(machine.grouped_gemms.size(), before + 3);
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(machine.grouped_gemms[before + i],
+              (MeasuredGroupedGemm{static_cast<GroupedPass>(i), 4, 64, 32, 16, 1e-3, "bf16"}));
+  std::string source = machine.sources.at("grouped_products");
+  EXPECT_NE(source.find("measured by sextant bench"), std::string::npos);
+  EXPECT_NE(source.find("experts_gpu.txt"), std::string::npos) << "the others are still there";
+  EXPECT_TRUE(problems_of(machine).empty());
+}
+
+// A CPU knows ops by all rows, which is how the simulator asks for them.
+TEST(Save, GroupedGemmsOfACpuAreOps) {
+  Machine machine = cpu_machine();
+  BenchReport report;
+  report.results.push_back(grouped_result("expert_up", 2e-3));
+  merge_into_machine(machine, report);
+  EXPECT_TRUE(machine.grouped_gemms.empty());
+  Cost cost{};
+  cost.gemms = {{.rows = 64, .columns = 32, .depth = 16, .count = 4}};
+  EXPECT_NEAR(*measured_seconds(machine, "expert_up", cost), 2e-3, 1e-6);
+}
+
 CommReport measured_messages(int hosts) {
   CommReport report{.ranks = 4, .hosts = hosts};
   report.rows = {{.group = "all ranks",

@@ -64,8 +64,8 @@ TEST(Check, ModelShape) {
             "command line: model.head_dim=15: head_dim 15 is odd; expected an even head_dim, because RoPE turns pairs");
   EXPECT_EQ(complaint_about({"model.hidden=60"}),
             "run.toml:6:1 model.heads: head_dim 15 is odd; expected an even head_dim, because RoPE turns pairs");
-  EXPECT_EQ(complaint_about({"model.rope_scaling.low_freq_factor=4"}),
-            "command line: model.rope_scaling.low_freq_factor=4: high_freq_factor 4 is not above low_freq_factor 4");
+  EXPECT_EQ(complaint_about({"model.rope_scaling.low_freq_factor=5"}),
+            "command line: model.rope_scaling.low_freq_factor=5: high_freq_factor 4 is below low_freq_factor 5");
   EXPECT_EQ(
       complaint_about({"model.architecture=gpt2", "model.kv_heads=2", "model.head_dim=8"}),
       "command line: model.kv_heads=2: kv_heads 2 differs from heads 4; expected equal numbers, because gpt2 has no "
@@ -103,12 +103,12 @@ TEST(Check, ArchitecturesKnowTheirOptions) {
             "them, because RoPE turns pairs");
   EXPECT_EQ(complaint_about({"model.rotary_fraction=0.5"}),
             "command line: model.rotary_fraction=0.5: llama turns whole heads; expected no rotary_fraction, or an "
-            "architecture with it: neox, nemotron, phi3");
+            "architecture with it: neox, nemotron, phi3, glm4_moe");
   EXPECT_EQ(
       complaint_about({"model.architecture=opt", "model.qk_norm=true", "model.norm_eps=1e-6"}),
       "command line: model.norm_eps=1e-6: norm_eps 1e-06 is not 1e-05; expected 1e-05, because opt supports only that\n"
       "command line: model.qk_norm=true: opt has no norm of heads; expected no qk_norm, or an architecture with it: "
-      "llama");
+      "llama, llama4, glm4_moe");
   EXPECT_EQ(complaint_about({"model.window=32"}), "");
   EXPECT_EQ(complaint_about({"model.qkv_bias=true", "model.out_bias=true", "model.mlp_bias=true"}), "");
   EXPECT_EQ(complaint_about({"model.rope_scaling.type=yarn", "model.rope_scaling.factor=4"}), "");
@@ -116,6 +116,16 @@ TEST(Check, ArchitecturesKnowTheirOptions) {
 
 // Only what a model type of Hugging Face has can be saved.
 TEST(Check, OptionsThatNoModelTypeHasTogether) {
+  EXPECT_EQ(
+      complaint_about({"model.architecture=llama4", "model.attention_chunk=0", "model.experts.score=softmax",
+                       "model.experts.normalise=true", "model.experts.shared_ffn=64"}),
+      "command line: model.attention_chunk=0: llama4 has layers with chunked attention, and their size is not "
+      "given; expected a number above 0\n"
+      "command line: model.experts.shared_ffn=64: a shared width of 64; expected 256, as experts.ffn: llama4 has a "
+      "shared expert as wide as the others\n"
+      "command line: model.experts.score=softmax: llama4 scores experts by sigmoid; expected sigmoid\n"
+      "command line: model.experts.normalise=true: llama4 takes the weights of a token's experts as they are; "
+      "expected false");
   EXPECT_EQ(
       complaint_about({"model.qk_norm=true", "model.qkv_bias=true"}),
       "command line: model.qkv_bias=true: qkv_bias is given beside qk_norm, without out_bias; expected both biases "
@@ -157,6 +167,9 @@ TEST(Check, GradientsAndCapacityOfExperts) {
             "command line: train.expert_gradients=bf16: lion reads gradients in f32; expected adamw, or \"f32\"");
   EXPECT_EQ(complaint_about({narrow, "batch.sequences=4", "batch.microbatch=4"}),
             "command line: train.expert_gradients=bf16: llama has no experts; expected \"f32\"");
+  EXPECT_EQ(about({"model.experts.drop_policy=position"}),
+            "command line: model.experts.drop_policy=position: nothing is dropped; expected no such key, or "
+            "model.experts.drop_above above 0");
   EXPECT_EQ(about({"mesh.dp=2", "mesh.ep=2", "batch.microbatch=2", "mesh.expert_capacity=0.5"}),
             "command line: mesh.expert_capacity=0.5: 0.5 times the balanced load is less than any routing sends; "
             "expected 1 or more, or 0 for the most that any routing sends");
@@ -173,11 +186,11 @@ TEST(Check, OptionsOfExperts) {
             "command line: model.experts.per_token=5: got 5; expected an integer from 1 to 4");
   EXPECT_EQ(about({"model.experts.ffn=48"}),
             "command line: model.experts.ffn=48: mixtral has experts as wide as its ffn; expected no experts.ffn, or "
-            "an architecture with it: qwen2_moe, qwen3_moe, deepseek_moe, deepseek_v2, deepseek_v3");
+            "an architecture with it: qwen2_moe, qwen3_moe, deepseek_moe, deepseek_v2, deepseek_v3, llama4, glm4_moe");
   EXPECT_EQ(about({"model.experts.normalise=false"}),
             "command line: model.experts.normalise=false: mixtral makes the weights of a token's experts sum to 1; "
             "expected no experts.normalise, or an architecture with it: olmoe, qwen2_moe, qwen3_moe, deepseek_moe, "
-            "deepseek_v2, deepseek_v3");
+            "deepseek_v2, deepseek_v3, llama4, glm4_moe");
   EXPECT_EQ(about({"model.experts.every=2"}).substr(0, 72),
             "command line: model.experts.every=2: mixtral has experts in every layer;");
   EXPECT_EQ(about({"model.experts.shared_ffn=32"}).substr(0, 72),
@@ -231,6 +244,11 @@ TEST(Check, Pipeline) {
               fmt::format("command line: pipeline.schedule={0}: {0} requires pipeline.chunks=2, got 1; expected 2",
                           schedule));
   EXPECT_EQ(complaint_about({"pipeline.schedule=combined-1f1b"}), "");
+  EXPECT_EQ(
+      complaint_about({"pipeline.deferred_gradients=cheap"}),
+      "command line: pipeline.deferred_gradients=cheap: 1f1b defers no weight gradients; expected \"all\", or one of "
+      "the schedules zb-h1, zbv, dualpipev, dualpipe");
+  EXPECT_EQ(complaint_about({"pipeline.deferred_gradients=cheap", "mesh.pp=2", "pipeline.schedule=zb-h1"}), "");
   EXPECT_EQ(
       complaint_about({"pipeline.schedule=csv"}),
       "command line: pipeline.schedule=csv: csv names no file; expected pipeline.file with the path of the schedule");

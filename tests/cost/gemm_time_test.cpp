@@ -66,5 +66,26 @@ TEST(GemmSeconds, MeasuredGemmsDecideNearTheirShape) {
   EXPECT_NEAR(seconds(machine, shape), 3 * modelled, 0.05 * modelled);
 }
 
+// Kernels differ by pass; without a measured one of that pass and type, grouped GEMMs are as single ones.
+TEST(GemmSeconds, MeasuredGroupedGemmsDecideInTheirPass) {
+  using enum GroupedPass;
+  Machine machine = plain();
+  Gemm shape{.rows = 512, .columns = 2048, .depth = 1024, .count = 64};
+  auto grouped = [&](GroupedPass pass, const char* dtype = "bf16") {
+    return grouped_gemm_seconds(machine, machine.tables, {.gemm = shape, .dtype = dtype}, pass);
+  };
+  machine.device.peaks["fp16"] = 1e15;
+  double modelled = seconds(machine, shape);
+  EXPECT_EQ(grouped(forward), modelled);
+  machine.grouped_gemms = {{forward, 64, 512, 2048, 1024, 2 * modelled, "bf16"},
+                           {forward, 8, 16, 256, 256, 1, "bf16"},
+                           {weight_gradient, 64, 512, 2048, 1024, 3 * modelled, "bf16"}};
+  EXPECT_NEAR(grouped(forward), 2 * modelled, 0.05 * modelled);
+  EXPECT_NEAR(grouped(weight_gradient), 3 * modelled, 1e-9);
+  EXPECT_EQ(grouped(input_gradient), modelled);
+  EXPECT_EQ(grouped(forward, "fp16"), modelled);
+  EXPECT_EQ(seconds(machine, shape), modelled);
+}
+
 }  // namespace
 }  // namespace sextant

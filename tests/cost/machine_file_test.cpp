@@ -142,6 +142,31 @@ TEST(MachineFile, FiguresArriveInBaseUnits) {
   EXPECT_EQ(m.sources.at("device"), "a letter (2026)");
 }
 
+TEST(MachineFile, GroupedGemmsAreReadByTypeAndPass) {
+  std::string whole(kWhole), table =
+                                 "[grouped_products.fp16]\nforward = [[8, 64, 32, 16, 2.5]]\n"
+                                 "[grouped_products.bf16]\nweight_gradient = [[4, 3, 2, 1, 7], [4, 3, 2, 2, 9]]\n";
+  Machine m = parse_machine(whole + table, "toy.toml");
+  EXPECT_EQ(m.grouped_gemms,
+            (std::vector<MeasuredGroupedGemm>{{GroupedPass::forward, 8, 64, 32, 16, 2.5e-6, "fp16"},
+                                              {GroupedPass::weight_gradient, 4, 3, 2, 1, 7e-6, "bf16"},
+                                              {GroupedPass::weight_gradient, 4, 3, 2, 2, 9e-6, "bf16"}}));
+  EXPECT_EQ(machine_text(parse_machine(machine_text(m), "toy.toml")), machine_text(m));
+  struct Bad {
+    const char *table, *place, *words;
+  };
+  for (const Bad& bad : {Bad{"[grouped_products.fp7]\nforward = []\n", "grouped_products.fp7", "is not a known table"},
+                         Bad{"[grouped_products.bf16]\nbackward = []\n", "grouped_products.bf16.backward",
+                             "one of forward, input_gradient, weight_gradient"},
+                         Bad{"[grouped_products.bf16]\nforward = [[1, 2, 3, 4]]\n", "grouped_products.bf16.forward",
+                             "[experts, rows, columns, depth, microseconds]"}}) {
+    std::vector<Complaint> all = complaints_about(whole + bad.table);
+    ASSERT_EQ(all.size(), 1u) << bad.table;
+    EXPECT_NE(all[0].place.find(bad.place), std::string::npos) << all[0].text();
+    EXPECT_NE(all[0].text().find(bad.words), std::string::npos) << all[0].text();
+  }
+}
+
 TEST(MachineFile, WhatIsNotFittedIsAsInTheTables) {
   Machine m = parse_machine(kWhole, "toy.toml");
   ASSERT_TRUE(m.fitted);
@@ -150,6 +175,20 @@ TEST(MachineFile, WhatIsNotFittedIsAsInTheTables) {
   EXPECT_EQ(m.tables.product, 0.8);
   EXPECT_EQ(m.efficiency().kernel_s, 2e-6);  // from [efficiency], which stands further down
   EXPECT_EQ(m.efficiency().memory, Efficiencies{}.memory);
+}
+
+TEST(MachineFile, ModelsWithExpertsHaveAFitOfTheirOwn) {
+  Machine plain = parse_machine(kWhole, "toy.toml");
+  EXPECT_EQ(with_experts(plain), plain);  // none: that of all others counts
+  std::string text(kWhole);
+  text.insert(text.find("[device]"), "[fitted_experts]\non = \"three runs of 2026\"\nproduct = 0.7\n\n");
+  Machine both = parse_machine(text, "toy.toml");
+  EXPECT_EQ(both.efficiency(), plain.efficiency());
+  Machine experts = with_experts(both);
+  EXPECT_EQ(experts.efficiency().product, 0.7);
+  EXPECT_EQ(experts.efficiency().kernel_s, 2e-6);
+  EXPECT_EQ(experts.fitted_on, "three runs of 2026");
+  EXPECT_EQ(parse_machine(machine_text(both), "toy.toml").fitted_experts, both.fitted_experts);
 }
 
 TEST(MachineFile, AllThatIsWrongIsSaidAtOnce) {

@@ -97,6 +97,36 @@ TEST(Price, GemmsAndWhatTheyMakeInside) {
   expect_price(price_of(hand, op, keeping), {});
 }
 
+// A machine's grouped GEMMs are of our own kernels; of other software the profile says what is known.
+TEST(Price, GroupedGemmsAsMeasuredOfOurKernelsAlone) {
+  Machine machine = machine_on_paper();
+  Gemm gemm{.rows = 64, .columns = 128, .depth = 256, .count = 8};
+  OpDef experts{.name = "experts"};
+  experts.cost = [&](const Attrs&, auto, auto) { return Cost{.flops = {gemm.flops()}, .gemms = {gemm}}; };
+  HandProgram hand(mesh(), 0);
+  ValueId x = hand.value("x", 1000, ValueKind::activation, DType::bf16);
+  double modelled = gemm_seconds(machine, machine.tables, {gemm, 2, "bf16"});
+  SoftwareProfile theirs = own_profile(), looping = own_profile();
+  theirs.kernels = Kernels::theirs;
+  looping.expert_gemms = ExpertGemms::loop;
+  struct Case {
+    Phase phase;
+    GroupedPass pass;
+  };
+  for (const Case& c : {Case{Phase::forward, GroupedPass::forward}, Case{Phase::recompute, GroupedPass::forward},
+                        Case{Phase::input_gradient, GroupedPass::input_gradient},
+                        Case{Phase::weight_gradient, GroupedPass::weight_gradient}}) {
+    machine.grouped_gemms = {{c.pass, 8, 64, 128, 256, 5 * modelled, "bf16"}};
+    Op& op = hand.add(forward, experts, "experts", {}, {x});
+    op.phase = c.phase;
+    EXPECT_NEAR(price_of(hand, op, own_profile(), machine).seconds, 5 * modelled + 0.125, 1e-9);
+    EXPECT_NEAR(price_of(hand, op, theirs, machine).seconds, modelled + 0.125, 1e-9);
+    Machine without = machine;
+    without.grouped_gemms.clear();
+    EXPECT_EQ(price_of(hand, op, looping, machine).seconds, price_of(hand, op, looping, without).seconds);
+  }
+}
+
 // An optimizer's GEMMs are executed and no work of the model; they may be computed in another type than their operands.
 TEST(Price, GemmsOfAnOptimizer) {
   Machine machine = machine_on_paper();

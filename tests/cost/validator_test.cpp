@@ -52,6 +52,9 @@ TEST(Validator, WhatIsBrokenIsNamed) {
       {"efficiency.memory is nan", [](Machine& m) { m.tables.memory = std::nan(""); }},
       {"fitted.imbalance is 2", [](Machine& m) { m.fitted = m.tables, m.fitted->imbalance = 2; }},
       {"does not say what it was fitted on", [](Machine& m) { m.fitted = m.tables; }},
+      {"fitted_experts.imbalance is 2",
+       [](Machine& m) { m.fitted_experts = m.tables, m.fitted_experts->imbalance = 2; }},
+      {"fitted_experts does not say what it was fitted on", [](Machine& m) { m.fitted_experts = m.tables; }},
       {"a fit reaches 0.90 where kernels were published to reach 0.74",
        [](Machine& m) { m.fitted = m.tables, m.fitted->product = 0.9; }},
       {"products.bf16: 4096 x 4096 x 4096 in 100.0 us is 1374.4 TFLOPS of 989.4",
@@ -62,6 +65,11 @@ TEST(Validator, WhatIsBrokenIsNamed) {
        [](Machine& m) {
          m.gemms.push_back({4096, 4096, 4096, 1e-3, "bf16"});
        }},
+      {"grouped_products.bf16: 64 of 512 x 512 x 1024 in 10.0 us are 3436.0 TFLOPS of 989.4",
+       [](Machine& m) {
+         m.grouped_gemms.push_back({GroupedPass::forward, 64, 512, 512, 1024, 1e-5, "bf16"});
+       }},
+      {"source.grouped_products is not given", [](Machine& m) { m.sources.erase("grouped_products"); }},
       {"source.device is not given", [](Machine& m) { m.sources.erase("device"); }},
       {"source.level names no year", [](Machine& m) { m.sources["level"] = "a friend of 20161 friends"; }},
       {"date is not given", [](Machine& m) { m.date.clear(); }},

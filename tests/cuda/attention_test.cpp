@@ -183,9 +183,9 @@ void expect_like_cpu(CudaDevice& device, const Problem& problem) {
   EXPECT_LT(relative_error(backward[0], problem.dqkv), tolerance(problem.dtype)) << problem.text() << ": dqkv";
 }
 
-const std::vector<AttentionShape> kUsual{{2, 128, 4, 2, 64}, {2, 512, 8, 8, 128}, {1, 1024, 12, 12, 64}};
-const std::vector<AttentionShape> kOdd{{1, 200, 2, 2, 16}, {2, 33, 3, 1, 7}, {1, 130, 2, 1, 96},
-                                       {1, 70, 2, 2, 256}, {3, 1, 2, 2, 64}, {2, 65, 4, 4, 130}};
+const std::vector<AttentionShape> kUsual{{2, 128, 4, 2, 64, 64}, {2, 512, 8, 8, 128, 128}, {1, 1024, 12, 12, 64, 64}};
+const std::vector<AttentionShape> kOdd{{1, 200, 2, 2, 16, 16},  {2, 33, 3, 1, 7, 7},  {1, 130, 2, 1, 96, 96},
+                                       {1, 70, 2, 2, 256, 256}, {3, 1, 2, 2, 64, 64}, {2, 65, 4, 4, 130, 130}};
 
 TEST_F(CudaAttention, OwnKernelsAsOnTheCpu) {
   CudaDevice device(0, Determinism::fast);
@@ -240,8 +240,9 @@ TEST_F(CudaAttention, RepeatableGivesTheSameBits) {
   CudaDevice device(0, Determinism::repeatable);
   for (DType dtype : {DType::f32, DType::bf16})
     for (const AttentionShape& shape :
-         {AttentionShape{4, 512, 4, 2, 64}, AttentionShape{3, 1024, 2, 2, 64},
-          AttentionShape{.batch = 3, .length = 512, .heads = 4, .kv_heads = 2, .head_dim = 64, .window = 100}}) {
+         {AttentionShape{4, 512, 4, 2, 64, 64}, AttentionShape{3, 1024, 2, 2, 64, 64},
+          AttentionShape{
+              .batch = 3, .length = 512, .heads = 4, .kv_heads = 2, .head_dim = 64, .value_dim = 64, .window = 100}}) {
       Problem problem(shape, dtype);
       expect_like_cpu(device, problem);
       auto once = run_on_device(device, problem.backward(), problem.backward_inputs());
@@ -390,7 +391,7 @@ class Ring {
 TEST_F(CudaAttention, RingsAsOnTheCpu) {
   CudaDevice device(0, Determinism::fast);
   for (DType dtype : {DType::f32, DType::bf16})
-    for (const AttentionShape& shape : {AttentionShape{2, 128, 4, 2, 64}, AttentionShape{1, 264, 2, 2, 16}}) {
+    for (const AttentionShape& shape : {AttentionShape{2, 128, 4, 2, 64, 64}, AttentionShape{1, 264, 2, 2, 16, 16}}) {
       Problem problem(shape, dtype);
       for (int ranks : {1, 2, 3, 4}) {
         if (shape.length % (2 * ranks) != 0) continue;

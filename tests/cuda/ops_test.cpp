@@ -102,6 +102,24 @@ void add_streaming_cases(std::vector<Case>& cases) {
     cases.push_back({&ops::expert_rows_weighted_bias, {name, {sent, bias, sent_weights, sent_to}, in_blocks, 6}});
     cases.push_back(
         {&ops::expert_rows_weighted_bias_gradient, {name, {sent, bias, sent_weights, sent_to}, in_blocks, 6}});
+    Attrs of_copies{{"capacity", 120}, {"copies", 90}, {"experts", 6}};
+    TensorType copies = f64({1, 3, 270, f}), copied = f64({1, 3, 360, f}), copied_to = i32({1, 3, 360});
+    cases.push_back({&ops::copies_to_rows, {name, {copies, copied_to}, of_copies, 40}});
+    cases.push_back({&ops::rows_to_copies, {name, {copied, copied_to}, of_copies, 40}});
+  }
+  for (int64_t round : {0, 1, 2}) {
+    Attrs map{{"batch", 1},  {"positions", 173}, {"blocks", 3},    {"capacity", 120}, {"copies", 60},
+              {"most", 346}, {"tokens", 60},     {"round", round}, {"rounds", 3},     {"experts_per_block", 2}};
+    cases.push_back({&ops::copies_map, {fmt::format("round_{}", round), {i32({3, 173, 2})}, map, 6}});
+    map.set("tokens", int64_t{173});
+    map.set("round", int64_t{0});
+    map.set("copies", 40 + 30 * round);
+    cases.push_back({&ops::copies_map, {fmt::format("copies_{}", 40 + 30 * round), {i32({3, 173, 2})}, map, 6}});
+    Attrs drop{{"capacity", 20 + 30 * round}, {"experts", 6}}, by_weight = drop;
+    by_weight.set("by_weight", int64_t{1});
+    TensorTypes slots{f64({3, 173, 2}), i32({3, 173, 2})};
+    cases.push_back({&ops::drop_slots, {fmt::format("first_{}", 20 + 30 * round), slots, drop, 6}});
+    cases.push_back({&ops::drop_slots, {fmt::format("best_{}", 20 + 30 * round), slots, by_weight, 6}});
   }
   cases.push_back({&ops::add_squares, {"many", TensorTypes(1000, f64({})), {}}});
   cases.push_back({&ops::clip_scale, {"many", TensorTypes(1000, f64({})), {{"clip", 1.0}}}});

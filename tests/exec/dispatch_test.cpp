@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include "exec/kernel_runner.h"
 #include "ops/shapes.h"
@@ -187,6 +188,190 @@ TEST(Dispatch, RoundsTakeEverySlotOnce) {
       }
       EXPECT_EQ(sum, run_kernel(rows_back(whole, x, all))[0]) << capacity;
     }
+  }
+}
+
+// Copies of tokens, one for each block that has some of a token's experts.
+struct CopyCase {
+  DispatchCase rows;
+  int64_t copies;
+  int64_t tokens, round, rounds;
+
+  const Spread& spread() const { return rows.spread; }
+  int64_t all_copies() const { return spread().blocks * copies; }
+  int64_t in_group() const { return kGroupSequences * rows.positions(); }
+  TensorType copy_type() const { return i32({spread().sequences, 2, all_copies()}); }
+  Attrs moves() const {
+    Attrs attrs = rows.moves();
+    attrs.set("capacity", all_copies());
+    return attrs;
+  }
+  Attrs of_copies() const { return {{"capacity", rows.capacity}, {"copies", copies}, {"experts", spread().experts}}; }
+};
+
+CopyCase all_in_one_round(const Spread& spread) {
+  DispatchCase rows{spread, enough(spread)};
+  return {rows, kGroupSequences * rows.positions(), kGroupSequences * rows.positions(), 0, 1};
+}
+
+// copies, sources, row_experts, lost.
+std::vector<Numbers> copies_of(const CopyCase& c) {
+  Attrs attrs{{"batch", kGroupSequences},    {"positions", c.rows.positions()},
+              {"blocks", c.spread().blocks}, {"capacity", c.rows.capacity},
+              {"copies", c.copies},          {"most", enough(c.spread())},
+              {"tokens", c.tokens},          {"round", c.round},
+              {"rounds", c.rounds},          {"experts_per_block", c.spread().experts / c.spread().blocks}};
+  return run_op(ops::copies_map, attrs, {i32({c.spread().sequences, c.spread().positions, c.spread().top_k})},
+                {c.rows.experts()});
+}
+
+// Group and token of a slot of the whole batch.
+std::pair<int64_t, int64_t> place_of_token(const CopyCase& c, int64_t token) {
+  int64_t sequence = token / c.spread().positions, position = token % c.spread().positions;
+  return {sequence * 2 + position / c.rows.positions(), position % c.rows.positions()};
+}
+
+// Whole numbers that travel to rows and back through copies: every token once for each block it has experts in, every
+// slot once, and back with as many times its number as it has slots.
+TEST(TokenCopies, BringEveryTokenOncePerBlockAndBackOncePerSlot) {
+  for (const Spread& spread : kSpreads) {
+    SCOPED_TRACE(spread.name);
+    CopyCase c = all_in_one_round(spread);
+    std::vector<Numbers> map = copies_of(c);
+    EXPECT_EQ(map[3], Numbers{0});
+    Numbers experts = c.rows.experts(), x;
+    std::map<std::tuple<int64_t, int64_t, int64_t>, int64_t> slots;  // by group, token and block
+    for (int64_t i = 0; i < static_cast<int64_t>(experts.size()); ++i) {
+      auto [group, token] = place_of_token(c, i / spread.top_k);
+      int64_t block = static_cast<int64_t>(experts[static_cast<size_t>(i)]) / (spread.experts / spread.blocks);
+      ++slots[{group, token, block}];
+    }
+    int64_t sent = 0;
+    for (int64_t i = 0; i < static_cast<int64_t>(map[0].size()); ++i) {
+      double source = map[0][static_cast<size_t>(i)];
+      if (source < 0) continue;
+      ++sent;
+      int64_t group = i / c.all_copies(), block = i % c.all_copies() / c.copies;
+      EXPECT_TRUE(slots.contains({group, static_cast<int64_t>(source) / spread.top_k, block}));
+    }
+    EXPECT_EQ(sent, static_cast<int64_t>(slots.size()));
+    for (int64_t t = 0; t < c.rows.tokens(); ++t) x.push_back(static_cast<double>(t + 1));
+    Numbers copies =
+        run_op(ops::dispatch, c.moves(), {f64({spread.sequences, spread.positions, 1}), c.copy_type()}, {x, map[0]})[0];
+    TensorType copy_rows = f64({spread.sequences, 2, c.all_copies(), 1});
+    TensorType rows_type = f64({spread.sequences, 2, c.rows.rows(), 1});
+    Numbers rows = run_op(ops::copies_to_rows, c.of_copies(), {copy_rows, c.rows.map_type()}, {copies, map[2]})[0];
+    EXPECT_EQ(rows, run_op(ops::dispatch, c.rows.row_moves(),
+                           {f64({spread.sequences, spread.positions, 1}), c.rows.map_type()}, {x, map[1]})[0]);
+    Numbers sums = run_op(ops::rows_to_copies, c.of_copies(), {rows_type, c.rows.map_type()}, {rows, map[2]})[0];
+    Numbers back = run_op(ops::combine, c.moves(), {copy_rows, c.copy_type()}, {sums, map[0]})[0];
+    for (size_t t = 0; t < x.size(); ++t) EXPECT_EQ(back[t], static_cast<double>(spread.top_k) * x[t]) << t;
+  }
+}
+
+// With fewer rows or copies, a token that finds no place for all of its rows has none, nor has one behind it.
+TEST(TokenCopies, CountTheSlotsThatOneRoundLeaves) {
+  for (const Spread& spread : kSpreads) {
+    SCOPED_TRACE(spread.name);
+    int64_t most = std::min(spread.top_k, spread.experts / spread.blocks);
+    CopyCase whole = all_in_one_round(spread);
+    for (int64_t capacity = most; capacity <= enough(spread); ++capacity)
+      for (int64_t copies = 1; copies <= whole.copies; ++copies) {
+        CopyCase c{{spread, capacity}, copies, whole.tokens, 0, 3};
+        std::vector<Numbers> map = copies_of(c);
+        Numbers experts = c.rows.experts();
+        struct Queue {
+          int64_t slots = 0, tokens = 0, served = 0;
+          bool open = true;
+        };
+        std::map<std::pair<int64_t, int64_t>, Queue> queues;  // by group and block
+        for (int64_t token = 0; token < c.rows.tokens(); ++token) {
+          std::map<int64_t, int64_t> here;
+          for (int64_t j = 0; j < spread.top_k; ++j)
+            ++here[static_cast<int64_t>(experts[static_cast<size_t>(token * spread.top_k + j)]) /
+                   (spread.experts / spread.blocks)];
+          for (const auto& [block, slots] : here) {
+            Queue& queue = queues[{place_of_token(c, token).first, block}];
+            queue.open = queue.open && queue.slots + slots <= capacity && queue.tokens < copies;
+            queue.slots += slots, ++queue.tokens;
+            if (queue.open) queue.served += slots;
+          }
+        }
+        int64_t lost = 0, beyond_two = 0, rows = 0;
+        for (const auto& [place, queue] : queues) {
+          lost += queue.slots - queue.served;
+          beyond_two += std::max({int64_t{0}, queue.slots - 2 * capacity, queue.tokens - 2 * copies});
+        }
+        for (double source : map[1]) rows += source >= 0 ? 1 : 0;
+        EXPECT_EQ(map[3], (Numbers{static_cast<double>(lost), static_cast<double>(beyond_two)}));
+        EXPECT_EQ(rows + lost, static_cast<int64_t>(experts.size())) << capacity << " rows, " << copies << " copies";
+      }
+  }
+}
+
+// Rounds of some tokens each take every slot once, and have room for any routing of them.
+TEST(TokenCopies, RoundsTakeEverySlotOnce) {
+  for (const Spread& spread : kSpreads) {
+    SCOPED_TRACE(spread.name);
+    int64_t most = std::min(spread.top_k, spread.experts / spread.blocks);
+    CopyCase whole = all_in_one_round(spread);
+    for (int64_t tokens = 1; tokens <= whole.tokens; ++tokens) {
+      int64_t rounds = (whole.tokens + tokens - 1) / tokens;
+      std::map<std::pair<int64_t, double>, int64_t> seen;  // group and source
+      for (int64_t round = 0; round < rounds; ++round) {
+        CopyCase c{{spread, tokens * most}, tokens, tokens, round, rounds};
+        Numbers sources = copies_of(c)[1];
+        for (size_t i = 0; i < sources.size(); ++i)
+          if (sources[i] >= 0) {
+            ++seen[{static_cast<int64_t>(i) / c.rows.rows(), sources[i]}];
+            EXPECT_EQ(static_cast<int64_t>(sources[i]) / spread.top_k / tokens, round);
+          }
+      }
+      EXPECT_EQ(seen.size(), static_cast<size_t>(whole.rows.tokens() * spread.top_k));
+      for (const auto& [slot, count] : seen) EXPECT_EQ(count, 1);
+    }
+  }
+}
+
+// By token, the rows of an expert are added in one order however they are placed.
+TEST(TokenCopies, WeightGradientsDoNotDependOnPlaces) {
+  constexpr int64_t kGroups = 3, kRows = 24, kWidth = 9, kExperts = 2;
+  Attrs attrs{{"experts", kExperts}, {"blocks", 1}, {"filled", 1.0}, {"by_token", 1}};
+  auto value = [](int64_t group, int64_t token, int64_t i) {
+    return std::sin(static_cast<double>(group * 7919 + token * 104729 + i * 31));
+  };
+  // Groups leave out some tokens each, and have more or fewer empty rows at the end.
+  auto gradient = [&](int64_t first, int64_t tokens, int64_t rows, const Numbers& sum) {
+    Numbers dy, x, experts;
+    for (int64_t group = 0; group < kGroups; ++group) {
+      int64_t placed = 0;
+      for (int64_t token = first; token < first + tokens; ++token) {
+        if ((token + group) % (group + 2) == 0) continue;
+        for (int64_t i = 0; i < kWidth; ++i)
+          dy.push_back(value(group, token, i)), x.push_back(value(group, token, 1000 + i));
+        experts.push_back(static_cast<double>(token * kExperts + (token * 3 + group) % 5 % kExperts));
+        ++placed;
+      }
+      for (; placed < rows; ++placed) {
+        for (int64_t i = 0; i < kWidth; ++i) dy.push_back(0), x.push_back(0);
+        experts.push_back(-1);
+      }
+    }
+    KernelRun run{.def = ops::expert_rows_weight_gradient,
+                  .attrs = attrs,
+                  .types = {f64({1, kGroups, rows, kWidth}), f64({1, kGroups, rows, kWidth}), i32({1, kGroups, rows})},
+                  .inputs = {dy, x, experts},
+                  .real = DType::f32,
+                  .threads = 2};
+    if (!sum.empty()) run.attrs.set("accumulate", int64_t{1}), run.first_output = sum;
+    return run_kernel(run)[0];
+  };
+  Numbers whole = gradient(0, kRows, kRows, {});
+  for (int64_t tokens : {1, 5, 12}) {
+    Numbers sum;
+    for (int64_t first = 0; first < kRows; first += tokens)
+      sum = gradient(first, std::min(tokens, kRows - first), tokens, sum);
+    EXPECT_EQ(sum, whole) << tokens;
   }
 }
 

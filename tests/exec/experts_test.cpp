@@ -134,6 +134,10 @@ TEST(Route, LowestExpertWinsAmongEquals) {
   std::vector<Numbers> routed = run(ops::route, {{"top_k", 2}}, {f64({1, 2, 4})}, {{1, 1, 1, 1, 0, 2, 0, 2}});
   EXPECT_EQ(routed[1], (Numbers{0, 1, 1, 3}));
   EXPECT_DOUBLE_EQ(routed[0][0], 0.25);
+  // All four sigmoids are 1 by rounding.
+  routed = run(ops::route, {{"top_k", 2}, {"sigmoid", 1}}, {f64({1, 1, 4})}, {{40, 43, 41, 42}});
+  EXPECT_EQ(routed[1], (Numbers{1, 3}));
+  EXPECT_EQ(routed[0], (Numbers{1, 1}));
 }
 
 TEST(Route, NotANumberStillNamesExperts) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 
+#include "base/fp8.h"
 #include "base/rng.h"
 #include "exec/cpu/kernels/gemm.h"
 #include "targets/cpu/cpu_target.h"
@@ -29,8 +30,8 @@ struct AlignedBytes {
 
 Tensor tensor_of(const TensorType& type, DType real, std::byte* data) {
   auto dims = type.shape.dims();
-  bool integers = type.dtype == DType::i32 || type.dtype == DType::i64;
-  return {data, integers ? type.dtype : real, LocalShape(std::vector<int64_t>(dims.begin(), dims.end()))};
+  bool kept = type.dtype == DType::i32 || type.dtype == DType::i64 || is_fp8(type.dtype);
+  return {data, kept ? type.dtype : real, LocalShape(std::vector<int64_t>(dims.begin(), dims.end()))};
 }
 
 template <class T>
@@ -42,13 +43,17 @@ void write(const Tensor& tensor, const Numbers& numbers) {
   if (tensor.dtype == DType::i32) return write_as<int32_t>(tensor, numbers);
   if (tensor.dtype == DType::i64) return write_as<int64_t>(tensor, numbers);
   if (tensor.dtype == DType::f32) return write_as<float>(tensor, numbers);
-  write_as<double>(tensor, numbers);
+  if (tensor.dtype == DType::f64) return write_as<double>(tensor, numbers);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    tensor.as<uint8_t>()[i] = fp8_bits(fp8_format(tensor.dtype), static_cast<float>(numbers[i]));
 }
 
 Numbers read(const Tensor& tensor) {
   Numbers numbers(static_cast<size_t>(tensor.count()));
   for (size_t i = 0; i < numbers.size(); ++i)
-    numbers[i] = tensor.dtype == DType::i32   ? static_cast<double>(tensor.as<int32_t>()[i])
+    numbers[i] = is_fp8(tensor.dtype)
+                     ? static_cast<double>(fp8_value(fp8_format(tensor.dtype), tensor.as<uint8_t>()[i]))
+                 : tensor.dtype == DType::i32 ? static_cast<double>(tensor.as<int32_t>()[i])
                  : tensor.dtype == DType::f32 ? static_cast<double>(tensor.as<float>()[i])
                                               : tensor.as<double>()[i];
   return numbers;

@@ -34,6 +34,12 @@ bool is_cut(const AxisState& state) {
   return state.kind == StateKind::sharded && state.dim == 0;
 }
 
+// Outputs of such a row are put together by appending.
+bool keeps_first_dim(const LayoutRow& row) {
+  return std::ranges::none_of(
+      row.outputs, [](const AxisState& state) { return state.kind == StateKind::sharded && state.dim != 0; });
+}
+
 // The row that cuts dim 0 of the first input.
 LayoutRow row_along_first_dim(const OpDef& def, const Example& example) {
   TensorTypes outputs = infer_types(def, example.attrs, example.inputs);
@@ -41,7 +47,7 @@ LayoutRow row_along_first_dim(const OpDef& def, const Example& example) {
   for (const TensorType& type : example.inputs) in.push_back(type.shape.rank());
   for (const TensorType& type : outputs) out.push_back(type.shape.rank());
   for (const LayoutRow& row : layout_rows(def, in, out))
-    if (!row.inputs.empty() && is_cut(row.inputs[0])) return row;
+    if (!row.inputs.empty() && is_cut(row.inputs[0]) && keeps_first_dim(row)) return row;
   return {};
 }
 
@@ -100,6 +106,9 @@ TEST_P(KernelBlocks, ManyBlocksGiveWhatTheirPartsGive) {
       } else if (grown.row.outputs[o].kind == StateKind::partial) {
         expected[o].resize(out[o].size());
         for (size_t i = 0; i < out[o].size(); ++i) expected[o][i] += out[o][i];
+      } else if (grown.row.outputs[o].kind == StateKind::partial_max) {
+        expected[o].resize(out[o].size());
+        for (size_t i = 0; i < out[o].size(); ++i) expected[o][i] = std::max(expected[o][i], out[o][i]);
       } else {
         expected[o] = out[o];
       }

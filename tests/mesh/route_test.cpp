@@ -25,7 +25,7 @@ std::string text_of(const Layout& from, const Layout& to) {
 
 Transfer backward_of(AxisState from, AxisState to) {
   for (const TransferRule& rule : transfer_rules())
-    if (rule.from == from.kind && rule.to == to.kind) return rule.backward;
+    if (rule.from == from.kind && rule.to == to.kind) return rule.backward.value();
   return Transfer::nothing;
 }
 
@@ -131,6 +131,7 @@ bool can_be_done(const Layout& from, const Hop& hop) {
         break;
       case Transfer::reduce_scatter:
       case Transfer::all_reduce:
+      case Transfer::all_reduce_max:
         good = all_have_it;
         break;
     }

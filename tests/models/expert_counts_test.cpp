@@ -52,12 +52,14 @@ Counts counted(const json& file, int64_t attention, int64_t others) {
   int64_t per_token = file["num_experts_per_tok"], dense = file.value("first_k_dense_replace", 0);
   int64_t shared = deepseek ? file["n_shared_experts"].get<int64_t>() * width : 0;
   if (type == "qwen2_moe") shared = file["shared_expert_intermediate_size"];
+  if (type == "llama4_text") shared = width;
+  int64_t every = file.value("interleave_moe_layer_step", 1);
   Counts counts;
   counts.add(2 * vocab * hidden + hidden);
   for (int64_t layer = 0; layer < layers; ++layer) {
     counts.add(attention + 2 * hidden + others);
-    if (layer < dense) {
-      counts.add(gated(hidden, file["intermediate_size"]));
+    if (layer < dense || (layer + 1) % every != 0) {
+      counts.add(gated(hidden, file.value("intermediate_size_mlp", file["intermediate_size"].get<int64_t>())));
       continue;
     }
     counts.add(experts * hidden + gated(hidden, shared) + (type == "qwen2_moe" ? hidden : 0));
@@ -72,7 +74,9 @@ int64_t small_parameters(const json& file) {
   std::string type = file["model_type"];
   int64_t hidden = file["hidden_size"], heads = file["num_attention_heads"], kv_heads = file["num_key_value_heads"];
   int64_t head = file.value("head_dim", hidden / heads);
-  if (type == "qwen3_moe") return 2 * head;                       // norms of heads
+  if (type == "qwen3_moe") return 2 * head;  // norms of heads
+  if (type == "glm4_moe")                    // biases of q, k and v, norms of heads
+    return (heads + 2 * kv_heads) * head + (file["use_qk_norm"].get<bool>() ? 2 * head : 0);
   if (type == "olmoe") return (heads + kv_heads) * head;          // norms of q and k as a whole
   if (type == "qwen2_moe") return (heads + 2 * kv_heads) * head;  // biases of q, k and v
   if (type == "gpt_oss")                                          // biases of attention and of the router, sinks
@@ -82,10 +86,11 @@ int64_t small_parameters(const json& file) {
 
 TEST(ExpertCounts, AreSumsOverMatrices) {
   int compared = 0;
-  for (const char* architecture :
-       {"mixtral", "olmoe", "qwen2_moe", "qwen3_moe", "deepseek_moe", "deepseek_v2", "deepseek_v3", "gpt_oss"}) {
+  for (const char* architecture : {"mixtral", "olmoe", "qwen2_moe", "qwen3_moe", "deepseek_moe", "deepseek_v2",
+                                   "deepseek_v3", "gpt_oss", "llama4", "glm4_moe"}) {
     json released = architecture_data(architecture)["released"];
-    for (const auto& [name, file] : released.items()) {
+    for (const auto& [name, whole] : released.items()) {
+      const json& file = whole.contains("text_config") ? whole["text_config"] : whole;
       Counts counts = counted(file, file.contains("kv_lora_rank") ? latent_attention(file) : grouped_attention(file),
                               small_parameters(file));
       Graph graph = build_model(find_preset(name)->spec, {.seq = 1}, single_rank_mesh());

@@ -79,7 +79,8 @@ void expect_model_of(const std::string& name, const fs::path& directory, ExpertF
 }
 
 class ExpertFilesOf : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Models, ExpertFilesOf, testing::Values("mixtral", "olmoe", "qwen3moe"),
+INSTANTIATE_TEST_SUITE_P(Models, ExpertFilesOf,
+                         testing::Values("mixtral", "olmoe", "qwen2moe", "qwen3moe", "deepseekv2", "deepseekv3"),
                          [](const auto& info) { return std::string(info.param); });
 
 TEST_P(ExpertFilesOf, StacksAreReadAndWrittenBack) {

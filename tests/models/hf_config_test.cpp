@@ -148,7 +148,8 @@ TEST(HfConfig, RefusesByName) {
   EXPECT_EQ(
       complaint_about(kLlama32, {{"partial_rotary_factor", 0.5}}),
       "config.json partial_rotary_factor: 0.5, which transformers ignores for this model type: it turns whole heads; "
-      "expected 1 or no such key; model types that turn a part of each head are phi3, nemotron and gpt_neox");
+      "expected 1 or no such key; model types that turn a part of each head are phi3, nemotron, glm4_moe and "
+      "gpt_neox");
   auto quantized = [](const json& config) { return complaint_about(kLlama32, {{"quantization_config", config}}); };
   for (const char* method : {"gptq", "awq", "bitsandbytes", "compressed-tensors"})
     EXPECT_TRUE(quantized({{"quant_method", method}})
@@ -171,7 +172,7 @@ TEST(HfConfig, RefusesByName) {
             "config.json add_cross_attention: true is not supported; expected false");
   EXPECT_EQ(complaint_about(kGpt2, {{"model_type", "mamba"}}),
             "config.json model_type: \"mamba\" is not supported; expected " + all_types());
-  for (const char* type : {"llama4", "jamba", "dbrx", "deepseek_v32"})
+  for (const char* type : {"grok", "jamba", "dbrx", "deepseek_v32"})
     EXPECT_EQ(complaint_about(kLlama1, {{"model_type", type}}),
               fmt::format("config.json model_type: \"{}\": {}; expected {}", type, why_unsupported(type), all_types()));
 }

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/fp8.h"
 #include "base/rng.h"
 #include "comm/run_ranks.h"
 #include "exec/cpu/cpu_executor.h"
@@ -95,7 +96,7 @@ Numbers draw(const Value& value, const Example& example) {
   Random random(kSeed, value.path);
   Numbers x(static_cast<size_t>(value.shape.count()));
   for (size_t i = 0; i < x.size(); ++i)
-    if (value.dtype == DType::f64)
+    if (value.dtype == DType::f64 || is_fp8(value.dtype))
       x[i] = 0.25 + random.uniform(i);
     else if (example.distinct)
       x[i] = static_cast<double>(example.distinct_integer(static_cast<int64_t>(i), value.shape.last()));
@@ -139,6 +140,11 @@ void write_part(Bound& bound, const Value& value, const Numbers& whole) {
   for_each_held(value, mesh, coordinate_of(mesh, bound.rank()),
                 [&](size_t local, size_t global) { part[local] = source[global]; });
   if (value.dtype == DType::f64) return bound.write(value, std::as_bytes(std::span(part)));
+  if (is_fp8(value.dtype)) {
+    std::vector<uint8_t> codes;
+    for (double x : part) codes.push_back(fp8_bits(fp8_format(value.dtype), static_cast<float>(x)));
+    return bound.write(value, std::as_bytes(std::span(codes)));
+  }
   if (value.dtype == DType::i64) {
     std::vector<int64_t> integers(part.begin(), part.end());
     return bound.write(value, std::as_bytes(std::span(integers)));
@@ -154,6 +160,10 @@ Numbers read_part(const Bound& bound, const Value& value) {
     std::vector<int32_t> integers(count);
     bound.read(value, std::as_writable_bytes(std::span(integers)));
     std::copy(integers.begin(), integers.end(), part.begin());
+  } else if (is_fp8(value.dtype)) {
+    std::vector<uint8_t> codes(count);
+    bound.read(value, std::as_writable_bytes(std::span(codes)));
+    for (size_t i = 0; i < count; ++i) part[i] = fp8_value(fp8_format(value.dtype), codes[i]);
   } else if (value.dtype == DType::f32) {
     std::vector<float> reals(count);
     bound.read(value, std::as_writable_bytes(std::span(reals)));
@@ -197,6 +207,8 @@ Numbers whole_of(const Value& value, const Mesh& mesh, const Parts& parts, std::
     for_each_held(value, mesh, coordinate_of(mesh, rank), [&](size_t local, size_t global) {
       if (copies && rank > 0)
         same = same && whole[global] == part[local];
+      else if (kind == StateKind::partial_max)
+        whole[global] = std::max(whole[global], part[local]);  // of magnitudes
       else
         whole[global] += part[local];
       ++holders[global];

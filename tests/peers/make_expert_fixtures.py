@@ -1,6 +1,7 @@
 """Writes tests/fixtures/expert_files: what transformers itself makes of experts and of quantised weights.
 
-  mixtral/ olmoe/ qwen3moe/   the models of tests/fixtures/models with the experts of a layer as two tensors
+  mixtral/ olmoe/ qwen2moe/ qwen3moe/ deepseekv2/ deepseekv3/
+                              the models of tests/fixtures/models with the experts of a layer as two tensors
                               (save_pretrained with save_original_format=False)
   mxfp4.safetensors           all codes with scales 0, 127 and 254 as experts of gpt-oss are stored, and what
                               transformers dequantises them to
@@ -17,6 +18,7 @@ from transformers.utils import logging as transformers_logging
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 OUT = FIXTURES / "expert_files"
+STACKED = ("mixtral", "olmoe", "qwen2moe", "qwen3moe", "deepseekv2", "deepseekv3")
 
 
 def stacked(name):
@@ -49,7 +51,7 @@ def fp8():
 if __name__ == "__main__":
     transformers_logging.disable_progress_bar()
     OUT.mkdir(exist_ok=True)
-    for model in ("mixtral", "olmoe", "qwen3moe"):
+    for model in STACKED:
         stacked(model)
     mxfp4()
     fp8()

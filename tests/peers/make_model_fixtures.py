@@ -97,7 +97,7 @@ class Rotary64(nn.Module):
 
 
 class ComplexRotary64(Rotary64):
-    """The same as complex numbers, which DeepSeek-V2 turns by."""
+    """The same as complex numbers, which DeepSeek-V2 and Llama 4 turn by."""
 
     def forward(self, x, position_ids):
         angles = position_ids[..., None].double() * self.frequencies
@@ -159,7 +159,7 @@ def float64_twin(model):
     for parent in list(twin.modules()):
         for name, child in list(parent.named_children()):
             if type(child).__name__.endswith("RotaryEmbedding"):
-                kind = ComplexRotary64 if model.config.model_type == "deepseek_v2" else Rotary64
+                kind = ComplexRotary64 if model.config.model_type in ("deepseek_v2", "llama4_text") else Rotary64
                 setattr(parent, name, kind(model.config))
     if hasattr(model.config, "num_experts_per_tok") and model.config.model_type != "deepseek":
         twin.set_experts_implementation("eager")  # grouped products know no float64

@@ -59,7 +59,7 @@ def loss_of(logits, targets, z_loss=0.0):
 
 # The names of an expert's gate, up and down in files, and what files call the module that has them.
 EXPERT_NAMES = {"mixtral": ("w1", "w3", "w2", ".block_sparse_moe."), "olmoe": ("gate_proj", "up_proj", "down_proj", ".mlp."),
-                **dict.fromkeys(("deepseek_v2", "deepseek_v3"), ("gate_proj", "up_proj", "down_proj", ".mlp.")),
+                **dict.fromkeys(("deepseek_v2", "deepseek_v3", "glm4_moe"), ("gate_proj", "up_proj", "down_proj", ".mlp.")),
                 "qwen2_moe": ("gate_proj", "up_proj", "down_proj", ".mlp."), "qwen3_moe": ("gate_proj", "up_proj", "down_proj", ".mlp.")}
 
 

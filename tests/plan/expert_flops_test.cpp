@@ -32,7 +32,17 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(ExpertFlops{"mixtral-8x7b", 76.49, 3.22}, ExpertFlops{"mixtral-8x22b", 233.8, 8.5},
                     ExpertFlops{"qwen3-30b-a3b", 18.25, 4.83}, ExpertFlops{"qwen3-235b-a22b", 129.4, 18.9},
                     ExpertFlops{"olmoe-1b-7b", 7.07, 0.81}, ExpertFlops{"deepseek-v2-lite", 14.7, 1.7},
-                    ExpertFlops{"deepseek-v3", 219.8, 30.7}, ExpertFlops{"gpt-oss-20b", 21.65, 1.28}));
+                    ExpertFlops{"deepseek-v3", 219.8, 30.7}, ExpertFlops{"gpt-oss-20b", 21.65, 1.28},
+                    ExpertFlops{"llama4-scout", 6 * 16.138408960, 6.04},
+                    ExpertFlops{"llama4-maverick", 6 * 16.150205440, 6.04}));
+
+// Of Scout's 48 layers 12 see all tokens, and 36 those of chunks of 8192.
+TEST(ExpertFlopsOfChunks, GrowWithSequencesInLayersWithoutChunks) {
+  auto flops_at = [](int64_t seq) { return plan_of(spec_of("llama4-scout"), {.seq = seq}).flops.model_causal; };
+  auto seen = [](double positions) { return (positions + 1) / 2; };  // keys by a query in the mean
+  double more = 12 * (seen(16384) - seen(4096)) + 36 * (seen(8192) - seen(4096));
+  EXPECT_NEAR(flops_at(16384) - flops_at(4096), 12 * 40 * 128 * more, 1);
+}
 
 // Ranks of tensor parallelism repeat the router and the narrow projections of latent attention: that is executed, and
 // no more work of the model.

@@ -9,6 +9,8 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "config/mesh_axes.h"
+#include "cost/software_profile_file.h"
+#include "search/layout_limits.h"
 #include "search/search_bound.h"
 #include "search/search_price.h"
 
@@ -134,6 +136,92 @@ TEST(Search, KeepsHowTheConfigDividesExperts) {
     EXPECT_EQ(mesh_of(with_choice(run, choice).mesh).ranks(ExpertRole::expert), 2);
     EXPECT_GE(choice.mesh.dp * choice.mesh.cp * choice.mesh.tp, 2);  // a stage of one rank cannot divide them
   }
+}
+
+// Under our own profile experts have the rows that are reserved, under others as many as tokens come.
+struct ExpertCase {
+  double imbalance;
+  const char* profile;  // null: our own
+};
+
+// Bounds are below what whole Programs take, and lead to the best of all layouts, where ranks divide experts too.
+class EveryExpertLayout : public testing::TestWithParam<ExpertCase> {
+ protected:
+  EveryExpertLayout() {
+    spec_.architecture = "mixtral";
+    spec_.experts = ExpertsSpec{.count = 4, .per_token = 2, .ffn = 512, .normalise = true};
+    run_.train.eval_every = 0;
+  }
+  ModelSpec spec_ = small_model(2, false);
+  RunConfig run_ = run_of(8, 256);
+  const ExpertImbalance imbalance_{GetParam().imbalance, "as the test says"};
+  const Machine machine_ = small_machine(1.2e8);
+  const SoftwareProfile profile_ =
+      GetParam().profile ? profile_named(load_profiles(), GetParam().profile) : own_profile();
+
+  void expect_bounds_below_prices(const std::vector<LayoutChoice>& choices) const {
+    LayoutBounds bounds({run_, spec_, machine_, profile_, nullptr, imbalance_.ratio});
+    Random random(5, "layouts of experts to try", static_cast<uint64_t>(spec_.layers));
+    for (uint64_t i = 0; i < 24; ++i) {
+      const LayoutChoice& choice =
+          choices[static_cast<size_t>(random.uniform(i) * static_cast<double>(choices.size()))];
+      Candidate price = price_layout(with_choice(run_, choice), {spec_, machine_, profile_, nullptr, imbalance_});
+      for (const LeastCost& least : {bounds.coarse_bound(choice), bounds.tight_bound(choice)}) {
+        EXPECT_LE(least.seconds, price.seconds) << overrides_text(choice);
+        EXPECT_LE(least.bytes, static_cast<double>(price.peak_bytes)) << overrides_text(choice);
+      }
+      EXPECT_GT(bounds.tight_bound(choice).seconds, 0.4 * price.seconds) << overrides_text(choice);
+    }
+  }
+};
+
+TEST_P(EveryExpertLayout, HasBoundsBelowItsPrice) {
+  expect_bounds_below_prices(layouts_of({run_, spec_, machine_, 4}));
+}
+
+// Five blocks in four parts: one is longer than the others.
+TEST_P(EveryExpertLayout, HasBoundsBelowItsPriceWithChunks) {
+  spec_.layers = 5;
+  LayoutLimits limits({"schedule=interleaved,zbv,dualpipev"}, "test");
+  expect_bounds_below_prices(layouts_of({run_, spec_, machine_, 4, Breadth::usual, &limits}));
+}
+
+TEST_P(EveryExpertLayout, IsSearchedForTheBestOfAll) {
+  LayoutLimits limits({"microbatch=1", "recompute=none,full", "sequence_parallel=true", "zero=0,2"}, "test");
+  SearchRequest request{.run = run_,
+                        .spec = spec_,
+                        .machine = machine_,
+                        .profile = profile_,
+                        .devices = 4,
+                        .limits = limits,
+                        .imbalance = imbalance_};
+  std::vector<RunConfig> configs;
+  for (const LayoutChoice& choice : layouts_of({run_, spec_, machine_, 4, Breadth::usual, &limits}))
+    configs.push_back(with_choice(run_, choice));
+  SearchResult found = search_layouts(request);
+  std::vector<Candidate> ranked = rank_layouts(configs, request);
+  ASSERT_GE(ranked.size(), found.best.size());
+  for (size_t i = 0; i < found.best.size(); ++i)
+    EXPECT_DOUBLE_EQ(found.best[i].seconds, ranked[i].seconds) << overrides_text(ranked[i].choice);
+  EXPECT_LT(found.counts.priced, ranked.size() / 2) << "little was pruned";
+}
+
+INSTANTIATE_TEST_SUITE_P(Imbalances, EveryExpertLayout,
+                         testing::Values(ExpertCase{1, nullptr}, ExpertCase{1.5, nullptr},
+                                         ExpertCase{1, "megatron-folding-2025"}, ExpertCase{1.5, "deepseek-v3"}));
+
+// Only latent attention has up-projections to compute again.
+TEST(Search, TriesLatentRecomputeWhereThereIsLatentAttention) {
+  ModelSpec spec = small_model(2, false);
+  Machine machine = small_machine(1e9);
+  RunConfig run = run_of(8, 64);
+  auto tried = [&] {
+    std::vector<LayoutChoice> choices = layouts_of({run, spec, machine, 2});
+    return std::ranges::count(choices, "latent", &LayoutChoice::recompute);
+  };
+  EXPECT_EQ(tried(), 0);
+  spec.latent = LatentSpec{};
+  EXPECT_GT(tried(), 0);
 }
 
 TEST(Search, ResultsDoNotDependOnTheNumberOfThreads) {

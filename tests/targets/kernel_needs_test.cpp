@@ -47,7 +47,10 @@ TEST(CudaNeeds, GemmsHaveOneScratchAndSumsTheirPartials) {
   EXPECT_EQ(cuda_bytes(ops::linear_gradients, {}, dy, {}), int64_t{32} << 20);
   EXPECT_EQ(cuda_bytes(ops::layer_norm_backward, {}, dy, {}), 2 * 528 * 768 * 4);
   EXPECT_EQ(cuda_bytes(ops::rms_norm_backward, {}, {bf16({1, 100, 768})}, {}), 100 * 768 * 4);
-  EXPECT_EQ(cuda_bytes(ops::qk_norm_backward, kHeads, dy, {}), 2 * 528 * 64 * 4);
+  LocalTypes weighted = dy;
+  weighted.insert(weighted.end(), {bf16({64}), bf16({64})});
+  EXPECT_EQ(cuda_bytes(ops::qk_norm_backward, kHeads, weighted, {}), 2 * 528 * 64 * 4);
+  EXPECT_EQ(cuda_bytes(ops::qk_norm_backward, kHeads, dy, {}), 0);  // heads without weights
 }
 
 TEST(CudaNeeds, TheUpdateNeedsLittle) {

@@ -50,7 +50,8 @@ struct Outcome {
   int64_t arena_bytes = 0;
 };
 
-class ExpertCapacity : public testing::TestWithParam<MeshCase> {
+// On each way that tokens take to experts: what is lost and how it is served again differs.
+class ExpertCapacity : public testing::TestWithParam<std::tuple<MeshCase, const char*>> {
  protected:
   static ScratchRun& scratch() {
     static ScratchRun run("expert-capacity");
@@ -138,6 +139,10 @@ class ExpertCapacity : public testing::TestWithParam<MeshCase> {
     settings.push_back(fmt::format("mesh.expert_capacity={}", capacity));
     return settings;
   }
+  static std::vector<std::string> sent_as(std::vector<std::string> settings, std::string_view dispatch) {
+    settings.push_back(fmt::format("mesh.expert_dispatch={}", dispatch));
+    return settings;
+  }
 };
 
 // Four ranks divide the experts and a microbatch is one sequence, which is a group: two experts are all on one rank, so
@@ -145,22 +150,29 @@ class ExpertCapacity : public testing::TestWithParam<MeshCase> {
 struct Lost {
   const char* capacity;
   int64_t rows, rounds;
+  int64_t by_tokens;     // rows that are served, where those of a token are not divided
+  int64_t token_rounds;  // in which any routing of the tokens is served
 };
-constexpr Lost kLost[] = {{"1", kSeq / 2, 4}, {"1.34", 11, 3}, {"2", kSeq, 2}};
+constexpr Lost kLost[] = {{"1", kSeq / 2, 4, kSeq / 2, 4}, {"1.34", 11, 3, 10, 4}, {"2", kSeq, 2, kSeq, 2}};
+constexpr const char* kDispatches[] = {"rows", "tokens", "gather"};
 
 TEST_F(ExpertCapacity, CountsTheExactExcessAndRepeatsWithTheBitsOfTheBound) {
-  std::vector<std::string> mesh{"mesh.dp=4", "mesh.ep=4"};
-  Outcome bound = train_with(mesh, Routing::to_two_experts);
-  for (const StepMetrics& m : bound.steps) EXPECT_FALSE(m.expert_rows.has_value());
-  for (const Lost& c : kLost) {
-    SCOPED_TRACE(c.capacity);
-    Outcome got = train_with(with_capacity(mesh, c.capacity), Routing::to_two_experts);
-    expect_same(got, bound);
-    for (size_t i = 0; i < got.steps.size(); ++i) {
-      const StepMetrics::ExpertRows& rows = got.steps[i].expert_rows.value();
-      EXPECT_EQ(rows.lost, kLayers * kSequences * (kPerToken * kSeq - c.rows));
-      EXPECT_EQ(rows.rounds, c.rounds);
-      EXPECT_EQ(rows.repeated_steps, static_cast<int64_t>(i) + 1);
+  for (std::string_view dispatch : kDispatches) {
+    SCOPED_TRACE(dispatch);
+    std::vector<std::string> mesh = sent_as({"mesh.dp=4", "mesh.ep=4"}, dispatch);
+    Outcome bound = train_with(mesh, Routing::to_two_experts);
+    for (const StepMetrics& m : bound.steps) EXPECT_FALSE(m.expert_rows.has_value());
+    for (const Lost& c : kLost) {
+      SCOPED_TRACE(c.capacity);
+      Outcome got = train_with(with_capacity(mesh, c.capacity), Routing::to_two_experts);
+      expect_same(got, bound);
+      int64_t served = dispatch == "tokens" ? c.by_tokens : c.rows;
+      for (size_t i = 0; i < got.steps.size(); ++i) {
+        const StepMetrics::ExpertRows& rows = got.steps[i].expert_rows.value();
+        EXPECT_EQ(rows.lost, kLayers * kSequences * (kPerToken * kSeq - served));
+        EXPECT_EQ(rows.rounds, c.rounds);
+        EXPECT_EQ(rows.repeated_steps, static_cast<int64_t>(i) + 1);
+      }
     }
   }
 }
@@ -176,8 +188,10 @@ TEST_F(ExpertCapacity, ADiscardedStepChangesNothing) {
 
 // Every layout, with the routing that comes by itself: where tokens ask for more than the balanced load.
 TEST_P(ExpertCapacity, TrainsAsWithRowsForEveryRouting) {
-  Outcome bound = train_with(GetParam().settings, Routing::as_it_comes);
-  Outcome got = train_with(with_capacity(GetParam().settings, "1"), Routing::as_it_comes);
+  const auto& [mesh, dispatch] = GetParam();
+  std::vector<std::string> settings = sent_as(mesh.settings, dispatch);
+  Outcome bound = train_with(settings, Routing::as_it_comes);
+  Outcome got = train_with(with_capacity(settings, "1"), Routing::as_it_comes);
   expect_same(got, bound);
   EXPECT_GT(got.steps.back().expert_rows.value().repeated_steps, 0);
 }
@@ -199,8 +213,25 @@ std::vector<MeshCase> capacity_cases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Layouts, ExpertCapacity, testing::ValuesIn(capacity_cases()),
-                         [](const auto& info) { return std::string(info.param.name); });
+std::vector<MeshCase> gathered_cases() {
+  std::vector<MeshCase> cases = capacity_cases();
+  std::erase_if(cases, [](const MeshCase& mesh) {
+    std::string_view name = mesh.name;
+    return name != "pp2" && name != "tp4_etp2_ep2" && name != "zero3_dp4_ep2";
+  });
+  return cases;
+}
+
+std::string capacity_case_name(const testing::TestParamInfo<std::tuple<MeshCase, const char*>>& info) {
+  return fmt::format("{}_{}", std::get<0>(info.param).name, std::get<1>(info.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, ExpertCapacity,
+                         testing::Combine(testing::ValuesIn(capacity_cases()), testing::Values("rows", "tokens")),
+                         capacity_case_name);
+INSTANTIATE_TEST_SUITE_P(Gathered, ExpertCapacity,
+                         testing::Combine(testing::ValuesIn(gathered_cases()), testing::Values("gather")),
+                         capacity_case_name);
 
 TEST_F(ExpertCapacity, RunsRepeat) {
   std::vector<std::string> settings{"mesh.dp=4", "mesh.ep=4", "mesh.expert_capacity=1.34"};
@@ -219,26 +250,30 @@ TEST_F(ExpertCapacity, TrainsWithZero2UpToRounding) {
 
 // One arena for both Programs, and the plan tells its bytes; fewer rows take less.
 TEST_F(ExpertCapacity, MemoryIsThatOfThePlan) {
-  auto planned = [](const char* capacity) {
-    RunConfig run = config({"mesh.dp=4", "mesh.ep=4", fmt::format("mesh.expert_capacity={}", capacity)});
-    return make_plan({.run = run, .lowered = lower_run(run, spec_of(run), cpu_target(1))});
-  };
-  int64_t before = planned("0").peak_bytes;
-  for (const Lost& c : kLost) {
-    SCOPED_TRACE(c.capacity);
-    RunPlan plan = planned(c.capacity);
-    EXPECT_EQ(plan.expert_rows->capacity, c.rows);
-    EXPECT_EQ(plan.expert_rows->most, kPerToken * kSeq);
-    EXPECT_EQ(plan.expert_rows->rounds(), c.rounds);
-    EXPECT_LT(plan.peak_bytes, before);
-    auto largest = [&](RunPrograms& programs) {
-      EXPECT_EQ(programs.arena_bytes(0), std::max(programs.train[0].arena_bytes, programs.repeat[0].arena_bytes));
-      EXPECT_EQ(programs.train[0].persistent_bytes, programs.repeat[0].persistent_bytes);
-      EXPECT_EQ(programs.arena_bytes(0), plan.peak_bytes);
+  for (std::string_view dispatch : kDispatches) {
+    SCOPED_TRACE(dispatch);
+    std::vector<std::string> settings = sent_as({"mesh.dp=4", "mesh.ep=4"}, dispatch);
+    auto planned = [&](const char* capacity) {
+      RunConfig run = config(with_capacity(settings, capacity));
+      return make_plan({.run = run, .lowered = lower_run(run, spec_of(run), cpu_target(1))});
     };
-    std::vector<std::string> settings{"mesh.dp=4", "mesh.ep=4"};
-    EXPECT_EQ(train_with(with_capacity(settings, c.capacity), Routing::to_two_experts, largest, 1).arena_bytes,
-              plan.peak_bytes);
+    int64_t before = planned("0").peak_bytes;
+    for (const Lost& c : kLost) {
+      SCOPED_TRACE(c.capacity);
+      RunPlan plan = planned(c.capacity);
+      EXPECT_EQ(name_of(plan.expert_rows->dispatch), dispatch);
+      EXPECT_EQ(plan.expert_rows->capacity, c.rows);
+      EXPECT_EQ(plan.expert_rows->most, kPerToken * kSeq);
+      EXPECT_EQ(plan.expert_rows->rounds, dispatch == "tokens" ? c.token_rounds : c.rounds);
+      EXPECT_LT(plan.peak_bytes, before);
+      auto largest = [&](RunPrograms& programs) {
+        EXPECT_EQ(programs.arena_bytes(0), std::max(programs.train[0].arena_bytes, programs.repeat[0].arena_bytes));
+        EXPECT_EQ(programs.train[0].persistent_bytes, programs.repeat[0].persistent_bytes);
+        EXPECT_EQ(programs.arena_bytes(0), plan.peak_bytes);
+      };
+      EXPECT_EQ(train_with(with_capacity(settings, c.capacity), Routing::to_two_experts, largest, 1).arena_bytes,
+                plan.peak_bytes);
+    }
   }
 }
 
@@ -251,9 +286,16 @@ TEST_F(ExpertCapacity, ThatIsNeverExceededPlansNothingMore) {
 }
 
 TEST_F(ExpertCapacity, RunsGoOnFromCheckpointsAndEvaluateAllTokens) {
-  std::vector<std::string> settings{"mesh.dp=4",          "mesh.ep=4",          "train.steps=4",
-                                    "train.eval_every=2", "checkpoint.every=2", "batch.microbatch=1",
-                                    "batch.seq=16",       "optimizer.lr=1e-3",  "optimizer.schedule=constant"};
+  std::vector<std::string> settings{"mesh.dp=4",
+                                    "mesh.ep=4",
+                                    "train.steps=4",
+                                    "train.eval_every=2",
+                                    "checkpoint.every=2",
+                                    "batch.microbatch=1",
+                                    "batch.seq=16",
+                                    "optimizer.lr=1e-3",
+                                    "optimizer.schedule=constant",
+                                    "mesh.expert_dispatch=rows"};
   scratch().run("bound", settings, "tiny-moe.toml");
   settings.emplace_back("mesh.expert_capacity=1");
   scratch().run("whole", settings, "tiny-moe.toml");

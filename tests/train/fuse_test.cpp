@@ -32,8 +32,11 @@ class Fusing final : public Executor {
 };
 
 std::vector<std::string> losses_with(ScratchRun& scratch, const std::string& out, const char* file,
-                                     const std::vector<std::string_view>& fusions, const std::string& recompute) {
-  RunConfig run = scratch.config(file, {"train.steps=6", "train.eval_every=6", "train.recompute=" + recompute});
+                                     const std::vector<std::string_view>& fusions, const std::string& recompute,
+                                     const std::vector<std::string>& mesh = {}) {
+  std::vector<std::string> settings{"train.steps=6", "train.eval_every=6", "train.recompute=" + recompute};
+  settings.insert(settings.end(), mesh.begin(), mesh.end());
+  RunConfig run = scratch.config(file, settings);
   train(run, scratch.root() / out, [&](const RankContext& context, int threads) {
     return std::make_unique<Fusing>(make_cpu_executor(threads, context), fusions);
   });
@@ -41,8 +44,11 @@ std::vector<std::string> losses_with(ScratchRun& scratch, const std::string& out
 }
 
 class Fusions : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Models, Fusions, testing::Values("tiny-llama.toml", "tiny-gpt2.toml"),
-                         [](const auto& info) { return std::string(info.param).substr(5, info.index == 0 ? 5 : 4); });
+INSTANTIATE_TEST_SUITE_P(Models, Fusions, testing::Values("tiny-llama.toml", "tiny-gpt2.toml", "tiny-moe.toml"),
+                         [](const auto& info) {
+                           std::string_view file = info.param;
+                           return std::string(file.substr(5, file.find('.') - 5));
+                         });
 
 TEST_P(Fusions, TrainAsTheirExpansionsDo) {
   ScratchRun scratch("fuse");
@@ -59,6 +65,21 @@ TEST_P(Fusions, TrainAsTheirExpansionsDo) {
       for (size_t i = 0; i < plain.size(); ++i)
         EXPECT_NEAR(std::stod(fused[i]), std::stod(plain[i]), 2e-6 * std::stod(plain[i])) << name << ", step " << i + 1;
     }
+  }
+}
+
+// The order of slots is a rank's own, wherever its tokens come from.
+TEST(Fuse, SortsSlotsOfEveryRank) {
+  ScratchRun scratch("fuse-mesh");
+  const char* file = "tiny-moe.toml";
+  const std::vector<std::vector<std::string>> meshes{{"mesh.dp=2", "mesh.tp=2", "batch.microbatch=2"},
+                                                     {"mesh.cp=2", "mesh.zero=0"},
+                                                     {"mesh.dp=2", "mesh.pp=2", "mesh.zero=3", "batch.microbatch=1"}};
+  for (size_t i = 0; i < meshes.size(); ++i) {
+    std::vector<std::string> plain = losses_with(scratch, fmt::format("plain-{}", i), file, {}, "none", meshes[i]);
+    std::vector<std::string> sorted =
+        losses_with(scratch, fmt::format("sorted-{}", i), file, {"slot_order"}, "none", meshes[i]);
+    EXPECT_EQ(sorted, plain) << fmt::format("{}", fmt::join(meshes[i], " "));
   }
 }
 
@@ -91,6 +112,7 @@ TEST(Fuse, FindsEveryPair) {
   EXPECT_EQ(plain - count_ops({"gelu"}), 3u);
   EXPECT_EQ(plain - count_ops({"gelu_gradient"}), 3u);
   EXPECT_EQ(plain - count_ops({"gradients"}), 12u);  // four GEMMs with a bias in each block
+  EXPECT_EQ(count_ops({"slot_order"}), plain);       // no experts
 }
 
 }  // namespace

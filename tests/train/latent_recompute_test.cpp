@@ -48,6 +48,32 @@ TEST(LatentRecompute, TrainsTheSameBitForBit) {
   }
 }
 
+// Which weight gradients wait for their W changes when they are computed, and no bit of them.
+TEST(LatentRecompute, TrainsTheSameWithFewerDeferredGradients) {
+  ScratchRun scratch("latent-deferred");
+  for (const char* schedule : {"dualpipev", "dualpipe"}) {
+    auto run = [&](const std::string& deferred) {
+      std::string name = fmt::format("{}-{}", schedule, deferred);
+      std::vector<std::string> mesh{"mesh.pp=2",
+                                    "mesh.dp=2",
+                                    "mesh.ep=2",
+                                    "mesh.zero=1",
+                                    "pipeline.chunks=2",
+                                    fmt::format("pipeline.schedule={}", schedule),
+                                    "pipeline.deferred_gradients=" + deferred,
+                                    "batch.sequences=16",
+                                    "batch.microbatch=1"};
+      scratch.run(name, latent_settings("latent", mesh), "tiny-moe.toml");
+      return name;
+    };
+    std::string all = run("all"), cheap = run("cheap");
+    EXPECT_EQ(scratch.losses(cheap), scratch.losses(all)) << schedule;
+    EXPECT_EQ(read_file(scratch.root() / cheap / "step-000004/model.safetensors"),
+              read_file(scratch.root() / all / "step-000004/model.safetensors"))
+        << schedule;
+  }
+}
+
 // For every token and layer the packed heads of queries, keys and values are not saved.
 TEST(LatentRecompute, SavesTheHeads) {
   ScratchRun scratch("latent-memory");

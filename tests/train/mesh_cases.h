@@ -75,6 +75,7 @@ inline std::vector<MeshCase> meshes() {
       {"pp2_dp2_zero3_dualpipe",
        {"mesh.pp=2", "mesh.dp=2", "mesh.zero=3", "pipeline.schedule=dualpipe", "pipeline.chunks=2"}},
       {"pp2_uneven", {"mesh.pp=2", "pipeline.layers='1,3'"}},
+      {"pp3_ends_alone", {"mesh.pp=3", "pipeline.layers='0,4,0'"}},
       {"dp2_tp2_pp2", {"mesh.dp=2", "mesh.tp=2", "mesh.pp=2"}},
       {"dp2_pp2_zero3_full", {"mesh.dp=2", "mesh.pp=2", "mesh.zero=3", "train.recompute=full"}},
       {"cp2", {"mesh.cp=2"}},
@@ -139,7 +140,43 @@ inline std::vector<MeshCase> expert_meshes() {
       {"pp2_tp2_etp1_ep2_sp_dualpipe",
        {"mesh.pp=2", "mesh.tp=2", "mesh.etp=1", "mesh.ep=2", "mesh.sequence_parallel=true",
         "pipeline.schedule=dualpipe", "pipeline.chunks=2"}},
+      {"pp2_dp2_ep2_cheap_zbv",
+       {"mesh.pp=2", "mesh.dp=2", "mesh.ep=2", "pipeline.schedule=zbv", "pipeline.chunks=2",
+        "pipeline.deferred_gradients=cheap"}},
+      {"pp2_dp2_ep2_cheap_dualpipev",
+       {"mesh.pp=2", "mesh.dp=2", "mesh.ep=2", "pipeline.schedule=dualpipev", "pipeline.chunks=2",
+        "pipeline.deferred_gradients=cheap"}},
+      {"pp2_dp2_ep2_zero1_full_cheap_dualpipe",
+       {"mesh.pp=2", "mesh.dp=2", "mesh.ep=2", "mesh.zero=1", "train.recompute=full", "pipeline.schedule=dualpipe",
+        "pipeline.chunks=2", "pipeline.deferred_gradients=cheap"}},
       {"pp2_cp2_zero3_ep2_full", {"mesh.pp=2", "mesh.cp=2", "mesh.ep=2", "mesh.zero=3", "train.recompute=full"}},
+  };
+}
+
+// The three ways of tokens to experts, where sizes alone would decide for another.
+inline std::vector<MeshCase> dispatch_meshes() {
+  const std::string rows = "mesh.expert_dispatch=rows", tokens = "mesh.expert_dispatch=tokens",
+                    gather = "mesh.expert_dispatch=gather";
+  return {
+      {"dp2_ep2_rows", {"mesh.dp=2", "mesh.ep=2", rows}},
+      {"tp4_etp2_ep2_rows", {"mesh.tp=4", "mesh.etp=2", "mesh.ep=2", rows}},
+      {"cp2_dp2_ep2_zero2_rows", {"mesh.cp=2", "mesh.dp=2", "mesh.ep=2", "mesh.zero=2", rows}},
+      {"dp4_ep4_gather", {"mesh.dp=4", "mesh.ep=4", gather}},
+      {"dp2_tp2_etp1_ep4_gather", {"mesh.dp=2", "mesh.tp=2", "mesh.etp=1", "mesh.ep=4", gather}},
+      {"zero3_dp4_ep4_gather", {"mesh.dp=4", "mesh.ep=4", "mesh.zero=3", gather}},
+      {"dp2_ep2_tokens", {"mesh.dp=2", "mesh.ep=2", tokens}},
+      {"dp4_ep4_tokens", {"mesh.dp=4", "mesh.ep=4", tokens}},
+      {"dp4_ep2_full_tokens", {"mesh.dp=4", "mesh.ep=2", "train.recompute=full", tokens}},
+      {"dp2_tp2_ep2_sp_tokens", {"mesh.dp=2", "mesh.tp=2", "mesh.ep=2", "mesh.sequence_parallel=true", tokens}},
+      {"tp2_etp1_ep2_tokens", {"mesh.tp=2", "mesh.etp=1", "mesh.ep=2", tokens}},
+      {"tp4_etp2_ep2_tokens", {"mesh.tp=4", "mesh.etp=2", "mesh.ep=2", tokens}},
+      {"cp2_ep2_tokens", {"mesh.cp=2", "mesh.ep=2", tokens}},
+      {"zero2_dp4_ep2_tokens", {"mesh.dp=4", "mesh.ep=2", "mesh.zero=2", tokens}},
+      {"zero3_dp4_tp2_etp2_ep2_tokens", {"mesh.dp=4", "mesh.tp=2", "mesh.etp=2", "mesh.ep=2", "mesh.zero=3", tokens}},
+      {"pp2_dp2_ep2_tokens", {"mesh.pp=2", "mesh.dp=2", "mesh.ep=2", tokens}},
+      {"pp2_dp2_ep2_dualpipev_tokens",
+       {"mesh.pp=2", "mesh.dp=2", "mesh.ep=2", "pipeline.schedule=dualpipev", "pipeline.chunks=2", tokens}},
+      {"dp2_ep2_combined_tokens", {"mesh.dp=2", "mesh.ep=2", "pipeline.schedule=combined-1f1b", tokens}},
   };
 }
 

@@ -99,8 +99,9 @@ TEST(ExpertMeshChanges, AreResumedByOtherSchedules) {
 
 // A case's name tells the sizes of its axes and its ZeRO stage, and its settings are those.
 TEST(MeshCases, AreWhatTheirNamesSay) {
-  std::vector<MeshCase> cases = meshes(), with_experts = expert_meshes();
-  cases.insert(cases.end(), with_experts.begin(), with_experts.end());
+  std::vector<MeshCase> cases = meshes();
+  for (const std::vector<MeshCase>& more : {expert_meshes(), dispatch_meshes()})
+    cases.insert(cases.end(), more.begin(), more.end());
   for (const MeshCase& mesh : cases) {
     std::map<std::string, std::string> named, set;
     std::istringstream words(mesh.name);
@@ -144,6 +145,10 @@ INSTANTIATE_TEST_SUITE_P(Meshes, OnMeshes,
 
 INSTANTIATE_TEST_SUITE_P(ExpertMeshes, OnMeshes,
                          testing::Combine(testing::Values("tiny-moe.toml"), testing::ValuesIn(expert_meshes())),
+                         case_name);
+
+INSTANTIATE_TEST_SUITE_P(DispatchMeshes, OnMeshes,
+                         testing::Combine(testing::Values("tiny-moe.toml"), testing::ValuesIn(dispatch_meshes())),
                          case_name);
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST_P(OneWalk, ExecutorAndSimulatorTakeTheSameSteps) {
   for (int rank = 0; rank < lowered.shape.mesh.world_size(); ++rank) {
     auto stage = static_cast<size_t>(stage_rank_of(lowered.shape.mesh, rank));
     Steps steps = listed_steps(lowered.programs.train[stage]);
-    ASSERT_GT(steps.size(), 100u);
+    ASSERT_GT(steps.size(), 40u);  // a stage that has the embedding alone takes 46
     EXPECT_TRUE(by_cpu[static_cast<size_t>(rank)] == steps) << "rank " << rank;
     EXPECT_TRUE(by_sim[stage] == steps) << "stage " << stage;
   }

@@ -7,6 +7,7 @@
 #include "cost/network.h"
 #include "cost/planned_target.h"
 #include "cost/software_profile_file.h"
+#include "models/presets.h"
 #include "plan/predict.h"
 
 namespace sextant {
@@ -160,6 +161,65 @@ TEST(Effects, AHostThatCannotKeepUp) {
         .seconds;
   };
   EXPECT_NEAR(seconds(1, 8) / seconds(2, 4), 31.63 / 15.44, 0.05 * 31.63 / 15.44);
+}
+
+struct ExpertRun {
+  RunConfig config;
+  ModelSpec spec;
+  SoftwareProfile profile;
+  Machine machine = with_experts(load_machine("b200"));
+
+  double seconds(double imbalance = 1) const {
+    LoweredRun lowered = lower_run(config, spec, planned_target(profile));
+    return simulate_run(lowered, {machine, machine.tables, profile, imbalance}).seconds;
+  }
+};
+
+ExpertRun two_layers_of_qwen() {
+  ExpertRun run{.config = {}, .spec = find_preset("qwen3-30b-a3b")->spec, .profile = {}};
+  run.profile = profile_named(load_profiles(), "megatron-bridge-2025");
+  run.spec.layers = 2;
+  run.config.mesh.dp = 8, run.config.mesh.ep = 8;
+  run.config.batch = {.sequences = 8, .microbatch = 1, .seq = 4096};
+  run.config.train.eval_every = 0;
+  return run;
+}
+
+// A host that waits for the routing of every layer is not ahead of the device when the next one comes; in a CUDA graph
+// there is nothing that it could be late with.
+TEST(Effects, TheHostWaitsForTheRouting) {
+  ExpertRun run = two_layers_of_qwen();
+  double waits = run.seconds();
+  run.profile.expert_counts_on_host = false;
+  double runs_ahead = run.seconds();
+  EXPECT_GT(waits, 1.01 * runs_ahead);
+  run.profile.host_s_per_kernel = 0;
+  double graph = run.seconds();
+  EXPECT_LT(graph, runs_ahead);
+  run.profile.expert_counts_on_host = true;
+  EXPECT_EQ(run.seconds(), graph);
+}
+
+// Where one GEMM is issued for each expert, the host's time grows with the experts of a rank.
+TEST(Effects, MoreExpertsOfARankKeepTheHostLonger) {
+  ExpertRun run = two_layers_of_qwen();
+  double sixteen = run.seconds();
+  run.profile.expert_gemm_host_s *= 2;
+  double twice = run.seconds();
+  EXPECT_GT(twice, sixteen);
+  run.profile.expert_gemms = ExpertGemms::grouped;
+  double grouped = run.seconds();
+  run.profile.expert_gemm_host_s = 0;
+  EXPECT_EQ(run.seconds(), grouped);
+}
+
+// How many tokens an expert gets is no dim that loads must fit: an odd number costs what its neighbours do.
+TEST(Effects, OddNumbersOfTokensCostNoMore) {
+  ExpertRun run = two_layers_of_qwen();
+  run.profile.host_s_per_kernel = 0;
+  double even = run.seconds(1.25), odd = run.seconds(1.2512);
+  EXPECT_GE(odd, even);
+  EXPECT_LT(odd, 1.02 * even);
 }
 
 }  // namespace

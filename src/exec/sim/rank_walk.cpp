@@ -94,7 +94,7 @@ std::vector<PricedOp> price_region(const Program& program, const Region& region,
     PricedOp& priced = ops.emplace_back(price_op(program, op, pricer));
     if (priced.on_lane) continue;
     if (priced.price.message) priced.waited_s = waited_seconds(program, priced, before, pricer);
-    if (!last_microbatch_only(op)) before = &priced;
+    if (!once_per_step(op)) before = &priced;
   }
   return ops;
 }
@@ -202,8 +202,8 @@ bool RankWalk::run_message(const PricedOp& op, int microbatch, StageMessages& me
 
 bool RankWalk::run_op(const PricedOp& op, int microbatch, StageMessages& messages) {
   if (profile_.host_s_per_kernel > 0) {
-    host_ = std::max(host_, profile_.launches_wait ? now_ : 0.0) + profile_.host_s_per_kernel * op.price.kernels +
-            op.price.host_s;
+    bool waits = profile_.launches_wait || op.price.host_waits;
+    host_ = std::max(host_, waits ? now_ : 0.0) + profile_.host_s_per_kernel * op.price.kernels + op.price.host_s;
     wait_until(host_, &RankTime::host);
   }
   if (op.price.message) return run_message(op, microbatch, messages);

@@ -17,6 +17,7 @@ RegionWork region_work(const Program& program, const Region& region, Pricer& pri
   for (const PricedOp& priced : price_region(program, region, pricer)) {
     const OpPrice& price = priced.price;
     if (price.message == Collective::receive) continue;
+    if (priced.op->runs_for == RunsFor::first_microbatch) continue;  // once a step: a bound may leave it out
     if (price.message == Collective::send) {
       sent.push_back({work.compute, price.seconds});
       continue;

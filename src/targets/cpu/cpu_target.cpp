@@ -15,6 +15,7 @@ Target cpu_target(int threads) {
   return {.name = "cpu",
           .threads = team,
           .alignment = kAlignment,
+          .fp8 = true,
           .workspace =
               [team](const Op& op, const LocalTypes& in, const LocalTypes& out) {
                 return cpu_kernel_needs().workspace(*op.def, {op.attrs, in, out, team});

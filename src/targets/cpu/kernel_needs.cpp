@@ -5,9 +5,11 @@
 #include "ops/attention_widths.h"
 #include "ops/ops.h"
 #include "ops/transfer.h"
+#include "targets/copy_runs.h"
 #include "targets/cpu/attention_sizes.h"
 #include "targets/cpu/cpu_target.h"
 #include "targets/cpu/expert_sizes.h"
+#include "targets/cpu/fp8_sizes.h"
 #include "targets/cpu/gemm_sizes.h"
 #include "targets/cpu/head_loss_sizes.h"
 #include "targets/cpu/message_sizes.h"
@@ -35,6 +37,13 @@ Bytes gemm(const KernelQuery& query) {
   return {multiply_workspace(query.out[0].shape.last(), query.in[0].shape.last(), query.threads)};
 }
 
+// c = a·bᵀ of fp8 operands, each followed by its scales.
+Bytes fp8_product(const KernelQuery& query) {
+  Fp8ProductSizes sizes = fp8_product_sizes(query.in[0].shape.count(), query.in[2].shape.count(),
+                                            query.out[0].shape.last(), query.out[0].dtype);
+  return {sizes.bytes(query.threads)};
+}
+
 // dw = dyᵀ·x.
 Bytes weight_gemm(const KernelQuery& query) {
   return {multiply_workspace(query.in[1].shape.last(), query.in[0].shape.rows(), query.threads)};
@@ -48,6 +57,7 @@ Bytes row_sums(const KernelQuery& query) {
 }
 
 Bytes head_sums(const KernelQuery& query) {
+  if (query.in.size() == 2) return {};  // heads have no weights
   const LocalType& x = query.in[0];
   return {2 * row_blocks(x.shape.rows()).count() * query.attrs.integer("head_dim") * size_of(x.dtype)};
 }
@@ -92,7 +102,7 @@ Bytes change_layout(const KernelQuery& query) {
   const LocalType &in = query.in[0], &out = query.out[0];
   if (transfer == Transfer::all_gather) return {packed ? ranks * bytes_of(in) : 0};
   if (transfer == Transfer::reduce_scatter) return {padded_part(bytes_of(out)) + (packed ? ranks * bytes_of(out) : 0)};
-  if (transfer == Transfer::all_reduce)
+  if (transfer == Transfer::all_reduce || transfer == Transfer::all_reduce_max)
     return {all_reduce_scratch(out.shape.count(), out.dtype, static_cast<int>(ranks))};
   if (transfer == Transfer::all_to_all)
     return {2 * padded_part(ranks * query.attrs.integer("part") * size_of(in.dtype))};
@@ -134,10 +144,21 @@ Bytes queue_lengths(const KernelQuery& query) {
   return {groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(int64_t)}};
 }
 
+// What is counted of every queue: in all, and before the round.
+Bytes queue_counts(const KernelQuery& query) {
+  const LocalShape& groups = query.out[0].shape;
+  return {2 * groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(QueueCounts)}};
+}
+
 // The row of every slot.
 Bytes slot_places(const KernelQuery& query) {
   TokenGroups groups(query.attrs, query.in[1].shape);
   return {groups.count * groups.tokens() * query.attrs.integer("top_k") * int64_t{sizeof(int32_t)}};
+}
+
+// All slots, by expert.
+Bytes slots_in_order(const KernelQuery& query) {
+  return {query.in[1].shape.count() * int64_t{sizeof(int32_t)}};
 }
 
 // The scores of one token, and what experts are chosen by, for each thread.
@@ -174,6 +195,7 @@ namespace sextant {
 
 const KernelTable& cpu_kernel_needs() {
   static const KernelTable table{
+      {&ops::absmax, {cpu::task_sums}},
       {&ops::adafactor_direction, {cpu::sums_of_rows<0, 1>}},
       {&ops::adafactor_sums, {cpu::sums_of_rows<1, 1>}},
       {&ops::adafactor_vector, {cpu::sums_of_rows<1, 2>}},
@@ -184,8 +206,10 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::attention_step, {cpu::attention<cpu::ring_step_scratch>}},
       {&ops::attention_step_backward, {cpu::attention<cpu::ring_step_backward_scratch>}},
       {&ops::combine, {cpu::slot_places}},
+      {&ops::copies_map, {cpu::queue_counts}},
       {&ops::dispatch_map, {cpu::queue_lengths}},
       {&ops::dispatch_weights_backward, {cpu::slot_places}},
+      {&ops::drop_slots, {cpu::slots_in_order}},
       {&ops::expert_down, {cpu::expert_linear}},
       {&ops::expert_down_input_gradient, {cpu::expert_linear}},
       {&ops::expert_down_weight_gradient, {cpu::expert_weight_gradient}},
@@ -196,6 +220,12 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::expert_up, {cpu::expert_linear}},
       {&ops::expert_up_input_gradient, {cpu::expert_linear}},
       {&ops::expert_up_weight_gradient, {cpu::expert_weight_gradient}},
+      {&ops::fp8_block_linear, {cpu::fp8_product}},
+      {&ops::fp8_block_linear_input_gradient, {cpu::fp8_product}},
+      {&ops::fp8_block_linear_weight_gradient, {cpu::fp8_product}},
+      {&ops::fp8_linear, {cpu::fp8_product}},
+      {&ops::fp8_linear_input_gradient, {cpu::fp8_product}},
+      {&ops::fp8_linear_weight_gradient, {cpu::fp8_product}},
       {&ops::head_loss, {cpu::head_loss}},
       {&ops::head_loss_backward, {cpu::head_loss}},
       {&ops::head_lse, {cpu::head_loss}},

@@ -25,7 +25,7 @@ AttentionShape shape_of(const Attrs& attrs, const LocalShape& qkv, Documents doc
           .value_dim = heads.value_dim,
           .documents = documents,
           .scale = static_cast<float>(attention_scale_of(attrs)),
-          .window = window_of(attrs)};
+          .window = key_range_of(attrs).window};
 }
 
 Documents documents_of(std::span<const LocalType> in, size_t at) {
@@ -51,7 +51,8 @@ bool has_alibi(const Attrs& attrs) {
 }
 
 bool attention_goes_to_library(const Attrs& attrs, DType dtype, const AttentionShape& shape) {
-  if (has_alibi(attrs) || attrs.has("dropout") || (shape.window > 0 && shape.documents == Documents::apart))
+  if (has_alibi(attrs) || attrs.has("dropout") || key_range_of(attrs).chunk > 0 ||
+      (shape.window > 0 && shape.documents == Documents::apart))
     return false;
   // A single position is refused by cuDNN, and is no work.
   auto takes = [](int64_t dim) { return dim % 8 == 0 && dim <= kLargestLibraryHead; };

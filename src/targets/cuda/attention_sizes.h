@@ -40,7 +40,7 @@ AttentionShape attention_backward_shape(const Attrs& attrs, std::span<const Loca
 
 bool has_alibi(const Attrs& attrs);
 
-// cuDNN's plans know no ALiBi, no dropout of ours, and no window where documents stay apart.
+// cuDNN's plans know no ALiBi, no dropout of ours, no chunks, and no window where documents stay apart.
 bool attention_goes_to_library(const Attrs& attrs, DType dtype, const AttentionShape& shape);
 
 Bytes attention_library_scratch(const AttentionShape& shape);

@@ -12,7 +12,7 @@ Target cuda_target(Determinism determinism) {
   return {.name = "cuda",
           .threads = 1,
           .alignment = kCudaAlignment,
-          .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients"},
+          .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients", "slot_order"},
           .computes_in = {DType::bf16, DType::f32},
           .workspace =
               [determinism](const Op& op, const LocalTypes& in, const LocalTypes& out) {

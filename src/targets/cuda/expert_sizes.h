@@ -18,13 +18,23 @@ constexpr int64_t in_pieces(int64_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
 
+// The number of tiles before each expert, and before the end.
+constexpr int64_t tile_count_bytes(int64_t experts) {
+  return in_pieces((experts + 1) * 4);
+}
+
+// How many of a block's slots each expert has.
+constexpr int64_t slot_count_bytes(int64_t slots, int64_t experts) {
+  return in_pieces(ceil_div(slots, kSlotsPerBlock) * experts * 4);
+}
+
 // In this order: slots by expert, where each expert's begin, the number of tiles before each, counts by block.
 struct SlotOrderSizes {
   constexpr SlotOrderSizes(int64_t slots, int64_t experts)
       : offsets(in_pieces(slots * 4)),
         tiles(offsets + in_pieces((experts + 1) * 4)),
-        counts(tiles + in_pieces((experts + 1) * 4)),
-        end(counts + in_pieces(ceil_div(slots, kSlotsPerBlock) * experts * 4)),
+        counts(tiles + tile_count_bytes(experts)),
+        end(counts + slot_count_bytes(slots, experts)),
         most_tiles(slots / kExpertTileRows + (slots < experts ? slots : experts)) {}
 
   int64_t offsets, tiles, counts, end;

@@ -4,6 +4,7 @@
 
 #include "ops/ops.h"
 #include "ops/transfer.h"
+#include "targets/copy_runs.h"
 #include "targets/cuda/adafactor_sizes.h"
 #include "targets/cuda/attention_sizes.h"
 #include "targets/cuda/cuda_target.h"
@@ -69,6 +70,7 @@ Bytes norm_gradient(const KernelQuery& query) {
 }
 
 Bytes qk_norm_gradient(const KernelQuery& query) {
+  if (query.in.size() == 2) return {};  // heads have no weights
   return {qk_norm_gradient_workspace(query.in[0].shape.rows(), query.attrs.integer("head_dim"))};
 }
 
@@ -134,18 +136,27 @@ int64_t slot_order(const KernelQuery& query) {
   int64_t inputs = query.in[gradient ? 1 : 0].shape.last();
   int64_t outputs = gradient ? query.in[0].shape.last() : query.out[0].shape.last();
   int64_t elements = gradient ? query.out[0].shape.count() : query.in[1].shape.count();
-  return SlotOrderSizes(query.in[2].shape.count(), local_experts(elements, inputs, outputs)).end;
+  int64_t experts = local_experts(elements, inputs, outputs);
+  if (query.attrs.has("in_order")) return tile_count_bytes(experts);
+  return SlotOrderSizes(query.in[2].shape.count(), experts).end;
+}
+
+Bytes sorted_slots(const KernelQuery& query) {
+  int64_t experts = query.attrs.integer("experts");
+  return {tile_count_bytes(experts) + slot_count_bytes(query.in[0].shape.count(), experts)};
 }
 
 Bytes experts_to_slots(const KernelQuery& query) {
   return {slot_order<ExpertWeight::input>(query)};
 }
 
-// The rows of the weight's inputs, gathered for tensor cores.
+// Rows gathered for tensor cores, in the order of experts: of the weight's inputs, or of the operand kOfTokens where
+// the other one is in that order.
+template <int kOfTokens>
 Bytes experts_of_slots(const KernelQuery& query) {
-  int64_t gathered = query.in[1].dtype == DType::bf16
-                         ? query.in[2].shape.count() * query.in[1].shape.last() * size_of(DType::bf16)
-                         : 0;
+  const LocalType& rows = query.in[query.attrs.has("in_order") ? kOfTokens : 1];
+  int64_t gathered =
+      rows.dtype == DType::bf16 ? query.in[2].shape.count() * rows.shape.last() * size_of(DType::bf16) : 0;
   return {slot_order<ExpertWeight::output>(query) + gathered};
 }
 
@@ -159,6 +170,21 @@ Bytes experts_to_tokens(const KernelQuery& query) {
 Bytes queue_lengths(const KernelQuery& query) {
   const LocalShape& groups = query.out[0].shape;
   return {groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(int32_t)}};
+}
+
+// What is counted of every queue.
+Bytes queue_counts(const KernelQuery& query) {
+  const LocalShape& groups = query.out[0].shape;
+  return {groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(QueueCounts)}};
+}
+
+// A number for every slot or row of the second operand: its copy, or its place.
+Bytes numbers_of_rows(const KernelQuery& query) {
+  return {query.in[1].shape.count() * int64_t{sizeof(int32_t)}};
+}
+// The first row of every copy.
+Bytes rows_of_copies(const KernelQuery& query) {
+  return {query.out[0].shape.rows() * int64_t{sizeof(int32_t)}};
 }
 
 // The row of every slot.
@@ -218,12 +244,16 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::attention_step_backward, {cuda::ring_step_backward}},
       {&ops::clip_scale, {cuda::scalar_sum}},
       {&ops::combine, {cuda::slot_places}},
+      {&ops::copies_map, {cuda::queue_counts}},
+      {&ops::copies_to_rows, {cuda::numbers_of_rows}},
+      {&ops::rows_to_copies, {cuda::rows_of_copies}},
       {&ops::dispatch_map, {cuda::queue_lengths}},
       {&ops::dispatch_weights_backward, {cuda::slot_places}},
+      {&ops::drop_slots, {cuda::numbers_of_rows}},
       {&ops::embedding_backward, {cuda::embedding_gradient}},
       {&ops::expert_down, {cuda::experts_to_tokens}},
       {&ops::expert_down_input_gradient, {cuda::experts_to_slots}},
-      {&ops::expert_down_weight_gradient, {cuda::experts_of_slots}},
+      {&ops::expert_down_weight_gradient, {cuda::experts_of_slots<0>}},
       {&ops::expert_down_bias_gradient, {cuda::slots_by_expert<3>}},
       {&ops::expert_up_bias_gradient, {cuda::slots_by_expert<1>}},
       {&ops::sink_attention, {cuda::sink_attention}},
@@ -233,10 +263,17 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::expert_rows_bias_gradient, {cuda::rows_by_expert<1>}},
       {&ops::expert_rows_weighted_bias_gradient, {cuda::rows_by_expert<3>}},
       {&ops::expert_rows_input_gradient, {cuda::experts_to_slots}},
-      {&ops::expert_rows_weight_gradient, {cuda::experts_of_slots}},
+      {&ops::expert_rows_weight_gradient, {cuda::experts_of_slots<1>}},
       {&ops::expert_up, {cuda::experts_to_slots}},
       {&ops::expert_up_input_gradient, {cuda::experts_to_tokens}},
-      {&ops::expert_up_weight_gradient, {cuda::experts_of_slots}},
+      {&ops::expert_up_weight_gradient, {cuda::experts_of_slots<1>}},
+      {&ops::fp8_block_linear, {cuda::gemm}},
+      {&ops::fp8_block_linear_input_gradient, {cuda::gemm}},
+      {&ops::fp8_block_linear_weight_gradient, {cuda::gemm}},
+      {&ops::fp8_linear, {cuda::gemm}},
+      {&ops::fp8_linear_input_gradient, {cuda::gemm}},
+      {&ops::fp8_linear_weight_gradient, {cuda::gemm}},
+      {&ops::slot_order, {cuda::sorted_slots}},
       {&ops::head_loss, {cuda::head_loss}},
       {&ops::head_loss_backward, {cuda::head_loss}},
       {&ops::head_lse, {cuda::head_loss}},

@@ -30,6 +30,10 @@ bool has_non_finite(DType dtype, std::span<const std::byte> bytes) {
       return has_full_exponent<uint16_t>(bytes, 0x7f80);
     case DType::f16:
       return has_full_exponent<uint16_t>(bytes, 0x7c00);
+    case DType::e4m3:
+      return has_full_exponent<uint8_t>(bytes, 0x7f);
+    case DType::e5m2:
+      return has_full_exponent<uint8_t>(bytes, 0x7c);
     case DType::i64:
     case DType::i32:
     case DType::u32:

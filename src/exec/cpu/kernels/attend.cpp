@@ -59,7 +59,7 @@ void attend(const Attend<T>& block, std::byte* scratch) {
   T* scores = reinterpret_cast<T*>(scratch);
   std::byte* gemm_scratch = scratch + kScoreBytes;
   Running<T> running;
-  running.first_keys = {block.begins, block.first, block.distance, block.window};
+  running.first_keys = {block.begins, block.first, block.distance, block.range, block.key_0};
   running.from = running.first_keys.of_any(block.queries);
   std::fill_n(running.maximum, kQueriesPerBlock, -std::numeric_limits<T>::infinity());
   std::fill_n(running.sum, kQueriesPerBlock, T(0));
@@ -91,7 +91,7 @@ void attend(const Attend<T>& block, std::byte* scratch) {
                      .diagonal = block.first - first_key},
              gemm_scratch);
   }
-  if (running.from >= all_keys)  // all keys lie before the windows of all queries
+  if (running.from >= all_keys)  // all keys lie before the ranges of all queries
     for (int64_t i = 0; i < block.queries; ++i) std::fill_n(block.y + i * block.y_stride, block.value_dim, T(0));
   for (int64_t i = 0; i < block.queries; ++i) {
     T maximum = running.maximum[i], sum = running.sum[i], rescale = 1;

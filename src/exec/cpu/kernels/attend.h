@@ -14,6 +14,7 @@
 #include "exec/cpu/kernels/gemm.h"
 #include "exec/dropout_mask.h"
 #include "ops/attention_widths.h"
+#include "ops/attention_window.h"
 #include "targets/cpu/attention_sizes.h"
 
 namespace sextant::cpu {
@@ -72,8 +73,9 @@ struct Attend {
   // after key 0.
   T slope = 0;
   int64_t distance = 0;
-  T scale = 0;         // of scores; 0 = 1/sqrt(dim)
-  int64_t window = 0;  // a query sees so many keys up to its own position at most; 0 = all
+  T scale = 0;          // of scores; 0 = 1/sqrt(dim)
+  KeyRange range = {};  // which keys up to its own position a query sees
+  int64_t key_0 = 0;    // the position of key 0
   WeightDropout dropout = {};
   const T* sink = nullptr;  // a score that every query sees and that has no value
 };
@@ -94,12 +96,13 @@ struct FirstKeys {
   const int32_t* begins;  // one per query, or null
   int64_t first;          // the last key that query 0 may see; the next one sees one more
   int64_t distance;       // of query 0 from key 0, which is more where the keys end before the query
-  int64_t window;         // 0 = all
+  KeyRange range;
+  int64_t key_0;  // the position of key 0
 
-  // That of query i; there is one key at least in front of it, unless the window ends behind all keys.
+  // That of query i; there is one key at least in front of it, unless its range begins behind all keys.
   int64_t of(int64_t i) const {
     int64_t key = begins ? std::clamp<int64_t>(begins[i], 0, first + i) : 0;
-    return window > 0 ? std::max(key, distance + i + 1 - window) : key;
+    return std::max(key, range.first(key_0 + distance + i) - key_0);
   }
   // The first of any of `queries` queries.
   int64_t of_any(int64_t queries) const {

@@ -27,7 +27,8 @@ struct AttendGradient {
   T slope = 0;                      // ALiBi, as in attend.h
   int64_t distance = 0;             // of query 0 from key 0
   T scale = 0;                      // of scores; 0 = 1/sqrt(dim)
-  int64_t window = 0;               // as in attend.h
+  KeyRange range = {};              // as in attend.h
+  int64_t key_0 = 0;                // the position of key 0
   WeightDropout dropout = {};
 };
 

@@ -8,6 +8,7 @@
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/cpu/kernels/vector_math.h"
 #include "ops/attention_scale.h"
+#include "ops/attention_window.h"
 #include "targets/local_heads.h"
 
 namespace sextant::cpu {
@@ -50,7 +51,7 @@ void attend_all(const KernelCall& call, const Tensor* sinks, size_t begins_at) {
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
                        .distance = first,
                        .scale = static_cast<T>(attention_scale_of(call.attrs)),
-                       .window = call.attrs.integer_or("window", 0),
+                       .range = key_range_of(call.attrs),
                        .dropout = dropout.of(b, head, first, 0),
                        .sink = sinks ? sinks->as<T>() + head : nullptr},
              call.workspace + thread * scratch);
@@ -105,7 +106,7 @@ void run_attention_backward(const KernelCall& call) {
                                           .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
                                           .distance = 0,
                                           .scale = static_cast<T>(attention_scale_of(call.attrs)),
-                                          .window = call.attrs.integer_or("window", 0),
+                                          .range = key_range_of(call.attrs),
                                           .dropout = dropout.of(b, head, 0, 0)},
                         call.workspace + thread * scratch);
       }

@@ -5,6 +5,7 @@
 #include "exec/cpu/kernels/attend.h"
 #include "exec/cpu/kernels/blocks.h"
 #include "ops/attention_scale.h"
+#include "ops/attention_window.h"
 #include "targets/local_heads.h"
 
 namespace sextant::cpu {
@@ -53,7 +54,7 @@ void run_attention_cached(const KernelCall& call) {
                        .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
                        .distance = start + first,
                        .scale = static_cast<T>(attention_scale_of(call.attrs)),
-                       .window = call.attrs.integer_or("window", 0),
+                       .range = key_range_of(call.attrs),
                        .sink = call.in.size() > kSinks ? call.in[kSinks].as<T>() + head : nullptr},
              call.workspace + thread * scratch);
     });

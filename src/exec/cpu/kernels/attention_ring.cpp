@@ -11,6 +11,7 @@
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/ring_pieces.h"
 #include "ops/attention_scale.h"
+#include "ops/attention_window.h"
 #include "targets/local_heads.h"
 
 namespace sextant::cpu {
@@ -45,7 +46,7 @@ void join(const KernelCall& call) {
 template <class T>
 void merge(T* y, int64_t y_stride, T* lse, const T* block_y, const T* block_lse, int64_t queries, int64_t dim) {
   for (int64_t i = 0; i < queries; ++i) {
-    if (std::isinf(block_lse[i])) continue;  // all keys of the block lie before the query's window
+    if (std::isinf(block_lse[i])) continue;  // all keys of the block lie before the query's range
     T top = std::max(lse[i], block_lse[i]);
     T a = std::exp(lse[i] - top), b = std::exp(block_lse[i] - top);
     T sum = a + b;
@@ -102,7 +103,8 @@ class StepKernel final : public PreparedKernel {
                            .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
                            .distance = first + pair.q.global - pair.k.global,
                            .scale = static_cast<T>(attention_scale_of(call.attrs)),
-                           .window = call.attrs.integer_or("window", 0),
+                           .range = key_range_of(call.attrs),
+                           .key_0 = pair.k.global,
                            .dropout = dropout.of(b, head, pair.q.global + first, pair.k.global)},
                  scratch + ring_block_bytes(heads.widest()));
           merge(y + (b * length + row) * heads.y_width() + heads.y_at(head), heads.y_width(),
@@ -167,7 +169,8 @@ class StepBackwardKernel final : public PreparedKernel {
                                             .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
                                             .distance = pair.q.global - pair.k.global,
                                             .scale = static_cast<T>(attention_scale_of(call.attrs)),
-                                            .window = call.attrs.integer_or("window", 0),
+                                            .range = key_range_of(call.attrs),
+                                            .key_0 = pair.k.global,
                                             .dropout = dropout.of(b, head, pair.q.global, pair.k.global)},
                           call.workspace + thread * scratch);
         }

@@ -37,6 +37,7 @@ void run_dispatch_map(const KernelCall& call) {
     for (int64_t token = 0; token < groups.tokens(); ++token) {
       const int32_t* chosen = experts.as<int32_t>() + groups.row(group, token) * top_k;
       for (int64_t j = 0; j < top_k; ++j) {
+        if (chosen[j] < 0) continue;
         int64_t block = chosen[j] / per_block, place = queues[block]++ - first;
         if (place < 0 || place >= capacity) continue;
         sources[block * capacity + place] = static_cast<int32_t>(token * top_k + j);

@@ -3,6 +3,7 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/gemm.h"
 #include "targets/cpu/expert_sizes.h"
+#include "targets/ordered_slots.h"
 #include "targets/slot_experts.h"
 
 namespace sextant::cpu {
@@ -34,10 +35,28 @@ void sort_slots(const SlotExperts& experts, int64_t expert_count, int64_t count,
 
 enum class Rows : uint8_t { tokens, slots };
 
+// Where the slots of an op's values stand: null where they stand as they are.
+const int32_t* places_of_slots(const KernelCall& call) {
+  if (!call.attrs.has("in_order")) return nullptr;
+  return ordered_slots(call.in[3].as<int32_t>(), call.in[2].count(), call.in[4].as<int32_t>()).places;
+}
+
+// The row of a slot in a value of tokens or slots.
+struct RowOfSlot {
+  int64_t top_k;
+  const int32_t* places;
+
+  int64_t operator()(int32_t slot, Rows rows) const {
+    if (rows == Rows::tokens) return slot / top_k;
+    return places ? places[slot] : slot;
+  }
+};
+
 // out = in·b(expert) row by row, where rows of either side are tokens or slots; onto tokens, their slots' are added up.
 template <class T>
 struct ExpertRows {
   SlotExperts experts;
+  const int32_t* places;
   int64_t expert_count;  // of the weight's
   int64_t tokens, top_k;
   const T* in;
@@ -64,7 +83,7 @@ void multiply_block(const ExpertRows<T>& x, int64_t first_token, int64_t last_to
   if (x.experts.rows > 0)  // a row may have no expert
     for (int64_t row = first_token; row < last_token; ++row)
       if (x.experts.of(row) < 0) std::fill_n(x.out + row * x.outputs, x.outputs, T{0});
-  auto row_of = [&](int32_t slot, Rows rows) { return rows == Rows::slots ? int64_t{slot} : slot / x.top_k; };
+  const RowOfSlot row_of{x.top_k, x.places};
   for (int64_t e = 0; e < x.expert_count; ++e) {
     Matrix<T> b = x.b;
     b.data += e * x.b_elements;
@@ -105,6 +124,7 @@ void run_rows(const KernelCall& call) {
     Matrix<T> stored{w.as<T>(), w.shape.last()};
     SlotExperts slots = slot_experts(call, expert_count);
     ExpertRows<T> rows{.experts = slots,
+                       .places = places_of_slots(call),
                        .expert_count = expert_count,
                        .tokens = slots.rows > 0 ? experts.count() : experts.shape.rows(),
                        .top_k = slots.rows > 0 ? 1 : experts.shape.last(),
@@ -136,7 +156,9 @@ void run_weight_gradient(const KernelCall& call) {
     ExpertGradientScratch at({experts.count(), expert_count, outputs, inputs, int64_t{sizeof(T)}});
     auto* order = reinterpret_cast<int32_t*>(call.workspace);
     auto* offsets = reinterpret_cast<int32_t*>(call.workspace + at.offsets);
-    if (slots.rows > 0)  // by their places in queues, then by groups: the rows of a round are a piece of that
+    bool by_token = call.attrs.integer_or("by_token", 0) != 0;
+    if (slots.rows > 0 &&
+        !by_token)  // by their places in queues, then by groups: the rows of a round are a piece of that
       sort_slots(
           slots, expert_count, experts.count(),
           [&, groups = experts.count() / slots.rows](int64_t i) { return i % groups * slots.rows + i / groups; }, order,
@@ -144,12 +166,17 @@ void run_weight_gradient(const KernelCall& call) {
     else
       sort_slots(
           slots, expert_count, experts.count(), [](int64_t i) { return i; }, order, offsets);
-    auto row_of = [&](int32_t slot, Rows rows) { return rows == Rows::slots ? int64_t{slot} : slot / top_k; };
+    const RowOfSlot row_of{top_k, places_of_slots(call)};
     call.team.parallel_for(expert_count, [&](int64_t e, int thread) {
       std::byte* memory = call.workspace + at.shared() + thread * at.of_thread();
       T *dy_rows = reinterpret_cast<T*>(memory), *x_rows = reinterpret_cast<T*>(memory + at.inputs);
       T* dw = call.out[0].as<T>() + e * outputs * inputs;
       if (!call.accumulate()) std::fill_n(dw, outputs * inputs, T{0});
+      if (by_token) {  // then by groups: the tokens of a round are a piece of that
+        auto token = [&, all = call.attrs.integer("experts")](int32_t row) { return slots.chosen[row] / all; };
+        std::sort(order + offsets[e], order + offsets[e + 1],
+                  [&](int32_t a, int32_t b) { return token(a) == token(b) ? a < b : token(a) < token(b); });
+      }
       for (int64_t begin = offsets[e]; begin < offsets[e + 1]; begin += kGradientTile) {
         int64_t rows = std::min<int64_t>(kGradientTile, offsets[e + 1] - begin);
         for (int64_t r = 0; r < rows; ++r) {

@@ -96,7 +96,8 @@ class NothingKernel final : public HopKernel {
 
 class AllReduceKernel final : public HopKernel {
  public:
-  using HopKernel::HopKernel;
+  AllReduceKernel(const Preparation& p, const Hop& hop)
+      : HopKernel(p, hop), reduction_(hop.transfer == Transfer::all_reduce_max ? Reduction::max : Reduction::sum) {}
 
  private:
   void move(const KernelCall& call) override {
@@ -106,8 +107,10 @@ class AllReduceKernel final : public HopKernel {
     all_reduce(wire_->channel, group_,
                {.data = mutable_bytes(call.out[0]),
                 .scratch = {call.workspace, static_cast<size_t>(scratch)},
-                .dtype = call.out[0].dtype});
+                .dtype = call.out[0].dtype,
+                .reduction = reduction_});
   }
+  Reduction reduction_;
 };
 
 class AllGatherKernel final : public HopKernel {
@@ -226,6 +229,7 @@ std::unique_ptr<PreparedKernel> prepare(const Preparation& p) {
     case Transfer::reduce_scatter:
       return std::make_unique<ReduceScatterKernel>(p, hop);
     case Transfer::all_reduce:
+    case Transfer::all_reduce_max:
       return std::make_unique<AllReduceKernel>(p, hop);
     case Transfer::all_to_all:
       return std::make_unique<AllToAllKernel>(p, hop);

@@ -85,8 +85,12 @@ void route_token(const Routing& routing, int64_t row, const T* logits, const T* 
     sigmoid_row(logits, scores, n);
   else
     softmax_row(logits, scores, n);
-  for (int64_t e = 0; e < n; ++e) by[e] = scores[e] + (correction ? correction[e] : 0);
-  if (routing.keep_groups < routing.groups) keep_best_groups(routing, by, n);
+  bool in_groups = routing.keep_groups < routing.groups;
+  if (routing.sigmoid && !correction && !in_groups)
+    std::copy_n(logits, n, by);  // in the same order, but large ones are not equal by rounding
+  else
+    for (int64_t e = 0; e < n; ++e) by[e] = scores[e] + (correction ? correction[e] : 0);
+  if (in_groups) keep_best_groups(routing, by, n);
   for (int64_t j = 0; j < top_k; ++j) {
     int64_t best = routing.forced ? (row * top_k + j) % n : first_largest(by, n);
     experts[j] = static_cast<int32_t>(best);

@@ -32,7 +32,7 @@ void fill_block(AttentionBlock& block, const Attrs& attrs, const Tensor& qkv, co
   block.dim = heads.dim;
   block.value_dim = heads.value_dim;
   block.scale = static_cast<float>(attention_scale_of(attrs));
-  block.window = window_of(attrs);
+  block.range = key_range_of(attrs);
   block.queries = block.keys = block.lse_length = qkv.shape[1];
   block.q = part(qkv, heads.q_at(0), heads.dim);
   block.k = part(qkv, heads.k_at(0), heads.dim);

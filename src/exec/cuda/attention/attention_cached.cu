@@ -68,7 +68,7 @@ void launch(const CudaCall& call) {
   block.dim = heads.dim;
   block.value_dim = heads.value_dim;
   block.scale = static_cast<float>(attention_scale_of(call.attrs));
-  block.window = window_of(call.attrs);
+  block.range = key_range_of(call.attrs);
   block.queries = length;
   block.start = start;
   block.q = {qkv.data, length * width, heads.dim, width};

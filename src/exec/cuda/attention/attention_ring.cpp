@@ -55,7 +55,8 @@ void fill_block(AttentionBlock& block, const PiecePair& pair, const Attrs& attrs
   block.dim = heads.dim;
   block.value_dim = heads.value_dim;
   block.scale = static_cast<float>(attention_scale_of(attrs));
-  block.window = window_of(attrs);
+  block.range = key_range_of(attrs);
+  block.key_0 = pair.k.global;
   block.queries = pair.q.count;
   block.keys = pair.k.count;
   block.diagonal = pair.diagonal;

@@ -55,17 +55,20 @@ __device__ inline Offsets offsets_of(const AttentionBlock& block) {
 // The first key that a query sees, which may lie behind all that there are; for a query that does not exist, a key
 // behind all others.
 __device__ inline int64_t first_seen(const AttentionBlock& block, int64_t b, int64_t row, Offsets at) {
-  if (!block.begins && block.window == 0) return 0;
+  const int64_t window = block.range.window, chunk = block.range.chunk;
+  if (!block.begins && window == 0 && chunk == 0) return 0;
   int64_t own = row + at.diagonal;
   if (row >= block.queries) return own;
   int64_t first = block.begins ? min(max(int64_t{block.begins[b * block.queries + row]}, int64_t{0}), own) : 0;
-  return block.window > 0 ? max(first, row + at.distance - block.window + 1) : first;
+  if (window > 0) first = max(first, row + at.distance - window + 1);
+  if (chunk > 0) first = max(first, (block.key_0 + row + at.distance) / chunk * chunk - block.key_0);
+  return first;
 }
 
 // The first key that any of kQ queries sees. Every warp finds it for itself, so all threads of the block know it.
 template <int kQ>
 __device__ int64_t first_seen_by_any(const AttentionBlock& block, int64_t b, int64_t first, Offsets at) {
-  if (!block.begins) return first_seen(block, b, first, at);  // windows move on with their queries
+  if (!block.begins) return first_seen(block, b, first, at);  // ranges move on with their queries
   int64_t key = first + at.diagonal;                          // the first query sees itself
   for (int i = threadIdx.x % 32; i < kQ; i += 32) key = min(key, first_seen(block, b, first + i, at));
   for (int other = 16; other > 0; other /= 2) key = min(key, __shfl_xor_sync(0xffffffff, key, other));
@@ -74,7 +77,11 @@ __device__ int64_t first_seen_by_any(const AttentionBlock& block, int64_t b, int
 
 // Behind the last query that sees a key before `key_end`, or more.
 __device__ inline int64_t last_query_end(const AttentionBlock& block, int64_t key_end, Offsets at) {
-  return block.window > 0 ? min(block.queries, key_end - 1 + block.window - at.distance) : block.queries;
+  const int64_t window = block.range.window, chunk = block.range.chunk;
+  int64_t end = block.queries;
+  if (window > 0) end = min(end, key_end - 1 + window - at.distance);
+  if (chunk > 0) end = min(end, ((block.key_0 + key_end - 1) / chunk + 1) * chunk - block.key_0 - at.distance);
+  return end;
 }
 
 // The slope of a head (exec/alibi.h); 0 without ALiBi.
@@ -287,12 +294,12 @@ __device__ inline uint32_t pair_of(float low, float high) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
-// Heads of one width whose rows can be read four elements at a time. Without documents they are for ALiBi, windows and
-// dropout of whole sequences only.
+// Heads of one width whose rows can be read four elements at a time. Without documents they are for ALiBi, windows,
+// chunks and dropout of whole sequences only.
 template <class Block>
 bool cores_take(const Block& block) {
   bool whole = block.onto == Onto::nothing && !block.start && block.lse && block.distance == block.diagonal;
-  bool masked = block.begins || ((block.alibi_heads > 0 || block.window > 0 || block.dropout.keys) && whole);
+  bool masked = block.begins || ((block.alibi_heads > 0 || !block.range.whole() || block.dropout.keys) && whole);
   return block.dtype == DType::bf16 && masked && block.dim == block.value_dim && block.dim % 4 == 0 && block.dim <= 128;
 }
 

@@ -86,7 +86,7 @@ __device__ void write_rows(const AttentionForward& block, int64_t first, float (
     float before = join ? lse_rows[row] : sink;
     float top = fmaxf(lse, before), old_part = expf(before - top), new_part = expf(lse - top);
     float parts = old_part + new_part, old_weight = old_part / parts, new_weight = new_part / parts / sum;
-    bool seen = sum > 0;  // some key: in a ring all may lie before the query's window
+    bool seen = sum > 0;  // some key: in a ring all may lie before the query's range
     __syncwarp();         // all threads of the row have read its lse
     if (!exists || !seen) continue;
     if (lse_rows && tile_x() == 0) lse_rows[row] = top + logf(parts);

@@ -1,7 +1,7 @@
 // Our own attention kernels: for what cuDNN does not do (f32, odd head sizes, caches, steps of a ring, windows beside
-// documents, ALiBi, dropout) and for machines without it. Tiles of queries and keys in shared memory, a running maximum
-// (FlashAttention's recurrence), f32 arithmetic; with documents, windows, ALiBi or dropout, GEMMs of bf16 go through
-// tensor cores.
+// documents, chunks, ALiBi, dropout) and for machines without it. Tiles of queries and keys in shared memory, a running
+// maximum (FlashAttention's recurrence), f32 arithmetic; with documents, windows, chunks, ALiBi or dropout, GEMMs of
+// bf16 go through tensor cores.
 //
 // Enters: one block of queries of every head and sequence against one block of keys, in f32 or bf16, heads at most
 // 256 wide. Leaves: y and the log-sum-exp of each row, or the gradients; always in the same order of sums, without
@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "base/dtype.h"
+#include "ops/attention_window.h"
 
 namespace sextant::cuda {
 
@@ -45,7 +46,8 @@ struct AttentionBlock {
   // results are written over whatever is there, lse is not null, and there is no `start`.
   const int32_t* begins = nullptr;
   int64_t distance = 0;  // how many positions query 0 stands after key 0 (with `start`, that many)
-  int64_t window = 0;    // a query sees so many keys at most, its own position's among them; 0 = all
+  KeyRange range;        // which keys up to its own position a query sees
+  int64_t key_0 = 0;     // the position of key 0
   // ALiBi, unless alibi_heads is 0: the score of a key falls by the head's slope with every position that it lies
   // before its query. Head 0 here is head first_head of the model's alibi_heads.
   int alibi_heads = 0, first_head = 0;

@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kGroupThreads) multiply_rows_on_cores(GroupedR
   for (int i = 0; i < A::kPiecesOfThread; ++i) {
     int row = (static_cast<int>(threadIdx.x) + i * kGroupThreads) / (A::kColumns / 8);
     exists[i] = row < tile.count;
-    rows[i] = x.a + (exists[i] ? x.order.order[tile.first + row] / x.top_k : 0) * x.depth;
+    rows[i] = x.a + (exists[i] ? x.a_rows.of(x.order, tile.first + row) : 0) * x.depth;
   }
   auto copy_a = [&](Bf16* to, int64_t k) {
 #pragma unroll
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kGroupThreads) multiply_rows_on_cores(GroupedR
   for_sums(sums, [&](int row, int column, float2 pair) {
     int64_t wide = first_column + column;
     if (row >= tile.count || wide >= x.columns) return;
-    Bf16* to = x.c + x.order.order[tile.first + row] * x.columns + wide;
+    Bf16* to = x.c + x.c_rows.of(x.order, tile.first + row) * x.columns + wide;
     *reinterpret_cast<__nv_bfloat162*>(to) = __floats2bfloat162_rn(pair.x, pair.y);
   });
 }
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kPlainThreads) multiply_rows(GroupedRows<T> x)
     for (int i = threadIdx.x; i < kPlainDepth * kExpertTileRows; i += kPlainThreads) {
       int r = i / kPlainDepth, d = i % kPlainDepth;
       bool inside = r < tile.count && k + d < x.depth;
-      a[d][r] = inside ? static_cast<float>(x.a[x.order.order[tile.first + r] / x.top_k * x.depth + k + d]) : 0.0f;
+      a[d][r] = inside ? static_cast<float>(x.a[x.a_rows.of(x.order, tile.first + r) * x.depth + k + d]) : 0.0f;
     }
     for (int i = threadIdx.x; i < kPlainDepth * kPlainColumns; i += kPlainThreads) {
       int c = kStored == Stored::columns_first ? i / kPlainDepth : i % kPlainColumns;
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(kPlainThreads) multiply_rows(GroupedRows<T> x)
     for (int j = 0; j < 4; ++j) {
       int64_t wide = first_column + column + j;
       if (row + i >= tile.count || wide >= x.columns) continue;
-      x.c[x.order.order[tile.first + row + i] * x.columns + wide] = static_cast<T>(sums[i][j]);
+      x.c[x.c_rows.of(x.order, tile.first + row + i) * x.columns + wide] = static_cast<T>(sums[i][j]);
     }
 }
 
@@ -135,21 +135,21 @@ __global__ void __launch_bounds__(kGroupThreads) sum_gradients_on_cores(GroupedG
   const int64_t first = x.order.offsets[expert], count = x.order.offsets[expert + 1] - first;
   const int64_t first_row = static_cast<int64_t>(blockIdx.y) * kGroupRows;
   const int64_t first_column = static_cast<int64_t>(blockIdx.x) * kGroupColumns;
-  auto copy = [&](Bf16* to, int64_t k, const Bf16* from, int per_row, int64_t begin, int64_t width) {
+  auto copy = [&](Bf16* to, int64_t k, const Bf16* from, const SlotRows& rows, int64_t begin, int64_t width) {
 #pragma unroll
     for (int i = 0; i < Shape::kPiecesOfThread; ++i) {
       int piece = static_cast<int>(threadIdx.x) + i * kGroupThreads;
       int row = piece / (Shape::kColumns / 8), column = piece % (Shape::kColumns / 8) * 8;
       bool inside = k + row < count && begin + column < width;
-      const Bf16* at = inside ? from + x.order.order[first + k + row] / per_row * width + begin + column : from;
+      const Bf16* at = inside ? from + rows.of(x.order, first + k + row) * width + begin + column : from;
       copy_piece(to + row * Shape::kPitch + column, at, inside);
     }
   };
   GroupSums sums;
   multiply_group<kAcross, kAcross>(
       reinterpret_cast<Bf16*>(memory), count,
-      [&](Bf16* to, int64_t k) { copy(to, k, x.a, x.a_per_row, first_row, x.rows); },
-      [&](Bf16* to, int64_t k) { copy(to, k, x.b, x.b_per_row, first_column, x.columns); }, sums);
+      [&](Bf16* to, int64_t k) { copy(to, k, x.a, x.a_rows, first_row, x.rows); },
+      [&](Bf16* to, int64_t k) { copy(to, k, x.b, x.b_rows, first_column, x.columns); }, sums);
   for_sums(sums, [&](int row, int column, float2 pair) {
     int64_t r = first_row + row, c = first_column + column;
     if (r < x.rows && c < x.columns) write_pair(x.dw + (expert * x.rows + r) * x.columns + c, pair, x.add);
@@ -173,10 +173,10 @@ __global__ void __launch_bounds__(kPlainThreads) sum_gradients(GroupedGradient<T
     for (int i = threadIdx.x; i < kPlainDepth * kPlainSide; i += kPlainThreads) {
       int d = i / kPlainSide, at = i % kPlainSide;
       bool exists = k + d < count;
-      int64_t slot = exists ? x.order.order[first + k + d] : 0;
+      int64_t place = first + (exists ? k + d : 0);
       bool in_a = exists && first_row + at < x.rows, in_b = exists && first_column + at < x.columns;
-      a[d][at] = in_a ? static_cast<float>(x.a[slot / x.a_per_row * x.rows + first_row + at]) : 0.0f;
-      b[d][at] = in_b ? static_cast<float>(x.b[slot / x.b_per_row * x.columns + first_column + at]) : 0.0f;
+      a[d][at] = in_a ? static_cast<float>(x.a[x.a_rows.of(x.order, place) * x.rows + first_row + at]) : 0.0f;
+      b[d][at] = in_b ? static_cast<float>(x.b[x.b_rows.of(x.order, place) * x.columns + first_column + at]) : 0.0f;
     }
     __syncthreads();
 #pragma unroll
@@ -195,10 +195,11 @@ __global__ void __launch_bounds__(kPlainThreads) sum_gradients(GroupedGradient<T
     }
 }
 
-// y[token] = the sum of its slots' rows, in their order.
+// y[token] = the sum of its slots' rows, in their order. places: of slots among the rows; null where rows are slots.
 template <class T, int V>
 struct SumSlots {
   const T* rows;
+  const int32_t* places;
   T* y;
   int64_t width;
   int top_k;
@@ -207,7 +208,8 @@ struct SumSlots {
     float sums[V] = {};
     for (int j = 0; j < top_k; ++j) {
       float x[V];
-      load_floats(rows + (token * top_k + j) * width + column, x);
+      int64_t slot = token * top_k + j;
+      load_floats(rows + (places ? places[slot] : slot) * width + column, x);
 #pragma unroll
       for (int i = 0; i < V; ++i) sums[i] += x[i];
     }
@@ -248,6 +250,27 @@ SlotExperts slot_experts(const CudaCall& call, int64_t expert_count) {
   return experts;
 }
 
+// What stands behind the order of slots in the workspace.
+struct OrderInWorkspace {
+  SlotOrder order;
+  std::byte* behind;
+};
+
+OrderInWorkspace order_of_slots(const CudaCall& call, const SlotExperts& experts, int64_t expert_count) {
+  const int64_t slots = call.in[2].count();
+  if (!call.attrs.has("in_order"))
+    return {sort_slots(experts, slots, expert_count, call.workspace, call.stream),
+            call.workspace + SlotOrderSizes(slots, expert_count).end};
+  const OrderedSlots ordered = ordered_slots(call.in[3].as<const int32_t>(), slots, call.in[4].as<const int32_t>());
+  return {tiles_of_order(ordered, slots, expert_count, call.workspace, call.stream),
+          call.workspace + tile_count_bytes(expert_count)};
+}
+
+SlotRows rows_of(const CudaCall& call, Rows rows, int64_t top_k) {
+  if (rows == Rows::tokens) return {.per_row = static_cast<int>(top_k)};
+  return {.in_order = call.attrs.has("in_order")};
+}
+
 // in[0] by the weights in[1] of the experts in[2].
 template <Rows kIn, Rows kOut, Stored kStored>
 void run_rows(const CudaCall& call) {
@@ -255,35 +278,34 @@ void run_rows(const CudaCall& call) {
   const int64_t slots = experts.count(), count = local_experts(w.count(), call.in[0].shape.last(), out.shape.last());
   if (slots == 0) return;
   SlotExperts of_slots = slot_experts(call, count);
-  SlotOrder order = sort_slots(of_slots, slots, count, call.workspace, call.stream);
-  std::byte* behind = call.workspace + SlotOrderSizes(slots, count).end;
+  const OrderInWorkspace sorted = order_of_slots(call, of_slots, count);
   const auto top_k = static_cast<int>(experts.shape.last());
   if (of_slots.rows > 0)  // a row may have no expert
     check_cuda(cudaMemsetAsync(out.data, 0, static_cast<size_t>(out.count() * size_of(out.dtype)), call.stream),
                "rows without an expert");
   for_cuda_vectors(call.in[0].dtype, out.shape.last(), [&]<class T, int V>() {
-    GroupedRows<T> rows{.order = order,
+    GroupedRows<T> rows{.order = sorted.order,
+                        .slots = slots,
                         .expert_count = static_cast<int>(count),
-                        .top_k = kIn == Rows::slots ? 1 : top_k,
+                        .a_rows = rows_of(call, kIn, top_k),
+                        .c_rows = rows_of(call, Rows::slots, top_k),
                         .a = call.in[0].as<const T>(),
                         .b = w.as<const T>(),
-                        .c = kOut == Rows::slots ? out.as<T>() : reinterpret_cast<T*>(behind),
+                        .c = kOut == Rows::slots ? out.as<T>() : reinterpret_cast<T*>(sorted.behind),
                         .depth = call.in[0].shape.last(),
                         .columns = out.shape.last()};
     launch_rows<T, kStored>(call.device, rows, call.stream);
     if (kOut == Rows::tokens)
       for_row_vectors<V>(call.stream, experts.shape.rows(), out.shape.last(),
-                         SumSlots<T, V>{rows.c, out.as<T>(), out.shape.last(), top_k});
+                         SumSlots<T, V>{rows.c, sorted.order.places, out.as<T>(), out.shape.last(), top_k});
   });
 }
 
 template <class T, class G>
-void launch_gradient(const CudaCall& call, const GroupedGradient<T, G>& gradient) {
+void launch_gradient(const CudaCall& call, const GroupedGradient<T, G>& gradient, std::byte* gathered) {
   if constexpr (std::is_same_v<T, Bf16>) {
-    if (gradient.slots > 0 && takes_gradients_on_hopper(call.device, gradient)) {
-      std::byte* behind = call.workspace + SlotOrderSizes(gradient.slots, gradient.expert_count).end;
-      return sum_gradients_on_hopper(call.device, gradient, reinterpret_cast<Bf16*>(behind), call.stream);
-    }
+    if (gradient.slots > 0 && takes_gradients_on_hopper(call.device, gradient))
+      return sum_gradients_on_hopper(call.device, gradient, reinterpret_cast<Bf16*>(gathered), call.stream);
     if (gradient.rows % 8 == 0 && gradient.columns % 8 == 0) {
       dim3 grid(static_cast<unsigned>(ceil_div(gradient.columns, kGroupColumns)),
                 static_cast<unsigned>(ceil_div(gradient.rows, kGroupRows)),
@@ -301,21 +323,23 @@ template <Rows kOutputs, Rows kInputs>
 void run_gradient(const CudaCall& call) {
   const Tensor &dy = call.in[0], &x = call.in[1], &experts = call.in[2], &dw = call.out[0];
   const int64_t slots = experts.count(), count = local_experts(dw.count(), x.shape.last(), dy.shape.last());
-  SlotOrder order = sort_slots(slot_experts(call, count), slots, count, call.workspace, call.stream);
+  const OrderInWorkspace sorted = order_of_slots(call, slot_experts(call, count), count);
   const auto top_k = static_cast<int>(experts.shape.last());
   for_cuda_type(dy.dtype, [&]<class T>() {
     auto launch = [&]<class G>() {
-      launch_gradient(call, GroupedGradient<T, G>{.order = order,
-                                                  .slots = slots,
-                                                  .expert_count = static_cast<int>(count),
-                                                  .a = dy.as<const T>(),
-                                                  .b = x.as<const T>(),
-                                                  .a_per_row = kOutputs == Rows::slots ? 1 : top_k,
-                                                  .b_per_row = kInputs == Rows::slots ? 1 : top_k,
-                                                  .dw = dw.as<G>(),
-                                                  .rows = dy.shape.last(),
-                                                  .columns = x.shape.last(),
-                                                  .add = call.accumulate()});
+      launch_gradient(call,
+                      GroupedGradient<T, G>{.order = sorted.order,
+                                            .slots = slots,
+                                            .expert_count = static_cast<int>(count),
+                                            .a = dy.as<const T>(),
+                                            .b = x.as<const T>(),
+                                            .a_rows = rows_of(call, kOutputs, top_k),
+                                            .b_rows = rows_of(call, kInputs, top_k),
+                                            .dw = dw.as<G>(),
+                                            .rows = dy.shape.last(),
+                                            .columns = x.shape.last(),
+                                            .add = call.accumulate()},
+                      sorted.behind);
     };
     if (dw.dtype == DType::f32)
       launch.template operator()<float>();

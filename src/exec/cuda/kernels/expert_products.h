@@ -18,18 +18,31 @@ using Bf16 = __nv_bfloat16;
 // How the weight of an expert lies: depth × columns, or columns × depth.
 enum class Stored : uint8_t { depth_first, columns_first };
 
+// The rows of an operand: tokens, several slots to a row; slots, one each; or slots in the order of experts.
+struct SlotRows {
+  int per_row = 1;  // slots
+  bool in_order = false;
+
+  // Of the slot at this place in the order of experts.
+  __device__ int64_t of(const SlotOrder& order, int64_t place) const {
+    return in_order ? place : order.order[place] / per_row;
+  }
+};
+
 // c[slot] = a[row of the slot]·b(its expert).
 template <class T>
 struct GroupedRows {
   SlotOrder order;
-  int expert_count, top_k;  // top_k: slots that share a row of a
+  int64_t slots;  // of all experts, or more
+  int expert_count;
+  SlotRows a_rows, c_rows;
   const T* a;
   const T* b;
   T* c;
   int64_t depth, columns;
 };
 
-// dw[expert] (+)= Σ aᵀ·b over its slots; rows of a and b are tokens (by their number of slots) or slots. G: f32, or T.
+// dw[expert] (+)= Σ aᵀ·b over its slots. G: f32, or T.
 template <class T, class G>
 struct GroupedGradient {
   SlotOrder order;
@@ -37,7 +50,7 @@ struct GroupedGradient {
   int expert_count;
   const T* a;
   const T* b;
-  int a_per_row, b_per_row;  // slots for a row
+  SlotRows a_rows, b_rows;
   G* dw;
   int64_t rows, columns;  // of one expert's matrix
   bool add;
@@ -49,7 +62,8 @@ void multiply_rows_on_hopper(const CudaDevice& device, const GroupedRows<Bf16>& 
 
 template <class G>
 bool takes_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16, G>& gradient);
-// `gathered` holds slots × columns: the rows of b in the order of slots.
+// `gathered` holds the rows of b in the order of experts, slots × columns; or those of a, slots × rows, where b is in
+// that order.
 template <class G>
 void sum_gradients_on_hopper(const CudaDevice& device, const GroupedGradient<Bf16, G>& gradient, Bf16* gathered,
                              cudaStream_t stream);

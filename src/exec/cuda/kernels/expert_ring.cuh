@@ -23,8 +23,10 @@ struct RingStage {
 struct alignas(1024) Ring {
   RingStage stages[kRingStages];
   uint64_t full[kRingStages], empty[kRingStages];
+  uint64_t landed[kRingStages];           // of stages that become full after something is done to them
   int32_t offsets[kMostRingExperts + 1];  // of slots
   int32_t tiles[kMostRingExperts + 1];    // of rows, before each expert
+  int32_t by_load[kMostRingExperts];      // experts, those with the most slots first
 };
 constexpr int kRingBytes = static_cast<int>(sizeof(Ring)) + 1024;  // dynamic shared memory may begin anywhere
 
@@ -59,6 +61,11 @@ struct RingPlace {
   __device__ void next() {
     if (++stage == kRingStages) stage = 0, parity ^= 1;
   }
+  __device__ void skip(int stages) {
+    stage += stages;
+    parity ^= static_cast<uint32_t>(stage / kRingStages) & 1;
+    stage %= kRingStages;
+  }
 };
 
 // Stages become full when so many threads that copy have arrived.
@@ -66,6 +73,7 @@ __device__ inline void open_ring(Ring& ring, int copy_arrivals) {
   for (int i = 0; i < kRingStages; ++i) {
     init_barrier(ring.full[i], copy_arrivals);
     init_barrier(ring.empty[i], 2);
+    init_barrier(ring.landed[i], 1);
   }
   publish_barriers();
 }

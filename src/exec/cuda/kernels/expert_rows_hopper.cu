@@ -33,10 +33,24 @@ __device__ inline RingTile find_tile(const Ring& ring, int number, int expert_co
 constexpr int kRowPieces = kSwizzleElements / 8, kRowsAtOnce = kRowCopyThreads / kRowPieces;
 constexpr int kRowsOfThread = kRingRows / kRowsAtOnce;
 
+// Of the weight.
+template <Stored kStored>
+__device__ inline void copy_weight(Ring& ring, int at, const CUtensorMap& weights, const RingTile& tile, int k) {
+  constexpr int kBoxes = kStored == Stored::columns_first ? 1 : kRingColumns / kSwizzleElements;
+  RingStage& stage = ring.stages[at];
+#pragma unroll
+  for (int box = 0; box < kBoxes; ++box) {
+    if constexpr (kStored == Stored::columns_first)
+      copy_box(stage.b, weights, ring.full[at], k, tile.column * kRingColumns, tile.expert);
+    else
+      copy_box(stage.b + box * kSwizzleElements * kRingDepth, weights, ring.full[at],
+               tile.column * kRingColumns + box * kSwizzleElements, k, tile.expert);
+  }
+}
+
 template <Stored kStored>
 __device__ void fill_rows(Ring& ring, const GroupedRows<Bf16>& x, const CUtensorMap& weights, int tile_count,
                           int across) {
-  constexpr int kBoxes = kStored == Stored::columns_first ? 1 : kRingColumns / kSwizzleElements;
   const int thread = static_cast<int>(threadIdx.x), piece = thread % kRowPieces, first_row = thread / kRowPieces;
   const auto depth = static_cast<int>(x.depth);
   RingFiller filler(ring);
@@ -48,21 +62,14 @@ __device__ void fill_rows(Ring& ring, const GroupedRows<Bf16>& x, const CUtensor
     for (int i = 0; i < kRowsOfThread; ++i) {
       // What the rows behind the last one become is not written.
       int row = min(first_row + i * kRowsAtOnce, rows.count - 1);
-      from[i] = x.a + static_cast<int64_t>(x.order.order[rows.first + row] / x.top_k) * depth + piece * 8;
+      from[i] = x.a + x.a_rows.of(x.order, rows.first + row) * depth + piece * 8;
     }
     for (int k = 0; k < depth; k += kRingDepth) {
       const int at = filler.begin();
       RingStage& stage = ring.stages[at];
       if (thread == 0) {
         arrive_expecting(ring.full[at], static_cast<int>(sizeof(stage.b)));
-#pragma unroll
-        for (int box = 0; box < kBoxes; ++box) {
-          if constexpr (kStored == Stored::columns_first)
-            copy_box(stage.b, weights, ring.full[at], k, tile.column * kRingColumns, tile.expert);
-          else
-            copy_box(stage.b + box * kSwizzleElements * kRingDepth, weights, ring.full[at],
-                     tile.column * kRingColumns + box * kSwizzleElements, k, tile.expert);
-        }
+        copy_weight<kStored>(ring, at, weights, tile, k);
       }
       const uint32_t to = shared_address(stage.a) + swizzled_piece(first_row, piece);
 #pragma unroll
@@ -71,6 +78,26 @@ __device__ void fill_rows(Ring& ring, const GroupedRows<Bf16>& x, const CUtensor
     }
   }
   filler.finish();
+}
+
+// Rows in the order of experts are boxes as weights are, and one thread copies. Behind the last row of an expert stand
+// those of the next one: what they become is not written.
+template <Stored kStored>
+__device__ void fill_boxes(Ring& ring, const GroupedRows<Bf16>& x, const CUtensorMap& weights, const CUtensorMap& rows,
+                           int tile_count, int across) {
+  const auto depth = static_cast<int>(x.depth);
+  RingPlace place;
+  for (int number = static_cast<int>(blockIdx.x); number < tile_count; number += static_cast<int>(gridDim.x)) {
+    const RingTile tile = find_tile(ring, number, x.expert_count, across);
+    const int first = RowsOfTile(ring, tile).first;
+    for (int k = 0; k < depth; k += kRingDepth, place.next()) {
+      const int at = place.stage;
+      wait_barrier(ring.empty[at], place.parity ^ 1);
+      arrive_expecting(ring.full[at], static_cast<int>(sizeof(RingStage)));
+      copy_box(ring.stages[at].a, rows, ring.full[at], k, first, 0);
+      copy_weight<kStored>(ring, at, weights, tile, k);
+    }
+  }
 }
 
 template <Stored kStored>
@@ -83,17 +110,17 @@ __device__ void multiply_tiles(Ring& ring, const GroupedRows<Bf16>& x, int tile_
   for (int number = static_cast<int>(blockIdx.x); number < tile_count; number += static_cast<int>(gridDim.x)) {
     const RingTile tile = find_tile(ring, number, x.expert_count, across);
     const RowsOfTile rows(ring, tile);
-    int32_t slots[2];
+    int64_t rows_of_c[2];
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       int row = first_row + half * 8;
-      slots[half] = row < rows.count ? x.order.order[rows.first + row] : -1;
+      rows_of_c[half] = row < rows.count ? x.c_rows.of(x.order, rows.first + row) : -1;
     }
     float sums[128];
     multiply_stages<Major::along, kB>(ring, at, stages, group, sums);
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      Bf16* to = slots[half] < 0 ? nullptr : x.c + slots[half] * x.columns;
+      Bf16* to = rows_of_c[half] < 0 ? nullptr : x.c + rows_of_c[half] * x.columns;
       write_bf16_row(to, tile.column * kRingColumns, static_cast<int>(x.columns), half, sums);
     }
   }
@@ -101,21 +128,28 @@ __device__ void multiply_tiles(Ring& ring, const GroupedRows<Bf16>& x, int tile_
 
 #endif  // SEXTANT_HOPPER
 
-template <Stored kStored>
+// kRows: how the rows of a stand; `rows` is their map where they are in order.
+enum class RowsOfA : uint8_t { gathered, in_order };
+
+template <Stored kStored, RowsOfA kRows>
 __global__ void __launch_bounds__(kProductThreads, 1)
-    multiply_ring_rows(GroupedRows<Bf16> x, const __grid_constant__ CUtensorMap weights) {
+    multiply_ring_rows(GroupedRows<Bf16> x, const __grid_constant__ CUtensorMap weights,
+                       const __grid_constant__ CUtensorMap rows) {
 #ifdef SEXTANT_HOPPER
   extern __shared__ std::byte memory[];
   Ring& ring = ring_in(memory);
-  // Of each stage all that copy arrive, and one of them once more with the bytes of weights.
-  if (threadIdx.x == 0) open_ring(ring, kRowCopyThreads + 1);
+  // Of each stage all that copy arrive, and one of them once more with the bytes of weights; or one alone.
+  if (threadIdx.x == 0) open_ring(ring, kRows == RowsOfA::in_order ? 1 : kRowCopyThreads + 1);
   for (int e = static_cast<int>(threadIdx.x); e <= x.expert_count; e += kProductThreads)
     ring.offsets[e] = x.order.offsets[e], ring.tiles[e] = x.order.tiles[e];
   __syncthreads();
   const int across = tiles_of(x.columns, kRingColumns), tile_count = ring.tiles[x.expert_count] * across;
   if (threadIdx.x < kRowCopyThreads) {
     give_registers_back<kRowCopyRegisters>();
-    fill_rows<kStored>(ring, x, weights, tile_count, across);
+    if constexpr (kRows == RowsOfA::gathered)
+      fill_rows<kStored>(ring, x, weights, tile_count, across);
+    else if (threadIdx.x == 0)
+      fill_boxes<kStored>(ring, x, weights, rows, tile_count, across);
   } else {
     take_registers<kRowMultiplyRegisters>();
     multiply_tiles<kStored>(ring, x, tile_count, across);
@@ -123,15 +157,24 @@ __global__ void __launch_bounds__(kProductThreads, 1)
 #endif
 }
 
-template <Stored kStored>
+template <Stored kStored, RowsOfA kRows>
 void launch_ring_rows(const CudaDevice& device, const GroupedRows<Bf16>& x, cudaStream_t stream) {
   const CUtensorMap map = kStored == Stored::columns_first
                               ? tensor_map(x.b, x.depth, x.columns, x.expert_count, kRingColumns)
                               : tensor_map(x.b, x.columns, x.depth, x.expert_count, kRingDepth);
+  const CUtensorMap rows = kRows == RowsOfA::in_order ? tensor_map(x.a, x.depth, x.slots, 1, kRingRows) : map;
   // Where this fails, so does the launch, which is checked.
-  (void)cudaFuncSetAttribute(multiply_ring_rows<kStored>, cudaFuncAttributeMaxDynamicSharedMemorySize, kRingBytes);
-  auto blocks = static_cast<unsigned>(device.multiprocessors());
-  multiply_ring_rows<kStored><<<blocks, kProductThreads, kRingBytes, stream>>>(x, map);
+  auto* kernel = multiply_ring_rows<kStored, kRows>;
+  (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kRingBytes);
+  kernel<<<static_cast<unsigned>(device.multiprocessors()), kProductThreads, kRingBytes, stream>>>(x, map, rows);
+}
+
+template <Stored kStored>
+void launch_ring_rows(const CudaDevice& device, const GroupedRows<Bf16>& x, cudaStream_t stream) {
+  if (x.a_rows.in_order)
+    launch_ring_rows<kStored, RowsOfA::in_order>(device, x, stream);
+  else
+    launch_ring_rows<kStored, RowsOfA::gathered>(device, x, stream);
 }
 
 }  // namespace

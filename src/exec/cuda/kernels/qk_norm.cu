@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <span>
 
 #include "base/units.h"
 #include "exec/cuda/attention/own_attention.h"
@@ -17,10 +18,10 @@ constexpr int kThreads = 256;
 // The heads of q and k of all rows, one after the other; the values behind them are not visited.
 template <class T>
 struct HeadNorm {
-  const T *x, *wq, *wk;
-  const T* dy;  // backward only
-  T* y;         // or dx
-  float* sums;  // backward only: [2][blocks][dim], of dwq and dwk
+  const T *x, *wq, *wk;  // weights are null where heads have none
+  const T* dy;           // backward only
+  T* y;                  // or dx
+  float* sums;           // backward only: [2][blocks][dim], of dwq and dwk; null without weights
   int64_t rows, width;
   int q, heads, dim;  // heads: of q and k
   float eps;
@@ -50,6 +51,15 @@ struct Columns {
     }
   }
 
+  // Ones where there is no weight.
+  __device__ void load_weight(const T* weight, int dim, float (&w)[kVectors][V]) const {
+    if (weight) return load_from(weight, dim, w);
+#pragma unroll
+    for (int k = 0; k < kVectors; ++k)
+#pragma unroll
+      for (int e = 0; e < V; ++e) w[k][e] = 1;
+  }
+
   __device__ void store_to(T* to, int dim, const float (&x)[kVectors][V]) const {
 #pragma unroll
     for (int k = 0; k < kVectors; ++k)
@@ -77,7 +87,7 @@ __global__ void __launch_bounds__(kThreads) norm_heads(const __grid_constant__ H
   Columns<T, V, kLanes, kVectors> columns;
   float x[kVectors][V], w[kVectors][V];
   columns.load_from(n.x + at, n.dim, x);
-  columns.load_from(head < n.q ? n.wq : n.wk, n.dim, w);
+  columns.load_weight(head < n.q ? n.wq : n.wk, n.dim, w);
   float r = inverse_rms<kLanes>(x, n.dim, n.eps);
 #pragma unroll
   for (int k = 0; k < kVectors; ++k)
@@ -116,8 +126,8 @@ __global__ void __launch_bounds__(kThreads) head_gradients(const __grid_constant
   constexpr int kGroups = kThreads / kLanes;
   Columns<T, V, kLanes, kVectors> columns;
   float wq[kVectors][V], wk[kVectors][V], dwq[kVectors][V] = {}, dwk[kVectors][V] = {};
-  columns.load_from(n.wq, n.dim, wq);
-  columns.load_from(n.wk, n.dim, wk);
+  columns.load_weight(n.wq, n.dim, wq);
+  columns.load_weight(n.wk, n.dim, wk);
   const int64_t items = n.rows * n.heads, step = static_cast<int64_t>(gridDim.x) * kGroups;
   // All groups of a block make the same number of turns, so that its warps stay together.
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * kGroups; first < items; first += step) {
@@ -147,7 +157,7 @@ __global__ void __launch_bounds__(kThreads) head_gradients(const __grid_constant
       }
     if (exists) columns.store_to(n.y + at, n.dim, x);
   }
-  write_sums<kLanes>(dwq, dwk, n.sums, n.dim);
+  if (n.sums) write_sums<kLanes>(dwq, dwk, n.sums, n.dim);
 }
 
 // Calls body.template operator()<T, V, kLanes, kVectors>() with threads enough for a head.
@@ -169,11 +179,11 @@ void for_head(DType dtype, int64_t dim, const Body& body) {
 }
 
 template <class T>
-HeadNorm<T> head_norm(const Attrs& attrs, const Tensor& qkv, const Tensor& wq, const Tensor& wk) {
+HeadNorm<T> head_norm(const Attrs& attrs, const Tensor& qkv, std::span<const Tensor> weights) {
   LocalHeads heads = local_heads(attrs, qkv.shape[2]);
   return {.x = qkv.as<T>(),
-          .wq = wq.as<T>(),
-          .wk = wk.as<T>(),
+          .wq = weights.empty() ? nullptr : weights[0].as<T>(),
+          .wk = weights.empty() ? nullptr : weights[1].as<T>(),
           .dy = nullptr,
           .y = nullptr,
           .sums = nullptr,
@@ -200,7 +210,7 @@ void copy_values(const Attrs& attrs, const Tensor& from, const Tensor& to, cudaS
 void forward(const CudaCall& call) {
   copy_values(call.attrs, call.in[0], call.out[0], call.stream);
   for_head(call.in[0].dtype, call.attrs.integer("head_dim"), [&]<class T, int V, int kLanes, int kVectors>() {
-    HeadNorm<T> n = head_norm<T>(call.attrs, call.in[0], call.in[1], call.in[2]);
+    HeadNorm<T> n = head_norm<T>(call.attrs, call.in[0], call.in.subspan(1));
     n.y = call.out[0].as<T>();
     int64_t blocks = ceil_div(n.rows * n.heads, kThreads / kLanes);
     if (blocks > 0) norm_heads<T, V, kLanes, kVectors><<<static_cast<unsigned>(blocks), kThreads, 0, call.stream>>>(n);
@@ -209,16 +219,18 @@ void forward(const CudaCall& call) {
 
 void backward(const CudaCall& call) {
   const Tensor &dy = call.in[0], &qkv = call.in[1];
+  std::span<const Tensor> weights = call.in.subspan(2);
   int64_t blocks = qk_norm_backward_blocks(qkv.shape.rows()), dim = call.attrs.integer("head_dim");
   copy_values(call.attrs, dy, call.out[0], call.stream);
   for_head(qkv.dtype, dim, [&]<class T, int V, int kLanes, int kVectors>() {
-    HeadNorm<T> n = head_norm<T>(call.attrs, qkv, call.in[2], call.in[3]);
+    HeadNorm<T> n = head_norm<T>(call.attrs, qkv, weights);
     n.dy = dy.as<T>();
     n.y = call.out[0].as<T>();
-    n.sums = reinterpret_cast<float*>(call.workspace);
+    n.sums = weights.empty() ? nullptr : reinterpret_cast<float*>(call.workspace);
     size_t shared = 2 * static_cast<size_t>(kThreads / kLanes) * static_cast<size_t>(dim) * sizeof(float);
     head_gradients<T, V, kLanes, kVectors><<<static_cast<unsigned>(blocks), kThreads, shared, call.stream>>>(n);
   });
+  if (weights.empty()) return;
   add_partials({.partials = reinterpret_cast<const float*>(call.workspace),
                 .slices = blocks,
                 .width = dim,

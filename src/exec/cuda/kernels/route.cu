@@ -100,9 +100,13 @@ __global__ void __launch_bounds__(kRouteWarps * 32) route_tokens(Route x) {
     SoftmaxOf softmax = softmax_of(logits, x.n);
     for (int e = lane; e < x.n; e += 32) scores[e] = softmax(logits[e]);
   }
-  for (int e = lane; e < x.n; e += 32) by[e] = scores[e] + (x.correction ? x.correction[e] : 0.0f);
+  const bool in_groups = routing.keep_groups < routing.groups;
+  // In the same order as their sigmoids, but large ones are not equal by rounding.
+  const bool by_logits = routing.sigmoid && !x.correction && !in_groups;
+  for (int e = lane; e < x.n; e += 32)
+    by[e] = by_logits ? logits[e] : scores[e] + (x.correction ? x.correction[e] : 0.0f);
   __syncwarp();
-  if (routing.keep_groups < routing.groups) {
+  if (in_groups) {
     if (lane == 0) keep_best_groups(routing, by, x.n);
     __syncwarp();
   }
