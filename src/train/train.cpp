@@ -14,6 +14,7 @@
 #include "ckpt/model_weights.h"
 #include "comm/leader_first.h"
 #include "comm/tags.h"
+#include "events/run_event.h"
 #include "models/model.h"
 #include "ops/fp8_recipe.h"
 #include "run/fit.h"
@@ -110,7 +111,8 @@ class Run {
       if (parts_.view.verbosity != Verbosity::quiet)
         progress_.emplace(state_.step + 1, run_.train.steps, lines_every(), parts_.lines);
     }
-    if (state_.step >= run_.train.steps)
+    bool idle = state_.step >= run_.train.steps;
+    if (idle)
       say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
     while (state_.step < run_.train.steps && !is_diverged() && !all_stop(stop)) {
       begin_step();
@@ -128,6 +130,7 @@ class Run {
     while (trainer_.steps_under_way() > 0) record(finish_step());
     position_.watch.begin_other_work();
     end();
+    if (!idle) record_outcome();
     return result_;
   }
 
@@ -140,6 +143,7 @@ class Run {
     if (!from.empty()) {
       state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec, optimizer_of(run_));
       saver_.resumed_from({state_.step, from});
+      recorded_checkpoint_ = state_.step;
     } else if (run_.model.from) {
       source_ = load_source_model(trainer_.bound(), run_, parts_.spec);
     } else {
@@ -159,16 +163,33 @@ class Run {
 
   void begin_directory(const fs::path& from) {
     if (!from.empty()) {
-      say(fmt::format("resuming from {} (step {})", from.string(), state_.step));
+      std::string origin = fmt::format("resuming from {} (step {})", from.string(), state_.step);
+      say(origin);
       std::vector<std::string> changes;
       for (const ConfigChange& change : parts_.resume.changes) changes.push_back(change.text());
-      if (!changes.empty()) say(fmt::format("config changed since then: {}", fmt::join(changes, "; ")));
+      if (state_.step < run_.train.steps)
+        record_event({.kind = EventKind::resume,
+                      .step = state_.step + 1,
+                      .text = origin,
+                      .details = {{"checkpoint", from.string()}, {"ranks", group_.size()}}});
+      if (!changes.empty()) {
+        std::string text = fmt::format("config changed since then: {}", fmt::join(changes, "; "));
+        say(text);
+        record_event(
+            {.kind = EventKind::config_change, .step = state_.step + 1, .text = text, .details = {{"changes", changes}}});
+      }
       if (auto aside = set_aside_later_steps(parts_.out, state_.step))
         say(fmt::format("checkpoints after step {} were moved to {}", state_.step, aside->string()));
     } else if (run_.model.from) {
       say(fmt::format("starting from the weights of {}{}", *run_.model.from,
                       source_ == SourceModel::upcycled ? ", every expert as its MLP" : ""));
     }
+    if (from.empty())
+      record_event({.kind = EventKind::start,
+                    .step = 1,
+                    .text = run_.model.from ? fmt::format("starting from the weights of {}", *run_.model.from)
+                                            : "starting from random weights",
+                    .details = {{"ranks", group_.size()}}});
     record_config(parts_.out, run_, state_.step + 1);
   }
 
@@ -238,6 +259,38 @@ class Run {
 
   void say_notes() {
     for (const std::string& line : saver_.take_notes()) say(line);
+    if (!group_.leads()) return;
+    Checkpoint newest = saver_.newest();
+    if (newest.step == recorded_checkpoint_ || newest.step < 0) return;
+    recorded_checkpoint_ = newest.step;
+    record_event({.kind = EventKind::checkpoint,
+                  .step = newest.step,
+                  .text = fmt::format("checkpoint of step {}", newest.step),
+                  .details = {{"checkpoint", newest.path.string()}}});
+  }
+
+  // Of the run as a whole: the leader's. A disk that takes no event does not end a run; it is said once.
+  void record_event(const RunEvent& event) {
+    if (!group_.leads()) return;
+    try {
+      append_event(parts_.out, event);
+    } catch (const RunError& error) {
+      if (!std::exchange(events_failed_, true)) say(fmt::format("warning: an event is lost: {}", error.what()));
+    }
+  }
+
+  void record_outcome() {
+    if (result_.outcome == ExitCode::finished)
+      record_event({.kind = EventKind::finish,
+                    .step = state_.step,
+                    .text = fmt::format("all {} steps are done, loss {:.4f}", state_.step, result_.loss)});
+    else if (result_.outcome == ExitCode::stopped)
+      record_event({.kind = EventKind::stop, .step = state_.step, .text = "asked to stop; saved"});
+    else
+      record_event({.kind = EventKind::failure,
+                    .step = state_.step,
+                    .text = "loss or gradient norm not finite",
+                    .details = {{"exit_code", number_of(result_.outcome)}}});
   }
 
   // A signal may reach one process before another: all stop after the same step.
@@ -302,6 +355,8 @@ class Run {
   Saver saver_;
   ReplicaCheck replicas_;
   RunState state_;
+  int64_t recorded_checkpoint_ = -1;  // the newest with an event
+  bool events_failed_ = false;
   std::vector<int64_t> arenas_;  // of all ranks, until the first step has told of them
   NonFiniteStreak non_finite_{run_.train.non_finite_steps};
   RepeatedSteps repeated_{run_.mesh.expert_capacity};
@@ -309,6 +364,18 @@ class Run {
   std::optional<Progress> progress_;
   TrainResult result_;
 };
+
+// By the rank that fails, which need not be the leader.
+void record_failure(const fs::path& out, int rank, int64_t step, const std::exception& error) {
+  try {
+    append_event(out, {.kind = EventKind::failure,
+                       .step = step,
+                       .text = error.what(),
+                       .details = {{"rank", rank}, {"exit_code", number_of(exit_code_of(error))}}});
+  } catch (const RunError&) {
+    // The error itself is what is reported; a disk that takes nothing is perhaps its cause.
+  }
+}
 
 // One rank from its first message to its last.
 TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankContext& context, const StopRequest& stop) {
@@ -326,6 +393,7 @@ TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankCont
     throw;
   } catch (const std::exception& error) {
     position.heartbeat.fail(error.what());
+    record_failure(parts.out, context.rank, position.rank_status.seen().step, error);
     // Here, where its memory still is: messages may be on their way into it.
     if (context.transport)
       context.transport->abort(fmt::format("rank {} ended with: {}", context.rank, error.what()), exit_code_of(error));
