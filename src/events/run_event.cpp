@@ -34,7 +34,7 @@ class EventsDescriptor {
   EventsDescriptor& operator=(const EventsDescriptor&) = delete;
 
   bool ends_in_a_line() const {
-    struct stat about{};
+    struct stat about {};
     char last = '\n';
     if (::fstat(fd_, &about) == 0 && about.st_size > 0 && ::pread(fd_, &last, 1, about.st_size - 1) != 1) last = '\n';
     return last == '\n';
@@ -55,9 +55,13 @@ class EventsDescriptor {
 
 }  // namespace
 
-std::vector<EventKindInfo> event_kinds() { return {std::begin(kEventKinds), std::end(kEventKinds)}; }
+std::vector<EventKindInfo> event_kinds() {
+  return {std::begin(kEventKinds), std::end(kEventKinds)};
+}
 
-std::string_view name_of(EventKind kind) { return kEventKinds[static_cast<size_t>(kind)].name; }
+std::string_view name_of(EventKind kind) {
+  return kEventKinds[static_cast<size_t>(kind)].name;
+}
 
 std::optional<EventKind> event_kind_named(std::string_view name) {
   for (const EventKindInfo& info : kEventKinds)

@@ -1,5 +1,5 @@
-// events.jsonl: what happened to a run, one line of JSON per event, in the order in which it happened, over all attempts.
-// Unlike metrics.jsonl nothing is ever removed: a step that is run again leaves the events of both times.
+// events.jsonl: what happened to a run, one line of JSON per event, in the order in which it happened, over all
+// attempts. Unlike metrics.jsonl nothing is ever removed: a step that is run again leaves the events of both times.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ std::optional<EventKind> event_kind_named(std::string_view name);
 
 struct RunEvent {
   EventKind kind = EventKind::note;
-  std::string time = {};  // UTC, 2026-11-17T18:03:54.123Z; empty: now, when it is written
+  std::string time = {};             // UTC, 2026-11-17T18:03:54.123Z; empty: now, when it is written
   std::optional<int64_t> step = {};  // the step it belongs to; a start has the first step that will run
-  std::string text = {};  // one sentence for a person
+  std::string text = {};             // one sentence for a person
   nlohmann::ordered_json details = nlohmann::ordered_json::object();  // further fields of the line
 
   bool operator==(const RunEvent&) const = default;

@@ -112,8 +112,7 @@ class Run {
         progress_.emplace(state_.step + 1, run_.train.steps, lines_every(), parts_.lines);
     }
     bool idle = state_.step >= run_.train.steps;
-    if (idle)
-      say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
+    if (idle) say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
     while (state_.step < run_.train.steps && !is_diverged() && !all_stop(stop)) {
       begin_step();
       // Where something looks at the weights, or nothing follows, the device is waited for; else the host stays ahead
@@ -175,8 +174,10 @@ class Run {
       if (!changes.empty()) {
         std::string text = fmt::format("config changed since then: {}", fmt::join(changes, "; "));
         say(text);
-        record_event(
-            {.kind = EventKind::config_change, .step = state_.step + 1, .text = text, .details = {{"changes", changes}}});
+        record_event({.kind = EventKind::config_change,
+                      .step = state_.step + 1,
+                      .text = text,
+                      .details = {{"changes", changes}}});
       }
       if (auto aside = set_aside_later_steps(parts_.out, state_.step))
         say(fmt::format("checkpoints after step {} were moved to {}", state_.step, aside->string()));

@@ -1,4 +1,5 @@
-// Events as lines: what is written is read, torn and foreign lines are left out, and lines of several processes do not mix.
+// Events as lines: what is written is read, torn and foreign lines are left out, and lines of several processes do not
+// mix.
 #include "events/run_event.h"
 
 #include <gtest/gtest.h>
