@@ -196,10 +196,6 @@ void check_data(const RunConfig& run, const ModelSpec& spec, Complaints& complai
 }
 
 void check_documents(const RunConfig& run, Complaints& complaints) {
-  if (run.data.mask_documents && run.mesh.cp > 1)
-    complaints.add(run, {"data.mask_documents", "mesh.cp"},
-                   {.got = "masking documents with context parallelism is not implemented",
-                    .expected = "mesh.cp = 1, or no mask_documents"});
   // Text needs it anyway, but a tokenizer that is trained brings its own. Documents of token files are told apart by
   // it.
   bool tokens = run.data.format.starts_with("tokens-") || run.data.format == "megatron";

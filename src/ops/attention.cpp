@@ -10,8 +10,7 @@
 // at random after the softmax (ops/dropout.cpp); the log-sum-exp is that of all of them.
 //
 // Along e, heads are split: head counts in attrs are global, and a rank's packed rows say how many it has. Along s,
-// localize writes the steps of a ring (attention_ring.cpp), which knows no documents: an op with `begins` that is split
-// along s is a BUG, and who builds one must refuse it before.
+// localize writes the steps of a ring (attention_ring.cpp).
 #include <optional>
 
 #include "base/error.h"
@@ -71,17 +70,13 @@ class RingWriter {
   RingWriter(Graph& graph, const Op& op, ValueId qkv) : graph_(graph), op_(op), qkv_(qkv), ring_(ring_of(graph, qkv)) {}
 
   bool needed() const { return ring_.ranks > 1; }
-  void refuse_begins() const {
-    BUG_IF(needed() && input_of(DType::i32), "{}: the ring of attention does not keep documents apart", op_.path);
-  }
-
   std::vector<Op> forward() {
     ValueId kv = own_keys_and_values();
     std::vector<ValueId> so_far;
     for (int64_t step = 0; step < ring_.ranks; ++step) {
       if (step > 0) kv = shift(kv);
       std::vector<ValueId> inputs{qkv_, kv};
-      add_keys(inputs);
+      add_optional(inputs);
       inputs.insert(inputs.end(), so_far.begin(), so_far.end());
       so_far = add_step(attention_step, std::move(inputs), step, {op_.outputs[0], op_.outputs[1]});
     }
@@ -99,7 +94,7 @@ class RingWriter {
         so_far[1] = shift(so_far[1]);
       }
       std::vector<ValueId> inputs{op_.inputs[0], qkv_, op_.inputs[2], op_.inputs[3], kv};
-      add_keys(inputs);
+      add_optional(inputs);
       inputs.insert(inputs.end(), so_far.begin(), so_far.end());
       so_far = add_step(attention_step_backward, std::move(inputs), step, {op_.inputs[0], kv});
     }
@@ -117,8 +112,9 @@ class RingWriter {
     return std::nullopt;
   }
 
-  void add_keys(std::vector<ValueId>& inputs) const {
-    if (auto keys = input_of(DType::i64)) inputs.push_back(*keys);
+  void add_optional(std::vector<ValueId>& inputs) const {
+    for (DType dtype : {DType::i32, DType::i64})
+      if (auto input = input_of(dtype)) inputs.push_back(*input);
   }
 
   ValueId own_keys_and_values() {
@@ -142,6 +138,7 @@ class RingWriter {
     attrs.set("step", step);
     attrs.set("axis", ring_.axis);
     if (!key_range_of(attrs).whole()) attrs.set("ranks", ring_.ranks);
+    if (input_of(DType::i32)) attrs.set("documents", int64_t{1});
     if (&def == &attention_step_backward) attrs.set("backward", int64_t{1});
     Op op = make_op(graph_, def, std::move(inputs), attrs, fmt::format("{}.{}", op_.path, step));
     for (size_t i = 0; i < like.size(); ++i) graph_[op.outputs[i]].layout = graph_[like[i]].layout;
@@ -164,13 +161,11 @@ class RingWriter {
 
 std::vector<Op> ring_forward(Graph& graph, const Op& op) {
   RingWriter writer(graph, op, op.inputs[0]);
-  writer.refuse_begins();
   return writer.needed() ? writer.forward() : std::vector<Op>{op};
 }
 
 std::vector<Op> ring_backward(Graph& graph, const Op& op) {
   RingWriter writer(graph, op, op.inputs[1]);
-  writer.refuse_begins();
   return writer.needed() ? writer.backward() : std::vector<Op>{op};
 }
 

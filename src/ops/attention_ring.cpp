@@ -66,7 +66,8 @@ Cost step_cost(const Attrs& attrs, std::span<const TensorType> in, std::span<con
 std::function<std::vector<Alias>(const Attrs&)> adds_onto(int first_input) {
   return [first_input](const Attrs& attrs) -> std::vector<Alias> {
     if (attrs.integer("step") == 0) return {};
-    int first = first_input + (attrs.has("dropout") ? 1 : 0);  // behind the keys of dropout
+    // Behind the begins of documents and the keys of dropout.
+    int first = first_input + (attrs.has("documents") ? 1 : 0) + (attrs.has("dropout") ? 1 : 0);
     return {{.output = 0, .input = first, .rule = Alias::Rule::must},
             {.output = 1, .input = first + 1, .rule = Alias::Rule::must}};
   };
@@ -108,10 +109,10 @@ const OpDef attention_step{
     .name = "attention_step",
     .contract =
         "y, lse = attention over the keys seen so far and those of kv: y0 and y_block weighted by exp(lse0), "
-        "exp(lse_block).",
-    .operands = "qkv[b s e], kv[b t c], keys?[b], y0?[b s a], lse0?[b q s] -> y[b s a], lse[b q s]",
+        "exp(lse_block). begins are positions in the whole sequence.",
+    .operands = "qkv[b s e], kv[b t c], begins?[b s], keys?[b], y0?[b s a], lse0?[b q s] -> y[b s a], lse[b q s]",
     .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site",
-              "step", "axis", "ranks"},
+              "documents", "step", "axis", "ranks"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], output_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
@@ -131,7 +132,16 @@ const OpDef attention_step{
                             {"head_dim", 6},
                             {"value_dim", 4},
                             {"step", 0},
-                            {"axis", std::string("cp")}}}},
+                            {"axis", std::string("cp")}}},
+                 {.name = "documents",
+                  .inputs = {f64({2, 6, 32}), f64({2, 6, 16}), i32({2, 6})},
+                  .attrs = {{"heads", 4},
+                            {"kv_heads", 2},
+                            {"head_dim", 4},
+                            {"documents", 1},
+                            {"step", 0},
+                            {"axis", std::string("cp")}},
+                  .integers_below = 6}},
 };
 
 const OpDef attention_step_backward{
@@ -139,10 +149,10 @@ const OpDef attention_step_backward{
     .contract =
         "What the keys of kv add to dq, and what the queries add to its dkv (dq0, dkv0: what is there already).",
     .operands =
-        "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], keys?[b], dq0?[b s f], dkv0?[b t c] -> dq[b s f], "
-        "dkv[b t c]",
+        "dy[b s a], qkv[b s e], y[b s a], lse[b q s], kv[b t c], begins?[b s], keys?[b], dq0?[b s f], dkv0?[b t c] -> "
+        "dq[b s f], dkv[b t c]",
     .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site",
-              "step", "axis", "ranks", "backward"},
+              "documents", "step", "axis", "ranks", "backward"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& dy = in[0].shape;
       return {{in[0].dtype, {dy[0], dy[1], query_width(attrs)}}, in[4]};
@@ -167,7 +177,18 @@ const OpDef attention_step_backward{
                             {"value_dim", 4},
                             {"step", 0},
                             {"axis", std::string("cp")},
-                            {"backward", 1}}}},
+                            {"backward", 1}}},
+                 {.name = "documents",
+                  .inputs = {f64({2, 6, 16}), f64({2, 6, 32}), f64({2, 6, 16}), f64({2, 4, 6}), f64({2, 6, 16}),
+                             i32({2, 6})},
+                  .attrs = {{"heads", 4},
+                            {"kv_heads", 2},
+                            {"head_dim", 4},
+                            {"documents", 1},
+                            {"step", 0},
+                            {"axis", std::string("cp")},
+                            {"backward", 1}},
+                  .integers_below = 6}},
 };
 
 const OpDef join_qkv{

@@ -97,7 +97,7 @@ class Space {
 
   std::vector<int64_t> context_sizes(int64_t devices, int64_t tp) const {
     bool wanted = run_.batch.seq >= kLongSequence || request_.breadth == Breadth::wide;
-    if (!wanted || run_.data.mask_documents) return {1};
+    if (!wanted) return {1};
     std::vector<int64_t> sizes;
     for (int64_t cp : {1, 2, 4, 8, 16, 32})
       if (devices % cp == 0 && run_.batch.seq % (2 * cp) == 0 &&

@@ -59,7 +59,7 @@ void attend(const Attend<T>& block, std::byte* scratch) {
   T* scores = reinterpret_cast<T*>(scratch);
   std::byte* gemm_scratch = scratch + kScoreBytes;
   Running<T> running;
-  running.first_keys = {block.begins, block.first, block.distance, block.range, block.key_0};
+  running.first_keys = {block.begins, block.distance, block.range, block.key_0};
   running.from = running.first_keys.of_any(block.queries);
   std::fill_n(running.maximum, kQueriesPerBlock, -std::numeric_limits<T>::infinity());
   std::fill_n(running.sum, kQueriesPerBlock, T(0));

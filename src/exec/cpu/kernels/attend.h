@@ -68,7 +68,7 @@ struct Attend {
   int64_t y_stride;
   T* lse;                                              // one per query, or null
   int64_t keys = std::numeric_limits<int64_t>::max();  // there are no more than this
-  const int32_t* begins = nullptr;                     // one per query: it sees no key before this position
+  const int32_t* begins = nullptr;                     // one per query: as FirstKeys has them
   // ALiBi: what a key's score loses per position that it lies before its query. Query i stands distance + i positions
   // after key 0.
   T slope = 0;
@@ -93,16 +93,17 @@ void add_alibi(T* scores, int64_t keys, int64_t first_key, int64_t own, T slope_
 
 // The first keys that neighbouring queries see.
 struct FirstKeys {
-  const int32_t* begins;  // one per query, or null
-  int64_t first;          // the last key that query 0 may see; the next one sees one more
-  int64_t distance;       // of query 0 from key 0, which is more where the keys end before the query
+  const int32_t*
+      begins;        // one per query, or null: the position in the sequence before which it sees no key but its own
+  int64_t distance;  // of query 0 from key 0
   KeyRange range;
   int64_t key_0;  // the position of key 0
 
-  // That of query i; there is one key at least in front of it, unless its range begins behind all keys.
+  // That of query i, counted from key 0; behind all keys where they lie before what it sees.
   int64_t of(int64_t i) const {
-    int64_t key = begins ? std::clamp<int64_t>(begins[i], 0, first + i) : 0;
-    return std::max(key, range.first(key_0 + distance + i) - key_0);
+    int64_t own = key_0 + distance + i;
+    int64_t position = std::max(begins ? std::min<int64_t>(begins[i], own) : 0, range.first(own));
+    return std::max<int64_t>(0, position - key_0);
   }
   // The first of any of `queries` queries.
   int64_t of_any(int64_t queries) const {

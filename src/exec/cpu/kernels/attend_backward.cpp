@@ -18,7 +18,7 @@ struct Square {
 
 template <class T>
 FirstKeys first_keys_of(const AttendGradient<T>& h) {
-  return {h.begins, h.diagonal, h.distance, h.range, h.key_0};
+  return {h.begins, h.distance, h.range, h.key_0};
 }
 
 // scores <- p = exp(c·q·kᵀ − lse), slopes <- ds = c·p·(dy·vᵀ − Σ dy·y); both 0 where a key may not be seen. With
@@ -72,7 +72,7 @@ void score_gradients(const AttendGradient<T>& h, const Square& s, T* scores, std
 template <class T>
 Square square_at(const AttendGradient<T>& h, int64_t first, int64_t first_key) {
   int64_t queries = std::min(kQueriesPerBlock, h.queries - first), own = first + h.diagonal;
-  FirstKeys first_keys{h.begins ? h.begins + first : nullptr, own, h.distance + first, h.range, h.key_0};
+  FirstKeys first_keys{h.begins ? h.begins + first : nullptr, h.distance + first, h.range, h.key_0};
   int64_t begin = first_keys.of_any(queries);
   int64_t from = std::max(first_key, begin), to = std::min({first_key + kKeysPerBlock, h.keys, own + queries});
   return {first, queries, from, to - from, own - from, from == begin ? h.dq_write : Write::add};

@@ -23,7 +23,7 @@ struct AttendGradient {
   Write dq_write;  // over: this is the first block of keys
   T *dk, *dv;      // added onto
   int64_t dkv_stride;
-  const int32_t* begins = nullptr;  // one per query: it sees no key before this position, but always key i + diagonal
+  const int32_t* begins = nullptr;  // one per query: as FirstKeys has them
   T slope = 0;                      // ALiBi, as in attend.h
   int64_t distance = 0;             // of query 0 from key 0
   T scale = 0;                      // of scores; 0 = 1/sqrt(dim)

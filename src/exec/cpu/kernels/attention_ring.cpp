@@ -55,6 +55,13 @@ void merge(T* y, int64_t y_stride, T* lse, const T* block_y, const T* block_lse,
   }
 }
 
+// Where documents begin, one for each local query of sequence b; null where they are together.
+const int32_t* ring_begins(const KernelCall& call, int64_t b) {
+  for (const Tensor& tensor : call.in)
+    if (tensor.dtype == DType::i32) return tensor.as<const int32_t>() + b * tensor.shape[1];
+  return nullptr;
+}
+
 class StepKernel final : public PreparedKernel {
  public:
   explicit StepKernel(const Preparation& p)
@@ -86,6 +93,7 @@ class StepKernel final : public PreparedKernel {
       std::byte* scratch = call.workspace + thread * ring_step_scratch(heads.widest());
       T* block_y = reinterpret_cast<T*>(scratch);
       T* block_lse = block_y + kQueriesPerBlock * heads.value_dim;
+      const int32_t* begins = ring_begins(call, b);
       for (const PiecePair& pair : pairs_) {
         for (int64_t first = 0; first < pair.q.count; first += kQueriesPerBlock) {
           int64_t queries = std::min(kQueriesPerBlock, pair.q.count - first), row = pair.q.local + first;
@@ -100,6 +108,7 @@ class StepKernel final : public PreparedKernel {
                            .y_stride = heads.value_dim,
                            .lse = block_lse,
                            .keys = pair.k.count,
+                           .begins = begins ? begins + row : nullptr,
                            .slope = static_cast<T>(alibi_slope_of(call.attrs, call.out[0], head)),
                            .distance = first + pair.q.global - pair.k.global,
                            .scale = static_cast<T>(attention_scale_of(call.attrs)),
@@ -143,6 +152,7 @@ class StepBackwardKernel final : public PreparedKernel {
     const AttentionDropout dropout(call.attrs, call.in, call.in[0]);
     call.team.parallel_for(shape[0] * heads.kv, [&](int64_t task, int thread) {
       int64_t b = task / heads.kv, kv = task % heads.kv;
+      const int32_t* begins = ring_begins(call, b);
       for (int64_t head = kv * group; head < (kv + 1) * group; ++head)
         for (const PiecePair& pair : pairs_) {
           int64_t q_row = b * length + pair.q.local, kv_row = (b * keys_in_kv + pair.k.local) * kv_width;
@@ -165,7 +175,7 @@ class StepBackwardKernel final : public PreparedKernel {
                                             .dk = call.out[1].as<T>() + k_at,
                                             .dv = call.out[1].as<T>() + v_at,
                                             .dkv_stride = kv_width,
-                                            .begins = nullptr,
+                                            .begins = begins ? begins + pair.q.local : nullptr,
                                             .slope = static_cast<T>(alibi_slope_of(call.attrs, call.in[0], head)),
                                             .distance = pair.q.global - pair.k.global,
                                             .scale = static_cast<T>(attention_scale_of(call.attrs)),

@@ -43,8 +43,19 @@ void join(const CudaCall& call) {
   copy_columns({call.in[1], 0}, {call.out[0], q}, kv, call.stream);
 }
 
+// Where documents begin, one for each local query; null where they are together.
+const int32_t* ring_begins(std::span<const Tensor> in) {
+  for (const Tensor& tensor : in)
+    if (tensor.dtype == DType::i32) return tensor.as<const int32_t>();
+  return nullptr;
+}
+
 // What one pair of pieces is for the kernels: rows of packed queries, and of keys beside their values.
-void fill_block(AttentionBlock& block, const PiecePair& pair, const Attrs& attrs, const Tensor& qkv, const Tensor& kv) {
+void fill_block(AttentionBlock& block, const PiecePair& pair, const CudaCall& call, const Tensor& qkv,
+                const Tensor& kv) {
+  const Attrs& attrs = call.attrs;
+  const int32_t* begins = ring_begins(call.in);
+  block.begins = begins ? begins + pair.q.local : nullptr;
   LocalHeads heads = local_heads(attrs, qkv.shape[2]);
   int64_t size = size_of(qkv.dtype), width = qkv.shape[2], kv_width = kv.shape[2];
   std::byte* keys = kv.as<std::byte>() + pair.k.local * kv_width * size;
@@ -91,7 +102,7 @@ class StepKernel final : public PreparedCudaKernel {
     }
     for (const PiecePair& pair : pairs_) {
       AttentionForward block;
-      fill_block(block, pair, call.attrs, call.in[0], call.in[1]);
+      fill_block(block, pair, call, call.in[0], call.in[1]);
       set_alibi(block, call.attrs, y);
       set_dropout(block, call.attrs, call.in, y, {pair.q.global, pair.k.global});
       block.y = rows_from(y, pair.q.local, 0, block.value_dim);
@@ -133,7 +144,7 @@ class StepBackwardKernel final : public PreparedCudaKernel {
                 call.stream);
     for (const PiecePair& pair : pairs_) {
       AttentionGradient block;
-      fill_block(block, pair, call.attrs, call.in[1], kv);
+      fill_block(block, pair, call, call.in[1], kv);
       block.lse = lse.as<float>() + pair.q.local;
       block.dots = dots + pair.q.local;
       block.lse_length = lse.shape[2];

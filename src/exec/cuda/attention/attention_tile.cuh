@@ -59,7 +59,11 @@ __device__ inline int64_t first_seen(const AttentionBlock& block, int64_t b, int
   if (!block.begins && window == 0 && chunk == 0) return 0;
   int64_t own = row + at.diagonal;
   if (row >= block.queries) return own;
-  int64_t first = block.begins ? min(max(int64_t{block.begins[b * block.queries + row]}, int64_t{0}), own) : 0;
+  int64_t first = 0;
+  if (block.begins) {
+    int64_t begin = int64_t{block.begins[b * block.lse_length + row]} - block.key_0;
+    first = max(min(begin, row + at.distance), int64_t{0});
+  }
   if (window > 0) first = max(first, row + at.distance - window + 1);
   if (chunk > 0) first = max(first, (block.key_0 + row + at.distance) / chunk * chunk - block.key_0);
   return first;
@@ -69,7 +73,7 @@ __device__ inline int64_t first_seen(const AttentionBlock& block, int64_t b, int
 template <int kQ>
 __device__ int64_t first_seen_by_any(const AttentionBlock& block, int64_t b, int64_t first, Offsets at) {
   if (!block.begins) return first_seen(block, b, first, at);  // ranges move on with their queries
-  int64_t key = first + at.diagonal;                          // the first query sees itself
+  int64_t key = first + at.distance;                          // the first query sees itself, where its key is here
   for (int i = threadIdx.x % 32; i < kQ; i += 32) key = min(key, first_seen(block, b, first + i, at));
   for (int other = 16; other > 0; other /= 2) key = min(key, __shfl_xor_sync(0xffffffff, key, other));
   return key;
@@ -294,12 +298,12 @@ __device__ inline uint32_t pair_of(float low, float high) {
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
-// Heads of one width whose rows can be read four elements at a time. Without documents they are for ALiBi, windows,
-// chunks and dropout of whole sequences only.
+// Heads of one width whose rows can be read four elements at a time, of whole sequences with documents, ALiBi, windows,
+// chunks or dropout.
 template <class Block>
 bool cores_take(const Block& block) {
   bool whole = block.onto == Onto::nothing && !block.start && block.lse && block.distance == block.diagonal;
-  bool masked = block.begins || ((block.alibi_heads > 0 || !block.range.whole() || block.dropout.keys) && whole);
+  bool masked = whole && (block.begins || block.alibi_heads > 0 || !block.range.whole() || block.dropout.keys);
   return block.dtype == DType::bf16 && masked && block.dim == block.value_dim && block.dim % 4 == 0 && block.dim <= 128;
 }
 

@@ -42,8 +42,8 @@ struct AttentionBlock {
   int64_t diagonal = 0;  // query i sees the keys up to i + diagonal; not negative
   const int32_t* start =
       nullptr;  // in device memory: the diagonal, and keys is this + queries; then `keys` says nothing
-  // In device memory, [batch, queries]: query i sees keys from min(begins, i + diagonal) on. Null: from 0 on. With it
-  // results are written over whatever is there, lse is not null, and there is no `start`.
+  // In device memory: a query at position p sees keys from position min(begins[b·lse_length + i], p) on. Null: from 0
+  // on. With it there is no `start`.
   const int32_t* begins = nullptr;
   int64_t distance = 0;  // how many positions query 0 stands after key 0 (with `start`, that many)
   KeyRange range;        // which keys up to its own position a query sees
