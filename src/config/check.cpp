@@ -100,11 +100,11 @@ void check_mesh(const RunConfig& run, const ModelSpec& spec, Complaints& complai
   int64_t chunks = run.pipeline.chunks / (schedule ? schedule->copies() : 1);  // of one copy of the model
   int64_t stages = mesh.pp * chunks;
   bool given = !run.pipeline.layers.empty();  // looked at where stages are made: its ends may have none
-  if (spec.layers > 0 && !given && stages > spec.layers)
+  if (spec.layers > 0 && !given && stages > spec.layers + 2)
     complaints.add(
         run, {"mesh.pp", "pipeline.chunks", "model.layers"},
         {.got = fmt::format("{} stages × {} chunks are more than the model's {} layers", mesh.pp, chunks, spec.layers),
-         .expected = "a layer or more in every chunk"});
+         .expected = "a layer or more in every chunk but the first and the last"});
   check_sequence_split(run, spec, complaints);
   if (mesh.zero_ranks > 0 && mesh.dp % mesh.zero_ranks != 0)
     complaints.add(run, {"mesh.zero_ranks", "mesh.dp"},

@@ -39,17 +39,24 @@ ModelCosts costs_of(const Graph& graph) {
   return costs;
 }
 
+enum class Ends : uint8_t {
+  with_blocks,
+  may_be_alone,  // the first stage may have the embedding alone, and the last the head
+};
+
 // The stages needed when none may cost more than `limit`, with as many blocks in each as fit. Every stage gets at least
-// one block, and enough are left for the stages behind it.
-std::vector<int> fill_up_to(const ModelCosts& costs, int stages, double limit) {
+// one block, but for ends that may be alone, and enough are left for the stages behind it.
+std::vector<int> fill_up_to(const ModelCosts& costs, int stages, double limit, Ends ends) {
   std::vector<int> counts;
   size_t next = 0;
+  bool alone = ends == Ends::may_be_alone;
   for (int stage = 0; stage < stages; ++stage) {
+    bool last = stage == stages - 1;
     double total = stage == 0 ? costs.before : 0;
-    int count = 0;
-    size_t leave = static_cast<size_t>(stages - 1 - stage);
-    double tail = stage == stages - 1 ? costs.after : 0;
-    while (next + leave < costs.blocks.size() && (count == 0 || total + costs.blocks[next] + tail <= limit)) {
+    int count = 0, least = alone && (stage == 0 || last) ? 0 : 1;
+    size_t leave = static_cast<size_t>(std::max(0, stages - 1 - stage - (alone && !last ? 1 : 0)));
+    double tail = last ? costs.after : 0;
+    while (next + leave < costs.blocks.size() && (count < least || total + costs.blocks[next] + tail <= limit)) {
       total += costs.blocks[next++];
       ++count;
     }
@@ -77,11 +84,12 @@ size_t period_of(const std::vector<double>& blocks) {
   return blocks.size();
 }
 
-// The least a costliest stage can cost is what some run of consecutive blocks costs, with an end or without: all such
-// costs, ascending. Runs that begin a period later cost the same, so the blocks of one period are enough to begin with.
+// The least a costliest stage can cost is what some run of consecutive blocks costs, with an end or without, or an end
+// alone: all such costs, ascending. Runs that begin a period later cost the same, so the blocks of one period are
+// enough to begin with.
 std::vector<double> possible_limits(const ModelCosts& costs) {
   size_t count = costs.blocks.size(), period = period_of(costs.blocks);
-  std::vector<double> limits;
+  std::vector<double> limits{costs.before, costs.after};
   for (size_t first = 0; first < count && first <= period; ++first) {
     double total = first == 0 ? costs.before : 0;
     for (size_t last = first; last < count; ++last) {
@@ -97,6 +105,24 @@ std::vector<double> possible_limits(const ModelCosts& costs) {
   return limits;
 }
 
+// The counts whose costliest stage costs least.
+std::vector<int> balanced_under(const ModelCosts& costs, int stages, const std::vector<double>& limits, Ends ends) {
+  // A larger limit never needs more stages: those under which blocks are left over come first, and are not looked at.
+  auto first = std::partition_point(limits.begin(), limits.end(), [&](double limit) {
+    return fill_up_to(costs, stages, limit * (1 + kRounding), ends).empty();
+  });
+  std::vector<int> best;
+  double least = std::numeric_limits<double>::max();
+  for (auto limit = first; limit != limits.end(); ++limit) {
+    std::vector<int> counts = fill_up_to(costs, stages, *limit * (1 + kRounding), ends);
+    if (counts.empty()) continue;
+    double worst = costliest(costs, counts);
+    if (worst < least) best = counts, least = worst;
+    if (worst <= *limit * (1 + kRounding)) break;
+  }
+  return best;
+}
+
 }  // namespace
 
 int block_count(const Graph& graph) {
@@ -109,22 +135,13 @@ std::vector<int> balanced_blocks(const Graph& graph, int stages) {
   ModelCosts costs = costs_of(graph);
   int blocks = static_cast<int>(costs.blocks.size());
   if (stages == 1) return {blocks};
-  BUG_IF(blocks < stages, "{} blocks for {} stages", blocks, stages);
+  BUG_IF(blocks + 2 < stages, "{} blocks for {} stages", blocks, stages);
   std::vector<double> limits = possible_limits(costs);
-  // A larger limit never needs more stages: those under which blocks are left over come first, and are not looked at.
-  auto first = std::partition_point(limits.begin(), limits.end(), [&](double limit) {
-    return fill_up_to(costs, stages, limit * (1 + kRounding)).empty();
-  });
-  std::vector<int> best;
-  double least = std::numeric_limits<double>::max();
-  for (auto limit = first; limit != limits.end(); ++limit) {
-    std::vector<int> counts = fill_up_to(costs, stages, *limit * (1 + kRounding));
-    if (counts.empty()) continue;
-    double worst = costliest(costs, counts);
-    if (worst < least) best = counts, least = worst;
-    if (worst <= *limit * (1 + kRounding)) break;
-  }
-  return best;
+  if (blocks < stages) return balanced_under(costs, stages, limits, Ends::may_be_alone);
+  // An end that is alone must pay: it is the exception.
+  std::vector<int> usual = balanced_under(costs, stages, limits, Ends::with_blocks),
+                   alone = balanced_under(costs, stages, limits, Ends::may_be_alone);
+  return costliest(costs, alone) * (1 + kRounding) < costliest(costs, usual) ? alone : usual;
 }
 
 void assign_stages(Graph& graph, const std::vector<int>& blocks_per_stage) {

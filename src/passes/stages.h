@@ -10,7 +10,8 @@
 namespace sextant {
 
 // How many blocks each stage gets, such that the costliest stage costs as little as possible, the ends of the model
-// counted with the stages that hold them.
+// counted with the stages that hold them. The first and the last stage may have none where that costs less, or where
+// there are up to two stages more than blocks.
 std::vector<int> balanced_blocks(const Graph& graph, int stages);
 
 void assign_stages(Graph& graph, const std::vector<int>& blocks_per_stage);

@@ -222,9 +222,9 @@ TEST(Check, Mesh) {
       "command line: mesh.dp=1e6: dp 1000000 × tp 1 × pp 1 × cp 32 makes 32000000 ranks; expected at most 16777216");
   EXPECT_EQ(complaint_about({"mesh.ep=2"}),
             "command line: mesh.ep=2: ep is 2, but the model has no experts; expected 1");
-  EXPECT_EQ(complaint_about({"mesh.pp=4"}),
-            "command line: mesh.pp=4: 4 stages × 1 chunks are more than the model's 2 layers; "
-            "expected a layer or more in every chunk");
+  EXPECT_EQ(complaint_about({"mesh.pp=8"}),
+            "command line: mesh.pp=8: 8 stages × 1 chunks are more than the model's 2 layers; "
+            "expected a layer or more in every chunk but the first and the last");
   EXPECT_EQ(complaint_about({"mesh.cp=3"}),
             "command line: mesh.cp=3: seq 64 cannot be cut into 6 equal pieces; expected a multiple of 6");
   EXPECT_EQ(complaint_about({"mesh.tp=3"}).substr(0, 67),

@@ -104,14 +104,18 @@ TEST(Choices, WhatZeroShards) {
   }
 }
 
-// A head worth many blocks leaves its stage one; one worth about two blocks leaves it two fewer.
+// A head worth more than all blocks is alone in its stage; one worth about two blocks leaves it two fewer. Of as many
+// stages as blocks and ends, the ends have two, and of one less the head has one.
 TEST(Choices, TheHeadCountsInTheBalanceOfStages) {
-  auto balance = [](int64_t vocab) {
+  auto balance = [](int64_t vocab, int stages = 2) {
     Use use{.batch = 1, .seq = 16};
-    return balanced_blocks(build_model(tiny("llama", 8, vocab), use, single_rank_mesh()), 2);
+    return balanced_blocks(build_model(tiny("llama", 8, vocab), use, single_rank_mesh()), stages);
   };
+  EXPECT_EQ(balance(16, 10), (std::vector<int>{0, 1, 1, 1, 1, 1, 1, 1, 1, 0}));
+  EXPECT_EQ(balance(16, 9), (std::vector<int>{1, 1, 1, 1, 1, 1, 1, 1, 0}));
+  EXPECT_EQ(balance(16, 8), (std::vector<int>(8, 1)));
   EXPECT_EQ(balance(16), (std::vector<int>{4, 4}));
-  EXPECT_EQ(balance(100'000), (std::vector<int>{7, 1}));
+  EXPECT_EQ(balance(100'000), (std::vector<int>{8, 0}));
   auto cost = [](int64_t layers, int64_t vocab) {
     double flops = 0;
     Graph graph = build_model(tiny("llama", layers, vocab), {.batch = 1, .seq = 16}, single_rank_mesh());
