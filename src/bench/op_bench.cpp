@@ -54,7 +54,8 @@ std::unique_ptr<OneOp> largest(const OpBenchRequest& request, const OpDef& def, 
                                TensorTypes& types) {
   constexpr int64_t kWidth = 32;
   TensorTypes small = in_f32(example.inputs);
-  // Attributes hold sizes of heads and groups: such widths stay. An operand with several widths grows with their product.
+  // Attributes hold sizes of heads and groups: such widths stay. An operand with several widths grows with their
+  // product.
   std::vector<int64_t> widths{1};
   if (example.attrs.integer_or("heads", 0) == 0 && example.attrs.integer_or("groups", 0) == 0)
     for (int64_t width = 2; width <= kWidth; width *= 2)
