@@ -241,8 +241,11 @@ class Run {
     say_notes();
     result_.checkpoint = saver_.newest().path;
     if (result_.outcome == ExitCode::stopped)
-      say(fmt::format("stopped at step {}; the same command{} resumes from here", state_.step,
-                      run_.checkpoint.resume == "auto" ? "" : " with checkpoint.resume=auto"));
+      say(fmt::format("stopped at step {}; the same command{} resumes from here{}", state_.step,
+                      run_.checkpoint.resume == "auto" ? "" : " with checkpoint.resume=auto",
+                      stop_file_exists(parts_.out)
+                          ? fmt::format(", once {} is removed", (parts_.out / kStopFile).string())
+                          : ""));
     if (result_.outcome == ExitCode::non_finite && group_.leads()) end_non_finite();
     result_.step = state_.step;
     result_.unigram_entropy = parts_.dataset.unigram_entropy;
