@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -37,7 +38,9 @@ double milliseconds_kept(double seconds) {
 std::string causes_line(const RunReport& report) {
   std::map<std::string, int> counts;
   for (const Attempt& attempt : report.attempts)
-    if (attempt.cause.kind != CauseKind::finished) ++counts[attempt.cause.text()];
+    if (attempt.cause.kind != CauseKind::finished)
+      ++counts[attempt.cause.kind == CauseKind::hang ? std::string(info_of(CauseKind::hang).name)
+                                                     : attempt.cause.text()];
   std::string text;
   for (const auto& [cause, count] : counts) text += fmt::format("{}{} × {}", text.empty() ? ": " : ", ", count, cause);
   return text;
@@ -84,14 +87,21 @@ int64_t RunReport::failures() const {
                                [](const Attempt& attempt) { return attempt.cause.kind != CauseKind::finished; });
 }
 
+double RunReport::other_seconds() const {
+  return std::max(0.0, seconds - productive_seconds - lost.sum() - first_start_seconds);
+}
+
 std::optional<double> RunReport::predicted_goodput(const RunConfig& run) const {
   int64_t steps = last_step - first_step;
   if (failures() == 0 || steps <= 0 || !(productive_seconds > 0)) return std::nullopt;
-  auto count = static_cast<double>(failures());
-  return economics_of({.step_seconds = productive_seconds / static_cast<double>(steps),
+  auto count = static_cast<double>(failures()), done = static_cast<double>(steps);
+  double step_seconds = productive_seconds / done, every = static_cast<double>(run.checkpoint.every);
+  double saving = std::max(0.0, other_seconds() - static_cast<double>(steps_repeated) * step_seconds);
+  return economics_of({.step_seconds = step_seconds,
                        .tokens_per_step = 1,
-                       .token_budget = static_cast<double>(steps),
-                       .device_mtbf_hours = seconds / count / 3600,
+                       .token_budget = done,
+                       .device_mtbf_hours = (seconds - first_start_seconds) / count / 3600,
+                       .checkpoint_seconds = every > 0 ? saving / std::ceil(done / every) : 0,
                        .checkpoint_every = run.checkpoint.every > 0 ? run.checkpoint.every : steps,
                        .restart_seconds = lost.sum() / count})
       .goodput;
@@ -109,8 +119,10 @@ std::string report_text(const RunReport& report, const RunConfig& run) {
   std::string text = fmt::format("attempts  {}{}\n", report.attempts.size(), causes_line(report));
   text +=
       fmt::format("steps     {} to {}, {} done again\n", report.first_step, report.last_step, report.steps_repeated);
-  text += fmt::format("time      {}: {} in steps that count, {} until the first step\n", human_duration(report.seconds),
-                      human_duration(report.productive_seconds), human_duration(report.first_start_seconds));
+  text += fmt::format(
+      "time      {}: {} in steps that count, {} until the first step, {} saving, measuring and done again\n",
+      human_duration(report.seconds), human_duration(report.productive_seconds),
+      human_duration(report.first_start_seconds), human_duration(report.other_seconds()));
   const LostSeconds& lost = report.lost;
   if (report.failures() > 0)
     text += fmt::format(

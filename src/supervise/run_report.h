@@ -25,8 +25,11 @@ struct RunReport {
   double first_start_seconds = 0;  // until the first step of the first attempt
 
   int64_t failures() const;
+  // In neither steps that count nor restarts nor the first start: saves, evaluations, steps done again, the end.
+  double other_seconds() const;
   double goodput() const { return seconds > 0 ? productive_seconds / seconds : 0; }
-  // What `plan` predicts for as many failures and restarts as long as these were; nothing without failures or steps.
+  // What `plan` predicts for as many failures, and for restarts and saves as long as these were; nothing without
+  // failures or steps.
   std::optional<double> predicted_goodput(const RunConfig& run) const;
 };
 

@@ -241,11 +241,10 @@ class Run {
     say_notes();
     result_.checkpoint = saver_.newest().path;
     if (result_.outcome == ExitCode::stopped)
-      say(fmt::format("stopped at step {}; the same command{} resumes from here{}", state_.step,
-                      run_.checkpoint.resume == "auto" ? "" : " with checkpoint.resume=auto",
-                      stop_file_exists(parts_.out)
-                          ? fmt::format(", once {} is removed", (parts_.out / kStopFile).string())
-                          : ""));
+      say(fmt::format(
+          "stopped at step {}; the same command{} resumes from here{}", state_.step,
+          run_.checkpoint.resume == "auto" ? "" : " with checkpoint.resume=auto",
+          stop_file_exists(parts_.out) ? fmt::format(", once {} is removed", (parts_.out / kStopFile).string()) : ""));
     if (result_.outcome == ExitCode::non_finite && group_.leads()) end_non_finite();
     result_.step = state_.step;
     result_.unigram_entropy = parts_.dataset.unigram_entropy;
@@ -351,10 +350,13 @@ class Run {
   }
 
   void save(Saver::Occasion occasion) {
-    if (std::isfinite(result_.loss))
+    // The update of such a step is skipped, and the run may be about to end: it is to go on from before it.
+    bool spoiled = occasion == Saver::Occasion::periodic && non_finite_.steps() > 0;
+    if (std::isfinite(result_.loss) && !spoiled)
       saver_.save(state_, occasion);
     else
-      say(fmt::format("step {}: no checkpoint is written: the loss is not finite", state_.step));
+      say(fmt::format("step {}: no checkpoint is written: the {} is not finite", state_.step,
+                      std::isfinite(result_.loss) ? "gradient norm" : "loss"));
   }
 
   const Parts& parts_;
