@@ -23,6 +23,7 @@ class RunVerb : public testing::Test {
   std::string arguments(const std::string& verb, const std::string& extra, const std::string& out = "run") const {
     return fmt::format(
         "{} {} --out {} data.cache={} data.stories_bytes=60000 train.threads=1 optimizer.warmup=0 model.layers=1 "
+        "model.hidden=32 "
         "batch.microbatch=1 batch.seq=32 train.eval_every=0 train.steps=8 train.timeout_s=2 checkpoint.every=2 {}",
         verb, config_path("tiny-llama.toml"), place_ / out, place_ / "cache", extra);
   }
@@ -193,6 +194,21 @@ TEST_F(RunOnHosts, WithoutSparesTheMeshShrinksAndGrowsAgain) {
   EXPECT_TRUE(comes_true([&] { return events("restart") >= 2; })) << run.output();
   run.send(SIGTERM);
   EXPECT_EQ(run.wait(), 5) << run.output();
+}
+
+// Likewise for srun: its words are kept, and the ranks are threads.
+TEST_F(RunOnHosts, SlurmStepsAreStartedWithSrun) {
+  fs::create_directories(place_ / "bin");
+  write_text(place_ / "bin/srun",
+             fmt::format("#!/bin/bash\necho \"$@\" >> {}\nwhile [ \"$1\" != {} ]; do shift; done\nexec \"$@\"\n",
+                         place_ / "words", SEXTANT_BINARY));
+  fs::permissions(place_ / "bin/srun", fs::perms::owner_all);
+  Outcome outcome =
+      run_command(arguments("run", "mesh.dp=2 --slurm-step --launcher-arg --cpus-per-task=1 --inject kill@5"),
+                  fmt::format("export SLURM_JOB_ID=1 PATH={}:$PATH; ", place_ / "bin"));
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  std::string words = read_file(place_ / "words");
+  EXPECT_EQ(count_of(words, "--kill-on-bad-exit=1 --disable-status --ntasks=2 --cpus-per-task=1 "), 2u) << words;
 }
 
 class RunUnderMpi : public RunVerb {
