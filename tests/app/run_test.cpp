@@ -24,7 +24,7 @@ class RunVerb : public testing::Test {
     return fmt::format(
         "{} {} --out {} data.cache={} data.stories_bytes=60000 train.threads=1 optimizer.warmup=0 model.layers=1 "
         "model.hidden=32 "
-        "batch.microbatch=1 batch.seq=32 train.eval_every=0 train.steps=8 train.timeout_s=2 checkpoint.every=2 {}",
+        "batch.microbatch=1 batch.seq=32 train.eval_every=0 train.steps=8 train.timeout_s=20 checkpoint.every=2 {}",
         verb, config_path("tiny-llama.toml"), place_ / out, place_ / "cache", extra);
   }
   std::vector<std::string> losses(const std::string& out = "run") const {
@@ -61,7 +61,7 @@ TEST_F(RunVerb, EveryFaultIsSurvivedWithTheSameBits) {
   std::vector<std::string> expected = undisturbed(mesh);
   Outcome outcome =
       run_command(arguments("run", mesh + "--inject throw@2:1 --inject kill@3 --inject nan@4:1 --inject corrupt@6:1 "
-                                          "--inject stop@7 --inject abort@8 --stale 1 --json --backoff 0.1"));
+                                          "--inject stop@7 --inject abort@8 --stale 3 --json --backoff 0.1"));
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_EQ(losses(), expected);
   nlohmann::json told = report(outcome);

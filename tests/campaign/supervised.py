@@ -93,10 +93,11 @@ class Trials:
         while step <= STEPS - 2:
             kind = chance.choices(INJECTED, WEIGHTS)[0]
             rank = chance.randrange(ranks)
+            twice = kind == "nan" and any(earlier == "nan" for earlier, _ in found)  # which is given up
+            if (kind == "abort" and ranks == 1) or (kind == "corrupt" and not bit_shows) or twice:
+                kind = "kill"
             if kind == "nan":
                 rank = chance.choice(with_loss)
-            if (kind == "abort" and ranks == 1) or (kind == "corrupt" and not bit_shows):
-                kind = "kill"
             amount = {"slow": "=5", "disk_full": "=3"}.get(kind, "")
             found.append((kind, f"{kind}{amount}@{step}:{rank}"))
             step += chance.randint(5, 9)
