@@ -54,11 +54,45 @@ void add_train(CLI::App& app, TrainArguments& a, Processes& processes, ExitCode&
       ->check(CLI::Range(int64_t{1}, kMaxRanks));
   verb->add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto")
       ->check(CLI::Range(int64_t{1}, kMaxSteps));
+  verb->add_option("--inject", a.inject, "a fault on purpose, KIND@STEP[:RANK], such as kill@30:1 (may be repeated)")
+      ->allow_extra_args(false);
   CLI::Option* quiet = add_quiet(*verb, a.verbosity, "print the result alone: validation loss, model, metrics");
   CLI::Option* verbose = add_verbose(*verb, a.verbosity, "a line for every step, whatever train.log_every says");
   CLI::Option* json = verb->add_flag("--json", a.json, "print the result alone, as JSON");
   verbose->excludes(quiet)->excludes(json);
   verb->callback([&] { exit_code = train_verb(a, processes); });
+}
+
+void add_run(CLI::App& app, RunArguments& a, ExitCode& exit_code) {
+  CLI::App* verb = app.add_subcommand(
+      "run", "Train and keep at it: start train, watch it, and restart it from the last checkpoint when it fails");
+  add_config(*verb, a.config, a.overrides);
+  verb->add_option("--out", a.out, "directory for checkpoints, metrics and run.log [runs/NAME]");
+  CLI::Option* mpi = verb->add_option("--mpi", a.mpi, "start this many ranks with mpirun [threads of one process]")
+                         ->check(CLI::Range(int64_t{1}, kMaxRanks));
+  CLI::Option* step = verb->add_flag("--slurm-step", a.slurm_step, "start the ranks with srun, inside an allocation");
+  verb->add_option("--hosts", a.hosts, "hostfile for mpirun; hosts beyond those needed are spares")->needs(mpi);
+  verb->add_option("--launcher-arg", a.launcher_arguments, "word for mpirun or srun (may be repeated)")
+      ->allow_extra_args(false);
+  verb->add_option("--retries", a.retries, "give up after more failures than this without a new checkpoint")
+      ->check(CLI::Range(int64_t{0}, kMaxSteps))
+      ->capture_default_str();
+  verb->add_option("--backoff", a.backoff, "seconds before the second restart without progress; doubled from then on")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  verb->add_option("--stale", a.stale, "seconds without a heartbeat of a rank after which the run hangs")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  verb->add_option("--start-limit", a.start_limit, "seconds from a start to the first heartbeat")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
+  verb->add_flag("--preflight", a.preflight, "run doctor's checks before each start");
+  verb->add_option("--inject", a.inject, "a fault on purpose, KIND@STEP[:RANK], once (may be repeated)")
+      ->allow_extra_args(false);
+  verb->add_flag("--json", a.json, "print the summary alone, as JSON");
+  add_quiet(*verb, a.verbosity, "print the summary alone; the output of the run is in run.log");
+  mpi->excludes(step);
+  verb->callback([&] { exit_code = run_verb(a); });
 }
 
 void add_launch(CLI::App& app, LaunchArguments& a) {
@@ -351,6 +385,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   version->description("print the version, the commit and what the program was built with");
   json->needs(version);
   TrainArguments train;
+  RunArguments run;
   GenerateArguments generate;
   PlanArguments plan;
   ExplainArguments explain;
@@ -366,6 +401,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   ExitCode exit_code = ExitCode::finished;
   add_new(app, fresh);
   add_train(app, train, processes, exit_code);
+  add_run(app, run, exit_code);
   add_generate(app, generate);
   add_data(app, data);
   add_plan(app, plan, exit_code);

@@ -7,6 +7,7 @@
 #include "app/device.h"
 #include "app/output.h"
 #include "app/processes.h"
+#include "app/run_inputs.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -71,6 +72,23 @@ std::string result_json(const TrainResult& result, const fs::path& out) {
 
 }  // namespace
 
+fs::path run_directory(const RunConfig& run, const std::string& config, const std::string& given) {
+  if (!given.empty()) return given;
+  return fs::path("runs") / (run.name.empty() ? fs::path(config).stem().string() : run.name);
+}
+
+std::vector<Fault> faults_of(const std::vector<std::string>& texts, const RunConfig& run) {
+  std::vector<Fault> faults;
+  for (const std::string& text : texts) {
+    faults.push_back(parse_fault(text, "--inject"));
+    if (faults.back().step > run.train.steps)
+      throw UserError({.place = "--inject " + text,
+                       .got = fmt::format("step {} of a run with {}", faults.back().step, run.train.steps),
+                       .expected = fmt::format("a step from 1 to {}", run.train.steps)});
+  }
+  return faults;
+}
+
 ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
   outlive_standard_output();
   processes.join();
@@ -80,8 +98,8 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
                      .got = fmt::format("step {}", arguments.profile),
                      .expected = fmt::format("one of the run's steps, 1 to {}", run.train.steps)});
   if (arguments.ranks != 0) require_world(run, arguments.ranks, "--ranks");
-  std::string name = run.name.empty() ? fs::path(arguments.config).stem().string() : run.name;
-  fs::path out = arguments.out.empty() ? fs::path("runs") / name : fs::path(arguments.out);
+  std::vector<Fault> faults = faults_of(arguments.inject, run);
+  fs::path out = run_directory(run, arguments.config, arguments.out);
   MakeExecutor executors = executors_for(run);
   std::chrono::milliseconds limit = TimeLimits(run).in_other_work();
   processes.bound_end(TimeLimits::end_of(limit), limit);
@@ -92,7 +110,7 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
                     report_profile(trace, executor, out / fmt::format("profile-step-{}.json", arguments.profile));
                   }};
   TrainResult result =
-      train(run, out, executors, launch, {profile, arguments.json ? Verbosity::quiet : arguments.verbosity});
+      train(run, out, executors, launch, {profile, arguments.json ? Verbosity::quiet : arguments.verbosity}, faults);
   if (!launch.leads()) return result.outcome;
   if (arguments.profile > 0 && !profiled)
     fmt::print(stderr,

@@ -15,13 +15,31 @@ class Processes;
 struct TrainArguments {
   std::string config;
   std::vector<std::string> overrides;
-  std::string out;      // empty: runs/NAME
-  int64_t ranks = 0;    // how many the mesh must have; 0: any
-  int64_t profile = 0;  // the step to time op by op; 0: none
+  std::string out;                  // empty: runs/NAME
+  int64_t ranks = 0;                // how many the mesh must have; 0: any
+  int64_t profile = 0;              // the step to time op by op; 0: none
+  std::vector<std::string> inject;  // faults on purpose
   Verbosity verbosity = Verbosity::usual;
   bool json = false;  // of the result; progress is not printed then
 };
 ExitCode train_verb(const TrainArguments& arguments, Processes& processes);
+
+struct RunArguments {
+  std::string config;
+  std::vector<std::string> overrides;
+  std::string out;          // empty: runs/NAME
+  int64_t mpi = 0;          // ranks under mpirun; 0: threads of one process
+  bool slurm_step = false;  // under srun, inside an allocation
+  std::string hosts;        // mpirun's hostfile, with spares
+  std::vector<std::string> launcher_arguments;
+  int64_t retries = 5;
+  double backoff = 1, stale = 60, start_limit = 3600;  // seconds
+  bool preflight = false;
+  std::vector<std::string> inject;
+  Verbosity verbosity = Verbosity::usual;
+  bool json = false;
+};
+ExitCode run_verb(const RunArguments& arguments);
 
 struct GenerateArguments {
   std::string directory;

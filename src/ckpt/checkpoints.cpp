@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/error.h"
-#include "ckpt/staged_directory.h"
 
 namespace sextant {
 
@@ -59,13 +58,6 @@ std::optional<Checkpoint> latest_checkpoint(const fs::path& run, std::string_vie
   std::vector<Checkpoint> all = list_checkpoints(run, witness);
   if (all.empty()) return std::nullopt;
   return all.back();
-}
-
-void prune_checkpoints(const fs::path& run, int64_t keep, std::string_view witness) {
-  BUG_IF(keep < 1, "asked to keep {} checkpoints", keep);
-  std::vector<Checkpoint> all = list_checkpoints(run, witness);
-  for (int64_t i = 0; i + keep < static_cast<int64_t>(all.size()); ++i)
-    remove_directory(all[static_cast<size_t>(i)].path);
 }
 
 }  // namespace sextant

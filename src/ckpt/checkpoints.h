@@ -1,5 +1,5 @@
 // The checkpoints of a run: <run>/step-000123, one directory each. `witness` names a file that every complete
-// checkpoint holds ("" asks for none); a directory without it is neither offered nor pruned.
+// checkpoint holds ("" asks for none); a directory without it is not listed.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,5 @@ std::optional<int64_t> step_of_checkpoint(
 // Oldest first. None when the run directory does not exist; UserError when it cannot be read.
 std::vector<Checkpoint> list_checkpoints(const std::filesystem::path& run, std::string_view witness = "");
 std::optional<Checkpoint> latest_checkpoint(const std::filesystem::path& run, std::string_view witness = "");
-
-// Removes all but the newest `keep` (at least 1).
-void prune_checkpoints(const std::filesystem::path& run, int64_t keep, std::string_view witness = "");
 
 }  // namespace sextant

@@ -297,6 +297,21 @@ void check_checkpoint(const RunConfig& run, Complaints& complaints) {
     if (what != "tokenizer" && what != "data")
       complaints.add(run, {"checkpoint.accept_changed"},
                      {.got = "got " + toml_quoted(what), .expected = "tokenizer or data"});
+  const CheckpointSection& checkpoint = run.checkpoint;
+  if (checkpoint.keep == 0 && checkpoint.keep_every > 0)
+    complaints.add(run, {"checkpoint.keep_every", "checkpoint.keep"},
+                   {.got = "it has no effect where checkpoint.keep = 0 keeps all",
+                    .expected = "checkpoint.keep of at least 1, or leave it out"});
+  if (checkpoint.keep == 0 && checkpoint.keep_best > 0)
+    complaints.add(run, {"checkpoint.keep_best", "checkpoint.keep"},
+                   {.got = "it has no effect where checkpoint.keep = 0 keeps all",
+                    .expected = "checkpoint.keep of at least 1, or leave it out"});
+  int64_t measured = run.train.eval_every;
+  if (checkpoint.keep_best > 0 && (measured == 0 || checkpoint.every % measured != 0))
+    complaints.add(
+        run, {"checkpoint.keep_best", "train.eval_every", "checkpoint.every"},
+        {.got = fmt::format("checkpoints every {} steps, validation loss every {}", checkpoint.every, measured),
+         .expected = "train.eval_every that divides checkpoint.every, so that every checkpoint has a loss"});
 }
 
 void check_model_source(const RunConfig& run, Complaints& complaints) {

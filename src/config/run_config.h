@@ -144,7 +144,7 @@ struct TrainSection {
 };
 
 struct CheckpointSection {
-  int64_t every = 0, keep = 3;
+  int64_t every = 0, keep = 3, keep_every = 0, keep_best = 0;
   bool at_end = true;
   std::string dtype = "f32";
   std::string resume = "auto";

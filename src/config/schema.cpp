@@ -429,6 +429,10 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(checkpoint.every, at_least(0), "Steps between checkpoints. 0 = only at the end."),
     KEY(checkpoint.at_end, "Write one when the run ends, or is stopped. Without it a run leaves only its metrics."),
     KEY(checkpoint.keep, at_least(0), "How many of the latest checkpoints are kept. 0 = all."),
+    KEY(checkpoint.keep_every, at_least(0),
+        "Checkpoints whose step is a multiple of this are kept too, for good. 0 = none."),
+    KEY(checkpoint.keep_best, at_least(0),
+        "How many checkpoints with the lowest validation loss are kept too. 0 = none."),
     KEY(checkpoint.dtype, one_of("f32|bf16|f16"),
         "The type of the weights in model.safetensors and in config.json, rounded to nearest as torch does. With another than f32, "
         "the weights in full precision are kept beside them, in master_weights.safetensors, for the run to go on from."),

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -23,13 +24,14 @@
 #include "run/run_identity.h"
 #include "run/run_target.h"
 #include "train/data/dataset.h"
-#include "train/health/fault.h"
+#include "train/health/fault_injector.h"
 #include "train/health/heartbeat.h"
 #include "train/health/non_finite_streak.h"
 #include "train/health/repeated_steps.h"
 #include "train/health/replica_check.h"
 #include "train/health/stall_watch.h"
 #include "train/health/stop.h"
+#include "train/health/switches.h"
 #include "train/progress.h"
 #include "train/save/finite_check.h"
 #include "train/save/resume.h"
@@ -86,7 +88,7 @@ class Run {
     const RunPrograms& programs;
     const RunIdentity& identity;
     const ResumePoint& resume;
-    Fault fault;
+    const std::vector<Fault>& faults;
     Lines lines;
     const TrainView& view;
   };
@@ -97,8 +99,9 @@ class Run {
         group_(group),
         position_(position),
         trainer_({parts.run, parts.programs, parts.dataset, executor, group, &position.rank_status}),
+        faults_({parts.faults, parts.out, group.size(), trainer_.bound(), position.rank_status}),
         saver_({parts.run, parts.out, parts.spec, parts.dropout, parts.dataset.tokenizer.get(), files_, experts_,
-                trainer_.bound(), transport, position.rank_status}),
+                trainer_.bound(), transport, position.rank_status, faults_}),
         replicas_(trainer_.bound(), transport, same_work(parts.run, executor)) {}
 
   // Where a save in the background has ended the run, that is the cause.
@@ -113,18 +116,20 @@ class Run {
     }
     bool idle = state_.step >= run_.train.steps;
     if (idle) say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
-    while (state_.step < run_.train.steps && !is_diverged() && !all_stop(stop)) {
+    Switches::Asked asked;
+    while (state_.step < run_.train.steps && !is_diverged() && !(asked = asked_of_all(stop)).stop) {
       begin_step();
       // Where something looks at the weights, or nothing follows, the device is waited for; else the host stays ahead
       // of it.
-      bool pause = is_due(run_.train.eval_every) || is_due(run_.checkpoint.every) || state_.step == run_.train.steps;
+      bool pause = is_due(run_.train.eval_every) || is_due(run_.checkpoint.every) || state_.step == run_.train.steps ||
+                   asked.save;
       while (trainer_.steps_under_way() > (pause ? 1 : trainer_.steps_ahead())) record(finish_step());
       if (!pause) continue;
       StepMetrics m = finish_step();
       position_.watch.begin_other_work();
       if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == run_.train.steps)) measure(m);
       record(m);
-      if (is_due(run_.checkpoint.every)) save(Saver::Occasion::periodic);
+      if (is_due(run_.checkpoint.every) || asked.save) save(Saver::Occasion::periodic);
     }
     while (trainer_.steps_under_way() > 0) record(finish_step());
     position_.watch.begin_other_work();
@@ -236,8 +241,10 @@ class Run {
     say_notes();
     result_.checkpoint = saver_.newest().path;
     if (result_.outcome == ExitCode::stopped)
-      say(fmt::format("stopped at step {}; the same command{} resumes from here", state_.step,
-                      run_.checkpoint.resume == "auto" ? "" : " with checkpoint.resume=auto"));
+      say(fmt::format(
+          "stopped at step {}; the same command{} resumes from here{}", state_.step,
+          run_.checkpoint.resume == "auto" ? "" : " with checkpoint.resume=auto",
+          stop_file_exists(parts_.out) ? fmt::format(", once {} is removed", (parts_.out / kStopFile).string()) : ""));
     if (result_.outcome == ExitCode::non_finite && group_.leads()) end_non_finite();
     result_.step = state_.step;
     result_.unigram_entropy = parts_.dataset.unigram_entropy;
@@ -294,11 +301,14 @@ class Run {
                     .details = {{"exit_code", number_of(result_.outcome)}}});
   }
 
-  // A signal may reach one process before another: all stop after the same step.
-  bool all_stop(const StopRequest& stop) {
-    double asked = stop.asked() ? 1 : 0;
-    group_.sum(std::span(&asked, 1));
-    return asked > 0;
+  // A signal may reach one process before another, and the leader alone looks at the switches: all stop or save after
+  // the same step.
+  Switches::Asked asked_of_all(const StopRequest& stop) {
+    Switches::Asked own = group_.leads() ? switches_.look() : Switches::Asked();
+    if (own.save) switches_.save_begins();
+    std::array<double, 2> asked{stop.asked() || own.stop ? 1.0 : 0.0, own.save ? 1.0 : 0.0};
+    group_.sum(asked);
+    return {.stop = asked[0] > 0, .save = asked[1] > 0};
   }
 
   bool is_due(int64_t every) const { return every > 0 && state_.step % every == 0; }
@@ -307,7 +317,8 @@ class Run {
     position_.rank_status.begin_step(state_.step + 1);
     position_.watch.begin_step();
     position_.heartbeat.beat();
-    inject_fault(parts_.fault, state_.step + 1, trainer_.bound());
+    faults_.before_step(state_.step + 1);
+    if (faults_.spoils_gradients(state_.step + 1)) trainer_.spoil_next_gradients();
     if (is_due(run_.train.check_replicas_every)) replicas_.check_part(group_);
     saver_.check();
     say_notes();
@@ -318,12 +329,13 @@ class Run {
     for (Event& event : trace) event.step = state_.step + 1;
     if (traced && group_.leads()) parts_.view.profile.take(trace, executor_);
     state_.step += 1;
+    state_.validation_loss.reset();
     state_.samples += run_.batch.sequences;
     state_.tokens += run_.batch.sequences * run_.batch.seq;
   }
 
   void measure(StepMetrics& m) {
-    m.validation_loss = result_.validation_loss = trainer_.evaluate();
+    m.validation_loss = result_.validation_loss = state_.validation_loss = trainer_.evaluate();
     const std::optional<double>& bytes = parts_.dataset.validation_bytes_per_token;
     if (m.validation_loss && bytes && *bytes > 0)
       m.bits_per_byte = result_.bits_per_byte = *m.validation_loss / (*bytes * std::numbers::ln2);
@@ -338,10 +350,13 @@ class Run {
   }
 
   void save(Saver::Occasion occasion) {
-    if (std::isfinite(result_.loss))
+    // The update of such a step is skipped, and the run may be about to end: it is to go on from before it.
+    bool spoiled = occasion == Saver::Occasion::periodic && non_finite_.steps() > 0;
+    if (std::isfinite(result_.loss) && !spoiled)
       saver_.save(state_, occasion);
     else
-      say(fmt::format("step {}: no checkpoint is written: the loss is not finite", state_.step));
+      say(fmt::format("step {}: no checkpoint is written: the {} is not finite", state_.step,
+                      std::isfinite(result_.loss) ? "gradient norm" : "loss"));
   }
 
   const Parts& parts_;
@@ -350,6 +365,8 @@ class Run {
   HostGroup& group_;
   Position& position_;
   Trainer trainer_;
+  FaultInjector faults_;
+  Switches switches_{parts_.out};
   ModelFiles files_;
   ExpertFiles experts_ = ExpertFiles::as_listed;
   SourceModel source_ = SourceModel::same;
@@ -464,10 +481,11 @@ void refuse_changes_to_a_finished_run(const RunConfig& run, const ResumePoint& r
 }  // namespace
 
 TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecutor& make_executor, const Launch& launch,
-                  const TrainView& view) {
+                  const TrainView& view, const std::vector<Fault>& faults) {
   RunConfig run = given;
   if (launch.process) require_world(run, launch.process->size(), "the launcher");
-  Fault fault = fault_from_environment();
+  std::vector<Fault> all_faults = faults_from_environment();
+  all_faults.insert(all_faults.end(), faults.begin(), faults.end());
   ModelSpec spec = resolve_spec(run);
   RunShape shape = run_shape(run, spec);
   keep_dropout_rates(run, shape.dropout);
@@ -515,7 +533,7 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
                    .programs = programs,
                    .identity = identity,
                    .resume = resume,
-                   .fault = fault,
+                   .faults = all_faults,
                    .lines = launch.process ? Lines::plain : Lines::as_found,
                    .view = view};
   StopRequest stop;

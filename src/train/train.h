@@ -7,12 +7,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/exit_code.h"
 #include "base/verbosity.h"
 #include "comm/ranks.h"
 #include "config/run_config.h"
 #include "exec/executor.h"
+#include "train/health/fault.h"
 
 namespace sextant {
 
@@ -43,8 +45,8 @@ struct TrainView {
 };
 
 // The ranks of the run's mesh that are this process's to run: by default all, as threads. Only the process of rank 0
-// prints, and only its result has meaning.
+// prints, and only its result has meaning. `faults` are drills (fault_injector.h), beside those of SEXTANT_FAULT.
 TrainResult train(const RunConfig& run, const std::filesystem::path& out, const MakeExecutor& make_executor,
-                  const Launch& launch = {}, const TrainView& view = {});
+                  const Launch& launch = {}, const TrainView& view = {}, const std::vector<Fault>& faults = {});
 
 }  // namespace sextant

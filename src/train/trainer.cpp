@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -137,6 +138,7 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
   begun.step = step;
   begun.first_sample = first_sample;
   begun.lr = learning_rate(run_.optimizer, run_.train.steps, step);
+  begun.spoiled = std::exchange(spoil_next_, false);
   count_mtp_targets(begun);
   issue(train_, begun, trace);
 }
@@ -147,7 +149,8 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
   std::fill(begun.losses.begin(), begun.losses.end(), 0.0);
   // Every token of the global batch weighs the same, however it is cut into microbatches and ranks. Packed data has no
   // padding, so the count is known before the first microbatch.
-  write_if_present(bound, "loss_scale", 1.0f / static_cast<float>(run_.batch.sequences * run_.batch.seq));
+  float loss_scale = 1.0f / static_cast<float>(run_.batch.sequences * run_.batch.seq);
+  write_if_present(bound, "loss_scale", begun.spoiled ? std::numeric_limits<float>::quiet_NaN() : loss_scale);
   // The losses of routers are means over tokens in themselves: of every microbatch the same share.
   write_if_present(bound, "balance_scale", static_cast<float>(microbatch_share()));
   for (size_t i = 0; i < mtp_scales_.size(); ++i) {

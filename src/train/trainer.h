@@ -39,6 +39,8 @@ class Trainer {
   // order: on a device that works beside the host, the next step is then already under way. With a trace, ops are timed
   // one by one.
   void begin_step(int64_t step, int64_t first_sample, Trace* trace = nullptr);
+  // The gradients of the step that is begun next are not finite: a drill.
+  void spoil_next_gradients() { spoil_next_ = true; }
   // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every
   // rank. A step that lost rows on their way to experts has changed nothing, and is done again here.
   StepMetrics finish_step();
@@ -75,6 +77,7 @@ class Trainer {
   struct Begun {
     int64_t step, first_sample;
     double lr;
+    bool spoiled;                     // its gradients are to be not finite
     std::vector<double> losses;       // of the microbatches collected so far
     std::vector<double> mtp_targets;  // of all microbatches and ranks, by depth of multi-token prediction
     struct Ticket {
@@ -107,6 +110,7 @@ class Trainer {
   Runner train_;
   std::optional<Runner> repeat_;  // with all rounds, where rows may be lost
   int64_t repeated_steps_ = 0;
+  bool spoil_next_ = false;
   std::unique_ptr<Bound> evaluate_;
   int loss_chunk_ = -1;
   std::vector<LossOfStep> losses_;

@@ -44,15 +44,15 @@ class Faults : public testing::Test {
 };
 
 TEST_F(Faults, AThreadThatThrows) {
-  TimedOutcome outcome = run("SEXTANT_FAULT=throw:rank=1:step=3");
+  TimedOutcome outcome = run("SEXTANT_FAULT=throw@3:1");
   EXPECT_EQ(outcome.code, 3) << outcome.output;
   expect_end(outcome);
-  expect_words(outcome.output, {"sextant: rank 1 in step 3: SEXTANT_FAULT", "(all_reduce over", "was left waiting"});
-  expect_words(next_start(""), {"rank 1 (process", "failed in step 3: SEXTANT_FAULT"});
+  expect_words(outcome.output, {"sextant: rank 1 in step 3: injected fault", "(all_reduce over", "was left waiting"});
+  expect_words(next_start(""), {"rank 1 (process", "failed in step 3: injected fault"});
 }
 
 TEST_F(Faults, AThreadThatHangs) {
-  TimedOutcome outcome = run("SEXTANT_FAULT=stall:rank=1:step=3");
+  TimedOutcome outcome = run("SEXTANT_FAULT=stall@3:1");
   EXPECT_EQ(outcome.code, 7) << outcome.output;
   EXPECT_GE(outcome.seconds, kTimeout / 2);
   expect_end(outcome);
@@ -64,7 +64,7 @@ TEST_F(Faults, AThreadThatHangs) {
 // Nobody waits for it: it watches itself.
 TEST_F(Faults, AnOnlyRankThatHangs) {
   std::string alone = kFaultRun + "mesh.dp=1 mesh.tp=1 ";
-  TimedOutcome outcome = timed_command(tiny_train(place_, alone), "SEXTANT_FAULT=stall:rank=0:step=3 timeout -k 1 20");
+  TimedOutcome outcome = timed_command(tiny_train(place_, alone), "SEXTANT_FAULT=stall@3:0 timeout -k 1 20");
   EXPECT_EQ(outcome.code, 7) << outcome.output;
   expect_end(outcome);
   expect_words(outcome.output, {"sextant: rank 0 stood still for 3 s in step 3"});
@@ -75,10 +75,10 @@ TEST_F(Faults, AnOnlyRankThatHangs) {
 
 TEST_F(Faults, BadFaultsAreRefused) {
   for (const char* fault :
-       {"fall:rank=1:step=3", "throw", "throw:rank=one:step=3", "throw:rank=1:step=3:more", "throw:step=3:rank=1"}) {
+       {"fall@3:1", "throw", "throw@3:one", "throw@3:1:2", "throw=5@3:1", "slow=0@3", "throw@0:1"}) {
     Outcome outcome = run(fmt::format("SEXTANT_FAULT={}", fault));
     EXPECT_EQ(outcome.code, 2) << outcome.output;
-    expect_words(outcome.output, {"SEXTANT_FAULT", fault, "stall:rank=1:step=3"});
+    expect_words(outcome.output, {"SEXTANT_FAULT", fault, "stall@3:1"});
   }
 }
 
@@ -88,7 +88,7 @@ class ProcessFaults : public Faults {
     if (!mpirun_works()) GTEST_SKIP() << "this build has no MPI, or there is no mpirun";
   }
   TimedOutcome fault(const std::string& kind) {
-    return run(under_mpirun(4, fmt::format("SEXTANT_FAULT={}:rank=1:step=3", kind)));
+    return run(under_mpirun(4, fmt::format("SEXTANT_FAULT={}@3:1", kind)));
   }
 };
 
@@ -96,9 +96,9 @@ TEST_F(ProcessFaults, Throws) {
   TimedOutcome outcome = fault("throw");
   EXPECT_EQ(outcome.code, 3) << outcome.output;
   expect_end(outcome);
-  expect_words(outcome.output, {"sextant: rank 1 in step 3: SEXTANT_FAULT",
-                                "the run was ended: rank 1 ended with: SEXTANT_FAULT", "(all_reduce over"});
-  expect_words(next_start(under_mpirun(4)), {"rank 1 (process", "failed in step 3: SEXTANT_FAULT"});
+  expect_words(outcome.output, {"sextant: rank 1 in step 3: injected fault",
+                                "the run was ended: rank 1 ended with: injected fault", "(all_reduce over"});
+  expect_words(next_start(under_mpirun(4)), {"rank 1 (process", "failed in step 3: injected fault"});
 }
 
 TEST_F(ProcessFaults, Hangs) {
@@ -137,7 +137,7 @@ TEST_F(ProcessFaults, WithAStoppedLauncherEveryRankGoes) {
         "model.layers=2 batch.microbatch=1 batch.seq=32 train.eval_every=0 train.timeout_s=3 mesh.dp=2 train.steps=100";
     // A step takes a quarter of a second, so there is time to stop mpirun before the eighth.
     StartedCommand run(
-        fmt::format("export SEXTANT_FAULT={}:rank=1:step=8 SEXTANT_MESSAGE_DELAY_MS=60 OMPI_ALLOW_RUN_AS_ROOT=1 "
+        fmt::format("export SEXTANT_FAULT={}@8:1 SEXTANT_MESSAGE_DELAY_MS=60 OMPI_ALLOW_RUN_AS_ROOT=1 "
                     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0; exec {} --oversubscribe -n 2 {} {}",
                     kind, kMpirun, SEXTANT_BINARY, tiny_train(place_, settings)),
         place_ / "log");

@@ -272,6 +272,10 @@ TEST(OptionUse, OptionsThatNeedOrExcludeOthersSaySo) {
                                   std::string("bench machine --device cpu --save /tmp/none.toml --seconds 1"),
                                   "train " + tiny + " --ranks 0",
                                   "train " + tiny + " --profile 0",
+                                  "run " + tiny + " --slurm-step --mpi 2",
+                                  "run " + tiny + " --hosts file",
+                                  "run " + tiny + " --launcher-arg --oversubscribe",
+                                  "run " + tiny + " --stale 0",
                                   "launch " + tiny + " --slurm --runtime pyxis",
                                   "plan " + tiny + " --report ''",
                                   fmt::format("plan {0} --machine h100-sxm --search --write {0}", tiny)}) {

@@ -22,7 +22,7 @@ class Replicas : public testing::Test {
 
   void expect_found(const Case& c, Ranks ranks = Ranks::threads) {
     ScratchPlace place("replicas");
-    std::string fault = fmt::format("SEXTANT_FAULT=corrupt:rank={}:step=3", c.rank);
+    std::string fault = fmt::format("SEXTANT_FAULT=corrupt@3:{}", c.rank);
     Outcome outcome =
         run_command(tiny_train(place, kReplicaRun + c.mesh), ranks == Ranks::threads ? fault : under_mpirun(2, fault));
     EXPECT_EQ(outcome.code, 3) << c.mesh << "\n" << outcome.output;
@@ -49,7 +49,7 @@ TEST_F(Replicas, ThatDifferAreNamedUnderMpirun) {
 TEST_F(Replicas, AreNotComparedWhenNotAsked) {
   ScratchPlace place("replicas");
   Outcome outcome = run_command(tiny_train(place, kReplicaRun + "mesh.dp=2 train.check_replicas_every=0"),
-                                "SEXTANT_FAULT=corrupt:rank=1:step=3");
+                                "SEXTANT_FAULT=corrupt@3:1");
   EXPECT_EQ(outcome.code, 0) << outcome.output;
 }
 

@@ -42,30 +42,14 @@ TEST_F(Checkpoints, TakesOnlyCompleteOnes) {
   write_text(checkpoint_path(root, 2) / "weights", "no state beside it");
   EXPECT_EQ(latest_checkpoint(root)->step, 2);
   EXPECT_EQ(latest_checkpoint(root, "state.json")->step, 1);
-  prune_checkpoints(root, 1, "state.json");
-  EXPECT_EQ(steps(root), (Steps{1, 2}));
 }
 
-TEST_F(Checkpoints, PrunesTheOldest) {
-  for (int64_t step : {10, 20, 30, 40}) write_text(checkpoint_path(root, step) / "state.json", "{}");
-  prune_checkpoints(root, 5);
-  EXPECT_EQ(steps(root), (Steps{10, 20, 30, 40}));
-  prune_checkpoints(root, 2);
-  EXPECT_EQ(steps(root), (Steps{30, 40}));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(root), {}), 2);
-  EXPECT_THROW(prune_checkpoints(root, 0), Bug);
-}
-
-TEST_F(Checkpoints, PruningALinkKeepsWhatItPointsTo) {
+TEST_F(Checkpoints, ALinkIsNone) {
   write_text(root / "archive" / "state.json", "{}");
   std::filesystem::create_directory(root / "run");
   std::filesystem::create_directory_symlink(root / "archive", root / "run" / "step-000001");
   write_text(root / "run" / "step-000002" / "state.json", "{}");
-  EXPECT_EQ(steps(root / "run"), Steps{2});  // a link is none
-  prune_checkpoints(root / "run", 1);
   EXPECT_EQ(steps(root / "run"), Steps{2});
-  EXPECT_TRUE(std::filesystem::is_symlink(root / "run" / "step-000001"));
-  EXPECT_TRUE(std::filesystem::exists(root / "archive" / "state.json"));
 }
 
 TEST_F(Checkpoints, SaysWhenARunCannotBeRead) {

@@ -280,6 +280,20 @@ TEST(Check, BatchAndOptimizer) {
             "expected at most 50");
 }
 
+TEST(Check, Retention) {
+  EXPECT_EQ(complaint_about(
+                {"checkpoint.keep_every=10", "checkpoint.keep_best=1", "checkpoint.every=20", "train.eval_every=10"}),
+            "");
+  EXPECT_EQ(complaint_about({"checkpoint.keep=0", "checkpoint.keep_every=10"}),
+            "command line: checkpoint.keep_every=10: it has no effect where checkpoint.keep = 0 keeps all; expected "
+            "checkpoint.keep of at least 1, or leave it out");
+  for (const char* eval : {"train.eval_every=0", "train.eval_every=15"})
+    EXPECT_NE(
+        complaint_about({"checkpoint.keep_best=1", "checkpoint.every=20", eval}).find("train.eval_every that divides"),
+        std::string::npos)
+        << eval;
+}
+
 TEST(Check, NameAndData) {
   EXPECT_EQ(complaint_about({"name=../x"}),
             "command line: name=../x: got \"../x\"; expected a name for a directory, without '/'");

@@ -183,6 +183,8 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"checkpoint.every", "0"},
       {"checkpoint.at_end", "true"},
       {"checkpoint.keep", "3"},
+      {"checkpoint.keep_every", "0"},
+      {"checkpoint.keep_best", "0"},
       {"checkpoint.dtype", "\"f32\""},
       {"checkpoint.accept_changed", "[]"},
       {"checkpoint.background", "true"},

@@ -1,85 +1,84 @@
 #include "train/health/fault.h"
 
+#include <algorithm>
 #include <charconv>
-#include <chrono>
-#include <csignal>
 #include <cstdlib>
-#include <map>
-#include <string_view>
-#include <thread>
+#include <limits>
+#include <optional>
+#include <sstream>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace sextant {
 
 namespace {
 
-constexpr const char* kVariable = "SEXTANT_FAULT";
+constexpr const char* kFaultVariable = "SEXTANT_FAULT";
 
-const std::map<std::string_view, FaultKind> kKinds{{"throw", FaultKind::throws},
-                                                   {"stall", FaultKind::stalls},
-                                                   {"kill", FaultKind::is_killed},
-                                                   {"stop", FaultKind::is_stopped},
-                                                   {"corrupt", FaultKind::corrupts}};
+constexpr FaultKindInfo kFaultKinds[] = {
+#define FAULT(kind, name, unit, amount, effect) {FaultKind::kind, name, unit, amount, effect},
+#include "train/health/fault_kinds.def"
+#undef FAULT
+};
 
-// Takes "NAME=NUMBER" off the front of the text; false when something else is there.
-bool take_number(std::string_view& text, std::string_view name, int64_t& number) {
-  if (!text.starts_with(name)) return false;
-  auto [end, error] = std::from_chars(text.data() + name.size(), text.data() + text.size(), number);
-  text.remove_prefix(static_cast<size_t>(end - text.data()));
-  return error == std::errc() && number >= 0;
+std::optional<int64_t> whole_number(std::string_view text, int64_t least) {
+  int64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && number >= least ? std::optional(number) : std::nullopt;
 }
 
-void flip_a_bit(Bound& bound) {
-  for (const Value& value : bound.program().values) {
-    if (value.kind != ValueKind::parameter || value.buffer < 0) continue;
-    std::byte lowest{};
-    bound.read(value, std::span(&lowest, 1));
-    lowest ^= std::byte{1};
-    return bound.write(value, std::span(&lowest, 1));
-  }
+// What stands behind the separator, which goes with it; nothing where there is none.
+std::optional<std::string_view> take_behind(std::string_view& text, char separator) {
+  size_t at = text.find(separator);
+  if (at == text.npos) return std::nullopt;
+  std::string_view behind = text.substr(at + 1);
+  text = text.substr(0, at);
+  return behind;
+}
+
+std::optional<Fault> read_fault(std::string_view text) {
+  Fault fault{.text = std::string(text)};
+  std::optional<std::string_view> where = take_behind(text, '@');
+  if (!where) return std::nullopt;
+  std::optional<std::string_view> rank = take_behind(*where, ':'), amount = take_behind(text, '=');
+  auto kind = std::ranges::find(kFaultKinds, text, &FaultKindInfo::name);
+  if (kind == std::end(kFaultKinds) || (amount && kind->unit.empty())) return std::nullopt;
+  std::optional<int64_t> step = whole_number(*where, 1), of_rank = rank ? whole_number(*rank, 0) : 0,
+                         much = amount ? whole_number(*amount, 1) : kind->amount;
+  if (!step || !of_rank || !much) return std::nullopt;
+  fault.kind = kind->kind;
+  fault.step = *step;
+  fault.rank = *of_rank;
+  fault.amount = *much;
+  return fault;
 }
 
 }  // namespace
 
-Fault fault_from_environment() {
-  const char* given = std::getenv(kVariable);
-  if (given == nullptr || *given == '\0') return {};
-  std::string_view text = given;
-  auto kind = kKinds.find(text.substr(0, text.find(':')));
-  Fault fault;
-  bool good = kind != kKinds.end();
-  if (good) {
-    fault.kind = kind->second;
-    text.remove_prefix(kind->first.size());
-    good = take_number(text, ":rank=", fault.rank) && take_number(text, ":step=", fault.step) && text.empty();
-  }
-  if (!good)
-    throw UserError({.place = kVariable,
-                     .got = fmt::format("cannot use \"{}\"", given),
-                     .expected = "throw, stall, kill, stop or corrupt, then where: \"stall:rank=1:step=3\"",
-                     .hint = "Unset it: it is for tests and rehearsals."});
-  return fault;
+std::vector<FaultKindInfo> fault_kinds() {
+  return {std::begin(kFaultKinds), std::end(kFaultKinds)};
 }
 
-void inject_fault(const Fault& fault, int64_t step, Bound& bound) {
-  if (fault.kind == FaultKind::none || fault.rank != bound.rank() || fault.step != step) return;
-  switch (fault.kind) {
-    case FaultKind::none:
-      return;
-    case FaultKind::throws:
-      throw RunError(kVariable, "this rank was asked to fail");
-    case FaultKind::stalls:
-      for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
-    case FaultKind::is_killed:
-      std::raise(SIGKILL);
-      return;
-    case FaultKind::is_stopped:
-      std::raise(SIGSTOP);
-      return;
-    case FaultKind::corrupts:
-      return flip_a_bit(bound);
-  }
+Fault parse_fault(std::string_view text, std::string_view place) {
+  if (std::optional<Fault> fault = read_fault(text)) return *fault;
+  std::vector<std::string> kinds;
+  for (const FaultKindInfo& info : kFaultKinds)
+    kinds.push_back(info.unit.empty() ? std::string(info.name) : fmt::format("{}[={}]", info.name, info.unit));
+  throw UserError({.place = std::string(place),
+                   .got = fmt::format("cannot use \"{}\"", printable(std::string(text))),
+                   .expected = fmt::format("KIND@STEP or KIND@STEP:RANK, such as stall@3:1; KIND is one of {}",
+                                           fmt::join(kinds, ", ")),
+                   .hint = "Leave it out: it is for tests and drills."});
+}
+
+std::vector<Fault> faults_from_environment() {
+  std::vector<Fault> faults;
+  const char* given = std::getenv(kFaultVariable);
+  std::istringstream words(given == nullptr ? "" : given);
+  for (std::string word; words >> word;) faults.push_back(parse_fault(word, kFaultVariable));
+  return faults;
 }
 
 }  // namespace sextant

@@ -1,26 +1,44 @@
-// SEXTANT_FAULT: a rank falls ill on purpose, to test and to rehearse how a run ends. "throw:rank=1:step=3" throws
-// before step 3 on rank 1; "stall" never goes on; "kill" and "stop" send the process SIGKILL and SIGSTOP;
-// "corrupt" flips the lowest bit of one weight.
+// Faults on purpose, to test and to rehearse how a run ends and goes on: KIND[=AMOUNT]@STEP[:RANK], such as "kill@30:1"
+// or "slow=200@10". fault_kinds.def has the kinds. A fault strikes before its step, on its rank (0 unless given).
 #pragma once
 
 #include <cstdint>
-#include <optional>
-
-#include "exec/executor.h"
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace sextant {
 
-enum class FaultKind : uint8_t { none, throws, stalls, is_killed, is_stopped, corrupts };
-
-struct Fault {
-  FaultKind kind = FaultKind::none;
-  int64_t rank = 0;
-  int64_t step = 0;
+enum class FaultKind : uint8_t {
+#define FAULT(kind, name, unit, amount, effect) kind,
+#include "train/health/fault_kinds.def"
+#undef FAULT
 };
 
-Fault fault_from_environment();  // UserError when it cannot be read
+struct FaultKindInfo {
+  FaultKind kind;
+  std::string_view name;
+  std::string_view unit;  // of its amount; empty: it takes none
+  int64_t amount;         // unless one is given
+  std::string_view effect;
+};
+std::vector<FaultKindInfo> fault_kinds();
 
-// Does what the fault says when this is its rank and step.
-void inject_fault(const Fault& fault, int64_t step, Bound& bound);
+struct Fault {
+  FaultKind kind = FaultKind::throws;
+  int64_t step = 1;
+  int64_t rank = 0;
+  int64_t amount = 0;
+  std::string text = {};  // as it was given
+
+  bool operator==(const Fault&) const = default;
+};
+
+// UserError at `place` when it cannot be read.
+Fault parse_fault(std::string_view text, std::string_view place);
+
+// SEXTANT_FAULT: the same, several with spaces between them, for launchers that hand on an environment.
+std::vector<Fault> faults_from_environment();
 
 }  // namespace sextant

@@ -17,6 +17,10 @@ namespace sextant {
 
 namespace fs = std::filesystem;
 
+fs::path heartbeat_directory(const fs::path& out) {
+  return out / "heartbeat";
+}
+
 namespace {
 
 constexpr std::chrono::milliseconds kInterval{500};
@@ -24,7 +28,7 @@ constexpr size_t kFileBytes = 2048;  // always: a beat is written over the last 
 constexpr size_t kReasonBytes = 1024;
 
 fs::path file_of(const fs::path& out, int rank) {
-  return out / "heartbeat" / fmt::format("rank-{}.json", rank);
+  return heartbeat_directory(out) / fmt::format("rank-{}.json", rank);
 }
 
 std::string host_name() {
@@ -37,30 +41,23 @@ std::string now_text() {
                      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
-// One file, as far as it can be read: another machine may have died in the middle of a write.
-struct Record {
-  int rank = -1;
-  std::string host, time, state, reason;
-  int64_t pid = 0;
-  StatusSnapshot snapshot;
-};
-
-std::optional<Record> read_record(const fs::path& path) {
+// Another machine may have died in the middle of a write.
+std::optional<LastBeat> read_record(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kFileBytes) return std::nullopt;
   try {
     nlohmann::json json = nlohmann::json::parse(read_file(path));
-    return Record{.rank = json.at("rank"),
-                  .host = json.at("host"),
-                  .time = json.at("time"),
-                  .state = json.at("state"),
-                  .reason = json.at("reason"),
-                  .pid = json.at("pid"),
-                  .snapshot = {.step = json.at("step"),
-                               .action = json.at("action"),
-                               .place = json.at("op"),
-                               .beside = json.at("beside"),
-                               .waiting_for = json.at("waiting_for")}};
+    return LastBeat{.rank = json.at("rank"),
+                    .host = json.at("host"),
+                    .time = json.at("time"),
+                    .state = json.at("state"),
+                    .reason = json.at("reason"),
+                    .pid = json.at("pid"),
+                    .snapshot = {.step = json.at("step"),
+                                 .action = json.at("action"),
+                                 .place = json.at("op"),
+                                 .beside = json.at("beside"),
+                                 .waiting_for = json.at("waiting_for")}};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   } catch (const UserError&) {
@@ -68,16 +65,7 @@ std::optional<Record> read_record(const fs::path& path) {
   }
 }
 
-std::vector<Record> records_in(const fs::path& out) {
-  std::vector<Record> records;
-  std::error_code error;
-  for (fs::directory_iterator at(out / "heartbeat", error), end; !error && at != end; at.increment(error))
-    if (auto record = read_record(at->path())) records.push_back(std::move(*record));
-  std::ranges::sort(records, {}, &Record::rank);
-  return records;
-}
-
-std::string line_of(const Record& r) {
+std::string line_of(const LastBeat& r) {
   std::string who = fmt::format("rank {} (process {} on {}, {})", r.rank, r.pid, r.host, r.time),
               where = r.snapshot.text();
   if (where.empty()) where = "before its first step";
@@ -92,7 +80,7 @@ std::string line_of(const Record& r) {
 Heartbeat::Heartbeat(const fs::path& out, int rank, const RankStatus& rank_status)
     : rank_(rank), rank_status_(rank_status), host_(host_name()) {
   std::error_code ignored;  // a run without heartbeats is still a run; what must be written reports its own errors
-  fs::create_directories(out / "heartbeat", ignored);
+  fs::create_directories(heartbeat_directory(out), ignored);
   file_ = ::open(file_of(out, rank).c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
   beat();
   watcher_ = start_thread(fmt::format("rank {}'s heartbeat", rank), [this] { keep_beating(); });
@@ -159,24 +147,33 @@ StatusLookup heartbeat_status_lookup(const fs::path& out) {
   };
 }
 
+std::vector<LastBeat> last_beats(const fs::path& out) {
+  std::vector<LastBeat> records;
+  std::error_code error;
+  for (fs::directory_iterator at(heartbeat_directory(out), error), end; !error && at != end; at.increment(error))
+    if (auto record = read_record(at->path())) records.push_back(std::move(*record));
+  std::ranges::sort(records, {}, &LastBeat::rank);
+  return records;
+}
+
 std::vector<std::string> previous_failures(const fs::path& out) {
   constexpr size_t kMost = 16;
   std::vector<std::string> lines;
   size_t left = 0;
   // First those that failed or waited for nobody: one of them is why the others waited.
-  auto first = [](const Record& record) { return record.state == "failed" || record.snapshot.waiting_for < 0; };
+  auto first = [](const LastBeat& record) { return record.state == "failed" || record.snapshot.waiting_for < 0; };
   for (bool firsts : {true, false})
-    for (const Record& record : records_in(out)) {
+    for (const LastBeat& record : last_beats(out)) {
       if (record.state == "finished" || first(record) != firsts) continue;
       lines.size() < kMost ? lines.push_back(line_of(record)) : void(++left);
     }
-  if (left > 0) lines.push_back(fmt::format("and {} more, in {}", left, (out / "heartbeat").string()));
+  if (left > 0) lines.push_back(fmt::format("and {} more, in {}", left, heartbeat_directory(out).string()));
   return lines;
 }
 
 void clear_heartbeats(const fs::path& out) {
   std::error_code ignored;
-  fs::remove_all(out / "heartbeat", ignored);
+  fs::remove_all(heartbeat_directory(out), ignored);
 }
 
 }  // namespace sextant

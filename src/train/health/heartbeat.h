@@ -46,8 +46,21 @@ class Heartbeat {
 // Where a rank of the run in `out` was last seen, by its file; nothing known when there is none.
 StatusLookup heartbeat_status_lookup(const std::filesystem::path& out);
 
+// What a rank's file says, as far as it can be read.
+struct LastBeat {
+  int rank = -1;
+  std::string host, time;
+  std::string state;  // running, finished, failed, or ended by the failure of another
+  std::string reason;
+  int64_t pid = 0;
+  StatusSnapshot snapshot;
+};
+std::vector<LastBeat> last_beats(const std::filesystem::path& out);  // by rank
+
 // What the files of an earlier run that failed say, one line each; empty when it did not fail.
 std::vector<std::string> previous_failures(const std::filesystem::path& out);
+
+std::filesystem::path heartbeat_directory(const std::filesystem::path& out);
 
 // Removes them; a run begins.
 void clear_heartbeats(const std::filesystem::path& out);

@@ -131,6 +131,7 @@ void load_optimizer(Bound& bound, const ModelSpec& spec, const Optimizer& optimi
 std::string state_json(const RunState& state) {
   nlohmann::ordered_json json{
       {"format", state.identity ? 2 : 1}, {"step", state.step}, {"samples", state.samples}, {"tokens", state.tokens}};
+  if (state.validation_loss) json["validation_loss"] = *state.validation_loss;
   if (state.identity) {
     json["tokenizer"] = state.identity->tokenizer;
     json["data"] = state.identity->data;
@@ -171,6 +172,8 @@ RunState state_from_json(const fs::path& file) {
   read("step", state.step);
   read("samples", state.samples);
   read("tokens", state.tokens);
+  if (json.contains("validation_loss") && json["validation_loss"].is_number())
+    state.validation_loss = json["validation_loss"].get<double>();
   // Every step reads at least one sample, and every sample has at least one token; more than this no run reads in its
   // life.
   constexpr int64_t kMost = int64_t{1} << 60;

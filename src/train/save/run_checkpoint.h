@@ -27,7 +27,8 @@ struct RunState {
   int64_t step = 0;     // steps done
   int64_t samples = 0;  // the data cursor
   int64_t tokens = 0;
-  std::optional<RunIdentity> identity;  // absent in checkpoints of earlier versions
+  std::optional<double> validation_loss;  // measured after this step
+  std::optional<RunIdentity> identity;    // absent in checkpoints of earlier versions
 };
 
 struct CheckpointContent {

@@ -33,16 +33,18 @@ std::string holder_in(int file) {
 
 }  // namespace
 
-RunLock::RunLock(const std::filesystem::path& out) {
-  std::filesystem::path path = out / "lock";
+RunLock::RunLock(const std::filesystem::path& out, std::string_view file) {
+  std::filesystem::path path = out / file;
   file_ = Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (!file_.is_open()) throw_disk_error(path, "cannot open", errno);
   if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return;
-    throw UserError({.place = out.string(),
-                     .got = fmt::format("another run is writing here: {}", holder_in(file_.get())),
-                     .expected = "a directory that no run is using",
-                     .hint = "wait for it, stop it, or choose another --out"});
+    throw UserError(
+        {.place = out.string(),
+         .got = fmt::format("another {} here: {}", file == kRunFile ? "run is writing" : "supervisor is at work",
+                            holder_in(file_.get())),
+         .expected = "a directory that no run is using",
+         .hint = "wait for it, stop it, or choose another --out"});
   }
   held_ = true;
   std::string name = own_name() + "\n";

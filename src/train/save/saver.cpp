@@ -11,6 +11,7 @@
 #include "run/programs.h"
 #include "train/health/stall_watch.h"
 #include "train/save/finite_check.h"
+#include "train/save/retention.h"
 
 namespace sextant {
 
@@ -54,9 +55,9 @@ void Saver::resumed_from(const Checkpoint& checkpoint) {
   newest_ = checkpoint;
 }
 
-void Saver::prune(int64_t keep) {
+void Saver::prune(const CheckpointSection& keep) {
   try {
-    prune_checkpoints(parts_.out, keep, kRunStateFile);
+    prune_run(parts_.out, keep, newest_confirmed().step);
   } catch (const std::runtime_error& error) {
     note(fmt::format("an old checkpoint could not be removed: {}", error.what()));
   }
@@ -65,11 +66,18 @@ void Saver::prune(int64_t keep) {
 std::string Saver::write_or_say_why(const Job& job, const StateView& values) {
   MovingView moving(values, parts_.rank_status);
   Optimizer optimizer = optimizer_of(parts_.run);
-  CheckpointContent content{moving,    parts_.spec, optimizer,      parts_.tokenizer, parts_.files,
+  FullDiskView on_full_disk(moving, job.place);
+  const StateView& source = parts_.faults.disk_is_full(job.state.step) ? static_cast<const StateView&>(on_full_disk)
+                                                                       : static_cast<const StateView&>(moving);
+  CheckpointContent content{source,    parts_.spec, optimizer,      parts_.tokenizer, parts_.files,
                             job.state, job.dtype,   parts_.dropout, parts_.experts};
   std::string failure = save_run_checkpoint(job.place, content, group_);
   if (failure.empty()) return failure;
-  if (group_.leads() && parts_.run.checkpoint.keep > 0) prune(std::max<int64_t>(1, parts_.run.checkpoint.keep - 1));
+  if (group_.leads() && parts_.run.checkpoint.keep > 0) {
+    CheckpointSection fewer = parts_.run.checkpoint;
+    fewer.keep = std::max<int64_t>(1, fewer.keep - 1);
+    prune(fewer);
+  }
   return save_run_checkpoint(job.place, content, group_);
 }
 
@@ -144,9 +152,9 @@ void Saver::confirm() {
   }
   if (parts_.run.checkpoint.keep == 0) return;
   if (pruning_.joinable()) pruning_.join();
-  if (!snapshot_) return prune(parts_.run.checkpoint.keep);
+  if (!snapshot_) return prune(parts_.run.checkpoint);
   pruning_ = start_thread("pruning in the background",
-                          [this] { prune(parts_.run.checkpoint.keep); });  // to remove hundreds of GB takes its time
+                          [this] { prune(parts_.run.checkpoint); });  // to remove hundreds of GB takes its time
 }
 
 void Saver::finish() {

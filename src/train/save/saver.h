@@ -3,7 +3,8 @@
 //
 // A checkpoint with a NaN or an infinity in it is not written. A periodic one that cannot be written is tried once more
 // with older ones pruned first, as far as checkpoint.keep allows; then the run goes on, as long as an older one stands.
-// Older ones are pruned only when a step has been made from what the newer one holds and its loss was finite.
+// Older ones are pruned only when a step has been made from what the newer one holds and its loss was finite, and the
+// last of which that is known never is (retention.h).
 #pragma once
 
 #include <atomic>
@@ -17,6 +18,7 @@
 
 #include "ckpt/checkpoints.h"
 #include "config/run_config.h"
+#include "train/health/fault_injector.h"
 #include "train/save/run_checkpoint.h"
 #include "train/save/snapshot.h"
 
@@ -35,6 +37,7 @@ class Saver {
     const StateView& values;
     Transport* transport;  // null for the only rank
     RankStatus& rank_status;
+    const FaultInjector& faults;
   };
   explicit Saver(const Parts& parts);
   ~Saver();
@@ -69,7 +72,7 @@ class Saver {
   void write(const Job& job, const StateView& values);
   std::string write_or_say_why(const Job& job, const StateView& values);
   void note(std::string line);
-  void prune(int64_t keep);
+  void prune(const CheckpointSection& keep);
 
   Parts parts_;
   HostGroup group_;                     // its own conversation, beside that of the steps

@@ -1,0 +1,19 @@
+// What `train` and `run` make of the same arguments.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "config/run_config.h"
+#include "train/health/fault.h"
+
+namespace sextant {
+
+// --out, or runs/NAME.
+std::filesystem::path run_directory(const RunConfig& run, const std::string& config, const std::string& given);
+
+// --inject. UserError for what is no fault, or of a step that the run does not have.
+std::vector<Fault> faults_of(const std::vector<std::string>& texts, const RunConfig& run);
+
+}  // namespace sextant

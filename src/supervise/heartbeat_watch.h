@@ -1,0 +1,38 @@
+// HeartbeatWatch: whether the ranks of a run still write their heartbeats. A rank that hangs while its process lives
+// ends by itself (train.timeout_s); this is for processes that are stopped, hosts that are gone, and starts that never
+// come to their first step. Only changes are looked at, so clocks of other hosts do not matter.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace sextant {
+
+class HeartbeatWatch {
+ public:
+  using Clock = std::chrono::steady_clock;
+  struct Limits {
+    std::chrono::milliseconds stale{60'000};     // between two beats of a rank
+    std::chrono::milliseconds start{3'600'000};  // until the first beat
+    std::chrono::milliseconds leaving{120'000};  // from the last beat of all to the end of the processes
+  };
+  HeartbeatWatch(std::filesystem::path out, const Limits& limits, Clock::time_point start);
+
+  // What hangs, at this moment; nothing when all is well.
+  std::optional<std::string> look(Clock::time_point now);
+
+ private:
+  struct Seen {
+    std::filesystem::file_time_type written;
+    Clock::time_point changed;
+  };
+  std::filesystem::path out_;
+  Limits limits_;
+  Clock::time_point start_;
+  std::map<std::string, Seen> files_;
+};
+
+}  // namespace sextant

@@ -1,0 +1,28 @@
+// RunLog: OUT/run.log, to which every attempt's output and the supervisor's own lines are appended; and its echo on
+// standard output.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string_view>
+
+#include "ckpt/disk.h"
+
+namespace sextant {
+
+class RunLog {
+ public:
+  enum class Echo : uint8_t { none, standard_output };
+  RunLog(const std::filesystem::path& out, Echo echo);
+
+  int file() const { return file_.get(); }  // for processes to write to
+  void say(std::string_view line);          // "== line"; a disk that takes nothing does not matter here
+  void echo();                              // what was appended since the last call
+
+ private:
+  Descriptor file_;
+  Echo echo_;
+  int64_t echoed_ = 0;
+};
+
+}  // namespace sextant

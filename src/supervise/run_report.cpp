@@ -1,0 +1,156 @@
+#include "supervise/run_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/units.h"
+#include "laws/economics.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using ReportJson = nlohmann::ordered_json;
+
+// Lines that do not parse, and steps without a time, are left out: a crash may have cut one off.
+template <class Take>
+void for_each_metrics_line(const fs::path& out, Take take) {
+  std::ifstream file(out / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) {
+    nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("step") && json["step"].is_number_integer())
+      take(json["step"].get<int64_t>(), json);
+  }
+}
+
+double milliseconds_kept(double seconds) {
+  return static_cast<double>(static_cast<int64_t>(seconds * 1000 + 0.5)) / 1000;
+}
+
+std::string causes_line(const RunReport& report) {
+  std::map<std::string, int> counts;
+  for (const Attempt& attempt : report.attempts)
+    if (attempt.cause.kind != CauseKind::finished)
+      ++counts[attempt.cause.kind == CauseKind::hang ? std::string(info_of(CauseKind::hang).name)
+                                                     : attempt.cause.text()];
+  std::string text;
+  for (const auto& [cause, count] : counts) text += fmt::format("{}{} × {}", text.empty() ? ": " : ", ", count, cause);
+  return text;
+}
+
+std::string name_of_exit(ExitCode code) {
+  for (const ExitMeaning& meaning : exit_meanings())
+    if (meaning.code == code) return std::string(meaning.name);
+  BUG("no meaning for exit code {}", number_of(code));
+}
+
+ReportJson attempt_json(const Attempt& attempt) {
+  ReportJson json{{"attempt", attempt.number}, {"cause", info_of(attempt.cause.kind).name}};
+  if (attempt.cause.exit_code >= 0) json["exit_code"] = attempt.cause.exit_code;
+  if (attempt.cause.signal != 0) json["signal"] = attempt.cause.signal;
+  json["rank"] = attempt.rank ? ReportJson(*attempt.rank) : ReportJson(nullptr);
+  json["host"] = attempt.host.empty() ? ReportJson(nullptr) : ReportJson(attempt.host);
+  if (!attempt.mesh.empty()) json["mesh"] = attempt.mesh;
+  json["from_step"] = attempt.trained ? ReportJson(attempt.from_step) : ReportJson(nullptr);
+  json["done_step"] = attempt.done_step;
+  json["seconds"] = milliseconds_kept(seconds_between(attempt.started, attempt.ended));
+  json["lost"] = lost_json(attempt.lost);
+  return json;
+}
+
+}  // namespace
+
+int64_t last_metrics_step(const fs::path& out) {
+  int64_t last = 0;
+  for_each_metrics_line(out, [&](int64_t step, const nlohmann::json&) { last = std::max(last, step); });
+  return last;
+}
+
+double productive_seconds(const fs::path& out, int64_t after) {
+  double sum = 0;
+  for_each_metrics_line(out, [&](int64_t step, const nlohmann::json& line) {
+    if (step > after && line.contains("step_s") && line["step_s"].is_number()) sum += line["step_s"].get<double>();
+  });
+  return sum;
+}
+
+int64_t RunReport::failures() const {
+  return std::ranges::count_if(attempts,
+                               [](const Attempt& attempt) { return attempt.cause.kind != CauseKind::finished; });
+}
+
+double RunReport::other_seconds() const {
+  return std::max(0.0, seconds - productive_seconds - lost.sum() - first_start_seconds);
+}
+
+std::optional<double> RunReport::predicted_goodput(const RunConfig& run) const {
+  int64_t steps = last_step - first_step;
+  if (failures() == 0 || steps <= 0 || !(productive_seconds > 0)) return std::nullopt;
+  auto count = static_cast<double>(failures()), done = static_cast<double>(steps);
+  double step_seconds = productive_seconds / done, every = static_cast<double>(run.checkpoint.every);
+  double saving = std::max(0.0, other_seconds() - static_cast<double>(steps_repeated) * step_seconds);
+  return economics_of({.step_seconds = step_seconds,
+                       .tokens_per_step = 1,
+                       .token_budget = done,
+                       .device_mtbf_hours = (seconds - first_start_seconds) / count / 3600,
+                       .checkpoint_seconds = every > 0 ? saving / std::ceil(done / every) : 0,
+                       .checkpoint_every = run.checkpoint.every > 0 ? run.checkpoint.every : steps,
+                       .restart_seconds = lost.sum() / count})
+      .goodput;
+}
+
+ReportJson lost_json(const LostSeconds& lost) {
+  return {{"detecting", milliseconds_kept(lost.detecting)},
+          {"ending", milliseconds_kept(lost.ending)},
+          {"waiting", milliseconds_kept(lost.waiting)},
+          {"preflight", milliseconds_kept(lost.preflight)},
+          {"starting", milliseconds_kept(lost.starting)}};
+}
+
+std::string report_text(const RunReport& report, const RunConfig& run) {
+  std::string text = fmt::format("attempts  {}{}\n", report.attempts.size(), causes_line(report));
+  text +=
+      fmt::format("steps     {} to {}, {} done again\n", report.first_step, report.last_step, report.steps_repeated);
+  text += fmt::format(
+      "time      {}: {} in steps that count, {} until the first step, {} saving, measuring and done again\n",
+      human_duration(report.seconds), human_duration(report.productive_seconds),
+      human_duration(report.first_start_seconds), human_duration(report.other_seconds()));
+  const LostSeconds& lost = report.lost;
+  if (report.failures() > 0)
+    text += fmt::format(
+        "lost      {}: {:.1f} s detecting, {:.1f} s ending, {:.1f} s waiting, {:.1f} s preflight, {:.1f} s starting\n",
+        human_duration(lost.sum()), lost.detecting, lost.ending, lost.waiting, lost.preflight, lost.starting);
+  text += fmt::format("goodput   {:.1f} %", 100 * report.goodput());
+  if (std::optional<double> predicted = report.predicted_goodput(run))
+    text += fmt::format("; plan's formula gives {:.1f} % for {} failure{} in this time", 100 * *predicted,
+                        report.failures(), report.failures() == 1 ? "" : "s");
+  text += fmt::format("\noutcome   {}{}\n", name_of_exit(report.outcome), report.why.empty() ? "" : ": " + report.why);
+  return text;
+}
+
+ReportJson report_json(const RunReport& report, const RunConfig& run) {
+  ReportJson json{{"outcome", name_of_exit(report.outcome)}, {"why", report.why}, {"attempts", ReportJson::array()}};
+  for (const Attempt& attempt : report.attempts) json["attempts"].push_back(attempt_json(attempt));
+  json["failures"] = report.failures();
+  json["first_step"] = report.first_step;
+  json["last_step"] = report.last_step;
+  json["steps_repeated"] = report.steps_repeated;
+  json["seconds"] = milliseconds_kept(report.seconds);
+  json["productive_seconds"] = milliseconds_kept(report.productive_seconds);
+  json["first_start_seconds"] = milliseconds_kept(report.first_start_seconds);
+  json["lost"] = lost_json(report.lost);
+  json["goodput"] = report.goodput();
+  std::optional<double> predicted = report.predicted_goodput(run);
+  json["predicted_goodput"] = predicted ? ReportJson(*predicted) : ReportJson(nullptr);
+  return json;
+}
+
+}  // namespace sextant

@@ -1,0 +1,409 @@
+#include "supervise/supervisor.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "ckpt/checkpoints.h"
+#include "ckpt/model_directory.h"
+#include "config/mesh_axes.h"
+#include "events/run_event.h"
+#include "supervise/child_process.h"
+#include "supervise/culprit.h"
+#include "supervise/event_tail.h"
+#include "supervise/host_list.h"
+#include "supervise/leftover.h"
+#include "supervise/run_log.h"
+#include "supervise/smaller_mesh.h"
+#include "supervise/stop_signals.h"
+#include "train/health/heartbeat.h"
+#include "train/health/switches.h"
+#include "train/save/run_lock.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using namespace std::chrono_literals;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kPoll{50};
+constexpr std::chrono::milliseconds kLeftoverPatience{30'000};
+constexpr std::chrono::milliseconds kPreflightLimit{300'000};
+constexpr std::chrono::milliseconds kRemoteEnd{5000};  // for mpirun and srun to end ranks on other hosts
+constexpr std::chrono::seconds kHostsLook{2};
+constexpr int kSuspectAfter = 2;  // failures by one host without progress
+
+WallTime wall_now() {
+  return std::chrono::system_clock::now();
+}
+
+// When metrics.jsonl was last written: the end of a step.
+std::optional<WallTime> last_step_time(const fs::path& out) {
+  std::error_code error;
+  fs::file_time_type written = fs::last_write_time(out / "metrics.jsonl", error);
+  if (error) return std::nullopt;
+  return std::chrono::time_point_cast<WallTime::duration>(fs::file_time_type::clock::to_sys(written));
+}
+
+class Supervisor {
+ public:
+  explicit Supervisor(const SuperviseRequest& request)
+      : request_(request),
+        out_(request.out),
+        lock_(held_directory(request.out), RunLock::kSupervisorFile),
+        log_(out_, request.echo ? RunLog::Echo::standard_output : RunLog::Echo::none),
+        policy_(request.retry, newest_checkpoint()) {
+    if (!request.hosts.empty()) pool_.emplace(request.hosts, out_);
+  }
+
+  RunReport run() {
+    adopt_orphans();
+    end_leftover(out_, kLeftoverPatience, [this](const std::string& line) { log_.say(line); });
+    RunLock(out_, RunLock::kRunFile);  // refused here while another run has it
+    if (request_.run.checkpoint.every == 0) log_.say("checkpoint.every is 0: after a failure the run begins anew");
+    began_ = wall_now();
+    report_.first_step = std::max<int64_t>(0, newest_checkpoint());
+    for (int64_t number = 1; !is_over_; ++number) {
+      if (asked_to_stop()) {
+        stop(fmt::format("asked to stop{}", stop_file_exists(out_)
+                                                ? fmt::format("; remove {} to go on", (out_ / kStopFile).string())
+                                                : ""));
+        break;
+      }
+      take_attempt(number);
+    }
+    finish_report();
+    forget_child(out_);
+    return report_;
+  }
+
+ private:
+  static fs::path held_directory(const fs::path& out) {
+    std::error_code error;
+    fs::create_directories(out, error);
+    if (error)
+      throw RunError(out.string(), fmt::format("cannot create the run's directory: {}", error.message()),
+                     "choose another with --out, or change who may write there");
+    return out;
+  }
+
+  int64_t newest_checkpoint() const {
+    std::optional<Checkpoint> newest = latest_checkpoint(out_, kRunStateFile);
+    return newest ? newest->step : -1;
+  }
+
+  bool asked_to_stop() const { return signals_.stop_asked() || stop_file_exists(out_); }
+
+  void stop(std::string why) {
+    report_.outcome = ExitCode::stopped;
+    report_.why = std::move(why);
+    is_over_ = true;
+  }
+
+  void give_up(ExitCode code, std::string why) {
+    log_.say(fmt::format("given up: {}", why));
+    report_.outcome = code;
+    report_.why = std::move(why);
+    is_over_ = true;
+  }
+
+  void record(const RunEvent& event) {
+    try {
+      append_event(out_, event);
+    } catch (const RunError& error) {
+      log_.say(fmt::format("warning: an event is lost: {}", error.what()));
+    }
+  }
+
+  // What runs at all with the hosts there are; nothing when they do not suffice for any mesh.
+  std::optional<MeshChoice> choose_mesh() const {
+    int64_t room = pool_ ? slots_of(pool_->available()) : ranks_of(request_.run.mesh);
+    return mesh_for(request_.run, room);
+  }
+
+  StartRequest start_of(const MeshChoice& mesh) const {
+    StartRequest start = request_.start;
+    start.ranks = mesh.ranks;
+    if (pool_) {
+      fs::path active = out_ / "active-hosts";
+      write_file_atomically(active, hosts_text(first_hosts(pool_->available(), mesh.ranks)));
+      start.hostfile = active.string();
+    }
+    return start;
+  }
+
+  std::vector<std::string> train_words(const MeshChoice& mesh) const {
+    std::vector<std::string> words{"train", request_.config};
+    words.insert(words.end(), request_.overrides.begin(), request_.overrides.end());
+    if (!mesh.setting.empty()) words.push_back(mesh.setting);
+    // A run that is told where to begin goes on from its own checkpoints once it has some.
+    if (request_.run.checkpoint.resume != "auto" && !report_.attempts.empty() && newest_checkpoint() >= 0)
+      words.push_back("checkpoint.resume=auto");
+    words.insert(words.end(), {"--out", out_.string()});
+    for (const std::string& fault : request_.faults) words.insert(words.end(), {"--inject", fault});
+    return words;
+  }
+
+  void take_attempt(int64_t number) {
+    std::optional<MeshChoice> mesh = choose_mesh();
+    if (!mesh)
+      return give_up(ExitCode::rank_lost,
+                     fmt::format("the hosts that are left have {} slots, too few for any mesh of this run",
+                                 slots_of(pool_->available())));
+    is_smaller_ = !mesh->setting.empty();
+    if (is_smaller_ || was_smaller_) log_.say(fmt::format("mesh: {}", mesh->text));
+    was_smaller_ = is_smaller_;
+    active_ranks_ = mesh->ranks;
+    StartRequest start = start_of(*mesh);
+    Attempt attempt{.number = number, .mesh = is_smaller_ ? mesh->text : "", .started = wall_now()};
+    if (!request_.preflight || is_healthy(start, attempt)) train_once(start, *mesh, attempt);
+    conclude(attempt);
+  }
+
+  // Doctor's quick checks on the hosts of the run.
+  bool is_healthy(const StartRequest& start, Attempt& attempt) {
+    log_.say(fmt::format("preflight of attempt {}", attempt.number));
+    WallTime from = wall_now();
+    ChildProcess doctor(start_command(start, {"doctor", out_.string(), "-q"}), log_.file());
+    std::optional<int> status;
+    auto until = SteadyClock::now() + kPreflightLimit;
+    while (!(status = doctor.wait(kPoll)) && SteadyClock::now() < until && !signals_.end_asked()) log_.echo();
+    if (!status) doctor.kill_all();
+    log_.echo();
+    attempt.ended = wall_now();
+    outage_.preflight += seconds_between(from, attempt.ended);
+    Cause cause = status ? cause_of_status(*status) : Cause{.kind = CauseKind::hang, .detail = "doctor did not end"};
+    if (cause.kind == CauseKind::finished) return true;
+    cause.kind = CauseKind::unhealthy;
+    attempt.cause = cause;
+    attempt.done_step = last_metrics_step(out_);
+    return false;
+  }
+
+  void train_once(const StartRequest& start, const MeshChoice& mesh, Attempt& attempt) {
+    std::vector<std::string> words = start_command(start, train_words(mesh));
+    clear_heartbeats(out_);  // those of the last attempt have been read
+    EventTail events(out_);
+    log_.say(fmt::format("attempt {}, {}: {}", attempt.number, utc_now(), fmt::join(words, " ")));
+    WallTime spawned = wall_now();
+    ChildProcess child(words, log_.file());
+    note_child(out_, child.id());
+    watch_child(child, events, attempt);
+    attempt.ended = wall_now();
+    take_events(events, attempt);
+    end_processes(child, attempt);
+    log_.echo();
+    WallTime gone = wall_now();
+    attempt.done_step = last_metrics_step(out_);
+    WallTime failing_since = attempt.ended;
+    if (attempt.trained) {
+      failing_since = *attempt.trained;
+      if (auto step = last_step_time(out_); step && *step > failing_since)
+        failing_since = std::min(*step, attempt.ended);
+    }
+    if (attempt.trained)
+      outage_ = {.detecting = seconds_between(failing_since, attempt.ended)};
+    else
+      outage_.starting += seconds_between(spawned, attempt.ended);
+    outage_.ending += seconds_between(attempt.ended, gone);
+    for (const LastBeat& beat : last_beats(out_)) attempt.at_step = std::max(attempt.at_step, beat.snapshot.step);
+  }
+
+  // Until it has ended, or has to be ended; the cause is known then.
+  void watch_child(ChildProcess& child, EventTail& events, Attempt& attempt) {
+    spawned_ = wall_now();
+    HeartbeatWatch watch(out_, request_.watch, SteadyClock::now());
+    auto glance = std::clamp<SteadyClock::duration>(request_.watch.stale / 4, 50ms, 1s);
+    auto next_look = SteadyClock::now() + glance, next_hosts = SteadyClock::now() + kHostsLook;
+    bool told = false;
+    for (;;) {
+      if (std::optional<int> status = child.wait(kPoll)) {
+        attempt.cause = cause_of_status(*status);
+        return;
+      }
+      log_.echo();
+      take_events(events, attempt);
+      if (signals_.end_asked()) {
+        attempt.cause = {.kind = CauseKind::killed, .signal = SIGKILL};
+        return;
+      }
+      auto now = SteadyClock::now();
+      if (is_smaller_ && !regrows_ && now >= next_hosts) {
+        next_hosts = now + kHostsLook;
+        regrows_ = has_more_hosts(attempt);
+      }
+      if (!told && (asked_to_stop() || regrows_)) {
+        log_.say(regrows_ ? "hosts have returned: the run is asked to save and stop, and goes on with more ranks"
+                          : "the run is asked to save and stop");
+        child.send(SIGUSR1);
+        told = true;
+      }
+      if (now < next_look) continue;
+      next_look = now + glance;
+      if (std::optional<std::string> what = watch.look(now)) {
+        attempt.cause = {.kind = CauseKind::hang, .detail = *what};
+        return;
+      }
+    }
+  }
+
+  bool has_more_hosts(const Attempt& attempt) const {
+    std::optional<MeshChoice> now = choose_mesh();
+    return attempt.trained && now && (now->setting.empty() || now->ranks > active_ranks_);
+  }
+
+  // When it trains again, the interruption is over.
+  void take_events(EventTail& events, Attempt& attempt) {
+    for (const RunEvent& event : events.take()) {
+      if (attempt.trained || (event.kind != EventKind::start && event.kind != EventKind::resume)) continue;
+      attempt.trained = wall_now();
+      attempt.from_step = event.step.value_or(1) - 1;
+      double starting = seconds_between(spawned_, *attempt.trained);
+      if (report_.attempts.empty()) {
+        report_.first_start_seconds = starting;
+        outage_ = {};
+        continue;
+      }
+      outage_.starting += starting;
+      int64_t repeated = std::max<int64_t>(0, done_step_ - attempt.from_step);
+      report_.steps_repeated += repeated;
+      report_.lost += outage_;
+      report_.attempts.back().lost = outage_;
+      record({.kind = EventKind::restart,
+              .step = attempt.from_step + 1,
+              .text = fmt::format("attempt {} goes on from step {}, {} step{} to be done again, {:.1f} s lost",
+                                  attempt.number, attempt.from_step, repeated, repeated == 1 ? "" : "s", outage_.sum()),
+              .details = {{"attempt", attempt.number},
+                          {"from_step", attempt.from_step},
+                          {"steps_repeated", repeated},
+                          {"seconds_lost", outage_.sum()},
+                          {"seconds", lost_json(outage_)}}});
+      outage_ = {};
+    }
+  }
+
+  // Nothing of an attempt may be there when the next one starts.
+  void end_processes(ChildProcess& child, const Attempt& attempt) {
+    bool elsewhere = request_.start.starter == Starter::srun || pool_;
+    bool living = attempt.cause.kind == CauseKind::hang || signals_.end_asked();
+    if (living && elsewhere) {
+      child.send(SIGTERM);
+      for (auto until = SteadyClock::now() + kRemoteEnd; SteadyClock::now() < until && !child.wait(kPoll);) continue;
+    }
+    child.kill_all();
+  }
+
+  void conclude(Attempt& attempt) {
+    const Cause& cause = attempt.cause;
+    done_step_ = attempt.done_step;
+    if (cause.kind != CauseKind::finished) blame(attempt);
+    bool asked = asked_to_stop(), grown = std::exchange(regrows_, false);
+    bool left_when_asked = cause.kind == CauseKind::stopped || cause.signal == SIGUSR1 ||
+                           (signals_.end_asked() && cause.signal == SIGKILL);
+    if (cause.kind != CauseKind::finished && !((asked || grown) && left_when_asked)) tell_failure(attempt);
+    report_.attempts.push_back(attempt);
+    if (cause.kind == CauseKind::finished) {
+      is_over_ = true;
+      return;
+    }
+    if (asked && left_when_asked)
+      return stop(signals_.end_asked() ? "asked to stop, and ended at once"
+                                       : fmt::format("asked to stop at step {}", attempt.done_step));
+    if (asked) return give_up(cause.as_exit_code(), fmt::format("asked to stop; the run ended by {}", cause.text()));
+    if (grown && left_when_asked) return;
+    RetryPolicy::Decision next = policy_.after(cause, attempt.at_step, newest_checkpoint());
+    if (!next.retry) return give_up(cause.as_exit_code(), fmt::format("{}: {}", cause.text(), next.why));
+    suspect(attempt);
+    if (next.wait > 0ms) wait_for(next.wait);
+  }
+
+  void blame(Attempt& attempt) const {
+    if (attempt.cause.kind == CauseKind::unhealthy) return;
+    std::optional<LastBeat> culprit = culprit_of(last_beats(out_));
+    if (!culprit) return;
+    attempt.rank = culprit->rank;
+    attempt.host = culprit->host;
+  }
+
+  void tell_failure(const Attempt& attempt) {
+    const Cause& cause = attempt.cause;
+    std::string who = attempt.rank ? fmt::format("; rank {} on {}", *attempt.rank, attempt.host) : "";
+    std::string text = fmt::format("attempt {} failed at step {}: {}{}", attempt.number,
+                                   std::max(attempt.at_step, attempt.done_step), cause.text(), who);
+    log_.say(text);
+    nlohmann::ordered_json details{{"attempt", attempt.number}, {"cause", info_of(cause.kind).name}};
+    if (cause.exit_code >= 0) details["exit_code"] = cause.exit_code;
+    if (cause.signal != 0) details["signal"] = cause.signal;
+    if (attempt.rank) details["rank"] = *attempt.rank;
+    if (!attempt.host.empty()) details["host"] = attempt.host;
+    record({.kind = EventKind::failure,
+            .step = std::max(attempt.at_step, attempt.done_step),
+            .text = text,
+            .details = std::move(details)});
+  }
+
+  // A host that fails again and again is set aside, as long as the run can go on without it.
+  void suspect(const Attempt& attempt) {
+    if (policy_.failures_without_progress() <= 1) failures_by_host_.clear();
+    if (!pool_ || attempt.host.empty() || ++failures_by_host_[attempt.host] < kSuspectAfter) return;
+    std::vector<HostSlots> left = pool_->available();
+    if (std::erase_if(left, [&](const HostSlots& host) { return host.name == attempt.host; }) == 0) return;
+    if (!mesh_for(request_.run, slots_of(left)))
+      return log_.say(fmt::format("{} is suspect, but without it there is no mesh for this run", attempt.host));
+    pool_->set_aside(attempt.host, attempt.cause.text());
+    log_.say(fmt::format("{} is set aside; take its line out of {} when it is well again", attempt.host,
+                         pool_->suspects_file().string()));
+  }
+
+  void wait_for(std::chrono::milliseconds time) {
+    log_.say(fmt::format("next attempt in {:.3g} s", std::chrono::duration<double>(time).count()));
+    WallTime from = wall_now();
+    for (auto until = SteadyClock::now() + time; SteadyClock::now() < until && !asked_to_stop();)
+      std::this_thread::sleep_for(std::min<SteadyClock::duration>(kPoll, until - SteadyClock::now()));
+    outage_.waiting += seconds_between(from, wall_now());
+  }
+
+  void finish_report() {
+    report_.seconds = seconds_between(began_, wall_now());
+    report_.last_step = std::max(report_.first_step, last_metrics_step(out_));
+    report_.productive_seconds = productive_seconds(out_, report_.first_step);
+    // The last attempt's end is no interruption where the run finished or was stopped.
+    if (report_.outcome != ExitCode::finished && report_.outcome != ExitCode::stopped) {
+      report_.lost += outage_;
+      if (!report_.attempts.empty()) report_.attempts.back().lost = outage_;
+    }
+  }
+
+  const SuperviseRequest& request_;
+  fs::path out_;
+  RunLock lock_;
+  StopSignals signals_;
+  RunLog log_;
+  RetryPolicy policy_;
+  std::optional<HostPool> pool_;
+  std::map<std::string, int> failures_by_host_;
+  RunReport report_;
+  LostSeconds outage_;
+  WallTime began_, spawned_;
+  int64_t done_step_ = 0;
+  int64_t active_ranks_ = 0;
+  bool is_over_ = false, is_smaller_ = false, was_smaller_ = false, regrows_ = false;
+};
+
+}  // namespace
+
+RunReport supervise(const SuperviseRequest& request) {
+  return Supervisor(request).run();
+}
+
+}  // namespace sextant

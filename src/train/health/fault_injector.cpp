@@ -1,0 +1,141 @@
+#include "train/health/fault_injector.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "ckpt/disk.h"
+
+namespace sextant {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::set<std::string> faults_that_struck(const fs::path& record) {
+  std::set<std::string> struck;
+  std::error_code ignored;
+  if (!fs::exists(record, ignored)) return struck;
+  std::istringstream lines(read_file(record));
+  for (std::string line; std::getline(lines, line);) struck.insert(line);
+  return struck;
+}
+
+void flip_a_bit(Bound& bound) {
+  for (const Value& value : bound.program().values) {
+    if (value.kind != ValueKind::parameter || value.buffer < 0) continue;
+    std::byte lowest{};
+    bound.read(value, std::span(&lowest, 1));
+    lowest ^= std::byte{1};
+    return bound.write(value, std::span(&lowest, 1));
+  }
+}
+
+[[noreturn]] void refuse_fault(const Fault& fault, const std::string& got, const std::string& expected) {
+  throw UserError({.place = fault.text, .got = got, .expected = expected});
+}
+
+bool has_loss_scale(const Program& program) {
+  const Value* scale = program.find("loss_scale");
+  return scale != nullptr && scale->buffer >= 0;
+}
+
+}  // namespace
+
+FaultInjector::FaultInjector(const Parts& parts)
+    : bound_(parts.bound), rank_status_(parts.rank_status), record_(parts.out / kInjectedFaultsFile) {
+  if (parts.faults.empty()) return;
+  std::set<std::string> struck = faults_that_struck(record_);
+  std::map<std::string, int> times;
+  for (const Fault& fault : parts.faults) {
+    if (fault.rank >= parts.ranks)
+      refuse_fault(fault,
+                   fmt::format("rank {} of a run with {} rank{}", fault.rank, parts.ranks, parts.ranks == 1 ? "" : "s"),
+                   fmt::format("a rank from 0 to {}", parts.ranks - 1));
+    if (fault.kind == FaultKind::aborts_in_collective && parts.ranks == 1)
+      refuse_fault(fault, "a run with one rank has no collectives", "a mesh of more ranks, or kill");
+    int number = ++times[fault.text];
+    if (fault.rank != bound_.rank()) continue;
+    if (fault.kind == FaultKind::spoils_gradients && !has_loss_scale(bound_.program()))
+      refuse_fault(fault, fmt::format("rank {} computes no loss", fault.rank), "a rank of the last pipeline stage");
+    std::string id = number == 1 ? fault.text : fmt::format("{} ({})", fault.text, number);
+    if (!struck.contains(id)) pending_.push_back({fault, id});
+  }
+}
+
+void FaultInjector::remember(const Pending& pending) const {
+  Descriptor file(::open(record_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  std::string line = pending.id + "\n";
+  if (!file.is_open() || ::write(file.get(), line.data(), line.size()) != static_cast<ssize_t>(line.size()) ||
+      ::fsync(file.get()) != 0)
+    throw_disk_error(record_, "cannot write", errno);
+}
+
+void FaultInjector::before_step(int64_t step) {
+  while (true) {
+    auto due = std::ranges::find(pending_, step, [](const Pending& pending) { return pending.fault.step; });
+    if (due == pending_.end()) break;
+    Pending now = *due;
+    pending_.erase(due);
+    remember(now);
+    strike(now.fault);
+  }
+  if (slow_ms_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(slow_ms_));
+}
+
+void FaultInjector::strike(const Fault& fault) {
+  switch (fault.kind) {
+    case FaultKind::throws:
+      throw RunError("injected fault", fmt::format("{}: this rank was asked to fail", fault.text));
+    case FaultKind::stalls:
+      for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    case FaultKind::is_killed:
+      std::raise(SIGKILL);
+      return;
+    case FaultKind::is_stopped:
+      ::kill(::getpid(), SIGSTOP);  // the process, with all ranks that are its threads
+      return;
+    case FaultKind::corrupts:
+      return flip_a_bit(bound_);
+    case FaultKind::spoils_gradients:
+      spoiled_step_ = fault.step;
+      return;
+    case FaultKind::is_slow:
+      slow_ms_ = fault.amount;
+      return;
+    case FaultKind::fills_disk:
+      disk_full_before_.store(fault.step + fault.amount, std::memory_order_relaxed);
+      return;
+    case FaultKind::aborts_in_collective:
+      return abort_in_collective();
+  }
+}
+
+// A thread looks at what the rank does and strikes when that is a collective. It holds on to nothing but the status,
+// which lives as long as the rank does; the process ends before that.
+void FaultInjector::abort_in_collective() {
+  std::thread([&status = rank_status_] {
+    for (;;) {
+      StatusSnapshot seen = status.seen();
+      if (seen.place.find(" over ") != seen.place.npos || seen.waiting_for >= 0) std::abort();
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }).detach();
+}
+
+void FullDiskView::read(const Value&, std::span<std::byte>, int64_t) const {
+  throw_disk_error(place_, "cannot write (injected fault)", ENOSPC);
+}
+
+}  // namespace sextant

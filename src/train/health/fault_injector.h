@@ -1,0 +1,69 @@
+// FaultInjector: the faults of one rank, each struck once in the life of a run's directory. What has struck is written
+// to OUT/injected-faults first, so that the run that goes on afterwards is left alone.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "comm/rank_status.h"
+#include "exec/executor.h"
+#include "train/health/fault.h"
+
+namespace sextant {
+
+inline constexpr std::string_view kInjectedFaultsFile = "injected-faults";
+
+class FaultInjector {
+ public:
+  struct Parts {
+    const std::vector<Fault>& faults;  // of all ranks
+    const std::filesystem::path& out;
+    int ranks;
+    Bound& bound;  // of this rank
+    const RankStatus& rank_status;
+  };
+  // UserError for a fault that cannot strike in this run: no such rank, no collective to abort, no loss to spoil.
+  explicit FaultInjector(const Parts& parts);
+
+  // What is due on this rank before this step happens now; may throw, and may not return.
+  void before_step(int64_t step);
+
+  bool spoils_gradients(int64_t step) const { return spoiled_step_ == step; }
+  // Whether a checkpoint of this step finds the disk full. From any thread.
+  bool disk_is_full(int64_t step) const { return step < disk_full_before_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Pending {
+    Fault fault;
+    std::string id;  // its text, and a number where the same stands more than once
+  };
+  void remember(const Pending& pending) const;
+  void strike(const Fault& fault);
+  void abort_in_collective();
+
+  Bound& bound_;
+  const RankStatus& rank_status_;
+  std::filesystem::path record_;
+  std::vector<Pending> pending_;
+  int64_t spoiled_step_ = -1;
+  int64_t slow_ms_ = 0;
+  std::atomic<int64_t> disk_full_before_{0};
+};
+
+// The values of a save on a disk that is full: reading them fails as writing them would.
+class FullDiskView final : public StateView {
+ public:
+  FullDiskView(const StateView& values, std::filesystem::path place) : values_(values), place_(std::move(place)) {}
+
+  const Program& program() const override { return values_.program(); }
+  int rank() const override { return values_.rank(); }
+  void read(const Value& value, std::span<std::byte> destination, int64_t offset) const override;
+
+ private:
+  const StateView& values_;
+  std::filesystem::path place_;
+};
+
+}  // namespace sextant

@@ -1,0 +1,236 @@
+// `sextant run`: a run that fails is restarted and ends with the bits of one that was left alone; what cannot help is
+// not retried; requests to stop reach the run; and nothing is left behind.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "expectations.h"
+#include "processes.h"
+#include "started_command.h"
+
+namespace sextant {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RunVerb : public testing::Test {
+ protected:
+  RunVerb() : place_(std::string("run-") + testing::UnitTest::GetInstance()->current_test_info()->name()) {}
+
+  // The verb's arguments, for a small run that saves every second step.
+  std::string arguments(const std::string& verb, const std::string& extra, const std::string& out = "run") const {
+    return fmt::format(
+        "{} {} --out {} data.cache={} data.stories_bytes=60000 train.threads=1 optimizer.warmup=0 model.layers=1 "
+        "model.hidden=32 "
+        "batch.microbatch=1 batch.seq=32 train.eval_every=0 train.steps=8 train.timeout_s=20 checkpoint.every=2 {}",
+        verb, config_path("tiny-llama.toml"), place_ / out, place_ / "cache", extra);
+  }
+  std::vector<std::string> losses(const std::string& out = "run") const {
+    std::vector<std::string> found;
+    std::istringstream lines(read_file(place_ / (out + "/metrics.jsonl")));
+    for (std::string line; std::getline(lines, line);) {
+      nlohmann::json json = nlohmann::json::parse(line);
+      found.push_back(fmt::format("{} {}", json["step"].dump(), json["loss"].dump()));
+    }
+    return found;
+  }
+  std::vector<std::string> undisturbed(const std::string& extra) {
+    Outcome outcome = run_command(arguments("train", extra, "plain"));
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    return losses("plain");
+  }
+  nlohmann::json report(const Outcome& outcome) {
+    return nlohmann::json::parse(outcome.output.substr(std::min(outcome.output.find('{'), outcome.output.size())),
+                                 nullptr, false);
+  }
+  int events(const std::string& kind) const {
+    return static_cast<int>(count_of(read_file(place_ / "run/events.jsonl"), fmt::format("\"event\":\"{}\"", kind)));
+  }
+  void expect_nothing_left() {
+    EXPECT_TRUE(comes_true([&] { return processes_in(place_.path(), Counted::ranks) == 0; }));
+    EXPECT_FALSE(fs::exists(place_ / "run/supervisor.json"));
+  }
+
+  ScratchPlace place_;
+};
+
+TEST_F(RunVerb, EveryFaultIsSurvivedWithTheSameBits) {
+  std::string mesh = "mesh.dp=2 train.check_replicas_every=1 train.non_finite_steps=1 ";
+  std::vector<std::string> expected = undisturbed(mesh);
+  Outcome outcome =
+      run_command(arguments("run", mesh + "--inject throw@2:1 --inject kill@3 --inject nan@4:1 --inject corrupt@6:1 "
+                                          "--inject stop@7 --inject abort@8 --stale 3 --json --backoff 0.1"));
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(losses(), expected);
+  nlohmann::json told = report(outcome);
+  ASSERT_TRUE(told.is_object()) << outcome.output;
+  EXPECT_EQ(told["outcome"], "finished");
+  EXPECT_EQ(told["failures"], 6);
+  std::vector<std::string> causes;
+  for (const nlohmann::json& attempt : told["attempts"]) causes.push_back(attempt["cause"]);
+  EXPECT_EQ(causes, (std::vector<std::string>{"run failed", "signal", "non-finite", "run failed", "hang", "signal",
+                                              "finished"}));
+  EXPECT_EQ(told["attempts"][0]["rank"], 1);
+  EXPECT_LE(told["steps_repeated"].get<int>(), 6 * 2);  // at most one interval each
+  EXPECT_GT(told["goodput"].get<double>(), 0);
+  EXPECT_EQ(events("restart"), 6);
+  std::string log = read_file(place_ / "run/run.log");
+  expect_words(log, {"== attempt 1,", "== attempt 7,", "step 8/8", "hang: no heartbeat of rank-0"});
+  expect_nothing_left();
+}
+
+TEST_F(RunVerb, AFullDiskPasses) {
+  std::vector<std::string> expected = undisturbed("");
+  Outcome outcome = run_command(arguments("run", "--inject disk_full=2@2 --inject slow=20@3"));
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(losses(), expected);
+  // The first checkpoint cannot be written, and none stands: that ends the attempt.
+  expect_words(outcome.output,
+               {"No space left on device", "attempt 1 failed", "exit code 3 (run failed)", "attempts  2", "goodput"});
+}
+
+TEST_F(RunVerb, WhatCannotHelpIsNotRetried) {
+  Outcome bad = run_command(arguments("run", "checkpoint.resume=/no/such/place"));
+  EXPECT_EQ(bad.code, 2) << bad.output;
+  expect_words(bad.output, {"given up: exit code 2 (bad input)", "attempts  1"});
+  Outcome nan = run_command(
+      arguments("run", "train.non_finite_steps=1 --inject nan@3 --inject nan@4 --inject nan@4 --backoff 0"));
+  EXPECT_EQ(nan.code, 6) << nan.output;
+  expect_words(nan.output, {"given up: exit code 6 (non-finite)", "no checkpoint beyond step"});
+  Outcome often = run_command(
+      arguments("run", "--retries 1 --inject throw@1 --inject throw@1 --inject throw@1 --backoff 0", "other"));
+  EXPECT_EQ(often.code, 3) << often.output;
+  expect_words(often.output, {"--retries 1", "attempts  2"});
+}
+
+TEST_F(RunVerb, WrongOptionsAreRefused) {
+  expect_refusal(run_command(arguments("run", "--mpi 3")), 2, {"--mpi", "3 ranks", "has 1"});
+  expect_refusal(run_command(arguments("run", "--slurm-step"), "env -u SLURM_JOB_ID"), 2, {"--slurm-step", "salloc"});
+  expect_refusal(run_command(arguments("run", "--launcher-arg --oversubscribe")), 2, {"--launcher-arg", "threads"});
+  expect_refusal(run_command(arguments("run", "--inject kill@9")), 2, {"--inject", "a step from 1 to 8"});
+  expect_refusal(run_command(arguments("run", "--hosts none")), 2, {"--hosts", "--mpi"});
+  EXPECT_FALSE(fs::exists(place_ / "run"));
+}
+
+const std::string kLong = "train.steps=1000000 train.log_every=1000000 ";
+
+TEST_F(RunVerb, SignalsAndSwitchesReachTheRun) {
+  StartedCommand run(fmt::format("exec {} {}", SEXTANT_BINARY, arguments("run", kLong + "checkpoint.every=0")),
+                     place_ / "log");
+  ASSERT_TRUE(comes_true([&] { return lines_in(place_ / "run/metrics.jsonl") >= 2; })) << run.output();
+  write_text(place_ / "run/SAVE", "");
+  EXPECT_TRUE(comes_true([&] { return !fs::exists(place_ / "run/SAVE"); })) << run.output();
+  EXPECT_TRUE(comes_true([&] { return events("checkpoint") >= 1; })) << run.output();
+  Outcome second = run_command(arguments("run", kLong));
+  expect_refusal(second, 2, {"another supervisor is at work here"});
+  run.send(SIGTERM);
+  EXPECT_EQ(run.wait(), 5) << run.output();
+  expect_words(run.output(), {"asked to save and stop", "outcome   stopped"});
+  write_text(place_ / "run/STOP", "");
+  expect_words(run_command(arguments("run", kLong)).output, {"remove", "STOP to go on"});
+  EXPECT_EQ(run_command(arguments("train", kLong)).code, 5);
+  fs::remove(place_ / "run/STOP");
+  expect_nothing_left();
+}
+
+TEST_F(RunVerb, AKilledSupervisorLeavesNothingThatTheNextOneCannotEnd) {
+  StartedCommand run(fmt::format("exec {} {}", SEXTANT_BINARY, arguments("run", kLong)), place_ / "log");
+  ASSERT_TRUE(comes_true([&] { return lines_in(place_ / "run/metrics.jsonl") >= 2; })) << run.output();
+  run.send(SIGKILL);
+  EXPECT_EQ(run.wait(), 128 + SIGKILL);
+  // Its child was asked to save and stop, and does.
+  EXPECT_TRUE(comes_true([&] { return processes_in(place_.path(), Counted::ranks) == 0; }));
+  int64_t done = static_cast<int64_t>(lines_in(place_ / "run/metrics.jsonl"));
+  Outcome next = run_command(arguments("run", fmt::format("train.steps={}", done + 1)));
+  EXPECT_EQ(next.code, 0) << next.output;
+  expect_words(next.output, {fmt::format("(step {})", done)});
+  expect_nothing_left();
+}
+
+// A stand-in for mpirun: a hostfile that names `bad` leaves a heartbeat of a rank that failed there; else the ranks are
+// threads.
+class RunOnHosts : public RunVerb {
+ protected:
+  std::string with_stand_in() {
+    fs::create_directories(place_ / "bin");
+    write_text(place_ / "bin/mpirun", fmt::format(R"(#!/bin/bash
+while [ "$1" != "{0}" ]; do [ "$1" = --hostfile ] && hosts=$2; shift; done
+if grep -q bad "$hosts"; then
+  mkdir -p {1}/heartbeat
+  echo '{{"rank":1,"host":"bad","pid":1,"state":"failed","step":1,"action":"","op":"","beside":"","waiting_for":-1,"time":"","reason":"broken"}}' > {1}/heartbeat/rank-1.json
+  exit 7
+fi
+exec "$@"
+)",
+                                                  SEXTANT_BINARY, place_ / "run"));
+    fs::permissions(place_ / "bin/mpirun", fs::perms::owner_all);
+    return fmt::format("export PATH={}:$PATH; ", place_ / "bin");
+  }
+};
+
+TEST_F(RunOnHosts, ASpareTakesThePlaceOfASuspect) {
+  write_text(place_ / "hosts", "good slots=1\nbad slots=1\nspare slots=1\n");
+  Outcome outcome = run_command(
+      arguments("run", fmt::format("mesh.dp=2 --mpi 2 --hosts {} --backoff 0", place_ / "hosts")), with_stand_in());
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  expect_words(outcome.output, {"rank 1 on bad", "bad is set aside", "attempts  3"});
+  EXPECT_EQ(read_file(place_ / "run/active-hosts"), "good slots=1\nspare slots=1\n");
+}
+
+TEST_F(RunOnHosts, WithoutSparesTheMeshShrinksAndGrowsAgain) {
+  write_text(place_ / "hosts", "good slots=1\nbad slots=1\n");
+  StartedCommand run(
+      fmt::format("{} exec {} {}", with_stand_in(), SEXTANT_BINARY,
+                  arguments("run", fmt::format("mesh.dp=2 {} checkpoint.keep=1 --mpi 2 --hosts {} --backoff 0", kLong,
+                                               place_ / "hosts"))),
+      place_ / "log");
+  ASSERT_TRUE(comes_true([&] { return lines_in(place_ / "run/metrics.jsonl") >= 2; })) << run.output();
+  expect_words(run.output(), {"mesh: dp 1 × tp 1 × pp 1 × cp 1, 8 microbatches for each rank and step"});
+  write_text(place_ / "hosts", "good slots=2\n");  // repaired, under its old neighbour's name
+  EXPECT_TRUE(comes_true([&] { return run.output().find("hosts have returned") != std::string::npos; }));
+  EXPECT_TRUE(comes_true([&] { return run.output().find("mesh: dp 2") != std::string::npos; })) << run.output();
+  EXPECT_TRUE(comes_true([&] { return events("restart") >= 2; })) << run.output();
+  run.send(SIGTERM);
+  EXPECT_EQ(run.wait(), 5) << run.output();
+}
+
+// Likewise for srun: its words are kept, and the ranks are threads.
+TEST_F(RunOnHosts, SlurmStepsAreStartedWithSrun) {
+  fs::create_directories(place_ / "bin");
+  write_text(place_ / "bin/srun",
+             fmt::format("#!/bin/bash\necho \"$@\" >> {}\nwhile [ \"$1\" != {} ]; do shift; done\nexec \"$@\"\n",
+                         place_ / "words", SEXTANT_BINARY));
+  fs::permissions(place_ / "bin/srun", fs::perms::owner_all);
+  Outcome outcome =
+      run_command(arguments("run", "mesh.dp=2 --slurm-step --launcher-arg --cpus-per-task=1 --inject kill@5"),
+                  fmt::format("export SLURM_JOB_ID=1 PATH={}:$PATH; ", place_ / "bin"));
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  std::string words = read_file(place_ / "words");
+  EXPECT_EQ(count_of(words, "--kill-on-bad-exit=1 --disable-status --ntasks=2 --cpus-per-task=1 "), 2u) << words;
+}
+
+class RunUnderMpi : public RunVerb {
+ protected:
+  void SetUp() override {
+    if (!mpirun_works()) GTEST_SKIP() << "this build has no MPI, or there is no mpirun";
+  }
+};
+
+TEST_F(RunUnderMpi, LostRanksAreReplaced) {
+  std::vector<std::string> expected = undisturbed("mesh.dp=2");
+  Outcome outcome = run_command(
+      arguments("run", "mesh.dp=2 --mpi 2 --launcher-arg --oversubscribe --inject kill@3:1 --inject throw@6 --json"),
+      "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0; ");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(losses(), expected);
+  nlohmann::json told = report(outcome);
+  EXPECT_EQ(told["failures"], 2);
+  EXPECT_EQ(told["attempts"][0]["rank"], 1);
+  EXPECT_EQ(told["attempts"][1]["rank"], 0);
+  expect_nothing_left();
+}
+
+}  // namespace
+}  // namespace sextant

@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""Faults at random against supervised runs: `sextant run` must bring every one of them to its end, with the bits of a run that was left
+alone, and repeat no more than the checkpoints leave open.
+
+    tests/campaign/supervised.py --faults 50 --seed 1                 what CTest runs
+    tests/campaign/supervised.py --faults 1000 --seconds 3000 --out results.json
+    tests/campaign/supervised.py --seed 1 --only 17                   one trial again
+
+A trial is one run on a random mesh, as threads or under mpirun, with several faults: injected ones (`--inject`) at random steps, signals
+to random processes of it at random moments, and now and then the supervisor itself is killed and started again. Exit 1: an invariant
+was broken; the trial, its command and its output are printed, and its folder is kept. Python 3.11 and nothing else; mpirun is left out
+where there is none.
+"""
+import argparse
+import collections
+import concurrent.futures
+import json
+import os
+import random
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from program import Broken, CHECKOUT, hold_to, start  # noqa: E402
+from runs import read_metrics  # noqa: E402
+
+STEPS = 40
+EVERY = 4
+LIMIT = 120.0  # seconds for one run with all its faults; the machine may be busy
+MESHES = {  # settings, ranks, ranks that compute the loss, whether a flipped bit shows
+    "one rank": ([], 1, (0,), False),
+    "dp2": (["mesh.dp=2"], 2, (0, 1), True),
+    "tp2": (["mesh.tp=2"], 2, (0, 1), False),
+    "pp2": (["mesh.pp=2"], 2, (1,), False),
+    "dp2 zero1": (["mesh.dp=2", "mesh.zero=1"], 2, (0, 1), False),
+    "dp2 tp2": (["mesh.dp=2", "mesh.tp=2"], 4, (0, 1, 2, 3), True),
+}
+INJECTED = ("throw", "kill", "abort", "nan", "corrupt", "stall", "stop", "disk_full", "slow")
+WEIGHTS = (6, 8, 4, 3, 3, 1, 1, 2, 1)  # those that are noticed by a time-out only are few: each takes seconds
+PHASES = ("detecting", "ending", "waiting", "preflight", "starting")
+
+
+class Trials:
+    def __init__(self, options, work):
+        self.options = options
+        self.work = work
+        self.lock = threading.Lock()
+        self.sextant = str(options.sextant.resolve())
+        self.cache = work / "cache"
+        self.left_out = []
+        self.launchers = ["threads"]
+        if shutil.which("mpirun"):
+            self.launchers.append("mpirun")
+        else:
+            self.left_out.append("mpirun is not installed")
+        self.faults = 0
+        self.runs = 0
+        self.by_kind = collections.Counter()
+        self.restarts = []
+        self.goodput = []
+        self.repeated = []
+        self.broken = []
+        self.deadline = time.monotonic() + options.seconds if options.seconds else None
+        first, *others = MESHES
+        self.reference = {first: self.undisturbed(first)}  # which makes the cache
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            self.reference.update(zip(others, pool.map(self.undisturbed, others)))
+
+    def undisturbed(self, mesh):
+        folder = self.work / f"reference-{mesh.replace(' ', '-')}"
+        folder.mkdir()
+        hold_to(start(self.command("train", folder / "run", mesh), folder, LIMIT), {0})
+        return read_metrics(folder / "run")
+
+    def command(self, verb, out, mesh, *more):
+        return [self.sextant, verb, "configs/tiny-llama.toml", "--out", str(out), f"data.cache={self.cache}",
+                "data.stories_bytes=60000", "train.threads=1", "train.eval_every=0", f"train.steps={STEPS}",
+                "model.hidden=32", "model.ffn=64", "batch.sequences=4", "batch.microbatch=1", "batch.seq=16",
+                "train.log_every=100", f"checkpoint.every={EVERY}", "checkpoint.keep=2", "train.timeout_s=2",
+                "train.non_finite_steps=1", "train.check_replicas_every=1", *MESHES[mesh][0], *more]
+
+    def injected(self, chance, mesh):
+        """Faults by their own kind, at steps far enough apart that a checkpoint lies between two of them."""
+        _, ranks, with_loss, bit_shows = MESHES[mesh]
+        found = []
+        step = chance.randint(1, 6)
+        while step <= STEPS - 2:
+            kind = chance.choices(INJECTED, WEIGHTS)[0]
+            rank = chance.randrange(ranks)
+            twice = kind == "nan" and any(earlier == "nan" for earlier, _ in found)  # which is given up
+            if (kind == "abort" and ranks == 1) or (kind == "corrupt" and not bit_shows) or twice:
+                kind = "kill"
+            if kind == "nan":
+                rank = chance.choice(with_loss)
+            amount = {"slow": "=5", "disk_full": "=3"}.get(kind, "")
+            found.append((kind, f"{kind}{amount}@{step}:{rank}"))
+            step += chance.randint(5, 9)
+        return found
+
+    def trial(self, number):
+        if (self.deadline and time.monotonic() > self.deadline) or self.faults >= self.options.faults:
+            return
+        chance = random.Random(f"{self.options.seed}/supervised/{number}")
+        mesh = chance.choice(list(MESHES))
+        launcher = "mpirun" if "mpirun" in self.launchers and chance.random() < 0.3 else "threads"  # mpirun takes 2 s to end a run
+        background = chance.random() < 0.3
+        faults = self.injected(chance, mesh)
+        folder = self.work / f"trial-{number}"
+        folder.mkdir()
+        out = folder / "run"
+        more = [f"checkpoint.background={str(background).lower()}", "--stale", "2", "--backoff", "0.1", "--json"]
+        for _, text in faults:
+            more += ["--inject", text]
+        if launcher == "mpirun":
+            more += ["--mpi", str(MESHES[mesh][1]), "--launcher-arg", "--oversubscribe"]
+        command = self.command("run", out, mesh, *more)
+        try:
+            struck = [kind for kind, _ in faults]
+            if chance.random() < 0.15:
+                after = time.monotonic() + chance.uniform(0.3, 2.0)
+                ended = start(command, folder, LIMIT, SupervisorKill(out, after))
+                if ended.code == -signal.SIGKILL:
+                    struck.append("supervisor killed")
+            else:
+                outside = OutsideSignal(chance, out)
+                ended = start(command, folder, LIMIT, outside)
+                struck += outside.struck
+            if struck[-1] == "supervisor killed":
+                ended = start(command, folder, LIMIT)
+            hold_to(ended, {0})
+            self.check(out, mesh, ended, background, struck)
+        except Broken as problem:
+            again = f"tests/campaign/supervised.py --sextant {self.options.sextant} --seed {self.options.seed} --only {number}"
+            with self.lock:
+                self.broken.append({"trial": number, "mesh": mesh, "launcher": launcher, "problem": str(problem), "again": again})
+                print(f"BROKEN trial {number}, {mesh}, {launcher}: {problem}\nfolder {folder}\nagain: {again}\n", flush=True)
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+
+    def check(self, out, mesh, ended, background, struck):
+        if read_metrics(out) != self.reference[mesh]:
+            raise Broken(f"the losses are not those of the undisturbed run\n{ended.told()}")
+        report = json.loads(ended.out)
+        if report["outcome"] != "finished" or report["last_step"] != STEPS:
+            raise Broken(f"the report does not say that the run finished\n{ended.told()}")
+        events = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines() if line.endswith("}")]
+        causes = {event["attempt"]: event["cause"] for event in events if event["event"] == "failure" and "cause" in event}
+        restarts = [event for event in events if event["event"] == "restart"]
+        for event in restarts:
+            # One interval; two where the save of the last one was still under way, found no room, or is not trusted because the
+            # step from it was not finite (whose own line counts).
+            loose = background or "disk_full" in struck or causes.get(event["attempt"] - 1) == "non-finite"
+            if event["steps_repeated"] > EVERY * (2 if loose else 1) + (1 if loose else 0):
+                raise Broken(f"attempt {event['attempt']} repeats {event['steps_repeated']} steps\n{ended.told()}")
+        left = [str(path) for path in out.rglob("*.tmp-*")]
+        if left or (out / "supervisor.json").exists():
+            raise Broken(f"left behind: {left}\n{ended.told()}")
+        with self.lock:
+            self.runs += 1
+            self.faults += len(struck)
+            self.by_kind.update(struck)
+            self.restarts += restarts
+            self.repeated += [event["steps_repeated"] for event in restarts]
+            if report["predicted_goodput"] is not None and "supervisor killed" not in struck:
+                self.goodput.append((report["goodput"], report["predicted_goodput"]))
+
+    def text(self, seconds):
+        lines = [f"{self.faults} faults in {self.runs} runs, {len(self.restarts)} restarts, {len(self.broken)} broken; "
+                 f"{seconds:.0f} s, seed {self.options.seed}, {self.options.jobs} at a time",
+                 "faults    " + ", ".join(f"{count} {kind}" for kind, count in self.by_kind.most_common())]
+        if self.restarts:
+            lost = [event["seconds_lost"] for event in self.restarts]
+            lines.append(f"restart   mean {statistics.mean(lost):.2f} s, median {statistics.median(lost):.2f} s, max {max(lost):.2f} s "
+                         "from the last finished step to training again")
+            parts = {phase: [event["seconds"][phase] for event in self.restarts] for phase in PHASES}
+            lines.append("of which  " + ", ".join(f"{phase} {statistics.mean(part):.2f} s (max {max(part):.2f})"
+                                                  for phase, part in parts.items() if max(part) > 0))
+            lines.append(f"repeated  mean {statistics.mean(self.repeated):.2f} steps, max {max(self.repeated)}; a checkpoint every {EVERY}")
+        if self.goodput:
+            measured, predicted = (statistics.mean(column) for column in zip(*self.goodput))
+            lines.append(f"goodput   {100 * measured:.1f} % measured, {100 * predicted:.1f} % by plan's formula (means of {len(self.goodput)} runs)")
+        lines += [f"left out  {what}" for what in self.left_out]
+        return "\n".join(lines)
+
+
+def ranks_of(out):
+    """Processes of this run's attempts: `train` with its directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if str(out).encode() in words and b"train" in words:
+                found.append(int(entry.name))
+    return found
+
+
+class OutsideSignal:
+    """Polled while the run goes on; once, it signals a random process of the run."""
+
+    def __init__(self, chance, out):
+        self.chance = chance
+        self.out = out
+        self.due = time.monotonic() + chance.uniform(0.2, 3.0)
+        self.signal = chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM))
+        self.struck = []
+
+    def __call__(self):
+        if self.struck or time.monotonic() < self.due:
+            time.sleep(0.005)
+            return False
+        processes = ranks_of(self.out)
+        if processes:
+            try:
+                os.kill(self.chance.choice(processes), self.signal)
+                self.struck.append(f"{self.signal.name} from outside")
+            except ProcessLookupError:
+                pass
+        return False
+
+
+class SupervisorKill:
+    """True when the supervisor is to be killed; only it, not what it started."""
+
+    def __init__(self, out, after):
+        self.out = out
+        self.after = after
+        self.done = False
+
+    def __call__(self):
+        time.sleep(0.005)
+        if self.done or time.monotonic() < self.after:
+            return False
+        self.done = True
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    words = (entry / "cmdline").read_bytes().split(b"\0")
+                except OSError:
+                    continue
+                if str(self.out).encode() in words and b"run" in words[1:2]:
+                    os.kill(int(entry.name), signal.SIGKILL)
+        return False
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--sextant", type=Path, default=CHECKOUT / "build" / "release" / "sextant")
+    parser.add_argument("--faults", type=int, default=50)
+    parser.add_argument("--seconds", type=float, help="begin no run after this time")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--only", type=int, help="the number of one trial")
+    parser.add_argument("--out", type=Path, help="write the results as JSON")
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
+    begin = time.monotonic()
+    work = Path(tempfile.mkdtemp(prefix="sextant-supervised-"))
+    try:
+        trials = Trials(options, work)
+    except Broken as problem:
+        print(f"the run that everything is compared with fails: {problem}", file=sys.stderr)
+        shutil.rmtree(work, ignore_errors=True)
+        return 1
+    numbers = [options.only] if options.only is not None else range(options.faults)
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for done in [pool.submit(trials.trial, number) for number in numbers]:
+            done.result()
+    seconds = time.monotonic() - begin
+    print(trials.text(seconds))
+    if options.out:
+        options.out.write_text(json.dumps({"seed": options.seed, "seconds": round(seconds), "faults": trials.by_kind, "runs": trials.runs,
+                                           "restarts": [{key: event[key] for key in ("attempt", "steps_repeated", "seconds_lost", "seconds")}
+                                                        for event in trials.restarts], "goodput": trials.goodput,
+                                           "broken": trials.broken}, indent=1) + "\n")
+    if trials.broken:
+        print(f"{len(trials.broken)} broken; their folders are under {work}", file=sys.stderr)
+        return 1
+    shutil.rmtree(work, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

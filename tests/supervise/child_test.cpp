@@ -1,0 +1,113 @@
+// Processes that are started, ended with all they started, and recognised; heartbeats that go still.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/files.h"
+#include "supervise/child_process.h"
+#include "supervise/event_tail.h"
+#include "supervise/heartbeat_watch.h"
+#include "train/health/heartbeat.h"
+
+namespace sextant {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+class Children : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directories(place_);
+    log_ = ::open((place_ / "log").c_str(), O_CREAT | O_RDWR | O_APPEND, 0666);
+  }
+  void TearDown() override {
+    ::close(log_);
+    fs::remove_all(place_);
+  }
+  int ended(ChildProcess& child) {
+    for (int i = 0; i < 200; ++i)
+      if (auto status = child.wait(50ms)) return *status;
+    return -1;
+  }
+  fs::path place_ = fs::temp_directory_path() / ("sextant_children_" + std::to_string(::getpid()));
+  int log_ = -1;
+};
+
+TEST_F(Children, SayHowTheyEnded) {
+  ChildProcess code({"sh", "-c", "echo spoken; exit 7"}, log_), signal({"sh", "-c", "kill -9 $$"}, log_),
+      missing({"/no/such/program"}, log_);
+  EXPECT_EQ(WEXITSTATUS(ended(code)), 7);
+  EXPECT_EQ(WTERMSIG(ended(signal)), SIGKILL);
+  EXPECT_EQ(WEXITSTATUS(ended(missing)), 127);
+  EXPECT_EQ(read_file(place_ / "log"), "spoken\n");
+}
+
+// Also those that left their parent and its process group, and those that are stopped.
+TEST_F(Children, AreKilledWithAllTheyStarted) {
+  adopt_orphans();
+  std::string pids = (place_ / "pids").string();
+  ChildProcess child({"sh", "-c",
+                      "sleep 100 & echo $! >> " + pids + "; (setsid sleep 101 & echo $! >> " + pids +
+                          "); kill -STOP $(head -1 " + pids + "); echo ready; wait"},
+                     log_);
+  while (read_file(place_ / "log").empty()) std::this_thread::sleep_for(5ms);
+  child.kill_all();
+  std::ifstream file(pids);
+  int count = 0;
+  for (pid_t process = 0; file >> process; ++count) EXPECT_FALSE(start_ticks(process)) << process;
+  EXPECT_EQ(count, 2);
+  EXPECT_FALSE(start_ticks(child.id()));
+}
+
+// A heartbeat as a rank writes it, at this second of the test's own time.
+void write_beat(const fs::path& out, int rank, const std::string& state, int at) {
+  fs::create_directories(heartbeat_directory(out));
+  fs::path file = heartbeat_directory(out) / fmt::format("rank-{}.json", rank);
+  std::ofstream(file) << nlohmann::json{{"rank", rank}, {"host", "h"},       {"pid", 1},  {"state", state},
+                                        {"step", 1},    {"action", ""},      {"op", ""},  {"beside", ""},
+                                        {"reason", ""}, {"waiting_for", -1}, {"time", ""}};
+  fs::last_write_time(file, fs::file_time_type(std::chrono::seconds(at)));
+}
+
+TEST_F(Children, HeartbeatsThatGoStillAreAHang) {
+  using Clock = HeartbeatWatch::Clock;
+  Clock::time_point start = Clock::now();
+  HeartbeatWatch watch(place_, {.stale = 10s, .start = 20s, .leaving = 30s}, start);
+  EXPECT_FALSE(watch.look(start + 19s));
+  EXPECT_NE(watch.look(start + 21s)->find("no heartbeat within"), std::string::npos);
+  write_beat(place_, 0, "finished", 22);
+  write_beat(place_, 1, "running", 22);
+  EXPECT_FALSE(watch.look(start + 22s));
+  write_beat(place_, 1, "running", 31);
+  EXPECT_FALSE(watch.look(start + 31s));
+  EXPECT_FALSE(watch.look(start + 40s));  // rank 0 is still, but it has finished
+  EXPECT_NE(watch.look(start + 42s)->find("no heartbeat of rank-1 for 11 s"), std::string::npos);
+  write_beat(place_, 1, "finished", 43);
+  EXPECT_FALSE(watch.look(start + 43s));
+  EXPECT_FALSE(watch.look(start + 72s));
+  EXPECT_NE(watch.look(start + 74s)->find("processes are still there"), std::string::npos);
+}
+
+TEST_F(Children, EventsOfOthersAreSeenOnce) {
+  append_event(place_, {.kind = EventKind::start, .step = 1, .text = "before"});
+  EventTail tail(place_);
+  EXPECT_TRUE(tail.take().empty());
+  append_event(place_, {.kind = EventKind::resume, .step = 5, .text = "after"});
+  std::ofstream(place_ / kEventsFile, std::ios::app) << "{\"time\":";
+  std::vector<RunEvent> events = tail.take();
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].step, 5);
+  EXPECT_TRUE(tail.take().empty());
+}
+
+}  // namespace
+}  // namespace sextant
