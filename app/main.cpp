@@ -54,6 +54,8 @@ void add_train(CLI::App& app, TrainArguments& a, Processes& processes, ExitCode&
       ->check(CLI::Range(int64_t{1}, kMaxRanks));
   verb->add_option("--profile", a.profile, "time this step op by op: a table, and a trace for Perfetto")
       ->check(CLI::Range(int64_t{1}, kMaxSteps));
+  verb->add_option("--until", a.until, "save and stop behind this step; the same command without it goes on")
+      ->check(CLI::Range(int64_t{1}, kMaxSteps));
   verb->add_option("--inject", a.inject, "a fault on purpose, KIND@STEP[:RANK], such as kill@30:1 (may be repeated)")
       ->allow_extra_args(false);
   CLI::Option* quiet = add_quiet(*verb, a.verbosity, "print the result alone: validation loss, model, metrics");
@@ -93,6 +95,24 @@ void add_run(CLI::App& app, RunArguments& a, ExitCode& exit_code) {
   add_quiet(*verb, a.verbosity, "print the summary alone; the output of the run is in run.log");
   mpi->excludes(step);
   verb->callback([&] { exit_code = run_verb(a); });
+}
+
+void add_sweep(CLI::App& app, SweepArguments& a, ExitCode& exit_code) {
+  CLI::App* verb =
+      app.add_subcommand("sweep", "Train every combination of some values and rank the runs; run again to resume");
+  verb->add_option("config", a.config, "the runs' TOML file (docs/config.md lists every key)")->required();
+  verb->add_option("values", a.overrides, "key=value,value,... of what is varied, and key=value of what is not")
+      ->required();
+  verb->add_option("--out", a.out, "directory for the runs [runs/NAME-sweep]");
+  verb->add_option("--jobs", a.jobs, "runs at a time; each has its share of the cores")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}))
+      ->capture_default_str();
+  verb->add_option("--halving", a.halving,
+                   "successive halving: only one run in so many goes on, to so many times the steps")
+      ->check(CLI::Range(int64_t{2}, int64_t{100}));
+  verb->add_flag("--json", a.json, "print the table alone, as JSON");
+  add_quiet(*verb, a.verbosity, "print the table alone");
+  verb->callback([&] { exit_code = sweep_verb(a); });
 }
 
 void add_launch(CLI::App& app, LaunchArguments& a) {
@@ -386,6 +406,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   json->needs(version);
   TrainArguments train;
   RunArguments run;
+  SweepArguments sweep;
   GenerateArguments generate;
   PlanArguments plan;
   ExplainArguments explain;
@@ -402,6 +423,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_new(app, fresh);
   add_train(app, train, processes, exit_code);
   add_run(app, run, exit_code);
+  add_sweep(app, sweep, exit_code);
   add_generate(app, generate);
   add_data(app, data);
   add_plan(app, plan, exit_code);

@@ -97,6 +97,10 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
     throw UserError({.place = "--profile",
                      .got = fmt::format("step {}", arguments.profile),
                      .expected = fmt::format("one of the run's steps, 1 to {}", run.train.steps)});
+  if (arguments.until > run.train.steps)
+    throw UserError({.place = "--until",
+                     .got = fmt::format("step {}", arguments.until),
+                     .expected = fmt::format("one of the run's steps, 1 to {}", run.train.steps)});
   if (arguments.ranks != 0) require_world(run, arguments.ranks, "--ranks");
   std::vector<Fault> faults = faults_of(arguments.inject, run);
   fs::path out = run_directory(run, arguments.config, arguments.out);
@@ -110,7 +114,8 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
                     report_profile(trace, executor, out / fmt::format("profile-step-{}.json", arguments.profile));
                   }};
   TrainResult result =
-      train(run, out, executors, launch, {profile, arguments.json ? Verbosity::quiet : arguments.verbosity}, faults);
+      train(run, out, executors, launch,
+            {profile, arguments.until, arguments.json ? Verbosity::quiet : arguments.verbosity}, faults);
   if (!launch.leads()) return result.outcome;
   if (arguments.profile > 0 && !profiled)
     fmt::print(stderr,

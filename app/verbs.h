@@ -18,6 +18,7 @@ struct TrainArguments {
   std::string out;                  // empty: runs/NAME
   int64_t ranks = 0;                // how many the mesh must have; 0: any
   int64_t profile = 0;              // the step to time op by op; 0: none
+  int64_t until = 0;                // stop behind this step; 0: behind the last
   std::vector<std::string> inject;  // faults on purpose
   Verbosity verbosity = Verbosity::usual;
   bool json = false;  // of the result; progress is not printed then
@@ -40,6 +41,17 @@ struct RunArguments {
   bool json = false;
 };
 ExitCode run_verb(const RunArguments& arguments);
+
+struct SweepArguments {
+  std::string config;
+  std::vector<std::string> overrides;  // with lists of values
+  std::string out;                     // empty: runs/NAME-sweep
+  int64_t jobs = 1;
+  int64_t halving = 1;  // of the runs, one in so many goes on; 1: all
+  Verbosity verbosity = Verbosity::usual;
+  bool json = false;
+};
+ExitCode sweep_verb(const SweepArguments& arguments);
 
 struct GenerateArguments {
   std::string directory;

@@ -114,20 +114,21 @@ class Run {
       if (parts_.view.verbosity != Verbosity::quiet)
         progress_.emplace(state_.step + 1, run_.train.steps, lines_every(), parts_.lines);
     }
-    bool idle = state_.step >= run_.train.steps;
-    if (idle) say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
+    bool idle = state_.step >= last_step();
+    if (state_.step >= run_.train.steps)
+      say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
     Switches::Asked asked;
-    while (state_.step < run_.train.steps && !is_diverged() && !(asked = asked_of_all(stop)).stop) {
+    const int64_t last = last_step();
+    while (state_.step < last && !is_diverged() && !(asked = asked_of_all(stop)).stop) {
       begin_step();
       // Where something looks at the weights, or nothing follows, the device is waited for; else the host stays ahead
       // of it.
-      bool pause = is_due(run_.train.eval_every) || is_due(run_.checkpoint.every) || state_.step == run_.train.steps ||
-                   asked.save;
+      bool pause = is_due(run_.train.eval_every) || is_due(run_.checkpoint.every) || state_.step == last || asked.save;
       while (trainer_.steps_under_way() > (pause ? 1 : trainer_.steps_ahead())) record(finish_step());
       if (!pause) continue;
       StepMetrics m = finish_step();
       position_.watch.begin_other_work();
-      if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == run_.train.steps)) measure(m);
+      if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == last)) measure(m);
       record(m);
       if (is_due(run_.checkpoint.every) || asked.save) save(Saver::Occasion::periodic);
     }
@@ -139,6 +140,11 @@ class Run {
   }
 
  private:
+  // Behind which it stops this time.
+  int64_t last_step() const {
+    return parts_.view.until > 0 ? std::min(parts_.view.until, run_.train.steps) : run_.train.steps;
+  }
+
   void begin() {
     const fs::path& from = parts_.resume.checkpoint;
     fs::path source = !from.empty() ? from : fs::path(run_.model.from.value_or(""));

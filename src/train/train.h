@@ -37,9 +37,10 @@ struct Profile {
   std::function<void(const Trace& trace, Executor& executor)> take = {};
 };
 
-// What is shown of a run while it runs.
+// What is asked of a run beside its config, for this time.
 struct TrainView {
   Profile profile = {};
+  int64_t until = 0;  // the run saves and stops behind this step; 0: it goes on to its end
   Verbosity verbosity =
       Verbosity::usual;  // quiet: nothing; verbose: a line for every step, whatever train.log_every says
 };

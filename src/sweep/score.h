@@ -1,0 +1,24 @@
+// How good a run of a sweep is so far, from its metrics.jsonl.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace sextant {
+
+struct RunScore {
+  int64_t steps = 0;                      // done
+  std::optional<double> loss;             // mean of the last tenth of the steps, at least ten where there are
+  std::optional<double> validation_loss;  // the last one
+  std::optional<double> tokens_per_s;     // median of the same steps
+  bool diverged = false;                  // the last loss is not finite
+
+  // What runs are ranked by: the validation loss where every run has one (`by_validation`), else the loss; infinite
+  // where there is none.
+  double value(bool by_validation) const;
+};
+
+RunScore score_of(const std::filesystem::path& run);
+
+}  // namespace sextant

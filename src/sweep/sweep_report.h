@@ -1,0 +1,14 @@
+// What is said of a sweep at its end.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "sweep/sweep.h"
+
+namespace sextant {
+
+std::string sweep_text(const SweepResult& result);
+nlohmann::ordered_json sweep_json(const SweepResult& result);
+
+}  // namespace sextant
