@@ -64,7 +64,7 @@ class EveryVerbOutput : public testing::Test {
         {"new", "new --preset gpt2"},
         {"train", tiny_train(place, "train.steps=2")},
         {"run", fmt::format("run {}", tiny_train(place, "train.steps=2").substr(std::string("train ").size()))},
-        {"sweep", fmt::format("sweep {} {} train.steps=1,2 train.eval_every=0 --out {}", tiny, data, place / "sweep")},
+        {"sweep", fmt::format("sweep {} {} train.steps=2,3 train.eval_every=0 --out {}", tiny, data, place / "sweep")},
         {"generate", fmt::format("generate {} --prompt One --max-tokens 3", run)},
         {"data train-tokenizer", fmt::format("data train-tokenizer {} --vocab 300 --out {}", text, tokenizer)},
         {"data tokenize", fmt::format("data tokenize {} --tokenizer {} --out {}", text, tokenizer, place / "my.bin")},

@@ -24,7 +24,8 @@ class RunVerb : public testing::Test {
     return fmt::format(
         "{} {} --out {} data.cache={} data.stories_bytes=60000 train.threads=1 optimizer.warmup=0 model.layers=1 "
         "model.hidden=32 "
-        "batch.microbatch=1 batch.seq=32 train.eval_every=0 train.steps=8 train.timeout_s=20 checkpoint.every=2 {}",
+        "batch.microbatch=1 batch.seq=32 train.eval_every=0 train.steps=8 train.timeout_s=20 checkpoint.every=2 "
+        "checkpoint.background=false {}",
         verb, config_path("tiny-llama.toml"), place_ / out, place_ / "cache", extra);
   }
   std::vector<std::string> losses(const std::string& out = "run") const {
