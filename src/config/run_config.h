@@ -153,6 +153,11 @@ struct CheckpointSection {
   bool operator==(const CheckpointSection&) const = default;
 };
 
+struct LogSection {
+  std::string on_event;
+  bool operator==(const LogSection&) const = default;
+};
+
 struct RunConfig {
   std::string name;
   std::string device = "auto";
@@ -164,6 +169,7 @@ struct RunConfig {
   OptimizerSection optimizer;
   TrainSection train;
   CheckpointSection checkpoint;
+  LogSection log;
 
   std::string source = "config";                           // what the file is called in messages
   std::map<std::string, std::string, std::less<>> places;  // of the keys that were given

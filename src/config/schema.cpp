@@ -108,6 +108,7 @@ constexpr Section kSections[] = {
     {"optimizer", "How weights are updated."},
     {"train", "How long and how carefully."},
     {"checkpoint", "What is saved, and what a run continues from.", Affects::execution},
+    {"log", "Who is told of a run.", Affects::execution},
 };
 
 constexpr Key kKeysBeforeAxes[] = {
@@ -443,6 +444,10 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(checkpoint.resume,
         "`auto` goes on from the run's latest checkpoint when there is one, `never` starts anew, a path goes on "
         "from that checkpoint."),
+
+    KEY(log.on_event,
+        "A command for the shell that gets every event of the run (docs/events.md) as a line of JSON on its standard input. "
+        "It has ten seconds, and no step waits for it. Empty = none."),
 };
 
 #undef KEY

@@ -14,7 +14,7 @@
 #include "ckpt/checkpoints.h"
 #include "ckpt/model_directory.h"
 #include "config/mesh_axes.h"
-#include "events/run_event.h"
+#include "events/event_log.h"
 #include "supervise/child_process.h"
 #include "supervise/culprit.h"
 #include "supervise/event_tail.h"
@@ -62,6 +62,7 @@ class Supervisor {
         out_(request.out),
         lock_(held_directory(request.out), RunLock::kSupervisorFile),
         log_(out_, request.echo ? RunLog::Echo::standard_output : RunLog::Echo::none),
+        events_(out_, request.run.log.on_event),
         policy_(request.retry, newest_checkpoint()) {
     if (!request.hosts.empty()) pool_.emplace(request.hosts, out_);
   }
@@ -118,11 +119,7 @@ class Supervisor {
   }
 
   void record(const RunEvent& event) {
-    try {
-      append_event(out_, event);
-    } catch (const RunError& error) {
-      log_.say(fmt::format("warning: an event is lost: {}", error.what()));
-    }
+    if (std::optional<std::string> warning = events_.record(event)) log_.say(*warning);
   }
 
   // What runs at all with the hosts there are; nothing when they do not suffice for any mesh.
@@ -389,6 +386,7 @@ class Supervisor {
   RunLock lock_;
   StopSignals signals_;
   RunLog log_;
+  EventLog events_;
   RetryPolicy policy_;
   std::optional<HostPool> pool_;
   std::map<std::string, int> failures_by_host_;

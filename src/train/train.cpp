@@ -15,7 +15,7 @@
 #include "ckpt/model_weights.h"
 #include "comm/leader_first.h"
 #include "comm/tags.h"
-#include "events/run_event.h"
+#include "events/event_log.h"
 #include "models/model.h"
 #include "ops/fp8_recipe.h"
 #include "run/fit.h"
@@ -108,6 +108,7 @@ class Run {
   void rethrow_failed_save() { saver_.check(); }
 
   TrainResult finish_steps(const StopRequest& stop) {
+    if (group_.leads()) events_.emplace(parts_.out, run_.log.on_event);
     begin();
     if (group_.leads()) {
       metrics_.emplace(parts_.out / "metrics.jsonl", state_.step);
@@ -283,14 +284,10 @@ class Run {
                   .details = {{"checkpoint", newest.path.string()}}});
   }
 
-  // Of the run as a whole: the leader's. A disk that takes no event does not end a run; it is said once.
+  // Of the run as a whole: the leader's.
   void record_event(const RunEvent& event) {
-    if (!group_.leads()) return;
-    try {
-      append_event(parts_.out, event);
-    } catch (const RunError& error) {
-      if (!std::exchange(events_failed_, true)) say(fmt::format("warning: an event is lost: {}", error.what()));
-    }
+    if (!events_) return;
+    if (std::optional<std::string> warning = events_->record(event)) say(*warning);
   }
 
   void record_outcome() {
@@ -380,8 +377,8 @@ class Run {
   ReplicaCheck replicas_;
   RunState state_;
   int64_t recorded_checkpoint_ = -1;  // the newest with an event
-  bool events_failed_ = false;
-  std::vector<int64_t> arenas_;  // of all ranks, until the first step has told of them
+  std::optional<EventLog> events_;    // the leader's
+  std::vector<int64_t> arenas_;       // of all ranks, until the first step has told of them
   NonFiniteStreak non_finite_{run_.train.non_finite_steps};
   RepeatedSteps repeated_{run_.mesh.expert_capacity};
   std::optional<MetricsFile> metrics_;  // the leader's
@@ -390,15 +387,12 @@ class Run {
 };
 
 // By the rank that fails, which need not be the leader.
-void record_failure(const fs::path& out, int rank, int64_t step, const std::exception& error) {
-  try {
-    append_event(out, {.kind = EventKind::failure,
-                       .step = step,
-                       .text = error.what(),
-                       .details = {{"rank", rank}, {"exit_code", number_of(exit_code_of(error))}}});
-  } catch (const RunError&) {
-    // The error itself is what is reported; a disk that takes nothing is perhaps its cause.
-  }
+void record_failure(const Run::Parts& parts, int rank, int64_t step, const std::exception& error) {
+  EventLog(parts.out, parts.run.log.on_event)
+      .record({.kind = EventKind::failure,
+               .step = step,
+               .text = error.what(),
+               .details = {{"rank", rank}, {"exit_code", number_of(exit_code_of(error))}}});
 }
 
 // One rank from its first message to its last.
@@ -417,7 +411,7 @@ TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankCont
     throw;
   } catch (const std::exception& error) {
     position.heartbeat.fail(error.what());
-    record_failure(parts.out, context.rank, position.rank_status.seen().step, error);
+    record_failure(parts, context.rank, position.rank_status.seen().step, error);
     // Here, where its memory still is: messages may be on their way into it.
     if (context.transport)
       context.transport->abort(fmt::format("rank {} ended with: {}", context.rank, error.what()), exit_code_of(error));

@@ -189,6 +189,8 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"checkpoint.accept_changed", "[]"},
       {"checkpoint.background", "true"},
       {"checkpoint.resume", "\"auto\""},
+
+      {"log.on_event", "\"\""},
   };
   return table;
 }
