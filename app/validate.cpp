@@ -51,7 +51,11 @@ void print_layout_choices(const Validation& validation, bool json) {
 }  // namespace
 
 void validate_verb(const PlanArguments& arguments) {
-  Validation validation(read_published_runs(arguments.validate));
+  std::vector<PublishedRun> runs = read_published_runs(arguments.validate);
+  // No other row counts in a fit.
+  if (arguments.hold_out || arguments.calibrate)
+    std::erase_if(runs, [](const PublishedRun& run) { return !run.judged() && !run.judged_experts(); });
+  Validation validation(std::move(runs));
   if (arguments.hold_out) {
     for (Models models : {Models::dense, Models::experts}) print_held_out(validation, arguments.machine, models);
     return;

@@ -13,6 +13,11 @@ namespace {
 // Rates of the table hold for long sequences; at this length half of it is reached (starts, ends, and the diagonal).
 constexpr double kHalfRateLength = 700;
 
+// A causal query sees half of the keys; where the mean is below this share of it, there is a window.
+constexpr double kWindowed = 0.9;
+// Kernels with a window go over whole tiles of so many keys, at both its edges.
+constexpr double kKeyTile = 128;
+
 // Kernels exist for heads that are multiples of 32; others are filled up.
 double padded_head(double head_dim) {
   return std::max(32.0, 32 * std::ceil(head_dim / 32));
@@ -38,6 +43,12 @@ AttentionTime fused(const Machine& machine, const Efficiencies& efficiency, cons
                                : between(rate.forward_64, rate.forward_128, head);
   double length = std::sqrt(work.queries * work.keys);
   double flops = work.flops() * work.summed(head, value) / work.summed(work.head_dim, work.width_of_values());
+  if (double window = work.seen * work.keys; 2 * window < kWindowed * length) {
+    if (work.backward && profile.backward_without_window)
+      flops *= 0.5 * length / window;
+    else
+      flops *= (window + kKeyTile) / window, length = 2 * window;
+  }
   double reached = machine.peak(dtype) * share * efficiency.attention * length / (length + kHalfRateLength);
   // Keys and values of all heads are read at least once, which is what counts for a single query.
   double bytes = 2 * work.batch * (work.head_dim + work.width_of_values()) *

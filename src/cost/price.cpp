@@ -86,6 +86,16 @@ double quantised_bytes(Products products, const Program& program, const Op& op) 
   return elements * (products == Products::fp8_delayed || products == Products::mxfp8 ? 4 : 6);
 }
 
+// Where each expert has a GEMM of its own, its activations are quantised in kernels of their own too: one for each, and
+// one more that looks for the largest value. (What the host takes for them is in expert_gemm_host_us.)
+double starts_of_quantisation(const SoftwareProfile& profile, const Op& op, const Cost& cost) {
+  if (profile.expert_gemms == ExpertGemms::grouped || op.phase == Phase::weight_gradient) return 0;
+  double experts = 0;
+  for (const Gemm& gemm : cost.gemms)
+    if (gemm.count > 1 || op.attrs.has("filled")) experts = std::max(experts, gemm.count);
+  return experts * (profile.products == Products::fp8_delayed || profile.products == Products::mxfp8 ? 1 : 2);
+}
+
 // Gradients to, and weights from, the ranks that share optimizer state.
 bool is_shard_message(const Program& program, const Message& message) {
   return any_differs_in_data(program.mesh, message.axes) &&
@@ -349,6 +359,7 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
     if (quantised) {
       out.seconds += quantised_bytes(profile_.products, program, op) / bandwidth;
       out.kernels += 1;
+      out.seconds += starts_of_quantisation(profile_, op, cost) * efficiency_.kernel_s;
     }
     if (cost.attention) {
       AttentionTime time = attention_time(machine_, efficiency_, profile_, *cost.attention, dtype);

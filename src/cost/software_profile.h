@@ -59,6 +59,8 @@ struct SoftwareProfile {
   AttentionKernel attention = AttentionKernel::fused;
   std::string attention_table = "cudnn";
   Elementwise elementwise = Elementwise::fused;
+  bool backward_without_window =
+      false;  // attention's backward goes over all keys up to a query's own, whatever its window
   std::vector<std::string> eager_ops;  // are eager, whatever the others are
   bool dropout = false;
   bool separate_mask = false;      // unfused attention masks and casts its scores in kernels of their own

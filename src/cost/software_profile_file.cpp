@@ -73,6 +73,7 @@ struct WrittenProfile {
             {"searched", TextsPlace{&profile.searched}},
             {"attention", TextPlace{&attention}},
             {"elementwise", WordPlace{&elementwise, kElementwise}},
+            {"backward_without_window", FlagPlace{&profile.backward_without_window}},
             {"eager_ops", TextsPlace{&profile.eager_ops}},
             {"dropout", FlagPlace{&profile.dropout}},
             {"separate_mask", FlagPlace{&profile.separate_mask}},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 namespace sextant {
 
@@ -14,62 +15,143 @@ constexpr double kBeyondTables = 1.1;
 constexpr size_t kRowsForAll = 6;
 // Efficiencies stay near what tables say unless rows insist.
 constexpr double kPull = 0.004;
+// Rows are simulated anew at most so often around a better point.
+constexpr int kRounds = 6;
+// Shares of an efficiency's bounds: how far a slope is trusted, at first and at least, and what it is taken over.
+constexpr double kTrust = 0.3, kLeastTrust = 0.01, kSlopeOver = 0.04;
+// Less is no gain.
+constexpr double kGain = 1e-5, kGainOfRound = 2e-4;
 
-// Which rows a machine type is fitted on.
-class Counted {
- public:
-  Counted(std::string machine, Models models) : machine_(std::move(machine)), models_(models) {}
+double span_of(const NamedEfficiency& named) {
+  return named.bounds.most - named.bounds.least;
+}
 
-  bool operator()(const ValidationRow& row) const {
-    if (row.run.machine != machine_ || !row.predicted() || !row.measured_s) return false;
-    return models_ == Models::dense ? row.published.judged() && row.published.timed() : row.published.judged_experts();
+// What rows are off at a point, as logarithms, and how that changes with each efficiency.
+struct LocalModel {
+  Efficiencies at;
+  std::vector<double> errors;
+  std::vector<std::vector<double>> slopes;  // by efficiency, then by row; empty where it is not fitted
+
+  std::vector<double> errors_at(const Efficiencies& point) const {
+    std::vector<double> out = errors;
+    for (size_t k = 0; k < slopes.size(); ++k) {
+      double away = point.*named_efficiencies()[k].field - at.*named_efficiencies()[k].field;
+      for (size_t row = 0; row < slopes[k].size() && away != 0; ++row) out[row] += away * slopes[k][row];
+    }
+    return out;
   }
-
- private:
-  const std::string machine_;
-  const Models models_;
 };
 
-class Descent {
+// A simulation of all rows takes seconds, so the descent goes over a model of them that is linear around a point, and
+// what it finds is simulated: where that is better, it is the next point.
+class Fit {
  public:
-  Descent(Validation& validation, const std::string& machine, Models models, const std::string& without)
-      : validation_(validation),
-        machine_(machine),
-        models_(models),
-        without_(without),
-        counts_(machine, models),
-        start_(validation.machines().at(machine).tables) {}
+  Fit(Validation& validation, const std::string& machine, Models models)
+      : validation_(validation), start_(validation.machines().at(machine).tables) {
+    for (size_t i = 0; i < validation.rows().size(); ++i)
+      if (counts(validation.rows()[i], machine, models)) rows_.push_back(i);
+  }
 
   Calibration run() {
-    Calibration out{.efficiency = start_};
-    out.before = out.after = loss(start_);
-    out.rows = rows_;
-    if (rows_ < 2) return out;  // too few to tell anything
-    for (double step : {0.12, 0.06, 0.03, 0.015}) {
-      for (bool better = true; better;) {
-        better = false;
-        for (const NamedEfficiency& named : named_efficiencies())
-          if (rows_ >= kRowsForAll || named.field == &Efficiencies::product)
-            better = improve(out, named, step) || better;
+    Calibration out{.efficiency = start_, .rows = rows_.size()};
+    std::vector<double> errors = errors_at(start_);
+    out.before = out.after = loss(errors, start_, "");
+    if (rows_.size() < 2) return out;  // too few to tell anything
+    LocalModel model = around(start_, errors);
+    double trust = kTrust;
+    for (int round = 0; round < kRounds && trust > kLeastTrust; ++round) {
+      Efficiencies tried = descend(model, trust, "");
+      if (tried == out.efficiency) break;
+      errors = errors_at(tried);
+      double now = loss(errors, tried, ""), gain = out.after - now;
+      if (gain < kGain) {
+        trust /= 4;
+        continue;
       }
+      out.efficiency = tried, out.after = now;
+      if (gain < kGainOfRound) break;
+      model = around(tried, errors);
     }
     return out;
   }
 
- private:
-  bool improve(Calibration& best, const NamedEfficiency& named, double step) {
-    bool better = false;
-    for (double direction : {1.0, -1.0}) {
-      Efficiencies tried = best.efficiency;
-      double span = named.bounds.most - named.bounds.least;
-      double& value = tried.*named.field;
-      value = std::clamp(value + direction * step * span, named.bounds.least, most(named));
-      if (value == best.efficiency.*named.field) continue;
-      double now = loss(tried);
-      if (now >= best.after - 1e-5) continue;
-      best.efficiency = tried, best.after = now, better = true;
+  // Each source in turn is left out of the descent over a model around the fit of all: rows of others are not simulated
+  // again.
+  std::vector<HeldOut> hold_out() {
+    std::map<std::string, HeldOut> by_source;
+    for (size_t i : rows_) by_source[row(i).published.source].source = row(i).published.source;
+    Efficiencies fit = run().efficiency;
+    LocalModel model = around(fit, errors_at(fit));
+    std::vector<HeldOut> all;
+    for (auto& [source, held] : by_source) {
+      std::vector<size_t> own;
+      for (size_t i : rows_)
+        if (row(i).published.source == source) own.push_back(i);
+      held.fitted_on = rows_.size() - own.size();
+      validation_.predict_rows(own, held.fitted_on < 2 ? start_ : descend(model, 1, source));
+      for (size_t i : own) held.errors.push_back(std::abs(row(i).error()));
+      all.push_back(std::move(held));
     }
-    return better;
+    return all;
+  }
+
+ private:
+  static bool counts(const ValidationRow& row, const std::string& machine, Models models) {
+    if (row.run.machine != machine || !row.predicted() || !row.measured_s) return false;
+    return models == Models::dense ? row.published.judged() && row.published.timed() : row.published.judged_experts();
+  }
+
+  const ValidationRow& row(size_t i) const { return validation_.rows()[i]; }
+
+  std::vector<double> errors_at(const Efficiencies& point) {
+    validation_.predict_rows(rows_, point);
+    std::vector<double> errors;
+    for (size_t i : rows_) errors.push_back(std::log1p(row(i).error()));
+    return errors;
+  }
+
+  LocalModel around(const Efficiencies& at, const std::vector<double>& errors) {
+    LocalModel model{.at = at, .errors = errors};
+    for (const NamedEfficiency& named : named_efficiencies()) {
+      std::vector<double>& slopes = model.slopes.emplace_back();
+      if (!is_fitted(named, rows_.size())) continue;
+      double step = kSlopeOver * span_of(named);
+      if (at.*named.field + step > most(named)) step = -step;
+      Efficiencies beside = at;
+      beside.*named.field += step;
+      slopes = errors_at(beside);
+      for (size_t i = 0; i < slopes.size(); ++i) slopes[i] = (slopes[i] - errors[i]) / step;
+    }
+    return model;
+  }
+
+  static bool is_fitted(const NamedEfficiency& named, size_t rows) {
+    return rows >= kRowsForAll || named.field == &Efficiencies::product;
+  }
+
+  Efficiencies descend(const LocalModel& model, double trust, const std::string& without) const {
+    auto rows =
+        static_cast<size_t>(std::ranges::count_if(rows_, [&](size_t i) { return row(i).published.source != without; }));
+    Efficiencies best = model.at;
+    double least = loss(model.errors, best, without);
+    auto improve = [&](const NamedEfficiency& named, double step) {
+      double farthest = trust * span_of(named), middle = model.at.*named.field;
+      Efficiencies tried = best;
+      tried.*named.field =
+          std::clamp(best.*named.field + step * span_of(named), std::max(named.bounds.least, middle - farthest),
+                     std::max(named.bounds.least, std::min(most(named), middle + farthest)));
+      double now = loss(model.errors_at(tried), tried, without);
+      if (now >= least - kGain) return false;
+      best = tried, least = now;
+      return true;
+    };
+    for (double step : {0.12, 0.06, 0.03, 0.015})
+      for (bool better = true; better;) {
+        better = false;
+        for (const NamedEfficiency& named : named_efficiencies())
+          if (is_fitted(named, rows)) better = improve(named, step) || improve(named, -step) || better;
+      }
+    return best;
   }
 
   // Kernels and links may do a little better than their tables, not more.
@@ -78,61 +160,43 @@ class Descent {
     return share ? std::min(named.bounds.most, kBeyondTables * start_.*named.field) : named.bounds.most;
   }
 
-  double loss(const Efficiencies& efficiency) {
-    validation_.predict_with(machine_, models_, efficiency);
-    double sum = 0;
+  double loss(const std::vector<double>& errors, const Efficiencies& efficiency, const std::string& without) const {
     // Sources with many rows count for more, but not in proportion.
-    std::map<std::string, std::vector<double>> by_source;
-    rows_ = 0;
-    for (const ValidationRow& row : validation_.rows()) {
-      if (!counts_(row) || row.published.source == without_) continue;
-      by_source[row.published.source].push_back(std::min(kCap, std::abs(std::log1p(row.error()))));
-      ++rows_;
+    struct OfSource {
+      double sum = 0, rows = 0;
+    };
+    std::map<std::string_view, OfSource> by_source;
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      std::string_view source = row(rows_[i]).published.source;
+      if (source == without) continue;
+      OfSource& of = by_source[source];
+      of.sum += std::min(kCap, std::abs(errors[i])), of.rows += 1;
     }
-    double weights = 0;
-    for (const auto& [source, errors] : by_source) {
-      double mean = 0, weight = std::sqrt(static_cast<double>(errors.size()));
-      for (double e : errors) mean += e / static_cast<double>(errors.size());
-      sum += weight * mean, weights += weight;
+    double sum = 0, weights = 0, pull = 0;
+    for (const auto& [source, of] : by_source) {
+      double weight = std::sqrt(of.rows);
+      sum += weight * of.sum / of.rows, weights += weight;
     }
-    double pull = 0;
     for (const NamedEfficiency& named : named_efficiencies()) {
-      double away = (efficiency.*named.field - start_.*named.field) / (named.bounds.most - named.bounds.least);
+      double away = (efficiency.*named.field - start_.*named.field) / span_of(named);
       pull += away * away;
     }
     return (weights > 0 ? sum / weights : 0) + kPull * pull;
   }
 
   Validation& validation_;
-  std::string machine_;
-  Models models_;
-  std::string without_;
-  Counted counts_;
   Efficiencies start_;
-  size_t rows_ = 0;
+  std::vector<size_t> rows_;
 };
 
 }  // namespace
 
-Calibration calibrate(Validation& validation, const std::string& machine, Models models, const std::string& without) {
-  return Descent(validation, machine, models, without).run();
+Calibration calibrate(Validation& validation, const std::string& machine, Models models) {
+  return Fit(validation, machine, models).run();
 }
 
 std::vector<HeldOut> hold_out_sources(Validation& validation, const std::string& machine, Models models) {
-  std::map<std::string, HeldOut> by_source;
-  Counted counts(machine, models);
-  for (const ValidationRow& row : validation.rows())
-    if (counts(row)) by_source[row.published.source].source = row.published.source;
-  std::vector<HeldOut> all;
-  for (auto& [source, held] : by_source) {
-    Calibration fit = calibrate(validation, machine, models, source);
-    held.fitted_on = fit.rows;
-    validation.predict_with(machine, models, fit.efficiency);
-    for (const ValidationRow& row : validation.rows())
-      if (counts(row) && row.published.source == source) held.errors.push_back(std::abs(row.error()));
-    all.push_back(std::move(held));
-  }
-  return all;
+  return Fit(validation, machine, models).hold_out();
 }
 
 }  // namespace sextant

@@ -16,9 +16,7 @@ struct Calibration {
   size_t rows = 0;
 };
 
-// `without`: rows of this source are left out.
-Calibration calibrate(Validation& validation, const std::string& machine, Models models,
-                      const std::string& without = "");
+Calibration calibrate(Validation& validation, const std::string& machine, Models models);
 
 // How far a source's rows are off when the fit has not seen them: each source in turn is left out. Where nothing else
 // ran on the machine, its tables alone predict.

@@ -257,7 +257,8 @@ class Expresser {
     return {};
   }
 
-  // "Selective" of Megatron computes attention's scores again; elsewhere it computes cheap ops again.
+  // "Selective" of Megatron computes attention's scores again, or the modules that it names; elsewhere it computes
+  // cheap ops again.
   void recompute() {
     std::string wanted = row_.recompute.empty() ? run_.profile.recompute : row_.recompute;
     if (row_.recompute.empty()) assume("recompute=" + wanted);
@@ -273,7 +274,12 @@ class Expresser {
       return;
     }
     if (wanted.starts_with("selective")) {
-      if (run_.profile.selective_is_attention)
+      // Ours of all cheap ops would gather again what tensor-parallel ranks hold parts of, which Megatron's does not.
+      if (wanted.find("moe_act") != std::string::npos && run_.config.mesh.tp == 1)
+        mode = "selective";
+      else if (wanted.find("layernorm") != std::string::npos)
+        mode = "norms";
+      else if (run_.profile.selective_is_attention)
         run_.profile.recompute_attention = run_.profile.attention == AttentionKernel::unfused;
       else
         mode = "selective";

@@ -20,12 +20,22 @@ struct PublishedModel {
 };
 // Longer beginnings first.
 constexpr std::array kPublishedModels{
-    PublishedModel{"Mixtral-8x22B-G8T8", ""},       PublishedModel{"Mixtral-8x22B", "mixtral-8x22b-v0.3"},
-    PublishedModel{"Mixtral-8x7B", "mixtral-8x7b"}, PublishedModel{"Qwen2-57B", "qwen2-57b-a14b"},
-    PublishedModel{"Qwen3 30B", "qwen3-30b-a3b"},   PublishedModel{"Qwen3 235B", "qwen3-235b-a22b"},
-    PublishedModel{"DeepSeek-V3 16B", ""},          PublishedModel{"DeepSeek-V3", "deepseek-v3"},
-    PublishedModel{"Kimi K2", "deepseek-v3"},       PublishedModel{"GPT-OSS 20B", "gpt-oss-20b"},
-    PublishedModel{"GPT-OSS 120B", "gpt-oss-120b"}, PublishedModel{"OLMoE", "olmoe-1b-7b"},
+    PublishedModel{"Mixtral-8x22B-G8T8", ""},
+    PublishedModel{"Mixtral-8x22B", "mixtral-8x22b-v0.3"},
+    PublishedModel{"Mixtral-8x7B", "mixtral-8x7b"},
+    PublishedModel{"Qwen2-57B", "qwen2-57b-a14b"},
+    PublishedModel{"Qwen3 30B", "qwen3-30b-a3b"},
+    PublishedModel{"Qwen3 235B", "qwen3-235b-a22b"},
+    PublishedModel{"DeepSeek-V3 16B", ""},
+    PublishedModel{"DeepSeek-V3", "deepseek-v3"},
+    PublishedModel{"Kimi K2", "kimi-k2"},
+    PublishedModel{"GPT-OSS 20B", "gpt-oss-20b"},
+    PublishedModel{"GPT-OSS 120B", "gpt-oss-120b"},
+    PublishedModel{"OLMoE-1B-7B", "olmoe-1b-7b"},
+    PublishedModel{"Llama 4 Scout", "llama4-scout"},
+    PublishedModel{"Llama 4 Maverick", "llama4-maverick"},
+    PublishedModel{"GLM-4.5 Air", "glm-4.5-air"},
+    PublishedModel{"GLM-4.5", "glm-4.5"},
 };
 
 struct OneModel {
@@ -33,7 +43,6 @@ struct OneModel {
 };
 // Models that are not converted, and what is missing.
 constexpr std::array kOthers{
-    OneModel{"Llama 4", "rows of Llama 4 are not converted yet"},
     OneModel{"DeepSeek-V4", "DeepSeek V4 is not supported: its attention"},
     OneModel{"JetMoE", "experts of attention are not supported"},
     OneModel{"Gemma-4", "Gemma 4 is not supported yet"},
@@ -74,13 +83,6 @@ PublishedExperts plain_experts(const PublishedRun& row) {
   out.spec.experts->per_token = row.experts_per_token.value_or(2);
   out.spec.experts->ffn = row.ffn.value_or(0);
   return out;
-}
-
-// Kimi K2 as released: DeepSeek-V3's architecture with more experts and fewer heads, without groups.
-void make_kimi(ModelSpec& spec) {
-  spec.experts->count = 384;
-  spec.experts->groups = spec.experts->keep_groups = spec.experts->group_top = 1;
-  spec.experts->dense_first = 1;
 }
 
 // Whether the module of multi-token prediction was trained: where a source has both rates, its count of floating-point
@@ -124,7 +126,6 @@ PublishedExperts experts_published_as(const PublishedRun& row) {
     out = plain_experts(row);
   if (!out.why_not.empty()) return out;
   ModelSpec& m = out.spec;
-  if (row.model.starts_with("Kimi K2")) make_kimi(m);
   m.layers = *row.layers, m.hidden = *row.hidden, m.heads = *row.heads;
   if (!m.latent) m.kv_heads = row.kv_heads.value_or(preset ? m.kv_heads : m.heads);
   if (m.latent) m.kv_heads = m.heads;

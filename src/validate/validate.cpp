@@ -16,19 +16,24 @@ namespace {
 
 // Rows are independent; each is taken by whoever is free.
 template <class Each>
-void for_each_row(std::vector<ValidationRow>& rows, Each each) {
+void for_each_number(size_t count, Each each) {
   ThreadTeam team(0);
   std::mutex mutex;
   std::exception_ptr first;  // a task of the team must not throw
-  team.parallel_for(static_cast<int64_t>(rows.size()), [&](int64_t i, int) {
+  team.parallel_for(static_cast<int64_t>(count), [&](int64_t i, int) {
     try {
-      each(rows[static_cast<size_t>(i)]);
+      each(static_cast<size_t>(i));
     } catch (...) {
       std::lock_guard lock(mutex);
       if (!first) first = std::current_exception();
     }
   });
   if (first) std::rethrow_exception(first);
+}
+
+template <class Each>
+void for_each_row(std::vector<ValidationRow>& rows, Each each) {
+  for_each_number(rows.size(), [&](size_t i) { each(rows[i]); });
 }
 
 // The machine with the node size of the row and the network that its profile documents.
@@ -95,11 +100,8 @@ void Validation::predict(Constants constants) {
   });
 }
 
-void Validation::predict_with(const std::string& machine, Models models, const Efficiencies& efficiency) {
-  for_each_row(rows_, [&](ValidationRow& row) {
-    if (row.run.machine == machine && row.published.has_experts() == (models == Models::experts))
-      predict_row(row, efficiency);
-  });
+void Validation::predict_rows(const std::vector<size_t>& rows, const Efficiencies& efficiency) {
+  for_each_number(rows.size(), [&](size_t i) { predict_row(rows_[rows[i]], efficiency); });
 }
 
 }  // namespace sextant

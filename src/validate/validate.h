@@ -43,8 +43,8 @@ class Validation {
   explicit Validation(std::vector<PublishedRun> runs);
 
   void predict(Constants constants);
-  // The efficiencies of one machine type, for a fit: predicts its rows of such models with them.
-  void predict_with(const std::string& machine, Models models, const Efficiencies& efficiency);
+  // For a fit: predicts these rows, by their place in rows(), with efficiencies that are not their machine's.
+  void predict_rows(const std::vector<size_t>& rows, const Efficiencies& efficiency);
 
   std::vector<ValidationRow>& rows() { return rows_; }
   const std::vector<ValidationRow>& rows() const { return rows_; }

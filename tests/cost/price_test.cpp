@@ -186,23 +186,45 @@ TEST(AttentionTime, FusedByHand) {
   Machine machine = machine_on_paper();
   machine.device.memory_bytes_per_s = 1e15;
   machine.attention["cudnn"] = {.forward_64 = 0.4, .forward_128 = 0.6, .backward_64 = 0.2, .backward_128 = 0.5};
-  AttentionWork work{.batch = 2, .heads = 4, .queries = 900, .keys = 1600, .head_dim = 96, .seen = 0.25};
+  AttentionWork work{.batch = 2, .heads = 4, .queries = 900, .keys = 1600, .head_dim = 96, .seen = 0.5};
   double square = 2.0 * 4 * 900 * 1600, reached = 8e12 * 0.5 * 1200 / 1900;
   auto time = [&] { return attention_time(machine, machine.tables, own_profile(), work, "bf16"); };
-  EXPECT_NEAR(time().seconds, 2 * 2 * square * 0.25 * 96 / (reached * 0.5), 1e-12);
+  EXPECT_NEAR(time().seconds, 2 * 2 * square * 0.5 * 96 / (reached * 0.5), 1e-12);
   EXPECT_EQ(time().kernels, 1);
   work.backward = true;
-  EXPECT_NEAR(time().seconds, 5 * 2 * square * 0.25 * 96 / (reached * 0.35), 1e-12);
+  EXPECT_NEAR(time().seconds, 5 * 2 * square * 0.5 * 96 / (reached * 0.35), 1e-12);
   EXPECT_EQ(time().kernels, 3);
   // Heads of 80 are filled up to 96, those of 200 have the rate of 128 and are filled up to 224.
   work.backward = false, work.head_dim = 80;
-  EXPECT_NEAR(time().seconds, 2 * 2 * square * 0.25 * 96 / (reached * 0.5), 1e-12);
+  EXPECT_NEAR(time().seconds, 2 * 2 * square * 0.5 * 96 / (reached * 0.5), 1e-12);
   work.head_dim = 200;
-  EXPECT_NEAR(time().seconds, 2 * 2 * square * 0.25 * 224 / (reached * 0.6), 1e-12);
+  EXPECT_NEAR(time().seconds, 2 * 2 * square * 0.5 * 224 / (reached * 0.6), 1e-12);
   // One query over many keys waits for memory: q and y of its heads, k and v of theirs, at two bytes.
   machine.device.memory_bytes_per_s = 2 * kMega;
   work = {.batch = 2, .heads = 4, .queries = 1, .keys = 1000, .head_dim = 64, .seen = 1, .kv_heads = 2};
   EXPECT_NEAR(time().seconds, 2 * 2 * 64 * (2.0 * 4 + 2.0 * 2 * 1000) / kMega, 1e-9);
+}
+
+// A query that sees 200 of 1,000 keys on average has a window: two tiles more than that are gone over, at the rate of a
+// causal length of 400. Where backward knows of no window, it goes over all that a causal one sees.
+TEST(AttentionTime, WindowsByHand) {
+  Machine machine = machine_on_paper();
+  machine.device.memory_bytes_per_s = 1e15;
+  machine.attention["cudnn"] = {.forward_64 = 0.4, .forward_128 = 0.6, .backward_64 = 0.2, .backward_128 = 0.5};
+  AttentionWork work{.batch = 2, .heads = 4, .queries = 1000, .keys = 1000, .head_dim = 64, .seen = 0.2};
+  SoftwareProfile profile = own_profile();
+  auto seconds = [&] { return attention_time(machine, machine.tables, profile, work, "bf16").seconds; };
+  double each_key = 2.0 * 4 * 1000 * 64;  // of all queries and heads
+  double peak = 8e12 * machine.tables.attention;
+  EXPECT_NEAR(seconds(), 2 * 2 * each_key * (200 + 128) / (peak * 0.4 * 400 / 1100), 1e-12);
+  work.backward = true;
+  EXPECT_NEAR(seconds(), 5 * 2 * each_key * (200 + 128) / (peak * 0.2 * 400 / 1100), 1e-12);
+  profile.backward_without_window = true;
+  EXPECT_NEAR(seconds(), 5 * 2 * each_key * 500 / (peak * 0.2 * 1000 / 1700), 1e-12);
+  work.seen = 0.5;
+  double causal = seconds();
+  profile.backward_without_window = false;
+  EXPECT_EQ(seconds(), causal);
 }
 
 TEST(AttentionTime, UnfusedByHand) {

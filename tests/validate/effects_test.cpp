@@ -3,6 +3,7 @@
 // in view, so those are no blind tests.
 #include <gtest/gtest.h>
 
+#include "cost/attention_time.h"
 #include "cost/machine_file.h"
 #include "cost/network.h"
 #include "cost/planned_target.h"
@@ -211,6 +212,67 @@ TEST(Effects, MoreExpertsOfARankKeepTheHostLonger) {
   double grouped = run.seconds();
   run.profile.expert_gemm_host_s = 0;
   EXPECT_EQ(run.seconds(), grouped);
+}
+
+// Messages beside another microbatch: no more of them than there is compute to hide them.
+TEST(Effects, MessagesLongerThanTheComputeAreSeen) {
+  ExpertRun run = two_layers_of_qwen();
+  run.profile.host_s_per_kernel = 0;
+  auto hidden = [&] {
+    run.profile.overlap_experts = false;
+    double waited = run.seconds();
+    run.profile.overlap_experts = true;
+    return waited - run.seconds();
+  };
+  double at_full_rate = hidden();
+  EXPECT_GT(at_full_rate, 0);
+  run.machine.levels.front().link.bytes_per_s /= 100;
+  double most = hidden();
+  EXPECT_GT(most, at_full_rate);
+  run.machine.levels.front().link.bytes_per_s /= 2;
+  EXPECT_NEAR(hidden(), most, 1e-3 * most);
+}
+
+// Where each expert's operands are quantised in kernels of their own, many small experts pay for their starts.
+TEST(Effects, QuantisationOfManyExpertsTakesManyKernels) {
+  ExpertRun run = two_layers_of_qwen();
+  run.profile.host_s_per_kernel = 0, run.profile.products = Products::fp8_current;
+  auto per_kernel = [&] {
+    Efficiencies tables = run.machine.tables;
+    run.machine.tables.kernel_s *= 2;
+    double slow = run.seconds();
+    run.machine.tables = tables;
+    return (slow - run.seconds()) / tables.kernel_s;
+  };
+  double current = per_kernel();
+  run.profile.products = Products::fp8_delayed;
+  double delayed = per_kernel();
+  // Two linears, forward and for their inputs' gradients, of 16 experts in each of two layers.
+  EXPECT_NEAR(current - delayed, 2 * 2 * 16 * 2 * run.machine.tables.imbalance, 1e-3);
+}
+
+// cuDNN's attention of gpt-oss on GB200, heads of 64 (cudnn-frontend, benchmark/sdpa_benchmark_training, 2026): two
+// sequences of 16,384 with a window of 1,024 take 0.853 and 2.024 ms, and 11.332 ms backward in 8 bits; of 4,096 with
+// 128 heads and a window of 128, 0.338 and 0.582 ms. The rates of the table were set with these in view.
+TEST(Effects, AttentionWithWindows) {
+  Machine machine = load_machine("gb200-nvl72");
+  SoftwareProfile profile = profile_named(load_profiles(), "megatron-bridge-2026");
+  auto milliseconds = [&](double length, double heads, double window, bool backward) {
+    AttentionWork work{.batch = 2,
+                       .heads = heads,
+                       .queries = length,
+                       .keys = length,
+                       .head_dim = 64,
+                       .seen = (window - window * window / (2 * length)) / length,
+                       .backward = backward};
+    return 1e3 * attention_time(machine, machine.tables, profile, work, "bf16").seconds;
+  };
+  EXPECT_NEAR(milliseconds(16384, 64, 1024, false), 0.853, 0.15 * 0.853);
+  EXPECT_NEAR(milliseconds(16384, 64, 1024, true), 2.024, 0.15 * 2.024);
+  EXPECT_NEAR(milliseconds(4096, 128, 128, false), 0.338, 0.25 * 0.338);
+  EXPECT_NEAR(milliseconds(4096, 128, 128, true), 0.582, 0.25 * 0.582);
+  profile.backward_without_window = true;
+  EXPECT_NEAR(milliseconds(16384, 64, 1024, true), 11.332, 0.15 * 11.332);
 }
 
 // How many tokens an expert gets is no dim that loads must fit: an odd number costs what its neighbours do.

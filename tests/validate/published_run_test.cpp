@@ -115,6 +115,28 @@ TEST(PublishedRuns, TheCountTellsWhetherMultiTokenPredictionWasTrained) {
   EXPECT_EQ(depths("DeepSeek-V3 (w/o MTP)", 260.1), 0);
 }
 
+// Released models have their own experts, whatever a row leaves out; modules that are named are computed again.
+TEST(PublishedRuns, ModelsWithExpertsAreThoseReleased) {
+  std::vector<SoftwareProfile> profiles = load_profiles();
+  auto converted = [&](const std::string& model, const std::string& recompute) {
+    return to_run_config(row("NVIDIA dgxc-benchmarking (2025-09)," + model + ",H100-80GB-SXM,64,64,1,1,,1,128,1," +
+                             recompute + ",bf16,,1000,,,trust A"),
+                         profiles);
+  };
+  ConvertedRun maverick = converted("Llama 4 Maverick,moe,48,5120,40,8,8192,202048,8192", "");
+  EXPECT_EQ(maverick.why_not, "");
+  EXPECT_EQ(maverick.run.spec.architecture, "llama4");
+  EXPECT_EQ(maverick.run.spec.experts->count, 128);
+  EXPECT_EQ(maverick.run.spec.experts->every, 2);
+  EXPECT_EQ(converted("Llama 4 Scout,moe,48,5120,40,8,8192,202048,8192", "").run.spec.experts->count, 16);
+  const std::string kimi = "Kimi K2,moe-mla,61,7168,64,,2048,163840,4096";
+  EXPECT_EQ(converted(kimi, "").run.spec.experts->count, 384);
+  EXPECT_EQ(converted(kimi, "").run.spec.heads, 64);
+  EXPECT_EQ(converted(kimi, "selective(layernorm)").run.config.train.recompute, "norms");
+  EXPECT_EQ(converted(kimi, "selective(layernorm+moe_act)").run.config.train.recompute, "selective");
+  EXPECT_EQ(converted(kimi, "selective(mla_up_proj)").run.config.train.recompute, "latent");
+}
+
 // The tables that come with the program: the figures of docs/planning.md are of these rows.
 TEST(PublishedRuns, TheProgramsOwnAreReadWhole) {
   std::vector<PublishedRun> runs = read_published_runs(std::string(kPublishedRuns));

@@ -66,15 +66,18 @@ bool independent(const PricedOp& before, const PricedOp& op) {
 // A collective of tensor parallelism stands between GEMMs on the compute lane, and its profile may hide a part of
 // it: of each that it cuts up beside the GEMMs, or all that takes no longer than the GEMM before it, where it
 // does not wait for that one.
-double waited_seconds(const Program& program, const PricedOp& op, const PricedOp* before, const Pricer& pricer) {
+double waited_seconds(const Program& program, const PricedOp& op, const PricedOp* before, const Pricer& pricer,
+                      double compute_per_message) {
   // The rest is the first piece, which nothing hides, and what GEMMs lose in pieces. By torchtitan's two ratios
   // (tests/validate/effects).
   constexpr double kLeftWhenCutUp = 0.6;
   const double seconds = op.price.seconds, speed = pricer.efficiency().overlap;  // of a GEMM beside a message
   // Beside another microbatch: 93 % of the messages of experts are hidden so (Megatron Core, arXiv 2603.07685), and
-  // compute is slower meanwhile.
+  // compute is slower meanwhile; of what lasts longer than the compute, so much as there is of that.
   constexpr double kExpertsHidden = 0.93;
-  if (op.price.to_experts) return pricer.profile().overlap_experts ? seconds * (1 - kExpertsHidden * speed) : seconds;
+  if (op.price.to_experts)
+    return pricer.profile().overlap_experts ? seconds * (1 - std::min(kExpertsHidden * speed, compute_per_message))
+                                            : seconds;
   std::optional<Message> message = local_message(program, *op.op);
   if (!message || message->between_stages() || !all_have_role(program.mesh, message->axes, AxisRole::tensor))
     return seconds;
@@ -84,17 +87,29 @@ double waited_seconds(const Program& program, const PricedOp& op, const PricedOp
   return seconds - std::min(seconds * speed, before->price.seconds);
 }
 
+// Seconds that a region computes for each second that its messages to experts take. Forward of one microbatch and
+// backward of another hide each other's messages, of which both have as many.
+double compute_per_expert_message(const std::vector<PricedOp>& ops) {
+  double compute = 0, messages = 0;
+  for (const PricedOp& op : ops) {
+    if (op.price.to_experts) messages += op.price.seconds;
+    if (!op.price.message && !once_per_step(*op.op)) compute += op.price.seconds;
+  }
+  return messages > 0 ? compute / messages : 0;
+}
+
 }  // namespace
 
 std::vector<PricedOp> price_region(const Program& program, const Region& region, Pricer& pricer) {
   std::vector<PricedOp> ops;
   ops.reserve(region.ops.size());
+  for (const Op& op : region.ops) ops.push_back(price_op(program, op, pricer));
+  const double beside_experts = compute_per_expert_message(ops);
   const PricedOp* before = nullptr;  // on the compute lane, in every microbatch
-  for (const Op& op : region.ops) {
-    PricedOp& priced = ops.emplace_back(price_op(program, op, pricer));
+  for (PricedOp& priced : ops) {
     if (priced.on_lane) continue;
-    if (priced.price.message) priced.waited_s = waited_seconds(program, priced, before, pricer);
-    if (!once_per_step(op)) before = &priced;
+    if (priced.price.message) priced.waited_s = waited_seconds(program, priced, before, pricer, beside_experts);
+    if (!once_per_step(*priced.op)) before = &priced;
   }
   return ops;
 }
