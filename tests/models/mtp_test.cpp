@@ -277,7 +277,7 @@ TEST_F(MtpFiles, CopiesWithOtherValuesAreRefused) {
 // A module reads the model's embedding and head, which stay what optimizers take them for.
 TEST(MultiTokenPrediction, EmbeddingAndHeadAreOfNoBlock) {
   ModelSpec spec = find_preset("deepseek-v3")->spec;
-  spec.layers = 1, spec.mtp_depths = 2;
+  spec.layers = 1, spec.mtp_depths = 2, spec.experts->dense_first = 0;
   Graph graph = build_model(spec, {.seq = 4}, single_rank_mesh());
   std::map<ValueId, OptimizedWeight> weights = optimized_weights(graph);
   for (const char* path : {"embed.weight", "head.weight"}) EXPECT_FALSE(weights.at(graph.find(path)->id).in_block);
