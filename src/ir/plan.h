@@ -32,12 +32,6 @@ enum class ContextMode : uint8_t {
   ulysses,  // all-to-all: whole sequences of fewer heads
 };
 
-// How often rows go to experts that ranks divide, when the capacity is below what a routing may ask for.
-enum class ExpertRounds : uint8_t {
-  one,  // what finds no row is counted, and the step's update is skipped
-  all,  // as many as any routing needs
-};
-
 // How tokens get to the ranks of their experts.
 enum class ExpertDispatch : uint8_t {
   automatic,  // what sends least
@@ -61,7 +55,9 @@ struct Parallel {
   // Rows that a group of tokens has for a block of experts (ops/dispatch.cpp), in units of the balanced load; 0: the
   // most that any routing asks for.
   double expert_capacity = 0;
-  ExpertRounds expert_rounds = ExpertRounds::one;
+  // How often rows go to those experts; no more often than any routing needs. What then finds no row is counted, and
+  // the step's update is skipped.
+  int64_t expert_rounds = 1;
   ExpertDispatch expert_dispatch = ExpertDispatch::automatic;
 };
 

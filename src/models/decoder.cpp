@@ -149,17 +149,26 @@ class Writer {
            "{}: multi-token prediction would need a second copy of what is between embedding and blocks",
            m_.architecture);
     int64_t layer = m_.layers + depth - 1;
-    auto block_scope = b_.block(fmt::format("mtp.{}", depth - 1), static_cast<int>(layer));
+    const std::string name = fmt::format("mtp.{}", depth - 1);
     MtpPaths paths = mtp_paths(depth);
-    layer_ = layer;  // of the dropout below
-    ValueId ahead = rows_of(b_.feed(paths.tokens, DType::i32, {use.batch, use.seq}), table);
-    ahead = scaled(b_, ahead, "embed_scale", d_.embedding_multiplier);
-    ahead = dropped(ahead, dropout_.embedding, DropoutSite::embedding);
-    ValueId joined = b_.op(ops::join_columns, "joined", {norm(ahead, "enorm"), norm(x, "hnorm")},
-                           {{"columns", m_.hidden}, {"others", m_.hidden}});
-    x = b_.residual(linear(
-        b_, joined, {.name = "eh_proj", .outputs = m_.hidden, .init_std = m_.init_std, .split = TensorSplit::outputs}));
-    x = norm(block(x, layer), "norm");
+    {
+      auto block_scope = b_.block(name, static_cast<int>(layer));
+      layer_ = layer;  // of the dropout below
+      ValueId ahead = rows_of(b_.feed(paths.tokens, DType::i32, {use.batch, use.seq}), table);
+      ahead = scaled(b_, ahead, "embed_scale", d_.embedding_multiplier);
+      ahead = dropped(ahead, dropout_.embedding, DropoutSite::embedding);
+      ValueId joined = b_.op(ops::join_columns, "joined", {norm(ahead, "enorm"), norm(x, "hnorm")},
+                             {{"columns", m_.hidden}, {"others", m_.hidden}});
+      x = b_.residual(
+          linear(b_, joined,
+                 {.name = "eh_proj", .outputs = m_.hidden, .init_std = m_.init_std, .split = TensorSplit::outputs}));
+      x = block(x, layer);
+    }
+    // Behind the block, as the model's own norm and head are: their gradients read what comes out of it, so in the
+    // block they would have all of it computed again before any of it is used up, with the rows of all rounds of
+    // experts.
+    auto behind = b_.outside_of_blocks(name);
+    x = norm(x, "norm");
     ValueId targets = b_.feed(paths.targets, DType::i32, {use.batch, use.seq});
     b_.feed(paths.scale, wide_of(use.dtype), {});
     b_.fetch(b_.op(ops::head_loss, "head", {b_.gathered(before_head(x)), head, targets}, {{"z_loss", 0.0}}),

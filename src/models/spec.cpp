@@ -207,8 +207,8 @@ void check_expert_groups(const ExpertsSpec& experts, std::vector<SpecProblem>& p
                         "more groups, or fewer experts per token"});
   if (experts.group_top < 1 || experts.group_top > size)
     problems.push_back({{"experts.group_top", "experts.groups"},
-                        fmt::format("got {}", experts.group_top),
-                        fmt::format("an integer from 1 to {}, the experts of a group", size)});
+                        fmt::format("groups of {} experts cannot be judged by their {} best", size, experts.group_top),
+                        fmt::format("larger groups, or an experts.group_top from 1 to {}", size)});
 }
 
 void check_experts(const ModelSpec& spec, const ModelDef& def, std::vector<SpecProblem>& problems) {

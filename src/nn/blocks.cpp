@@ -357,19 +357,20 @@ class DividedExperts {
                               .keep_groups = spec.routing.integer_or("keep_groups", 1),
                               .most_of_expert = spec.drop ? spec.drop->capacity * group_.integer("batch") : 0},
                              b.parallel().expert_dispatch, b.parallel().expert_capacity);
+    divide_into_rounds();
   }
 
   ValueId build() {
     if (is(ExpertDispatch::gather))
       routed_ = {b_.gathered_for_experts(routed_.x), b_.gathered_for_experts(routed_.weights),
                  b_.gathered_for_experts(routed_.experts)};
-    else if (rounds() > 1)  // their gradients are added up before they meet those of other readers
+    else if (rounds_ > 1)  // their gradients are added up before they meet those of other readers
       routed_.x = b_.op(ops::scale, "of_all_rounds", {routed_.x}, {{"factor", 1.0}});
     // The last round first: backward then adds up rows in the order of their places in queues, or of their tokens. The
     // first one has the names that it has alone: what it counts lies in the same place in Programs of one round and of
     // several.
     ValueId sum = kNoValue;
-    for (int64_t round = rounds(); --round > 0;) {
+    for (int64_t round = rounds_; --round > 0;) {
       auto scope = b_.scope(fmt::format("round{}", round));
       sum = add_round(round, sum);
     }
@@ -385,7 +386,17 @@ class DividedExperts {
 
   bool is(ExpertDispatch dispatch) const { return planned_.dispatch == dispatch; }
   int64_t ranks() const { return b_.ranks(ExpertRole::expert); }
-  int64_t rounds() const { return b_.parallel().expert_rounds == ExpertRounds::all ? planned_.rounds : 1; }
+
+  void divide_into_rounds() {
+    rounds_ = std::min(planned_.rounds, b_.parallel().expert_rounds);
+    if (!is(ExpertDispatch::tokens)) return;
+    // With all rounds, pieces so small that any routing of their tokens is served; else equal ones, which may lose
+    // some.
+    tokens_of_round_ = rounds_ == 1                 ? in_group_
+                       : rounds_ == planned_.rounds ? planned_.tokens
+                                                    : ceil_div(in_group_, rounds_);
+    rounds_ = ceil_div(in_group_, tokens_of_round_);
+  }
 
   ValueId add_round(int64_t round, ValueId sum) {
     Sent sent = is(ExpertDispatch::tokens) ? send_tokens(round) : send_rows(round);
@@ -419,7 +430,7 @@ class DividedExperts {
   Sent send_tokens(int64_t round) {
     Attrs map = map_attrs(round);
     map.set("copies", planned_.copies);
-    map.set("tokens", rounds() > 1 ? planned_.tokens : in_group_);
+    map.set("tokens", tokens_of_round_);
     map.set("rounds", planned_.rounds);
     ValueId copies = b_.op(ops::copies_map, "map", {routed_.experts}, map);
     ValueId sources = b_.output(1), row_experts = b_.output(2);
@@ -464,9 +475,10 @@ class DividedExperts {
   }
 
   ValueId through_experts(ValueId rows, ValueId weights, ValueId row_experts) {
-    Attrs of_bias{{"experts", spec_.experts}, {"blocks", ranks()}}, attrs = of_bias;
+    Attrs of_bias{{"experts", spec_.experts}, {"blocks", ranks()}};
+    if (is(ExpertDispatch::tokens)) of_bias.set("by_token", int64_t{1});
+    Attrs attrs = of_bias;
     attrs.set("filled", filled());
-    if (is(ExpertDispatch::tokens)) attrs.set("by_token", int64_t{1});
     ValueId gate_up = b_.op(ops::expert_rows, "gate_up", {rows, weights_.gate_up, row_experts}, attrs);
     if (!spec_.clamped) b_.set_segments(gate_up, 3, {spec_.inner, spec_.inner});
     if (weights_.gate_up_bias != kNoValue)
@@ -482,7 +494,7 @@ class DividedExperts {
   // Of the rows, how many are expected to hold a token.
   double filled() const {
     return static_cast<double>(in_group_ * spec_.per_token) /
-           (static_cast<double>(rounds()) * static_cast<double>(ranks() * planned_.capacity));
+           (static_cast<double>(rounds_) * static_cast<double>(ranks() * planned_.capacity));
   }
 
   Builder& b_;
@@ -492,6 +504,8 @@ class DividedExperts {
   Attrs group_;
   int64_t in_group_ = 0;
   DispatchRows planned_ = {};
+  int64_t rounds_ = 1;           // of this Program
+  int64_t tokens_of_round_ = 0;  // of a group, where tokens travel once per rank
 };
 
 ValueId on_rows(Builder& b, const ExpertMlp& spec, const Routed& routed, const ExpertWeights& w) {

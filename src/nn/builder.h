@@ -58,6 +58,7 @@ class Builder {
   };
   [[nodiscard]] Scope scope(std::string_view name) { return {*this, name, block_}; }
   [[nodiscard]] Scope block(std::string_view name, int index) { return {*this, name, index}; }
+  [[nodiscard]] Scope outside_of_blocks(std::string_view name) { return {*this, name, -1}; }
 
   ValueId parameter(const ParameterSpec& spec);
   // A value given each step. Its first dim is the batch, its second the sequence, where it has them.

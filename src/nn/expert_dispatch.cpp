@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "base/error.h"
 #include "base/units.h"
 
 namespace sextant {
@@ -68,8 +67,6 @@ double DispatchRows::cost() const {
 DispatchRows dispatch_rows(const RoutedTokens& routed, ExpertDispatch dispatch, double capacity) {
   // Rows say of which token they are beside of which expert, in one number.
   bool numbered = routed.tokens < std::numeric_limits<int32_t>::max() / routed.experts;
-  BUG_IF(dispatch == ExpertDispatch::tokens && !numbered, "{} tokens of {} experts cannot be numbered", routed.tokens,
-         routed.experts);
   if (dispatch != ExpertDispatch::automatic) return rows_by(routed, dispatch, capacity);
   DispatchRows best = rows_by(routed, ExpertDispatch::rows, capacity);
   for (ExpertDispatch other : {ExpertDispatch::gather, ExpertDispatch::tokens}) {

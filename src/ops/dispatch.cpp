@@ -20,20 +20,14 @@
 // dispatch_map has no row for ranks that hold some blocks: where a slot goes depends on all slots before it.
 //
 // No row along k: slots are split with their tokens.
-#include <algorithm>
-
 #include "base/units.h"
 #include "ops/ops.h"
+#include "ops/row_shapes.h"
 #include "ops/shapes.h"
 
 namespace sextant::ops {
 
 namespace {
-
-// The tokens of these groups: [a c] become [b s].
-GlobalShape tokens_of_groups(const Attrs& attrs, const GlobalShape& groups, int64_t width) {
-  return {groups[0] * attrs.integer("batch"), groups[1] * attrs.integer("positions"), width};
-}
 
 // What dispatch and combine share; `last_first` is of one of them alone.
 Attrs moves(const Attrs& attrs) {
@@ -54,10 +48,8 @@ const OpDef dispatch_map{
     .operands = "experts[b s k] -> sources[a c n], row_experts[a c n], lost[m]",
     .attrs = {"batch", "positions", "blocks", "capacity", "most", "round", "experts_per_block", "gathered"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
-      GlobalShape rows{in[0].shape[0] / attrs.integer("batch"), in[0].shape[1] / attrs.integer("positions"),
-                       attrs.integer("blocks") * attrs.integer("capacity")};
-      int64_t rounds = ceil_div(attrs.integer("most"), attrs.integer("capacity"));
-      return {{DType::i32, rows}, {DType::i32, rows}, {DType::f32, {std::max<int64_t>(1, rounds - 1)}}};
+      TensorType rows{DType::i32, of_all_blocks(attrs, in[0].shape, attrs.integer("capacity"))};
+      return {rows, rows, lost_in_rounds(ceil_div(attrs.integer("most"), attrs.integer("capacity")))};
     },
     .rows = {"experts:S(b) -> sources:S(a) row_experts:S(a) lost:P",
              "experts:S(s) -> sources:S(c) row_experts:S(c) lost:P"},
@@ -90,10 +82,7 @@ const OpDef dispatch{
     .contract = "y of a row = x of the token whose slot is its source; 0 where there is none.",
     .operands = "x[b s h], sources[a c n] -> y[a c n h]",
     .attrs = {"batch", "positions", "top_k", "capacity"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes {
-      const GlobalShape& rows = in[1].shape;
-      return {{in[0].dtype, {rows[0], rows[1], rows[2], in[0].shape[2]}}};
-    },
+    .shape = rows_as_numbered,
     .rows = {"x:S(b) sources:S(a) -> y:S(a)", "x:S(s) sources:S(c) -> y:S(c)", "x:R sources:S(n) -> y:S(n)",
              "x:S(h) sources:R -> y:S(h)", "x:P sources:R -> y:P"},
     .backward =

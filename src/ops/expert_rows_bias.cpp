@@ -3,6 +3,8 @@
 //   expert_rows_bias           y of a row = x + bias[e]
 //   expert_rows_weighted_bias  y of a row = x + weight·bias[e]: the routing weight is of the expert's whole output, and
 //                              the linear in front has it in its input already
+// The gradient of a bias adds up rows in the order in which those of the linears' weights do, so that it goes on from
+// one round to the next with the bits of one round.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -12,7 +14,7 @@ const OpDef expert_rows_bias{
     .name = "expert_rows_bias",
     .contract = "y of a row = x + bias[e] with e the row's expert in its block; x where it has none.",
     .operands = "x[a c n o], bias[g], experts[a c n] -> y[a c n o]",
-    .attrs = {"experts", "blocks"},
+    .attrs = {"experts", "blocks", "by_token"},
     .rows = {"a", "c", "x:S(n) bias:B(g) experts:S(n) -> y:S(n)", "x:S(o) bias:S(g) experts:R -> y:S(o)"},
     .backward =
         [](BackwardScope& s) {
@@ -33,13 +35,14 @@ const OpDef expert_rows_bias_gradient{
     .name = "expert_rows_bias_gradient",
     .contract = "dbias[e] = Σ of dy over the rows of expert e.",
     .operands = "dy[a c n o], experts[a c n] -> dbias[g]",
-    .attrs = {"experts", "blocks"},
+    .attrs = {"experts", "blocks", "by_token"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       return {{in[0].dtype, {attrs.integer("experts") * in[0].shape[3]}}};
     },
     .wide = {0},
     .rows = {"a", "c", "dy:S(n) experts:S(n) -> dbias:B(g)", "dy:S(o) experts:R -> dbias:S(g)"},
     .cost = streaming_cost(1),
+    .accumulate = Accumulate::supported,
     .examples = {{.name = "four_experts",
                   .inputs = {f64({2, 2, 6, 12}), i32({2, 2, 6})},
                   .attrs = {{"experts", 4}, {"blocks", 2}},
@@ -50,7 +53,7 @@ const OpDef expert_rows_weighted_bias{
     .name = "expert_rows_weighted_bias",
     .contract = "y of a row = x + weight·bias[e] with e the row's expert in its block; x where it has none.",
     .operands = "x[a c n o], bias[g], weights[a c n], experts[a c n] -> y[a c n o]",
-    .attrs = {"experts", "blocks"},
+    .attrs = {"experts", "blocks", "by_token"},
     .rows = {"a", "c", "x:S(n) bias:B(g) weights:S(n) experts:S(n) -> y:S(n)",
              "x:S(o) bias:S(g) weights:R experts:R -> y:S(o)", "x:P bias:P weights:R experts:R -> y:P"},
     .backward =
@@ -74,7 +77,7 @@ const OpDef expert_rows_weighted_bias_gradient{
     .name = "expert_rows_weighted_bias_gradient",
     .contract = "dbias[e] = Σ of weight·dy over the rows of expert e; dweight of a row = Σ dy·bias[e].",
     .operands = "dy[a c n o], bias[g], weights[a c n], experts[a c n] -> dbias[g], dweights[a c n]",
-    .attrs = {"experts", "blocks"},
+    .attrs = {"experts", "blocks", "by_token"},
     .shape = [](const Attrs&, auto in) -> TensorTypes {
       return {{in[0].dtype, in[1].shape}, in[2]};
     },
@@ -83,6 +86,7 @@ const OpDef expert_rows_weighted_bias_gradient{
              "dy:S(o) bias:S(g) weights:R experts:R -> dbias:S(g) dweights:P",
              "dy:R bias:P weights:R experts:R -> dbias:R dweights:P"},
     .cost = streaming_cost(2),
+    .accumulate = Accumulate::supported,
     .passes = {.eager = {20, 8}},
     .examples = {{.name = "four_experts",
                   .inputs = {f64({2, 2, 6, 12}), f64({4 * 12}), f64({2, 2, 6}), i32({2, 2, 6})},

@@ -29,7 +29,8 @@ const OpDef clip_lost{
     .name = "clip_lost",
     .contract =
         "norm and scale as of clip_scale with squares = sums[0], but scale = 0 where sums[rounds] > 0; lost = sums[1]; "
-        "needed = 1 + how many of sums[1] and those behind it are above 0: the rounds that would have served all.",
+        "needed = 1 + the last i > 0 with sums[i] > 0: the rounds that would have served all, above `rounds` where "
+        "these have not.",
     .operands = "sums[n] -> norm[], scale[], lost[], needed[]",
     .attrs = {"clip", "rounds"},
     .shape = [](const Attrs&, auto in) -> TensorTypes {

@@ -11,14 +11,14 @@
 // that is all a receiver needs.
 //
 // Several rounds take pieces of the tokens, `tokens` of them each, so that a token's sums are made in one round and
-// have the bits of a Program with rows for all (on CPUs).
+// have the bits of a Program with rows for all (on CPUs). Pieces may be small enough for any routing, or larger, and
+// then leave what finds no row.
 //
 // copies_map has no row for ranks that hold some blocks: where a slot goes depends on all slots before it.
 //
 // No row along k: slots are split with their tokens.
-#include <algorithm>
-
 #include "ops/ops.h"
+#include "ops/row_shapes.h"
 #include "ops/shapes.h"
 
 namespace sextant::ops {
@@ -29,18 +29,16 @@ const OpDef copies_map{
         "Of each group, the tokens that `round` takes go in order: one with k > 0 experts in block d takes the next "
         "of d's `copies` copies and the next k of its `capacity` rows, unless one of them, or a token before, found no "
         "place. copies names the first of those slots, sources each row's, row_experts[row] = token·(blocks·"
-        "experts_per_block) + expert. lost[0] counts the slots of all groups that one round of all tokens leaves; "
-        "lost[i], for each group and block, rows or copies beyond i + 1 times what there are.",
+        "experts_per_block) + expert. All tokens go in n rounds of `tokens` each; lost[n - 1] counts the slots of all "
+        "groups that they leave, the others lost[i], for each group and block, rows or copies beyond i + 1 times what "
+        "there are.",
     .operands = "experts[b s k] -> copies[a c m], sources[a c n], row_experts[a c n], lost[l]",
     .attrs = {"batch", "positions", "blocks", "capacity", "copies", "most", "tokens", "round", "rounds",
               "experts_per_block"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
-      int64_t a = in[0].shape[0] / attrs.integer("batch"), c = in[0].shape[1] / attrs.integer("positions");
-      GlobalShape rows{a, c, attrs.integer("blocks") * attrs.integer("capacity")};
-      return {{DType::i32, {a, c, attrs.integer("blocks") * attrs.integer("copies")}},
-              {DType::i32, rows},
-              {DType::i32, rows},
-              {DType::f32, {std::max<int64_t>(1, attrs.integer("rounds") - 1)}}};
+      TensorType copies{DType::i32, of_all_blocks(attrs, in[0].shape, attrs.integer("copies"))};
+      TensorType rows{DType::i32, of_all_blocks(attrs, in[0].shape, attrs.integer("capacity"))};
+      return {copies, rows, rows, lost_in_rounds(attrs.integer("rounds"))};
     },
     .rows = {"experts:S(b) -> copies:S(a) sources:S(a) row_experts:S(a) lost:P",
              "experts:S(s) -> copies:S(c) sources:S(c) row_experts:S(c) lost:P"},
@@ -81,10 +79,7 @@ const OpDef copies_to_rows{
         "where a row has no expert.",
     .operands = "x[a c m h], row_experts[a c n] -> y[a c n h]",
     .attrs = {"capacity", "copies", "experts"},
-    .shape = [](const Attrs&, auto in) -> TensorTypes {
-      const GlobalShape& rows = in[1].shape;
-      return {{in[0].dtype, {rows[0], rows[1], rows[2], in[0].shape[3]}}};
-    },
+    .shape = rows_as_numbered,
     .rows = {"a", "c", "x:S(m) row_experts:S(n) -> y:S(n)", "x:S(h) row_experts:R -> y:S(h)",
              "x:P row_experts:R -> y:P"},
     .backward =

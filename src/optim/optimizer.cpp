@@ -1,5 +1,7 @@
 #include "optim/optimizer.h"
 
+#include "ir/lane.h"
+
 namespace sextant {
 
 namespace {
@@ -56,9 +58,12 @@ std::map<ValueId, OptimizedWeight> optimized_weights(const Graph& graph) {
     if (packed.empty()) packed.push_back(value.shape.rank() > 0 ? value.shape[0] : 1);
     weights.emplace(value.id, OptimizedWeight{.shape = value.shape, .packed_rows = std::move(packed)});
   }
+  // Multi-token prediction reads embedding and head in a block of its own too; what is made of a weight once a step may
+  // stand in front of the block that reads it.
   for (const Op& op : graph.ops)
     for (ValueId id : op.inputs)
-      if (auto at = weights.find(id); at != weights.end() && op.block >= 0) at->second.in_block = true;
+      if (auto at = weights.find(id); at != weights.end() && op.block < 0 && !once_per_step(op))
+        at->second.in_block = false;
   return weights;
 }
 

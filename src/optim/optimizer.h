@@ -21,7 +21,7 @@ struct OptimizedWeight {
   // Rows of each tensor that is packed in it (q|k|v, gate|up): what an optimizer does to a whole tensor, it does to
   // each of these, so that packing does not show in the result. One entry where nothing is packed.
   std::vector<int64_t> packed_rows;
-  bool in_block = false;  // of a repeated block of the model: neither embedding, head nor final norm
+  bool in_block = true;  // of the repeated blocks of the model alone: neither embedding, head nor final norm
 
   bool is_matrix() const { return shape.rank() >= 2; }
 };

@@ -38,14 +38,6 @@ std::map<ValueId, int> blocks_using(const Graph& graph) {
   return blocks;
 }
 
-// How often rows go to experts in each layer.
-int64_t expert_rounds(const Graph& graph) {
-  int64_t rounds = 1;
-  for (const Op& op : graph.ops)
-    if (std::optional<RowQueues> queues = row_queues_of(op)) rounds = std::max(rounds, queues->round + 1);
-  return rounds;
-}
-
 // The layout in which an optimizer keeps a state.
 Layout state_layout(const OptimizerState& state, const Layout& update) {
   if (state.extent == OptimizerState::Extent::elements) return update;
@@ -185,7 +177,7 @@ class Update {
       everywhere += fmt::format("{}{}:I", everywhere.empty() ? "" : " ", axis.name());
     ValueId whole = append(make_op(graph_, ops::redistribute, {sums}, {{"pin", everywhere}}, "norm.total"));
     Attrs attrs{{"clip", plan_.optimizer.clip}};
-    if (sums != total) attrs.set("rounds", expert_rounds(graph_));
+    if (sums != total) attrs.set("rounds", expert_rounds(graph_).done);
     Op clip = make_op(graph_, sums == total ? ops::clip_scale : ops::clip_lost, {whole}, std::move(attrs), "clip");
     std::vector<ValueId> outputs = clip.outputs;
     hand_out(outputs[0], "grad_norm");

@@ -24,8 +24,8 @@ std::string expert_rows_text(const ExpertRowsPlan& rows) {
   std::string out = fmt::format("experts     {}\n", expert_dispatch_text(rows));
   out += fmt::format("            {} rows for the tokens of a rank on each rank of ep", human_count(rows.capacity));
   if (rows.rounds == 1) return out + ", as many as any routing asks for\n";
-  return out + fmt::format("; steps that ask for more, up to {}, are repeated in {} rounds\n", human_count(rows.most),
-                           rows.rounds);
+  return out + fmt::format("; steps that ask for more, up to {}, are repeated in {}{} rounds\n", human_count(rows.most),
+                           rows.rounds > 2 ? "2 to " : "", rows.rounds);
 }
 
 std::string model_text(const RunPlan& p) {

@@ -80,7 +80,8 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
       return other.empty() ? 0 : std::max<int64_t>(0, other[i].arena_bytes - program.arena_bytes);
     };
     plan.evaluation_extra = extra(programs.evaluate);
-    plan.repeat_extra = extra(programs.repeat);
+    for (const RunPrograms::Repeat& repeat : programs.repeat)
+      plan.repeat_extra = std::max(plan.repeat_extra, extra(repeat.programs));
     plan.snapshot = snapshot_of(request.run, program);
     plan.sent = bytes_to_send(program, first_rank_of_stage(request.lowered.shape.mesh, static_cast<int>(i)));
     for (const Value& value : program.values)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <map>
 
 #include "base/error.h"
@@ -77,12 +78,30 @@ DType gradients_of_experts(const RunConfig& run, const Target& target) {
   return run.train.expert_gradients == "bf16" ? precision_of(run, target) : DType::f32;
 }
 
-// Whether a routing may ask for more rows than are planned.
-bool may_lose_rows(const Graph& graph) {
-  return std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) {
+// The rounds in which a step may be repeated. Those that are tried in vain, each at least doubled, are together fewer
+// than the ones that serve.
+std::vector<int64_t> repeated_in(int64_t all) {
+  std::vector<int64_t> rounds;
+  for (int64_t some = 2; some < all; some *= 2) rounds.push_back(some);
+  if (all > 1) rounds.push_back(all);
+  return rounds;
+}
+
+// Rows of experts are told apart by numbers of 32 bits.
+void require_numbers_of_rows(const RunConfig& run, const Graph& graph) {
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+  for (const Op& op : graph.ops) {
     std::optional<RowQueues> queues = row_queues_of(op);
-    return queues && queues->rounds > 1;
-  });
+    if (!queues || numbers_of_rows(graph, op) <= kLargest) continue;
+    bool by_token = queues->dispatch == ExpertDispatch::tokens;
+    throw UserError(
+        {.place = run.place_of(by_token ? "mesh.expert_dispatch" : "batch.microbatch"),
+         .got = fmt::format("\"{}\" gives {} numbers to the {} tokens that go to experts together",
+                            name_of(queues->dispatch), numbers_of_rows(graph, op), queues->tokens),
+         .expected =
+             fmt::format("at most {}{}", kLargest, by_token ? ", tokens × experts; \"rows\" needs fewer numbers" : ""),
+         .hint = "a smaller batch.microbatch or batch.seq, or a larger mesh.cp, sends fewer tokens together"});
+  }
 }
 
 // "7,8,8,7": layers of each stage. The first may have the embedding alone, the last the loss.
@@ -155,8 +174,11 @@ Optimizer optimizer_of(const RunConfig& run) {
 
 int64_t RunPrograms::arena_bytes(int stage_rank) const {
   int64_t bytes = 0;
-  for (const std::vector<Program>* programs : {&train, &evaluate, &repeat})
-    if (!programs->empty()) bytes = std::max(bytes, (*programs)[static_cast<size_t>(stage_rank)].arena_bytes);
+  auto add = [&](const std::vector<Program>& programs) {
+    if (!programs.empty()) bytes = std::max(bytes, programs[static_cast<size_t>(stage_rank)].arena_bytes);
+  };
+  add(train), add(evaluate);
+  for (const Repeat& again : repeat) add(again.programs);
   return bytes;
 }
 
@@ -210,6 +232,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
           .expert_gradients = gradients_of_experts(run, target),
           .parallel = shape.parallel};
   Graph graph = build_model(shape.spec, use, shape.mesh);
+  require_numbers_of_rows(run, graph);
   // Evaluation, which has less to do behind the last block, has the stages of training.
   std::vector<int> blocks = shape.blocks_per_stage;
   if (blocks.empty()) blocks = balanced_blocks(graph, shape.pipeline.shape.stages());
@@ -227,22 +250,25 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
       .microbatches = shape.pipeline.shape.microbatches,
       .overlap = run.mesh.overlap,
       .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))}};
-  bool rounds = may_lose_rows(graph);
+  const int64_t rounds = expert_rounds(graph).all;
   RunPrograms programs{.train = lower_all(std::move(graph), target, options), .evaluate = {}, .repeat = {}};
   // Whoever looks at the passes is shown why instead.
   if (quantization.recipe && !observe) require_fp8(run, *quantization.recipe, programs.train);
-  use.parallel.expert_rounds = ExpertRounds::all;
-  if (rounds) {
+  for (int64_t some : repeated_in(rounds)) {
     LowerOptions again = options;
     // What is in a round is made anew in backward and used up there, not kept for each.
     again.plan.recompute = RecomputeMode::full;
     again.pipeline = with_whole_backwards(shape.pipeline);
     again.beside = &programs.train;
     again.observe = {};
-    programs.repeat = lower_all(build_model(shape.spec, use, shape.mesh), target, again);
+    use.parallel.expert_rounds = some;
+    Graph repeated = build_model(shape.spec, use, shape.mesh);
+    int64_t done = expert_rounds(repeated).done;
+    programs.repeat.push_back({done, lower_all(std::move(repeated), target, again)});
   }
   if (!has_validation(run)) return programs;
-  use.z_loss = 0;  // a regulariser of training, not part of what is measured
+  use.parallel.expert_rounds = rounds;  // it loses nothing, and repeats nothing
+  use.z_loss = 0;                       // a regulariser of training, not part of what is measured
   use.dropout = {};
   use.mtp = false;
   LowerOptions forward{.plan = {.overlap = run.mesh.overlap},

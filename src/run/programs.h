@@ -17,9 +17,14 @@ namespace sextant {
 struct RunPrograms {
   std::vector<Program> train;
   std::vector<Program> evaluate;  // empty when the run has no validation
-  // A step of training in as many rounds as any routing needs (mesh.expert_capacity), with everything that is kept from
-  // step to step where `train` has it. Empty where one round always does.
-  std::vector<Program> repeat;
+  // A step of training in several rounds of rows to experts (mesh.expert_capacity), with everything that is kept from
+  // step to step where `train` has it: the fewest rounds first, and last as many as any routing needs. Empty where one
+  // round always does.
+  struct Repeat {
+    int64_t rounds = 1;
+    std::vector<Program> programs;
+  };
+  std::vector<Repeat> repeat;
 
   int64_t arena_bytes(int stage_rank) const;
 };

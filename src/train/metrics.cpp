@@ -140,7 +140,8 @@ constexpr std::array kFields{
           if (m.expert_rows && m.expert_rows->lost > 0) line.add(name, m.expert_rows->lost);
         }},
     FieldOfLine{{"expert_rounds", "", kRepeated,
-                 "Rounds of rows to experts that the fullest queue of the repeated step needed."},
+                 "Rounds of rows to experts in which the repeated step was done: 2, 4, 8 and so on, or as many as any "
+                 "routing needs."},
                 [](Line& line, std::string_view name, const StepMetrics& m) {
                   if (m.expert_rows && m.expert_rows->lost > 0) line.add(name, m.expert_rows->rounds);
                 }},

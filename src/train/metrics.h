@@ -36,7 +36,8 @@ struct StepMetrics {
   // Where rows on their way to experts may find no place (mesh.expert_capacity).
   struct ExpertRows {
     int64_t lost = 0;            // of the first attempt, which changed nothing
-    int64_t rounds = 1;          // that the step needed
+    int64_t rounds = 1;          // in which it was done then
+    int64_t needed = 1;          // that would have done
     int64_t repeated_steps = 0;  // since the start of the program, with this one
   };
   std::optional<ExpertRows> expert_rows;

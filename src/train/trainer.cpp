@@ -63,7 +63,8 @@ Trainer::Trainer(const Parts& parts)
   arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)));
   count_layers_with_experts(parts.programs);
   train_ = make_runner(parts, parts.programs.train[stage_rank]);
-  if (!parts.programs.repeat.empty()) repeat_ = make_runner(parts, parts.programs.repeat[stage_rank]);
+  for (const RunPrograms::Repeat& repeat : parts.programs.repeat)
+    repeat_.push_back({repeat.rounds, make_runner(parts, repeat.programs[stage_rank])});
   loss_chunk_ = chunk_with_loss(train_.bound->program());
   for (std::string_view path : kLossPaths)
     losses_.push_back({std::string(path), any_has(parts.programs.train, path), counts(*train_.bound, path)});
@@ -72,7 +73,7 @@ Trainer::Trainer(const Parts& parts)
     mtp_scales_.push_back(paths.scale);
   }
   // Nothing may build on a step before it is known that its update was made.
-  steps_ahead_ = repeat_ ? 0 : parts.executor.steps_ahead();
+  steps_ahead_ = repeat_.empty() ? parts.executor.steps_ahead() : 0;
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
   for (Begun& begun : begun_) {
     begun.open.reserve(kOpenLosses);
@@ -177,11 +178,11 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
       if (losses_[i].counted_here) begun.open.push_back({i, bound.fetch(program.at(losses_[i].path))});
   });
   begun.grad_norm = bound.fetch(program.at("grad_norm"));
-  if (repeat_) {
+  if (!repeat_.empty()) {
     begun.lost_rows = bound.fetch(program.at(kLostRowsPath));
     bound.fetch(program.at(kRoundsNeededPath));
   }
-  begun.first_load = begun.grad_norm + (repeat_ ? 3 : 1);
+  begun.first_load = begun.grad_norm + (repeat_.empty() ? 1 : 3);
   for (const auto& [place, number] : runner.loads) bound.fetch(*number);
 }
 
@@ -210,7 +211,7 @@ void Trainer::collect_losses(Bound& bound, Begun& begun) {
 Trainer::Collected Trainer::collect(Runner& runner, Begun& begun) {
   collect_losses(*runner.bound, begun);
   Collected numbers{.grad_norm = static_cast<double>(runner.bound->collect(begun.grad_norm)), .loads = {}};
-  if (repeat_) {
+  if (!repeat_.empty()) {
     numbers.lost_rows = std::llround(runner.bound->collect(begun.lost_rows));
     numbers.rounds_needed = std::llround(runner.bound->collect(begun.lost_rows + 1));
   }
@@ -236,20 +237,28 @@ StepMetrics::ExpertLoads Trainer::collect_loads(Runner& runner, const Begun& beg
   return loads;
 }
 
+StepMetrics::ExpertRows Trainer::repeat_step(Begun& begun, Collected& numbers) {
+  StepMetrics::ExpertRows rows{.lost = numbers.lost_rows, .repeated_steps = ++repeated_steps_};
+  // What layers behind the first that lost rows ask for is known only when that one has lost none.
+  for (Repeat& repeat : repeat_) {
+    if (repeat.rounds < numbers.rounds_needed) continue;
+    issue(repeat.runner, begun, nullptr);
+    numbers = collect(repeat.runner, begun);
+    rows.rounds = repeat.rounds;
+    if (numbers.rounds_needed <= repeat.rounds) break;
+  }
+  BUG_IF(numbers.rounds_needed > rows.rounds, "rows were lost in {} rounds, which serve any routing", rows.rounds);
+  rows.needed = numbers.rounds_needed;
+  return rows;
+}
+
 StepMetrics Trainer::finish_step() {
   Begun& begun = begun_[static_cast<size_t>(steps_finished_++) % begun_.size()];
   Collected numbers = collect(train_, begun);
   std::optional<StepMetrics::ExpertRows> rows;
-  if (repeat_) {
-    rows = {.lost = numbers.lost_rows, .rounds = 1, .repeated_steps = repeated_steps_};
-    if (numbers.lost_rows > 0) {
-      issue(*repeat_, begun, nullptr);
-      numbers = collect(*repeat_, begun);
-      // What layers behind the first that lost rows need is known only now.
-      rows->rounds = numbers.rounds_needed;
-      rows->repeated_steps = ++repeated_steps_;
-    }
-  }
+  if (!repeat_.empty())
+    rows = numbers.lost_rows > 0 ? repeat_step(begun, numbers)
+                                 : StepMetrics::ExpertRows{.repeated_steps = repeated_steps_};
   std::vector<double>& losses = begun.losses;
   group_.sum(losses);
   auto of_routers = [&](size_t i) {

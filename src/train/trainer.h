@@ -98,6 +98,8 @@ class Trainer {
   };
   void issue(Runner& runner, Begun& begun, Trace* trace);
   Collected collect(Runner& runner, Begun& begun);
+  // Does a step again of which rows were lost, in the fewest rounds that lose none.
+  StepMetrics::ExpertRows repeat_step(Begun& begun, Collected& numbers);
   void collect_losses(Bound& bound, Begun& begun);
   void count_layers_with_experts(const RunPrograms& programs);
   StepMetrics::ExpertLoads collect_loads(Runner& runner, const Begun& begun);
@@ -108,7 +110,11 @@ class Trainer {
   RankStatus* rank_status_;
   std::unique_ptr<Arena> arena_;
   Runner train_;
-  std::optional<Runner> repeat_;  // with all rounds, where rows may be lost
+  struct Repeat {
+    int64_t rounds;
+    Runner runner;
+  };
+  std::vector<Repeat> repeat_;  // where rows may be lost: as RunPrograms::repeat
   int64_t repeated_steps_ = 0;
   bool spoil_next_ = false;
   std::unique_ptr<Bound> evaluate_;

@@ -269,43 +269,58 @@ TEST(TokenCopies, BringEveryTokenOncePerBlockAndBackOncePerSlot) {
   }
 }
 
-// With fewer rows or copies, a token that finds no place for all of its rows has none, nor has one behind it.
-TEST(TokenCopies, CountTheSlotsThatOneRoundLeaves) {
+// With fewer rows or copies, a token that finds no place for all of its rows has none, nor has one of its round behind
+// it.
+TEST(TokenCopies, CountTheSlotsThatRoundsLeave) {
   for (const Spread& spread : kSpreads) {
     SCOPED_TRACE(spread.name);
     int64_t most = std::min(spread.top_k, spread.experts / spread.blocks);
     CopyCase whole = all_in_one_round(spread);
     for (int64_t capacity = most; capacity <= enough(spread); ++capacity)
-      for (int64_t copies = 1; copies <= whole.copies; ++copies) {
-        CopyCase c{{spread, capacity}, copies, whole.tokens, 0, 3};
-        std::vector<Numbers> map = copies_of(c);
-        Numbers experts = c.rows.experts();
-        struct Queue {
-          int64_t slots = 0, tokens = 0, served = 0;
-          bool open = true;
-        };
-        std::map<std::pair<int64_t, int64_t>, Queue> queues;  // by group and block
-        for (int64_t token = 0; token < c.rows.tokens(); ++token) {
-          std::map<int64_t, int64_t> here;
-          for (int64_t j = 0; j < spread.top_k; ++j)
-            ++here[static_cast<int64_t>(experts[static_cast<size_t>(token * spread.top_k + j)]) /
-                   (spread.experts / spread.blocks)];
-          for (const auto& [block, slots] : here) {
-            Queue& queue = queues[{place_of_token(c, token).first, block}];
-            queue.open = queue.open && queue.slots + slots <= capacity && queue.tokens < copies;
-            queue.slots += slots, ++queue.tokens;
-            if (queue.open) queue.served += slots;
+      for (int64_t copies = 1; copies <= whole.copies; ++copies)
+        for (int64_t rounds : {1, 2}) {
+          int64_t tokens = (whole.tokens + rounds - 1) / rounds;
+          if ((whole.tokens + tokens - 1) / tokens != rounds) continue;
+          int64_t rows = 0;
+          std::vector<Numbers> map;
+          CopyCase c{{spread, capacity}, copies, tokens, 0, 4};
+          for (; c.round < rounds; ++c.round) {
+            map = copies_of(c);
+            for (double source : map[1]) rows += source >= 0 ? 1 : 0;
           }
+          Numbers experts = c.rows.experts();
+          struct Queue {
+            int64_t slots = 0, tokens = 0;             // of all
+            int64_t slots_of_round = 0, of_round = 0;  // of the round so far
+            int64_t round = 0, served = 0;
+          };
+          std::map<std::pair<int64_t, int64_t>, Queue> queues;  // by group and block
+          for (int64_t token = 0; token < c.rows.tokens(); ++token) {
+            std::map<int64_t, int64_t> here;
+            for (int64_t j = 0; j < spread.top_k; ++j)
+              ++here[static_cast<int64_t>(experts[static_cast<size_t>(token * spread.top_k + j)]) /
+                     (spread.experts / spread.blocks)];
+            auto [group, place] = place_of_token(c, token);
+            for (const auto& [block, slots] : here) {
+              Queue& queue = queues[{group, block}];
+              if (queue.round != place / tokens) queue.slots_of_round = queue.of_round = 0;
+              queue.round = place / tokens;
+              queue.slots += slots, ++queue.tokens;
+              queue.slots_of_round += slots, ++queue.of_round;
+              if (queue.slots_of_round <= capacity && queue.of_round <= copies) queue.served += slots;
+            }
+          }
+          Numbers lost(3, 0.0);
+          for (const auto& [place, queue] : queues)
+            for (int64_t times = 1; times <= 3; ++times) {
+              int64_t beyond = std::max({int64_t{0}, queue.slots - times * capacity, queue.tokens - times * copies});
+              lost[static_cast<size_t>(times - 1)] +=
+                  static_cast<double>(times == rounds ? queue.slots - queue.served : beyond);
+            }
+          EXPECT_EQ(map[3], lost) << capacity << " rows, " << copies << " copies, " << rounds << " rounds";
+          EXPECT_EQ(rows + static_cast<int64_t>(lost[static_cast<size_t>(rounds - 1)]),
+                    static_cast<int64_t>(experts.size()));
         }
-        int64_t lost = 0, beyond_two = 0, rows = 0;
-        for (const auto& [place, queue] : queues) {
-          lost += queue.slots - queue.served;
-          beyond_two += std::max({int64_t{0}, queue.slots - 2 * capacity, queue.tokens - 2 * copies});
-        }
-        for (double source : map[1]) rows += source >= 0 ? 1 : 0;
-        EXPECT_EQ(map[3], (Numbers{static_cast<double>(lost), static_cast<double>(beyond_two)}));
-        EXPECT_EQ(rows + lost, static_cast<int64_t>(experts.size())) << capacity << " rows, " << copies << " copies";
-      }
   }
 }
 
@@ -372,6 +387,44 @@ TEST(TokenCopies, WeightGradientsDoNotDependOnPlaces) {
     for (int64_t first = 0; first < kRows; first += tokens)
       sum = gradient(first, std::min(tokens, kRows - first), tokens, sum);
     EXPECT_EQ(sum, whole) << tokens;
+  }
+}
+
+// The same of experts' biases, whose rows are added in that order too.
+TEST(Dispatch, BiasGradientsGoOnFromRoundToRound) {
+  constexpr int64_t kGroups = 3, kRows = 24, kWidth = 70, kExperts = 2;
+  auto value = [](int64_t group, int64_t row, int64_t i) {
+    return std::sin(static_cast<double>(group * 7919 + row * 104729 + i * 31));
+  };
+  for (bool by_token : {false, true}) {
+    Attrs attrs{{"experts", kExperts}, {"blocks", 1}};
+    if (by_token) attrs.set("by_token", int64_t{1});
+    auto part = [&](int64_t first, int64_t rows, const Numbers& sum) {
+      Numbers dy, weights, experts, bias;
+      for (int64_t group = 0; group < kGroups; ++group)
+        for (int64_t row = first; row < first + rows; ++row) {
+          for (int64_t i = 0; i < kWidth; ++i) dy.push_back(value(group, row, i));
+          weights.push_back(value(group, row, 1000));
+          experts.push_back(static_cast<double>(row * kExperts + (group + row * 3) % 5 % kExperts));
+        }
+      for (int64_t i = 0; i < kExperts * kWidth; ++i) bias.push_back(value(0, 0, i));
+      TensorType of_rows = f64({1, kGroups, rows});
+      KernelRun run{
+          .def = ops::expert_rows_weighted_bias_gradient,
+          .attrs = attrs,
+          .types = {f64({1, kGroups, rows, kWidth}), f64({kExperts * kWidth}), of_rows, i32({1, kGroups, rows})},
+          .inputs = {dy, bias, weights, experts},
+          .real = DType::f32,
+          .threads = 2};
+      if (!sum.empty()) run.attrs.set("accumulate", int64_t{1}), run.first_output = sum;
+      return run_kernel(run)[0];
+    };
+    Numbers whole = part(0, kRows, {});
+    for (int64_t rows : {1, 8, 13}) {
+      Numbers sum;
+      for (int64_t first = 0; first < kRows; first += rows) sum = part(first, std::min(rows, kRows - first), sum);
+      EXPECT_EQ(sum, whole) << rows << (by_token ? " by token" : " by place");
+    }
   }
 }
 

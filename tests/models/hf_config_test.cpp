@@ -6,6 +6,7 @@
 
 #include "architecture_data.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "models/hf_type.h"
 #include "models/models.h"
 #include "models/presets.h"
@@ -231,6 +232,40 @@ TEST(HfConfig, RefusesBadValues) {
       "a head");
   EXPECT_EQ(scaled({{"rope_type", "linear"}, {"factor", 0.0}}),
             "config.json rope_scaling.factor: got 0; expected a number above 0");
+}
+
+// Experts that no router can choose from, each by the key of the file.
+TEST(HfConfig, RefusesExpertsThatCannotBe) {
+  auto complaint = [](const char* fixture, const json& changes) {
+    return complaint_about(read_file(model_fixtures() / fixture / "config.json").c_str(), changes);
+  };
+  struct Case {
+    const char* fixture;
+    json changes;
+    const char* said;
+  };
+  const Case cases[] = {
+      {"deepseekv3", {{"n_shared_experts", 0}}, "n_shared_experts: got 0; expected an integer from 1"},
+      {"deepseekv3", {{"n_group", 3}}, "n_group: 8 experts do not stand in 3 equal groups; expected a divisor of 8"},
+      {"deepseekv3", {{"n_group", 8}}, "n_group: groups of 1 experts cannot be judged by their 2 best"},
+      {"deepseekv3", {{"topk_group", 5}}, "topk_group: got 5; expected an integer from 1 to 4"},
+      {"deepseekv3", {{"topk_group", 1}, {"num_experts_per_tok", 3}}, "1 groups of 2 experts are fewer than 3"},
+      {"deepseekv3", {{"num_experts_per_tok", 9}}, "num_experts_per_tok: got 9; expected an integer from 1 to 8"},
+      {"deepseekv3", {{"moe_layer_freq", 2}}, "moe_layer_freq: 2 is not supported"},
+      {"deepseekv3", {{"scoring_func", "softmax"}}, "scoring_func: "},
+      {"deepseekv2", {{"norm_topk_prob", true}}, "norm_topk_prob: "},
+      {"deepseekv2", {{"n_group", nullptr}}, "n_group: is missing"},
+      {"qwen2moe", {{"decoder_sparse_step", 0}}, "decoder_sparse_step: got 0; expected an integer from 1"},
+      {"qwen2moe", {{"num_experts", 0}}, "num_experts: got 0; expected an integer from 1"},
+      {"qwen2moe", {{"num_experts_per_tok", 0}}, "num_experts_per_tok: got 0; expected an integer from 1 to 6"},
+      {"qwen2moe", {{"shared_expert_intermediate_size", 0}}, "shared_expert_intermediate_size: "},
+      {"qwen2moe", {{"mlp_only_layers", "1"}}, "mlp_only_layers: "},
+      {"mixtral", {{"router_jitter_noise", 0.1}}, "router_jitter_noise: 0.1: noise"},
+  };
+  for (const Case& c : cases) {
+    std::string said = complaint(c.fixture, c.changes);
+    EXPECT_NE(said.find(c.said), std::string::npos) << c.fixture << c.changes.dump() << ": " << said;
+  }
 }
 
 TEST(HfConfig, RefusesWhatIsNotAConfig) {

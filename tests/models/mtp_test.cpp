@@ -10,6 +10,7 @@
 #include "ir/mtp_paths.h"
 #include "model_results.h"
 #include "models/presets.h"
+#include "optim/optimizer.h"
 
 namespace sextant {
 namespace {
@@ -271,6 +272,17 @@ TEST_F(MtpFiles, CopiesWithOtherValuesAreRefused) {
   spec.mtp_depths = 1;  // the module with that copy is not read
   refuse_other_copies(spec, WeightsReader(out_));
   EXPECT_NE(unread_layers(spec, WeightsReader(out_)).find("model.layers.3 and later hold"), std::string::npos);
+}
+
+// A module reads the model's embedding and head, which stay what optimizers take them for.
+TEST(MultiTokenPrediction, EmbeddingAndHeadAreOfNoBlock) {
+  ModelSpec spec = find_preset("deepseek-v3")->spec;
+  spec.layers = 1, spec.mtp_depths = 2, spec.experts->dense_first = 0;
+  Graph graph = build_model(spec, {.seq = 4}, single_rank_mesh());
+  std::map<ValueId, OptimizedWeight> weights = optimized_weights(graph);
+  for (const char* path : {"embed.weight", "head.weight"}) EXPECT_FALSE(weights.at(graph.find(path)->id).in_block);
+  for (const char* path : {"layers.0.attn.out.weight", "mtp.0.eh_proj.weight", "mtp.1.mlp.experts.down.weight"})
+    EXPECT_TRUE(weights.at(graph.find(path)->id).in_block) << path;
 }
 
 TEST(MultiTokenPrediction, CountsOfDeepSeekV3AreThePublishedOnes) {

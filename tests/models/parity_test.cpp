@@ -71,10 +71,7 @@ TEST(Fixtures, EveryArchitectureHasOne) {
   }
 }
 
-TEST_P(Parity, LossAndEveryGradient) {
-  SafetensorsFile expected(kFixtures / GetParam().expected / "expected.safetensors");
-  NamedTensors ours = loss_and_gradients(kFixtures / GetParam().model, fixture_batch(expected), GetParam().z_loss,
-                                         GetParam().recompute);
+void expect_loss_and_gradients(const NamedTensors& ours, const SafetensorsFile& expected) {
   float wanted = floats(expected.tensor("loss"))[0];
   EXPECT_NEAR(ours.at("loss").values[0], wanted, 1e-5 * std::abs(wanted));
   double all = 0;
@@ -89,6 +86,13 @@ TEST_P(Parity, LossAndEveryGradient) {
     double size = norm(floats(theirs)), floor = (size < 1e-6 * std::sqrt(all) ? 1e-2 : 1e-4) * std::sqrt(all);
     EXPECT_LE(distance(tensor.values, floats(theirs)), 1e-5 * std::max(size, floor)) << name;
   }
+}
+
+TEST_P(Parity, LossAndEveryGradient) {
+  SafetensorsFile expected(kFixtures / GetParam().expected / "expected.safetensors");
+  expect_loss_and_gradients(loss_and_gradients(kFixtures / GetParam().model, fixture_batch(expected), GetParam().z_loss,
+                                               GetParam().recompute),
+                            expected);
 }
 
 TEST(Logits, AgreeWithTheCacheFilledAtOnceOrTokenByToken) {
@@ -287,6 +291,26 @@ TEST(LiveParity, TransformersAgreesOnFreshTokens) {
   }
   EXPECT_EQ(std::system(command.c_str()), 0);
   for (const fs::path& file : files) fs::remove_all(file);
+}
+
+// Models with experts at the edges of their configs, as transformers writes them.
+TEST(LiveParity, ExpertVariants) {
+  if (!fs::exists(kPeer)) GTEST_SKIP() << "scripts/peers has not been run";
+  fs::path out = fs::temp_directory_path() / fmt::format("sextant-variants-{}", ::getpid());
+  std::string script = std::string(SEXTANT_SOURCE_DIR) + "/tests/peers/expert_variants.py";
+  ASSERT_EQ(std::system(fmt::format("{} {} {}", kPeer.string(), script, out.string()).c_str()), 0);
+  int compared = 0;
+  for (const auto& entry : fs::directory_iterator(out)) {
+    SCOPED_TRACE(entry.path().filename().string());
+    SafetensorsFile expected(entry.path() / "expected.safetensors");
+    Batch batch = fixture_batch(expected);
+    expect_loss_and_gradients(loss_and_gradients(entry.path(), batch, 0, RecomputeMode::none), expected);
+    std::vector<float> logits = floats(expected.tensor("logits"));
+    EXPECT_LE(distance(cached_logits(entry.path(), batch, 1).values, logits), 1e-5 * norm(logits));
+    ++compared;
+  }
+  EXPECT_GE(compared, 50);
+  fs::remove_all(out);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/error.h"
 #include "cost/machine_file.h"
 #include "cost/planned_target.h"
 #include "cost/price.h"
@@ -88,12 +89,12 @@ TEST(ExpertDispatchSizes, WhatSendsLeastIsTaken) {
   EXPECT_EQ(taken({.tokens = 4096, .per_token = 8, .experts = 128, .ranks = 16}, 1.5), "tokens");
 }
 
-LoweredRun lowered(const char* dispatch, double capacity) {
+LoweredRun lowered(const char* dispatch, double capacity, int64_t microbatch = 1) {
   ModelSpec spec = find_preset("mixtral-8x7b")->spec;
   spec.layers = 1;
   RunConfig run;
   run.mesh = {.dp = 4, .ep = 4, .expert_capacity = capacity, .expert_dispatch = dispatch};
-  run.batch = {.sequences = 4, .microbatch = 1, .seq = 256};
+  run.batch = {.sequences = 4 * microbatch, .microbatch = microbatch, .seq = 256};
   run.train.eval_every = 0;
   return lower_run(run, spec, planned_target(own_profile()), Checks::none);
 }
@@ -139,6 +140,35 @@ TEST(ExpertDispatchSizes, ThePlanTellsWhatWasChosen) {
           EXPECT_EQ(queues->capacity, 192);
         }
   }
+}
+
+// Numbers have 32 bits. Of 2^28 tokens and 8 experts a row's token and expert take 2^31, of 2^29 a slot's do; rows for
+// any routing of 2^28 tokens, on each of four ranks one for each of two experts, are 2^31.
+TEST(ExpertDispatchSizes, MoreRowsThanNumbersAreRefused) {
+  struct Refused {
+    const char* dispatch;
+    double capacity;
+    int64_t microbatch;
+    const char* key;
+    const char* said;
+  };
+  for (const Refused& c :
+       {Refused{"tokens", 1, 1 << 20, "mesh.expert_dispatch",
+                "\"tokens\" gives 2147483648 numbers to the 268435456 tokens that go to experts together; expected at "
+                "most 2147483647, tokens × experts; \"rows\" needs fewer numbers"},
+        Refused{"rows", 0, 1 << 20, "batch.microbatch", "\"rows\" gives 2147483648 numbers to the 268435456 tokens"},
+        Refused{"gather", 0, 1 << 22, "batch.microbatch", "\"gather\" gives 8589934592 numbers"}}) {
+    SCOPED_TRACE(c.dispatch);
+    try {
+      lowered(c.dispatch, c.capacity, c.microbatch);
+      FAIL() << "nothing was said";
+    } catch (const UserError& error) {
+      EXPECT_NE(std::string(error.what()).find(c.key), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find(c.said), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_NO_THROW(lowered("rows", 1, 1 << 20));
+  EXPECT_NO_THROW(lowered("tokens", 1, 1 << 19));
 }
 
 }  // namespace

@@ -126,6 +126,28 @@ TEST(MtpTraining, EveryMeshAgreesWithOneRank) {
   }
 }
 
+// A module's layer is a block: computed again, and repeated in rounds, it gives the same bits.
+TEST(MtpTraining, RecomputationAndRoundsGiveTheSameBits) {
+  ScratchRun scratch("mtp-blocks");
+  auto model_of = [&](std::string_view out) {
+    return read_file(scratch.root() / out / "step-000004" / "model.safetensors");
+  };
+  const MtpSettings mesh{"mesh.dp=4", "mesh.ep=4", "model.experts.keep_groups=1", "mesh.expert_dispatch=rows"};
+  auto with = [&](const MtpSettings& more) {
+    MtpSettings settings = mesh;
+    settings.insert(settings.end(), more.begin(), more.end());
+    return settings;
+  };
+  run_mtp(scratch, "kept", mesh);
+  run_mtp(scratch, "full", with({"train.recompute=full"}));
+  run_mtp(scratch, "rounds", with({"mesh.expert_capacity=1"}));
+  EXPECT_TRUE(model_of("full") == model_of("kept"));
+  EXPECT_TRUE(model_of("rounds") == model_of("kept"));
+  EXPECT_EQ(scratch.metric("full", "mtp_loss"), scratch.metric("kept", "mtp_loss"));
+  EXPECT_EQ(scratch.metric("rounds", "mtp_loss"), scratch.metric("kept", "mtp_loss"));
+  EXPECT_FALSE(scratch.metric("rounds", "lost_rows").empty());
+}
+
 TEST(MtpTraining, DocumentsAreMaskedAlikeOnMeshes) {
   ScratchRun scratch("mtp-documents");
   // A token of the text ends documents, so that sequences have several.

@@ -34,22 +34,28 @@ struct ExpertRowsScratch {
   int64_t offsets, rows_in, rows_out, gemm, end;
 };
 
-// The slots of all tokens by expert and where each expert's begin, for all threads; then of each thread rows of both
-// operands and the GEMM's own.
+// The slots of all tokens by expert, and where each expert's begin.
+struct ExpertOrderScratch {
+  ExpertOrderScratch(int64_t slots, int64_t experts)
+      : offsets(in_lines(slots * 4)), end(offsets + in_lines((experts + 1) * 4)) {}
+
+  int64_t offsets, end;
+};
+
+// That order for all threads; then of each thread rows of both operands and the GEMM's own.
 struct ExpertGradientScratch {
   struct Sizes {
     int64_t slots, experts, outputs, inputs, element;
   };
   explicit ExpertGradientScratch(const Sizes& s)
-      : offsets(in_lines(s.slots * 4)),
-        threads(offsets + in_lines((s.experts + 1) * 4)),
+      : order(s.slots, s.experts),
         inputs(in_lines(kGradientTile * s.outputs * s.element)),
         gemm(inputs + in_lines(kGradientTile * s.inputs * s.element)),
         thread_end(gemm + in_lines(multiply_scratch(s.inputs, kGradientTile))) {}
-  int64_t shared() const { return threads; }
+  int64_t shared() const { return order.end; }
   int64_t of_thread() const { return thread_end; }
 
-  int64_t offsets, threads;          // from the beginning
+  ExpertOrderScratch order;          // from the beginning
   int64_t inputs, gemm, thread_end;  // from a thread's beginning, where rows of outputs stand
 };
 

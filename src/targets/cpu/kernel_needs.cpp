@@ -138,13 +138,20 @@ Bytes expert_weight_gradient(const KernelQuery& query) {
   return {scratch.shared() + query.threads * scratch.of_thread()};
 }
 
+// Rows by expert, where `kExperts` tells theirs, for the gradient of a bias.
+template <size_t kExperts>
+Bytes rows_by_expert(const KernelQuery& query) {
+  int64_t held = query.out[0].shape.count() / query.in[0].shape.last();
+  return {ExpertOrderScratch(query.in[kExperts].shape.count(), held).end};
+}
+
 // The length of every queue.
 Bytes queue_lengths(const KernelQuery& query) {
   const LocalShape& groups = query.out[0].shape;
   return {groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(int64_t)}};
 }
 
-// What is counted of every queue: in all, and before the round.
+// What is counted of every queue: in all, and of one round.
 Bytes queue_counts(const KernelQuery& query) {
   const LocalShape& groups = query.out[0].shape;
   return {2 * groups[0] * groups[1] * query.attrs.integer("blocks") * int64_t{sizeof(QueueCounts)}};
@@ -215,8 +222,10 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::expert_down_weight_gradient, {cpu::expert_weight_gradient}},
       {&ops::expert_load, {cpu::load_sums}},
       {&ops::expert_rows, {cpu::expert_linear}},
+      {&ops::expert_rows_bias_gradient, {cpu::rows_by_expert<1>}},
       {&ops::expert_rows_input_gradient, {cpu::expert_linear}},
       {&ops::expert_rows_weight_gradient, {cpu::expert_weight_gradient}},
+      {&ops::expert_rows_weighted_bias_gradient, {cpu::rows_by_expert<3>}},
       {&ops::expert_up, {cpu::expert_linear}},
       {&ops::expert_up_input_gradient, {cpu::expert_linear}},
       {&ops::expert_up_weight_gradient, {cpu::expert_weight_gradient}},

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/expert_order.h"
 #include "exec/cpu/kernels/gemm.h"
 #include "targets/cpu/expert_sizes.h"
 #include "targets/ordered_slots.h"
@@ -17,20 +18,6 @@ SlotExperts slot_experts(const KernelCall& call, int64_t expert_count) {
   return experts_of_rows(
       chosen.as<int32_t>(), chosen.shape.last(),
       {.experts = call.attrs.integer("experts"), .blocks = call.attrs.integer("blocks"), .held = expert_count});
-}
-
-// The slots at(0), …, at(count - 1) in the order of their experts, stable; offsets[e] is where expert e's begin.
-template <class At>
-void sort_slots(const SlotExperts& experts, int64_t expert_count, int64_t count, const At& at, int32_t* order,
-                int32_t* offsets) {
-  std::fill_n(offsets, expert_count + 1, 0);
-  for (int64_t i = 0; i < count; ++i)
-    if (int64_t e = experts.of(at(i)); e >= 0) ++offsets[e + 1];
-  for (int64_t e = 0; e < expert_count; ++e) offsets[e + 1] += offsets[e];
-  for (int64_t i = 0; i < count; ++i)
-    if (int64_t e = experts.of(at(i)); e >= 0) order[offsets[e]++] = static_cast<int32_t>(at(i));
-  for (int64_t e = expert_count; e > 0; --e) offsets[e] = offsets[e - 1];  // each had moved on to the next one's
-  offsets[0] = 0;
 }
 
 enum class Rows : uint8_t { tokens, slots };
@@ -155,28 +142,14 @@ void run_weight_gradient(const KernelCall& call) {
     int64_t top_k = slots.rows > 0 ? 1 : experts.shape.last();
     ExpertGradientScratch at({experts.count(), expert_count, outputs, inputs, int64_t{sizeof(T)}});
     auto* order = reinterpret_cast<int32_t*>(call.workspace);
-    auto* offsets = reinterpret_cast<int32_t*>(call.workspace + at.offsets);
-    bool by_token = call.attrs.integer_or("by_token", 0) != 0;
-    if (slots.rows > 0 &&
-        !by_token)  // by their places in queues, then by groups: the rows of a round are a piece of that
-      sort_slots(
-          slots, expert_count, experts.count(),
-          [&, groups = experts.count() / slots.rows](int64_t i) { return i % groups * slots.rows + i / groups; }, order,
-          offsets);
-    else
-      sort_slots(
-          slots, expert_count, experts.count(), [](int64_t i) { return i; }, order, offsets);
+    auto* offsets = reinterpret_cast<int32_t*>(call.workspace + at.order.offsets);
+    sort_for_sums(call, slots, expert_count, experts.count(), order, offsets);
     const RowOfSlot row_of{top_k, places_of_slots(call)};
     call.team.parallel_for(expert_count, [&](int64_t e, int thread) {
       std::byte* memory = call.workspace + at.shared() + thread * at.of_thread();
       T *dy_rows = reinterpret_cast<T*>(memory), *x_rows = reinterpret_cast<T*>(memory + at.inputs);
       T* dw = call.out[0].as<T>() + e * outputs * inputs;
       if (!call.accumulate()) std::fill_n(dw, outputs * inputs, T{0});
-      if (by_token) {  // then by groups: the tokens of a round are a piece of that
-        auto token = [&, all = call.attrs.integer("experts")](int32_t row) { return slots.chosen[row] / all; };
-        std::sort(order + offsets[e], order + offsets[e + 1],
-                  [&](int32_t a, int32_t b) { return token(a) == token(b) ? a < b : token(a) < token(b); });
-      }
       for (int64_t begin = offsets[e]; begin < offsets[e + 1]; begin += kGradientTile) {
         int64_t rows = std::min<int64_t>(kGradientTile, offsets[e + 1] - begin);
         for (int64_t r = 0; r < rows; ++r) {

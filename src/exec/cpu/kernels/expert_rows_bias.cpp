@@ -2,13 +2,15 @@
 
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/blocks.h"
+#include "exec/cpu/kernels/expert_order.h"
+#include "targets/cpu/expert_sizes.h"
 #include "targets/slot_experts.h"
 
 namespace sextant::cpu {
 
 namespace {
 
-constexpr int64_t kRowBiasColumns = 64;  // that one task sums, over all rows in their order
+constexpr int64_t kRowBiasColumns = 64;  // that one task sums, over the rows of every expert
 
 // `bias` is this rank's, or the gradient of it.
 SlotExperts biases_of_rows(const KernelCall& call, const Tensor& experts, const Tensor& bias) {
@@ -34,20 +36,22 @@ void add_to_rows(const KernelCall& call, const Tensor& experts, const Factor& fa
   });
 }
 
-// dbias[e] = Σ over the rows of expert e of factor(row)·dy.
+// dbias[e] = Σ over the rows of expert e of factor(row)·dy, in the order of the gradients of its other weights.
 template <class T, class Factor>
 void sum_rows(const KernelCall& call, const Tensor& experts, const Factor& factor) {
   const T* dy = call.in[0].as<T>();
   T* dbias = call.out[0].as<T>();
-  int64_t width = call.in[0].shape.last();
-  SlotExperts of_rows = biases_of_rows(call, experts, call.out[0]);
+  int64_t width = call.in[0].shape.last(), held = call.out[0].count() / width;
+  ExpertOrderScratch at(experts.count(), held);
+  auto* order = reinterpret_cast<int32_t*>(call.workspace);
+  auto* offsets = reinterpret_cast<int32_t*>(call.workspace + at.offsets);
+  sort_for_sums(call, biases_of_rows(call, experts, call.out[0]), held, experts.count(), order, offsets);
   for_blocks(call.team, width, kRowBiasColumns, [&](int64_t begin, int64_t end) {
-    for (int64_t first = 0; first < call.out[0].count(); first += width)
-      std::fill(dbias + first + begin, dbias + first + end, T{0});
-    for (int64_t row = 0; row < experts.count(); ++row) {
-      int64_t e = of_rows.of(row);
-      if (e < 0) continue;
-      for (int64_t j = begin; j < end; ++j) dbias[e * width + j] += factor(row) * dy[row * width + j];
+    for (int64_t e = 0; e < held; ++e) {
+      T* sums = dbias + e * width;
+      if (!call.accumulate()) std::fill(sums + begin, sums + end, T{0});
+      for (int32_t i = offsets[e]; i < offsets[e + 1]; ++i)
+        for (int64_t j = begin; j < end; ++j) sums[j] += factor(order[i]) * dy[order[i] * width + j];
     }
   });
 }

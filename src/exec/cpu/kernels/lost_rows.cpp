@@ -33,7 +33,9 @@ void run_clip_lost(const KernelCall& call) {
     *call.out[0].as<T>() = static_cast<T>(norm);
     *call.out[1].as<T>() = static_cast<T>(std::isfinite(norm) && served ? scale : 0.0);
     *call.out[2].as<T>() = sums[1];
-    *call.out[3].as<T>() = static_cast<T>(1 + std::count_if(sums + 1, sums + count, [](T left) { return left > 0; }));
+    int64_t last = count - 1;
+    while (last > 0 && !(sums[last] > 0)) --last;
+    *call.out[3].as<T>() = static_cast<T>(1 + last);
   });
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/units.h"
 #include "exec/cpu/kernel.h"
 #include "targets/copy_runs.h"
 #include "targets/token_groups.h"
@@ -14,15 +15,17 @@ struct CopyLimits {
   bool serve(const QueueCounts& asked) const { return asked.slots <= capacity && asked.copies <= copies; }
 };
 
-// lost as the contract of copies_map has it.
-void count_lost_copies(const Tensor& lost, const QueueCounts* queues, int64_t count, const CopyLimits& limits) {
+// lost as the contract of copies_map has it; `rounds` are those of the queues' counts.
+void count_lost_copies(const Tensor& lost, std::span<const QueueCounts> queues, const CopyLimits& limits,
+                       int64_t rounds) {
   for_real_type(lost.dtype, [&]<class T>() {
     for (int64_t i = 0; i < lost.count(); ++i) {
-      int64_t left = 0;
-      for (const QueueCounts& queue : std::span(queues, static_cast<size_t>(count)))
-        left += i == 0 ? queue.slots - queue.served
-                       : std::max({int64_t{0}, queue.slots - (i + 1) * limits.capacity,
-                                   queue.copies - (i + 1) * limits.copies});
+      int64_t left = 0, times = i + 1;
+      for (const QueueCounts& queue : queues)
+        left +=
+            times == rounds
+                ? queue.slots - queue.served
+                : std::max({int64_t{0}, queue.slots - times * limits.capacity, queue.copies - times * limits.copies});
       lost.as<T>()[i] = static_cast<T>(left);
     }
   });
@@ -39,10 +42,10 @@ void run_copies_map(const KernelCall& call) {
   TokenGroups groups(attrs, call.out[0].shape);
   int64_t top_k = experts.shape.last(), blocks = attrs.integer("blocks"), of_block = attrs.integer("experts_per_block");
   CopyLimits limits{attrs.integer("capacity"), attrs.integer("copies")};
-  int64_t first = attrs.integer("round") * attrs.integer("tokens"), end = first + attrs.integer("tokens");
+  int64_t round = attrs.integer("round"), tokens_of_round = attrs.integer("tokens");
   int64_t rows = blocks * limits.capacity, copies = blocks * limits.copies;
   auto* queues = reinterpret_cast<QueueCounts*>(call.workspace);  // of each group, of all tokens so far
-  QueueCounts* before = queues + groups.count * blocks;           // the same at the round's first token
+  QueueCounts* of_round = queues + groups.count * blocks;         // the same of the tokens of one round
   call.team.parallel_for(groups.count, [&](int64_t group, int) {
     GroupCopies out{call.out[0].as<int32_t>() + group * copies, call.out[1].as<int32_t>() + group * rows,
                     call.out[2].as<int32_t>() + group * rows};
@@ -51,20 +54,18 @@ void run_copies_map(const KernelCall& call) {
     std::fill_n(out.row_experts, rows, -1);
     std::fill_n(queues + group * blocks, blocks, QueueCounts{});
     for (int64_t token = 0; token < groups.tokens(); ++token) {
-      if (token == first) std::copy_n(queues + group * blocks, blocks, before + group * blocks);
+      if (token % tokens_of_round == 0) std::fill_n(of_round + group * blocks, blocks, QueueCounts{});
       const int32_t* chosen = experts.as<int32_t>() + groups.row(group, token) * top_k;
       for (int64_t j = 0; j < top_k; ++j) {
         int64_t block = chosen[j] / of_block;
         auto here = [&](int32_t expert) { return expert >= 0 && expert / of_block == block; };
         if (!here(chosen[j]) || std::any_of(chosen, chosen + j, here)) continue;
         int64_t slots = std::count_if(chosen + j, chosen + top_k, here);
-        QueueCounts& queue = queues[group * blocks + block];
-        queue.slots += slots, ++queue.copies;
-        if (limits.serve(queue)) queue.served += slots;
-        if (token < first || token >= end) continue;
-        const QueueCounts& began = before[group * blocks + block];
-        QueueCounts asked{queue.slots - began.slots, queue.copies - began.copies, 0};
+        QueueCounts &queue = queues[group * blocks + block], &asked = of_round[group * blocks + block];
+        for (QueueCounts* counts : {&queue, &asked}) counts->slots += slots, ++counts->copies;
         if (!limits.serve(asked)) continue;
+        queue.served += slots;
+        if (token / tokens_of_round != round) continue;
         out.copies[block * limits.copies + asked.copies - 1] = static_cast<int32_t>(token * top_k + j);
         int64_t row = block * limits.capacity + asked.slots - slots;
         for (int64_t slot = j; slot < top_k; ++slot) {
@@ -75,7 +76,8 @@ void run_copies_map(const KernelCall& call) {
       }
     }
   });
-  count_lost_copies(call.out[3], queues, groups.count * blocks, limits);
+  count_lost_copies(call.out[3], {queues, static_cast<size_t>(groups.count * blocks)}, limits,
+                    ceil_div(groups.tokens(), tokens_of_round));
 }
 
 void run_copies_to_rows(const KernelCall& call) {

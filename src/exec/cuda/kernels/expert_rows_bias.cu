@@ -41,6 +41,7 @@ struct RowBiasGradient {
   const float* weights;  // null: 1
   float* dbias;
   int64_t width;
+  bool accumulate;
 };
 
 // A thread for each column of an expert: its rows one after the other.
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(kRowBiasThreads) sum_expert_rows(RowBiasGradie
   const int64_t column = static_cast<int64_t>(blockIdx.x) * kRowBiasThreads + threadIdx.x;
   const int expert = static_cast<int>(blockIdx.y);
   if (column >= x.width) return;
-  float sum = 0;
+  float sum = x.accumulate ? x.dbias[expert * x.width + column] : 0;
   for (int at = x.order.offsets[expert]; at < x.order.offsets[expert + 1]; ++at) {
     const int row = x.order.order[at];
     const float weight = x.weights ? x.weights[row] : 1.0f;
@@ -99,7 +100,7 @@ void sum_rows(const CudaCall& call, const Tensor& experts, const float* weights)
   SlotOrder order =
       sort_slots(biases_of_rows(call, experts, dbias), experts.count(), held, call.workspace, call.stream);
   for_cuda_type(dy.dtype, [&]<class T>() {
-    RowBiasGradient<T> gradient{order, dy.as<const T>(), weights, dbias.as<float>(), width};
+    RowBiasGradient<T> gradient{order, dy.as<const T>(), weights, dbias.as<float>(), width, call.accumulate()};
     dim3 grid(static_cast<unsigned>(ceil_div(width, kRowBiasThreads)), static_cast<unsigned>(held));
     sum_expert_rows<T><<<grid, kRowBiasThreads, 0, call.stream>>>(gradient);
   });

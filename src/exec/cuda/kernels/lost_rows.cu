@@ -45,12 +45,12 @@ __global__ void clip_lost_kernel(const float* sums, int64_t count, double clip, 
                                  float* scale, float* lost, float* needed) {
   const double root = sqrt(static_cast<double>(sums[0]));
   const bool served = rounds >= count || sums[rounds] == 0.0f;
-  float wanted = 1;
-  for (int64_t i = 1; i < count; ++i) wanted += sums[i] > 0.0f ? 1.0f : 0.0f;
+  int64_t last = count - 1;
+  while (last > 0 && !(sums[last] > 0.0f)) --last;
   *norm = static_cast<float>(root);
   *scale = isfinite(root) && served ? static_cast<float>(clip > 0 ? fmin(1.0, clip / root) : 1.0) : 0.0f;
   *lost = sums[1];
-  *needed = wanted;
+  *needed = static_cast<float>(1 + last);
 }
 
 void launch_clip(const CudaCall& call) {

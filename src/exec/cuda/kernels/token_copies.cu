@@ -16,7 +16,7 @@ struct CopyMap {
   const int32_t* experts;
   int32_t *copies, *sources, *row_experts;
   QueueCounts* queues;
-  int64_t top_k, blocks, experts_of_block, capacity, copies_of_block, first, end;  // tokens [first, end) in this round
+  int64_t top_k, blocks, experts_of_block, capacity, copies_of_block, tokens_of_round, round;
 };
 
 // The sum over the lanes up to this one.
@@ -39,38 +39,40 @@ __global__ void __launch_bounds__(32) map_copies(CopyMap map) {
   for (int64_t i = lane; i < map.copies_of_block; i += 32) copies[i] = -1;
   for (int64_t i = lane; i < map.capacity; i += 32) sources[i] = row_experts[i] = -1;
   __syncwarp();
-  int64_t slots = 0, sent = 0, served = 0;    // of the tokens so far
-  int64_t slots_before = 0, sent_before = 0;  // of those before this round
-  for (int64_t token = lane; token - lane < map.groups.tokens(); token += 32) {
-    const bool is_token = token < map.groups.tokens();
-    const int32_t* chosen = map.experts + (is_token ? map.groups.row(group, token) * map.top_k : 0);
-    int here = 0, first_slot = -1;
-    for (int j = 0; is_token && j < map.top_k; ++j) {
-      const int64_t expert = chosen[j] - first_expert;
-      if (chosen[j] < 0 || expert < 0 || expert >= map.experts_of_block) continue;
-      if (here == 0) first_slot = j;
-      ++here;
-    }
-    const unsigned sending = __ballot_sync(kWholeWarp, here > 0);
-    const int64_t slots_here = slots + sum_up_to(here, lane);  // with this token's
-    const int64_t sent_here = sent + __popc(sending & (0xffffffffu >> (31 - lane)));
-    if (here > 0 && slots_here <= map.capacity && sent_here <= map.copies_of_block) served += here;
-    const int earlier_slots = token < map.first ? here : 0;
-    slots_before += warp_sum(earlier_slots);
-    sent_before += __popc(__ballot_sync(kWholeWarp, earlier_slots > 0));
-    const int64_t row_end = slots_here - slots_before, copy = sent_here - sent_before - 1;
-    if (here > 0 && token >= map.first && token < map.end && row_end <= map.capacity && copy < map.copies_of_block) {
-      copies[copy] = static_cast<int32_t>(token * map.top_k + first_slot);
-      int64_t row = row_end - here;
-      for (int j = first_slot; j < map.top_k; ++j) {
+  int64_t slots = 0, sent = 0, served = 0;  // of the rounds so far
+  for (int64_t first = 0; first < map.groups.tokens(); first += map.tokens_of_round) {
+    const int64_t end = min(first + map.tokens_of_round, map.groups.tokens());
+    const bool taken = first == map.round * map.tokens_of_round;
+    int64_t slots_before = 0, sent_before = 0;  // of the round's tokens so far
+    for (int64_t token = first + lane; token - lane < end; token += 32) {
+      const int32_t* chosen = map.experts + (token < end ? map.groups.row(group, token) * map.top_k : 0);
+      int here = 0, first_slot = -1;
+      for (int j = 0; token < end && j < map.top_k; ++j) {
         const int64_t expert = chosen[j] - first_expert;
         if (chosen[j] < 0 || expert < 0 || expert >= map.experts_of_block) continue;
-        sources[row] = static_cast<int32_t>(token * map.top_k + j);
-        row_experts[row++] = static_cast<int32_t>(token * all_experts + chosen[j]);
+        if (here == 0) first_slot = j;
+        ++here;
       }
+      const unsigned sending = __ballot_sync(kWholeWarp, here > 0);
+      const int64_t row_end = slots_before + sum_up_to(here, lane);  // with this token's
+      const int64_t copy_end = sent_before + __popc(sending & (0xffffffffu >> (31 - lane)));
+      const bool fits = here > 0 && row_end <= map.capacity && copy_end <= map.copies_of_block;
+      if (fits) served += here;
+      if (fits && taken) {
+        copies[copy_end - 1] = static_cast<int32_t>(token * map.top_k + first_slot);
+        int64_t row = row_end - here;
+        for (int j = first_slot; j < map.top_k; ++j) {
+          const int64_t expert = chosen[j] - first_expert;
+          if (chosen[j] < 0 || expert < 0 || expert >= map.experts_of_block) continue;
+          sources[row] = static_cast<int32_t>(token * map.top_k + j);
+          row_experts[row++] = static_cast<int32_t>(token * all_experts + chosen[j]);
+        }
+      }
+      slots_before = __shfl_sync(kWholeWarp, row_end, 31);
+      sent_before = __shfl_sync(kWholeWarp, copy_end, 31);
     }
-    slots = __shfl_sync(kWholeWarp, slots_here, 31);
-    sent = __shfl_sync(kWholeWarp, sent_here, 31);
+    slots += slots_before;
+    sent += sent_before;
   }
   served = warp_sum(served);
   if (lane == 0) map.queues[queue] = {slots, sent, served};
@@ -80,13 +82,14 @@ constexpr int kCountThreads = 256;
 
 // lost[blockIdx.x]; a whole number, so the order of the sum does not matter.
 __global__ void __launch_bounds__(kCountThreads)
-    count_lost_copies(const QueueCounts* queues, int64_t count, int64_t capacity, int64_t copies, float* lost) {
+    count_lost_copies(const QueueCounts* queues, int64_t count, int64_t capacity, int64_t copies, int64_t rounds,
+                      float* lost) {
   const int64_t times = blockIdx.x + int64_t{1};
   double left = 0;
   for (int64_t i = threadIdx.x; i < count; i += kCountThreads) {
     const QueueCounts& queue = queues[i];
     const int64_t beyond = max(queue.slots - times * capacity, queue.copies - times * copies);
-    left += static_cast<double>(times == 1 ? queue.slots - queue.served : max(beyond, int64_t{0}));
+    left += static_cast<double>(times == rounds ? queue.slots - queue.served : max(beyond, int64_t{0}));
   }
   left = block_sum<kCountThreads>(left);
   if (threadIdx.x == 0) lost[blockIdx.x] = static_cast<float>(left);
@@ -95,7 +98,6 @@ __global__ void __launch_bounds__(kCountThreads)
 void run_copies_map(const CudaCall& call) {
   const Tensor& experts = call.in[0];
   TokenGroups groups(call.attrs, call.out[0].shape);
-  const int64_t tokens = call.attrs.integer("tokens"), first = call.attrs.integer("round") * tokens;
   CopyMap map{.groups = groups,
               .experts = experts.as<const int32_t>(),
               .copies = call.out[0].as<int32_t>(),
@@ -107,12 +109,13 @@ void run_copies_map(const CudaCall& call) {
               .experts_of_block = call.attrs.integer("experts_per_block"),
               .capacity = call.attrs.integer("capacity"),
               .copies_of_block = call.attrs.integer("copies"),
-              .first = first,
-              .end = first + tokens};
+              .tokens_of_round = call.attrs.integer("tokens"),
+              .round = call.attrs.integer("round")};
   dim3 queues(static_cast<unsigned>(groups.count), static_cast<unsigned>(map.blocks));
   if (groups.count > 0) map_copies<<<queues, 32, 0, call.stream>>>(map);
   count_lost_copies<<<static_cast<unsigned>(call.out[3].count()), kCountThreads, 0, call.stream>>>(
-      map.queues, groups.count * map.blocks, map.capacity, map.copies_of_block, call.out[3].as<float>());
+      map.queues, groups.count * map.blocks, map.capacity, map.copies_of_block,
+      ceil_div(groups.tokens(), map.tokens_of_round), call.out[3].as<float>());
 }
 
 // One warp for a block of rows: copy_of[row], -1 where there is none, and first_row[copy], -1 where it has none; either
