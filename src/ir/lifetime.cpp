@@ -94,26 +94,50 @@ bool has_several_microbatches(const Program& program) {
 
 namespace {
 
-// Operands of an op on the comm lane are in use until the first op behind it that waits for it; to the end where none
-// does.
-void hold_until_joined(const Program& program, std::vector<Lifetime>& live) {
-  std::map<int, int> joined;  // by number of the comm op
-  int at = 0;
+// Where ops of the comm lane are known to have ended: the first op behind each that waits for it, or for one that the
+// same region started later: the lane keeps its order. By number; -1 where none waits.
+std::vector<int> joined_at(const Program& program) {
+  std::vector<const Op*> ops;
   for (const Region& region : program.regions)
+    for (const Op& op : region.ops) ops.push_back(&op);
+  std::vector<int> joined(ops.size(), -1);
+  int at = 0;
+  for (const Region& region : program.regions) {
+    const int begin = at;
+    std::vector<int> under_way;  // of this region, in the order in which they started
     for (const Op& op : region.ops) {
-      for (int32_t other : op.waits)
-        if (other < at) joined.emplace(other, at);
+      for (int32_t other : op.waits) {
+        if (other >= at) continue;
+        if (int& end = joined[static_cast<size_t>(other)]; end < 0) end = at;
+        if (other < begin) continue;
+        const Op& awaited = *ops[static_cast<size_t>(other)];
+        std::erase_if(under_way, [&](int before) {
+          // One that a microbatch leaves out tells it nothing.
+          bool in_order = !once_per_step(awaited) || awaited.runs_for == ops[static_cast<size_t>(before)]->runs_for;
+          if (before > other || !in_order) return false;
+          if (int& end = joined[static_cast<size_t>(before)]; end < 0) end = at;
+          return true;
+        });
+      }
+      if (on_comm_lane(op)) under_way.push_back(at);
       ++at;
     }
-  const int end = at - 1;
-  at = 0;
+  }
+  return joined;
+}
+
+// Operands of an op on the comm lane are in use until it is known to have ended; to the end where it never is.
+void hold_until_joined(const Program& program, std::vector<Lifetime>& live) {
+  std::vector<int> joined = joined_at(program);
+  const int end = static_cast<int>(joined.size()) - 1;
+  size_t at = 0;
   for (const Region& region : program.regions)
     for (const Op& op : region.ops) {
       if (on_comm_lane(op))
         for (const auto* ids : {&op.inputs, &op.outputs})
           for (ValueId id : *ids) {
             int& last = live[static_cast<size_t>(id)].last;
-            last = std::max(last, joined.contains(at) ? joined.at(at) : end);
+            last = std::max(last, joined[at] >= 0 ? joined[at] : end);
           }
       ++at;
     }

@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "config/check.h"
 #include "run/programs.h"
+#include "schedule/schedules.h"
 #include "search/layout_overrides.h"
 #include "search/search_bound.h"
 #include "search/search_price.h"
@@ -33,12 +34,12 @@ constexpr size_t kSmallest = 4;  // priced to find the smallest
 constexpr std::array<std::string_view, 5> kByMemory{"full", "latent", "selective", "norms",
                                                     "none"};  // each saves no less than the one before
 
-// A layout on its way: first its coarse bound is known, then a tight one, then its price.
+// A layout on its way: bound after bound is known, each closer than the one before and dearer, then its price.
 struct Node {
   LayoutChoice choice;
   size_t order = 0;
   LeastCost least;
-  bool close = false;
+  Closeness close = Closeness::coarse;
 };
 
 struct Later {
@@ -63,7 +64,7 @@ class Search {
   void look_at(const std::vector<LayoutChoice>& choices) {
     std::map<std::string, std::vector<Node>> families;
     for (size_t i = 0; i < choices.size(); ++i)
-      families[family_of(choices[i])].push_back({choices[i], counts_.considered + i, {}, false});
+      families[family_of(choices[i])].push_back({choices[i], counts_.considered + i, {}, Closeness::coarse});
     counts_.considered += choices.size();
     say(fmt::format("{} layouts", choices.size()));
     std::vector<std::vector<Node>> lists;
@@ -119,7 +120,7 @@ class Search {
     });
     std::vector<Node> nodes(choices.size());
     for (size_t i = 0; i < choices.size(); ++i) nodes[i].choice = choices[i];
-    each_index(nodes.size(), [&](size_t i) { nodes[i].least = bound(nodes[i].choice, &LayoutBounds::coarse_bound); });
+    each_index(nodes.size(), [&](size_t i) { nodes[i].least = bound(nodes[i].choice, Closeness::coarse); });
     auto less = [](const Node& a, const Node& b) { return a.least.bytes < b.least.bytes; };
     std::stable_sort(nodes.begin(), nodes.end(), less);
     nodes.resize(std::min(nodes.size(), kSmallest));
@@ -176,7 +177,7 @@ class Search {
       bool single = node.choice.microbatch * node.choice.mesh.dp == run_.batch.sequences;
       node.least = {.seconds = kNever, .bytes = kNever};
       if (node.choice.microbatch >= too_large && !single) continue;
-      node.least = bound(node.choice, &LayoutBounds::coarse_bound);
+      node.least = bound(node.choice, Closeness::coarse);
       if (!single && node.least.bytes > request_.machine.device.memory_bytes) too_large = node.choice.microbatch;
     }
   }
@@ -207,9 +208,9 @@ class Search {
   }
 
   // A layout that some pass cannot make fits nowhere.
-  LeastCost bound(const LayoutChoice& choice, LeastCost (LayoutBounds::*how)(const LayoutChoice&)) {
+  LeastCost bound(const LayoutChoice& choice, Closeness close) {
     try {
-      return (bounds_.*how)(choice);
+      return bounds_.bound(choice, close);
     } catch (const UserError&) {
       return {.seconds = kNever, .bytes = kNever};
     }
@@ -231,24 +232,33 @@ class Search {
     }
     std::vector<std::optional<Candidate>> prices(next.size());
     each_index(next.size(), [&](size_t i) {
-      if (next[i].close)
-        prices[i] = price(next[i].choice);
-      else
+      if (closer(next[i]))
         refine(next[i]);
+      else
+        prices[i] = price(next[i].choice);
     });
     for (size_t i = 0; i < next.size(); ++i) {
-      if (std::exchange(next[i].close, true))
-        keep(std::move(prices[i]));
-      else
+      if (std::optional<Closeness> then = closer(next[i])) {
+        next[i].close = *then;
         keep_if_fits(next[i]);
+      } else {
+        keep(std::move(prices[i]));
+      }
     }
     std::sort(priced_.begin(), priced_.end(), faster);
     return next.size();
   }
 
+  // The bound behind the one that is known; nullopt where the price comes next.
+  static std::optional<Closeness> closer(const Node& node) {
+    if (node.close == Closeness::coarse) return Closeness::tight;
+    bool pairs = find_schedule(node.choice.schedule)->pairs;
+    return pairs && node.close == Closeness::tight ? std::optional(Closeness::walked) : std::nullopt;
+  }
+
   void refine(Node& node) {
-    LeastCost tight = bound(node.choice, &LayoutBounds::tight_bound);
-    node.least = {std::max(node.least.seconds, tight.seconds), std::max(node.least.bytes, tight.bytes)};
+    LeastCost tighter = bound(node.choice, *closer(node));
+    node.least = {std::max(node.least.seconds, tighter.seconds), std::max(node.least.bytes, tighter.bytes)};
   }
 
   void keep(std::optional<Candidate> candidate) {

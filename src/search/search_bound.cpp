@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "cost/planned_target.h"
+#include "exec/sim/rank_walk.h"
 #include "models/model.h"
 #include "passes/stages.h"
 #include "plan/memory_moments.h"
@@ -24,7 +27,7 @@ constexpr int64_t kSeveral = 2;
 
 void add_work(RegionWork& sum, const RegionWork& other, double times) {
   for (double RegionWork::*part : {&RegionWork::compute, &RegionWork::messages, &RegionWork::beside,
-                                   &RegionWork::at_last, &RegionWork::beside_at_last})
+                                   &RegionWork::at_last, &RegionWork::beside_at_last, &RegionWork::host})
     sum.*part += times * (other.*part);
 }
 
@@ -89,19 +92,35 @@ double fullest_with_all_blocks(const Program& program, int last_block) {
   return fullest;
 }
 
+// Of a microbatch that is neither the first nor the last.
+constexpr int kAnyMicrobatch = -1;
+
+// The region by itself; what it sends arrives so long after its end.
+double walk_alone(RankWalk& walk, RegionWork& work, RegionKind kind) {
+  Action action{.region = kind, .microbatch = kAnyMicrobatch};
+  UnitAlone alone = walk.alone({&action, 1});
+  std::optional<double> arrives;
+  for (const UnitAlone::StageMessage& message : alone.messages)
+    if (message.kind == Collective::send)
+      arrives = std::min(arrives.value_or(message.arrives - alone.seconds), message.arrives - alone.seconds);
+  if (arrives) work.arrives_after = *arrives;
+  return alone.seconds;
+}
+
 StageFigures figures_of(const Program& program, Pricer& pricer) {
   StageFigures out;
+  RankWalk walk(program, pricer, {});
   for (const Region& region : program.regions) {
     RegionWork work = region_work(program, region, pricer);
     switch (region.kind) {
       case RegionKind::forward:
-        out.forward = work;
+        out.forward_alone = walk_alone(walk, work, region.kind), out.forward = work;
         break;
       case RegionKind::backward:
-        out.backward = work;
+        out.backward_alone = walk_alone(walk, work, region.kind), out.backward = work;
         break;
       case RegionKind::weight:
-        out.weight = work;
+        out.weight_alone = walk_alone(walk, work, region.kind), out.weight = work;
         break;
       case RegionKind::update:
         out.update = work;
@@ -140,17 +159,47 @@ bool defers_weights(const LayoutChoice& choice) {
   return schedule && schedule->defers_weights;
 }
 
-// What a microbatch takes of a rank's compute lane at least: where a forward runs beside a backward, messages may
-// travel under compute.
+// What a microbatch takes of a rank at least: where a forward runs beside a backward, messages may travel under
+// compute.
 double least_per_microbatch(bool pairs, const StageFigures& part) {
-  double hidden = pairs ? part.forward.messages + part.backward.messages + part.weight.messages : 0;
-  return part.per_microbatch() - hidden;
+  if (!pairs) return part.least_forward() + part.least_backward() + part.least_weight();
+  double hidden = part.forward.messages + part.backward.messages + part.weight.messages;
+  return std::max(part.per_microbatch() - hidden, part.host());
 }
 
-// Until a stage's part of the first microbatch has come to the next stage.
+// Until a stage's part of the first microbatch has come to the next stage, and until its part of the last one has come
+// to the stage before.
 double least_before_next(bool pairs, const ModelFigures& model, const StageFigures& part) {
-  double hidden = pairs ? part.forward.messages : 0;
-  return std::max(0.0, part.forward.compute - hidden + std::min(0.0, model.message));
+  double seconds = pairs ? part.forward.compute - part.forward.messages : part.least_forward();
+  return std::max(0.0, seconds + std::min(0.0, model.message));
+}
+double least_after(bool pairs, const ModelFigures& model, const StageFigures& part) {
+  double seconds = pairs ? part.backward.compute - part.backward.messages : part.least_backward();
+  return std::max(0.0, seconds + std::min(0.0, model.message));
+}
+
+// The actions of a unit in letters: which regions run, whatever their chunks and microbatches.
+std::string letters_of(std::span<const Action> unit) {
+  std::string letters;
+  for (const Action& action : unit)
+    letters += action.region == RegionKind::forward ? 'F' : action.region == RegionKind::backward ? 'B' : 'W';
+  return letters;
+}
+
+UnitTimes times_of(const UnitAlone& alone, std::span<const Action> unit) {
+  UnitTimes times{.seconds = alone.seconds, .forward_arrives = alone.seconds, .backward_arrives = alone.seconds};
+  std::optional<double> received, sent;
+  for (const UnitAlone::StageMessage& message : alone.messages) {
+    bool forward = unit[static_cast<size_t>(message.part)].region == RegionKind::forward;
+    if (message.kind == Collective::send) {
+      (forward ? times.forward_arrives : times.backward_arrives) = message.arrives;
+      if (forward) sent = message.at;
+    } else if (!forward && is_pair(unit)) {
+      times.backward_received = message.at + message.lane_busy, received = message.at;
+    }
+  }
+  times.forward_sent_behind = sent && received && *sent >= *received;
+  return times;
 }
 
 }  // namespace
@@ -161,7 +210,8 @@ StageFigures& StageFigures::add(const StageFigures& other, double times) {
     add_work(this->*region, other.*region, times);
   for (double StageFigures::*part :
        {&StageFigures::weights, &StageFigures::gradients, &StageFigures::optimizer, &StageFigures::forward_to_backward,
-        &StageFigures::forward_to_weight, &StageFigures::backward_to_weight, &StageFigures::passing})
+        &StageFigures::forward_to_weight, &StageFigures::backward_to_weight, &StageFigures::passing,
+        &StageFigures::forward_alone, &StageFigures::backward_alone, &StageFigures::weight_alone})
     this->*part += times * (other.*part);
   return *this;
 }
@@ -207,6 +257,7 @@ const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice)
                         static_cast<int>(microbatches(choice))};
     Pipeline pipe{.schedule = make_schedule(choice.schedule, shape), .blocks = blocks(shape.stages()), .held = {}};
     pipe.pairs = has_pairs(pipe.schedule);
+    pipe.defers_weights = pipe.schedule.defers_weights();
     for (int rank = 0; rank < shape.ranks; ++rank) {
       std::vector<InFlight>& held = pipe.held.emplace_back();
       for (int chunk = 0; chunk < shape.chunks; ++chunk) held.push_back(in_flight(pipe.schedule, rank, chunk));
@@ -215,7 +266,8 @@ const LayoutBounds::Pipeline& LayoutBounds::pipeline(const LayoutChoice& choice)
   });
 }
 
-// Stages of one and of two blocks; along a pipeline also a last stage of one.
+// Stages of one and of two blocks; along a pipeline also a last stage of one. Where weights are gathered one block
+// ahead, only from the third block on do blocks take the same: then of two and of three.
 ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t runs) const {
   bool piped = choice.mesh.pp > 1;
   LayoutChoice few = choice;
@@ -231,26 +283,95 @@ ModelFigures LayoutBounds::lower_figures(const LayoutChoice& choice, int64_t run
     if (piped) config.pipeline.layers = fmt::format("{},1", first_blocks);
     return lower_run(config, spec, target_, Checks::none).programs.train;
   };
-  std::vector<Program> one = lowered(1), two = lowered(2);
+  const bool gathers = choice.mesh.zero == 3;
+  const int fewest = gathers && !piped && subject_.spec.layers > 2 ? 2 : 1;
+  std::vector<Program> one = lowered(fewest), two = lowered(fewest + 1);
   Pricer of_one = pricer(), of_two = pricer();
   StageFigures first = figures_of(one.front(), of_one), longer = figures_of(two.front(), of_two);
   ModelFigures model;
   model.block = difference(longer, first);
   if (!piped) {
     model.block.passing = model.block.forward_to_backward;
-    first.passing = std::max(0.0, fullest_with_all_blocks(two.front(), 1) - persistent(longer)) - model.block.passing;
+    first.passing =
+        std::max(0.0, fullest_with_all_blocks(two.front(), fewest) - persistent(longer)) - model.block.passing;
   }
-  model.first_end = difference(first, model.block);
+  model.first_end = first;
+  model.first_end.add(model.block, -fewest);
   if (!piped) return model;
   StageFigures last = figures_of(one.back(), of_one);
   model.last_end = difference(last, model.block);
   // A single microbatch has given back what it held when its gradients are on their way.
   if (runs == 1) model.block.passing = model.first_end.passing = model.last_end.passing = 0;
+  if (gathers)
+    for (StageFigures* part : {&model.block, &model.first_end, &model.last_end})
+      part->forward_alone = part->backward_alone = part->weight_alone = 0;
   model.message = std::min(first.forward.arrives_after, last.backward.arrives_after);
   model.first_scratch = std::min(scratch_of(one.front(), first), scratch_of(two.front(), longer));
   // With gradients in shards, those of the head and of the one block are on their way at the same time.
   if (choice.mesh.zero < 2) model.last_scratch = scratch_of(one.back(), last);
   return model;
+}
+
+const UnitTimes* PairFigures::find(const std::string& actions) const {
+  auto found = one.find(actions);
+  return found == one.end() || !two.contains(actions) ? nullptr : &found->second;
+}
+
+UnitTimes PairFigures::of_blocks(const std::string& actions, int blocks) const {
+  const UnitTimes* first = find(actions);
+  if (!first) return {};
+  const UnitTimes& second = two.find(actions)->second;
+  auto at = [&](double UnitTimes::*part) {
+    return std::max(0.0, first->*part + (blocks - 1) * (second.*part - first->*part));
+  };
+  return {.seconds = at(&UnitTimes::seconds),
+          .forward_arrives = at(&UnitTimes::forward_arrives),
+          .backward_arrives = at(&UnitTimes::backward_arrives),
+          .backward_received = std::max(first->backward_received, second.backward_received),
+          .forward_sent_behind = first->forward_sent_behind && second.forward_sent_behind};
+}
+
+const PairFigures& LayoutBounds::pair_figures(const LayoutChoice& choice) {
+  LayoutChoice c = choice;
+  c.mesh.pp = std::min<int64_t>(c.mesh.pp, 2);
+  return once(pairs_, overrides_text(c), [&] {
+    // Weights that are gathered one block ahead fill the lane at first: a second block takes longer than further ones.
+    return choice.mesh.zero == 3 ? PairFigures{} : lower_pairs(choice);
+  });
+}
+
+// On a rank between others, which has blocks alone: the second of three, or the one where the V turns.
+PairFigures LayoutBounds::lower_pairs(const LayoutChoice& choice) const {
+  constexpr int64_t kRuns = 12;  // of which some units are neither first nor last
+  const bool piped = choice.mesh.pp > 1, folds = choice.chunks > 1;
+  LayoutChoice few = choice;
+  few.mesh.pp = !piped ? 1 : folds ? 2 : 3;
+  RunConfig config = with_choice(subject_.run, few);
+  config.batch.sequences = choice.microbatch * choice.mesh.dp * kRuns;
+  auto units = [&](int64_t blocks) {
+    ModelSpec spec = subject_.spec;
+    spec.layers = !piped ? blocks : folds ? 2 + 2 * blocks : 2 + blocks;
+    if (piped) config.pipeline.layers = folds ? fmt::format("1,{0},{0},1", blocks) : fmt::format("1,{},1", blocks);
+    std::vector<Program> programs = lower_run(config, spec, target_, Checks::none).programs.train;
+    const Program& program = programs[piped ? 1 : 0];
+    Pricer pricer(subject_.machine, subject_.machine.efficiency(), subject_.profile, subject_.expert_imbalance);
+    RankWalk walk(program, pricer, {});
+    std::map<std::string, UnitTimes, std::less<>> found;
+    std::set<std::vector<std::pair<RegionKind, int>>> seen;
+    for_each_unit(program.schedule, [&](std::span<const Action> unit) {
+      if (unit.front().region == RegionKind::update) return;
+      for (const Action& action : unit)
+        if (action.microbatch == 0 || action.microbatch == kRuns - 1) return;
+      std::vector<std::pair<RegionKind, int>> kind;
+      for (const Action& action : unit) kind.emplace_back(action.region, action.chunk);
+      if (!seen.insert(kind).second) return;
+      UnitTimes times = times_of(walk.alone(unit), unit);
+      auto [at, fresh] = found.try_emplace(letters_of(unit), times);
+      if (!fresh && times.seconds < at->second.seconds) at->second = times;
+    });
+    return found;
+  };
+  return {.one = units(1), .two = units(2)};
 }
 
 StageFigures LayoutBounds::stage(const ModelFigures& model, const std::vector<int>& blocks, int stage) const {
@@ -294,53 +415,101 @@ double LayoutBounds::seconds_on_one_stage(const ModelFigures& model, const Pipel
   double beside =
       times * (all.forward.beside + all.backward.beside) + all.forward.beside_at_last + all.backward.beside_at_last;
   double lost = steady() ? (1 - subject_.machine.efficiency().overlap) * std::max(0.0, beside - 2 * messages) : 0;
-  return std::max(compute + lost, beside) + all.update.compute;
+  double alone = times * (all.least_forward() + all.least_backward()) + all.forward.at_last + all.backward.at_last;
+  return std::max({compute + lost, alone, beside, times * all.host()}) + all.update.compute;
 }
 
-// The simulated schedule takes a unit as a whole. Those of a real step hand on what they have made before they end, and
-// a pair takes less than its parts: all that is sure is what each rank computes after the first microbatch has arrived.
-double LayoutBounds::seconds_with_pairs(const ModelFigures& model, const Pipeline& pipe) const {
+double LayoutBounds::seconds_by_sums(const ModelFigures& model, const Pipeline& pipe) const {
   const PipelineShape& shape = pipe.schedule.shape;
-  double longest = 0, before = 0;
+  // Figures that have weight gradients inside backward do not tell how much of it can be deferred.
+  const bool drains = !pipe.defers_weights || model.block.weight.compute > 0;
+  double longest = 0, before = 0, after = 0;
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    double work = 0, messages = 0, beside = 0, update = 0;
+    double work = 0, weights = 0;
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
       StageFigures part = stage(model, pipe.blocks, stage_of(shape, pipe.schedule.placement, rank, chunk));
       work += shape.microbatches * least_per_microbatch(pipe.pairs, part);
-      for (const RegionWork* region : {&part.forward, &part.backward, &part.weight}) {
-        messages += shape.microbatches * region->messages;
-        beside += shape.microbatches * region->beside + region->beside_at_last;
-      }
-      update += part.update.compute;
+      weights += shape.microbatches * part.least_weight();
     }
-    // Messages travel one after the other, and compute is slower meanwhile.
-    if (steady()) work += (1 - subject_.machine.efficiency().overlap) * messages;
-    longest = std::max(longest, std::max(before + std::max(work, messages), beside) + update);
-    before += least_before_next(pipe.pairs, model, stage(model, pipe.blocks, rank));
+    // The last backward stands behind all others, of whichever chunk, but not behind deferred weight gradients.
+    longest = std::max({longest, before + work, before + work - weights + after});
+    StageFigures own = stage(model, pipe.blocks, rank);
+    before += least_before_next(pipe.pairs, model, own);
+    if (drains) after += least_after(pipe.pairs, model, own);
   }
   return longest;
 }
 
+// Where a forward runs beside a backward, messages of one travel under the compute of the other: each kind of unit is
+// walked by itself.
+double LayoutBounds::seconds_with_pairs(const ModelFigures& model, const Pipeline& pipe,
+                                        const PairFigures* pairs) const {
+  const PipelineShape& shape = pipe.schedule.shape;
+  std::vector<StageFigures> stages;
+  for (int s = 0; s < shape.stages(); ++s) stages.push_back(stage(model, pipe.blocks, s));
+  auto stage_at = [&](int rank, const Action& action) {
+    return static_cast<size_t>(stage_of(shape, pipe.schedule.placement, rank, action.chunk));
+  };
+  std::map<std::pair<std::string, std::vector<size_t>>, UnitTimes> known;
+  auto times = [&](int rank, std::span<const Action> unit) {
+    std::vector<size_t> at;
+    for (const Action& action : unit) at.push_back(stage_at(rank, action));
+    auto [found, fresh] = known.try_emplace({letters_of(unit), at});
+    if (!fresh) return found->second;
+    int blocks = pipe.blocks[at.front()];
+    double compute = 0;
+    for (size_t i = 0; i < unit.size(); ++i) {
+      const StageFigures& part = stages[at[i]];
+      blocks = std::min(blocks, pipe.blocks[at[i]]);
+      const RegionWork& work = unit[i].region == RegionKind::forward    ? part.forward
+                               : unit[i].region == RegionKind::backward ? part.backward
+                                                                        : part.weight;
+      compute += work.compute - work.messages;
+    }
+    UnitTimes out = pairs->of_blocks(found->first.first, blocks);
+    out.seconds = std::max(out.seconds, compute);
+    return found->second = out;
+  };
+  std::vector<double> ends(static_cast<size_t>(shape.ranks));
+  if (pairs) ends = earliest_ends(pipe.schedule, times);
+  double longest = 0, least_update = stages.front().update.compute;
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    double messages = 0, beside = 0, update = 0, host = 0;
+    for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+      const StageFigures& part = stages[static_cast<size_t>(stage_of(shape, pipe.schedule.placement, rank, chunk))];
+      for (const RegionWork* region : {&part.forward, &part.backward, &part.weight}) {
+        messages += shape.microbatches * region->messages;
+        beside += shape.microbatches * region->beside + region->beside_at_last;
+      }
+      host += shape.microbatches * part.host();
+      update += part.update.compute;
+    }
+    // Messages travel one after the other.
+    longest = std::max(longest, std::max({ends[static_cast<size_t>(rank)], messages, beside, host}) + update);
+    least_update = std::min(least_update, update);
+  }
+  return std::max(longest, seconds_by_sums(model, pipe) + least_update);
+}
+
 double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline& pipe) const {
-  if (pipe.pairs) return seconds_with_pairs(model, pipe);
   const PipelineShape& shape = pipe.schedule.shape;
   Durations durations = uniform_durations(shape);
   std::vector<StageFigures> stages;
   for (int s = 0; s < shape.stages(); ++s) {
     const StageFigures& part = stages.emplace_back(stage(model, pipe.blocks, s));
     auto at = static_cast<size_t>(s);
-    durations.forward[at] = part.forward.compute;
-    durations.backward[at] = part.backward.compute;
-    durations.weight[at] = part.weight.compute;
+    durations.forward[at] = part.least_forward();
+    durations.backward[at] = part.least_backward();
+    durations.weight[at] = part.least_weight();
   }
   durations.message = model.message;
   TimedSchedule timed = simulate_schedule(pipe.schedule, durations);
   double longest = 0;
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    double update = 0, beside = 0, at_last = 0;
+    double update = 0, beside = 0, at_last = 0, host = 0;
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
       const StageFigures& part = stages[static_cast<size_t>(stage_of(shape, pipe.schedule.placement, rank, chunk))];
-      update += part.update.compute;
+      update += part.update.compute, host += shape.microbatches * part.host();
       for (const RegionWork* work : {&part.forward, &part.backward, &part.weight})
         beside += shape.microbatches * work->beside + work->beside_at_last, at_last += work->beside_at_last;
     }
@@ -349,7 +518,7 @@ double LayoutBounds::seconds_on_stages(const ModelFigures& model, const Pipeline
     auto last = std::find_if(actions.begin(), actions.end(), [&](const TimedAction& t) {
       return t.action.region != RegionKind::forward && t.action.microbatch == shape.microbatches - 1;
     });
-    double end = std::max({actions.back().end, beside, last->start + at_last});
+    double end = std::max({actions.back().end, beside, last->start + at_last, host});
     longest = std::max(longest, end + update);
   }
   return longest;
@@ -422,29 +591,24 @@ LeastCost LayoutBounds::coarse_bound(const LayoutChoice& choice) {
     if (double bytes = bytes_by_one_sequence(choice); bytes > there) return {.bytes = bytes};
   ModelFigures model = coarse_figures(choice);
   const Pipeline& pipe = pipeline(choice);
-  LeastCost cost{.bytes = bytes_of(model, pipe)};
-  const PipelineShape& shape = pipe.schedule.shape;
-  double before = 0;  // until the first microbatch has come through the stages before
-  for (int rank = 0; rank < shape.ranks; ++rank) {
-    double work = 0;
-    for (int chunk = 0; chunk < shape.chunks; ++chunk)
-      work += shape.microbatches *
-              least_per_microbatch(pipe.pairs,
-                                   stage(model, pipe.blocks, stage_of(shape, pipe.schedule.placement, rank, chunk)));
-    cost.seconds = std::max(cost.seconds, before + work);
-    before += least_before_next(pipe.pairs, model, stage(model, pipe.blocks, rank));
-  }
+  LeastCost cost{.seconds = seconds_by_sums(model, pipe), .bytes = bytes_of(model, pipe)};
   cost.seconds *= kSafety * (choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1);
   return cost;
 }
 
-LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice) {
+LeastCost LayoutBounds::tight_bound(const LayoutChoice& choice, Closeness close) {
   const ModelFigures& model = figures(choice, std::min(kSeveral, microbatches(choice)));
   const Pipeline& pipe = pipeline(choice);
-  bool alone = choice.mesh.pp == 1 && !pipe.pairs;
-  double seconds = alone ? seconds_on_one_stage(model, pipe) : seconds_on_stages(model, pipe);
+  const PairFigures* pairs = pipe.pairs && close == Closeness::walked ? &pair_figures(choice) : nullptr;
+  double seconds = pipe.pairs            ? seconds_with_pairs(model, pipe, pairs)
+                   : choice.mesh.pp == 1 ? seconds_on_one_stage(model, pipe)
+                                         : seconds_on_stages(model, pipe);
   double imbalance = choice.devices() > 1 ? subject_.machine.efficiency().imbalance : 1;
   return {.seconds = kSafety * imbalance * seconds, .bytes = bytes_of(model, pipe)};
+}
+
+LeastCost LayoutBounds::bound(const LayoutChoice& choice, Closeness close) {
+  return close == Closeness::coarse ? coarse_bound(choice) : tight_bound(choice, close);
 }
 
 }  // namespace sextant

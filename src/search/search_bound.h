@@ -7,6 +7,7 @@
 // a layout whose bound is beyond what is there, or behind what has been found, need not be lowered at all.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -21,6 +22,7 @@
 #include "ir/plan.h"
 #include "schedule/check.h"
 #include "schedule/pipeline.h"
+#include "schedule/unit_walk.h"
 #include "search/search_space.h"
 
 namespace sextant {
@@ -30,9 +32,17 @@ struct LeastCost {
   double bytes = 0;  // of the rank that needs most, with what lies outside the arena
 };
 
+enum class Closeness : uint8_t {
+  coarse,  // from Programs that many layouts share (two data-parallel ranks stand for all): compute alone
+  tight,   // from Programs of this layout's own data-parallel groups, and the order of its schedule: messages, too
+  walked,  // the same, with each kind of unit walked where forwards run beside backwards
+};
+
 // Of a stage, a block or an end of the model: what they take adds up.
 struct StageFigures {
   RegionWork forward, backward, weight, update;
+  // Seconds of a region by itself, with its waits for its own messages and for the host (RankWalk::alone).
+  double forward_alone = 0, backward_alone = 0, weight_alone = 0;
   double weights = 0, gradients = 0, optimizer = 0;  // bytes
   // Bytes that one microbatch holds from one of its regions to another.
   double forward_to_backward = 0, forward_to_weight = 0, backward_to_weight = 0;
@@ -40,6 +50,11 @@ struct StageFigures {
 
   StageFigures& add(const StageFigures& other, double times);
   double per_microbatch() const { return forward.compute + backward.compute + weight.compute; }
+  double host() const { return forward.host + backward.host + weight.host; }
+  // What each region takes at least.
+  double least_forward() const { return std::max(forward.compute, forward_alone); }
+  double least_backward() const { return std::max(backward.compute, backward_alone); }
+  double least_weight() const { return std::max(weight.compute, weight_alone); }
 };
 
 // Blocks and ends of one way to compute them.
@@ -47,6 +62,13 @@ struct ModelFigures {
   StageFigures block, first_end, last_end;
   double message = 0;                          // seconds from the end of a stage's region until another may begin
   double first_scratch = 0, last_scratch = 0;  // bytes beside what is held, on the first and the last stage of several
+};
+
+// Of a schedule that runs forwards beside backwards: units of so many blocks on each side, by their actions.
+struct PairFigures {
+  std::map<std::string, UnitTimes, std::less<>> one, two;
+  const UnitTimes* find(const std::string& actions) const;  // of one block
+  UnitTimes of_blocks(const std::string& actions, int blocks) const;
 };
 
 // Thread-safe: what is asked twice is lowered once.
@@ -62,16 +84,14 @@ class LayoutBounds {
   };
   explicit LayoutBounds(const Subject& subject);
 
-  // From Programs that many layouts share (two data-parallel ranks stand for all): compute alone.
-  LeastCost coarse_bound(const LayoutChoice& choice);
-  // From Programs of this layout's own data-parallel groups, and the order of its schedule: messages, too.
-  LeastCost tight_bound(const LayoutChoice& choice);
+  LeastCost bound(const LayoutChoice& choice, Closeness close);
 
  private:
   // A schedule, how many blocks each stage has, and how many microbatches each rank holds of each chunk.
   struct Pipeline {
     PipelineSchedule schedule;
     bool pairs = false;  // whether a forward runs beside a backward
+    bool defers_weights = false;
     std::vector<int> blocks;
     std::vector<std::vector<InFlight>> held;
   };
@@ -85,6 +105,8 @@ class LayoutBounds {
   template <class Known, class Make>
   const Known& once(Table<Known>& table, const std::string& key, Make make);
 
+  LeastCost coarse_bound(const LayoutChoice& choice);
+  LeastCost tight_bound(const LayoutChoice& choice, Closeness close);
   int64_t microbatches(const LayoutChoice& choice) const;
   // `runs`: microbatches of the Program that is lowered for them, one or several.
   const ModelFigures& figures(const LayoutChoice& choice, int64_t runs);
@@ -92,6 +114,8 @@ class LayoutBounds {
   const std::vector<int>& blocks(int stages);  // of each of so many stages
   ModelFigures lower_figures(const LayoutChoice& choice, int64_t runs) const;
   ModelFigures coarse_figures(const LayoutChoice& choice);
+  const PairFigures& pair_figures(const LayoutChoice& choice);
+  PairFigures lower_pairs(const LayoutChoice& choice) const;
   double persistent_bytes(const LayoutChoice& choice);
   double bytes_by_one_sequence(const LayoutChoice& choice);
   StageFigures stage(const ModelFigures& model, const std::vector<int>& blocks, int stage) const;
@@ -99,7 +123,11 @@ class LayoutBounds {
   double seconds_on_one_stage(const ModelFigures& model, const Pipeline& pipe) const;
   // Whether ranks always compute: else messages may travel while the host is waited for.
   bool steady() const { return subject_.profile.host_s_per_kernel == 0; }
-  double seconds_with_pairs(const ModelFigures& model, const Pipeline& pipe) const;
+  // What is sure whatever the order: what a rank computes, from the arrival of the first microbatch until the last one
+  // has come back to the first stage.
+  double seconds_by_sums(const ModelFigures& model, const Pipeline& pipe) const;
+  // `pairs`: null where units are not walked.
+  double seconds_with_pairs(const ModelFigures& model, const Pipeline& pipe, const PairFigures* pairs) const;
   double seconds_on_stages(const ModelFigures& model, const Pipeline& pipe) const;
 
   const Subject subject_;
@@ -107,6 +135,7 @@ class LayoutBounds {
   const Graph whole_;  // of all blocks, to cut into stages
   std::mutex guard_;
   Table<ModelFigures> figures_;
+  Table<PairFigures> pairs_;
   Table<Pipeline> pipelines_;
   Table<std::vector<int>> blocks_;
 };

@@ -64,7 +64,9 @@ Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
   int64_t tokens = run.batch.sequences * run.batch.seq;
   out.tokens_per_s_per_device = static_cast<double>(tokens) / static_cast<double>(out.choice.devices()) / out.seconds;
   double peak = peak_flops(request.machine, lowered);
-  if (peak > 0) out.mfu = out.tokens_per_s_per_device * flops_per_token(lowered, run.batch).model_causal / peak;
+  if (peak > 0)
+    out.mfu =
+        out.tokens_per_s_per_device * model_flops_per_token(lowered.shape.spec, run.batch.seq).model_causal / peak;
   out.why = why_of(out);
   return out;
 }

@@ -36,7 +36,8 @@ Priced price(const ValidationRow& row, const LayoutChoice& choice, LayoutBounds&
   ForeignRun run = row.run;
   run.config = with_choice(row.run.config, choice);
   try {
-    if (bounds.coarse_bound(choice).seconds >= row.predicted_s || bounds.tight_bound(choice).seconds >= row.predicted_s)
+    if (bounds.bound(choice, Closeness::coarse).seconds >= row.predicted_s ||
+        bounds.bound(choice, Closeness::tight).seconds >= row.predicted_s)
       return {choice};
     LoweredRun lowered = lower_run(run.config, run.spec, planned_target(run.profile));
     if (!fits(foreign_memory(lowered, run, row.machine), run.profile, row.machine)) return {choice};

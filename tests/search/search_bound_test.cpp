@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cost/planned_target.h"
+#include "exec/sim/rank_walk.h"
 #include "exec/sim/region_work.h"
 #include "plan/predict.h"
 #include "schedule/timing.h"
@@ -56,6 +57,30 @@ TEST(RegionWork, OnOneDeviceTheStepIsTheSumOfItsRegions) {
   double sum = 8 * (lowered.work(0, RegionKind::forward).compute + lowered.work(0, RegionKind::backward).compute) +
                lowered.work(0, RegionKind::update).compute;
   EXPECT_NEAR(lowered.simulated().seconds, sum, 1e-12 * sum);
+}
+
+TEST(UnitAlone, OnOneDeviceIsWhatARegionTakes) {
+  Lowered lowered(1, "1f1b", 1);
+  Pricer pricer(lowered.machine, lowered.machine.efficiency(), lowered.profile);
+  RankWalk walk(lowered.run.programs.train[0], pricer, {});
+  for (RegionKind kind : {RegionKind::forward, RegionKind::backward}) {
+    Action action{.region = kind, .microbatch = 3};
+    double seconds = lowered.work(0, kind).compute;
+    EXPECT_NEAR(walk.alone({&action, 1}).seconds, seconds, 1e-8 * seconds);
+  }
+}
+
+// What a stage sends leaves with its last op, and arrives when the transfer is over.
+TEST(UnitAlone, TellsWhatArrivesWhen) {
+  Lowered lowered(2, "1f1b", 1);
+  Pricer pricer(lowered.machine, lowered.machine.efficiency(), lowered.profile);
+  RankWalk walk(lowered.run.programs.train[0], pricer, {});
+  Action forward{.region = RegionKind::forward, .microbatch = 3};
+  UnitAlone alone = walk.alone({&forward, 1});
+  ASSERT_EQ(alone.messages.size(), 1u);
+  EXPECT_EQ(alone.messages[0].kind, Collective::send);
+  RegionWork work = lowered.work(0, RegionKind::forward);
+  EXPECT_NEAR(alone.messages[0].arrives - alone.seconds, work.arrives_after, 1e-8 * alone.seconds);
 }
 
 // With nothing but stages, all that the simulator adds to the simulated schedule is the update.

@@ -51,6 +51,14 @@ RunConfig run_of(int64_t sequences, int64_t seq) {
   return run;
 }
 
+void expect_bounds_below(const Candidate& price, LayoutBounds& bounds) {
+  for (Closeness close : {Closeness::coarse, Closeness::tight, Closeness::walked}) {
+    LeastCost least = bounds.bound(price.choice, close);
+    EXPECT_LE(least.seconds, price.seconds) << overrides_text(price.choice) << " bound " << static_cast<int>(close);
+    EXPECT_LE(least.bytes, static_cast<double>(price.peak_bytes)) << overrides_text(price.choice);
+  }
+}
+
 struct Case {
   int64_t layers, devices, sequences;
   double memory;
@@ -109,11 +117,8 @@ TEST_P(EveryLayout, BoundsAreBelowWhatTheWholeProgramsTake) {
   for (uint64_t i = 0; i < 12; ++i) {
     const LayoutChoice& choice = choices[static_cast<size_t>(random.uniform(i) * static_cast<double>(choices.size()))];
     Candidate price = price_layout(with_choice(run_, choice), {spec_, machine_, profile_});
-    for (const LeastCost& least : {bounds.coarse_bound(choice), bounds.tight_bound(choice)}) {
-      EXPECT_LE(least.seconds, price.seconds) << overrides_text(choice);
-      EXPECT_LE(least.bytes, static_cast<double>(price.peak_bytes)) << overrides_text(choice);
-    }
-    EXPECT_GT(bounds.tight_bound(choice).seconds, 0.5 * price.seconds) << overrides_text(choice);
+    expect_bounds_below(price, bounds);
+    EXPECT_GT(bounds.bound(choice, Closeness::walked).seconds, 0.5 * price.seconds) << overrides_text(choice);
   }
 }
 
@@ -138,7 +143,8 @@ TEST(Search, KeepsHowTheConfigDividesExperts) {
   }
 }
 
-// Under our own profile experts have the rows that are reserved, under others as many as tokens come.
+// Under our own profile experts have the rows that are reserved, under others as many as tokens come; of these,
+// megatron-moe-2026 waits for the host.
 struct ExpertCase {
   double imbalance;
   const char* profile;  // null: our own
@@ -166,11 +172,8 @@ class EveryExpertLayout : public testing::TestWithParam<ExpertCase> {
       const LayoutChoice& choice =
           choices[static_cast<size_t>(random.uniform(i) * static_cast<double>(choices.size()))];
       Candidate price = price_layout(with_choice(run_, choice), {spec_, machine_, profile_, nullptr, imbalance_});
-      for (const LeastCost& least : {bounds.coarse_bound(choice), bounds.tight_bound(choice)}) {
-        EXPECT_LE(least.seconds, price.seconds) << overrides_text(choice);
-        EXPECT_LE(least.bytes, static_cast<double>(price.peak_bytes)) << overrides_text(choice);
-      }
-      EXPECT_GT(bounds.tight_bound(choice).seconds, 0.4 * price.seconds) << overrides_text(choice);
+      expect_bounds_below(price, bounds);
+      EXPECT_GT(bounds.bound(choice, Closeness::walked).seconds, 0.4 * price.seconds) << overrides_text(choice);
     }
   }
 };
@@ -208,7 +211,7 @@ TEST_P(EveryExpertLayout, IsSearchedForTheBestOfAll) {
 
 INSTANTIATE_TEST_SUITE_P(Imbalances, EveryExpertLayout,
                          testing::Values(ExpertCase{1, nullptr}, ExpertCase{1.5, nullptr},
-                                         ExpertCase{1, "megatron-folding-2025"}, ExpertCase{1.5, "deepseek-v3"}));
+                                         ExpertCase{1, "megatron-moe-2026"}, ExpertCase{1.5, "deepseek-v3"}));
 
 // Only latent attention has up-projections to compute again.
 TEST(Search, TriesLatentRecomputeWhereThereIsLatentAttention) {

@@ -1,6 +1,8 @@
 #include "exec/sim/rank_walk.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "ir/lane.h"
@@ -32,6 +34,8 @@ std::optional<double> StageMessages::all_there(const std::string& name, size_t o
 }
 
 namespace {
+
+constexpr double kAloneStart = 1e4;  // seconds
 
 // How many pipeline ranks take part in a sum: those of its stages, or all where it goes along the pipeline too.
 size_t participants(const Program& program, const Op& op) {
@@ -266,6 +270,48 @@ bool RankWalk::advance(StageMessages& messages) {
     moved = true;
   }
   return moved;
+}
+
+void RankWalk::forget() {
+  // So much later than anything that the host has to do that it is never waited for, but where it waits itself.
+  now_ = lane_free_ = near_busy_ = far_busy_ = kAloneStart;
+  host_ = 0;
+  lane_done_.assign(ops_.size(), 0);
+}
+
+UnitAlone RankWalk::alone(std::span<const Action> unit) {
+  forget();
+  double before = 0;  // of the blocks that have ended
+  auto passed = [&] { return before + now_ - kAloneStart; };
+  std::set<std::pair<int32_t, int>> begun;  // blocks, of each part
+  UnitAlone out;
+  StageMessages messages;
+  for (const WalkStep& step : walk_.steps(unit)) {
+    current_ = &unit[static_cast<size_t>(step.part)];
+    const PricedOp* op = step.kind == WalkStep::Kind::start ? &ops_[static_cast<size_t>(step.op)] : nullptr;
+    if (op && op->meets > 1) continue;
+    bool begins = op && !op->on_lane && op->op->block >= 0 && begun.emplace(step.part, op->op->block).second;
+    if (begins && !is_pair(unit)) {
+      before = passed();
+      forget();
+    }
+    bool between_stages = op && op->peer >= 0;
+    if (between_stages)
+      out.messages.push_back({.kind = *op->price.message,
+                              .part = step.part,
+                              .at = passed(),
+                              .lane_busy = std::max(0.0, lane_free_ - now_)});
+    StageMessages::Key received{between_stages ? op->peer : -1, program_.stage_rank, current_->microbatch,
+                                between_stages ? op->tag : 0},
+        sent = received;
+    std::swap(sent.from, sent.to);
+    if (between_stages && op->price.message == Collective::receive) messages.post(received, 0, 0);
+    take(step, *current_, messages);
+    if (between_stages && op->price.message == Collective::send)
+      out.messages.back().arrives = before + messages.find(sent)->arrives - kAloneStart;
+  }
+  out.seconds = passed();
+  return out;
 }
 
 void RankWalk::finish(double step_end) {

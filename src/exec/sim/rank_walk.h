@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -59,9 +60,27 @@ struct PricedOp {
 // The ops of a region in order, without meets, which take the whole Program to find.
 std::vector<PricedOp> price_region(const Program& program, const Region& region, Pricer& pricer);
 
+// A unit of the schedule by itself, from its start: everything that it receives is there, no message of another is
+// under way, and the host is ahead. Whatever comes before it, a rank takes no less for it.
+struct UnitAlone {
+  double seconds = 0;
+  struct StageMessage {
+    Collective kind = Collective::send;  // or receive
+    int part = 0;                        // of the unit
+    double at = 0;                       // when the rank comes to it
+    double arrives = 0;                  // of a send
+    double lane_busy = 0;                // for how long messages still travel beside the rank then
+  };
+  std::vector<StageMessage> messages;  // in order
+};
+
 class RankWalk {
  public:
   RankWalk(const Program& program, Pricer& pricer, const SimOptions& options);
+
+  // Each block begins as the unit does, so that what more blocks take adds up; not in a pair, where two regions are in
+  // different blocks at a time. Sums between stages are left out. Ends whatever the walk was in.
+  UnitAlone alone(std::span<const Action> unit);
 
   // Goes on as far as it can; true when it has moved.
   bool advance(StageMessages& messages);
@@ -76,6 +95,7 @@ class RankWalk {
   void record_steps(std::vector<WalkStep>* steps) { recorded_ = steps; }
 
  private:
+  void forget();
   bool take(const WalkStep& step, const Action& action, StageMessages& messages);
   void price_all(Pricer& pricer);
   bool run_op(const PricedOp& op, int microbatch, StageMessages& messages);

@@ -14,10 +14,13 @@ RegionWork region_work(const Program& program, const Region& region, Pricer& pri
     double at, seconds;
   };
   std::vector<Sent> sent;
+  const double launch_s = pricer.profile().host_s_per_kernel;
   for (const PricedOp& priced : price_region(program, region, pricer)) {
     const OpPrice& price = priced.price;
-    if (price.message == Collective::receive) continue;
     if (priced.op->runs_for == RunsFor::first_microbatch) continue;  // once a step: a bound may leave it out
+    if (launch_s > 0 && !priced.on_lane && !last_microbatch_only(*priced.op))
+      work.host += launch_s * price.kernels + price.host_s;
+    if (price.message == Collective::receive) continue;
     if (price.message == Collective::send) {
       sent.push_back({work.compute, price.seconds});
       continue;

@@ -14,6 +14,7 @@ struct RegionWork {
   double beside = 0;    // on the comm lane
   double at_last = 0;   // on the compute lane, for the last microbatch only
   double beside_at_last = 0;
+  double host = 0;  // of the host, to issue what is on the compute lane
   // From when the region's end until what it sends to another stage has arrived; below zero where it sends early.
   double arrives_after = 0;
 };
