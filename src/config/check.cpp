@@ -254,6 +254,13 @@ void check_expert_gradients(const RunConfig& run, const ModelSpec& spec, Complai
         {.got = fmt::format("{} reads gradients in f32", run.optimizer.name), .expected = "adamw, or \"f32\""});
 }
 
+void check_master_weights(const RunConfig& run, Complaints& complaints) {
+  if (run.train.master_weights == "bf16" && run.optimizer.name != "adamw")
+    complaints.add(run, {"train.master_weights", "optimizer.name"},
+                   {.got = fmt::format("{} does not round weights at random", run.optimizer.name),
+                    .expected = "adamw, or \"f32\""});
+}
+
 // A setting that the optimizer does not read would be a choice without effect.
 void check_optimizer_settings(const RunConfig& run, Complaints& complaints) {
   const OptimizerDef* def = find_optimizer(run.optimizer.name);
@@ -326,6 +333,7 @@ void check_together(const RunConfig& run, Complaints& complaints) {
   check_documents(run, complaints);
   check_batch(run, spec, complaints);
   check_expert_gradients(run, spec, complaints);
+  check_master_weights(run, complaints);
   check_optimizer(run, complaints);
   check_checkpoint(run, complaints);
   check_model_source(run, complaints);

@@ -134,6 +134,7 @@ struct TrainSection {
   std::string precision = "auto";
   int64_t fp8_skip = 0;
   std::string expert_gradients = "f32";
+  std::string master_weights = "f32";
   bool deterministic = false;
   int64_t log_every = 10;
   double timeout_s = 0;  // 0: learned

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/rng.h"
 #include "ops/load_statistics.h"
 #include "ops/lost_rows.h"
 #include "ops/ops.h"
@@ -51,6 +52,11 @@ Layout state_layout(const OptimizerState& state, const Layout& update) {
   if (state.extent == OptimizerState::Extent::elements) return update;
   // Whole on every rank; when an op takes its part of it, the part is cut like the weight's.
   Layout layout = update;
+  if (state.extent == OptimizerState::Extent::blocks) {
+    if (layout.segments.dim == 1)
+      for (int64_t& extent : layout.segments.extents) extent /= kStateBlock;
+    return layout;
+  }
   for (AxisState& axis : layout.states) axis = kInvariant;
   if (state.extent == OptimizerState::Extent::columns) layout.segments = {};
   return layout;
@@ -67,6 +73,8 @@ class Update {
         ranks_(ranks_using(graph, plan)),
         blocks_(blocks_using(graph)),
         weights_(optimized_weights(graph)) {
+    for (auto& [parameter, weight] : weights_)
+      weight.whole_blocks = state_blocks_whole(weight.shape, update_layout_of(parameter), graph.mesh);
     BUG_IF(pairs_.empty(), "{} has no parameter to update", graph.name);
     lr_ = graph.add({.path = "lr", .kind = ValueKind::feed, .dtype = wide_of(graph[pairs_[0].first].dtype)});
     step_ = graph.add({.path = "step", .kind = ValueKind::feed, .dtype = DType::i32});
@@ -203,7 +211,7 @@ class Update {
   }
 
   // A value that belongs to a parameter and is kept from step to step.
-  ValueId keep(ValueId parameter, const OptimizerState& state, DType dtype, ValueKind kind = ValueKind::state) {
+  ValueId keep(ValueId parameter, const OptimizerState& state, ValueKind kind = ValueKind::state) {
     const Value& p = graph_[parameter];
     StoredIn stored;
     if (!p.stored.path.empty()) {
@@ -212,7 +220,7 @@ class Update {
     }
     return graph_.add({.path = state.path_of(p.path),
                        .kind = kind,
-                       .dtype = dtype,
+                       .dtype = state.dtype,
                        .shape = state.shape_for(weights_.at(parameter)),
                        .layout = state_layout(state, update_layout_of(parameter)),
                        .of = parameter,
@@ -262,11 +270,14 @@ class Update::Step final : public UpdateScope {
     Graph& graph = update.graph_;
     DType dtype = graph[parameter].dtype, wide = wide_of(dtype);
     const Optimizer& optimizer = update.plan_.optimizer;
-    for (const OptimizerState& state : optimizer.def->states(weight_, update.settings_))
-      states_.push_back(update.keep(parameter, state, wide));
+    for (OptimizerState state : optimizer.def->states(weight_, update.settings_)) {
+      if (state.dtype == DType::f32) state.dtype = wide;  // f64 in tests of gradients
+      states_.push_back(update.keep(parameter, state));
+    }
     for (Op& hop : make_hops(graph, parameter, update.update_layout_of(parameter), graph[parameter].path + ".shard"))
       value_ = update.append(std::move(hop));
-    if (dtype != wide) low_bits_ = update.keep(parameter, {.name = "low"}, DType::u16, ValueKind::low_bits);
+    if (dtype != wide && !rounds_weight())
+      low_bits_ = update.keep(parameter, {.name = "low", .dtype = DType::u16}, ValueKind::low_bits);
   }
 
   const OptimizedWeight& weight() const override { return weight_; }
@@ -275,6 +286,11 @@ class Update::Step final : public UpdateScope {
   ValueId gradient() const override { return gradient_; }
   ValueId state(int i) const override { return states_.at(static_cast<size_t>(i)); }
   ValueId low_bits() const override { return low_bits_; }
+  bool rounds_weight() const override { return update_.plan_.optimizer.rounds_weights; }
+  Attrs rounding() const override {
+    const Value& p = update_.graph_[parameter_];
+    return {{"key", static_cast<int64_t>(hash64(p.stored_path()) >> 1)}, {"first_row", p.stored.first_row}};
+  }
   ValueId lr() const override { return update_.lr_; }
   ValueId scale() const override { return scale_; }
   ValueId step() const override { return update_.step_; }
