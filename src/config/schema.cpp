@@ -417,6 +417,15 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(train.master_weights, one_of("f32|bf16"),
         "What precision weights have between steps. `bf16`: they are bf16 numbers, and the step rounds them at random, the same on every "
         "mesh; on a GPU that computes in bf16 no other bits of them are kept. Only adamw does that."),
+    KEY(train.loss_scale.initial, at_least(0),
+        "What the loss is multiplied by at first, so that small gradients are not lost below the smallest number of a narrow format; the "
+        "update divides by it. A step whose gradients are not finite changes no weight, and the scale gets smaller; after "
+        "`growth_interval` steps without one it gets larger. 0 = losses are not scaled."),
+    KEY(train.loss_scale.growth_interval, from_to(1, 2147483647), "Steps in a row with finite gradients after which the scale of the loss grows."),
+    KEY(train.loss_scale.growth_factor, at_least(1), "What the scale of the loss is then multiplied by."),
+    KEY(train.loss_scale.backoff, above(0), "What it is multiplied by after a step whose gradients are not finite; below 1."),
+    KEY(train.loss_scale.minimum, above(0),
+        "The least scale of the loss. Steps that are not finite at this scale count for `train.non_finite_steps`, others do not."),
     KEY(train.deterministic, Affects::execution, "On a GPU, give up some speed so that two runs give the same bits. On the CPU they always do."),
     KEY(train.timeout_s, Affects::execution, at_least(0),
         "Seconds after which a run has ended when a rank no longer answers or stands still; those who waited say for whom, and "

@@ -193,6 +193,10 @@ class Update {
       everywhere += fmt::format("{}{}:I", everywhere.empty() ? "" : " ", axis.name());
     ValueId whole = append(make_op(graph_, ops::redistribute, {sums}, {{"pin", everywhere}}, "norm.total"));
     Attrs attrs{{"clip", plan_.optimizer.clip}};
+    if (plan_.loss_scaling) {
+      BUG_IF(sums != total, "{}: rows may be lost, and losses are scaled", graph_.name);
+      return clip_scaled(whole, std::move(attrs));
+    }
     if (sums != total) attrs.set("rounds", expert_rounds(graph_));
     Op clip = make_op(graph_, sums == total ? ops::clip_scale : ops::clip_lost, {whole}, std::move(attrs), "clip");
     std::vector<ValueId> outputs = clip.outputs;
@@ -202,6 +206,23 @@ class Update {
       hand_out(outputs[3], std::string(kRoundsNeededPath));
     }
     append(std::move(clip));
+    return outputs[1];
+  }
+
+  // Gradients are those of the scaled losses: the factor undoes it, and the scale of the next step is chosen.
+  ValueId clip_scaled(ValueId squares, Attrs attrs) {
+    const LossScaling& scaling = *plan_.loss_scaling;
+    attrs.set("initial", scaling.initial);
+    attrs.set("growth_factor", scaling.growth_factor);
+    attrs.set("backoff", scaling.backoff);
+    attrs.set("growth_interval", scaling.growth_interval);
+    attrs.set("minimum", scaling.minimum);
+    ValueId scale = graph_.find(kLossScalePath)->id, good_steps = graph_.find(kGoodStepsPath)->id;
+    Op op = make_op(graph_, ops::clip_scaled, {squares, scale, good_steps}, std::move(attrs), "clip");
+    std::vector<ValueId> outputs = op.outputs;
+    hand_out(outputs[0], "grad_norm");
+    hand_out(outputs[4], std::string(kUsedLossScalePath));
+    append(std::move(op));
     return outputs[1];
   }
 

@@ -77,6 +77,16 @@ DType gradients_of_experts(const RunConfig& run, const Target& target) {
   return run.train.expert_gradients == "bf16" ? precision_of(run, target) : DType::f32;
 }
 
+std::optional<LossScaling> loss_scaling_of(const RunConfig& run) {
+  const LossScaleSection& scale = run.train.loss_scale;
+  if (scale.initial == 0) return std::nullopt;
+  return {{.initial = scale.initial,
+           .growth_factor = scale.growth_factor,
+           .backoff = scale.backoff,
+           .growth_interval = scale.growth_interval,
+           .minimum = scale.minimum}};
+}
+
 // Whether a routing may ask for more rows than are planned.
 bool may_lose_rows(const Graph& graph) {
   return std::any_of(graph.ops.begin(), graph.ops.end(), [](const Op& op) {
@@ -219,6 +229,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
   Quantization quantization{.recipe = find_fp8_recipe(run.train.precision), .skip = run.train.fp8_skip};
   LowerOptions options{.train = optimizer_of(run),
                        .quantization = quantization,
+                       .loss_scaling = loss_scaling_of(run),
                        .pipeline = shape.pipeline,
                        .blocks_per_stage = blocks,
                        .checks = checks,

@@ -14,6 +14,7 @@
 #include "ckpt/safetensors.h"
 #include "ckpt/slices.h"
 #include "models/model.h"
+#include "optim/loss_scaling.h"
 
 namespace sextant {
 
@@ -196,6 +197,7 @@ void refuse_other_states(const SafetensorsFile& source, const std::map<std::stri
   size_t matching = 0;
   std::string other;
   for (const TensorEntry& entry : source.tensors()) {
+    if (entry.name == kLossScalePath || entry.name == kGoodStepsPath) continue;
     auto at = wanted.find(entry.name);
     if (at == wanted.end() && other.empty()) other = entry.name;
     if (at != wanted.end() && !at->second.is_absmax) ++matching;
@@ -209,6 +211,17 @@ void refuse_other_states(const SafetensorsFile& source, const std::map<std::stri
        .expected = fmt::format("the states of {}", optimizer.def->name),
        .hint = "resume with the optimizer (and momentum) of the run, or start a new run from the checkpoint's "
                "weights: model.from=DIRECTORY and another --out"});
+}
+
+// A run that was saved without it begins it now.
+void load_scalar(Bound& bound, const SafetensorsFile& source, const Value& value) {
+  if (!std::ranges::any_of(source.tensors(), [&](const TensorEntry& entry) { return entry.name == value.path; })) return;
+  TensorView view = source.tensor(value.path);
+  if (!(view.shape == value.shape) || view.dtype != file_dtype_of(value.dtype))
+    throw UserError({.place = view.place,
+                     .got = fmt::format("{} {}", name_of(view.dtype), view.shape.text()),
+                     .expected = fmt::format("{} {}", name_of(file_dtype_of(value.dtype)), value.shape.text())});
+  bound.write(value, view.bytes);
 }
 
 }  // namespace
@@ -229,6 +242,10 @@ std::vector<TensorSpec> optimizer_tensors(const StateView& values, const ModelSp
   }
   group.sum(std::span<int64_t>(cut));
   std::vector<TensorSpec> tensors;
+  // States of no weight are scalars that every rank has.
+  for (const Value& value : values.program().values)
+    if (value.kind == ValueKind::state && value.of == kNoValue)
+      tensors.push_back({value.path, file_dtype_of(value.dtype), value.shape});
   size_t next = 0;
   for (auto& [path, weight] : weights) {
     weight.whole_blocks = cut[next++] == 0;
@@ -267,6 +284,10 @@ void load_optimizer(Bound& bound, const ModelSpec& spec, const Optimizer& optimi
   std::vector<std::byte> local;
   for (const Value& value : bound.program().values) {
     if (value.kind != ValueKind::state) continue;
+    if (value.of == kNoValue) {
+      load_scalar(bound, source, value);
+      continue;
+    }
     const WantedState& state = wanted.at(value.stored_path());
     StateInFile from(source, state.state, state.weight, state.shape);
     bool has_codes = from.elements().dtype == FileDType::u8;
