@@ -1,4 +1,5 @@
-// What clip_scaled (ops/loss_scaling.cpp) does with its numbers, on any device: f32 in memory, as GradScaler keeps them.
+// What clip_scaled (ops/loss_scaling.cpp) does with its numbers, on any device: f32 in memory, as GradScaler keeps
+// them.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
-// scale_seed, clip_scaled: dynamic loss scaling by the rule of torch.amp.GradScaler. The scale is a state on the device,
-// so that steps may be issued before it is known whether an earlier one overflowed. 0, as fresh memory has it, stands
-// for `initial`. The factor of the update undoes the scale: gradients are not touched for it.
+// scale_seed, clip_scaled: dynamic loss scaling by the rule of torch.amp.GradScaler. The scale is a state on the
+// device, so that steps may be issued before it is known whether an earlier one overflowed. 0, as fresh memory has it,
+// stands for `initial`. The factor of the update undoes the scale: gradients are not touched for it.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -21,7 +21,8 @@ const OpDef scale_seed{
 const OpDef clip_scaled{
     .name = "clip_scaled",
     .contract =
-        "s = loss_scale, or `initial` for 0; norm = sqrt(squares)/s; scale = min(1, clip/norm)/s, 1/s when clip is 0, 0 "
+        "s = loss_scale, or `initial` for 0; norm = sqrt(squares)/s; scale = min(1, clip/norm)/s, 1/s when clip is 0, "
+        "0 "
         "when the norm is not finite. Then loss_scale = max(minimum, s·backoff) and good_steps = 0; with a finite norm "
         "good_steps grows by 1, and at growth_interval loss_scale = s·growth_factor, where that is finite, and "
         "good_steps = 0. used = s.",

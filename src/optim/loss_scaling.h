@@ -1,6 +1,6 @@
-// Dynamic loss scaling (Micikevicius et al. 2018), by the rule of torch.amp.GradScaler: the gradients of a step are those
-// of the loss times a scale; a step with a gradient that is not finite changes nothing and makes the scale smaller, so
-// many good ones in a row make it larger.
+// Dynamic loss scaling (Micikevicius et al. 2018), by the rule of torch.amp.GradScaler: the gradients of a step are
+// those of the loss times a scale; a step with a gradient that is not finite changes nothing and makes the scale
+// smaller, so many good ones in a row make it larger.
 #pragma once
 
 #include <cstdint>

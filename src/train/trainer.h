@@ -81,10 +81,10 @@ class Trainer {
       size_t loss;
       int64_t ticket;
     };
-    std::vector<Ticket> open;  // of the others
-    int64_t grad_norm;         // ticket
-    int64_t first_load;        // ticket; those of the other numbers of loads follow
-    int64_t lost_rows;         // ticket, where rows may be lost; that of the rounds needed follows
+    std::vector<Ticket> open;           // of the others
+    int64_t grad_norm;                  // ticket
+    int64_t first_load;                 // ticket; those of the other numbers of loads follow
+    int64_t lost_rows;                  // ticket, where rows may be lost; that of the rounds needed follows
     std::optional<int64_t> loss_scale;  // ticket, where losses are scaled
   };
   void count_mtp_targets(Begun& begun);

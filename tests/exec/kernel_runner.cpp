@@ -79,7 +79,7 @@ size_t first_positive(const OpDef& def) {
   const std::map<const OpDef*, size_t> first{
       {&ops::adafactor_direction, 1}, {&ops::adafactor_means, 0}, {&ops::adafactor_step, 2}, {&ops::adafactor_sums, 2},
       {&ops::adafactor_vector, 2},    {&ops::adamw, 3},           {&ops::adamw_int8, 4},     {&ops::adamw_rounded, 3},
-      {&ops::clip_scale, 0},          {&ops::clip_lost, 0}};
+      {&ops::clip_scale, 0},          {&ops::clip_lost, 0},       {&ops::clip_scaled, 0}};
   auto at = first.find(&def);
   return at == first.end() ? SIZE_MAX : at->second;
 }

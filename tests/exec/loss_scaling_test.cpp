@@ -14,7 +14,7 @@
 namespace sextant {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kOverflow = std::numeric_limits<double>::infinity();
 
 std::vector<Numbers> clip_scaled(const Attrs& attrs, double squares, double scale, double good_steps) {
   return run_kernel({.def = ops::clip_scaled,
@@ -46,7 +46,7 @@ TEST(LossScaling, FollowsGradScalerStepByStep) {
       scale = good_steps = 0;
     }
     Attrs attrs = scaling_attrs(row[1], row[2], row[3], static_cast<int64_t>(row[4]));
-    std::vector<Numbers> out = clip_scaled(attrs, row[5] != 0 ? kInfinity : 1.0, scale, good_steps);
+    std::vector<Numbers> out = clip_scaled(attrs, row[5] != 0 ? kOverflow : 1.0, scale, good_steps);
     scale = out[2][0], good_steps = out[3][0];
     EXPECT_EQ(out[4][0], row[6]) << "line " << compared;
     EXPECT_EQ(scale, row[7]) << "line " << compared;
@@ -70,8 +70,8 @@ TEST(LossScaling, UndoesTheScaleBeforeNormAndClip) {
 
 TEST(LossScaling, DoesNotFallBelowTheMinimum) {
   Attrs attrs = scaling_attrs(8, 2, 0.5, 100, 3);
-  EXPECT_EQ(clip_scaled(attrs, kInfinity, 8, 5)[2], Numbers{4});
-  EXPECT_EQ(clip_scaled(attrs, kInfinity, 4, 5)[2], Numbers{3});
+  EXPECT_EQ(clip_scaled(attrs, kOverflow, 8, 5)[2], Numbers{4});
+  EXPECT_EQ(clip_scaled(attrs, kOverflow, 4, 5)[2], Numbers{3});
   EXPECT_EQ(clip_scaled(attrs, std::nan(""), 3, 5)[2], Numbers{3});
   EXPECT_EQ(clip_scaled(attrs, std::nan(""), 3, 5)[3], Numbers{0});
 }

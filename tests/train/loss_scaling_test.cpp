@@ -1,5 +1,5 @@
-// Training with scaled losses: a scale that is a power of two changes no bit, overflows skip the step on every rank alike
-// and are no divergence, and the scale goes on where a checkpoint left it.
+// Training with scaled losses: a scale that is a power of two changes no bit, overflows skip the step on every rank
+// alike and are no divergence, and the scale goes on where a checkpoint left it.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,8 +13,14 @@ namespace {
 using ScaleSettings = std::vector<std::string>;
 
 ScaleSettings scale_settings(const ScaleSettings& more) {
-  ScaleSettings all{"batch.seq=32",     "batch.microbatch=1", "optimizer.lr=1e-3",       "optimizer.schedule=constant",
-                    "train.steps=6",    "train.eval_every=0", "train.check_replicas_every=1", "checkpoint.at_end=false",
+  ScaleSettings all{"batch.seq=32",
+                    "batch.microbatch=1",
+                    "optimizer.lr=1e-3",
+                    "optimizer.schedule=constant",
+                    "train.steps=6",
+                    "train.eval_every=0",
+                    "train.check_replicas_every=1",
+                    "checkpoint.at_end=false",
                     "model.layers=2"};
   all.insert(all.end(), more.begin(), more.end());
   return all;
@@ -36,8 +42,8 @@ TEST(LossScalingRun, APowerOfTwoChangesNoBit) {
 
 TEST(LossScalingRun, OverflowsAreSkippedAlikeOnEveryMesh) {
   ScratchRun scratch("scale-meshes");
-  ScaleSettings common{kTooLarge, "train.loss_scale.backoff=0.0001", "train.loss_scale.growth_interval=2", "train.steps=8",
-                       "train.non_finite_steps=1"};
+  ScaleSettings common{kTooLarge, "train.loss_scale.backoff=0.0001", "train.loss_scale.growth_interval=2",
+                       "train.steps=8", "train.non_finite_steps=1"};
   auto with = [&](ScaleSettings mesh) {
     mesh.insert(mesh.end(), common.begin(), common.end());
     return scale_settings(mesh);
@@ -62,8 +68,8 @@ TEST(LossScalingRun, OverflowsAreSkippedAlikeOnEveryMesh) {
 
 TEST(LossScalingRun, EndsWhereTheLeastScaleOverflows) {
   ScratchRun scratch("scale-minimum");
-  TrainResult end = scratch.run(
-      "end", scale_settings({kTooLarge, "train.loss_scale.minimum=1e38", "train.non_finite_steps=2", "train.steps=20"}));
+  TrainResult end = scratch.run("end", scale_settings({kTooLarge, "train.loss_scale.minimum=1e38",
+                                                       "train.non_finite_steps=2", "train.steps=20"}));
   EXPECT_EQ(end.outcome, ExitCode::non_finite);
   EXPECT_EQ(scratch.metric("end", "loss_scale").size(), 3u);  // one above the minimum, and two at it
 }

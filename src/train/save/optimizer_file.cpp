@@ -215,7 +215,8 @@ void refuse_other_states(const SafetensorsFile& source, const std::map<std::stri
 
 // A run that was saved without it begins it now.
 void load_scalar(Bound& bound, const SafetensorsFile& source, const Value& value) {
-  if (!std::ranges::any_of(source.tensors(), [&](const TensorEntry& entry) { return entry.name == value.path; })) return;
+  if (!std::ranges::any_of(source.tensors(), [&](const TensorEntry& entry) { return entry.name == value.path; }))
+    return;
   TensorView view = source.tensor(value.path);
   if (!(view.shape == value.shape) || view.dtype != file_dtype_of(value.dtype))
     throw UserError({.place = view.place,

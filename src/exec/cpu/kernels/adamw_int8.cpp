@@ -56,11 +56,7 @@ void step_row(const KernelCall& call, const AdamwRow<T>& step, int64_t row, int6
     Codes<T> seconds{call.out[2].as<uint8_t>() + at, call.out[4].as<T>() + scale, kPositiveMap};
     firsts.load(n, m);
     seconds.load(n, v);
-    AdamwRow<T> own = step;
-    own.p = call.out[0].as<T>() + at;
-    own.g = call.in[1].as<T>() + at;
-    own.m = m.data();
-    own.v = v.data();
+    AdamwRow<T> own = adamw_part(call, step, at, m.data(), v.data());
     adamw_row(own, n);
     firsts.store(n, m, nearest_code);
     seconds.store(n, v, nearest_code_above_zero);

@@ -51,11 +51,7 @@ class RoundedStep {
     std::array<T, kTogether> m, v;
     load_moments(call_.out[1], at, n, m.data());
     load_moments(call_.out[2], at, n, v.data());
-    AdamwRow<T> own = step_;
-    own.p = call_.out[0].as<T>() + at;
-    own.g = call_.in[1].as<T>() + at;
-    own.m = m.data();
-    own.v = v.data();
+    AdamwRow<T> own = adamw_part(call_, step_, at, m.data(), v.data());
     adamw_row(own, n);
     for (int64_t i = 0; i < n; ++i) {
       auto element = static_cast<size_t>(i);

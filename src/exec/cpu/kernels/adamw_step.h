@@ -30,6 +30,16 @@ AdamwRow<T> adamw_step_of(const KernelCall& call) {
           .root = static_cast<T>(1 / std::sqrt(1 - std::pow(beta2, step)))};
 }
 
+// The step on elements from `at` on, with their moments in full.
+template <class T>
+AdamwRow<T> adamw_part(const KernelCall& call, AdamwRow<T> step, int64_t at, T* m, T* v) {
+  step.p = call.out[0].as<T>() + at;
+  step.g = call.in[1].as<T>() + at;
+  step.m = m;
+  step.v = v;
+  return step;
+}
+
 // A weight as rows of neighbours: a vector is one row.
 struct WeightRows {
   int64_t rows, columns;

@@ -14,10 +14,9 @@ void run_scale_seed(const KernelCall& call) {
 
 void run_clip_scaled(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
-    LossScalingRule::Next next =
-        LossScalingRule(call.attrs)
-            .after(static_cast<double>(*call.in[0].as<T>()), static_cast<float>(*call.in[1].as<T>()),
-                   *call.in[2].as<int32_t>());
+    LossScalingRule::Next next = LossScalingRule(call.attrs)
+                                     .after(static_cast<double>(*call.in[0].as<T>()),
+                                            static_cast<float>(*call.in[1].as<T>()), *call.in[2].as<int32_t>());
     *call.out[0].as<T>() = static_cast<T>(next.norm);
     *call.out[1].as<T>() = static_cast<T>(next.scale);
     *call.out[2].as<T>() = static_cast<T>(next.loss_scale);
