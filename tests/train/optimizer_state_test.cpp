@@ -126,11 +126,12 @@ TEST(OptimizerState, IsConvertedFromEachToEach) {
   }
 }
 
-// 200 steps end where training in f32 does: means of the last 20 losses, against how far these lie apart by themselves.
+// 200 steps end where training in f32 does, by the mean of the last 20 losses.
 TEST(OptimizerState, TrainsAsWellAsF32) {
   ScratchRun scratch("state-200");
-  StateSettings settings = state_settings({"train.steps=200", "batch.sequences=4", "batch.microbatch=4",
-                                           "model.layers=1", "train.check_replicas_every=0", "optimizer.eps=1e-8"});
+  StateSettings settings =
+      state_settings({"train.steps=200", "batch.sequences=4", "batch.microbatch=4", "model.layers=1", "model.ffn=128",
+                      "train.check_replicas_every=0", "optimizer.eps=1e-8"});
   auto end_of = [&](const std::string& out, const StateSettings& more) {
     scratch.run(out, state_settings_with(settings, more));
     std::vector<double> losses = loss_numbers(scratch.losses(out));
@@ -138,9 +139,9 @@ TEST(OptimizerState, TrainsAsWellAsF32) {
     return std::accumulate(losses.end() - 20, losses.end(), 0.0) / 20;
   };
   double f32 = end_of("f32", {});
-  for (const auto& [kind, more] : kNarrow) {
-    double found = end_of(kind, more);
-    EXPECT_NEAR(found, f32, 0.01 * f32) << kind;
+  for (const char* kind : {"bf16_rounded", "int8_rounded"}) {
+    double found = end_of(kind, kNarrow.at(kind));
+    EXPECT_NEAR(found, f32, 0.005 * f32) << kind;
     EXPECT_NE(found, f32) << kind << " changes nothing";
   }
 }
