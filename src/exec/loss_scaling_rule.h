@@ -16,15 +16,15 @@
 namespace sextant {
 
 struct LossScalingRule {
-  double clip, initial;
-  float growth_factor, backoff, minimum;
+  double clip, initial, growth_factor, backoff;
+  float minimum;
   int32_t growth_interval;
 
   explicit LossScalingRule(const Attrs& attrs)
       : clip(attrs.real("clip")),
         initial(attrs.real("initial")),
-        growth_factor(static_cast<float>(attrs.real("growth_factor"))),
-        backoff(static_cast<float>(attrs.real("backoff"))),
+        growth_factor(attrs.real("growth_factor")),
+        backoff(attrs.real("backoff")),
         minimum(static_cast<float>(attrs.real("minimum"))),
         growth_interval(static_cast<int32_t>(attrs.integer("growth_interval"))) {}
 
@@ -38,14 +38,14 @@ struct LossScalingRule {
     float used = loss_scale > 0 ? loss_scale : static_cast<float>(initial);
     double norm = std::sqrt(squares) / static_cast<double>(used);
     if (!std::isfinite(norm)) {
-      float smaller = used * backoff;
+      auto smaller = static_cast<float>(static_cast<double>(used) * backoff);
       return {norm, 0, smaller > minimum ? smaller : minimum, used, 0};
     }
     double factor = clip > 0 && norm > clip ? clip / norm : 1.0;
     float next = used;
     ++good_steps;
     if (good_steps == growth_interval) {
-      float larger = used * growth_factor;
+      auto larger = static_cast<float>(static_cast<double>(used) * growth_factor);
       if (std::isfinite(larger)) next = larger;
       good_steps = 0;
     }
