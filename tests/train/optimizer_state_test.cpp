@@ -88,9 +88,9 @@ TEST(OptimizerState, IsTheSameOnEveryMesh) {
 
 TEST(OptimizerState, ResumesWithTheSameBits) {
   ScratchRun scratch("state-resume");
-  for (const auto& [kind, settings] : kNarrow) {
+  for (const std::string kind : {"bf16_rounded", "int8_rounded"}) {
     StateSettings all =
-        state_settings(state_settings_with(settings, {"mesh.dp=2", "mesh.zero=1", "checkpoint.every=3"}));
+        state_settings(state_settings_with(kNarrow.at(kind), {"mesh.dp=2", "mesh.zero=1", "checkpoint.every=3"}));
     scratch.run(kind, all);
     std::vector<std::string> whole = scratch.losses(kind);
     fs::path first = scratch.root() / kind / "step-000003";
@@ -113,7 +113,7 @@ TEST(OptimizerState, IsConvertedFromEachToEach) {
     fs::path checkpoint = scratch.root() / from / "step-000003";
     SafetensorsFile file(checkpoint / "optimizer.safetensors");
     EXPECT_EQ(file.tensor("adam_v.layers.0.mlp.down.weight").dtype, dtype) << from;
-    EXPECT_EQ(file.tensor("adam_m.final_norm.weight").dtype, FileDType::f32) << from;
+    EXPECT_EQ(file.tensor("adam_m.norm.weight").dtype, FileDType::f32) << from;
     std::vector<double> alike;
     for (const auto& [to, ignored] : kinds) {
       std::string out = from + "-" + to;
@@ -184,7 +184,7 @@ TEST(OptimizerState, StaysF32WhereTheMeshCutsBlocks) {
       cut += op.attrs.has("kept_wide");
       whole += op.def->name == "adamw_int8";
       // Attention's output is split along its rows of 64; the MLP's into blocks of 256.
-      if (op.attrs.has("kept_wide")) EXPECT_NE(op.path.find("attn.out"), std::string::npos) << op.path;
+      EXPECT_TRUE(!op.attrs.has("kept_wide") || op.path.find("attn.out") != std::string::npos) << op.path;
     }
   EXPECT_EQ(cut, 2);  // layers
   EXPECT_GT(whole, 4);
