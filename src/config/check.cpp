@@ -250,6 +250,34 @@ void check_expert_gradients(const RunConfig& run, const ModelSpec& spec, Complai
         {.got = fmt::format("{} reads gradients in f32", run.optimizer.name), .expected = "adamw, or \"f32\""});
 }
 
+void check_master_weights(const RunConfig& run, Complaints& complaints) {
+  if (run.train.master_weights == "bf16" && run.optimizer.name != "adamw")
+    complaints.add(run, {"train.master_weights", "optimizer.name"},
+                   {.got = fmt::format("{} does not round weights at random", run.optimizer.name),
+                    .expected = "adamw, or \"f32\""});
+}
+
+void check_loss_scale(const RunConfig& run, Complaints& complaints) {
+  const LossScaleSection& scale = run.train.loss_scale;
+  for (std::string_view name : {"growth_interval", "growth_factor", "backoff", "minimum"})
+    if (std::string key = fmt::format("train.loss_scale.{}", name); run.given(key) && scale.initial == 0)
+      complaints.add(run, {key, "train.loss_scale.initial"},
+                     {.got = "losses are not scaled", .expected = "no such key, or train.loss_scale.initial above 0"});
+  if (scale.initial == 0) return;
+  if (scale.backoff >= 1)
+    complaints.add(run, {"train.loss_scale.backoff"},
+                   {.got = fmt::format("{}, by which the scale would not get smaller", scale.backoff),
+                    .expected = "a number below 1"});
+  if (scale.initial < scale.minimum || scale.initial > 0x1p127)
+    complaints.add(run, {"train.loss_scale.initial", "train.loss_scale.minimum"},
+                   {.got = fmt::format("initial {}", scale.initial),
+                    .expected = fmt::format("from the minimum, {}, to 2^127", scale.minimum)});
+  if (run.mesh.expert_capacity > 0)
+    complaints.add(run, {"train.loss_scale.initial", "mesh.expert_capacity"},
+                   {.got = "steps that are repeated for rows on their way to experts do not scale losses",
+                    .expected = "mesh.expert_capacity = 0"});
+}
+
 // A setting that the optimizer does not read would be a choice without effect.
 void check_optimizer_settings(const RunConfig& run, Complaints& complaints) {
   const OptimizerDef* def = find_optimizer(run.optimizer.name);
@@ -337,6 +365,8 @@ void check_together(const RunConfig& run, Complaints& complaints) {
   check_documents(run, complaints);
   check_batch(run, spec, complaints);
   check_expert_gradients(run, spec, complaints);
+  check_master_weights(run, complaints);
+  check_loss_scale(run, complaints);
   check_optimizer(run, complaints);
   check_checkpoint(run, complaints);
   check_model_source(run, complaints);

@@ -126,6 +126,14 @@ struct OptimizerSection : OptimizerSettings {
   bool operator==(const OptimizerSection&) const = default;
 };
 
+struct LossScaleSection {
+  double initial = 0;  // 0: losses are not scaled
+  double growth_factor = 2, backoff = 0.5;
+  int64_t growth_interval = 2000;
+  double minimum = 1;
+  bool operator==(const LossScaleSection&) const = default;
+};
+
 struct TrainSection {
   int64_t steps = 100;
   int64_t seed = 1;
@@ -134,6 +142,8 @@ struct TrainSection {
   std::string precision = "auto";
   int64_t fp8_skip = 0;
   std::string expert_gradients = "f32";
+  std::string master_weights = "f32";
+  LossScaleSection loss_scale;
   bool deterministic = false;
   int64_t log_every = 10;
   double timeout_s = 0;  // 0: learned

@@ -375,6 +375,10 @@ constexpr Key kKeysAfterAxes[] = {
         "Added to the root of the mean square; of Adafactor, the least root of a mean square."),
     KEY(optimizer.weight_decay, at_least(0), unset(kOwnDefault),
         "Decay of matrices, times the learning rate; norms and biases do not decay. SGD adds it to the gradient."),
+    KEY(optimizer.state, one_of("f32|bf16|int8"), unset(kOwnDefault),
+        "What the means of gradients and of their squares are kept in. `bf16` rounds them at random, the same on every mesh; `int8` "
+        "keeps codes of 8 bits with a scale for every 256 neighbours in a row. Tensors of fewer than 4096 elements stay f32, with "
+        "`int8` vectors too, and matrices whose blocks the mesh cuts. A resumed run with another value converts what was saved."),
     KEY(optimizer.momentum, from_0_below_1(), unset(kOwnDefault), "How much of the last step's momentum stays."),
     KEY(optimizer.nesterov, unset(kOwnDefault), "Whether momentum looks one step ahead (Nesterov)."),
     KEY(optimizer.beta2_decay, from_to(-1, 0), unset(kOwnDefault),
@@ -411,6 +415,18 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(train.expert_gradients, one_of("f32|bf16"),
         "What the gradients of experts' weights are kept in. bf16 saves two bytes for each of these weights where `train.precision` is bf16. "
         "Nothing may be added to such a gradient: it needs one microbatch in a step, no data, context or expert parallelism, and adamw."),
+    KEY(train.master_weights, one_of("f32|bf16"),
+        "What precision weights have between steps. `bf16`: they are bf16 numbers, and the step rounds them at random, the same on every "
+        "mesh; on a GPU that computes in bf16 no other bits of them are kept. Only adamw does that."),
+    KEY(train.loss_scale.initial, at_least(0),
+        "What the loss is multiplied by at first, so that small gradients are not lost below the smallest number of a narrow format; the "
+        "update divides by it. A step whose gradients are not finite changes no weight, and the scale gets smaller; after "
+        "`growth_interval` steps without one it gets larger. 0 = losses are not scaled."),
+    KEY(train.loss_scale.growth_interval, from_to(1, 2147483647), "Steps in a row with finite gradients after which the scale of the loss grows."),
+    KEY(train.loss_scale.growth_factor, at_least(1), "What the scale of the loss is then multiplied by."),
+    KEY(train.loss_scale.backoff, above(0), "What it is multiplied by after a step whose gradients are not finite; below 1."),
+    KEY(train.loss_scale.minimum, above(0),
+        "The least scale of the loss. Steps that are not finite at this scale count for `train.non_finite_steps`, others do not."),
     KEY(train.deterministic, Affects::execution, "On a GPU, give up some speed so that two runs give the same bits. On the CPU they always do."),
     KEY(train.timeout_s, Affects::execution, at_least(0),
         "Seconds after which a run has ended when a rank no longer answers or stands still; those who waited say for whom, and "

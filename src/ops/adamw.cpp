@@ -16,7 +16,7 @@ const OpDef adamw{
         "p −= lr·(m/(1−beta1^step) / (sqrt(v/(1−beta2^step)) + eps) + weight_decay·p).",
     .operands =
         "p[*], g[*], m[*], v[*], lr[], scale[], step[], low?[*] -> p_next[*], m_next[*], v_next[*], low_next?[*]",
-    .attrs = {"beta1", "beta2", "eps", "weight_decay"},
+    .attrs = {"beta1", "beta2", "eps", "weight_decay", "kept_wide"},
     .shape =
         [](const Attrs&, auto in) {
           return updated_types(in, {0, 2, 3}, 7);

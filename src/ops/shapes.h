@@ -11,6 +11,9 @@ inline TensorType f64(GlobalShape shape) {
 inline TensorType i32(GlobalShape shape) {
   return {DType::i32, std::move(shape)};
 }
+inline TensorType u8(GlobalShape shape) {
+  return {DType::u8, std::move(shape)};
+}
 inline TensorType i64(GlobalShape shape) {
   return {DType::i64, std::move(shape)};
 }

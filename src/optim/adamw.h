@@ -9,7 +9,7 @@ namespace sextant {
 
 OptimizerSettings adamw_defaults();
 
-std::vector<OptimizerState> adamw_states();
+std::vector<OptimizerState> adamw_states(const OptimizedWeight& weight, const OptimizerSettings& settings);
 
 // One step with the learning rate `lr`, a scalar value.
 void adamw_update(UpdateScope& scope, ValueId lr);

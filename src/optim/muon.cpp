@@ -12,8 +12,8 @@ bool is_orthogonalised(const OptimizedWeight& weight) {
   return weight.is_matrix() && weight.in_block;
 }
 
-std::vector<OptimizerState> muon_states(const OptimizedWeight& weight, const OptimizerSettings&) {
-  if (!is_orthogonalised(weight)) return adamw_states();
+std::vector<OptimizerState> muon_states(const OptimizedWeight& weight, const OptimizerSettings& settings) {
+  if (!is_orthogonalised(weight)) return adamw_states(weight, settings);
   return {{.name = "muon_m"}};
 }
 
@@ -36,9 +36,10 @@ void muon_update(UpdateScope& s) {
   s.write(ops::muon_step, {s.value(), direction, s.lr(), s.scale()}, {{"weight_decay", s.weight_decay()}});
 }
 
-// AdamW's for what it is left, and Muon's own, which are those of torch.optim.Muon.
+// AdamW's for what it is left, and Muon's own, which are those of torch.optim.Muon. All states are f32.
 OptimizerSettings defaults() {
   OptimizerSettings settings = adamw_defaults();
+  settings.state.reset();
   settings.momentum = 0.95;
   settings.nesterov = true;
   settings.ns_steps = 5;

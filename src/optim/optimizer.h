@@ -22,6 +22,9 @@ struct OptimizedWeight {
   // each of these, so that packing does not show in the result. One entry where nothing is packed.
   std::vector<int64_t> packed_rows;
   bool in_block = true;  // of the repeated blocks of the model alone: neither embedding, head nor final norm
+  // Of the tensor that checkpoints store it in, which may be more than it: the same on every mesh.
+  int64_t stored_elements = 0;
+  bool whole_blocks = true;  // no rank's part of a row ends inside a block of kStateBlock (see state_blocks_whole)
 
   bool is_matrix() const { return shape.rank() >= 2; }
 };
@@ -29,15 +32,27 @@ struct OptimizedWeight {
 // Of every parameter of a graph that is trained, by its id.
 std::map<ValueId, OptimizedWeight> optimized_weights(const Graph& graph);
 
-// A tensor that an optimizer keeps for a weight from step to step, in f32. It is saved, resumed and planned.
+inline constexpr std::string_view kAbsmaxSuffix = "_absmax";
+
+// Neighbours in a row that share a scale where states are kept in 8 bits; the last ones of a row may be fewer.
+inline constexpr int64_t kStateBlock = 256;
+
+// Whether ranks that hold parts of a weight hold whole blocks of its rows.
+bool state_blocks_whole(const GlobalShape& weight, const Layout& layout, const Mesh& mesh);
+
+// A tensor that an optimizer keeps for a weight from step to step. It is saved, resumed and planned.
 struct OptimizerState {
   std::string_view name;  // "adam_m": that of weight W is called adam_m.W
   enum class Extent : uint8_t {
     elements,  // of the weight's shape, and sharded like the update
     rows,      // a number per row, whole on every rank
     columns,   // a row for each packed tensor with a number per column, whole on every rank
+    blocks,    // a number per block of a row, sharded like the update
   } extent = Extent::elements;
   enum class Range : uint8_t { any, not_negative } range = Range::any;  // refused on resume outside of it
+  // f32, bf16, or u8: codes of the map of the range (base/dynamic_map.h), whose scales are the state of extent `blocks`
+  // with kAbsmaxSuffix behind the name.
+  DType dtype = DType::f32;
 
   std::string path_of(std::string_view weight) const { return std::string(name) + "." + std::string(weight); }
   GlobalShape shape_for(const OptimizedWeight& weight) const;
@@ -55,7 +70,10 @@ class UpdateScope {
   virtual ValueId value() const = 0;
   virtual ValueId gradient() const = 0;
   virtual ValueId state(int i) const = 0;
-  virtual ValueId low_bits() const = 0;  // of a weight that is computed with in 16 bits; else kNoValue
+  virtual ValueId low_bits() const = 0;    // of a weight that is computed with in 16 bits; else kNoValue
+  virtual bool rounds_weight() const = 0;  // whether the step ends in bf16 numbers, rounded at random
+  // Whose elements an op that rounds at random works on: attrs `key` and `first_row` (exec/rounding_bits.h).
+  virtual Attrs rounding() const = 0;
   // Scalars of the step: learning rate, factor of gradient clipping (0: the step is skipped), number from 1 on.
   virtual ValueId lr() const = 0;
   virtual ValueId scale() const = 0;
@@ -103,6 +121,7 @@ struct Optimizer {
   const OptimizerDef* def = &optimizers::adamw;
   OptimizerSettings settings = {};  // where one is not set, the definition's default holds
   double clip = 1.0;                // largest gradient norm; 0 = off
+  bool rounds_weights = false;      // weights are bf16 numbers without low bits: train.master_weights = "bf16"
 
   OptimizerSettings resolved() const;
   std::vector<OptimizerState> states(const OptimizedWeight& weight) const { return def->states(weight, resolved()); }

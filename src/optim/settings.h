@@ -10,6 +10,7 @@ namespace sextant {
 
 struct OptimizerSettings {
   std::optional<double> beta1, beta2, eps, weight_decay;
+  std::optional<std::string> state;  // what is kept of a weight: "f32", "bf16", "int8"
   std::optional<double> momentum;
   std::optional<bool> nesterov;
   std::optional<double> beta2_decay, update_clip, min_rms;
@@ -26,6 +27,7 @@ void for_each_setting(const Visit& visit) {
   visit(std::string_view("beta2"), &OptimizerSettings::beta2);
   visit(std::string_view("eps"), &OptimizerSettings::eps);
   visit(std::string_view("weight_decay"), &OptimizerSettings::weight_decay);
+  visit(std::string_view("state"), &OptimizerSettings::state);
   visit(std::string_view("momentum"), &OptimizerSettings::momentum);
   visit(std::string_view("nesterov"), &OptimizerSettings::nesterov);
   visit(std::string_view("beta2_decay"), &OptimizerSettings::beta2_decay);

@@ -16,6 +16,7 @@
 #include "passes/prune.h"
 #include "passes/quantize.h"
 #include "passes/recompute.h"
+#include "passes/scale_losses.h"
 #include "passes/stages.h"
 
 namespace sextant {
@@ -44,6 +45,15 @@ ValueId require(const Graph& graph, std::string_view path) {
   return value->id;
 }
 
+std::vector<Loss> losses_of(const Graph& graph) {
+  std::vector<Loss> losses{{require(graph, "loss"), require(graph, "loss_scale")}};
+  for (std::string_view path : {"balance_loss", "router_z_loss"})
+    if (const Value* more = graph.find(path)) losses.push_back({more->id, require(graph, "balance_scale")});
+  for (int64_t depth = 1; const Value* more = graph.find(mtp_paths(depth).loss); ++depth)
+    losses.push_back({more->id, require(graph, mtp_paths(depth).scale)});
+  return losses;
+}
+
 // Without pipeline: each microbatch forward and (in training) backward, one after the other.
 PipelineSchedule one_stage(int microbatches, const LowerOptions& options) {
   PipelineSchedule schedule{.name = "one stage", .shape = {.microbatches = microbatches}, .ranks = {{}}};
@@ -65,6 +75,11 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
   if (blocks.empty()) blocks = balanced_blocks(graph, schedule.shape.stages());
   assign_stages(graph, blocks);
 
+  // What is differentiated, with the gradients that are given: of the loss, and of those that are trained on beside it.
+  std::vector<Loss> losses;
+  if (options.train) losses = losses_of(graph);
+  if (options.train && options.loss_scaling) scale_losses(graph, *options.loss_scaling, losses);
+
   // The model as it was written: global shapes, forward only, no communication.
   pipeline.after("build", graph, Stage::built);
 
@@ -74,11 +89,6 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
 
   if (options.train) {
     // Backward ops, from each op's own rule. What they read of forward is what must be saved.
-    std::vector<Loss> losses{{require(graph, "loss"), require(graph, "loss_scale")}};
-    for (std::string_view path : {"balance_loss", "router_z_loss"})
-      if (const Value* more = graph.find(path)) losses.push_back({more->id, require(graph, "balance_scale")});
-    for (int64_t depth = 1; const Value* more = graph.find(mtp_paths(depth).loss); ++depth)
-      losses.push_back({more->id, require(graph, mtp_paths(depth).scale)});
     autodiff(graph, {std::move(losses), options.plan.zero});
     prune(graph);
     pipeline.after("autodiff", graph, Stage::inferred);
@@ -98,7 +108,8 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
 
     // Norm, clipping and optimizer read the finished gradients.
     append_update(graph, {*options.train, options.plan.zero,
-                          [&](int stage) { return rank_of_stage(schedule.shape, schedule.placement, stage); }});
+                          [&](int stage) { return rank_of_stage(schedule.shape, schedule.placement, stage); },
+                          options.loss_scaling});
     pipeline.after("update", graph, Stage::inferred);
   }
 

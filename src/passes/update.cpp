@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/rng.h"
 #include "ops/load_statistics.h"
 #include "ops/lost_rows.h"
 #include "ops/ops.h"
@@ -43,6 +44,11 @@ Layout state_layout(const OptimizerState& state, const Layout& update) {
   if (state.extent == OptimizerState::Extent::elements) return update;
   // Whole on every rank; when an op takes its part of it, the part is cut like the weight's.
   Layout layout = update;
+  if (state.extent == OptimizerState::Extent::blocks) {
+    if (layout.segments.dim == 1)
+      for (int64_t& extent : layout.segments.extents) extent /= kStateBlock;
+    return layout;
+  }
   for (AxisState& axis : layout.states) axis = kInvariant;
   if (state.extent == OptimizerState::Extent::columns) layout.segments = {};
   return layout;
@@ -59,6 +65,8 @@ class Update {
         ranks_(ranks_using(graph, plan)),
         blocks_(blocks_using(graph)),
         weights_(optimized_weights(graph)) {
+    for (auto& [parameter, weight] : weights_)
+      weight.whole_blocks = state_blocks_whole(weight.shape, update_layout_of(parameter), graph.mesh);
     BUG_IF(pairs_.empty(), "{} has no parameter to update", graph.name);
     lr_ = graph.add({.path = "lr", .kind = ValueKind::feed, .dtype = wide_of(graph[pairs_[0].first].dtype)});
     step_ = graph.add({.path = "step", .kind = ValueKind::feed, .dtype = DType::i32});
@@ -177,6 +185,10 @@ class Update {
       everywhere += fmt::format("{}{}:I", everywhere.empty() ? "" : " ", axis.name());
     ValueId whole = append(make_op(graph_, ops::redistribute, {sums}, {{"pin", everywhere}}, "norm.total"));
     Attrs attrs{{"clip", plan_.optimizer.clip}};
+    if (plan_.loss_scaling) {
+      BUG_IF(sums != total, "{}: rows may be lost, and losses are scaled", graph_.name);
+      return clip_scaled(whole, std::move(attrs));
+    }
     if (sums != total) attrs.set("rounds", expert_rounds(graph_).done);
     Op clip = make_op(graph_, sums == total ? ops::clip_scale : ops::clip_lost, {whole}, std::move(attrs), "clip");
     std::vector<ValueId> outputs = clip.outputs;
@@ -189,13 +201,30 @@ class Update {
     return outputs[1];
   }
 
+  // Gradients are those of the scaled losses: the factor undoes it, and the scale of the next step is chosen.
+  ValueId clip_scaled(ValueId squares, Attrs attrs) {
+    const LossScaling& scaling = *plan_.loss_scaling;
+    attrs.set("initial", scaling.initial);
+    attrs.set("growth_factor", scaling.growth_factor);
+    attrs.set("backoff", scaling.backoff);
+    attrs.set("growth_interval", scaling.growth_interval);
+    attrs.set("minimum", scaling.minimum);
+    ValueId scale = graph_.find(kLossScalePath)->id, good_steps = graph_.find(kGoodStepsPath)->id;
+    Op op = make_op(graph_, ops::clip_scaled, {squares, scale, good_steps}, std::move(attrs), "clip");
+    std::vector<ValueId> outputs = op.outputs;
+    hand_out(outputs[0], "grad_norm");
+    hand_out(outputs[4], std::string(kUsedLossScalePath));
+    append(std::move(op));
+    return outputs[1];
+  }
+
   void hand_out(ValueId value, std::string path) {
     graph_[value].kind = ValueKind::fetch;
     graph_[value].path = std::move(path);
   }
 
   // A value that belongs to a parameter and is kept from step to step.
-  ValueId keep(ValueId parameter, const OptimizerState& state, DType dtype, ValueKind kind = ValueKind::state) {
+  ValueId keep(ValueId parameter, const OptimizerState& state, ValueKind kind = ValueKind::state) {
     const Value& p = graph_[parameter];
     StoredIn stored;
     if (!p.stored.path.empty()) {
@@ -204,7 +233,7 @@ class Update {
     }
     return graph_.add({.path = state.path_of(p.path),
                        .kind = kind,
-                       .dtype = dtype,
+                       .dtype = state.dtype,
                        .shape = state.shape_for(weights_.at(parameter)),
                        .layout = state_layout(state, update_layout_of(parameter)),
                        .of = parameter,
@@ -254,11 +283,14 @@ class Update::Step final : public UpdateScope {
     Graph& graph = update.graph_;
     DType dtype = graph[parameter].dtype, wide = wide_of(dtype);
     const Optimizer& optimizer = update.plan_.optimizer;
-    for (const OptimizerState& state : optimizer.def->states(weight_, update.settings_))
-      states_.push_back(update.keep(parameter, state, wide));
+    for (OptimizerState state : optimizer.def->states(weight_, update.settings_)) {
+      if (state.dtype == DType::f32) state.dtype = wide;  // f64 in tests of gradients
+      states_.push_back(update.keep(parameter, state));
+    }
     for (Op& hop : make_hops(graph, parameter, update.update_layout_of(parameter), graph[parameter].path + ".shard"))
       value_ = update.append(std::move(hop));
-    if (dtype != wide) low_bits_ = update.keep(parameter, {.name = "low"}, DType::u16, ValueKind::low_bits);
+    if (dtype != wide && !rounds_weight())
+      low_bits_ = update.keep(parameter, {.name = "low", .dtype = DType::u16}, ValueKind::low_bits);
   }
 
   const OptimizedWeight& weight() const override { return weight_; }
@@ -267,6 +299,11 @@ class Update::Step final : public UpdateScope {
   ValueId gradient() const override { return gradient_; }
   ValueId state(int i) const override { return states_.at(static_cast<size_t>(i)); }
   ValueId low_bits() const override { return low_bits_; }
+  bool rounds_weight() const override { return update_.plan_.optimizer.rounds_weights; }
+  Attrs rounding() const override {
+    const Value& p = update_.graph_[parameter_];
+    return {{"key", static_cast<int64_t>(hash64(p.stored_path()) >> 1)}, {"first_row", p.stored.first_row}};
+  }
   ValueId lr() const override { return update_.lr_; }
   ValueId scale() const override { return scale_; }
   ValueId step() const override { return update_.step_; }

@@ -6,8 +6,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "ir/graph.h"
+#include "optim/loss_scaling.h"
 #include "optim/optimizer.h"
 
 namespace sextant {
@@ -18,6 +20,7 @@ struct UpdatePlan {
   // The pipeline rank that holds a stage. A weight that is used on several of them (a tied embedding) has its gradient
   // summed over them, and counts once in the norm.
   std::function<int(int stage)> rank_of_stage = [](int) { return 0; };
+  std::optional<LossScaling> loss_scaling = {};  // where gradients are those of scaled losses (passes/scale_losses.h)
 };
 
 void append_update(Graph& graph, const UpdatePlan& plan);

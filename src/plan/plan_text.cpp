@@ -61,7 +61,10 @@ std::string memory_text(const RunPlan& p) {
                   p.classes.size() > 1 ? "memory of a rank of the largest stage" : "memory of one rank", "bytes");
   out += line(p.halved ? "weights (bf16)" : "weights (f32)", m.weights);
   if (m.gradients > 0) out += line("gradients (f32)", m.gradients);
-  out += line(fmt::format("optimizer ({}){}", p.optimizer, p.halved ? ", master weights" : ""), m.optimizer);
+  out += line(fmt::format("optimizer ({}){}", p.optimizer, p.low_halves ? ", master weights" : ""), m.optimizer);
+  if (p.states_kept_wide > 0)
+    out += fmt::format("  {:<36} {:>19}\n", "of it f32: the mesh cuts blocks of",
+                       fmt::format("{} matrices", p.states_kept_wide));
   out += line(m.gradients > 0 ? "activations" : "activations, gradients among them", m.activations);
   if (m.communication > 0) out += line("gathered weights, messages", m.communication);
   out += line("scratch of kernels, gaps", m.scratch);

@@ -47,7 +47,8 @@ int64_t snapshot_of(const RunConfig& run, const Program& program) {
   int64_t bytes = 0;
   if (!run.checkpoint.background || run.checkpoint.every == 0) return bytes;
   for (const Value& value : program.values)
-    if (value.kind == ValueKind::parameter || value.kind == ValueKind::state) bytes += value.local_bytes().n;
+    if (value.kind == ValueKind::parameter || value.kind == ValueKind::low_bits || value.kind == ValueKind::state)
+      bytes += value.local_bytes().n;
   return bytes;
 }
 
@@ -65,12 +66,22 @@ std::optional<ExpertRowsPlan> expert_rows_of(const RunPrograms& programs) {
   return std::nullopt;
 }
 
+// Weights of a rank whose optimizer states were asked for in fewer bits than they have.
+int64_t states_kept_wide(const Program& program) {
+  int64_t count = 0;
+  for (const Region& region : program.regions)
+    if (region.kind == RegionKind::update)
+      count += std::ranges::count_if(region.ops, [](const Op& op) { return op.attrs.has("kept_wide"); });
+  return count;
+}
+
 void add_memory(RunPlan& plan, const PlanRequest& request) {
   const RunPrograms& programs = request.lowered.programs;
   for (size_t i = 0; i < programs.train.size(); ++i) {
     const Program& program = programs.train[i];
     int64_t arena = programs.arena_bytes(static_cast<int>(i));
-    plan.optimizer = request.run.optimizer.name;
+    const OptimizerSection& optimizer = request.run.optimizer;
+    plan.optimizer = optimizer.name + (optimizer.state.value_or("f32") == "f32" ? "" : ", " + *optimizer.state);
     MemoryMoment peak = peak_moment(program, arena);
     if (request.machine) peak.parts.overhead = static_cast<int64_t>(request.machine->context_bytes);
     plan.classes.push_back({static_cast<int>(i), peak.parts, arena, peak.path, peak.region});
@@ -84,8 +95,11 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
       plan.repeat_extra = std::max(plan.repeat_extra, extra(repeat.programs));
     plan.snapshot = snapshot_of(request.run, program);
     plan.sent = bytes_to_send(program, first_rank_of_stage(request.lowered.shape.mesh, static_cast<int>(i)));
-    for (const Value& value : program.values)
+    for (const Value& value : program.values) {
       plan.halved = plan.halved || (value.kind == ValueKind::parameter && value.dtype == DType::bf16);
+      plan.low_halves = plan.low_halves || value.kind == ValueKind::low_bits;
+    }
+    plan.states_kept_wide = states_kept_wide(program);
   }
 }
 

@@ -58,8 +58,10 @@ struct RunPlan {
   ActiveParameters active;
   std::vector<ParameterCount> by_part;
   int64_t ranks = 1, microbatches = 1, tokens_per_step = 0;
-  std::string optimizer;  // by name
-  bool halved = false;    // weights are bf16, and their low halves part of the optimizer's state
+  std::string optimizer;         // by name
+  bool halved = false;           // weights are bf16
+  bool low_halves = false;       // the low halves of their f32 are part of the optimizer's state
+  int64_t states_kept_wide = 0;  // weights of such a rank whose states are f32, since the mesh cuts their blocks
   FlopsPerToken flops;
   std::optional<ExpertRowsPlan> expert_rows;                     // where ranks divide experts
   std::vector<RankClass> classes;                                // one per pipeline stage

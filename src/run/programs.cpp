@@ -78,6 +78,16 @@ DType gradients_of_experts(const RunConfig& run, const Target& target) {
   return run.train.expert_gradients == "bf16" ? precision_of(run, target) : DType::f32;
 }
 
+std::optional<LossScaling> loss_scaling_of(const RunConfig& run) {
+  const LossScaleSection& scale = run.train.loss_scale;
+  if (scale.initial == 0) return std::nullopt;
+  return {{.initial = scale.initial,
+           .growth_factor = scale.growth_factor,
+           .backoff = scale.backoff,
+           .growth_interval = scale.growth_interval,
+           .minimum = scale.minimum}};
+}
+
 // The rounds in which a step may be repeated. Those that are tried in vain, each at least doubled, are together fewer
 // than the ones that serve.
 std::vector<int64_t> repeated_in(int64_t all) {
@@ -169,7 +179,10 @@ PipelineSchedule evaluation_schedule(const PipelineSchedule& train) {
 Optimizer optimizer_of(const RunConfig& run) {
   const OptimizerDef* def = find_optimizer(run.optimizer.name);
   BUG_IF(!def, "unknown optimizer {}", run.optimizer.name);
-  return {.def = def, .settings = run.optimizer, .clip = run.optimizer.clip};
+  return {.def = def,
+          .settings = run.optimizer,
+          .clip = run.optimizer.clip,
+          .rounds_weights = run.train.master_weights == "bf16"};
 }
 
 int64_t RunPrograms::arena_bytes(int stage_rank) const {
@@ -239,6 +252,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
   Quantization quantization{.recipe = find_fp8_recipe(run.train.precision), .skip = run.train.fp8_skip};
   LowerOptions options{.train = optimizer_of(run),
                        .quantization = quantization,
+                       .loss_scaling = loss_scaling_of(run),
                        .pipeline = shape.pipeline,
                        .blocks_per_stage = blocks,
                        .checks = checks,

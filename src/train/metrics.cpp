@@ -80,6 +80,12 @@ constexpr std::array kFields{
     FieldOfLine{{"grad_norm", "", kEveryStep,
                  "Euclidean norm of the whole gradient, over all ranks, before clipping (`optimizer.clip`)."},
                 [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.grad_norm); }},
+    FieldOfLine{{"loss_scale", "", "every step where `train.loss_scale.initial` is above 0",
+                 "What the loss of the step was multiplied by; `loss` and `grad_norm` are without it. With "
+                 "`update_skipped` gradients were too large for it."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (m.loss_scale) line.add(name, *m.loss_scale);
+                }},
     FieldOfLine{{"lr", "", kEveryStep, "Learning rate of the step."},
                 [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.lr); }},
     FieldOfLine{{"tokens", "tokens", kEveryStep, "Tokens trained on since the first step of the run, with this step."},

@@ -18,7 +18,8 @@ struct StepMetrics {
   std::optional<double> balance_loss;   // of experts, with its coefficient; added to `loss` in training
   std::optional<double> router_z_loss;  // likewise
   std::optional<double> mtp_loss;       // of multi-token prediction: mean over its depths, in nats, without its weight
-  double grad_norm = 0;
+  double grad_norm = 0;                 // of the loss, not of the scaled one
+  std::optional<double> loss_scale;     // by which the step's loss was multiplied
   double lr = 0;
   int64_t tokens = 0;  // seen since the run's start
   double tokens_per_s = 0;

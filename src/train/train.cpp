@@ -379,7 +379,8 @@ class Run {
   int64_t recorded_checkpoint_ = -1;  // the newest with an event
   std::optional<EventLog> events_;    // the leader's
   std::vector<int64_t> arenas_;       // of all ranks, until the first step has told of them
-  NonFiniteStreak non_finite_{run_.train.non_finite_steps};
+  // The scale is an f32.
+  NonFiniteStreak non_finite_{run_.train.non_finite_steps, static_cast<float>(run_.train.loss_scale.minimum)};
   RepeatedSteps repeated_{run_.mesh.expert_capacity};
   std::optional<MetricsFile> metrics_;  // the leader's
   std::optional<Progress> progress_;

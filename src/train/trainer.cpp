@@ -13,6 +13,7 @@
 #include "ir/mtp_paths.h"
 #include "ops/load_statistics.h"
 #include "ops/lost_rows.h"
+#include "optim/loss_scaling.h"
 #include "train/lr_schedule.h"
 
 namespace sextant {
@@ -183,6 +184,10 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
     bound.fetch(program.at(kRoundsNeededPath));
   }
   begun.first_load = begun.grad_norm + (repeat_.empty() ? 1 : 3);
+  if (program.find(kUsedLossScalePath)) {
+    begun.loss_scale = bound.fetch(program.at(kUsedLossScalePath));
+    ++begun.first_load;
+  }
   for (const auto& [place, number] : runner.loads) bound.fetch(*number);
 }
 
@@ -215,6 +220,7 @@ Trainer::Collected Trainer::collect(Runner& runner, Begun& begun) {
     numbers.lost_rows = std::llround(runner.bound->collect(begun.lost_rows));
     numbers.rounds_needed = std::llround(runner.bound->collect(begun.lost_rows + 1));
   }
+  if (begun.loss_scale) numbers.loss_scale = static_cast<double>(runner.bound->collect(*begun.loss_scale));
   if (!layers_with_experts_.empty()) numbers.loads = collect_loads(runner, begun);
   return numbers;
 }
@@ -275,6 +281,7 @@ StepMetrics Trainer::finish_step() {
           .router_z_loss = of_routers(kRouterZLoss),
           .mtp_loss = mtp_loss,
           .grad_norm = numbers.grad_norm,
+          .loss_scale = numbers.loss_scale,
           .lr = begun.lr,
           .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
           .step_s = seconds,

@@ -84,15 +84,17 @@ class Trainer {
       size_t loss;
       int64_t ticket;
     };
-    std::vector<Ticket> open;  // of the others
-    int64_t grad_norm;         // ticket
-    int64_t first_load;        // ticket; those of the other numbers of loads follow
-    int64_t lost_rows;         // ticket, where rows may be lost; that of the rounds needed follows
+    std::vector<Ticket> open;           // of the others
+    int64_t grad_norm;                  // ticket
+    int64_t first_load;                 // ticket; those of the other numbers of loads follow
+    int64_t lost_rows;                  // ticket, where rows may be lost; that of the rounds needed follows
+    std::optional<int64_t> loss_scale;  // ticket, where losses are scaled
   };
   void count_mtp_targets(Begun& begun);
   // What a step says beside its losses.
   struct Collected {
     double grad_norm = 0;
+    std::optional<double> loss_scale = {};
     std::optional<StepMetrics::ExpertLoads> loads;
     int64_t lost_rows = 0, rounds_needed = 1;
   };

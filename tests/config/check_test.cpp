@@ -165,6 +165,16 @@ TEST(Check, GradientsAndCapacityOfExperts) {
   }
   EXPECT_EQ(about({narrow, "optimizer.name=lion"}),
             "command line: train.expert_gradients=bf16: lion reads gradients in f32; expected adamw, or \"f32\"");
+  EXPECT_EQ(complaint_about({"train.master_weights=bf16", "optimizer.name=lion"}),
+            "command line: train.master_weights=bf16: lion does not round weights at random; expected adamw, or "
+            "\"f32\"");
+  EXPECT_EQ(complaint_about({"train.loss_scale.backoff=0.25"}),
+            "command line: train.loss_scale.backoff=0.25: losses are not scaled; expected no such key, or "
+            "train.loss_scale.initial above 0");
+  EXPECT_NE(complaint_about({"train.loss_scale.initial=8", "train.loss_scale.backoff=1"}).find("a number below 1"),
+            std::string::npos);
+  EXPECT_NE(complaint_about({"optimizer.state=int8", "optimizer.name=muon"}).find("muon does not read state"),
+            std::string::npos);
   EXPECT_EQ(complaint_about({narrow, "batch.sequences=4", "batch.microbatch=4"}),
             "command line: train.expert_gradients=bf16: llama has no experts; expected \"f32\"");
   EXPECT_EQ(about({"model.experts.drop_policy=position"}),

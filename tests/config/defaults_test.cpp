@@ -150,6 +150,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"optimizer.beta2", "<the optimizer's own>"},
       {"optimizer.eps", "<the optimizer's own>"},
       {"optimizer.weight_decay", "<the optimizer's own>"},
+      {"optimizer.state", "<the optimizer's own>"},
       {"optimizer.momentum", "<the optimizer's own>"},
       {"optimizer.nesterov", "<the optimizer's own>"},
       {"optimizer.beta2_decay", "<the optimizer's own>"},
@@ -170,6 +171,12 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"train.threads", "0"},
       {"train.recompute", "\"none\""},
       {"train.expert_gradients", "\"f32\""},
+      {"train.master_weights", "\"f32\""},
+      {"train.loss_scale.initial", "0"},
+      {"train.loss_scale.growth_interval", "2000"},
+      {"train.loss_scale.growth_factor", "2"},
+      {"train.loss_scale.backoff", "0.5"},
+      {"train.loss_scale.minimum", "1"},
       {"train.precision", "\"auto\""},
       {"train.fp8_skip", "0"},
       {"train.deterministic", "false"},
@@ -213,7 +220,7 @@ TEST(Defaults, AreTheOnesWrittenHere) {
 // What an optimizer takes where the config says nothing, as a loaded config has it.
 TEST(Defaults, OfOptimizers) {
   const std::map<std::string_view, std::string_view> written{
-      {"adamw", "beta1=0.9 beta2=0.95 eps=1e-08 weight_decay=0.1"},
+      {"adamw", "beta1=0.9 beta2=0.95 eps=1e-08 weight_decay=0.1 state=\"f32\""},
       {"sgd", "weight_decay=0 momentum=0.9 nesterov=false"},
       {"lion", "beta1=0.9 beta2=0.99 weight_decay=0.1"},
       {"adafactor", "eps=1.1920928955078125e-07 weight_decay=0 beta2_decay=-0.8 update_clip=1 min_rms=0.001"},

@@ -138,6 +138,8 @@ void write_to_device(const Tensor& tensor, const Numbers& numbers) {
     upload<int32_t>(tensor, numbers, [](double x) { return static_cast<int32_t>(x); });
   else if (tensor.dtype == DType::i64)
     upload<int64_t>(tensor, numbers, [](double x) { return static_cast<int64_t>(x); });
+  else if (tensor.dtype == DType::u8)
+    upload<uint8_t>(tensor, numbers, [](double x) { return static_cast<uint8_t>(x); });
   else if (tensor.dtype == DType::u16)
     upload<uint16_t>(tensor, numbers, [](double x) { return static_cast<uint16_t>(x); });
   else if (tensor.dtype == DType::bf16)
@@ -147,6 +149,7 @@ void write_to_device(const Tensor& tensor, const Numbers& numbers) {
 }
 
 Numbers read_from_device(const Tensor& tensor) {
+  if (tensor.dtype == DType::u8) return download<uint8_t>(tensor, [](uint8_t x) { return static_cast<double>(x); });
   if (tensor.dtype == DType::u16) return download<uint16_t>(tensor, [](uint16_t x) { return static_cast<double>(x); });
   if (tensor.dtype == DType::bf16)
     return download<uint16_t>(tensor, [](uint16_t x) { return static_cast<double>(bf16_value(x)); });

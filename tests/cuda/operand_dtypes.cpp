@@ -26,6 +26,8 @@ std::vector<std::pair<std::string, Settings>> runs() {
   for (const OptimizerDef* optimizer : all_optimizers())
     runs.push_back({"tiny-llama.toml", {"optimizer.name=" + std::string(optimizer->name)}});
   runs.push_back({"tiny-llama.toml", {"optimizer.name=sgd", "optimizer.momentum=0"}});
+  runs.push_back({"tiny-llama.toml", {"optimizer.state=bf16"}});
+  runs.push_back({"tiny-llama.toml", {"optimizer.state=int8"}});
   for (const ModelDef* model : all_models())
     runs.push_back({"tiny-gpt2.toml", {"model.architecture=" + std::string(model->name)}});
   for (const char* option : {"model.qk_norm=true", "model.qkv_bias=true"})

@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 
+#include "base/bf16.h"
 #include "base/fp8.h"
 #include "base/rng.h"
 #include "exec/cpu/kernels/gemm.h"
@@ -30,7 +31,7 @@ struct AlignedBytes {
 
 Tensor tensor_of(const TensorType& type, DType real, std::byte* data) {
   auto dims = type.shape.dims();
-  bool kept = type.dtype == DType::i32 || type.dtype == DType::i64 || is_fp8(type.dtype);
+  bool kept = type.dtype != DType::f64 && type.dtype != DType::f32;
   return {data, kept ? type.dtype : real, LocalShape(std::vector<int64_t>(dims.begin(), dims.end()))};
 }
 
@@ -42,6 +43,11 @@ void write_as(const Tensor& tensor, const Numbers& numbers) {
 void write(const Tensor& tensor, const Numbers& numbers) {
   if (tensor.dtype == DType::i32) return write_as<int32_t>(tensor, numbers);
   if (tensor.dtype == DType::i64) return write_as<int64_t>(tensor, numbers);
+  if (tensor.dtype == DType::u8) return write_as<uint8_t>(tensor, numbers);
+  if (tensor.dtype == DType::bf16) {
+    for (size_t i = 0; i < numbers.size(); ++i) tensor.as<uint16_t>()[i] = bf16_bits(static_cast<float>(numbers[i]));
+    return;
+  }
   if (tensor.dtype == DType::f32) return write_as<float>(tensor, numbers);
   if (tensor.dtype == DType::f64) return write_as<double>(tensor, numbers);
   for (size_t i = 0; i < numbers.size(); ++i)
@@ -53,9 +59,11 @@ Numbers read(const Tensor& tensor) {
   for (size_t i = 0; i < numbers.size(); ++i)
     numbers[i] = is_fp8(tensor.dtype)
                      ? static_cast<double>(fp8_value(fp8_format(tensor.dtype), tensor.as<uint8_t>()[i]))
-                 : tensor.dtype == DType::i32 ? static_cast<double>(tensor.as<int32_t>()[i])
-                 : tensor.dtype == DType::f32 ? static_cast<double>(tensor.as<float>()[i])
-                                              : tensor.as<double>()[i];
+                 : tensor.dtype == DType::bf16 ? static_cast<double>(bf16_value(tensor.as<uint16_t>()[i]))
+                 : tensor.dtype == DType::u8   ? static_cast<double>(tensor.as<uint8_t>()[i])
+                 : tensor.dtype == DType::i32  ? static_cast<double>(tensor.as<int32_t>()[i])
+                 : tensor.dtype == DType::f32  ? static_cast<double>(tensor.as<float>()[i])
+                                               : tensor.as<double>()[i];
   return numbers;
 }
 
@@ -70,7 +78,8 @@ const Alias* alias_of(const KernelRun& run, int output) {
 size_t first_positive(const OpDef& def) {
   const std::map<const OpDef*, size_t> first{
       {&ops::adafactor_direction, 1}, {&ops::adafactor_means, 0}, {&ops::adafactor_step, 2}, {&ops::adafactor_sums, 2},
-      {&ops::adafactor_vector, 2},    {&ops::adamw, 3},           {&ops::clip_scale, 0},     {&ops::clip_lost, 0}};
+      {&ops::adafactor_vector, 2},    {&ops::adamw, 3},           {&ops::adamw_int8, 4},     {&ops::adamw_rounded, 3},
+      {&ops::clip_scale, 0},          {&ops::clip_lost, 0},       {&ops::clip_scaled, 0}};
   auto at = first.find(&def);
   return at == first.end() ? SIZE_MAX : at->second;
 }
@@ -120,6 +129,8 @@ std::vector<Numbers> draw_inputs(const OpDef& def, const Example& example, uint6
     for (size_t j = 0; j < numbers.size(); ++j) {
       if (example.distinct && type.dtype == DType::i32)
         numbers[j] = static_cast<double>(example.distinct_integer(static_cast<int64_t>(j), type.shape.last()));
+      else if (type.dtype == DType::u8)
+        numbers[j] = static_cast<double>(random.below(j, static_cast<uint64_t>(example.integers_below)));
       else if (type.dtype == DType::i32 || type.dtype == DType::i64)
         numbers[j] =
             static_cast<double>(random.below(j, static_cast<uint64_t>(example.integers_below)) + (positive ? 1 : 0));

@@ -94,6 +94,9 @@ TEST_P(KernelBlocks, ManyBlocksGiveWhatTheirPartsGive) {
   std::vector<Numbers> single = run_kernel(run);
   for (int64_t at = 0; at < grown.pieces; ++at) {
     KernelRun part{.def = *grown.def, .attrs = grown.piece.attrs, .types = grown.piece.inputs, .inputs = {}};
+    // What is drawn by place: each piece begins so many rows further on.
+    if (int64_t rows = grown.piece.inputs[0].shape[0]; part.attrs.has("first_row"))
+      part.attrs.set("first_row", part.attrs.integer("first_row") + at * rows);
     for (size_t i = 0; i < inputs.size(); ++i) {
       int64_t count = grown.piece.inputs[i].shape.count(), first = is_cut(grown.row.inputs[i]) ? at * count : 0;
       part.inputs.emplace_back(inputs[i].begin() + first, inputs[i].begin() + first + count);

@@ -145,6 +145,10 @@ void write_part(Bound& bound, const Value& value, const Numbers& whole) {
     for (double x : part) codes.push_back(fp8_bits(fp8_format(value.dtype), static_cast<float>(x)));
     return bound.write(value, std::as_bytes(std::span(codes)));
   }
+  if (value.dtype == DType::u8) {
+    std::vector<uint8_t> codes(part.begin(), part.end());
+    return bound.write(value, std::as_bytes(std::span(codes)));
+  }
   if (value.dtype == DType::i64) {
     std::vector<int64_t> integers(part.begin(), part.end());
     return bound.write(value, std::as_bytes(std::span(integers)));
@@ -160,6 +164,10 @@ Numbers read_part(const Bound& bound, const Value& value) {
     std::vector<int32_t> integers(count);
     bound.read(value, std::as_writable_bytes(std::span(integers)));
     std::copy(integers.begin(), integers.end(), part.begin());
+  } else if (value.dtype == DType::u8) {
+    std::vector<uint8_t> codes(count);
+    bound.read(value, std::as_writable_bytes(std::span(codes)));
+    std::copy(codes.begin(), codes.end(), part.begin());
   } else if (is_fp8(value.dtype)) {
     std::vector<uint8_t> codes(count);
     bound.read(value, std::as_writable_bytes(std::span(codes)));

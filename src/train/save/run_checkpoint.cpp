@@ -1,22 +1,19 @@
 #include "train/save/run_checkpoint.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "ckpt/convert.h"
 #include "ckpt/manifest.h"
 #include "ckpt/model_directory.h"
 #include "ckpt/model_weights.h"
-#include "ckpt/slices.h"
 #include "ckpt/staged_directory.h"
 #include "models/hf_config.h"
 #include "text/tokenizer_files.h"
+#include "train/save/optimizer_file.h"
 #include "train/save/share_hashing.h"
 
 namespace sextant {
@@ -24,109 +21,6 @@ namespace sextant {
 namespace fs = std::filesystem;
 
 namespace {
-
-struct StateTensor {
-  TensorSpec tensor;
-  OptimizerState::Range range;
-};
-
-// Every state of the model, whichever rank holds it.
-std::vector<StateTensor> optimizer_tensors(const ModelSpec& spec, const Optimizer& optimizer) {
-  std::vector<StateTensor> tensors;
-  Graph graph = build_model(spec, {.seq = 1}, single_rank_mesh());
-  for (const auto& [id, weight] : optimized_weights(graph))
-    for (const OptimizerState& state : optimizer.states(weight))
-      tensors.push_back(
-          {{state.path_of(graph[id].path), file_dtype_of(graph[id].dtype), state.shape_for(weight)}, state.range});
-  return tensors;
-}
-
-void save_optimizer(const CheckpointContent& content, const fs::path& file, Share share) {
-  std::vector<TensorSpec> tensors;
-  for (StateTensor& state : optimizer_tensors(content.spec, content.optimizer))
-    tensors.push_back(std::move(state.tensor));
-  SafetensorsWriter writer(file, plan_safetensors(tensors), share);
-  const StateView& values = content.values;
-  std::vector<std::byte> local;
-  for (const Value& value : values.program().values) {
-    if (value.kind != ValueKind::state || !is_writer(values, value)) continue;
-    local.resize(static_cast<size_t>(value.local_bytes().n));
-    values.read(value, local);
-    int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1, element = size_of(value.dtype);
-    for (const Piece& piece : held_pieces(values, value)) {
-      // Whole rows that lie one behind the other are one write.
-      bool dense = piece.columns == width && piece.stride == width;
-      int64_t lines = dense ? 1 : piece.rows, length = dense ? piece.rows * width : piece.columns;
-      for (int64_t line = 0; line < lines; ++line)
-        writer.write_elements(value.stored_path(), (piece.row + line) * width + piece.column,
-                              std::span(local).subspan(static_cast<size_t>((piece.at + line * piece.stride) * element),
-                                                       static_cast<size_t>(length * element)));
-    }
-  }
-  writer.finish();
-}
-
-// A negative one would make the weight NaN.
-void require_no_negative(std::span<const std::byte> local, const Value& value, std::string_view place) {
-  if (value.dtype != DType::f32) return;
-  for (size_t at = 0; at < local.size(); at += sizeof(float)) {
-    float element;
-    std::memcpy(&element, local.data() + at, sizeof element);
-    if (element < 0)
-      throw RunError(place, fmt::format("{} holds {}; a second moment is never negative", value.stored_path(), element),
-                     "resume from another checkpoint", ExitCode::non_finite);
-  }
-}
-
-// The names of states and weights that only one of both has, as a complaint: another optimizer wrote the file, or with
-// other settings.
-void refuse_other_states(const SafetensorsFile& source, const std::map<std::string, StateTensor>& states,
-                         const Optimizer& optimizer, const fs::path& file) {
-  size_t matching = 0;
-  std::string other;
-  for (const TensorEntry& entry : source.tensors()) {
-    if (states.contains(entry.name))
-      ++matching;
-    else if (other.empty())
-      other = entry.name;
-  }
-  if (matching == states.size() && other.empty()) return;
-  throw UserError({.place = file.string(),
-                   .got = fmt::format("{} of the {} states that {} keeps for this model{}", matching, states.size(),
-                                      optimizer.def->name,
-                                      other.empty() ? "" : fmt::format(", and {} of another optimizer", other)),
-                   .expected = fmt::format("the states of {}", optimizer.def->name),
-                   .hint =
-                       "resume with the optimizer (and momentum) of the run, or start a new run from the checkpoint's "
-                       "weights: model.from=DIRECTORY and another --out"});
-}
-
-void load_optimizer(Bound& bound, const ModelSpec& spec, const Optimizer& optimizer, const fs::path& file) {
-  SafetensorsFile source(file);
-  std::map<std::string, StateTensor> states;
-  for (StateTensor& state : optimizer_tensors(spec, optimizer)) states.emplace(state.tensor.name, std::move(state));
-  refuse_other_states(source, states, optimizer, file);
-  std::vector<std::byte> local;
-  for (const Value& value : bound.program().values) {
-    if (value.kind != ValueKind::state) continue;
-    const StateTensor& state = states.at(value.stored_path());
-    TensorView view = source.tensor(value.stored_path());
-    if (!(view.shape == state.tensor.shape) || view.dtype != file_dtype_of(value.dtype))
-      throw UserError(
-          {.place = view.place,
-           .got = fmt::format("{} {}", name_of(view.dtype), view.shape.text()),
-           .expected = fmt::format("{} {}", name_of(file_dtype_of(value.dtype)), state.tensor.shape.text())});
-    local.assign(static_cast<size_t>(value.local_bytes().n), std::byte{0});
-    int64_t width = value.shape.rank() == 2 ? value.shape[1] : 1, element = size_of(value.dtype);
-    for (const Piece& piece : held_pieces(bound, value))
-      for (int64_t line = 0; line < piece.rows; ++line)
-        std::memcpy(local.data() + (piece.at + line * piece.stride) * element,
-                    view.bytes.data() + ((piece.row + line) * width + piece.column) * element,
-                    static_cast<size_t>(piece.columns * element));
-    if (state.range == OptimizerState::Range::not_negative) require_no_negative(local, value, view.place);
-    bound.write(value, local);
-  }
-}
 
 std::string state_json(const RunState& state) {
   nlohmann::ordered_json json{
@@ -319,12 +213,13 @@ std::string save_run_checkpoint(const fs::path& directory, const CheckpointConte
   if (!failure.empty()) return failure;
   fs::path place = group.from_leader(staged ? staged->path().string() : std::string());
   Share share = group.size() == 1 ? Share::whole : Share::part;
+  std::vector<TensorSpec> states = optimizer_tensors(content.values, content.spec, content.optimizer, group);
   failure = group.first_text(failure_of([&] {
     WeightsForm form{.dtype_of = [&](std::string_view) { return content.dtype; }, .experts = content.experts};
     save_weights(content.values, content.spec, place, form, share);
     if (content.dtype != FileDType::f32)
       save_master_weights(content.values, content.spec, place / kMasterWeightsFile, share);
-    save_optimizer(content, place / kOptimizerFile, share);
+    save_optimizer(content.values, states, place / kOptimizerFile, share);
   }));  // and every rank has flushed its part
   if (!failure.empty()) return failure;
   std::string listed;

@@ -9,7 +9,7 @@ namespace sextant {
 namespace {
 
 bool is_kept(const Value& value) {
-  return value.kind == ValueKind::parameter || value.kind == ValueKind::state;
+  return value.kind == ValueKind::parameter || value.kind == ValueKind::low_bits || value.kind == ValueKind::state;
 }
 
 }  // namespace

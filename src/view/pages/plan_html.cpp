@@ -140,7 +140,7 @@ void memory_section(Page& page, const PlanReportParts& parts) {
   page.table(table);
   std::string note =
       "1 GiB is 1,073,741,824 bytes. All but the driver's and the libraries' part is allocated at the start.";
-  if (p.halved) note += " The optimizer holds two moments and the low 16 bits of the f32 master weights.";
+  if (p.low_halves) note += " The optimizer holds two moments and the low 16 bits of the f32 master weights.";
   if (p.evaluation_extra > 0) note += fmt::format(" {} of it are only for evaluation.", bytes(p.evaluation_extra));
   if (p.snapshot > 0)
     note += fmt::format(" On the host, {} more hold a copy while a checkpoint is written.", bytes(p.snapshot));

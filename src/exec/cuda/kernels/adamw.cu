@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "exec/cuda/kernels/adamw_step.cuh"
 #include "exec/cuda/kernels/parameter.cuh"
 #include "exec/cuda/kernels/tensor_list.cuh"
 #include "exec/cuda/kernels/vector.cuh"
@@ -26,44 +27,15 @@ struct Parameter {
 
 using ParameterList = TensorList<Parameter, 56>;
 
-// What one step has in common for all parameters, found once on the device: its numbers change from step to step.
-struct Step {
-  float scale, lr, rate, root;  // rate = lr/(1−beta1^step), root = 1/sqrt(1−beta2^step)
-};
-static_assert(sizeof(Step) == kAdamWStepBytes);
+// What one step has in common for all parameters, found once on the device.
+static_assert(sizeof(AdamwStep) == kAdamWStepBytes);
 
-struct Constants {
-  float beta1, beta2, eps;
-};
-
-struct StepInputs {
-  const float *lr, *scale;
-  const int32_t* step;
-  double beta1, beta2;
-  bool operator==(const StepInputs&) const = default;
-};
-
-__global__ void find_step(StepInputs inputs, Step* step) {
-  double lr = *inputs.lr, count = *inputs.step;
-  *step = {*inputs.scale, *inputs.lr, static_cast<float>(lr / (1.0 - pow(inputs.beta1, count))),
-           static_cast<float>(1.0 / sqrt(1.0 - pow(inputs.beta2, count)))};
+__global__ void find_step(AdamwInputs inputs, AdamwStep* step) {
+  *step = inputs.now();
 }
 
-struct Update {
-  Step step;
-  Constants constants;
-  float keep;
-
-  __device__ void operator()(float& p, float g, float& m, float& v) const {
-    g *= step.scale;
-    m = constants.beta1 * m + (1.0f - constants.beta1) * g;
-    v = constants.beta2 * v + (1.0f - constants.beta2) * g * g;
-    p = keep * p - step.rate * m / (step.root * sqrtf(v) + constants.eps);
-  }
-};
-
 template <int V, class T, class G>
-__device__ void update_at(const Parameter& parameter, const Update& update, int64_t at) {
+__device__ void update_at(const Parameter& parameter, const AdamwRule& update, int64_t at) {
   T* p = static_cast<T*>(parameter.p) + at;
   uint16_t* low = parameter.low ? parameter.low + at : nullptr;
   Packed<G, V> gradients = load<V>(static_cast<const G*>(parameter.g) + at);
@@ -82,11 +54,11 @@ __device__ void update_at(const Parameter& parameter, const Update& update, int6
 
 template <class T, class G>
 __global__ void __launch_bounds__(kThreads)
-    update_blocks(const __grid_constant__ ParameterList list, const Step* step, Constants constants) {
+    update_blocks(const __grid_constant__ ParameterList list, const AdamwStep* step, AdamwConstants constants) {
   int tensor = list.tensor_of(blockIdx.x);
   const Parameter& parameter = list.entries[tensor];
   int64_t block = blockIdx.x - list.first_block[tensor], n = parameter.count;
-  Update update{*step, constants, 1.0f - step->lr * parameter.weight_decay};
+  AdamwRule update(*step, constants, parameter.weight_decay);
   if (update.step.scale == 0.0f) return;
   for (int round = 0; round < kRounds; ++round) {
     int64_t at = block * kElements + (static_cast<int64_t>(round) * kThreads + threadIdx.x) * kVector;
@@ -96,11 +68,6 @@ __global__ void __launch_bounds__(kThreads)
       for (int64_t i = at; i < n; ++i) update_at<1, T, G>(parameter, update, i);
     }
   }
-}
-
-StepInputs inputs_of(const CudaCall& call) {
-  return {call.in[4].as<float>(), call.in[5].as<float>(), call.in[6].as<int32_t>(), call.attrs.real("beta1"),
-          call.attrs.real("beta2")};
 }
 
 Parameter parameter_of(const CudaCall& call) {
@@ -122,11 +89,11 @@ struct UpdateTypes {
 // Parameters of the same types that share a step, in launches of as many as a list holds.
 class Updates {
  public:
-  Updates(UpdateTypes types, const CudaCall& first) : types_(types), first_(first), inputs_(inputs_of(first)) {
+  Updates(UpdateTypes types, const CudaCall& first) : types_(types), first_(first), inputs_(adamw_inputs(first)) {
     find_step<<<1, 1, 0, first.stream>>>(inputs_, step());
   }
 
-  bool takes(const CudaCall& call) const { return inputs_of(call) == inputs_; }
+  bool takes(const CudaCall& call) const { return adamw_inputs(call) == inputs_; }
 
   void add(const CudaCall& call) {
     if (list_.full()) launch();
@@ -134,8 +101,7 @@ class Updates {
   }
 
   void launch() {
-    Constants constants{static_cast<float>(inputs_.beta1), static_cast<float>(inputs_.beta2),
-                        static_cast<float>(first_.attrs.real("eps"))};
+    AdamwConstants constants = adamw_constants(first_);
     for_cuda_type(types_.weight, [&]<class T>() {
       if (list_.blocks == 0) return;
       auto kernel = types_.gradient == DType::f32 ? update_blocks<T, float> : update_blocks<T, T>;
@@ -145,11 +111,11 @@ class Updates {
   }
 
  private:
-  Step* step() const { return reinterpret_cast<Step*>(first_.workspace); }
+  AdamwStep* step() const { return reinterpret_cast<AdamwStep*>(first_.workspace); }
 
   UpdateTypes types_;
   const CudaCall& first_;
-  StepInputs inputs_;
+  AdamwInputs inputs_;
   ParameterList list_;
 };
 
