@@ -57,7 +57,7 @@ class RunVerb : public testing::Test {
 };
 
 TEST_F(RunVerb, EveryFaultIsSurvivedWithTheSameBits) {
-  std::string mesh = "mesh.dp=2 train.check_replicas_every=1 train.non_finite_steps=1 ";
+  std::string mesh = "mesh.dp=2 train.check_replicas_every=1 train.non_finite_steps=1 checkpoint.background=false ";
   std::vector<std::string> expected = undisturbed(mesh);
   Outcome outcome =
       run_command(arguments("run", mesh + "--inject throw@2:1 --inject kill@3 --inject nan@4:1 --inject corrupt@6:1 "
