@@ -114,6 +114,15 @@ TEST_F(RunVerb, WrongOptionsAreRefused) {
   EXPECT_FALSE(fs::exists(place_ / "run"));
 }
 
+// 0 or 1: whether this machine is fit.
+TEST_F(RunVerb, PreflightDecidesWhetherARunStarts) {
+  int healthy = run_command(fmt::format("doctor {} -q", place_.path().string())).code;
+  Outcome outcome = run_command(arguments("run", "train.steps=2 --preflight --retries 0"));
+  EXPECT_EQ(outcome.code, healthy) << outcome.output;
+  expect_words(outcome.output, {"== preflight of attempt 1"});
+  EXPECT_EQ(fs::exists(place_ / "run/metrics.jsonl"), healthy == 0);
+}
+
 const std::string kLong = "train.steps=1000000 train.log_every=1000000 ";
 
 TEST_F(RunVerb, SignalsAndSwitchesReachTheRun) {
