@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "supervise/child_process.h"
+#include "train/health/heartbeat.h"
 
 namespace sextant {
 
@@ -19,11 +19,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kChildFile = "supervisor.json";
-
-std::string this_host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "?";
-}
 
 struct NotedChild {
   pid_t process = 0;
@@ -38,7 +33,7 @@ std::optional<NotedChild> noted_child(const fs::path& out) {
   std::ostringstream text;
   text << file.rdbuf();
   nlohmann::json json = nlohmann::json::parse(text.str(), nullptr, false);
-  if (!json.is_object() || json.value("host", nlohmann::json()) != this_host_name()) return std::nullopt;
+  if (!json.is_object() || json.value("host", nlohmann::json()) != own_host_name()) return std::nullopt;
   for (const char* key : {"child", "start"})
     if (!json.contains(key) || !json[key].is_number_unsigned()) return std::nullopt;
   auto process = json["child"].get<uint64_t>();
@@ -51,7 +46,7 @@ std::optional<NotedChild> noted_child(const fs::path& out) {
 // Not by a temporary name: the child removes those of runs that crashed.
 void note_child(const fs::path& out, pid_t child) {
   nlohmann::json json{
-      {"host", this_host_name()}, {"child", static_cast<uint64_t>(child)}, {"start", start_ticks(child).value_or(0)}};
+      {"host", own_host_name()}, {"child", static_cast<uint64_t>(child)}, {"start", start_ticks(child).value_or(0)}};
   std::ofstream(out / kChildFile, std::ios::trunc) << json.dump() << "\n";
 }
 

@@ -20,17 +20,7 @@ void on_stop_signal(int signal) {
 StopSignals::StopSignals() {
   requests.store(0);
   urgent_requests.store(0);
-  struct sigaction action {};
-  action.sa_handler = on_stop_signal;  // without SA_RESTART: it ends a wait
-  for (size_t i = 0; i < kSignals.size(); ++i) {
-    ::sigaction(kSignals[i], nullptr, &before_[i]);
-    if (kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;
-    ::sigaction(kSignals[i], &action, nullptr);
-  }
-}
-
-StopSignals::~StopSignals() {
-  for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+  handlers_.emplace(on_stop_signal, 0);  // without SA_RESTART: a signal ends a wait
 }
 
 bool StopSignals::stop_asked() const {

@@ -274,7 +274,7 @@ TEST(OptionUse, OptionsThatNeedOrExcludeOthersSaySo) {
                                   "train " + tiny + " --profile 0",
                                   "run " + tiny + " --slurm-step --mpi 2",
                                   "run " + tiny + " --hosts file",
-                                  "run " + tiny + " --launcher-arg --oversubscribe",
+                                  "run " + tiny + " --launcher-arg WORD",
                                   "run " + tiny + " --stale 0",
                                   "launch " + tiny + " --slurm --runtime pyxis",
                                   "plan " + tiny + " --report ''",

@@ -58,7 +58,7 @@ class RunVerb : public testing::Test {
 };
 
 TEST_F(RunVerb, EveryFaultIsSurvivedWithTheSameBits) {
-  std::string mesh = "mesh.dp=2 train.check_replicas_every=1 train.non_finite_steps=1 ";
+  std::string mesh = "mesh.dp=2 train.check_replicas_every=1 train.non_finite_steps=1 checkpoint.background=false ";
   std::vector<std::string> expected = undisturbed(mesh);
   Outcome outcome =
       run_command(arguments("run", mesh + "--inject throw@2:1 --inject kill@3 --inject nan@4:1 --inject corrupt@6:1 "
@@ -113,6 +113,15 @@ TEST_F(RunVerb, WrongOptionsAreRefused) {
   expect_refusal(run_command(arguments("run", "--inject kill@9")), 2, {"--inject", "a step from 1 to 8"});
   expect_refusal(run_command(arguments("run", "--hosts none")), 2, {"--hosts", "--mpi"});
   EXPECT_FALSE(fs::exists(place_ / "run"));
+}
+
+// 0 or 1: whether this machine is fit.
+TEST_F(RunVerb, PreflightDecidesWhetherARunStarts) {
+  int healthy = run_command(fmt::format("doctor {} -q", place_.path().string())).code;
+  Outcome outcome = run_command(arguments("run", "train.steps=2 --preflight --retries 0"));
+  EXPECT_EQ(outcome.code, healthy) << outcome.output;
+  expect_words(outcome.output, {"== preflight of attempt 1"});
+  EXPECT_EQ(fs::exists(place_ / "run/metrics.jsonl"), healthy == 0);
 }
 
 const std::string kLong = "train.steps=1000000 train.log_every=1000000 ";

@@ -17,6 +17,11 @@ namespace sextant {
 
 namespace fs = std::filesystem;
 
+std::string own_host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "?";
+}
+
 fs::path heartbeat_directory(const fs::path& out) {
   return out / "heartbeat";
 }
@@ -29,11 +34,6 @@ constexpr size_t kReasonBytes = 1024;
 
 fs::path file_of(const fs::path& out, int rank) {
   return heartbeat_directory(out) / fmt::format("rank-{}.json", rank);
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "?";
 }
 
 std::string now_text() {
@@ -78,7 +78,7 @@ std::string line_of(const LastBeat& r) {
 }  // namespace
 
 Heartbeat::Heartbeat(const fs::path& out, int rank, const RankStatus& rank_status)
-    : rank_(rank), rank_status_(rank_status), host_(host_name()) {
+    : rank_(rank), rank_status_(rank_status), host_(own_host_name()) {
   std::error_code ignored;  // a run without heartbeats is still a run; what must be written reports its own errors
   fs::create_directories(heartbeat_directory(out), ignored);
   file_ = ::open(file_of(out, rank).c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);

@@ -46,6 +46,8 @@ class Heartbeat {
 // Where a rank of the run in `out` was last seen, by its file; nothing known when there is none.
 StatusLookup heartbeat_status_lookup(const std::filesystem::path& out);
 
+std::string own_host_name();  // as heartbeats have it
+
 // What a rank's file says, as far as it can be read.
 struct LastBeat {
   int rank = -1;

@@ -21,18 +21,7 @@ void on_signal(int signal) {
 
 StopRequest::StopRequest() {
   stop_asked.store(false);
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  action.sa_flags = SA_RESTART;
-  for (size_t i = 0; i < kSignals.size(); ++i) {
-    ::sigaction(kSignals[i], nullptr, &before_[i]);
-    if (kSignals[i] == SIGHUP && before_[i].sa_handler == SIG_IGN) continue;
-    ::sigaction(kSignals[i], &action, nullptr);
-  }
-}
-
-StopRequest::~StopRequest() {
-  for (size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+  handlers_.emplace(on_signal, SA_RESTART);
 }
 
 bool StopRequest::asked() const {

@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "base/error.h"
+#include "train/health/heartbeat.h"
 
 namespace sextant {
 
@@ -17,9 +18,7 @@ namespace {
 constexpr size_t kHolderBytes = 512;
 
 std::string own_name() {
-  char host[256] = {};
-  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '?';
-  return fmt::format("process {} on {}, since {:%Y-%m-%d %H:%M:%S} UTC", ::getpid(), host,
+  return fmt::format("process {} on {}, since {:%Y-%m-%d %H:%M:%S} UTC", ::getpid(), own_host_name(),
                      fmt::gmtime(std::time(nullptr)));
 }
 
