@@ -5,9 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <ctime>
+#include <limits>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.h"
@@ -22,6 +25,30 @@ constexpr EventKindInfo kEventKinds[] = {
 #include "events/event_kinds.def"
 #undef EVENT
 };
+
+nlohmann::ordered_json json_of(const EventValue& value) {
+  return std::visit(
+      []<class T>(const T& own) -> nlohmann::ordered_json {
+        if constexpr (std::is_same_v<T, JsonText>)
+          return nlohmann::ordered_json::parse(own.text, nullptr, false);
+        else
+          return own;
+      },
+      value);
+}
+
+EventValue value_of(const nlohmann::ordered_json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer() && !json.is_number_unsigned()) return json.get<int64_t>();
+  if (json.is_number_unsigned() && json.get<uint64_t>() <= uint64_t{std::numeric_limits<int64_t>::max()})
+    return json.get<int64_t>();
+  if (json.is_number_float()) return json.get<double>();
+  if (json.is_string()) return json.get<std::string>();
+  bool texts = json.is_array() && !json.empty() &&
+               std::ranges::all_of(json, [](const nlohmann::ordered_json& item) { return item.is_string(); });
+  if (texts) return json.get<std::vector<std::string>>();
+  return JsonText{json.dump()};
+}
 
 class EventsDescriptor {
  public:
@@ -85,8 +112,8 @@ std::string event_line(const RunEvent& event) {
   line["event"] = name_of(event.kind);
   if (event.step) line["step"] = *event.step;
   line["text"] = event.text;
-  for (const auto& [name, value] : event.details.items())
-    if (!line.contains(name)) line[name] = value;
+  for (const auto& [name, value] : event.details)
+    if (!line.contains(name)) line[name] = json_of(value);
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -107,7 +134,7 @@ std::optional<RunEvent> parse_event(std::string_view line) {
     event.step = step->get<int64_t>();
   }
   for (const char* name : {"time", "event", "step", "text"}) json.erase(name);
-  event.details = std::move(json);
+  for (const auto& [name, value] : json.items()) event.details.set(name, value_of(value));
   return event;
 }
 

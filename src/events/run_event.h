@@ -4,11 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "events/event_details.h"
 
 namespace sextant {
 
@@ -31,7 +32,7 @@ struct RunEvent {
   std::string time = {};             // UTC, 2026-11-17T18:03:54.123Z; empty: now, when it is written
   std::optional<int64_t> step = {};  // the step it belongs to; a start has the first step that will run
   std::string text = {};             // one sentence for a person
-  nlohmann::ordered_json details = nlohmann::ordered_json::object();  // further fields of the line
+  EventDetails details = {};         // further fields of the line
 
   bool operator==(const RunEvent&) const = default;
 };

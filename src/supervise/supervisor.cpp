@@ -284,7 +284,7 @@ class Supervisor {
                           {"from_step", attempt.from_step},
                           {"steps_repeated", repeated},
                           {"seconds_lost", outage_.sum()},
-                          {"seconds", lost_json(outage_)}}});
+                          {"seconds", JsonText{lost_json(outage_).dump()}}}});
       outage_ = {};
     }
   }
@@ -338,11 +338,11 @@ class Supervisor {
     std::string text = fmt::format("attempt {} failed at step {}: {}{}", attempt.number,
                                    std::max(attempt.at_step, attempt.done_step), cause.text(), who);
     log_.say(text);
-    nlohmann::ordered_json details{{"attempt", attempt.number}, {"cause", info_of(cause.kind).name}};
-    if (cause.exit_code >= 0) details["exit_code"] = cause.exit_code;
-    if (cause.signal != 0) details["signal"] = cause.signal;
-    if (attempt.rank) details["rank"] = *attempt.rank;
-    if (!attempt.host.empty()) details["host"] = attempt.host;
+    EventDetails details{{"attempt", attempt.number}, {"cause", std::string(info_of(cause.kind).name)}};
+    if (cause.exit_code >= 0) details.set("exit_code", int64_t{cause.exit_code});
+    if (cause.signal != 0) details.set("signal", int64_t{cause.signal});
+    if (attempt.rank) details.set("rank", int64_t{*attempt.rank});
+    if (!attempt.host.empty()) details.set("host", attempt.host);
     record({.kind = EventKind::failure,
             .step = std::max(attempt.at_step, attempt.done_step),
             .text = text,

@@ -31,7 +31,7 @@ constexpr int64_t kEarliestRung = 10;  // steps: before that losses say nothing
 bool ended_non_finite(const fs::path& out) {
   std::vector<RunEvent> events = read_events(out);
   return !events.empty() && events.back().kind == EventKind::failure &&
-         events.back().details.value("exit_code", -1) == number_of(ExitCode::non_finite);
+         events.back().details.integer("exit_code") == number_of(ExitCode::non_finite);
 }
 
 class Sweep {

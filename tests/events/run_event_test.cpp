@@ -29,7 +29,9 @@ TEST_F(RunEvents, EveryKindIsReadAsWritten) {
   for (const EventKindInfo& info : event_kinds()) {
     RunEvent event{.kind = info.kind, .time = "2026-11-17T18:03:54.123Z", .text = "a \"quoted\" line\nwith an end"};
     if (info.kind != EventKind::note) event.step = 7;
-    event.details["rank"] = 3;
+    event.details = {{"rank", 3},        {"share", 0.5},
+                     {"whole", true},    {"names", std::vector<std::string>{"a", "b"}},
+                     {"host", "node-7"}, {"seconds", JsonText{R"({"waiting":1.5})"}}};
     std::string line = event_line(event);
     EXPECT_EQ(line.find('\n'), std::string::npos);
     EXPECT_EQ(parse_event(line), event) << line;
@@ -62,8 +64,8 @@ TEST_F(RunEvents, LinesOfSeveralProcessesDoNotMix) {
       ::_exit(0);
     }
   for (int p = 0; p < kProcesses; ++p) ::wait(nullptr);
-  std::set<std::pair<std::string, int>> seen;
-  for (const RunEvent& event : read_events(directory_)) seen.emplace(event.text, event.details.at("i").get<int>());
+  std::set<std::pair<std::string, int64_t>> seen;
+  for (const RunEvent& event : read_events(directory_)) seen.emplace(event.text, event.details.integer("i").value());
   EXPECT_EQ(seen.size(), static_cast<size_t>(kProcesses * kEach));
 }
 
