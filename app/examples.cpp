@@ -23,6 +23,8 @@ constexpr std::array kExamples{
     CommandLine{"train", "sextant train configs/tiny-llama.toml train.steps=20 --out runs/longer"},
     CommandLine{"train", "sextant train configs/tiny-llama.toml mesh.dp=2 --out runs/two-ranks"},
     CommandLine{"train", "mpirun -n 2 sextant train configs/tiny-llama.toml mesh.dp=2 --out runs/two-processes"},
+    CommandLine{"replay", "sextant replay runs/longer --step 20"},
+    CommandLine{"replay", "sextant replay runs/longer --step 20 --bisect --against mesh.tp=2"},
     CommandLine{"generate", "sextant generate runs/tiny-llama --prompt 'One day' --max-tokens 40"},
     CommandLine{"data", "sextant data train-tokenizer my.txt --vocab 512 --out tokenizer.json"},
     CommandLine{"data train-tokenizer", "sextant data train-tokenizer stories --vocab 1024 --out stories.json"},

@@ -103,6 +103,8 @@ struct Optimizer {
   const OptimizerDef* def = &optimizers::adamw;
   OptimizerSettings settings = {};  // where one is not set, the definition's default holds
   double clip = 1.0;                // largest gradient norm; 0 = off
+  // Whether feed "norm_limit" says, step by step, above which gradient norm the update is left out.
+  bool norm_limit = false;
 
   OptimizerSettings resolved() const;
   std::vector<OptimizerState> states(const OptimizedWeight& weight) const { return def->states(weight, resolved()); }

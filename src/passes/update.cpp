@@ -194,7 +194,12 @@ class Update {
       hand_out(outputs[3], std::string(kRoundsNeededPath));
     }
     append(std::move(clip));
-    return outputs[1];
+    return plan_.optimizer.norm_limit ? limited(outputs[1], outputs[0]) : outputs[1];
+  }
+
+  ValueId limited(ValueId scale, ValueId norm) {
+    ValueId limit = graph_.add({.path = "norm_limit", .kind = ValueKind::feed, .dtype = graph_[norm].dtype});
+    return append(make_op(graph_, ops::limit_norm, {scale, norm, limit}, {}, "limit_norm"));
   }
 
   void hand_out(ValueId value, std::string path) {

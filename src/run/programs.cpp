@@ -150,7 +150,10 @@ PipelineSchedule evaluation_schedule(const PipelineSchedule& train) {
 Optimizer optimizer_of(const RunConfig& run) {
   const OptimizerDef* def = find_optimizer(run.optimizer.name);
   BUG_IF(!def, "unknown optimizer {}", run.optimizer.name);
-  return {.def = def, .settings = run.optimizer, .clip = run.optimizer.clip};
+  return {.def = def,
+          .settings = run.optimizer,
+          .clip = run.optimizer.clip,
+          .norm_limit = run.train.spike.action == "skip"};
 }
 
 int64_t RunPrograms::arena_bytes(int stage_rank) const {

@@ -63,6 +63,7 @@ class EveryVerbOutput : public testing::Test {
     return {
         {"new", "new --preset gpt2"},
         {"train", tiny_train(place, "train.steps=2")},
+        {"replay", fmt::format("replay {} --step 2 --bisect --ops --documents", run)},
         {"generate", fmt::format("generate {} --prompt One --max-tokens 3", run)},
         {"data train-tokenizer", fmt::format("data train-tokenizer {} --vocab 300 --out {}", text, tokenizer)},
         {"data tokenize", fmt::format("data tokenize {} --tokenizer {} --out {}", text, tokenizer, place / "my.bin")},

@@ -54,6 +54,11 @@ void Saver::resumed_from(const Checkpoint& checkpoint) {
   newest_ = checkpoint;
 }
 
+void Saver::rewound_to(const Checkpoint& checkpoint) {
+  std::lock_guard lock(mutex_);
+  newest_ = confirmed_ = checkpoint;
+}
+
 void Saver::prune(int64_t keep) {
   try {
     prune_checkpoints(parts_.out, keep, kRunStateFile);
