@@ -144,9 +144,9 @@ class ReplayReport {
 
   void show_numbers(const Replayed& replayed, const std::optional<RecordedStep>& recorded) {
     Judgement judgement = judge(recorded, replayed.executions, rounding_of(plan_.run));
-    json_["recorded"] = recorded ? Json{{"loss", number_json(recorded->loss)},
-                                        {"grad_norm", number_json(recorded->grad_norm)}}
-                                 : Json(nullptr);
+    json_["recorded"] =
+        recorded ? Json{{"loss", number_json(recorded->loss)}, {"grad_norm", number_json(recorded->grad_norm)}}
+                 : Json(nullptr);
     json_["before"] = Json::array();
     for (const StepMetrics& m : replayed.before) json_["before"].push_back(step_json(m));
     json_["executions"] = Json::array();
@@ -186,7 +186,9 @@ class ReplayReport {
   }
 
   void show_comparison(const Comparison& comparison, double tolerance) {
-    Json json{{"overrides", a_.against}, {"tolerance", tolerance}, {"compared", comparison.compared},
+    Json json{{"overrides", a_.against},
+              {"tolerance", tolerance},
+              {"compared", comparison.compared},
               {"largest", comparison.largest}};
     json["first"] = comparison.first ? output_json(*comparison.first) : Json(nullptr);
     if (comparison.first) json["difference"] = comparison.difference;

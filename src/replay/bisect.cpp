@@ -35,7 +35,8 @@ std::map<MeshKey, WholeOutput> whole_outputs(const std::vector<ObservedOutput>& 
     WholeOutput& whole = all[mesh_key(output)];
     if (!whole.first) whole.first = &output;
     whole.additive = whole.additive && output.additive;
-    if (!output.counted) continue;
+    bool seen_elsewhere = output.stage_rank != whole.first->stage_rank && !output.stage_part;
+    if (!output.counted || seen_elsewhere) continue;
     if (output.summed) {
       sums[{mesh_key(output), output.rank}] = output.summary.fingerprint;
       whole.elements = output.shape.count();
@@ -72,7 +73,8 @@ Comparison compare(const std::vector<ObservedOutput>& ops, const std::vector<Obs
   for (const auto& [key, mine] : left) {
     auto theirs = right.find(key);
     if (theirs == right.end() || !mine.additive || !theirs->second.additive) continue;
-    if (mine.elements != theirs->second.elements) continue;  // padded, or cut otherwise: nothing to compare
+    // Cut otherwise, or added up elsewhere: nothing to compare.
+    if (mine.elements != theirs->second.elements || mine.first->summed != theirs->second.first->summed) continue;
     ++comparison.compared;
     double norm = std::max(mine.fingerprint.norm(), theirs->second.fingerprint.norm());
     double difference = norm > 0 ? mine.fingerprint.distance(theirs->second.fingerprint) / norm : 0;

@@ -24,10 +24,9 @@ uint64_t mixed(uint64_t x) {
 
 float f16_number(uint16_t bits) {
   int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-  float magnitude = exponent == 31 ? (mantissa ? NAN : INFINITY)
-                    : exponent == 0
-                        ? std::ldexp(static_cast<float>(mantissa), -24)
-                        : std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
+  float magnitude = exponent == 31  ? (mantissa ? NAN : INFINITY)
+                    : exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -24)
+                                    : std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
   return bits & 0x8000 ? -magnitude : magnitude;
 }
 

@@ -24,8 +24,8 @@ struct Fingerprint {
 };
 
 struct OutputSummary {
-  int64_t count = 0;       // without padding
-  int64_t non_finite = 0;  // NaN and infinities
+  int64_t count = 0;                            // without padding
+  int64_t non_finite = 0;                       // NaN and infinities
   double least = 0, most = 0, sum_squares = 0;  // of those that are finite
   uint64_t hash = 0;
   Fingerprint fingerprint;

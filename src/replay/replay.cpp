@@ -44,8 +44,9 @@ void refuse_other_steps(const std::vector<std::string>& overrides) {
     if (keeps_step(key)) continue;
     throw UserError({.place = fmt::format("command line: {}", text),
                      .got = fmt::format("{} would make another step of it", key),
-                     .expected = "a key that says how the step is computed: mesh.*, pipeline.*, device, train.precision, "
-                                 "train.threads, train.recompute, batch.microbatch"});
+                     .expected =
+                         "a key that says how the step is computed: mesh.*, pipeline.*, device, train.precision, "
+                         "train.threads, train.recompute, batch.microbatch"});
   }
 }
 
@@ -170,13 +171,12 @@ ReplayPlan plan_replay(const fs::path& run, int64_t step, const std::vector<std:
   std::map<int64_t, fs::path> history = config_history(run);
   int64_t config_begin = std::prev(history.upper_bound(step))->first;
   if (config_begin > plan.checkpoint_step + 1 || history.begin()->first > plan.checkpoint_step + 1)
-    throw UserError(
-        {.place = run.string(),
-         .got = fmt::format("between {} and step {} the run has had another config, from step {} on",
-                            plan.checkpoint.empty() ? "its beginning" : plan.checkpoint.filename().string(), step,
-                            config_begin),
-         .expected = fmt::format("a checkpoint of step {} to {}", config_begin - 1, step - 1),
-         .hint = "replay a step that is nearer to a checkpoint before it"});
+    throw UserError({.place = run.string(),
+                     .got = fmt::format("between {} and step {} the run has had another config, from step {} on",
+                                        plan.checkpoint.empty() ? "its beginning" : plan.checkpoint.filename().string(),
+                                        step, config_begin),
+                     .expected = fmt::format("a checkpoint of step {} to {}", config_begin - 1, step - 1),
+                     .hint = "replay a step that is nearer to a checkpoint before it"});
   return plan;
 }
 
@@ -188,7 +188,8 @@ Replayed replay(const ReplayPlan& plan, const Dataset& dataset, const MakeExecut
   RankContext planner{.rank = 0};
   RunConfig lowered = plan.run;
   // The Program that measures losses is that of evaluations, which this run may have none of.
-  if (options.documents && !has_validation(lowered)) lowered.train.eval_every = 1, lowered.data.validation_fraction = 0.1;
+  if (options.documents && !has_validation(lowered))
+    lowered.train.eval_every = 1, lowered.data.validation_fraction = 0.1;
   RunPrograms programs = build_programs(lowered, shape, make_executor(planner, threads)->target());
   Replayed replayed;
   replayed.executions.resize(static_cast<size_t>(options.times));
@@ -220,8 +221,7 @@ Replayed replay(const ReplayPlan& plan, const Dataset& dataset, const MakeExecut
       rank.bound().observe(nullptr);
       gathered.add(observer.take());
       group.barrier();
-      if (group.leads())
-        replayed.executions[static_cast<size_t>(i)] = {.metrics = metrics, .ops = gathered.in_order()};
+      if (group.leads()) replayed.executions[static_cast<size_t>(i)] = {.metrics = metrics, .ops = gathered.in_order()};
       group.barrier();
     }
   });

@@ -27,7 +27,7 @@ std::optional<RecordedStep> recorded_step(const std::filesystem::path& run, int6
 
 // A step of a run and everything that is needed to run it again.
 struct ReplayPlan {
-  std::filesystem::path directory;   // of the run
+  std::filesystem::path directory;  // of the run
   int64_t step = 0;
   RunConfig run;                     // as in that step, with the overrides
   int64_t first_sample = 0;          // of the step
@@ -41,8 +41,8 @@ struct ReplayPlan {
 ReplayPlan plan_replay(const std::filesystem::path& run, int64_t step, const std::vector<std::string>& overrides);
 
 struct Execution {
-  StepMetrics metrics;                // of the step
-  std::vector<ObservedOutput> ops;    // of all ranks, in order; where they were asked for
+  StepMetrics metrics;              // of the step
+  std::vector<ObservedOutput> ops;  // of all ranks, in order; where they were asked for
 };
 
 struct Replayed {

@@ -12,8 +12,8 @@ StepObserver::StepObserver(const Program& program, int rank, std::atomic<int64_t
 bool StepObserver::is_counted(const Value& value) const {
   for (int axis = 0; axis < program_.mesh.axis_count(); ++axis) {
     AxisState state = value.layout.at(axis);
-    bool same_elsewhere = state.kind != StateKind::sharded && state != kPartial &&
-                          program_.mesh.role(axis) != AxisRole::pipeline;
+    bool same_elsewhere =
+        state.kind != StateKind::sharded && state != kPartial && program_.mesh.role(axis) != AxisRole::pipeline;
     if (same_elsewhere && at_[static_cast<size_t>(axis)] != 0) return false;
   }
   return true;
@@ -25,11 +25,24 @@ bool StepObserver::is_additive(const Value& value) const {
   return true;
 }
 
+bool StepObserver::is_stage_part(const Value& value) const {
+  for (int axis = 0; axis < program_.mesh.axis_count(); ++axis)
+    if (program_.mesh.role(axis) == AxisRole::pipeline && value.layout.at(axis) == kPartial) return true;
+  return false;
+}
+
+// Ops that add onto a gradient give it a name of its own; the buffer tells.
+bool StepObserver::outlasts_microbatch(const Value& value) const {
+  if (is_persistent(value.kind) || value.buffer < 0) return true;
+  BufferClass kind = program_.buffers[static_cast<size_t>(value.buffer)].kind;
+  return kind == BufferClass::gradients || kind == BufferClass::weights || kind == BufferClass::optimizer;
+}
+
 void StepObserver::after(const OpRun& run) {
   int64_t order = order_.fetch_add(1);
   for (size_t i = 0; i < run.outputs.size(); ++i) {
     const Value& value = program_[run.op.outputs[i]];
-    bool of_step = is_persistent(value.kind) || run.action.region == RegionKind::update;
+    bool of_step = run.action.region == RegionKind::update || outlasts_microbatch(value);
     int64_t first = of_step ? 0 : run.action.microbatch * value.shape.count();
     seen_.push_back({.order = order,
                      .rank = rank_,
@@ -45,6 +58,8 @@ void StepObserver::after(const OpRun& run) {
                      .summed = of_step,
                      .counted = is_counted(value),
                      .additive = is_additive(value),
+                     .stage_rank = program_.stage_rank,
+                     .stage_part = is_stage_part(value),
                      .summary = summarize(run.outputs[i], value.shape, first)});
   }
 }

@@ -23,9 +23,11 @@ struct ObservedOutput {
   int layer = -1;  // -1: outside of the repeated blocks
   DType dtype = DType::f32;
   GlobalShape shape;
-  bool summed = false;   // over microbatches: the last one has the sum
-  bool counted = false;  // over ranks that hold the same, this is the one whose fingerprint counts
-  bool additive = true;  // the parts of ranks add up to the whole: not so maxima
+  bool summed = false;      // over microbatches: the last one has the sum
+  bool counted = false;     // over ranks that hold the same, this is the one whose fingerprint counts
+  bool additive = true;     // the parts of ranks add up to the whole: not so maxima
+  int stage_rank = 0;       // the rank's place in the pipeline
+  bool stage_part = false;  // pipeline ranks that all run the op have parts of the output, not the same
   OutputSummary summary;
 };
 
@@ -40,6 +42,8 @@ class StepObserver final : public OpObserver {
  private:
   bool is_counted(const Value& value) const;
   bool is_additive(const Value& value) const;
+  bool is_stage_part(const Value& value) const;
+  bool outlasts_microbatch(const Value& value) const;
 
   const Program& program_;
   int rank_;

@@ -59,14 +59,17 @@ Judgement judge(const std::optional<RecordedStep>& recorded, const std::vector<E
     judgement.text = "the run has no record of this step to compare with";
   } else if (judgement.difference <= rounding) {
     judgement.verdict = Verdict::reproducible;
-    judgement.text = judgement.bit_equal ? "every execution gives the record, bit for bit: it follows from weights and data"
-                                         : fmt::format("every execution gives the record but for rounding (relative "
-                                                       "difference {:.1e}): it follows from weights and data",
-                                                       judgement.difference);
+    judgement.text = judgement.bit_equal
+                         ? "every execution gives the record, bit for bit: it follows from weights and data"
+                         : fmt::format(
+                               "every execution gives the record but for rounding (relative "
+                               "difference {:.1e}): it follows from weights and data",
+                               judgement.difference);
   } else {
     judgement.verdict = Verdict::transient;
-    judgement.text = "executions here agree with each other and not with the record: what the run recorded does not "
-                     "follow from weights and data. Suspect the devices that ran it";
+    judgement.text =
+        "executions here agree with each other and not with the record: what the run recorded does not "
+        "follow from weights and data. Suspect the devices that ran it";
   }
   return judgement;
 }

@@ -26,7 +26,6 @@ struct Judgement {
 };
 
 // Numbers of other meshes, devices and precisions differ by rounding: up to this, relative, they count as the same.
-Judgement judge(const std::optional<RecordedStep>& recorded, const std::vector<Execution>& executions,
-                double rounding);
+Judgement judge(const std::optional<RecordedStep>& recorded, const std::vector<Execution>& executions, double rounding);
 
 }  // namespace sextant

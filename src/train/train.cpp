@@ -276,9 +276,9 @@ class Run {
 
   void rewind_directory(int64_t spike, const fs::path& to) {
     const SkippedSamples& skipped = state_.skipped.back();
-    std::string text = fmt::format("from step {} back to {}; samples {} to {} are left out ({} batches)", spike,
-                                   to.string(), skipped.first, skipped.first + skipped.count - 1,
-                                   skipped.count / run_.batch.sequences);
+    std::string text =
+        fmt::format("from step {} back to {}; samples {} to {} are left out ({} batches)", spike, to.string(),
+                    skipped.first, skipped.first + skipped.count - 1, skipped.count / run_.batch.sequences);
     say("rewind " + text);
     auto aside = set_aside_later_steps(parts_.out, state_.step);
     if (aside) say(fmt::format("checkpoints after step {} were moved to {}", state_.step, aside->string()));

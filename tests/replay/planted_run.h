@@ -34,13 +34,28 @@ class PlantedRun {
   const ScratchRun& scratch() const { return scratch_; }
 
   RunConfig config(std::string_view data, std::vector<std::string> more) const {
-    std::vector<std::string> settings{
-        fmt::format("data.train={}", (root() / data).string()),
-        fmt::format("data.validation={}", (root() / "valid.u16").string()),
-        "model.vocab=64", "model.hidden=32", "model.heads=2", "model.kv_heads=2", "model.ffn=64", "batch.seq=16",
-        "batch.sequences=4", "batch.microbatch=2", "optimizer.name=sgd", "optimizer.lr=0.3", "optimizer.clip=0",
-        "optimizer.warmup=0", "optimizer.schedule=constant", "train.steps=48", "train.eval_every=48",
-        "train.eval_sequences=32", "train.timeout_s=60", "train.check_replicas_every=0", "train.spike.window=12"};
+    std::vector<std::string> settings{fmt::format("data.train={}", (root() / data).string()),
+                                      fmt::format("data.validation={}", (root() / "valid.u16").string()),
+                                      "model.vocab=64",
+                                      "model.hidden=32",
+                                      "model.heads=2",
+                                      "model.kv_heads=2",
+                                      "model.ffn=64",
+                                      "batch.seq=16",
+                                      "batch.sequences=4",
+                                      "batch.microbatch=2",
+                                      "optimizer.name=sgd",
+                                      "optimizer.lr=0.1",
+                                      "optimizer.clip=0",
+                                      "optimizer.warmup=0",
+                                      "optimizer.schedule=constant",
+                                      "train.steps=48",
+                                      "train.eval_every=48",
+                                      "train.eval_sequences=32",
+                                      "train.timeout_s=60",
+                                      "train.check_replicas_every=0",
+                                      "train.spike.window=16",
+                                      "train.threads=1"};
     settings.insert(settings.end(), more.begin(), more.end());
     return scratch_.config("tiny-llama.toml", settings);
   }
@@ -49,7 +64,7 @@ class PlantedRun {
     return train(config(data, std::move(more)), out(out_name), cpu_ranks(), {}, {.verbosity = Verbosity::quiet});
   }
 
-  // bad.u16: the same data, but the samples of this step are one token over and over, which the rest never has.
+  // bad.u16: the same data, but the samples of this step are one token over and over, as of a file of zeros.
   void plant_bad_step(int64_t step) const {
     RunConfig run = config("clean.u16", {});
     ThreadTeam team(1);
@@ -57,7 +72,7 @@ class PlantedRun {
     std::vector<int32_t> tokens = tokens_of(6000, 1);
     for (const TracedSample& sample : trace_samples(dataset, (step - 1) * kSequences, kSequences))
       for (const TracedPiece& piece : sample.pieces)
-        for (int64_t i = 0; i < piece.tokens; ++i) tokens[static_cast<size_t>(piece.token + i)] = 63;
+        for (int64_t i = 0; i < piece.tokens; ++i) tokens[static_cast<size_t>(piece.token + i)] = 0;
     write("bad.u16", tokens);
   }
 
@@ -74,7 +89,7 @@ class PlantedRun {
     int32_t at = 0;
     for (int64_t i = 0; i < count; ++i) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-      at = state >> 60 < 3 ? static_cast<int32_t>((state >> 33) % 50) : (at * 7 + 3) % 50;
+      at = state >> 60 < 2 ? static_cast<int32_t>((state >> 33) % 50) : (at * 7 + 3) % 50;
       tokens.push_back(at);
     }
     return tokens;

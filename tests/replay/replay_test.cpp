@@ -72,16 +72,16 @@ Dataset data_of(const ReplayPlan& plan) {
   return open_dataset(plan.run, resolve_spec(plan.run), team, [](std::string_view) {});
 }
 
-const Settings kRun{"train.steps=9", "train.eval_every=0", "checkpoint.every=4", "checkpoint.keep=0",
-                    "optimizer.name=adamw", "optimizer.lr=0.01", "model.layers=3"};
+const Settings kRun{"train.steps=9",        "train.eval_every=0", "checkpoint.every=4", "checkpoint.keep=0",
+                    "optimizer.name=adamw", "optimizer.lr=0.01",  "model.layers=3"};
 
 constexpr double kRounding = 1e-3;
 
 TEST(Replay, GivesTheRecordBitForBit) {
   PlantedRun runs("replay");
-  for (const auto& [name, mesh] : {std::pair{"one", Settings{}},
-                                   std::pair{"dp2tp2", Settings{"mesh.dp=2", "mesh.tp=2", "batch.microbatch=1"}},
-                                   std::pair{"pp2", Settings{"mesh.pp=2", "batch.microbatch=1"}}}) {
+  for (const auto& [name, mesh] :
+       {std::pair{"one", Settings{}}, std::pair{"dp2tp2", Settings{"mesh.dp=2", "mesh.tp=2", "batch.microbatch=1"}},
+        std::pair{"pp2", Settings{"mesh.pp=2", "batch.microbatch=1"}}}) {
     runs.run(name, "clean.u16", with(kRun, mesh));
     for (int64_t step : {3, 5, 8}) {  // from the initial weights, right behind a checkpoint, and further on
       ReplayPlan plan = plan_replay(runs.out(name), step, {});
@@ -118,9 +118,8 @@ TEST(Replay, OtherMeshesGiveTheSameButForRounding) {
     EXPECT_EQ(comparison.first, nullptr) << mesh[0] << " " << comparison.first->op << " " << comparison.difference;
     EXPECT_LT(comparison.largest, 1e-4) << mesh[0];
     // One number that is wrong on one rank: the op that made it is the first to differ.
-    PlantedFault fault{.kind = "swiglu", .layer = 1, .step = 5, .rank = 0, .element = 7, .change = [](float x) {
-                         return x + 1;
-                       }};
+    PlantedFault fault{
+        .kind = "swiglu", .layer = 1, .step = 5, .rank = 0, .element = 7, .change = [](float x) { return x + 1; }};
     if (mesh[0] == "mesh.pp=3") fault.rank = 1;
     Replayed wrong = replay(other, dataset, faulty(fault), {.ops = true});
     Comparison found = compare(own.executions[0].ops, wrong.executions[0].ops, kRounding);
@@ -135,12 +134,10 @@ TEST(Replay, NamesTheOpRankAndTokenOfANaN) {
   // Rank 2 of dp 2, tp 2 has the second half of the sequences and the first of the columns.
   Settings settings = with(kRun, {"mesh.dp=2", "mesh.tp=2", "batch.microbatch=1", "train.non_finite_steps=5"});
   int64_t columns = 32, position = 5;
-  PlantedFault fault{.kind = "swiglu",
-                     .layer = 2,
-                     .step = 7,
-                     .rank = 2,
-                     .element = position * columns + 3,
-                     .change = [](float) { return std::nanf(""); }};
+  PlantedFault fault{
+      .kind = "swiglu", .layer = 2, .step = 7, .rank = 2, .element = position * columns + 3, .change = [](float) {
+        return std::nanf("");
+      }};
   train(runs.config("clean.u16", settings), runs.out("nan"), faulty(fault), {}, {.verbosity = Verbosity::quiet});
   std::optional<RecordedStep> recorded = recorded_step(runs.out("nan"), 7);
   ASSERT_TRUE(recorded);
@@ -228,11 +225,11 @@ TEST(Replay, NamesTheDocumentWithTheHighestLoss) {
 
 TEST(Replay, StepsAfterARewindAreFoundAndRepeated) {
   PlantedRun runs("replay-rewind");
-  runs.plant_bad_step(30);
+  runs.plant_bad_step(44);
   runs.run("run", "bad.u16",
            {"train.spike.action=rewind", "train.spike.rewind_steps=5", "checkpoint.every=10", "checkpoint.keep=0",
-            "train.eval_every=0", "train.steps=36"});
-  for (int64_t step : {12, 24, 33}) {
+            "train.eval_every=0", "train.steps=46"});
+  for (int64_t step : {12, 34, 45}) {
     ReplayPlan plan = plan_replay(runs.out("run"), step, {});
     Replayed replayed = replay(plan, data_of(plan), cpu_ranks(), {});
     EXPECT_EQ(replayed.executions[0].metrics.loss, recorded_step(runs.out("run"), step)->loss) << step;

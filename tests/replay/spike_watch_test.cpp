@@ -70,6 +70,16 @@ TEST(SpikeWatch, NotFiniteIsASpikeAndNoPartOfTheWindow) {
   EXPECT_TRUE(watch.may_rewind());
 }
 
+TEST(SpikeWatch, RewindsAreLimited) {
+  SpikeSection settings = spike_settings("rewind");
+  settings.most_rewinds = 2;
+  SpikeWatch watch(settings);
+  watch.count_rewind();
+  EXPECT_TRUE(watch.may_rewind());
+  watch.count_rewind();
+  EXPECT_FALSE(watch.may_rewind());
+}
+
 TEST(SpikeWatch, SkipsAreLimited) {
   SpikeSection settings = spike_settings("skip");
   SpikeWatch watch(settings);

@@ -2,9 +2,9 @@
 // says is to follow from it.
 //
 // A value is compared with the median and the median absolute deviation of a window of steps before it, so that a few
-// outliers in the window move nothing. Everything follows from numbers that are the same on every rank. The numbers of a
-// step count from the second step after it on, whether a device lets the host run ahead of it or not: the decisions are
-// the same on every device and after a resume, where the window comes from the checkpoint. Between meshes a value
+// outliers in the window move nothing. Everything follows from numbers that are the same on every rank. The numbers of
+// a step count from the second step after it on, whether a device lets the host run ahead of it or not: the decisions
+// are the same on every device and after a resume, where the window comes from the checkpoint. Between meshes a value
 // differs by rounding; the limits lie so far out in the tail that a value as near to its limit as that is not expected.
 #pragma once
 
@@ -33,7 +33,7 @@ struct SpikeState {
     bool skipped = false;            // its update was left out for its norm
     bool operator==(const RecentStep&) const = default;
   };
-  std::vector<RecentStep> recent;                // in order
+  std::vector<RecentStep> recent;                 // in order
   int64_t lowered_from = 0, lowered_through = 0;  // steps at a lower rate; none where the second is smaller
   int64_t rewinds = 0;
   bool operator==(const SpikeState&) const = default;

@@ -130,9 +130,8 @@ void load_optimizer(Bound& bound, const ModelSpec& spec, const Optimizer& optimi
 }
 
 nlohmann::ordered_json spike_json(const SpikeState& spike) {
-  nlohmann::ordered_json json{{"rewinds", spike.rewinds},
-                              {"lowered_from", spike.lowered_from},
-                              {"lowered_through", spike.lowered_through}};
+  nlohmann::ordered_json json{
+      {"rewinds", spike.rewinds}, {"lowered_from", spike.lowered_from}, {"lowered_through", spike.lowered_through}};
   // A string of four words for each step: a file of one number a line is no pleasure to read.
   for (const SpikeState::RecentStep& recent : spike.recent)
     json["recent"].push_back(

@@ -33,9 +33,9 @@ struct SkippedSamples {
 };
 
 struct RunState {
-  int64_t step = 0;     // steps done
-  int64_t samples = 0;  // the data cursor: those trained on, and those skipped
-  int64_t tokens = 0;   // trained on
+  int64_t step = 0;                          // steps done
+  int64_t samples = 0;                       // the data cursor: those trained on, and those skipped
+  int64_t tokens = 0;                        // trained on
   std::vector<SkippedSamples> skipped = {};  // in order
   SpikeState spike = {};
 
