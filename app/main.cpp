@@ -68,6 +68,8 @@ void add_replay(CLI::App& app, ReplayArguments& a) {
   verb->add_option("overrides", a.overrides,
                    "key=value pairs that say how the step is computed, such as mesh.tp=2 or device=cpu");
   verb->add_option("--step", a.step, "which step, from 1")->required()->check(CLI::Range(int64_t{1}, kMaxSteps));
+  verb->add_option("--precision", a.precision, "f64: on the CPU, in place of train.precision")
+      ->check(CLI::IsMember({"f64"}));
   verb->add_flag("--ops", a.ops, "statistics of what every op makes");
   verb->add_flag("--bisect", a.bisect, "name the first op whose output is not finite, or differs between executions");
   verb->add_flag("--documents", a.documents, "name the documents of the step with the highest loss");

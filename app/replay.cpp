@@ -16,6 +16,7 @@
 #include "config/mesh_axes.h"
 #include "exec/op_place.h"
 #include "replay/bisect.h"
+#include "replay/f64_executor.h"
 #include "replay/verdict.h"
 #include "run/resolve_spec.h"
 
@@ -175,6 +176,7 @@ class ReplayReport {
   void show_bisection(const std::vector<Execution>& executions) {
     json_["bisect"] = Json::object();
     show_non_finite(first_non_finite(executions.front().ops));
+    if (executions.size() < 2) return;
     const ObservedOutput* different = nullptr;
     for (const Execution& execution : executions)
       if (!different) different = first_different(executions.front().ops, execution.ops);
@@ -262,6 +264,8 @@ class ReplayReport {
 void replay_verb(const ReplayArguments& a) {
   constexpr int kExecutions = 2;  // that they agree says that this machine can be trusted
   ReplayPlan plan = plan_replay(a.run, a.step, a.overrides);
+  bool wide = a.precision == "f64";
+  if (wide) plan.run.train.precision = "auto";
   std::vector<std::string> others = a.overrides;
   others.insert(others.end(), a.against.begin(), a.against.end());
   std::optional<ReplayPlan> other;
@@ -271,8 +275,13 @@ void replay_verb(const ReplayArguments& a) {
     if (a.verbosity != Verbosity::quiet) fmt::print(stderr, "{}\n", printable(line));
   });
   ReplayReport report(a, plan, dataset);
-  Replayed replayed = replay(plan, dataset, executors_for(plan.run),
-                             {.times = kExecutions, .ops = a.ops || a.bisect, .documents = a.documents});
+  MakeExecutor executors = executors_for(plan.run);
+  MakeExecutor wide_executors = [&](const RankContext& context, int threads) {
+    return make_f64_executor(executors(context, threads));
+  };
+  // What is kept to go back to is f32: in f64 a second execution would not begin from the same bits.
+  Replayed replayed = replay(plan, dataset, wide ? wide_executors : executors,
+                             {.times = wide ? 1 : kExecutions, .ops = a.ops || a.bisect, .documents = a.documents});
   report.show_numbers(replayed, recorded_step(a.run, a.step));
   if (a.bisect) report.show_bisection(replayed.executions);
   if (other) {

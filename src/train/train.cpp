@@ -282,6 +282,7 @@ class Run {
     say("rewind " + text);
     auto aside = set_aside_later_steps(parts_.out, state_.step);
     if (aside) say(fmt::format("checkpoints after step {} were moved to {}", state_.step, aside->string()));
+    if (progress_) progress_.emplace(state_.step + 1, run_.train.steps, lines_every(), parts_.lines);
     metrics_.reset();
     metrics_.emplace(parts_.out / "metrics.jsonl", state_.step);
     record_config(parts_.out, run_, state_.step + 1);

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -12,6 +12,7 @@
 #include "ir/op_def.h"
 #include "planted_run.h"
 #include "replay/bisect.h"
+#include "replay/f64_executor.h"
 #include "replay/verdict.h"
 #include "train/forwarding_executor.h"
 
@@ -234,6 +235,28 @@ TEST(Replay, StepsAfterARewindAreFoundAndRepeated) {
     Replayed replayed = replay(plan, data_of(plan), cpu_ranks(), {});
     EXPECT_EQ(replayed.executions[0].metrics.loss, recorded_step(runs.out("run"), step)->loss) << step;
   }
+}
+
+TEST(Replay, InF64TheStepIsTheSameButForRounding) {
+  PlantedRun runs("replay-f64");
+  runs.run("run", "clean.u16", kRun);
+  ReplayPlan plan = plan_replay(runs.out("run"), 6, {"mesh.tp=2"});
+  Dataset dataset = data_of(plan);
+  MakeExecutor wide = [](const RankContext& context, int threads) {
+    return make_f64_executor(make_cpu_executor(threads, context));
+  };
+  Replayed f64 = replay(plan, dataset, wide, {.ops = true, .documents = true});
+  Replayed f32 = replay(plan, dataset, cpu_ranks(), {.ops = true});
+  EXPECT_TRUE(std::ranges::any_of(f64.executions[0].ops, [](const ObservedOutput& output) {
+    return output.kind == "swiglu" && output.summary.rms() > 0;
+  }));
+  Comparison comparison = compare(f64.executions[0].ops, f32.executions[0].ops, kRounding);
+  EXPECT_GT(comparison.compared, 60);
+  EXPECT_EQ(comparison.first, nullptr) << comparison.first->op;
+  EXPECT_GT(comparison.largest, 0);
+  EXPECT_NEAR(f64.executions[0].metrics.loss, f32.executions[0].metrics.loss, 1e-5);
+  EXPECT_NE(f64.executions[0].metrics.loss, f32.executions[0].metrics.loss);
+  EXPECT_NEAR(f64.executions[0].metrics.grad_norm, f32.executions[0].metrics.grad_norm, 1e-4);
 }
 
 TEST(Replay, RefusesWhatWouldBeAnotherStep) {
