@@ -1,13 +1,13 @@
 // `sextant data trace`: which documents a step of a run used.
 #include <nlohmann/json.hpp>
 
+#include "app/document_text.h"
 #include "app/json_output.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/threads.h"
 #include "base/units.h"
-#include "data/text_source.h"
 #include "run/resolve_spec.h"
 #include "train/data/step_trace.h"
 #include "train/save/run_history.h"
@@ -30,22 +30,9 @@ nlohmann::ordered_json trace_json(const TracedSample& sample) {
   return json;
 }
 
-// "books.jsonl:43", "a.txt: document 3": as complaints name a document.
-std::string place_text(const DocumentOrigins::Origin& origin) {
-  const DocumentFormat* format = text_format_of(origin.file);
-  return document_place(origin.file, format ? format->unit : DocumentUnit::document, origin.record);
-}
-
 void print_trace(const TracedSample& sample) {
   fmt::print("sample {:<6} epoch {} of {}\n", sample.sample, sample.epoch, printable(sample.file));
-  for (const TracedPiece& piece : sample.pieces) {
-    if (!piece.document)
-      fmt::print("  tokens {} to {} of the file\n", piece.token, piece.token + piece.tokens - 1);
-    else
-      fmt::print("  document {}{} from token {}, {} token{}\n", *piece.document,
-                 piece.origin ? fmt::format(" ({})", printable(place_text(*piece.origin))) : "", piece.offset,
-                 piece.tokens, piece.tokens == 1 ? "" : "s");
-  }
+  for (const TracedPiece& piece : sample.pieces) fmt::print("  {}\n", piece_text(piece));
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ constexpr std::array kExamples{
     CommandLine{"train", "mpirun -n 2 sextant train configs/tiny-llama.toml mesh.dp=2 --out runs/two-processes"},
     CommandLine{"run", "sextant run configs/tiny-llama.toml checkpoint.every=2 --out runs/kept --inject kill@5"},
     CommandLine{"sweep", "sextant sweep configs/tiny-llama.toml optimizer.lr=1e-3,3e-3 train.steps=4 --jobs 2"},
+    CommandLine{"replay", "sextant replay runs/longer --step 20"},
+    CommandLine{"replay", "sextant replay runs/longer --step 20 --bisect --against mesh.tp=2"},
     CommandLine{"generate", "sextant generate runs/tiny-llama --prompt 'One day' --max-tokens 40"},
     CommandLine{"data", "sextant data train-tokenizer my.txt --vocab 512 --out tokenizer.json"},
     CommandLine{"data train-tokenizer", "sextant data train-tokenizer stories --vocab 1024 --out stories.json"},

@@ -115,6 +115,32 @@ void add_sweep(CLI::App& app, SweepArguments& a, ExitCode& exit_code) {
   verb->callback([&] { exit_code = sweep_verb(a); });
 }
 
+void add_replay(CLI::App& app, ReplayArguments& a) {
+  CLI::App* verb = app.add_subcommand(
+      "replay", "Run a step of a run again, from the checkpoint before it: does it give what the run recorded?");
+  verb->add_option("run", a.run, "the run's --out directory")->required();
+  verb->add_option("overrides", a.overrides,
+                   "key=value pairs that say how the step is computed, such as mesh.tp=2 or device=cpu");
+  verb->add_option("--step", a.step, "which step, from 1")->required()->check(CLI::Range(int64_t{1}, kMaxSteps));
+  verb->add_option("--precision", a.precision, "f64: on the CPU, in place of train.precision")
+      ->check(CLI::IsMember({"f64"}));
+  verb->add_flag("--ops", a.ops, "statistics of what every op makes");
+  verb->add_flag("--bisect", a.bisect, "name the first op whose output is not finite, or differs between executions");
+  verb->add_flag("--documents", a.documents, "name the documents of the step with the highest loss");
+  CLI::Option* against =
+      verb->add_option("--against", a.against,
+                       "with --bisect: compare with the step computed otherwise (mesh.tp=2); may be repeated")
+          ->allow_extra_args(false)
+          ->needs(verb->get_option("--bisect"));
+  verb->add_option("--tolerance", a.tolerance,
+                   "with --against: the largest relative difference of an output [1e-3; with bf16 or fp8 0.1]")
+      ->check(CLI::Range(1e-12, 1.0))
+      ->needs(against);
+  verb->add_flag("--json", a.json, "print JSON");
+  add_quiet(*verb, a.verbosity, "no remarks on standard error when data is read");
+  verb->callback([&a] { replay_verb(a); });
+}
+
 void add_launch(CLI::App& app, LaunchArguments& a) {
   CLI::App* verb =
       app.add_subcommand("launch", "Print the script that starts a run on many machines; nothing is started");
@@ -407,6 +433,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   TrainArguments train;
   RunArguments run;
   SweepArguments sweep;
+  ReplayArguments replay;
   GenerateArguments generate;
   PlanArguments plan;
   ExplainArguments explain;
@@ -424,6 +451,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_train(app, train, processes, exit_code);
   add_run(app, run, exit_code);
   add_sweep(app, sweep, exit_code);
+  add_replay(app, replay);
   add_generate(app, generate);
   add_data(app, data);
   add_plan(app, plan, exit_code);

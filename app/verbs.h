@@ -197,6 +197,19 @@ struct TraceArguments {
 };
 void trace_verb(const TraceArguments& arguments);
 
+struct ReplayArguments {
+  std::string run;  // its --out directory
+  std::vector<std::string> overrides;
+  int64_t step = 0;
+  std::string precision;  // "f64", or empty: that of the config
+  bool ops = false, bisect = false, documents = false;
+  std::vector<std::string> against;  // overrides of a second execution to compare with
+  double tolerance = 0;              // 0: by precision
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+};
+void replay_verb(const ReplayArguments& arguments);
+
 struct OrderArguments {
   std::string config;
   std::vector<std::string> overrides;

@@ -320,6 +320,28 @@ void check_optimizer(const RunConfig& run, Complaints& complaints) {
                     .expected = fmt::format("at most {}", room)});
 }
 
+void check_spike(const RunConfig& run, Complaints& complaints) {
+  const std::string& action = run.train.spike.action;
+  struct KeyOfAction {
+    std::string_view key, action;
+  };
+  constexpr KeyOfAction kKeysOfActions[] = {
+      {"train.spike.most_skips", "skip"},        {"train.spike.rewind_steps", "rewind"},
+      {"train.spike.skip_steps", "rewind"},      {"train.spike.most_rewinds", "rewind"},
+      {"train.spike.rate_factor", "lower_rate"}, {"train.spike.rate_steps", "lower_rate"}};
+  // A policy that is switched off may stay in the config.
+  bool off = run.given("train.spike.action") && action == "none";
+  for (const auto& [key, user] : kKeysOfActions)
+    if (run.given(key) && action != user && !off)
+      complaints.add(run, {std::string(key), "train.spike.action"},
+                     {.got = fmt::format("{} is given, but the action is {}", key, action),
+                      .expected = fmt::format("train.spike.action = \"{}\"", user)});
+  if (action == "rewind" && run.checkpoint.every == 0)
+    complaints.add(run, {"train.spike.action", "checkpoint.every"},
+                   {.got = "rewind needs checkpoints, and none is written before the end",
+                    .expected = "checkpoint.every above 0"});
+}
+
 void check_checkpoint(const RunConfig& run, Complaints& complaints) {
   for (const std::string& what : run.checkpoint.accept_changed)
     if (what != "tokenizer" && what != "data")
@@ -368,6 +390,7 @@ void check_together(const RunConfig& run, Complaints& complaints) {
   check_master_weights(run, complaints);
   check_loss_scale(run, complaints);
   check_optimizer(run, complaints);
+  check_spike(run, complaints);
   check_checkpoint(run, complaints);
   check_model_source(run, complaints);
 }

@@ -134,6 +134,17 @@ struct LossScaleSection {
   bool operator==(const LossScaleSection&) const = default;
 };
 
+struct SpikeSection {
+  std::string action = "none";
+  int64_t window = 100;
+  double threshold = 10;
+  int64_t most_skips = 10;
+  int64_t rewind_steps = 100, skip_steps = 200, most_rewinds = 10;
+  double rate_factor = 0.5;
+  int64_t rate_steps = 100;
+  bool operator==(const SpikeSection&) const = default;
+};
+
 struct TrainSection {
   int64_t steps = 100;
   int64_t seed = 1;
@@ -148,6 +159,7 @@ struct TrainSection {
   int64_t log_every = 10;
   double timeout_s = 0;  // 0: learned
   int64_t non_finite_steps = 3;
+  SpikeSection spike;
   int64_t check_replicas_every = 100;
   int64_t eval_every = 100, eval_sequences = 64;
   bool operator==(const TrainSection&) const = default;

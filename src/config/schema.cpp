@@ -434,6 +434,24 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(train.non_finite_steps, at_least(1),
         "Steps in a row whose loss or gradient norm is not finite after which the run ends, with an exit code of its own. No "
         "update is made in such a step."),
+    KEY(train.spike.action, one_of("none|skip|rewind|lower_rate"),
+        "What is done about a step whose loss or gradient norm is far above those of the steps before it: it is only reported; "
+        "its update is not applied, which the gradient norm alone decides; the run goes back to a checkpoint and leaves out "
+        "batches; the learning rate is lowered for a while."),
+    KEY(train.spike.window, from_to(8, 10000),
+        "Steps whose median and spread (median absolute deviation) a step is compared with. None is a spike before so many are done."),
+    KEY(train.spike.threshold, from_to(3, 1000),
+        "Spreads above the median from which on it is a spike; a spread is 1.4826 times the median absolute deviation, a standard "
+        "deviation where values are normal. The loss must also be 10 % above the median, the gradient norm twice the median."),
+    KEY(train.spike.most_skips, from_to(1, 10000),
+        "Updates in a row that `skip` leaves out at most. The two that follow are applied whatever their norm."),
+    KEY(train.spike.rewind_steps, at_least(1),
+        "`rewind` goes back to the latest checkpoint that is at least so many steps older than the spike; where none is left, to the oldest."),
+    KEY(train.spike.skip_steps, at_least(0),
+        "Batches that `rewind` leaves out after that checkpoint; at least all up to the spike."),
+    KEY(train.spike.most_rewinds, at_least(1), "Rewinds of a run at most; later spikes are only reported."),
+    KEY(train.spike.rate_factor, from_to(0, 1), "What `lower_rate` multiplies the learning rate with."),
+    KEY(train.spike.rate_steps, at_least(1), "Steps for which it does so, from the second after the spike on."),
     KEY(train.check_replicas_every, Affects::execution, at_least(0),
         "Steps between comparisons of ranks that must hold the same weights and optimizer states; each reads a part of them, in "
         "turn, for at most 0.05 % of the time. Where they differ the run ends and names rank and tensor. 0 = never."),

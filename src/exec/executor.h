@@ -14,6 +14,7 @@
 #include "base/trace.h"
 #include "comm/rank_context.h"
 #include "exec/drawn_piece.h"
+#include "exec/tensor.h"
 #include "ir/plan.h"
 #include "ir/program.h"
 #include "ir/walk.h"
@@ -37,9 +38,27 @@ class StateView {
   virtual void read(const Value& value, std::span<std::byte> destination, int64_t offset = 0) const = 0;
 };
 
+// One run of an op, when it has ended: what it made, to be read from the host. On the CPU these are the bytes that the
+// ops behind it will read.
+struct OpRun {
+  const Op& op;
+  Action action;
+  std::span<const Tensor> outputs;  // as Op::outputs lists them
+};
+
+class OpObserver {
+ public:
+  virtual ~OpObserver() = default;
+  virtual void after(const OpRun& run) = 0;
+};
+
 // A Program at its addresses.
 class Bound : public StateView {
  public:
+  // From now on every op is followed by a call of the observer, on the thread that calls run; null ends it. An op of
+  // the comm lane is seen when the compute lane waits for it. Costs one look at a pointer where there is none.
+  virtual void observe(OpObserver* observer) { observer_ = observer; }
+
   // Runs the regions that the actions of a unit name (ir/program.h). With a trace, appends one event per op.
   virtual void run(std::span<const Action> unit, Trace* trace = nullptr) = 0;
   void run(const Action& action, Trace* trace = nullptr) { run(std::span(&action, 1), trace); }
@@ -68,8 +87,11 @@ class Bound : public StateView {
     if (recorded_) recorded_->push_back(step);
   }
 
+  OpObserver* observer() const { return observer_; }
+
  private:
   std::vector<WalkStep>* recorded_ = nullptr;
+  OpObserver* observer_ = nullptr;
 };
 
 // What a device reached when it was measured: a large GEMM, a large copy.

@@ -122,6 +122,8 @@ struct Optimizer {
   OptimizerSettings settings = {};  // where one is not set, the definition's default holds
   double clip = 1.0;                // largest gradient norm; 0 = off
   bool rounds_weights = false;      // weights are bf16 numbers without low bits: train.master_weights = "bf16"
+  // Whether feed "norm_limit" says, step by step, above which gradient norm the update is left out.
+  bool norm_limit = false;
 
   OptimizerSettings resolved() const;
   std::vector<OptimizerState> states(const OptimizedWeight& weight) const { return def->states(weight, resolved()); }

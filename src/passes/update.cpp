@@ -198,7 +198,12 @@ class Update {
       hand_out(outputs[3], std::string(kRoundsNeededPath));
     }
     append(std::move(clip));
-    return outputs[1];
+    return plan_.optimizer.norm_limit ? limited(outputs[1], outputs[0]) : outputs[1];
+  }
+
+  ValueId limited(ValueId scale, ValueId norm) {
+    ValueId limit = graph_.add({.path = "norm_limit", .kind = ValueKind::feed, .dtype = graph_[norm].dtype});
+    return append(make_op(graph_, ops::limit_norm, {scale, norm, limit}, {}, "limit_norm"));
   }
 
   // Gradients are those of the scaled losses: the factor undoes it, and the scale of the next step is chosen.
@@ -215,7 +220,7 @@ class Update {
     hand_out(outputs[0], "grad_norm");
     hand_out(outputs[4], std::string(kUsedLossScalePath));
     append(std::move(op));
-    return outputs[1];
+    return plan_.optimizer.norm_limit ? limited(outputs[1], outputs[0]) : outputs[1];
   }
 
   void hand_out(ValueId value, std::string path) {

@@ -1,5 +1,6 @@
 // update: appends what happens once per step: the gradient norm, clipping, and the optimizer's step on every parameter.
-// Parameters that are not trained follow their tallies. Feeds "lr" and "step" come in, fetch "grad_norm" goes out,
+// Parameters that are not trained follow their tallies. Feeds "lr" and "step" come in, with Optimizer::norm_limit
+// also "norm_limit"; fetch "grad_norm" goes out,
 // and the statistics of experts' loads (ops/load_statistics.h).
 // Gradients are brought into the optimizer's layout first (ZeRO shards it), weights back into the layout they are
 // stored in.

@@ -182,7 +182,8 @@ Optimizer optimizer_of(const RunConfig& run) {
   return {.def = def,
           .settings = run.optimizer,
           .clip = run.optimizer.clip,
-          .rounds_weights = run.train.master_weights == "bf16"};
+          .rounds_weights = run.train.master_weights == "bf16",
+          .norm_limit = run.train.spike.action == "skip"};
 }
 
 int64_t RunPrograms::arena_bytes(int stage_rank) const {

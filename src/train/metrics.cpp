@@ -176,10 +176,16 @@ constexpr std::array kFields{
                 [](Line& line, std::string_view name, const StepMetrics& m) {
                   if (m.bits_per_byte) line.add(name, *m.bits_per_byte);
                 }},
-    FieldOfLine{{"update_skipped", "", "steps whose gradient norm is not finite",
+    FieldOfLine{{"update_skipped", "",
+                 "steps whose gradient norm is not finite, or above the limit of `train.spike.action = \"skip\"`",
                  "`true`: no weight was changed in this step."},
                 [](Line& line, std::string_view name, const StepMetrics& m) {
                   if (m.is_update_skipped()) line.add_flag(name);
+                }},
+    FieldOfLine{{"norm_limit", "", "the same, where there was such a limit",
+                 "The gradient norm above which the update of this step was left out."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (m.is_update_skipped() && m.norm_limit) line.add(name, *m.norm_limit);
                 }},
     // Last: by then it is known what was left out.
     FieldOfLine{{"non_finite", "", "steps with a number that is not finite",

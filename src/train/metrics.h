@@ -20,6 +20,7 @@ struct StepMetrics {
   std::optional<double> mtp_loss;       // of multi-token prediction: mean over its depths, in nats, without its weight
   double grad_norm = 0;                 // of the loss, not of the scaled one
   std::optional<double> loss_scale;     // by which the step's loss was multiplied
+  std::optional<double> norm_limit;     // above which the update is left out (train.spike), where there is one
   double lr = 0;
   int64_t tokens = 0;  // seen since the run's start
   double tokens_per_s = 0;
@@ -51,7 +52,8 @@ struct StepMetrics {
   }
 
   bool is_finite() const { return std::isfinite(loss) && std::isfinite(grad_norm); }
-  bool is_update_skipped() const { return !std::isfinite(grad_norm); }  // by the update itself, on every rank
+  // By the update itself, on every rank.
+  bool is_update_skipped() const { return !std::isfinite(grad_norm) || (norm_limit && grad_norm > *norm_limit); }
 };
 
 // A field of a line: its name there, what it is measured in, which lines have it, and what it says.

@@ -57,7 +57,7 @@ double Progress::seconds_left(int64_t step) const {
 
 void Progress::step(const StepMetrics& m) {
   bool keep = m.step == first_step_ || m.step == last_step_ || m.step % log_every_ == 0 ||
-              m.validation_loss.has_value() || !m.is_finite();
+              m.validation_loss.has_value() || !m.is_finite() || m.is_update_skipped();
   if (!terminal_ && !keep) return;
   std::string line =
       fmt::format("step {:>{}}/{}  loss {:.4f}  grad norm {:.3f}  lr {:.2e}  {:>7} tokens/s", m.step,
@@ -67,7 +67,9 @@ void Progress::step(const StepMetrics& m) {
   if (m.expert_loads) line += load_text(*m.expert_loads);
   if (m.expert_rows && m.expert_rows->lost > 0)
     line += fmt::format("  repeated: {} rows more than planned", human_count(m.expert_rows->lost));
-  if (m.is_update_skipped()) line += "  (gradient not finite: update skipped)";
+  if (m.is_update_skipped())
+    line += std::isfinite(m.grad_norm) ? "  (gradient norm above its limit: update skipped)"
+                                       : "  (gradient not finite: update skipped)";
   if (m.validation_loss)
     line += fmt::format("  validation {:.4f} (perplexity {:.4g}{})", *m.validation_loss, *m.perplexity(),
                         m.bits_per_byte ? fmt::format(", {:.4f} bits/byte", *m.bits_per_byte) : "");

@@ -29,12 +29,14 @@
 #include "train/health/non_finite_streak.h"
 #include "train/health/repeated_steps.h"
 #include "train/health/replica_check.h"
+#include "train/health/spike_watch.h"
 #include "train/health/stall_watch.h"
 #include "train/health/stop.h"
 #include "train/health/switches.h"
 #include "train/progress.h"
 #include "train/save/finite_check.h"
 #include "train/save/resume.h"
+#include "train/save/rewind.h"
 #include "train/save/run_checkpoint.h"
 #include "train/save/run_directory.h"
 #include "train/save/saver.h"
@@ -126,15 +128,18 @@ class Run {
       // of it.
       bool pause = is_due(run_.train.eval_every) || is_due(run_.checkpoint.every) || state_.step == last || asked.save;
       while (trainer_.steps_under_way() > (pause ? 1 : trainer_.steps_ahead())) record(finish_step());
-      if (!pause) continue;
-      StepMetrics m = finish_step();
-      position_.watch.begin_other_work();
-      if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == last)) measure(m);
-      record(m);
-      if (is_due(run_.checkpoint.every) || asked.save) save(Saver::Occasion::periodic);
+      if (pause && !rewind_from_) {
+        StepMetrics m = finish_step();
+        position_.watch.begin_other_work();
+        if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == last)) measure(m);
+        record(m);
+        if ((is_due(run_.checkpoint.every) || asked.save) && !rewind_from_) save(Saver::Occasion::periodic);
+      }
+      if (rewind_from_) rewind(*std::exchange(rewind_from_, {}));
     }
     while (trainer_.steps_under_way() > 0) record(finish_step());
     position_.watch.begin_other_work();
+    if (rewind_from_) rewind(*std::exchange(rewind_from_, {}));
     end();
     if (!idle) record_outcome();
     return result_;
@@ -153,6 +158,7 @@ class Run {
     if (!source.empty()) experts_ = expert_files_in(WeightsReader(source), parts_.spec);
     if (!from.empty()) {
       state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec, optimizer_of(run_));
+      spikes_.restore(state_.spike);
       saver_.resumed_from({state_.step, from});
       recorded_checkpoint_ = state_.step;
     } else if (run_.model.from) {
@@ -230,6 +236,77 @@ class Run {
     if (metrics_) metrics_->append(m);
     if (progress_) progress_->step(m);
     if (std::optional<std::string> warning = repeated_.note(m)) say(*warning);
+    if (m.is_update_skipped())
+      record_event({.kind = EventKind::skipped_step,
+                    .step = m.step,
+                    .text = fmt::format("the update was not applied: gradient norm {:.4g}{}", std::fabs(m.grad_norm),
+                                        m.norm_limit ? fmt::format(", limit {:.4g}", *m.norm_limit) : "")});
+    if (std::optional<Spike> spike = spikes_.note(m)) react_to(*spike);
+  }
+
+  void react_to(const Spike& spike) {
+    // What follows a rewind is made again, and looked at again.
+    if (rewind_from_) return;
+    if (spike.first) {
+      say(fmt::format("step {}: spike: {}", spike.step, spike.text));
+      record_event({.kind = EventKind::spike,
+                    .step = spike.step,
+                    .text = spike.text,
+                    .details = {{"action", run_.train.spike.action}}});
+    }
+    if (spikes_.may_rewind()) rewind_from_ = spike.step;
+  }
+
+  // Back to a checkpoint from before the step, past the samples that led to it.
+  void rewind(int64_t spike) {
+    while (trainer_.steps_under_way() > 0) trainer_.finish_step();
+    position_.watch.begin_other_work();
+    saver_.finish();
+    say_notes();
+    std::vector<fs::path> wanted;
+    if (group_.leads()) wanted = rewind_candidates(parts_.out, spike, run_.train.spike.rewind_steps);
+    fs::path to = first_whole(wanted, group_);
+    if (to.empty()) return say(fmt::format("step {}: no checkpoint to go back to", spike));
+    int64_t read = state_.samples - (state_.step - spike) * run_.batch.sequences;
+    RunState found = load_run_checkpoint(to, trainer_.bound(), parts_.spec, optimizer_of(run_));
+    int64_t rewinds = spikes_.state().rewinds;
+    found.spike.rewinds = rewinds;
+    spikes_.restore(found.spike);
+    spikes_.count_rewind();
+    state_ = with_samples_left_out(found, read, run_.train.spike.skip_steps * run_.batch.sequences);
+    state_.identity = parts_.identity;
+    if (!state_.spike.recent.empty()) result_.loss = state_.spike.recent.back().loss;
+    non_finite_ = NonFiniteStreak(run_.train.non_finite_steps);
+    saver_.rewound_to({state_.step, to});
+    group_.barrier();  // all have read it
+    if (group_.leads()) rewind_directory(spike, to);
+    group_.barrier();
+    // With the new position, so that a resume goes on from here and not into the same samples.
+    state_.spike = spikes_.state();
+    saver_.save(state_, Saver::Occasion::periodic);
+  }
+
+  void rewind_directory(int64_t spike, const fs::path& to) {
+    const SkippedSamples& skipped = state_.skipped.back();
+    std::string text =
+        fmt::format("from step {} back to {}; samples {} to {} are left out ({} batches)", spike, to.string(),
+                    skipped.first, skipped.first + skipped.count - 1, skipped.count / run_.batch.sequences);
+    say("rewind " + text);
+    auto aside = set_aside_later_steps(parts_.out, state_.step);
+    if (aside) say(fmt::format("checkpoints after step {} were moved to {}", state_.step, aside->string()));
+    if (progress_) progress_.emplace(state_.step + 1, run_.train.steps, lines_every(), parts_.lines);
+    metrics_.reset();
+    metrics_.emplace(parts_.out / "metrics.jsonl", state_.step);
+    record_config(parts_.out, run_, state_.step + 1);
+    recorded_checkpoint_ = state_.step;
+    record_event({.kind = EventKind::rewind,
+                  .step = spike,
+                  .text = text,
+                  .details = {{"to_step", state_.step},
+                              {"checkpoint", to.string()},
+                              {"first_skipped_sample", skipped.first},
+                              {"skipped_samples", skipped.count},
+                              {"rewinds", spikes_.state().rewinds}}});
   }
 
   bool is_diverged() const { return non_finite_.is_over_limit(); }
@@ -328,7 +405,7 @@ class Run {
     bool traced = parts_.view.profile.step == state_.step + 1;
     if (traced) position_.watch.begin_other_work();
     Trace trace;
-    trainer_.begin_step(state_.step + 1, state_.samples, traced ? &trace : nullptr);
+    trainer_.begin_step(state_.step + 1, state_.samples, spikes_.policy_of(state_.step + 1), traced ? &trace : nullptr);
     for (Event& event : trace) event.step = state_.step + 1;
     if (traced && group_.leads()) parts_.view.profile.take(trace, executor_);
     state_.step += 1;
@@ -353,6 +430,7 @@ class Run {
   }
 
   void save(Saver::Occasion occasion) {
+    state_.spike = spikes_.state();
     // The update of such a step is skipped, and the run may be about to end: it is to go on from before it.
     bool spoiled = occasion == Saver::Occasion::periodic && non_finite_.steps() > 0;
     if (std::isfinite(result_.loss) && !spoiled)
@@ -382,6 +460,8 @@ class Run {
   // The scale is an f32.
   NonFiniteStreak non_finite_{run_.train.non_finite_steps, static_cast<float>(run_.train.loss_scale.minimum)};
   RepeatedSteps repeated_{run_.mesh.expert_capacity};
+  SpikeWatch spikes_{run_.train.spike};
+  std::optional<int64_t> rewind_from_;  // the step with the spike, until the run has gone back
   std::optional<MetricsFile> metrics_;  // the leader's
   std::optional<Progress> progress_;
   TrainResult result_;

@@ -78,16 +78,19 @@ Trainer::Trainer(const Parts& parts)
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
   for (Begun& begun : begun_) {
     begun.open.reserve(kOpenLosses);
-    begun.losses.resize(losses_.size());
+    begun.losses.resize(losses_.size() + 1);
     begun.mtp_targets.resize(mtp_scales_.size());
   }
   size_t numbers = kOpenLosses + kOtherNumbers + train_.loads.size();
   BUG_IF(begun_.size() * numbers > Bound::kFetchesUnderWay, "{} numbers of {} steps are more than an executor holds",
          numbers, begun_.size());
-  if (parts.programs.evaluate.empty() || !dataset_.validation) return;
+  if (parts.programs.evaluate.empty()) return;
   evaluate_ = parts.executor.bind(parts.programs.evaluate[stage_rank], *arena_);
-  evaluate_feeder_ = std::make_unique<Feeder>(*evaluate_, *dataset_.validation, dataset_.end_of_text,
-                                              static_cast<uint64_t>(run_.train.seed));
+  auto feeder = [&](const BatchSampler& sampler) {
+    return std::make_unique<Feeder>(*evaluate_, sampler, dataset_.end_of_text, static_cast<uint64_t>(run_.train.seed));
+  };
+  if (dataset_.validation) evaluate_feeder_ = feeder(*dataset_.validation);
+  measure_feeder_ = feeder(dataset_.train);
 }
 
 Trainer::Runner Trainer::make_runner(const Parts& parts, const Program& program) {
@@ -133,13 +136,14 @@ bool Trainer::counts(const Bound& bound, std::string_view path) const {
   return true;
 }
 
-void Trainer::begin_step(int64_t step, int64_t first_sample, Trace* trace) {
+void Trainer::begin_step(int64_t step, int64_t first_sample, const StepPolicy& policy, Trace* trace) {
   BUG_IF(steps_under_way() > steps_ahead_, "{} steps under way", steps_under_way());
   if (steps_under_way() == 0) last_finish_s_ = now_s();
   Begun& begun = begun_[static_cast<size_t>(steps_begun_++) % begun_.size()];
   begun.step = step;
   begun.first_sample = first_sample;
-  begun.lr = learning_rate(run_.optimizer, run_.train.steps, step);
+  begun.lr = learning_rate(run_.optimizer, run_.train.steps, step) * policy.rate_factor;
+  begun.norm_limit = policy.norm_limit;
   begun.spoiled = std::exchange(spoil_next_, false);
   count_mtp_targets(begun);
   issue(train_, begun, trace);
@@ -161,6 +165,7 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
     write_if_present(bound, mtp_scales_[i], static_cast<float>(scale));
   }
   write_if_present(bound, "lr", static_cast<float>(begun.lr));
+  write_if_present(bound, "norm_limit", begun.norm_limit);
   write_if_present(bound, "step", static_cast<int32_t>(begun.step));
   for_each_unit(program.schedule, [&](std::span<const Action> unit) {
     for (const Action& action : unit) {
@@ -265,7 +270,9 @@ StepMetrics Trainer::finish_step() {
   if (!repeat_.empty())
     rows = numbers.lost_rows > 0 ? repeat_step(begun, numbers)
                                  : StepMetrics::ExpertRows{.repeated_steps = repeated_steps_};
+  // All ranks decide by one norm, whatever its last bits are on their own.
   std::vector<double>& losses = begun.losses;
+  losses.back() = group_.leads() ? numbers.grad_norm : 0;
   group_.sum(losses);
   auto of_routers = [&](size_t i) {
     return losses_[i].in_model ? std::optional(losses[i] * microbatch_share()) : std::nullopt;
@@ -280,8 +287,9 @@ StepMetrics Trainer::finish_step() {
           .balance_loss = of_routers(kBalanceLoss),
           .router_z_loss = of_routers(kRouterZLoss),
           .mtp_loss = mtp_loss,
-          .grad_norm = numbers.grad_norm,
+          .grad_norm = losses.back(),
           .loss_scale = numbers.loss_scale,
+          .norm_limit = std::isfinite(begun.norm_limit) ? std::optional<double>(begun.norm_limit) : std::nullopt,
           .lr = begun.lr,
           .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
           .step_s = seconds,
@@ -292,25 +300,35 @@ StepMetrics Trainer::finish_step() {
               losses_[kDroppedRows].in_model ? std::optional(std::llround(losses[kDroppedRows])) : std::nullopt};
 }
 
+void Trainer::evaluate_part(Feeder& feeder, const Feeder::Samples& part, std::span<double, 2> sums) {
+  for (const Action& action : evaluate_->program().schedule) {
+    if (rank_status_) rank_status_->move_on();
+    feeder.before(action, part);
+    evaluate_->run(action);
+  }
+  evaluate_->settle();
+  if (counts(*evaluate_, "loss"))
+    sums[0] += static_cast<double>(read_value<float>(*evaluate_, evaluate_->program().at("loss")));
+  sums[1] += static_cast<double>(feeder.counted_targets(part));
+}
+
 std::optional<double> Trainer::evaluate() {
-  if (!evaluate_) return std::nullopt;
+  if (!evaluate_feeder_) return std::nullopt;
   // The samples are the same for every microbatch and mesh: what the last microbatch has beyond them does not count.
   int64_t samples = measured_samples(run_, *dataset_.validation);
-  std::array<double, 2> sums{};  // loss, targets that count
-  bool has_loss = counts(*evaluate_, "loss");
-  for (int64_t first = 0; first < samples; first += microbatch_sequences()) {
-    Feeder::Samples part{first, samples};
-    for (const Action& action : evaluate_->program().schedule) {
-      if (rank_status_) rank_status_->move_on();
-      evaluate_feeder_->before(action, part);
-      evaluate_->run(action);
-    }
-    evaluate_->settle();
-    if (has_loss) sums[0] += static_cast<double>(read_value<float>(*evaluate_, evaluate_->program().at("loss")));
-    sums[1] += static_cast<double>(evaluate_feeder_->counted_targets(part));
-  }
+  std::array<double, 2> sums{};
+  for (int64_t first = 0; first < samples; first += microbatch_sequences())
+    evaluate_part(*evaluate_feeder_, {first, samples}, sums);
   group_.sum(sums);
   return sums[0] / sums[1];
+}
+
+std::optional<double> Trainer::measure(const Feeder::Samples& samples) {
+  if (!measure_feeder_) return std::nullopt;
+  std::array<double, 2> sums{};
+  evaluate_part(*measure_feeder_, samples, sums);
+  group_.sum(sums);
+  return sums[1] > 0 ? std::optional(sums[0] / sums[1]) : std::nullopt;
 }
 
 }  // namespace sextant

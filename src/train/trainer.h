@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "run/programs.h"
 #include "train/data/dataset.h"
 #include "train/data/feeder.h"
+#include "train/health/spike_watch.h"
 #include "train/metrics.h"
 
 namespace sextant {
@@ -38,7 +40,7 @@ class Trainer {
   // Issues step `step` (from 1) on the samples from `first_sample` on. Its numbers are collected later, in the same
   // order: on a device that works beside the host, the next step is then already under way. With a trace, ops are timed
   // one by one.
-  void begin_step(int64_t step, int64_t first_sample, Trace* trace = nullptr);
+  void begin_step(int64_t step, int64_t first_sample, const StepPolicy& policy = {}, Trace* trace = nullptr);
   // The gradients of the step that is begun next are not finite: a drill.
   void spoil_next_gradients() { spoil_next_ = true; }
   // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every
@@ -49,6 +51,9 @@ class Trainer {
 
   // Mean loss over the first train.eval_sequences sequences of the validation data.
   std::optional<double> evaluate();
+  // Mean loss of the targets that count of one microbatch of training samples, as an evaluation measures it: nothing is
+  // changed. Nothing where the run has no Program for it, or no target counts.
+  std::optional<double> measure(const Feeder::Samples& samples);
 
  private:
   double microbatch_share() const {
@@ -78,7 +83,8 @@ class Trainer {
     int64_t step, first_sample;
     double lr;
     bool spoiled;                     // its gradients are to be not finite
-    std::vector<double> losses;       // of the microbatches collected so far
+    float norm_limit;
+    std::vector<double> losses;       // of the microbatches collected so far; behind them the leader's gradient norm
     std::vector<double> mtp_targets;  // of all microbatches and ranks, by depth of multi-token prediction
     struct Ticket {
       size_t loss;
@@ -103,6 +109,8 @@ class Trainer {
   // Does a step again of which rows were lost, in the fewest rounds that lose none.
   StepMetrics::ExpertRows repeat_step(Begun& begun, Collected& numbers);
   void collect_losses(Bound& bound, Begun& begun);
+  // Adds the loss of a microbatch that this rank accounts for, and the targets that count.
+  void evaluate_part(Feeder& feeder, const Feeder::Samples& part, std::span<double, 2> sums);
   void count_layers_with_experts(const RunPrograms& programs);
   StepMetrics::ExpertLoads collect_loads(Runner& runner, const Begun& begun);
 
@@ -131,7 +139,8 @@ class Trainer {
   std::vector<Begun> begun_;  // those under way, in turn; made once, so that a step allocates nothing
   int64_t steps_begun_ = 0, steps_finished_ = 0;
   double last_finish_s_ = 0;
-  std::unique_ptr<Feeder> evaluate_feeder_;
+  std::unique_ptr<Feeder> evaluate_feeder_;  // of validation data, where there is some
+  std::unique_ptr<Feeder> measure_feeder_;   // of training data, to evaluate on it
 };
 
 }  // namespace sextant

@@ -65,6 +65,7 @@ class EveryVerbOutput : public testing::Test {
         {"train", tiny_train(place, "train.steps=2")},
         {"run", fmt::format("run {}", tiny_train(place, "train.steps=2").substr(std::string("train ").size()))},
         {"sweep", fmt::format("sweep {} {} train.steps=2,3 train.eval_every=0 --out {}", tiny, data, place / "sweep")},
+        {"replay", fmt::format("replay {} --step 2 --bisect --ops --documents", run)},
         {"generate", fmt::format("generate {} --prompt One --max-tokens 3", run)},
         {"data train-tokenizer", fmt::format("data train-tokenizer {} --vocab 300 --out {}", text, tokenizer)},
         {"data tokenize", fmt::format("data tokenize {} --tokenizer {} --out {}", text, tokenizer, place / "my.bin")},

@@ -304,6 +304,20 @@ TEST(Check, Retention) {
         << eval;
 }
 
+TEST(Check, Spikes) {
+  EXPECT_EQ(complaint_about({"train.spike.action=skip", "train.spike.most_skips=3"}), "");
+  EXPECT_EQ(complaint_about({"train.spike.action=none", "train.spike.most_skips=3"}), "");
+  EXPECT_EQ(complaint_about({"train.spike.most_skips=3"}),
+            "command line: train.spike.most_skips=3: train.spike.most_skips is given, but the action is none; expected "
+            "train.spike.action = \"skip\"");
+  EXPECT_EQ(complaint_about({"train.spike.action=skip", "train.spike.rate_steps=3"}),
+            "command line: train.spike.rate_steps=3: train.spike.rate_steps is given, but the action is skip; expected "
+            "train.spike.action = \"lower_rate\"");
+  EXPECT_EQ(complaint_about({"train.spike.action=rewind", "checkpoint.every=0"}),
+            "command line: train.spike.action=rewind: rewind needs checkpoints, and none is written before the end; "
+            "expected checkpoint.every above 0");
+}
+
 TEST(Check, NameAndData) {
   EXPECT_EQ(complaint_about({"name=../x"}),
             "command line: name=../x: got \"../x\"; expected a name for a directory, without '/'");

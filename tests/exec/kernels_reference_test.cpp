@@ -494,6 +494,21 @@ TEST(KernelReference, ClipScale) {
   EXPECT_EQ(clip(0, {std::numeric_limits<double>::quiet_NaN(), 1})[1], 0);
 }
 
+TEST(KernelReference, LimitNorm) {
+  auto kept = [](double scale, double norm, double limit) {
+    Sample sample{ops::limit_norm, {"", {f64({}), f64({}), f64({})}, {}}};
+    sample.in = {{scale}, {norm}, {limit}};
+    return sample.run()[0][0];
+  };
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(kept(0.5, 3, 4), 0.5);
+  EXPECT_EQ(kept(0.5, 4, 4), 0.5);
+  EXPECT_EQ(kept(0.5, 5, 4), 0);
+  EXPECT_EQ(kept(0.5, 5, kInfinity), 0.5);
+  EXPECT_EQ(kept(0, kInfinity, kInfinity), 0);
+  EXPECT_EQ(kept(0, std::numeric_limits<double>::quiet_NaN(), kInfinity), 0);
+}
+
 TEST(KernelReference, ElementwiseFunctions) {
   Sample gelu{ops::gelu, {"", {f64({1, 3, 16411})}, {}}},
       gelu_back{ops::gelu_backward, {"", {f64({3, 16411}), f64({3, 16411})}, {}}};

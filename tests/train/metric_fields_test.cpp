@@ -84,7 +84,8 @@ TEST(MetricFields, RunsWriteThemAndNoOthers) {
     written.merge(names);
   }
   // What only a failing run writes.
-  StepMetrics failed{.step = 1, .loss = std::nan(""), .grad_norm = std::numeric_limits<double>::infinity()};
+  StepMetrics failed{
+      .step = 1, .loss = std::nan(""), .grad_norm = std::numeric_limits<double>::infinity(), .norm_limit = 2};
   MetricsFile(scratch.root() / "failed.jsonl", 0).append(failed);
   std::set<std::string> names = fields_in(scratch.root() / "failed.jsonl");
   EXPECT_FALSE(names.contains("loss"));

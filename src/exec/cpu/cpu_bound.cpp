@@ -45,6 +45,7 @@ struct BoundOp {
   int first_microbatch = 0;                  // that its region runs for, in a step
   bool on_lane = false;                      // runs on the comm lane
   uint64_t posted = 0;                       // its number there, the last time it ran
+  std::optional<Action> unseen = {};         // of that run, until an observer has seen what it made
 };
 
 void call_kernel(BoundOp& op, int microbatch, ThreadTeam& team) {
@@ -106,9 +107,11 @@ class CpuBound final : public Bound {
 
   void settle() override {
     if (lane_) lane_->wait_all();
-    for (BoundOp& op : ops_)
+    for (BoundOp& op : ops_) {
+      show_posted(op);
       if (op.prepared)
         for (int slot = 0; slot < most_slots_; ++slot) op.prepared->settle(slot);
+    }
   }
 
   int64_t fetch(const Value& scalar) override {
@@ -149,11 +152,20 @@ class CpuBound final : public Bound {
       op.prepared->settle(action.microbatch);
     } else if (step.kind == WalkStep::Kind::wait) {
       if (op.on_lane) lane_->wait(op.posted);
+      show_posted(op);
     } else if (op.on_lane) {
       op.posted = lane_->post(&op, action.microbatch);
+      if (observer()) op.unseen = action;
     } else {
       trace ? run_traced(op, action, *trace) : run_op(op, action.microbatch);
+      if (observer()) observer()->after({*op.op, action, op.out});
     }
+  }
+
+  void show_posted(BoundOp& op) {
+    if (!op.unseen) return;
+    if (observer()) observer()->after({*op.op, *op.unseen, op.out});
+    op.unseen.reset();
   }
 
   void move_to_slots(size_t region, int microbatch) {

@@ -68,6 +68,12 @@ void Feeder::read_rows(const Feed& feed, const Samples& samples) {
   sampler_.fill(first, feed.rows[0].count, token_rows_, target_rows_);
   int64_t counted = std::clamp<int64_t>(samples.end - first, 0, feed.rows[0].count);
   std::fill(target_rows_.begin() + counted * seq, target_rows_.end(), -1);
+  int64_t begin = std::min(samples.first_target, seq), end = std::clamp(samples.end_target, begin, seq);
+  if (begin == 0 && end == seq) return;
+  for (auto row = target_rows_.begin(); row != target_rows_.end(); row += seq) {
+    std::fill(row, row + begin, -1);
+    std::fill(row + end, row + seq, -1);
+  }
 }
 
 void Feeder::take_part(const Feed& feed, const std::vector<int32_t>& rows) {

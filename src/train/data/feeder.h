@@ -21,10 +21,12 @@ class Feeder {
   Feeder(Bound& bound, const BatchSampler& sampler, int32_t end_of_text, uint64_t seed);
 
   // The samples of a microbatch over all ranks. Those from `end` on are there to fill it up: their targets do not
-  // count.
+  // count, and of the others only those at positions from `first_target` up to `end_target`.
   struct Samples {
     int64_t first = 0;
     int64_t end = std::numeric_limits<int64_t>::max();
+    int64_t first_target = 0;
+    int64_t end_target = std::numeric_limits<int64_t>::max();
   };
 
   // Writes what the action is the first to read of its microbatch.

@@ -74,6 +74,19 @@ FirstLook first_look(const fs::path& checkpoint) {
   return look;
 }
 
+// The same on every rank; the leader's first look, and everybody's hashing.
+std::vector<std::string> damage_in(const fs::path& checkpoint, const FirstLook& look, HostGroup& group,
+                                   ThreadTeam* team) {
+  Manifest to_hash = parse_manifest(group.from_leader(manifest_json(look.to_hash)), kManifestFile);
+  std::vector<std::string> damage = wrong_content(checkpoint, to_hash, share_among(group, team));
+  damage.insert(damage.begin(), look.damage.begin(), look.damage.end());
+  return damage;
+}
+
+bool is_whole(const std::vector<std::string>& leaders_damage, HostGroup& group) {
+  return group.from_leader(leaders_damage.empty() ? "whole" : "damaged") == "whole";
+}
+
 void compare_identity(const ResumeRequest& request, const fs::path& checkpoint, const RunIdentity& saved) {
   const std::vector<std::string>& accepted = request.run.checkpoint.accept_changed;
   auto differs = [&](std::string_view what, const std::string& before, const std::string& now) {
@@ -167,12 +180,9 @@ ResumePoint find_resume_point(const ResumeRequest& request, HostGroup& processes
     if (checkpoint.empty()) return {};
     FirstLook look;
     if (processes.leads()) look = first_look(checkpoint);
-    Manifest to_hash = parse_manifest(processes.from_leader(manifest_json(look.to_hash)), kManifestFile);
-    damage = wrong_content(checkpoint, to_hash, share_among(processes, &request.team));
-    damage.insert(damage.begin(), look.damage.begin(), look.damage.end());
-    bool whole = processes.from_leader(damage.empty() ? "whole" : "damaged") == "whole";
+    damage = damage_in(checkpoint, look, processes, &request.team);
     last = checkpoint;
-    if (!whole) {
+    if (!is_whole(damage, processes)) {
       request.say(fmt::format("{} is damaged: {}", checkpoint.string(), fmt::join(damage, "; ")));
       continue;
     }
@@ -187,6 +197,16 @@ ResumePoint find_resume_point(const ResumeRequest& request, HostGroup& processes
     compare_split(request, *look.state.identity);
     point.changes = changes_between(look.state.identity->config, request.identity.config);
     return point;
+  }
+}
+
+fs::path first_whole(const std::vector<fs::path>& wanted, HostGroup& group) {
+  for (size_t i = 0;; ++i) {
+    fs::path checkpoint = group.from_leader(i < wanted.size() ? wanted[i].string() : "");
+    if (checkpoint.empty()) return {};
+    FirstLook look;
+    if (group.leads()) look = first_look(checkpoint);
+    if (is_whole(damage_in(checkpoint, look, group, nullptr), group)) return checkpoint;
   }
 }
 

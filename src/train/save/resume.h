@@ -41,4 +41,8 @@ void keep_validation_split(RunConfig& run, const std::filesystem::path& out,
 // whole is there to go on from, or the tokenizer or the data are others than the checkpoint's.
 ResumePoint find_resume_point(const ResumeRequest& request, HostGroup& processes);
 
+// The first of these checkpoints that is whole; empty where none is. Called by all of the group; the leader's list
+// counts.
+std::filesystem::path first_whole(const std::vector<std::filesystem::path>& wanted, HostGroup& group);
+
 }  // namespace sextant

@@ -4,6 +4,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -22,9 +23,22 @@ namespace fs = std::filesystem;
 
 namespace {
 
+nlohmann::ordered_json spike_json(const SpikeState& spike) {
+  nlohmann::ordered_json json{
+      {"rewinds", spike.rewinds}, {"lowered_from", spike.lowered_from}, {"lowered_through", spike.lowered_through}};
+  // A string of four words for each step: a file of one number a line is no pleasure to read.
+  for (const SpikeState::RecentStep& recent : spike.recent)
+    json["recent"].push_back(
+        fmt::format("{} {} {} {}", recent.step, recent.loss, recent.grad_norm, recent.skipped ? "skipped" : "applied"));
+  return json;
+}
+
 std::string state_json(const RunState& state) {
   nlohmann::ordered_json json{
       {"format", state.identity ? 2 : 1}, {"step", state.step}, {"samples", state.samples}, {"tokens", state.tokens}};
+  for (const SkippedSamples& skipped : state.skipped)
+    json["skipped_samples"].push_back({{"step", skipped.step}, {"first", skipped.first}, {"count", skipped.count}});
+  if (state.spike != SpikeState{}) json["spike"] = spike_json(state.spike);
   if (state.validation_loss) json["validation_loss"] = *state.validation_loss;
   if (state.identity) {
     json["tokenizer"] = state.identity->tokenizer;
@@ -53,25 +67,60 @@ RunIdentity identity_from_json(const nlohmann::json& json, const fs::path& file)
   return identity;
 }
 
+// A number of a run_state.json that is a count.
+int64_t count_in(const nlohmann::json& json, const char* key, const fs::path& file) {
+  if (!json.is_object() || !json.contains(key) || !json[key].is_number_integer() || json[key].get<int64_t>() < 0)
+    throw UserError({.place = file.string(),
+                     .got = fmt::format("no usable \"{}\"", key),
+                     .expected = "a run_state.json as Sextant writes it"});
+  return json[key].get<int64_t>();
+}
+
+std::vector<SkippedSamples> skipped_from_json(const nlohmann::json& json, const fs::path& file) {
+  std::vector<SkippedSamples> all;
+  for (const nlohmann::json& one : json)
+    all.push_back({count_in(one, "step", file), count_in(one, "first", file), count_in(one, "count", file)});
+  return all;
+}
+
+SpikeState spike_from_json(const nlohmann::json& json, const fs::path& file) {
+  SpikeState spike{.recent = {},
+                   .lowered_from = count_in(json, "lowered_from", file),
+                   .lowered_through = count_in(json, "lowered_through", file),
+                   .rewinds = count_in(json, "rewinds", file)};
+  if (!json.contains("recent")) return spike;
+  for (const nlohmann::json& line : json["recent"]) {
+    SpikeState::RecentStep recent;
+    std::string word;
+    std::istringstream words(line.is_string() ? line.get<std::string>() : "");
+    words >> recent.step >> recent.loss >> recent.grad_norm >> word;
+    recent.skipped = word == "skipped";
+    bool in_order = spike.recent.empty() || spike.recent.back().step < recent.step;
+    if (!words || !in_order || (word != "skipped" && word != "applied"))
+      throw UserError({.place = file.string(),
+                       .got = "no usable \"spike.recent\"",
+                       .expected = "a run_state.json as Sextant writes it"});
+    spike.recent.push_back(recent);
+  }
+  return spike;
+}
+
 RunState state_from_json(const fs::path& file) {
   nlohmann::json json = nlohmann::json::parse(read_file(file), nullptr, false);
   RunState state;
-  auto read = [&](const char* key, int64_t& into) {
-    if (!json.is_object() || !json.contains(key) || !json[key].is_number_integer() || json[key].get<int64_t>() < 0)
-      throw UserError({.place = file.string(),
-                       .got = fmt::format("no usable \"{}\"", key),
-                       .expected = "a run_state.json as Sextant writes it"});
-    into = json[key].get<int64_t>();
-  };
-  read("step", state.step);
-  read("samples", state.samples);
-  read("tokens", state.tokens);
+  state.step = count_in(json, "step", file);
+  state.samples = count_in(json, "samples", file);
+  state.tokens = count_in(json, "tokens", file);
+  if (json.contains("skipped_samples")) state.skipped = skipped_from_json(json["skipped_samples"], file);
+  if (json.contains("spike")) state.spike = spike_from_json(json["spike"], file);
   if (json.contains("validation_loss") && json["validation_loss"].is_number())
     state.validation_loss = json["validation_loss"].get<double>();
   // Every step reads at least one sample, and every sample has at least one token; more than this no run reads in its
   // life.
   constexpr int64_t kMost = int64_t{1} << 60;
-  if (state.step > state.samples || state.samples > state.tokens || state.tokens > kMost)
+  bool in_range = std::ranges::all_of(state.skipped, [](const SkippedSamples& s) { return s.count <= kMost / 1024; });
+  if (!in_range || state.step > state.samples || state.samples > kMost ||
+      state.samples - state.skipped_samples() > state.tokens || state.tokens > kMost)
     throw UserError(
         {.place = file.string(),
          .got = fmt::format("step {} after {} samples and {} tokens", state.step, state.samples, state.tokens),
@@ -237,6 +286,12 @@ std::string save_run_checkpoint(const fs::path& directory, const CheckpointConte
   return group.first_text(failure_of([&] {
     if (staged) staged->commit();
   }));
+}
+
+int64_t RunState::skipped_samples() const {
+  int64_t sum = 0;
+  for (const SkippedSamples& one : skipped) sum += one.count;
+  return sum;
 }
 
 RunState read_run_state(const fs::path& directory) {

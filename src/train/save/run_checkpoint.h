@@ -20,13 +20,27 @@
 #include "optim/optimizer.h"
 #include "run/run_identity.h"
 #include "text/tokenizer.h"
+#include "train/health/spike_watch.h"
 
 namespace sextant {
 
+// Samples that no step has trained on, because a rewind left them out.
+struct SkippedSamples {
+  int64_t step = 0;   // the steps done before them
+  int64_t first = 0;  // of the run's samples
+  int64_t count = 0;
+  bool operator==(const SkippedSamples&) const = default;
+};
+
 struct RunState {
-  int64_t step = 0;     // steps done
-  int64_t samples = 0;  // the data cursor
-  int64_t tokens = 0;
+  int64_t step = 0;                          // steps done
+  int64_t samples = 0;                       // the data cursor: those trained on, and those skipped
+  int64_t tokens = 0;                        // trained on
+  std::vector<SkippedSamples> skipped = {};  // in order
+  SpikeState spike = {};
+
+  int64_t skipped_samples() const;
+
   std::optional<double> validation_loss;  // measured after this step
   std::optional<RunIdentity> identity;    // absent in checkpoints of earlier versions
 };

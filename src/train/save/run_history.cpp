@@ -31,14 +31,20 @@ int64_t samples_between(const SequencesByStep& sequences, int64_t done, int64_t 
   return samples;
 }
 
-// Samples read after each step of which that is known: the beginning, and the checkpoints that are left.
-std::map<int64_t, int64_t> known_samples(const fs::path& out, const SequencesByStep& sequences) {
-  std::map<int64_t, int64_t> known;
-  if (sequences.begin()->first == 1) known[0] = 0;
+// What is known of a run's samples.
+struct KnownSamples {
+  std::map<int64_t, int64_t> trained;   // after a step, skipped ones left out: the beginning, and the checkpoints left
+  std::vector<SkippedSamples> skipped;  // of the run as it went: the latest checkpoint has all
+};
+
+KnownSamples known_samples(const fs::path& out, const SequencesByStep& sequences) {
+  KnownSamples known;
+  if (sequences.begin()->first == 1) known.trained[0] = 0;
   for (const Checkpoint& checkpoint : list_checkpoints(out, kRunStateFile)) {
     try {
       RunState state = read_run_state(checkpoint.path);
-      known[state.step] = state.samples;
+      known.trained[state.step] = state.samples - state.skipped_samples();
+      known.skipped = state.skipped;
     } catch (const UserError&) {
       continue;  // damaged: another one tells
     }
@@ -46,22 +52,29 @@ std::map<int64_t, int64_t> known_samples(const fs::path& out, const SequencesByS
   return known;
 }
 
-int64_t samples_before(const fs::path& out, const SequencesByStep& sequences, int64_t step) {
-  std::map<int64_t, int64_t> known = known_samples(out, sequences);
-  auto after = known.upper_bound(step - 1);
-  if (after != known.begin()) {
+int64_t trained_before(const fs::path& out, const SequencesByStep& sequences, const KnownSamples& known, int64_t step) {
+  auto after = known.trained.upper_bound(step - 1);
+  if (after != known.trained.begin()) {
     auto [done, samples] = *std::prev(after);
     return samples + samples_between(sequences, done, step - 1);
   }
-  if (after != known.end()) return after->second - samples_between(sequences, step - 1, after->first);
+  if (after != known.trained.end()) return after->second - samples_between(sequences, step - 1, after->first);
   throw UserError({.place = out.string(),
                    .got = "the run began in another directory, and no checkpoint is left that says with which sample",
                    .expected = "a checkpoint of the run"});
 }
 
+int64_t samples_before(const fs::path& out, const SequencesByStep& sequences, int64_t step) {
+  KnownSamples known = known_samples(out, sequences);
+  int64_t samples = trained_before(out, sequences, known, step);
+  for (const SkippedSamples& skipped : known.skipped)
+    if (skipped.step < step) samples += skipped.count;
+  return samples;
+}
+
 }  // namespace
 
-StepOfRun find_step(const fs::path& out, int64_t step) {
+StepOfRun find_step(const fs::path& out, int64_t step, const std::vector<std::string>& overrides) {
   std::error_code none;
   if (!fs::is_directory(out, none))
     throw UserError({.place = out.string(),
@@ -81,7 +94,8 @@ StepOfRun find_step(const fs::path& out, int64_t step) {
         {.place = out.string(),
          .got = fmt::format("step {}", step),
          .expected = fmt::format("one of the run's steps, {} to {}", history.begin()->first, last.train.steps)});
-  StepOfRun found{.run = load_config(std::prev(config)->second), .first_sample = samples_before(out, sequences, step)};
+  StepOfRun found{.run = load_config(std::prev(config)->second, overrides),
+                  .first_sample = samples_before(out, sequences, step)};
   found.run.checkpoint.resume = "auto";
   if (!found.run.given("data.validation_split")) keep_validation_split(found.run, out, [](std::string_view) {});
   return found;

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "config/run_config.h"
 
@@ -13,7 +15,8 @@ struct StepOfRun {
   int64_t first_sample = 0;  // of its run.batch.sequences
 };
 
-// UserError when the directory is none of a run, or the run has no such step.
-StepOfRun find_step(const std::filesystem::path& out, int64_t step);
+// UserError when the directory is none of a run, or the run has no such step. Overrides change what the config is
+// answered with, not which samples the step has.
+StepOfRun find_step(const std::filesystem::path& out, int64_t step, const std::vector<std::string>& overrides = {});
 
 }  // namespace sextant

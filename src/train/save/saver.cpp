@@ -55,6 +55,11 @@ void Saver::resumed_from(const Checkpoint& checkpoint) {
   newest_ = checkpoint;
 }
 
+void Saver::rewound_to(const Checkpoint& checkpoint) {
+  std::lock_guard lock(mutex_);
+  newest_ = confirmed_ = checkpoint;
+}
+
 void Saver::prune(const CheckpointSection& keep) {
   try {
     prune_run(parts_.out, keep, newest_confirmed().step);

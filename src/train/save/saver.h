@@ -56,6 +56,7 @@ class Saver {
   // The newest that stands, or what the run goes on from; step -1 before the first.
   Checkpoint newest();
   void resumed_from(const Checkpoint& checkpoint);
+  void rewound_to(const Checkpoint& checkpoint);  // from which finite steps were made; later ones are gone
   // The newest from which a finite step was made; step -1 when there is none.
   Checkpoint newest_confirmed();
   // What a person should read, since the last call.

@@ -181,7 +181,9 @@ class CudaBound final : public Bound {
     }
     if (pass.steps.empty()) return;
     begin(pass);
-    if (trace)
+    if (observer())
+      run_observed(pass, unit);
+    else if (trace)
       run_traced(pass, *trace);
     else if (capturable)
       replay(pass);
@@ -396,6 +398,33 @@ class CudaBound final : public Bound {
         (s.side == SlottedOperand::Side::output ? op.out : op.in)[s.operand].data = s.at(part.variant.slot);
       }
     }
+  }
+
+  // Launched one by one, each waited for and its outputs copied to the host. The lanes are one then.
+  void run_observed(const Pass& pass, std::span<const Action> unit) {
+    move_to_slots(pass);
+    for (size_t at = 0; at < pass.steps.size();) {
+      size_t count = 1;
+      if (pass.steps[at].kind == WalkStep::Kind::start) {
+        count = done_together(pass, at);
+        launch(pass, at, count, stream_);
+        for (size_t i = at; i < at + count; ++i)
+          show(op_of(pass.steps[i]), unit[static_cast<size_t>(pass.steps[i].part)]);
+      }
+      for (size_t i = at; i < at + count; ++i) note(pass.steps[i]);
+      at += count;
+    }
+  }
+
+  void show(const BoundOp& op, const Action& action) {
+    std::vector<Tensor> outputs = op.out;
+    std::vector<std::vector<std::byte>> copies;
+    for (Tensor& output : outputs) {
+      std::vector<std::byte>& copy = copies.emplace_back(static_cast<size_t>(output.count() * size_of(output.dtype)));
+      if (!copy.empty()) exchange_.receive(copy, output.data);
+      output.data = copy.data();
+    }
+    observer()->after({*op.op, action, outputs});
   }
 
   // Launched one by one, with an event before and after each. The lanes are one then: what is measured is the op alone.

@@ -1,0 +1,298 @@
+// `sextant replay`: a step of a run once more, held against what the run recorded.
+#include "replay/replay.h"
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "app/device.h"
+#include "app/document_text.h"
+#include "app/json_output.h"
+#include "app/verbs.h"
+#include "base/error.h"
+#include "base/printable.h"
+#include "base/threads.h"
+#include "base/units.h"
+#include "config/mesh_axes.h"
+#include "exec/op_place.h"
+#include "replay/bisect.h"
+#include "replay/f64_executor.h"
+#include "replay/verdict.h"
+#include "run/resolve_spec.h"
+
+namespace sextant {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Numbers of another mesh or device that differ by less than this are the same but for rounding.
+constexpr double kF32Rounding = 1e-3, kNarrowRounding = 0.1;
+
+// JSON has no nan.
+Json number_json(double x) {
+  return std::isfinite(x) ? Json(x) : Json(std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+}
+
+Json step_json(const StepMetrics& m) {
+  return {{"step", m.step}, {"loss", number_json(m.loss)}, {"grad_norm", number_json(m.grad_norm)}};
+}
+
+double rounding_of(const RunConfig& run) {
+  bool narrow = run.train.precision != "f32" && !(run.train.precision == "auto" && run.device == "cpu");
+  return narrow && (run.train.precision != "auto" || device_of_auto() != "cpu") ? kNarrowRounding : kF32Rounding;
+}
+
+std::string layer_text(const ObservedOutput& output) {
+  return output.layer < 0 ? "outside of the layers" : fmt::format("layer {}", output.layer);
+}
+
+// "layers.7.mlp.gelu (gelu), layer 7, on rank 2, in F 0 3: layers.7.mlp.gelu [2, 64, 256] f32".
+std::string output_text(const ObservedOutput& output) {
+  return fmt::format("{} ({}), {}, on rank {}, in {} {} {}: {} {} {}", output.op, output.kind, layer_text(output),
+                     output.rank, letter_of(output.action.region), output.action.chunk, output.action.microbatch,
+                     output.value, output.shape.text(), name_of(output.dtype));
+}
+
+Json output_json(const ObservedOutput& output) {
+  const OutputSummary& s = output.summary;
+  return {{"op", output.op},
+          {"kind", output.kind},
+          {"layer", output.layer},
+          {"phase", name_of(output.phase)},
+          {"rank", output.rank},
+          {"region", name_of(output.action.region)},
+          {"chunk", output.action.chunk},
+          {"microbatch", output.action.microbatch},
+          {"value", output.value},
+          {"shape", output.shape.dims()},
+          {"dtype", name_of(output.dtype)},
+          {"count", s.count},
+          {"non_finite", s.non_finite},
+          {"min", s.least},
+          {"max", s.most},
+          {"rms", s.rms()}};
+}
+
+// What ops make, over all ranks and microbatches, in the order in which they first ran.
+std::vector<ObservedOutput> joined_ops(const std::vector<ObservedOutput>& ops) {
+  std::vector<ObservedOutput> joined;
+  std::map<std::tuple<Phase, std::string, int>, size_t> places;
+  for (const ObservedOutput& output : ops) {
+    auto [at, fresh] = places.try_emplace({output.phase, output.op, output.output}, joined.size());
+    if (fresh)
+      joined.push_back(output);
+    else
+      joined[at->second].summary.merge(output.summary);
+  }
+  return joined;
+}
+
+void print_ops(const std::vector<ObservedOutput>& ops) {
+  fmt::print("\n{:<44} {:<24} {:>12} {:>11} {:>11} {:>11} {:>10}\n", "output", "op", "numbers", "min", "max", "rms",
+             "not finite");
+  for (const ObservedOutput& output : joined_ops(ops)) {
+    const OutputSummary& s = output.summary;
+    fmt::print("{:<44} {:<24} {:>12} {:>11.4g} {:>11.4g} {:>11.4g} {:>10}\n", output.value, output.kind, s.count,
+               s.least, s.most, s.rms(), s.non_finite);
+  }
+}
+
+// The piece of a document that a token of the step belongs to.
+struct NamedToken {
+  TokenOfStep token;
+  std::string file;
+  TracedPiece piece;
+  int64_t offset = 0;  // in the piece
+};
+
+std::optional<NamedToken> name_token(const Dataset& dataset, const TokenOfStep& token) {
+  for (const TracedSample& sample : trace_samples(dataset, token.sample, 1)) {
+    int64_t at = 0;
+    for (const TracedPiece& piece : sample.pieces) {
+      if (token.position < at + piece.tokens) return NamedToken{token, sample.file, piece, token.position - at};
+      at += piece.tokens;
+    }
+  }
+  return std::nullopt;
+}
+
+Json piece_json(const std::string& file, const TracedPiece& piece, int64_t offset) {
+  Json json{{"file", file}, {"token", piece.token + offset}};
+  if (piece.document) json["document"] = *piece.document;
+  if (piece.document) json["offset"] = piece.offset + offset;
+  if (piece.origin) json["source"] = {{"file", piece.origin->file}, {"record", piece.origin->record}};
+  return json;
+}
+
+class ReplayReport {
+ public:
+  ReplayReport(const ReplayArguments& arguments, const ReplayPlan& plan, const Dataset& dataset)
+      : a_(arguments), plan_(plan), dataset_(dataset) {
+    if (!a_.json)
+      fmt::print("step {} of {}: samples {} to {}, from {}{}\n", plan.step, printable(a_.run), plan.first_sample,
+                 plan.first_sample + plan.run.batch.sequences - 1,
+                 plan.checkpoint.empty() ? "the initial weights" : printable(plan.checkpoint.filename().string()),
+                 plan.step == plan.checkpoint_step + 1
+                     ? ""
+                     : fmt::format(", steps {} to {} first", plan.checkpoint_step + 1, plan.step - 1));
+    json_ = {{"run", a_.run},
+             {"step", plan.step},
+             {"checkpoint", plan.checkpoint.empty() ? Json(nullptr) : Json(plan.checkpoint.string())},
+             {"first_sample", plan.first_sample},
+             {"mesh", sizes_text(plan.run.mesh)}};
+  }
+
+  void show_numbers(const Replayed& replayed, const std::optional<RecordedStep>& recorded) {
+    Judgement judgement = judge(recorded, replayed.executions, rounding_of(plan_.run));
+    json_["recorded"] =
+        recorded ? Json{{"loss", number_json(recorded->loss)}, {"grad_norm", number_json(recorded->grad_norm)}}
+                 : Json(nullptr);
+    json_["before"] = Json::array();
+    for (const StepMetrics& m : replayed.before) json_["before"].push_back(step_json(m));
+    json_["executions"] = Json::array();
+    for (const Execution& execution : replayed.executions) json_["executions"].push_back(step_json(execution.metrics));
+    json_["bit_equal"] = judgement.bit_equal;
+    json_["verdict"] = name_of(judgement.verdict);
+    json_["text"] = judgement.text;
+    if (a_.json) return;
+    fmt::print("{:<14} {:>22} {:>22}\n", "", "loss", "grad norm");
+    auto row = [](std::string_view name, double loss, double norm) {
+      fmt::print("{:<14} {:>22} {:>22}\n", name, loss, norm);
+    };
+    if (recorded) row("record", recorded->loss, recorded->grad_norm);
+    for (size_t i = 0; i < replayed.executions.size(); ++i)
+      row(fmt::format("execution {}", i + 1), replayed.executions[i].metrics.loss,
+          replayed.executions[i].metrics.grad_norm);
+    fmt::print("{}: {}\n", name_of(judgement.verdict), judgement.text);
+  }
+
+  void show_ops(const std::vector<ObservedOutput>& ops) {
+    json_["ops"] = Json::array();
+    for (const ObservedOutput& output : joined_ops(ops)) json_["ops"].push_back(output_json(output));
+    if (!a_.json) print_ops(ops);
+  }
+
+  void show_bisection(const std::vector<Execution>& executions) {
+    json_["bisect"] = Json::object();
+    show_non_finite(first_non_finite(executions.front().ops));
+    if (executions.size() < 2) return;
+    const ObservedOutput* different = nullptr;
+    for (const Execution& execution : executions)
+      if (!different) different = first_different(executions.front().ops, execution.ops);
+    json_["bisect"]["differs"] = different ? output_json(*different) : Json(nullptr);
+    if (!a_.json)
+      fmt::print("{}\n", different ? "first output that differs between executions: " + output_text(*different)
+                                   : fmt::format("{} outputs are bit for bit the same in both executions",
+                                                 executions.front().ops.size()));
+  }
+
+  void show_comparison(const Comparison& comparison, double tolerance) {
+    Json json{{"overrides", a_.against},
+              {"tolerance", tolerance},
+              {"compared", comparison.compared},
+              {"largest", comparison.largest}};
+    json["first"] = comparison.first ? output_json(*comparison.first) : Json(nullptr);
+    if (comparison.first) json["difference"] = comparison.difference;
+    json_["bisect"]["against"] = std::move(json);
+    if (a_.json) return;
+    fmt::print("against {}: {} outputs compared, largest relative difference {:.1e}\n", fmt::join(a_.against, " "),
+               comparison.compared, comparison.largest);
+    if (comparison.first)
+      fmt::print("  first beyond {:g}: {}, difference {:.1e}\n", tolerance, output_text(*comparison.first),
+                 comparison.difference);
+  }
+
+  void show_documents(const LossesOfStep& losses) {
+    Json list = Json::array();
+    for (const DocumentLoss& document : losses.documents) {
+      Json one = piece_json(document.file, document.piece, 0);
+      one["tokens"] = document.piece.tokens;
+      one["sample"] = document.sample;
+      one["loss"] = number_json(document.loss);
+      list.push_back(std::move(one));
+    }
+    json_["documents"] = {{"median_loss", number_json(losses.median)}, {"worst", std::move(list)}};
+    if (a_.json) return;
+    fmt::print("\nloss by document, highest first; the median over samples is {:.4f}\n", losses.median);
+    constexpr size_t kShown = 10;
+    for (size_t i = 0; i < std::min(kShown, losses.documents.size()); ++i) {
+      const DocumentLoss& document = losses.documents[i];
+      fmt::print("  {:>8.4f}  sample {}: {}: {}\n", document.loss, document.sample, printable(document.file),
+                 piece_text(document.piece));
+    }
+  }
+
+  void end() const {
+    if (a_.json) print_json(json_);
+  }
+
+ private:
+  void show_non_finite(const ObservedOutput* output) {
+    Json& json = json_["bisect"]["non_finite"];
+    json = nullptr;
+    if (!output) {
+      if (!a_.json) fmt::print("every output is finite\n");
+      return;
+    }
+    json = output_json(*output);
+    json["at"] = output->summary.first_non_finite;
+    std::optional<NamedToken> named;
+    if (auto token = token_of(*output, plan_.microbatch_sequences, plan_.run.batch.seq, plan_.first_sample))
+      named = name_token(dataset_, *token);
+    if (named) {
+      json["document"] = piece_json(named->file, named->piece, named->offset);
+      json["document"]["sample"] = named->token.sample;
+      json["document"]["position"] = named->token.position;
+    }
+    if (a_.json) return;
+    fmt::print("first output that is not finite: {}\n  {} of {} numbers, the first at [{}]\n", output_text(*output),
+               output->summary.non_finite, output->summary.count, fmt::join(output->summary.first_non_finite, ", "));
+    if (named)
+      fmt::print("  of sample {}, position {}: {}: {}\n", named->token.sample, named->token.position,
+                 printable(named->file), token_text(named->piece, named->offset));
+  }
+
+  const ReplayArguments& a_;
+  const ReplayPlan& plan_;
+  const Dataset& dataset_;
+  Json json_;
+};
+
+}  // namespace
+
+void replay_verb(const ReplayArguments& a) {
+  constexpr int kExecutions = 2;  // that they agree says that this machine can be trusted
+  ReplayPlan plan = plan_replay(a.run, a.step, a.overrides);
+  bool wide = a.precision == "f64";
+  if (wide) plan.run.train.precision = "auto";
+  std::vector<std::string> others = a.overrides;
+  others.insert(others.end(), a.against.begin(), a.against.end());
+  std::optional<ReplayPlan> other;
+  if (!a.against.empty()) other = plan_replay(a.run, a.step, others);
+  ThreadTeam team(static_cast<int>(plan.run.train.threads));
+  Dataset dataset = open_dataset(plan.run, resolve_spec(plan.run), team, [&](std::string_view line) {
+    if (a.verbosity != Verbosity::quiet) fmt::print(stderr, "{}\n", printable(line));
+  });
+  ReplayReport report(a, plan, dataset);
+  MakeExecutor executors = executors_for(plan.run);
+  MakeExecutor wide_executors = [&](const RankContext& context, int threads) {
+    return make_f64_executor(executors(context, threads));
+  };
+  // What is kept to go back to is f32: in f64 a second execution would not begin from the same bits.
+  Replayed replayed = replay(plan, dataset, wide ? wide_executors : executors,
+                             {.times = wide ? 1 : kExecutions, .ops = a.ops || a.bisect, .documents = a.documents});
+  report.show_numbers(replayed, recorded_step(a.run, a.step));
+  if (a.bisect) report.show_bisection(replayed.executions);
+  if (other) {
+    Replayed second = replay(*other, dataset, executors_for(other->run), {.ops = true});
+    double tolerance = a.tolerance > 0 ? a.tolerance : std::max(rounding_of(plan.run), rounding_of(other->run));
+    report.show_comparison(compare(replayed.executions.front().ops, second.executions.front().ops, tolerance),
+                           tolerance);
+  }
+  if (a.ops) report.show_ops(replayed.executions.front().ops);
+  if (replayed.documents) report.show_documents(*replayed.documents);
+  report.end();
+}
+
+}  // namespace sextant
