@@ -65,6 +65,7 @@ TEST(Retention, ARunKeepsItsBest) {
                                     "data.tokenizer_vocab=300",
                                     "data.stories_bytes=60000",
                                     "optimizer.lr=0.01",
+                                    "optimizer.schedule=constant",
                                     "checkpoint.every=1",
                                     "checkpoint.keep=1",
                                     "checkpoint.keep_every=4",
@@ -76,8 +77,8 @@ TEST(Retention, ARunKeepsItsBest) {
     return found;
   };
   train(load_config("", settings), scratch.root() / "run", cpu_ranks());
-  EXPECT_EQ(stays(), (KeptSteps{4, 6}));                                   // the loss falls: the last is the best
-  settings.insert(settings.end(), {"train.steps=9", "optimizer.lr=0.5"});  // and now it rises
+  EXPECT_EQ(stays(), (KeptSteps{4, 6}));                                 // the loss falls: the last is the best
+  settings.insert(settings.end(), {"train.steps=9", "optimizer.lr=3"});  // and now it rises
   train(load_config("", settings), scratch.root() / "run", cpu_ranks());
   EXPECT_EQ(stays(), (KeptSteps{4, 6, 8, 9}));
   EXPECT_LT(*read_run_state(checkpoint_path(scratch.root() / "run", 6)).validation_loss,
