@@ -26,8 +26,8 @@ std::vector<std::string> decisions(const fs::path& out) {
       found.push_back(fmt::format("{} {}", name_of(event.kind), *event.step));
     if (event.kind == EventKind::rewind)
       found.push_back(fmt::format(
-          "rewind {} to {}, {} samples from {}", *event.step, event.details["to_step"].get<int64_t>(),
-          event.details["skipped_samples"].get<int64_t>(), event.details["first_skipped_sample"].get<int64_t>()));
+          "rewind {} to {}, {} samples from {}", *event.step, event.details.integer("to_step").value(),
+          event.details.integer("skipped_samples").value(), event.details.integer("first_skipped_sample").value()));
   }
   return found;
 }
