@@ -32,18 +32,20 @@ ModelSpec small_model(int64_t hidden = 64) {
 
 struct Shape {
   int dp = 1, tp = 1, zero = 0, microbatches = 1;
-  int64_t seq = 32, hidden = 64, skip = 0;
+  int64_t seq = 32, hidden = 64, skip = 0, batch = 1;  // batch: of a rank
   bool sequence_parallel = false;
   RecomputeMode recompute = RecomputeMode::none;
 };
 
-Program quantized_program(std::string_view recipe, const Shape& shape) {
+Program quantized_program(std::string_view recipe, const Shape& shape, const Target& target = cpu_target(1)) {
   Mesh mesh{{{"pp", 1}, {"dp", shape.dp}, {"cp", 1}, {"tp", shape.tp}}};
-  Use use{.batch = shape.dp, .seq = shape.seq, .parallel = {.sequence = shape.sequence_parallel, .zero = shape.zero}};
+  Use use{.batch = shape.dp * shape.batch,
+          .seq = shape.seq,
+          .parallel = {.sequence = shape.sequence_parallel, .zero = shape.zero}};
   LowerOptions options{.plan = {.recompute = shape.recompute, .zero = shape.zero, .microbatches = shape.microbatches},
                        .train = Optimizer{},
                        .quantization = {.recipe = find_fp8_recipe(recipe), .skip = shape.skip}};
-  return lower(build_model(small_model(shape.hidden), use, mesh), cpu_target(1), options);
+  return lower(build_model(small_model(shape.hidden), use, mesh), target, options);
 }
 
 template <class Visit>
@@ -192,6 +194,42 @@ TEST(QuantizePass, GatheredActivationsAreNotKept) {
     shape.recompute = mode;
     EXPECT_LT(memory_use(quantized_program("fp8", shape)).saved.n, memory_use(wide).saved.n);
   }
+}
+
+// An op that can finds the largest magnitude of what it writes, so that nothing reads the value only for that: of a
+// block all but what attention writes, and the weights.
+TEST(QuantizePass, WhatMakesAValueFindsItsMagnitude) {
+  Target target = cpu_target(1);
+  target.fusions = {"add_norm", "norm_gradient", "amax"};
+  for (RecomputeMode recompute : {RecomputeMode::none, RecomputeMode::full}) {
+    Program program = quantized_program("fp8", {.recompute = recompute}, target);
+    std::map<ValueId, const Op*> maker;
+    int measured = 0, left = 0;
+    for_every_op(program, [&](const Region&, const Op& op) {
+      for (ValueId id : op.outputs) maker[id] = &op;
+      measured += static_cast<int>(op.attrs.integer_or("amax", 0));
+      if (op.def != &ops::absmax) return;
+      ++left;
+      bool weight = program[op.inputs[0]].kind == ValueKind::parameter;
+      EXPECT_TRUE(weight || maker.at(op.inputs[0])->def == &ops::attention) << op.path;
+    });
+    EXPECT_EQ(measured, 28);  // of four blocks: three inputs of linears, and the gradients of four
+    EXPECT_EQ(left, 20);
+  }
+}
+
+// Sequences whose last tile is not full are summed over one by one, so each must have a length that the units take.
+TEST(QuantizePass, TilesAskForSequencesOfWholeUnits) {
+  std::map<std::string, int> whole = ops_by_name(quantized_program("fp8-block", {.seq = 48, .batch = 2}));
+  EXPECT_EQ(whole["fp8_block_linear"], 16);
+  Program odd = quantized_program("fp8-block", {.seq = 40, .batch = 2});
+  EXPECT_EQ(ops_by_name(odd)["fp8_block_linear"], 0);
+  EXPECT_EQ(ops_by_name(quantized_program("fp8", {.seq = 40, .batch = 2}))["fp8_linear"], 16);
+  for_every_op(odd, [&](const Region&, const Op& op) {
+    if (op.def == &ops::linear && op.block >= 0) {
+      EXPECT_EQ(op.attrs.text_or("kept_wide", ""), "a size is no multiple of 16");
+    }
+  });
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ void forward(const CudaCall& call) {
                                          .r = call.out[2].as<float>(),
                                          .rows = shape.rows(),
                                          .width = shape.last(),
-                                         .eps = static_cast<float>(call.attrs.real("eps"))},
+                                         .eps = static_cast<float>(call.attrs.real("eps")),
+                                         .amax = amax_of(call)},
                              call.stream);
   });
 }
@@ -33,7 +34,8 @@ void add_forward(const CudaCall& call) {
                                          .r = call.out[3].as<float>(),
                                          .rows = shape.rows(),
                                          .width = shape.last(),
-                                         .eps = static_cast<float>(call.attrs.real("eps"))},
+                                         .eps = static_cast<float>(call.attrs.real("eps")),
+                                         .amax = amax_of(call)},
                              call.stream);
   });
 }
@@ -49,7 +51,8 @@ void backward(const CudaCall& call) {
                                                       .plus = call.in.size() > 5 ? call.in[5].as<T>() : nullptr,
                                                       .dx = call.out[0].as<T>(),
                                                       .rows = shape.rows(),
-                                                      .width = shape.last()},
+                                                      .width = shape.last(),
+                                                      .amax = amax_of(call)},
                                       call);
   });
 }
