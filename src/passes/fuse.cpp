@@ -188,7 +188,13 @@ constexpr std::array kWriteAmax{WritesAmax{&ops::rms_norm, 0},
                                 {&ops::layer_norm_backward, 0},
                                 {&ops::swiglu, 0},
                                 {&ops::swiglu_backward, 0},
-                                {&ops::rope, 0}};
+                                {&ops::rope, 0},
+                                {&ops::geglu, 0},
+                                {&ops::geglu_backward, 0},
+                                {&ops::gelu, 0},
+                                {&ops::gelu_backward, 0},
+                                {&ops::gelu_erf, 0},
+                                {&ops::gelu_erf_backward, 0}};
 
 void amax(FusedRegion& region, size_t i) {
   if (!region.is(i, ops::absmax)) return;
