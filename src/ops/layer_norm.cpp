@@ -1,7 +1,8 @@
 // layer_norm: y = (x − m)·r·w + c with m, r the mean and inverse deviation of each row; c may be left out. Saves x, w,
 // m and r. In backward, bias=0 says that there is none. No row along h: mean and deviation are those of the whole row.
 //
-// add_layer_norm, `plus` and `amax`: see rms_norm.cpp.
+// add_layer_norm, `plus` and `amax`: see rms_norm.cpp; backward has no amax, which would take registers that its kernel
+// on a GPU does not have.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -51,16 +52,15 @@ const OpDef add_layer_norm{
 const OpDef layer_norm_backward{
     .name = "layer_norm_backward",
     .contract = "With n = (x−m)·r, g = dy·w: dx = r·(g − mean(g) − n·mean(g·n)) (+ plus); dw = Σ dy·n; dbias = Σ dy.",
-    .operands = "dy[b s h], x[b s h], w[h], m[b s], r[b s], plus?[b s h] -> dx[b s h], dw[h], dbias?[h], amax?[]",
-    .attrs = {"amax", "bias"},
+    .operands = "dy[b s h], x[b s h], w[h], m[b s], r[b s], plus?[b s h] -> dx[b s h], dw[h], dbias?[h]",
+    .attrs = {"bias"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       TensorTypes types{in[1], in[2]};
       if (attrs.integer_or("bias", 1) != 0) types.push_back({wide_of(in[2].dtype), in[2].shape});
-      return with_amax(attrs, std::move(types));
+      return types;
     },
     .wide = {1},
-    .rows = {"dy:S(b) x:S(b) m:S(b) r:S(b) plus:S(b) -> dx:S(b) dw:P dbias:P amax:P(max)",
-             "dy:S(s) x:S(s) m:S(s) r:S(s) plus:S(s) -> dx:S(s) dw:P dbias:P amax:P(max)"},
+    .rows = {"b", "s"},
     .cost = streaming_cost(13),
     .alias = {{.output = 0, .input = 0}, {.output = 0, .input = 5}},
     .passes = {.compiled = {1.8, 2}, .jit = {1.5, 2}, .eager = {1.6, 2}},
@@ -69,10 +69,7 @@ const OpDef layer_norm_backward{
                   .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({2, 4}), f64({2, 4}), f64({2, 4, 8})}},
                  {.name = "no_bias",
                   .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({2, 4}), f64({2, 4})},
-                  .attrs = {{"bias", 0}}},
-                 {.name = "amax",
-                  .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({2, 4}), f64({2, 4}), f64({2, 4, 8})},
-                  .attrs = {{"amax", 1}}}},
+                  .attrs = {{"bias", 0}}}},
 };
 
 }  // namespace sextant::ops

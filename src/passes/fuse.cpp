@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <vector>
 
 #include "base/error.h"
@@ -180,21 +181,20 @@ struct WritesAmax {
   const OpDef* def;
   size_t output;
 };
-constexpr std::array kWriteAmax{WritesAmax{&ops::rms_norm, 0},
-                                {&ops::add_rms_norm, 1},
-                                {&ops::rms_norm_backward, 0},
-                                {&ops::layer_norm, 0},
-                                {&ops::add_layer_norm, 1},
-                                {&ops::layer_norm_backward, 0},
-                                {&ops::swiglu, 0},
-                                {&ops::swiglu_backward, 0},
-                                {&ops::rope, 0},
-                                {&ops::geglu, 0},
-                                {&ops::geglu_backward, 0},
-                                {&ops::gelu, 0},
-                                {&ops::gelu_backward, 0},
-                                {&ops::gelu_erf, 0},
-                                {&ops::gelu_erf_backward, 0}};
+constexpr WritesAmax kWriteAmax[] = {{&ops::rms_norm, 0},
+                                     {&ops::add_rms_norm, 1},
+                                     {&ops::rms_norm_backward, 0},
+                                     {&ops::layer_norm, 0},
+                                     {&ops::add_layer_norm, 1},
+                                     {&ops::swiglu, 0},
+                                     {&ops::swiglu_backward, 0},
+                                     {&ops::rope, 0},
+                                     {&ops::geglu, 0},
+                                     {&ops::geglu_backward, 0},
+                                     {&ops::gelu, 0},
+                                     {&ops::gelu_backward, 0},
+                                     {&ops::gelu_erf, 0},
+                                     {&ops::gelu_erf_backward, 0}};
 
 void amax(FusedRegion& region, size_t i) {
   if (!region.is(i, ops::absmax)) return;
@@ -202,8 +202,9 @@ void amax(FusedRegion& region, size_t i) {
   size_t maker = region.maker(of);
   if (maker == region.size()) return;
   const Op& made = region.op(maker);
-  auto can = std::find_if(kWriteAmax.begin(), kWriteAmax.end(), [&](const WritesAmax& w) { return w.def == made.def; });
-  if (can == kWriteAmax.end() || made.outputs[can->output] != of || made.attrs.has("amax")) return;
+  auto can = std::find_if(std::begin(kWriteAmax), std::end(kWriteAmax),
+                          [&](const WritesAmax& w) { return w.def == made.def; });
+  if (can == std::end(kWriteAmax) || made.outputs[can->output] != of || made.attrs.has("amax")) return;
   Op fused = made;
   fused.attrs.set("amax", int64_t{1});
   fused.outputs.push_back(region.op(i).outputs[0]);

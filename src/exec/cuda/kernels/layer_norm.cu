@@ -51,8 +51,7 @@ void backward(const CudaCall& call) {
                                                       .plus = call.in.size() > 5 ? call.in[5].as<T>() : nullptr,
                                                       .dx = call.out[0].as<T>(),
                                                       .rows = shape.rows(),
-                                                      .width = shape.last(),
-                                                      .amax = amax_of(call)},
+                                                      .width = shape.last()},
                                       call);
   });
 }

@@ -43,7 +43,7 @@ struct NormGradient {
   T* dx;               // may be dy or plus
   float *dw, *dbias;   // partial sums, [blocks, width] each; dbias: layer norm only
   int64_t rows, width;
-  float* amax;  // the largest magnitude of dx; null: not asked for
+  float* amax;  // the largest magnitude of dx, of RMS norm only; null: not asked for
 };
 
 constexpr int kNormThreads = 128;  // of a block, unless a row takes more
@@ -289,10 +289,11 @@ __device__ void add_row(const Queue& queue, const Weights<T, kVectors>& w, float
     }
 }
 
-// dx = r·(g − mean(g) − n·mean(g·n)) + plus. Its largest magnitude joins `most`.
+// dx = r·(g − mean(g) − n·mean(g·n)) + plus. Returns the largest magnitude of the thread's part.
 template <class T, int kVectors, class Queue>
-__device__ void write_dx(const NormGradient<T>& n, int64_t row, const Queue& queue, const Weights<T, kVectors>& w,
-                         float4 m_r_means, uint32_t& most) {
+__device__ uint32_t write_dx(const NormGradient<T>& n, int64_t row, const Queue& queue, const Weights<T, kVectors>& w,
+                             float4 m_r_means) {
+  uint32_t most = 0;
   auto [m, r, mean_g, mean_gn] = m_r_means;
   float slope = r * r * mean_gn, shift = r * mean_g;
 #pragma unroll
@@ -308,6 +309,7 @@ __device__ void write_dx(const NormGradient<T>& n, int64_t row, const Queue& que
       store_floats(n.dx + row * n.width + queue.column(k), x);
       most = max(most, largest_bits(x));
     }
+  return most;
 }
 
 // A group's sums join those of the groups before it; the last group's go to the block's row of partial sums.
@@ -349,7 +351,7 @@ __global__ void __launch_bounds__(norm_block(kThreads), kThreads > kNormThreads 
     return {kNorm == Norm::layer ? n.m[row] : 0.0f, n.r[row]};
   };
   float2 next = statistics(queue.first_row());
-  uint32_t most = 0;
+  [[maybe_unused]] uint32_t most = 0;
   queue.walk([&](int64_t row) {
     float2 m_r = next;
     next = statistics(row + queue.step());  // on its way meanwhile
@@ -357,9 +359,12 @@ __global__ void __launch_bounds__(norm_block(kThreads), kThreads > kNormThreads 
     add_row<kNorm, T, kVectors>(queue, w, m_r, sums, means);
     row_sums(means);
     auto width = static_cast<float>(n.width);
-    write_dx<T, kVectors>(n, row, queue, w, {m_r.x, m_r.y, means[0] / width, means[1] / width}, most);
+    [[maybe_unused]] uint32_t written =
+        write_dx<T, kVectors>(n, row, queue, w, {m_r.x, m_r.y, means[0] / width, means[1] / width});
+    if constexpr (kNorm == Norm::rms) most = max(most, written);
   });
-  if (n.amax) join_amax<T>(n.amax, most);
+  if constexpr (kNorm == Norm::rms)
+    if (n.amax) join_amax<T>(n.amax, most);
   join_groups<kThreads>(sums.dw, n.dw + blockIdx.x * n.width, n.width);
   if constexpr (kNorm == Norm::layer) join_groups<kThreads>(sums.dbias, n.dbias + blockIdx.x * n.width, n.width);
 }

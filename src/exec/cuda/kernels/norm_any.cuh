@@ -118,7 +118,7 @@ void launch_norm(const NormRows<T>& rows, cudaStream_t stream) {
 template <Norm kNorm, class T>
 void launch_norm_gradient(NormGradient<T> n, const CudaCall& call) {
   int64_t blocks = norm_backward_blocks(n.rows);
-  bool has_bias = kNorm == Norm::layer && call.attrs.integer_or("bias", 1) != 0;
+  bool has_bias = kNorm == Norm::layer && call.out.size() > 2;
   n.dw = reinterpret_cast<float*>(call.workspace);
   n.dbias = n.dw + blocks * n.width;
   auto in_vectors_of_row = [&]<int kThreads, int kVectors>() {
