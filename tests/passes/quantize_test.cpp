@@ -14,6 +14,7 @@
 #include "passes/lower.h"
 #include "passes/memory.h"
 #include "targets/cpu/cpu_target.h"
+#include "targets/cuda/cuda_target.h"
 
 namespace sextant {
 namespace {
@@ -216,6 +217,28 @@ TEST(QuantizePass, WhatMakesAValueFindsItsMagnitude) {
     EXPECT_EQ(measured, 28);  // of four blocks: three inputs of linears, and the gradients of four
     EXPECT_EQ(left, 20);
   }
+}
+
+// A GPU turns scales of tiles, and pads those of blocks, in scratch in front of the GEMM's 32 MiB.
+TEST(QuantizePass, PlansTheScratchOfScalesOnAGpu) {
+  constexpr int64_t kGemm = int64_t{32} << 20;
+  auto codes = [](std::vector<int64_t> dims) { return LocalType{DType::e4m3, LocalShape(std::move(dims))}; };
+  auto f32 = [](std::vector<int64_t> dims) { return LocalType{DType::f32, LocalShape(std::move(dims))}; };
+  auto bytes = [&](const OpDef& def, const LocalTypes& in, const LocalTypes& out) {
+    Attrs tile{{"tile", 128}};
+    return cuda_kernel_needs().workspace(def, {tile, in, out}).n - kGemm;
+  };
+  // 3·32 rows with 5 tiles each, 2 rows of 5 blocks that become 8; 8 blocks lie right as they are.
+  EXPECT_EQ(bytes(ops::fp8_block_linear, {codes({3, 32, 640}), f32({3, 32, 5}), codes({256, 640}), f32({2, 5})},
+                  {f32({3, 32, 256})}),
+            2048 + 256);
+  EXPECT_EQ(bytes(ops::fp8_block_linear_input_gradient,
+                  {codes({3, 32, 1024}), f32({3, 32, 8}), codes({256, 1024}), f32({2, 8})}, {f32({3, 32, 256})}),
+            3072);
+  EXPECT_EQ(bytes(ops::fp8_block_linear_weight_gradient,
+                  {codes({256, 3, 48}), f32({256, 3, 1}), codes({64, 3, 48}), f32({64, 3, 1})}, {f32({256, 64})}),
+            3072 + 768);
+  EXPECT_EQ(bytes(ops::fp8_linear, {codes({3, 32, 640}), f32({}), codes({256, 640}), f32({})}, {f32({3, 32, 256})}), 0);
 }
 
 // Sequences whose last tile is not full are summed over one by one, so each must have a length that the units take.
