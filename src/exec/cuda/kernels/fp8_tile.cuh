@@ -55,6 +55,16 @@ struct TurnedTile {
     int group = column / kPatchColumns;
     words[column * kWords + (((four_rows >> 2) ^ (group & 7)) << 2) + ((four_rows & 3) ^ ((group >> 3) << 1))] = word;
   }
+  // The codes of a patch, its first four columns and the others; they are turned in place.
+  __device__ void put_patch(int column, int four_rows, uint32_t (&left)[kPatchRows], uint32_t (&right)[kPatchRows]) {
+    turn_bytes(left);
+    turn_bytes(right);
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      put(column + c, four_rows, left[c]);
+      put(column + 4 + c, four_rows, right[c]);
+    }
+  }
   // The codes of 16 rows.
   __device__ uint4 get(int column, int sixteen_rows) const {
     int group = column / kPatchColumns;

@@ -177,15 +177,7 @@ __global__ void __launch_bounds__(kCodeThreads) quantize_kernel(const __grid_con
       *reinterpret_cast<uint2*>(m.q + row * m.columns + column) = {left[r], right[r]};
       if (kScaled == Scaled::tiles && in_tile == 0) m.scales[row * across + tile_column] = 1 / scale;
     }
-    if constexpr (kTurned && kScaled != Scaled::tiles) {
-      turn_bytes(left);
-      turn_bytes(right);
-#pragma unroll
-      for (int c = 0; c < 4; ++c) {
-        turned.put(in_tile + c, patch + p * kPatchesDown, left[c]);
-        turned.put(in_tile + 4 + c, patch + p * kPatchesDown, right[c]);
-      }
-    }
+    if constexpr (kTurned && kScaled != Scaled::tiles) turned.put_patch(in_tile, patch + p * kPatchesDown, left, right);
   }
   if (kScaled == Scaled::whole && blockIdx.x == 0 && threadIdx.x == 0) *m.scales = 1 / one_scale;
   if (kScaled == Scaled::blocks && threadIdx.x == 0) {
@@ -208,13 +200,7 @@ __global__ void __launch_bounds__(kCodeThreads) quantize_kernel(const __grid_con
         left[r] = four_codes<kKind>(values, column_scales + in_tile, 1);
         right[r] = four_codes<kKind>(values + 4, column_scales + in_tile + 4, 1);
       }
-      turn_bytes(left);
-      turn_bytes(right);
-#pragma unroll
-      for (int c = 0; c < 4; ++c) {
-        turned.put(in_tile + c, patch + p * kPatchesDown, left[c]);
-        turned.put(in_tile + 4 + c, patch + p * kPatchesDown, right[c]);
-      }
+      turned.put_patch(in_tile, patch + p * kPatchesDown, left, right);
     }
   }
   __syncthreads();
