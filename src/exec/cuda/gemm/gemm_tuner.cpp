@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/fill.h"
+#include "targets/cuda/fp8_sizes.h"
 #include "targets/cuda/gemm_sizes.h"
 
 namespace sextant {
@@ -30,7 +31,7 @@ class Operands {
  public:
   Operands(const GemmShape& s, cudaStream_t stream) {
     int64_t in = size_of(s.in), out = size_of(s.out);
-    int64_t tiles = ceil_div(s.k, int64_t{128});
+    int64_t tiles = ceil_div(s.k, cuda::kFp8Tile);
     int64_t a =
         (s.a_order == MatrixOrder::as_is ? s.m * std::max(s.a_stride, s.k) : s.k * std::max(s.a_stride, s.m)) * in;
     int64_t b = (s.b_order == MatrixOrder::as_is ? s.k * s.n : s.n * std::max(s.b_stride, s.k)) * in;
