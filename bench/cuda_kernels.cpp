@@ -151,6 +151,7 @@ class Cases {
     cross_entropy(9472, 50304);
     cross_entropy(8192, 128256);
     activations();
+    for (int64_t width : {4096, 14336, 28672}) quantising(8192, width);
     rest();
     return std::move(cases_);
   }
@@ -220,6 +221,20 @@ class Cases {
       op("gelu", shape(rows, width), ops::gelu, {{x}, {x}});
       op("gelu_backward", shape(rows, width), ops::gelu_backward, {{x, x}, {x}});
     }
+  }
+
+  // Of what a step in fp8 adds: the codes of a value and of its transpose, and amax apart from and with what is
+  // written.
+  void quantising(int64_t rows, int64_t width) {
+    Operand x = bf16({1, rows, width}), q{DType::e4m3, {1, rows, width}}, qt{DType::e4m3, {width, 1, rows}};
+    Attrs whole{{"dtype", "e4m3"}, {"transposed", 1}}, tiles{{"dtype", "e4m3"}, {"tile", 128}, {"transposed", 1}};
+    op("absmax", shape(rows, width), ops::absmax, {{x}, {f32({})}});
+    op("quantize_activation", shape(rows, width), ops::quantize_activation, {{x, f32({})}, {q, f32({}), qt}}, whole);
+    op("quantize_tiles", shape(rows, width), ops::quantize_tiles,
+       {{x}, {q, f32({1, rows, width / 128}), qt, f32({width, 1, rows / 128})}}, tiles);
+    op("swiglu amax", shape(rows, width), ops::swiglu, {{bf16({1, rows, 2 * width})}, {x, f32({})}}, {{"amax", 1}});
+    op("rms_norm amax", shape(rows, width), ops::rms_norm, {{x, bf16({width})}, {x, f32({rows}), f32({})}},
+       {{"amax", 1}, {"eps", 1e-5}});
   }
 
   void rest() {

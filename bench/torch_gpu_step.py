@@ -1,7 +1,7 @@
 """PyTorch's side of bench/gpu_train_peer.py: a plain, well-written training step on one GPU.
 
 fp32 master weights under bf16 autocast, SDPA attention (cuDNN's where PyTorch picks it), fused AdamW, clipping; `compile` wraps the
-model in torch.compile, `compile-bf16` holds the weights in bf16 too. Reads a shape as JSON on the command line and tokens from a file,
+model in torch.compile, `compile-bf16` holds the weights in bf16 too, `compile-fp8` has linears in fp8 (bench/torch_fp8_linear.py). Reads a shape as JSON on the command line and tokens from a file,
 prints one JSON line: step times, losses, peak memory as PyTorch counts it.
 """
 import argparse
@@ -118,6 +118,9 @@ def run(arguments, shape):
         load_weights(model, arguments.weights, shape)
     if arguments.mode.endswith("bf16"):
         model = model.bfloat16()
+    if arguments.mode.endswith("fp8"):
+        from torch_fp8_linear import use_fp8
+        use_fp8(model)
     decay = [p for p in model.parameters() if p.dim() > 1]
     rest = [p for p in model.parameters() if p.dim() <= 1]
     optimizer = torch.optim.AdamW([{"params": decay, "weight_decay": 0.1}, {"params": rest, "weight_decay": 0.0}],

@@ -90,12 +90,17 @@ TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const Te
     if (operands[i]->count != Operand::Count::repeated) sizes.read(*operands[i], inputs[i].shape);
   }
   TensorTypes outputs;
-  if (def.shape)
+  if (def.shape) {
     outputs = def.shape(attrs, inputs);
-  else
-    for (const Operand& operand : signature.outputs) outputs.push_back({inputs[0].dtype, sizes.shape_of(operand)});
+  } else {
+    // One that may be left out is there if the attr of its name is set.
+    for (const Operand& operand : signature.outputs)
+      if (operand.count != Operand::Count::optional || attrs.integer_or(operand.name, 0) != 0)
+        outputs.push_back({inputs[0].dtype, sizes.shape_of(operand)});
+  }
   if (attrs.integer_or("narrow_gradient", 0) == 0)
-    for (int i : def.wide) outputs[static_cast<size_t>(i)].dtype = wide_of(outputs[static_cast<size_t>(i)].dtype);
+    for (int i : def.wide)
+      if (auto at = static_cast<size_t>(i); at < outputs.size()) outputs[at].dtype = wide_of(outputs[at].dtype);
   return outputs;
 }
 

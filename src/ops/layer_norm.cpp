@@ -1,7 +1,8 @@
 // layer_norm: y = (x − m)·r·w + c with m, r the mean and inverse deviation of each row; c may be left out. Saves x, w,
 // m and r. In backward, bias=0 says that there is none. No row along h: mean and deviation are those of the whole row.
 //
-// add_layer_norm and `plus`: see rms_norm.cpp.
+// add_layer_norm, `plus` and `amax`: see rms_norm.cpp; backward has no amax, which would take registers that its kernel
+// on a GPU does not have.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -10,10 +11,11 @@ namespace sextant::ops {
 const OpDef layer_norm{
     .name = "layer_norm",
     .contract = "y = (x − m)·r·w + bias, r = 1/sqrt(var(x) + eps), row by row.",
-    .operands = "x[b s h], w[h], bias?[h] -> y[b s h], m[b s], r[b s]",
-    .attrs = {"eps"},
-    .wide = {1, 2},
+    .operands = "x[b s h], w[h], bias?[h] -> y[b s h], m[b s], r[b s], amax?[]",
+    .attrs = {"amax", "eps"},
+    .wide = {1, 2, 3},
     .rows = {"b", "s"},
+    .without_letter = kPartialMax,
     .backward =
         [](BackwardScope& s) {
           std::vector<ValueId> inputs{s.output_gradient(0), s.input(0), s.input(1), s.output(1), s.output(2)};
@@ -27,22 +29,24 @@ const OpDef layer_norm{
     // PyTorch's own is one kernel, and two backward.
     .passes = {.compiled = {1.2, 1}, .jit = {1, 1}, .eager = {1.1, 1}},
     .examples = {{.name = "small", .inputs = {f64({2, 4, 8}), f64({8}), f64({8})}, .attrs = {{"eps", 1e-5}}},
-                 {.name = "no_bias", .inputs = {f64({2, 4, 8}), f64({8})}, .attrs = {{"eps", 1e-5}}}},
+                 {.name = "no_bias", .inputs = {f64({2, 4, 8}), f64({8})}, .attrs = {{"eps", 1e-5}}},
+                 {.name = "amax", .inputs = {f64({2, 4, 8}), f64({8})}, .attrs = {{"amax", 1}, {"eps", 1e-5}}}},
 };
 
 const OpDef add_layer_norm{
     .name = "add_layer_norm",
     .contract = "sum = a + c; y = (sum − m)·r·w + bias, r = 1/sqrt(var(sum) + eps), row by row.",
-    .operands = "a[b s h], c[b s h], w[h], bias?[h] -> sum[b s h], y[b s h], m[b s], r[b s]",
-    .attrs = {"eps"},
-    .wide = {2, 3},
+    .operands = "a[b s h], c[b s h], w[h], bias?[h] -> sum[b s h], y[b s h], m[b s], r[b s], amax?[]",
+    .attrs = {"amax", "eps"},
+    .wide = {2, 3, 4},
     .rows = {"b", "s"},
+    .without_letter = kPartialMax,
     .cost = streaming_cost(8),
     .alias = {{.output = 0, .input = 0}, {.output = 0, .input = 1}},
-    .examples = {{.name = "small",
-                  .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({8})},
-                  .attrs = {{"eps", 1e-5}}},
-                 {.name = "no_bias", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8})}, .attrs = {{"eps", 1e-5}}}},
+    .examples =
+        {{.name = "small", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8}), f64({8})}, .attrs = {{"eps", 1e-5}}},
+         {.name = "no_bias", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8})}, .attrs = {{"eps", 1e-5}}},
+         {.name = "amax", .inputs = {f64({2, 4, 8}), f64({2, 4, 8}), f64({8})}, .attrs = {{"amax", 1}, {"eps", 1e-5}}}},
 };
 
 const OpDef layer_norm_backward{

@@ -2,7 +2,8 @@
 // paired (element j with j + head_dim/2), as Hugging Face stores weights. With rotary_dim only that many elements of a
 // head turn, from the element rotary_first on (the front where that is not given), paired among themselves. With
 // interleaved=1 neighbours are paired (element 2j with 2j + 1), as DeepSeek stores weights. Saves nothing: the gradient
-// is the turn backwards, the same op with inverse=1.
+// is the turn backwards, the same op with inverse=1. With amax=1 the largest magnitude of y is found in the same pass
+// over memory.
 #include "ops/ops.h"
 #include "ops/shapes.h"
 
@@ -13,6 +14,7 @@ namespace {
 Attrs inverse_of(const Attrs& attrs) {
   Attrs inverse = attrs;
   inverse.set("inverse", int64_t{1} - attrs.integer_or("inverse", 0));
+  if (attrs.has("amax")) inverse.set("amax", int64_t{0});
   return inverse;
 }
 
@@ -29,11 +31,13 @@ const OpDef rope{
         "is "
         "not given; the turned elements begin at rotary_first. a and b are neighbours with interleaved=1, else lie "
         "rotary_dim/2 apart.",
-    .operands = "qkv[b s e], start?[] -> y[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "theta", "inverse", "scale_factor", "low_freq_factor",
-              "high_freq_factor", "original_max_positions", "rotary_dim", "ramp_begin", "ramp_end",
+    .operands = "qkv[b s e], start?[] -> y[b s e], amax?[]",
+    .attrs = {"amax", "heads", "kv_heads", "head_dim", "value_dim", "theta", "inverse", "scale_factor",
+              "low_freq_factor", "high_freq_factor", "original_max_positions", "rotary_dim", "ramp_begin", "ramp_end",
               "frequency_divisors", "attention_factor", "rotary_first", "interleaved"},
+    .wide = {1},
     .rows = {"b", "s", "e"},
+    .without_letter = kPartialMax,
     .backward =
         [](BackwardScope& s) {
           std::vector<ValueId> inputs{s.output_gradient(0)};
@@ -47,6 +51,9 @@ const OpDef rope{
     .examples = {{.name = "gqa",
                   .inputs = {f64({2, 4, 32})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"theta", 10000.0}}},
+                 {.name = "amax",
+                  .inputs = {f64({2, 4, 32})},
+                  .attrs = {{"amax", 1}, {"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}, {"theta", 10000.0}}},
                  {.name = "partial",
                   .inputs = {f64({2, 4, 48})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 6}, {"theta", 100.0}, {"rotary_dim", 4}}},

@@ -27,6 +27,12 @@ inline TensorTypes updated_types(std::span<const TensorType> in, std::initialize
   return out;
 }
 
+// And, with attr amax=1, the largest magnitude of the first of them (ops/quantize.cpp).
+inline TensorTypes with_amax(const Attrs& attrs, TensorTypes types) {
+  if (attrs.integer_or("amax", 0) != 0) types.push_back({wide_of(types[0].dtype), GlobalShape{}});
+  return types;
+}
+
 // GEMMs of the given sizes, each operand of the op once through memory.
 inline Cost gemms_cost(std::vector<Gemm> gemms, std::span<const TensorType> in, std::span<const TensorType> out) {
   Cost cost{.gemms = std::move(gemms)};

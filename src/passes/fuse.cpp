@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <vector>
 
 #include "base/error.h"
@@ -175,6 +176,41 @@ void gradients(FusedRegion& region, size_t i) {
   region.replace(i, bias, std::move(fused));
 }
 
+// The ops whose kernels can find the largest magnitude of an output while they write it (attr `amax`).
+struct WritesAmax {
+  const OpDef* def;
+  size_t output;
+};
+constexpr WritesAmax kWriteAmax[] = {{&ops::rms_norm, 0},
+                                     {&ops::add_rms_norm, 1},
+                                     {&ops::rms_norm_backward, 0},
+                                     {&ops::layer_norm, 0},
+                                     {&ops::add_layer_norm, 1},
+                                     {&ops::swiglu, 0},
+                                     {&ops::swiglu_backward, 0},
+                                     {&ops::rope, 0},
+                                     {&ops::geglu, 0},
+                                     {&ops::geglu_backward, 0},
+                                     {&ops::gelu, 0},
+                                     {&ops::gelu_backward, 0},
+                                     {&ops::gelu_erf, 0},
+                                     {&ops::gelu_erf_backward, 0}};
+
+void amax(FusedRegion& region, size_t i) {
+  if (!region.is(i, ops::absmax)) return;
+  ValueId of = region.op(i).inputs[0];
+  size_t maker = region.maker(of);
+  if (maker == region.size()) return;
+  const Op& made = region.op(maker);
+  auto can = std::find_if(std::begin(kWriteAmax), std::end(kWriteAmax),
+                          [&](const WritesAmax& w) { return w.def == made.def; });
+  if (can == std::end(kWriteAmax) || made.outputs[can->output] != of || made.attrs.has("amax")) return;
+  Op fused = made;
+  fused.attrs.set("amax", int64_t{1});
+  fused.outputs.push_back(region.op(i).outputs[0]);
+  region.replace(maker, i, std::move(fused));
+}
+
 // One of the two: at each op of a region, or over the whole Program.
 struct Fusion {
   std::string_view name;
@@ -182,9 +218,13 @@ struct Fusion {
   void (*over)(Program&) = nullptr;
 };
 
-constexpr std::array kFusions{Fusion{"add_norm", add_norm},   Fusion{"norm_gradient", norm_gradient},
-                              Fusion{"gelu", gelu},           Fusion{"gelu_gradient", gelu_gradient},
-                              Fusion{"gradients", gradients}, Fusion{.name = "slot_order", .over = sort_slots}};
+constexpr std::array kFusions{Fusion{"add_norm", add_norm},
+                              Fusion{"norm_gradient", norm_gradient},
+                              Fusion{"gelu", gelu},
+                              Fusion{"gelu_gradient", gelu_gradient},
+                              Fusion{"gradients", gradients},
+                              Fusion{.name = "slot_order", .over = sort_slots},
+                              Fusion{"amax", amax}};
 
 std::vector<int> count_uses(const Program& program) {
   std::vector<int> uses(program.values.size(), 0);

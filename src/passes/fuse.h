@@ -6,6 +6,8 @@
 //   gelu           linear, then gelu
 //   gelu_gradient  linear_input_gradient, then gelu_backward
 //   gradients      linear_weight_gradient and linear_bias_gradient of one dy, each added onto its sum
+//   amax           norms, SwiGLU, GELU, RoPE and their backward, then absmax of what they write; after add_norm and
+//                  norm_gradient
 //   slot_order     slots in the order of their experts, between the linears of experts (passes/sort_slots.h)
 #pragma once
 

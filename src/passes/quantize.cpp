@@ -89,6 +89,9 @@ class Quantizer {
       const Value& value = graph_[op.inputs[side]];
       LocalShape local = local_shape(value.shape, value.layout, graph_.mesh);
       if (local.last() % kUnitWidth != 0 || local.rows() % kUnitWidth != 0) return "a size is no multiple of 16";
+      // Sequences with tiles of their own are summed over one by one.
+      bool sequences = recipe_.tile > 0 && local.rank() == 3;
+      if (sequences && local[1] % kUnitWidth != 0) return "a size is no multiple of 16";
       if (recipe_.tile > 0 && !has_whole_tiles(value.shape, value.layout)) return "the mesh cuts tiles";
     }
     return {};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bf16.h"
+#include "base/fp8.h"
 #include "cuda/operand_dtypes.h"
 #include "exec/cuda/runtime/check.h"
 
@@ -142,6 +143,9 @@ void write_to_device(const Tensor& tensor, const Numbers& numbers) {
     upload<uint8_t>(tensor, numbers, [](double x) { return static_cast<uint8_t>(x); });
   else if (tensor.dtype == DType::u16)
     upload<uint16_t>(tensor, numbers, [](double x) { return static_cast<uint16_t>(x); });
+  else if (is_fp8(tensor.dtype))
+    upload<uint8_t>(tensor, numbers,
+                    [&](double x) { return fp8_bits(fp8_format(tensor.dtype), static_cast<float>(x)); });
   else if (tensor.dtype == DType::bf16)
     upload<uint16_t>(tensor, numbers, [](double x) { return bf16_bits(static_cast<float>(x)); });
   else
@@ -153,6 +157,9 @@ Numbers read_from_device(const Tensor& tensor) {
   if (tensor.dtype == DType::u16) return download<uint16_t>(tensor, [](uint16_t x) { return static_cast<double>(x); });
   if (tensor.dtype == DType::bf16)
     return download<uint16_t>(tensor, [](uint16_t x) { return static_cast<double>(bf16_value(x)); });
+  if (is_fp8(tensor.dtype))
+    return download<uint8_t>(tensor,
+                             [&](uint8_t x) { return static_cast<double>(fp8_value(fp8_format(tensor.dtype), x)); });
   if (tensor.dtype == DType::i32) return download<int32_t>(tensor, [](int32_t x) { return static_cast<double>(x); });
   return download<float>(tensor, [](float x) { return static_cast<double>(x); });
 }

@@ -31,10 +31,7 @@ inline bool plain(const Layout& layout) {
   return true;
 }
 
-// Every different hop on the ways between all pairs of states on each axis. Neither extent divides by the ranks.
-inline std::vector<HopCase> hops_on(const Mesh& mesh, DType dtype) {
-  const GlobalShape shape{7, 18};
-  const std::vector<AxisState> states{kReplicated, kInvariant, kPartial, sharded(0), sharded(1), zigzag(1)};
+inline std::vector<Layout> layouts_of(const Mesh& mesh, const std::vector<AxisState>& states) {
   std::vector<Layout> layouts{{}};
   for (int axis = 0; axis < mesh.axis_count(); ++axis) {
     std::vector<Layout> longer;
@@ -45,13 +42,24 @@ inline std::vector<HopCase> hops_on(const Mesh& mesh, DType dtype) {
       }
     layouts = longer;
   }
+  return layouts;
+}
+
+// Every different hop on the ways between all pairs of states on each axis, and from parts of a maximum, which nothing
+// becomes. Neither extent divides by the ranks.
+inline std::vector<HopCase> hops_on(const Mesh& mesh, DType dtype) {
+  const GlobalShape shape{7, 18};
+  std::vector<AxisState> states{kReplicated, kInvariant, kPartial, sharded(0), sharded(1), zigzag(1)};
+  std::vector<Layout> targets = layouts_of(mesh, states);
+  states.push_back(kPartialMax);
   std::set<std::string> seen;
   std::vector<HopCase> cases;
-  for (const Layout& from : layouts)
-    for (const Layout& to : layouts) {
+  for (const Layout& from : layouts_of(mesh, states))
+    for (const Layout& to : targets) {
       if (!plain(from) || !plain(to)) continue;
       Layout at = from;
       auto hops = route(from, to, mesh);
+      if (!hops) continue;  // of a maximum
       for (const Hop& hop : *hops) {
         std::string text = layout_text(at, mesh) + " to " + layout_text(hop.to, mesh);
         if (plain(at) && plain(hop.to) && seen.insert(text).second) {

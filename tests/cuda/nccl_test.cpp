@@ -52,6 +52,9 @@ TEST(Nccl, AGroupOfOneGetsItsOwn) {
     expect_same("all-reduce", [&](void* to) { group.all_reduce(DeviceSum{from.data(), to, count, dtype}, stream); });
     expect_same("reduce-scatter", [&](void* to) { group.reduce_scatter({from.data(), to, count, dtype}, stream); });
   }
+  expect_same("largest", [&](void* to) {
+    group.all_reduce(DeviceSum{from.data(), to, 8, DType::f32, Reduction::max}, stream);
+  });
   expect_same("two all-reduces", [&](void* to) {
     std::byte *a = static_cast<std::byte*>(from.data()), *b = static_cast<std::byte*>(to);
     std::vector<DeviceSum> sums{{a, b, 4, DType::f32}, {a + 16, b + 16, 8, DType::bf16}};

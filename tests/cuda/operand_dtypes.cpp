@@ -49,6 +49,8 @@ std::vector<std::pair<std::string, Settings>> runs() {
   // With sequences longer than a step of the queries' growth, in every second layer.
   runs.push_back(
       {"tiny-moe.toml", {"model.architecture=llama4", "model.no_rope_every=2", "model.temperature_positions=8"}});
+  for (const char* precision : {"train.precision=fp8", "train.precision=fp8-block"})
+    runs.push_back({"tiny-llama.toml", {precision}});
   return runs;
 }
 
@@ -70,9 +72,8 @@ void record(const Program& program, std::map<Input, bool>& f32) {
 std::map<Input, bool> find() {
   std::map<Input, bool> f32;
   for (auto& [file, settings] : runs()) {
-    Settings all = settings;
-    all.emplace_back("train.precision=bf16");
-    all.emplace_back("device=cuda");
+    Settings all{"train.precision=bf16", "device=cuda"};
+    all.insert(all.end(), settings.begin(), settings.end());
     RunConfig run = load_config(std::filesystem::path(SEXTANT_SOURCE_DIR) / "configs" / file, all);
     for (const Program& program :
          lower_run(run, resolve_spec(run), cuda_target(Determinism::fast), Checks::none).programs.train)

@@ -2,8 +2,12 @@
 // in f32 and bf16 (inputs are rounded before both): results, in place, accumulate, and the same bits twice.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/fp8.h"
 #include "cuda/device_runner.h"
 #include "ops/shapes.h"
+#include "targets/cuda/fp8_sizes.h"
 
 namespace sextant {
 namespace {
@@ -233,6 +237,51 @@ void add_expert_cases(std::vector<Case>& cases) {
   }
 }
 
+// Products of fp8 operands: sizes for whole tiles of the units and others, and sequences that end within a tile of
+// scales.
+void add_fp8_cases(std::vector<Case>& cases) {
+  auto e4m3 = [](GlobalShape shape) { return TensorType{DType::e4m3, std::move(shape)}; };
+  auto e5m2 = [](GlobalShape shape) { return TensorType{DType::e5m2, std::move(shape)}; };
+  struct Sizes {
+    int64_t sequences, length, in, out;
+  };
+  for (auto [b, s, i, o] : {Sizes{2, 64, 256, 128}, {1, 16, 16, 16}, {3, 80, 176, 208}, {2, 128, 256, 512}}) {
+    std::string name = fmt::format("{}x{}_{}_{}", b, s, i, o);
+    TensorType one = f64({}), bias = f64({o});
+    cases.push_back({&ops::fp8_linear, {name, {e4m3({b, s, i}), one, e4m3({o, i}), one}, {}}});
+    cases.push_back({&ops::fp8_linear, {name + "_bias", {e4m3({b, s, i}), one, e4m3({o, i}), one, bias}, {}}});
+    cases.push_back({&ops::fp8_linear_input_gradient, {name, {e5m2({b, s, o}), one, e4m3({i, o}), one}, {}}});
+    cases.push_back({&ops::fp8_linear_weight_gradient, {name, {e5m2({o, b, s}), one, e4m3({i, b, s}), one}, {}}});
+    Attrs tile{{"tile", 128}};
+    int64_t k = ceil_div(i, int64_t{128}), p = ceil_div(o, int64_t{128}), n = ceil_div(s, int64_t{128});
+    TensorTypes forward{e4m3({b, s, i}), f64({b, s, k}), e4m3({o, i}), f64({p, k})};
+    cases.push_back({&ops::fp8_block_linear, {name, forward, tile}});
+    forward.push_back(bias);
+    cases.push_back({&ops::fp8_block_linear, {name + "_bias", forward, tile}});
+    cases.push_back({&ops::fp8_block_linear_input_gradient,
+                     {name, {e4m3({b, s, o}), f64({b, s, p}), e4m3({i, o}), f64({k, p})}, tile}});
+    cases.push_back({&ops::fp8_block_linear_weight_gradient,
+                     {name, {e4m3({o, b, s}), f64({o, b, n}), e4m3({i, b, s}), f64({i, b, n})}, tile}});
+  }
+}
+
+bool reads_fp8(const Case& c) {
+  return std::ranges::any_of(c.example.inputs, [](const TensorType& type) { return is_fp8(type.dtype); });
+}
+
+// Examples of products in fp8 are small, for meshes of the CPU; the device takes multiples of its units.
+bool has_sizes_of_units(const Case& c) {
+  if (!reads_fp8(c)) return true;
+  auto local = [](const TensorType& type) {
+    auto dims = type.shape.dims();
+    return LocalShape(std::vector<int64_t>(dims.begin(), dims.end()));
+  };
+  TensorType out = infer_types(*c.def, c.example.attrs, c.example.inputs)[0];
+  return c.example.attrs.integer_or("tile", cuda::kFp8Tile) == cuda::kFp8Tile &&
+         cuda::fp8_gemm_sizes(c.example.attrs, local(c.example.inputs[0]), local(c.example.inputs[2]), local(out))
+             .taken();
+}
+
 bool runs_here(const OpDef& def) {
   const CudaKernel& kernel = cuda_kernel(def);
   return cpu_kernel(def).run && (kernel.launch || kernel.launch_all || kernel.prepare);
@@ -247,8 +296,9 @@ std::vector<Case> all_cases() {
   add_position_cases(cases);
   add_vocabulary_cases(cases);
   add_expert_cases(cases);
+  add_fp8_cases(cases);
   for (Case& c : cases)
-    if (runs_here(*c.def)) runnable.push_back(std::move(c));
+    if (runs_here(*c.def) && has_sizes_of_units(c)) runnable.push_back(std::move(c));
   return runnable;
 }
 
@@ -262,11 +312,20 @@ KernelRun run_of(const Case& c, DType real) {
   return run;
 }
 
-double tolerance(DType real) {
+// Units of fp8 keep fewer bits of their sums than f32 has.
+double tolerance(const Case& c, DType real) {
+  if (reads_fp8(c)) return real == DType::bf16 && c.example.inputs.size() > 4 ? 4e-3 : 1e-3;
   return real == DType::bf16 ? 1e-2 : 1e-5;
 }
 
-class CudaOps : public OnDevice, public testing::WithParamInterface<Case> {};
+class CudaOps : public OnDevice, public testing::WithParamInterface<Case> {
+ protected:
+  void SetUp() override {
+    OnDevice::SetUp();
+    if (!IsSkipped() && reads_fp8(GetParam()) && device().capability() / 10 != 9)
+      GTEST_SKIP() << "products in fp8 are written for Hopper";
+  }
+};
 
 TEST_P(CudaOps, AgreeWithTheCpu) {
   for (DType real : {DType::f32, DType::bf16}) {
@@ -276,7 +335,7 @@ TEST_P(CudaOps, AgreeWithTheCpu) {
     run.real = DType::f64;
     std::vector<Numbers> exact = run_kernel(run);
     for (size_t i = 0; i < exact.size(); ++i)
-      EXPECT_LT(relative_error(here[i], exact[i]), tolerance(real)) << name_of(real) << " output " << i;
+      EXPECT_LT(relative_error(here[i], exact[i]), tolerance(GetParam(), real)) << name_of(real) << " output " << i;
   }
 }
 
@@ -315,7 +374,8 @@ TEST_P(CudaOps, AccumulateAddsOntoTheFirstOutput) {
     std::vector<Numbers> added = run_cuda_kernel(run, device());
     for (double& x : fresh[0]) x = 1 - x;
     // Sums are f32, but of what is of a microbatch alone.
-    double limit = real == DType::bf16 && GetParam().def->wide.empty() ? tolerance(real) : 1e-5;
+    bool wide = !GetParam().def->wide.empty() || reads_fp8(GetParam());
+    double limit = real == DType::bf16 && !wide ? tolerance(GetParam(), real) : 1e-5;
     for (size_t i = 0; i < fresh.size(); ++i)
       EXPECT_LT(relative_error(added[i], fresh[i]), limit) << name_of(real) << " output " << i;
   }

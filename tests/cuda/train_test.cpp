@@ -215,6 +215,8 @@ TEST_F(OnCuda, AllocatesWhatIsPlannedForAMachine) {
                                               {"mesh.dp=2", "mesh.zero=2"},
                                               {"mesh.dp=2", "mesh.zero=3"},
                                               {"mesh.tp=2", "mesh.pp=2"}};
+  if (make_cuda_executor({})->target().fp8)
+    for (const char* recipe : {"train.precision=fp8", "train.precision=fp8-block"}) cases.push_back({recipe});
   for (size_t i = 0; i < cases.size(); ++i) {
     RunConfig run = scratch_.config("tiny-llama.toml", with(cases[i], {"train.steps=2"}));
     ModelSpec spec = resolve_spec(run);

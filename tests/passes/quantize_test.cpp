@@ -14,6 +14,7 @@
 #include "passes/lower.h"
 #include "passes/memory.h"
 #include "targets/cpu/cpu_target.h"
+#include "targets/cuda/cuda_target.h"
 
 namespace sextant {
 namespace {
@@ -32,18 +33,20 @@ ModelSpec small_model(int64_t hidden = 64) {
 
 struct Shape {
   int dp = 1, tp = 1, zero = 0, microbatches = 1;
-  int64_t seq = 32, hidden = 64, skip = 0;
+  int64_t seq = 32, hidden = 64, skip = 0, batch = 1;  // batch: of a rank
   bool sequence_parallel = false;
   RecomputeMode recompute = RecomputeMode::none;
 };
 
-Program quantized_program(std::string_view recipe, const Shape& shape) {
+Program quantized_program(std::string_view recipe, const Shape& shape, const Target& target = cpu_target(1)) {
   Mesh mesh{{{"pp", 1}, {"dp", shape.dp}, {"cp", 1}, {"tp", shape.tp}}};
-  Use use{.batch = shape.dp, .seq = shape.seq, .parallel = {.sequence = shape.sequence_parallel, .zero = shape.zero}};
+  Use use{.batch = shape.dp * shape.batch,
+          .seq = shape.seq,
+          .parallel = {.sequence = shape.sequence_parallel, .zero = shape.zero}};
   LowerOptions options{.plan = {.recompute = shape.recompute, .zero = shape.zero, .microbatches = shape.microbatches},
                        .train = Optimizer{},
                        .quantization = {.recipe = find_fp8_recipe(recipe), .skip = shape.skip}};
-  return lower(build_model(small_model(shape.hidden), use, mesh), cpu_target(1), options);
+  return lower(build_model(small_model(shape.hidden), use, mesh), target, options);
 }
 
 template <class Visit>
@@ -192,6 +195,64 @@ TEST(QuantizePass, GatheredActivationsAreNotKept) {
     shape.recompute = mode;
     EXPECT_LT(memory_use(quantized_program("fp8", shape)).saved.n, memory_use(wide).saved.n);
   }
+}
+
+// An op that can finds the largest magnitude of what it writes, so that nothing reads the value only for that: of a
+// block all but what attention writes, and the weights.
+TEST(QuantizePass, WhatMakesAValueFindsItsMagnitude) {
+  Target target = cpu_target(1);
+  target.fusions = {"add_norm", "norm_gradient", "amax"};
+  for (RecomputeMode recompute : {RecomputeMode::none, RecomputeMode::full}) {
+    Program program = quantized_program("fp8", {.recompute = recompute}, target);
+    std::map<ValueId, const Op*> maker;
+    int measured = 0, left = 0;
+    for_every_op(program, [&](const Region&, const Op& op) {
+      for (ValueId id : op.outputs) maker[id] = &op;
+      measured += static_cast<int>(op.attrs.integer_or("amax", 0));
+      if (op.def != &ops::absmax) return;
+      ++left;
+      bool weight = program[op.inputs[0]].kind == ValueKind::parameter;
+      EXPECT_TRUE(weight || maker.at(op.inputs[0])->def == &ops::attention) << op.path;
+    });
+    EXPECT_EQ(measured, 28);  // of four blocks: three inputs of linears, and the gradients of four
+    EXPECT_EQ(left, 20);
+  }
+}
+
+// A GPU turns scales of tiles, and pads those of blocks, in scratch in front of the GEMM's 32 MiB.
+TEST(QuantizePass, PlansTheScratchOfScalesOnAGpu) {
+  constexpr int64_t kGemm = int64_t{32} << 20;
+  auto codes = [](std::vector<int64_t> dims) { return LocalType{DType::e4m3, LocalShape(std::move(dims))}; };
+  auto f32 = [](std::vector<int64_t> dims) { return LocalType{DType::f32, LocalShape(std::move(dims))}; };
+  auto bytes = [&](const OpDef& def, const LocalTypes& in, const LocalTypes& out) {
+    Attrs tile{{"tile", 128}};
+    return cuda_kernel_needs().workspace(def, {tile, in, out}).n - kGemm;
+  };
+  // 3·32 rows with 5 tiles each, 2 rows of 5 blocks that become 8; 8 blocks lie right as they are.
+  EXPECT_EQ(bytes(ops::fp8_block_linear, {codes({3, 32, 640}), f32({3, 32, 5}), codes({256, 640}), f32({2, 5})},
+                  {f32({3, 32, 256})}),
+            2048 + 256);
+  EXPECT_EQ(bytes(ops::fp8_block_linear_input_gradient,
+                  {codes({3, 32, 1024}), f32({3, 32, 8}), codes({256, 1024}), f32({2, 8})}, {f32({3, 32, 256})}),
+            3072);
+  EXPECT_EQ(bytes(ops::fp8_block_linear_weight_gradient,
+                  {codes({256, 3, 48}), f32({256, 3, 1}), codes({64, 3, 48}), f32({64, 3, 1})}, {f32({256, 64})}),
+            3072 + 768);
+  EXPECT_EQ(bytes(ops::fp8_linear, {codes({3, 32, 640}), f32({}), codes({256, 640}), f32({})}, {f32({3, 32, 256})}), 0);
+}
+
+// Sequences whose last tile is not full are summed over one by one, so each must have a length that the units take.
+TEST(QuantizePass, TilesAskForSequencesOfWholeUnits) {
+  std::map<std::string, int> whole = ops_by_name(quantized_program("fp8-block", {.seq = 48, .batch = 2}));
+  EXPECT_EQ(whole["fp8_block_linear"], 16);
+  Program odd = quantized_program("fp8-block", {.seq = 40, .batch = 2});
+  EXPECT_EQ(ops_by_name(odd)["fp8_block_linear"], 0);
+  EXPECT_EQ(ops_by_name(quantized_program("fp8", {.seq = 40, .batch = 2}))["fp8_linear"], 16);
+  for_every_op(odd, [&](const Region&, const Op& op) {
+    if (op.def == &ops::linear && op.block >= 0) {
+      EXPECT_EQ(op.attrs.text_or("kept_wide", ""), "a size is no multiple of 16");
+    }
+  });
 }
 
 }  // namespace

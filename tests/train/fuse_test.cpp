@@ -68,6 +68,23 @@ TEST_P(Fusions, TrainAsTheirExpansionsDo) {
   }
 }
 
+// The largest magnitude that an op finds while it writes is the one that absmax finds behind it, and scales are alike.
+TEST(Fuse, OpsFindTheMagnitudesOfFp8) {
+  for (auto [file, recompute] : {std::pair{"tiny-llama.toml", "full"}, {"tiny-gpt2.toml", "none"}}) {
+    ScratchRun scratch("fuse-fp8");
+    auto losses = [&](const std::string& out, const std::vector<std::string_view>& fusions) {
+      return losses_with(scratch, out, file, fusions, recompute, {"train.precision=fp8", "train.steps=3"});
+    };
+    std::vector<std::string> plain = losses("plain", {});
+    ASSERT_EQ(plain.size(), 3u);
+    EXPECT_EQ(losses("amax", {"amax"}), plain) << file;
+    // The sums of other fusions are rounded otherwise, by which a code may become its neighbour.
+    std::vector<std::string> all = losses("all", {"add_norm", "norm_gradient", "amax"});
+    for (size_t i = 0; i < plain.size(); ++i)
+      EXPECT_NEAR(std::stod(all[i]), std::stod(plain[i]), 2e-4 * std::stod(plain[i])) << file << ", step " << i + 1;
+  }
+}
+
 // The order of slots is a rank's own, wherever its tokens come from.
 TEST(Fuse, SortsSlotsOfEveryRank) {
   ScratchRun scratch("fuse-mesh");

@@ -81,8 +81,9 @@ ncclComm* NcclGroup::opened() const {
 }
 
 void NcclGroup::all_reduce(const DeviceSum& sum, cudaStream_t stream) {
+  ncclRedOp_t reduction = sum.reduction == Reduction::max ? ncclMax : ncclSum;
   nccl_.check(
-      nccl_.all_reduce(sum.from, sum.to, unsigned_count(sum.count), nccl_type(sum.dtype), ncclSum, opened(), stream),
+      nccl_.all_reduce(sum.from, sum.to, unsigned_count(sum.count), nccl_type(sum.dtype), reduction, opened(), stream),
       "all-reduce");
 }
 

@@ -29,6 +29,7 @@ struct DeviceSum {
   void* to = nullptr;
   int64_t count = 0;  // of what `to` takes
   DType dtype = DType::f32;
+  Reduction reduction = Reduction::sum;  // of all_reduce
 };
 
 class NcclGroup {
@@ -40,7 +41,7 @@ class NcclGroup {
 
   const Group& group() const { return group_; }
 
-  // to = Σ over ranks of from. from == to is allowed.
+  // to = Σ over ranks of from, or the largest. from == to is allowed.
   void all_reduce(const DeviceSum& sum, cudaStream_t stream);
   // Several all-reduces as one.
   void all_reduce(std::span<const DeviceSum> sums, cudaStream_t stream);

@@ -12,8 +12,9 @@ Target cuda_target(Determinism determinism) {
   return {.name = "cuda",
           .threads = 1,
           .alignment = kCudaAlignment,
-          .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients", "slot_order"},
+          .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients", "slot_order", "amax"},
           .computes_in = {DType::bf16, DType::f32},
+          .fp8 = true,
           .workspace =
               [determinism](const Op& op, const LocalTypes& in, const LocalTypes& out) {
                 return cuda_kernel_needs().workspace(*op.def, {op.attrs, in, out, 1, determinism});

@@ -10,6 +10,7 @@
 #include "targets/cuda/cuda_target.h"
 #include "targets/cuda/embedding_sizes.h"
 #include "targets/cuda/expert_sizes.h"
+#include "targets/cuda/fp8_sizes.h"
 #include "targets/cuda/gemm_sizes.h"
 #include "targets/cuda/head_loss_sizes.h"
 #include "targets/cuda/message_sizes.h"
@@ -49,6 +50,14 @@ Bytes embedding_gradient(const KernelQuery& query) {
 
 Bytes gemm(const KernelQuery&) {
   return {kGemmWorkspace};
+}
+
+// Scales in the library's order, of blocks or of tiles of b.
+Bytes fp8_with_blocks(const KernelQuery& query) {
+  return {tile_scale_bytes(query.in[1].shape) + block_scale_bytes(query.in[3].shape) + kGemmWorkspace};
+}
+Bytes fp8_with_tiles(const KernelQuery& query) {
+  return {tile_scale_bytes(query.in[1].shape) + tile_scale_bytes(query.in[3].shape) + kGemmWorkspace};
 }
 
 Bytes column_sums(const KernelQuery& query) {
@@ -267,9 +276,9 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::expert_up, {cuda::experts_to_slots}},
       {&ops::expert_up_input_gradient, {cuda::experts_to_tokens}},
       {&ops::expert_up_weight_gradient, {cuda::experts_of_slots<1>}},
-      {&ops::fp8_block_linear, {cuda::gemm}},
-      {&ops::fp8_block_linear_input_gradient, {cuda::gemm}},
-      {&ops::fp8_block_linear_weight_gradient, {cuda::gemm}},
+      {&ops::fp8_block_linear, {cuda::fp8_with_blocks}},
+      {&ops::fp8_block_linear_input_gradient, {cuda::fp8_with_blocks}},
+      {&ops::fp8_block_linear_weight_gradient, {cuda::fp8_with_tiles}},
       {&ops::fp8_linear, {cuda::gemm}},
       {&ops::fp8_linear_input_gradient, {cuda::gemm}},
       {&ops::fp8_linear_weight_gradient, {cuda::gemm}},

@@ -1,10 +1,9 @@
-// What kernels share that read and write fp8: the numbers of all codes, and the scale of a largest magnitude.
+// What kernels share that read and write fp8: the numbers of all codes, and the largest magnitude.
 #pragma once
 
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "base/fp8.h"
 
@@ -22,13 +21,6 @@ constexpr Fp8Numbers all_fp8_numbers(const Fp8Format& format) {
 inline const Fp8Numbers& fp8_numbers(DType dtype) {
   static constexpr Fp8Numbers kOfE4m3 = all_fp8_numbers(kE4m3), kOfE5m2 = all_fp8_numbers(kE5m2);
   return dtype == DType::e5m2 ? kOfE5m2 : kOfE4m3;
-}
-
-// What a value is multiplied by before it is rounded. 1 where nothing can be said of it; never infinite, however small
-// its numbers are.
-inline float fp8_scale(const Fp8Format& format, float amax) {
-  if (!(amax > 0) || !std::isfinite(amax)) return 1;
-  return std::min(format.largest / amax, std::numeric_limits<float>::max());
 }
 
 // The largest magnitude so far; a NaN stays.

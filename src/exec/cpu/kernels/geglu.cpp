@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/amax.h"
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/cpu/kernels/vector_math.h"
 
@@ -22,6 +23,7 @@ void run_geglu(const KernelCall& call) {
       }
     });
   });
+  write_amax(call, call.out[0]);
 }
 
 // The gradients of `n` elements; dgate and dup may be gate and up.
@@ -50,6 +52,7 @@ void run_geglu_backward(const KernelCall& call) {
         }
     });
   });
+  write_amax(call, call.out[0]);
 }
 
 }  // namespace

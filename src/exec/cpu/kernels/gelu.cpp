@@ -1,4 +1,5 @@
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/amax.h"
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/cpu/kernels/vector_math.h"
 
@@ -15,6 +16,7 @@ void run_gelu(const KernelCall& call, const Row& row) {
     for_blocks(call.team, call.in[0].count(), kElementsPerTask,
                [&](int64_t begin, int64_t end) { row(x + begin, y + begin, end - begin); });
   });
+  write_amax(call, call.out[0]);
 }
 
 // row(dy, x, dx, n)
@@ -27,6 +29,7 @@ void run_gelu_backward(const KernelCall& call, const Row& row) {
     for_blocks(call.team, call.in[0].count(), kElementsPerTask,
                [&](int64_t begin, int64_t end) { row(dy + begin, x + begin, dx + begin, end - begin); });
   });
+  write_amax(call, call.out[0]);
 }
 
 void tanh_forward(const KernelCall& call) {

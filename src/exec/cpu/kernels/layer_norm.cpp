@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/amax.h"
 #include "exec/cpu/kernels/column_sums.h"
 #include "exec/cpu/kernels/vector_math.h"
 
@@ -44,6 +45,7 @@ void run_add_layer_norm(const KernelCall& call) {
       }
     });
   });
+  write_amax(call, call.out[1]);
 }
 
 void run_layer_norm(const KernelCall& call) {
@@ -58,6 +60,7 @@ void run_layer_norm(const KernelCall& call) {
         norm_row(Row<T>{x + row * width, w, bias, y + row * width, m + row, r + row}, eps, width);
     });
   });
+  write_amax(call, call.out[0]);
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/amax.h"
 #include "exec/cpu/kernels/column_sums.h"
 #include "exec/cpu/kernels/vector_math.h"
 
@@ -30,6 +31,7 @@ void run_add_rms_norm(const KernelCall& call) {
       }
     });
   });
+  write_amax(call, call.out[1]);
 }
 
 void run_rms_norm(const KernelCall& call) {
@@ -42,6 +44,7 @@ void run_rms_norm(const KernelCall& call) {
       for (int64_t row = begin; row < end; ++row) norm_row(x + row * width, w, y + row * width, r + row, eps, width);
     });
   });
+  write_amax(call, call.out[0]);
 }
 
 template <class T>
@@ -78,6 +81,7 @@ void run_rms_norm_backward(const KernelCall& call) {
     });
     add_partials(call.team, partials, blocks.count(), width, dw, Write::over);
   });
+  write_amax(call, call.out[0]);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/amax.h"
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/cpu/kernels/vector_math.h"
 #include "exec/rope_frequency.h"
@@ -89,6 +90,7 @@ void run_rope(const KernelCall& call) {
       }
     });
   });
+  write_amax(call, call.out[0]);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/amax.h"
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/cpu/kernels/vector_math.h"
 
@@ -18,6 +19,7 @@ void run_swiglu(const KernelCall& call) {
       }
     });
   });
+  write_amax(call, call.out[0]);
 }
 
 void run_swiglu_backward(const KernelCall& call) {
@@ -34,6 +36,7 @@ void run_swiglu_backward(const KernelCall& call) {
       }
     });
   });
+  write_amax(call, call.out[0]);
 }
 
 }  // namespace

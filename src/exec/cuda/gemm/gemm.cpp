@@ -12,8 +12,14 @@ std::string GemmShape::text() const {
   static constexpr const char* kEpilogues[] = {"", " bias", " gelu", " gelu_bias", " gelu_gradient", " row_sums"};
   std::string strides;
   if (a_stride || c_stride) strides = fmt::format(" strides {} {}", a_stride, c_stride);
-  return fmt::format("{}x{}x{} {}{} {} {}{}{}", m, n, k, letter(a_order), letter(b_order), name_of(in), name_of(out),
-                     kEpilogues[static_cast<size_t>(epilogue)], strides);
+  if (b_stride) strides += fmt::format(" b {}", b_stride);
+  static constexpr const char* kScales[] = {"", " scaled", " tiles", " blocks"};
+  std::string narrow;
+  if (scales != GemmScales::none)
+    narrow = fmt::format(" by {}{}{}", name_of(b_in()), kScales[static_cast<size_t>(scales)],
+                         sums == GemmSums::fast ? " fast" : "");
+  return fmt::format("{}x{}x{} {}{} {} {}{}{}{}", m, n, k, letter(a_order), letter(b_order), name_of(in), name_of(out),
+                     kEpilogues[static_cast<size_t>(epilogue)], strides, narrow);
 }
 
 GemmLibrary::GemmLibrary(const CudaDevice& device) : device_(device) {

@@ -1,4 +1,5 @@
-// GEMMs on the GPU: C (+)= op(A)·op(B), row-major, through cuBLASLt, with f32 accumulation. For every shape
+// GEMMs on the GPU: C (+)= op(A)·op(B), row-major, through cuBLASLt, with f32 accumulation; of fp8 operands with scales
+// in device memory. For every shape
 // the library's candidates are timed once on random data and the fastest is kept, also on disk (by shape, device and
 // library version), so that the next run starts at once. Repeatable runs and runs of several ranks take the library's
 // first choice instead (Tuning).
@@ -29,12 +30,28 @@ enum class GemmEpilogue : uint8_t {
   row_sums,       // bias = the sums over A's columns, which are added up anyway: of op(A), one f32 per row of C
 };
 
+// What the numbers of fp8 operands are multiplied by. Such operands lie along k: A as is, B transposed.
+enum class GemmScales : uint8_t {
+  none,
+  tensors,           // one f32 for each operand
+  tiles,             // one for every 128 along k, of each row of A and of each column of B
+  tiles_and_blocks,  // of A as above, of B one for 128 × 128
+};
+
+// How fp8 units add up.
+enum class GemmSums : uint8_t { in_f32, fast };  // fast: with fewer bits, faster
+
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
   MatrixOrder a_order = MatrixOrder::as_is, b_order = MatrixOrder::as_is;  // as_is: A is m×k, B is k×n
   DType in = DType::f32, out = DType::f32;
   GemmEpilogue epilogue = GemmEpilogue::none;
   int64_t a_stride = 0, c_stride = 0;  // elements from row to row as stored; 0: rows lie side by side
+  int64_t b_stride = 0;
+  GemmScales scales = GemmScales::none;
+  DType scaled_b = DType::e4m3;  // the type of B where there are scales; else it is that of A
+  GemmSums sums = GemmSums::in_f32;
+  DType b_in() const { return scales == GemmScales::none ? in : scaled_b; }
   auto operator<=>(const GemmShape&) const = default;
 
   std::string text() const;  // "65536x768x3072 nt bf16 f32 bias", the name in the cache
@@ -46,7 +63,9 @@ struct GemmOperands {
   void* c;
   void* bias = nullptr;  // read, or written with row_sums
   void* aux = nullptr;
-  SumState sum = SumState::fresh;  // running: C is added onto (no epilogue then)
+  SumState sum = SumState::fresh;   // running: C is added onto (no epilogue then)
+  const float* a_scales = nullptr;  // as GemmScales says, in device memory
+  const float* b_scales = nullptr;
 };
 
 class GemmPlan;

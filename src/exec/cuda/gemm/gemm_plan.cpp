@@ -18,8 +18,20 @@ Stored stored(int64_t rows, int64_t columns, MatrixOrder order, int64_t stride) 
 }
 
 cudaDataType_t cuda_type(DType dtype) {
-  return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+  switch (dtype) {
+    case DType::bf16:
+      return CUDA_R_16BF;
+    case DType::e4m3:
+      return CUDA_R_8F_E4M3;
+    case DType::e5m2:
+      return CUDA_R_8F_E5M2;
+    default:
+      return CUDA_R_32F;
+  }
 }
+
+constexpr int32_t kOfTiles = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+                  kOfBlocks = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
 
 cublasLtMatrixLayout_t layout_of(const Stored& s, DType dtype) {
   cublasLtMatrixLayout_t layout = nullptr;
@@ -65,14 +77,29 @@ GemmPlan::GemmPlan(const GemmShape& shape) : shape_(shape) {
   auto turned = [](MatrixOrder order) { return order == MatrixOrder::transposed ? CUBLAS_OP_T : CUBLAS_OP_N; };
   set(gemm_, CUBLASLT_MATMUL_DESC_TRANSA, turned(shape.b_order));
   set(gemm_, CUBLASLT_MATMUL_DESC_TRANSB, turned(shape.a_order));
-  first_ = layout_of(stored(shape.k, shape.n, shape.b_order, 0), shape.in);
+  first_ = layout_of(stored(shape.k, shape.n, shape.b_order, shape.b_stride), shape.b_in());
   second_ = layout_of(stored(shape.m, shape.k, shape.a_order, shape.a_stride), shape.in);
   result_ = layout_of(stored(shape.m, shape.n, MatrixOrder::as_is, shape.c_stride), shape.out);
+  if (shape.scales != GemmScales::none) describe_scales();
   if (shape.epilogue == GemmEpilogue::none) return;
   set(gemm_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(shape.epilogue));
   if (shape.epilogue == GemmEpilogue::row_sums) set(gemm_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_32F);
   if (has_aux(shape.epilogue))
     set(gemm_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, shape.c_stride ? shape.c_stride : shape.n);
+}
+
+void GemmPlan::describe_scales() {
+  if (shape_.scales != GemmScales::tensors) {
+    set(gemm_, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, shape_.scales == GemmScales::tiles ? kOfTiles : kOfBlocks);
+    set(gemm_, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, kOfTiles);
+  }
+  // The library asks whether there are scales, and how they are aligned, when it is asked for algorithms; they are read
+  // where run() says.
+  const auto* somewhere = reinterpret_cast<const void*>(uintptr_t{256});
+  set(gemm_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, somewhere);
+  set(gemm_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, somewhere);
+  set(gemm_, CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<int8_t>(shape_.sums == GemmSums::fast));
+  if (shape_.epilogue == GemmEpilogue::bias) set(gemm_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_16BF);
 }
 
 GemmPlan::~GemmPlan() {
@@ -86,6 +113,10 @@ void GemmPlan::run(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& with, co
                    std::byte* workspace, cudaStream_t stream) const {
   if (operands.bias) set(gemm_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
   if (operands.aux) set(gemm_, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.aux);
+  if (shape_.scales != GemmScales::none) {
+    set(gemm_, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, operands.b_scales);
+    set(gemm_, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, operands.a_scales);
+  }
   float one = 1, keep = operands.sum == SumState::running ? 1 : 0;
   const CublasLt& lt = cublaslt();
   lt.check(lt.cublasLtMatmul(handle, gemm_, &one, operands.b, first_, operands.a, second_, &keep, operands.c, result_,

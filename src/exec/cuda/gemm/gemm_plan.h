@@ -32,6 +32,8 @@ class GemmPlan {
   TimedAlgorithm choice;
 
  private:
+  void describe_scales();
+
   GemmShape shape_;
   cublasLtMatmulDesc_t gemm_ = nullptr;
   cublasLtMatrixLayout_t first_ = nullptr, second_ = nullptr, result_ = nullptr;

@@ -8,8 +8,10 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/fill.h"
+#include "targets/cuda/fp8_sizes.h"
 #include "targets/cuda/gemm_sizes.h"
 
 namespace sextant {
@@ -29,19 +31,24 @@ class Operands {
  public:
   Operands(const GemmShape& s, cudaStream_t stream) {
     int64_t in = size_of(s.in), out = size_of(s.out);
+    int64_t tiles = ceil_div(s.k, cuda::kFp8Tile);
     int64_t a =
         (s.a_order == MatrixOrder::as_is ? s.m * std::max(s.a_stride, s.k) : s.k * std::max(s.a_stride, s.m)) * in;
-    int64_t b = s.k * s.n * in, c = s.m * std::max(s.c_stride, s.n) * out;
-    for (int64_t bytes : {a, b, c, c, std::max(s.m, s.n) * int64_t{4}, cuda::kGemmWorkspace}) {
+    int64_t b = (s.b_order == MatrixOrder::as_is ? s.k * s.n : s.n * std::max(s.b_stride, s.k)) * in;
+    int64_t c = s.m * std::max(s.c_stride, s.n) * out;
+    for (int64_t bytes : {a, b, c, c, std::max(s.m, s.n) * int64_t{4}, cuda::kGemmWorkspace, s.m * tiles * 4,
+                          std::max(s.n, int64_t{4}) * round_up(tiles, 4) * 4}) {
       void* at = nullptr;
       check_cuda(cudaMalloc(&at, static_cast<size_t>(bytes)), "memory to time a GEMM");
       parts_.push_back(at);
     }
     fill_random(parts_[0], a / in, s.in, stream);
-    fill_random(parts_[1], b / in, s.in, stream);
+    fill_random(parts_[1], b / in, s.b_in(), stream);
     fill_random(parts_[2], c / out, s.out, stream);
     fill_random(parts_[3], c / out, s.out, stream);
-    fill_random(parts_[4], s.n, s.in, stream);
+    fill_random(parts_[4], s.n, s.scales == GemmScales::none ? s.in : DType::bf16, stream);
+    fill_random(parts_[6], s.m * tiles, DType::f32, stream);
+    fill_random(parts_[7], s.n * tiles, DType::f32, stream);
   }
   ~Operands() {
     for (void* part : parts_) cudaFree(part);
@@ -54,7 +61,13 @@ class Operands {
                 s.epilogue == GemmEpilogue::row_sums;
     bool aux = s.epilogue == GemmEpilogue::gelu || s.epilogue == GemmEpilogue::gelu_bias ||
                s.epilogue == GemmEpilogue::gelu_gradient;
-    return {parts_[0], parts_[1], parts_[2], bias ? parts_[4] : nullptr, aux ? parts_[3] : nullptr};
+    return {.a = parts_[0],
+            .b = parts_[1],
+            .c = parts_[2],
+            .bias = bias ? parts_[4] : nullptr,
+            .aux = aux ? parts_[3] : nullptr,
+            .a_scales = static_cast<const float*>(parts_[6]),
+            .b_scales = static_cast<const float*>(parts_[7])};
   }
   std::byte* workspace() const { return static_cast<std::byte*>(parts_[5]); }
 

@@ -2,7 +2,8 @@
 //   value(g)            f(g)
 //   times_value(a, g)   a·f(g)
 //   times_slope(a, g)   a·f'(g)
-// where the last two multiply a from the left, so that sums of gradients do not depend on how they are written.
+// where the last two multiply a from the left, so that sums of gradients do not depend on how they are written. Bodies
+// return the largest magnitude that they wrote, for ops that are told to find it (amax.cuh).
 #pragma once
 
 #include "exec/cuda/kernels/rows.cuh"
@@ -17,7 +18,7 @@ struct Gated {
   T* y;
   int64_t width;
 
-  __device__ void operator()(int64_t row, int64_t column) const {
+  __device__ uint32_t operator()(int64_t row, int64_t column) const {
     const T* from = x + row * 2 * width + column;
     float gate[V], up[V];
     load_floats(from, gate);
@@ -25,6 +26,7 @@ struct Gated {
 #pragma unroll
     for (int i = 0; i < V; ++i) up[i] *= F::value(gate[i]);
     store_floats(y + row * width + column, up);
+    return largest_bits(up);
   }
 };
 
@@ -35,7 +37,7 @@ struct GatedGradient {
   T* dx;
   int64_t width;
 
-  __device__ void operator()(int64_t row, int64_t column) const {
+  __device__ uint32_t operator()(int64_t row, int64_t column) const {
     int64_t at = row * 2 * width + column;
     float gradient[V], gate[V], up[V];
     load_floats(dy + row * width + column, gradient);
@@ -49,6 +51,7 @@ struct GatedGradient {
     }
     store_floats(dx + at, gate);
     store_floats(dx + at + width, up);
+    return max(largest_bits(gate), largest_bits(up));
   }
 };
 
@@ -56,8 +59,8 @@ template <class F>
 void gated_forward(const CudaCall& call) {
   const LocalShape& shape = call.out[0].shape;
   for_cuda_vectors(call.in[0].dtype, shape.last(), [&]<class T, int V>() {
-    for_row_vectors<V>(call.stream, shape.rows(), shape.last(),
-                       Gated<F, T, V>{call.in[0].as<T>(), call.out[0].as<T>(), shape.last()});
+    for_row_vectors<T, V>(call.stream, shape.rows(), shape.last(),
+                          Gated<F, T, V>{call.in[0].as<T>(), call.out[0].as<T>(), shape.last()}, amax_of(call));
   });
 }
 
@@ -65,9 +68,10 @@ template <class F>
 void gated_backward(const CudaCall& call) {
   const LocalShape& shape = call.in[0].shape;
   for_cuda_vectors(call.in[0].dtype, shape.last(), [&]<class T, int V>() {
-    for_row_vectors<V>(
+    for_row_vectors<T, V>(
         call.stream, shape.rows(), shape.last(),
-        GatedGradient<F, T, V>{call.in[0].as<T>(), call.in[1].as<T>(), call.out[0].as<T>(), shape.last()});
+        GatedGradient<F, T, V>{call.in[0].as<T>(), call.in[1].as<T>(), call.out[0].as<T>(), shape.last()},
+        amax_of(call));
   });
 }
 

@@ -41,14 +41,14 @@ struct GeluErfGradient {
 template <class Function>
 void forward(const CudaCall& call) {
   for_cuda_type(call.in[0].dtype, [&]<class T>() {
-    map_elements(call.stream, Function{}, call.in[0].count(), call.out[0].as<T>(), call.in[0].as<const T>());
+    map_elements(call, Function{}, call.in[0].count(), call.out[0].as<T>(), call.in[0].as<const T>());
   });
 }
 
 template <class Function>
 void backward(const CudaCall& call) {
   for_cuda_type(call.in[0].dtype, [&]<class T>() {
-    map_elements(call.stream, Function{}, call.in[0].count(), call.out[0].as<T>(), call.in[0].as<const T>(),
+    map_elements(call, Function{}, call.in[0].count(), call.out[0].as<T>(), call.in[0].as<const T>(),
                  call.in[1].as<const T>());
   });
 }

@@ -15,7 +15,8 @@ void forward(const CudaCall& call) {
                                          .r = call.out[2].as<float>(),
                                          .rows = shape.rows(),
                                          .width = shape.last(),
-                                         .eps = static_cast<float>(call.attrs.real("eps"))},
+                                         .eps = static_cast<float>(call.attrs.real("eps")),
+                                         .amax = amax_of(call)},
                              call.stream);
   });
 }
@@ -33,7 +34,8 @@ void add_forward(const CudaCall& call) {
                                          .r = call.out[3].as<float>(),
                                          .rows = shape.rows(),
                                          .width = shape.last(),
-                                         .eps = static_cast<float>(call.attrs.real("eps"))},
+                                         .eps = static_cast<float>(call.attrs.real("eps")),
+                                         .amax = amax_of(call)},
                              call.stream);
   });
 }

@@ -14,6 +14,7 @@
 
 #include "base/units.h"
 #include "exec/cuda/attention/async_copy.cuh"
+#include "exec/cuda/kernels/amax.cuh"
 #include "exec/cuda/kernels/column_sums.h"
 #include "exec/cuda/kernels/reduce.cuh"
 #include "exec/cuda/kernels/vector.cuh"
@@ -31,6 +32,7 @@ struct NormRows {
   float *m, *r;  // m: layer norm only
   int64_t rows, width;
   float eps;
+  float* amax;  // the largest magnitude of y; null: not asked for
 };
 
 template <class T>
@@ -41,6 +43,7 @@ struct NormGradient {
   T* dx;               // may be dy or plus
   float *dw, *dbias;   // partial sums, [blocks, width] each; dbias: layer norm only
   int64_t rows, width;
+  float* amax;  // the largest magnitude of dx, of RMS norm only; null: not asked for
 };
 
 constexpr int kNormThreads = 128;  // of a block, unless a row takes more
@@ -139,6 +142,7 @@ __global__ void __launch_bounds__(norm_block(kThreads)) norm_rows_kernel(const _
     }
   row_sum(total);
   float r = 1.0f / sqrtf(total[0] / static_cast<float>(n.width) + n.eps);
+  uint32_t most = 0;
 #pragma unroll
   for (int k = 0; k < kVectors; ++k)
     if (int i = lane + k * kThreads; i < vectors) {
@@ -150,7 +154,9 @@ __global__ void __launch_bounds__(norm_block(kThreads)) norm_rows_kernel(const _
 #pragma unroll
       for (int e = 0; e < V; ++e) values[e] = (values[e] - mean) * r * w[e] + bias[e];
       store_floats(n.y + at + i * V, values);
+      most = max(most, largest_bits(values));
     }
+  if (n.amax) join_amax<T>(n.amax, most);
   if (lane != 0) return;
   n.r[row] = r;
   if constexpr (kNorm == Norm::layer) n.m[row] = mean;
@@ -283,10 +289,11 @@ __device__ void add_row(const Queue& queue, const Weights<T, kVectors>& w, float
     }
 }
 
-// dx = r·(g − mean(g) − n·mean(g·n)) + plus.
+// dx = r·(g − mean(g) − n·mean(g·n)) + plus. Returns the largest magnitude of the thread's part.
 template <class T, int kVectors, class Queue>
-__device__ void write_dx(const NormGradient<T>& n, int64_t row, const Queue& queue, const Weights<T, kVectors>& w,
-                         float4 m_r_means) {
+__device__ uint32_t write_dx(const NormGradient<T>& n, int64_t row, const Queue& queue, const Weights<T, kVectors>& w,
+                             float4 m_r_means) {
+  uint32_t most = 0;
   auto [m, r, mean_g, mean_gn] = m_r_means;
   float slope = r * r * mean_gn, shift = r * mean_g;
 #pragma unroll
@@ -300,7 +307,9 @@ __device__ void write_dx(const NormGradient<T>& n, int64_t row, const Queue& que
 #pragma unroll
       for (int e = 0; e < Queue::V; ++e) x[e] = plus[e] + (r * dy[e] * weights[e] - shift - slope * (x[e] - m));
       store_floats(n.dx + row * n.width + queue.column(k), x);
+      most = max(most, largest_bits(x));
     }
+  return most;
 }
 
 // A group's sums join those of the groups before it; the last group's go to the block's row of partial sums.
@@ -342,6 +351,7 @@ __global__ void __launch_bounds__(norm_block(kThreads), kThreads > kNormThreads 
     return {kNorm == Norm::layer ? n.m[row] : 0.0f, n.r[row]};
   };
   float2 next = statistics(queue.first_row());
+  [[maybe_unused]] uint32_t most = 0;
   queue.walk([&](int64_t row) {
     float2 m_r = next;
     next = statistics(row + queue.step());  // on its way meanwhile
@@ -349,8 +359,12 @@ __global__ void __launch_bounds__(norm_block(kThreads), kThreads > kNormThreads 
     add_row<kNorm, T, kVectors>(queue, w, m_r, sums, means);
     row_sums(means);
     auto width = static_cast<float>(n.width);
-    write_dx<T, kVectors>(n, row, queue, w, {m_r.x, m_r.y, means[0] / width, means[1] / width});
+    [[maybe_unused]] uint32_t written =
+        write_dx<T, kVectors>(n, row, queue, w, {m_r.x, m_r.y, means[0] / width, means[1] / width});
+    if constexpr (kNorm == Norm::rms) most = max(most, written);
   });
+  if constexpr (kNorm == Norm::rms)
+    if (n.amax) join_amax<T>(n.amax, most);
   join_groups<kThreads>(sums.dw, n.dw + blockIdx.x * n.width, n.width);
   if constexpr (kNorm == Norm::layer) join_groups<kThreads>(sums.dbias, n.dbias + blockIdx.x * n.width, n.width);
 }

@@ -32,10 +32,14 @@ __global__ void __launch_bounds__(kAnyThreads) norm_any_kernel(const __grid_cons
   }
   row_sum(total);
   float r = 1.0f / sqrtf(total[0] / static_cast<float>(n.width) + n.eps);
+  uint32_t most = 0;
   for (int64_t j = threadIdx.x; j < n.width; j += kAnyThreads) {
     float bias = kNorm == Norm::layer && n.bias ? static_cast<float>(n.bias[j]) : 0.0f;
-    n.y[at + j] = static_cast<T>((static_cast<float>(x[at + j]) - mean) * r * static_cast<float>(n.w[j]) + bias);
+    float y = (static_cast<float>(x[at + j]) - mean) * r * static_cast<float>(n.w[j]) + bias;
+    n.y[at + j] = static_cast<T>(y);
+    most = max(most, magnitude_bits(y));
   }
+  if (n.amax) join_amax<T>(n.amax, most);
   if (threadIdx.x != 0) return;
   n.r[row] = r;
   if constexpr (kNorm == Norm::layer) n.m[row] = mean;
@@ -73,11 +77,15 @@ __global__ void __launch_bounds__(kAnyThreads) input_gradient_any_kernel(const _
   row_sums(means);
   means[0] /= static_cast<float>(n.width);
   means[1] /= static_cast<float>(n.width);
+  uint32_t most = 0;
   for (int64_t j = threadIdx.x; j < n.width; j += kAnyThreads) {
     float g = static_cast<float>(n.dy[at + j]) * static_cast<float>(n.w[j]);
     float plus = n.plus ? static_cast<float>(n.plus[at + j]) : 0.0f;
-    n.dx[at + j] = static_cast<T>(plus + r * (g - means[0] - (static_cast<float>(n.x[at + j]) - m) * r * means[1]));
+    float dx = plus + r * (g - means[0] - (static_cast<float>(n.x[at + j]) - m) * r * means[1]);
+    n.dx[at + j] = static_cast<T>(dx);
+    most = max(most, magnitude_bits(dx));
   }
+  if (n.amax) join_amax<T>(n.amax, most);
 }
 
 // Whether rows of this width may be read in 16-byte vectors.
@@ -110,6 +118,7 @@ void launch_norm(const NormRows<T>& rows, cudaStream_t stream) {
 template <Norm kNorm, class T>
 void launch_norm_gradient(NormGradient<T> n, const CudaCall& call) {
   int64_t blocks = norm_backward_blocks(n.rows);
+  bool has_bias = kNorm == Norm::layer && call.out.size() > 2;
   n.dw = reinterpret_cast<float*>(call.workspace);
   n.dbias = n.dw + blocks * n.width;
   auto in_vectors_of_row = [&]<int kThreads, int kVectors>() {
@@ -126,7 +135,7 @@ void launch_norm_gradient(NormGradient<T> n, const CudaCall& call) {
   add_partials({.partials = n.dw,
                 .slices = blocks,
                 .width = n.width,
-                .out = {call.out[1].as<float>(), call.out.size() > 2 ? call.out[2].as<float>() : nullptr},
+                .out = {call.out[1].as<float>(), has_bias ? call.out[2].as<float>() : nullptr},
                 .write = ColumnSums::Write::over,
                 .stream = call.stream});
 }

@@ -130,16 +130,19 @@ class NcclHop : public PreparedCudaKernel {
 
 class NcclAllReduce final : public NcclHop {
  public:
-  using NcclHop::NcclHop;
+  NcclAllReduce(const CudaPreparation& p, const HopView& hop, Reduction reduction)
+      : NcclHop(p, hop), reduction_(reduction) {}
 
  private:
   void move(const CudaCall& call) override {
-    group_.all_reduce(DeviceSum{call.in[0].data, call.out[0].data, call.out[0].count(), call.out[0].dtype},
-                      call.stream);
+    const Tensor& out = call.out[0];
+    group_.all_reduce(DeviceSum{call.in[0].data, out.data, out.count(), out.dtype, reduction_}, call.stream);
   }
   int64_t bytes_sent(const CudaCall& call) const override {
     return all_reduce_bytes_sent(call.out[0].count(), call.out[0].dtype, group_.group());
   }
+
+  Reduction reduction_;
 };
 
 class NcclAllGather final : public NcclHop {
@@ -244,7 +247,9 @@ std::unique_ptr<PreparedCudaKernel> prepare(const CudaPreparation& p) {
   if (p.wires->kind() == WireKind::host_staging) return staged(p);
   switch (hop.transfer) {
     case Transfer::all_reduce:
-      return std::make_unique<NcclAllReduce>(p, view);
+      return std::make_unique<NcclAllReduce>(p, view, Reduction::sum);
+    case Transfer::all_reduce_max:
+      return std::make_unique<NcclAllReduce>(p, view, Reduction::max);
     case Transfer::all_gather:
       return std::make_unique<NcclAllGather>(p, view);
     case Transfer::reduce_scatter:

@@ -13,7 +13,8 @@ void forward(const CudaCall& call) {
                                        .r = call.out[1].as<float>(),
                                        .rows = shape.rows(),
                                        .width = shape.last(),
-                                       .eps = static_cast<float>(call.attrs.real("eps"))},
+                                       .eps = static_cast<float>(call.attrs.real("eps")),
+                                       .amax = amax_of(call)},
                            call.stream);
   });
 }
@@ -29,7 +30,8 @@ void add_forward(const CudaCall& call) {
                                        .r = call.out[2].as<float>(),
                                        .rows = shape.rows(),
                                        .width = shape.last(),
-                                       .eps = static_cast<float>(call.attrs.real("eps"))},
+                                       .eps = static_cast<float>(call.attrs.real("eps")),
+                                       .amax = amax_of(call)},
                            call.stream);
   });
 }
@@ -44,7 +46,8 @@ void backward(const CudaCall& call) {
                                                     .plus = call.in.size() > 4 ? call.in[4].as<T>() : nullptr,
                                                     .dx = call.out[0].as<T>(),
                                                     .rows = shape.rows(),
-                                                    .width = shape.last()},
+                                                    .width = shape.last(),
+                                                    .amax = amax_of(call)},
                                     call);
   });
 }

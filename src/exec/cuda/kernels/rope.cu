@@ -95,7 +95,9 @@ struct Turn {
     for (int i = 0; i < V; ++i) left[i] = to[i], right[i] = to[V + i];
   }
 
-  __device__ void operator()(int64_t grouped, int64_t pair) const {
+  // Returns the largest magnitude that it wrote.
+  __device__ uint32_t operator()(int64_t grouped, int64_t pair) const {
+    uint32_t most = 0;
     int64_t row = grouped / groups;
     int begin_head = static_cast<int>(grouped - row * groups) * kHeadsAtOnce;
     // Where the first V elements of the pairs lie in a head, and how far behind the others.
@@ -117,8 +119,13 @@ struct Turn {
         if (first + k < turned) turn(pairs[k], cosines, sines);
         store(y + at + k * dim, pairs[k].first);
         store(y + at + k * dim + apart, pairs[k].second);
+        float left[V], right[V];
+        unpack(pairs[k].first, left);
+        unpack(pairs[k].second, right);
+        most = max(most, max(largest_bits(left), largest_bits(right)));
       }
     }
+    return most;
   }
 };
 
@@ -135,8 +142,9 @@ void launch(const CudaCall& call) {
                                static_cast<size_t>(call.in[0].count() * size_of(call.in[0].dtype)),
                                cudaMemcpyDeviceToDevice, call.stream),
                "copying what RoPE does not turn");
-  // In place, the values already are where they belong.
-  int visited = in_place || part ? turned : turned + static_cast<int>(heads.kv);
+  // In place, the values already are where they belong; they are read again for the largest magnitude of all.
+  float* amax = part ? nullptr : amax_of(call);
+  int visited = (in_place && !amax) || part ? turned : turned + static_cast<int>(heads.kv);
   int groups = static_cast<int>(ceil_div(visited, kHeadsAtOnce));
   auto factor = static_cast<float>(call.attrs.real_or("attention_factor", 1));
   const int64_t first = call.attrs.integer_or("rotary_first", 0);
@@ -156,7 +164,7 @@ void launch(const CudaCall& call) {
                               .direction = call.attrs.integer_or("inverse", 0) != 0 ? -factor : factor,
                               .positions = spans_of(call.in[0], 1),
                               .frequencies = frequencies_of(call.attrs, front)};
-    for_row_vectors<V>(call.stream, shape.rows() * groups, half, turn);
+    for_row_vectors<T, V>(call.stream, shape.rows() * groups, half, turn, amax);
   };
   bool neighbours = call.attrs.integer_or("interleaved", 0) != 0;
   // Rows, heads and what turns of them must all begin where V elements may be read at once.
@@ -167,6 +175,11 @@ void launch(const CudaCall& call) {
                      else
                        launch_as.template operator()<T, V, Pairing::halves>();
                    });
+  if (!part || call.attrs.integer_or("amax", 0) == 0) return;
+  CudaCall behind = call;  // of what turns in part, with all the rest
+  behind.in = call.out.first(1);
+  behind.out = call.out.last(1);
+  cuda::absmax.launch(behind);
 }
 
 }  // namespace

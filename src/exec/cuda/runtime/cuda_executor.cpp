@@ -1,6 +1,7 @@
 #include "exec/cuda/runtime/cuda_executor.h"
 
 #include "base/error.h"
+#include "base/fp8.h"
 #include "exec/cuda/probe/rates.h"
 #include "exec/cuda/runtime/check.h"
 #include "exec/cuda/runtime/cuda_bound.h"
@@ -15,9 +16,12 @@ namespace {
 // The driver's context, the libraries' modules and CUDA graphs, beyond what is taken when the executor is made.
 constexpr int64_t kOutsideArena = int64_t{1} << 30;
 
+// Products in fp8 are written for Hopper: other devices have other forms of them, or none.
+constexpr int kFp8Capability = 9;
+
 bool is_supported(DType dtype) {
   return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::i32 || dtype == DType::i64 ||
-         dtype == DType::u16;
+         dtype == DType::u16 || is_fp8(dtype);
 }
 
 // Everything that stands in the way, at once.
@@ -62,7 +66,11 @@ class CudaExecutor final : public Executor {
       wires_ = std::make_unique<CudaWires>(*context.transport, device_, choose_wires(*context.transport, device_));
   }
 
-  Target target() const override { return cuda_target(device_.determinism()); }
+  Target target() const override {
+    Target target = cuda_target(device_.determinism());
+    target.fp8 = target.fp8 && device_.capability() / 10 == kFp8Capability;
+    return target;
+  }
   std::unique_ptr<Arena> allocate(int64_t bytes) override { return std::make_unique<CudaArena>(device_, bytes); }
   std::unique_ptr<Bound> bind(const Program& program, Arena& arena) override {
     refuse_unsupported(program);

@@ -1,4 +1,5 @@
 #include <cuda_bf16.h>
+#include <cuda_fp8.h>
 
 #include "exec/cuda/runtime/fill.h"
 #include "exec/cuda/runtime/philox.cuh"
@@ -31,6 +32,14 @@ template <>
 __device__ __nv_bfloat16 part_of<__nv_bfloat16>(float x) {
   uint32_t bits = __float_as_uint(x);
   return __ushort_as_bfloat16(static_cast<uint16_t>((bits >> 16) + ((bits >> 15) & 1)));
+}
+template <>
+__device__ __nv_fp8_e4m3 part_of<__nv_fp8_e4m3>(float x) {
+  return __nv_fp8_e4m3(x);
+}
+template <>
+__device__ __nv_fp8_e5m2 part_of<__nv_fp8_e5m2>(float x) {
+  return __nv_fp8_e5m2(x);
 }
 template <>
 __device__ uint16_t part_of<uint16_t>(float x) {
@@ -66,6 +75,10 @@ void fill_drawn(void* data, DType dtype, const DrawnPiece& piece, cudaStream_t s
   int blocks = blocks_for(p.rows * p.columns);
   if (dtype == DType::bf16)
     draw<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(data), p);
+  else if (dtype == DType::e4m3)
+    draw<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e4m3*>(data), p);
+  else if (dtype == DType::e5m2)
+    draw<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e5m2*>(data), p);
   else if (dtype == DType::u16)
     draw<<<blocks, kThreads, 0, stream>>>(static_cast<uint16_t*>(data), p);
   else
