@@ -27,6 +27,7 @@
 #include "app/verbosity_options.h"
 #include "app/verbs.h"
 #include "app/version.h"
+#include "app/watch_options.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/text_style.h"
@@ -202,6 +203,36 @@ void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCod
   verb->callback([&] { exit_code = doctor_verb(a, processes); });
 }
 
+void add_watch(CLI::App& app, WatchArguments& a) {
+  CLI::App* verb =
+      app.add_subcommand("watch", "Curves and events of runs: a page that is live, a file, or the terminal");
+  verb->add_option("directories", a.directories, "runs (train --out), or folders of runs")->required();
+  verb->add_option("--port", a.port, "of the page; 0 = any that is free")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  verb->add_option("--host", a.host,
+                   "address to listen on, such as 0.0.0.0; the page then needs the token of the address that is "
+                   "printed [127.0.0.1, without a token]");
+  verb->add_option("--stop-after", a.stop_after, "end after so many seconds [when it is interrupted]")
+      ->check(CLI::Range(0.001, 1e9));
+  verb->add_flag("--text", a.text, "print the curves and end");
+  verb->add_option("--field", a.fields,
+                   "of --text: a field of metrics.jsonl, may be repeated [loss, validation_loss, grad_norm, lr, "
+                   "tokens_per_s]");
+  verb->add_option("--x", a.x, "of --text: what is drawn over; seconds are those spent in steps")
+      ->check(CLI::IsMember({"step", "tokens", "seconds"}))
+      ->capture_default_str();
+  verb->add_option("--width", a.width, "of --text, in characters [the terminal's]")->check(CLI::Range(30, 1000));
+  verb->add_option("--export", a.export_page, "write the page to this HTML file, with decimated curves, and end")
+      ->check(output_file("--export"));
+  verb->add_flag("--json", a.json, "print JSON: the address of the page, the file, or the last values of each run");
+  add_quiet(*verb, a.verbosity, "no remarks on standard error");
+  verb->callback([&a, verb] {
+    a.given = given_options(*verb, watch_options());
+    watch_verb(a);
+  });
+}
+
 void add_bench_comm(CLI::App& bench, BenchCommArguments& a, Processes& processes) {
   CLI::App* verb = bench.add_subcommand(
       "comm", "Collectives and messages between ranks: threads, or processes under mpirun and srun");
@@ -360,6 +391,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   BenchCommArguments bench_comm;
   BenchStorageArguments bench_storage;
   DoctorArguments doctor;
+  WatchArguments watch;
   ListArguments list;
   NewArguments fresh;
   DocumentationArguments documentation;
@@ -374,6 +406,7 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_bench(app, bench);
   add_bench_comm(*app.get_subcommand("bench"), bench_comm, processes);
   add_bench_storage(*app.get_subcommand("bench"), bench_storage, processes);
+  add_watch(app, watch);
   add_list(app, list);
   add_doctor(app, doctor, processes, exit_code);
   add_documentation(app, documentation);
