@@ -233,6 +233,31 @@ void add_watch(CLI::App& app, WatchArguments& a) {
   });
 }
 
+void add_log(CLI::App& app, LogArguments& a) {
+  CLI::App* verb = app.add_subcommand("log", "The chronicle of a run as Markdown: its events, and how it stood");
+  verb->add_option("directory", a.directory, "the run's --out directory")->required();
+  CLI::Option* note = verb->add_option("--note", a.note, "add this line to the run's events.jsonl");
+  CLI::Option* html =
+      verb->add_option("--html", a.html, "write it as a page with curves to this file")->check(output_file("--html"));
+  note->excludes(html);
+  verb->add_flag("--json", a.json, "print JSON");
+  add_quiet(*verb, a.verbosity, "with --note or --html: print nothing");
+  verb->callback([&a] { log_verb(a); });
+}
+
+void add_run_comparison(CLI::App& app, CompareArguments& a) {
+  CLI::App* verb = app.add_subcommand(
+      "compare", "Is a run better than another? Configs, losses at equal tokens with their noise, time to a loss");
+  verb->add_option("directories", a.directories, "runs (train --out); all others are compared with the first")
+      ->required()
+      ->expected(2, 100);
+  verb->add_option("--window", a.window,
+                   "steps that a loss is the mean of [a twentieth of the shorter run, 20 to 1000]")
+      ->check(CLI::Range(8, 1'000'000));
+  verb->add_flag("--json", a.json, "print JSON");
+  verb->callback([&a] { compare_verb(a); });
+}
+
 void add_bench_comm(CLI::App& bench, BenchCommArguments& a, Processes& processes) {
   CLI::App* verb = bench.add_subcommand(
       "comm", "Collectives and messages between ranks: threads, or processes under mpirun and srun");
@@ -392,6 +417,8 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   BenchStorageArguments bench_storage;
   DoctorArguments doctor;
   WatchArguments watch;
+  LogArguments log;
+  CompareArguments compare;
   ListArguments list;
   NewArguments fresh;
   DocumentationArguments documentation;
@@ -407,6 +434,8 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_bench_comm(*app.get_subcommand("bench"), bench_comm, processes);
   add_bench_storage(*app.get_subcommand("bench"), bench_storage, processes);
   add_watch(app, watch);
+  add_log(app, log);
+  add_run_comparison(app, compare);
   add_list(app, list);
   add_doctor(app, doctor, processes, exit_code);
   add_documentation(app, documentation);

@@ -117,6 +117,22 @@ struct WatchArguments {
 };
 void watch_verb(const WatchArguments& arguments);
 
+struct LogArguments {
+  std::string directory;
+  std::string note;  // a line to add; empty: none
+  std::string html;  // a file to write
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+};
+void log_verb(const LogArguments& arguments);
+
+struct CompareArguments {
+  std::vector<std::string> directories;
+  int64_t window = 0;  // steps; 0: by the length of the runs
+  bool json = false;
+};
+void compare_verb(const CompareArguments& arguments);
+
 struct BenchCommArguments {
   std::string config;  // whose mesh gives the groups; empty: all ranks
   std::vector<std::string> overrides;

@@ -13,14 +13,15 @@ namespace sextant {
 
 namespace {
 
-std::string_view without_port(std::string_view host) {
-  if (host.starts_with('[')) return host.substr(0, std::min(host.size(), host.find(']') + 1));
-  return host.substr(0, host.find(':'));
-}
-
+// "localhost" and "localhost:6789": a tunnel may give the port another number.
 bool is_loopback_name(std::string_view host) {
-  std::string_view name = without_port(host);
-  return name == "localhost" || name == "127.0.0.1" || name == "[::1]";
+  for (std::string_view name : {"localhost", "127.0.0.1", "[::1]"}) {
+    if (!host.starts_with(name)) continue;
+    std::string_view rest = host.substr(name.size());
+    if (rest.empty()) return true;
+    return rest.front() == ':' && rest.find_first_not_of("0123456789", 1) == rest.npos;
+  }
+  return false;
 }
 
 std::string_view bearer_token(const HttpRequest& request) {

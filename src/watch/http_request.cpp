@@ -117,15 +117,16 @@ size_t HttpRequest::count_header(std::string_view name) const {
 
 std::variant<HttpRequest, HttpStatus> parse_request(std::string_view head) {
   HttpRequest request;
-  bool first = true;
-  while (!head.empty()) {
+  bool first = true, ended = false;
+  while (!ended) {
     size_t end = head.find("\r\n");
     if (end == head.npos) return HttpStatus::bad_request;
     std::string_view line = head.substr(0, end);
     head.remove_prefix(end + 2);
     if (line.empty()) {
       if (first || !head.empty()) return HttpStatus::bad_request;
-      break;
+      ended = true;
+      continue;
     }
     if (!first) {
       if (!read_header(line, request)) return HttpStatus::bad_request;
