@@ -26,25 +26,26 @@ SeriesPoints decimate_by(const RunColumns& run, const MetricColumn& column, cons
     for (size_t i = begin; i < end && i - begin < 2 * range.parts; ++i) points.add(x_of(i), value(i));
   } else {
     double part_width = (to - from) / static_cast<double>(range.parts);
-    for (size_t i = begin; i < end;) {
+    for (size_t part = 0, i = begin; part < range.parts && i < end; ++part) {
       // The last part takes what rounding leaves over.
-      auto part = std::min(static_cast<size_t>((x_of(i) - from) / part_width), range.parts - 1);
-      double part_end = part + 1 == range.parts ? std::numeric_limits<double>::infinity()
-                                                : from + static_cast<double>(part + 1) * part_width;
+      double part_end = from + static_cast<double>(part + 1) * part_width;
+      size_t stop = part + 1 == range.parts
+                        ? end
+                        : std::min(end, column.first_at_or_after(run.first_row_at_or_after(range.axis, part_end)));
       size_t least = end, most = end;
-      float least_value = 0, most_value = 0;
-      size_t first = i;
-      for (; i < end && (i == first || x_of(i) < part_end); ++i) {
-        float v = value(i);
-        if (std::isnan(v)) continue;
-        if (least == end || v < least_value) least = i, least_value = v;
-        if (most == end || v > most_value) most = i, most_value = v;
+      float least_value = std::numeric_limits<float>::infinity(), most_value = -least_value;
+      for (; i < stop; ++i) {
+        float v = value(i);  // comparisons with NaN are false
+        if (v < least_value) least = i, least_value = v;
+        if (v > most_value) most = i, most_value = v;
       }
       if (least == end) continue;
       points.add(x_of(std::min(least, most)), least <= most ? least_value : most_value);
       if (least != most) points.add(x_of(std::max(least, most)), least < most ? most_value : least_value);
     }
   }
+  // Where the curve stands now.
+  if (end == column.size() && end > begin && points.x.back() < x_of(end - 1)) points.add(x_of(end - 1), value(end - 1));
   if (end < column.size()) points.add(x_of(end), value(end));
   // Values that are not there were taken along where all rows fit.
   size_t kept = 0;

@@ -1,5 +1,5 @@
 // A column as points to draw: of each of so many equal parts of the range, the least and the greatest value, so that
-// no spike is lost. Smoothing is done on all values, before.
+// no spike is lost; and the last one. Smoothing is done on all values, before.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct SeriesPoints {
 struct SeriesRange {
   XAxis axis = XAxis::step;
   double from = -std::numeric_limits<double>::infinity(), to = std::numeric_limits<double>::infinity();
-  size_t parts = 400;  // at most 2 * parts points within the range, and one beyond each end of it
+  size_t parts = 400;  // at most 2 * parts + 1 points within the range, and one beyond each end of it
 };
 
 SeriesPoints decimated(const RunColumns& run, const MetricColumn& column, const SeriesRange& range);

@@ -69,7 +69,7 @@ std::string cell_text(std::string_view text) {
       out += ' ';
       continue;
     }
-    if (std::string_view("|\\`*_<>[]#").find(c) != std::string_view::npos) out += '\\';
+    if (std::string_view("|\\`*<>[]").find(c) != std::string_view::npos) out += '\\';
     out += c;
   }
   return out;

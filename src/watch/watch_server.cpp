@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace sextant {
 
 namespace {
@@ -28,9 +30,12 @@ void WatchServer::serve(const std::function<bool()>& stop) {
 
 void WatchServer::follow_runs() {
   auto now = std::chrono::steady_clock::now();
-  if (now - rescanned_ >= intervals_.rescan) {
+  // Folders on slow storage are looked through less often.
+  constexpr int kShareOfTime = 50;
+  if (now - rescanned_ >= std::max<std::chrono::steady_clock::duration>(intervals_.rescan, kShareOfTime * scan_took_)) {
     rescanned_ = now;
     if (runs_.rescan()) server_.publish("runs", "{}");
+    scan_took_ = std::chrono::steady_clock::now() - now;
   }
   if (now - polled_ < intervals_.poll && !runs_.is_loading()) return;
   polled_ = now;

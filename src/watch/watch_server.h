@@ -13,7 +13,7 @@
 namespace sextant {
 
 struct WatchIntervals {
-  std::chrono::milliseconds poll{500}, rescan{5000};
+  std::chrono::milliseconds poll{500}, rescan{2000};
 };
 
 class WatchServer {
@@ -33,6 +33,7 @@ class WatchServer {
   HttpServer server_;
   WatchIntervals intervals_;
   std::chrono::steady_clock::time_point polled_{}, rescanned_{};
+  std::chrono::steady_clock::duration scan_took_{};
 };
 
 }  // namespace sextant

@@ -118,7 +118,8 @@ TEST(Decimation, KeepsTheLeastAndTheGreatestOfEveryPart) {
   for (XAxis axis : {XAxis::step, XAxis::tokens, XAxis::seconds})
     for (size_t parts : {1, 7, 100}) {
       SeriesPoints points = decimated(run, loss, {.axis = axis, .parts = parts});
-      EXPECT_LE(points.x.size(), 2 * parts);
+      EXPECT_LE(points.x.size(), 2 * parts + 1);
+      EXPECT_EQ(points.x.back(), run.x(axis, run.rows() - 1));
       EXPECT_TRUE(std::ranges::is_sorted(points.x));
       double from = run.x(axis, 0), width = (run.x(axis, run.rows() - 1) - from) / static_cast<double>(parts);
       std::map<size_t, std::pair<float, float>> wanted, got;

@@ -16,6 +16,7 @@ class Chart {
     head.append(title, this.logButton);
     this.canvas = element("canvas", {tabIndex: 0});
     this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", label);
     this.tip = element("div", {className: "tip", hidden: true});
     this.figure.append(head, this.canvas, this.tip);
     this.listenToPointer();

@@ -9,6 +9,7 @@ class HeatMap {
     head.append(title);
     this.canvas = element("canvas", {tabIndex: 0});
     this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", field);
     this.tip = element("div", {className: "tip", hidden: true});
     this.figure.append(head, this.canvas, this.tip);
     this.canvas.addEventListener("pointermove", (event) => this.point(event.offsetX, event.offsetY));
