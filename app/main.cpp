@@ -217,14 +217,16 @@ void add_watch(CLI::App& app, WatchArguments& a) {
       ->check(CLI::Range(0.001, 1e9));
   verb->add_flag("--text", a.text, "print the curves and end");
   verb->add_option("--field", a.fields,
-                   "of --text: a field of metrics.jsonl, may be repeated [loss, validation_loss, grad_norm, lr, "
-                   "tokens_per_s]");
+                   "of --text and --csv: a field of metrics.jsonl, may be repeated [of --text: loss, validation_loss, "
+                   "grad_norm, lr, tokens_per_s; of --csv: all]");
   verb->add_option("--x", a.x, "of --text: what is drawn over; seconds are those spent in steps")
       ->check(CLI::IsMember({"step", "tokens", "seconds"}))
       ->capture_default_str();
   verb->add_option("--width", a.width, "of --text, in characters [the terminal's]")->check(CLI::Range(30, 1000));
   verb->add_option("--export", a.export_page, "write the page to this HTML file, with decimated curves, and end")
       ->check(output_file("--export"));
+  verb->add_option("--csv", a.csv, "write all values to this file and end")->check(output_file("--csv"));
+  verb->add_option("--tensorboard", a.tensorboard, "write event files of TensorBoard into this folder and end");
   verb->add_flag("--json", a.json, "print JSON: the address of the page, the file, or the last values of each run");
   add_quiet(*verb, a.verbosity, "no remarks on standard error");
   verb->callback([&a, verb] {

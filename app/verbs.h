@@ -111,6 +111,8 @@ struct WatchArguments {
   std::string x = "step";
   int64_t width = 0;        // characters; 0: the terminal's
   std::string export_page;  // an HTML file to write
+  std::string csv;          // a file to write
+  std::string tensorboard;  // a folder to write event files to
   bool json = false;
   Verbosity verbosity = Verbosity::usual;
   std::vector<std::string> given;  // names of the options on the command line

@@ -2,6 +2,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -17,8 +18,10 @@
 #include "base/text_style.h"
 #include "train/health/stop.h"
 #include "train/metrics.h"
+#include "watch/csv_export.h"
 #include "watch/page.h"
 #include "watch/run_json.h"
+#include "watch/tensorboard.h"
 #include "watch/text_plot.h"
 #include "watch/watch_server.h"
 
@@ -66,13 +69,23 @@ void serve_runs(const WatchArguments& a) {
   });
 }
 
+void say_written(const WatchArguments& a, const std::string& file, const RunSet& runs) {
+  if (a.json)
+    print_json({{"file", file}, {"runs", runs.runs().size()}});
+  else if (a.verbosity != Verbosity::quiet)
+    fmt::print("{}\n", printable(file));
+}
+
 void export_runs(const WatchArguments& a) {
   RunSet runs = loaded_runs(a);
   write_file_atomically(a.export_page, exported_page(export_json(runs, kExportParts, std::time(nullptr))));
-  if (a.json)
-    print_json({{"file", a.export_page}, {"runs", runs.runs().size()}});
-  else if (a.verbosity != Verbosity::quiet)
-    fmt::print("{}\n", printable(a.export_page));
+  say_written(a, a.export_page, runs);
+}
+
+void convert_runs(const WatchArguments& a) {
+  RunSet runs = loaded_runs(a);
+  write_tensorboard(runs, a.tensorboard);
+  say_written(a, a.tensorboard, runs);
 }
 
 size_t terminal_width() {
@@ -90,21 +103,31 @@ bool terminal_has_utf8() {
   return false;
 }
 
-std::vector<std::string> fields_to_plot(const WatchArguments& a, const RunSet& runs) {
-  auto has = [&](std::string_view field) {
-    return std::ranges::any_of(runs.runs(), [&](const auto& run) { return run->columns().column(field) != nullptr; });
-  };
-  std::vector<std::string> fields;
-  for (const std::string& field : a.fields) {
-    if (!has(field))
+bool any_run_has(const RunSet& runs, std::string_view field) {
+  return std::ranges::any_of(runs.runs(), [&](const auto& run) { return run->columns().column(field) != nullptr; });
+}
+
+void require_fields(const WatchArguments& a, const RunSet& runs) {
+  for (const std::string& field : a.fields)
+    if (!any_run_has(runs, field))
       throw UserError({.place = "--field " + printable(field),
                        .got = "no run has this field",
                        .hint = "docs/metrics.md lists the fields of metrics.jsonl"});
-    fields.push_back(field);
-  }
+}
+
+void write_table(const WatchArguments& a) {
+  RunSet runs = loaded_runs(a);
+  require_fields(a, runs);
+  write_file_atomically(a.csv, csv_of_runs(runs, a.fields));
+  say_written(a, a.csv, runs);
+}
+
+std::vector<std::string> fields_to_plot(const WatchArguments& a, const RunSet& runs) {
+  require_fields(a, runs);
+  std::vector<std::string> fields = a.fields;
   if (fields.empty())
     for (const char* field : {"loss", "validation_loss", "grad_norm", "lr", "tokens_per_s"})
-      if (has(field)) fields.emplace_back(field);
+      if (any_run_has(runs, field)) fields.emplace_back(field);
   return fields;
 }
 
@@ -157,6 +180,10 @@ void watch_verb(const WatchArguments& a) {
       return plot_runs(a);
     case WatchMode::export_page:
       return export_runs(a);
+    case WatchMode::csv:
+      return write_table(a);
+    case WatchMode::tensorboard:
+      return convert_runs(a);
   }
 }
 

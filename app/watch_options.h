@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-enum class WatchMode : uint8_t { serve, text, export_page };
+enum class WatchMode : uint8_t { serve, text, export_page, csv, tensorboard };
 
 const OptionTable& watch_options();
 
