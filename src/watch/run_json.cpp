@@ -74,7 +74,7 @@ void append_exported_series(std::string& out, const RunColumns& run, const Metri
   append_numbers(out += ',', "tokens", tokens);
   append_numbers(out += ',', "seconds", seconds);
   append_numbers(out += ',', "y", points.y);
-  out += '}';
+  out += fmt::format(",\"sparse\":{}}}", column.is_sparse());
 }
 
 }  // namespace
@@ -96,7 +96,8 @@ std::string series_json(const RunSet& runs, const SeriesQuestion& question) {
     out += fmt::format("{}{{\"run\":{},", first ? "" : ",", id);
     append_numbers(out, "x", raw.x);
     append_numbers(out += ',', "y", raw.y);
-    if (question.smoothing > 0) {
+    // A few values, such as validation losses, are shown as they are: their average would lag far behind.
+    if (question.smoothing > 0 && !column->is_sparse()) {
       SeriesPoints smooth = decimated_smooth(run->columns(), *column, question.range, question.smoothing);
       append_numbers(out += ',', "smooth_x", smooth.x);
       append_numbers(out += ',', "smooth", smooth.y);

@@ -180,7 +180,7 @@ class Chart {
     this.markedEvent = this.view.showMarks
       ? this.view.marks().find((event) => Math.abs(x.pixel(event[this.view.axis]) - pixel) < 5) : null;
     this.draw();
-    const lines = [element("div", {textContent: `${AXIS_NAMES[this.view.axis]} ${formatX(this.view.axis, at)}`})];
+    const lines = [element("div", {textContent: `${AXIS_NAMES[this.view.axis]} ${formatX(this.view.axis, this.view.axis === "seconds" ? at : Math.round(at))}`})];
     for (const {run, field, isSecond, point} of this.readings(at).slice(0, 14)) {
       const line = element("div"), swatch = element("i");
       swatch.style.background = this.view.colours().run(run);
@@ -254,7 +254,7 @@ class Chart {
     } else if (direction) {
       const pixel = Math.min(Math.max(x.pixel(at) + direction * 6, x.pixelFrom), x.pixelTo);
       this.setCursor(x.value(pixel));
-      this.view.readOut(`${AXIS_NAMES[this.view.axis]} ${formatX(this.view.axis, this.cursor)}: ` + this.readings(this.cursor)
+      this.view.readOut(`${AXIS_NAMES[this.view.axis]} ${formatX(this.view.axis, this.view.axis === "seconds" ? this.cursor : Math.round(this.cursor))}: ` + this.readings(this.cursor)
         .map(({run, point}) => `${this.view.runName(run)} ${formatValue(point[1], this.unit)}`).join(", "));
     } else if (event.key === "+" || event.key === "=") this.zoomAt(at, 0.7);
     else if (event.key === "-") this.zoomAt(at, 1 / 0.7);
@@ -298,7 +298,7 @@ function drawAxes(context, {x, y, width, height, colours, axis, unit}) {
   }
   context.textBaseline = "top";
   context.textAlign = "center";
-  for (const tick of x.ticks(width / 90)) {
+  for (const tick of x.ticks(width / 75)) {
     const at = Math.round(x.pixel(tick)) + 0.5, text = formatX(axis, tick), half = context.measureText(text).width / 2;
     context.beginPath();
     context.moveTo(at, MARGIN.top);

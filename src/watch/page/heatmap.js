@@ -5,7 +5,7 @@ class HeatMap {
     this.figure = element("figure");
     const head = element("div", {className: "head"}), title = element("h2", {textContent: field + " "});
     title.title = about;
-    title.append(element("span", {textContent: this.view.runName(run) + ", one row for each element"}));
+    title.append(element("span", {textContent: `${this.view.runName(run)}, by ${elementName(field)}`}));
     head.append(title);
     this.canvas = element("canvas", {tabIndex: 0});
     this.canvas.setAttribute("role", "img");
@@ -86,7 +86,7 @@ class HeatMap {
     const e = Math.min(rows - 1, Math.max(0, Math.floor((py - MARGIN.top) / rowHeight)));
     const i = Math.max(0, lowerBound(this.data.x, x.value(px) + 1e-9) - 1);
     this.cell = {i, e};
-    const text = `element ${e}, ${AXIS_NAMES[this.view.axis]} ${formatX(this.view.axis, this.data.x[i])}: ${formatValue(this.data.values[i * rows + e], this.unit)}`;
+    const text = `${elementName(this.field)} ${e}, ${AXIS_NAMES[this.view.axis]} ${formatX(this.view.axis, this.data.x[i])}: ${formatValue(this.data.values[i * rows + e], this.unit)}`;
     this.tip.textContent = text;
     this.tip.hidden = false;
     this.tip.style.left = `${Math.max(4, Math.min(px + 20, this.figure.clientWidth - this.tip.offsetWidth - 8))}px`;
@@ -103,6 +103,12 @@ class HeatMap {
     this.view.readOut(this.point(px, MARGIN.top + (cell.e + move[1] + 0.5) * rowHeight));
     event.preventDefault();
   }
+}
+
+// What the elements of a list are (docs/metrics.md).
+function elementName(field) {
+  if (field.endsWith("_by_rank")) return "rank";
+  return /expert|correction_bias/.test(field) ? "layer with experts" : "element";
 }
 
 // From dark blue over green to yellow: readable without red and green, and in grey.

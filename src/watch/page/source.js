@@ -54,7 +54,7 @@ class EmbeddedSource {
     for (const run of runs) {
       const column = this.data.series[run]?.[field];
       if (!column) continue;
-      const all = column[axis], smooth = smoothing > 0 ? movingAverage(column.y, smoothing) : null;
+      const all = column[axis], smooth = smoothing > 0 && !column.sparse ? movingAverage(column.y, smoothing) : null;
       let begin = 0, end = all.length;
       if (from !== null) {
         while (begin < end && all[begin] < from) ++begin;
