@@ -236,11 +236,13 @@ void add_watch(CLI::App& app, WatchArguments& a) {
 }
 
 void add_log(CLI::App& app, LogArguments& a) {
+  auto has_text = [](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); };
   CLI::App* verb = app.add_subcommand("log", "The chronicle of a run as Markdown: its events, and how it stood");
   verb->add_option("directory", a.directory, "the run's --out directory")->required();
-  CLI::Option* note = verb->add_option("--note", a.note, "add this line to the run's events.jsonl");
-  CLI::Option* html =
-      verb->add_option("--html", a.html, "write it as a page with curves to this file")->check(output_file("--html"));
+  CLI::Option* note = verb->add_option("--note", a.note, "add this line to the run's events.jsonl")->check(has_text);
+  CLI::Option* html = verb->add_option("--html", a.html, "write it as a page with curves to this file")
+                          ->check(has_text)
+                          ->check(output_file("--html"));
   note->excludes(html);
   verb->add_flag("--json", a.json, "print JSON");
   add_quiet(*verb, a.verbosity, "with --note or --html: print nothing");
@@ -254,7 +256,7 @@ void add_run_comparison(CLI::App& app, CompareArguments& a) {
       ->required()
       ->expected(2, 100);
   verb->add_option("--window", a.window,
-                   "steps that a loss is the mean of [a twentieth of the shorter run, 20 to 1000]")
+                   "steps that a loss is the mean of [a twentieth of the shorter run, 20 to 1000, no more than half]")
       ->check(CLI::Range(8, 1'000'000));
   verb->add_flag("--json", a.json, "print JSON");
   verb->callback([&a] { compare_verb(a); });

@@ -154,7 +154,10 @@ std::optional<LossEstimate> loss_at(const RunColumns& run, double tokens, size_t
 }
 
 RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t window) {
-  if (window == 0) window = std::clamp<size_t>(std::min(a.columns().rows(), b.columns().rows()) / 20, 20, 1000);
+  if (window == 0) {
+    size_t shorter = std::min(a.columns().rows(), b.columns().rows());
+    window = std::min(std::clamp<size_t>(shorter / 20, 20, 1000), std::max(kFewestSteps, shorter / 2));
+  }
   RunComparison comparison{.a = figures_of(a, window), .b = figures_of(b, window)};
   compare_configs(a, b, comparison);
   double shared = std::min(comparison.a.tokens, comparison.b.tokens);

@@ -52,7 +52,8 @@ struct RunComparison {
   std::string sentence() const;
 };
 
-// The runs are read. `window`: steps that a loss is the mean of; 0: a twentieth of the shorter run, 20 to 1000.
+// The runs are read. `window`: steps that a loss is the mean of; 0: a twentieth of the shorter run, 20 to 1000, and no
+// more than half of it.
 RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t window = 0);
 
 // Text and JSON of comparisons with one first run.

@@ -119,6 +119,7 @@ TEST_F(WatchVerb, SaysWhatIsNoRun) {
   expect_refusal(run_command(fmt::format("log {} --note x", place_ / "empty")), 2, {"not a run's directory"});
   expect_refusal(run_command(fmt::format("compare {0}/a {1}", runs(), place_ / "empty")), 2, {"not a run's directory"});
   expect_refusal(run_command(fmt::format("compare {0}/a", runs())), 2, {"directories"});
+  expect_refusal(run_command(fmt::format("log {0}/a --note ''", runs())), 2, {"--note", "empty"});
   expect_refusal(run_command(fmt::format("log {0}/a --note x --html {1}", runs(), place_ / "x.html")), 2,
                  {"--note", "--html"});
 }
