@@ -46,6 +46,7 @@ RunSet loaded_runs(const WatchArguments& a) {
 }
 
 void serve_runs(const WatchArguments& a) {
+  StopRequest stop;  // before the address is printed: who reads it may end us at once
   RunSet runs = run_set_of(a);
   runs.rescan();
   bool is_local = a.host.empty();
@@ -61,7 +62,6 @@ void serve_runs(const WatchArguments& a) {
   std::fflush(stdout);
   if (!a.json && a.verbosity != Verbosity::quiet)
     fmt::print(stderr, "{} run{}; Ctrl-C ends it\n", runs.runs().size(), runs.runs().size() == 1 ? "" : "s");
-  StopRequest stop;
   auto start = std::chrono::steady_clock::now();
   server.serve([&] {
     std::chrono::duration<double> since = std::chrono::steady_clock::now() - start;
