@@ -27,7 +27,7 @@ class MetricColumn {
   size_t size() const { return values_.size(); }
   size_t row(size_t i) const { return sparse_ ? rows_[i] : first_row_ + i; }
   float value(size_t i) const { return values_[i]; }
-  bool is_sparse() const { return sparse_; }  // most rows have no value
+  bool is_sparse() const { return sparse_; }   // most rows have no value
   size_t first_at_or_after(size_t row) const;  // an index; size() where there is none
 
   void set(size_t row, float value);  // row: the last one set, or a later one
