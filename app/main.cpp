@@ -27,6 +27,7 @@
 #include "app/verbosity_options.h"
 #include "app/verbs.h"
 #include "app/version.h"
+#include "app/watch_options.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/text_style.h"
@@ -282,6 +283,65 @@ void add_doctor(CLI::App& app, DoctorArguments& a, Processes& processes, ExitCod
   verb->callback([&] { exit_code = doctor_verb(a, processes); });
 }
 
+void add_watch(CLI::App& app, WatchArguments& a) {
+  CLI::App* verb =
+      app.add_subcommand("watch", "Curves and events of runs: a page that is live, a file, or the terminal");
+  verb->add_option("directories", a.directories, "runs (train --out), or folders of runs")->required();
+  verb->add_option("--port", a.port, "of the page; 0 = any that is free")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  verb->add_option("--host", a.host,
+                   "address to listen on, such as 0.0.0.0; the page then needs the token of the address that is "
+                   "printed [127.0.0.1, without a token]");
+  verb->add_option("--stop-after", a.stop_after, "end after so many seconds [when it is interrupted]")
+      ->check(CLI::Range(0.001, 1e9));
+  verb->add_flag("--text", a.text, "print the curves and end");
+  verb->add_option("--field", a.fields,
+                   "of --text and --csv: a field of metrics.jsonl, may be repeated [of --text: loss, validation_loss, "
+                   "grad_norm, lr, tokens_per_s; of --csv: all]");
+  verb->add_option("--x", a.x, "of --text: what is drawn over; seconds are those spent in steps")
+      ->check(CLI::IsMember({"step", "tokens", "seconds"}))
+      ->capture_default_str();
+  verb->add_option("--width", a.width, "of --text, in characters [the terminal's]")->check(CLI::Range(30, 1000));
+  verb->add_option("--export", a.export_page, "write the page to this HTML file, with decimated curves, and end")
+      ->check(output_file("--export"));
+  verb->add_option("--csv", a.csv, "write all values to this file and end")->check(output_file("--csv"));
+  verb->add_option("--tensorboard", a.tensorboard, "write event files of TensorBoard into this folder and end");
+  verb->add_flag("--json", a.json, "print JSON: the address of the page, the file, or the last values of each run");
+  add_quiet(*verb, a.verbosity, "no remarks on standard error");
+  verb->callback([&a, verb] {
+    a.given = given_options(*verb, watch_options());
+    watch_verb(a);
+  });
+}
+
+void add_log(CLI::App& app, LogArguments& a) {
+  auto has_text = [](const std::string& text) { return std::string(text.empty() ? "the value is empty" : ""); };
+  CLI::App* verb = app.add_subcommand("log", "The chronicle of a run as Markdown: its events, and how it stood");
+  verb->add_option("directory", a.directory, "the run's --out directory")->required();
+  CLI::Option* note = verb->add_option("--note", a.note, "add this line to the run's events.jsonl")->check(has_text);
+  CLI::Option* html = verb->add_option("--html", a.html, "write it as a page with curves to this file")
+                          ->check(has_text)
+                          ->check(output_file("--html"));
+  note->excludes(html);
+  verb->add_flag("--json", a.json, "print JSON");
+  add_quiet(*verb, a.verbosity, "with --note or --html: print nothing");
+  verb->callback([&a] { log_verb(a); });
+}
+
+void add_run_comparison(CLI::App& app, CompareArguments& a) {
+  CLI::App* verb = app.add_subcommand(
+      "compare", "Is a run better than another? Configs, losses at equal tokens with their noise, time to a loss");
+  verb->add_option("directories", a.directories, "runs (train --out); all others are compared with the first")
+      ->required()
+      ->expected(2, 100);
+  verb->add_option("--window", a.window,
+                   "steps that a loss is the mean of [a twentieth of the shorter run, 20 to 1000, no more than half]")
+      ->check(CLI::Range(8, 1'000'000));
+  verb->add_flag("--json", a.json, "print JSON");
+  verb->callback([&a] { compare_verb(a); });
+}
+
 void add_bench_comm(CLI::App& bench, BenchCommArguments& a, Processes& processes) {
   CLI::App* verb = bench.add_subcommand(
       "comm", "Collectives and messages between ranks: threads, or processes under mpirun and srun");
@@ -443,6 +503,9 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   BenchCommArguments bench_comm;
   BenchStorageArguments bench_storage;
   DoctorArguments doctor;
+  WatchArguments watch;
+  LogArguments log;
+  CompareArguments compare;
   ListArguments list;
   NewArguments fresh;
   DocumentationArguments documentation;
@@ -460,6 +523,9 @@ ExitCode parse_and_run(int argc, char** argv, Processes& processes) {
   add_bench(app, bench);
   add_bench_comm(*app.get_subcommand("bench"), bench_comm, processes);
   add_bench_storage(*app.get_subcommand("bench"), bench_storage, processes);
+  add_watch(app, watch);
+  add_log(app, log);
+  add_run_comparison(app, compare);
   add_list(app, list);
   add_doctor(app, doctor, processes, exit_code);
   add_documentation(app, documentation);

@@ -131,6 +131,40 @@ struct DoctorArguments {
 };
 ExitCode doctor_verb(const DoctorArguments& arguments, Processes& processes);
 
+struct WatchArguments {
+  std::vector<std::string> directories;
+  std::string host;       // empty: this machine alone
+  int64_t port = 6789;    // 0: any that is free
+  double stop_after = 0;  // seconds; 0: when it is interrupted
+  bool text = false;
+  std::vector<std::string> fields;  // empty: those that fit the mode
+  std::string x = "step";
+  int64_t width = 0;        // characters; 0: the terminal's
+  std::string export_page;  // an HTML file to write
+  std::string csv;          // a file to write
+  std::string tensorboard;  // a folder to write event files to
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+  std::vector<std::string> given;  // names of the options on the command line
+};
+void watch_verb(const WatchArguments& arguments);
+
+struct LogArguments {
+  std::string directory;
+  std::string note;  // a line to add; empty: none
+  std::string html;  // a file to write
+  bool json = false;
+  Verbosity verbosity = Verbosity::usual;
+};
+void log_verb(const LogArguments& arguments);
+
+struct CompareArguments {
+  std::vector<std::string> directories;
+  int64_t window = 0;  // steps; 0: by the length of the runs
+  bool json = false;
+};
+void compare_verb(const CompareArguments& arguments);
+
 struct BenchCommArguments {
   std::string config;  // whose mesh gives the groups; empty: all ranks
   std::vector<std::string> overrides;

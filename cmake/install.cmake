@@ -11,7 +11,7 @@ endif()
 install(TARGETS sextant RUNTIME DESTINATION ${program_destination})
 install(DIRECTORY machines configs DESTINATION ${share_destination}/sextant FILES_MATCHING PATTERN "*.toml")
 install(DIRECTORY data DESTINATION ${share_destination}/sextant FILES_MATCHING PATTERN "*.csv" PATTERN "*.md")
-install(DIRECTORY docs/ DESTINATION ${share_destination}/doc/sextant FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY docs/ DESTINATION ${share_destination}/doc/sextant FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${share_destination}/doc/sextant)
 
 # Completions, manual pages and the schema of configs are the program's own output, made when it is installed.

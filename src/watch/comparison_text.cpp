@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/printable.h"
+#include "base/units.h"
+#include "watch/run_comparison.h"
+
+namespace sextant {
+
+namespace {
+
+using ComparisonJson = nlohmann::ordered_json;
+
+std::string with_error(const std::optional<LossEstimate>& loss) {
+  return loss ? fmt::format("{:.4f} ± {:.4f}", loss->mean, loss->error) : "–";
+}
+
+std::string tokens_text(double tokens) {
+  return human_count(static_cast<int64_t>(tokens));
+}
+
+std::string figures_line(const RunFigures& run) {
+  std::string out = fmt::format("  {}: {} steps, {} tokens, loss {}", printable(run.name), human_count(run.steps),
+                                tokens_text(run.tokens), with_error(run.final_loss));
+  if (run.validation_loss) out += fmt::format(", validation {:.4f}", *run.validation_loss);
+  if (run.tokens_per_s > 0) out += fmt::format(", {} tokens/s", tokens_text(std::round(run.tokens_per_s)));
+  return out + "\n";
+}
+
+ComparisonJson estimate_json(const std::optional<LossEstimate>& loss) {
+  if (!loss) return nullptr;
+  return {{"loss", loss->mean},
+          {"standard_error", loss->error},
+          {"tokens", loss->tokens},
+          {"steps", loss->steps},
+          {"independent_steps", loss->independent}};
+}
+
+ComparisonJson number_or_null(const std::optional<double>& number) {
+  return number ? ComparisonJson(*number) : ComparisonJson(nullptr);
+}
+
+ComparisonJson figures_json(const RunFigures& run) {
+  return {{"name", run.name},
+          {"steps", run.steps},
+          {"tokens", run.tokens},
+          {"seconds", run.seconds},
+          {"final_loss", estimate_json(run.final_loss)},
+          {"validation_loss", number_or_null(run.validation_loss)},
+          {"tokens_per_s", run.tokens_per_s}};
+}
+
+ComparisonJson reached_json(const std::optional<double>& tokens, const std::optional<double>& seconds) {
+  return {{"tokens", number_or_null(tokens)}, {"seconds", number_or_null(seconds)}};
+}
+
+std::string reached_line(const RunComparison& c) {
+  if (!c.reached_loss || !c.a_seconds || !c.b_seconds) return "";
+  return fmt::format("  to loss {:.4f}: {} takes {} tokens and {}, {} takes {} tokens and {}\n", *c.reached_loss,
+                     printable(c.a.name), tokens_text(*c.a_tokens), human_duration(*c.a_seconds), printable(c.b.name),
+                     tokens_text(*c.b_tokens), human_duration(*c.b_seconds));
+}
+
+}  // namespace
+
+std::string RunComparison::sentence() const {
+  if (verdict == Verdict::unknown)
+    return fmt::format("{} and {} cannot be compared: fewer than 8 steps with a loss at equal tokens.",
+                       printable(b.name), printable(a.name));
+  std::string at = fmt::format("at {} tokens", tokens_text(std::min(a.tokens, b.tokens)));
+  if (verdict == Verdict::no_difference)
+    return fmt::format(
+        "{} is not different from {} {}: {:+.4f} in loss, within the noise of ±{:.4f} (two standard errors).",
+        printable(b.name), printable(a.name), at, difference, 2 * error);
+  return fmt::format("{} is {} than {} {}: {:+.4f} in loss, beyond the noise of ±{:.4f} (two standard errors).",
+                     printable(b.name), name_of(verdict), printable(a.name), at, difference, 2 * error);
+}
+
+std::string comparison_text(const std::vector<RunComparison>& comparisons) {
+  std::string out;
+  for (const RunComparison& c : comparisons) {
+    if (!out.empty()) out += "\n";
+    out += fmt::format("{}\n{}{}", c.sentence(), figures_line(c.a), figures_line(c.b));
+    if (c.equal_a && c.equal_b)
+      out += fmt::format("  at equal tokens ({}): {} against {}\n", tokens_text(std::min(c.a.tokens, c.b.tokens)),
+                         with_error(c.equal_a), with_error(c.equal_b));
+    out += reached_line(c);
+    if (!c.config_remark.empty()) out += fmt::format("  configs not compared: {}\n", printable(c.config_remark));
+    if (c.config_remark.empty() && c.config.empty()) out += "  the configs are the same\n";
+    for (const ConfigChange& key : c.config) out += fmt::format("  {}\n", printable(key.text()));
+  }
+  return out;
+}
+
+std::string comparison_json(const std::vector<RunComparison>& comparisons) {
+  ComparisonJson list = ComparisonJson::array();
+  for (const RunComparison& c : comparisons) {
+    ComparisonJson keys = ComparisonJson::array();
+    for (const ConfigChange& key : c.config)
+      keys.push_back({{"key", key.key}, {"before", key.before}, {"after", key.after}});
+    bool compared = c.verdict != Verdict::unknown;
+    list.push_back({{"a", figures_json(c.a)},
+                    {"b", figures_json(c.b)},
+                    {"config", c.config_remark.empty() ? keys : ComparisonJson(nullptr)},
+                    {"equal_tokens",
+                     {{"a", estimate_json(c.equal_a)},
+                      {"b", estimate_json(c.equal_b)},
+                      {"difference", compared ? ComparisonJson(c.difference) : ComparisonJson(nullptr)},
+                      {"standard_error", compared ? ComparisonJson(c.error) : ComparisonJson(nullptr)}}},
+                    {"to_loss",
+                     {{"loss", number_or_null(c.reached_loss)},
+                      {"a", reached_json(c.a_tokens, c.a_seconds)},
+                      {"b", reached_json(c.b_tokens, c.b_seconds)}}},
+                    {"verdict", name_of(c.verdict)},
+                    {"sentence", c.sentence()}});
+  }
+  return ComparisonJson{{"comparisons", list}}.dump(-1, ' ', false, ComparisonJson::error_handler_t::replace);
+}
+
+}  // namespace sextant

@@ -1,0 +1,269 @@
+// The view: which runs, which range, which axis; and the charts that show it.
+const FIRST_FIELDS = ["loss", "grad_norm", "lr", "tokens_per_s", "mfu", "arena_bytes", "step_s"];
+const LABELS = {loss: "loss", validation_loss: "validation loss", lr: "learning rate", grad_norm: "gradient norm", tokens_per_s: "tokens/s",
+                mfu: "MFU", arena_bytes: "memory of rank 0", step_s: "step time", bits_per_byte: "bits per byte"};
+const MOST_HEATMAPS = 4;  // runs whose lists are drawn
+
+class View {
+  constructor(source) {
+    Object.assign(this, {source, runs: [], fields: [], events: [], hidden: new Set(), charts: new Map(), heatmaps: new Map(),
+                         axis: "step", smoothing: 0.6, range: null, logX: false, outliers: false, showMarks: true, logs: new Set()});
+    this.readState();
+    this.runList = new RunList(this);
+    this.observer = new IntersectionObserver((entries) => {
+      for (const {target, isIntersecting} of entries) {
+        const chart = this.all().find((one) => one.figure === target);
+        if (!chart) continue;
+        chart.isVisible = isIntersecting;
+        if (isIntersecting) chart.isStale ? this.load(chart) : chart.draw();
+      }
+    }, {rootMargin: "300px"});
+    new ResizeObserver(() => this.draw()).observe(byId("charts"));
+    this.listenToControls();
+    this.theme = new Theme(() => {
+      this.palette = null;
+      this.runList.draw();
+      this.draw();
+    });
+  }
+
+  all() {
+    return [...this.charts.values(), ...this.heatmaps.values()];
+  }
+
+  // State that a link keeps.
+  readState() {
+    const kept = new URLSearchParams(location.hash.slice(1));
+    if (AXIS_NAMES[kept.get("x")]) this.axis = kept.get("x");
+    if (kept.has("smooth")) this.smoothing = Math.min(Math.max(Number(kept.get("smooth")) || 0, 0), 0.99);
+    this.logX = kept.get("logx") === "1";
+    this.outliers = kept.get("outliers") === "1";
+    this.logs = new Set((kept.get("log") ?? "").split(",").filter(Boolean));
+    this.hiddenNames = new Set((kept.get("hide") ?? "").split(",").filter(Boolean));
+    const [from, to] = (kept.get("range") ?? "").split(":").map(Number);
+    if (to > from) this.range = {from, to};
+  }
+  saveState() {
+    const kept = new URLSearchParams();
+    if (this.axis !== "step") kept.set("x", this.axis);
+    kept.set("smooth", this.smoothing);
+    if (this.logX) kept.set("logx", "1");
+    if (this.outliers) kept.set("outliers", "1");
+    const logs = [...this.charts.values()].filter((chart) => chart.log).map((chart) => chart.fields[0]);
+    if (logs.length) kept.set("log", logs.join(","));
+    const hidden = this.runs.filter((run) => this.hidden.has(run.id)).map((run) => run.name);
+    if (hidden.length) kept.set("hide", hidden.join(","));
+    if (this.range) kept.set("range", `${this.range.from}:${this.range.to}`);
+    history.replaceState(null, "", "#" + kept);
+  }
+
+  listenToControls() {
+    byId("controls").addEventListener("submit", (event) => event.preventDefault());
+    const bind = (id, name, property, then) => {
+      const input = byId(id);
+      input[property] = this[name];
+      input.addEventListener("input", () => {
+        this[name] = property === "checked" ? input.checked : input.type === "range" ? Number(input.value) : input.value;
+        then();
+        this.saveState();
+      });
+    };
+    bind("axis", "axis", "value", () => {
+      this.range = null;
+      this.reload();
+    });
+    bind("smoothing", "smoothing", "value", () => {
+      byId("smoothing-value").textContent = this.smoothing;
+      this.reload();
+    });
+    byId("smoothing-value").textContent = this.smoothing;
+    bind("log-x", "logX", "checked", () => this.draw());
+    bind("outliers", "outliers", "checked", () => this.draw());
+    bind("marks", "showMarks", "checked", () => this.draw());
+    byId("reset").addEventListener("click", () => this.resetZoom());
+    byId("field-filter").addEventListener("input", () => this.filterCharts());
+  }
+
+  colours() {
+    if (!this.palette) {
+      const style = getComputedStyle(document.documentElement), of = (name) => style.getPropertyValue(name).trim();
+      const runs = Array.from({length: RUN_COLOURS}, (_, i) => of(`--c${i}`));
+      this.palette = {quiet: of("--quiet"), grid: of("--grid"), accent: of("--accent"), bad: of("--bad"), run: (id) => runs[(id - 1) % RUN_COLOURS]};
+    }
+    return this.palette;
+  }
+
+  isShown(id) {
+    return !this.hidden.has(id);
+  }
+  runName(id) {
+    return this.runs.find((run) => run.id === id)?.name ?? "";
+  }
+  shownRuns() {
+    return this.runs.filter((run) => this.isShown(run.id));
+  }
+  // Events of runs that are shown; with `placed`, those that have a place on the axis.
+  marks(placed = true) {
+    return this.events.filter((event) => this.isShown(event.run) && (!placed || event[this.axis] !== undefined));
+  }
+  toggleRun(id) {
+    this.hidden.has(id) ? this.hidden.delete(id) : this.hidden.add(id);
+    this.afterToggle();
+  }
+  showRuns(ids) {
+    this.hidden = new Set(this.runs.map((run) => run.id).filter((id) => !ids.includes(id)));
+    this.afterToggle();
+  }
+  afterToggle() {
+    this.runList.draw();
+    this.makeCharts();
+    this.reload();
+    drawEvents(this);
+    this.saveState();
+  }
+
+  xRange() {
+    const last = Math.max(0, ...this.shownRuns().map((run) => run[this.axis] ?? 0));
+    const range = this.range ?? {from: this.axis === "step" ? Math.min(1, last) : 0, to: last || 1};
+    return this.logX ? {from: Math.max(range.from, last * 1e-5, 1e-9), to: range.to} : range;
+  }
+  zoom(from, to) {
+    const last = Math.max(1, ...this.runs.map((run) => run[this.axis] ?? 0));
+    from = Math.max(from, 0);
+    to = Math.min(to, last * 1.05);
+    if (!(to - from > last * 1e-7)) return;
+    this.range = from <= (this.axis === "step" ? 1 : 0) && to >= last ? null : {from, to};
+    this.afterZoom();
+  }
+  resetZoom() {
+    this.range = null;
+    this.afterZoom();
+  }
+  // What is there is drawn at once; finer points follow.
+  afterZoom() {
+    this.draw();
+    clearTimeout(this.zoomTimer);
+    this.zoomTimer = setTimeout(() => {
+      this.reload();
+      this.saveState();
+    }, 80);
+  }
+
+  question(parts) {
+    return {runs: this.shownRuns().map((run) => run.id), axis: this.axis, parts, smoothing: this.smoothing,
+            from: this.range?.from ?? null, to: this.range?.to ?? null};
+  }
+  reload() {
+    for (const chart of this.all()) {
+      chart.isStale = true;
+      if (chart.isVisible) this.load(chart);
+    }
+  }
+  // One request of a chart at a time; what changed meanwhile is asked for afterwards.
+  async load(chart) {
+    if (chart.isLoading) return;
+    chart.isLoading = true;
+    try {
+      while (chart.isStale && chart.isVisible) await chart.load();
+    } catch (error) {
+      chart.isStale = true;
+      this.say("lost", String(error.message ?? error));
+    }
+    chart.isLoading = false;
+  }
+  draw() {
+    for (const chart of this.all()) chart.draw();
+  }
+  readOut(text) {
+    byId("reading").textContent = text ?? "";
+  }
+  say(look, text) {
+    byId("status").className = look;
+    byId("status").textContent = text;
+  }
+
+  aboutField(name) {
+    return this.fields.find((field) => field.name === name) ?? {unit: "", about: "A field of metrics.jsonl."};
+  }
+  // Charts for the fields that runs have: the ones asked for most come first, then as docs/metrics.md orders them.
+  makeCharts() {
+    const present = new Set(this.runs.flatMap((run) => Object.keys(run.last)));
+    const known = this.fields.map((field) => field.name);
+    const order = [...new Set([...FIRST_FIELDS, ...known, ...[...present].sort()])].filter((name) => present.has(name));
+    for (const name of order) {
+      if (this.charts.has(name) || (name === "validation_loss" && present.has("loss"))) continue;
+      const {unit, about} = this.aboutField(name), isLoss = name === "loss";
+      const fields = isLoss ? ["loss", "validation_loss"] : [name];
+      const label = isLoss ? "loss, validation loss dashed" : LABELS[name] ?? name.replaceAll("_", " ");
+      const chart = new Chart(this, fields, label, unit, about, isLoss);
+      if (this.logs.has(name)) chart.toggleLog();
+      this.charts.set(name, chart);
+    }
+    for (const name of [...this.charts.keys()]) if (!present.has(name)) this.charts.delete(name);
+    const wanted = new Map();
+    for (const run of this.shownRuns().filter((one) => Object.keys(one.lists).length).slice(0, MOST_HEATMAPS))
+      for (const field of Object.keys(run.lists)) wanted.set(`${run.id} ${field}`, {run: run.id, field});
+    for (const [key, {run, field}] of wanted)
+      if (!this.heatmaps.has(key)) this.heatmaps.set(key, new HeatMap(this, run, field, this.aboutField(field).unit.replace("list of ", "").replace("list", ""), this.aboutField(field).about));
+    for (const key of [...this.heatmaps.keys()]) if (!wanted.has(key)) this.heatmaps.delete(key);
+    const figures = [...order.filter((name) => this.charts.has(name)).map((name) => this.charts.get(name)),
+                     ...[...wanted.keys()].map((key) => this.heatmaps.get(key))].map((chart) => chart.figure);
+    const list = byId("charts");
+    if (figures.length !== list.children.length || figures.some((figure, i) => figure !== list.children[i])) {
+      list.replaceChildren(...figures);
+      this.observer.disconnect();
+      for (const figure of figures) this.observer.observe(figure);
+    }
+    byId("empty").hidden = this.runs.length > 0;
+    byId("empty").textContent = this.source.live ? "No runs yet. They appear here when train writes metrics.jsonl or events.jsonl." : "No runs.";
+    this.filterCharts();
+  }
+  filterCharts() {
+    const wanted = byId("field-filter").value.toLowerCase();
+    for (const chart of this.all())
+      chart.figure.hidden = !`${chart.label ?? ""} ${(chart.fields ?? [chart.field]).join(" ")}`.toLowerCase().includes(wanted);
+  }
+
+  async refresh() {
+    if (this.isRefreshing) {
+      this.refreshAgain = true;
+      return;
+    }
+    this.isRefreshing = true;
+    try {
+      const about = await this.source.about();
+      this.fields = about.fields;
+      for (const run of about.runs) if (this.hiddenNames.delete(run.name)) this.hidden.add(run.id);
+      this.runs = about.runs;
+      this.events = await this.source.events(this.runs.filter((run) => run.events > 0).map((run) => run.id));
+      this.runList.draw();
+      this.makeCharts();
+      this.reload();
+      drawEvents(this);
+      const latest = Math.max(0, ...this.runs.map((run) => run.modified));
+      const when = latest ? `, last change ${new Date(latest * 1000).toLocaleTimeString()}` : "";
+      if (this.source.live) this.say("live", this.runs.some((run) => run.loading) ? "reading metrics" : `live${when}`);
+      else this.say("", `exported ${new Date(about.now * 1000).toLocaleString()}; curves are decimated`);
+      document.documentElement.dataset.ready = "1";
+    } catch (error) {
+      this.say("lost", String(error.message ?? error));
+    }
+    // A busy run must not keep the page busy.
+    setTimeout(() => {
+      this.isRefreshing = false;
+      if (this.refreshAgain) {
+        this.refreshAgain = false;
+        this.refresh();
+      }
+    }, this.source.live ? 500 : 0);
+  }
+}
+
+const given = JSON.parse(byId("data").textContent);
+const view = new View(given.series ? new EmbeddedSource(given) : new LiveSource(given.token));
+if (matchMedia("(max-width: 760px)").matches) byId("runs-panel").open = false;
+view.source.listen((what) => {
+  if (what === "lost") view.say("lost", "the server does not answer; trying again");
+  else view.refresh();
+});
+view.refresh();

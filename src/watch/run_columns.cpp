@@ -1,0 +1,206 @@
+#include "watch/run_columns.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace sextant {
+
+namespace {
+
+// Of fields that nobody knows: a file that is none of ours must not fill the memory.
+constexpr size_t kMostColumns = 256, kMostLists = 32, kWidestList = 1024, kLongestName = 80;
+
+constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+
+// A double that no float holds is drawn at the largest float.
+float as_float(double value) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(value, -kLargest, kLargest));
+}
+
+}  // namespace
+
+std::optional<XAxis> x_axis_named(std::string_view name) {
+  if (name == "step") return XAxis::step;
+  if (name == "tokens") return XAxis::tokens;
+  if (name == "seconds") return XAxis::seconds;
+  return std::nullopt;
+}
+
+size_t MetricColumn::first_at_or_after(size_t wanted) const {
+  if (!sparse_) return wanted <= first_row_ ? 0 : std::min(wanted - first_row_, size());
+  size_t low = 0, high = size();
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (rows_[middle] < wanted)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+void MetricColumn::set(size_t wanted, float value) {
+  if (size() > 0 && row(size() - 1) == wanted) {
+    values_.at(size() - 1) = value;
+    return;
+  }
+  if (!sparse_) {
+    size_t gap = wanted - first_row_ - size();
+    if (2 * (filled_ + gap) > size() + gap + 8) become_sparse();
+    for (size_t i = 0; i < gap && !sparse_; ++i, ++filled_) values_.push_back(kNone);
+  }
+  if (sparse_) rows_.push_back(static_cast<uint32_t>(wanted));
+  values_.push_back(value);
+}
+
+void MetricColumn::become_sparse() {
+  ChunkedArray<float> kept;
+  for (size_t i = 0; i < size(); ++i) {
+    if (std::isnan(values_[i])) continue;
+    rows_.push_back(static_cast<uint32_t>(first_row_ + i));
+    kept.push_back(values_[i]);
+  }
+  values_ = std::move(kept);
+  sparse_ = true;
+}
+
+void MetricColumn::truncate(size_t rows) {
+  size_t size = first_at_or_after(rows);
+  values_.truncate(size);
+  if (sparse_) rows_.truncate(size);
+  filled_ = std::min(filled_, size);
+  if (size == 0) first_row_ = std::min(first_row_, rows);
+}
+
+void ListColumn::add(size_t row, const double* values) {
+  if (in_last_ > 0 && in_last_ < each_) {
+    float share = 1.0F / static_cast<float>(++in_last_);
+    float* last = values_.data() + (size() - 1) * width_;
+    for (size_t i = 0; i < width_; ++i) last[i] += (as_float(values[i]) - last[i]) * share;
+    return;
+  }
+  if (size() == 2 * kListRows) merge_neighbours();
+  rows_.push_back(static_cast<uint32_t>(row));
+  for (size_t i = 0; i < width_; ++i) values_.push_back(as_float(values[i]));
+  in_last_ = 1;
+}
+
+void ListColumn::merge_neighbours() {
+  for (size_t i = 0; i < kListRows; ++i) {
+    rows_[i] = rows_[2 * i];
+    for (size_t e = 0; e < width_; ++e) values_[i * width_ + e] = (value(2 * i, e) + value(2 * i + 1, e)) / 2;
+  }
+  rows_.resize(kListRows);
+  values_.resize(kListRows * width_);
+  each_ *= 2;
+}
+
+void ListColumn::truncate(size_t rows) {
+  // What is merged cannot be taken apart: the last one kept may hold rows that are gone.
+  size_t kept = static_cast<size_t>(std::ranges::lower_bound(rows_, rows) - rows_.begin());
+  if (kept == size()) return;
+  rows_.resize(kept);
+  values_.resize(kept * width_);
+  in_last_ = each_;
+}
+
+bool RunColumns::add_line(std::string_view text) {
+  if (!line_.parse(text)) return false;
+  const double* step = line_.number("step");
+  if (!step || !(*step >= 0 && *step < 9e15)) return false;
+  if (rows() > 0 && *step <= steps_.back()) truncate(row_of_step(static_cast<int64_t>(std::ceil(*step))));
+  size_t row = rows();
+  if (row == std::numeric_limits<uint32_t>::max()) return false;
+  const double* tokens = line_.number("tokens");
+  const double* seconds = line_.number("step_s");
+  double tokens_before = row > 0 ? tokens_.back() : 0, seconds_before = row > 0 ? seconds_.back() : 0;
+  steps_.push_back(*step);
+  tokens_.push_back(tokens && *tokens >= tokens_before && std::isfinite(*tokens) ? *tokens : tokens_before);
+  seconds_.push_back(seconds_before + (seconds && *seconds > 0 && std::isfinite(*seconds) ? *seconds : 0));
+  size_t hint = 0;
+  for (const MetricsLine::Number& number : line_.numbers()) {
+    if (number.name == "step" || number.name == "tokens" || !std::isfinite(number.value)) continue;
+    if (MetricColumn* column = column_for(number.name, hint++)) column->set(row, as_float(number.value));
+  }
+  for (const MetricsLine::List& list : line_.lists())
+    if (ListColumn* column = list_for(list.name, list.count)) column->add(row, line_.list_values().data() + list.first);
+  return true;
+}
+
+MetricColumn* RunColumns::column_for(std::string_view name, size_t hint) {
+  // Lines have their fields in the same order.
+  if (hint < columns_.size() && columns_[hint].name() == name) return &columns_[hint];
+  auto found = std::ranges::find(columns_, name, &MetricColumn::name);
+  if (found != columns_.end()) return &*found;
+  if (columns_.size() == kMostColumns || name.empty() || name.size() > kLongestName) return nullptr;
+  return &columns_.emplace_back(std::string(name), rows() - 1);
+}
+
+ListColumn* RunColumns::list_for(std::string_view name, size_t width) {
+  auto found = std::ranges::find(lists_, name, &ListColumn::name);
+  if (found != lists_.end()) return found->width() == width ? &*found : nullptr;
+  if (lists_.size() == kMostLists || width == 0 || width > kWidestList || name.empty() || name.size() > kLongestName)
+    return nullptr;
+  return &lists_.emplace_back(std::string(name), width);
+}
+
+double RunColumns::x(XAxis axis, size_t row) const {
+  switch (axis) {
+    case XAxis::step:
+      return steps_[row];
+    case XAxis::tokens:
+      return tokens_[row];
+    case XAxis::seconds:
+      return seconds_[row];
+  }
+  return 0;
+}
+
+size_t RunColumns::first_row_at_or_after(XAxis axis, double wanted) const {
+  size_t low = 0, high = rows();
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (x(axis, middle) < wanted)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+const MetricColumn* RunColumns::column(std::string_view name) const {
+  auto found = std::ranges::find(columns_, name, &MetricColumn::name);
+  return found == columns_.end() ? nullptr : &*found;
+}
+
+const ListColumn* RunColumns::list(std::string_view name) const {
+  auto found = std::ranges::find(lists_, name, &ListColumn::name);
+  return found == lists_.end() ? nullptr : &*found;
+}
+
+std::optional<float> RunColumns::last(std::string_view name) const {
+  const MetricColumn* found = column(name);
+  if (!found) return std::nullopt;
+  for (size_t i = found->size(); i-- > 0;)
+    if (!std::isnan(found->value(i))) return found->value(i);
+  return std::nullopt;
+}
+
+size_t RunColumns::bytes() const {
+  size_t sum = steps_.bytes() + tokens_.bytes() + seconds_.bytes();
+  for (const MetricColumn& column : columns_) sum += column.bytes();
+  for (const ListColumn& list : lists_) sum += list.bytes();
+  return sum;
+}
+
+void RunColumns::truncate(size_t rows) {
+  steps_.truncate(rows);
+  tokens_.truncate(rows);
+  seconds_.truncate(rows);
+  for (MetricColumn& column : columns_) column.truncate(rows);
+  for (ListColumn& list : lists_) list.truncate(rows);
+}
+
+}  // namespace sextant

@@ -1,0 +1,187 @@
+#include "watch/run_comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/error.h"
+#include "config/load.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr size_t kFewestSteps = 8;
+constexpr double kStandardErrors = 2;  // that a difference must exceed
+
+// The values of a column up to `tokens`, without gaps.
+std::vector<double> values_until(const RunColumns& run, const MetricColumn& column, double tokens, double& reached) {
+  std::vector<double> values;
+  for (size_t i = 0; i < column.size(); ++i) {
+    double at = run.x(XAxis::tokens, column.row(i));
+    if (at > tokens) break;
+    if (std::isnan(column.value(i))) continue;
+    values.push_back(column.value(i));
+    reached = at;
+  }
+  return values;
+}
+
+std::vector<double> residuals_of_line(const std::vector<double>& y) {
+  auto n = static_cast<double>(y.size());
+  double mean_x = (n - 1) / 2, mean_y = 0, xx = 0, xy = 0;
+  for (double v : y) mean_y += v / n;
+  for (size_t i = 0; i < y.size(); ++i) {
+    double x = static_cast<double>(i) - mean_x;
+    xx += x * x, xy += x * (y[i] - mean_y);
+  }
+  double slope = xx > 0 ? xy / xx : 0;
+  std::vector<double> residuals(y.size());
+  for (size_t i = 0; i < y.size(); ++i) residuals[i] = y[i] - mean_y - slope * (static_cast<double>(i) - mean_x);
+  return residuals;
+}
+
+// How many steps one independent one is worth: 1 + 2 times the sum of autocorrelations, summed in pairs while these are
+// positive (Geyer's initial positive sequence).
+double correlation_time(const std::vector<double>& residuals, double variance) {
+  if (variance <= 0) return 1;
+  auto correlation = [&](size_t lag) {
+    double sum = 0;
+    for (size_t i = lag; i < residuals.size(); ++i) sum += residuals[i] * residuals[i - lag];
+    return sum / static_cast<double>(residuals.size()) / variance;
+  };
+  double time = -1;
+  for (size_t lag = 0; lag + 1 < residuals.size() / 2; lag += 2) {
+    double pair = correlation(lag) + correlation(lag + 1);
+    if (pair <= 0) break;
+    time += 2 * pair;
+  }
+  return std::clamp(time, 1.0, static_cast<double>(residuals.size()));
+}
+
+double median_of(const MetricColumn* column) {
+  std::vector<float> values;
+  for (size_t i = 0; column && i < column->size(); ++i)
+    if (!std::isnan(column->value(i))) values.push_back(column->value(i));
+  if (values.empty()) return 0;
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+RunFigures figures_of(const WatchedRun& run, size_t window) {
+  const RunColumns& columns = run.columns();
+  RunFigures figures{.name = run.name()};
+  if (columns.rows() == 0) return figures;
+  size_t last = columns.rows() - 1;
+  figures.tokens = columns.x(XAxis::tokens, last);
+  figures.seconds = columns.x(XAxis::seconds, last);
+  figures.steps = static_cast<int64_t>(columns.x(XAxis::step, last));
+  figures.final_loss = loss_at(columns, figures.tokens, window);
+  if (auto value = columns.last("validation_loss")) figures.validation_loss = *value;
+  figures.tokens_per_s = median_of(columns.column("tokens_per_s"));
+  return figures;
+}
+
+// The first row from which the mean of a window is at or below `loss`.
+std::optional<size_t> row_that_reaches(const RunColumns& run, double loss, size_t window) {
+  const MetricColumn* column = run.column("loss");
+  double sum = 0;
+  std::vector<double> recent;
+  for (size_t i = 0; column && i < column->size(); ++i) {
+    if (std::isnan(column->value(i))) continue;
+    recent.push_back(column->value(i));
+    sum += column->value(i);
+    if (recent.size() > window) sum -= recent[recent.size() - window - 1];
+    if (recent.size() >= window && sum / static_cast<double>(window) <= loss) return column->row(i);
+  }
+  return std::nullopt;
+}
+
+void compare_configs(const WatchedRun& a, const WatchedRun& b, RunComparison& comparison) {
+  ConfigValues values[2];
+  for (size_t i = 0; i < 2; ++i) {
+    const WatchedRun& run = i == 0 ? a : b;
+    std::filesystem::path file = run.directory() / "config.toml";
+    if (!std::filesystem::exists(file)) {
+      comparison.config_remark = fmt::format("{} has no config.toml", run.name());
+      return;
+    }
+    try {
+      values[i] = config_values(load_config(file));
+    } catch (const UserError& error) {  // of another version
+      comparison.config_remark = error.what();
+      return;
+    }
+  }
+  comparison.config = changes_between(values[0], values[1]);
+}
+
+}  // namespace
+
+std::string_view name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::better:
+      return "better";
+    case Verdict::worse:
+      return "worse";
+    case Verdict::no_difference:
+      return "no difference";
+    case Verdict::unknown:
+      return "unknown";
+  }
+  return "";
+}
+
+std::optional<LossEstimate> loss_at(const RunColumns& run, double tokens, size_t steps) {
+  const MetricColumn* column = run.column("loss");
+  if (!column) return std::nullopt;
+  LossEstimate estimate;
+  std::vector<double> values = values_until(run, *column, tokens, estimate.tokens);
+  if (values.size() > steps) values.erase(values.begin(), values.end() - static_cast<std::ptrdiff_t>(steps));
+  if (values.size() < kFewestSteps) return std::nullopt;
+  auto n = static_cast<double>(values.size());
+  for (double value : values) estimate.mean += value / n;
+  std::vector<double> residuals = residuals_of_line(values);
+  double squares = 0;
+  for (double residual : residuals) squares += residual * residual;
+  estimate.steps = values.size();
+  estimate.independent = n / correlation_time(residuals, squares / n);
+  // Two are used up by the line.
+  estimate.error = std::sqrt(squares / (n - 2) / estimate.independent);
+  return estimate;
+}
+
+RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t window) {
+  if (window == 0) {
+    size_t shorter = std::min(a.columns().rows(), b.columns().rows());
+    window = std::min(std::clamp<size_t>(shorter / 20, 20, 1000), std::max(kFewestSteps, shorter / 2));
+  }
+  RunComparison comparison{.a = figures_of(a, window), .b = figures_of(b, window)};
+  compare_configs(a, b, comparison);
+  double shared = std::min(comparison.a.tokens, comparison.b.tokens);
+  comparison.equal_a = loss_at(a.columns(), shared, window);
+  comparison.equal_b = loss_at(b.columns(), shared, window);
+  if (comparison.equal_a && comparison.equal_b) {
+    comparison.difference = comparison.equal_b->mean - comparison.equal_a->mean;
+    comparison.error = std::hypot(comparison.equal_a->error, comparison.equal_b->error);
+    bool clear = std::fabs(comparison.difference) > kStandardErrors * comparison.error && comparison.difference != 0;
+    comparison.verdict = !clear ? Verdict::no_difference : comparison.difference < 0 ? Verdict::better : Verdict::worse;
+  }
+  if (comparison.a.final_loss && comparison.b.final_loss) {
+    double loss = std::max(comparison.a.final_loss->mean, comparison.b.final_loss->mean);
+    comparison.reached_loss = loss;
+    if (auto row = row_that_reaches(a.columns(), loss, window)) {
+      comparison.a_tokens = a.columns().x(XAxis::tokens, *row);
+      comparison.a_seconds = a.columns().x(XAxis::seconds, *row);
+    }
+    if (auto row = row_that_reaches(b.columns(), loss, window)) {
+      comparison.b_tokens = b.columns().x(XAxis::tokens, *row);
+      comparison.b_seconds = b.columns().x(XAxis::seconds, *row);
+    }
+  }
+  return comparison;
+}
+
+}  // namespace sextant

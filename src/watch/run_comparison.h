@@ -1,0 +1,63 @@
+// Two runs side by side: is one better, and by how much more than its noise?
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/changes.h"
+#include "watch/run_columns.h"
+#include "watch/watched_run.h"
+
+namespace sextant {
+
+// The mean of a loss over the steps up to some number of tokens, with the standard error of that mean.
+struct LossEstimate {
+  double tokens = 0;       // at the end of the window
+  double mean = 0;         // of the window
+  double error = 0;        // standard error of the mean, with the autocorrelation of the residuals counted in
+  size_t steps = 0;        // of the window
+  double independent = 0;  // steps that tell as much as those, were each independent
+};
+
+// Over the last `steps` steps that end at `tokens` or before. The residuals are those of a straight line through the
+// window: what the loss falls by within it is no noise. Nothing where fewer than 8 steps are there.
+std::optional<LossEstimate> loss_at(const RunColumns& run, double tokens, size_t steps);
+
+struct RunFigures {
+  std::string name;
+  double tokens = 0, seconds = 0;
+  int64_t steps = 0;
+  std::optional<LossEstimate> final_loss;
+  std::optional<double> validation_loss;  // the last one
+  double tokens_per_s = 0;                // median
+};
+
+enum class Verdict : uint8_t { better, worse, no_difference, unknown };
+std::string_view name_of(Verdict verdict);
+
+// Of B against A.
+struct RunComparison {
+  RunFigures a, b;
+  std::vector<ConfigChange> config;              // keys that differ
+  std::string config_remark;                     // why there is no list of keys; empty: there is
+  std::optional<LossEstimate> equal_a, equal_b;  // at the tokens that both have reached
+  double difference = 0, error = 0;              // of B less A at equal tokens, and its standard error
+  Verdict verdict = Verdict::unknown;
+  std::optional<double> reached_loss;  // the higher of the two final losses, which both reach
+  std::optional<double> a_tokens, b_tokens, a_seconds, b_seconds;  // until it is reached
+
+  std::string sentence() const;
+};
+
+// The runs are read. `window`: steps that a loss is the mean of; 0: a twentieth of the shorter run, 20 to 1000, and no
+// more than half of it.
+RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t window = 0);
+
+// Text and JSON of comparisons with one first run.
+std::string comparison_text(const std::vector<RunComparison>& comparisons);
+std::string comparison_json(const std::vector<RunComparison>& comparisons);
+
+}  // namespace sextant

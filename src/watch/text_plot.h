@@ -1,0 +1,28 @@
+// Curves in a terminal, of braille dots (two by four a character) or of stars where the terminal has no UTF-8.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/text_style.h"
+#include "watch/decimate.h"
+#include "watch/run_set.h"
+
+namespace sextant {
+
+struct TextCurve {
+  SeriesPoints points;
+  std::string name;
+};
+
+struct TextPlot {
+  std::string title, x_name;
+  size_t width = 80, height = 12;  // characters, with labels; lines of the curves
+  bool braille = true;
+  Colours colours = Colours::off;  // one for each curve; off: all look alike
+};
+
+// Title, lines of the picture with values at the left, the ends of x below. Ends with a line end.
+std::string text_plot(const std::vector<TextCurve>& curves, const TextPlot& plot);
+
+}  // namespace sextant

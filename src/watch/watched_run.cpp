@@ -1,0 +1,79 @@
+#include "watch/watched_run.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr size_t kMostEvents = 20'000;  // of one run; the first ones go
+constexpr int64_t kSilentAfter = 120;   // seconds, or so many steps as below
+constexpr double kSilentSteps = 20;
+
+}  // namespace
+
+std::string_view name_of(RunState state) {
+  switch (state) {
+    case RunState::waiting:
+      return "waiting";
+    case RunState::running:
+      return "running";
+    case RunState::silent:
+      return "silent";
+    case RunState::finished:
+      return "finished";
+    case RunState::stopped:
+      return "stopped";
+    case RunState::failed:
+      return "failed";
+  }
+  return "";
+}
+
+bool is_run_directory(const std::filesystem::path& directory) {
+  std::error_code none;
+  return std::filesystem::is_regular_file(directory / kMetricsFile, none) ||
+         std::filesystem::is_regular_file(directory / kEventsFile, none);
+}
+
+WatchedRun::WatchedRun(int id, std::filesystem::path directory, std::string name)
+    : id_(id),
+      directory_(std::move(directory)),
+      name_(std::move(name)),
+      metrics_(directory_ / kMetricsFile),
+      event_lines_(directory_ / kEventsFile) {}
+
+bool WatchedRun::poll(size_t budget) {
+  auto metrics = metrics_.read(
+      budget, [this] { columns_ = RunColumns(); }, [this](std::string_view line) { columns_.add_line(line); });
+  auto events = event_lines_.read(
+      budget, [this] { events_.clear(); },
+      [this](std::string_view line) {
+        if (std::optional<RunEvent> event = parse_event(line)) events_.push_back(std::move(*event));
+      });
+  if (events_.size() > kMostEvents)
+    events_.erase(events_.begin(), events_.end() - static_cast<std::ptrdiff_t>(kMostEvents / 2));
+  return metrics != LineTail::Change::none || events != LineTail::Change::none;
+}
+
+RunState WatchedRun::state(int64_t now) const {
+  for (size_t i = events_.size(); i-- > 0;) switch (events_[i].kind) {
+      case EventKind::finish:
+        return RunState::finished;
+      case EventKind::stop:
+        return RunState::stopped;
+      case EventKind::failure:
+        return RunState::failed;
+      case EventKind::start:
+      case EventKind::resume:
+      case EventKind::restart:
+        i = 0;  // it goes on
+        break;
+      default:
+        break;
+    }
+  if (columns_.rows() == 0) return RunState::waiting;
+  double step_s = columns_.last("step_s").value_or(0);
+  bool is_recent = static_cast<double>(now - modified()) < std::max<double>(kSilentAfter, kSilentSteps * step_s);
+  return is_recent ? RunState::running : RunState::silent;
+}
+
+}  // namespace sextant

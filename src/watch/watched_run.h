@@ -1,0 +1,51 @@
+// A run's directory, followed while the run goes on: its metrics as columns, its events, and how it stands.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "events/run_event.h"
+#include "watch/line_tail.h"
+#include "watch/run_columns.h"
+
+namespace sextant {
+
+inline constexpr std::string_view kMetricsFile = "metrics.jsonl";
+
+enum class RunState : uint8_t { waiting, running, silent, finished, stopped, failed };
+std::string_view name_of(RunState state);
+
+// A directory that holds metrics or events.
+bool is_run_directory(const std::filesystem::path& directory);
+
+class WatchedRun {
+ public:
+  WatchedRun(int id, std::filesystem::path directory, std::string name);
+
+  int id() const { return id_; }
+  const std::string& name() const { return name_; }
+  const std::filesystem::path& directory() const { return directory_; }
+  const RunColumns& columns() const { return columns_; }
+  const std::vector<RunEvent>& events() const { return events_; }
+  bool is_loading() const { return metrics_.has_more() || event_lines_.has_more(); }
+  // A run without an end is running while lines come, and silent when none has come for long.
+  RunState state(int64_t now) const;
+  int64_t modified() const { return std::max(metrics_.modified(), event_lines_.modified()); }
+
+  // Reads what is new, at most about `budget` bytes. True where anything changed.
+  bool poll(size_t budget);
+
+ private:
+  int id_;
+  std::filesystem::path directory_;
+  std::string name_;
+  LineTail metrics_, event_lines_;
+  RunColumns columns_;
+  std::vector<RunEvent> events_;
+};
+
+}  // namespace sextant

@@ -1,0 +1,118 @@
+// Comparisons of runs whose noise is known, and the log.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/rng.h"
+#include "run_files.h"
+#include "watch/run_comparison.h"
+#include "watch/run_log.h"
+
+namespace sextant {
+namespace {
+
+// A loss that falls slowly, with noise of a known spread: x[i] = phi x[i-1] + e, whose mean over n has the variance
+// sigma^2 / n / (1 - phi)^2.
+struct NoisyLoss {
+  double level = 2, spread = 0.05, phi = 0;
+  uint64_t seed = 1;
+};
+
+std::unique_ptr<WatchedRun> noisy_run(const RunFiles& files, const std::string& name, const NoisyLoss& loss,
+                                      int steps) {
+  Random random(loss.seed, "noisy run");
+  std::string lines;
+  double noise = 0;
+  for (int step = 1; step <= steps; ++step) {
+    noise = loss.phi * noise + loss.spread * random.normal(static_cast<uint64_t>(step));
+    lines += metrics_line(step, loss.level + 3 * std::exp(-step / 100.0) - 1e-5 * step + noise);
+  }
+  files.write(name + "/metrics.jsonl", lines);
+  auto run = std::make_unique<WatchedRun>(1, files / name, name);
+  run->poll(1 << 26);
+  return run;
+}
+
+TEST(LossEstimates, HaveTheErrorOfIndependentNoise) {
+  RunFiles files("estimate");
+  auto run = noisy_run(files, "r", {}, 4000);
+  auto estimate = loss_at(run->columns(), 1e9, 1000);
+  ASSERT_TRUE(estimate);
+  EXPECT_EQ(estimate->steps, 1000u);
+  EXPECT_NEAR(estimate->error, 0.05 / std::sqrt(1000), 0.05 / std::sqrt(1000) * 0.35);
+  EXPECT_NEAR(estimate->mean, 2 - 1e-5 * 3500, 4 * estimate->error);
+  EXPECT_EQ(loss_at(run->columns(), 100000, 1000)->tokens, 100000);
+  EXPECT_FALSE(loss_at(run->columns(), 500, 1000));  // five steps
+}
+
+TEST(LossEstimates, CountAutocorrelationIn) {
+  RunFiles files("estimate-correlated");
+  double sum = 0;
+  constexpr int kRuns = 8;
+  for (int i = 0; i < kRuns; ++i) {
+    auto run = noisy_run(files, "r", {.spread = 0.02, .phi = 0.8, .seed = static_cast<uint64_t>(i + 10)}, 3000);
+    sum += loss_at(run->columns(), 1e9, 1000)->error;
+  }
+  double expected = 0.02 / (1 - 0.8) / std::sqrt(1000);  // 2.2 times the error were the noise independent at its spread
+  EXPECT_NEAR(sum / kRuns, expected, expected * 0.3);
+}
+
+TEST(RunComparisons, TellNoiseFromDifference) {
+  RunFiles files("compare");
+  auto a = noisy_run(files, "a", {.seed = 1}, 2000), same = noisy_run(files, "same", {.seed = 2}, 2000),
+       better = noisy_run(files, "better", {.level = 1.95, .seed = 3}, 1500),
+       worse = noisy_run(files, "worse", {.level = 2.05, .seed = 4}, 2000),
+       few = noisy_run(files, "few", {.seed = 5}, 5);
+  EXPECT_EQ(compare_runs(*a, *same).verdict, Verdict::no_difference);
+  RunComparison comparison = compare_runs(*a, *better);
+  EXPECT_EQ(comparison.verdict, Verdict::better);
+  EXPECT_NEAR(comparison.difference, -0.05, 4 * comparison.error);
+  EXPECT_EQ(comparison.equal_a->tokens, 150000);  // at the tokens of the shorter one
+  // The higher final loss is reached by both, by the better one sooner.
+  ASSERT_TRUE(comparison.a_tokens && comparison.b_tokens);
+  EXPECT_LT(*comparison.b_tokens, *comparison.a_tokens);
+  EXPECT_EQ(*comparison.a_seconds, *comparison.a_tokens / 100 * 0.5);
+  EXPECT_EQ(compare_runs(*a, *worse).verdict, Verdict::worse);
+  EXPECT_EQ(compare_runs(*a, *few).verdict, Verdict::unknown);
+  EXPECT_NE(compare_runs(*a, *few).sentence().find("cannot be compared"), std::string::npos);
+}
+
+TEST(RunComparisons, ListKeysThatDiffer) {
+  RunFiles files("compare-config");
+  auto a = noisy_run(files, "a", {}, 50), b = noisy_run(files, "b", {}, 50);
+  EXPECT_NE(compare_runs(*a, *b).config_remark, "");
+  files.write("a/config.toml", "[optimizer]\nlr = 0.001\n[model]\npreset = \"gpt2\"\n");
+  files.write("b/config.toml", "[optimizer]\nlr = 0.002\n[model]\npreset = \"gpt2\"\n");
+  RunComparison comparison = compare_runs(*a, *b);
+  EXPECT_EQ(comparison.config_remark, "");
+  ASSERT_EQ(comparison.config.size(), 1u);
+  EXPECT_EQ(comparison.config[0].key, "optimizer.lr");
+  auto json = nlohmann::json::parse(comparison_json({comparison}));
+  EXPECT_EQ(json["comparisons"][0]["config"][0]["key"], "optimizer.lr");
+  files.write("b/config.toml", "no toml");
+  EXPECT_NE(compare_runs(*a, *b).config_remark, "");
+}
+
+TEST(RunLog, HasEventsWithTheLossOfTheirStep) {
+  RunFiles files("log");
+  files.write("r/metrics.jsonl", metrics_line(1, 5) + metrics_line(2, 4.25));
+  files.write("r/events.jsonl",
+              R"({"time":"2026-11-17T18:03:54.123Z","event":"checkpoint","step":2,"text":"a <b>|</b> line"})"
+              "\n"
+              R"({"time":"2026-11-17T18:04:00.000Z","event":"failure","step":9,"text":"disk\nfull"})"
+              "\n");
+  WatchedRun run(1, files / "r", "r");
+  run.poll(1 << 20);
+  std::string text = run_log_markdown(run, run.modified());
+  EXPECT_NE(text.find("| 2026-11-17 18:03:54 | 2 | 4.2500 | checkpoint | a \\<b\\>\\|\\</b\\> line |\n"), text.npos)
+      << text;
+  EXPECT_NE(text.find("| 2026-11-17 18:04:00 | 9 |  | failure | disk full |\n"), text.npos) << text;
+  EXPECT_NE(text.find("- state: failed\n"), text.npos);
+  std::string page = run_log_html(run, run.modified());
+  EXPECT_NE(page.find("a &lt;b&gt;|&lt;/b&gt; line"), page.npos);
+  EXPECT_NE(page.find("<polyline"), page.npos);
+}
+
+}  // namespace
+}  // namespace sextant
