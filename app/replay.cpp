@@ -187,7 +187,7 @@ class ReplayReport {
                                                  executions.front().ops.size()));
   }
 
-  void show_comparison(const Comparison& comparison, double tolerance) {
+  void show_comparison(const OutputComparison& comparison, double tolerance) {
     Json json{{"overrides", a_.against},
               {"tolerance", tolerance},
               {"compared", comparison.compared},

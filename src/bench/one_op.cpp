@@ -86,6 +86,8 @@ void write_random(Bound& bound, const Value& value, int64_t integers_below) {
       return write_blocks<double>(bound, value, [&](size_t i) { return static_cast<double>(real(i)); });
     case DType::bf16:
       return write_blocks<uint16_t>(bound, value, [&](size_t i) { return bf16_bits(real(i)); });
+    case DType::u8:
+      return write_blocks<uint8_t>(bound, value, [&](size_t i) { return static_cast<uint8_t>(random.below(i, 256)); });
     case DType::e4m3:
     case DType::e5m2:
       return write_blocks<uint8_t>(bound, value, [&](size_t i) { return fp8_bits(fp8_format(value.dtype), real(i)); });

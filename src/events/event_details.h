@@ -13,12 +13,12 @@
 namespace sextant {
 
 // What has no type of its own here: an object, a list of numbers, null.
-struct JsonText {
+struct EventJson {
   std::string text;
-  bool operator==(const JsonText&) const = default;
+  bool operator==(const EventJson&) const = default;
 };
 
-using EventValue = std::variant<bool, int64_t, double, std::string, std::vector<std::string>, JsonText>;
+using EventValue = std::variant<bool, int64_t, double, std::string, std::vector<std::string>, EventJson>;
 
 class EventDetails {
  public:

@@ -29,7 +29,7 @@ constexpr EventKindInfo kEventKinds[] = {
 nlohmann::ordered_json json_of(const EventValue& value) {
   return std::visit(
       []<class T>(const T& own) -> nlohmann::ordered_json {
-        if constexpr (std::is_same_v<T, JsonText>)
+        if constexpr (std::is_same_v<T, EventJson>)
           return nlohmann::ordered_json::parse(own.text, nullptr, false);
         else
           return own;
@@ -47,7 +47,7 @@ EventValue value_of(const nlohmann::ordered_json& json) {
   bool texts = json.is_array() && !json.empty() &&
                std::ranges::all_of(json, [](const nlohmann::ordered_json& item) { return item.is_string(); });
   if (texts) return json.get<std::vector<std::string>>();
-  return JsonText{json.dump()};
+  return EventJson{json.dump()};
 }
 
 class EventsDescriptor {

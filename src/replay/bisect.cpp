@@ -67,9 +67,10 @@ const ObservedOutput* first_different(const std::vector<ObservedOutput>& ops,
   return found == ops.end() ? nullptr : &*found;
 }
 
-Comparison compare(const std::vector<ObservedOutput>& ops, const std::vector<ObservedOutput>& other, double tolerance) {
+OutputComparison compare(const std::vector<ObservedOutput>& ops, const std::vector<ObservedOutput>& other,
+                         double tolerance) {
   std::map<MeshKey, WholeOutput> left = whole_outputs(ops), right = whole_outputs(other);
-  Comparison comparison;
+  OutputComparison comparison;
   for (const auto& [key, mine] : left) {
     auto theirs = right.find(key);
     if (theirs == right.end() || !mine.additive || !theirs->second.additive) continue;

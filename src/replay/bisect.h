@@ -18,13 +18,14 @@ const ObservedOutput* first_non_finite(const std::vector<ObservedOutput>& ops);
 const ObservedOutput* first_different(const std::vector<ObservedOutput>& ops, const std::vector<ObservedOutput>& again);
 
 // Of two executions on any meshes and in any precision: outputs of ops that both have, over all ranks and microbatches.
-struct Comparison {
+struct OutputComparison {
   int64_t compared = 0;                   // outputs
   const ObservedOutput* first = nullptr;  // beyond the tolerance, in the order of the first execution; null: none
   double difference = 0;                  // of that one: the norm of the difference over the norm
   double largest = 0;                     // of all
 };
-Comparison compare(const std::vector<ObservedOutput>& ops, const std::vector<ObservedOutput>& other, double tolerance);
+OutputComparison compare(const std::vector<ObservedOutput>& ops, const std::vector<ObservedOutput>& other,
+                         double tolerance);
 
 // The token whose row of the output has the first number that is not finite.
 struct TokenOfStep {

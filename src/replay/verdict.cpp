@@ -28,15 +28,15 @@ bool agree(const Execution& a, const Execution& b) {
 
 }  // namespace
 
-std::string_view name_of(Verdict verdict) {
+std::string_view name_of(ReplayVerdict verdict) {
   switch (verdict) {
-    case Verdict::reproducible:
+    case ReplayVerdict::reproducible:
       return "reproducible";
-    case Verdict::transient:
+    case ReplayVerdict::transient:
       return "transient";
-    case Verdict::persistent:
+    case ReplayVerdict::persistent:
       return "persistent";
-    case Verdict::unrecorded:
+    case ReplayVerdict::unrecorded:
       return "unrecorded";
   }
   return "";
@@ -52,13 +52,13 @@ Judgement judge(const std::optional<RecordedStep>& recorded, const std::vector<E
   judgement.bit_equal = recorded && judgement.difference == 0;
   bool together = std::ranges::all_of(executions, [&](const Execution& e) { return agree(executions.front(), e); });
   if (!together) {
-    judgement.verdict = Verdict::persistent;
+    judgement.verdict = ReplayVerdict::persistent;
     judgement.text =
         "executions here differ from one another: this machine is at fault, or a kernel is not deterministic";
   } else if (!recorded) {
     judgement.text = "the run has no record of this step to compare with";
   } else if (judgement.difference <= rounding) {
-    judgement.verdict = Verdict::reproducible;
+    judgement.verdict = ReplayVerdict::reproducible;
     judgement.text = judgement.bit_equal
                          ? "every execution gives the record, bit for bit: it follows from weights and data"
                          : fmt::format(
@@ -66,7 +66,7 @@ Judgement judge(const std::optional<RecordedStep>& recorded, const std::vector<E
                                "difference {:.1e}): it follows from weights and data",
                                judgement.difference);
   } else {
-    judgement.verdict = Verdict::transient;
+    judgement.verdict = ReplayVerdict::transient;
     judgement.text =
         "executions here agree with each other and not with the record: what the run recorded does not "
         "follow from weights and data. Suspect the devices that ran it";

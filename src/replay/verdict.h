@@ -10,16 +10,16 @@
 
 namespace sextant {
 
-enum class Verdict : uint8_t {
+enum class ReplayVerdict : uint8_t {
   reproducible,  // every execution here gives what the run recorded
   transient,     // executions here agree with each other, and not with the record
   persistent,    // executions here do not agree with each other
   unrecorded,    // they agree, and the run has no record of the step
 };
-std::string_view name_of(Verdict verdict);
+std::string_view name_of(ReplayVerdict verdict);
 
 struct Judgement {
-  Verdict verdict = Verdict::unrecorded;
+  ReplayVerdict verdict = ReplayVerdict::unrecorded;
   bool bit_equal = false;  // to the record
   double difference = 0;   // relative, the larger of loss and gradient norm; infinite where only one is finite
   std::string text;        // a sentence

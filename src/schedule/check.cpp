@@ -72,7 +72,7 @@ class Checker {
   }
 
   void check_ends() const {
-    Walk done = walk(schedule_, uniform_durations(schedule_.shape));
+    ScheduleWalk done = walk(schedule_, uniform_durations(schedule_.shape));
     for (int rank = 0; rank < schedule_.shape.ranks; ++rank)
       if (!stuck_at(done, rank).empty())
         fail(ring_of_waits(done, rank), "ranks that never wait for each other in a ring");
@@ -111,13 +111,13 @@ class Checker {
   }
 
   // The unit that a rank does not get past; empty when it has run all.
-  std::span<const Action> stuck_at(const Walk& done, int rank) const {
+  std::span<const Action> stuck_at(const ScheduleWalk& done, int rank) const {
     std::span<const Action> list = schedule_.ranks[static_cast<size_t>(rank)];
     return leading_unit(list.subspan(done.ranks[static_cast<size_t>(rank)].size()));
   }
 
   // Every stuck rank waits for an action of a stuck rank, so following the waits leads into a ring.
-  std::string ring_of_waits(const Walk& done, int rank) const {
+  std::string ring_of_waits(const ScheduleWalk& done, int rank) const {
     std::vector<char> seen(schedule_.ranks.size());
     std::string text = fmt::format("rank {}", rank);
     while (!seen[static_cast<size_t>(rank)]) {
@@ -132,7 +132,7 @@ class Checker {
     return text;
   }
 
-  Need unmet(const Walk& done, int rank, std::span<const Action> unit) const {
+  Need unmet(const ScheduleWalk& done, int rank, std::span<const Action> unit) const {
     for (size_t part = 0; part < unit.size(); ++part)
       for (const Need& need : needs_from_elsewhere(schedule_, rank, unit, part, kUnlimitedSlots)) {
         const auto& ran = done.ranks[static_cast<size_t>(need.rank)];

@@ -8,7 +8,7 @@ namespace sextant {
 
 namespace {
 
-bool as_fast_as(const Walk& limited, const Walk& free) {
+bool as_fast_as(const ScheduleWalk& limited, const ScheduleWalk& free) {
   for (size_t rank = 0; rank < free.ranks.size(); ++rank) {
     if (limited.ranks[rank].size() < free.ranks[rank].size()) return false;  // locked up
     if (limited.ranks[rank].back().end > free.ranks[rank].back().end) return false;
@@ -20,7 +20,7 @@ bool as_fast_as(const Walk& limited, const Walk& free) {
 
 int gradient_slots(const PipelineSchedule& schedule) {
   Durations equal = uniform_durations(schedule.shape);
-  Walk free = walk(schedule, equal);
+  ScheduleWalk free = walk(schedule, equal);
   auto suffice = [&](int slots) { return as_fast_as(walk(schedule, equal, slots), free); };
   // More slots only remove waits, so the numbers that suffice are those from some number on: mostly a small one.
   int too_few = 0, enough = 1;

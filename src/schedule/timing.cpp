@@ -48,7 +48,7 @@ double TimedSchedule::bubble_fraction() const {
 }
 
 TimedSchedule simulate_schedule(const PipelineSchedule& schedule, const Durations& durations) {
-  Walk done = walk(schedule, durations);
+  ScheduleWalk done = walk(schedule, durations);
   for (size_t rank = 0; rank < schedule.ranks.size(); ++rank)
     BUG_IF(done.ranks[rank].size() < schedule.ranks[rank].size(), "schedule {} was not checked: rank {} stops",
            schedule.name, rank);

@@ -23,7 +23,7 @@ class Walker {
     done_.ranks.resize(schedule.ranks.size());
   }
 
-  Walk run() {
+  ScheduleWalk run() {
     for (int rank = schedule_.shape.ranks - 1; rank >= 0; --rank) awake_.push_back(rank);
     while (!awake_.empty()) {
       int rank = awake_.back();
@@ -108,7 +108,7 @@ class Walker {
   bool defers_weights_;
   std::vector<Time> times_;  // of F, B, W of every stage and microbatch
   std::vector<int> awake_;   // ranks that may be able to go on
-  Walk done_;
+  ScheduleWalk done_;
 };
 
 }  // namespace
@@ -148,7 +148,7 @@ std::vector<Need> needs_from_elsewhere(const PipelineSchedule& schedule, int ran
   return all;
 }
 
-Walk walk(const PipelineSchedule& schedule, const Durations& durations, int gradient_slots) {
+ScheduleWalk walk(const PipelineSchedule& schedule, const Durations& durations, int gradient_slots) {
   return Walker(schedule, durations, gradient_slots).run();
 }
 

@@ -31,10 +31,10 @@ std::vector<Need> needs(const PipelineSchedule& schedule, int rank, const Action
 std::vector<Need> needs_from_elsewhere(const PipelineSchedule& schedule, int rank, std::span<const Action> unit,
                                        size_t part, int gradient_slots);
 
-struct Walk {
+struct ScheduleWalk {
   std::vector<std::vector<TimedAction>> ranks;
 };
 
-Walk walk(const PipelineSchedule& schedule, const Durations& durations, int gradient_slots = kUnlimitedSlots);
+ScheduleWalk walk(const PipelineSchedule& schedule, const Durations& durations, int gradient_slots = kUnlimitedSlots);
 
 }  // namespace sextant

@@ -284,7 +284,7 @@ class Supervisor {
                           {"from_step", attempt.from_step},
                           {"steps_repeated", repeated},
                           {"seconds_lost", outage_.sum()},
-                          {"seconds", JsonText{lost_json(outage_).dump()}}}});
+                          {"seconds", EventJson{lost_json(outage_).dump()}}}});
       outage_ = {};
     }
   }

@@ -66,11 +66,11 @@ std::string reached_line(const RunComparison& c) {
 }  // namespace
 
 std::string RunComparison::sentence() const {
-  if (verdict == Verdict::unknown)
+  if (verdict == ComparisonVerdict::unknown)
     return fmt::format("{} and {} cannot be compared: fewer than 8 steps with a loss at equal tokens.",
                        printable(b.name), printable(a.name));
   std::string at = fmt::format("at {} tokens", tokens_text(std::min(a.tokens, b.tokens)));
-  if (verdict == Verdict::no_difference)
+  if (verdict == ComparisonVerdict::no_difference)
     return fmt::format(
         "{} is not different from {} {}: {:+.4f} in loss, within the noise of ±{:.4f} (two standard errors).",
         printable(b.name), printable(a.name), at, difference, 2 * error);
@@ -100,7 +100,7 @@ std::string comparison_json(const std::vector<RunComparison>& comparisons) {
     ComparisonJson keys = ComparisonJson::array();
     for (const ConfigChange& key : c.config)
       keys.push_back({{"key", key.key}, {"before", key.before}, {"after", key.after}});
-    bool compared = c.verdict != Verdict::unknown;
+    bool compared = c.verdict != ComparisonVerdict::unknown;
     list.push_back({{"a", figures_json(c.a)},
                     {"b", figures_json(c.b)},
                     {"config", c.config_remark.empty() ? keys : ComparisonJson(nullptr)},

@@ -120,15 +120,15 @@ void compare_configs(const WatchedRun& a, const WatchedRun& b, RunComparison& co
 
 }  // namespace
 
-std::string_view name_of(Verdict verdict) {
+std::string_view name_of(ComparisonVerdict verdict) {
   switch (verdict) {
-    case Verdict::better:
+    case ComparisonVerdict::better:
       return "better";
-    case Verdict::worse:
+    case ComparisonVerdict::worse:
       return "worse";
-    case Verdict::no_difference:
+    case ComparisonVerdict::no_difference:
       return "no difference";
-    case Verdict::unknown:
+    case ComparisonVerdict::unknown:
       return "unknown";
   }
   return "";
@@ -167,7 +167,9 @@ RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t wind
     comparison.difference = comparison.equal_b->mean - comparison.equal_a->mean;
     comparison.error = std::hypot(comparison.equal_a->error, comparison.equal_b->error);
     bool clear = std::fabs(comparison.difference) > kStandardErrors * comparison.error && comparison.difference != 0;
-    comparison.verdict = !clear ? Verdict::no_difference : comparison.difference < 0 ? Verdict::better : Verdict::worse;
+    comparison.verdict = !clear                      ? ComparisonVerdict::no_difference
+                         : comparison.difference < 0 ? ComparisonVerdict::better
+                                                     : ComparisonVerdict::worse;
   }
   if (comparison.a.final_loss && comparison.b.final_loss) {
     double loss = std::max(comparison.a.final_loss->mean, comparison.b.final_loss->mean);

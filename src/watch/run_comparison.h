@@ -35,8 +35,8 @@ struct RunFigures {
   double tokens_per_s = 0;                // median
 };
 
-enum class Verdict : uint8_t { better, worse, no_difference, unknown };
-std::string_view name_of(Verdict verdict);
+enum class ComparisonVerdict : uint8_t { better, worse, no_difference, unknown };
+std::string_view name_of(ComparisonVerdict verdict);
 
 // Of B against A.
 struct RunComparison {
@@ -45,7 +45,7 @@ struct RunComparison {
   std::string config_remark;                     // why there is no list of keys; empty: there is
   std::optional<LossEstimate> equal_a, equal_b;  // at the tokens that both have reached
   double difference = 0, error = 0;              // of B less A at equal tokens, and its standard error
-  Verdict verdict = Verdict::unknown;
+  ComparisonVerdict verdict = ComparisonVerdict::unknown;
   std::optional<double> reached_loss;  // the higher of the two final losses, which both reach
   std::optional<double> a_tokens, b_tokens, a_seconds, b_seconds;  // until it is reached
 

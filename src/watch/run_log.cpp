@@ -91,7 +91,7 @@ std::string run_log_html(const WatchedRun& run, int64_t now) {
   Page page(run.name());
   std::vector<PageFigure> figures;
   for (const auto& [name, value] : standing_of(run, now))
-    figures.push_back({value, name, value == name_of(RunState::failed) ? Mood::bad : Mood::plain});
+    figures.push_back({value, name, value == name_of(WatchedState::failed) ? Mood::bad : Mood::plain});
   page.figures(figures);
   page.section("Curves");
   std::vector<std::string> curves;

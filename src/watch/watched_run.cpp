@@ -10,19 +10,19 @@ constexpr double kSilentSteps = 20;
 
 }  // namespace
 
-std::string_view name_of(RunState state) {
+std::string_view name_of(WatchedState state) {
   switch (state) {
-    case RunState::waiting:
+    case WatchedState::waiting:
       return "waiting";
-    case RunState::running:
+    case WatchedState::running:
       return "running";
-    case RunState::silent:
+    case WatchedState::silent:
       return "silent";
-    case RunState::finished:
+    case WatchedState::finished:
       return "finished";
-    case RunState::stopped:
+    case WatchedState::stopped:
       return "stopped";
-    case RunState::failed:
+    case WatchedState::failed:
       return "failed";
   }
   return "";
@@ -54,14 +54,14 @@ bool WatchedRun::poll(size_t budget) {
   return metrics != LineTail::Change::none || events != LineTail::Change::none;
 }
 
-RunState WatchedRun::state(int64_t now) const {
+WatchedState WatchedRun::state(int64_t now) const {
   for (size_t i = events_.size(); i-- > 0;) switch (events_[i].kind) {
       case EventKind::finish:
-        return RunState::finished;
+        return WatchedState::finished;
       case EventKind::stop:
-        return RunState::stopped;
+        return WatchedState::stopped;
       case EventKind::failure:
-        return RunState::failed;
+        return WatchedState::failed;
       case EventKind::start:
       case EventKind::resume:
       case EventKind::restart:
@@ -70,10 +70,10 @@ RunState WatchedRun::state(int64_t now) const {
       default:
         break;
     }
-  if (columns_.rows() == 0) return RunState::waiting;
+  if (columns_.rows() == 0) return WatchedState::waiting;
   double step_s = columns_.last("step_s").value_or(0);
   bool is_recent = static_cast<double>(now - modified()) < std::max<double>(kSilentAfter, kSilentSteps * step_s);
-  return is_recent ? RunState::running : RunState::silent;
+  return is_recent ? WatchedState::running : WatchedState::silent;
 }
 
 }  // namespace sextant

@@ -16,8 +16,8 @@ namespace sextant {
 
 inline constexpr std::string_view kMetricsFile = "metrics.jsonl";
 
-enum class RunState : uint8_t { waiting, running, silent, finished, stopped, failed };
-std::string_view name_of(RunState state);
+enum class WatchedState : uint8_t { waiting, running, silent, finished, stopped, failed };
+std::string_view name_of(WatchedState state);
 
 // A directory that holds metrics or events.
 bool is_run_directory(const std::filesystem::path& directory);
@@ -33,7 +33,7 @@ class WatchedRun {
   const std::vector<RunEvent>& events() const { return events_; }
   bool is_loading() const { return metrics_.has_more() || event_lines_.has_more(); }
   // A run without an end is running while lines come, and silent when none has come for long.
-  RunState state(int64_t now) const;
+  WatchedState state(int64_t now) const;
   int64_t modified() const { return std::max(metrics_.modified(), event_lines_.modified()); }
 
   // Reads what is new, at most about `budget` bytes. True where anything changed.

@@ -31,7 +31,7 @@ TEST_F(RunEvents, EveryKindIsReadAsWritten) {
     if (info.kind != EventKind::note) event.step = 7;
     event.details = {{"rank", 3},        {"share", 0.5},
                      {"whole", true},    {"names", std::vector<std::string>{"a", "b"}},
-                     {"host", "node-7"}, {"seconds", JsonText{R"({"waiting":1.5})"}}};
+                     {"host", "node-7"}, {"seconds", EventJson{R"({"waiting":1.5})"}}};
     std::string line = event_line(event);
     EXPECT_EQ(line.find('\n'), std::string::npos);
     EXPECT_EQ(parse_event(line), event) << line;

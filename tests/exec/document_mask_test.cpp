@@ -135,8 +135,9 @@ TEST_P(DocumentMask, LeavesAQueryItself) {
 INSTANTIATE_TEST_SUITE_P(Reals, DocumentMask, testing::Values(Case{DType::f64, 1e-12}, Case{DType::f32, 2e-6}),
                          [](const auto& info) { return std::string(name_of(info.param.real)); });
 
-// The ring along s knows no documents.
-TEST(DocumentMaskOnAMesh, IsRefusedAlongTheSequence) {
+// Every step of the ring along s has where documents begin; that they stay apart is held by whole runs
+// (tests/train/documents_test.cpp).
+TEST(DocumentMaskOnAMesh, IsInEveryStepOfTheRing) {
   for (const OpDef* def : {&ops::attention, &ops::attention_backward}) {
     const Example& example = def->examples.back();
     Graph graph{.name = "split", .mesh = {{{"cp", 2}}}, .values = {}, .ops = {}};
@@ -144,7 +145,14 @@ TEST(DocumentMaskOnAMesh, IsRefusedAlongTheSequence) {
     for (const TensorType& type : example.inputs)
       inputs.push_back(graph.add({.path = "in", .dtype = type.dtype, .shape = type.shape, .layout = {{sharded(1)}}}));
     Op op = make_op(graph, *def, inputs, example.attrs, "op");
-    EXPECT_THROW(def->localize(graph, op), std::logic_error) << def->name;
+    int steps = 0;
+    for (const Op& local : def->localize(graph, op)) {
+      if (local.def != &ops::attention_step && local.def != &ops::attention_step_backward) continue;
+      ++steps;
+      EXPECT_EQ(local.attrs.integer_or("documents", 0), 1) << def->name;
+      EXPECT_EQ(std::ranges::count(local.inputs, inputs.back()), 1) << def->name;
+    }
+    EXPECT_EQ(steps, 2) << def->name;
   }
 }
 

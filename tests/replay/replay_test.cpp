@@ -97,7 +97,7 @@ TEST(Replay, GivesTheRecordBitForBit) {
       }
       EXPECT_EQ(first_different(replayed.executions[0].ops, replayed.executions[1].ops), nullptr);
       Judgement judgement = judge(recorded, replayed.executions, kRounding);
-      EXPECT_EQ(judgement.verdict, Verdict::reproducible);
+      EXPECT_EQ(judgement.verdict, ReplayVerdict::reproducible);
       EXPECT_TRUE(judgement.bit_equal);
     }
   }
@@ -114,7 +114,7 @@ TEST(Replay, OtherMeshesGiveTheSameButForRounding) {
         Settings{"mesh.dp=2", "mesh.zero=3", "batch.microbatch=1"}, Settings{"batch.microbatch=4"}}) {
     ReplayPlan other = plan_replay(runs.out("one"), 5, mesh);
     Replayed there = replay(other, dataset, cpu_ranks(), {.ops = true});
-    Comparison comparison = compare(own.executions[0].ops, there.executions[0].ops, kRounding);
+    OutputComparison comparison = compare(own.executions[0].ops, there.executions[0].ops, kRounding);
     EXPECT_GT(comparison.compared, 60) << mesh[0];
     EXPECT_EQ(comparison.first, nullptr) << mesh[0] << " " << comparison.first->op << " " << comparison.difference;
     EXPECT_LT(comparison.largest, 1e-4) << mesh[0];
@@ -123,7 +123,7 @@ TEST(Replay, OtherMeshesGiveTheSameButForRounding) {
         .kind = "swiglu", .layer = 1, .step = 5, .rank = 0, .element = 7, .change = [](float x) { return x + 1; }};
     if (mesh[0] == "mesh.pp=3") fault.rank = 1;
     Replayed wrong = replay(other, dataset, faulty(fault), {.ops = true});
-    Comparison found = compare(own.executions[0].ops, wrong.executions[0].ops, kRounding);
+    OutputComparison found = compare(own.executions[0].ops, wrong.executions[0].ops, kRounding);
     ASSERT_NE(found.first, nullptr) << mesh[0];
     EXPECT_EQ(found.first->kind, "swiglu") << mesh[0];
     EXPECT_EQ(found.first->layer, 1) << mesh[0];
@@ -147,11 +147,11 @@ TEST(Replay, NamesTheOpRankAndTokenOfANaN) {
   Dataset dataset = data_of(plan);
   // On a machine without the fault it does not come again.
   Replayed healthy = replay(plan, dataset, cpu_ranks(), {.times = 2, .ops = true});
-  EXPECT_EQ(judge(recorded, healthy.executions, kRounding).verdict, Verdict::transient);
+  EXPECT_EQ(judge(recorded, healthy.executions, kRounding).verdict, ReplayVerdict::transient);
   EXPECT_EQ(first_non_finite(healthy.executions[0].ops), nullptr);
   // On the machine that has it, it does.
   Replayed faulty_again = replay(plan, dataset, faulty(fault), {.times = 2, .ops = true});
-  EXPECT_EQ(judge(recorded, faulty_again.executions, kRounding).verdict, Verdict::reproducible);
+  EXPECT_EQ(judge(recorded, faulty_again.executions, kRounding).verdict, ReplayVerdict::reproducible);
   const ObservedOutput* first = first_non_finite(faulty_again.executions[0].ops);
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->kind, "swiglu");
@@ -175,7 +175,7 @@ TEST(Replay, ExecutionsThatDifferAreTheMachinesFault) {
                        return ++calls == 2 ? x * 1.0001f : x;
                      }};
   Replayed replayed = replay(plan, data_of(plan), faulty(fault), {.times = 2, .ops = true});
-  EXPECT_EQ(judge(recorded_step(runs.out("run"), 5), replayed.executions, kRounding).verdict, Verdict::persistent);
+  EXPECT_EQ(judge(recorded_step(runs.out("run"), 5), replayed.executions, kRounding).verdict, ReplayVerdict::persistent);
   const ObservedOutput* first = first_different(replayed.executions[0].ops, replayed.executions[1].ops);
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->kind, "swiglu");
@@ -250,7 +250,7 @@ TEST(Replay, InF64TheStepIsTheSameButForRounding) {
   EXPECT_TRUE(std::ranges::any_of(f64.executions[0].ops, [](const ObservedOutput& output) {
     return output.kind == "swiglu" && output.summary.rms() > 0;
   }));
-  Comparison comparison = compare(f64.executions[0].ops, f32.executions[0].ops, kRounding);
+  OutputComparison comparison = compare(f64.executions[0].ops, f32.executions[0].ops, kRounding);
   EXPECT_GT(comparison.compared, 60);
   EXPECT_EQ(comparison.first, nullptr) << comparison.first->op;
   EXPECT_GT(comparison.largest, 0);

@@ -109,7 +109,7 @@ TEST(InFlight, CountsOneChunkAtATime) {
 
 // When each rank ends with so many slots; nothing if they lock up.
 std::vector<double> ends_with(const PipelineSchedule& schedule, int slots) {
-  Walk done = walk(schedule, uniform_durations(schedule.shape), slots);
+  ScheduleWalk done = walk(schedule, uniform_durations(schedule.shape), slots);
   std::vector<double> ends;
   for (size_t rank = 0; rank < done.ranks.size(); ++rank) {
     if (done.ranks[rank].size() < schedule.ranks[rank].size()) return {};

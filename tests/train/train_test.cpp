@@ -154,7 +154,7 @@ TEST(Train, StopSignalSavesAndResumeGoesOn) {
 TEST(Train, RefusesWhatItCannotDo) {
   ScratchRun scratch("refuse");
   EXPECT_THROW(scratch.run("x", {"mesh.tp=3"}), UserError);                           // heads do not divide
-  EXPECT_THROW(scratch.run("x", {"mesh.pp=3"}), UserError);                           // fewer layers than stages
+  EXPECT_THROW(scratch.run("x", {"mesh.pp=5"}), UserError);                           // fewer layers than stages
   EXPECT_THROW(scratch.run("x", {"mesh.pp=2", "pipeline.schedule=zbv"}), UserError);  // needs two chunks
   EXPECT_THROW(scratch.run("x", {"mesh.zero_ranks=2"}), UserError);                   // without ZeRO
   EXPECT_THROW(scratch.run("x", {"mesh.pp=2", "pipeline.layers='2,1'"}), UserError);  // three layers, there are two

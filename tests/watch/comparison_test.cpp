@@ -64,17 +64,17 @@ TEST(RunComparisons, TellNoiseFromDifference) {
        better = noisy_run(files, "better", {.level = 1.95, .seed = 3}, 1500),
        worse = noisy_run(files, "worse", {.level = 2.05, .seed = 4}, 2000),
        few = noisy_run(files, "few", {.seed = 5}, 5);
-  EXPECT_EQ(compare_runs(*a, *same).verdict, Verdict::no_difference);
+  EXPECT_EQ(compare_runs(*a, *same).verdict, ComparisonVerdict::no_difference);
   RunComparison comparison = compare_runs(*a, *better);
-  EXPECT_EQ(comparison.verdict, Verdict::better);
+  EXPECT_EQ(comparison.verdict, ComparisonVerdict::better);
   EXPECT_NEAR(comparison.difference, -0.05, 4 * comparison.error);
   EXPECT_EQ(comparison.equal_a->tokens, 150000);  // at the tokens of the shorter one
   // The higher final loss is reached by both, by the better one sooner.
   ASSERT_TRUE(comparison.a_tokens && comparison.b_tokens);
   EXPECT_LT(*comparison.b_tokens, *comparison.a_tokens);
   EXPECT_EQ(*comparison.a_seconds, *comparison.a_tokens / 100 * 0.5);
-  EXPECT_EQ(compare_runs(*a, *worse).verdict, Verdict::worse);
-  EXPECT_EQ(compare_runs(*a, *few).verdict, Verdict::unknown);
+  EXPECT_EQ(compare_runs(*a, *worse).verdict, ComparisonVerdict::worse);
+  EXPECT_EQ(compare_runs(*a, *few).verdict, ComparisonVerdict::unknown);
   EXPECT_NE(compare_runs(*a, *few).sentence().find("cannot be compared"), std::string::npos);
 }
 

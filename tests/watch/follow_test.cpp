@@ -125,25 +125,25 @@ TEST(WatchedRunState, FollowsEventsAndTime) {
   WatchedRun run(1, files / "r", "r");
   run.poll(1 << 20);
   int64_t now = run.modified();
-  EXPECT_EQ(run.state(now), RunState::waiting);
+  EXPECT_EQ(run.state(now), WatchedState::waiting);
   files.append("r/metrics.jsonl", metrics_line(1, 5) + metrics_line(2, 4));
   run.poll(1 << 20);
-  EXPECT_EQ(run.state(now), RunState::running);
-  EXPECT_EQ(run.state(now + 10000), RunState::silent);
+  EXPECT_EQ(run.state(now), WatchedState::running);
+  EXPECT_EQ(run.state(now + 10000), WatchedState::silent);
   files.append("r/events.jsonl", R"({"time":"t","event":"failure","step":2,"text":"x"})"
                                  "\n");
   run.poll(1 << 20);
-  EXPECT_EQ(run.state(now), RunState::failed);
+  EXPECT_EQ(run.state(now), WatchedState::failed);
   files.append("r/events.jsonl", R"({"time":"t","event":"resume","step":2,"text":"x"})"
                                  "\n");
   run.poll(1 << 20);
-  EXPECT_EQ(run.state(now), RunState::running);
+  EXPECT_EQ(run.state(now), WatchedState::running);
   files.append("r/events.jsonl", R"({"time":"t","event":"finish","step":2,"text":"x"})"
                                  "\n"
                                  R"({"time":"t","event":"note","text":"x"})"
                                  "\n");
   run.poll(1 << 20);
-  EXPECT_EQ(run.state(now + 10000), RunState::finished);
+  EXPECT_EQ(run.state(now + 10000), WatchedState::finished);
 }
 
 }  // namespace
