@@ -82,7 +82,7 @@ class Trainer {
   struct Begun {
     int64_t step, first_sample;
     double lr;
-    bool spoiled;                     // its gradients are to be not finite
+    bool spoiled;  // its gradients are to be not finite
     float norm_limit;
     std::vector<double> losses;       // of the microbatches collected so far; behind them the leader's gradient norm
     std::vector<double> mtp_targets;  // of all microbatches and ranks, by depth of multi-token prediction

@@ -175,7 +175,8 @@ TEST(Replay, ExecutionsThatDifferAreTheMachinesFault) {
                        return ++calls == 2 ? x * 1.0001f : x;
                      }};
   Replayed replayed = replay(plan, data_of(plan), faulty(fault), {.times = 2, .ops = true});
-  EXPECT_EQ(judge(recorded_step(runs.out("run"), 5), replayed.executions, kRounding).verdict, ReplayVerdict::persistent);
+  EXPECT_EQ(judge(recorded_step(runs.out("run"), 5), replayed.executions, kRounding).verdict,
+            ReplayVerdict::persistent);
   const ObservedOutput* first = first_different(replayed.executions[0].ops, replayed.executions[1].ops);
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->kind, "swiglu");
