@@ -35,7 +35,7 @@ class RoundingWords {
   RoundingBits at(const RoundingPlace& place) const {
     std::array<uint32_t, 4> words = philox(
         key_, step_, static_cast<uint64_t>(place.row) << 32 | static_cast<uint64_t>(place.column / kRoundingColumns));
-    size_t own = 2 * static_cast<size_t>(place.column % kRoundingColumns);
+    size_t own = place.column % kRoundingColumns == 0 ? 0 : 2;  // a column of -1 is padding, and any bits will do
     return {words[own] & 0xFFFF, words[own] >> 16, words[own + 1] & 0xFFFF};
   }
 
