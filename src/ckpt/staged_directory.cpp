@@ -67,6 +67,13 @@ void rename_or_throw(const fs::path& from, const fs::path& to) {
     throw_disk_error(to, fmt::format("cannot move {} here", from.string()), errno);
 }
 
+// False where another process has put a directory there since it was last looked for.
+bool rename_unless_occupied(const fs::path& from, const fs::path& to) {
+  if (::rename(from.c_str(), to.c_str()) == 0) return true;
+  if (errno == ENOTEMPTY || errno == EEXIST) return false;
+  throw_disk_error(to, fmt::format("cannot move {} here", from.string()), errno);
+}
+
 // Only "not found" is absence: what cannot be looked at may well be there.
 bool is_absent(const fs::path& path) {
   std::error_code ignored;
@@ -200,10 +207,7 @@ void StagedDirectory::commit(Replacing replacing) {
   BUG_IF(committed_, "{} committed twice", final_.string());
   flush_tree(staged_);
   SideDirectory side{side_, final_};
-  if (is_present(final_))
-    replace_existing(side, replacing);
-  else
-    rename_or_throw(staged_, final_);
+  if (is_present(final_) || !rename_unless_occupied(staged_, final_)) replace_existing(side, replacing);
   committed_ = true;
   flush_to_disk(side_);
   flush_to_disk(final_.parent_path());
