@@ -114,11 +114,16 @@ void recover_place(const fs::path& place) {
     if (side.place == place) recover(side);
 }
 
+// Until it is locked, another process may take it for abandoned and remove it: then it is made once more.
 Descriptor create_side(const SideDirectory& side) {
-  if (::mkdir(side.path.c_str(), 0777) != 0) throw_disk_error(side.path, "cannot create", errno);
-  Descriptor lock(::open(side.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (lock.is_open()) ::flock(lock.get(), LOCK_EX | LOCK_NB);
-  return lock;
+  constexpr int kMostAttempts = 100;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    if (::mkdir(side.path.c_str(), 0777) != 0) throw_disk_error(side.path, "cannot create", errno);
+    Descriptor lock(::open(side.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (lock.is_open()) ::flock(lock.get(), LOCK_EX);  // a process that removes it lets go when it is gone
+    if (is_present(side.path)) return lock;            // nobody else makes this name
+  }
+  throw_disk_error(side.path, "is removed by other processes", EBUSY);
 }
 
 void flush_tree(const fs::path& directory) {

@@ -95,6 +95,40 @@ TEST_F(StagedDirectoryTest, ReplacesWhatWasThere) {
   }
 }
 
+// As runs that are started together fill the same cache: each commits, and none removes what another is writing.
+TEST_F(StagedDirectoryTest, SeveralProcessesMayWriteTheSamePlaceAtOnce) {
+  constexpr int kProcesses = 4, kEach = 40;
+  fs::path place = root / "shared";
+  EXPECT_EQ(in_child([&] {
+              std::vector<pid_t> children;
+              for (int p = 0; p < kProcesses; ++p) {
+                children.push_back(::fork());
+                if (children.back() != 0) continue;
+                try {
+                  for (int i = 0; i < kEach; ++i) {
+                    StagedDirectory staged(place, Existing::replace);
+                    write_file_atomically(staged.path() / "file", "whole");
+                    staged.commit();
+                  }
+                } catch (const std::exception& error) {
+                  fmt::print(stderr, "{}\n", error.what());
+                  ::_exit(1);
+                }
+                ::_exit(0);
+              }
+              int failed = 0;
+              for (pid_t child : children) {
+                int status = 0;
+                ::waitpid(child, &status, 0);
+                failed += status == 0 ? 0 : 1;
+              }
+              return failed;
+            }),
+            0);
+  EXPECT_EQ(read_file(place / "file"), "whole");
+  EXPECT_EQ(names_in(root), Names{"shared"});
+}
+
 TEST_F(StagedDirectoryTest, RefusesToReplaceUnlessTold) {
   write_text(root / "out" / "thesis.txt", "mine");
   EXPECT_IN("holds files already",
