@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
 #include <vector>
 
 #include "base/files.h"
+#include "watch/metrics_line.h"
 
 namespace sextant {
 
@@ -15,9 +15,9 @@ namespace {
 
 constexpr size_t kFewestSteps = 10;  // of the mean
 
-std::optional<double> number_in(const nlohmann::json& line, const char* field) {
-  auto found = line.find(field);
-  return found != line.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+std::optional<double> number_in(const MetricsLine& line, std::string_view field) {
+  const double* found = line.number(field);
+  return found ? std::optional(*found) : std::nullopt;
 }
 
 }  // namespace
@@ -33,9 +33,9 @@ RunScore score_of(const std::filesystem::path& run) {
   if (!std::filesystem::exists(file)) return score;
   std::vector<double> losses, rates;
   std::istringstream lines(read_file(file));
+  MetricsLine line;
   for (std::string text; std::getline(lines, text);) {
-    auto line = nlohmann::json::parse(text, nullptr, false);
-    std::optional<double> step = line.is_object() ? number_in(line, "step") : std::nullopt;
+    std::optional<double> step = line.parse(text) ? number_in(line, "step") : std::nullopt;
     if (!step) continue;  // cut off by a crash
     score.steps = static_cast<int64_t>(*step);
     std::optional<double> loss = number_in(line, "loss");
