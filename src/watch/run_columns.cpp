@@ -109,8 +109,8 @@ void ListColumn::truncate(size_t rows) {
 bool RunColumns::add_line(std::string_view text) {
   if (!line_.parse(text)) return false;
   const double* step = line_.number("step");
-  if (!step || !(*step >= 0 && *step < 9e15)) return false;
-  if (rows() > 0 && *step <= steps_.back()) truncate(row_of_step(static_cast<int64_t>(std::ceil(*step))));
+  if (!step || !(*step >= 0 && *step < 9e15) || *step != std::floor(*step)) return false;
+  if (rows() > 0 && *step <= steps_.back()) truncate(row_of_step(static_cast<int64_t>(*step)));
   size_t row = rows();
   if (row == std::numeric_limits<uint32_t>::max()) return false;
   const double* tokens = line_.number("tokens");

@@ -4,7 +4,11 @@
 //   fuzz_NAME ROUNDS SEED_FILE…
 // SEXTANT_FUZZ_SECONDS: goes on after ROUNDS until that many seconds have passed since the start.
 // SEXTANT_FUZZ_SEED [1]: another sequence of mutations.
+// An input that aborts the target is printed.
+#include <unistd.h>
+
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -51,7 +55,18 @@ std::string mutate(std::string text, const Random& random) {
   return text;
 }
 
+// What the target is given now: a signal handler has no other way to know it.
+const std::string* current_input = nullptr;
+
+extern "C" void print_input(int) {
+  constexpr char kTitle[] = "the input that follows aborted the target:\n";
+  if (current_input && (write(STDERR_FILENO, kTitle, sizeof kTitle - 1) < 0 ||
+                        write(STDERR_FILENO, current_input->data(), current_input->size()) < 0))
+    return;  // nobody reads: the abort itself still says that something is wrong
+}
+
 void run(const std::string& input) {
+  current_input = &input;
   LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(input.data()), input.size());
 }
 
@@ -64,6 +79,7 @@ double from_environment(const char* name, double otherwise) {
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
+  std::signal(SIGABRT, print_input);
   auto rounds = static_cast<uint64_t>(std::atoll(argv[1]));
   std::vector<std::string> seeds{""};
   for (int i = 2; i < argc; ++i) seeds.push_back(sextant::read_file(argv[i]));

@@ -61,8 +61,8 @@ TEST(RunColumnsTest, AStepThatComesAgainTakesThePlaceOfAllThatFollow) {
 
 TEST(RunColumnsTest, LinesThatAreNoneAreLeftOut) {
   RunColumns columns;
-  for (const char* line :
-       {"", "{}", R"({"loss":1})", R"({"step":-1})", R"({"step":1e300})", R"({"step":"1"})", "garbage"})
+  for (const char* line : {"", "{}", R"({"loss":1})", R"({"step":-1})", R"({"step":1.5})", R"({"step":1e300})",
+                           R"({"step":"1"})", "garbage"})
     EXPECT_FALSE(columns.add_line(line)) << line;
   EXPECT_EQ(columns.rows(), 0u);
 }
