@@ -208,7 +208,7 @@ std::string key_of(const GroupedGemm& gemm) {
 }  // namespace
 
 std::string_view grouped_type_name(DType dtype) {
-  return dtype == DType::bf16 ? "bf16" : "fp32";
+  return dtype == DType::bf16 ? "bf16" : dtype == DType::f16 ? "fp16" : "fp32";
 }
 
 bool is_grouped_gemm(const Op& op) {

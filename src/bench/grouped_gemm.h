@@ -32,12 +32,12 @@ std::vector<GroupedGemm> grouped_gemms_of(const ExpertLayer& layer);
 std::vector<GroupedGemm> grouped_gemms_of(const LoweredRun& run);
 bool is_grouped_gemm(const Op& op);
 
-std::string_view grouped_type_name(DType dtype);  // of f32 and bf16, as benchmarks call them
+std::string_view grouped_type_name(DType dtype);  // of f32, bf16 and f16, as benchmarks call them
 
 struct GroupedGemmRequest {
   Executor& executor;
   std::vector<GroupedGemm> gemms;
-  std::vector<DType> types;                  // that their operands have: f32 or bf16
+  std::vector<DType> types;                  // that their operands have: f32, bf16 or f16
   double imbalance = 1;                      // of the expert with most rows over the mean
   std::map<std::string, double> peaks = {};  // flop/s by type, where known
   Repeat repeat = {};

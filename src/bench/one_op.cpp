@@ -4,6 +4,7 @@
 
 #include "base/bf16.h"
 #include "base/error.h"
+#include "base/f16.h"
 #include "base/fp8.h"
 #include "base/rng.h"
 #include "models/model.h"
@@ -86,6 +87,8 @@ void write_random(Bound& bound, const Value& value, int64_t integers_below) {
       return write_blocks<double>(bound, value, [&](size_t i) { return static_cast<double>(real(i)); });
     case DType::bf16:
       return write_blocks<uint16_t>(bound, value, [&](size_t i) { return bf16_bits(real(i)); });
+    case DType::f16:
+      return write_blocks<uint16_t>(bound, value, [&](size_t i) { return f16_bits(real(i)); });
     case DType::u8:
       return write_blocks<uint8_t>(bound, value, [&](size_t i) { return static_cast<uint8_t>(random.below(i, 256)); });
     case DType::e4m3:
@@ -117,6 +120,7 @@ const Value& OneOp::value(const std::string& path) const {
 double OneOp::drawn(size_t input, int64_t at) const {
   const Value& drawn = value(one_op_input(input));
   float element = drawn_real(random_of(drawn), static_cast<size_t>(at) % kBlock);
+  if (drawn.dtype == DType::f16) element = f16_value(f16_bits(element));
   return static_cast<double>(drawn.dtype == DType::bf16 ? bf16_value(bf16_bits(element)) : element);
 }
 
@@ -127,10 +131,11 @@ double OneOp::result(int64_t at) const {
     bound_->read(output, std::as_writable_bytes(std::span(&element, 1)), at * int64_t{sizeof element});
     return static_cast<double>(element);
   }
-  BUG_IF(output.dtype != DType::bf16, "results of {} are not looked at", name_of(output.dtype));
+  BUG_IF(output.dtype != DType::bf16 && output.dtype != DType::f16, "results of {} are not looked at",
+         name_of(output.dtype));
   uint16_t bits = 0;
   bound_->read(output, std::as_writable_bytes(std::span(&bits, 1)), at * int64_t{sizeof bits});
-  return static_cast<double>(bf16_value(bits));
+  return static_cast<double>(output.dtype == DType::f16 ? f16_value(bits) : bf16_value(bits));
 }
 
 double OneOp::run() {

@@ -30,7 +30,8 @@ std::string shape_text_of(const Program& program, const Op& op) {
 std::string dtype_of(const Program& program, const Op& op) {
   for (const std::vector<ValueId>* ids : {&op.inputs, &op.outputs})
     for (ValueId id : *ids)
-      if (program[id].dtype == DType::bf16) return "bf16";
+      if (DType dtype = program[id].dtype; dtype == DType::bf16 || dtype == DType::f16)
+        return dtype == DType::f16 ? "fp16" : "bf16";
   return "fp32";
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/bf16.h"
 #include "base/error.h"
+#include "base/f16.h"
 
 namespace sextant {
 
@@ -57,7 +58,7 @@ Decode decoder_of(const TensorView& source) {
     case FileDType::bf16:
       return decode_each<uint16_t, bf16_value>;
     case FileDType::f16:
-      return decode_each<uint16_t, float_from_f16>;
+      return decode_each<uint16_t, f16_value>;
     case FileDType::f64:
       return decode_each<double, float_from_f64>;
     default:
@@ -71,7 +72,7 @@ Decode decoder_of(const TensorView& source) {
 Encode encoder_of(FileDType dtype) {
   if (dtype == FileDType::f32) return encode_f32;
   if (dtype == FileDType::bf16) return encode_16<bf16_bits>;
-  if (dtype == FileDType::f16) return encode_16<f16_from_float>;
+  if (dtype == FileDType::f16) return encode_16<f16_bits>;
   BUG("weights cannot be stored as {}", name_of(dtype));
 }
 
@@ -104,37 +105,6 @@ float overflow_of(FileDType dtype) {
   if (dtype == FileDType::f16) return 65520.0f;
   if (dtype == FileDType::bf16) return std::bit_cast<float>(0x7F7F8000u);
   return std::numeric_limits<float>::infinity();
-}
-
-uint16_t f16_from_float(float value) {
-  auto bits = std::bit_cast<uint32_t>(value);
-  auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
-  uint32_t magnitude = bits & 0x7FFFFFFF;
-  if (magnitude > 0x7F800000)
-    return static_cast<uint16_t>(sign | 0x7E00 | ((magnitude >> 13) & 0x3FF));  // NaN, made quiet
-  if (magnitude >= 0x477FF000) return static_cast<uint16_t>(sign | 0x7C00);     // 65520 and above round to infinity
-  if (magnitude < 0x38800000) {  // below 2^-14: a multiple of 2^-24, which adding 1/2 rounds to nearest, ties to even
-    float shifted = std::bit_cast<float>(magnitude) + 0.5f;
-    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - std::bit_cast<uint32_t>(0.5f)));
-  }
-  uint32_t rounded = magnitude + 0xFFF + ((magnitude >> 13) & 1) - (112u << 23);  // the bias is 15 instead of 127
-  return static_cast<uint16_t>(sign | (rounded >> 13));
-}
-
-float float_from_f16(uint16_t bits) {
-  uint32_t sign = uint32_t{bits & 0x8000u} << 16;
-  uint32_t exponent = bits & 0x7C00;
-  uint32_t mantissa = bits & 0x3FF;
-  uint32_t magnitude = uint32_t{bits & 0x7FFFu} << 13;
-  uint32_t normal = magnitude + (112 << 23);  // the bias is 127 instead of 15
-  uint32_t special = magnitude | 0x7F800000;  // infinity and NaN
-  uint32_t subnormal = std::bit_cast<uint32_t>(static_cast<float>(static_cast<int32_t>(mantissa)) * 0x1p-24f);
-  // Masks, all ones or zero, from carries rather than comparisons: those the compiler would turn into branches, and
-  // the loop over elements would not become vector code.
-  uint32_t is_subnormal = 0u - ((exponent - 1) >> 31);    // exponent 0
-  uint32_t is_special = 0u - ((exponent + 0x400) >> 15);  // exponent 31
-  uint32_t value = (subnormal & is_subnormal) | (special & is_special) | (normal & ~(is_subnormal | is_special));
-  return std::bit_cast<float>(sign | value);
 }
 
 void load_rows(const TensorView& source, RowRange rows, Transpose transpose, std::span<float> destination) {

@@ -31,7 +31,4 @@ void store_rows(const FloatMatrix& source, RowRange rows, Transpose transpose, F
 // The least magnitude that becomes infinite in this type, F32, BF16 or F16.
 float overflow_of(FileDType dtype);
 
-uint16_t f16_from_float(float value);
-float float_from_f16(uint16_t bits);
-
 }  // namespace sextant

@@ -1,6 +1,9 @@
 #include "ckpt/weight_halves.h"
 
+#include <algorithm>
+
 #include "base/error.h"
+#include "base/f16.h"
 #include "base/halves.h"
 #include "mesh/placement.h"
 
@@ -31,6 +34,12 @@ std::vector<uint16_t> arranged_like(const StateView& state, const Value& upper, 
   return to;
 }
 
+std::vector<float> widened(std::span<const uint16_t> halves, float (*value)(uint16_t)) {
+  std::vector<float> full(halves.size());
+  std::transform(halves.begin(), halves.end(), full.begin(), value);
+  return full;
+}
+
 template <class Half>
 void write_half(Bound& bound, const Value& part, std::span<const float> local, const Half& half) {
   std::vector<uint16_t> halves(local.size());
@@ -49,9 +58,11 @@ std::vector<const Value*> parts_of_weight(const Program& program, const Value& p
 
 std::vector<float> read_weight(const StateView& state, const Value& parameter) {
   if (parameter.dtype == DType::f32) return read_local<float>(state, parameter);
-  BUG_IF(parameter.dtype != DType::bf16, "{}: weights are f32 or bf16, this one is {}", parameter.path,
-         name_of(parameter.dtype));
   std::vector<const Value*> parts = parts_of_weight(state.program(), parameter);
+  if (parts.back()->dtype == DType::f32) return read_local<float>(state, *parts.back());
+  if (parameter.dtype == DType::f16) return widened(read_local<uint16_t>(state, parameter), f16_value);
+  BUG_IF(parameter.dtype != DType::bf16, "{}: weights are f32, bf16 or f16, this one is {}", parameter.path,
+         name_of(parameter.dtype));
   std::vector<uint16_t> low(static_cast<size_t>(parts.back()->local.count()), 0);
   if (parts.size() == 2) low = read_local<uint16_t>(state, *parts[1]);
   std::vector<uint16_t> upper = arranged_like(state, parameter, *parts.back());
@@ -62,6 +73,7 @@ std::vector<float> read_weight(const StateView& state, const Value& parameter) {
 
 void write_weight(Bound& bound, const Value& part, std::span<const float> local) {
   if (part.dtype == DType::f32) return bound.write(part, std::as_bytes(local));
+  if (part.dtype == DType::f16) return write_half(bound, part, local, f16_bits);
   part.dtype == DType::bf16 ? write_half(bound, part, local, upper_half) : write_half(bound, part, local, low_half);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/bf16.h"
 #include "base/error.h"
+#include "base/f16.h"
 #include "mesh/collective.h"
 
 namespace sextant {
@@ -72,12 +73,13 @@ void combine_as(Reduction reduction, MutableBytes into, ConstBytes with) {
       a[i] = b[i] > a[i] || b[i] != b[i] ? b[i] : a[i];  // NOLINT(misc-redundant-expression): NaN
 }
 
-// A bf16 that is added and compared as an f32: every sum is rounded once.
-struct Bf16 {
+// A float of 16 bits that is added and compared as an f32: every sum is rounded once.
+template <float (*kValue)(uint16_t), uint16_t (*kBits)(float)>
+struct Float16 {
   uint16_t bits;
-  operator float() const { return bf16_value(bits); }
-  Bf16& operator+=(Bf16 other) {
-    bits = bf16_bits(bf16_value(bits) + bf16_value(other.bits));
+  operator float() const { return kValue(bits); }
+  Float16& operator+=(Float16 other) {
+    bits = kBits(kValue(bits) + kValue(other.bits));
     return *this;
   }
 };
@@ -90,7 +92,9 @@ void combine(DType dtype, Reduction reduction, MutableBytes into, ConstBytes wit
     case DType::f64:
       return combine_as<double>(reduction, into, with);
     case DType::bf16:
-      return combine_as<Bf16>(reduction, into, with);
+      return combine_as<Float16<bf16_value, bf16_bits>>(reduction, into, with);
+    case DType::f16:
+      return combine_as<Float16<f16_value, f16_bits>>(reduction, into, with);
     case DType::i32:
       return combine_as<int32_t>(reduction, into, with);
     case DType::i64:

@@ -51,8 +51,8 @@ void all_gather(Channel& channel, const Group& group, std::span<const std::byte>
 void all_to_all(Channel& channel, const Group& group, std::span<const std::byte> parts, std::span<std::byte> received);
 
 // own = the sum over ranks of their part `self` of `parts` (equal sizes). Scratch: as large as one part. No two of the
-// three overlap. Sums and maxima are made in f32, f64, i32 and i64, and of bf16 (each sum of two in f32, rounded to the
-// nearest); a NaN among the terms stays one.
+// three overlap. Sums and maxima are made in f32, f64, i32 and i64, and of bf16 and f16 (each sum of two in f32,
+// rounded to the nearest); a NaN among the terms stays one.
 struct ReduceScatter {
   std::span<const std::byte> parts;
   std::span<std::byte> own;

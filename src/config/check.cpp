@@ -237,6 +237,9 @@ void check_expert_gradients(const RunConfig& run, const ModelSpec& spec, Complai
   if (!spec.experts)
     complaints.add(run, {"train.expert_gradients"},
                    {.got = fmt::format("{} has no experts", spec.architecture), .expected = "\"f32\""});
+  if (run.train.precision == "fp16")
+    complaints.add(run, {"train.expert_gradients", "train.precision"},
+                   {.got = "gradients in bf16 of a run in fp16", .expected = "\"f32\", or train.precision = \"bf16\""});
   const MeshSection& mesh = run.mesh;
   int64_t summands = run.batch.sequences / run.batch.microbatch * mesh.cp;
   if (summands > 1 || mesh.ep > 1)
@@ -251,6 +254,9 @@ void check_expert_gradients(const RunConfig& run, const ModelSpec& spec, Complai
 }
 
 void check_master_weights(const RunConfig& run, Complaints& complaints) {
+  if (run.train.master_weights == "bf16" && run.train.precision == "fp16")
+    complaints.add(run, {"train.master_weights", "train.precision"},
+                   {.got = "weights that are bf16 numbers have not the range of fp16", .expected = "\"f32\", or bf16"});
   if (run.train.master_weights == "bf16" && run.optimizer.name != "adamw")
     complaints.add(run, {"train.master_weights", "optimizer.name"},
                    {.got = fmt::format("{} does not round weights at random", run.optimizer.name),
@@ -259,23 +265,25 @@ void check_master_weights(const RunConfig& run, Complaints& complaints) {
 
 void check_loss_scale(const RunConfig& run, Complaints& complaints) {
   const LossScaleSection& scale = run.train.loss_scale;
+  const double initial = run.train.first_loss_scale();
   for (std::string_view name : {"growth_interval", "growth_factor", "backoff", "minimum"})
-    if (std::string key = fmt::format("train.loss_scale.{}", name); run.given(key) && scale.initial == 0)
+    if (std::string key = fmt::format("train.loss_scale.{}", name); run.given(key) && initial == 0)
       complaints.add(run, {key, "train.loss_scale.initial"},
                      {.got = "losses are not scaled", .expected = "no such key, or train.loss_scale.initial above 0"});
-  if (scale.initial == 0) return;
+  if (initial == 0) return;
   if (scale.backoff >= 1)
     complaints.add(run, {"train.loss_scale.backoff"},
                    {.got = fmt::format("{}, by which the scale would not get smaller", scale.backoff),
                     .expected = "a number below 1"});
-  if (scale.initial < scale.minimum || scale.initial > 0x1p127)
+  if (initial < scale.minimum || initial > 0x1p127)
     complaints.add(run, {"train.loss_scale.initial", "train.loss_scale.minimum"},
-                   {.got = fmt::format("initial {}", scale.initial),
+                   {.got = fmt::format("initial {}", initial),
                     .expected = fmt::format("from the minimum, {}, to 2^127", scale.minimum)});
   if (run.mesh.expert_capacity > 0)
-    complaints.add(run, {"train.loss_scale.initial", "mesh.expert_capacity"},
-                   {.got = "steps that are repeated for rows on their way to experts do not scale losses",
-                    .expected = "mesh.expert_capacity = 0"});
+    complaints.add(
+        run, {run.train.loss_scale.initial ? "train.loss_scale.initial" : "train.precision", "mesh.expert_capacity"},
+        {.got = "steps that are repeated for rows on their way to experts do not scale losses",
+         .expected = "mesh.expert_capacity = 0"});
 }
 
 // A setting that the optimizer does not read would be a choice without effect.

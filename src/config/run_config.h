@@ -127,7 +127,7 @@ struct OptimizerSection : OptimizerSettings {
 };
 
 struct LossScaleSection {
-  double initial = 0;  // 0: losses are not scaled
+  std::optional<double> initial;  // 0: losses are not scaled
   double growth_factor = 2, backoff = 0.5;
   int64_t growth_interval = 2000;
   double minimum = 1;
@@ -155,6 +155,8 @@ struct TrainSection {
   std::string expert_gradients = "f32";
   std::string master_weights = "f32";
   LossScaleSection loss_scale;
+  // By which the loss of the first step is multiplied; 0: none is. f16 needs it, and it grows from there.
+  double first_loss_scale() const { return loss_scale.initial.value_or(precision == "fp16" ? 65536 : 0); }
   bool deterministic = false;
   int64_t log_every = 10;
   double timeout_s = 0;  // 0: learned

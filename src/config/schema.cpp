@@ -405,9 +405,9 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(train.seed, at_least(0), "Decides initial weights, the order of the data and which documents are held out."),
     KEY(train.threads, Affects::execution, from_to(0, kMaxThreads), "Threads on the CPU. 0 = one per core. Results do not depend on it."),
     KEY(train.recompute, Affects::execution, one_of("none|norms|selective|latent|alternate|full"), "What is computed again in the backward pass to save memory: nothing; norms; all cheap ops; these and the up-projections of latent attention; every second block; every block."),
-    KEY(train.precision, one_of("auto|f32|bf16|fp8|fp8-block|mxfp8|nvfp4"),
+    KEY(train.precision, one_of("auto|f32|bf16|fp16|fp8|fp8-block|mxfp8|nvfp4"),
         "What is computed in. bf16 keeps weights in f32 precision beside it, and gradients and optimizer state in f32. `auto` "
-        "is bf16 on a GPU and f32 on the CPU. `fp8` and `fp8-block` do the linears of the blocks in fp8 with f32 sums, and the "
+        "is bf16 on a GPU and f32 on the CPU. `fp16` is IEEE half in place of bf16, with losses scaled (`train.loss_scale`). `fp8` and `fp8-block` do the linears of the blocks in fp8 with f32 sums, and the "
         "rest as `auto` says: with one scale for each tensor (e4m3, gradients in e5m2), or with scales for tiles of 1 × 128 and "
         "blocks of 128 × 128 of weights (e4m3). `mxfp8` and `nvfp4` are formats of later devices, which nothing here runs yet."),
     KEY(train.fp8_skip, at_least(0),
@@ -418,7 +418,7 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(train.master_weights, one_of("f32|bf16"),
         "What precision weights have between steps. `bf16`: they are bf16 numbers, and the step rounds them at random, the same on every "
         "mesh; on a GPU that computes in bf16 no other bits of them are kept. Only adamw does that."),
-    KEY(train.loss_scale.initial, at_least(0),
+    KEY(train.loss_scale.initial, at_least(0), unset("65536 where `train.precision` is fp16, else 0"),
         "What the loss is multiplied by at first, so that small gradients are not lost below the smallest number of a narrow format; the "
         "update divides by it. A step whose gradients are not finite changes no weight, and the scale gets smaller; after "
         "`growth_interval` steps without one it gets larger. 0 = losses are not scaled."),

@@ -51,6 +51,8 @@ std::string compute_dtype(const Machine& machine, const Program& program, const 
   for (DType type : types) {
     std::string units(units_of(type));
     if (units == "fp32") continue;
+    // Both formats of 16 bits run on the same units: what was measured of bf16 holds for fp16.
+    if (type == DType::f16 && machine.peak("fp16") <= machine.peak("bf16")) return "bf16";
     return machine.peak(units) > 0 ? units : "fp16";
   }
   return "fp32";

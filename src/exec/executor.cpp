@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/f16.h"
 #include "base/halves.h"
 
 namespace sextant {
@@ -35,6 +36,8 @@ void write_drawn(Bound& bound, const Value& value, const DrawnPiece& piece, cons
 void Bound::draw(const Value& value, const DrawnPiece& piece) {
   if (value.dtype == DType::bf16)
     write_drawn<uint16_t>(*this, value, piece, upper_half);
+  else if (value.dtype == DType::f16)
+    write_drawn<uint16_t>(*this, value, piece, f16_bits);
   else if (value.dtype == DType::u16)
     write_drawn<uint16_t>(*this, value, piece, low_half);
   else

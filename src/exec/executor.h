@@ -68,6 +68,7 @@ class Bound : public StateView {
   virtual void write(const Value& value, std::span<const std::byte> source, int64_t offset = 0, int microbatch = 0) = 0;
 
   // Draws a piece of an f32 parameter, or of one half of it: bf16 values get the upper half, u16 values the low one.
+  // f16 values get it rounded.
   virtual void draw(const Value& value, const DrawnPiece& piece);
 
   // A number as it stands after the actions run so far; collect waits for it. Each ticket is collected once, in order,

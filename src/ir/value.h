@@ -23,11 +23,12 @@ enum class ValueKind : uint8_t {
   gradient,    // a weight's gradient, accumulated over microbatches
   tally,       // counts of a step, accumulated over microbatches as gradients are
   state,       // of the optimizer, kept between steps
-  low_bits,    // the low 16 bits of a weight that is computed with in 16
-  quantized,   // a weight in fp8, or its scales: made once a step, for all its microbatches
-  cache,       // keys and values, kept between steps
-  feed,        // given from outside each step: tokens, learning rate
-  fetch,       // handed out: loss, gradient norm
+  low_bits,   // what a weight that is computed with in 16 bits lacks of its f32: the low half; of an f16 weight, all of
+              // it
+  quantized,  // a weight in fp8, or its scales: made once a step, for all its microbatches
+  cache,      // keys and values, kept between steps
+  feed,       // given from outside each step: tokens, learning rate
+  fetch,      // handed out: loss, gradient norm
 };
 
 // What a tally counts.

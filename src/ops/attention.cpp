@@ -7,7 +7,8 @@
 // heads of the model. `scale` is what scores are multiplied by, where it is not 1/sqrt(head_dim). With `window` a query
 // sees so many keys at most, its own among them; with `chunk` those of its own chunk, where the sequence is cut into
 // chunks of so many positions (Llama 4). With `keys` and the attrs `dropout` and `site`, weights are left out
-// at random after the softmax (ops/dropout.cpp); the log-sum-exp is that of all of them.
+// at random after the softmax (ops/dropout.cpp); the log-sum-exp is that of all of them. `sequence_documents` is how
+// many documents a sequence has, on average, at most, for a kernel that is quicker up to there; it changes no result.
 //
 // Along e, heads are split: head counts in attrs are global, and a rank's packed rows say how many it has. Along s,
 // localize writes the steps of a ring (attention_ring.cpp).
@@ -180,7 +181,8 @@ const OpDef attention{
         "dropout the softmax is multiplied by the mask that "
         "dropout has for (keys[b], site, head, i, j).",
     .operands = "qkv[b s e], begins?[b s], keys?[b] -> y[b s a], lse[b q s]",
-    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site",
+              "sequence_documents"},
     .shape = [](const Attrs& attrs, auto in) -> TensorTypes {
       const GlobalShape& s = in[0].shape;
       return {{in[0].dtype, {s[0], s[1], output_width(attrs)}}, {in[0].dtype, {s[0], attrs.integer("heads"), s[1]}}};
@@ -246,7 +248,8 @@ const OpDef attention_backward{
         "in "
         "dv and dy·vᵀ are multiplied by the mask.",
     .operands = "dy[b s a], qkv[b s e], y[b s a], lse[b q s], begins?[b s], keys?[b] -> dqkv[b s e]",
-    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site"},
+    .attrs = {"heads", "kv_heads", "head_dim", "value_dim", "alibi", "scale", "window", "chunk", "dropout", "site",
+              "sequence_documents"},
     .rows = {"b", "s", "dy:S(a) qkv:S(e) y:S(a) lse:S(q) begins:R keys:R -> dqkv:S(e)"},
     .localize = ring_backward,
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, in[0].shape, Pass::backward); },

@@ -54,6 +54,12 @@ Layout state_layout(const OptimizerState& state, const Layout& update) {
   return layout;
 }
 
+// A bf16 is the upper half of its f32 (base/halves.h); an f16 has its own exponent, and its f32 beside it.
+OptimizerState full_precision_of(DType dtype) {
+  if (dtype == DType::f16) return {.name = "master", .dtype = DType::f32};
+  return {.name = "low", .dtype = DType::u16};
+}
+
 class Update {
  public:
   Update(Graph& graph, const UpdatePlan& plan)
@@ -295,7 +301,7 @@ class Update::Step final : public UpdateScope {
     for (Op& hop : make_hops(graph, parameter, update.update_layout_of(parameter), graph[parameter].path + ".shard"))
       value_ = update.append(std::move(hop));
     if (dtype != wide && !rounds_weight())
-      low_bits_ = update.keep(parameter, {.name = "low", .dtype = DType::u16}, ValueKind::low_bits);
+      low_bits_ = update.keep(parameter, full_precision_of(dtype), ValueKind::low_bits);
   }
 
   const OptimizedWeight& weight() const override { return weight_; }

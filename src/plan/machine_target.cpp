@@ -24,7 +24,7 @@ void require_units(const RunConfig& run, const Machine& machine) {
                                : fmt::format("{} has no units for it", device);
   throw UserError({.place = run.place_of("train.precision"),
                    .got = fmt::format("a format that nothing here runs yet ({}; {})", format->text(), speed),
-                   .expected = "\"auto\", \"f32\", \"bf16\", \"fp8\" or \"fp8-block\""});
+                   .expected = "\"auto\", \"f32\", \"bf16\", \"fp16\", \"fp8\" or \"fp8-block\""});
 }
 
 }  // namespace

@@ -59,9 +59,9 @@ std::string memory_text(const RunPlan& p) {
   std::string out =
       fmt::format("\n{:<39}{:>19}\n",
                   p.classes.size() > 1 ? "memory of a rank of the largest stage" : "memory of one rank", "bytes");
-  out += line(p.halved ? "weights (bf16)" : "weights (f32)", m.weights);
+  out += line(fmt::format("weights ({})", name_of(p.weights)), m.weights);
   if (m.gradients > 0) out += line("gradients (f32)", m.gradients);
-  out += line(fmt::format("optimizer ({}){}", p.optimizer, p.low_halves ? ", master weights" : ""), m.optimizer);
+  out += line(fmt::format("optimizer ({}){}", p.optimizer, p.masters ? ", master weights" : ""), m.optimizer);
   if (p.states_kept_wide > 0)
     out += fmt::format("  {:<36} {:>19}\n", "of it f32: the mesh cuts blocks of",
                        fmt::format("{} matrices", p.states_kept_wide));

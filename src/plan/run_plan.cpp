@@ -96,8 +96,9 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
     plan.snapshot = snapshot_of(request.run, program);
     plan.sent = bytes_to_send(program, first_rank_of_stage(request.lowered.shape.mesh, static_cast<int>(i)));
     for (const Value& value : program.values) {
-      plan.halved = plan.halved || (value.kind == ValueKind::parameter && value.dtype == DType::bf16);
-      plan.low_halves = plan.low_halves || value.kind == ValueKind::low_bits;
+      if (value.kind == ValueKind::parameter && size_of(value.dtype) < size_of(plan.weights))
+        plan.weights = value.dtype;
+      plan.masters = plan.masters || value.kind == ValueKind::low_bits;
     }
     plan.states_kept_wide = states_kept_wide(program);
   }
@@ -113,7 +114,7 @@ StepTime step_time(const RunPlan& plan, const SimResult& result, const Machine& 
                 .exposed_comm_s = rank.exposed};
   double tokens_per_s = static_cast<double>(plan.tokens_per_step) / static_cast<double>(plan.ranks) / step.seconds;
   double peak = std::max(machine.peak("bf16"), machine.peak("fp16"));
-  if (!plan.halved) peak = machine.peak("fp32");
+  if (plan.weights == DType::f32) peak = machine.peak("fp32");
   step.tokens_per_s_per_device = tokens_per_s;
   step.tflops_per_device = tokens_per_s * plan.flops.model_causal / 1e12;
   if (peak > 0)

@@ -59,8 +59,8 @@ struct RunPlan {
   std::vector<ParameterCount> by_part;
   int64_t ranks = 1, microbatches = 1, tokens_per_step = 0;
   std::string optimizer;         // by name
-  bool halved = false;           // weights are bf16
-  bool low_halves = false;       // the low halves of their f32 are part of the optimizer's state
+  DType weights = DType::f32;    // what they are computed with in: f32, bf16, f16
+  bool masters = false;          // what these lack of their f32 is part of the optimizer's state
   int64_t states_kept_wide = 0;  // weights of such a rank whose states are f32, since the mesh cuts their blocks
   FlopsPerToken flops;
   std::optional<ExpertRowsPlan> expert_rows;                     // where ranks divide experts

@@ -8,6 +8,7 @@
 
 #include "base/bf16.h"
 #include "base/error.h"
+#include "base/f16.h"
 #include "base/fp8.h"
 
 namespace sextant {
@@ -20,14 +21,6 @@ uint64_t mixed(uint64_t x) {
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
   return x ^ (x >> 31);
-}
-
-float f16_number(uint16_t bits) {
-  int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-  float magnitude = exponent == 31  ? (mantissa ? NAN : INFINITY)
-                    : exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -24)
-                                    : std::ldexp(static_cast<float>(mantissa + 1024), exponent - 25);
-  return bits & 0x8000 ? -magnitude : magnitude;
 }
 
 template <class Number>
@@ -51,7 +44,7 @@ double element_at(DType dtype, const std::byte* data, int64_t i) {
     case DType::bf16:
       return static_cast<double>(bf16_value(half()));
     case DType::f16:
-      return static_cast<double>(f16_number(half()));
+      return static_cast<double>(f16_value(half()));
     case DType::e4m3:
     case DType::e5m2:
       return static_cast<double>(fp8_value(fp8_format(dtype), static_cast<uint8_t>(data[i])));

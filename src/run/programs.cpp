@@ -33,18 +33,18 @@ RecomputeMode recompute_mode(const RunConfig& run) {
 [[noreturn]] void refuse_format(const RunConfig& run, const BlockFormat& format) {
   throw UserError({.place = run.place_of("train.precision"),
                    .got = fmt::format("a format of later devices, which nothing here runs yet ({})", format.text()),
-                   .expected = "\"auto\", \"f32\", \"bf16\", \"fp8\" or \"fp8-block\""});
+                   .expected = "\"auto\", \"f32\", \"bf16\", \"fp16\", \"fp8\" or \"fp8-block\""});
 }
 
 // Of everything that is not a product in fp8.
 DType precision_of(const RunConfig& run, const Target& target) {
   if (const BlockFormat* format = find_block_format(run.train.precision)) refuse_format(run, *format);
   if (run.train.precision == "auto" || find_fp8_recipe(run.train.precision)) return target.computes_in.front();
-  DType wanted = *dtype_from_name(run.train.precision);
+  DType wanted = run.train.precision == "fp16" ? DType::f16 : *dtype_from_name(run.train.precision);
   if (std::find(target.computes_in.begin(), target.computes_in.end(), wanted) != target.computes_in.end())
     return wanted;
   throw UserError({.place = run.place_of("train.precision"),
-                   .got = fmt::format("the {} does not compute in {}", target.name, name_of(wanted)),
+                   .got = fmt::format("the {} does not compute in {}", target.name, run.train.precision),
                    .expected = fmt::format("\"{}\" or \"auto\"", name_of(target.computes_in.front()))});
 }
 
@@ -80,8 +80,9 @@ DType gradients_of_experts(const RunConfig& run, const Target& target) {
 
 std::optional<LossScaling> loss_scaling_of(const RunConfig& run) {
   const LossScaleSection& scale = run.train.loss_scale;
-  if (scale.initial == 0) return std::nullopt;
-  return {{.initial = scale.initial,
+  const double initial = run.train.first_loss_scale();
+  if (initial == 0) return std::nullopt;
+  return {{.initial = initial,
            .growth_factor = scale.growth_factor,
            .backoff = scale.backoff,
            .growth_interval = scale.growth_interval,

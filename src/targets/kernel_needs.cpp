@@ -12,6 +12,11 @@ Grouping KernelTable::grouping(const OpDef& def) const {
   return needs ? needs->grouping : Grouping::alone;
 }
 
+Elements KernelTable::elements(const OpDef& def) const {
+  const KernelNeeds* needs = find(def);
+  return needs ? needs->elements : Elements::computed;
+}
+
 Bytes KernelTable::workspace(const OpDef& def, const KernelQuery& query) const {
   const KernelNeeds* needs = find(def);
   return needs && needs->workspace ? needs->workspace(query) : Bytes{0};

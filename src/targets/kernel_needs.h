@@ -34,9 +34,16 @@ enum class Grouping : uint8_t {
   together,  // ops of this kind that stand side by side are one launch: their scratch lives side by side too
 };
 
+// What elements a kernel takes, where a target has kernels for one width alone (targets/cpu/widening.h).
+enum class Elements : uint8_t {
+  computed,  // it computes with them: they come in the width that it is written for
+  any,       // it moves them, or adds them up in any type: they come as they are
+};
+
 struct KernelNeeds {
   Bytes (*workspace)(const KernelQuery&) = nullptr;  // null: none
   Grouping grouping = Grouping::alone;
+  Elements elements = Elements::computed;
 };
 
 // The needs of a target's kernels by op. An op that is not listed needs nothing.
@@ -45,6 +52,7 @@ class KernelTable {
   KernelTable(std::initializer_list<std::pair<const OpDef* const, KernelNeeds>> needs) : needs_(needs) {}
 
   Grouping grouping(const OpDef& def) const;
+  Elements elements(const OpDef& def) const;
   Bytes workspace(const OpDef& def, const KernelQuery& query) const;
 
  private:

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/bf16.h"
+#include "base/f16.h"
 #include "ckpt/safetensors.h"
 #include "scratch.h"
 
@@ -81,30 +82,30 @@ TEST(Convert, EveryF16HasItsValue) {
                        : exponent == 31 ? (mantissa == 0 ? INFINITY : NAN)
                                         : std::ldexp(1024 + mantissa, exponent - 25);
     ASSERT_TRUE(
-        same(float_from_f16(static_cast<uint16_t>(bits)), static_cast<float>(bits & 0x8000 ? -magnitude : magnitude)))
+        same(f16_value(static_cast<uint16_t>(bits)), static_cast<float>(bits & 0x8000 ? -magnitude : magnitude)))
         << bits;
   }
 }
 
 TEST(Convert, EveryF16SurvivesTheRoundTripAndTheMiddleRoundsToEven) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
-    float value = float_from_f16(static_cast<uint16_t>(bits));
-    uint16_t back = f16_from_float(value);
+    float value = f16_value(static_cast<uint16_t>(bits));
+    uint16_t back = f16_bits(value);
     if (std::isnan(value)) {
-      ASSERT_TRUE(std::isnan(float_from_f16(back))) << bits;
+      ASSERT_TRUE(std::isnan(f16_value(back))) << bits;
       continue;
     }
     ASSERT_EQ(back, bits);
     if ((bits & 0x7FFF) >= 0x7BFF) continue;  // the largest, and infinity
-    double next = static_cast<double>(float_from_f16(static_cast<uint16_t>(bits + 1)));
+    double next = static_cast<double>(f16_value(static_cast<uint16_t>(bits + 1)));
     float middle = static_cast<float>((static_cast<double>(value) + next) / 2);
-    ASSERT_EQ(f16_from_float(middle), bits % 2 == 0 ? bits : bits + 1);
-    ASSERT_EQ(f16_from_float(std::nextafter(middle, value)), bits);
-    ASSERT_EQ(f16_from_float(std::nextafter(middle, static_cast<float>(next))), bits + 1);
+    ASSERT_EQ(f16_bits(middle), bits % 2 == 0 ? bits : bits + 1);
+    ASSERT_EQ(f16_bits(std::nextafter(middle, value)), bits);
+    ASSERT_EQ(f16_bits(std::nextafter(middle, static_cast<float>(next))), bits + 1);
   }
-  EXPECT_EQ(f16_from_float(65519.99f), 0x7BFF);
-  EXPECT_EQ(f16_from_float(65520.0f), 0x7C00);
-  EXPECT_EQ(f16_from_float(-1e30f), 0xFC00);
+  EXPECT_EQ(f16_bits(65519.99f), 0x7BFF);
+  EXPECT_EQ(f16_bits(65520.0f), 0x7C00);
+  EXPECT_EQ(f16_bits(-1e30f), 0xFC00);
 }
 
 // A matrix of 100 x 150 numbers, at an odd address as in files with unpadded headers.

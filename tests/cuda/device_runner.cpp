@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/bf16.h"
+#include "base/f16.h"
 #include "base/fp8.h"
 #include "cuda/operand_dtypes.h"
 #include "exec/cuda/runtime/check.h"
@@ -148,6 +149,8 @@ void write_to_device(const Tensor& tensor, const Numbers& numbers) {
                     [&](double x) { return fp8_bits(fp8_format(tensor.dtype), static_cast<float>(x)); });
   else if (tensor.dtype == DType::bf16)
     upload<uint16_t>(tensor, numbers, [](double x) { return bf16_bits(static_cast<float>(x)); });
+  else if (tensor.dtype == DType::f16)
+    upload<uint16_t>(tensor, numbers, [](double x) { return f16_bits(static_cast<float>(x)); });
   else
     upload<float>(tensor, numbers, [](double x) { return static_cast<float>(x); });
 }
@@ -157,6 +160,8 @@ Numbers read_from_device(const Tensor& tensor) {
   if (tensor.dtype == DType::u16) return download<uint16_t>(tensor, [](uint16_t x) { return static_cast<double>(x); });
   if (tensor.dtype == DType::bf16)
     return download<uint16_t>(tensor, [](uint16_t x) { return static_cast<double>(bf16_value(x)); });
+  if (tensor.dtype == DType::f16)
+    return download<uint16_t>(tensor, [](uint16_t x) { return static_cast<double>(f16_value(x)); });
   if (is_fp8(tensor.dtype))
     return download<uint8_t>(tensor,
                              [&](uint8_t x) { return static_cast<double>(fp8_value(fp8_format(tensor.dtype), x)); });
@@ -175,6 +180,7 @@ std::vector<Numbers> rounded_inputs(const KernelRun& run) {
   for (size_t i = 0; i < inputs.size(); ++i)
     for (double& x : inputs[i]) {
       if (types[i].dtype == DType::bf16) x = static_cast<double>(bf16_value(bf16_bits(static_cast<float>(x))));
+      if (types[i].dtype == DType::f16) x = static_cast<double>(f16_value(f16_bits(static_cast<float>(x))));
       if (types[i].dtype == DType::f32) x = static_cast<double>(static_cast<float>(x));
     }
   return inputs;

@@ -49,7 +49,7 @@ std::vector<Numbers> rounded_inputs(const KernelRun& run);
 Bytes planned_scratch(const OpDef& def, const Attrs& attrs, std::span<const Tensor> in, std::span<const Tensor> out,
                       Determinism determinism);
 
-// run.real is f32 or bf16; run.threads says nothing.
+// run.real is f32, bf16 or f16; run.threads says nothing.
 std::vector<Numbers> run_cuda_kernel(const KernelRun& run, CudaDevice& device);
 
 // A suite on the first GPU; skipped where there is none.

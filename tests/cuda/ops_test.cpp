@@ -1,5 +1,5 @@
 // Every CUDA kernel against the CPU's in double, on the examples of its definition and on shapes that cross its tiles,
-// in f32 and bf16 (inputs are rounded before both): results, in place, accumulate, and the same bits twice.
+// in f32, bf16 and f16 (inputs are rounded before both): results, in place, accumulate, and the same bits twice.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -315,7 +315,13 @@ KernelRun run_of(const Case& c, DType real) {
 // Units of fp8 keep fewer bits of their sums than f32 has.
 double tolerance(const Case& c, DType real) {
   if (reads_fp8(c)) return real == DType::bf16 && c.example.inputs.size() > 4 ? 4e-3 : 1e-3;
-  return real == DType::bf16 ? 1e-2 : 1e-5;
+  return real == DType::f32 ? 1e-5 : real == DType::f16 ? 3e-3 : 1e-2;
+}
+
+// fp8 stands beside bf16 alone, and weights are rounded at random to bf16 alone.
+std::vector<DType> types_of_case(const Case& c) {
+  if (reads_fp8(c) || c.example.attrs.has("round_weight")) return {DType::f32, DType::bf16};
+  return {DType::f32, DType::bf16, DType::f16};
 }
 
 class CudaOps : public OnDevice, public testing::WithParamInterface<Case> {
@@ -328,7 +334,7 @@ class CudaOps : public OnDevice, public testing::WithParamInterface<Case> {
 };
 
 TEST_P(CudaOps, AgreeWithTheCpu) {
-  for (DType real : {DType::f32, DType::bf16}) {
+  for (DType real : types_of_case(GetParam())) {
     KernelRun run = run_of(GetParam(), real);
     std::vector<Numbers> here = run_cuda_kernel(run, device());
     EXPECT_EQ(run_cuda_kernel(run, device()), here) << name_of(real) << ": not the same bits twice";
@@ -341,7 +347,7 @@ TEST_P(CudaOps, AgreeWithTheCpu) {
 
 // The guards behind every buffer are looked at by the runner. Repeatable runs may plan more scratch: this is the least.
 TEST_P(CudaOps, StayInTheScratchOfAFastTarget) {
-  for (DType real : {DType::f32, DType::bf16}) {
+  for (DType real : types_of_case(GetParam())) {
     KernelRun run = run_of(GetParam(), real);
     run_cuda_kernel(run, fast_device());
     if (GetParam().def->accumulate == Accumulate::unsupported) continue;
@@ -352,7 +358,7 @@ TEST_P(CudaOps, StayInTheScratchOfAFastTarget) {
 }
 
 TEST_P(CudaOps, InPlaceAgreesWithOutOfPlace) {
-  for (DType real : {DType::f32, DType::bf16})
+  for (DType real : types_of_case(GetParam()))
     for (const Alias& alias : GetParam().def->alias) {
       KernelRun run = run_of(GetParam(), real);
       if (alias.rule != Alias::Rule::may || static_cast<size_t>(alias.input) >= run.inputs.size()) continue;
@@ -365,7 +371,7 @@ TEST_P(CudaOps, InPlaceAgreesWithOutOfPlace) {
 TEST_P(CudaOps, AccumulateAddsOntoTheFirstOutput) {
   if (GetParam().def->accumulate == Accumulate::unsupported) return;
   if (GetParam().example.attrs.has("narrow_gradient")) return;  // nothing is added to such a one
-  for (DType real : {DType::f32, DType::bf16}) {
+  for (DType real : types_of_case(GetParam())) {
     KernelRun run = run_of(GetParam(), real);
     std::vector<Numbers> fresh = run_cuda_kernel(run, device());
     run.attrs.set("accumulate", int64_t{1});
@@ -375,7 +381,7 @@ TEST_P(CudaOps, AccumulateAddsOntoTheFirstOutput) {
     for (double& x : fresh[0]) x = 1 - x;
     // Sums are f32, but of what is of a microbatch alone.
     bool wide = !GetParam().def->wide.empty() || reads_fp8(GetParam());
-    double limit = real == DType::bf16 && !wide ? tolerance(GetParam(), real) : 1e-5;
+    double limit = real != DType::f32 && !wide ? tolerance(GetParam(), real) : 1e-5;
     for (size_t i = 0; i < fresh.size(); ++i)
       EXPECT_LT(relative_error(added[i], fresh[i]), limit) << name_of(real) << " output " << i;
   }

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/files.h"
@@ -16,6 +17,7 @@
 #include "models/hf_config.h"
 #include "models/model.h"
 #include "passes/lower.h"
+#include "passes/scale_losses.h"
 #include "targets/cpu/cpu_target.h"
 #include "train/save/run_checkpoint.h"
 
@@ -31,6 +33,10 @@ struct OptimizerRun {
   std::vector<int32_t> tokens, targets;  // [rows, seq]; a negative target does not count
   std::filesystem::path from = {};       // a checkpoint to go on from
   int64_t last_step = 0;                 // counted from the model's first
+  DType dtype = DType::f32;              // computed in
+  std::optional<LossScaling> loss_scaling = {};
+  std::vector<double> factors = {};            // by which the loss of each step is multiplied besides; 1 where none is
+  std::vector<double>* used_scales = nullptr;  // filled with the loss scale of each step
 };
 
 // What a rank holds of a feed.
@@ -57,8 +63,8 @@ inline bool counts_in_loss(const Bound& bound) {
 // Runs up to the last step and saves a checkpoint in `out`; the mean losses before each step.
 inline std::vector<double> run_and_save(const OptimizerRun& run, const std::filesystem::path& out) {
   ModelSpec spec = spec_from_hf_config(read_file(run.model / "config.json"), "config.json");
-  LowerOptions options{.plan = {.zero = run.parallel.zero}, .train = run.optimizer};
-  Use use{.batch = run.rows, .seq = run.seq, .parallel = run.parallel};
+  LowerOptions options{.plan = {.zero = run.parallel.zero}, .train = run.optimizer, .loss_scaling = run.loss_scaling};
+  Use use{.batch = run.rows, .seq = run.seq, .dtype = run.dtype, .parallel = run.parallel};
   Program program = lower(build_model(spec, use, run.mesh), cpu_target(1), options);
   int64_t first = run.from.empty() ? 0 : read_run_state(run.from).step;
   auto counted = static_cast<double>(std::ranges::count_if(run.targets, [](int32_t t) { return t >= 0; }));
@@ -76,11 +82,14 @@ inline std::vector<double> run_and_save(const OptimizerRun& run, const std::file
       load_run_checkpoint(run.from, *bound, spec, run.optimizer);
     write_feed(*bound, "tokens", run.tokens, run.seq);
     write_feed(*bound, "targets", run.targets, run.seq);
-    write_value(*bound, program.at("loss_scale"), static_cast<float>(1 / counted));
     write_value(*bound, program.at("lr"), run.lr);
     for (int64_t step = first; step < run.last_step; ++step) {
+      double factor = run.factors.empty() ? 1 : run.factors[static_cast<size_t>(step)];
+      write_value(*bound, program.at("loss_scale"), static_cast<float>(factor / counted));
       if (program.find("step")) write_value(*bound, program.at("step"), static_cast<int32_t>(step + 1));
       run_schedule(*bound);
+      if (run.used_scales && transport.rank() == 0)
+        run.used_scales->push_back(static_cast<double>(read_value<float>(*bound, program.at(kUsedLossScalePath))));
       if (!counts_in_loss(*bound)) continue;
       std::lock_guard lock(adding);
       losses[static_cast<size_t>(step - first)] +=

@@ -12,9 +12,12 @@
 #include "base/error.h"
 #include "exec/addresses.h"
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/wide_operands.h"
 #include "exec/op_place.h"
 #include "ir/alias.h"
 #include "ir/lane.h"
+#include "targets/cpu/cpu_target.h"
+#include "targets/cpu/widening.h"
 
 namespace sextant {
 
@@ -41,6 +44,7 @@ struct BoundOp {
   std::vector<Tensor> out;
   std::byte* workspace;
   std::unique_ptr<PreparedKernel> prepared;  // null for plain kernels
+  std::optional<WideOperands> wide = {};     // where operands are in f16
   const std::string* place = nullptr;        // what the rank's status calls it; null where none is kept
   int first_microbatch = 0;                  // that its region runs for, in a step
   bool on_lane = false;                      // runs on the comm lane
@@ -50,8 +54,21 @@ struct BoundOp {
 
 void call_kernel(BoundOp& op, int microbatch, ThreadTeam& team) {
   SumState sum = starts_sum(*op.op) && microbatch == op.first_microbatch ? SumState::fresh : SumState::running;
-  KernelCall call{op.in, op.out, op.op->attrs, op.workspace, team, microbatch, sum};
+  if (op.wide) op.wide->widen(op.in, op.out, team);
+  std::span<const Tensor> in = op.in, out = op.out;
+  if (op.wide) in = op.wide->in(), out = op.wide->out();
+  KernelCall call{in, out, op.op->attrs, op.workspace, team, microbatch, sum};
   op.prepared ? op.prepared->run(call) : op.kernel->run(call);
+  if (op.wide) op.wide->round(op.out, team);
+}
+
+// Of an op whose kernel computes; those that move bytes take f16 as it is. The kernel's own scratch lies behind it.
+void widen_f16(BoundOp& bound) {
+  if (cpu_kernel_needs().elements(*bound.op->def) == Elements::any) return;
+  cpu::Widening widening(*bound.op, types_of(bound.in), types_of(bound.out));
+  if (!widening.needed()) return;
+  bound.wide.emplace(widening, bound.in, bound.out, bound.workspace);
+  bound.workspace += widening.bytes();
 }
 
 class CpuBound final : public Bound {
@@ -138,6 +155,7 @@ class CpuBound final : public Bound {
                   addresses_.workspace(workspace),
                   nullptr};
     if (wire_) bound.place = wire_->channel.transport.rank_status().keep(place_of(op));
+    widen_f16(bound);
     bound.on_lane = lane_ && on_comm_lane(op);
     if (bound.kernel->prepare)
       bound.prepared =

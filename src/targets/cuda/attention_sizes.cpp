@@ -15,7 +15,8 @@ constexpr int64_t kSmallChange = int64_t{4} << 20;
 constexpr int64_t kRowMultiple = 128;  // positions of a tile
 constexpr int64_t kLargestLibraryHead = 256;
 
-AttentionShape shape_of(const Attrs& attrs, const LocalShape& qkv, Documents documents) {
+AttentionShape shape_of(const Attrs& attrs, const LocalType& rows, Documents documents) {
+  const LocalShape& qkv = rows.shape;
   LocalHeads heads = local_heads(attrs, qkv[2]);
   return {.batch = qkv[0],
           .length = qkv[1],
@@ -25,11 +26,21 @@ AttentionShape shape_of(const Attrs& attrs, const LocalShape& qkv, Documents doc
           .value_dim = heads.value_dim,
           .documents = documents,
           .scale = static_cast<float>(attention_scale_of(attrs)),
-          .window = key_range_of(attrs).window};
+          .window = key_range_of(attrs).window,
+          .dtype = rows.dtype,
+          .capacity = documents == Documents::apart ? qkv[0] * attrs.integer_or("sequence_documents", 0) : 0};
 }
 
 Documents documents_of(std::span<const LocalType> in, size_t at) {
   return in.size() > at && in[at].dtype == DType::i32 ? Documents::apart : Documents::together;
+}
+
+// A single position is refused by cuDNN, and is no work.
+bool library_takes(const Attrs& attrs, const AttentionShape& shape, int64_t multiple) {
+  if (has_alibi(attrs) || attrs.has("dropout") || key_range_of(attrs).chunk > 0) return false;
+  auto takes = [&](int64_t dim) { return dim % multiple == 0 && dim <= kLargestLibraryHead; };
+  bool half = shape.dtype == DType::bf16 || shape.dtype == DType::f16;
+  return half && takes(shape.head_dim) && takes(shape.value_dim) && shape.length > 1;
 }
 
 int64_t query_rows(const AttentionShape& shape) {
@@ -39,24 +50,23 @@ int64_t query_rows(const AttentionShape& shape) {
 }  // namespace
 
 AttentionShape attention_shape(const Attrs& attrs, std::span<const LocalType> in) {
-  return shape_of(attrs, in[0].shape, documents_of(in, kBegins));
+  return shape_of(attrs, in[0], documents_of(in, kBegins));
 }
 
 AttentionShape attention_backward_shape(const Attrs& attrs, std::span<const LocalType> in) {
-  return shape_of(attrs, in[1].shape, documents_of(in, kBackwardBegins));
+  return shape_of(attrs, in[1], documents_of(in, kBackwardBegins));
 }
 
 bool has_alibi(const Attrs& attrs) {
   return attrs.integer_or("alibi", 0) != 0;
 }
 
-bool attention_goes_to_library(const Attrs& attrs, DType dtype, const AttentionShape& shape) {
-  if (has_alibi(attrs) || attrs.has("dropout") || key_range_of(attrs).chunk > 0 ||
-      (shape.window > 0 && shape.documents == Documents::apart))
-    return false;
-  // A single position is refused by cuDNN, and is no work.
-  auto takes = [](int64_t dim) { return dim % 8 == 0 && dim <= kLargestLibraryHead; };
-  return dtype == DType::bf16 && takes(shape.head_dim) && takes(shape.value_dim) && shape.length > 1;
+bool attention_goes_to_library(const Attrs& attrs, const AttentionShape& shape) {
+  return library_takes(attrs, shape, 8) && (shape.window == 0 || shape.documents == Documents::together);
+}
+
+bool attention_goes_ragged(const Attrs& attrs, const AttentionShape& shape) {
+  return shape.capacity > 0 && library_takes(attrs, shape, 16);
 }
 
 Bytes attention_library_scratch(const AttentionShape&) {

@@ -25,6 +25,9 @@ struct AttentionShape {
   Documents documents = Documents::together;
   float scale = 0;     // of scores; 0 = 1/sqrt(head_dim)
   int64_t window = 0;  // 0 = none
+  DType dtype = DType::bf16;
+  // Documents of all sequences that a ragged batch has room for; 0: they are masked in their sequences.
+  int64_t capacity = 0;
   bool masked() const { return documents == Documents::apart || window > 0; }
   auto operator<=>(const AttentionShape&) const = default;
 };
@@ -41,7 +44,11 @@ AttentionShape attention_backward_shape(const Attrs& attrs, std::span<const Loca
 bool has_alibi(const Attrs& attrs);
 
 // cuDNN's plans know no ALiBi, no dropout of ours, no chunks, and no window where documents stay apart.
-bool attention_goes_to_library(const Attrs& attrs, DType dtype, const AttentionShape& shape);
+bool attention_goes_to_library(const Attrs& attrs, const AttentionShape& shape);
+
+// Documents apart as a ragged batch, where the op says how many there may be (attr sequence_documents) and the heads
+// are such that cuDNN does it. Windows may be beside them.
+bool attention_goes_ragged(const Attrs& attrs, const AttentionShape& shape);
 
 Bytes attention_library_scratch(const AttentionShape& shape);
 Bytes attention_library_backward_scratch(const AttentionShape& shape, Determinism determinism);

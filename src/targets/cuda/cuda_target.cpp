@@ -13,7 +13,7 @@ Target cuda_target(Determinism determinism) {
           .threads = 1,
           .alignment = kCudaAlignment,
           .fusions = {"add_norm", "norm_gradient", "gelu", "gelu_gradient", "gradients", "slot_order", "amax"},
-          .computes_in = {DType::bf16, DType::f32},
+          .computes_in = {DType::bf16, DType::f32, DType::f16},
           .fp8 = true,
           .workspace =
               [determinism](const Op& op, const LocalTypes& in, const LocalTypes& out) {

@@ -8,6 +8,7 @@
 #include "targets/cuda/adafactor_sizes.h"
 #include "targets/cuda/attention_sizes.h"
 #include "targets/cuda/cuda_target.h"
+#include "targets/cuda/document_batch_sizes.h"
 #include "targets/cuda/embedding_sizes.h"
 #include "targets/cuda/expert_sizes.h"
 #include "targets/cuda/fp8_sizes.h"
@@ -29,14 +30,17 @@ int64_t bytes_of(const LocalType& type) {
 
 Bytes attention(const KernelQuery& query) {
   AttentionShape shape = attention_shape(query.attrs, query.in);
-  bool library = attention_goes_to_library(query.attrs, query.in[0].dtype, shape);
-  return library ? attention_library_scratch(shape) : Bytes{0};
+  Bytes masked = attention_goes_to_library(query.attrs, shape) ? attention_library_scratch(shape) : Bytes{0};
+  if (!attention_goes_ragged(query.attrs, shape)) return masked;
+  return std::max(masked, Bytes{DocumentBatchSizes(shape, DocumentBatchSizes::Pass::forward).bytes});
 }
 
 Bytes attention_backward(const KernelQuery& query) {
   AttentionShape shape = attention_backward_shape(query.attrs, query.in);
-  bool library = attention_goes_to_library(query.attrs, query.in[1].dtype, shape);
-  return library ? attention_library_backward_scratch(shape, query.determinism) : attention_dots(shape);
+  bool library = attention_goes_to_library(query.attrs, shape);
+  Bytes masked = library ? attention_library_backward_scratch(shape, query.determinism) : attention_dots(shape);
+  if (!attention_goes_ragged(query.attrs, shape)) return masked;
+  return std::max(masked, Bytes{DocumentBatchSizes(shape, DocumentBatchSizes::Pass::backward).bytes});
 }
 
 // Σ dy·y of each row: as many as there are log-sum-exps.

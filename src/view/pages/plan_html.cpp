@@ -121,7 +121,7 @@ void memory_section(Page& page, const PlanReportParts& parts) {
           "What a rank holds, op by op through one step; what several microbatches hold at once counts throughout{}.",
           which));
   PageTable table{.heads = {{p.classes.size() > 1 ? "a rank of stage" : "a rank"},
-                            {p.halved ? "weights (bf16)" : "weights (f32)"},
+                            {fmt::format("weights ({})", name_of(p.weights))},
                             {"gradients"},
                             {"optimizer"},
                             {"activations"},
@@ -140,7 +140,9 @@ void memory_section(Page& page, const PlanReportParts& parts) {
   page.table(table);
   std::string note =
       "1 GiB is 1,073,741,824 bytes. All but the driver's and the libraries' part is allocated at the start.";
-  if (p.low_halves) note += " The optimizer holds two moments and the low 16 bits of the f32 master weights.";
+  if (p.masters)
+    note += fmt::format(" The optimizer holds two moments and {} f32 master weights.",
+                        p.weights == DType::f16 ? "the" : "the low 16 bits of the");
   if (p.evaluation_extra > 0) note += fmt::format(" {} of it are only for evaluation.", bytes(p.evaluation_extra));
   if (p.snapshot > 0)
     note += fmt::format(" On the host, {} more hold a copy while a checkpoint is written.", bytes(p.snapshot));

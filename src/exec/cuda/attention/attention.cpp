@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "exec/cuda/attention/alibi.h"
 #include "exec/cuda/attention/attention_library.h"
+#include "exec/cuda/attention/document_batch.h"
 #include "exec/cuda/attention/dropout.h"
 #include "exec/cuda/attention/own_attention.h"
 #include "exec/cuda/runtime/kernel.h"
@@ -40,46 +41,53 @@ void fill_block(AttentionBlock& block, const Attrs& attrs, const Tensor& qkv, co
   block.lse = lse.as<float>();
 }
 
+// `done`: as in AttentionBlock.
+void own_forward(const CudaCall& call, const int32_t* done = nullptr) {
+  AttentionForward block;
+  fill_block(block, call.attrs, call.in[0], call.out[1]);
+  block.begins = begins_of(call.in, kBegins);
+  block.done = done;
+  block.y = part(call.out[0], 0, block.value_dim);
+  set_alibi(block, call.attrs, call.out[0]);
+  set_dropout(block, call.attrs, call.in, call.out[0]);
+  attend(block, call.stream);
+}
+
+void own_backward(const CudaCall& call, float* dots, const int32_t* done = nullptr) {
+  const Tensor &dy = call.in[0], &dqkv = call.out[0];
+  LocalHeads heads = local_heads(call.attrs, call.in[1].shape[2]);
+  output_dots({.dtype = dy.dtype,
+               .batch = dy.shape[0],
+               .length = dy.shape[1],
+               .heads = heads.q,
+               .dim = heads.value_dim,
+               .dy = dy.data,
+               .y = call.in[2].data,
+               .dots = dots,
+               .done = done},
+              call.stream);
+  AttentionGradient block;
+  fill_block(block, call.attrs, call.in[1], call.in[3]);
+  block.begins = begins_of(call.in, kBackwardBegins);
+  block.done = done;
+  block.dy = part(dy, 0, heads.value_dim);
+  set_alibi(block, call.attrs, dy);
+  set_dropout(block, call.attrs, call.in, dy);
+  block.dots = dots;
+  block.dq = part(dqkv, heads.q_at(0), heads.dim);
+  block.dk = part(dqkv, heads.k_at(0), heads.dim);
+  block.dv = part(dqkv, heads.v_at(0), heads.value_dim);
+  attend_backward(block, call.stream);
+}
+
 class OwnForward final : public PreparedCudaKernel {
  public:
-  void launch(const CudaCall& call) override {
-    AttentionForward block;
-    fill_block(block, call.attrs, call.in[0], call.out[1]);
-    block.begins = begins_of(call.in, kBegins);
-    block.y = part(call.out[0], 0, block.value_dim);
-    set_alibi(block, call.attrs, call.out[0]);
-    set_dropout(block, call.attrs, call.in, call.out[0]);
-    attend(block, call.stream);
-  }
+  void launch(const CudaCall& call) override { own_forward(call); }
 };
 
 class OwnBackward final : public PreparedCudaKernel {
  public:
-  void launch(const CudaCall& call) override {
-    const Tensor &dy = call.in[0], &dqkv = call.out[0];
-    LocalHeads heads = local_heads(call.attrs, call.in[1].shape[2]);
-    float* dots = reinterpret_cast<float*>(call.workspace);
-    output_dots({.dtype = dy.dtype,
-                 .batch = dy.shape[0],
-                 .length = dy.shape[1],
-                 .heads = heads.q,
-                 .dim = heads.value_dim,
-                 .dy = dy.data,
-                 .y = call.in[2].data,
-                 .dots = dots},
-                call.stream);
-    AttentionGradient block;
-    fill_block(block, call.attrs, call.in[1], call.in[3]);
-    block.begins = begins_of(call.in, kBackwardBegins);
-    block.dy = part(dy, 0, heads.value_dim);
-    set_alibi(block, call.attrs, dy);
-    set_dropout(block, call.attrs, call.in, dy);
-    block.dots = dots;
-    block.dq = part(dqkv, heads.q_at(0), heads.dim);
-    block.dk = part(dqkv, heads.k_at(0), heads.dim);
-    block.dv = part(dqkv, heads.v_at(0), heads.value_dim);
-    attend_backward(block, call.stream);
-  }
+  void launch(const CudaCall& call) override { own_backward(call, reinterpret_cast<float*>(call.workspace)); }
 };
 
 // Either direction through cuDNN.
@@ -113,9 +121,65 @@ class LibraryKernel final : public PreparedCudaKernel {
   Direction direction_;
 };
 
+// Documents as a ragged batch through cuDNN; those of a microbatch that do not fit into it, by our own kernels, which
+// see on the device whether there is anything left to do.
+class RaggedForward final : public PreparedCudaKernel {
+ public:
+  RaggedForward(const AttentionLibrary& library, const AttentionPlan& plan, const AttentionShape& shape)
+      : library_(library), plan_(plan), shape_(shape) {}
+
+  void launch(const CudaCall& call) override {
+    DocumentBatchSizes sizes(shape_, DocumentBatchSizes::Pass::forward);
+    DocumentBatch documents(shape_, sizes, call.workspace);
+    find_documents(begins_of(call.in, kBegins), documents, call.stream);
+    library_.run(plan_,
+                 {.qkv = call.in[0].data, .y = call.out[0].data, .lse = call.out[1].data, .documents = &documents},
+                 call.workspace + sizes.library, call.stream);
+    stats_to_lse(documents, call.out[1].as<float>(), call.stream);
+    own_forward(call, documents.fits);
+  }
+
+ private:
+  const AttentionLibrary& library_;
+  const AttentionPlan& plan_;
+  AttentionShape shape_;
+};
+
+class RaggedBackward final : public PreparedCudaKernel {
+ public:
+  RaggedBackward(const AttentionLibrary& library, const AttentionPlan& plan, const AttentionShape& shape)
+      : library_(library), plan_(plan), shape_(shape) {}
+
+  void launch(const CudaCall& call) override {
+    DocumentBatchSizes sizes(shape_, DocumentBatchSizes::Pass::backward);
+    DocumentBatch documents(shape_, sizes, call.workspace);
+    find_documents(begins_of(call.in, kBackwardBegins), documents, call.stream);
+    lse_to_stats(documents, call.in[3].as<const float>(), call.stream);
+    library_.run(plan_,
+                 {.qkv = call.in[1].data,
+                  .y = call.in[2].data,
+                  .lse = call.in[3].data,
+                  .dy = call.in[0].data,
+                  .dqkv = call.out[0].data,
+                  .documents = &documents},
+                 call.workspace + sizes.library, call.stream);
+    if (documents.dk) join_kv_gradients(documents, call.out[0].data, call.stream);
+    own_backward(call, documents.dots, documents.fits);
+  }
+
+ private:
+  const AttentionLibrary& library_;
+  const AttentionPlan& plan_;
+  AttentionShape shape_;
+};
+
 std::unique_ptr<PreparedCudaKernel> prepare_forward(const CudaPreparation& p) {
   AttentionShape shape = attention_shape(p.op.attrs, types_of(p.in));
-  if (attention_goes_to_library(p.op.attrs, p.in[0].dtype, shape))
+  if (attention_goes_ragged(p.op.attrs, shape))
+    if (const AttentionPlan* plan = p.device.attention().forward(shape))
+      return std::make_unique<RaggedForward>(p.device.attention(), *plan, shape);
+  shape.capacity = 0;
+  if (attention_goes_to_library(p.op.attrs, shape))
     if (const AttentionPlan* plan = p.device.attention().forward(shape))
       return std::make_unique<LibraryKernel>(p.device.attention(), *plan, LibraryKernel::Direction::forward);
   return std::make_unique<OwnForward>();
@@ -123,7 +187,11 @@ std::unique_ptr<PreparedCudaKernel> prepare_forward(const CudaPreparation& p) {
 
 std::unique_ptr<PreparedCudaKernel> prepare_backward(const CudaPreparation& p) {
   AttentionShape shape = attention_backward_shape(p.op.attrs, types_of(p.in));
-  if (attention_goes_to_library(p.op.attrs, p.in[1].dtype, shape))
+  if (attention_goes_ragged(p.op.attrs, shape))
+    if (const AttentionPlan* plan = p.device.attention().backward(shape))
+      return std::make_unique<RaggedBackward>(p.device.attention(), *plan, shape);
+  shape.capacity = 0;
+  if (attention_goes_to_library(p.op.attrs, shape))
     if (const AttentionPlan* plan = p.device.attention().backward(shape))
       return std::make_unique<LibraryKernel>(p.device.attention(), *plan, LibraryKernel::Direction::backward);
   return std::make_unique<OwnBackward>();

@@ -41,7 +41,12 @@ void* open_library() {
 }
 
 // The numbers by which a plan's tensors are found when it runs.
-enum Operand : int64_t { kQ = 1, kK, kV, kY, kLse, kDy, kDq, kDk, kDv, kBegins };
+// Those of a ragged batch: the offsets of an operand have its number and kOffsets besides.
+enum Operand : int64_t { kQ = 1, kK, kV, kY, kLse, kDy, kDq, kDk, kDv, kBegins, kLengthsQ, kLengthsK, kOffsets = 100 };
+
+fe::DataType_t type_of(DType dtype) {
+  return dtype == DType::f16 ? fe::DataType_t::HALF : fe::DataType_t::BFLOAT16;
+}
 
 using TensorPointer = std::shared_ptr<fe::graph::Tensor_attributes>;
 
@@ -50,18 +55,26 @@ struct Packed {
   int64_t heads, dim, width;
 };
 
+// What is attended to by itself: a sequence, or a document of a ragged batch, which is no longer than one.
+int64_t batch_of(const AttentionShape& shape) {
+  return shape.capacity > 0 ? shape.capacity : shape.batch;
+}
+
 // Sets what an operand looks like.
 void describe(fe::graph::Tensor_attributes& tensor, Operand id, const AttentionShape& shape, Packed rows) {
   tensor.set_uid(id)
-      .set_dim({shape.batch, rows.heads, shape.length, rows.dim})
+      .set_dim({batch_of(shape), rows.heads, shape.length, rows.dim})
       .set_stride({shape.length * rows.width, rows.dim, rows.width, 1})
-      .set_data_type(fe::DataType_t::BFLOAT16);
+      .set_data_type(type_of(shape.dtype));
 }
 
+// Of a ragged batch the heads of a position stand side by side.
 void describe_lse(fe::graph::Tensor_attributes& tensor, const AttentionShape& shape) {
+  int64_t of_batch = shape.heads * shape.length;
+  bool ragged = shape.capacity > 0;
   tensor.set_uid(kLse)
-      .set_dim({shape.batch, shape.heads, shape.length, 1})
-      .set_stride({shape.heads * shape.length, shape.length, 1, 1})
+      .set_dim({batch_of(shape), shape.heads, shape.length, 1})
+      .set_stride({of_batch, ragged ? 1 : shape.length, ragged ? shape.heads : 1, 1})
       .set_data_type(fe::DataType_t::FLOAT);
 }
 
@@ -108,7 +121,7 @@ float scale_of(const AttentionShape& shape) {
 // One graph under construction, and the widths of its operands.
 struct GraphWriter {
   explicit GraphWriter(const AttentionShape& s, int capability) : shape(s) {
-    graph->set_io_data_type(fe::DataType_t::BFLOAT16)
+    graph->set_io_data_type(type_of(s.dtype))
         .set_intermediate_data_type(fe::DataType_t::FLOAT)
         .set_compute_data_type(fe::DataType_t::FLOAT)
         .set_sm_version(capability)
@@ -119,16 +132,37 @@ struct GraphWriter {
   TensorPointer input(Operand id, Packed rows) {
     fe::graph::Tensor_attributes tensor;
     describe(tensor, id, shape, rows);
+    set_offsets(tensor, id);
     return graph->tensor(tensor);
   }
   void output(const TensorPointer& tensor, Operand id, Packed rows) {
     tensor->set_output(true);
     describe(*tensor, id, shape, rows);
+    set_offsets(*tensor, id);
+  }
+
+  // Numbers of documents, in device memory.
+  TensorPointer of_documents(int64_t id, int64_t count, fe::DataType_t type) {
+    return graph->tensor(fe::graph::Tensor_attributes()
+                             .set_uid(id)
+                             .set_dim({count, 1, 1, 1})
+                             .set_stride({1, 1, 1, 1})
+                             .set_data_type(type));
+  }
+
+  // Where the rows of each document begin.
+  void set_offsets(fe::graph::Tensor_attributes& tensor, Operand id) {
+    if (shape.capacity > 0)
+      tensor.set_ragged_offset(of_documents(kOffsets + id, shape.capacity + 1, fe::DataType_t::INT64));
   }
 
   template <class Attributes>
   void set_mask(Attributes& attributes) {
-    if (shape.documents == Documents::together) {
+    if (shape.documents == Documents::together || shape.capacity > 0) {
+      if (shape.capacity > 0)
+        attributes.set_padding_mask(true)
+            .set_seq_len_q(of_documents(kLengthsQ, shape.capacity, fe::DataType_t::INT32))
+            .set_seq_len_kv(of_documents(kLengthsK, shape.capacity, fe::DataType_t::INT32));
       attributes.set_causal_mask(true);
       if (shape.window > 0) attributes.set_diagonal_band_left_bound(static_cast<int>(shape.window));
       return;
@@ -151,21 +185,28 @@ struct GraphWriter {
     output(y, kY, out);
     lse->set_output(true);
     describe_lse(*lse, shape);
+    set_offsets(*lse, kLse);
   }
 
   void backward(Determinism determinism) {
     fe::graph::Tensor_attributes lse;
     describe_lse(lse, shape);
+    set_offsets(lse, kLse);
     fe::graph::SDPA_backward_attributes attributes;
     attributes.set_name("attention_backward")
         .set_attn_scale(scale_of(shape))
         .set_deterministic_algorithm(determinism == Determinism::repeatable);
     set_mask(attributes);
+    // Sums are as long as there are positions, not as documents of full length would be.
+    if (shape.capacity > 0)
+      attributes.set_max_total_seq_len_q(shape.batch * shape.length)
+          .set_max_total_seq_len_kv(shape.batch * shape.length);
     auto [dq, dk, dv] = graph->sdpa_backward(input(kQ, q), input(kK, k), input(kV, v), input(kY, out), input(kDy, out),
                                              graph->tensor(lse), attributes);
     output(dq, kDq, q);
-    output(dk, kDk, k);
-    output(dv, kDv, v);
+    bool apart = shape.capacity > 0 && cuda::has_own_kv_gradients(shape);
+    output(dk, kDk, apart ? Packed{k.heads, k.dim, k.heads * k.dim} : k);
+    output(dv, kDv, apart ? Packed{v.heads, v.dim, v.heads * v.dim} : v);
   }
 
   AttentionShape shape;
@@ -174,6 +215,25 @@ struct GraphWriter {
       v{shape.kv_heads, shape.value_dim, width}, out{shape.heads, shape.value_dim, shape.heads*shape.value_dim};
   GraphPointer graph = std::make_shared<fe::graph::Graph>();
 };
+
+using Pointers = std::unordered_map<int64_t, void*>;
+
+// What a plan for a ragged batch reads and writes besides.
+void add_documents(const cuda::DocumentBatch& documents, Pointers& pointers) {
+  using cuda::DocumentRows;
+  auto offsets = [&](Operand operand, DocumentRows rows) {
+    pointers[kOffsets + operand] = documents.offsets[static_cast<size_t>(rows)];
+  };
+  for (Operand operand : {kQ, kK, kV, kDq}) offsets(operand, DocumentRows::qkv);
+  for (Operand operand : {kY, kDy}) offsets(operand, DocumentRows::y);
+  offsets(kLse, DocumentRows::stats);
+  offsets(kDk, documents.dk ? DocumentRows::dk : DocumentRows::qkv);
+  offsets(kDv, documents.dv ? DocumentRows::dv : DocumentRows::qkv);
+  pointers[kLengthsQ] = pointers[kLengthsK] = documents.lengths;
+  pointers[kLse] = documents.stats;
+  if (documents.dk) pointers[kDk] = documents.dk;
+  if (documents.dv) pointers[kDv] = documents.dv;
+}
 
 }  // namespace
 
@@ -224,7 +284,24 @@ struct AttentionLibrary::Opened {
     return part;
   }
 
+  // Null too where it wants more scratch than was planned.
+  template <class Write>
+  std::unique_ptr<AttentionPlan> build_ragged(const AttentionShape& shape, cuda::DocumentBatchSizes::Pass pass,
+                                              const Write& write, std::string& why) const {
+    GraphWriter writer(shape, device.capability());
+    std::unique_ptr<AttentionPlan> plan = build(
+        writer, [&] { write(writer); }, why);
+    int64_t planned = cuda::DocumentBatchSizes(shape, pass).library_bytes;
+    if (!plan || plan->scratch.n <= planned) return plan;
+    why = fmt::format("cuDNN needs {} bytes of scratch where {} are planned", plan->scratch.n, planned);
+    return nullptr;
+  }
+
   std::unique_ptr<AttentionPlan> build_backward(const AttentionShape& shape, std::string& why) const {
+    if (shape.capacity > 0)
+      return build_ragged(
+          shape, cuda::DocumentBatchSizes::Pass::backward,
+          [&](GraphWriter& writer) { writer.backward(device.determinism()); }, why);
     Determinism determinism = device.determinism();
     Bytes planned = cuda::attention_library_backward_scratch(shape, determinism);
     AttentionShape part = shape;
@@ -253,6 +330,9 @@ struct AttentionLibrary::Opened {
   }
 
   std::unique_ptr<AttentionPlan> build_forward(const AttentionShape& shape, std::string& why) const {
+    if (shape.capacity > 0)
+      return build_ragged(
+          shape, cuda::DocumentBatchSizes::Pass::forward, [](GraphWriter& writer) { writer.forward(); }, why);
     GraphWriter writer(shape, device.capability());
     std::unique_ptr<AttentionPlan> plan = build(
         writer, [&] { writer.forward(); }, why);
@@ -269,15 +349,16 @@ struct AttentionLibrary::Opened {
     std::string why;
     std::unique_ptr<AttentionPlan> plan;
     device.use();
-    if (shape.length % 128 != 0 && fe::detail::get_backend_version() < kOddLengths)
+    if (shape.capacity == 0 && shape.length % 128 != 0 && fe::detail::get_backend_version() < kOddLengths)
       why = fmt::format("cuDNN {} is too old for {} positions, which is not a multiple of 128",
                         version_text(fe::detail::get_backend_version()), shape.length);
     else
       plan = build_plan(why);
     if (!plan)
       fmt::print(stderr,
-                 "sextant: attention over {} positions with {} heads of {} goes without cuDNN, which is slower: {}\n",
-                 shape.length, shape.heads, shape.head_dim, why);
+                 "sextant: attention over {} positions with {} heads of {} goes without {}, which is slower: {}\n",
+                 shape.length, shape.heads, shape.head_dim,
+                 shape.capacity > 0 ? "cuDNN's ragged batches of documents" : "cuDNN", why);
     return plans.emplace(shape, std::move(plan)).first->second.get();
   }
 
@@ -330,17 +411,19 @@ void AttentionLibrary::run(const AttentionPlan& plan, const AttentionOperands& o
     };
     int64_t y_width = s.heads * s.value_dim, width = packed_width(s);
     int64_t k_at = s.heads * s.head_dim, v_at = k_at + s.kv_heads * s.head_dim;
-    std::unordered_map<int64_t, void*> pointers{
-        {kQ, at(operands.qkv, width, 0)},
-        {kK, at(operands.qkv, width, k_at)},
-        {kV, at(operands.qkv, width, v_at)},
-        {kY, at(operands.y, y_width, 0)},
-        {kLse, static_cast<float*>(operands.lse) + part * s.batch * s.heads * s.length},
-        {kDy, at(operands.dy, y_width, 0)},
-        {kDq, at(operands.dqkv, width, 0)},
-        {kDk, at(operands.dqkv, width, k_at)},
-        {kDv, at(operands.dqkv, width, v_at)}};
-    if (operands.begins) pointers[kBegins] = const_cast<int32_t*>(operands.begins) + part * s.batch * s.length;
+    Pointers pointers{{kQ, at(operands.qkv, width, 0)},
+                      {kK, at(operands.qkv, width, k_at)},
+                      {kV, at(operands.qkv, width, v_at)},
+                      {kY, at(operands.y, y_width, 0)},
+                      {kLse, static_cast<float*>(operands.lse) + part * s.batch * s.heads * s.length},
+                      {kDy, at(operands.dy, y_width, 0)},
+                      {kDq, at(operands.dqkv, width, 0)},
+                      {kDk, at(operands.dqkv, width, k_at)},
+                      {kDv, at(operands.dqkv, width, v_at)}};
+    if (operands.documents)
+      add_documents(*operands.documents, pointers);
+    else if (operands.begins)
+      pointers[kBegins] = const_cast<int32_t*>(operands.begins) + part * s.batch * s.length;
     fe::error_t status = plan.graph->execute(opened_->handle, pointers, workspace);
     if (status.is_bad()) throw RunError("attention", fmt::format("cuDNN: {}", status.get_message()));
   }

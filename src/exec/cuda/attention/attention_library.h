@@ -2,7 +2,8 @@
 // time, so that a program built with it starts without it; execution plans are built once per shape and kept as long as
 // the device.
 //
-// Enters: shapes of one rank, in bf16. Leaves: plans to run on a stream. cuDNN's headers stay in attention_library.cpp.
+// Enters: shapes of one rank, in bf16 or f16. Leaves: plans to run on a stream. cuDNN's headers stay in
+// attention_library.cpp.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <string>
 
+#include "exec/cuda/attention/document_batch.h"
 #include "exec/cuda/runtime/device.h"
 #include "targets/cuda/attention_sizes.h"
 
@@ -22,6 +24,7 @@ namespace sextant {
 struct AttentionOperands {
   void *qkv = nullptr, *y = nullptr, *lse = nullptr, *dy = nullptr, *dqkv = nullptr;
   const int32_t* begins = nullptr;
+  const cuda::DocumentBatch* documents = nullptr;  // of plans for a ragged batch; statistics are then there, not in lse
 };
 
 struct AttentionPlan;

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "exec/cuda/attention/own_attention.h"
 #include "exec/cuda/runtime/philox.cuh"
@@ -19,6 +21,10 @@ constexpr int kTileThreads = kSide * kSide;
 
 constexpr int pitch_of(int columns) {
   return columns + 4;
+}
+
+__device__ inline bool done_otherwise(const int32_t* done) {
+  return done && *done != 0;
 }
 
 __device__ inline int tile_x() {
@@ -35,6 +41,13 @@ __device__ inline float4 load_four(const __nv_bfloat16* from) {
   uint2 bits = *reinterpret_cast<const uint2*>(from);
   float2 low = __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(bits.x));
   float2 high = __bfloat1622float2(reinterpret_cast<const __nv_bfloat162&>(bits.y));
+  return {low.x, low.y, high.x, high.y};
+}
+
+__device__ inline float4 load_four(const __half* from) {
+  uint2 bits = *reinterpret_cast<const uint2*>(from);
+  float2 low = __half22float2(reinterpret_cast<const __half2&>(bits.x));
+  float2 high = __half22float2(reinterpret_cast<const __half2&>(bits.y));
   return {low.x, low.y, high.x, high.y};
 }
 
@@ -270,13 +283,13 @@ void for_dropping(const AttentionBlock& block, const Body& body) {
     body.template operator()<Dropping::no>();
 }
 
-// The same on tensor cores, for bf16: tiles stay bf16 in shared memory, and a block's four warps make 16 rows each of
+// The same on tensor cores, for T of 16 bits, bf16 or f16: tiles stay so in shared memory, and a block's four warps
+// make 16 rows each of
 // 64. Of a result, a thread has rows core_row() and the one 8 below, and of every 8 columns core_column() and the next:
 // elements 0, 1 and 2, 3 of a fragment.
 constexpr int kCoreThreads = 128;
 constexpr int kCoreRows = 64;
 
-using Bf16 = __nv_bfloat16;
 template <int kColumns>
 using Fragments = float[kColumns / 8][4];
 
@@ -290,12 +303,20 @@ __device__ inline int core_row() {
 __device__ inline int core_column() {
   return static_cast<int>(threadIdx.x) % 4 * 2;
 }
-__device__ inline uint32_t pair_at(const Bf16* at) {
+template <class T>
+__device__ inline uint32_t pair_at(const T* at) {
+  static_assert(sizeof(T) == 2);
   return *reinterpret_cast<const uint32_t*>(at);
 }
+template <class T>
 __device__ inline uint32_t pair_of(float low, float high) {
-  __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-  return reinterpret_cast<const uint32_t&>(pair);
+  if constexpr (std::is_same_v<T, __half>) {
+    __half2 pair = __floats2half2_rn(low, high);
+    return reinterpret_cast<const uint32_t&>(pair);
+  } else {
+    __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return reinterpret_cast<const uint32_t&>(pair);
+  }
 }
 
 // Heads of one width whose rows can be read four elements at a time, of whole sequences with documents, ALiBi, windows,
@@ -304,13 +325,25 @@ template <class Block>
 bool cores_take(const Block& block) {
   bool whole = block.onto == Onto::nothing && !block.start && block.lse && block.distance == block.diagonal;
   bool masked = whole && (block.begins || block.alibi_heads > 0 || !block.range.whole() || block.dropout.keys);
-  return block.dtype == DType::bf16 && masked && block.dim == block.value_dim && block.dim % 4 == 0 && block.dim <= 128;
+  return size_of(block.dtype) == 2 && masked && block.dim == block.value_dim && block.dim % 4 == 0 && block.dim <= 128;
+}
+
+// body.template operator()<T, kDim>() for such a block.
+template <class Body>
+void for_core_type(const AttentionBlock& block, const Body& body) {
+  auto with_size = [&]<class T>() {
+    block.dim <= 64 ? body.template operator()<T, 64>() : body.template operator()<T, 128>();
+  };
+  if (block.dtype == DType::f16)
+    with_size.template operator()<__half>();
+  else
+    with_size.template operator()<__nv_bfloat16>();
 }
 
 // As load_tile, in pieces of 8 or 16 bytes.
-template <int kRows, int kDim, class Piece>
-__device__ void load_pieces(Bf16* tile, const Bf16* from, int64_t stride, int64_t count, int dim) {
-  constexpr int wide = sizeof(Piece) / sizeof(Bf16), pieces = kDim / wide;
+template <int kRows, int kDim, class Piece, class T>
+__device__ void load_pieces(T* tile, const T* from, int64_t stride, int64_t count, int dim) {
+  constexpr int wide = sizeof(Piece) / sizeof(T), pieces = kDim / wide;
   for (int i = threadIdx.x; i < kRows * pieces; i += kCoreThreads) {
     int row = i / pieces, column = i % pieces * wide;
     bool exists = row < count && column < dim;
@@ -319,8 +352,8 @@ __device__ void load_pieces(Bf16* tile, const Bf16* from, int64_t stride, int64_
   }
 }
 
-template <int kRows, int kDim>
-__device__ void load_core_tile(Bf16* tile, const Bf16* from, int64_t stride, int64_t count, int dim) {
+template <int kRows, int kDim, class T>
+__device__ void load_core_tile(T* tile, const T* from, int64_t stride, int64_t count, int dim) {
   if (dim % 8 == 0)
     load_pieces<kRows, kDim, uint4>(tile, from, stride, count, dim);
   else
@@ -328,19 +361,26 @@ __device__ void load_core_tile(Bf16* tile, const Bf16* from, int64_t stride, int
 }
 
 // c += a·b for 16×16 of a and 16×8 of b.
+template <class T>
 __device__ inline void core_product(float (&c)[4], const uint32_t (&a)[4], uint32_t b_top, uint32_t b_bottom) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_top), "r"(b_bottom));
+  if constexpr (std::is_same_v<T, __half>)
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_top), "r"(b_bottom));
+  else
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b_top), "r"(b_bottom));
 }
 
 // products = a·bᵀ: rows of a (64, the warp's 16 of them) against kN rows of b.
-template <int kDim, int kN>
-__device__ void core_row_products(const Bf16* a, const Bf16* b, Fragments<kN>& products) {
+template <int kDim, int kN, class T>
+__device__ void core_row_products(const T* a, const T* b, Fragments<kN>& products) {
   constexpr int pitch = core_pitch(kDim);
-  const Bf16* a_row = a + core_row() * pitch + core_column();
-  const Bf16* b_row = b + static_cast<int>(threadIdx.x) % 32 / 4 * pitch + core_column();
+  const T* a_row = a + core_row() * pitch + core_column();
+  const T* b_row = b + static_cast<int>(threadIdx.x) % 32 / 4 * pitch + core_column();
 #pragma unroll
   for (int n = 0; n < kN / 8; ++n)
 #pragma unroll
@@ -351,27 +391,27 @@ __device__ void core_row_products(const Bf16* a, const Bf16* b, Fragments<kN>& p
                         pair_at(a_row + 8 * pitch + d + 8)};
 #pragma unroll
     for (int n = 0; n < kN / 8; ++n)
-      core_product(products[n], part, pair_at(b_row + n * 8 * pitch + d), pair_at(b_row + n * 8 * pitch + d + 8));
+      core_product<T>(products[n], part, pair_at(b_row + n * 8 * pitch + d), pair_at(b_row + n * 8 * pitch + d + 8));
   }
 }
 
 // sums += weights·rows, over kN rows; a product's fragments are the left side of the next as they are.
-template <int kDim, int kN>
-__device__ void add_core_rows(const Fragments<kN>& weights, const Bf16* rows, Fragments<kDim>& sums) {
+template <int kDim, int kN, class T>
+__device__ void add_core_rows(const Fragments<kN>& weights, const T* rows, Fragments<kDim>& sums) {
   constexpr int pitch = core_pitch(kDim);
-  const Bf16* row = rows + static_cast<int>(threadIdx.x) % 16 * pitch;
+  const T* row = rows + static_cast<int>(threadIdx.x) % 16 * pitch;
 #pragma unroll
   for (int k = 0; k < kN / 16; ++k) {
     const float(&left)[4] = weights[2 * k], (&right)[4] = weights[2 * k + 1];
-    uint32_t part[4] = {pair_of(left[0], left[1]), pair_of(left[2], left[3]), pair_of(right[0], right[1]),
-                        pair_of(right[2], right[3])};
+    uint32_t part[4] = {pair_of<T>(left[0], left[1]), pair_of<T>(left[2], left[3]), pair_of<T>(right[0], right[1]),
+                        pair_of<T>(right[2], right[3])};
 #pragma unroll
     for (int n = 0; n < kDim / 8; ++n) {
       uint32_t top, bottom;  // of 16 rows, 8 columns, turned
       asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0,%1}, [%2];"
                    : "=r"(top), "=r"(bottom)
                    : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(row + k * 16 * pitch + n * 8))));
-      core_product(sums[n], part, top, bottom);
+      core_product<T>(sums[n], part, top, bottom);
     }
   }
 }
@@ -393,18 +433,18 @@ struct CoreRows {
   float factors[2] = {1, 1};
 };
 
-template <int kDim>
+template <class T, int kDim>
 __device__ void write_core_rows(const HeadRows& to, const CoreRows& tile, const Fragments<kDim>& sums) {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     int64_t row = tile.first + core_row() + 8 * half;
     if (row >= tile.count) continue;
-    Bf16* at = const_cast<Bf16*>(rows_of<Bf16>(to, blockIdx.z, tile.head, row));
+    T* at = const_cast<T*>(rows_of<T>(to, blockIdx.z, tile.head, row));
 #pragma unroll
     for (int n = 0; n < kDim / 8; ++n) {
       int column = n * 8 + core_column();
       float low = sums[n][2 * half] * tile.factors[half], high = sums[n][2 * half + 1] * tile.factors[half];
-      if (column < tile.dim) *reinterpret_cast<uint32_t*>(at + column) = pair_of(low, high);
+      if (column < tile.dim) *reinterpret_cast<uint32_t*>(at + column) = pair_of<T>(low, high);
     }
   }
 }

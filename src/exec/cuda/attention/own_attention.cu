@@ -102,6 +102,7 @@ __device__ void write_rows(const AttentionForward& block, int64_t first, float (
 // One tile of kQ queries of one head against all the keys it may see.
 template <class T, int kDim, int kQ, int kK, Dropping kDropping>
 __global__ void __launch_bounds__(kTileThreads) attend_tile(AttentionForward block) {
+  if (done_otherwise(block.done)) return;
   constexpr int kR = kQ / kSide, kC = kK / kSide, kPitch = pitch_of(kDim);
   extern __shared__ float4 shared[];
   float* q = reinterpret_cast<float*>(shared);
@@ -198,17 +199,18 @@ __device__ inline void drop_on_cores(const AttentionBlock& block, int64_t first,
 }
 
 // As `attend_tile`, on tensor cores.
-template <int kDim, Dropping kDropping>
+template <class T, int kDim, Dropping kDropping>
 __global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward block) {
+  if (done_otherwise(block.done)) return;
   constexpr int kTile = kCoreRows * core_pitch(kDim);
   extern __shared__ float4 shared[];
-  Bf16 *q = reinterpret_cast<Bf16*>(shared), *k = q + kTile, *v = k + kTile;
+  T *q = reinterpret_cast<T*>(shared), *k = q + kTile, *v = k + kTile;
   const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
   const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kCoreRows;
   const int dim = static_cast<int>(block.dim);
   const float scale = score_scale(block), slope = alibi_slope(block, head);
 
-  load_core_tile<kCoreRows, kDim>(q, rows_of<Bf16>(block.q, b, head, first), block.q.row, block.queries - first, dim);
+  load_core_tile<kCoreRows, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, block.queries - first, dim);
   const Offsets at = offsets_of(block);
   Fragments<kDim> y = {};
   CoreRunning running;
@@ -223,8 +225,8 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward
   for (int64_t first_key = begin; first_key < end; first_key += kCoreRows) {
     __syncthreads();  // the tile before this one has been used
     int64_t count = block.keys - first_key;
-    load_core_tile<kCoreRows, kDim>(k, rows_of<Bf16>(block.k, b, kv, first_key), block.k.row, count, dim);
-    load_core_tile<kCoreRows, kDim>(v, rows_of<Bf16>(block.v, b, kv, first_key), block.v.row, count, dim);
+    load_core_tile<kCoreRows, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, count, dim);
+    load_core_tile<kCoreRows, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, count, dim);
     __syncthreads();
     Fragments<kCoreRows> scores;
     core_row_products<kDim, kCoreRows>(q, k, scores);
@@ -241,14 +243,14 @@ __global__ void __launch_bounds__(kCoreThreads) attend_on_cores(AttentionForward
     if (row < block.queries && core_column() == 0)
       block.lse[(b * block.heads + head) * block.lse_length + row] = running.maximum[half] + logf(sum);
   }
-  write_core_rows<kDim>(block.y, rows, y);
+  write_core_rows<T, kDim>(block.y, rows, y);
 }
 
-template <int kDim>
+template <class T, int kDim>
 void launch_on_cores(const AttentionForward& block, cudaStream_t stream) {
   constexpr int floats = 3 * kCoreRows * core_pitch(kDim) / 2;
   for_dropping(block, [&]<Dropping kDropping>() {
-    launch_tiles(attend_on_cores<kDim, kDropping>, block,
+    launch_tiles(attend_on_cores<T, kDim, kDropping>, block,
                  {ceil_div(block.queries, kCoreRows), block.heads, block.batch, floats, stream, kCoreThreads});
   });
 }
@@ -268,7 +270,7 @@ void clear_lse(float* lse, int64_t count, cudaStream_t stream) {
 void attend(const AttentionForward& block, cudaStream_t stream) {
   if (block.batch * block.heads * block.queries == 0) return;
   if (cores_take(block))
-    return block.dim <= 64 ? launch_on_cores<64>(block, stream) : launch_on_cores<128>(block, stream);
+    return for_core_type(block, [&]<class T, int kDim>() { launch_on_cores<T, kDim>(block, stream); });
   for_cuda_type(block.dtype, [&]<class T>() {
     for_head_size(block, [&]<int kDim>() {
       constexpr int kTile = kDim == 256 ? 32 : 64;

@@ -1,9 +1,9 @@
 // Our own attention kernels: for what cuDNN does not do (f32, odd head sizes, caches, steps of a ring, windows beside
 // documents, chunks, ALiBi, dropout) and for machines without it. Tiles of queries and keys in shared memory, a running
 // maximum (FlashAttention's recurrence), f32 arithmetic; with documents, windows, chunks, ALiBi or dropout, GEMMs of
-// bf16 go through tensor cores.
+// 16 bits go through tensor cores.
 //
-// Enters: one block of queries of every head and sequence against one block of keys, in f32 or bf16, heads at most
+// Enters: one block of queries of every head and sequence against one block of keys, in f32, bf16 or f16, heads at most
 // 256 wide. Leaves: y and the log-sum-exp of each row, or the gradients; always in the same order of sums, without
 // atomics.
 #pragma once
@@ -51,7 +51,8 @@ struct AttentionBlock {
   // ALiBi, unless alibi_heads is 0: the score of a key falls by the head's slope with every position that it lies
   // before its query. Head 0 here is head first_head of the model's alibi_heads.
   int alibi_heads = 0, first_head = 0;
-  float scale = 0;  // of scores; 0 = 1/sqrt(dim)
+  float scale = 0;                // of scores; 0 = 1/sqrt(dim)
+  const int32_t* done = nullptr;  // in device memory: where it is not 0, this has been done otherwise; null: never
   BlockDropout dropout;
   HeadRows q, k, v;
   float* lse = nullptr;  // of query i of a head: lse[(b·heads + head)·lse_length + i]; may be null where it is a result
@@ -92,6 +93,7 @@ struct OutputDots {
   int64_t batch = 0, length = 0, heads = 0, dim = 0;
   const void *dy = nullptr, *y = nullptr;
   float* dots = nullptr;
+  const int32_t* done = nullptr;  // as in AttentionBlock
 };
 void output_dots(const OutputDots& rows, cudaStream_t stream);
 

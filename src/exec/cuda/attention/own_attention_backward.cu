@@ -12,6 +12,7 @@ constexpr int kDotThreads = 256;
 
 template <class T>
 __global__ void __launch_bounds__(kDotThreads) dot_rows(OutputDots rows) {
+  if (done_otherwise(rows.done)) return;
   const int lane = threadIdx.x % 32;
   const int64_t at = static_cast<int64_t>(blockIdx.x) * (kDotThreads / 32) + threadIdx.x / 32;
   if (at >= rows.batch * rows.length * rows.heads) return;
@@ -82,6 +83,7 @@ __device__ void write_gradient(const AttentionGradient& block, const HeadRows& t
 // dk, dv of kK keys of one key head: the queries of all heads that read it, in order.
 template <class T, int kDim, int kQ, int kK, Dropping kDropping>
 __global__ void __launch_bounds__(kTileThreads) key_gradients(AttentionGradient block) {
+  if (done_otherwise(block.done)) return;
   constexpr int kR = kK / kSide, kPitch = pitch_of(kDim);
   extern __shared__ float4 shared[];
   float* k = reinterpret_cast<float*>(shared);
@@ -119,6 +121,7 @@ __global__ void __launch_bounds__(kTileThreads) key_gradients(AttentionGradient 
 // dq of kQ queries of one head.
 template <class T, int kDim, int kQ, int kK, Dropping kDropping>
 __global__ void __launch_bounds__(kTileThreads) query_gradients(AttentionGradient block) {
+  if (done_otherwise(block.done)) return;
   constexpr int kR = kQ / kSide, kPitch = pitch_of(kDim);
   extern __shared__ float4 shared[];
   float* k = reinterpret_cast<float*>(shared);
@@ -175,20 +178,21 @@ struct CoreStatistics {
 };
 
 // As `key_gradients`, on tensor cores: scores are made turned, a row for each key.
-template <int kDim, int kQ, Dropping kDropping>
+template <class T, int kDim, int kQ, Dropping kDropping>
 __global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(AttentionGradient block) {
+  if (done_otherwise(block.done)) return;
   constexpr int kPitch = core_pitch(kDim);
   extern __shared__ float4 shared[];
   __shared__ CoreStatistics<kQ> statistics;
-  Bf16 *k = reinterpret_cast<Bf16*>(shared), *v = k + kCoreRows * kPitch, *q = v + kCoreRows * kPitch;
-  Bf16* dy = q + kQ * kPitch;
+  T *k = reinterpret_cast<T*>(shared), *v = k + kCoreRows * kPitch, *q = v + kCoreRows * kPitch;
+  T* dy = q + kQ * kPitch;
 
   const int64_t b = blockIdx.z, kv = blockIdx.y, first_key = static_cast<int64_t>(blockIdx.x) * kCoreRows;
   const int64_t group = block.heads / block.kv_heads, count = block.keys - first_key;
   const int dim = static_cast<int>(block.dim);
   const float scale = score_scale(block);
-  load_core_tile<kCoreRows, kDim>(k, rows_of<Bf16>(block.k, b, kv, first_key), block.k.row, count, dim);
-  load_core_tile<kCoreRows, kDim>(v, rows_of<Bf16>(block.v, b, kv, first_key), block.v.row, count, dim);
+  load_core_tile<kCoreRows, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, count, dim);
+  load_core_tile<kCoreRows, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, count, dim);
   Fragments<kDim> dk = {}, dv = {};
 
   const Offsets at = offsets_of(block);
@@ -199,8 +203,8 @@ __global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(Attention
       if (first_seen_by_any<kQ>(block, b, first, at) >= first_key + kCoreRows) continue;
       __syncthreads();  // the square before this one has been used
       int64_t left = block.queries - first;
-      load_core_tile<kQ, kDim>(q, rows_of<Bf16>(block.q, b, head, first), block.q.row, left, dim);
-      load_core_tile<kQ, kDim>(dy, rows_of<Bf16>(block.dy, b, head, first), block.dy.row, left, dim);
+      load_core_tile<kQ, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, left, dim);
+      load_core_tile<kQ, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, left, dim);
       statistics.load(block, head, first);
       __syncthreads();
       Fragments<kQ> scores, slopes;
@@ -219,25 +223,26 @@ __global__ void __launch_bounds__(kCoreThreads) key_gradients_on_cores(Attention
       add_core_rows<kDim, kQ>(slopes, q, dk);
     }
   }
-  write_core_rows<kDim>(block.dk, {kv, first_key, block.keys, dim}, dk);
-  write_core_rows<kDim>(block.dv, {kv, first_key, block.keys, dim}, dv);
+  write_core_rows<T, kDim>(block.dk, {kv, first_key, block.keys, dim}, dk);
+  write_core_rows<T, kDim>(block.dv, {kv, first_key, block.keys, dim}, dv);
 }
 
 // As `query_gradients`, on tensor cores.
-template <int kDim, int kK, Dropping kDropping>
+template <class T, int kDim, int kK, Dropping kDropping>
 __global__ void __launch_bounds__(kCoreThreads) query_gradients_on_cores(AttentionGradient block) {
+  if (done_otherwise(block.done)) return;
   constexpr int kPitch = core_pitch(kDim);
   extern __shared__ float4 shared[];
   __shared__ CoreStatistics<kCoreRows> statistics;
-  Bf16 *q = reinterpret_cast<Bf16*>(shared), *dy = q + kCoreRows * kPitch, *k = dy + kCoreRows * kPitch;
-  Bf16* v = k + kK * kPitch;
+  T *q = reinterpret_cast<T*>(shared), *dy = q + kCoreRows * kPitch, *k = dy + kCoreRows * kPitch;
+  T* v = k + kK * kPitch;
 
   const int64_t b = blockIdx.z, head = blockIdx.y, kv = head * block.kv_heads / block.heads;
   const int64_t first = static_cast<int64_t>(gridDim.x - 1 - blockIdx.x) * kCoreRows, left = block.queries - first;
   const int dim = static_cast<int>(block.dim);
   const float scale = score_scale(block);
-  load_core_tile<kCoreRows, kDim>(q, rows_of<Bf16>(block.q, b, head, first), block.q.row, left, dim);
-  load_core_tile<kCoreRows, kDim>(dy, rows_of<Bf16>(block.dy, b, head, first), block.dy.row, left, dim);
+  load_core_tile<kCoreRows, kDim>(q, rows_of<T>(block.q, b, head, first), block.q.row, left, dim);
+  load_core_tile<kCoreRows, kDim>(dy, rows_of<T>(block.dy, b, head, first), block.dy.row, left, dim);
   statistics.load(block, head, first);
   Fragments<kDim> dq = {};
 
@@ -247,8 +252,8 @@ __global__ void __launch_bounds__(kCoreThreads) query_gradients_on_cores(Attenti
   for (int64_t first_key = begin; first_key < end; first_key += kK) {
     __syncthreads();  // the square before this one has been used
     int64_t count = block.keys - first_key;
-    load_core_tile<kK, kDim>(k, rows_of<Bf16>(block.k, b, kv, first_key), block.k.row, count, dim);
-    load_core_tile<kK, kDim>(v, rows_of<Bf16>(block.v, b, kv, first_key), block.v.row, count, dim);
+    load_core_tile<kK, kDim>(k, rows_of<T>(block.k, b, kv, first_key), block.k.row, count, dim);
+    load_core_tile<kK, kDim>(v, rows_of<T>(block.v, b, kv, first_key), block.v.row, count, dim);
     __syncthreads();
     Fragments<kK> scores, slopes;
     core_row_products<kDim, kK>(q, k, scores);
@@ -264,17 +269,17 @@ __global__ void __launch_bounds__(kCoreThreads) query_gradients_on_cores(Attenti
       }
     add_core_rows<kDim, kK>(slopes, k, dq);
   }
-  write_core_rows<kDim>(block.dq, {head, first, block.queries, dim}, dq);
+  write_core_rows<T, kDim>(block.dq, {head, first, block.queries, dim}, dq);
 }
 
-template <int kDim>
+template <class T, int kDim>
 void launch_on_cores(const AttentionGradient& block, cudaStream_t stream) {
   constexpr int kOther = kDim == 64 ? 64 : 32;  // two results of 128 columns leave few registers for scores
   constexpr int floats = (kCoreRows + kOther) * core_pitch(kDim);
   for_dropping(block, [&]<Dropping kDropping>() {
-    launch_tiles(key_gradients_on_cores<kDim, kOther, kDropping>, block,
+    launch_tiles(key_gradients_on_cores<T, kDim, kOther, kDropping>, block,
                  {ceil_div(block.keys, kCoreRows), block.kv_heads, block.batch, floats, stream, kCoreThreads});
-    launch_tiles(query_gradients_on_cores<kDim, kOther, kDropping>, block,
+    launch_tiles(query_gradients_on_cores<T, kDim, kOther, kDropping>, block,
                  {ceil_div(block.queries, kCoreRows), block.heads, block.batch, floats, stream, kCoreThreads});
   });
 }
@@ -296,7 +301,7 @@ void launch_backward(const AttentionGradient& block, cudaStream_t stream) {
 void attend_backward(const AttentionGradient& block, cudaStream_t stream) {
   if (block.batch * block.heads * block.queries == 0) return;
   if (cores_take(block))
-    return block.dim <= 64 ? launch_on_cores<64>(block, stream) : launch_on_cores<128>(block, stream);
+    return for_core_type(block, [&]<class T, int kDim>() { launch_on_cores<T, kDim>(block, stream); });
   for_cuda_type(block.dtype, [&]<class T>() {
     for_head_size(block, [&]<int kDim>() {
       constexpr int kQ = kDim == 64 ? 64 : 32, kK = kDim == 256 ? 32 : 64;

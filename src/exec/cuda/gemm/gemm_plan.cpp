@@ -21,6 +21,8 @@ cudaDataType_t cuda_type(DType dtype) {
   switch (dtype) {
     case DType::bf16:
       return CUDA_R_16BF;
+    case DType::f16:
+      return CUDA_R_16F;
     case DType::e4m3:
       return CUDA_R_8F_E4M3;
     case DType::e5m2:

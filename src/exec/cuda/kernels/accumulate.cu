@@ -13,7 +13,7 @@ struct Same {
   __device__ float operator()(const float* x) const { return x[0]; }
 };
 
-// A gradient is kept in f32, and what is added to it may come in bf16.
+// A gradient is kept in f32, and what is added to it may come in 16 bits.
 void launch(const CudaCall& call) {
   const Tensor &x = call.in[1], &total = call.out[0];
   for_cuda_type(total.dtype, [&]<class Total>() {

@@ -52,16 +52,16 @@ void launch_add_rows(const CudaCall& call, const PackedRows& packed, const doubl
 }
 
 template <class T>
-__device__ float weight_at(const T* p, const uint16_t* low, int64_t i) {
+__device__ float weight_at(const T* p, const void* low, int64_t i) {
   float x[1];
-  load_parameters(p + i, low ? low + i : nullptr, x);
+  load_parameters(p + i, beside_at<T>(low, i), x);
   return x[0];
 }
 
 template <class T>
 struct SumOperands {
   const T* p;
-  const uint16_t* low;
+  const void* low;
   const float *g, *scale;
   int64_t rows, width;
 };
@@ -115,7 +115,7 @@ void launch_sums(const CudaCall& call) {
   auto* weights = reinterpret_cast<double*>(call.workspace);
   auto* partials = reinterpret_cast<float*>(call.workspace + row_sum_bytes(sizes.rows));
   const auto *g = call.in[1].as<float>(), *scale = call.in[2].as<float>();
-  const uint16_t* low = call.in.size() > 3 ? call.in[3].as<uint16_t>() : nullptr;
+  const void* low = call.in.size() > 3 ? call.in[3].data : nullptr;
   if (sizes.rows > 0)
     for_cuda_type(call.in[0].dtype, [&]<class T>() {
       row_squares<<<static_cast<unsigned>(sizes.rows), kThreads, 0, call.stream>>>(
@@ -212,7 +212,7 @@ void launch_direction(const CudaCall& call) {
 template <class T>
 struct VectorOperands {
   const T* p;
-  const uint16_t* low;
+  const void* low;
   const float *g, *scale;
   const int32_t* step;
   float *u, *v;
@@ -244,7 +244,7 @@ void launch_vector(const CudaCall& call) {
     for_cuda_type(call.in[0].dtype, [&]<class T>() {
       vector_kernel<<<static_cast<unsigned>(ceil_div(n, kThreads)), kThreads, 0, call.stream>>>(
           VectorOperands<T>{.p = call.in[0].as<T>(),
-                            .low = call.in.size() > 5 ? call.in[5].as<uint16_t>() : nullptr,
+                            .low = call.in.size() > 5 ? call.in[5].data : nullptr,
                             .g = call.in[1].as<float>(),
                             .scale = call.in[4].as<float>(),
                             .step = call.in[3].as<int32_t>(),
@@ -271,7 +271,7 @@ struct StepOperands {
 // A block for each row.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    step_rows(T* p, uint16_t* low, StepOperands in, const __grid_constant__ PackedRows packed) {
+    step_rows(T* p, void* low, StepOperands in, const __grid_constant__ PackedRows packed) {
   if (*in.scale == 0.0f) return;
   int64_t row = blockIdx.x;
   int of = max(0, packed.of(row));
@@ -282,9 +282,9 @@ __global__ void __launch_bounds__(kThreads)
   float keep = 1.0f - *in.lr * in.decay;
   for (int64_t i = row * in.width + threadIdx.x; i < (row + 1) * in.width; i += kThreads) {
     float x[1];
-    load_parameters(p + i, low ? low + i : nullptr, x);
+    load_parameters(p + i, beside_at<T>(low, i), x);
     x[0] = keep * x[0] - length * in.u[i];
-    store_parameters(p + i, low ? low + i : nullptr, x);
+    store_parameters(p + i, beside_at<T>(low, i), x);
   }
 }
 

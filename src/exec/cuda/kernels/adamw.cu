@@ -20,7 +20,7 @@ struct Parameter {
   void* p;
   const void* g;
   float *m, *v;
-  uint16_t* low;  // the low halves of a bf16 p; null when p is whole
+  void* low;  // what lies beside a p of 16 bits; null when p is whole
   int64_t count;
   float weight_decay;
 };
@@ -37,7 +37,7 @@ __global__ void find_step(AdamwInputs inputs, AdamwStep* step) {
 template <int V, class T, class G>
 __device__ void update_at(const Parameter& parameter, const AdamwRule& update, int64_t at) {
   T* p = static_cast<T*>(parameter.p) + at;
-  uint16_t* low = parameter.low ? parameter.low + at : nullptr;
+  Beside<T>* low = beside_at<T>(parameter.low, at);
   Packed<G, V> gradients = load<V>(static_cast<const G*>(parameter.g) + at);
   Packed<float, V> firsts = load<V>(parameter.m + at), seconds = load<V>(parameter.v + at);
   float x[V], g[V], m[V], v[V];
@@ -75,7 +75,7 @@ Parameter parameter_of(const CudaCall& call) {
           .g = call.in[1].data,
           .m = call.out[1].as<float>(),
           .v = call.out[2].as<float>(),
-          .low = call.out.size() > 3 ? call.out[3].as<uint16_t>() : nullptr,
+          .low = call.out.size() > 3 ? call.out[3].data : nullptr,
           .count = call.out[0].count(),
           .weight_decay = static_cast<float>(call.attrs.real("weight_decay"))};
 }
@@ -120,8 +120,10 @@ class Updates {
 };
 
 void launch_all(CudaCalls calls) {
-  for (UpdateTypes types :
-       {UpdateTypes{DType::f32, DType::f32}, {DType::bf16, DType::f32}, {DType::bf16, DType::bf16}}) {
+  for (UpdateTypes types : {UpdateTypes{DType::f32, DType::f32},
+                            {DType::bf16, DType::f32},
+                            {DType::bf16, DType::bf16},
+                            {DType::f16, DType::f32}}) {
     std::optional<Updates> updates;
     for (const CudaCall& call : calls) {
       if (UpdateTypes{call.out[0].dtype, call.in[1].dtype} != types) continue;

@@ -22,7 +22,7 @@ struct Weights {
   const G* g;
   uint8_t *m, *v;
   float *m_absmax, *v_absmax;
-  uint16_t* low;                         // the low halves of a bf16 p; null when p is whole, or rounded
+  void* low;                             // what lies beside a p of 16 bits; null when p is whole, or rounded
   int64_t rows, columns, block, blocks;  // `blocks` in a row
   float weight_decay;
   bool rounds_weight;
@@ -55,7 +55,7 @@ __device__ void step_block(const Weights<T, G>& weights, const RoundingPlaces& p
     m[k] = v[k] = 0;
     if (i >= n) continue;
     int64_t at = first + i;
-    uint16_t* low = weights.low ? weights.low + at : nullptr;
+    Beside<T>* low = beside_at<T>(weights.low, at);
     m[k] = signs[weights.m[at]] * m_absmax;
     v[k] = squares[weights.v[at]] * v_absmax;
     float x[1];
@@ -116,7 +116,7 @@ void launch_as(const CudaCall& call) {
                         .v = call.out[2].as<uint8_t>(),
                         .m_absmax = call.out[3].as<float>(),
                         .v_absmax = call.out[4].as<float>(),
-                        .low = call.out.size() > 5 ? call.out[5].as<uint16_t>() : nullptr,
+                        .low = call.out.size() > 5 ? call.out[5].data : nullptr,
                         .rows = p.shape.rows(),
                         .columns = p.shape.last(),
                         .block = block,

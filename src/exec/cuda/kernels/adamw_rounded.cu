@@ -14,7 +14,7 @@ struct Weights {
   T* p;
   const G* g;
   S *m, *v;
-  uint16_t* low;  // the low halves of a bf16 p; null when p is whole, or rounded
+  void* low;  // what lies beside a p of 16 bits; null when p is whole, or rounded
   int64_t count, columns;
   float weight_decay;
   bool rounds_weight;
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads)
       drawn = place;
     }
     RoundingBits bits = rounding_bits(words, place);
-    uint16_t* low = weights.low ? weights.low + at : nullptr;
+    Beside<T>* low = beside_at<T>(weights.low, at);
     float x[1], m = static_cast<float>(weights.m[at]), v = static_cast<float>(weights.v[at]);
     load_parameters(weights.p + at, low, x);
     rule(x[0], static_cast<float>(weights.g[at]), m, v);
@@ -67,7 +67,7 @@ void launch_as(const CudaCall& call) {
                            .g = call.in[1].as<G>(),
                            .m = call.out[1].as<S>(),
                            .v = call.out[2].as<S>(),
-                           .low = call.out.size() > 3 ? call.out[3].as<uint16_t>() : nullptr,
+                           .low = call.out.size() > 3 ? call.out[3].data : nullptr,
                            .count = p.count(),
                            .columns = p.shape.rank() < 2 ? p.count() : p.shape.last(),
                            .weight_decay = static_cast<float>(call.attrs.real("weight_decay")),
@@ -81,9 +81,13 @@ void launch_as(const CudaCall& call) {
 void launch_adamw_rounded(const CudaCall& call) {
   // Gradients are f32, or as narrow as their weight.
   for_cuda_type(call.out[0].dtype, [&]<class T>() {
-    for_cuda_type(call.out[1].dtype, [&]<class S>() {
+    auto with_moments = [&]<class S>() {
       call.in[1].dtype == DType::f32 ? launch_as<T, float, S>(call) : launch_as<T, T, S>(call);
-    });
+    };
+    if (call.out[1].dtype == DType::bf16)
+      with_moments.template operator()<__nv_bfloat16>();
+    else
+      with_moments.template operator()<float>();
   });
 }
 

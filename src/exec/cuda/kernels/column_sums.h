@@ -15,7 +15,7 @@ namespace sextant::cuda {
 struct ColumnSums {
   enum class Write : uint8_t { over, add };
 
-  const void* x;  // [rows, width], f32 or bf16
+  const void* x;  // [rows, width], f32, bf16 or f16
   DType dtype;
   int64_t rows, width;
   float* out;  // [width]

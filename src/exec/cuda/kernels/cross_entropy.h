@@ -11,7 +11,7 @@
 namespace sextant::cuda {
 
 struct LogitRows {
-  void* logits;  // [rows, stride], f32 or bf16
+  void* logits;  // [rows, stride], f32, bf16 or f16
   DType dtype;
   int64_t rows;
   int64_t vocabulary;  // real columns of this rank; the rest of a row is padding, whose gradient is 0

@@ -1,10 +1,26 @@
-// A weight as optimizers load and store it: f32, or bf16 whose low halves lie beside it (ops/adamw.cpp); bf16 alone is
-// rounded after every step.
+// A weight as optimizers load and store it: f32; bf16 whose low halves lie beside it (ops/adamw.cpp), or bf16 alone,
+// which is rounded after every step; or f16 whose f32 lies beside it.
 #pragma once
+
+#include <type_traits>
 
 #include "exec/cuda/kernels/vector.cuh"
 
 namespace sextant::cuda {
+
+// What lies beside a weight of type T and makes it whole.
+template <class T>
+using Beside = std::conditional_t<std::is_same_v<T, __half>, float, uint16_t>;
+
+// That of element `at`; null where there is nothing.
+template <class T>
+__device__ inline Beside<T>* beside_at(void* low, int64_t at) {
+  return low ? static_cast<Beside<T>*>(low) + at : nullptr;
+}
+template <class T>
+__device__ inline const Beside<T>* beside_at(const void* low, int64_t at) {
+  return low ? static_cast<const Beside<T>*>(low) + at : nullptr;
+}
 
 template <int V>
 __device__ inline void load_parameters(const float* p, const uint16_t*, float (&x)[V]) {
@@ -63,6 +79,20 @@ __device__ inline void store_parameters(__nv_bfloat16* p, uint16_t* low, const f
     __stwb(reinterpret_cast<uint4*>(p), {upper[0], upper[1], upper[2], upper[3]});
     __stwb(reinterpret_cast<uint4*>(low), {under[0], under[1], under[2], under[3]});
   }
+}
+
+template <int V>
+__device__ inline void load_parameters(const __half* p, const float* master, float (&x)[V]) {
+  if (master)
+    load_floats(master, x);
+  else
+    load_floats(p, x);
+}
+
+template <int V>
+__device__ inline void store_parameters(__half* p, float* master, const float (&x)[V]) {
+  if (master) store_floats(master, x);
+  store_floats(p, x);
 }
 
 }  // namespace sextant::cuda

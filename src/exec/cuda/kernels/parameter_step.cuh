@@ -18,14 +18,14 @@ struct StepTensors {
   void* p;
   const float* g;
   float* states[kStates > 0 ? kStates : 1];
-  uint16_t* low;  // the low halves of a bf16 p; null when p is whole
+  void* low;  // what lies beside a p of 16 bits; null when p is whole
   int64_t count;
 };
 
 template <class T, int V, int kStates, class Now>
 __device__ inline void step_at(const StepTensors<kStates>& tensors, const Now& now, int64_t at) {
   T* p = static_cast<T*>(tensors.p) + at;
-  uint16_t* low = tensors.low ? tensors.low + at : nullptr;
+  Beside<T>* low = beside_at<T>(tensors.low, at);
   float x[V], g[V], states[kStates > 0 ? kStates : 1][V];
   load_parameters(p, low, x);
   load_floats(tensors.g + at, g);
@@ -66,9 +66,9 @@ void step_parameter(const CudaCall& call, const StepTensors<kStates>& tensors, c
                 [&]<class T>() { step_kernel<T><<<blocks, kStepThreads, 0, call.stream>>>(tensors, rule); });
 }
 
-// The low halves, where the op has them as its last output.
-inline uint16_t* low_of(const CudaCall& call, size_t output) {
-  return call.out.size() > output ? call.out[output].as<uint16_t>() : nullptr;
+// What lies beside the weight, where the op has it as its last output.
+inline void* low_of(const CudaCall& call, size_t output) {
+  return call.out.size() > output ? call.out[output].data : nullptr;
 }
 
 }  // namespace sextant::cuda

@@ -105,7 +105,7 @@ class Lists {
 };
 
 void launch_all(CudaCalls calls) {
-  for (DType dtype : {DType::f32, DType::bf16}) {
+  for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     Lists lists(dtype, calls.front().stream);
     for (const CudaCall& call : calls) {
       const Tensor& x = call.in[0];

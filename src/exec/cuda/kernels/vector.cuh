@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include <cstdint>
 
@@ -63,17 +64,34 @@ __device__ inline void unpack_part(const uint4& part, float* x, __nv_bfloat16) {
   }
 }
 
+__device__ inline void unpack_part(const uint4& part, float* x, __half) {
+  const uint32_t words[4] = {part.x, part.y, part.z, part.w};
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    float2 two = __half22float2(reinterpret_cast<const __half2&>(words[i]));
+    x[2 * i] = two.x, x[2 * i + 1] = two.y;
+  }
+}
+
 __device__ inline uint4 pack_part(const float* x, float) {
   return {__float_as_uint(x[0]), __float_as_uint(x[1]), __float_as_uint(x[2]), __float_as_uint(x[3])};
 }
 
-__device__ inline uint32_t pack_two(float low, float high) {
+__device__ inline uint32_t pack_two(float low, float high, __nv_bfloat16) {
   __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
   return reinterpret_cast<const uint32_t&>(pair);
 }
 
-__device__ inline uint4 pack_part(const float* x, __nv_bfloat16) {
-  return {pack_two(x[0], x[1]), pack_two(x[2], x[3]), pack_two(x[4], x[5]), pack_two(x[6], x[7])};
+__device__ inline uint32_t pack_two(float low, float high, __half) {
+  __half2 pair = __floats2half2_rn(low, high);
+  return reinterpret_cast<const uint32_t&>(pair);
+}
+
+template <class T>
+__device__ inline uint4 pack_part(const float* x, T type) {
+  static_assert(sizeof(T) == 2);
+  return {pack_two(x[0], x[1], type), pack_two(x[2], x[3], type), pack_two(x[4], x[5], type),
+          pack_two(x[6], x[7], type)};
 }
 
 template <class T, int V>

@@ -20,8 +20,8 @@ constexpr int64_t kOutsideArena = int64_t{1} << 30;
 constexpr int kFp8Capability = 9;
 
 bool is_supported(DType dtype) {
-  return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::i32 || dtype == DType::i64 ||
-         dtype == DType::u16 || is_fp8(dtype);
+  return dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::f16 || dtype == DType::i32 ||
+         dtype == DType::i64 || dtype == DType::u16 || is_fp8(dtype);
 }
 
 // Everything that stands in the way, at once.

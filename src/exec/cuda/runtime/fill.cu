@@ -1,4 +1,5 @@
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <cuda_fp8.h>
 
 #include "exec/cuda/runtime/fill.h"
@@ -32,6 +33,10 @@ template <>
 __device__ __nv_bfloat16 part_of<__nv_bfloat16>(float x) {
   uint32_t bits = __float_as_uint(x);
   return __ushort_as_bfloat16(static_cast<uint16_t>((bits >> 16) + ((bits >> 15) & 1)));
+}
+template <>
+__device__ __half part_of<__half>(float x) {
+  return __float2half_rn(x);
 }
 template <>
 __device__ __nv_fp8_e4m3 part_of<__nv_fp8_e4m3>(float x) {
@@ -75,6 +80,8 @@ void fill_drawn(void* data, DType dtype, const DrawnPiece& piece, cudaStream_t s
   int blocks = blocks_for(p.rows * p.columns);
   if (dtype == DType::bf16)
     draw<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(data), p);
+  else if (dtype == DType::f16)
+    draw<<<blocks, kThreads, 0, stream>>>(static_cast<__half*>(data), p);
   else if (dtype == DType::e4m3)
     draw<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e4m3*>(data), p);
   else if (dtype == DType::e5m2)

@@ -4,8 +4,8 @@
 //
 // Launching neither allocates, waits nor copies to or from the host, so that a region of a Program can be captured as a
 // CUDA graph once and replayed: everything that changes between steps is read from device memory. Activations and
-// weights are f32 or bf16 (both operands of an op alike); sums and statistics (OpDef::wide) are f32; arithmetic is f32
-// throughout.
+// weights are f32, bf16 or f16 (all operands of an op alike); sums and statistics (OpDef::wide) are f32; arithmetic is
+// f32 throughout.
 #pragma once
 
 #include <cuda_runtime.h>

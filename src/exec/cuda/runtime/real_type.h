@@ -2,16 +2,19 @@
 #pragma once
 
 #include <cuda_bf16.h>
+#include <cuda_fp16.h>
 
 #include "base/dtype.h"
 
 namespace sextant {
 
-// Calls body.template operator()<T>() with T = float or __nv_bfloat16. bind has refused every other type.
+// Calls body.template operator()<T>() with T = float, __nv_bfloat16 or __half. bind has refused every other type.
 template <class Body>
 void for_cuda_type(DType dtype, const Body& body) {
   if (dtype == DType::bf16)
     body.template operator()<__nv_bfloat16>();
+  else if (dtype == DType::f16)
+    body.template operator()<__half>();
   else
     body.template operator()<float>();
 }
