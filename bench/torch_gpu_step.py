@@ -1,7 +1,7 @@
 """PyTorch's side of bench/gpu_train_peer.py: a plain, well-written training step on one GPU.
 
 fp32 master weights under bf16 autocast, SDPA attention (cuDNN's where PyTorch picks it), fused AdamW, clipping; `compile` wraps the
-model in torch.compile, `compile-bf16` holds the weights in bf16 too, `compile-fp8` has linears in fp8 (bench/torch_fp8_linear.py). Reads a shape as JSON on the command line and tokens from a file,
+model in torch.compile, `compile-varlen` and `compile-flex` keep documents apart (bench/torch_documents.py), `compile-bf16` holds the weights in bf16 too, `compile-fp8` has linears in fp8 (bench/torch_fp8_linear.py). Reads a shape as JSON on the command line and tokens from a file,
 prints one JSON line: step times, losses, peak memory as PyTorch counts it.
 """
 import argparse
@@ -31,13 +31,16 @@ class Block(nn.Module):
         self.up = nn.Linear(hidden, ffn if bias else 2 * ffn, bias=bias)
         self.down = nn.Linear(ffn, hidden, bias=bias)
 
-    def forward(self, x, turn):
+    def forward(self, x, turn, documents=None):
         b, t, d = x.shape
         qkv = self.qkv(self.norm1(x)).view(b, t, -1, self.head_dim).transpose(1, 2)
         q, k, v = qkv.split([self.heads, self.kv_heads, self.kv_heads], 1)
         if turn is not None:
             q, k = rope(q, *turn), rope(k, *turn)
-        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=self.heads != self.kv_heads)
+        if documents is not None:
+            y = documents.attend(q, k, v)
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=self.heads != self.kv_heads)
         x = x + self.out(y.transpose(1, 2).reshape(b, t, d))
         h = self.up(self.norm2(x))
         if self.gpt2:
@@ -64,14 +67,14 @@ class Model(nn.Module):
             self.register_buffer("sin", angles.sin())
         self.apply(lambda m: [nn.init.normal_(p, std=0.02) for p in m.parameters(False) if p.dim() > 1])
 
-    def forward(self, ids, targets):
+    def forward(self, ids, targets, documents=None):
         x, turn = self.embed(ids), None
         if self.positions is not None:
             x = x + self.positions.weight[: ids.shape[1]]
         else:
             turn = (self.cos, self.sin)
         for block in self.blocks:
-            x = block(x, turn)
+            x = block(x, turn, documents)
         return F.cross_entropy(self.head(self.norm(x)).float().flatten(0, 1), targets.flatten())
 
 
@@ -129,6 +132,9 @@ def run(arguments, shape):
     batch, seq = shape["batch"], shape["seq"]
     tokens = torch.from_numpy(np.fromfile(arguments.tokens, dtype=np.uint32).astype(np.int64))
     times, losses, first = [], [], None
+    if arguments.end_of_text is not None:
+        from torch_documents import Finder
+        find = Finder(arguments.mode.split("-")[-1], arguments.end_of_text)
     for step in range(arguments.steps):
         at = step * batch * (seq + 1) if not arguments.rows else None
         if arguments.rows:  # the order in which the other side read them: one row of samples per step
@@ -138,8 +144,9 @@ def run(arguments, shape):
             block = tokens[at % (len(tokens) - batch * (seq + 1)):][: batch * (seq + 1)].view(batch, seq + 1).cuda()
         torch.cuda.synchronize()
         start = time.perf_counter()
+        documents = find(block[:, :-1]) if arguments.end_of_text is not None else None
         with torch.autocast("cuda", torch.bfloat16, enabled=not arguments.mode.endswith("bf16")):
-            loss = forward(block[:, :-1], block[:, 1:])
+            loss = forward(block[:, :-1], block[:, 1:], documents)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -159,6 +166,7 @@ if __name__ == "__main__":
     parser.add_argument("--tokens", required=True)
     parser.add_argument("--mode", default="compile")
     parser.add_argument("--steps", type=int, default=16)
+    parser.add_argument("--end-of-text", type=int, help="the token that ends a document: tokens see their own one only")
     parser.add_argument("--weights", help="a Hugging Face directory to start from")
     parser.add_argument("--rows", type=lambda path: json.load(open(path)), help="what `sextant data order` printed")
     torch.set_float32_matmul_precision("high")

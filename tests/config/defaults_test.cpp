@@ -172,7 +172,7 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"train.recompute", "\"none\""},
       {"train.expert_gradients", "\"f32\""},
       {"train.master_weights", "\"f32\""},
-      {"train.loss_scale.initial", "0"},
+      {"train.loss_scale.initial", "<65536 where `train.precision` is fp16, else 0>"},
       {"train.loss_scale.growth_interval", "2000"},
       {"train.loss_scale.growth_factor", "2"},
       {"train.loss_scale.backoff", "0.5"},

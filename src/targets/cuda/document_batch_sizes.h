@@ -45,11 +45,10 @@ class DocumentBatchSizes {
     dv = take(copies ? positions * wide(DocumentRows::dv) * 2 : 0);
     library = bytes;
     library_bytes = kTileChange;
-    if (pass == Pass::forward) return take_library();
     // dq is summed in f32 in rows as far apart as those of dqkv; sums of dy·y; dk and dv of every query head.
-    library_bytes += positions * (wide(DocumentRows::qkv) + s.heads) * 4;
+    if (pass == Pass::backward) library_bytes += positions * (wide(DocumentRows::qkv) + s.heads) * 4;
     if (copies) library_bytes += positions * s.heads * (s.head_dim + s.value_dim) * 4;
-    take_library();
+    take(library_bytes);
   }
 
   int64_t counts = 0, fits = 0, lengths = 0, stats = 0, dots = 0, dk = 0, dv = 0, library = 0;  // bytes from the start
@@ -66,7 +65,6 @@ class DocumentBatchSizes {
     bytes += round_up(size, kAligned);
     return at;
   }
-  void take_library() { take(library_bytes); }
 };
 
 }  // namespace sextant::cuda
