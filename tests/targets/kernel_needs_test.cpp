@@ -106,6 +106,41 @@ TEST(CudaNeeds, RepeatableAttentionNeedsAMatrixOfOneSequenceAtLeast) {
             fast + int64_t{12} * 4096 * 4096 * 2);
 }
 
+// Llama 3.2 1B, 8 x 4096: room for 72 documents, each with a length and five places; log-sum-exps in cuDNN's order.
+// Backward sums dq in f32 in rows as far apart as those of q|k|v, and dk and dv for every query head.
+TEST(CudaNeeds, DocumentsAsARaggedBatch) {
+  Attrs attrs{{"heads", 32}, {"kv_heads", 8}, {"head_dim", 64}, {"sequence_documents", 9}};
+  LocalType begins{DType::i32, LocalShape({8, 4096})}, qkv = bf16({8, 4096, 3072}), y = bf16({8, 4096, 2048});
+  const int64_t positions = 8 * 4096, places = 256 + 256 + 512 + 5 * 768, stats = positions * 32 * 4, small = 4 << 20;
+  EXPECT_EQ(cuda_bytes(ops::attention, attrs, {qkv, begins}, {}), places + stats + small);
+  int64_t copies = 2 * positions * 8 * 64 * 2, sums = positions * (3072 + 32) * 4 + 2 * positions * 32 * 64 * 4;
+  EXPECT_EQ(cuda_bytes(ops::attention_backward, attrs, {y, qkv, y, f32({8, 32, 4096}), begins}, {}),
+            places + stats + positions * 32 * 4 + copies + sums + small);
+  // Without documents, and in f32, there is no such batch.
+  int64_t together = cuda_bytes(ops::attention, attrs, {qkv}, {});
+  EXPECT_EQ(together, small);
+  EXPECT_EQ(cuda_bytes(ops::attention, attrs, {f32({8, 4096, 3072}), begins}, {}), 0);
+}
+
+// Kernels of the CPU are written for f32: operands in f16 have a place in scratch where they are f32, results over an
+// input the same one; a weight has its f32 beside it.
+TEST(CpuNeeds, OperandsInF16AreWidenedInScratch) {
+  auto f16 = [](std::vector<int64_t> dims) { return LocalType{DType::f16, LocalShape(std::move(dims))}; };
+  auto bytes = [](const OpDef& def, const LocalTypes& in, const LocalTypes& out) {
+    Op op{.def = &def};
+    op.inputs.resize(in.size());
+    op.outputs.resize(out.size());
+    return cpu_target(1).workspace(op, in, out).n;
+  };
+  EXPECT_EQ(bytes(ops::add, {f16({3, 32}), f16({3, 32})}, {f16({3, 32})}), 3 * 3 * 32 * 4);
+  EXPECT_EQ(bytes(ops::add, {f32({3, 32}), f32({3, 32})}, {f32({3, 32})}), 0);
+  EXPECT_EQ(bytes(ops::accumulate, {f32({64}), f16({64})}, {f32({64})}), 64 * 4);
+  EXPECT_EQ(bytes(ops::send, {f16({64})}, {}), 0);
+  LocalType p = f16({64}), wide = f32({64}), scalar = f32({}), step{DType::i32, LocalShape(std::vector<int64_t>{})};
+  EXPECT_EQ(bytes(ops::adamw, {p, wide, wide, wide, scalar, scalar, step, wide}, {p, wide, wide, wide}), 0);
+  EXPECT_EQ(bytes(ops::adamw, {p, wide, wide, wide, scalar, scalar, step}, {p, wide, wide}), 64 * 4);
+}
+
 TEST(CpuNeeds, EveryThreadHasItsOwnAttentionScratch) {
   auto bytes = [](int threads) { return cpu_kernel_needs().workspace(ops::attention, {kHeads, {}, {}, threads}).n; };
   EXPECT_EQ(bytes(1), cpu::attend_scratch(64));

@@ -121,14 +121,14 @@ TEST(Fp16, ResumesWithTheSameBits) {
 }
 
 std::vector<std::string> fp16_settings(std::vector<std::string> more) {
-  for (const char* setting : {"train.precision=fp16", "batch.seq=32", "batch.microbatch=1",
+  for (const char* setting : {"train.precision=fp16", "batch.seq=32", "batch.microbatch=1", "batch.sequences=4",
                               "optimizer.schedule=constant", "train.eval_every=0", "train.steps=8",
                               "train.check_replicas_every=1", "train.non_finite_steps=1", "checkpoint.at_end=false"})
     more.emplace_back(setting);
   return more;
 }
 
-// Overflows of f16, not of f32: 2^40 / 256 tokens has to pass through values of 65504 at most.
+// Overflows of f16, not of f32: 2^40 / 128 tokens has to pass through values of 65504 at most.
 TEST(Fp16, RunsScaleAlikeOnEveryMeshAndResumeExactly) {
   ScratchRun scratch("fp16-meshes");
   const std::vector<std::string> common{"train.loss_scale.initial=1099511627776", "train.loss_scale.backoff=0.0625",
@@ -160,7 +160,7 @@ TEST(Fp16, RunsScaleAlikeOnEveryMeshAndResumeExactly) {
 TEST(Fp16, LearnsAsInF32) {
   ScratchRun scratch("fp16-learns");
   auto settings = [](const char* precision) {
-    return std::vector<std::string>{std::string("train.precision=") + precision, "train.steps=30", "train.eval_every=0",
+    return std::vector<std::string>{std::string("train.precision=") + precision, "train.steps=12", "train.eval_every=0",
                                     "checkpoint.at_end=false"};
   };
   scratch.run("f32", settings("f32"));
