@@ -46,18 +46,6 @@ def sextant_side(arguments, config, tokens, masked, directory):
     return peer.run_sextant(argparse.Namespace(**{**vars(arguments), "overrides": overrides}), config, directory)
 
 
-def torch_side(arguments, shape, tokens, mode):
-    command = [sys.executable, peer.REPOSITORY / "bench" / "torch_gpu_step.py", "--shape", json.dumps(shape), "--tokens", tokens,
-               "--mode", mode, "--steps", str(arguments.steps)]
-    if mode != "compile":
-        command += ["--end-of-text", str(END_OF_TEXT)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        print(f"PyTorch ({mode}) ended with {done.returncode}: {done.stderr[-800:]}")
-        return None
-    return json.loads(done.stdout.splitlines()[-1])
-
-
 def shortfalls(name, rows):
     masked, plain = rows.get("sextant masked"), rows.get("sextant unmasked")
     if not masked or not plain:
@@ -110,7 +98,7 @@ def main():
                 side = "masked" if masked else "unmasked"
                 add(f"sextant {side}", sextant_side(arguments, config, tokens, masked, pathlib.Path(directory) / side))
         for mode in arguments.modes:
-            add(f"torch {mode}", torch_side(arguments, shape, tokens, mode))
+            add(f"torch {mode}", peer.run_torch(arguments, shape, tokens, mode, ["--end-of-text", str(END_OF_TEXT)]))
         missing += shortfalls(name, rows)
     for line in missing:
         print(line)

@@ -83,9 +83,9 @@ def run_sextant(arguments, config, out):
             "losses": [m["loss"] for m in metrics]}
 
 
-def run_torch(arguments, shape, tokens, mode):
+def run_torch(arguments, shape, tokens, mode, options=()):
     command = [sys.executable, REPOSITORY / "bench" / "torch_gpu_step.py", "--shape", json.dumps(shape), "--tokens", tokens,
-               "--mode", mode, "--steps", str(arguments.steps)]
+               "--mode", mode, "--steps", str(arguments.steps), *options]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         print(f"PyTorch ({mode}) ended with {done.returncode}: {done.stderr[-500:]}")
