@@ -64,7 +64,12 @@ OptimizerRun fp16_run(const std::vector<ScaledStep>& steps) {
   run.optimizer.settings.eps = 1e-3;
   run.optimizer.settings.weight_decay = 0.1;
   run.optimizer.clip = 1;
-  for (const ScaledStep& step : steps) run.factors.push_back(step.factor);
+  int32_t applied = 0;
+  for (const ScaledStep& step : steps) {
+    run.factors.push_back(step.factor);
+    run.step_numbers.push_back(applied + 1);  // torch's optimizer does not count a step that is skipped
+    applied += !step.skipped;
+  }
   return run;
 }
 
@@ -128,10 +133,10 @@ std::vector<std::string> fp16_settings(std::vector<std::string> more) {
   return more;
 }
 
-// Overflows of f16, not of f32: 2^40 / 128 tokens has to pass through values of 65504 at most.
+// Overflows of f16, not of f32: 2^32 / 128 tokens has to pass through values of 65504 at most.
 TEST(Fp16, RunsScaleAlikeOnEveryMeshAndResumeExactly) {
   ScratchRun scratch("fp16-meshes");
-  const std::vector<std::string> common{"train.loss_scale.initial=1099511627776", "train.loss_scale.backoff=0.0625",
+  const std::vector<std::string> common{"train.loss_scale.initial=4294967296", "train.loss_scale.backoff=0.0625",
                                         "train.loss_scale.growth_interval=2"};
   auto with = [&](std::vector<std::string> mesh) {
     mesh.insert(mesh.end(), common.begin(), common.end());
@@ -149,7 +154,9 @@ TEST(Fp16, RunsScaleAlikeOnEveryMeshAndResumeExactly) {
                                                        {"dp2_zero3", {"mesh.dp=2", "mesh.zero=3"}}}) {
     scratch.run(name, with(mesh));
     EXPECT_EQ(scratch.metric(name, "loss_scale"), scales) << name;
-    EXPECT_TRUE(name != "pp2" || scratch.losses(name) == losses);  // the same sums in the same order
+    std::vector<std::string> found = scratch.losses(name);
+    ASSERT_EQ(found.size(), losses.size()) << name;
+    for (size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(std::stod(found[i]), std::stod(losses[i]), 5e-3) << name;
   }
   scratch.run("again", with({"checkpoint.resume=" + (scratch.root() / "one/step-000005").string()}));
   EXPECT_EQ(scratch.losses("again"), std::vector<std::string>(losses.begin() + 5, losses.end()));

@@ -36,6 +36,7 @@ struct OptimizerRun {
   DType dtype = DType::f32;              // computed in
   std::optional<LossScaling> loss_scaling = {};
   std::vector<double> factors = {};            // by which the loss of each step is multiplied besides; 1 where none is
+  std::vector<int32_t> step_numbers = {};      // of each step, for the optimizer; counted from 1 where none are given
   std::vector<double>* used_scales = nullptr;  // filled with the loss scale of each step
 };
 
@@ -86,7 +87,9 @@ inline std::vector<double> run_and_save(const OptimizerRun& run, const std::file
     for (int64_t step = first; step < run.last_step; ++step) {
       double factor = run.factors.empty() ? 1 : run.factors[static_cast<size_t>(step)];
       write_value(*bound, program.at("loss_scale"), static_cast<float>(factor / counted));
-      if (program.find("step")) write_value(*bound, program.at("step"), static_cast<int32_t>(step + 1));
+      int32_t number =
+          run.step_numbers.empty() ? static_cast<int32_t>(step + 1) : run.step_numbers[static_cast<size_t>(step)];
+      if (program.find("step")) write_value(*bound, program.at("step"), number);
       run_schedule(*bound);
       if (run.used_scales && transport.rank() == 0)
         run.used_scales->push_back(static_cast<double>(read_value<float>(*bound, program.at(kUsedLossScalePath))));
