@@ -88,8 +88,8 @@ std::vector<Finding> findings_of_run(const std::string& directory) {
     findings.push_back({"run", "ranks", Health::warning, std::move(found), std::move(advice), {}});
   };
   if (auto report = hang_report(beats, std::chrono::duration_cast<std::chrono::milliseconds>(now).count()))
-    warn(report->text(), fmt::format("look at rank {} on {} first: the others wait for it", report->late_rank,
-                                     report->late_host));
+    warn(report->text(),
+         fmt::format("look at rank {} on {} first: the others wait for it", report->late_rank, report->late_host));
   else
     for (const std::string& line : previous_failures(directory)) warn(line, "sextant log has what happened before");
   return findings;

@@ -89,7 +89,8 @@ void add_run(CLI::App& app, RunArguments& a, ExitCode& exit_code) {
   verb->add_option("--start-limit", a.start_limit, "seconds from a start to the first heartbeat")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
-  verb->add_option("--replay-limit", a.replay_limit, "seconds for running a step again that was not finite; 0: it is not")
+  verb->add_option("--replay-limit", a.replay_limit,
+                   "seconds for running a step again that was not finite; 0: it is not")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
   verb->add_flag("--preflight", a.preflight, "run doctor's checks before each start");

@@ -33,7 +33,8 @@ void RankStatus::begin_action(char region, int chunk, int microbatch) {
 void RankStatus::wait_for(int rank) {
   if (waiting_for_.exchange(rank, std::memory_order_relaxed) == rank) return;
   auto now = std::chrono::system_clock::now().time_since_epoch();
-  waiting_since_ms_.store(std::chrono::duration_cast<std::chrono::milliseconds>(now).count(), std::memory_order_relaxed);
+  waiting_since_ms_.store(std::chrono::duration_cast<std::chrono::milliseconds>(now).count(),
+                          std::memory_order_relaxed);
 }
 
 uint64_t RankStatus::progress() const {

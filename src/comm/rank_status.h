@@ -77,7 +77,8 @@ class CountedWait {
     if (status.works_on_this_thread()) begin_ = std::chrono::steady_clock::now();
   }
   ~CountedWait() {
-    if (begin_ != std::chrono::steady_clock::time_point{}) status_.add_waited(std::chrono::steady_clock::now() - begin_);
+    if (begin_ != std::chrono::steady_clock::time_point{})
+      status_.add_waited(std::chrono::steady_clock::now() - begin_);
   }
   CountedWait(const CountedWait&) = delete;
   CountedWait& operator=(const CountedWait&) = delete;

@@ -60,8 +60,9 @@ std::optional<ReplayFacts> parse_replay(std::string_view text) {
   auto first = json["bisect"].find("non_finite");
   if (first == json["bisect"].end() || !first->is_object()) return facts;
   facts.layer = whole_of(*first, "layer");
-  facts.first_op = fmt::format("{} ({}){} on rank {}", word_of(*first, "op"), word_of(*first, "kind"),
-                               facts.layer < 0 ? "" : fmt::format(", layer {},", facts.layer), whole_of(*first, "rank"));
+  facts.first_op =
+      fmt::format("{} ({}){} on rank {}", word_of(*first, "op"), word_of(*first, "kind"),
+                  facts.layer < 0 ? "" : fmt::format(", layer {},", facts.layer), whole_of(*first, "rank"));
   facts.document = document_text_of(*first);
   return facts;
 }
@@ -103,13 +104,15 @@ StepVerdict judge_step(int64_t step, const std::optional<ReplayFacts>& here, std
                            "deterministic",
                            where));
   if (here->finite)
-    return say(CauseKind::transient_fault,
-               fmt::format("run again {} it is finite: the hardware failed once; sextant doctor --burn tests it", where));
+    return say(
+        CauseKind::transient_fault,
+        fmt::format("run again {} it is finite: the hardware failed once; sextant doctor --burn tests it", where));
   if (!there)
-    return say(CauseKind::reproducible_non_finite,
-               fmt::format("it is not finite again {}: data or software, or hardware that always fails; there is no other "
-                           "device to tell them apart",
-                           where));
+    return say(
+        CauseKind::reproducible_non_finite,
+        fmt::format("it is not finite again {}: data or software, or hardware that always fails; there is no other "
+                    "device to tell them apart",
+                    where));
   if (there->finite)
     return say(CauseKind::faulty_device,
                fmt::format("it is not finite again {}, and finite {}: the hardware, or what only its kernels do", where,

@@ -363,10 +363,10 @@ class Supervisor {
 
   // Where the run's own device is tried again, and which other one there is to compare with.
   struct ReplayPlace {
-    std::string text;                        // "on this host"
+    std::string text;  // "on this host"
     StartRequest start;
     std::vector<std::string> overrides = {};
-    std::string host = {};                   // of the pool; empty: this one
+    std::string host = {};  // of the pool; empty: this one
   };
   ReplayPlace replay_place(const std::string& host) const {
     ReplayPlace place{.text = host.empty() ? "on this host" : "on " + host, .start = request_.start, .host = host};

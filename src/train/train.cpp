@@ -205,10 +205,16 @@ class Run {
     } else {
       initialize_weights(trainer_.bound(), static_cast<uint64_t>(run_.train.seed));
     }
-    require_finite(parts_.resume.local ? parts_.local_folder.string()
-                   : from.empty()      ? run_.model.from.value_or("")
-                                       : from.string());
-    if (run_.train.check_replicas_every > 0) replicas_.check_all();
+    try {
+      require_finite(parts_.resume.local ? parts_.local_folder.string()
+                     : from.empty()      ? run_.model.from.value_or("")
+                                         : from.string());
+      if (run_.train.check_replicas_every > 0) replicas_.check_all();
+    } catch (const RunError&) {
+      // Copies that were taken of a state which was wrong already: the next start goes on from before them.
+      if (parts_.resume.local) discard_local_copies(parts_.local_folder, -1);
+      throw;
+    }
     state_.identity = parts_.identity;
     arenas_.assign(static_cast<size_t>(group_.size()), 0);
     arenas_[static_cast<size_t>(group_.rank())] = trainer_.arena_bytes();
@@ -223,8 +229,9 @@ class Run {
   void begin_directory(const fs::path& from) {
     const fs::path& source = parts_.resume.local ? parts_.local_folder : from;
     if (!source.empty()) {
-      std::string origin = fmt::format("resuming from {}{} (step {})",
-                                       parts_.resume.local ? "local checkpoints in " : "", source.string(), state_.step);
+      std::string origin =
+          fmt::format("resuming from {}{} (step {})", parts_.resume.local ? "local checkpoints in " : "",
+                      source.string(), state_.step);
       say(origin);
       std::vector<std::string> changes;
       for (const ConfigChange& change : parts_.resume.changes) changes.push_back(change.text());
@@ -698,7 +705,8 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
     resume = local ? std::move(*local) : find_resume_point(request, processes);
   }
   if (launch.leads()) refuse_changes_to_a_finished_run(run, resume);
-  if (launch.leads() && run.model.from && resume.checkpoint.empty() && !resume.local) require_whole_weights(*run.model.from);
+  if (launch.leads() && run.model.from && resume.checkpoint.empty() && !resume.local)
+    require_whole_weights(*run.model.from);
 
   Run::Parts parts{.run = run,
                    .out = out,

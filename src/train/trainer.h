@@ -45,7 +45,7 @@ class Trainer {
   // The gradients of the step that is begun next are not finite: a drill.
   void spoil_next_gradients() { spoil_next_ = true; }
   void delay_input(std::chrono::milliseconds time) { input_delay_ = time; }  // of every step: a drill
-  double input_s() const { return input_s_; }                               // spent on reading data so far
+  double input_s() const { return input_s_; }                                // spent on reading data so far
   // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every
   // rank. A step that lost rows on their way to experts has changed nothing, and is done again here.
   StepMetrics finish_step();

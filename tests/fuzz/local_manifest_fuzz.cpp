@@ -1,4 +1,5 @@
-// Any text as the description of a local checkpoint: only UserError may come out, and what is read is written as it was.
+// Any text as the description of a local checkpoint: only UserError may come out, and what is read is written as it
+// was.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,5 @@
 // What replays of a step that was not finite are taken to mean, and which policy follows.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "supervise/retry_policy.h"
@@ -8,8 +9,9 @@ namespace sextant {
 namespace {
 
 std::string printed(const char* numbers, const char* verdict, const char* non_finite = "null") {
-  return fmt::format(R"({{"run":"r","executions":[{{"step":3,{0}}},{{"step":3,{0}}}],"verdict":"{1}","bisect":{{"non_finite":{2}}}}})",
-                     numbers, verdict, non_finite);
+  return fmt::format(
+      R"({{"run":"r","executions":[{{"step":3,{0}}},{{"step":3,{0}}}],"verdict":"{1}","bisect":{{"non_finite":{2}}}}})",
+      numbers, verdict, non_finite);
 }
 constexpr const char* kFinite = R"("loss":5.5,"grad_norm":1.5)";
 constexpr const char* kNan = R"("loss":"nan","grad_norm":"nan")";
@@ -24,7 +26,8 @@ TEST(Verdicts, AreReadOffWhatReplayPrints) {
   EXPECT_EQ(facts.document, "/data/books.bin: document 17 (books.jsonl:43), token 201");
   EXPECT_TRUE(parse_replay(printed(kFinite, "transient"))->finite);
   EXPECT_FALSE(parse_replay(printed(kNan, "persistent"))->agree);
-  for (const char* text : {"", "sextant: no such step", "{", "[]", "{}", R"({"executions":[]})", R"({"executions":[1]})"})
+  for (const char* text :
+       {"", "sextant: no such step", "{", "[]", "{}", R"({"executions":[]})", R"({"executions":[1]})"})
     EXPECT_FALSE(parse_replay(text)) << text;
 }
 

@@ -38,8 +38,9 @@ TEST(HangReports, FollowTheWaitsToTheRankThatIsLate) {
   ASSERT_TRUE(report);
   EXPECT_EQ(report->late_rank, 2);
   ASSERT_EQ(report->chain.size(), 3u);
-  EXPECT_EQ(report->chain[0],
-            "rank 0 on elsewhere has waited for 5.0 s for rank 3, in step 7, B 0 1, at grad.w (all_reduce over dp) (op 90)");
+  EXPECT_EQ(
+      report->chain[0],
+      "rank 0 on elsewhere has waited for 5.0 s for rank 3, in step 7, B 0 1, at grad.w (all_reduce over dp) (op 90)");
   EXPECT_NE(report->chain[1].find("rank 3 on elsewhere has waited for 4.5 s for rank 2"), std::string::npos);
   EXPECT_NE(report->chain[2].find("rank 2 on elsewhere is late"), std::string::npos);
   RunEvent event = report->event();

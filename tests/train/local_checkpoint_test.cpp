@@ -45,8 +45,8 @@ class LocalRuns : public testing::Test {
     return load_config("", all);
   }
   Settings local(Settings more) const {
-    more.insert(more.begin(),
-                {"checkpoint.local_every=2", fmt::format("checkpoint.local_dir={}", (scratch_.root() / "memory").string())});
+    more.insert(more.begin(), {"checkpoint.local_every=2",
+                               fmt::format("checkpoint.local_dir={}", (scratch_.root() / "memory").string())});
     return more;
   }
   TrainResult run(const Settings& settings, std::string_view out = "run", const std::vector<std::string>& faults = {}) {
@@ -55,9 +55,7 @@ class LocalRuns : public testing::Test {
     return train(config(settings), scratch_.root() / out, cpu_ranks(), {}, {.verbosity = Verbosity::quiet}, parsed);
   }
   // Fails before step 7: the copies are those of steps 4 and 6.
-  void fail_at_seven(const Settings& settings) {
-    EXPECT_THROW(run(local(settings), "run", {"throw@7:0"}), RunError);
-  }
+  void fail_at_seven(const Settings& settings) { EXPECT_THROW(run(local(settings), "run", {"throw@7:0"}), RunError); }
   std::vector<std::string> losses(std::string_view out = "run") const { return scratch_.losses(out); }
   fs::path folder() const { return known_local_folder(scratch_.root() / "run"); }
   fs::path held_by(int rank) const { return folder() / fmt::format("held-by-{}", rank); }
@@ -123,8 +121,9 @@ TEST_F(LocalRuns, DamagedCopiesAreRefusedAndOlderOnesTaken) {
        [](const LocalCopy& newest, const LocalCopy&) {
          fs::resize_file(fs::path(newest.data).replace_extension(".json"), 40);
        }},
-      {"a copy that was being written", 6,
-       [](const LocalCopy& newest, const LocalCopy&) { fs::remove(fs::path(newest.data).replace_extension(".json")); }}};
+      {"a copy that was being written", 6, [](const LocalCopy& newest, const LocalCopy&) {
+         fs::remove(fs::path(newest.data).replace_extension(".json"));
+       }}};
   // The durable checkpoint of step 6 is as new as the copies: it stands in for them.
   for (const Case& c : cases) {
     fs::remove_all(scratch_.root() / "run");
@@ -194,8 +193,11 @@ TEST_F(LocalRuns, CopiesOfStepsThatWereLeftAreNotTaken) {
   EXPECT_FALSE(fs::exists(old));
   // A roll-back.
   fs::remove_all(scratch_.root() / "run");
-  EXPECT_THROW(run(local({"checkpoint.every=2", "checkpoint.background=false", "checkpoint.keep=0"}), "run", {"throw@8"}), RunError);
-  run(local({"train.steps=4", fmt::format("checkpoint.resume={}", checkpoint_path(scratch_.root() / "run", 2).string())}));
+  EXPECT_THROW(
+      run(local({"checkpoint.every=2", "checkpoint.background=false", "checkpoint.keep=0"}), "run", {"throw@8"}),
+      RunError);
+  run(local(
+      {"train.steps=4", fmt::format("checkpoint.resume={}", checkpoint_path(scratch_.root() / "run", 2).string())}));
   EXPECT_EQ(resumed_from(), 2);
   // A step that was not finite: the copies may hold what made it so.
   fs::remove_all(scratch_.root() / "run");

@@ -54,7 +54,9 @@ bool has_loss_scale(const Program& program) {
 }  // namespace
 
 FaultInjector::FaultInjector(const Parts& parts)
-    : bound_(parts.bound), rank_status_(parts.rank_status), record_(parts.out / kInjectedFaultsFile),
+    : bound_(parts.bound),
+      rank_status_(parts.rank_status),
+      record_(parts.out / kInjectedFaultsFile),
       lose_local_checkpoints_(parts.lose_local_checkpoints) {
   if (parts.faults.empty()) return;
   std::set<std::string> struck = faults_that_struck(record_);

@@ -59,7 +59,8 @@ std::string late_text(const LastBeat& beat, const Seen& seen, int64_t now_ms) {
   if (beat.state == "finished" || beat.state == "ended") text += "; it has ended";
   if (beat.state != "running") return text;
   if (seen.silent) text += fmt::format("; no heartbeat for {}", seconds_text(now_ms - beat.time_ms));
-  if (seen.probe) return text + fmt::format("; its thread {} of process {} {}", beat.thread, beat.pid, seen.probe->text());
+  if (seen.probe)
+    return text + fmt::format("; its thread {} of process {} {}", beat.thread, beat.pid, seen.probe->text());
   return text + (seen.here ? fmt::format("; its process {} is gone", beat.pid)
                            : fmt::format("; its process {} is on another host and cannot be looked at", beat.pid));
 }
@@ -81,7 +82,9 @@ std::string HangReport::text() const {
 }
 
 RunEvent HangReport::event() const {
-  RunEvent event{.kind = EventKind::hang, .text = text(), .details = {{"late_rank", late_rank}, {"host", late_host}, {"chain", chain}}};
+  RunEvent event{.kind = EventKind::hang,
+                 .text = text(),
+                 .details = {{"late_rank", late_rank}, {"host", late_host}, {"chain", chain}}};
   if (step > 0) event.step = step;
   return event;
 }

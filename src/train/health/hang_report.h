@@ -1,5 +1,5 @@
-// A hang in words: who waits for whom, in which collective and since when, back to the first rank that is late, and what
-// that one is doing. From the heartbeats that ranks leave, and from /proc where the late one is on this host.
+// A hang in words: who waits for whom, in which collective and since when, back to the first rank that is late, and
+// what that one is doing. From the heartbeats that ranks leave, and from /proc where the late one is on this host.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct HangReport {
   std::string late_host;
   std::vector<std::string> chain;  // one sentence for each rank that waits, the last for the late one
 
-  std::string text() const;   // all of it, in one line
+  std::string text() const;  // all of it, in one line
   RunEvent event() const;
   int64_t step = 0;
 };

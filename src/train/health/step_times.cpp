@@ -35,8 +35,8 @@ double throttled_s() {
   return 0;
 }
 
-constexpr double StepTimes::*kFields[] = {&StepTimes::step,         &StepTimes::waited,    &StepTimes::input,
-                                          &StepTimes::cpu,          &StepTimes::run_delay, &StepTimes::throttled,
+constexpr double StepTimes::*kFields[] = {&StepTimes::step,         &StepTimes::waited,     &StepTimes::input,
+                                          &StepTimes::cpu,          &StepTimes::run_delay,  &StepTimes::throttled,
                                           &StepTimes::major_faults, &StepTimes::blocks_read};
 
 template <class Visit>
@@ -77,9 +77,10 @@ std::string why_text(SlowReason reason, const StepTimes& slow) {
     case SlowReason::compute:
       return fmt::format("it computes for {:.1f} ms of a step: a slower core, or more work", slow.cpu * 1e3);
     case SlowReason::asleep:
-      return fmt::format("it is on a core for {:.1f} ms of a step only: it sleeps, is stopped now and then, or waits for "
-                         "something that is no rank",
-                         slow.cpu * 1e3);
+      return fmt::format(
+          "it is on a core for {:.1f} ms of a step only: it sleeps, is stopped now and then, or waits for "
+          "something that is no rank",
+          slow.cpu * 1e3);
   }
   return "";
 }
@@ -119,7 +120,7 @@ std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, con
       for (size_t other : same) numbers.push_back(number(ranks[other]));
       return median_of(std::move(numbers));
     };
-    double own = ranks[rank].own(), theirs = median([](const StepTimes& t) { return t.own(); }), excess = own - theirs;
+    double own = ranks[rank].own(), theirs = median([](const StepTimes&t) { return t.own(); }), excess = own - theirs;
     if (own < kMuchMore * theirs || excess < kShareOfStep * ranks[rank].step || excess < kLeastSeconds) continue;
     if (worst && worst->own - worst->others >= excess) continue;
     others.input = median([](const StepTimes& t) { return t.input; });
@@ -129,14 +130,14 @@ std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, con
     others.major_faults = median([](const StepTimes& t) { return t.major_faults; });
     others.blocks_read = median([](const StepTimes& t) { return t.blocks_read; });
     SlowReason reason = reason_of(ranks[rank], others, excess);
-    worst = Straggler{.rank = static_cast<int>(rank),
-                      .own = own,
-                      .others = theirs,
-                      .reason = reason,
-                      .text = fmt::format("rank {} is slow ({}): its own work takes {:.1f} ms of a step, that of its peers "
-                                          "{:.1f} ms; {}",
-                                          rank, name_of(reason), own * 1e3, theirs * 1e3,
-                                          why_text(reason, ranks[rank]))};
+    worst =
+        Straggler{.rank = static_cast<int>(rank),
+                  .own = own,
+                  .others = theirs,
+                  .reason = reason,
+                  .text = fmt::format("rank {} is slow ({}): its own work takes {:.1f} ms of a step, that of its peers "
+                                      "{:.1f} ms; {}",
+                                      rank, name_of(reason), own * 1e3, theirs * 1e3, why_text(reason, ranks[rank]))};
   }
   return worst;
 }

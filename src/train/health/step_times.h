@@ -15,11 +15,11 @@ namespace sextant {
 // Means over some steps, in seconds of a step. Of the thread that computes.
 struct StepTimes {
   double step = 0;
-  double waited = 0;     // for other ranks
-  double input = 0;      // reading data
-  double cpu = 0;        // on a core
-  double run_delay = 0;  // ready, but without a core
-  double throttled = 0;  // the process's, by the CPU limit of its cgroup
+  double waited = 0;                         // for other ranks
+  double input = 0;                          // reading data
+  double cpu = 0;                            // on a core
+  double run_delay = 0;                      // ready, but without a core
+  double throttled = 0;                      // the process's, by the CPU limit of its cgroup
   double major_faults = 0, blocks_read = 0;  // how many
 
   double own() const { return step - waited; }

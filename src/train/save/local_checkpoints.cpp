@@ -76,11 +76,12 @@ void LocalCheckpoints::begin(int64_t kept_step) {
   failure = parts_.group.first_text(failure);
   if (failure.empty()) return;
   discard();
-  throw UserError({.place = parts_.run.place_of("checkpoint.local_every"),
-                   .got = fmt::format("no room for local checkpoints: {}", failure),
-                   .expected = "two copies of each rank's weights and optimizer state, and two of those it keeps for others",
-                   .hint = "`sextant plan` has the bytes; checkpoint.local_dir may be a local disk, checkpoint.replication = "
-                           "false halves them"});
+  throw UserError(
+      {.place = parts_.run.place_of("checkpoint.local_every"),
+       .got = fmt::format("no room for local checkpoints: {}", failure),
+       .expected = "two copies of each rank's weights and optimizer state, and two of those it keeps for others",
+       .hint = "`sextant plan` has the bytes; checkpoint.local_dir may be a local disk, checkpoint.replication = "
+               "false halves them"});
 }
 
 // Pieces of all states at once: this rank's goes to its own slot and to its holder, those of others come in.
@@ -135,14 +136,13 @@ std::vector<std::string> LocalCheckpoints::exchange_texts(const std::string& own
     std::vector<Ticket> tickets;
     for (size_t i = 0; i < held_.size(); ++i) {
       if (!size_first) texts[i].resize(static_cast<size_t>(sizes[i]));
-      tickets.push_back(parts_.transport->receive(held_[i].rank, kLocalCopyTag,
-                                                  size_first ? std::as_writable_bytes(std::span(&sizes[i], 1))
-                                                             : std::as_writable_bytes(std::span(texts[i]))));
+      tickets.push_back(parts_.transport->receive(
+          held_[i].rank, kLocalCopyTag,
+          size_first ? std::as_writable_bytes(std::span(&sizes[i], 1)) : std::as_writable_bytes(std::span(texts[i]))));
     }
     if (holder_ >= 0)
       tickets.push_back(parts_.transport->send(
-          holder_, kLocalCopyTag,
-          size_first ? std::as_bytes(std::span(&own_size, 1)) : std::as_bytes(std::span(own))));
+          holder_, kLocalCopyTag, size_first ? std::as_bytes(std::span(&own_size, 1)) : std::as_bytes(std::span(own))));
     for (Ticket ticket : tickets) parts_.transport->wait(ticket);
   }
   return texts;

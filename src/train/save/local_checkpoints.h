@@ -62,9 +62,9 @@ class LocalCheckpoints {
 
   Parts parts_;
   uint64_t layout_ = 0;
-  int holder_ = -1;                  // who keeps a copy of this rank's state
+  int holder_ = -1;  // who keeps a copy of this rank's state
   Kept own_;
-  std::vector<Kept> held_;           // for other ranks
+  std::vector<Kept> held_;             // for other ranks
   int64_t previous_ = -1, last_ = -1;  // steps saved by this process
 };
 

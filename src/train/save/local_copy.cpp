@@ -76,7 +76,7 @@ int64_t step_in(const fs::path& manifest) {
 }  // namespace
 
 std::string local_manifest_json(const LocalManifest& m) {
-  return nlohmann::ordered_json{{"rank", m.rank}, {"step", m.step}, {"bytes", m.bytes},
+  return nlohmann::ordered_json{{"rank", m.rank},     {"step", m.step}, {"bytes", m.bytes},
                                 {"layout", m.layout}, {"hash", m.hash}, {"state", m.state}}
              .dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
@@ -127,7 +127,8 @@ std::vector<LocalCopy> list_local_copies(const fs::path& folder, std::vector<std
       std::error_code error;
       auto size = static_cast<int64_t>(fs::file_size(copy.data, error));
       if (error || size != copy.manifest.bytes)
-        problems.push_back(fmt::format("{} has {} bytes, not {}", copy.data.string(), error ? 0 : size, copy.manifest.bytes));
+        problems.push_back(
+            fmt::format("{} has {} bytes, not {}", copy.data.string(), error ? 0 : size, copy.manifest.bytes));
       else
         found.push_back(std::move(copy));
     } catch (const UserError& error) {

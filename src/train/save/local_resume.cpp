@@ -35,8 +35,7 @@ class LocalSearcher {
     for (int64_t step : steps)
       if (auto point = try_step(step)) return point;
     std::string why = processes_.first_text(problems_.empty() ? "" : fmt::format("{}", problems_.front()));
-    if (!steps.empty() && why.empty())
-      why = "they are not there for every rank of this mesh";
+    if (!steps.empty() && why.empty()) why = "they are not there for every rank of this mesh";
     if (!steps.empty() || !why.empty())
       search_.say(fmt::format("local checkpoints of step{} {} are not used: {}", steps.size() == 1 ? "" : "s",
                               fmt::join(steps, ", "), why));
