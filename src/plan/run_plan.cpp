@@ -96,7 +96,8 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
     if (checkpoint.background && checkpoint.every > 0) plan.snapshot = saved_bytes(program);
     constexpr int64_t kLocalCopies = 2;  // the last, and the one before while it is written
     if (checkpoint.local_every > 0) plan.local_copies = kLocalCopies * saved_bytes(program);
-    if (checkpoint.replication && program.mesh.world_size() > 1) plan.local_copies_held = plan.local_copies;
+    if (checkpoint.local_every > 0 && checkpoint.replication && program.mesh.world_size() > 1)
+      plan.local_copies_held = plan.local_copies;
     plan.sent = bytes_to_send(program, first_rank_of_stage(request.lowered.shape.mesh, static_cast<int>(i)));
     for (const Value& value : program.values) {
       plan.halved = plan.halved || (value.kind == ValueKind::parameter && value.dtype == DType::bf16);

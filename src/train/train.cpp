@@ -82,10 +82,14 @@ struct Position {
     std::string why = stood_still + (probe ? fmt::format("; its thread {} {}", thread_, probe->text()) : "");
     std::fputs(fmt::format("sextant: rank {} {}; the process ends (train.timeout_s)\n", rank, why).c_str(), stderr);
     heartbeat.fail(why);
-    append_event(out_, {.kind = EventKind::hang,
-                        .step = rank_status.seen().step,
-                        .text = fmt::format("rank {} {}", rank, why),
-                        .details = {{"late_rank", rank}, {"host", own_host_name()}}});
+    try {
+      append_event(out_, {.kind = EventKind::hang,
+                          .step = rank_status.seen().step,
+                          .text = fmt::format("rank {} {}", rank, why),
+                          .details = {{"late_rank", rank}, {"host", own_host_name()}}});
+    } catch (const RunError&) {
+      // It has been said on standard error.
+    }
     ::_exit(number_of(ExitCode::rank_lost));
   }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/gpu_states.h"
 #include "base/thread_probe.h"
 
 namespace sextant {
@@ -21,19 +22,37 @@ const LastBeat* beat_of_rank(const std::vector<LastBeat>& beats, int rank) {
 
 // What is known of a rank beside what it wrote itself.
 struct Seen {
-  std::optional<ThreadProbe> probe;  // where its process is on this host
+  std::optional<ThreadProbe> probe = {};  // where its process is on this host
   bool here = false;
-  bool silent = false;  // it no longer writes heartbeats
+  bool silent = false;   // the others still write heartbeats, and it does not
+  bool is_over = false;  // none of the processes is left: the files alone tell
 
   // What it wrote last, that it waits for another, is not what keeps it.
-  bool stands_by_itself() const { return silent || (probe && probe->is_stopped()) || (here && !probe); }
+  bool stands_by_itself() const { return silent || (probe && probe->is_stopped()) || (here && !probe && !is_over); }
 };
 
-Seen look_at(const LastBeat& beat, int64_t newest_ms) {
-  Seen seen{.probe = {}, .here = beat.host == own_host_name(), .silent = beat.time_ms + kSilentMs < newest_ms};
-  if (seen.here) seen.probe = probe_thread(static_cast<pid_t>(beat.pid), static_cast<pid_t>(beat.thread));
-  return seen;
-}
+class Looker {
+ public:
+  explicit Looker(const std::vector<LastBeat>& beats) : host_(own_host_name()) {
+    for (const LastBeat& beat : beats) {
+      newest_ms_ = std::max(newest_ms_, beat.time_ms);
+      if (beat.host != host_ || probe_of(beat)) is_over_ = false;
+    }
+  }
+  Seen at(const LastBeat& beat) const {
+    Seen seen{.here = beat.host == host_, .silent = beat.time_ms + kSilentMs < newest_ms_, .is_over = is_over_};
+    if (seen.here) seen.probe = probe_of(beat);
+    return seen;
+  }
+
+ private:
+  static std::optional<ThreadProbe> probe_of(const LastBeat& beat) {
+    return probe_thread(static_cast<pid_t>(beat.pid), static_cast<pid_t>(beat.thread));
+  }
+  std::string host_;
+  int64_t newest_ms_ = 0;
+  bool is_over_ = true;
+};
 
 std::string where_text(const LastBeat& beat) {
   std::string where = beat.snapshot.text();
@@ -59,8 +78,11 @@ std::string late_text(const LastBeat& beat, const Seen& seen, int64_t now_ms) {
   if (beat.state == "finished" || beat.state == "ended") text += "; it has ended";
   if (beat.state != "running") return text;
   if (seen.silent) text += fmt::format("; no heartbeat for {}", seconds_text(now_ms - beat.time_ms));
-  if (seen.probe)
-    return text + fmt::format("; its thread {} of process {} {}", beat.thread, beat.pid, seen.probe->text());
+  if (seen.probe) {
+    text += fmt::format("; its thread {} of process {} {}", beat.thread, beat.pid, seen.probe->text());
+    std::string gpus = gpu_states();
+    return gpus.empty() ? text : fmt::format("{}; {}", text, gpus);
+  }
   return text + (seen.here ? fmt::format("; its process {} is gone", beat.pid)
                            : fmt::format("; its process {} is on another host and cannot be looked at", beat.pid));
 }
@@ -91,16 +113,14 @@ RunEvent HangReport::event() const {
 
 std::optional<HangReport> hang_report(const std::vector<LastBeat>& beats, int64_t now_ms) {
   if (beats.empty()) return std::nullopt;
-  // The clocks of hosts agree but for a little; a run whose ranks have all gone silent is measured by our own.
-  int64_t newest = now_ms;
+  Looker look(beats);
   const LastBeat* at = longest_wait(beats);
   HangReport report;
   std::set<int> met;
-  while (at && at->snapshot.waiting_for >= 0 && !look_at(*at, newest).stands_by_itself() && at->state == "running") {
+  while (at && at->snapshot.waiting_for >= 0 && !look.at(*at).stands_by_itself()) {
     if (!met.insert(at->rank).second) {
       // They wait for one another, as far as their last beats tell: the one that has come least far is behind.
-      auto behind = std::ranges::min_element(beats, {}, [](const LastBeat& b) { return b.snapshot.sequence; });
-      at = &*behind;
+      at = &*std::ranges::min_element(beats, {}, [](const LastBeat& beat) { return beat.snapshot.sequence; });
       break;
     }
     report.chain.push_back(waiting_text(*at, now_ms));
@@ -110,12 +130,12 @@ std::optional<HangReport> hang_report(const std::vector<LastBeat>& beats, int64_
   }
   if (!at)  // nobody waits: one that has gone silent, or stands still by itself
     for (const LastBeat& beat : beats)
-      if (!at && beat.state == "running" && look_at(beat, newest).stands_by_itself()) at = &beat;
+      if (!at && beat.state == "running" && look.at(beat).stands_by_itself()) at = &beat;
   if (!at) return std::nullopt;
   report.late_rank = at->rank;
   report.late_host = at->host;
   report.step = at->snapshot.step;
-  report.chain.push_back(late_text(*at, look_at(*at, newest), now_ms));
+  report.chain.push_back(late_text(*at, look.at(*at), now_ms));
   return report;
 }
 

@@ -44,7 +44,7 @@ void for_each_field(StepTimes& a, const StepTimes& b, Visit visit) {
   for (double StepTimes::*field : kFields) visit(a.*field, b.*field);
 }
 
-double median_of(std::vector<double> numbers) {
+double upper_median(std::vector<double> numbers) {
   auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
   std::ranges::nth_element(numbers, middle);
   return *middle;
@@ -118,7 +118,7 @@ std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, con
     auto median = [&](auto number) {
       std::vector<double> numbers;
       for (size_t other : same) numbers.push_back(number(ranks[other]));
-      return median_of(std::move(numbers));
+      return upper_median(std::move(numbers));
     };
     double own = ranks[rank].own(), theirs = median([](const StepTimes&t) { return t.own(); }), excess = own - theirs;
     if (own < kMuchMore * theirs || excess < kShareOfStep * ranks[rank].step || excess < kLeastSeconds) continue;
