@@ -31,15 +31,18 @@ class LocalSearcher {
   }
 
   std::optional<LocalPoint> find() {
-    std::vector<int64_t> steps = candidate_steps();
-    for (int64_t step : steps)
-      if (auto point = try_step(step)) return point;
-    std::string why = processes_.first_text(problems_.empty() ? "" : fmt::format("{}", problems_.front()));
-    if (!steps.empty() && why.empty()) why = "they are not there for every rank of this mesh";
-    if (!steps.empty() || !why.empty())
-      search_.say(fmt::format("local checkpoints of step{} {} are not used: {}", steps.size() == 1 ? "" : "s",
-                              fmt::join(steps, ", "), why));
-    return std::nullopt;
+    std::optional<LocalPoint> found;
+    std::vector<int64_t> left_out;
+    for (int64_t step : candidate_steps()) {
+      if ((found = try_step(step))) break;
+      left_out.push_back(step);
+    }
+    std::string why = processes_.first_text(problems_.empty() ? "" : problems_.front());
+    if (left_out.empty() && (found || why.empty())) return found;
+    if (why.empty()) why = "they are not there for every rank of this mesh";
+    search_.say(fmt::format("local checkpoints{} are not used: {}",
+                            left_out.empty() ? "" : fmt::format(" of step {}", fmt::join(left_out, ", ")), why));
+    return found;
   }
 
  private:
