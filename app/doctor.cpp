@@ -12,6 +12,7 @@
 #include "doctor/checks.h"
 #include "doctor/ranks.h"
 #include "doctor/report.h"
+#include "train/health/hang_report.h"
 #include "train/health/stop.h"
 #ifdef SEXTANT_CUDA
 #include "exec/cuda/runtime/devices.h"
@@ -76,6 +77,24 @@ std::vector<Finding> examine_rank(const Visit& visit, const RankContext& context
   return findings;
 }
 
+// Of a run's directory: where its ranks were last seen, when one of them is late or the run has not come to its end.
+std::vector<Finding> findings_of_run(const std::string& directory) {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  std::vector<LastBeat> beats = last_beats(directory);
+  std::vector<Finding> findings;
+  auto is_over = [](const LastBeat& beat) { return beat.state == "finished"; };
+  if (beats.empty() || std::ranges::all_of(beats, is_over)) return findings;
+  auto warn = [&](std::string found, std::string advice) {
+    findings.push_back({"run", "ranks", Health::warning, std::move(found), std::move(advice), {}});
+  };
+  if (auto report = hang_report(beats, std::chrono::duration_cast<std::chrono::milliseconds>(now).count()))
+    warn(report->text(),
+         fmt::format("look at rank {} on {} first: the others wait for it", report->late_rank, report->late_host));
+  else
+    for (const std::string& line : previous_failures(directory)) warn(line, "sextant log has what happened before");
+  return findings;
+}
+
 }  // namespace
 
 ExitCode doctor_verb(const DoctorArguments& a, Processes& processes) {
@@ -93,6 +112,7 @@ ExitCode doctor_verb(const DoctorArguments& a, Processes& processes) {
     if (context.rank == 0) findings = std::move(own);
   });
   if (!launch.leads()) return ExitCode::finished;
+  for (Finding& finding : findings_of_run(a.directory)) findings.push_back(std::move(finding));
   fmt::print("{}", a.json ? findings_json(findings) : findings_text(findings, colours_of(STDOUT_FILENO)));
   std::fflush(stdout);  // a failure ends all processes at once
   ExitCode code = exit_code_of(findings);

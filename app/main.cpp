@@ -89,6 +89,10 @@ void add_run(CLI::App& app, RunArguments& a, ExitCode& exit_code) {
   verb->add_option("--start-limit", a.start_limit, "seconds from a start to the first heartbeat")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
+  verb->add_option("--replay-limit", a.replay_limit,
+                   "seconds for running a step again that was not finite; 0: it is not")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
   verb->add_flag("--preflight", a.preflight, "run doctor's checks before each start");
   verb->add_option("--inject", a.inject, "a fault on purpose, KIND@STEP[:RANK], once (may be repeated)")
       ->allow_extra_args(false);

@@ -89,6 +89,7 @@ ExitCode run_verb(const RunArguments& a) {
                                 .hosts = a.hosts,
                                 .retry = {.retries = a.retries, .first_wait = milliseconds_of(a.backoff)},
                                 .watch = {.stale = milliseconds_of(a.stale), .start = milliseconds_of(a.start_limit)},
+                                .replay_limit = milliseconds_of(a.replay_limit),
                                 .preflight = a.preflight,
                                 .echo = echoes});
   if (a.json)

@@ -34,7 +34,7 @@ struct RunArguments {
   std::string hosts;        // mpirun's hostfile, with spares
   std::vector<std::string> launcher_arguments;
   int64_t retries = 5;
-  double backoff = 1, stale = 60, start_limit = 3600;  // seconds
+  double backoff = 1, stale = 60, start_limit = 3600, replay_limit = 600;  // seconds
   bool preflight = false;
   std::vector<std::string> inject;
   Verbosity verbosity = Verbosity::usual;

@@ -30,6 +30,13 @@ void RankStatus::begin_action(char region, int chunk, int microbatch) {
                 std::memory_order_relaxed);
 }
 
+void RankStatus::wait_for(int rank) {
+  if (waiting_for_.exchange(rank, std::memory_order_relaxed) == rank) return;
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  waiting_since_ms_.store(std::chrono::duration_cast<std::chrono::milliseconds>(now).count(),
+                          std::memory_order_relaxed);
+}
+
 uint64_t RankStatus::progress() const {
   uint64_t mixed = 0;
   auto mix = [&](uint64_t number) { mixed = (mixed ^ number) * 0x9E3779B97F4A7C15u + (mixed >> 29); };
@@ -39,6 +46,7 @@ uint64_t RankStatus::progress() const {
   mix(reinterpret_cast<uintptr_t>(beside_.load(std::memory_order_relaxed)));
   mix(static_cast<uint64_t>(waiting_for_.load(std::memory_order_relaxed)));
   mix(moves_.load(std::memory_order_relaxed));
+  mix(static_cast<uint64_t>(sequence_.load(std::memory_order_relaxed)));
   return mixed;
 }
 
@@ -47,7 +55,10 @@ StatusSnapshot RankStatus::seen() const {
                           .action = {},
                           .place = {},
                           .beside = {},
-                          .waiting_for = waiting_for_.load(std::memory_order_relaxed)};
+                          .waiting_for = waiting_for_.load(std::memory_order_relaxed),
+                          .sequence = sequence_.load(std::memory_order_relaxed),
+                          .waiting_since_ms = 0};
+  if (snapshot.waiting_for >= 0) snapshot.waiting_since_ms = waiting_since_ms_.load(std::memory_order_relaxed);
   if (uint64_t action = action_.load(std::memory_order_relaxed))
     snapshot.action = static_cast<char>(action >> 56) == 'U' ? "Update"
                                                              : fmt::format("{} {} {}", static_cast<char>(action >> 56),

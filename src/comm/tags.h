@@ -8,6 +8,7 @@ enum MessageTag : int {
   kHostTag = 2,        // between steps: adding up, agreeing, waiting
   kCommLaneTag = 3,    // collectives of a Program that travel while it computes
   kSaveTag = 4,        // ranks that write a checkpoint together
+  kLocalCopyTag = 5,   // copies of local checkpoints on their way to another rank
   kFirstStageTag = 16,
 };
 

@@ -370,6 +370,23 @@ void check_checkpoint(const RunConfig& run, Complaints& complaints) {
         run, {"checkpoint.keep_best", "train.eval_every", "checkpoint.every"},
         {.got = fmt::format("checkpoints every {} steps, validation loss every {}", checkpoint.every, measured),
          .expected = "train.eval_every that divides checkpoint.every, so that every checkpoint has a loss"});
+  for (const char* key : {"checkpoint.local_dir", "checkpoint.replication", "checkpoint.replication_jump"})
+    if (checkpoint.local_every == 0 && run.given(key))
+      complaints.add(run, {key, "checkpoint.local_every"},
+                     {.got = "it has no effect without local checkpoints",
+                      .expected = "checkpoint.local_every above 0, or leave it out"});
+  if (checkpoint.local_every > 0 && !checkpoint.local_dir.starts_with('/'))
+    complaints.add(
+        run, {"checkpoint.local_dir"},
+        {.got = "got " + toml_quoted(checkpoint.local_dir), .expected = "a path from / on, the same on every host"});
+  int64_t jump = checkpoint.replication_jump, ranks = std::max<int64_t>(1, ranks_of(run.mesh));
+  if (checkpoint.local_every > 0 && jump > 0 && (!checkpoint.replication || jump % ranks == 0))
+    complaints.add(
+        run, {"checkpoint.replication_jump", "checkpoint.replication"},
+        {.got = checkpoint.replication ? fmt::format("{} of {} ranks leads back to the same rank", jump, ranks)
+                                       : "it has no effect without checkpoint.replication",
+         .expected = checkpoint.replication ? "a jump that leads to another rank"
+                                            : "checkpoint.replication = true, or leave it out"});
 }
 
 void check_model_source(const RunConfig& run, Complaints& complaints) {

@@ -174,6 +174,10 @@ struct CheckpointSection {
   std::string resume = "auto";
   std::vector<std::string> accept_changed;
   bool background = true;
+  int64_t local_every = 0;
+  std::string local_dir = "/dev/shm";
+  bool replication = true;
+  int64_t replication_jump = 0;  // 0: to the next host
   bool operator==(const CheckpointSection&) const = default;
 };
 

@@ -475,6 +475,17 @@ constexpr Key kKeysAfterAxes[] = {
         "Which of `tokenizer` and `data` may be others than when the checkpoint was written; a resumed run is refused otherwise."),
     KEY(checkpoint.background,
         "Whether training goes on while a checkpoint of `every` is written, from a copy of weights and optimizer state."),
+    KEY(checkpoint.local_every, at_least(0),
+        "Steps between local checkpoints: every rank copies its weights and optimizer state to `local_dir` of its host, where they "
+        "outlive the process, so that a restart repeats at most so many steps and reads nothing from shared storage. 0 = none."),
+    KEY(checkpoint.local_dir,
+        "Where local checkpoints lie on each host: `/dev/shm` is its memory, a directory on a local disk works too."),
+    KEY(checkpoint.replication,
+        "Whether a rank of another host keeps a second copy of every local checkpoint, so that a host may be lost. Where ranks of "
+        "another host hold the same weights and states anyway, none is made."),
+    KEY(checkpoint.replication_jump, at_least(0),
+        "Which rank keeps the second copy: the one so many ranks further on, round the end. 0 = the rank at the same place of the "
+        "next host; none where there is one host only."),
     KEY(checkpoint.resume,
         "`auto` goes on from the run's latest checkpoint when there is one, `never` starts anew, a path goes on "
         "from that checkpoint."),

@@ -69,6 +69,7 @@ std::string plan_json(const RunPlan& p) {
   out["memory"] = {{"ranks", ranks},
                    {"peak_bytes", p.peak_bytes},
                    {"snapshot_bytes", p.snapshot},
+                   {"local_checkpoint_bytes", p.local_copies + p.local_copies_held},
                    {"evaluation_bytes", p.evaluation_extra},
                    {"repeat_bytes", p.repeat_extra}};
   if (p.device_bytes) out["memory"]["device_bytes"] = *p.device_bytes, out["memory"]["fits"] = p.fits();

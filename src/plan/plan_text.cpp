@@ -74,6 +74,8 @@ std::string memory_text(const RunPlan& p) {
   if (p.evaluation_extra > 0) out += line("of it only for evaluation", p.evaluation_extra);
   if (p.repeat_extra > 0) out += line("of it only for repeated steps", p.repeat_extra);
   if (p.snapshot > 0) out += line("and on the host a copy, for saving", p.snapshot);
+  if (p.local_copies > 0) out += line("and for local checkpoints, two copies", p.local_copies);
+  if (p.local_copies_held > 0) out += line("and two for a rank of another host", p.local_copies_held);
   if (p.device_bytes)
     out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "the device has",
                        human_count(static_cast<int64_t>(*p.device_bytes)),

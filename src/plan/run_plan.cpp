@@ -42,10 +42,9 @@ int first_rank_of_stage(const Mesh& mesh, int stage_rank) {
   return rank_of(mesh, at);
 }
 
-// Weights and optimizer state, copied when a checkpoint is due.
-int64_t snapshot_of(const RunConfig& run, const Program& program) {
+// Weights and optimizer state: what a copy for a checkpoint takes.
+int64_t saved_bytes(const Program& program) {
   int64_t bytes = 0;
-  if (!run.checkpoint.background || run.checkpoint.every == 0) return bytes;
   for (const Value& value : program.values)
     if (value.kind == ValueKind::parameter || value.kind == ValueKind::low_bits || value.kind == ValueKind::state)
       bytes += value.local_bytes().n;
@@ -93,7 +92,12 @@ void add_memory(RunPlan& plan, const PlanRequest& request) {
     plan.evaluation_extra = extra(programs.evaluate);
     for (const RunPrograms::Repeat& repeat : programs.repeat)
       plan.repeat_extra = std::max(plan.repeat_extra, extra(repeat.programs));
-    plan.snapshot = snapshot_of(request.run, program);
+    const CheckpointSection& checkpoint = request.run.checkpoint;
+    if (checkpoint.background && checkpoint.every > 0) plan.snapshot = saved_bytes(program);
+    constexpr int64_t kLocalCopies = 2;  // the last, and the one before while it is written
+    if (checkpoint.local_every > 0) plan.local_copies = kLocalCopies * saved_bytes(program);
+    if (checkpoint.local_every > 0 && checkpoint.replication && program.mesh.world_size() > 1)
+      plan.local_copies_held = plan.local_copies;
     plan.sent = bytes_to_send(program, first_rank_of_stage(request.lowered.shape.mesh, static_cast<int>(i)));
     for (const Value& value : program.values) {
       if (value.kind == ValueKind::parameter && size_of(value.dtype) < size_of(plan.weights))

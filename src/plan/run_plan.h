@@ -63,9 +63,10 @@ struct RunPlan {
   bool masters = false;          // what these lack of their f32 is part of the optimizer's state
   int64_t states_kept_wide = 0;  // weights of such a rank whose states are f32, since the mesh cuts their blocks
   FlopsPerToken flops;
-  std::optional<ExpertRowsPlan> expert_rows;                     // where ranks divide experts
-  std::vector<RankClass> classes;                                // one per pipeline stage
-  int64_t peak_bytes = 0;                                        // of the largest
+  std::optional<ExpertRowsPlan> expert_rows;        // where ranks divide experts
+  std::vector<RankClass> classes;                   // one per pipeline stage
+  int64_t peak_bytes = 0;                           // of the largest
+  int64_t local_copies = 0, local_copies_held = 0;  // bytes on the host; the second for a rank of another host
   int64_t evaluation_extra = 0, repeat_extra = 0, snapshot = 0;  // bytes; the first two beyond a step of training
   std::optional<double> device_bytes;                            // with a machine
   std::map<std::string, int64_t> sent;                           // by a rank of the largest class in a step, by axes

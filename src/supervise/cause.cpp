@@ -43,8 +43,10 @@ std::string Cause::text() const {
 }
 
 ExitCode Cause::as_exit_code() const {
+  int known = info_of(kind).exit_code;
+  bool is_verdict = known < 0 && exit_code == number_of(ExitCode::non_finite);
   for (const ExitMeaning& meaning : exit_meanings())
-    if (number_of(meaning.code) == info_of(kind).exit_code) return meaning.code;
+    if (number_of(meaning.code) == (is_verdict ? exit_code : known)) return meaning.code;
   return ExitCode::rank_lost;
 }
 

@@ -1,5 +1,6 @@
 #include "supervise/supervisor.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 
@@ -22,9 +23,13 @@
 #include "supervise/leftover.h"
 #include "supervise/run_log.h"
 #include "supervise/smaller_mesh.h"
+#include "supervise/step_verdict.h"
 #include "supervise/stop_signals.h"
+#include "train/health/hang_report.h"
 #include "train/health/heartbeat.h"
 #include "train/health/switches.h"
+#include "train/save/local_copy.h"
+#include "train/save/local_folder.h"
 #include "train/save/run_lock.h"
 
 namespace sextant {
@@ -84,6 +89,10 @@ class Supervisor {
       take_attempt(number);
     }
     finish_report();
+    fs::path local = known_local_folder(out_);
+    if (std::error_code ignored; !local.empty() && fs::exists(local, ignored))
+      log_.say(fmt::format("local checkpoints are left in {}; the next start goes on from them, or removes them",
+                           local.string()));
     forget_child(out_);
     return report_;
   }
@@ -101,6 +110,16 @@ class Supervisor {
   int64_t newest_checkpoint() const {
     std::optional<Checkpoint> newest = latest_checkpoint(out_, kRunStateFile);
     return newest ? newest->step : -1;
+  }
+
+  // The newest step that a restart can go on from, as far as this host knows.
+  int64_t newest_kept() const {
+    int64_t newest = newest_checkpoint();
+    std::vector<std::string> ignored;
+    fs::path folder = known_local_folder(out_);
+    if (folder.empty()) return newest;
+    for (const LocalCopy& copy : list_local_copies(folder, ignored)) newest = std::max(newest, copy.manifest.step);
+    return newest;
   }
 
   bool asked_to_stop() const { return signals_.stop_asked() || stop_file_exists(out_); }
@@ -249,9 +268,21 @@ class Supervisor {
       next_look = now + glance;
       if (std::optional<std::string> what = watch.look(now)) {
         attempt.cause = {.kind = CauseKind::hang, .detail = *what};
+        report_hang(attempt);
         return;
       }
     }
+  }
+
+  // While its processes are still there to be looked at.
+  void report_hang(Attempt& attempt) {
+    int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(wall_now().time_since_epoch()).count();
+    std::optional<HangReport> report = hang_report(last_beats(out_), now_ms);
+    if (!report) return;
+    for (const std::string& line : report->chain) log_.say(line);
+    attempt.rank = report->late_rank;
+    attempt.host = report->late_host;
+    record(report->event());
   }
 
   bool has_more_hosts(const Attempt& attempt) const {
@@ -262,6 +293,8 @@ class Supervisor {
   // When it trains again, the interruption is over.
   void take_events(EventTail& events, Attempt& attempt) {
     for (const RunEvent& event : events.take()) {
+      if (event.kind == EventKind::hang)
+        if (auto late = event.details.integer("late_rank")) attempt.rank = static_cast<int>(*late);
       if (attempt.trained || (event.kind != EventKind::start && event.kind != EventKind::resume)) continue;
       attempt.trained = wall_now();
       attempt.from_step = event.step.value_or(1) - 1;
@@ -308,6 +341,7 @@ class Supervisor {
     bool left_when_asked = cause.kind == CauseKind::stopped || cause.signal == SIGUSR1 ||
                            (signals_.end_asked() && cause.signal == SIGKILL);
     if (cause.kind != CauseKind::finished && !((asked || grown) && left_when_asked)) tell_failure(attempt);
+    if (cause.kind == CauseKind::non_finite && !asked) judge_last_step(attempt);
     report_.attempts.push_back(attempt);
     if (cause.kind == CauseKind::finished) {
       is_over_ = true;
@@ -318,15 +352,98 @@ class Supervisor {
                                        : fmt::format("asked to stop at step {}", attempt.done_step));
     if (asked) return give_up(cause.as_exit_code(), fmt::format("asked to stop; the run ended by {}", cause.text()));
     if (grown && left_when_asked) return;
-    RetryPolicy::Decision next = policy_.after(cause, attempt.at_step, newest_checkpoint());
-    if (!next.retry) return give_up(cause.as_exit_code(), fmt::format("{}: {}", cause.text(), next.why));
+    RetryPolicy::Decision next = policy_.after(cause, attempt.at_step, newest_kept());
+    if (!next.retry)
+      return give_up(cause.as_exit_code(),
+                     fmt::format("{}: {}{}", cause.text(), next.why,
+                                 cause.kind == CauseKind::reproducible_non_finite ? "; " + cause.detail : ""));
     suspect(attempt);
     if (next.wait > 0ms) wait_for(next.wait);
   }
 
+  // Where the run's own device is tried again, and which other one there is to compare with.
+  struct ReplayPlace {
+    std::string text;  // "on this host"
+    StartRequest start;
+    std::vector<std::string> overrides = {};
+    std::string host = {};  // of the pool; empty: this one
+  };
+  ReplayPlace replay_place(const std::string& host) const {
+    ReplayPlace place{.text = host.empty() ? "on this host" : "on " + host, .start = request_.start, .host = host};
+    place.start.starter = host.empty() ? Starter::process : Starter::mpirun;
+    place.start.ranks = 1;
+    if (host.empty())
+      place.start.launcher_arguments.clear();
+    else
+      place.start.launcher_arguments.insert(place.start.launcher_arguments.end(), {"--host", host});
+    return place;
+  }
+  std::vector<ReplayPlace> replay_places() const {
+    std::vector<ReplayPlace> places;
+    if (pool_)
+      for (const HostSlots& host : pool_->available())
+        if (places.size() < 2) places.push_back(replay_place(host.name));
+    if (places.empty()) places.push_back(replay_place(""));
+    if (places.size() < 2 && request_.run.device == "cuda") {
+      ReplayPlace cpu = replay_place("");
+      cpu.text = "on the CPU";
+      cpu.overrides = {"device=cpu"};
+      places.push_back(cpu);
+    }
+    return places;
+  }
+
+  std::optional<ReplayFacts> replay(int64_t step, const ReplayPlace& place, SteadyClock::time_point until) {
+    std::vector<std::string> words{"replay", out_.string(), "--step", std::to_string(step), "--bisect", "--json", "-q"};
+    words.insert(words.end(), place.overrides.begin(), place.overrides.end());
+    fs::path printed = out_ / fmt::format("replay-{:06}.json", step);
+    std::optional<int> status;
+    {
+      Descriptor file(::open(printed.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+      if (!file.is_open()) return std::nullopt;
+      ChildProcess child(start_command(place.start, words), file.get());
+      while (!(status = child.wait(kPoll)) && SteadyClock::now() < until && !signals_.end_asked()) continue;
+      child.kill_all();
+    }
+    if (!status || cause_of_status(*status).kind != CauseKind::finished) return std::nullopt;
+    return parse_replay(read_file(printed));
+  }
+
+  // Hardware, or data and software? The policy of a run that was not finite follows from it.
+  void judge_last_step(Attempt& attempt) {
+    std::optional<int64_t> step = first_non_finite_step(out_);
+    if (request_.replay_limit == 0ms || !step) return;
+    WallTime from = wall_now();
+    auto until = SteadyClock::now() + request_.replay_limit;
+    std::vector<ReplayPlace> places = replay_places();
+    log_.say(fmt::format("step {} was not finite: it is run again {}, for at most {:.3g} s", *step, places[0].text,
+                         std::chrono::duration<double>(request_.replay_limit).count()));
+    std::optional<ReplayFacts> here = replay(*step, places[0], until), there;
+    if (here && here->agree && !here->finite && places.size() > 1) there = replay(*step, places[1], until);
+    StepVerdict verdict =
+        judge_step(*step, here, places[0].text, there, places.size() > 1 ? places[1].text : std::string());
+    outage_.waiting += seconds_between(from, wall_now());
+    log_.say(verdict.text);
+    record(verdict.event());
+    bool spike_policy = request_.run.train.spike.action != "none";
+    if (verdict.cause == CauseKind::reproducible_non_finite && spike_policy) return;  // which it has a rule for
+    attempt.cause.kind = verdict.cause;
+    attempt.cause.detail = verdict.text;
+    if (verdict.cause == CauseKind::faulty_device && !places[0].host.empty()) {
+      attempt.host = places[0].host;
+      failures_by_host_[attempt.host] = kSuspectAfter;  // proven, not only suspect
+    }
+  }
+
   void blame(Attempt& attempt) const {
     if (attempt.cause.kind == CauseKind::unhealthy) return;
-    std::optional<LastBeat> culprit = culprit_of(last_beats(out_));
+    std::vector<LastBeat> beats = last_beats(out_);
+    if (attempt.rank) {  // a report of the hang has named it
+      auto late = std::ranges::find(beats, *attempt.rank, &LastBeat::rank);
+      if (late != beats.end()) attempt.host = late->host;
+      return;
+    }
+    std::optional<LastBeat> culprit = culprit_of(beats);
     if (!culprit) return;
     attempt.rank = culprit->rank;
     attempt.host = culprit->host;
@@ -351,7 +468,8 @@ class Supervisor {
 
   // A host that fails again and again is set aside, as long as the run can go on without it.
   void suspect(const Attempt& attempt) {
-    if (policy_.failures_without_progress() <= 1) failures_by_host_.clear();
+    if (policy_.failures_without_progress() <= 1 && attempt.cause.kind != CauseKind::faulty_device)
+      failures_by_host_.clear();
     if (!pool_ || attempt.host.empty() || ++failures_by_host_[attempt.host] < kSuspectAfter) return;
     std::vector<HostSlots> left = pool_->available();
     if (std::erase_if(left, [&](const HostSlots& host) { return host.name == attempt.host; }) == 0) return;

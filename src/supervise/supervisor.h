@@ -27,6 +27,7 @@ struct SuperviseRequest {
   std::string hosts;                // a hostfile with spares, for mpirun; empty: none
   RetryPolicy::Limits retry;
   HeartbeatWatch::Limits watch;
+  std::chrono::milliseconds replay_limit{600'000};  // for running a step again that was not finite; 0: it is not
   bool preflight = false;
   bool echo = true;  // the log on standard output
 };

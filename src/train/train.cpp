@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/exit_within.h"
 #include "base/printable.h"
+#include "base/thread_probe.h"
 #include "base/units.h"
 #include "ckpt/model_directory.h"
 #include "ckpt/model_weights.h"
@@ -25,16 +26,20 @@
 #include "run/run_target.h"
 #include "train/data/dataset.h"
 #include "train/health/fault_injector.h"
+#include "train/health/hang_report.h"
 #include "train/health/heartbeat.h"
 #include "train/health/non_finite_streak.h"
 #include "train/health/repeated_steps.h"
 #include "train/health/replica_check.h"
 #include "train/health/spike_watch.h"
 #include "train/health/stall_watch.h"
+#include "train/health/step_times.h"
 #include "train/health/stop.h"
 #include "train/health/switches.h"
 #include "train/progress.h"
 #include "train/save/finite_check.h"
+#include "train/save/local_checkpoints.h"
+#include "train/save/local_folder.h"
 #include "train/save/resume.h"
 #include "train/save/rewind.h"
 #include "train/save/run_checkpoint.h"
@@ -50,26 +55,53 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr int64_t kStragglerWindow = 10;  // steps
+
 // Where one rank stands, for itself and for those who look on.
 struct Position {
   Position(const fs::path& out, const RankContext& context, const TimeLimits& limits)
       : rank_status(context.transport ? context.transport->rank_status() : alone),
         heartbeat(out, context.rank, rank_status),
         watch({rank_status, context.transport, limits,
-               [this, rank = context.rank](const std::string& why) { end_stalled(rank, why); }}) {}
+               [this, rank = context.rank](const std::string& why) { end_stalled(rank, why); }}),
+        out_(out),
+        thread_(::gettid()) {
+    rank_status.work_on_this_thread();
+  }
+
+  // An evaluation, a save: no step.
+  void begin_other_work() {
+    watch.begin_other_work();
+    clock.pause();
+  }
 
   // Nothing of a rank that hangs can be cleaned up; and what is said about it may hang too, on the same disk.
-  void end_stalled(int rank, const std::string& why) {
+  void end_stalled(int rank, const std::string& stood_still) {
     exit_within(std::chrono::seconds(1), ExitCode::rank_lost);
+    std::optional<ThreadProbe> probe = probe_thread(::getpid(), thread_);
+    std::string why = stood_still + (probe ? fmt::format("; its thread {} {}", thread_, probe->text()) : "");
     std::fputs(fmt::format("sextant: rank {} {}; the process ends (train.timeout_s)\n", rank, why).c_str(), stderr);
     heartbeat.fail(why);
+    try {
+      append_event(out_, {.kind = EventKind::hang,
+                          .step = rank_status.seen().step,
+                          .text = fmt::format("rank {} {}", rank, why),
+                          .details = {{"late_rank", rank}, {"host", own_host_name()}}});
+    } catch (const RunError&) {
+      // It has been said on standard error.
+    }
     ::_exit(number_of(ExitCode::rank_lost));
   }
 
   RankStatus alone;  // when there is no transport to keep it
   RankStatus& rank_status;
   Heartbeat heartbeat;
+  StepClock clock;
   StallWatch watch;
+
+ private:
+  fs::path out_;
+  pid_t thread_;
 };
 
 SameWork same_work(const RunConfig& run, const Executor& executor) {
@@ -90,6 +122,7 @@ class Run {
     const RunPrograms& programs;
     const RunIdentity& identity;
     const ResumePoint& resume;
+    const fs::path& local_folder;  // of local checkpoints; empty: none
     const std::vector<Fault>& faults;
     Lines lines;
     const TrainView& view;
@@ -101,7 +134,9 @@ class Run {
         group_(group),
         position_(position),
         trainer_({parts.run, parts.programs, parts.dataset, executor, group, &position.rank_status}),
-        faults_({parts.faults, parts.out, group.size(), trainer_.bound(), position.rank_status}),
+        local_({parts.run, parts.local_folder, trainer_.bound(), group, transport, position.rank_status}),
+        faults_({parts.faults, parts.out, group.size(), trainer_.bound(), position.rank_status,
+                 !parts.local_folder.empty(), [this](int first, int count) { local_.lose_held_by(first, count); }}),
         saver_({parts.run, parts.out, parts.spec, parts.dropout, parts.dataset.tokenizer.get(), files_, experts_,
                 trainer_.bound(), transport, position.rank_status, faults_}),
         replicas_(trainer_.bound(), transport, same_work(parts.run, executor)) {}
@@ -126,19 +161,21 @@ class Run {
       begin_step();
       // Where something looks at the weights, or nothing follows, the device is waited for; else the host stays ahead
       // of it.
-      bool pause = is_due(run_.train.eval_every) || is_due(run_.checkpoint.every) || state_.step == last || asked.save;
+      bool pause = is_due(run_.train.eval_every) || is_due(run_.checkpoint.every) || state_.step == last ||
+                   asked.save || local_.is_due(state_.step);
       while (trainer_.steps_under_way() > (pause ? 1 : trainer_.steps_ahead())) record(finish_step());
       if (pause && !rewind_from_) {
         StepMetrics m = finish_step();
-        position_.watch.begin_other_work();
+        position_.begin_other_work();
         if (run_.train.eval_every > 0 && (is_due(run_.train.eval_every) || state_.step == last)) measure(m);
         record(m);
+        if (local_.is_due(state_.step) && state_.step < last && !rewind_from_) save_locally();
         if ((is_due(run_.checkpoint.every) || asked.save) && !rewind_from_) save(Saver::Occasion::periodic);
       }
       if (rewind_from_) rewind(*std::exchange(rewind_from_, {}));
     }
     while (trainer_.steps_under_way() > 0) record(finish_step());
-    position_.watch.begin_other_work();
+    position_.begin_other_work();
     if (rewind_from_) rewind(*std::exchange(rewind_from_, {}));
     end();
     if (!idle) record_outcome();
@@ -156,7 +193,13 @@ class Run {
     fs::path source = !from.empty() ? from : fs::path(run_.model.from.value_or(""));
     if (group_.leads() && !source.empty()) files_ = files_to_keep(source, parts_.dataset.tokenizer.get());
     if (!source.empty()) experts_ = expert_files_in(WeightsReader(source), parts_.spec);
-    if (!from.empty()) {
+    if (const std::optional<LocalPoint>& local = parts_.resume.local) {
+      state_ = local->state;
+      load_local_copy(local->copies[static_cast<size_t>(group_.rank())], trainer_.bound());
+      spikes_.restore(state_.spike);
+      if (auto durable = step_of_checkpoint(from)) saver_.resumed_from({*durable, from});
+      recorded_checkpoint_ = saver_.newest().step;
+    } else if (!from.empty()) {
       state_ = load_run_checkpoint(from, trainer_.bound(), parts_.spec, optimizer_of(run_));
       spikes_.restore(state_.spike);
       saver_.resumed_from({state_.step, from});
@@ -166,8 +209,16 @@ class Run {
     } else {
       initialize_weights(trainer_.bound(), static_cast<uint64_t>(run_.train.seed));
     }
-    require_finite(from.empty() ? run_.model.from.value_or("") : from.string());
-    if (run_.train.check_replicas_every > 0) replicas_.check_all();
+    try {
+      require_finite(parts_.resume.local ? parts_.local_folder.string()
+                     : from.empty()      ? run_.model.from.value_or("")
+                                         : from.string());
+      if (run_.train.check_replicas_every > 0) replicas_.check_all();
+    } catch (const RunError&) {
+      // Copies that were taken of a state which was wrong already: the next start goes on from before them.
+      if (parts_.resume.local) discard_local_copies(parts_.local_folder, -1);
+      throw;
+    }
     state_.identity = parts_.identity;
     arenas_.assign(static_cast<size_t>(group_.size()), 0);
     arenas_[static_cast<size_t>(group_.rank())] = trainer_.arena_bytes();
@@ -176,11 +227,15 @@ class Run {
     group_.barrier();
     if (group_.leads()) begin_directory(from);
     group_.barrier();
+    local_.begin(parts_.resume.local ? state_.step : -1);
   }
 
   void begin_directory(const fs::path& from) {
-    if (!from.empty()) {
-      std::string origin = fmt::format("resuming from {} (step {})", from.string(), state_.step);
+    const fs::path& source = parts_.resume.local ? parts_.local_folder : from;
+    if (!source.empty()) {
+      std::string origin =
+          fmt::format("resuming from {}{} (step {})", parts_.resume.local ? "local checkpoints in " : "",
+                      source.string(), state_.step);
       say(origin);
       std::vector<std::string> changes;
       for (const ConfigChange& change : parts_.resume.changes) changes.push_back(change.text());
@@ -188,7 +243,7 @@ class Run {
         record_event({.kind = EventKind::resume,
                       .step = state_.step + 1,
                       .text = origin,
-                      .details = {{"checkpoint", from.string()}, {"ranks", group_.size()}}});
+                      .details = {{"checkpoint", source.string()}, {"ranks", group_.size()}}});
       if (!changes.empty()) {
         std::string text = fmt::format("config changed since then: {}", fmt::join(changes, "; "));
         say(text);
@@ -203,7 +258,7 @@ class Run {
       say(fmt::format("starting from the weights of {}{}", *run_.model.from,
                       source_ == SourceModel::upcycled ? ", every expert as its MLP" : ""));
     }
-    if (from.empty())
+    if (source.empty())
       record_event({.kind = EventKind::start,
                     .step = 1,
                     .text = run_.model.from ? fmt::format("starting from the weights of {}", *run_.model.from)
@@ -260,7 +315,7 @@ class Run {
   // Back to a checkpoint from before the step, past the samples that led to it.
   void rewind(int64_t spike) {
     while (trainer_.steps_under_way() > 0) trainer_.finish_step();
-    position_.watch.begin_other_work();
+    position_.begin_other_work();
     saver_.finish();
     say_notes();
     std::vector<fs::path> wanted;
@@ -284,6 +339,7 @@ class Run {
     // With the new position, so that a resume goes on from here and not into the same samples.
     state_.spike = spikes_.state();
     saver_.save(state_, Saver::Occasion::periodic);
+    local_.begin(-1);  // those there are belong to the steps that were left
   }
 
   void rewind_directory(int64_t spike, const fs::path& to) {
@@ -330,6 +386,8 @@ class Run {
           run_.checkpoint.resume == "auto" ? "" : " with checkpoint.resume=auto",
           stop_file_exists(parts_.out) ? fmt::format(", once {} is removed", (parts_.out / kStopFile).string()) : ""));
     if (result_.outcome == ExitCode::non_finite && group_.leads()) end_non_finite();
+    // What it must not go on from, or what the durable checkpoint holds too.
+    if (result_.outcome != ExitCode::stopped || saver_.newest().step == state_.step) local_.discard();
     result_.step = state_.step;
     result_.unigram_entropy = parts_.dataset.unigram_entropy;
   }
@@ -395,15 +453,19 @@ class Run {
 
   void begin_step() {
     position_.rank_status.begin_step(state_.step + 1);
+    position_.clock.begin_step(position_.rank_status.waited_s(), trainer_.input_s());
+    position_.heartbeat.note_times(position_.clock.last());
+    if (group_.size() > 1 && is_due(kStragglerWindow)) look_for_stragglers();
     position_.watch.begin_step();
     position_.heartbeat.beat();
     faults_.before_step(state_.step + 1);
     if (faults_.spoils_gradients(state_.step + 1)) trainer_.spoil_next_gradients();
+    trainer_.delay_input(faults_.input_delay());
     if (is_due(run_.train.check_replicas_every)) replicas_.check_part(group_);
     saver_.check();
     say_notes();
     bool traced = parts_.view.profile.step == state_.step + 1;
-    if (traced) position_.watch.begin_other_work();
+    if (traced) position_.begin_other_work();
     Trace trace;
     trainer_.begin_step(state_.step + 1, state_.samples, spikes_.policy_of(state_.step + 1), traced ? &trace : nullptr);
     for (Event& event : trace) event.step = state_.step + 1;
@@ -412,6 +474,20 @@ class Run {
     state_.validation_loss.reset();
     state_.samples += run_.batch.sequences;
     state_.tokens += run_.batch.sequences * run_.batch.seq;
+  }
+
+  void look_for_stragglers() {
+    int program = stage_rank_of(trainer_.bound().program().mesh, group_.rank());
+    std::optional<Straggler> slow = stragglers_.look(position_.clock.take_means(), program, group_);
+    if (!slow) return;
+    say(fmt::format("step {}: {}", state_.step, slow->text));
+    record_event({.kind = EventKind::straggler,
+                  .step = state_.step,
+                  .text = slow->text,
+                  .details = {{"rank", slow->rank},
+                              {"reason", std::string(name_of(slow->reason))},
+                              {"own_seconds", slow->own},
+                              {"peer_seconds", slow->others}}});
   }
 
   void measure(StepMetrics& m) {
@@ -427,6 +503,14 @@ class Run {
     m.arena_bytes_by_rank = std::exchange(arenas_, {});
     result_.loss = m.loss;
     return m;
+  }
+
+  // One that fails is told of; the run has the one before, and durable ones.
+  void save_locally() {
+    if (!std::isfinite(result_.loss) || non_finite_.steps() > 0) return;
+    state_.spike = spikes_.state();
+    if (std::string failure = local_.save(state_); !failure.empty())
+      say(fmt::format("step {}: no local checkpoint: {}", state_.step, failure));
   }
 
   void save(Saver::Occasion occasion) {
@@ -446,6 +530,7 @@ class Run {
   HostGroup& group_;
   Position& position_;
   Trainer trainer_;
+  LocalCheckpoints local_;
   FaultInjector faults_;
   Switches switches_{parts_.out};
   ModelFiles files_;
@@ -461,11 +546,22 @@ class Run {
   NonFiniteStreak non_finite_{run_.train.non_finite_steps, static_cast<float>(run_.train.loss_scale.minimum)};
   RepeatedSteps repeated_{run_.mesh.expert_capacity};
   SpikeWatch spikes_{run_.train.spike};
+  StragglerWatch stragglers_;
   std::optional<int64_t> rewind_from_;  // the step with the spike, until the run has gone back
   std::optional<MetricsFile> metrics_;  // the leader's
   std::optional<Progress> progress_;
   TrainResult result_;
 };
+
+// By a rank that has waited too long. The late one may still be there to be looked at.
+void record_hang(const Run::Parts& parts) {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  std::optional<HangReport> report =
+      hang_report(last_beats(parts.out), std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  if (!report) return;
+  std::fputs(fmt::format("sextant: {}\n", report->text()).c_str(), stderr);
+  EventLog(parts.out, parts.run.log.on_event).record(report->event());
+}
 
 // By the rank that fails, which need not be the leader.
 void record_failure(const Run::Parts& parts, int rank, int64_t step, const std::exception& error) {
@@ -491,6 +587,10 @@ TrainResult run_rank(const Run::Parts& parts, Executor& executor, const RankCont
     rank.rethrow_failed_save();
     throw;
   } catch (const std::exception& error) {
+    if (exit_code_of(error) == ExitCode::rank_lost) {
+      position.heartbeat.beat();  // it still waits, and says so
+      record_hang(parts);
+    }
     position.heartbeat.fail(error.what());
     record_failure(parts, context.rank, position.rank_status.seen().step, error);
     // Here, where its memory still is: messages may be on their way into it.
@@ -546,7 +646,7 @@ RunIdentity identity_of(const RunConfig& run, const Dataset& dataset) {
 
 // All its steps are done, so nothing would come of what was changed: that must not look like success.
 void refuse_changes_to_a_finished_run(const RunConfig& run, const ResumePoint& resume) {
-  if (resume.checkpoint.empty() || resume.step < run.train.steps) return;
+  if ((resume.checkpoint.empty() && !resume.local) || resume.step < run.train.steps) return;
   std::vector<std::string> changes;
   for (const ConfigChange& change : resume.changes)
     if (change.affects == Affects::result) changes.push_back(change.text());
@@ -599,12 +699,18 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
     if (launch.leads()) identity = identity_of(run, *dataset);
   });
   say(introduction(spec, shape, *dataset, programs));
+  fs::path local_folder = processes.from_leader(launch.leads() ? local_folder_of(run, out).string() : "");
+  if (!local_folder.empty()) remove_abandoned_folders(local_folder);
   {
     ThreadTeam readers(launch.process ? threads : static_cast<int>(run.train.threads));
-    resume = find_resume_point({run, out, identity, readers, say}, processes);
+    ResumeRequest request{run, out, identity, readers, say};
+    std::optional<ResumePoint> local =
+        find_local_resume_point(request, {local_folder, programs, 1, launch.process, say}, processes);
+    resume = local ? std::move(*local) : find_resume_point(request, processes);
   }
   if (launch.leads()) refuse_changes_to_a_finished_run(run, resume);
-  if (launch.leads() && run.model.from && resume.checkpoint.empty()) require_whole_weights(*run.model.from);
+  if (launch.leads() && run.model.from && resume.checkpoint.empty() && !resume.local)
+    require_whole_weights(*run.model.from);
 
   Run::Parts parts{.run = run,
                    .out = out,
@@ -614,6 +720,7 @@ TrainResult train(const RunConfig& given, const fs::path& out, const MakeExecuto
                    .programs = programs,
                    .identity = identity,
                    .resume = resume,
+                   .local_folder = local_folder,
                    .faults = all_faults,
                    .lines = launch.process ? Lines::plain : Lines::as_found,
                    .view = view};

@@ -145,6 +145,10 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, const StepPolicy& p
   begun.lr = learning_rate(run_.optimizer, run_.train.steps, step) * policy.rate_factor;
   begun.norm_limit = policy.norm_limit;
   begun.spoiled = std::exchange(spoil_next_, false);
+  if (input_delay_.count() > 0) {
+    std::this_thread::sleep_for(input_delay_);
+    input_s_ += std::chrono::duration<double>(input_delay_).count();
+  }
   count_mtp_targets(begun);
   issue(train_, begun, trace);
 }
@@ -172,7 +176,9 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
       // Where ranks talk to each other, the executor writes it, op by op.
       if (rank_status_ && group_.size() == 1)
         rank_status_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
+      double from = now_s();
       runner.feeder->before(action, {begun.first_sample + action.microbatch * microbatch_sequences()});
+      input_s_ += now_s() - from;
     }
     bound.run(unit, trace);
     bool makes_loss = std::ranges::any_of(unit, [&](const Action& action) {

@@ -1,6 +1,7 @@
 // Trainer: one rank's Programs bound to memory, with data flowing in and numbers coming out. It knows nothing of files.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -43,6 +44,8 @@ class Trainer {
   void begin_step(int64_t step, int64_t first_sample, const StepPolicy& policy = {}, Trace* trace = nullptr);
   // The gradients of the step that is begun next are not finite: a drill.
   void spoil_next_gradients() { spoil_next_ = true; }
+  void delay_input(std::chrono::milliseconds time) { input_delay_ = time; }  // of every step: a drill
+  double input_s() const { return input_s_; }                                // spent on reading data so far
   // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every
   // rank. A step that lost rows on their way to experts has changed nothing, and is done again here.
   StepMetrics finish_step();
@@ -138,7 +141,8 @@ class Trainer {
   int steps_ahead_ = 0;
   std::vector<Begun> begun_;  // those under way, in turn; made once, so that a step allocates nothing
   int64_t steps_begun_ = 0, steps_finished_ = 0;
-  double last_finish_s_ = 0;
+  double last_finish_s_ = 0, input_s_ = 0;
+  std::chrono::milliseconds input_delay_{0};
   std::unique_ptr<Feeder> evaluate_feeder_;  // of validation data, where there is some
   std::unique_ptr<Feeder> measure_feeder_;   // of training data, to evaluate on it
 };

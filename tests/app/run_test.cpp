@@ -71,14 +71,18 @@ TEST_F(RunVerb, EveryFaultIsSurvivedWithTheSameBits) {
   EXPECT_EQ(told["failures"], 6);
   std::vector<std::string> causes;
   for (const nlohmann::json& attempt : told["attempts"]) causes.push_back(attempt["cause"]);
-  EXPECT_EQ(causes, (std::vector<std::string>{"run failed", "signal", "non-finite", "run failed", "hang", "signal",
-                                              "finished"}));
+  EXPECT_EQ(causes, (std::vector<std::string>{"run failed", "signal", "non-finite, transient", "run failed", "hang",
+                                              "signal", "finished"}));
   EXPECT_EQ(told["attempts"][0]["rank"], 1);
   EXPECT_LE(told["steps_repeated"].get<int>(), 6 * 2);  // at most one interval each
   EXPECT_GT(told["goodput"].get<double>(), 0);
   EXPECT_EQ(events("restart"), 6);
   std::string log = read_file(place_ / "run/run.log");
-  expect_words(log, {"== attempt 1,", "== attempt 7,", "step 8/8", "hang: no heartbeat of rank-0"});
+  expect_words(log, {"== attempt 1,", "== attempt 7,", "step 8/8", "hang: no heartbeat of rank-0",
+                     "is late: last seen in step 7", "is stopped by a signal (SIGSTOP)",
+                     "step 4: transient: run again on this host it is finite"});
+  EXPECT_EQ(events("hang"), 1);
+  EXPECT_EQ(events("verdict"), 1);
   expect_nothing_left();
 }
 
@@ -96,10 +100,15 @@ TEST_F(RunVerb, WhatCannotHelpIsNotRetried) {
   Outcome bad = run_command(arguments("run", "checkpoint.resume=/no/such/place"));
   EXPECT_EQ(bad.code, 2) << bad.output;
   expect_words(bad.output, {"given up: exit code 2 (bad input)", "attempts  1"});
-  Outcome nan = run_command(
-      arguments("run", "train.non_finite_steps=1 --inject nan@3 --inject nan@4 --inject nan@4 --backoff 0"));
+  // Without a replay it is tried once more; with one it is known to be no use.
+  std::string diverges = "train.non_finite_steps=1 optimizer.lr=1e20 optimizer.schedule=constant --backoff 0 ";
+  Outcome nan = run_command(arguments("run", diverges + "--replay-limit 0"));
   EXPECT_EQ(nan.code, 6) << nan.output;
-  expect_words(nan.output, {"given up: exit code 6 (non-finite)", "no checkpoint beyond step"});
+  expect_words(nan.output, {"given up: exit code 6 (non-finite)", "no checkpoint beyond step", "attempts  2"});
+  Outcome known = run_command(arguments("run", diverges, "known"));
+  EXPECT_EQ(known.code, 6) << known.output;
+  expect_words(known.output, {"it is not finite again on this host", "there is no other device", "first in ",
+                              "given up: exit code 6 (non-finite, reproducible)", "attempts  1"});
   Outcome often = run_command(
       arguments("run", "--retries 1 --inject throw@1 --inject throw@1 --inject throw@1 --backoff 0", "other"));
   EXPECT_EQ(often.code, 3) << often.output;
@@ -221,6 +230,35 @@ TEST_F(RunOnHosts, SlurmStepsAreStartedWithSrun) {
   EXPECT_EQ(count_of(words, "--kill-on-bad-exit=1 --disable-status --ntasks=2 --cpus-per-task=1 "), 2u) << words;
 }
 
+// At most checkpoint.local_every steps are done again, whatever checkpoint.every says.
+TEST_F(RunVerb, LocalCheckpointsBoundWhatIsDoneAgain) {
+  std::string mesh = "mesh.dp=2 checkpoint.every=50 ";
+  std::vector<std::string> expected = undisturbed(mesh);
+  Outcome outcome =
+      run_command(arguments("run", fmt::format("{} checkpoint.local_every=2 checkpoint.local_dir={} --inject kill@4 "
+                                               "--inject kill@8:1 --json --backoff 0",
+                                               mesh, place_ / "memory")));
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(losses(), expected);
+  EXPECT_EQ(report(outcome)["failures"], 2);
+  EXPECT_EQ(report(outcome)["steps_repeated"], 2);  // those of steps 3 and 7
+  EXPECT_TRUE(fs::is_empty(place_ / "memory"));
+}
+
+TEST_F(RunVerb, SlowRanksAreNamedWithAReason) {
+  struct Case {
+    const char *fault, *reason;
+  };
+  for (const Case& c : {Case{"slow=40@1:1", "asleep"}, Case{"input=40@1:1", "slow input"}}) {
+    Outcome outcome = run_command(arguments(
+        "train", fmt::format("mesh.dp=2 train.steps=31 checkpoint.every=0 train.log_every=100 --inject {}", c.fault),
+        c.fault));
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    std::string log = read_file(place_ / fmt::format("{}/events.jsonl", c.fault));
+    expect_words(log, {"\"event\":\"straggler\"", fmt::format("rank 1 is slow ({})", c.reason), "\"rank\":1"});
+  }
+}
+
 class RunUnderMpi : public RunVerb {
  protected:
   void SetUp() override {
@@ -240,6 +278,20 @@ TEST_F(RunUnderMpi, LostRanksAreReplaced) {
   EXPECT_EQ(told["attempts"][0]["rank"], 1);
   EXPECT_EQ(told["attempts"][1]["rank"], 0);
   expect_nothing_left();
+}
+
+// Two ranks as two hosts: what the lost one held, the other has too.
+TEST_F(RunUnderMpi, ALostHostCostsNoMoreThanALostProcess) {
+  std::string mesh = "mesh.dp=2 mesh.zero=1 checkpoint.every=50 ";
+  std::vector<std::string> expected = undisturbed(mesh);
+  Outcome outcome = run_command(
+      arguments("run", fmt::format("{} checkpoint.local_every=2 checkpoint.local_dir={} checkpoint.replication_jump=1 "
+                                   "--mpi 2 --launcher-arg --oversubscribe --inject node@8:1 --json",
+                                   mesh, place_ / "memory")),
+      "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0; ");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(losses(), expected);
+  EXPECT_EQ(report(outcome)["steps_repeated"], 1);
 }
 
 }  // namespace

@@ -5,11 +5,15 @@ alone, and repeat no more than the checkpoints leave open.
     tests/campaign/supervised.py --faults 50 --seed 1                 what CTest runs
     tests/campaign/supervised.py --faults 1000 --seconds 3000 --out results.json
     tests/campaign/supervised.py --seed 1 --only 17                   one trial again
+    tests/campaign/supervised.py --faults 0 --network 20              hosts whose network is cut; needs root
 
 A trial is one run on a random mesh, as threads or under mpirun, with several faults: injected ones (`--inject`) at random steps, signals
 to random processes of it at random moments, and now and then the supervisor itself is killed and started again. Exit 1: an invariant
 was broken; the trial, its command and its output are printed, and its folder is kept. Python 3.11 and nothing else; mpirun is left out
 where there is none.
+
+With --network N, N further runs go over two hosts, which are network namespaces of this machine: the cable between them is pulled at a random
+moment, for a short or a long while.
 """
 import argparse
 import collections
@@ -27,11 +31,13 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import network  # noqa: E402
 from program import Broken, CHECKOUT, hold_to, start  # noqa: E402
 from runs import read_metrics  # noqa: E402
 
 STEPS = 40
 EVERY = 4
+LOCAL_EVERY = 2
 LIMIT = 300.0  # seconds for one run with all its faults; the machine may be busy
 MESHES = {  # settings, ranks, ranks that compute the loss, whether a flipped bit shows
     "one rank": ([], 1, (0,), False),
@@ -110,11 +116,14 @@ class Trials:
         mesh = chance.choice(list(MESHES))
         launcher = "mpirun" if "mpirun" in self.launchers and chance.random() < 0.3 else "threads"  # mpirun takes 2 s to end a run
         background = chance.random() < 0.3
+        local = random.Random(f"{self.options.seed}/local/{number}").random() < 0.5
         faults = self.injected(chance, mesh)
         folder = self.work / f"trial-{number}"
         folder.mkdir()
         out = folder / "run"
         more = [f"checkpoint.background={str(background).lower()}", "--stale", "2", "--backoff", "0.1", "--json"]
+        if local:
+            more += [f"checkpoint.local_every={LOCAL_EVERY}", f"checkpoint.local_dir={folder / 'memory'}"]
         for _, text in faults:
             more += ["--inject", text]
         if launcher == "mpirun":
@@ -134,7 +143,9 @@ class Trials:
             if struck[-1] == "supervisor killed":
                 ended = start(command, folder, LIMIT)
             hold_to(ended, {0})
-            self.check(out, mesh, ended, background, struck)
+            self.check(out, mesh, ended, struck, LOCAL_EVERY if local else EVERY * (1 + background + ("disk_full" in struck)))
+            if local and any((folder / "memory").iterdir()):
+                raise Broken(f"local checkpoints are left behind\n{ended.told()}")
         except Broken as problem:
             again = f"tests/campaign/supervised.py --sextant {self.options.sextant} --seed {self.options.seed} --only {number}"
             with self.lock:
@@ -143,7 +154,7 @@ class Trials:
             return
         shutil.rmtree(folder, ignore_errors=True)
 
-    def check(self, out, mesh, ended, background, struck):
+    def check(self, out, mesh, ended, struck, repeats):
         if read_metrics(out) != self.reference[mesh]:
             raise Broken(f"the losses are not those of the undisturbed run\n{ended.told()}")
         report = json.loads(ended.out)
@@ -153,10 +164,12 @@ class Trials:
         causes = {event["attempt"]: event["cause"] for event in events if event["event"] == "failure" and "cause" in event}
         restarts = [event for event in events if event["event"] == "restart"]
         for event in restarts:
-            # One interval; one more where the save of the last one was still under way, one where it found no room, and one where it is
-            # not trusted because no step from it was finite (the line of that step counts too).
-            not_finite = causes.get(event["attempt"] - 1) == "non-finite"
-            if event["steps_repeated"] > EVERY * (1 + background + ("disk_full" in struck) + not_finite) + not_finite:
+            # One interval; of durable checkpoints one more where the save of the last one was still under way, and one where it found no room.
+            # Where no step from it was finite it is not trusted, nor are local ones (the line of that step counts too). A replica that
+            # differs may have been copied before it was noticed.
+            cause = causes.get(event["attempt"] - 1)
+            distrusted = cause == "non-finite" or (cause == "run failed" and "corrupt" in struck)
+            if event["steps_repeated"] > (repeats if not distrusted else EVERY * (3 + ("disk_full" in struck)) + 1):
                 raise Broken(f"attempt {event['attempt']} repeats {event['steps_repeated']} steps\n{ended.told()}")
         left = [str(path) for path in out.rglob("*.tmp-*")]
         if left or (out / "supervisor.json").exists():
@@ -169,6 +182,30 @@ class Trials:
             self.repeated += [event["steps_repeated"] for event in restarts]
             if report["predicted_goodput"] is not None and "supervisor killed" not in struck:
                 self.goodput.append((report["goodput"], report["predicted_goodput"]))
+
+    def network_trial(self, number):
+        """One run over two hosts; now and then the cable between them is pulled."""
+        chance = random.Random(f"{self.options.seed}/network/{number}")
+        mesh = chance.choice(("dp2", "tp2", "dp2 zero1"))
+        folder = self.work / f"network-{number}"
+        folder.mkdir()
+        out = folder / "run"
+        try:
+            with network.TwoHosts(folder, number) as hosts:
+                more = [f"checkpoint.local_every={LOCAL_EVERY}", f"checkpoint.local_dir={folder / 'memory'}", "--stale", "4", "--start-limit", "15",
+                        "--backoff", "0.1", "--retries", "20", "--json", "--mpi", "2", "--inject", "slow=100@1"]
+                for word in hosts.launcher_words():
+                    more += ["--launcher-arg", word]
+                cable = PulledCable(chance, out, hosts)
+                ended = start(hosts.inside(self.command("run", out, mesh, *more)), folder, LIMIT, cable)
+                hold_to(ended, {0})
+                self.check(out, mesh, ended, cable.struck, LOCAL_EVERY)
+        except Broken as problem:
+            with self.lock:
+                self.broken.append({"trial": f"network {number}", "mesh": mesh, "launcher": "two hosts", "problem": str(problem)})
+                print(f"BROKEN network trial {number}, {mesh}: {problem}\nfolder {folder}\n", flush=True)
+            return
+        shutil.rmtree(folder, ignore_errors=True)
 
     def text(self, seconds):
         lines = [f"{self.faults} faults in {self.runs} runs, {len(self.restarts)} restarts, {len(self.broken)} broken; "
@@ -227,6 +264,31 @@ class OutsideSignal:
         return False
 
 
+class PulledCable:
+    """Polled while the run goes on; pulls the cable twice, for less than the run's time-out or for more."""
+
+    def __init__(self, chance, out, hosts):
+        self.out = out
+        self.hosts = hosts
+        self.pulls = [(chance.randint(2, 12), chance.choice((0.3, 5.0))), (chance.randint(20, 30), chance.choice((0.3, 5.0)))]
+        self.until = None
+        self.struck = []
+
+    def __call__(self):
+        time.sleep(0.01)
+        now = time.monotonic()
+        if self.until is not None and now > self.until:
+            self.hosts.join()
+            self.until = None
+        metrics = self.out / "metrics.jsonl"
+        if self.until is None and self.pulls and metrics.exists() and metrics.read_bytes().count(b"\n") >= self.pulls[0][0]:
+            _, seconds = self.pulls.pop(0)
+            self.hosts.cut()
+            self.until = now + seconds
+            self.struck.append(f"network cut for {seconds:g} s")
+        return False
+
+
 class SupervisorKill:
     """True when the supervisor is to be killed; only it, not what it started."""
 
@@ -259,6 +321,7 @@ def parse():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", type=int, help="the number of one trial")
+    parser.add_argument("--network", type=int, default=0, help="so many runs over two hosts whose network is cut")
     parser.add_argument("--out", type=Path, help="write the results as JSON")
     return parser.parse_args()
 
@@ -277,6 +340,11 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for done in [pool.submit(trials.trial, number) for number in numbers]:
             done.result()
+    if options.network and network.why_not():
+        trials.left_out.append(f"network cuts: {network.why_not()}")
+    elif options.network:
+        for number in range(options.network):
+            trials.network_trial(number)
     seconds = time.monotonic() - begin
     print(trials.text(seconds))
     if options.out:

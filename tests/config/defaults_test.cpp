@@ -204,6 +204,10 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"checkpoint.dtype", "\"f32\""},
       {"checkpoint.accept_changed", "[]"},
       {"checkpoint.background", "true"},
+      {"checkpoint.local_every", "0"},
+      {"checkpoint.local_dir", "\"/dev/shm\""},
+      {"checkpoint.replication", "true"},
+      {"checkpoint.replication_jump", "0"},
       {"checkpoint.resume", "\"auto\""},
 
       {"log.on_event", "\"\""},

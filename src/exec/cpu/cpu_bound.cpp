@@ -123,7 +123,10 @@ class CpuBound final : public Bound {
   }
 
   void settle() override {
-    if (lane_) lane_->wait_all();
+    if (lane_) {
+      CountedWait counted(wire_->channel.transport.rank_status());
+      lane_->wait_all();
+    }
     for (BoundOp& op : ops_) {
       show_posted(op);
       if (op.prepared)
@@ -169,7 +172,10 @@ class CpuBound final : public Bound {
     if (step.kind == WalkStep::Kind::reclaim) {
       op.prepared->settle(action.microbatch);
     } else if (step.kind == WalkStep::Kind::wait) {
-      if (op.on_lane) lane_->wait(op.posted);
+      if (op.on_lane) {
+        CountedWait counted(wire_->channel.transport.rank_status());
+        lane_->wait(op.posted);
+      }
       show_posted(op);
     } else if (op.on_lane) {
       op.posted = lane_->post(&op, action.microbatch);

@@ -54,7 +54,10 @@ bool has_loss_scale(const Program& program) {
 }  // namespace
 
 FaultInjector::FaultInjector(const Parts& parts)
-    : bound_(parts.bound), rank_status_(parts.rank_status), record_(parts.out / kInjectedFaultsFile) {
+    : bound_(parts.bound),
+      rank_status_(parts.rank_status),
+      record_(parts.out / kInjectedFaultsFile),
+      lose_local_checkpoints_(parts.lose_local_checkpoints) {
   if (parts.faults.empty()) return;
   std::set<std::string> struck = faults_that_struck(record_);
   std::map<std::string, int> times;
@@ -65,6 +68,8 @@ FaultInjector::FaultInjector(const Parts& parts)
                    fmt::format("a rank from 0 to {}", parts.ranks - 1));
     if (fault.kind == FaultKind::aborts_in_collective && parts.ranks == 1)
       refuse_fault(fault, "a run with one rank has no collectives", "a mesh of more ranks, or kill");
+    if (fault.kind == FaultKind::loses_node && !parts.local_checkpoints)
+      refuse_fault(fault, "a run without local checkpoints loses none", "checkpoint.local_every above 0, or kill");
     int number = ++times[fault.text];
     if (fault.rank != bound_.rank()) continue;
     if (fault.kind == FaultKind::spoils_gradients && !has_loss_scale(bound_.program()))
@@ -113,6 +118,13 @@ void FaultInjector::strike(const Fault& fault) {
       return;
     case FaultKind::is_slow:
       slow_ms_ = fault.amount;
+      return;
+    case FaultKind::is_slow_at_input:
+      input_ms_ = fault.amount;
+      return;
+    case FaultKind::loses_node:
+      lose_local_checkpoints_(fault.rank, static_cast<int>(fault.amount));
+      std::raise(SIGKILL);
       return;
     case FaultKind::fills_disk:
       disk_full_before_.store(fault.step + fault.amount, std::memory_order_relaxed);

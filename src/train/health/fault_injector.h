@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,8 @@ class FaultInjector {
     int ranks;
     Bound& bound;  // of this rank
     const RankStatus& rank_status;
+    bool local_checkpoints = false;                                    // whether there are any to lose
+    std::function<void(int first, int count)> lose_local_checkpoints;  // that these ranks hold
   };
   // UserError for a fault that cannot strike in this run: no such rank, no collective to abort, no loss to spoil.
   explicit FaultInjector(const Parts& parts);
@@ -30,6 +34,7 @@ class FaultInjector {
   // What is due on this rank before this step happens now; may throw, and may not return.
   void before_step(int64_t step);
 
+  std::chrono::milliseconds input_delay() const { return std::chrono::milliseconds(input_ms_); }
   bool spoils_gradients(int64_t step) const { return spoiled_step_ == step; }
   // Whether a checkpoint of this step finds the disk full. From any thread.
   bool disk_is_full(int64_t step) const { return step < disk_full_before_.load(std::memory_order_relaxed); }
@@ -48,7 +53,8 @@ class FaultInjector {
   std::filesystem::path record_;
   std::vector<Pending> pending_;
   int64_t spoiled_step_ = -1;
-  int64_t slow_ms_ = 0;
+  int64_t slow_ms_ = 0, input_ms_ = 0;
+  std::function<void(int first, int count)> lose_local_checkpoints_;
   std::atomic<int64_t> disk_full_before_{0};
 };
 

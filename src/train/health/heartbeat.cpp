@@ -29,7 +29,7 @@ fs::path heartbeat_directory(const fs::path& out) {
 namespace {
 
 constexpr std::chrono::milliseconds kInterval{500};
-constexpr size_t kFileBytes = 2048;  // always: a beat is written over the last one, the rest is spaces
+constexpr size_t kFileBytes = 4096;  // always: a beat is written over the last one, the rest is spaces
 constexpr size_t kReasonBytes = 1024;
 
 fs::path file_of(const fs::path& out, int rank) {
@@ -41,12 +41,18 @@ std::string now_text() {
                      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now())));
 }
 
+int64_t now_ms() {
+  auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
 // Another machine may have died in the middle of a write.
 std::optional<LastBeat> read_record(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kFileBytes) return std::nullopt;
   try {
     nlohmann::json json = nlohmann::json::parse(read_file(path));
+    auto number = [&](const char* key) { return json.value(key, int64_t{0}); };
     return LastBeat{.rank = json.at("rank"),
                     .host = json.at("host"),
                     .time = json.at("time"),
@@ -57,7 +63,11 @@ std::optional<LastBeat> read_record(const fs::path& path) {
                                  .action = json.at("action"),
                                  .place = json.at("op"),
                                  .beside = json.at("beside"),
-                                 .waiting_for = json.at("waiting_for")}};
+                                 .waiting_for = json.at("waiting_for"),
+                                 .sequence = number("sequence"),
+                                 .waiting_since_ms = number("waiting_since_ms")},
+                    .thread = number("thread"),
+                    .time_ms = number("time_ms")};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   } catch (const UserError&) {
@@ -78,7 +88,7 @@ std::string line_of(const LastBeat& r) {
 }  // namespace
 
 Heartbeat::Heartbeat(const fs::path& out, int rank, const RankStatus& rank_status)
-    : rank_(rank), rank_status_(rank_status), host_(own_host_name()) {
+    : rank_(rank), rank_status_(rank_status), host_(own_host_name()), thread_(::gettid()) {
   std::error_code ignored;  // a run without heartbeats is still a run; what must be written reports its own errors
   fs::create_directories(heartbeat_directory(out), ignored);
   file_ = ::open(file_of(out, rank).c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
@@ -104,7 +114,15 @@ void Heartbeat::write(const std::string& state, const std::string& reason) {
                               {"op", seen.place},
                               {"beside", seen.beside},
                               {"waiting_for", seen.waiting_for},
+                              {"waiting_since_ms", seen.waiting_since_ms},
+                              {"sequence", seen.sequence},
+                              {"thread", thread_},
                               {"time", now_text()},
+                              {"time_ms", now_ms()},
+                              {"step_s", times_.step},
+                              {"waited_s", times_.waited},
+                              {"input_s", times_.input},
+                              {"cpu_s", times_.cpu},
                               {"reason", reason.substr(0, kReasonBytes)}};
   std::string text = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() >= kFileBytes) return;
@@ -116,6 +134,11 @@ void Heartbeat::write(const std::string& state, const std::string& reason) {
 void Heartbeat::beat() {
   std::lock_guard lock(mutex_);
   if (!over_) write("running", "");
+}
+
+void Heartbeat::note_times(const StepTimes& times) {
+  std::lock_guard lock(mutex_);
+  times_ = times;
 }
 
 void Heartbeat::close_with(const std::string& state, const std::string& reason) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comm/rank_status.h"
+#include "train/health/step_times.h"
 
 namespace sextant {
 
@@ -24,6 +25,7 @@ class Heartbeat {
   Heartbeat& operator=(const Heartbeat&) = delete;
 
   void beat();
+  void note_times(const StepTimes& times);  // of the last step
   void finish();
   void fail(const std::string& reason);
   void end();  // by the failure of another
@@ -36,9 +38,11 @@ class Heartbeat {
   int rank_;
   const RankStatus& rank_status_;
   std::string host_;
+  int64_t thread_;  // that made this object
   int file_ = -1;
   std::mutex mutex_;
   std::condition_variable ended_;
+  StepTimes times_;
   bool over_ = false;
   std::thread watcher_;
 };
@@ -56,6 +60,8 @@ struct LastBeat {
   std::string reason;
   int64_t pid = 0;
   StatusSnapshot snapshot;
+  int64_t thread = 0;   // that computes, in the process; 0: not known
+  int64_t time_ms = 0;  // of the wall clock
 };
 std::vector<LastBeat> last_beats(const std::filesystem::path& out);  // by rank
 

@@ -121,6 +121,14 @@ void compare_split(const ResumeRequest& request, const RunIdentity& saved) {
                            "been trained on"});
 }
 
+// UserError where the run may not go on from what has this identity; else what of the config has changed since.
+std::vector<ConfigChange> checked_changes(const ResumeRequest& request, const fs::path& place,
+                                          const RunIdentity& saved) {
+  compare_identity(request, place, saved);
+  compare_split(request, saved);
+  return changes_between(saved.config, request.identity.config);
+}
+
 [[noreturn]] void nothing_whole(const ResumeRequest& request, const fs::path& checkpoint,
                                 const std::vector<std::string>& damage) {
   bool automatic = request.run.checkpoint.resume == "auto";
@@ -186,18 +194,37 @@ ResumePoint find_resume_point(const ResumeRequest& request, HostGroup& processes
       request.say(fmt::format("{} is damaged: {}", checkpoint.string(), fmt::join(damage, "; ")));
       continue;
     }
-    ResumePoint point{.checkpoint = checkpoint, .step = look.state.step, .changes = {}};
+    ResumePoint point{.checkpoint = checkpoint, .step = look.state.step, .changes = {}, .local = {}};
     if (!processes.leads()) return point;
     if (!look.state.identity) {
       request.say(fmt::format("{} was written by an earlier version: its files, tokenizer and data are not checked",
                               checkpoint.string()));
       return point;
     }
-    compare_identity(request, checkpoint, *look.state.identity);
-    compare_split(request, *look.state.identity);
-    point.changes = changes_between(look.state.identity->config, request.identity.config);
+    point.changes = checked_changes(request, checkpoint, *look.state.identity);
     return point;
   }
+}
+
+std::optional<ResumePoint> find_local_resume_point(const ResumeRequest& request, const LocalSearch& search,
+                                                   HostGroup& processes) {
+  if (search.folder.empty() || request.run.checkpoint.resume != "auto") return std::nullopt;
+  std::optional<Checkpoint> durable;
+  if (processes.leads()) durable = latest_checkpoint(request.out, kRunStateFile);
+  std::vector<int64_t> oldest{durable ? durable->step : 0};
+  if (!processes.leads()) oldest[0] = 0;
+  processes.sum(oldest);
+  LocalSearch wanted = search;
+  wanted.oldest = std::max<int64_t>(1, oldest[0]);
+  std::optional<LocalPoint> found = find_local_point(wanted, processes);
+  if (!found) return std::nullopt;
+  ResumePoint point{.checkpoint = processes.from_leader(durable ? durable->path.string() : ""),
+                    .step = found->step,
+                    .changes = {},
+                    .local = std::move(found)};
+  if (processes.leads() && point.local->state.identity)
+    point.changes = checked_changes(request, search.folder, *point.local->state.identity);
+  return point;
 }
 
 fs::path first_whole(const std::vector<fs::path>& wanted, HostGroup& group) {

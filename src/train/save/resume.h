@@ -10,6 +10,7 @@
 #include "comm/host_group.h"
 #include "config/run_config.h"
 #include "run/run_identity.h"
+#include "train/save/local_resume.h"
 
 namespace sextant {
 
@@ -17,6 +18,9 @@ struct ResumePoint {
   std::filesystem::path checkpoint;   // empty: a new run
   int64_t step = 0;                   // known to the leader, as is what follows
   std::vector<ConfigChange> changes;  // of the config since it was written
+  // Set where weights and states come from local checkpoints of this step; `checkpoint` is then the durable one before
+  // it, for the files that describe the model.
+  std::optional<LocalPoint> local = {};
 };
 
 struct ResumeRequest {
@@ -40,6 +44,11 @@ void keep_validation_split(RunConfig& run, const std::filesystem::path& out,
 // Called by all processes; the leader decides, all share the work of hashing. Writes nothing. UserError when nothing
 // whole is there to go on from, or the tokenizer or the data are others than the checkpoint's.
 ResumePoint find_resume_point(const ResumeRequest& request, HostGroup& processes);
+
+// The same from local checkpoints, where those of all ranks are there and of no earlier step than the newest durable
+// one; nothing where not. Durable ones are not read.
+std::optional<ResumePoint> find_local_resume_point(const ResumeRequest& request, const LocalSearch& search,
+                                                   HostGroup& processes);
 
 // The first of these checkpoints that is whole; empty where none is. Called by all of the group; the leader's list
 // counts.

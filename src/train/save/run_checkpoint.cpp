@@ -33,7 +33,9 @@ nlohmann::ordered_json spike_json(const SpikeState& spike) {
   return json;
 }
 
-std::string state_json(const RunState& state) {
+}  // namespace
+
+std::string run_state_json(const RunState& state) {
   nlohmann::ordered_json json{
       {"format", state.identity ? 2 : 1}, {"step", state.step}, {"samples", state.samples}, {"tokens", state.tokens}};
   for (const SkippedSamples& skipped : state.skipped)
@@ -47,6 +49,8 @@ std::string state_json(const RunState& state) {
   }
   return json.dump(2) + "\n";
 }
+
+namespace {
 
 RunIdentity identity_from_json(const nlohmann::json& json, const fs::path& file) {
   auto refuse = [&](std::string_view key) {
@@ -105,8 +109,10 @@ SpikeState spike_from_json(const nlohmann::json& json, const fs::path& file) {
   return spike;
 }
 
-RunState state_from_json(const fs::path& file) {
-  nlohmann::json json = nlohmann::json::parse(read_file(file), nullptr, false);
+}  // namespace
+
+RunState parse_run_state(std::string_view text, const fs::path& file) {
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   RunState state;
   state.step = count_in(json, "step", file);
   state.samples = count_in(json, "samples", file);
@@ -130,6 +136,8 @@ RunState state_from_json(const fs::path& file) {
   if (json.contains("format") && json["format"] == 2) state.identity = identity_from_json(json, file);
   return state;
 }
+
+namespace {
 
 // "layers 3 differs from the checkpoint's 4": what of the model's size is not the checkpoint's.
 std::string size_difference(const ModelSpec& spec, const ModelSpec& saved) {
@@ -203,7 +211,7 @@ void write_descriptions(const fs::path& directory, const CheckpointContent& cont
       write_file_atomically(directory / file.name, file.content);
   if (content.tokenizer && !files.has_tokenizer_file("tokenizer_config.json"))
     write_file_atomically(directory / "tokenizer_config.json", tokenizer_config(*content.tokenizer, spec));
-  write_file_atomically(directory / kRunStateFile, state_json(content.state));
+  write_file_atomically(directory / kRunStateFile, run_state_json(content.state));
 }
 
 void create_parent(const fs::path& directory) {
@@ -295,7 +303,7 @@ int64_t RunState::skipped_samples() const {
 }
 
 RunState read_run_state(const fs::path& directory) {
-  return state_from_json(directory / kRunStateFile);
+  return parse_run_state(read_file(directory / kRunStateFile), directory / kRunStateFile);
 }
 
 RunState load_run_checkpoint(const fs::path& directory, Bound& bound, const ModelSpec& spec,

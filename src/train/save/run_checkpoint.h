@@ -66,6 +66,10 @@ ModelFiles files_to_keep(const std::filesystem::path& directory, const Tokenizer
 std::string save_run_checkpoint(const std::filesystem::path& directory, const CheckpointContent& content,
                                 HostGroup& group);
 
+// What run_state.json holds. UserError where the text, which came from `file`, cannot be used.
+std::string run_state_json(const RunState& state);
+RunState parse_run_state(std::string_view text, const std::filesystem::path& file);
+
 // run_state.json of a checkpoint. UserError when it cannot be used.
 RunState read_run_state(const std::filesystem::path& directory);
 

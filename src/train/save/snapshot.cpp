@@ -6,26 +6,22 @@
 
 namespace sextant {
 
-namespace {
-
-bool is_kept(const Value& value) {
+bool is_checkpointed(const Value& value) {
   return value.kind == ValueKind::parameter || value.kind == ValueKind::low_bits || value.kind == ValueKind::state;
 }
-
-}  // namespace
 
 int64_t snapshot_bytes(const Program& program) {
   int64_t bytes = 0;
   for (const Value& value : program.values)
-    if (is_kept(value)) bytes += value.local_bytes().n;
+    if (is_checkpointed(value)) bytes += value.local_bytes().n;
   return bytes;
 }
 
 Snapshot::Snapshot(const StateView& source) : source_(source) {
   int64_t at = 0;
   for (const Value& value : source.program().values) {
-    place_.push_back(is_kept(value) ? at : -1);
-    if (is_kept(value)) at += value.local_bytes().n;
+    place_.push_back(is_checkpointed(value) ? at : -1);
+    if (is_checkpointed(value)) at += value.local_bytes().n;
   }
   copy_.resize(static_cast<size_t>(at));
 }

@@ -9,6 +9,9 @@
 
 namespace sextant {
 
+// Whether checkpoints hold it: weights, and states of the optimizer.
+bool is_checkpointed(const Value& value);
+
 class Snapshot final : public StateView {
  public:
   explicit Snapshot(const StateView& source);  // allocates; the source must outlive it

@@ -1,0 +1,202 @@
+#include "train/health/step_times.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <utility>
+
+namespace sextant {
+
+namespace {
+
+constexpr double kMuchMore = 1.5, kShareOfStep = 0.1, kLeastSeconds = 0.002;
+
+double thread_cpu_s() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+double run_delay_s() {
+  std::ifstream file("/proc/thread-self/schedstat");
+  int64_t cpu_ns = 0, delay_ns = 0;
+  return file >> cpu_ns >> delay_ns ? static_cast<double>(delay_ns) * 1e-9 : 0;
+}
+
+double throttled_s() {
+  std::ifstream file("/sys/fs/cgroup/cpu.stat");
+  std::string key;
+  for (int64_t value = 0; file >> key >> value;)
+    if (key == "throttled_usec") return static_cast<double>(value) * 1e-6;
+  return 0;
+}
+
+constexpr double StepTimes::*kFields[] = {&StepTimes::step,         &StepTimes::waited,     &StepTimes::input,
+                                          &StepTimes::cpu,          &StepTimes::run_delay,  &StepTimes::throttled,
+                                          &StepTimes::major_faults, &StepTimes::blocks_read};
+
+template <class Visit>
+void for_each_field(StepTimes& a, const StepTimes& b, Visit visit) {
+  for (double StepTimes::*field : kFields) visit(a.*field, b.*field);
+}
+
+double upper_median(std::vector<double> numbers) {
+  auto middle = numbers.begin() + static_cast<ptrdiff_t>(numbers.size() / 2);
+  std::ranges::nth_element(numbers, middle);
+  return *middle;
+}
+
+SlowReason reason_of(const StepTimes& slow, const StepTimes& others, double excess) {
+  double half = excess / 2;
+  if (slow.input - others.input > half) return SlowReason::input;
+  if (slow.throttled - others.throttled > half) return SlowReason::throttled;
+  if (slow.run_delay - others.run_delay > half) return SlowReason::no_core;
+  if (slow.major_faults - others.major_faults >= 1) return SlowReason::page_faults;
+  if (slow.cpu - others.cpu > half) return SlowReason::compute;
+  if (slow.blocks_read - others.blocks_read >= 1) return SlowReason::disk;
+  return SlowReason::asleep;
+}
+
+std::string why_text(SlowReason reason, const StepTimes& slow) {
+  switch (reason) {
+    case SlowReason::input:
+      return fmt::format("its data take {:.1f} ms of a step", slow.input * 1e3);
+    case SlowReason::no_core:
+      return fmt::format("it is ready and has no core for {:.1f} ms of a step: other processes use them",
+                         slow.run_delay * 1e3);
+    case SlowReason::throttled:
+      return fmt::format("the CPU limit of its cgroup stops it for {:.1f} ms of a step", slow.throttled * 1e3);
+    case SlowReason::page_faults:
+      return fmt::format("{:.0f} pages of a step come from disk or swap: memory is short", slow.major_faults);
+    case SlowReason::disk:
+      return fmt::format("it reads {:.0f} blocks from disk in a step", slow.blocks_read);
+    case SlowReason::compute:
+      return fmt::format("it computes for {:.1f} ms of a step: a slower core, or more work", slow.cpu * 1e3);
+    case SlowReason::asleep:
+      return fmt::format(
+          "it is on a core for {:.1f} ms of a step only: it sleeps, is stopped now and then, or waits for "
+          "something that is no rank",
+          slow.cpu * 1e3);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string_view name_of(SlowReason reason) {
+  switch (reason) {
+    case SlowReason::input:
+      return "slow input";
+    case SlowReason::no_core:
+      return "no core";
+    case SlowReason::throttled:
+      return "throttled";
+    case SlowReason::page_faults:
+      return "page faults";
+    case SlowReason::disk:
+      return "disk";
+    case SlowReason::compute:
+      return "slow compute";
+    case SlowReason::asleep:
+      return "asleep";
+  }
+  return "";
+}
+
+std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, const std::vector<int>& groups) {
+  std::optional<Straggler> worst;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    StepTimes others;
+    std::vector<size_t> same;
+    for (size_t other = 0; other < ranks.size(); ++other)
+      if (other != rank && groups[other] == groups[rank]) same.push_back(other);
+    if (same.empty()) continue;
+    auto median = [&](auto number) {
+      std::vector<double> numbers;
+      for (size_t other : same) numbers.push_back(number(ranks[other]));
+      return upper_median(std::move(numbers));
+    };
+    double own = ranks[rank].own(), theirs = median([](const StepTimes&t) { return t.own(); }), excess = own - theirs;
+    if (own < kMuchMore * theirs || excess < kShareOfStep * ranks[rank].step || excess < kLeastSeconds) continue;
+    if (worst && worst->own - worst->others >= excess) continue;
+    others.input = median([](const StepTimes& t) { return t.input; });
+    others.cpu = median([](const StepTimes& t) { return t.cpu; });
+    others.run_delay = median([](const StepTimes& t) { return t.run_delay; });
+    others.throttled = median([](const StepTimes& t) { return t.throttled; });
+    others.major_faults = median([](const StepTimes& t) { return t.major_faults; });
+    others.blocks_read = median([](const StepTimes& t) { return t.blocks_read; });
+    SlowReason reason = reason_of(ranks[rank], others, excess);
+    worst =
+        Straggler{.rank = static_cast<int>(rank),
+                  .own = own,
+                  .others = theirs,
+                  .reason = reason,
+                  .text = fmt::format("rank {} is slow ({}): its own work takes {:.1f} ms of a step, that of its peers "
+                                      "{:.1f} ms; {}",
+                                      rank, name_of(reason), own * 1e3, theirs * 1e3, why_text(reason, ranks[rank]))};
+  }
+  return worst;
+}
+
+void StepClock::begin_step(double waited_s, double input_s) {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  auto wall = std::chrono::steady_clock::now().time_since_epoch();
+  StepTimes now{.step = std::chrono::duration<double>(wall).count(),
+                .waited = waited_s,
+                .input = input_s,
+                .cpu = thread_cpu_s(),
+                .run_delay = run_delay_s(),
+                .throttled = throttled_s(),
+                .major_faults = static_cast<double>(usage.ru_majflt),
+                .blocks_read = static_cast<double>(usage.ru_inblock)};
+  if (running_) {
+    last_ = now;
+    for_each_field(last_, now_, [](double& a, double b) { a -= b; });
+    for_each_field(sums_, last_, [](double& a, double b) { a += b; });
+    ++steps_;
+  }
+  now_ = now;
+  running_ = true;
+}
+
+std::optional<StepTimes> StepClock::take_means() {
+  if (steps_ == 0) return std::nullopt;
+  StepTimes means = sums_;
+  for_each_field(means, means, [this](double& a, double) { a /= static_cast<double>(steps_); });
+  sums_ = {};
+  steps_ = 0;
+  return means;
+}
+
+std::optional<Straggler> StragglerWatch::look(const std::optional<StepTimes>& own, int program, HostGroup& group) {
+  auto ranks = static_cast<size_t>(group.size()), rank = static_cast<size_t>(group.rank());
+  constexpr size_t kFieldCount = std::size(kFields), kWidth = kFieldCount + 2;  // whether there are any, the Program
+  std::vector<double> all(ranks * kWidth, 0);
+  if (own)
+    for (size_t field = 0; field < kFieldCount; ++field) all[rank * kWidth + field] = (*own).*kFields[field];
+  all[rank * kWidth + kFieldCount] = own ? 1 : 0;
+  all[rank * kWidth + kFieldCount + 1] = program;
+  group.sum(all);
+  if (!group.leads()) return std::nullopt;
+  std::vector<StepTimes> of_ranks(ranks);
+  std::vector<int> programs(ranks);
+  for (size_t i = 0; i < ranks; ++i) {
+    if (all[i * kWidth + kFieldCount] == 0) return std::nullopt;
+    for (size_t field = 0; field < kFieldCount; ++field) of_ranks[i].*kFields[field] = all[i * kWidth + field];
+    programs[i] = static_cast<int>(all[i * kWidth + kFieldCount + 1]);
+  }
+  std::optional<Straggler> now = find_straggler(of_ranks, programs), before = std::exchange(seen_, now);
+  if (!now) told_.reset();
+  if (!now || !before || before->rank != now->rank) return std::nullopt;
+  std::pair told{now->rank, now->reason};
+  if (told_ == told) return std::nullopt;
+  told_ = told;
+  return now;
+}
+
+}  // namespace sextant
