@@ -22,6 +22,7 @@ constexpr std::array kExamples{
     CommandLine{"new", "sextant new --preset pythia-70m --out pythia.toml"},
     CommandLine{"train", "sextant train configs/tiny-llama.toml train.steps=20 --out runs/longer"},
     CommandLine{"train", "sextant train configs/tiny-llama.toml mesh.dp=2 --out runs/two-ranks"},
+    CommandLine{"train", "sextant train configs/tiny-llama.toml --out runs/rates --find-lr=1e-5:1:40"},
     CommandLine{"train", "mpirun -n 2 sextant train configs/tiny-llama.toml mesh.dp=2 --out runs/two-processes"},
     CommandLine{"run", "sextant run configs/tiny-llama.toml checkpoint.every=2 --out runs/kept --inject kill@5"},
     CommandLine{"sweep", "sextant sweep configs/tiny-llama.toml optimizer.lr=1e-3,3e-3 train.steps=4 --jobs 2"},

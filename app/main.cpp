@@ -59,11 +59,21 @@ void add_train(CLI::App& app, TrainArguments& a, Processes& processes, ExitCode&
       ->check(CLI::Range(int64_t{1}, kMaxSteps));
   verb->add_option("--inject", a.inject, "a fault on purpose, KIND@STEP[:RANK], such as kill@30:1 (may be repeated)")
       ->allow_extra_args(false);
+  CLI::Option* find_lr =
+      verb->add_option(
+              "--find-lr", a.rates,
+              "instead of training, raise the learning rate from LOW to HIGH and see which trains: LOW:HIGH[:STEPS] "
+              "[1e-6:1:100]; results in OUT/find-lr")
+          ->expected(0, 1);
+  for (const char* other : {"--profile", "--until", "--inject"}) find_lr->excludes(verb->get_option(other));
   CLI::Option* quiet = add_quiet(*verb, a.verbosity, "print the result alone: validation loss, model, metrics");
   CLI::Option* verbose = add_verbose(*verb, a.verbosity, "a line for every step, whatever train.log_every says");
   CLI::Option* json = verb->add_flag("--json", a.json, "print the result alone, as JSON");
   verbose->excludes(quiet)->excludes(json);
-  verb->callback([&] { exit_code = train_verb(a, processes); });
+  verb->callback([&, find_lr] {
+    a.finds_lr = find_lr->count() > 0;
+    exit_code = train_verb(a, processes);
+  });
 }
 
 void add_run(CLI::App& app, RunArguments& a, ExitCode& exit_code) {

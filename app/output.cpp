@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 
 namespace sextant {
 
@@ -49,6 +50,15 @@ void flush_standard_output() {
 RunError output_error(std::string_view why) {
   return RunError("standard output", fmt::format("cannot write: {}", why),
                   "free some space, or send the output elsewhere; what was written is not complete");
+}
+
+bool terminal_has_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
+    if (const char* value = std::getenv(name); value && *value) {
+      std::string_view locale = value;
+      return locale.find("UTF-8") != locale.npos || locale.find("utf8") != locale.npos;
+    }
+  return false;
 }
 
 }  // namespace sextant

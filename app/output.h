@@ -15,4 +15,7 @@ void outlive_standard_output();
 void flush_standard_output();
 RunError output_error(std::string_view why);
 
+// By the locale: whether it shows more than ASCII.
+bool terminal_has_utf8();
+
 }  // namespace sextant

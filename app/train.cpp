@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/device.h"
+#include "app/find_lr.h"
 #include "app/output.h"
 #include "app/processes.h"
 #include "app/run_inputs.h"
@@ -102,6 +103,7 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
                      .got = fmt::format("step {}", arguments.until),
                      .expected = fmt::format("one of the run's steps, 1 to {}", run.train.steps)});
   if (arguments.ranks != 0) require_world(run, arguments.ranks, "--ranks");
+  if (arguments.finds_lr) return find_lr(arguments, run, processes);
   std::vector<Fault> faults = faults_of(arguments.inject, run);
   fs::path out = run_directory(run, arguments.config, arguments.out);
   MakeExecutor executors = executors_for(run);

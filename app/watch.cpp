@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/json_output.h"
+#include "app/output.h"
 #include "app/verbs.h"
 #include "app/watch_options.h"
 #include "base/error.h"
@@ -92,15 +93,6 @@ size_t terminal_width() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 30) return size.ws_col;
   return 80;
-}
-
-bool terminal_has_utf8() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"})
-    if (const char* value = std::getenv(name); value && *value) {
-      std::string_view locale = value;
-      return locale.find("UTF-8") != locale.npos || locale.find("utf8") != locale.npos;
-    }
-  return false;
 }
 
 bool any_run_has(const RunSet& runs, std::string_view field) {

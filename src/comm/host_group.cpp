@@ -24,20 +24,23 @@ void HostGroup::arrive(const std::string* place) {
   transport_->rank_status().arrive(place);
 }
 
-void HostGroup::add_up(std::span<std::byte> numbers, DType dtype) {
+void HostGroup::reduce(std::span<std::byte> numbers, DType dtype, Reduction reduction) {
   if (!transport_) return;
   arrive(adding_);
   Channel channel{.transport = *transport_, .tag = tag_};
   auto count = static_cast<int64_t>(numbers.size()) / size_of(dtype);
   std::vector<std::byte> scratch(static_cast<size_t>(all_reduce_scratch(count, dtype, group_.size())));
-  all_reduce(channel, group_, {.data = numbers, .scratch = scratch, .dtype = dtype});
+  all_reduce(channel, group_, {.data = numbers, .scratch = scratch, .dtype = dtype, .reduction = reduction});
 }
 
 void HostGroup::sum(std::span<double> numbers) {
-  add_up(std::as_writable_bytes(numbers), DType::f64);
+  reduce(std::as_writable_bytes(numbers), DType::f64, Reduction::sum);
 }
 void HostGroup::sum(std::span<int64_t> numbers) {
-  add_up(std::as_writable_bytes(numbers), DType::i64);
+  reduce(std::as_writable_bytes(numbers), DType::i64, Reduction::sum);
+}
+void HostGroup::largest(std::span<double> numbers) {
+  reduce(std::as_writable_bytes(numbers), DType::f64, Reduction::max);
 }
 
 void HostGroup::barrier() {

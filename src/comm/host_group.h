@@ -20,6 +20,7 @@ class HostGroup {
 
   void sum(std::span<double> numbers);  // over all ranks, the same bits on each
   void sum(std::span<int64_t> numbers);
+  void largest(std::span<double> numbers);  // of each the largest over all ranks; NaN where one is
   void barrier();
   std::string from_leader(std::string text);  // the leader's, on every rank
   // The text of the first rank that has one, behind "rank N: " where there are several ranks, on every rank; empty when
@@ -28,7 +29,7 @@ class HostGroup {
 
  private:
   void arrive(const std::string* place);
-  void add_up(std::span<std::byte> numbers, DType dtype);
+  void reduce(std::span<std::byte> numbers, DType dtype, Reduction reduction);
   std::string from(int root, std::string text);
 
   Transport* transport_ = nullptr;

@@ -183,6 +183,9 @@ struct CheckpointSection {
 
 struct LogSection {
   std::string on_event;
+  int64_t tensor_stats_every = 0;  // 0: never
+  std::string tensor_stats_format = "auto";
+  bool grad_noise_scale = false;
   bool operator==(const LogSection&) const = default;
 };
 

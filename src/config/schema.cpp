@@ -493,6 +493,14 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(log.on_event,
         "A command for the shell that gets every event of the run (docs/events.md) as a line of JSON on its standard input. "
         "It has ten seconds, and no step waits for it. Empty = none."),
+    KEY(log.tensor_stats_every, at_least(0),
+        "Every so many steps, metrics.jsonl has statistics of each layer: norms of activations, gradients, weights and updates, "
+        "shares of elements that underflow or overflow, largest attention logits; detectors look at them (docs/tensors.md). 0 = never."),
+    KEY(log.tensor_stats_format, one_of("auto|bf16|f16|e4m3|e5m2"),
+        "The number format in which underflow and overflow of activations and their gradients are counted. auto = the one each is "
+        "kept in; another says what would be lost in it."),
+    KEY(log.grad_noise_scale,
+        "Whether metrics.jsonl has the gradient noise scale (McCandlish et al. 2018), an estimate of the critical batch size."),
 };
 
 #undef KEY

@@ -155,6 +155,8 @@ struct OpDef {
   MissingInputs missing_inputs = MissingInputs::not_run;
   HeldBySeveral held_by_several = HeldBySeveral::all_ranks;
   PassesElsewhere passes = {};
+  // Softmax attention over packed q|k|v, which is input 0; where documents begin is its input of i32, if there is one.
+  bool attends = false;
   bool gated = false;  // the activation of a gated MLP, forward: one half of the input times a function of the other
   std::vector<Example> examples;
   bool holds_inputs =

@@ -176,6 +176,7 @@ Value parse_value(Line line, const Mesh& mesh) {
   }
   if (line.accept(" balance ")) value.balance_speed = line.real();
   if (line.accept(" lost_rows")) value.counted = TallyOf::lost_rows;
+  if (line.accept(" measured")) value.counted = TallyOf::measured;
   if (value.kind == ValueKind::parameter) value.data_axes = parse_data_axes(line, mesh);
   return value;
 }

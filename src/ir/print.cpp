@@ -46,6 +46,7 @@ void print_value(const Value& value, const Mesh& mesh, Out out) {
   if (!value.packed_rows.empty()) fmt::format_to(out, " packs {}", fmt::join(value.packed_rows, "|"));
   if (value.balance_speed) fmt::format_to(out, " balance {}", *value.balance_speed);
   if (value.counted == TallyOf::lost_rows) fmt::format_to(out, " lost_rows");
+  if (value.counted == TallyOf::measured) fmt::format_to(out, " measured");
   // Most parameters have those of the mesh.
   if (value.kind == ValueKind::parameter && value.data_axes != mesh.data_axes()) {
     std::vector<std::string> names;

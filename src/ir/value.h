@@ -35,6 +35,7 @@ enum class ValueKind : uint8_t {
 enum class TallyOf : uint8_t {
   load,       // slots of each expert of a layer
   lost_rows,  // slots that found no row on their way to experts (ops/dispatch.cpp)
+  measured,   // what a run measures of its tensors (passes/measure_tensors.h)
 };
 
 // How a parameter begins: drawn from Philox by (seed, path, global element index), or constant.

@@ -197,6 +197,7 @@ const OpDef attention{
           s.emit({attention_backward, std::move(inputs), {0}, s.op().attrs});
         },
     .cost = [](const Attrs& a, auto in, auto out) { return attention_cost(a, in, out, out[0].shape, Pass::forward); },
+    .attends = true,
     .examples =
         {{.name = "gqa", .inputs = {f64({2, 6, 32})}, .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}},
          {.name = "wide_keys",

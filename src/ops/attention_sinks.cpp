@@ -63,6 +63,7 @@ const OpDef sink_attention{
             s.emit({sinks_gradient, {dy, s.output(0), s.output(1), s.input(1)}, {1}, {}, Phase::weight_gradient});
         },
     .cost = [](const Attrs& a, auto in, auto out) { return attention.cost(a, without_sinks(in), out); },
+    .attends = true,
     .examples = {{.name = "gqa",
                   .inputs = {f64({2, 6, 32}), f64({4})},
                   .attrs = {{"heads", 4}, {"kv_heads", 2}, {"head_dim", 4}}},

@@ -10,6 +10,7 @@
 #include "passes/infer.h"
 #include "passes/join_lanes.h"
 #include "passes/localize.h"
+#include "passes/measure_tensors.h"
 #include "passes/memory.h"
 #include "passes/overlap.h"
 #include "passes/partition.h"
@@ -106,10 +107,13 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     prune(graph);
     pipeline.after("recompute", graph, Stage::inferred);
 
+    // What is only looked at stands beside what is trained with.
+    SmallGradients small_gradients = measure_tensors(graph, options.measures);
+
     // Norm, clipping and optimizer read the finished gradients.
     append_update(graph, {*options.train, options.plan.zero,
                           [&](int stage) { return rank_of_stage(schedule.shape, schedule.placement, stage); },
-                          options.loss_scaling});
+                          options.measures, std::move(small_gradients), options.loss_scaling});
     pipeline.after("update", graph, Stage::inferred);
   }
 

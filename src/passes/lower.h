@@ -11,6 +11,7 @@
 #include "ir/plan.h"
 #include "ir/program.h"
 #include "optim/loss_scaling.h"
+#include "passes/measure_tensors.h"
 #include "passes/quantize.h"
 #include "passes/update.h"
 #include "schedule/pipeline.h"
@@ -26,6 +27,7 @@ struct LowerOptions {
   std::optional<Optimizer> train;  // with it: backward and update; without: forward only (evaluate, generate)
   Quantization quantization = {};
   std::optional<LossScaling> loss_scaling = {};  // of training
+  TensorMeasures measures = {};                  // of training
   const std::vector<Program>* beside = nullptr;  // whose arenas these share (memory.h), one per pipeline rank
   // The order of work over pipeline stages, all microbatches included. Without it there is one stage, and a microbatch
   // is finished before the next begins.

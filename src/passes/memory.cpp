@@ -348,9 +348,17 @@ void place_persistent_beside(Program& program, const Program& other) {
     buffer.offset = at->second;
     program.persistent_bytes = std::max(program.persistent_bytes, buffer.offset + buffer.bytes);
   }
-  for (size_t i = 0; i < program.buffers.size(); ++i)
-    BUG_IF(persistent_class(program.buffers[i].kind) && !placed[i],
-           "{} keeps what the Program does not whose arena it shares", program.name);
+  // Sums of a step that only this Program makes lie behind all that the other keeps: they are read before it runs
+  // again.
+  int64_t end = std::max(program.persistent_bytes, other.persistent_bytes);
+  for (size_t i = 0; i < program.buffers.size(); ++i) {
+    Buffer& buffer = program.buffers[i];
+    if (!persistent_class(buffer.kind) || placed[i]) continue;
+    BUG_IF(buffer.kind != BufferClass::gradients, "{} keeps what the Program does not whose arena it shares",
+           program.name);
+    buffer.offset = end;
+    end = program.persistent_bytes = end + buffer.bytes;
+  }
 }
 
 }  // namespace
@@ -363,7 +371,7 @@ void plan_memory(Program& program, const Target& target, const Program* beside) 
   std::erase_if(items,
                 [&](const Placed& p) { return persistent_class(program.buffers[static_cast<size_t>(p.buffer)].kind); });
   program.arena_bytes = program.persistent_bytes;
-  int64_t kept = beside ? beside->persistent_bytes : program.persistent_bytes;
+  int64_t kept = std::max(beside ? beside->persistent_bytes : 0, program.persistent_bytes);
   TransientPlacer(program, time.length(), kept).place(std::move(items));
 }
 

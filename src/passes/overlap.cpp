@@ -22,6 +22,7 @@ class GradientHistory {
       const Region& region = program.regions[r];
       for (size_t i = 0; i < region.ops.size(); ++i) {
         for (ValueId id : region.ops[i].outputs) made_[id] = {static_cast<int>(r), static_cast<int>(i)};
+        for (ValueId id : region.ops[i].inputs) read_[{id, static_cast<int>(r)}] = static_cast<int>(i);
         for (const Alias& alias : aliases_of(region.ops[i]))
           if (alias.rule == Alias::Rule::must)
             previous_[region.ops[i].outputs[static_cast<size_t>(alias.output)]] =
@@ -34,7 +35,8 @@ class GradientHistory {
     int region = -1, op = -1;
   };
 
-  // The op after which a gradient is finished, when one region makes all of it; region -1 otherwise.
+  // The op after which a gradient is finished, and looked at by whom else its region has, when one region makes all of
+  // it; region -1 otherwise.
   OpPosition finished(ValueId gradient) const {
     auto last = made_.find(gradient);
     if (last == made_.end()) return {};
@@ -48,6 +50,7 @@ class GradientHistory {
       auto made = made_.find(id);
       if (made != made_.end() && made->second.region != place.region) return {};
     }
+    if (auto read = read_in_region(gradient, place.region)) place.op = std::max(place.op, *read);
     return is_step_sum(program_[first_version(gradient)].kind) ? place : OpPosition{};
   }
 
@@ -57,7 +60,14 @@ class GradientHistory {
     return id;
   }
 
+  // The last op of the region that reads the value.
+  std::optional<int> read_in_region(ValueId id, int region) const {
+    auto at = read_.find({id, region});
+    return at == read_.end() ? std::nullopt : std::optional(at->second);
+  }
+
   const Program& program_;
+  std::map<std::pair<ValueId, int>, int> read_;  // by value and region: the last op
   std::map<ValueId, OpPosition> made_;
   std::map<ValueId, ValueId> previous_;
 };

@@ -259,7 +259,8 @@ class Partition {
 
   // The update of a parameter runs where the parameter is used.
   bool runs_here(const Op& op) const {
-    if (op.def->missing_inputs == MissingInputs::left_out) return true;
+    if (op.def->missing_inputs == MissingInputs::left_out)
+      return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return available(version_here(id)); });
     if (op.def->held_by_several == HeldBySeveral::first_only && !is_first_owner(op.parameter)) return false;
     return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId id) { return available(version_here(id)); });
   }

@@ -15,6 +15,7 @@
 #include "passes/autodiff.h"
 #include "passes/hops.h"
 #include "passes/infer.h"
+#include "passes/stages.h"
 #include "passes/storage.h"
 
 namespace sextant {
@@ -70,6 +71,7 @@ class Update {
         tallies_(tallies(graph, TallyOf::load)),
         ranks_(ranks_using(graph, plan)),
         blocks_(blocks_using(graph)),
+        layers_(block_count(graph)),
         weights_(optimized_weights(graph)) {
     for (auto& [parameter, weight] : weights_)
       weight.whole_blocks = state_blocks_whole(weight.shape, update_layout_of(parameter), graph.mesh);
@@ -85,7 +87,9 @@ class Update {
       gradient = moved(whole_over_stages(parameter, gradient), update_layout_of(parameter),
                        "grad." + graph_[parameter].path + ".moved");
       squares.push_back(append(make_op(graph_, ops::sum_squares, {gradient}, {}, "norm." + graph_[parameter].path)));
+      if (is_measured(parameter)) measure_gradient(gradient, squares.back());
     }
+    measure_small_gradients(squares);
     for (auto& [parameter, tally] : tallies_) {
       parameter_ = parameter;
       tally = moved(tally, invariant_layout(graph_.mesh), graph_[tally].path + ".moved");
@@ -137,6 +141,41 @@ class Update {
       sum = append(std::move(hop));
     }
     return sum;
+  }
+
+  // Whether statistics of layers have it in them.
+  bool is_measured(ValueId parameter) const {
+    int block = blocks_.at(parameter);
+    return plan_.measures.statistics && block >= 0 && block < layers_;
+  }
+
+  void hand_out_measured(ValueId value, MeasuredTensor tensor, MeasuredNumbers numbers) {
+    hand_out(value, measured_path(blocks_.at(parameter_), tensor, numbers, graph_[parameter_].path));
+  }
+
+  void measure_largest(ValueId value, MeasuredTensor tensor) {
+    std::string path = measured_path(blocks_.at(parameter_), tensor, MeasuredNumbers::largest, "absmax");
+    hand_out_measured(append(make_op(graph_, ops::absmax, {value}, {}, path)), tensor, MeasuredNumbers::largest);
+  }
+
+  void measure_gradient(ValueId gradient, ValueId squares) {
+    hand_out_measured(squares, MeasuredTensor::gradient, MeasuredNumbers::sums);
+    measure_largest(gradient, MeasuredTensor::gradient);
+  }
+
+  // For the noise scale: squares of the gradients of one microbatch, and of all, over the same parameters.
+  void measure_small_gradients(const std::vector<ValueId>& squares) {
+    std::vector<ValueId> small, full;
+    for (size_t i = 0; i < pairs_.size(); ++i) {
+      auto at = plan_.small_gradients.squares.find(pairs_[i].first);
+      if (at == plan_.small_gradients.squares.end()) continue;
+      small.push_back(at->second);
+      full.push_back(squares[i]);
+    }
+    if (small.empty()) return;
+    parameter_ = kNoValue;
+    for (auto& [path, of] : {std::pair{kSmallSquaresPath, small}, std::pair{kFullSquaresPath, full}})
+      hand_out(append_norm_part(make_op(graph_, ops::add_squares, of, {}, std::string(path))), std::string(path));
   }
 
   // Numbers for metrics: "load.LAYER.peak" and the others of the op.
@@ -276,6 +315,7 @@ class Update {
   std::vector<std::pair<ValueId, ValueId>> pairs_, tallies_;
   std::map<ValueId, std::set<int>> ranks_;
   std::map<ValueId, int> blocks_;
+  int layers_;
   std::map<ValueId, OptimizedWeight> weights_;
   ValueId lr_ = kNoValue, step_ = kNoValue;
   ValueId parameter_ = kNoValue;  // whose ops are being appended
@@ -332,8 +372,11 @@ class Update::Step final : public UpdateScope {
     BUG_IF(inputs.empty() || inputs[0] != value_ || written_, "{} must write {}, and once", def.name,
            update_.graph_[parameter_].path);
     if (low_bits_ != kNoValue) inputs.push_back(low_bits_);
-    ValueId next = emit(def, std::move(inputs), std::move(attrs))[0];
+    std::vector<ValueId> before = kept_before();
+    std::vector<ValueId> outputs = emit(def, std::move(inputs), std::move(attrs));
+    ValueId next = outputs[0];
     update_.graph_[next].layout = update_.update_layout_of(parameter_);
+    measure_change(before, next, outputs.back());
     update_.store(parameter_, next);
     written_ = true;
   }
@@ -341,6 +384,24 @@ class Update::Step final : public UpdateScope {
   bool written() const { return written_; }
 
  private:
+  // The weight as it is before the update, and its low bits where it has some; nothing where it is not measured.
+  std::vector<ValueId> kept_before() {
+    std::vector<ValueId> kept;
+    if (!update_.is_measured(parameter_)) return kept;
+    kept.push_back(emit(ops::duplicate, {value_}, {})[0]);
+    if (low_bits_ != kNoValue) kept.push_back(emit(ops::duplicate, {low_bits_}, {})[0]);
+    return kept;
+  }
+
+  void measure_change(const std::vector<ValueId>& before, ValueId next, ValueId next_low) {
+    if (before.empty()) return;
+    std::vector<ValueId> inputs{before[0], next};
+    if (low_bits_ != kNoValue) inputs.insert(inputs.end(), {before[1], next_low});
+    update_.hand_out_measured(emit(ops::change_statistics, std::move(inputs), {})[0], MeasuredTensor::weight,
+                              MeasuredNumbers::sums);
+    update_.measure_largest(next, MeasuredTensor::weight);
+  }
+
   Update& update_;
   const OptimizedWeight& weight_;
   ValueId parameter_, value_, gradient_, scale_, low_bits_ = kNoValue;

@@ -1,7 +1,8 @@
 // update: appends what happens once per step: the gradient norm, clipping, and the optimizer's step on every parameter.
 // Parameters that are not trained follow their tallies. Feeds "lr" and "step" come in, with Optimizer::norm_limit
 // also "norm_limit"; fetch "grad_norm" goes out,
-// and the statistics of experts' loads (ops/load_statistics.h).
+// and the statistics of experts' loads (ops/load_statistics.h). With `measures` also those of weights, gradients and
+// updates (passes/measure_tensors.h).
 // Gradients are brought into the optimizer's layout first (ZeRO shards it), weights back into the layout they are
 // stored in.
 #pragma once
@@ -12,6 +13,7 @@
 #include "ir/graph.h"
 #include "optim/loss_scaling.h"
 #include "optim/optimizer.h"
+#include "passes/measure_tensors.h"
 
 namespace sextant {
 
@@ -21,6 +23,8 @@ struct UpdatePlan {
   // The pipeline rank that holds a stage. A weight that is used on several of them (a tied embedding) has its gradient
   // summed over them, and counts once in the norm.
   std::function<int(int stage)> rank_of_stage = [](int) { return 0; };
+  TensorMeasures measures = {};
+  SmallGradients small_gradients = {};           // what measure_tensors has made of them
   std::optional<LossScaling> loss_scaling = {};  // where gradients are those of scaled losses (passes/scale_losses.h)
 };
 

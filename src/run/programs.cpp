@@ -98,6 +98,32 @@ std::vector<int64_t> repeated_in(int64_t all) {
   return rounds;
 }
 
+[[noreturn]] void refuse_noise_scale(const RunConfig& run, std::string got, std::string expected) {
+  throw UserError({.place = run.place_of("log.grad_noise_scale"),
+                   .got = std::move(got),
+                   .expected = std::move(expected),
+                   .hint = "it compares the gradient of a part of the batch with that of all of it"});
+}
+
+void require_like_gradients(const RunConfig& run, const RunShape& shape) {
+  if (run.mesh.ep > 1)
+    refuse_noise_scale(run, "experts whose gradients are of other tokens than those of the rest of the model",
+                       "mesh.ep = 1");
+  if (shape.pipeline.placement == StagePlacement::both_ways)
+    refuse_noise_scale(run, "a schedule with two copies of the model", "another pipeline.schedule");
+}
+
+int64_t parts_of_microbatches(const RunConfig& run, const std::vector<Program>& programs) {
+  int64_t parts = 0;
+  for (const Program& program : programs) parts = std::max(parts, small_gradient_parts(program));
+  int64_t microbatches = run.batch.sequences / (run.batch.microbatch * programs[0].mesh.ranks(AxisRole::data));
+  if (parts * microbatches < 2)
+    refuse_noise_scale(
+        run, "one microbatch, whose gradient no rank has a part of",
+        "several microbatches (batch.sequences, batch.microbatch), or mesh.dp > 1 with mesh.zero below 2");
+  return parts;
+}
+
 // Rows of experts are told apart by numbers of 32 bits.
 void require_numbers_of_rows(const RunConfig& run, const Graph& graph) {
   constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
@@ -192,7 +218,7 @@ int64_t RunPrograms::arena_bytes(int stage_rank) const {
   auto add = [&](const std::vector<Program>& programs) {
     if (!programs.empty()) bytes = std::max(bytes, programs[static_cast<size_t>(stage_rank)].arena_bytes);
   };
-  add(train), add(evaluate);
+  add(train), add(evaluate), add(measure);
   for (const Repeat& again : repeat) add(again.programs);
   return bytes;
 }
@@ -267,7 +293,11 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
       .overlap = run.mesh.overlap,
       .bucket = {static_cast<int64_t>(run.mesh.bucket_mb * (1 << 20))}};
   const int64_t rounds = expert_rounds(graph).all;
-  RunPrograms programs{.train = lower_all(std::move(graph), target, options), .evaluate = {}, .repeat = {}};
+  options.measures.noise_scale = run.log.grad_noise_scale;
+  if (run.log.grad_noise_scale) require_like_gradients(run, shape);
+  RunPrograms programs{
+      .train = lower_all(std::move(graph), target, options), .evaluate = {}, .repeat = {}, .measure = {}};
+  if (run.log.grad_noise_scale) programs.noise_parts = parts_of_microbatches(run, programs.train);
   // Whoever looks at the passes is shown why instead.
   if (quantization.recipe && !observe) require_fp8(run, *quantization.recipe, programs.train);
   for (int64_t some : repeated_in(rounds)) {
@@ -281,6 +311,15 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
     Graph repeated = build_model(shape.spec, use, shape.mesh);
     int64_t done = expert_rounds(repeated).done;
     programs.repeat.push_back({done, lower_all(std::move(repeated), target, again)});
+  }
+  if (run.log.tensor_stats_every > 0) {
+    LowerOptions measuring = options;
+    measuring.measures.statistics = true;
+    if (run.log.tensor_stats_format != "auto") measuring.measures.format = dtype_from_name(run.log.tensor_stats_format);
+    measuring.beside = &programs.train;
+    measuring.observe = {};
+    use.parallel.expert_rounds = 1;
+    programs.measure = lower_all(build_model(shape.spec, use, shape.mesh), target, measuring);
   }
   if (!has_validation(run)) return programs;
   use.parallel.expert_rounds = rounds;  // it loses nothing, and repeats nothing

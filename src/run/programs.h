@@ -25,6 +25,10 @@ struct RunPrograms {
     std::vector<Program> programs;
   };
   std::vector<Repeat> repeat;
+  // A step of training that also measures its tensors (log.tensor_stats_every), with all else where `train` has it.
+  // Empty where none is asked for.
+  std::vector<Program> measure;
+  int64_t noise_parts = 0;  // in how many parts a microbatch is cut, for the noise scale; 0: it is not measured
 
   int64_t arena_bytes(int stage_rank) const;
 };

@@ -44,6 +44,15 @@ struct FieldOfLine {
   void (*write)(Line& line, std::string_view name, const StepMetrics& m);
 };
 
+// A list of numbers of layers; JSON has null where one is not finite.
+template <TensorStatistics::List TensorStatistics::*kList>
+void write_layers(Line& line, std::string_view name, const StepMetrics& m) {
+  if (m.tensors && !((*m.tensors).*kList).empty()) line.add(name, (*m.tensors).*kList);
+}
+
+constexpr std::string_view kMeasured = "every `log.tensor_stats_every` steps",
+                           kMeasuredFp8 = "the same, where products are in fp8";
+
 constexpr std::string_view kEveryStep = "every step", kEvaluated = "steps that end with an evaluation",
                            kWithExperts = "every step of a model with experts",
                            kWithCorrectionBias = "every step of a model with `model.experts.correction_bias`",
@@ -162,6 +171,63 @@ constexpr std::array kFields{
                 [](Line& line, std::string_view name, const StepMetrics& m) {
                   if (m.dropped_rows) line.add(name, *m.dropped_rows);
                 }},
+    FieldOfLine{
+        {"grad_noise_scale", "tokens", "every step where `log.grad_noise_scale` is set, once it can be told",
+         "Gradient noise scale, averaged over about 50 steps since the start or resume: the batch size above which "
+         "a larger one saves few steps (tensors.md)."},
+        [](Line& line, std::string_view name, const StepMetrics& m) {
+          if (m.grad_noise_scale) line.add(name, *m.grad_noise_scale);
+        }},
+    FieldOfLine{{"activation_rms", "list", kMeasured,
+                 "Of each layer: root mean square of what it hands to the next, over all tokens of the step. This and "
+                 "the lists below: [tensors.md](tensors.md)."},
+                write_layers<&TensorStatistics::activation_rms>},
+    FieldOfLine{{"activation_max", "list", kMeasured, "Largest magnitude of the same."},
+                write_layers<&TensorStatistics::activation_max>},
+    FieldOfLine{{"activation_underflow", "list", kMeasured,
+                 "Share of its elements that are zero in their number format, or in `log.tensor_stats_format`."},
+                write_layers<&TensorStatistics::activation_underflow>},
+    FieldOfLine{{"activation_overflow", "list", kMeasured,
+                 "Share of its elements at or beyond the largest number of that format."},
+                write_layers<&TensorStatistics::activation_overflow>},
+    FieldOfLine{
+        {"activation_gradient_rms", "list", kMeasured,
+         "Of each layer: root mean square of the gradient of the loss with respect to what it hands to the next."},
+        write_layers<&TensorStatistics::activation_gradient_rms>},
+    FieldOfLine{{"activation_gradient_max", "list", kMeasured, "Largest magnitude of the same."},
+                write_layers<&TensorStatistics::activation_gradient_max>},
+    FieldOfLine{{"gradient_underflow", "list", kMeasured,
+                 "Share of that gradient's elements that are zero in their number format, with the loss scale where "
+                 "there is one."},
+                write_layers<&TensorStatistics::gradient_underflow>},
+    FieldOfLine{{"gradient_overflow", "list", kMeasured,
+                 "Share of its elements at or beyond the largest number of that format."},
+                write_layers<&TensorStatistics::gradient_overflow>},
+    FieldOfLine{{"fp8_activation_underflow", "list", kMeasuredFp8,
+                 "Of what products in fp8 read forward, in each layer: share of elements that rounding made zero."},
+                write_layers<&TensorStatistics::fp8_activation_underflow>},
+    FieldOfLine{{"fp8_activation_saturation", "list", kMeasuredFp8,
+                 "Share of them that became the largest number of the format."},
+                write_layers<&TensorStatistics::fp8_activation_saturation>},
+    FieldOfLine{{"fp8_gradient_underflow", "list", kMeasuredFp8, "The same of gradients: made zero."},
+                write_layers<&TensorStatistics::fp8_gradient_underflow>},
+    FieldOfLine{{"fp8_gradient_saturation", "list", kMeasuredFp8, "The same of gradients: the largest number."},
+                write_layers<&TensorStatistics::fp8_gradient_saturation>},
+    FieldOfLine{{"attention_logit_max", "list", kMeasured,
+                 "Largest score of a query and a key that enters the softmax of the layer's attention."},
+                write_layers<&TensorStatistics::attention_logit_max>},
+    FieldOfLine{{"gradient_rms", "list", kMeasured,
+                 "Of each layer: root mean square of the gradients of its weights, before clipping."},
+                write_layers<&TensorStatistics::gradient_rms>},
+    FieldOfLine{{"gradient_max", "list", kMeasured, "Largest magnitude of the same."},
+                write_layers<&TensorStatistics::gradient_max>},
+    FieldOfLine{{"weight_rms", "list", kMeasured, "Of each layer: root mean square of its weights, after the update."},
+                write_layers<&TensorStatistics::weight_rms>},
+    FieldOfLine{{"weight_max", "list", kMeasured, "Largest magnitude of the same."},
+                write_layers<&TensorStatistics::weight_max>},
+    FieldOfLine{{"update_ratio", "list", kMeasured,
+                 "Of each layer: norm of the step's update of its weights, divided by the norm of the weights."},
+                write_layers<&TensorStatistics::update_ratio>},
     FieldOfLine{{"validation_loss", "nats per token", kEvaluated,
                  "Loss on the validation data after the step's update (`train.eval_every`, and the last step)."},
                 [](Line& line, std::string_view name, const StepMetrics& m) {

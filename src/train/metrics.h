@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "train/tensor_statistics.h"
+
 namespace sextant {
 
 struct StepMetrics {
@@ -43,9 +45,11 @@ struct StepMetrics {
     int64_t repeated_steps = 0;  // since the start of the program, with this one
   };
   std::optional<ExpertRows> expert_rows;
-  std::optional<int64_t> dropped_rows;    // slots that experts did not take (model.experts.drop_above)
-  std::optional<double> validation_loss;  // on steps that end with an evaluation, in nats per token
-  std::optional<double> bits_per_byte;    // the same loss per byte of text, where there is a tokenizer
+  std::optional<int64_t> dropped_rows;      // slots that experts did not take (model.experts.drop_above)
+  std::optional<double> grad_noise_scale;   // in tokens (noise_scale.h)
+  std::optional<TensorStatistics> tensors;  // of measuring steps
+  std::optional<double> validation_loss;    // on steps that end with an evaluation, in nats per token
+  std::optional<double> bits_per_byte;      // the same loss per byte of text, where there is a tokenizer
 
   std::optional<double> perplexity() const {
     return validation_loss ? std::optional(std::exp(*validation_loss)) : std::nullopt;

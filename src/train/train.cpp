@@ -36,6 +36,7 @@
 #include "train/health/step_times.h"
 #include "train/health/stop.h"
 #include "train/health/switches.h"
+#include "train/health/tensor_watch.h"
 #include "train/progress.h"
 #include "train/save/finite_check.h"
 #include "train/save/local_checkpoints.h"
@@ -157,7 +158,7 @@ class Run {
       say(fmt::format("nothing to do: all {} steps are done; a larger train.steps goes on", run_.train.steps));
     Switches::Asked asked;
     const int64_t last = last_step();
-    while (state_.step < last && !is_diverged() && !(asked = asked_of_all(stop)).stop) {
+    while (state_.step < last && !is_diverged() && !is_range_test_over() && !(asked = asked_of_all(stop)).stop) {
       begin_step();
       // Where something looks at the weights, or nothing follows, the device is waited for; else the host stays ahead
       // of it.
@@ -297,6 +298,16 @@ class Run {
                     .text = fmt::format("the update was not applied: gradient norm {:.4g}{}", std::fabs(m.grad_norm),
                                         m.norm_limit ? fmt::format(", limit {:.4g}", *m.norm_limit) : "")});
     if (std::optional<Spike> spike = spikes_.note(m)) react_to(*spike);
+    if (m.tensors) tell_of(*m.tensors, m);
+    if (range_test_) range_test_->note(m);
+  }
+
+  void tell_of(const TensorStatistics& tensors, const StepMetrics& m) {
+    for (const TensorAlarm& alarm : tensor_watch_.note(m.step, m.lr, tensors)) {
+      say(fmt::format("step {}: {}: {}", alarm.step, name_of(alarm.kind), alarm.text));
+      record_event(
+          {.kind = alarm.kind, .step = alarm.step, .text = alarm.text, .details = {{"layer", int64_t{alarm.layer}}}});
+    }
   }
 
   void react_to(const Spike& spike) {
@@ -366,10 +377,13 @@ class Run {
   }
 
   bool is_diverged() const { return non_finite_.is_over_limit(); }
+  bool is_range_test_over() const { return range_test_ && range_test_->is_over(); }
 
   void end() {
     bool finite = std::isfinite(result_.loss);
-    result_.outcome = is_diverged() || !finite         ? ExitCode::non_finite
+    // A loss that diverges is what a range test looks for.
+    result_.outcome = is_range_test_over()             ? ExitCode::finished
+                      : is_diverged() || !finite       ? ExitCode::non_finite
                       : state_.step < run_.train.steps ? ExitCode::stopped
                                                        : ExitCode::finished;
     saver_.finish();
@@ -390,6 +404,7 @@ class Run {
     if (result_.outcome != ExitCode::stopped || saver_.newest().step == state_.step) local_.discard();
     result_.step = state_.step;
     result_.unigram_entropy = parts_.dataset.unigram_entropy;
+    if (range_test_) result_.rates = range_test_->points();
   }
 
   // Weights that a step has ruined may still be finite, and saved: the next start is to go on from before them.
@@ -449,6 +464,13 @@ class Run {
     return {.stop = asked[0] > 0, .save = asked[1] > 0};
   }
 
+  StepPolicy policy_of(int64_t step) const {
+    StepPolicy policy = spikes_.policy_of(step);
+    // The config of a range test has a constant rate.
+    if (range_test_) policy.rate_factor = range_test_->ramp().rate_of(step) / run_.optimizer.lr;
+    return policy;
+  }
+
   bool is_due(int64_t every) const { return every > 0 && state_.step % every == 0; }
 
   void begin_step() {
@@ -467,7 +489,7 @@ class Run {
     bool traced = parts_.view.profile.step == state_.step + 1;
     if (traced) position_.begin_other_work();
     Trace trace;
-    trainer_.begin_step(state_.step + 1, state_.samples, spikes_.policy_of(state_.step + 1), traced ? &trace : nullptr);
+    trainer_.begin_step(state_.step + 1, state_.samples, policy_of(state_.step + 1), traced ? &trace : nullptr);
     for (Event& event : trace) event.step = state_.step + 1;
     if (traced && group_.leads()) parts_.view.profile.take(trace, executor_);
     state_.step += 1;
@@ -547,6 +569,9 @@ class Run {
   RepeatedSteps repeated_{run_.mesh.expert_capacity};
   SpikeWatch spikes_{run_.train.spike};
   StragglerWatch stragglers_;
+  TensorWatch tensor_watch_;
+  std::optional<RateRangeTest> range_test_ =
+      parts_.view.ramp ? std::optional<RateRangeTest>(*parts_.view.ramp) : std::nullopt;
   std::optional<int64_t> rewind_from_;  // the step with the spike, until the run has gone back
   std::optional<MetricsFile> metrics_;  // the leader's
   std::optional<Progress> progress_;

@@ -15,6 +15,7 @@
 #include "config/run_config.h"
 #include "exec/executor.h"
 #include "train/health/fault.h"
+#include "train/rate_range_test.h"
 
 namespace sextant {
 
@@ -26,6 +27,7 @@ struct TrainResult {
   std::optional<double> unigram_entropy;  // of the validation data, where a comparison with it says something
   std::filesystem::path checkpoint;       // the newest
   ExitCode outcome = ExitCode::finished;  // or stopped on request, or non_finite; anything else is thrown
+  std::vector<RatePoint> rates;           // of a range test
 };
 
 // Makes the executor of one rank, with as many threads as are its share.
@@ -42,7 +44,8 @@ struct TrainView {
   Profile profile = {};
   int64_t until = 0;  // the run saves and stops behind this step; 0: it goes on to its end
   Verbosity verbosity =
-      Verbosity::usual;  // quiet: nothing; verbose: a line for every step, whatever train.log_every says
+      Verbosity::usual;               // quiet: nothing; verbose: a line for every step, whatever train.log_every says
+  std::optional<RateRamp> ramp = {};  // a learning-rate range test: these rates in place of the config's
 };
 
 // The ranks of the run's mesh that are this process's to run: by default all, as threads. Only the process of rank 0

@@ -14,6 +14,7 @@
 #include "ops/load_statistics.h"
 #include "ops/lost_rows.h"
 #include "optim/loss_scaling.h"
+#include "train/counted_part.h"
 #include "train/lr_schedule.h"
 
 namespace sextant {
@@ -37,8 +38,8 @@ bool any_has(const std::vector<Program>& programs, std::string_view path) {
   return std::any_of(programs.begin(), programs.end(), [&](const Program& program) { return program.find(path); });
 }
 
-// The gradient norm, lost rows and rounds.
-constexpr size_t kOtherNumbers = 3;
+// The gradient norm, lost rows and rounds, the loss scale, and the two squares of the noise scale.
+constexpr size_t kOtherNumbers = 6;
 
 // The value may be absent: a pipeline rank has only the feeds and fetches of its own stages.
 template <class T>
@@ -66,6 +67,11 @@ Trainer::Trainer(const Parts& parts)
   train_ = make_runner(parts, parts.programs.train[stage_rank]);
   for (const RunPrograms::Repeat& repeat : parts.programs.repeat)
     repeat_.push_back({repeat.rounds, make_runner(parts, repeat.programs[stage_rank])});
+  if (!parts.programs.measure.empty()) {
+    measure_ = make_runner(parts, parts.programs.measure[stage_rank]);
+    measure_->tensors.emplace(parts.programs.measure, *measure_->bound);
+  }
+  noise_parts_ = parts.programs.noise_parts;
   loss_chunk_ = chunk_with_loss(train_.bound->program());
   for (std::string_view path : kLossPaths)
     losses_.push_back({std::string(path), any_has(parts.programs.train, path), counts(*train_.bound, path)});
@@ -124,16 +130,8 @@ void Trainer::count_layers_with_experts(const RunPrograms& programs) {
 }
 
 bool Trainer::counts(const Bound& bound, std::string_view path) const {
-  const Program& program = bound.program();
-  const Value* loss = program.find(path);
-  if (!loss || loss->buffer < 0) return false;
-  // Along axes where the loss is partial every rank has its part; along the others all have the same.
-  Coordinate at = coordinate_of(program.mesh, bound.rank());
-  for (int axis = 0; axis < program.mesh.axis_count(); ++axis) {
-    bool same_elsewhere = loss->layout.at(axis) != kPartial && program.mesh.role(axis) != AxisRole::pipeline;
-    if (same_elsewhere && at[static_cast<size_t>(axis)] != 0) return false;
-  }
-  return true;
+  const Value* value = bound.program().find(path);
+  return value && counts_part(bound.program(), bound.rank(), *value);
 }
 
 void Trainer::begin_step(int64_t step, int64_t first_sample, const StepPolicy& policy, Trace* trace) {
@@ -149,8 +147,9 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, const StepPolicy& p
     std::this_thread::sleep_for(input_delay_);
     input_s_ += std::chrono::duration<double>(input_delay_).count();
   }
+  begun.measures = measures(step);
   count_mtp_targets(begun);
-  issue(train_, begun, trace);
+  issue(runner_of(begun), begun, trace);
 }
 
 void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
@@ -199,7 +198,18 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
     begun.loss_scale = bound.fetch(program.at(kUsedLossScalePath));
     ++begun.first_load;
   }
+  begun.noise.reset();
+  if (const Value* small = program.find(kSmallSquaresPath); small && small->buffer >= 0) {
+    begun.noise = bound.fetch(*small);
+    bound.fetch(program.at(kFullSquaresPath));
+    begun.first_load += 2;
+  }
   for (const auto& [place, number] : runner.loads) bound.fetch(*number);
+  // The next step may begin before this one's numbers are collected: it overwrites them.
+  if (runner.tensors) {
+    bound.settle();
+    runner.tensors->read(bound, begun.tensors);
+  }
 }
 
 void Trainer::count_mtp_targets(Begun& begun) {
@@ -232,8 +242,29 @@ Trainer::Collected Trainer::collect(Runner& runner, Begun& begun) {
     numbers.rounds_needed = std::llround(runner.bound->collect(begun.lost_rows + 1));
   }
   if (begun.loss_scale) numbers.loss_scale = static_cast<double>(runner.bound->collect(*begun.loss_scale));
+  if (begun.noise) {
+    auto part = [&](int64_t ticket, std::string_view path) {
+      double squares = static_cast<double>(runner.bound->collect(ticket));
+      return counts(*runner.bound, path) ? squares : 0;
+    };
+    numbers.small_squares = part(*begun.noise, kSmallSquaresPath);
+    numbers.full_squares = part(*begun.noise + 1, kFullSquaresPath);
+  }
   if (!layers_with_experts_.empty()) numbers.loads = collect_loads(runner, begun);
   return numbers;
+}
+
+// Gradients of a microbatch's parts add up to that of the batch: each is the mean over its own tokens, times their
+// share.
+std::optional<double> Trainer::note_noise(const Collected& numbers) {
+  if (noise_parts_ == 0) return std::nullopt;
+  std::array<double, 2> squares{numbers.small_squares, numbers.full_squares};
+  group_.sum(squares);
+  double scale = numbers.loss_scale.value_or(1), tokens = static_cast<double>(run_.batch.sequences * run_.batch.seq);
+  auto parts = static_cast<double>(noise_parts_), of_batch = parts / microbatch_share();
+  noise_scale_.note(squares[0] * of_batch * of_batch / parts / (scale * scale), tokens / of_batch,
+                    squares[1] / (scale * scale), tokens);
+  return noise_scale_.tokens();
 }
 
 StepMetrics::ExpertLoads Trainer::collect_loads(Runner& runner, const Begun& begun) {
@@ -271,11 +302,16 @@ StepMetrics::ExpertRows Trainer::repeat_step(Begun& begun, Collected& numbers) {
 
 StepMetrics Trainer::finish_step() {
   Begun& begun = begun_[static_cast<size_t>(steps_finished_++) % begun_.size()];
-  Collected numbers = collect(train_, begun);
+  Collected numbers = collect(runner_of(begun), begun);
   std::optional<StepMetrics::ExpertRows> rows;
   if (!repeat_.empty())
     rows = numbers.lost_rows > 0 ? repeat_step(begun, numbers)
                                  : StepMetrics::ExpertRows{.repeated_steps = repeated_steps_};
+  // What was measured of a step that was repeated is that of an attempt that changed nothing.
+  std::optional<TensorStatistics> tensors;
+  if (begun.measures && !(rows && rows->lost > 0))
+    tensors = measure_->tensors->joined(begun.tensors, group_, numbers.loss_scale.value_or(1));
+  std::optional<double> noise_scale = note_noise(numbers);
   // All ranks decide by one norm, whatever its last bits are on their own.
   std::vector<double>& losses = begun.losses;
   losses.back() = group_.leads() ? numbers.grad_norm : 0;
@@ -288,22 +324,24 @@ StepMetrics Trainer::finish_step() {
     mtp_loss = mtp_loss.value_or(0) + losses[kFirstMtpLoss + i] / (std::max(begun.mtp_targets[i], 1.0) * mtp_depths());
   int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;
   double now = now_s(), seconds = now - std::exchange(last_finish_s_, now);
-  return {.step = begun.step,
-          .loss = losses[kModelLoss] / static_cast<double>(batch_tokens),
-          .balance_loss = of_routers(kBalanceLoss),
-          .router_z_loss = of_routers(kRouterZLoss),
-          .mtp_loss = mtp_loss,
-          .grad_norm = losses.back(),
-          .loss_scale = numbers.loss_scale,
-          .norm_limit = std::isfinite(begun.norm_limit) ? std::optional<double>(begun.norm_limit) : std::nullopt,
-          .lr = begun.lr,
-          .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
-          .step_s = seconds,
-          .arena_bytes = arena_->bytes(),
-          .expert_loads = std::move(numbers.loads),
-          .expert_rows = rows,
-          .dropped_rows =
-              losses_[kDroppedRows].in_model ? std::optional(std::llround(losses[kDroppedRows])) : std::nullopt};
+  return {
+      .step = begun.step,
+      .loss = losses[kModelLoss] / static_cast<double>(batch_tokens),
+      .balance_loss = of_routers(kBalanceLoss),
+      .router_z_loss = of_routers(kRouterZLoss),
+      .mtp_loss = mtp_loss,
+      .grad_norm = losses.back(),
+      .loss_scale = numbers.loss_scale,
+      .norm_limit = std::isfinite(begun.norm_limit) ? std::optional<double>(begun.norm_limit) : std::nullopt,
+      .lr = begun.lr,
+      .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
+      .step_s = seconds,
+      .arena_bytes = arena_->bytes(),
+      .expert_loads = std::move(numbers.loads),
+      .expert_rows = rows,
+      .dropped_rows = losses_[kDroppedRows].in_model ? std::optional(std::llround(losses[kDroppedRows])) : std::nullopt,
+      .grad_noise_scale = noise_scale,
+      .tensors = std::move(tensors)};
 }
 
 void Trainer::evaluate_part(Feeder& feeder, const Feeder::Samples& part, std::span<double, 2> sums) {

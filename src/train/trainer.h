@@ -19,6 +19,8 @@
 #include "train/data/feeder.h"
 #include "train/health/spike_watch.h"
 #include "train/metrics.h"
+#include "train/noise_scale.h"
+#include "train/tensor_statistics.h"
 
 namespace sextant {
 
@@ -70,6 +72,7 @@ class Trainer {
     std::unique_ptr<Bound> bound;
     std::unique_ptr<Feeder> feeder;
     std::vector<std::pair<size_t, const Value*>> loads;  // see layers_with_experts_
+    std::optional<TensorReader> tensors = {};            // where it measures them
   };
   Runner make_runner(const Parts& parts, const Program& program);
   // Whether this rank adds what `bound` makes under `path`, a loss, to the sum over ranks.
@@ -98,18 +101,25 @@ class Trainer {
     int64_t first_load;                 // ticket; those of the other numbers of loads follow
     int64_t lost_rows;                  // ticket, where rows may be lost; that of the rounds needed follows
     std::optional<int64_t> loss_scale;  // ticket, where losses are scaled
+    std::optional<int64_t> noise;       // ticket of the squares of small gradients; that of the full one follows
+    bool measures = false;              // its tensors
+    TensorParts tensors;                // what it measured
   };
   void count_mtp_targets(Begun& begun);
   // What a step says beside its losses.
   struct Collected {
     double grad_norm = 0;
     std::optional<double> loss_scale = {};
+    double small_squares = 0, full_squares = 0;  // this rank's part
     std::optional<StepMetrics::ExpertLoads> loads;
     int64_t lost_rows = 0, rounds_needed = 1;
   };
   void issue(Runner& runner, Begun& begun, Trace* trace);
   Collected collect(Runner& runner, Begun& begun);
   // Does a step again of which rows were lost, in the fewest rounds that lose none.
+  std::optional<double> note_noise(const Collected& numbers);
+  bool measures(int64_t step) const { return measure_ && step % run_.log.tensor_stats_every == 0; }
+  Runner& runner_of(const Begun& begun) { return begun.measures ? *measure_ : train_; }
   StepMetrics::ExpertRows repeat_step(Begun& begun, Collected& numbers);
   void collect_losses(Bound& bound, Begun& begun);
   // Adds the loss of a microbatch that this rank accounts for, and the targets that count.
@@ -129,6 +139,9 @@ class Trainer {
   };
   std::vector<Repeat> repeat_;  // where rows may be lost: as RunPrograms::repeat
   int64_t repeated_steps_ = 0;
+  std::optional<Runner> measure_;  // for steps that measure their tensors
+  NoiseScale noise_scale_;
+  int64_t noise_parts_ = 0;
   bool spoil_next_ = false;
   std::unique_ptr<Bound> evaluate_;
   int loss_chunk_ = -1;

@@ -211,6 +211,9 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"checkpoint.resume", "\"auto\""},
 
       {"log.on_event", "\"\""},
+      {"log.tensor_stats_every", "0"},
+      {"log.tensor_stats_format", "\"auto\""},
+      {"log.grad_noise_scale", "false"},
   };
   return table;
 }

@@ -50,7 +50,7 @@ std::vector<std::pair<std::string, Settings>> runs() {
   runs.push_back(
       {"tiny-moe.toml", {"model.architecture=llama4", "model.no_rope_every=2", "model.temperature_positions=8"}});
   for (const char* precision : {"train.precision=fp8", "train.precision=fp8-block"})
-    runs.push_back({"tiny-llama.toml", {precision}});
+    runs.push_back({"tiny-llama.toml", {precision, "log.tensor_stats_every=1"}});
   return runs;
 }
 
@@ -75,9 +75,9 @@ std::map<Input, bool> find() {
     Settings all{"train.precision=bf16", "device=cuda"};
     all.insert(all.end(), settings.begin(), settings.end());
     RunConfig run = load_config(std::filesystem::path(SEXTANT_SOURCE_DIR) / "configs" / file, all);
-    for (const Program& program :
-         lower_run(run, resolve_spec(run), cuda_target(Determinism::fast), Checks::none).programs.train)
-      record(program, f32);
+    RunPrograms programs = lower_run(run, resolve_spec(run), cuda_target(Determinism::fast), Checks::none).programs;
+    for (const auto* of : {&programs.train, &programs.measure})
+      for (const Program& program : *of) record(program, f32);
   }
   return f32;
 }

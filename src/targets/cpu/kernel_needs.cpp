@@ -16,6 +16,7 @@
 #include "targets/cpu/orthogonalize_sizes.h"
 #include "targets/cpu/rope_sizes.h"
 #include "targets/cpu/task_sizes.h"
+#include "targets/local_heads.h"
 #include "targets/token_groups.h"
 
 namespace sextant::cpu {
@@ -83,6 +84,17 @@ Bytes rope_table(const KernelQuery& query) {
 
 Bytes task_sums(const KernelQuery& query) {
   return {ceil_div(query.in[0].shape.count(), kElementsPerTask) * int64_t{sizeof(double)}};
+}
+
+// As many numbers as the op writes, for every task.
+Bytes task_numbers(const KernelQuery& query) {
+  return {query.out[0].shape.count() * task_sums(query).n};
+}
+
+// A number for every sequence and head.
+Bytes number_of_heads(const KernelQuery& query) {
+  int64_t heads = local_heads(query.attrs, query.in[0].shape[2]).q;
+  return {query.in[0].shape[0] * heads * int64_t{sizeof(double)}};
 }
 
 // `kSums` sums of doubles for every row (the first dim) of input `kInput`.
@@ -210,8 +222,10 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::attention, {cpu::attention<cpu::attend_scratch>}},
       {&ops::attention_backward, {cpu::attention<cpu::attend_backward_scratch>}},
       {&ops::attention_cached, {cpu::attention<cpu::attend_scratch>}},
+      {&ops::attention_logits, {cpu::number_of_heads}},
       {&ops::attention_step, {cpu::attention<cpu::ring_step_scratch>}},
       {&ops::attention_step_backward, {cpu::attention<cpu::ring_step_backward_scratch>}},
+      {&ops::change_statistics, {cpu::task_numbers}},
       {&ops::combine, {cpu::slot_places}},
       {&ops::copies_map, {cpu::queue_counts}},
       {&ops::dispatch_map, {cpu::queue_lengths}},
@@ -260,6 +274,7 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::ring_shift, {.elements = Elements::any}},
       {&ops::rms_norm_backward, {cpu::row_sums<1>}},
       {&ops::rope, {cpu::rope_table}},
+      {&ops::rounding_statistics, {cpu::task_numbers}},
       {&ops::route, {cpu::token_scores}},
       {&ops::router_z_loss, {cpu::token_block_sums}},
       {&ops::send, {.elements = Elements::any}},
@@ -268,6 +283,7 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::split_columns, {.elements = Elements::any}},
       {&ops::sum_squares, {cpu::task_sums}},
       {&ops::sum_stages, {.workspace = cpu::stage_sum, .elements = Elements::any}},
+      {&ops::tensor_statistics, {cpu::task_numbers}},
   };
   return table;
 }

@@ -17,6 +17,7 @@
 #include "targets/cuda/message_sizes.h"
 #include "targets/cuda/orthogonalize_sizes.h"
 #include "targets/cuda/row_sum_sizes.h"
+#include "targets/cuda/statistics_sizes.h"
 #include "targets/cuda/update_sizes.h"
 #include "targets/token_groups.h"
 
@@ -100,6 +101,14 @@ Bytes change_layout(const KernelQuery& query) {
   if (transfer == Transfer::all_to_all)
     return {2 * padded_part(ranks * query.attrs.integer("part") * size_of(query.in[0].dtype))};
   return {0};
+}
+
+Bytes tensor_statistics(const KernelQuery&) {
+  return {kStatisticsBytes};
+}
+
+Bytes largest_logit(const KernelQuery&) {
+  return {kLargestLogitBytes};
 }
 
 Bytes scalar_sum(const KernelQuery&) {
@@ -254,7 +263,9 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::add_squares, {cuda::scalar_sum}},
       {&ops::attention, {cuda::attention}},
       {&ops::attention_backward, {cuda::attention_backward}},
+      {&ops::attention_logits, {cuda::largest_logit}},
       {&ops::attention_step_backward, {cuda::ring_step_backward}},
+      {&ops::change_statistics, {cuda::tensor_statistics}},
       {&ops::clip_scale, {cuda::scalar_sum}},
       {&ops::combine, {cuda::slot_places}},
       {&ops::copies_map, {cuda::queue_counts}},
@@ -306,9 +317,11 @@ const KernelTable& cuda_kernel_needs() {
       {&ops::qk_norm_wide_backward, {cuda::qk_norm_wide_gradient}},
       {&ops::redistribute, {cuda::change_layout}},
       {&ops::rms_norm_backward, {cuda::norm_gradient<1>}},
+      {&ops::rounding_statistics, {cuda::tensor_statistics}},
       {&ops::router_z_loss, {cuda::token_block_sums}},
       {&ops::sequence_load, {cuda::sequence_load_sums}},
       {&ops::sum_squares, {cuda::square_partials, Grouping::together}},
+      {&ops::tensor_statistics, {cuda::tensor_statistics}},
   };
   return table;
 }

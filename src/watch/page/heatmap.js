@@ -108,7 +108,8 @@ class HeatMap {
 // What the elements of a list are (docs/metrics.md).
 function elementName(field) {
   if (field.endsWith("_by_rank")) return "rank";
-  return /expert|correction_bias/.test(field) ? "layer with experts" : "element";
+  if (/expert|correction_bias/.test(field)) return "layer with experts";
+  return /^(activation|gradient|weight|fp8)_|^(update_ratio|attention_logit_max)$/.test(field) ? "layer" : "element";
 }
 
 // From dark blue over green to yellow: readable without red and green, and in grey.

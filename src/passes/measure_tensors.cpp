@@ -1,0 +1,361 @@
+#include "passes/measure_tensors.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/float_range.h"
+#include "base/fp8.h"
+#include "ops/ops.h"
+#include "passes/autodiff.h"
+#include "passes/hops.h"
+#include "passes/stages.h"
+
+namespace sextant {
+
+namespace {
+
+constexpr std::array<std::pair<MeasuredTensor, std::string_view>, 7> kTensorNames{{
+    {MeasuredTensor::activation, "activation"},
+    {MeasuredTensor::activation_gradient, "activation_gradient"},
+    {MeasuredTensor::fp8_activation, "fp8_activation"},
+    {MeasuredTensor::fp8_gradient, "fp8_gradient"},
+    {MeasuredTensor::attention, "attention"},
+    {MeasuredTensor::gradient, "gradient"},
+    {MeasuredTensor::weight, "weight"},
+}};
+constexpr std::array<std::pair<MeasuredNumbers, std::string_view>, 2> kNumberNames{{
+    {MeasuredNumbers::sums, "sums"},
+    {MeasuredNumbers::largest, "largest"},
+}};
+
+template <class Names, class Key>
+std::string_view named(const Names& names, Key key) {
+  for (const auto& [known, name] : names)
+    if (known == key) return name;
+  BUG("a measured tensor without a name");
+}
+
+bool is_partial(const Layout& layout) {
+  return std::any_of(layout.states.begin(), layout.states.end(), [](const AxisState& state) {
+    return state.kind == StateKind::partial || state.kind == StateKind::partial_max;
+  });
+}
+
+// Of a number that is made of all elements: a part of it where ranks hold parts, the same where they hold the same.
+Layout layout_of_number(const Layout& of, AxisState part) {
+  Layout layout{.states = of.states, .order = {}, .segments = {}};
+  for (AxisState& state : layout.states)
+    if (state.kind == StateKind::sharded) state = part;
+  return layout;
+}
+
+// Ranks along these axes that have a sum's parts.
+int64_t parts_along(const Mesh& mesh, const Layout& layout, const std::vector<int>& axes) {
+  int64_t parts = 1;
+  for (int axis : axes)
+    if (layout.at(axis) == kPartial) parts *= mesh.size(axis);
+  return parts;
+}
+
+constexpr std::string_view kTallyOfSquares = "noise.tally.";
+
+// A value, and the op that makes it, as an index into the graph's ops.
+struct MadeValue {
+  ValueId id = kNoValue;
+  size_t op = 0;
+};
+
+class TensorMeasurer {
+ public:
+  TensorMeasurer(Graph& graph, const TensorMeasures& measures)
+      : graph_(graph), measures_(measures), layers_(block_count(graph)), behind_(graph.ops.size()) {}
+
+  SmallGradients run() {
+    if (measures_.statistics) {
+      measure_layers();
+      measure_attention();
+      measure_rounding();
+    }
+    SmallGradients small;
+    if (measures_.noise_scale) small = measure_small_gradients();
+    place();
+    return small;
+  }
+
+ private:
+  // ---- where ops go
+
+  // Behind op `at` of the graph, as part of it.
+  ValueId add(Op op, size_t at, RunsFor runs_for = RunsFor::every_microbatch) {
+    const Op& behind = graph_.ops[at];
+    op.phase = behind.phase;
+    op.block = behind.block;
+    op.stage = behind.stage;
+    op.where = behind.where;
+    op.runs_for = runs_for;
+    ValueId made = op.outputs[0];
+    behind_[at].push_back(std::move(op));
+    return made;
+  }
+
+  void place() {
+    std::vector<Op> ops;
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      ops.push_back(std::move(graph_.ops[i]));
+      for (Op& op : behind_[i]) ops.push_back(std::move(op));
+    }
+    graph_.ops = std::move(ops);
+  }
+
+  // ---- numbers
+
+  ValueId tally(const std::string& path, ValueId number) {
+    return graph_.add({.path = path,
+                       .kind = ValueKind::tally,
+                       .dtype = graph_[number].dtype,
+                       .shape = graph_[number].shape,
+                       .layout = graph_[number].layout,
+                       .counted = TallyOf::measured});
+  }
+
+  // Over the microbatches of a step: added up, or the largest kept.
+  ValueId keep(const OpDef& by, const std::string& path, ValueId number, size_t at,
+               RunsFor runs_for = RunsFor::every_microbatch) {
+    Op op = make_op(graph_, by, {tally(path, number), number}, {}, path + ".next");
+    graph_[op.outputs[0]].layout = graph_[number].layout;
+    return add(std::move(op), at, runs_for);
+  }
+
+  struct Measured {
+    int layer;
+    MeasuredTensor tensor;
+    std::string path() const { return fmt::format("measured.{}.{}", layer, named(kTensorNames, tensor)); }
+  };
+
+  void keep_sums(const Measured& of, Op op, const Layout& layout, size_t at) {
+    std::string path = measured_path(of.layer, of.tensor, MeasuredNumbers::sums, graph_[op.inputs[0]].path);
+    graph_[op.outputs[0]].layout = layout_of_number(layout, kPartial);
+    keep(ops::accumulate, path, add(std::move(op), at), at);
+  }
+
+  void keep_largest(const Measured& of, Op op, const Layout& layout, size_t at) {
+    std::string path = measured_path(of.layer, of.tensor, MeasuredNumbers::largest, graph_[op.inputs[0]].path);
+    graph_[op.outputs[0]].layout = layout_of_number(layout, kPartialMax);
+    keep(ops::keep_largest, path, add(std::move(op), at), at);
+  }
+
+  void measure(const Measured& of, const MadeValue& made) {
+    const Layout layout = graph_[made.id].layout;
+    std::optional<FloatRange> range = float_range(measures_.format.value_or(graph_[made.id].dtype));
+    BUG_IF(!range, "{} has no floating-point format", graph_[made.id].path);
+    Attrs attrs{{"zero_below", range->zero_below}, {"largest", range->largest}};
+    std::string path = of.path() + "." + graph_[made.id].path;
+    keep_sums(of, make_op(graph_, ops::tensor_statistics, {made.id}, attrs, path + ".statistics"), layout, made.op);
+    keep_largest(of, make_op(graph_, ops::absmax, {made.id}, {}, path + ".absmax"), layout, made.op);
+  }
+
+  // ---- layers
+
+  // What the layer hands on: of what ops outside of it read, the largest value, and the last of several.
+  std::optional<MadeValue> output_of(int layer) const {
+    std::set<ValueId> outside;
+    for (const Op& op : graph_.ops)
+      if (op.phase == Phase::forward && op.block != layer) outside.insert(op.inputs.begin(), op.inputs.end());
+    std::optional<MadeValue> found;
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const Op& op = graph_.ops[i];
+      if (op.phase != Phase::forward || op.block != layer) continue;
+      for (ValueId id : op.outputs)
+        if (outside.contains(id) && float_range(graph_[id].dtype) &&
+            (!found || graph_[id].shape.count() >= graph_[found->id].shape.count()))
+          found = MadeValue{id, i};
+    }
+    return found;
+  }
+
+  // A value that ranks have only parts of a sum of is looked at behind the hop that adds them up.
+  std::optional<MadeValue> whole(MadeValue made, Phase phase) const {
+    for (size_t i = made.op + 1; i < graph_.ops.size() && is_partial(graph_[made.id].layout); ++i) {
+      const Op& op = graph_.ops[i];
+      if (op.phase == phase && op.def->layout_rule == LayoutRule::free && op.inputs[0] == made.id)
+        made = {op.outputs[0], i};
+    }
+    return is_partial(graph_[made.id].layout) ? std::nullopt : std::optional(made);
+  }
+
+  // The last value that autodiff called so: contributions have the same name as their sum, and come before it.
+  std::optional<MadeValue> gradient_of(ValueId value) const {
+    const std::string path = "d." + graph_[value].path;
+    std::optional<MadeValue> found;
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      if (graph_.ops[i].phase == Phase::forward || graph_.ops[i].phase == Phase::recompute) continue;
+      for (ValueId id : graph_.ops[i].outputs)
+        if (graph_[id].path == path && graph_[id].shape == graph_[value].shape) found = MadeValue{id, i};
+    }
+    return found ? whole(*found, graph_.ops[found->op].phase) : std::nullopt;
+  }
+
+  void measure_layers() {
+    for (int layer = 0; layer < layers_; ++layer) {
+      std::optional<MadeValue> output = output_of(layer);
+      if (!output) continue;  // nothing of it is used
+      if (auto made = whole(*output, Phase::forward)) measure({layer, MeasuredTensor::activation}, *made);
+      if (auto made = gradient_of(output->id)) measure({layer, MeasuredTensor::activation_gradient}, *made);
+    }
+  }
+
+  // ---- attention
+
+  static Attrs logit_attrs(const Attrs& attention) {
+    Attrs attrs;
+    const auto& known = ops::attention_logits.attrs;
+    for (const auto& [name, value] : attention.entries())
+      if (std::find(known.begin(), known.end(), name) != known.end()) attrs.set(name, value);
+    return attrs;
+  }
+
+  // Queries meet keys of all positions: along axes that split the sequence it is gathered.
+  ValueId whole_sequence(ValueId id, size_t at) {
+    Layout layout = graph_[id].layout;
+    for (AxisState& state : layout.states)
+      if (state.shards(1)) state = kReplicated;
+    for (Op& hop : make_hops(graph_, id, layout, graph_[id].path + ".whole")) id = add(std::move(hop), at);
+    return id;
+  }
+
+  void measure_attention() {
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const Op op = graph_.ops[i];  // a copy: new values may move the lists
+      if (!op.def->attends || op.phase != Phase::forward || op.block < 0 || op.block >= layers_) continue;
+      std::vector<ValueId> inputs{whole_sequence(op.inputs[0], i)};
+      for (ValueId id : op.inputs)
+        if (graph_[id].dtype == DType::i32) inputs.push_back(whole_sequence(id, i));
+      const Layout layout = graph_[inputs[0]].layout;
+      keep_largest({op.block, MeasuredTensor::attention},
+                   make_op(graph_, ops::attention_logits, inputs, logit_attrs(op.attrs), op.path + ".logits"), layout,
+                   i);
+    }
+  }
+
+  // ---- fp8
+
+  void measure_rounding() {
+    for (size_t i = 0; i < graph_.ops.size(); ++i) {
+      const Op op = graph_.ops[i];
+      bool rounds =
+          !op.outputs.empty() && is_fp8(graph_[op.outputs[0]].dtype) && op.def->layout_rule == LayoutRule::rows;
+      bool of_weight = op.runs_for == RunsFor::first_microbatch;
+      if (!rounds || of_weight || op.phase == Phase::recompute || op.block < 0 || op.block >= layers_) continue;
+      MeasuredTensor tensor =
+          op.phase == Phase::forward ? MeasuredTensor::fp8_activation : MeasuredTensor::fp8_gradient;
+      const Layout layout = graph_[op.inputs[0]].layout;
+      if (is_partial(layout)) continue;
+      keep_sums({op.block, tensor},
+                make_op(graph_, ops::rounding_statistics, {op.inputs[0], op.outputs[0]}, {}, op.path + ".rounding"),
+                layout, i);
+    }
+  }
+
+  // ---- gradients of one microbatch
+
+  std::set<ValueId> held_by_several() const {
+    std::map<ValueId, std::set<int>> stages;
+    for (const Op& op : graph_.ops)
+      for (ValueId id : op.inputs)
+        if (graph_[id].kind == ValueKind::parameter) stages[id].insert(op.stage);
+    std::set<ValueId> several;
+    for (const auto& [parameter, of] : stages)
+      if (of.size() > 1) several.insert(parameter);
+    return several;
+  }
+
+  // Ranks along data axes have the gradients of other samples; along others they are added up first.
+  Layout by_samples(const Value& parameter, Layout layout) const {
+    for (int axis = 0; axis < graph_.mesh.axis_count(); ++axis) {
+      AxisState& state = layout.states[static_cast<size_t>(axis)];
+      const auto& data = parameter.data_axes;
+      if (state == kPartial && std::find(data.begin(), data.end(), axis) == data.end()) state = kInvariant;
+    }
+    return layout;
+  }
+
+  SmallGradients measure_small_gradients() {
+    SmallGradients small;
+    std::vector<int> made_by = producers(graph_);
+    std::set<ValueId> several = held_by_several();
+    std::optional<int64_t> parts;
+    for (auto [parameter, gradient] : parameter_gradients(graph_)) {
+      // Its gradient is a sum over stages, of which none has it before the update.
+      if (several.contains(parameter)) continue;
+      auto at = static_cast<size_t>(made_by[static_cast<size_t>(gradient)]);
+      Layout layout = by_samples(graph_[parameter], graph_[gradient].layout);
+      BUG_IF(parts && *parts != parts_along(graph_.mesh, layout, graph_[parameter].data_axes),
+             "{}: gradients of microbatches that are cut in different parts", graph_[parameter].path);
+      parts = parts_along(graph_.mesh, layout, graph_[parameter].data_axes);
+      for (Op& hop : make_hops(graph_, gradient, layout, graph_[gradient].path + ".by_samples"))
+        gradient = add(std::move(hop), at, RunsFor::first_microbatch);
+      Op op = make_op(graph_, ops::sum_squares, {gradient}, {}, "noise." + graph_[parameter].path);
+      // The parts of a sum count one by one here: they are gradients of different samples.
+      graph_[op.outputs[0]].layout = layout_of_number(layout, kPartial);
+      ValueId squares = add(std::move(op), at, RunsFor::first_microbatch);
+      small.squares[parameter] = keep(ops::accumulate, std::string(kTallyOfSquares) + graph_[parameter].path, squares,
+                                      at, RunsFor::first_microbatch);
+    }
+    return small;
+  }
+
+  Graph& graph_;
+  const TensorMeasures& measures_;
+  const int layers_;
+  std::vector<std::vector<Op>> behind_;  // by op of the graph
+};
+
+}  // namespace
+
+std::string measured_path(int layer, MeasuredTensor tensor, MeasuredNumbers numbers, const std::string& of) {
+  return fmt::format("measured.{}.{}.{}.{}", layer, named(kTensorNames, tensor), named(kNumberNames, numbers), of);
+}
+
+std::vector<Measurement> measurements_in(const Program& program) {
+  std::vector<Measurement> found;
+  for (const Value& value : program.values) {
+    if (!value.path.starts_with("measured.") || value.buffer < 0) continue;
+    if (value.kind != ValueKind::tally && value.kind != ValueKind::fetch) continue;
+    std::array<std::string_view, 3> words;  // layer, tensor, numbers
+    std::string_view rest = std::string_view(value.path).substr(std::string_view("measured.").size());
+    for (std::string_view& word : words) {
+      word = rest.substr(0, rest.find('.'));
+      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    }
+    Measurement measurement{.value = &value};
+    std::from_chars(words[0].data(), words[0].data() + words[0].size(), measurement.layer);
+    auto tensor = std::ranges::find(kTensorNames, words[1], &decltype(kTensorNames)::value_type::second);
+    auto numbers = std::ranges::find(kNumberNames, words[2], &decltype(kNumberNames)::value_type::second);
+    BUG_IF(tensor == kTensorNames.end() || numbers == kNumberNames.end(), "{} measures nothing known", value.path);
+    measurement.tensor = tensor->first;
+    measurement.numbers = numbers->first;
+    found.push_back(measurement);
+  }
+  return found;
+}
+
+int64_t small_gradient_parts(const Program& program) {
+  for (const Value& tally : program.values) {
+    if (tally.kind != ValueKind::tally || !tally.path.starts_with(kTallyOfSquares)) continue;
+    std::string parameter = tally.path.substr(kTallyOfSquares.size());
+    return parts_along(program.mesh, program.at("grad." + parameter).layout, program.at(parameter).data_axes);
+  }
+  return 0;
+}
+
+SmallGradients measure_tensors(Graph& graph, const TensorMeasures& measures) {
+  if (!measures.statistics && !measures.noise_scale) return {};
+  return TensorMeasurer(graph, measures).run();
+}
+
+}  // namespace sextant
