@@ -38,6 +38,15 @@ class RankStatus {
   void wait_for(int rank) { waiting_for_.store(rank, std::memory_order_relaxed); }
   void waited_for(int rank) { waiting_for_.compare_exchange_strong(rank, -1, std::memory_order_relaxed); }
 
+  // Time that the rank spent in messages, waiting for others included: message_timer.h. Only the thread that does the
+  // rank's steps adds to it.
+  void add_message_time(int64_t nanoseconds) { message_ns_.fetch_add(nanoseconds, std::memory_order_relaxed); }
+  int64_t message_nanoseconds() const { return message_ns_.load(std::memory_order_relaxed); }
+
+  // The next sum over all ranks begins so much later on this one: a drill.
+  void delay_next_sum(int64_t milliseconds) { sum_delay_ms_.store(milliseconds, std::memory_order_relaxed); }
+  int64_t take_sum_delay() { return sum_delay_ms_.exchange(0, std::memory_order_relaxed); }
+
   void move_on() { moves_.fetch_add(1, std::memory_order_relaxed); }  // progress within long work, such as a save
 
   StatusSnapshot seen() const;
@@ -50,6 +59,7 @@ class RankStatus {
   std::atomic<const std::string*> place_{nullptr}, beside_{nullptr};
   std::atomic<int> waiting_for_{-1};
   std::atomic<uint64_t> moves_{0};
+  std::atomic<int64_t> message_ns_{0}, sum_delay_ms_{0};
   std::mutex mutex_;  // of places_
   std::deque<std::string> places_;
 };

@@ -177,6 +177,9 @@ struct CheckpointSection {
 
 struct LogSection {
   std::string on_event;
+  int64_t profile_every = 0;  // steps; 0: never
+  bool tensorboard = false;
+  std::string prometheus;  // [HOST]:PORT; empty: none
   bool operator==(const LogSection&) const = default;
 };
 

@@ -482,6 +482,13 @@ constexpr Key kKeysAfterAxes[] = {
     KEY(log.on_event,
         "A command for the shell that gets every event of the run (docs/events.md) as a line of JSON on its standard input. "
         "It has ten seconds, and no step waits for it. Empty = none."),
+    KEY(log.profile_every, at_least(0),
+        "Every so many steps one is timed op by op on every rank, into ops/rank-N.jsonl of the run; `sextant watch` shows the times beside "
+        "those of the plan. 0 = never."),
+    KEY(log.tensorboard,
+        "Whether event files for TensorBoard are written while the run goes on, in tensorboard/ of the run."),
+    KEY(log.prometheus,
+        "Where the run serves its last values for Prometheus: `:9400` on loopback, or `ADDRESS:9400`. Empty = nowhere."),
 };
 
 #undef KEY

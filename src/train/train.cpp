@@ -24,6 +24,7 @@
 #include "run/run_identity.h"
 #include "run/run_target.h"
 #include "train/data/dataset.h"
+#include "train/health/drift_watch.h"
 #include "train/health/fault_injector.h"
 #include "train/health/heartbeat.h"
 #include "train/health/non_finite_streak.h"
@@ -33,6 +34,7 @@
 #include "train/health/stall_watch.h"
 #include "train/health/stop.h"
 #include "train/health/switches.h"
+#include "train/op_times.h"
 #include "train/progress.h"
 #include "train/save/finite_check.h"
 #include "train/save/resume.h"
@@ -104,7 +106,8 @@ class Run {
         faults_({parts.faults, parts.out, group.size(), trainer_.bound(), position.rank_status}),
         saver_({parts.run, parts.out, parts.spec, parts.dropout, parts.dataset.tokenizer.get(), files_, experts_,
                 trainer_.bound(), transport, position.rank_status, faults_}),
-        replicas_(trainer_.bound(), transport, same_work(parts.run, executor)) {}
+        replicas_(trainer_.bound(), transport, same_work(parts.run, executor)),
+        drift_(executor.target().name == "cpu" ? MessagesTimed::yes : MessagesTimed::no) {}
 
   // Where a save in the background has ended the run, that is the cause.
   void rethrow_failed_save() { saver_.check(); }
@@ -210,6 +213,7 @@ class Run {
                                             : "starting from random weights",
                     .details = {{"ranks", group_.size()}}});
     record_config(parts_.out, run_, state_.step + 1);
+    if (parts_.view.on_begin) parts_.view.on_begin(from.empty() ? Beginning::fresh : Beginning::resumed);
   }
 
   void require_finite(const std::string& source) {
@@ -241,7 +245,27 @@ class Run {
                     .step = m.step,
                     .text = fmt::format("the update was not applied: gradient norm {:.4g}{}", std::fabs(m.grad_norm),
                                         m.norm_limit ? fmt::format(", limit {:.4g}", *m.norm_limit) : "")});
+    watch_for_drift(m);
     if (std::optional<Spike> spike = spikes_.note(m)) react_to(*spike);
+  }
+
+  void watch_for_drift(const StepMetrics& m) {
+    // Steps that are timed op by op are slow on purpose, and those issued behind them wait.
+    if (!group_.leads() || (traced_step_ > 0 && m.step >= traced_step_ && m.step <= traced_step_ + 1)) return;
+    std::optional<Drift> drift = drift_.note({.step = m.step,
+                                              .step_s = m.step_s,
+                                              .processor_s = m.processor_s,
+                                              .own_s = m.own_s_by_rank,
+                                              .message_s = m.message_s_by_rank,
+                                              .input_s = m.input_s_by_rank});
+    if (!drift) return;
+    say(fmt::format("step {}: {}", drift->step, drift->text()));
+    EventDetails details{{"cause", std::string(name_of(drift->cause))},
+                         {"since_step", drift->since_step},
+                         {"before_s", drift->before_s},
+                         {"now_s", drift->now_s}};
+    if (drift->rank) details.set("rank", *drift->rank);
+    record_event({.kind = EventKind::drift, .step = drift->step, .text = drift->text(), .details = details});
   }
 
   void react_to(const Spike& spike) {
@@ -399,19 +423,32 @@ class Run {
     position_.heartbeat.beat();
     faults_.before_step(state_.step + 1);
     if (faults_.spoils_gradients(state_.step + 1)) trainer_.spoil_next_gradients();
+    trainer_.slow_down_input(faults_.slow_input_ms());
     if (is_due(run_.train.check_replicas_every)) replicas_.check_part(group_);
     saver_.check();
     say_notes();
-    bool traced = parts_.view.profile.step == state_.step + 1;
+    bool profiled = parts_.view.profile.step == state_.step + 1;
+    int64_t every = run_.log.profile_every;
+    bool traced = profiled || (every > 0 && (state_.step + 1) % every == 0);
     if (traced) position_.watch.begin_other_work();
     Trace trace;
     trainer_.begin_step(state_.step + 1, state_.samples, spikes_.policy_of(state_.step + 1), traced ? &trace : nullptr);
+    faults_.slow_down(position_.rank_status);
     for (Event& event : trace) event.step = state_.step + 1;
-    if (traced && group_.leads()) parts_.view.profile.take(trace, executor_);
+    if (traced) keep_op_times(trace);
+    if (profiled && group_.leads()) parts_.view.profile.take(trace, executor_);
     state_.step += 1;
     state_.validation_loss.reset();
     state_.samples += run_.batch.sequences;
     state_.tokens += run_.batch.sequences * run_.batch.seq;
+  }
+
+  void keep_op_times(const Trace& trace) {
+    traced_step_ = state_.step + 1;
+    const Program& program = trainer_.bound().program();
+    append_op_times(
+        parts_.out,
+        {.step = state_.step + 1, .rank = group_.rank(), .stage = stage_rank_of(program.mesh, group_.rank())}, trace);
   }
 
   void measure(StepMetrics& m) {
@@ -461,6 +498,8 @@ class Run {
   NonFiniteStreak non_finite_{run_.train.non_finite_steps, static_cast<float>(run_.train.loss_scale.minimum)};
   RepeatedSteps repeated_{run_.mesh.expert_capacity};
   SpikeWatch spikes_{run_.train.spike};
+  DriftWatch drift_;
+  int64_t traced_step_ = 0;             // the last one whose ops were timed
   std::optional<int64_t> rewind_from_;  // the step with the spike, until the run has gone back
   std::optional<MetricsFile> metrics_;  // the leader's
   std::optional<Progress> progress_;

@@ -37,12 +37,16 @@ struct Profile {
   std::function<void(const Trace& trace, Executor& executor)> take = {};
 };
 
+enum class Beginning : uint8_t { fresh, resumed };
+
 // What is asked of a run beside its config, for this time.
 struct TrainView {
   Profile profile = {};
   int64_t until = 0;  // the run saves and stops behind this step; 0: it goes on to its end
   Verbosity verbosity =
       Verbosity::usual;  // quiet: nothing; verbose: a line for every step, whatever train.log_every says
+  // Called once by the leader, when the directory of the run is ready and the first step follows.
+  std::function<void(Beginning beginning)> on_begin = {};
 };
 
 // The ranks of the run's mesh that are this process's to run: by default all, as threads. Only the process of rank 0

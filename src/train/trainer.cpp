@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -37,6 +38,14 @@ bool any_has(const std::vector<Program>& programs, std::string_view path) {
   return std::any_of(programs.begin(), programs.end(), [&](const Program& program) { return program.find(path); });
 }
 
+// Numbers of StepClock::Times that all ranks learn from each other.
+constexpr size_t kTimesOfRank = 3;
+
+// A tenth of a microsecond is exact enough, and short as text.
+double in_short(double seconds) {
+  return std::round(seconds * 1e7) / 1e7;
+}
+
 // The gradient norm, lost rows and rounds.
 constexpr size_t kOtherNumbers = 3;
 
@@ -59,7 +68,11 @@ int chunk_with_loss(const Program& program) {
 }  // namespace
 
 Trainer::Trainer(const Parts& parts)
-    : run_(parts.run), dataset_(parts.dataset), group_(parts.group), rank_status_(parts.rank_status) {
+    : run_(parts.run),
+      dataset_(parts.dataset),
+      group_(parts.group),
+      rank_status_(parts.rank_status),
+      clock_(parts.rank_status) {
   size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, group_.rank()));
   arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)));
   count_layers_with_experts(parts.programs);
@@ -78,7 +91,7 @@ Trainer::Trainer(const Parts& parts)
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
   for (Begun& begun : begun_) {
     begun.open.reserve(kOpenLosses);
-    begun.losses.resize(losses_.size() + 1);
+    begun.losses.resize(losses_.size() + 1 + kTimesOfRank * static_cast<size_t>(group_.size()));
     begun.mtp_targets.resize(mtp_scales_.size());
   }
   size_t numbers = kOpenLosses + kOtherNumbers + train_.loads.size();
@@ -139,6 +152,7 @@ bool Trainer::counts(const Bound& bound, std::string_view path) const {
 void Trainer::begin_step(int64_t step, int64_t first_sample, const StepPolicy& policy, Trace* trace) {
   BUG_IF(steps_under_way() > steps_ahead_, "{} steps under way", steps_under_way());
   if (steps_under_way() == 0) last_finish_s_ = now_s();
+  clock_.resume();
   Begun& begun = begun_[static_cast<size_t>(steps_begun_++) % begun_.size()];
   begun.step = step;
   begun.first_sample = first_sample;
@@ -172,7 +186,7 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
       // Where ranks talk to each other, the executor writes it, op by op.
       if (rank_status_ && group_.size() == 1)
         rank_status_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
-      runner.feeder->before(action, {begun.first_sample + action.microbatch * microbatch_sequences()});
+      feed(runner, action, begun);
     }
     bound.run(unit, trace);
     bool makes_loss = std::ranges::any_of(unit, [&](const Action& action) {
@@ -194,6 +208,14 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
     ++begun.first_load;
   }
   for (const auto& [place, number] : runner.loads) bound.fetch(*number);
+}
+
+void Trainer::feed(Runner& runner, const Action& action, const Begun& begun) {
+  double start = now_s();
+  if (slow_input_ms_ > 0 && &action == &runner.bound->program().schedule.front())
+    std::this_thread::sleep_for(std::chrono::milliseconds(slow_input_ms_));
+  runner.feeder->before(action, {begun.first_sample + action.microbatch * microbatch_sequences()});
+  clock_.add_input(now_s() - start);
 }
 
 void Trainer::count_mtp_targets(Begun& begun) {
@@ -272,7 +294,12 @@ StepMetrics Trainer::finish_step() {
                                  : StepMetrics::ExpertRows{.repeated_steps = repeated_steps_};
   // All ranks decide by one norm, whatever its last bits are on their own.
   std::vector<double>& losses = begun.losses;
-  losses.back() = group_.leads() ? numbers.grad_norm : 0;
+  double& grad_norm = losses[losses_.size()];
+  grad_norm = group_.leads() ? numbers.grad_norm : 0;
+  StepClock::Times times = clock_.take();
+  std::span<double> of_ranks = std::span(losses).subspan(losses_.size() + 1);
+  std::ranges::copy(std::array{times.own_s, times.message_s, times.input_s},
+                    of_ranks.subspan(kTimesOfRank * static_cast<size_t>(group_.rank())).begin());
   group_.sum(losses);
   auto of_routers = [&](size_t i) {
     return losses_[i].in_model ? std::optional(losses[i] * microbatch_share()) : std::nullopt;
@@ -282,17 +309,27 @@ StepMetrics Trainer::finish_step() {
     mtp_loss = mtp_loss.value_or(0) + losses[kFirstMtpLoss + i] / (std::max(begun.mtp_targets[i], 1.0) * mtp_depths());
   int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;
   double now = now_s(), seconds = now - std::exchange(last_finish_s_, now);
+  if (steps_under_way() == 0) clock_.pause();
+  auto times_of_ranks = [&](size_t which) {
+    std::vector<double> list;
+    for (size_t i = which; i < of_ranks.size(); i += kTimesOfRank) list.push_back(in_short(of_ranks[i]));
+    return list;
+  };
   return {.step = begun.step,
           .loss = losses[kModelLoss] / static_cast<double>(batch_tokens),
           .balance_loss = of_routers(kBalanceLoss),
           .router_z_loss = of_routers(kRouterZLoss),
           .mtp_loss = mtp_loss,
-          .grad_norm = losses.back(),
+          .grad_norm = grad_norm,
           .loss_scale = numbers.loss_scale,
           .norm_limit = std::isfinite(begun.norm_limit) ? std::optional<double>(begun.norm_limit) : std::nullopt,
           .lr = begun.lr,
           .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
           .step_s = seconds,
+          .own_s_by_rank = times_of_ranks(0),
+          .message_s_by_rank = times_of_ranks(1),
+          .input_s_by_rank = times_of_ranks(2),
+          .processor_s = in_short(times.processor_s),
           .arena_bytes = arena_->bytes(),
           .expert_loads = std::move(numbers.loads),
           .expert_rows = rows,

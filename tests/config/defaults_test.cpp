@@ -207,6 +207,9 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"checkpoint.resume", "\"auto\""},
 
       {"log.on_event", "\"\""},
+      {"log.profile_every", "0"},
+      {"log.tensorboard", "false"},
+      {"log.prometheus", "\"\""},
   };
   return table;
 }

@@ -105,10 +105,13 @@ TEST(RunLog, HasEventsWithTheLossOfTheirStep) {
   WatchedRun run(1, files / "r", "r");
   run.poll(1 << 20);
   std::string text = run_log_markdown(run, run.modified());
-  EXPECT_NE(text.find("| 2026-11-17 18:03:54 | 2 | 4.2500 | checkpoint | a \\<b\\>\\|\\</b\\> line |\n"), text.npos)
+  EXPECT_NE(
+      text.find("\n## 2026-11-17\n\n- 18:03:54, step 2, loss 4.2500: **checkpoint**: a \\<b\\>\\|\\</b\\> line\n"),
+      text.npos)
       << text;
-  EXPECT_NE(text.find("| 2026-11-17 18:04:00 | 9 |  | failure | disk full |\n"), text.npos) << text;
-  EXPECT_NE(text.find("- state: failed\n"), text.npos);
+  EXPECT_NE(text.find("- 18:04:00, step 9: **failure**: disk full\n"), text.npos) << text;
+  EXPECT_NE(text.find("The run is failed at step 2, after "), text.npos) << text;
+  EXPECT_NE(text.find(" It had a failure.\n"), text.npos) << text;
   std::string page = run_log_html(run, run.modified());
   EXPECT_NE(page.find("a &lt;b&gt;|&lt;/b&gt; line"), page.npos);
   EXPECT_NE(page.find("<polyline"), page.npos);

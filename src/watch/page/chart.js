@@ -59,6 +59,10 @@ class Chart {
         }
       }
     }
+    for (const {seconds} of this.plans()) {
+      low = Math.min(low, seconds);
+      high = Math.max(high, seconds);
+    }
     if (view.outliers && values.length > 20) {
       values.sort((a, b) => a - b);
       low = values[Math.floor(values.length * 0.02)];
@@ -95,6 +99,7 @@ class Chart {
       if (one.smooth) drawCurve(context, one.x, one.y, {x, y, colour, alpha: 0.25, isDashed: one.isSecond});
       drawCurve(context, one.smooth_x ?? one.x, one.smooth ?? one.y, {x, y, colour, alpha: 1, isDashed: one.isSecond});
     }
+    for (const {run, seconds} of this.plans()) drawLevel(context, y.pixel(seconds), {x, colour: colours.run(run), text: "predicted"});
     if (this.cursor !== null) this.drawCursor(context, height, colours);
     context.restore();
     if (this.selection) {
@@ -104,6 +109,12 @@ class Chart {
       context.globalAlpha = 1;
     }
     canvas.setAttribute("aria-label", this.description());
+  }
+
+  // The step times that were predicted, on the chart of those.
+  plans() {
+    if (this.fields[0] !== "step_s") return [];
+    return this.view.shownRuns().filter((run) => run.plan).map((run) => ({run: run.id, seconds: run.plan.step_s}));
   }
 
   drawMarks(context, x, height, colours) {
@@ -188,6 +199,8 @@ class Chart {
                   element("b", {textContent: formatValue(point[1], this.unit)}));
       lines.push(line);
     }
+    for (const {run, seconds} of this.plans())
+      lines.push(element("div", {className: "text", textContent: `predicted (${this.view.runName(run)}): ${formatValue(seconds, this.unit)}`}));
     if (this.markedEvent) {
       const {event, text, run} = this.markedEvent;
       lines.push(element("div", {className: "text", textContent: `${event} (${this.view.runName(run)}): ${text}`}));
@@ -336,4 +349,20 @@ function drawCurve(context, xs, ys, {x, y, colour, alpha, isDashed}) {
       context.fill();
     }
   context.globalAlpha = 1;
+}
+
+// A horizontal line with a word at its right end.
+function drawLevel(context, at, {x, colour, text}) {
+  context.strokeStyle = context.fillStyle = colour;
+  context.lineWidth = 1.5;
+  context.setLineDash([6, 4]);
+  context.beginPath();
+  context.moveTo(x.pixelFrom, at);
+  context.lineTo(x.pixelTo, at);
+  context.stroke();
+  context.setLineDash([]);
+  context.font = "11px system-ui, sans-serif";
+  context.textAlign = "right";
+  context.textBaseline = "bottom";
+  context.fillText(text, x.pixelTo - 4, at - 2);
 }
