@@ -141,9 +141,12 @@ class View {
     this.range = null;
     this.afterZoom();
   }
-  // What is there is drawn at once; finer points follow.
+  // What is there is drawn with the next frame, however many turns of the wheel there were; finer points follow.
   afterZoom() {
-    this.draw();
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = undefined;
+      this.draw();
+    });
     clearTimeout(this.zoomTimer);
     this.zoomTimer = setTimeout(() => {
       this.reload();

@@ -1,4 +1,5 @@
 // One chart: curves of some fields for all runs that are shown, on a canvas. Zoom along x is common to all charts.
+const MOST_PARTS = 3000;  // of all curves of a chart; each has two points or fewer
 const MARGIN = {left: 58, right: 10, top: 8, bottom: 24};
 
 class Chart {
@@ -34,7 +35,9 @@ class Chart {
   async load() {
     this.isStale = false;
     const view = this.view, width = this.canvas.clientWidth || 400;
-    const asked = view.question(Math.max(50, Math.round(width / 2)));
+    // Of many runs fewer points each: the pale curves lie upon each other, and a zoom draws all of them in every frame.
+    const parts = Math.min(width / 2, MOST_PARTS / Math.max(1, view.shownRuns().length));
+    const asked = view.question(Math.max(50, Math.round(parts)));
     const answers = await Promise.all(this.fields.map((field) => view.source.series({...asked, field})));
     // An answer to a range that is no longer shown may come late.
     this.series = answers.flatMap((list, i) => list.map((one) => ({...one, field: this.fields[i], isSecond: i > 0})));
@@ -325,8 +328,9 @@ function drawAxes(context, {x, y, width, height, colours, axis, unit}) {
 function drawCurve(context, xs, ys, {x, y, colour, alpha, isDashed}) {
   context.strokeStyle = context.fillStyle = colour;
   context.globalAlpha = alpha;
-  context.lineWidth = 1.6;
-  context.lineJoin = "round";
+  // A pale curve is a band of all values: thin lines without joins are drawn many times as fast.
+  context.lineWidth = alpha < 1 ? 1 : 1.6;
+  context.lineJoin = alpha < 1 ? "bevel" : "round";
   context.setLineDash(isDashed ? [6, 4] : []);
   context.beginPath();
   let pen = false;
