@@ -23,7 +23,7 @@ void sample_lines(const std::filesystem::path& path, size_t count, size_t smalle
   size_t behind = 0;  // the end of the last line taken
   for (size_t i = 0; i < count; ++i) {
     // The last piece ends with the file.
-    size_t from = std::max(behind, (size - std::min(size, kPiece)) / (count - 1) * i);
+    size_t from = std::max(behind, (size - std::min(size, kPiece)) * i / (count - 1));
     ssize_t got = ::pread(file.get(), piece.data(), piece.size(), static_cast<off_t>(from));
     if (got <= 0) return;
     std::string_view text(piece.data(), static_cast<size_t>(got));

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -88,33 +89,20 @@ struct Measured {
   std::map<int64_t, Series> by_rank;
 };
 
-class OpReader {
- public:
-  explicit OpReader(const fs::path& run) : run_(run) {}
-
-  void read_plan(std::map<OpName, OpRecord>& planned) {
-    each_line(run_ / kPlanFile, [&](const OpsJson& json) {
-      if (const OpsJson* ops = member(json, "ops"); ops && ops->is_array())
-        for (const OpsJson& row : *ops)
-          if (std::optional<OpRecord> record = record_in(row, std::nullopt)) planned[record->name] = *record;
-    });
+// What the lines of the files say, added up.
+struct OpLines {
+  void take_plan(std::string_view line) {
+    if (std::optional<PlannedStep> step = planned_step_in(line)) plan = step;
+    OpsJson json = OpsJson::parse(line, nullptr, false);
+    if (!json.is_object()) return;
+    if (const OpsJson* ops = member(json, "ops"); ops && ops->is_array())
+      for (const OpsJson& row : *ops)
+        if (std::optional<OpRecord> record = record_in(row, std::nullopt)) planned[record->name] = *record;
   }
 
-  void read_times(std::map<OpName, Measured>& measured) {
-    fs::path folder = run_ / kOpTimesFolder;
-    std::error_code error;
-    // A link may lead out of the run.
-    if (fs::symlink_status(folder, error).type() != fs::file_type::directory) return;
-    size_t files = 0;
-    for (const fs::directory_entry& file : fs::directory_iterator(folder, error))
-      if (file.path().extension() == ".jsonl" && ++files <= kMostRankFiles)
-        each_line(file.path(), [&](const OpsJson& json) { take_times(json, measured); });
-  }
-
-  std::set<int64_t> steps, ranks;
-
- private:
-  void take_times(const OpsJson& json, std::map<OpName, Measured>& measured) {
+  void take_times(std::string_view line) {
+    OpsJson json = OpsJson::parse(line, nullptr, false);
+    if (!json.is_object()) return;
     const OpsJson *step = member(json, "step"), *rank = member(json, "rank"), *stage = member(json, "stage"),
                   *ops = member(json, "ops");
     for (const OpsJson* number : {step, rank, stage})
@@ -131,32 +119,43 @@ class OpReader {
     }
   }
 
-  const fs::path& run_;
+  OpComparison comparison() const;
+
+  std::optional<PlannedStep> plan;
+  std::map<OpName, OpRecord> planned;
+  std::map<OpName, Measured> measured;
+  std::set<int64_t> steps, ranks;
 };
 
-// Where a series became slower and stayed so: the split of which both sides have several steps and differ most.
+// Where a series became slower and stayed so: the split that leaves the least deviation from the medians of both sides.
 struct Slowing {
   int64_t step = 0;
   double ratio = 1;
 };
 std::optional<Slowing> slowing_of(const Series& series) {
-  constexpr size_t kSide = 3;
-  std::vector<std::pair<int64_t, double>> all(series.begin(), series.end());
-  std::optional<Slowing> found;
-  for (size_t split = kSide; split + kSide <= all.size(); ++split) {
-    auto side = [&](size_t from, size_t to) {
-      std::vector<double> values;
-      for (size_t i = from; i < to; ++i) values.push_back(all[i].second);
-      return values;
-    };
-    std::vector<double> before = side(0, split), after = side(split, all.size());
-    double slowest_before = *std::ranges::max_element(before), fastest_after = *std::ranges::min_element(after);
-    double ratio = middle_of(after) / std::max(middle_of(before), 1e-12);
-    // More than scatter: none behind the split is much faster than the slowest before it.
-    if (ratio < kClearlySlower || fastest_after * kClearlySlower < slowest_before) continue;
-    if (!found || ratio > found->ratio) found = Slowing{all[split].first, ratio};
-  }
-  return found;
+  constexpr size_t kSide = 3;  // steps at least
+  std::vector<double> values;
+  for (const auto& [step, seconds] : series) values.push_back(seconds);
+  size_t best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  auto side = [&](size_t from, size_t to) {
+    return std::vector<double>(values.begin() + static_cast<std::ptrdiff_t>(from),
+                               values.begin() + static_cast<std::ptrdiff_t>(to));
+  };
+  auto deviation = [&](size_t from, size_t to) {
+    double middle = middle_of(side(from, to)), sum = 0;
+    for (size_t i = from; i < to; ++i) sum += std::fabs(values[i] - middle);
+    return sum;
+  };
+  for (size_t split = kSide; split + kSide <= values.size(); ++split)
+    if (double sum = deviation(0, split) + deviation(split, values.size()); sum < least) least = sum, best = split;
+  if (best == 0) return std::nullopt;
+  std::vector<double> before = side(0, best), after = side(best, values.size());
+  double ratio = middle_of(after) / std::max(middle_of(before), 1e-12);
+  // More than scatter: none behind the split is much faster than the slowest before it.
+  bool apart = std::ranges::min(after) * kClearlySlower >= std::ranges::max(before);
+  if (ratio < kClearlySlower || !apart) return std::nullopt;
+  return Slowing{std::next(series.begin(), static_cast<std::ptrdiff_t>(best))->first, ratio};
 }
 
 bool is_message_op(const std::string& name) {
@@ -192,8 +191,18 @@ ComparedOp compared(const OpName& name, const Measured& measured, const OpRecord
   return out;
 }
 
-double beyond(const ComparedOp& op) {
+double beyond_plan(const ComparedOp& op) {
   return op.rank_s.value_or(op.measured_s.value_or(0)) - op.predicted_s.value_or(0);
+}
+
+OpComparison OpLines::comparison() const {
+  OpComparison out{.plan = plan, .steps = {steps.begin(), steps.end()}, .ranks = std::ssize(ranks), .ops = {}};
+  for (const auto& [name, times] : measured) {
+    auto found = planned.find(name);
+    out.ops.push_back(compared(name, times, found == planned.end() ? nullptr : &found->second));
+  }
+  std::ranges::stable_sort(out.ops, std::ranges::greater{}, beyond_plan);
+  return out;
 }
 
 OpsJson or_null(const auto& value) {
@@ -212,23 +221,24 @@ std::optional<PlannedStep> planned_step_in(std::string_view line) {
 }
 
 OpComparison compare_ops(const fs::path& run) {
-  OpComparison out;
-  LineTail(run / kPlanFile)
-      .read(
-          kMostBytes, [] {}, [&](std::string_view line) { out.plan = planned_step_in(line); });
-  OpReader reader(run);
-  std::map<OpName, OpRecord> planned;
-  std::map<OpName, Measured> measured;
-  reader.read_plan(planned);
-  reader.read_times(measured);
-  out.steps.assign(reader.steps.begin(), reader.steps.end());
-  out.ranks = std::ssize(reader.ranks);
-  for (const auto& [name, times] : measured) {
-    auto plan = planned.find(name);
-    out.ops.push_back(compared(name, times, plan == planned.end() ? nullptr : &plan->second));
-  }
-  std::ranges::stable_sort(out.ops, std::ranges::greater{}, beyond);
-  return out;
+  OpLines lines;
+  each_line(run / kPlanFile, [&](std::string_view line) { lines.take_plan(line); });
+  fs::path folder = run / kOpTimesFolder;
+  std::error_code error;
+  // A link may lead out of the run.
+  if (fs::symlink_status(folder, error).type() != fs::file_type::directory) return lines.comparison();
+  size_t files = 0;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder, error))
+    if (file.path().extension() == ".jsonl" && ++files <= kMostRankFiles)
+      each_line(file.path(), [&](std::string_view line) { lines.take_times(line); });
+  return lines.comparison();
+}
+
+OpComparison compare_op_lines(std::string_view plan, const std::vector<std::string>& times) {
+  OpLines lines;
+  lines.take_plan(plan);
+  for (const std::string& line : times) lines.take_times(line);
+  return lines.comparison();
 }
 
 std::string op_comparison_json(const OpComparison& comparison) {

@@ -42,6 +42,8 @@ struct OpComparison {
   std::vector<ComparedOp> ops;  // what takes longest beyond its prediction first
 };
 OpComparison compare_ops(const std::filesystem::path& run);
+// Of the text of plan.json and the lines of ops/rank-N.jsonl; what is neither counts as nothing.
+OpComparison compare_op_lines(std::string_view plan, const std::vector<std::string>& times);
 
 std::string op_comparison_json(const OpComparison& comparison);
 // A table of the first `most` rows and a sentence on each op that is slower than it should be; empty where there is

@@ -11,12 +11,12 @@ namespace sextant {
 namespace {
 
 constexpr std::string_view kPlan =
-    R"({"machine":"here","step":{"seconds":0.02},"ops":[[0,"linear","layers.*.qkv",8,0.004],[0,"rms_norm","layers.*.norm",8,0.001],[0,"all_reduce","grad.bucket",1,0.002],"bad",[0,"x"]]})";
+    R"({"machine":"here","step":{"seconds":0.02},"ops":[[0,"linear","layers.*.qkv",8,0.004],[0,"rms_norm","layers.*.norm",8,0.001],[0,"redistribute","grad.bucket",1,0.002],"bad",[0,"x"]]})";
 
 // A line of ops/rank-N.jsonl; times in milliseconds.
 std::string timed_line(int step, int rank, double linear, double norm, double message) {
   return fmt::format(
-             R"({{"step":{},"rank":{},"stage":0,"ops":[["linear","layers.*.qkv",8,{}],["rms_norm","layers.*.norm",8,{}],["all_reduce","grad.bucket",1,{}]]}})",
+             R"({{"step":{},"rank":{},"stage":0,"ops":[["linear","layers.*.qkv",8,{}],["rms_norm","layers.*.norm",8,{}],["redistribute","grad.bucket",1,{}]]}})",
              step, rank, linear / 1e3, norm / 1e3, message / 1e3) +
          "\n";
 }
@@ -54,8 +54,8 @@ TEST(OpComparisons, NameTheSlowOpItsRankAndItsStep) {
   EXPECT_FALSE(norm.rank || norm.since_step);
   EXPECT_NEAR(*norm.slowdown, 1.05, 1e-9);
   // Who waits is not who is slow.
-  EXPECT_TRUE(op_named(found, "all_reduce").is_message);
-  EXPECT_FALSE(op_named(found, "all_reduce").rank);
+  EXPECT_TRUE(op_named(found, "redistribute").is_message);
+  EXPECT_FALSE(op_named(found, "redistribute").rank);
   std::string text = op_comparison_text(found);
   EXPECT_NE(text.find("linear layers.*.qkv takes 2.2 times what is predicted on rank 2, since step 600\n"), text.npos)
       << text;
