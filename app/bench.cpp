@@ -475,7 +475,12 @@ void bench_gpu(const BenchMachineArguments& a) {
 
 }  // namespace
 
-void bench_machine_verb(const BenchMachineArguments& a) {
+void bench_machine_verb(const BenchMachineArguments& given) {
+  BenchMachineArguments a = given;
+  if (a.options.save == kThisMachine) {
+    a.options.save = file_of_this_machine();
+    std::filesystem::create_directories(std::filesystem::path(a.options.save).parent_path());
+  }
   if (on_cuda(a.options)) {
     if (a.ranks > 0) refuse_on_device("--ranks", "a GPU is measured by one rank", "--device cpu");
     return bench_gpu(a);

@@ -113,7 +113,9 @@ void add_sizing(CLI::App& bench, BenchSizingArguments& a) {
 void add_machine(CLI::App& bench, BenchMachineArguments& a) {
   CLI::App* verb = bench.add_subcommand("machine", "Measure all that plan --machine needs to know of this machine");
   CLI::Option* seconds = add_options(*verb, a.options);
-  verb->add_option("--save", a.options.save, "the file to write, NAME.toml")->required();
+  verb->add_option("--save", a.options.save,
+                   "the file to write, NAME.toml; here: the file of this machine, by which runs are predicted")
+      ->required();
   verb->add_option("--ranks", a.ranks, "of a CPU: ranks that share it and are busy at once [cores / threads]")
       ->check(CLI::Range(1, 4096));
   verb->add_option("--name", a.name, "of the machine [the file's]");

@@ -20,10 +20,9 @@ void compare_verb(const CompareArguments& a) {
                        .got = set.runs().empty() ? "not a run's directory" : "a folder of several runs",
                        .expected = "the directory of one run (train --out)"});
   }
-  std::vector<RunComparison> comparisons;
-  for (size_t i = 1; i < sets.size(); ++i)
-    comparisons.push_back(
-        compare_runs(*sets[0].runs().front(), *sets[i].runs().front(), static_cast<size_t>(a.window)));
+  std::vector<const WatchedRun*> runs;
+  for (const RunSet& set : sets) runs.push_back(set.runs().front().get());
+  std::vector<RunComparison> comparisons = compare_with_first(runs, static_cast<size_t>(a.window));
   if (a.json) return print_json(nlohmann::ordered_json::parse(comparison_json(comparisons)));
   fmt::print("{}", comparison_text(comparisons));
 }

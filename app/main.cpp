@@ -321,6 +321,9 @@ void add_watch(CLI::App& app, WatchArguments& a) {
       ->check(output_file("--export"));
   verb->add_option("--csv", a.csv, "write all values to this file and end")->check(output_file("--csv"));
   verb->add_option("--tensorboard", a.tensorboard, "write event files of TensorBoard into this folder and end");
+  verb->add_option("--forward", a.forward,
+                   "follow the runs into this service until they end, by the Python package of that name")
+      ->check(CLI::IsMember({"wandb", "mlflow"}));
   verb->add_flag("--json", a.json, "print JSON: the address of the page, the file, or the last values of each run");
   add_quiet(*verb, a.verbosity, "no remarks on standard error");
   verb->callback([&a, verb] {

@@ -10,6 +10,7 @@
 #include "base/threads.h"
 #include "config/load.h"
 #include "sweep/sweep.h"
+#include "sweep/sweep_comparison.h"
 #include "sweep/sweep_report.h"
 
 namespace sextant {
@@ -39,10 +40,15 @@ ExitCode sweep_verb(const SweepArguments& a) {
                               .say = [&](const std::string& line) {
                                 if (!quiet) fmt::print("{}\n", printable(line));
                               }});
-  if (a.json)
-    print_json(sweep_json(result));
-  else
-    fmt::print("{}{}", quiet ? "" : "\n", sweep_text(result));
+  std::vector<RunComparison> comparisons = compare_with_best(result);
+  if (a.json) {
+    nlohmann::ordered_json json = sweep_json(result);
+    json.update(nlohmann::ordered_json::parse(comparison_json(comparisons)));
+    print_json(json);
+  } else {
+    std::string compared = sweep_comparison_text(comparisons);
+    fmt::print("{}{}{}{}", quiet ? "" : "\n", sweep_text(result), compared.empty() ? "" : "\n", compared);
+  }
   return result.outcome;
 }
 

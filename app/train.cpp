@@ -9,6 +9,7 @@
 #include "app/output.h"
 #include "app/processes.h"
 #include "app/run_inputs.h"
+#include "app/run_prediction.h"
 #include "app/verbs.h"
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -20,6 +21,8 @@
 #include "train/world.h"
 #include "view/chrome_trace.h"
 #include "view/op_table.h"
+#include "watch/op_comparison.h"
+#include "watch/run_companion.h"
 
 namespace sextant {
 
@@ -37,6 +40,8 @@ void report_profile(const Trace& trace, Executor& executor, const fs::path& file
                  : "",
              op_table(trace, {rates.flops_per_s, rates.bytes_per_s}));
   write_file_atomically(file, chrome_trace(trace));
+  if (std::string compared = op_comparison_text(compare_ops(file.parent_path())); !compared.empty())
+    fmt::print("{}\n", compared);
   fmt::print("trace    {} (open it in ui.perfetto.dev or chrome://tracing)\n", file.string());
 }
 
@@ -115,9 +120,24 @@ ExitCode train_verb(const TrainArguments& arguments, Processes& processes) {
                     profiled = true;
                     report_profile(trace, executor, out / fmt::format("profile-step-{}.json", arguments.profile));
                   }};
-  TrainResult result =
-      train(run, out, executors, launch,
-            {profile, arguments.until, arguments.json ? Verbosity::quiet : arguments.verbosity}, faults);
+  Verbosity verbosity = arguments.json ? Verbosity::quiet : arguments.verbosity;
+  std::unique_ptr<RunCompanion> companion;
+  auto begin = [&](Beginning beginning) {
+    predict_run(run, out, beginning, verbosity);
+    if (!run.log.tensorboard && run.log.prometheus.empty()) return;
+    auto warn = [](const std::string& line) { fmt::print(stderr, "{}\n", printable(line)); };
+    try {
+      companion = std::make_unique<RunCompanion>(
+          out, RunCompanion::Wishes{.tensorboard = run.log.tensorboard, .prometheus = run.log.prometheus}, warn);
+    } catch (const RunError& error) {  // a port that is taken is no reason not to train
+      return warn(fmt::format("the run goes on without log.tensorboard and log.prometheus: {}", error.what()));
+    }
+    if (companion->port() > 0 && verbosity != Verbosity::quiet)
+      fmt::print("values   port {}, /metrics\n", companion->port());
+  };
+  if (!run.log.prometheus.empty()) parse_served_address(run.log.prometheus, run.place_of("log.prometheus"));
+  TrainResult result = train(run, out, executors, launch, {profile, arguments.until, verbosity, begin}, faults);
+  companion.reset();
   if (!launch.leads()) return result.outcome;
   if (arguments.profile > 0 && !profiled)
     fmt::print(stderr,

@@ -145,6 +145,7 @@ struct WatchArguments {
   std::string export_page;  // an HTML file to write
   std::string csv;          // a file to write
   std::string tensorboard;  // a folder to write event files to
+  std::string forward;      // a service to hand runs on to
   bool json = false;
   Verbosity verbosity = Verbosity::usual;
   std::vector<std::string> given;  // names of the options on the command line

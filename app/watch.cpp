@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +18,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/printable.h"
+#include "base/program_folder.h"
 #include "base/text_style.h"
 #include "train/health/stop.h"
 #include "train/metrics.h"
@@ -87,6 +90,21 @@ void convert_runs(const WatchArguments& a) {
   RunSet runs = loaded_runs(a);
   write_tensorboard(runs, a.tensorboard);
   say_written(a, a.tensorboard, runs);
+}
+
+// By a script, whose place this process takes: the services' packages are Python's.
+void forward_runs(const WatchArguments& a) {
+  std::string script = (program_folder("adapters") / "forward.py").string();
+  std::vector<std::string> words{"python3", script, a.forward};
+  words.insert(words.end(), a.directories.begin(), a.directories.end());
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  run_set_of(a);  // refuses what is no directory
+  std::fflush(nullptr);
+  ::execvp(pointers[0], pointers.data());
+  throw RunError("--forward", fmt::format("python3 cannot be started: {}", ::strerror(errno)),
+                 "Python 3.11 or newer must be on the path");
 }
 
 size_t terminal_width() {
@@ -176,6 +194,8 @@ void watch_verb(const WatchArguments& a) {
       return write_table(a);
     case WatchMode::tensorboard:
       return convert_runs(a);
+    case WatchMode::forward:
+      return forward_runs(a);
   }
 }
 

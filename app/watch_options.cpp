@@ -9,12 +9,13 @@ namespace sextant {
 
 namespace {
 
-constexpr std::array<VerbMode, 5> kWatchModes{{
+constexpr std::array<VerbMode, 6> kWatchModes{{
     {"serve", "the live page"},
     {"text", "curves in the terminal (--text)"},
     {"export_page", "a page in a file (--export)"},
     {"csv", "a table of values (--csv)"},
     {"tensorboard", "event files of TensorBoard (--tensorboard)"},
+    {"forward", "following into a service (--forward)"},
 }};
 
 template <class... Modes>
@@ -25,8 +26,8 @@ constexpr ModeSet in_watch(Modes... modes) {
 using enum WatchMode;
 constexpr ModeSet kEveryWatch = in_watch(serve, text, export_page, csv, tensorboard);
 
-constexpr std::array<OptionUse, 12> kWatchOptions{{
-    {"directories", kEveryWatch},
+constexpr std::array<OptionUse, 13> kWatchOptions{{
+    {"directories", kEveryWatch | in_watch(forward)},
     {"--port", in_watch(serve)},
     {"--host", in_watch(serve)},
     {"--stop-after", in_watch(serve)},
@@ -37,6 +38,7 @@ constexpr std::array<OptionUse, 12> kWatchOptions{{
     {"--export", in_watch(export_page)},
     {"--csv", in_watch(csv)},
     {"--tensorboard", in_watch(tensorboard)},
+    {"--forward", in_watch(forward)},
     {"--json", kEveryWatch},
 }};
 
@@ -52,12 +54,14 @@ WatchMode watch_mode(const std::vector<std::string>& given) {
   for (auto [option, mode] : {std::pair<std::string_view, WatchMode>{"--text", text},
                               {"--export", export_page},
                               {"--csv", csv},
-                              {"--tensorboard", tensorboard}})
+                              {"--tensorboard", tensorboard},
+                              {"--forward", forward}})
     if (std::ranges::count(given, option) > 0) chosen.emplace_back(option, mode);
   if (chosen.size() > 1)
-    throw UserError({.place = std::string(chosen[1].first),
-                     .got = "is given beside " + std::string(chosen[0].first),
-                     .expected = "one of --text, --export, --csv and --tensorboard, or none for the live page"});
+    throw UserError(
+        {.place = std::string(chosen[1].first),
+         .got = "is given beside " + std::string(chosen[0].first),
+         .expected = "one of --text, --export, --csv, --tensorboard and --forward, or none for the live page"});
   return chosen.empty() ? serve : chosen[0].second;
 }
 

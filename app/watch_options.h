@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-enum class WatchMode : uint8_t { serve, text, export_page, csv, tensorboard };
+enum class WatchMode : uint8_t { serve, text, export_page, csv, tensorboard, forward };
 
 const OptionTable& watch_options();
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <thread>
 #include <vector>
 
+#include "comm/message_timer.h"
 #include "comm/tags.h"
 
 namespace sextant {
@@ -24,9 +26,17 @@ void HostGroup::arrive(const std::string* place) {
   transport_->rank_status().arrive(place);
 }
 
+RankStatus* HostGroup::timed() const {
+  return tag_ == kHostTag ? &transport_->rank_status() : nullptr;
+}
+
 void HostGroup::reduce(std::span<std::byte> numbers, DType dtype, Reduction reduction) {
   if (!transport_) return;
   arrive(adding_);
+  MessageTimer timer(timed());
+  if (RankStatus* status = timed())
+    if (int64_t delay = status->take_sum_delay(); delay > 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(delay));
   Channel channel{.transport = *transport_, .tag = tag_};
   auto count = static_cast<int64_t>(numbers.size()) / size_of(dtype);
   std::vector<std::byte> scratch(static_cast<size_t>(all_reduce_scratch(count, dtype, group_.size())));
@@ -46,6 +56,7 @@ void HostGroup::largest(std::span<double> numbers) {
 void HostGroup::barrier() {
   if (!transport_) return;
   arrive(waiting_);
+  MessageTimer timer(timed());
   Channel channel{.transport = *transport_, .tag = tag_};
   sextant::barrier(channel, group_);
 }

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <string>
-#include <thread>
 
 namespace sextant {
 
@@ -46,11 +44,15 @@ class RankStatus {
   void wait_for(int rank);
   void waited_for(int rank) { waiting_for_.compare_exchange_strong(rank, -1, std::memory_order_relaxed); }
 
-  // The thread that computes. How long it has waited for other ranks, in all, is counted; waits of other lanes are not.
-  void work_on_this_thread() { worker_.store(std::this_thread::get_id(), std::memory_order_relaxed); }
-  bool works_on_this_thread() const { return worker_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
-  void add_waited(std::chrono::nanoseconds time) { waited_ns_.fetch_add(time.count(), std::memory_order_relaxed); }
-  double waited_s() const { return static_cast<double>(waited_ns_.load(std::memory_order_relaxed)) * 1e-9; }
+  // Time that the rank spent in messages, waiting for others included: message_timer.h. Only the thread that does the
+  // rank's steps adds to it.
+  void add_message_time(int64_t nanoseconds) { message_ns_.fetch_add(nanoseconds, std::memory_order_relaxed); }
+  int64_t message_nanoseconds() const { return message_ns_.load(std::memory_order_relaxed); }
+  double message_s() const { return 1e-9 * static_cast<double>(message_nanoseconds()); }
+
+  // The next sum over all ranks begins so much later on this one: a drill.
+  void delay_next_sum(int64_t milliseconds) { sum_delay_ms_.store(milliseconds, std::memory_order_relaxed); }
+  int64_t take_sum_delay() { return sum_delay_ms_.exchange(0, std::memory_order_relaxed); }
 
   void move_on() { moves_.fetch_add(1, std::memory_order_relaxed); }  // progress within long work, such as a save
 
@@ -63,29 +65,11 @@ class RankStatus {
   std::atomic<uint64_t> action_{0};  // region, chunk and microbatch in one word: read as they were written
   std::atomic<const std::string*> place_{nullptr}, beside_{nullptr};
   std::atomic<int> waiting_for_{-1};
-  std::atomic<int64_t> waiting_since_ms_{0}, waited_ns_{0}, sequence_{0};
-  std::atomic<std::thread::id> worker_{};
+  std::atomic<int64_t> waiting_since_ms_{0}, sequence_{0};
   std::atomic<uint64_t> moves_{0};
+  std::atomic<int64_t> message_ns_{0}, sum_delay_ms_{0};
   std::mutex mutex_;  // of places_
   std::deque<std::string> places_;
-};
-
-// Stands where a thread waits for other ranks.
-class CountedWait {
- public:
-  explicit CountedWait(RankStatus& status) : status_(status) {
-    if (status.works_on_this_thread()) begin_ = std::chrono::steady_clock::now();
-  }
-  ~CountedWait() {
-    if (begin_ != std::chrono::steady_clock::time_point{})
-      status_.add_waited(std::chrono::steady_clock::now() - begin_);
-  }
-  CountedWait(const CountedWait&) = delete;
-  CountedWait& operator=(const CountedWait&) = delete;
-
- private:
-  RankStatus& status_;
-  std::chrono::steady_clock::time_point begin_{};
 };
 
 }  // namespace sextant

@@ -251,7 +251,6 @@ void ThreadHub::RankTransport::copy(Lock& lock, Message& send, Message& receive)
 }
 
 void ThreadHub::RankTransport::wait(Ticket ticket) {
-  CountedWait counted(rank_status());
   Lock lock(hub_.mutex);
   if (hub_.ended) hub_.throw_ended(lock, here());
   BUG_IF(ticket.slot < 0 || ticket.slot >= static_cast<int32_t>(messages_.size()), "rank {} has no message {}", rank_,

@@ -186,6 +186,9 @@ struct LogSection {
   int64_t tensor_stats_every = 0;  // 0: never
   std::string tensor_stats_format = "auto";
   bool grad_noise_scale = false;
+  int64_t profile_every = 0;  // steps; 0: never
+  bool tensorboard = false;
+  std::string prometheus;  // [HOST]:PORT; empty: none
   bool operator==(const LogSection&) const = default;
 };
 

@@ -501,6 +501,13 @@ constexpr Key kKeysAfterAxes[] = {
         "kept in; another says what would be lost in it."),
     KEY(log.grad_noise_scale,
         "Whether metrics.jsonl has the gradient noise scale (McCandlish et al. 2018), an estimate of the critical batch size."),
+    KEY(log.profile_every, at_least(0),
+        "Every so many steps one is timed op by op on every rank, into ops/rank-N.jsonl of the run; `sextant watch` shows the times beside "
+        "those of the plan. 0 = never."),
+    KEY(log.tensorboard,
+        "Whether event files for TensorBoard are written while the run goes on, in tensorboard/ of the run."),
+    KEY(log.prometheus,
+        "Where the run serves its last values for Prometheus: `:9400` on loopback, or `ADDRESS:9400`. Empty = nowhere."),
 };
 
 #undef KEY

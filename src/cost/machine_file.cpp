@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -23,9 +25,28 @@ constexpr std::string_view kEnding = ".toml";
 constexpr std::string_view kProfiles = "software";  // lies beside the machines and is none
 constexpr std::string_view kGroupedTable = "grouped_products";
 
-std::vector<std::filesystem::path> machine_folders() {
+// Of the user, as environment variables and the XDG base directories have it.
+std::vector<std::filesystem::path> own_machine_folders() {
   std::vector<std::filesystem::path> folders;
-  if (const char* own = std::getenv("SEXTANT_MACHINES"); own && *own) folders.emplace_back(own);
+  auto set = [](const char* name) {
+    const char* value = std::getenv(name);
+    return value && *value ? value : nullptr;
+  };
+  if (const char* own = set("SEXTANT_MACHINES")) folders.emplace_back(own);
+  if (const char* config = set("XDG_CONFIG_HOME"))
+    folders.push_back(std::filesystem::path(config) / "sextant" / "machines");
+  else if (const char* home = set("HOME"))
+    folders.push_back(std::filesystem::path(home) / ".config" / "sextant" / "machines");
+  return folders;
+}
+
+std::string this_host() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] ? name.data() : "this-machine";
+}
+
+std::vector<std::filesystem::path> machine_folders() {
+  std::vector<std::filesystem::path> folders = own_machine_folders();
   folders.push_back(program_folder("machines"));
   return folders;
 }
@@ -321,7 +342,17 @@ Machine parse_machine(std::string_view text, std::string_view place) {
   return MachineReader(text, place, Base::allowed).read();
 }
 
+std::string file_of_this_machine() {
+  std::vector<std::filesystem::path> folders = own_machine_folders();
+  if (folders.empty())
+    throw UserError({.place = std::string(kThisMachine),
+                     .got = "neither SEXTANT_MACHINES nor HOME is set",
+                     .expected = "SEXTANT_MACHINES, a folder for machines"});
+  return (folders.front() / (this_host() + std::string(kEnding))).string();
+}
+
 std::string find_machine_file(std::string_view name) {
+  if (name == kThisMachine) return find_machine_file(this_host());
   if (name.empty() || name.find_first_of("/\\") != name.npos) return "";
   for (const std::filesystem::path& folder : machine_folders()) {
     std::filesystem::path file = folder / (std::string(name) + std::string(kEnding));
@@ -346,6 +377,11 @@ Machine load_machine(std::string_view name_or_path) {
   if (name_or_path.ends_with(kEnding))
     return parse_machine(read_file(std::filesystem::path(name_or_path)), name_or_path);
   std::string file = name_or_path == kProfiles ? "" : find_machine_file(name_or_path);
+  if (file.empty() && name_or_path == kThisMachine)
+    throw UserError({.place = std::string(kThisMachine),
+                     .got = "this machine has not been measured",
+                     .expected = "a machine that is known",
+                     .hint = "`sextant bench machine --save here` measures it"});
   if (file.empty()) {
     std::vector<std::string> known = known_machines();
     std::string meant = did_you_mean(name_or_path, known);

@@ -11,8 +11,8 @@
 
 namespace sextant {
 
-// A path (it ends in .toml), or a name looked up in $SEXTANT_MACHINES and then in the machines that come with the
-// program.
+// A path (it ends in .toml), or a name looked up in $SEXTANT_MACHINES, in ~/.config/sextant/machines and then in the
+// machines that come with the program. "here" is this host, once `bench machine --save here` has measured it.
 Machine load_machine(std::string_view name_or_path);
 
 // `place` names the text in errors; a device it starts from is looked up by name.
@@ -23,6 +23,10 @@ std::vector<std::string> known_machines();
 
 // The whole machine as a file of its own.
 std::string machine_text(const Machine& machine);
+
+// Where `bench machine --save here` writes: HOST.toml in the first of the folders that are the user's own.
+inline constexpr std::string_view kThisMachine = "here";
+std::string file_of_this_machine();
 
 // The path of NAME.toml among the machines, which the profiles lie beside; empty when there is none.
 std::string find_machine_file(std::string_view name);

@@ -1,5 +1,6 @@
 #include "train/metrics.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -56,7 +57,13 @@ constexpr std::string_view kMeasured = "every `log.tensor_stats_every` steps",
 constexpr std::string_view kEveryStep = "every step", kEvaluated = "steps that end with an evaluation",
                            kWithExperts = "every step of a model with experts",
                            kWithCorrectionBias = "every step of a model with `model.experts.correction_bias`",
-                           kRepeated = "steps that were repeated";
+                           kRepeated = "steps that were repeated",
+                           kFewRanks = "every step of a run with 2 to 256 ranks";
+
+constexpr size_t kMostRanksListed = 256;
+bool lists_ranks(const StepMetrics& m) {
+  return m.own_s_by_rank.size() > 1 && m.own_s_by_rank.size() <= kMostRanksListed;
+}
 
 // The one list of what a line holds: what is written, and what docs/metrics.md says of it.
 constexpr std::array kFields{
@@ -105,6 +112,26 @@ constexpr std::array kFields{
     FieldOfLine{{"step_s", "seconds", kEveryStep,
                  "Wall-clock time of the step; evaluations and checkpoints are not part of it."},
                 [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.step_s); }},
+    FieldOfLine{{"input_s", "seconds", kEveryStep,
+                 "Time of the step in which samples were read and handed over, on the rank where that took longest."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (!m.input_s_by_rank.empty()) line.add(name, *std::ranges::max_element(m.input_s_by_rank));
+                }},
+    FieldOfLine{{"processor_s", "seconds", kEveryStep,
+                 "Processor time that the process of rank 0 used in the step, all its threads together."},
+                [](Line& line, std::string_view name, const StepMetrics& m) { line.add(name, m.processor_s); }},
+    FieldOfLine{{"own_s_by_rank", "list of seconds", kFewRanks,
+                 "Time of the step that each rank spent neither in messages nor on input. The largest is the slowest "
+                 "rank's, for which the others wait. On GPUs, which make their messages themselves, these are part "
+                 "of it."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (lists_ranks(m)) line.add(name, m.own_s_by_rank);
+                }},
+    FieldOfLine{{"message_s_by_rank", "list of seconds", kFewRanks,
+                 "Time of the step that each rank spent in messages, waiting for other ranks included."},
+                [](Line& line, std::string_view name, const StepMetrics& m) {
+                  if (lists_ranks(m)) line.add(name, m.message_s_by_rank);
+                }},
     FieldOfLine{{"mfu", "fraction", kEveryStep,
                  "Model FLOPs utilisation. `null`: it is not measured yet; `plan --machine` predicts it."},
                 [](Line& line, std::string_view name, const StepMetrics& m) {

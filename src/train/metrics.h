@@ -27,6 +27,9 @@ struct StepMetrics {
   int64_t tokens = 0;  // seen since the run's start
   double tokens_per_s = 0;
   double step_s = 0;
+  // Where the time of the step went: of every rank, and of the leader's process.
+  std::vector<double> own_s_by_rank, message_s_by_rank, input_s_by_rank;
+  double processor_s = 0;
   std::optional<double> mfu;                 // null until a machine profile is known
   int64_t arena_bytes = 0;                   // of rank 0
   std::vector<int64_t> arena_bytes_by_rank;  // with the first step after a start

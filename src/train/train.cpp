@@ -25,6 +25,7 @@
 #include "run/run_identity.h"
 #include "run/run_target.h"
 #include "train/data/dataset.h"
+#include "train/health/drift_watch.h"
 #include "train/health/fault_injector.h"
 #include "train/health/hang_report.h"
 #include "train/health/heartbeat.h"
@@ -36,6 +37,7 @@
 #include "train/health/step_times.h"
 #include "train/health/stop.h"
 #include "train/health/switches.h"
+#include "train/op_times.h"
 #include "train/health/tensor_watch.h"
 #include "train/progress.h"
 #include "train/save/finite_check.h"
@@ -66,14 +68,12 @@ struct Position {
         watch({rank_status, context.transport, limits,
                [this, rank = context.rank](const std::string& why) { end_stalled(rank, why); }}),
         out_(out),
-        thread_(::gettid()) {
-    rank_status.work_on_this_thread();
-  }
+        thread_(::gettid()) {}
 
   // An evaluation, a save: no step.
   void begin_other_work() {
     watch.begin_other_work();
-    clock.pause();
+    times.pause();
   }
 
   // Nothing of a rank that hangs can be cleaned up; and what is said about it may hang too, on the same disk.
@@ -97,7 +97,7 @@ struct Position {
   RankStatus alone;  // when there is no transport to keep it
   RankStatus& rank_status;
   Heartbeat heartbeat;
-  StepClock clock;
+  StepTimesMeter times;
   StallWatch watch;
 
  private:
@@ -140,7 +140,8 @@ class Run {
                  !parts.local_folder.empty(), [this](int first, int count) { local_.lose_held_by(first, count); }}),
         saver_({parts.run, parts.out, parts.spec, parts.dropout, parts.dataset.tokenizer.get(), files_, experts_,
                 trainer_.bound(), transport, position.rank_status, faults_}),
-        replicas_(trainer_.bound(), transport, same_work(parts.run, executor)) {}
+        replicas_(trainer_.bound(), transport, same_work(parts.run, executor)),
+        drift_(executor.target().name == "cpu" ? MessagesTimed::yes : MessagesTimed::no) {}
 
   // Where a save in the background has ended the run, that is the cause.
   void rethrow_failed_save() { saver_.check(); }
@@ -266,6 +267,7 @@ class Run {
                                             : "starting from random weights",
                     .details = {{"ranks", group_.size()}}});
     record_config(parts_.out, run_, state_.step + 1);
+    if (parts_.view.on_begin) parts_.view.on_begin(from.empty() ? Beginning::fresh : Beginning::resumed);
   }
 
   void require_finite(const std::string& source) {
@@ -297,6 +299,7 @@ class Run {
                     .step = m.step,
                     .text = fmt::format("the update was not applied: gradient norm {:.4g}{}", std::fabs(m.grad_norm),
                                         m.norm_limit ? fmt::format(", limit {:.4g}", *m.norm_limit) : "")});
+    watch_for_drift(m);
     if (std::optional<Spike> spike = spikes_.note(m)) react_to(*spike);
     if (m.tensors) tell_of(*m.tensors, m);
     if (range_test_) range_test_->note(m);
@@ -308,6 +311,28 @@ class Run {
       record_event(
           {.kind = alarm.kind, .step = alarm.step, .text = alarm.text, .details = {{"layer", int64_t{alarm.layer}}}});
     }
+  }
+
+  void watch_for_drift(const StepMetrics& m) {
+    // Steps that are timed op by op are slow on purpose, and those issued behind them wait.
+    if (!group_.leads() || (traced_step_ > 0 && m.step >= traced_step_ && m.step <= traced_step_ + 1)) return;
+    std::optional<Drift> drift = drift_.note({.step = m.step,
+                                              .step_s = m.step_s,
+                                              .processor_s = m.processor_s,
+                                              .own_s = m.own_s_by_rank,
+                                              .message_s = m.message_s_by_rank,
+                                              .input_s = m.input_s_by_rank});
+    if (!drift) return;
+    // A rank that its peers' times have shown to be slow is an event already.
+    if (drift->rank && drift->rank == slow_rank_ && slow_rank_told_ + 2 * kStragglerWindow >= drift->since_step) return;
+    if (drift->rank) note_slow_rank(*drift->rank);
+    say(fmt::format("step {}: {}", drift->step, drift->text()));
+    EventDetails details{{"cause", std::string(name_of(drift->cause))},
+                         {"since_step", drift->since_step},
+                         {"before_s", drift->before_s},
+                         {"now_s", drift->now_s}};
+    if (drift->rank) details.set("rank", *drift->rank);
+    record_event({.kind = EventKind::drift, .step = drift->step, .text = drift->text(), .details = details});
   }
 
   void react_to(const Spike& spike) {
@@ -475,23 +500,27 @@ class Run {
 
   void begin_step() {
     position_.rank_status.begin_step(state_.step + 1);
-    position_.clock.begin_step(position_.rank_status.waited_s(), trainer_.input_s());
-    position_.heartbeat.note_times(position_.clock.last());
+    position_.times.begin_step(position_.rank_status.message_s(), trainer_.input_s());
+    position_.heartbeat.note_times(position_.times.last());
     if (group_.size() > 1 && is_due(kStragglerWindow)) look_for_stragglers();
     position_.watch.begin_step();
     position_.heartbeat.beat();
     faults_.before_step(state_.step + 1);
     if (faults_.spoils_gradients(state_.step + 1)) trainer_.spoil_next_gradients();
-    trainer_.delay_input(faults_.input_delay());
+    trainer_.slow_down_input(faults_.slow_input_ms());
     if (is_due(run_.train.check_replicas_every)) replicas_.check_part(group_);
     saver_.check();
     say_notes();
-    bool traced = parts_.view.profile.step == state_.step + 1;
+    bool profiled = parts_.view.profile.step == state_.step + 1;
+    int64_t every = run_.log.profile_every;
+    bool traced = profiled || (every > 0 && (state_.step + 1) % every == 0);
     if (traced) position_.begin_other_work();
     Trace trace;
     trainer_.begin_step(state_.step + 1, state_.samples, policy_of(state_.step + 1), traced ? &trace : nullptr);
+    faults_.slow_down(position_.rank_status);
     for (Event& event : trace) event.step = state_.step + 1;
-    if (traced && group_.leads()) parts_.view.profile.take(trace, executor_);
+    if (traced) keep_op_times(trace);
+    if (profiled && group_.leads()) parts_.view.profile.take(trace, executor_);
     state_.step += 1;
     state_.validation_loss.reset();
     state_.samples += run_.batch.sequences;
@@ -500,8 +529,9 @@ class Run {
 
   void look_for_stragglers() {
     int program = stage_rank_of(trainer_.bound().program().mesh, group_.rank());
-    std::optional<Straggler> slow = stragglers_.look(position_.clock.take_means(), program, group_);
-    if (!slow) return;
+    std::optional<Straggler> slow = stragglers_.look(position_.times.take_means(), program, group_);
+    if (!slow || (slow->rank == slow_rank_ && slow_rank_told_ + 2 * kStragglerWindow >= state_.step)) return;
+    note_slow_rank(slow->rank);
     say(fmt::format("step {}: {}", state_.step, slow->text));
     record_event({.kind = EventKind::straggler,
                   .step = state_.step,
@@ -510,6 +540,19 @@ class Run {
                               {"reason", std::string(name_of(slow->reason))},
                               {"own_seconds", slow->own},
                               {"peer_seconds", slow->others}}});
+  }
+
+  void note_slow_rank(int64_t rank) {
+    slow_rank_ = rank;
+    slow_rank_told_ = state_.step;
+  }
+
+  void keep_op_times(const Trace& trace) {
+    traced_step_ = state_.step + 1;
+    const Program& program = trainer_.bound().program();
+    append_op_times(
+        parts_.out,
+        {.step = state_.step + 1, .rank = group_.rank(), .stage = stage_rank_of(program.mesh, group_.rank())}, trace);
   }
 
   void measure(StepMetrics& m) {
@@ -572,6 +615,9 @@ class Run {
   TensorWatch tensor_watch_;
   std::optional<RateRangeTest> range_test_ =
       parts_.view.ramp ? std::optional<RateRangeTest>(*parts_.view.ramp) : std::nullopt;
+  DriftWatch drift_;
+  int64_t slow_rank_ = -1, slow_rank_told_ = 0;  // the last one named, at this step
+  int64_t traced_step_ = 0;             // the last one whose ops were timed
   std::optional<int64_t> rewind_from_;  // the step with the spike, until the run has gone back
   std::optional<MetricsFile> metrics_;  // the leader's
   std::optional<Progress> progress_;

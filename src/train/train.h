@@ -39,6 +39,8 @@ struct Profile {
   std::function<void(const Trace& trace, Executor& executor)> take = {};
 };
 
+enum class Beginning : uint8_t { fresh, resumed };
+
 // What is asked of a run beside its config, for this time.
 struct TrainView {
   Profile profile = {};
@@ -46,6 +48,8 @@ struct TrainView {
   Verbosity verbosity =
       Verbosity::usual;               // quiet: nothing; verbose: a line for every step, whatever train.log_every says
   std::optional<RateRamp> ramp = {};  // a learning-rate range test: these rates in place of the config's
+  // Called once by the leader, when the directory of the run is ready and the first step follows.
+  std::function<void(Beginning beginning)> on_begin = {};
 };
 
 // The ranks of the run's mesh that are this process's to run: by default all, as threads. Only the process of rank 0

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/error.h"
@@ -38,6 +39,14 @@ bool any_has(const std::vector<Program>& programs, std::string_view path) {
   return std::any_of(programs.begin(), programs.end(), [&](const Program& program) { return program.find(path); });
 }
 
+// Numbers of StepClock::Times that all ranks learn from each other.
+constexpr size_t kTimesOfRank = 3;
+
+// A tenth of a microsecond is exact enough, and short as text.
+double in_short(double seconds) {
+  return std::round(seconds * 1e7) / 1e7;
+}
+
 // The gradient norm, lost rows and rounds, the loss scale, and the two squares of the noise scale.
 constexpr size_t kOtherNumbers = 6;
 
@@ -60,7 +69,11 @@ int chunk_with_loss(const Program& program) {
 }  // namespace
 
 Trainer::Trainer(const Parts& parts)
-    : run_(parts.run), dataset_(parts.dataset), group_(parts.group), rank_status_(parts.rank_status) {
+    : run_(parts.run),
+      dataset_(parts.dataset),
+      group_(parts.group),
+      rank_status_(parts.rank_status),
+      clock_(parts.rank_status) {
   size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, group_.rank()));
   arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)));
   count_layers_with_experts(parts.programs);
@@ -84,7 +97,7 @@ Trainer::Trainer(const Parts& parts)
   begun_.resize(static_cast<size_t>(steps_ahead_) + 1);
   for (Begun& begun : begun_) {
     begun.open.reserve(kOpenLosses);
-    begun.losses.resize(losses_.size() + 1);
+    begun.losses.resize(losses_.size() + 1 + kTimesOfRank * static_cast<size_t>(group_.size()));
     begun.mtp_targets.resize(mtp_scales_.size());
   }
   size_t numbers = kOpenLosses + kOtherNumbers + train_.loads.size();
@@ -137,16 +150,13 @@ bool Trainer::counts(const Bound& bound, std::string_view path) const {
 void Trainer::begin_step(int64_t step, int64_t first_sample, const StepPolicy& policy, Trace* trace) {
   BUG_IF(steps_under_way() > steps_ahead_, "{} steps under way", steps_under_way());
   if (steps_under_way() == 0) last_finish_s_ = now_s();
+  clock_.resume();
   Begun& begun = begun_[static_cast<size_t>(steps_begun_++) % begun_.size()];
   begun.step = step;
   begun.first_sample = first_sample;
   begun.lr = learning_rate(run_.optimizer, run_.train.steps, step) * policy.rate_factor;
   begun.norm_limit = policy.norm_limit;
   begun.spoiled = std::exchange(spoil_next_, false);
-  if (input_delay_.count() > 0) {
-    std::this_thread::sleep_for(input_delay_);
-    input_s_ += std::chrono::duration<double>(input_delay_).count();
-  }
   begun.measures = measures(step);
   count_mtp_targets(begun);
   issue(runner_of(begun), begun, trace);
@@ -175,9 +185,7 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
       // Where ranks talk to each other, the executor writes it, op by op.
       if (rank_status_ && group_.size() == 1)
         rank_status_->begin_action(letter_of(action.region), action.chunk, action.microbatch);
-      double from = now_s();
-      runner.feeder->before(action, {begun.first_sample + action.microbatch * microbatch_sequences()});
-      input_s_ += now_s() - from;
+      feed(runner, action, begun);
     }
     bound.run(unit, trace);
     bool makes_loss = std::ranges::any_of(unit, [&](const Action& action) {
@@ -210,6 +218,14 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
     bound.settle();
     runner.tensors->read(bound, begun.tensors);
   }
+}
+
+void Trainer::feed(Runner& runner, const Action& action, const Begun& begun) {
+  double start = now_s();
+  if (slow_input_ms_ > 0 && &action == &runner.bound->program().schedule.front())
+    std::this_thread::sleep_for(std::chrono::milliseconds(slow_input_ms_));
+  runner.feeder->before(action, {begun.first_sample + action.microbatch * microbatch_sequences()});
+  clock_.add_input(now_s() - start);
 }
 
 void Trainer::count_mtp_targets(Begun& begun) {
@@ -314,7 +330,12 @@ StepMetrics Trainer::finish_step() {
   std::optional<double> noise_scale = note_noise(numbers);
   // All ranks decide by one norm, whatever its last bits are on their own.
   std::vector<double>& losses = begun.losses;
-  losses.back() = group_.leads() ? numbers.grad_norm : 0;
+  double& grad_norm = losses[losses_.size()];
+  grad_norm = group_.leads() ? numbers.grad_norm : 0;
+  StepClock::Times times = clock_.take();
+  std::span<double> of_ranks = std::span(losses).subspan(losses_.size() + 1);
+  std::ranges::copy(std::array{times.own_s, times.message_s, times.input_s},
+                    of_ranks.subspan(kTimesOfRank * static_cast<size_t>(group_.rank())).begin());
   group_.sum(losses);
   auto of_routers = [&](size_t i) {
     return losses_[i].in_model ? std::optional(losses[i] * microbatch_share()) : std::nullopt;
@@ -324,24 +345,34 @@ StepMetrics Trainer::finish_step() {
     mtp_loss = mtp_loss.value_or(0) + losses[kFirstMtpLoss + i] / (std::max(begun.mtp_targets[i], 1.0) * mtp_depths());
   int64_t batch_tokens = run_.batch.sequences * run_.batch.seq;
   double now = now_s(), seconds = now - std::exchange(last_finish_s_, now);
-  return {
-      .step = begun.step,
-      .loss = losses[kModelLoss] / static_cast<double>(batch_tokens),
-      .balance_loss = of_routers(kBalanceLoss),
-      .router_z_loss = of_routers(kRouterZLoss),
-      .mtp_loss = mtp_loss,
-      .grad_norm = losses.back(),
-      .loss_scale = numbers.loss_scale,
-      .norm_limit = std::isfinite(begun.norm_limit) ? std::optional<double>(begun.norm_limit) : std::nullopt,
-      .lr = begun.lr,
-      .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
-      .step_s = seconds,
-      .arena_bytes = arena_->bytes(),
-      .expert_loads = std::move(numbers.loads),
-      .expert_rows = rows,
-      .dropped_rows = losses_[kDroppedRows].in_model ? std::optional(std::llround(losses[kDroppedRows])) : std::nullopt,
-      .grad_noise_scale = noise_scale,
-      .tensors = std::move(tensors)};
+  if (steps_under_way() == 0) clock_.pause();
+  auto times_of_ranks = [&](size_t which) {
+    std::vector<double> list;
+    for (size_t i = which; i < of_ranks.size(); i += kTimesOfRank) list.push_back(in_short(of_ranks[i]));
+    return list;
+  };
+  return {.step = begun.step,
+          .loss = losses[kModelLoss] / static_cast<double>(batch_tokens),
+          .balance_loss = of_routers(kBalanceLoss),
+          .router_z_loss = of_routers(kRouterZLoss),
+          .mtp_loss = mtp_loss,
+          .grad_norm = grad_norm,
+          .loss_scale = numbers.loss_scale,
+          .norm_limit = std::isfinite(begun.norm_limit) ? std::optional<double>(begun.norm_limit) : std::nullopt,
+          .lr = begun.lr,
+          .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
+          .step_s = seconds,
+          .own_s_by_rank = times_of_ranks(0),
+          .message_s_by_rank = times_of_ranks(1),
+          .input_s_by_rank = times_of_ranks(2),
+          .processor_s = in_short(times.processor_s),
+          .arena_bytes = arena_->bytes(),
+          .expert_loads = std::move(numbers.loads),
+          .expert_rows = rows,
+          .dropped_rows =
+              losses_[kDroppedRows].in_model ? std::optional(std::llround(losses[kDroppedRows])) : std::nullopt,
+          .grad_noise_scale = noise_scale,
+          .tensors = std::move(tensors)};
 }
 
 void Trainer::evaluate_part(Feeder& feeder, const Feeder::Samples& part, std::span<double, 2> sums) {

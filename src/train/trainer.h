@@ -18,6 +18,7 @@
 #include "train/data/dataset.h"
 #include "train/data/feeder.h"
 #include "train/health/spike_watch.h"
+#include "train/health/step_clock.h"
 #include "train/metrics.h"
 #include "train/noise_scale.h"
 #include "train/tensor_statistics.h"
@@ -46,8 +47,9 @@ class Trainer {
   void begin_step(int64_t step, int64_t first_sample, const StepPolicy& policy = {}, Trace* trace = nullptr);
   // The gradients of the step that is begun next are not finite: a drill.
   void spoil_next_gradients() { spoil_next_ = true; }
-  void delay_input(std::chrono::milliseconds time) { input_delay_ = time; }  // of every step: a drill
-  double input_s() const { return input_s_; }                                // spent on reading data so far
+  // From now on every step waits so long for its data: a drill.
+  void slow_down_input(int64_t milliseconds) { slow_input_ms_ = milliseconds; }
+  double input_s() const { return clock_.all_input_s(); }  // spent on reading data so far
   // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every
   // rank. A step that lost rows on their way to experts has changed nothing, and is done again here.
   StepMetrics finish_step();
@@ -90,7 +92,8 @@ class Trainer {
     double lr;
     bool spoiled;  // its gradients are to be not finite
     float norm_limit;
-    std::vector<double> losses;       // of the microbatches collected so far; behind them the leader's gradient norm
+    // Of the microbatches collected so far; behind them the leader's gradient norm, and the times of all ranks.
+    std::vector<double> losses;
     std::vector<double> mtp_targets;  // of all microbatches and ranks, by depth of multi-token prediction
     struct Ticket {
       size_t loss;
@@ -122,6 +125,7 @@ class Trainer {
   Runner& runner_of(const Begun& begun) { return begun.measures ? *measure_ : train_; }
   StepMetrics::ExpertRows repeat_step(Begun& begun, Collected& numbers);
   void collect_losses(Bound& bound, Begun& begun);
+  void feed(Runner& runner, const Action& action, const Begun& begun);
   // Adds the loss of a microbatch that this rank accounts for, and the targets that count.
   void evaluate_part(Feeder& feeder, const Feeder::Samples& part, std::span<double, 2> sums);
   void count_layers_with_experts(const RunPrograms& programs);
@@ -154,8 +158,9 @@ class Trainer {
   int steps_ahead_ = 0;
   std::vector<Begun> begun_;  // those under way, in turn; made once, so that a step allocates nothing
   int64_t steps_begun_ = 0, steps_finished_ = 0;
-  double last_finish_s_ = 0, input_s_ = 0;
-  std::chrono::milliseconds input_delay_{0};
+  double last_finish_s_ = 0;
+  StepClock clock_;
+  int64_t slow_input_ms_ = 0;
   std::unique_ptr<Feeder> evaluate_feeder_;  // of validation data, where there is some
   std::unique_ptr<Feeder> measure_feeder_;   // of training data, to evaluate on it
 };

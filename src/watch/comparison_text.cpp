@@ -86,6 +86,11 @@ std::string comparison_text(const std::vector<RunComparison>& comparisons) {
     if (c.equal_a && c.equal_b)
       out += fmt::format("  at equal tokens ({}): {} against {}\n", tokens_text(std::min(c.a.tokens, c.b.tokens)),
                          with_error(c.equal_a), with_error(c.equal_b));
+    if (c.seed_error > 0)
+      out += fmt::format("  noise: ±{:.4f} of the curves, ±{:.4f} of the seeds ({:.1f} % of the loss, {})\n",
+                         2 * c.curve_error, 2 * c.seed_error, 100 * c.seeds.share,
+                         c.seeds.runs > 0 ? fmt::format("from {} runs that differ in their seed alone", c.seeds.runs)
+                                          : "assumed: give runs that differ in train.seed alone to measure it");
     out += reached_line(c);
     if (!c.config_remark.empty()) out += fmt::format("  configs not compared: {}\n", printable(c.config_remark));
     if (c.config_remark.empty() && c.config.empty()) out += "  the configs are the same\n";
@@ -108,7 +113,9 @@ std::string comparison_json(const std::vector<RunComparison>& comparisons) {
                      {{"a", estimate_json(c.equal_a)},
                       {"b", estimate_json(c.equal_b)},
                       {"difference", compared ? ComparisonJson(c.difference) : ComparisonJson(nullptr)},
-                      {"standard_error", compared ? ComparisonJson(c.error) : ComparisonJson(nullptr)}}},
+                      {"standard_error", compared ? ComparisonJson(c.error) : ComparisonJson(nullptr)},
+                      {"curve_error", compared ? ComparisonJson(c.curve_error) : ComparisonJson(nullptr)},
+                      {"seed_error", compared ? ComparisonJson(c.seed_error) : ComparisonJson(nullptr)}}},
                     {"to_loss",
                      {{"loss", number_or_null(c.reached_loss)},
                       {"a", reached_json(c.a_tokens, c.a_seconds)},

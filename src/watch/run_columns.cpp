@@ -106,7 +106,7 @@ void ListColumn::truncate(size_t rows) {
   in_last_ = each_;
 }
 
-bool RunColumns::add_line(std::string_view text) {
+bool RunColumns::add_line(std::string_view text, Lines lines) {
   if (!line_.parse(text)) return false;
   const double* step = line_.number("step");
   if (!step || !(*step >= 0 && *step < 9e15) || *step != std::floor(*step)) return false;
@@ -116,9 +116,10 @@ bool RunColumns::add_line(std::string_view text) {
   const double* tokens = line_.number("tokens");
   const double* seconds = line_.number("step_s");
   double tokens_before = row > 0 ? tokens_.back() : 0, seconds_before = row > 0 ? seconds_.back() : 0;
+  double steps = lines == Lines::some ? *step - (row > 0 ? steps_.back() : 0) : 1;  // that the line stands for
   steps_.push_back(*step);
   tokens_.push_back(tokens && *tokens >= tokens_before && std::isfinite(*tokens) ? *tokens : tokens_before);
-  seconds_.push_back(seconds_before + (seconds && *seconds > 0 && std::isfinite(*seconds) ? *seconds : 0));
+  seconds_.push_back(seconds_before + (seconds && *seconds > 0 && std::isfinite(*seconds) ? steps * *seconds : 0));
   size_t hint = 0;
   for (const MetricsLine::Number& number : line_.numbers()) {
     if (number.name == "step" || number.name == "tokens" || !std::isfinite(number.value)) continue;

@@ -73,7 +73,8 @@ class RunColumns {
  public:
   // False where the line is no line of metrics. A step that is not above the last one takes the place of it and of all
   // that follow: the run went back.
-  bool add_line(std::string_view line);
+  enum class Lines : uint8_t { all, some };  // some: lines are left out, and the time of their steps is estimated
+  bool add_line(std::string_view line, Lines lines = Lines::all);
 
   size_t rows() const { return steps_.size(); }
   double x(XAxis axis, size_t row) const;

@@ -153,11 +153,15 @@ std::optional<LossEstimate> loss_at(const RunColumns& run, double tokens, size_t
   return estimate;
 }
 
-RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t window) {
-  if (window == 0) {
-    size_t shorter = std::min(a.columns().rows(), b.columns().rows());
-    window = std::min(std::clamp<size_t>(shorter / 20, 20, 1000), std::max(kFewestSteps, shorter / 2));
-  }
+size_t comparison_window(const std::vector<const WatchedRun*>& runs, size_t wanted) {
+  if (wanted > 0) return wanted;
+  size_t shortest = runs.empty() ? 0 : runs.front()->columns().rows();
+  for (const WatchedRun* run : runs) shortest = std::min(shortest, run->columns().rows());
+  return std::min(std::clamp<size_t>(shortest / 20, 20, 1000), std::max(kFewestSteps, shortest / 2));
+}
+
+RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t window, const SeedNoise& seeds) {
+  window = comparison_window({&a, &b}, window);
   RunComparison comparison{.a = figures_of(a, window), .b = figures_of(b, window)};
   compare_configs(a, b, comparison);
   double shared = std::min(comparison.a.tokens, comparison.b.tokens);
@@ -165,7 +169,12 @@ RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t wind
   comparison.equal_b = loss_at(b.columns(), shared, window);
   if (comparison.equal_a && comparison.equal_b) {
     comparison.difference = comparison.equal_b->mean - comparison.equal_a->mean;
-    comparison.error = std::hypot(comparison.equal_a->error, comparison.equal_b->error);
+    comparison.curve_error = std::hypot(comparison.equal_a->error, comparison.equal_b->error);
+    bool other_seed = std::ranges::count(comparison.config, "train.seed", &ConfigChange::key) > 0;
+    if (other_seed)
+      comparison.seed_error = seeds.share * std::hypot(comparison.equal_a->mean, comparison.equal_b->mean);
+    comparison.seeds = seeds;
+    comparison.error = std::hypot(comparison.curve_error, comparison.seed_error);
     bool clear = std::fabs(comparison.difference) > kStandardErrors * comparison.error && comparison.difference != 0;
     comparison.verdict = !clear                      ? ComparisonVerdict::no_difference
                          : comparison.difference < 0 ? ComparisonVerdict::better
@@ -184,6 +193,13 @@ RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t wind
     }
   }
   return comparison;
+}
+
+std::vector<RunComparison> compare_with_first(const std::vector<const WatchedRun*>& runs, size_t window) {
+  std::vector<RunComparison> comparisons;
+  SeedNoise seeds = seed_noise_of(runs, window);
+  for (size_t i = 1; i < runs.size(); ++i) comparisons.push_back(compare_runs(*runs[0], *runs[i], window, seeds));
+  return comparisons;
 }
 
 }  // namespace sextant

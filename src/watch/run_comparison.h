@@ -9,6 +9,7 @@
 
 #include "config/changes.h"
 #include "watch/run_columns.h"
+#include "watch/seed_noise.h"
 #include "watch/watched_run.h"
 
 namespace sextant {
@@ -44,7 +45,9 @@ struct RunComparison {
   std::vector<ConfigChange> config;              // keys that differ
   std::string config_remark;                     // why there is no list of keys; empty: there is
   std::optional<LossEstimate> equal_a, equal_b;  // at the tokens that both have reached
-  double difference = 0, error = 0;              // of B less A at equal tokens, and its standard error
+  double difference = 0, error = 0;              // of B less A at equal tokens, and its standard error:
+  double curve_error = 0, seed_error = 0;        // of the curves, and where the seeds differ of another seed
+  SeedNoise seeds = {};
   ComparisonVerdict verdict = ComparisonVerdict::unknown;
   std::optional<double> reached_loss;  // the higher of the two final losses, which both reach
   std::optional<double> a_tokens, b_tokens, a_seconds, b_seconds;  // until it is reached
@@ -52,9 +55,15 @@ struct RunComparison {
   std::string sentence() const;
 };
 
-// The runs are read. `window`: steps that a loss is the mean of; 0: a twentieth of the shorter run, 20 to 1000, and no
-// more than half of it.
-RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t window = 0);
+// Steps that a loss is the mean of: `wanted`, or with 0 a twentieth of the shortest run, 20 to 1000, and no more than
+// half of it.
+size_t comparison_window(const std::vector<const WatchedRun*>& runs, size_t wanted);
+
+// The runs are read. `window`: as above.
+RunComparison compare_runs(const WatchedRun& a, const WatchedRun& b, size_t window = 0, const SeedNoise& seeds = {});
+
+// All others with the first; what seeds do is measured on all of them.
+std::vector<RunComparison> compare_with_first(const std::vector<const WatchedRun*>& runs, size_t window = 0);
 
 // Text and JSON of comparisons with one first run.
 std::string comparison_text(const std::vector<RunComparison>& comparisons);

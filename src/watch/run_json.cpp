@@ -53,6 +53,7 @@ Json run_summary(const WatchedRun& run, int64_t now) {
   bool any = columns.rows() > 0;
   for (auto [name, axis] : {std::pair("step", XAxis::step), {"tokens", XAxis::tokens}, {"seconds", XAxis::seconds}})
     json[name] = any ? Json(columns.x(axis, last)) : Json(nullptr);
+  if (run.plan()) json["plan"] = {{"machine", run.plan()->machine}, {"step_s", run.plan()->seconds}};
   json["last"] = Json::object();
   for (const MetricColumn& column : columns.columns())
     if (auto value = columns.last(column.name())) json["last"][column.name()] = *value;
@@ -168,8 +169,12 @@ std::string export_json(const RunSet& runs, size_t parts, int64_t now) {
     }
     lists += '}';
   }
-  return fmt::format("{{\"about\":{},\"series\":{{{}}},\"lists\":{{{}}},\"events\":{}}}", runs_json(runs, now), series,
-                     lists, events_json(runs, ids));
+  std::string ops;
+  for (const auto& run : runs.runs())
+    ops += fmt::format("{}\"{}\":{}", ops.empty() ? "" : ",", run->id(),
+                       op_comparison_json(compare_ops(run->directory())));
+  return fmt::format("{{\"about\":{},\"series\":{{{}}},\"lists\":{{{}}},\"events\":{},\"ops\":{{{}}}}}",
+                     runs_json(runs, now), series, lists, events_json(runs, ids), ops);
 }
 
 }  // namespace sextant

@@ -1,7 +1,9 @@
 #include "watch/run_log.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -61,7 +63,56 @@ std::vector<std::pair<std::string, std::string>> standing_of(const WatchedRun& r
   return facts;
 }
 
-// Texts of others must not become markup of the table.
+// Checkpoints that follow each other are one entry, at the last of them: what happened stands out.
+std::vector<LogEntry> without_checkpoint_rows(std::vector<LogEntry> entries) {
+  std::string_view checkpoint = name_of(EventKind::checkpoint);
+  std::vector<LogEntry> kept;
+  for (size_t i = 0; i < entries.size();) {
+    size_t end = i + 1;
+    while (end < entries.size() && entries[i].event == checkpoint && entries[end].event == checkpoint) ++end;
+    kept.push_back(entries[end - 1]);
+    if (end - i > 1)
+      kept.back().text =
+          fmt::format("{} checkpoints, of steps {} to {}", end - i, entries[i].step, entries[end - 1].step);
+    i = end;
+  }
+  return kept;
+}
+
+std::string times_text(size_t count, std::string_view once, std::string_view often) {
+  return count == 1 ? std::string(once) : fmt::format("{} {}", count, often);
+}
+
+// How the run stands and what it went through, as sentences.
+std::string summary_of(const WatchedRun& run, int64_t now) {
+  const RunColumns& columns = run.columns();
+  std::string out = fmt::format("The run is {}", name_of(run.state(now)));
+  if (columns.rows() > 0) {
+    size_t last = columns.rows() - 1;
+    out += fmt::format(" at step {}, after {} tokens and {} of steps",
+                       human_count(static_cast<int64_t>(columns.x(XAxis::step, last))),
+                       human_count(static_cast<int64_t>(columns.x(XAxis::tokens, last))),
+                       human_duration(columns.x(XAxis::seconds, last)));
+    if (auto loss = columns.last("loss")) out += fmt::format(", with a loss of {:.4f}", *loss);
+    if (auto loss = columns.last("validation_loss")) out += fmt::format(" (validation {:.4f})", *loss);
+  }
+  out += ".";
+  std::vector<std::string> parts;
+  auto count = [&](EventKind kind, std::string_view once, std::string_view often) {
+    auto times = static_cast<size_t>(std::ranges::count(run.events(), kind, &RunEvent::kind));
+    if (times > 0) parts.push_back(times_text(times, once, often));
+  };
+  count(EventKind::failure, "a failure", "failures");
+  count(EventKind::restart, "a restart", "restarts");
+  count(EventKind::config_change, "a change of its config", "changes of its config");
+  count(EventKind::spike, "a spike", "spikes");
+  count(EventKind::rewind, "a rewind", "rewinds");
+  count(EventKind::drift, "a drift of its pace", "drifts of its pace");
+  if (!parts.empty()) out += fmt::format(" It had {}.", fmt::join(parts, ", "));
+  return out;
+}
+
+// Texts of others must not become markup.
 std::string cell_text(std::string_view text) {
   std::string out;
   for (char c : text) {
@@ -78,12 +129,19 @@ std::string cell_text(std::string_view text) {
 }  // namespace
 
 std::string run_log_markdown(const WatchedRun& run, int64_t now) {
-  std::string out = fmt::format("# {}\n\n", cell_text(run.name()));
-  for (const auto& [name, value] : standing_of(run, now)) out += fmt::format("- {}: {}\n", cell_text(name), value);
-  out += "\n| time (UTC) | step | loss | event | text |\n|---|---|---|---|---|\n";
-  for (const LogEntry& entry : entries_of(run))
-    out += fmt::format("| {} | {} | {} | {} | {} |\n", cell_text(entry.time), entry.step, entry.loss,
-                       cell_text(entry.event), cell_text(entry.text));
+  std::string out = fmt::format("# {}\n\n{}\n", cell_text(run.name()), summary_of(run, now));
+  std::string day;
+  for (const LogEntry& entry : without_checkpoint_rows(entries_of(run))) {
+    if (std::string of_entry = entry.time.substr(0, entry.time.find(' ')); of_entry != day) {
+      day = of_entry;
+      out += fmt::format("\n## {}\n\n", cell_text(day));
+    }
+    std::string time = entry.time.substr(std::min(entry.time.size(), entry.time.find(' ') + 1));
+    out += fmt::format("- {}", cell_text(time));
+    if (!entry.step.empty()) out += fmt::format(", step {}", entry.step);
+    if (!entry.loss.empty()) out += fmt::format(", loss {}", entry.loss);
+    out += fmt::format(": **{}**: {}\n", cell_text(entry.event), cell_text(entry.text));
+  }
   return out;
 }
 

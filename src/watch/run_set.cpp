@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -63,6 +64,7 @@ bool RunSet::rescan() {
   for (const auto& [directory, name] : finder.found) {
     if (std::ranges::any_of(runs_, [&](const auto& run) { return run->directory() == directory; })) continue;
     runs_.push_back(std::make_unique<WatchedRun>(next_id_++, directory, name));
+    runs_.back()->take_sample();
     changed = true;
   }
   if (changed)
@@ -77,6 +79,20 @@ std::vector<int> RunSet::poll(size_t budget) {
   for (const auto& run : runs_)
     if (run->poll(budget)) changed.push_back(run->id());
   return changed;
+}
+
+std::vector<int> RunSet::poll_for(std::chrono::milliseconds time) {
+  constexpr size_t kPiece = size_t{1} << 18;  // bytes: a millisecond or two
+  std::set<int> changed;
+  auto end = std::chrono::steady_clock::now() + time;
+  // Everything once, then those that have more.
+  for (size_t looked = 0; looked < runs_.size() || is_loading(); ++looked) {
+    if (runs_.empty() || std::chrono::steady_clock::now() >= end) break;
+    WatchedRun& run = *runs_[turn_++ % runs_.size()];
+    if (looked >= runs_.size() && !run.is_loading()) continue;
+    if (run.poll(kPiece)) changed.insert(run.id());
+  }
+  return {changed.begin(), changed.end()};
 }
 
 void RunSet::read_all() {

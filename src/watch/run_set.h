@@ -2,6 +2,7 @@
 // as time goes on. A run keeps its id for as long as it is there; ids are all that the outside may ask for.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -19,10 +20,13 @@ class RunSet {
 
   // Looks for new runs and drops those whose directory is gone. True where the list changed. Links below the named
   // directories are not followed; folders are searched a few levels deep, runs are not searched.
+  // Of large files a sample is taken at once.
   bool rescan();
 
   // Reads what is new of all runs, at most about `budget` bytes of each. The ids of runs that changed.
   std::vector<int> poll(size_t budget);
+  // The same for about `time`, each in turn; what is left is read later.
+  std::vector<int> poll_for(std::chrono::milliseconds time);
   void read_all();  // until nothing more is there
 
   const std::vector<std::unique_ptr<WatchedRun>>& runs() const { return runs_; }
@@ -33,6 +37,7 @@ class RunSet {
   std::vector<std::filesystem::path> directories_;
   std::vector<std::unique_ptr<WatchedRun>> runs_;  // by name
   int next_id_ = 1;
+  size_t turn_ = 0;  // whose it is in poll_for
 };
 
 }  // namespace sextant

@@ -1,14 +1,13 @@
 #include "watch/tensorboard.h"
 
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 #include <optional>
 
 #include "base/files.h"
+#include "watch/protobuf_wire.h"
 
 namespace sextant {
 
@@ -25,43 +24,24 @@ constexpr std::array<uint32_t, 256> make_crc_table() {
 }
 constexpr std::array<uint32_t, 256> kCrcTable = make_crc_table();
 
-template <typename T>
-std::string little_endian(T value) {
-  static_assert(std::endian::native == std::endian::little);
-  std::string bytes(sizeof value, '\0');
-  std::memcpy(bytes.data(), &value, sizeof value);
-  return bytes;
-}
-
 // TensorFlow's: a checksum of data that holds checksums is weak.
 std::string masked_crc(std::string_view bytes) {
   uint32_t crc = crc32c(bytes);
-  return little_endian<uint32_t>((crc >> 15 | crc << 17) + 0xa282ead8u);
+  return protobuf::little_endian<uint32_t>((crc >> 15 | crc << 17) + 0xa282ead8u);
 }
 
-std::string varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-  return bytes + static_cast<char>(value);
-}
-
-enum class Wire : uint8_t { varint = 0, eight_bytes = 1, bytes = 2, four_bytes = 5 };
-
-std::string field_key(unsigned number, Wire wire) {
-  return varint(number << 3 | static_cast<unsigned>(wire));
-}
-
-std::string bytes_field(unsigned number, std::string_view bytes) {
-  return field_key(number, Wire::bytes) + varint(bytes.size()) + std::string(bytes);
-}
+}  // namespace
 
 // Event: 1 wall_time, 2 step, 3 file_version, 5 summary. Summary: 1 value. Value: 1 tag, 2 simple_value.
-std::string version_event(double wall_time) {
-  return field_key(1, Wire::eight_bytes) + little_endian(wall_time) + bytes_field(3, "brain.Event:2");
+std::string tensorboard_version(double wall_time) {
+  return protobuf::field(1, wall_time) + protobuf::field(3, std::string_view("brain.Event:2"));
 }
 
-// "2026-11-17T18:03:54.123Z"
-std::optional<double> seconds_of(const std::string& time) {
+std::string tensorboard_event_of(double wall_time, int64_t step, std::string_view summary) {
+  return protobuf::field(1, wall_time) + protobuf::field(2, static_cast<uint64_t>(step)) + protobuf::field(5, summary);
+}
+
+std::optional<double> seconds_of_event_time(const std::string& time) {
   std::tm utc{};
   double seconds = 0;
   if (std::sscanf(time.c_str(), "%d-%d-%dT%d:%d:%lfZ", &utc.tm_year, &utc.tm_mon, &utc.tm_mday, &utc.tm_hour,
@@ -72,9 +52,11 @@ std::optional<double> seconds_of(const std::string& time) {
   return static_cast<double>(::timegm(&utc)) + seconds;
 }
 
+namespace {
+
 double first_step_time(const WatchedRun& run) {
   if (!run.events().empty())
-    if (std::optional<double> seconds = seconds_of(run.events().front().time)) return *seconds;
+    if (std::optional<double> seconds = seconds_of_event_time(run.events().front().time)) return *seconds;
   const RunColumns& columns = run.columns();
   double spent = columns.rows() > 0 ? columns.x(XAxis::seconds, columns.rows() - 1) : 0;
   return static_cast<double>(run.modified()) - spent;
@@ -89,23 +71,21 @@ uint32_t crc32c(std::string_view bytes) {
 }
 
 std::string tensorboard_record(std::string_view bytes) {
-  std::string length = little_endian<uint64_t>(bytes.size());
+  std::string length = protobuf::little_endian<uint64_t>(bytes.size());
   return length + masked_crc(length) + std::string(bytes) + masked_crc(bytes);
 }
 
 std::string tensorboard_event(double wall_time, int64_t step, const std::vector<TensorboardScalar>& scalars) {
   std::string summary;
   for (const TensorboardScalar& scalar : scalars)
-    summary += bytes_field(
-        1, bytes_field(1, scalar.tag) + field_key(2, Wire::four_bytes) + little_endian<float>(scalar.value));
-  return field_key(1, Wire::eight_bytes) + little_endian(wall_time) + field_key(2, Wire::varint) +
-         varint(static_cast<uint64_t>(step)) + bytes_field(5, summary);
+    summary += protobuf::field(1, protobuf::field(1, scalar.tag) + protobuf::field(2, scalar.value));
+  return tensorboard_event_of(wall_time, step, summary);
 }
 
 std::string tensorboard_file(const WatchedRun& run) {
   const RunColumns& columns = run.columns();
   double start = first_step_time(run);
-  std::string out = tensorboard_record(version_event(start));
+  std::string out = tensorboard_record(tensorboard_version(start));
   std::vector<TensorboardScalar> scalars;
   for (size_t row = 0; row < columns.rows(); ++row) {
     scalars.clear();

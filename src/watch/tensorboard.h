@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,13 @@ uint32_t crc32c(std::string_view bytes);
 
 // Length, its checksum, the bytes, their checksum.
 std::string tensorboard_record(std::string_view bytes);
+
+// Event messages: the first of a file, and one with a Summary.
+std::string tensorboard_version(double wall_time);
+std::string tensorboard_event_of(double wall_time, int64_t step, std::string_view summary);
+
+// Of "2026-11-17T18:03:54.123Z", as events have it; seconds since 1970.
+std::optional<double> seconds_of_event_time(const std::string& time);
 
 struct TensorboardScalar {
   std::string_view tag;

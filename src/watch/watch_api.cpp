@@ -88,6 +88,14 @@ HttpResponse answer_list(const RunSet& runs, const HttpRequest& request) {
   return json_response(list_json(*run, *list, axis_in(request)));
 }
 
+HttpResponse answer_ops(const RunSet& runs, const HttpRequest& request) {
+  std::optional<int> id = number_in<int>(required_text(request, "run"));
+  if (!id) throw BadParameter{"run", "the id of a run"};
+  const WatchedRun* run = runs.find(*id);
+  if (!run) return plain_response(HttpStatus::not_found, "there is no such run");
+  return json_response(op_comparison_json(compare_ops(run->directory())));
+}
+
 HttpResponse answer_page(const std::string& token) {
   LivePage page = live_page(token);
   return {.type = "text/html; charset=utf-8",
@@ -105,6 +113,7 @@ HttpResponse WatchApi::answer(const HttpRequest& request) const {
     if (request.path == "/api/runs") return json_response(runs_json(runs_, now));
     if (request.path == "/api/series") return answer_series(runs_, request);
     if (request.path == "/api/list") return answer_list(runs_, request);
+    if (request.path == "/api/ops") return answer_ops(runs_, request);
     if (request.path == "/api/events") return json_response(events_json(runs_, ids_in(request)));
     if (request.path == "/api/stream")
       return {.type = "text/event-stream", .body = "retry: 2000\n\n", .is_event_stream = true};

@@ -9,8 +9,9 @@ namespace sextant {
 
 namespace {
 
-// Of each run in one round: pages are answered between rounds while large files are read.
-constexpr size_t kReadBudget = 2 << 20;
+// In one round: pages are answered between rounds while large files are read.
+constexpr std::chrono::milliseconds kReadTime{20};
+constexpr std::chrono::milliseconds kTellEvery{300};  // meanwhile; a page asks for its curves again when it is told
 
 }  // namespace
 
@@ -39,8 +40,12 @@ void WatchServer::follow_runs() {
   }
   if (now - polled_ < intervals_.poll && !runs_.is_loading()) return;
   polled_ = now;
-  std::vector<int> changed = runs_.poll(kReadBudget);
-  if (!changed.empty()) server_.publish("change", fmt::format("{{\"runs\":[{}]}}", fmt::join(changed, ",")));
+  std::vector<int> changed = runs_.poll_for(kReadTime);
+  changed_.insert(changed.begin(), changed.end());
+  if (changed_.empty() || (runs_.is_loading() && now - told_ < kTellEvery)) return;
+  told_ = now;
+  server_.publish("change", fmt::format("{{\"runs\":[{}]}}", fmt::join(changed_, ",")));
+  changed_.clear();
 }
 
 }  // namespace sextant

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "watch/access.h"
@@ -32,7 +33,8 @@ class WatchServer {
   WatchApi api_;
   HttpServer server_;
   WatchIntervals intervals_;
-  std::chrono::steady_clock::time_point polled_{}, rescanned_{};
+  std::chrono::steady_clock::time_point polled_{}, rescanned_{}, told_{};
+  std::set<int> changed_;  // runs that open pages have not been told of
   std::chrono::steady_clock::duration scan_took_{};
 };
 

@@ -1,5 +1,8 @@
 #include "watch/watched_run.h"
 
+#include "train/op_times.h"
+#include "watch/line_sample.h"
+
 namespace sextant {
 
 namespace {
@@ -39,19 +42,29 @@ WatchedRun::WatchedRun(int id, std::filesystem::path directory, std::string name
       directory_(std::move(directory)),
       name_(std::move(name)),
       metrics_(directory_ / kMetricsFile),
-      event_lines_(directory_ / kEventsFile) {}
+      event_lines_(directory_ / kEventsFile),
+      plan_line_(directory_ / kPlanFile) {}
+
+void WatchedRun::take_sample() {
+  constexpr size_t kSampleLines = 400, kSampledFrom = size_t{2} << 20;  // bytes
+  sample_lines(directory_ / kMetricsFile, kSampleLines, kSampledFrom,
+               [this](std::string_view line) { sample_.add_line(line, RunColumns::Lines::some); });
+}
 
 bool WatchedRun::poll(size_t budget) {
   auto metrics = metrics_.read(
       budget, [this] { columns_ = RunColumns(); }, [this](std::string_view line) { columns_.add_line(line); });
+  if (!metrics_.has_more() && sample_.rows() > 0) sample_ = RunColumns();
   auto events = event_lines_.read(
       budget, [this] { events_.clear(); },
       [this](std::string_view line) {
         if (std::optional<RunEvent> event = parse_event(line)) events_.push_back(std::move(*event));
       });
+  auto plan = plan_line_.read(
+      budget, [this] { plan_.reset(); }, [this](std::string_view line) { plan_ = planned_step_in(line); });
   if (events_.size() > kMostEvents)
     events_.erase(events_.begin(), events_.end() - static_cast<std::ptrdiff_t>(kMostEvents / 2));
-  return metrics != LineTail::Change::none || events != LineTail::Change::none;
+  return metrics != LineTail::Change::none || events != LineTail::Change::none || plan != LineTail::Change::none;
 }
 
 WatchedState WatchedRun::state(int64_t now) const {

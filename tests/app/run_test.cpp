@@ -249,7 +249,7 @@ TEST_F(RunVerb, SlowRanksAreNamedWithAReason) {
   struct Case {
     const char *fault, *reason;
   };
-  for (const Case& c : {Case{"slow=40@1:1", "asleep"}, Case{"input=40@1:1", "slow input"}}) {
+  for (const Case& c : {Case{"slow=40@1:1", "asleep"}, Case{"slow_input=40@1:1", "slow input"}}) {
     Outcome outcome = run_command(arguments(
         "train", fmt::format("mesh.dp=2 train.steps=31 checkpoint.every=0 train.log_every=100 --inject {}", c.fault),
         c.fault));

@@ -90,11 +90,12 @@ TEST_F(WatchVerb, RefusesOptionsThatAModeDoesNotUse) {
                                          {WatchMode::text, "--text"},
                                          {WatchMode::export_page, "--export FILE"},
                                          {WatchMode::csv, "--csv FILE"},
-                                         {WatchMode::tensorboard, "--tensorboard FILE"}};
-  std::map<std::string, std::string> values{{"--port", "0"},          {"--host", "127.0.0.1"}, {"--stop-after", "0.01"},
-                                            {"--field", "loss"},      {"--x", "tokens"},       {"--width", "50"},
-                                            {"--text", ""},           {"--export", "FILE"},    {"--csv", "FILE"},
-                                            {"--tensorboard", "FILE"}};
+                                         {WatchMode::tensorboard, "--tensorboard FILE"},
+                                         {WatchMode::forward, "--forward wandb"}};
+  std::map<std::string, std::string> values{
+      {"--port", "0"},   {"--host", "127.0.0.1"},   {"--stop-after", "0.01"}, {"--field", "loss"},
+      {"--x", "tokens"}, {"--width", "50"},         {"--text", ""},           {"--export", "FILE"},
+      {"--csv", "FILE"}, {"--tensorboard", "FILE"}, {"--forward", "wandb"},   {"--json", ""}};
   ASSERT_EQ(bases.size(), watch_options().modes.size());
   for (const auto& [mode, base] : bases)
     for (const OptionUse& use : watch_options().options) {
@@ -102,12 +103,44 @@ TEST_F(WatchVerb, RefusesOptionsThatAModeDoesNotUse) {
       if (use.modes >> static_cast<size_t>(mode) & 1) continue;
       if (mode == WatchMode::serve && !values.at(option).empty() && values.at(option) == "FILE")
         continue;  // another mode
-      if (mode == WatchMode::serve && option == "--text") continue;
+      if (mode == WatchMode::serve && (option == "--text" || option == "--forward")) continue;
       std::string line = fmt::format("watch {} {} {} {}", runs(), base, option, values.at(option));
       line = std::regex_replace(line, std::regex("FILE"), place_ / "file");
       expect_refusal(run_command(line), 2, {option});
       EXPECT_FALSE(fs::exists(place_ / "file")) << line;
     }
+}
+
+// With a module of the same calls in place of the service's.
+TEST_F(WatchVerb, ForwardsToAService) {
+  write_text(place_ / "wandb.py",
+             "import json, os\n"
+             "class Run:\n"
+             "  def note(self, *what):\n"
+             "    print(json.dumps(what), file=open(os.environ['FORWARDED'], 'a'))\n"
+             "  def log(self, numbers, step): self.note('log', step, numbers)\n"
+             "  def alert(self, title, text): self.note('alert', title, text)\n"
+             "  def finish(self): self.note('finish')\n"
+             "def init(name, id, config, resume, reinit):\n"
+             "  run = Run()\n"
+             "  run.note('init', name, config)\n"
+             "  return run\n");
+  write_text(runs() + "/a/config.toml", "[optimizer]\nlr = 0.5\n");
+  write_text(runs() + "/a/events.jsonl",
+             R"({"time":"2026-11-17T18:04:00.000Z","event":"finish","step":60,"text":"all is done"})"
+             "\n");
+  std::string environment = fmt::format("PYTHONPATH={} FORWARDED={}", place_ / "", place_ / "forwarded");
+  Outcome outcome = run_command(fmt::format("watch {}/a --forward wandb", runs()), environment);
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(outcome.output, "1 run forwarded to wandb\n");
+  std::string lines = read_file(place_ / "forwarded");
+  expect_words(lines,
+               {R"(["init", "a", {"optimizer.lr": 0.5}])", R"(["log", 1, {"loss": 3.02, "lr": 0.0001, "tokens": 1,)",
+                R"(["log", 60, {)", R"(["alert", "finish", "all is done"])", R"(["finish"])"});
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 63);
+  Outcome missing = run_command(fmt::format("watch {}/a --forward mlflow", runs()), "PYTHONPATH=/nowhere");
+  EXPECT_NE(missing.code, 0);
+  expect_words(missing.output, {"--forward mlflow", "pip install mlflow"});
 }
 
 TEST_F(WatchVerb, SaysWhatIsNoRun) {
@@ -128,7 +161,8 @@ TEST_F(WatchVerb, NotesBecomeLinesOfTheLog) {
   std::string run = runs() + "/a";
   EXPECT_EQ(run_command(fmt::format("log {} --note 'lr | halved *here*'", run)).code, 0);
   Outcome log = run_command("log " + run);
-  expect_words(log.output, {"# a\n", "- step: 60\n", "| note | lr \\| halved \\*here\\* |\n"});
+  expect_words(log.output, {"# a\n", " at step 60, after 3,600 tokens and 30.0 s of steps, with a loss of 3.00",
+                            ": **note**: lr \\| halved \\*here\\*\n"});
   EXPECT_EQ(WatchJson::parse(run_command(fmt::format("log {} --json", run)).output).at("events").at(0).at("text"),
             "lr | halved *here*");
   EXPECT_EQ(run_command(fmt::format("log {} --html {}", run, place_ / "log.html")).code, 0);

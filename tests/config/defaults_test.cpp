@@ -214,6 +214,9 @@ const std::map<std::string_view, std::string_view>& defaults() {
       {"log.tensor_stats_every", "0"},
       {"log.tensor_stats_format", "\"auto\""},
       {"log.grad_noise_scale", "false"},
+      {"log.profile_every", "0"},
+      {"log.tensorboard", "false"},
+      {"log.prometheus", "\"\""},
   };
   return table;
 }

@@ -78,6 +78,40 @@ TEST(RunComparisons, TellNoiseFromDifference) {
   EXPECT_NE(compare_runs(*a, *few).sentence().find("cannot be compared"), std::string::npos);
 }
 
+// Runs of one config whose seeds shift their levels by 1 % and more: the curves alone would call them different.
+TEST(RunComparisons, ReckonWithWhatAnotherSeedChanges) {
+  RunFiles files("compare-seeds");
+  std::vector<std::unique_ptr<WatchedRun>> runs;
+  std::vector<const WatchedRun*> all;
+  auto add = [&](const std::string& name, double level, int seed, double rate) {
+    auto run = noisy_run(files, name, {.level = level, .spread = 0.02, .seed = static_cast<uint64_t>(seed)}, 1000);
+    files.write(name + "/config.toml",
+                fmt::format("[optimizer]\nlr = {}\n[train]\nseed = {}\n[model]\npreset = \"gpt2\"\n", rate, seed));
+    all.push_back(run.get());
+    runs.push_back(std::move(run));
+  };
+  add("one", 2.00, 1, 0.001);
+  add("two", 2.03, 2, 0.001);
+  add("same-seed", 2.03, 1, 0.0011);
+  add("high", 2.60, 3, 0.01);
+  RunComparison two = compare_runs(*all[0], *all[1]);
+  EXPECT_EQ(two.verdict, ComparisonVerdict::no_difference);
+  EXPECT_NEAR(two.seed_error, SeedNoise::kAssumed * std::hypot(two.equal_a->mean, two.equal_b->mean), 1e-12);
+  EXPECT_GT(std::fabs(two.difference), 2 * two.curve_error);
+  RunComparison same = compare_runs(*all[0], *all[2]);
+  EXPECT_EQ(same.seed_error, 0);
+  EXPECT_EQ(same.verdict, ComparisonVerdict::worse);
+  EXPECT_EQ(compare_runs(*all[0], *all[3]).verdict, ComparisonVerdict::worse);
+  // Where seeds are seen to change little, a small difference counts.
+  for (int seed = 10; seed < 22; ++seed) add(fmt::format("again-{}", seed), 2.00 + 0.0005 * (seed % 3), seed, 0.001);
+  SeedNoise measured = seed_noise_of(all, 0);
+  EXPECT_EQ(measured.runs, 14u);
+  EXPECT_LT(measured.share, 0.01);
+  EXPECT_GT(measured.share, 0.001);
+  std::string text = comparison_text({compare_with_first(all)[0]});
+  EXPECT_NE(text.find("from 14 runs that differ in their seed alone"), text.npos) << text;
+}
+
 TEST(RunComparisons, ListKeysThatDiffer) {
   RunFiles files("compare-config");
   auto a = noisy_run(files, "a", {}, 50), b = noisy_run(files, "b", {}, 50);
@@ -105,10 +139,13 @@ TEST(RunLog, HasEventsWithTheLossOfTheirStep) {
   WatchedRun run(1, files / "r", "r");
   run.poll(1 << 20);
   std::string text = run_log_markdown(run, run.modified());
-  EXPECT_NE(text.find("| 2026-11-17 18:03:54 | 2 | 4.2500 | checkpoint | a \\<b\\>\\|\\</b\\> line |\n"), text.npos)
+  EXPECT_NE(
+      text.find("\n## 2026-11-17\n\n- 18:03:54, step 2, loss 4.2500: **checkpoint**: a \\<b\\>\\|\\</b\\> line\n"),
+      text.npos)
       << text;
-  EXPECT_NE(text.find("| 2026-11-17 18:04:00 | 9 |  | failure | disk full |\n"), text.npos) << text;
-  EXPECT_NE(text.find("- state: failed\n"), text.npos);
+  EXPECT_NE(text.find("- 18:04:00, step 9: **failure**: disk full\n"), text.npos) << text;
+  EXPECT_NE(text.find("The run is failed at step 2, after "), text.npos) << text;
+  EXPECT_NE(text.find(" It had a failure.\n"), text.npos) << text;
   std::string page = run_log_html(run, run.modified());
   EXPECT_NE(page.find("a &lt;b&gt;|&lt;/b&gt; line"), page.npos);
   EXPECT_NE(page.find("<polyline"), page.npos);

@@ -237,7 +237,6 @@ void MpiTransport::require_sizes(const Message& message) {
 }
 
 void MpiTransport::wait(Ticket ticket) {
-  CountedWait counted(rank_status());
   WaitClock clock;
   Clock::duration waited{0};
   size_t bytes = 0;

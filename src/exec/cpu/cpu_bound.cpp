@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "comm/message_timer.h"
 #include "exec/addresses.h"
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/wide_operands.h"
@@ -123,10 +124,8 @@ class CpuBound final : public Bound {
   }
 
   void settle() override {
-    if (lane_) {
-      CountedWait counted(wire_->channel.transport.rank_status());
-      lane_->wait_all();
-    }
+    MessageTimer timer(rank_status());
+    if (lane_) lane_->wait_all();
     for (BoundOp& op : ops_) {
       show_posted(op);
       if (op.prepared)
@@ -169,13 +168,12 @@ class CpuBound final : public Bound {
   void take(const WalkStep& step, const Action& action, Trace* trace) {
     if (step.kind == WalkStep::Kind::settle) return settle();
     BoundOp& op = ops_[static_cast<size_t>(step.op)];
+    bool in_message = step.kind != WalkStep::Kind::start || (!op.on_lane && op.op->def->message);
+    MessageTimer timer(in_message ? rank_status() : nullptr);
     if (step.kind == WalkStep::Kind::reclaim) {
       op.prepared->settle(action.microbatch);
     } else if (step.kind == WalkStep::Kind::wait) {
-      if (op.on_lane) {
-        CountedWait counted(wire_->channel.transport.rank_status());
-        lane_->wait(op.posted);
-      }
+      if (op.on_lane) lane_->wait(op.posted);
       show_posted(op);
     } else if (op.on_lane) {
       op.posted = lane_->post(&op, action.microbatch);
@@ -185,6 +183,8 @@ class CpuBound final : public Bound {
       if (observer()) observer()->after({*op.op, action, op.out});
     }
   }
+
+  RankStatus* rank_status() const { return wire_ ? &wire_->channel.transport.rank_status() : nullptr; }
 
   void show_posted(BoundOp& op) {
     if (!op.unseen) return;

@@ -46,6 +46,25 @@ void flip_a_bit(Bound& bound) {
   throw UserError({.place = fault.text, .got = got, .expected = expected});
 }
 
+// A process of its own stops this one and lets it go on, in turns. It has no memory but its stack to touch: it was
+// copied from a process with threads.
+void throttle_process(int64_t percent) {
+  constexpr int64_t kTurn = 20'000'000;  // nanoseconds
+  pid_t throttled = ::getpid();
+  timespec stopped{.tv_sec = 0, .tv_nsec = kTurn * percent / 100};
+  timespec running{.tv_sec = 0, .tv_nsec = kTurn - kTurn * percent / 100};
+  pid_t child = ::fork();
+  if (child != 0) return;
+  ::close_range(0, ~0U, 0);  // the lock of the run, and what others wait for the end of
+  while (::getppid() == throttled) {
+    ::kill(throttled, SIGSTOP);
+    ::nanosleep(&stopped, nullptr);
+    ::kill(throttled, SIGCONT);
+    ::nanosleep(&running, nullptr);
+  }
+  ::_exit(0);
+}
+
 bool has_loss_scale(const Program& program) {
   const Value* scale = program.find("loss_scale");
   return scale != nullptr && scale->buffer >= 0;
@@ -66,8 +85,11 @@ FaultInjector::FaultInjector(const Parts& parts)
       refuse_fault(fault,
                    fmt::format("rank {} of a run with {} rank{}", fault.rank, parts.ranks, parts.ranks == 1 ? "" : "s"),
                    fmt::format("a rank from 0 to {}", parts.ranks - 1));
-    if (fault.kind == FaultKind::aborts_in_collective && parts.ranks == 1)
-      refuse_fault(fault, "a run with one rank has no collectives", "a mesh of more ranks, or kill");
+    bool in_collective = fault.kind == FaultKind::aborts_in_collective || fault.kind == FaultKind::delays_sum;
+    if (in_collective && parts.ranks == 1)
+      refuse_fault(fault, "a run with one rank has no collectives", "a mesh of more ranks, or another fault");
+    if (fault.kind == FaultKind::is_throttled && fault.amount > 95)
+      refuse_fault(fault, fmt::format("{} percent", fault.amount), "1 to 95 percent");
     if (fault.kind == FaultKind::loses_node && !parts.local_checkpoints)
       refuse_fault(fault, "a run without local checkpoints loses none", "checkpoint.local_every above 0, or kill");
     int number = ++times[fault.text];
@@ -96,7 +118,11 @@ void FaultInjector::before_step(int64_t step) {
     remember(now);
     strike(now.fault);
   }
+}
+
+void FaultInjector::slow_down(RankStatus& rank_status) const {
   if (slow_ms_ > 0) std::this_thread::sleep_for(std::chrono::milliseconds(slow_ms_));
+  if (sum_delay_ms_ > 0) rank_status.delay_next_sum(sum_delay_ms_);
 }
 
 void FaultInjector::strike(const Fault& fault) {
@@ -119,9 +145,14 @@ void FaultInjector::strike(const Fault& fault) {
     case FaultKind::is_slow:
       slow_ms_ = fault.amount;
       return;
-    case FaultKind::is_slow_at_input:
-      input_ms_ = fault.amount;
+    case FaultKind::has_slow_input:
+      slow_input_ms_ = fault.amount;
       return;
+    case FaultKind::delays_sum:
+      sum_delay_ms_ = fault.amount;
+      return;
+    case FaultKind::is_throttled:
+      return throttle_process(fault.amount);
     case FaultKind::loses_node:
       lose_local_checkpoints_(fault.rank, static_cast<int>(fault.amount));
       std::raise(SIGKILL);

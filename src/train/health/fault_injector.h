@@ -34,7 +34,10 @@ class FaultInjector {
   // What is due on this rank before this step happens now; may throw, and may not return.
   void before_step(int64_t step);
 
-  std::chrono::milliseconds input_delay() const { return std::chrono::milliseconds(input_ms_); }
+  // What takes longer on this rank in every step, while the step is under way.
+  void slow_down(RankStatus& rank_status) const;
+  int64_t slow_input_ms() const { return slow_input_ms_; }
+
   bool spoils_gradients(int64_t step) const { return spoiled_step_ == step; }
   // Whether a checkpoint of this step finds the disk full. From any thread.
   bool disk_is_full(int64_t step) const { return step < disk_full_before_.load(std::memory_order_relaxed); }
@@ -53,7 +56,7 @@ class FaultInjector {
   std::filesystem::path record_;
   std::vector<Pending> pending_;
   int64_t spoiled_step_ = -1;
-  int64_t slow_ms_ = 0, input_ms_ = 0;
+  int64_t slow_ms_ = 0, slow_input_ms_ = 0, sum_delay_ms_ = 0;
   std::function<void(int first, int count)> lose_local_checkpoints_;
   std::atomic<int64_t> disk_full_before_{0};
 };

@@ -142,12 +142,12 @@ std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, con
   return worst;
 }
 
-void StepClock::begin_step(double waited_s, double input_s) {
+void StepTimesMeter::begin_step(double message_s, double input_s) {
   rusage usage{};
   ::getrusage(RUSAGE_THREAD, &usage);
   auto wall = std::chrono::steady_clock::now().time_since_epoch();
   StepTimes now{.step = std::chrono::duration<double>(wall).count(),
-                .waited = waited_s,
+                .waited = message_s,
                 .input = input_s,
                 .cpu = thread_cpu_s(),
                 .run_delay = run_delay_s(),
@@ -164,7 +164,7 @@ void StepClock::begin_step(double waited_s, double input_s) {
   running_ = true;
 }
 
-std::optional<StepTimes> StepClock::take_means() {
+std::optional<StepTimes> StepTimesMeter::take_means() {
   if (steps_ == 0) return std::nullopt;
   StepTimes means = sums_;
   for_each_field(means, means, [this](double& a, double) { a /= static_cast<double>(steps_); });

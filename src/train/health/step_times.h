@@ -15,7 +15,7 @@ namespace sextant {
 // Means over some steps, in seconds of a step. Of the thread that computes.
 struct StepTimes {
   double step = 0;
-  double waited = 0;                         // for other ranks
+  double waited = 0;                         // in messages, for other ranks above all
   double input = 0;                          // reading data
   double cpu = 0;                            // on a core
   double run_delay = 0;                      // ready, but without a core
@@ -40,10 +40,10 @@ struct Straggler {
 std::optional<Straggler> find_straggler(const std::vector<StepTimes>& ranks, const std::vector<int>& groups);
 
 // The steps of one rank, as they go.
-class StepClock {
+class StepTimesMeter {
  public:
   // On the rank's own thread. What counts only upwards is read there and then.
-  void begin_step(double waited_s, double input_s);  // the step before ends here
+  void begin_step(double message_s, double input_s);  // the step before ends here
   void pause() { running_ = false; }                 // what follows is no step
   std::optional<StepTimes> take_means();             // since the last call; nothing where no step was
   StepTimes last() const { return last_; }           // of the last step

@@ -2,6 +2,7 @@
 const FIRST_FIELDS = ["loss", "grad_norm", "lr", "tokens_per_s", "mfu", "arena_bytes", "step_s"];
 const LABELS = {loss: "loss", validation_loss: "validation loss", lr: "learning rate", grad_norm: "gradient norm", tokens_per_s: "tokens/s",
                 mfu: "MFU", arena_bytes: "memory of rank 0", step_s: "step time", bits_per_byte: "bits per byte"};
+const OPS_EVERY = 5000;  // milliseconds
 const MOST_HEATMAPS = 4;  // runs whose lists are drawn
 
 class View {
@@ -119,6 +120,7 @@ class View {
     this.makeCharts();
     this.reload();
     drawEvents(this);
+    drawOps(this).catch(() => {});
     this.saveState();
   }
 
@@ -139,9 +141,12 @@ class View {
     this.range = null;
     this.afterZoom();
   }
-  // What is there is drawn at once; finer points follow.
+  // What is there is drawn with the next frame, however many turns of the wheel there were; finer points follow.
   afterZoom() {
-    this.draw();
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = undefined;
+      this.draw();
+    });
     clearTimeout(this.zoomTimer);
     this.zoomTimer = setTimeout(() => {
       this.reload();
@@ -240,6 +245,10 @@ class View {
       this.makeCharts();
       this.reload();
       drawEvents(this);
+      if (!(Date.now() - this.opsDrawn < OPS_EVERY)) {
+        this.opsDrawn = Date.now();
+        drawOps(this).catch(() => {});
+      }
       const latest = Math.max(0, ...this.runs.map((run) => run.modified));
       const when = latest ? `, last change ${new Date(latest * 1000).toLocaleTimeString()}` : "";
       if (this.source.live) this.say("live", this.runs.some((run) => run.loading) ? "reading metrics" : `live${when}`);

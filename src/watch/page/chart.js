@@ -1,4 +1,5 @@
 // One chart: curves of some fields for all runs that are shown, on a canvas. Zoom along x is common to all charts.
+const MOST_PARTS = 3000;  // of all curves of a chart; each has two points or fewer
 const MARGIN = {left: 58, right: 10, top: 8, bottom: 24};
 
 class Chart {
@@ -34,7 +35,9 @@ class Chart {
   async load() {
     this.isStale = false;
     const view = this.view, width = this.canvas.clientWidth || 400;
-    const asked = view.question(Math.max(50, Math.round(width / 2)));
+    // Of many runs fewer points each: the pale curves lie upon each other, and a zoom draws all of them in every frame.
+    const parts = Math.min(width / 2, MOST_PARTS / Math.max(1, view.shownRuns().length));
+    const asked = view.question(Math.max(50, Math.round(parts)));
     const answers = await Promise.all(this.fields.map((field) => view.source.series({...asked, field})));
     // An answer to a range that is no longer shown may come late.
     this.series = answers.flatMap((list, i) => list.map((one) => ({...one, field: this.fields[i], isSecond: i > 0})));
@@ -58,6 +61,10 @@ class Chart {
           high = Math.max(high, ys[i]);
         }
       }
+    }
+    for (const {seconds} of this.plans()) {
+      low = Math.min(low, seconds);
+      high = Math.max(high, seconds);
     }
     if (view.outliers && values.length > 20) {
       values.sort((a, b) => a - b);
@@ -95,6 +102,7 @@ class Chart {
       if (one.smooth) drawCurve(context, one.x, one.y, {x, y, colour, alpha: 0.25, isDashed: one.isSecond});
       drawCurve(context, one.smooth_x ?? one.x, one.smooth ?? one.y, {x, y, colour, alpha: 1, isDashed: one.isSecond});
     }
+    for (const {run, seconds} of this.plans()) drawLevel(context, y.pixel(seconds), {x, colour: colours.run(run), text: "predicted"});
     if (this.cursor !== null) this.drawCursor(context, height, colours);
     context.restore();
     if (this.selection) {
@@ -104,6 +112,12 @@ class Chart {
       context.globalAlpha = 1;
     }
     canvas.setAttribute("aria-label", this.description());
+  }
+
+  // The step times that were predicted, on the chart of those.
+  plans() {
+    if (this.fields[0] !== "step_s") return [];
+    return this.view.shownRuns().filter((run) => run.plan).map((run) => ({run: run.id, seconds: run.plan.step_s}));
   }
 
   drawMarks(context, x, height, colours) {
@@ -188,6 +202,8 @@ class Chart {
                   element("b", {textContent: formatValue(point[1], this.unit)}));
       lines.push(line);
     }
+    for (const {run, seconds} of this.plans())
+      lines.push(element("div", {className: "text", textContent: `predicted (${this.view.runName(run)}): ${formatValue(seconds, this.unit)}`}));
     if (this.markedEvent) {
       const {event, text, run} = this.markedEvent;
       lines.push(element("div", {className: "text", textContent: `${event} (${this.view.runName(run)}): ${text}`}));
@@ -312,8 +328,9 @@ function drawAxes(context, {x, y, width, height, colours, axis, unit}) {
 function drawCurve(context, xs, ys, {x, y, colour, alpha, isDashed}) {
   context.strokeStyle = context.fillStyle = colour;
   context.globalAlpha = alpha;
-  context.lineWidth = 1.6;
-  context.lineJoin = "round";
+  // A pale curve is a band of all values: thin lines without joins are drawn many times as fast.
+  context.lineWidth = alpha < 1 ? 1 : 1.6;
+  context.lineJoin = alpha < 1 ? "bevel" : "round";
   context.setLineDash(isDashed ? [6, 4] : []);
   context.beginPath();
   let pen = false;
@@ -336,4 +353,20 @@ function drawCurve(context, xs, ys, {x, y, colour, alpha, isDashed}) {
       context.fill();
     }
   context.globalAlpha = 1;
+}
+
+// A horizontal line with a word at its right end.
+function drawLevel(context, at, {x, colour, text}) {
+  context.strokeStyle = context.fillStyle = colour;
+  context.lineWidth = 1.5;
+  context.setLineDash([6, 4]);
+  context.beginPath();
+  context.moveTo(x.pixelFrom, at);
+  context.lineTo(x.pixelTo, at);
+  context.stroke();
+  context.setLineDash([]);
+  context.font = "11px system-ui, sans-serif";
+  context.textAlign = "right";
+  context.textBaseline = "bottom";
+  context.fillText(text, x.pixelTo - 4, at - 2);
 }

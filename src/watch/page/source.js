@@ -31,6 +31,9 @@ class LiveSource {
   async events(runs) {
     return runs.length ? this.get("/api/events", {runs: runs.join(",")}) : [];
   }
+  ops(run) {
+    return this.get("/api/ops", {run});
+  }
   // Calls when runs appear or go ("runs"), grow ("change"), and when the server comes ("open") or goes ("lost").
   listen(called) {
     const stream = new EventSource(this.url("/api/stream", {}));
@@ -73,6 +76,9 @@ class EmbeddedSource {
   }
   async events(runs) {
     return this.data.events.filter((event) => runs.includes(event.run));
+  }
+  async ops(run) {
+    return this.data.ops[run];
   }
   listen() {}
 }

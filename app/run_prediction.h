@@ -1,0 +1,17 @@
+// What is predicted of a run on this machine, at its start: the plan that `sextant plan CONFIG --machine here` prints,
+// kept in the run as plan.json, with the time of every op.
+#pragma once
+
+#include <filesystem>
+
+#include "base/verbosity.h"
+#include "config/run_config.h"
+#include "train/train.h"
+
+namespace sextant {
+
+// Writes OUT/plan.json and prints a line; where this machine was never measured, offers to. Never ends a run: what
+// cannot be predicted is said.
+void predict_run(const RunConfig& run, const std::filesystem::path& out, Beginning beginning, Verbosity verbosity);
+
+}  // namespace sextant

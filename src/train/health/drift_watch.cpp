@@ -1,0 +1,180 @@
+#include "train/health/drift_watch.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace sextant {
+
+namespace {
+
+constexpr int64_t kFirstSteps = 10;       // memory is touched for the first time, caches fill
+constexpr double kSmallestSpread = 0.02;  // of a logarithm: machines are no steadier than that for long
+constexpr double kFarthest = 8;           // spreads that one block counts for at most
+constexpr double kCertain = 12;           // the sum at which it is a drift
+constexpr double kLargerPart = 0.5;       // of what a step takes longer
+
+struct CauseWords {
+  std::string_view name, text;
+};
+constexpr std::array kCauses{
+#define DRIFT_CAUSE(name, text) CauseWords{#name, text},
+#include "train/health/drift_causes.def"
+#undef DRIFT_CAUSE
+};
+
+double drift_median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
+
+// The median over some of a number that `get` finds in each.
+template <class List, class Get>
+double median_over(const List& list, const Get& get) {
+  std::vector<double> values;
+  for (const auto& each : list) values.push_back(get(each));
+  return drift_median(std::move(values));
+}
+
+// The same for every rank.
+template <class List, class Numbers>
+std::vector<double> medians_by_rank(const List& list, Numbers numbers) {
+  std::vector<double> medians;
+  for (size_t rank = 0; !list.empty() && rank < (list.front().*numbers).size(); ++rank)
+    medians.push_back(median_over(list, [&](const auto& each) { return (each.*numbers)[rank]; }));
+  return medians;
+}
+
+}  // namespace
+
+std::string_view name_of(DriftCause cause) {
+  return kCauses[static_cast<size_t>(cause)].name;
+}
+std::string_view text_of(DriftCause cause) {
+  return kCauses[static_cast<size_t>(cause)].text;
+}
+
+std::string Drift::text() const {
+  return fmt::format("steps take {:.3g} ms since step {}, {:.0f} % longer than before ({:.3g} ms): {}{}", 1e3 * now_s,
+                     since_step, 100 * (now_s / before_s - 1), 1e3 * before_s, text_of(cause),
+                     rank ? fmt::format(" (rank {})", *rank) : "");
+}
+
+std::optional<Drift> DriftWatch::note(const TimedStep& step) {
+  if (++seen_ <= kFirstSteps || !(step.step_s > 0)) return std::nullopt;
+  open_.push_back(step);
+  if (open_.size() < kBlock) return std::nullopt;
+  Block block = block_of(open_);
+  open_.clear();
+  return add(std::move(block));
+}
+
+DriftWatch::Block DriftWatch::block_of(const std::vector<TimedStep>& steps) {
+  Block block{.first_step = steps.front().step,
+              .log_s = median_over(steps, [](const TimedStep& step) { return std::log(step.step_s); }),
+              .processor_s = median_over(steps, [](const TimedStep& step) { return step.processor_s; }),
+              .own_s = medians_by_rank(steps, &TimedStep::own_s),
+              .message_s = medians_by_rank(steps, &TimedStep::message_s),
+              .input_s = medians_by_rank(steps, &TimedStep::input_s)};
+  for (const TimedStep& step : steps) block.seconds += step.step_s;
+  return block;
+}
+
+DriftWatch::Level DriftWatch::level() const {
+  Level level{.centre = median_over(baseline_, [](const Block& block) { return block.log_s; })};
+  double deviation = median_over(baseline_, [&](const Block& block) { return std::fabs(block.log_s - level.centre); });
+  // Few blocks tell little about the spread: it may be larger.
+  double correction = 1.4826 * (1 + 4 / static_cast<double>(baseline_.size()));
+  level.spread = std::max(kSmallestSpread, correction * deviation);
+  return level;
+}
+
+std::optional<Drift> DriftWatch::add(Block block) {
+  if (baseline_.size() < kFewest) {
+    baseline_.push_back(std::move(block));
+    return std::nullopt;
+  }
+  Level own = level();
+  double z = (block.log_s - own.centre) / own.spread;
+  // Half of what is looked for: less than that brings the sum back to 0.
+  double allowance = std::max(1.0, 0.5 * std::log(kSmallest) / own.spread);
+  slower_ = std::max(0.0, slower_ + std::min(z, kFarthest) - allowance);
+  faster_ = std::max(0.0, faster_ + std::min(-z, kFarthest) - allowance);
+  if (slower_ == 0) slow_.clear();
+  if (slower_ > 0) slow_.push_back(block);
+  // What was suspected and came back was noise, and part of the baseline; what may be a drift must not become it.
+  suspected_.push_back(std::move(block));
+  if (slower_ == 0 && faster_ == 0)
+    for (Block& cleared : std::exchange(suspected_, {}))
+      if (baseline_.size() < kBaseline) baseline_.push_back(std::move(cleared));
+  if (faster_ >= kCertain) begin_again();  // whatever slowed it before is over
+  if (slower_ < kCertain) return std::nullopt;
+  double lasted = 0;
+  for (const Block& each : slow_) lasted += each.seconds;
+  Drift found = drift(own);
+  if (lasted < kLeastSeconds || found.now_s < kSmallest * found.before_s) return std::nullopt;
+  begin_again();
+  return found;
+}
+
+Drift DriftWatch::drift(const Level& own) const {
+  Drift found{.since_step = slow_.front().first_step,
+              .step = slow_.back().first_step + static_cast<int64_t>(kBlock) - 1,
+              .before_s = std::exp(own.centre),
+              .now_s = std::exp(median_over(slow_, [](const Block& block) { return block.log_s; }))};
+  name_cause(found);
+  return found;
+}
+
+void DriftWatch::name_cause(Drift& found) const {
+  double longer = found.now_s - found.before_s;
+  auto grown = [&](auto numbers) {
+    std::vector<double> now = medians_by_rank(slow_, numbers), before = medians_by_rank(baseline_, numbers);
+    for (size_t rank = 0; rank < now.size(); ++rank) now[rank] -= before[rank];
+    return now;
+  };
+  std::vector<double> own = grown(&Block::own_s), messages = grown(&Block::message_s), input = grown(&Block::input_s);
+  if (own.empty()) return;
+  auto largest = std::ranges::max_element(input);
+  if (*largest >= kLargerPart * longer) {
+    found.cause = DriftCause::input;
+    if (input.size() > 1 && drift_median(input) < kLargerPart * *largest) found.rank = largest - input.begin();
+    return;
+  }
+  if (messages_timed_ == MessagesTimed::no) {
+    found.cause = DriftCause::device;
+    return;
+  }
+  auto slowest = std::ranges::max_element(own);
+  std::vector<double> others = own;
+  others.erase(others.begin() + (slowest - own.begin()));
+  bool alone = !others.empty() && drift_median(others) < kLargerPart * *slowest;
+  if (*slowest >= kLargerPart * longer && alone) {
+    found.cause = DriftCause::one_rank;
+    found.rank = slowest - own.begin();
+    return;
+  }
+  if (drift_median(own) >= kLargerPart * longer) {
+    auto processor = [](const Block& block) { return block.processor_s; };
+    double more_time = found.now_s / found.before_s - 1,
+           more_processor = median_over(slow_, processor) / median_over(baseline_, processor) - 1;
+    found.cause = more_processor < kLargerPart * more_time ? DriftCause::processor_time : DriftCause::clocks;
+    return;
+  }
+  if (*std::ranges::min_element(messages) >= kLargerPart * longer) found.cause = DriftCause::collective;
+}
+
+void DriftWatch::begin_again() {
+  baseline_.clear();
+  slow_.clear();
+  suspected_.clear();
+  slower_ = faster_ = 0;
+}
+
+}  // namespace sextant

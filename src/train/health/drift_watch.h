@@ -1,0 +1,85 @@
+// DriftWatch: notices that steps have become slower than the run's own baseline by more than their noise, since when,
+// and what most likely slows them: what took longer, on which ranks.
+//
+// Steps are taken in blocks, of which the medians count: a few slow steps move nothing. The logarithms of the medians
+// are summed up above the baseline (a one-sided CUSUM); its noise is the spread of the blocks of the baseline itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sextant {
+
+// The likely cause, by what was measured.
+enum class DriftCause : uint8_t {
+#define DRIFT_CAUSE(name, text) name,
+#include "train/health/drift_causes.def"
+#undef DRIFT_CAUSE
+};
+std::string_view name_of(DriftCause cause);
+std::string_view text_of(DriftCause cause);
+
+// One step, as all ranks together measured it.
+struct TimedStep {
+  int64_t step = 0;
+  double step_s = 0;
+  double processor_s = 0;                         // of the leader's process
+  std::vector<double> own_s, message_s, input_s;  // by rank
+};
+
+struct Drift {
+  int64_t since_step = 0, step = 0;  // the first that was slower, and the one at which it was certain
+  double before_s = 0, now_s = 0;    // medians of step times
+  DriftCause cause = DriftCause::unknown;
+  std::optional<int64_t> rank = {};  // where it is one rank's
+
+  std::string text() const;
+};
+
+// Whether time in messages was measured apart from the rank's own: not where a device makes its own messages.
+enum class MessagesTimed : uint8_t { no, yes };
+
+class DriftWatch {
+ public:
+  static constexpr size_t kBlock = 10;          // steps
+  static constexpr size_t kFewest = 4;          // blocks of a baseline that is compared with
+  static constexpr size_t kBaseline = 40;       // blocks it is made of at most
+  static constexpr double kSmallest = 1.10;     // what is less slow than that is no drift
+  static constexpr double kLeastSeconds = 0.5;  // that it must have lasted
+
+  explicit DriftWatch(MessagesTimed messages_timed) : messages_timed_(messages_timed) {}
+
+  // The steps of a run in order, without those that were slow on purpose (timed op by op). A drift is told once; what
+  // follows is compared with the new pace.
+  std::optional<Drift> note(const TimedStep& step);
+
+ private:
+  struct Block {
+    int64_t first_step = 0;
+    double log_s = 0, seconds = 0;  // of its median; of all its steps
+    double processor_s = 0;
+    std::vector<double> own_s, message_s, input_s;  // medians, by rank
+  };
+  struct Level {
+    double centre = 0, spread = 0;
+  };
+  Level level() const;
+  static Block block_of(const std::vector<TimedStep>& steps);
+  std::optional<Drift> add(Block block);
+  Drift drift(const Level& level) const;
+  void name_cause(Drift& drift) const;
+  void begin_again();
+
+  MessagesTimed messages_timed_;
+  int64_t seen_ = 0;
+  std::vector<TimedStep> open_;  // of the next block
+  std::vector<Block> baseline_;
+  std::vector<Block> slow_;       // since `slower_` was last 0
+  std::vector<Block> suspected_;  // since both sums were last 0
+  double slower_ = 0, faster_ = 0;
+};
+
+}  // namespace sextant

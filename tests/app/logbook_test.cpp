@@ -1,0 +1,61 @@
+// The log of a run that was killed, restarted, went on with another mesh and learning rate and had a spike, as a person
+// would tell it: tests/fixtures/logbook/logbook.md holds it, with times and measured numbers left open.
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <sstream>
+
+#include "base/files.h"
+#include "expectations.h"
+
+namespace sextant {
+namespace {
+
+// What differs from run to run, and from machine to machine in the last digits.
+std::string with_open_numbers(std::string text, const std::string& place) {
+  for (size_t at = 0; (at = text.find(place)) != text.npos;) text.replace(at, place.size(), "PLACE");
+  for (const auto& [found, put] : std::vector<std::pair<const char*, const char*>>{
+           {R"(\d{4}-\d\d-\d\d)", "DATE"},
+           {R"(\d\d:\d\d:\d\d)", "TIME"},
+           {R"(\d+(\.\d+)? m?s (of steps|lost))", "N s $2"},
+           {R"(\d+\.\d+)", "N"},
+           {R"(rank 0 on [^\n]+)", "rank 0 on HOST"}})
+    text = std::regex_replace(text, std::regex(found), put);
+  return text;
+}
+
+// The supervisor writes its line when it sees the run go on, which may be a checkpoint later.
+std::string restart_behind_failure(const std::string& text) {
+  std::istringstream lines(text);
+  std::string out, restart;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("**restart**") != line.npos) restart = line + "\n";
+  lines = std::istringstream(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("**restart**") == line.npos) out += line + "\n";
+    if (line.find("**failure**") != line.npos) out += restart;
+  }
+  return out;
+}
+
+TEST(Logbook, TellsTheStoryOfARun) {
+  ScratchPlace place("logbook");
+  std::string settings = fmt::format(
+      "{} data.cache={} data.stories_bytes=60000 train.threads=1 optimizer.warmup=0 model.layers=1 model.hidden=32 "
+      "batch.microbatch=1 batch.seq=32 train.spike.window=12 checkpoint.every=5 checkpoint.background=false "
+      "train.eval_every=0 --out {} -q ",
+      config_path("tiny-llama.toml"), place / "cache", place / "run");
+  Outcome killed = run_command("run " + settings + "train.steps=20 --inject kill@13");
+  ASSERT_EQ(killed.code, 0) << killed.output;
+  ASSERT_EQ(run_command(fmt::format("log {} --note 'a larger learning rate from here on, on two ranks'", place / "run")).code,
+            0);
+  Outcome changed = run_command("train " + settings + "train.steps=40 mesh.dp=2 optimizer.lr=3");
+  ASSERT_EQ(changed.code, 0) << changed.output;
+  Outcome log = run_command("log " + (place / "run"));
+  ASSERT_EQ(log.code, 0) << log.output;
+  EXPECT_EQ(restart_behind_failure(with_open_numbers(log.output, place.path().string())),
+            read_file(std::string(SEXTANT_SOURCE_DIR) + "/tests/fixtures/logbook/logbook.md"));
+}
+
+}  // namespace
+}  // namespace sextant

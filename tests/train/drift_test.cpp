@@ -1,0 +1,141 @@
+// A run that becomes slower: it is noticed, once, with its cause; a steady one is left alone. Series are made by a
+// generator with the noise that real steps have: scatter, slow waves of it, and single slow steps.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "train/health/drift_watch.h"
+
+namespace sextant {
+namespace {
+
+constexpr int kSeeds = 20;
+constexpr size_t kRanks = 4;
+constexpr double kOwn = 0.040, kMessages = 0.008, kInput = 0.002;
+
+// What is planted: it changes the times of a step from some step on.
+using Planted = std::function<void(TimedStep& step, std::mt19937_64& random)>;
+
+class NoisySteps {
+ public:
+  explicit NoisySteps(uint64_t seed) : random_(seed) {}
+
+  TimedStep next(const Planted& planted = {}) {
+    wave_ = 0.95 * wave_ + 0.31 * 0.03 * normal_(random_);
+    TimedStep step{.step = ++step_, .own_s = {}, .message_s = {}, .input_s = {}};
+    double hiccup = uniform_(random_) < 0.01 ? 1 + 3 * uniform_(random_) : 1;
+    for (size_t rank = 0; rank < kRanks; ++rank) {
+      step.own_s.push_back(kOwn * hiccup * std::exp(wave_ + 0.03 * normal_(random_)));
+      step.input_s.push_back(kInput * std::exp(0.2 * normal_(random_)));
+      step.message_s.push_back(kMessages * std::exp(0.1 * normal_(random_)));
+    }
+    step.processor_s = kRanks * kOwn;
+    if (planted) planted(step, random_);
+    // All end together: who is early waits.
+    double longest = 0;
+    for (size_t rank = 0; rank < kRanks; ++rank)
+      longest = std::max(longest, step.own_s[rank] + step.input_s[rank] + step.message_s[rank]);
+    for (size_t rank = 0; rank < kRanks; ++rank) step.message_s[rank] = longest - step.own_s[rank] - step.input_s[rank];
+    step.step_s = longest;
+    return step;
+  }
+
+ private:
+  std::mt19937_64 random_;
+  std::normal_distribution<double> normal_{0, 1};
+  std::uniform_real_distribution<double> uniform_{0, 1};
+  double wave_ = 0;
+  int64_t step_ = 0;
+};
+
+std::vector<Drift> drifts_of(uint64_t seed, int64_t steps, int64_t from = 0, const Planted& planted = {},
+                             MessagesTimed timed = MessagesTimed::yes) {
+  NoisySteps series(seed);
+  DriftWatch watch(timed);
+  std::vector<Drift> found;
+  for (int64_t step = 1; step <= steps; ++step)
+    if (auto drift = watch.note(series.next(planted && step >= from ? planted : Planted()))) found.push_back(*drift);
+  return found;
+}
+
+constexpr int64_t kFrom = 301;
+
+void expect_cause(DriftCause cause, const Planted& planted, std::optional<int64_t> rank = {}) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    std::vector<Drift> found = drifts_of(seed, 600, kFrom, planted);
+    ASSERT_EQ(found.size(), 1u) << "seed " << seed;
+    EXPECT_EQ(name_of(found[0].cause), name_of(cause)) << "seed " << seed << ": " << found[0].text();
+    EXPECT_EQ(found[0].rank, rank) << "seed " << seed;
+    EXPECT_NEAR(static_cast<double>(found[0].since_step), kFrom, 30) << "seed " << seed;
+    EXPECT_LE(found[0].step, kFrom + 120) << "seed " << seed;
+  }
+}
+
+TEST(Drift, ASteadyRunHasNone) {
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed)
+    for (const Drift& drift : drifts_of(seed, 10'000)) ADD_FAILURE() << "seed " << seed << ": " << drift.text();
+}
+
+TEST(Drift, OneSlowRankIsNamed) {
+  expect_cause(
+      DriftCause::one_rank, [](TimedStep& step, auto&) { step.own_s[2] *= 1.35; }, 2);
+}
+
+TEST(Drift, SlowInputIsNamed) {
+  expect_cause(DriftCause::input, [](TimedStep& step, auto&) {
+    for (double& seconds : step.input_s) seconds += 0.02;
+  });
+}
+
+TEST(Drift, SlowInputOfOneRankIsNamedWithIt) {
+  expect_cause(
+      DriftCause::input, [](TimedStep& step, auto&) { step.input_s[1] += 0.02; }, 1);
+}
+
+TEST(Drift, AThrottledProcessIsNamed) {
+  expect_cause(DriftCause::processor_time, [](TimedStep& step, auto&) {
+    for (double& seconds : step.own_s) seconds *= 1.5;
+  });
+}
+
+TEST(Drift, LowerClocksAreNamed) {
+  expect_cause(DriftCause::clocks, [](TimedStep& step, auto&) {
+    for (double& seconds : step.own_s) seconds *= 1.5;
+    step.processor_s *= 1.5;
+  });
+}
+
+TEST(Drift, ADelayedCollectiveIsNamed) {
+  expect_cause(DriftCause::collective, [](TimedStep& step, auto&) {
+    for (double& seconds : step.message_s) seconds += 0.02;
+  });
+}
+
+// Where a device makes its own messages, its times do not tell them from its work.
+TEST(Drift, OnADeviceNoMoreIsSaidThanIsKnown) {
+  Planted slow_rank = [](TimedStep& step, auto&) { step.own_s[2] *= 1.5; };
+  std::vector<Drift> found = drifts_of(1, 600, kFrom, slow_rank, MessagesTimed::no);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].cause, DriftCause::device);
+}
+
+TEST(Drift, AfterItThePaceIsTheNewBaseline) {
+  NoisySteps series(7);
+  DriftWatch watch(MessagesTimed::yes);
+  std::vector<int64_t> at;
+  for (int64_t step = 1; step <= 1500; ++step) {
+    double factor = step <= 300 ? 1 : step <= 700 ? 1.5 : step <= 1100 ? 1 : 1.5;  // slow, well again, slow again
+    auto drift = watch.note(series.next([&](TimedStep& timed, auto&) {
+      for (double& seconds : timed.own_s) seconds *= factor;
+    }));
+    if (drift) at.push_back(drift->since_step);
+  }
+  ASSERT_EQ(at.size(), 2u);
+  EXPECT_NEAR(static_cast<double>(at[0]), 301, 30);
+  EXPECT_NEAR(static_cast<double>(at[1]), 1101, 30);
+}
+
+}  // namespace
+}  // namespace sextant
