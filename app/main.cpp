@@ -32,6 +32,7 @@
 #include "base/printable.h"
 #include "base/text_style.h"
 #include "comm/transport.h"
+#include "validate/known_run.h"
 #include "validate/published_run.h"
 
 namespace {
@@ -226,7 +227,9 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
       ->allow_extra_args(false);
   verb->add_option("--devices", a.devices, "with --search: how many it may use [as many as the config's mesh]")
       ->check(CLI::Range(int64_t{1}, kMaxRanks));
-  verb->add_option("--write", a.write, "with --search: write the config with the fastest layout to this TOML file")
+  verb->add_option("--write", a.write,
+                   "with --search: write the config with the fastest layout to this TOML file; with --hold-out: the "
+                   "errors that intervals are learned from, as CSV")
       ->check(output_file("--write"));
   verb->add_flag("--serve", a.serve, "what serving the model takes: caches, how many sequences, time for each token");
   verb->add_option("--prompt", a.prompt, "with --serve: positions of a prompt [1024, or half the context]")
@@ -244,6 +247,12 @@ void add_plan(CLI::App& app, PlanArguments& a, ExitCode& exit_code) {
       ->needs(validate);
   verb->add_flag("--hold-out", a.hold_out, "with --validate: predict each source by a fit on the others")
       ->needs(validate);
+  verb->add_option(
+          "--published", a.published,
+          "the runs that everybody knows (configs/published), or those whose names begin so: what was measured "
+          "beside what we predict")
+      ->expected(0, 1)
+      ->default_str(std::string(kAllKnownRuns));
   verb->add_option(
       "--tokens", a.tokens,
       "tokens to train on: days and cost, with --search of each layout; without a config, the size they suit");

@@ -22,6 +22,7 @@
 #include "search/layout_overrides.h"
 #include "search/search.h"
 #include "train/data/dataset.h"
+#include "validate/known_run.h"
 #include "view/chrome_trace.h"
 #include "view/pages/plan_html.h"
 #include "view/pages/plan_pictures.h"
@@ -102,6 +103,7 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
                      .expected = "a model with experts"});
   int64_t devices = a.devices > 0 ? a.devices : run_shape(run, spec).mesh.world_size();
   Target target = target_at(place, run, static_cast<int>(devices));
+  IntervalModel intervals = load_interval_model();
   SearchResult result = search_layouts({.run = run,
                                         .spec = spec,
                                         .machine = *place.machine,
@@ -111,6 +113,7 @@ ExitCode search(const PlanArguments& a, const RunConfig& run, const ModelSpec& s
                                         .target = &target,
                                         .token_budget = quantity(a.tokens, "--tokens").value_or(0),
                                         .imbalance = read_expert_imbalance(a.imbalance, "--imbalance"),
+                                        .intervals = &intervals,
                                         .progress = [&](std::string_view text) {
                                           if (!a.json && a.verbosity != Verbosity::quiet)
                                             fmt::print(stderr, "{}\n", text);
@@ -172,6 +175,8 @@ ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSp
                      .hint = "leave it out"});
   bool traced = !a.trace.empty() || !a.timeline.empty() || !a.report.empty();
   SimResult simulated;
+  std::optional<IntervalModel> intervals;
+  if (place.machine) intervals = load_interval_model();
   RunPlan plan = make_plan(
       {.run = run,
        .lowered = lowered,
@@ -179,7 +184,8 @@ ExitCode plan_config(const PlanArguments& a, const RunConfig& run, const ModelSp
        .profile = &place.profile,
        .token_budget = quantity(a.tokens, "--tokens").value_or(0),
        .imbalance = read_expert_imbalance(a.imbalance, "--imbalance"),
-       .simulation = {.trace = traced ? KeepTrace::yes : KeepTrace::no, .straggler = a.straggler, .jitter = a.jitter}},
+       .simulation = {.trace = traced ? KeepTrace::yes : KeepTrace::no, .straggler = a.straggler, .jitter = a.jitter},
+       .intervals = intervals ? &*intervals : nullptr},
       &simulated);
   fmt::print("{}", a.json ? plan_json(plan) : plan_text(plan));
   if (!plan.fits() && !a.json) print_what_would_fit(run, spec, place, target);
@@ -200,10 +206,16 @@ ExitCode plan_verb(const PlanArguments& a) {
     print_laws(a);
     return ExitCode::finished;
   }
+  if (mode == PlanMode::published) {
+    std::vector<KnownRunResult> results = plan_known_runs(read_known_runs(a.published), load_interval_model());
+    fmt::print("{}", a.json ? known_runs_json(results) : known_runs_text(results));
+    return ExitCode::finished;
+  }
   if (a.config.empty())
-    throw UserError({.place = "plan",
-                     .got = "no config",
-                     .expected = "a run's TOML file, or one of --compute, --tokens, --params, --fit, --validate"});
+    throw UserError(
+        {.place = "plan",
+         .got = "no config",
+         .expected = "a run's TOML file, or one of --compute, --tokens, --params, --fit, --validate, --published"});
   require_machine(a);
   RunConfig run = load_config(a.config, a.overrides);
   ModelSpec spec = resolve_spec(run);

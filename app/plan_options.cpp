@@ -7,7 +7,7 @@ namespace sextant {
 
 namespace {
 
-constexpr std::array<VerbMode, 8> kModes{{
+constexpr std::array<VerbMode, 9> kModes{{
     {"plan", "the plan of a config"},
     {"search", "the search for layouts (--search)"},
     {"serve", "the plan of serving (--serve)"},
@@ -16,6 +16,7 @@ constexpr std::array<VerbMode, 8> kModes{{
     {"judge_search", "the validation of the search (--validate with --search)"},
     {"calibrate", "the calibration (--validate with --calibrate)"},
     {"hold_out", "the validation by sources held out (--validate with --hold-out)"},
+    {"published", "the runs that everybody knows (--published)"},
 }};
 
 template <class... Modes>
@@ -27,10 +28,10 @@ using enum PlanMode;
 constexpr ModeSet kOfConfig = in(plan, search, serve);
 constexpr ModeSet kOfRuns = in(validate, judge_search, calibrate, hold_out);
 
-constexpr std::array<OptionUse, 28> kOptions{{
+constexpr std::array<OptionUse, 29> kOptions{{
     {"config", kOfConfig},
     {"overrides", kOfConfig},
-    {"--json", kOfConfig | in(laws, validate, judge_search)},
+    {"--json", kOfConfig | in(laws, validate, judge_search, published)},
     {"--machine", kOfConfig | in(calibrate, hold_out)},
     {"--software", kOfConfig},
     {"--report", in(plan, search, validate)},
@@ -44,13 +45,14 @@ constexpr std::array<OptionUse, 28> kOptions{{
     {"--search", in(search, judge_search)},
     {"--only", in(search)},  // where a search is judged, each profile says what was searched
     {"--devices", in(search)},
-    {"--write", in(search)},
+    {"--write", in(search, hold_out)},
     {"--serve", in(serve)},
     {"--prompt", in(serve)},
     {"--context", in(serve)},
     {"--validate", kOfRuns},
     {"--calibrate", in(calibrate)},
     {"--hold-out", in(hold_out)},
+    {"--published", in(published)},
     {"--tokens", in(plan, search, laws)},
     {"--compute", in(laws)},
     {"--params", in(laws)},
@@ -72,6 +74,7 @@ PlanMode plan_mode(const std::vector<std::string>& given) {
   auto has = [&](std::string_view option) { return std::ranges::count(given, option) > 0; };
   if (has("--validate") || has("--calibrate") || has("--hold-out"))
     return has("--hold-out") ? hold_out : has("--calibrate") ? calibrate : has("--search") ? judge_search : validate;
+  if (has("--published")) return published;
   if (has("--search")) return search;
   if (has("--serve")) return serve;
   bool asks_laws = has("--compute") || has("--tokens") || has("--params") || has("--fit");

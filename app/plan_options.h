@@ -9,7 +9,7 @@
 
 namespace sextant {
 
-enum class PlanMode : uint8_t { plan, search, serve, laws, validate, judge_search, calibrate, hold_out };
+enum class PlanMode : uint8_t { plan, search, serve, laws, validate, judge_search, calibrate, hold_out, published };
 
 const OptionTable& plan_options();
 

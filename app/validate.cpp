@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "app/verbs.h"
 #include "base/files.h"
 #include "validate/calibrate.h"
@@ -26,20 +29,33 @@ void print_calibrations(Validation& validation, const std::string& only) {
   }
 }
 
-void print_held_out(Validation& validation, const std::string& only, Models models) {
+// Returns what it found, for intervals of predictions.
+std::vector<HeldOutError> print_held_out(Validation& validation, const std::string& only, Models models) {
   std::vector<double> all, medians;
+  std::vector<HeldOutError> found;
   for (const auto& [name, machine] : validation.machines()) {
     if (!only.empty() && name != only) continue;
     for (const HeldOut& held : hold_out_sources(validation, name, models)) {
-      medians.push_back(quantile(held.errors, 0.5));
-      fmt::print("{:5.1f} %  {} rows of {} on {}, fitted on {} others\n", 100 * medians.back(), held.errors.size(),
+      std::vector<double> errors = held.absolute();
+      medians.push_back(quantile(errors, 0.5));
+      fmt::print("{:5.1f} %  {} rows of {} on {}, fitted on {} others\n", 100 * medians.back(), errors.size(),
                  held.source, name, held.fitted_on);
-      all.insert(all.end(), held.errors.begin(), held.errors.end());
+      all.insert(all.end(), errors.begin(), errors.end());
+      found.insert(found.end(), held.errors.begin(), held.errors.end());
     }
   }
   fmt::print("held out{}: {} rows, median error {:.1f} %, 90th percentile {:.1f} %, median of medians {:.1f} %\n",
              models == Models::experts ? ", models with experts" : "", all.size(), 100 * quantile(all, 0.5),
              100 * quantile(all, 0.9), 100 * quantile(medians, 0.5));
+  return found;
+}
+
+void hold_out(Validation& validation, const PlanArguments& arguments) {
+  std::vector<HeldOutError> errors;
+  for (Models models : {Models::dense, Models::experts})
+    std::ranges::move(print_held_out(validation, arguments.machine, models), std::back_inserter(errors));
+  fmt::print("{}", coverage_text(errors));
+  if (!arguments.write.empty()) write_file_atomically(arguments.write, held_out_csv(errors));
 }
 
 void print_layout_choices(const Validation& validation, bool json) {
@@ -56,10 +72,7 @@ void validate_verb(const PlanArguments& arguments) {
   if (arguments.hold_out || arguments.calibrate)
     std::erase_if(runs, [](const PublishedRun& run) { return !run.judged() && !run.judged_experts(); });
   Validation validation(std::move(runs));
-  if (arguments.hold_out) {
-    for (Models models : {Models::dense, Models::experts}) print_held_out(validation, arguments.machine, models);
-    return;
-  }
+  if (arguments.hold_out) return hold_out(validation, arguments);
   if (arguments.calibrate) return print_calibrations(validation, arguments.machine);
   validation.predict(Constants::tables);
   ValidationFigures tables = figures_of(validation);

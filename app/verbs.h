@@ -91,7 +91,8 @@ struct PlanArguments {
   int64_t devices = 0;            // for the search; 0: as many as the config's mesh has
   std::string validate;           // a CSV file of published runs
   bool calibrate = false;
-  std::string write;  // a TOML file for the config with the layout that was found best
+  std::string published;  // how names of configs of configs/published begin, or all
+  std::string write;      // a TOML file for the config with the layout that was found best; of hold_out a CSV file
   std::string compute, tokens, params, inference_tokens,
       fit;  // scaling laws; with a config, `tokens` is the run's budget
   double straggler = 1, jitter = 0;

@@ -11,7 +11,7 @@ endif()
 install(TARGETS sextant RUNTIME DESTINATION ${program_destination})
 install(DIRECTORY machines configs DESTINATION ${share_destination}/sextant FILES_MATCHING PATTERN "*.toml")
 install(PROGRAMS adapters/forward.py DESTINATION ${share_destination}/sextant/adapters)
-install(DIRECTORY data DESTINATION ${share_destination}/sextant FILES_MATCHING PATTERN "*.csv" PATTERN "*.md")
+install(DIRECTORY data DESTINATION ${share_destination}/sextant FILES_MATCHING PATTERN "*.csv" PATTERN "*.toml" PATTERN "*.md")
 install(DIRECTORY docs/ DESTINATION ${share_destination}/doc/sextant FILES_MATCHING PATTERN "*.md" PATTERN "*.png")
 install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${share_destination}/doc/sextant)
 

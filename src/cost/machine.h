@@ -65,14 +65,17 @@ struct MeasuredOp {
   bool operator==(const MeasuredOp&) const = default;
 };
 
-// What a device type reaches of its figures. Each has physical bounds (bounds_of); at most these eight are ever fitted.
+// What a device type reaches of its figures. Each has physical bounds (bounds_of); no others are ever fitted.
 struct Efficiencies {
-  double product = 0.8;     // of the peak, in large GEMMs with well-shaped operands
-  double attention = 1;     // of the attention table
-  double memory = 0.85;     // of the memory's bandwidth, in streaming kernels
-  double near_link = 0.8;   // of the node's links, in long collectives
-  double far_link = 0.8;    // of the links between nodes
-  double overlap = 0.9;     // speed of compute while a message is under way
+  double product = 0.8;    // of the peak, in large GEMMs with well-shaped operands
+  double attention = 1;    // of the attention table
+  double memory = 0.85;    // of the memory's bandwidth, in streaming kernels
+  double near_link = 0.8;  // of the node's links, in long collectives
+  double far_link = 0.8;   // of the links between nodes
+  // Speed of compute while a message is under way. Inside a node messages take units and memory bandwidth from it,
+  // between nodes fewer units.
+  double near_overlap = 0.9;
+  double far_overlap = 0.9;
   double kernel_s = 4e-6;   // lost between two kernels that depend on each other
   double imbalance = 1.02;  // the slowest of many devices against the mean
   bool operator==(const Efficiencies&) const = default;

@@ -20,6 +20,8 @@ namespace {
 constexpr double kLogitBytes = 6, kLogitBytesInF32 = 26, kLogitBytesStepByStep = 52;
 // Below this many bytes a streaming kernel does not fill the device.
 constexpr double kHalfRateBytes = 2e6;
+// Of an element in NVFP4, with its sixteenth of a scale.
+constexpr double kFp4Bytes = 0.5 + 1.0 / 16;
 
 // The rank of this Program's class that stands at the origin of every other axis.
 int own_rank(const Program& program) {
@@ -80,12 +82,34 @@ bool takes_quantised(const Program& program, const Op& op, const Cost& cost) {
   return half_in && (half_out || op.phase == Phase::weight_gradient);
 }
 
-// Each activation is read and written in 8 bits for this GEMM and, the other way round, for the one of the weights;
-// once more where its own largest value is looked for first. Weights are quantised once in a step.
+// Scales that are known before an element is read, or of elements that one kernel holds: the operand is read once.
+bool quantises_in_one_pass(Products products) {
+  return products == Products::fp8_delayed || products == Products::mxfp8;
+}
+
+// The operand is read and written in 8 or 4 bits for this GEMM and, the other way round, for the one of the weights;
+// read once more where its own largest value is looked for first. (NVFP4 has a scale for the tensor above those of its
+// blocks, and rotates what goes into weight gradients by a Hadamard matrix on the way.)
+double quantised_bytes_per_element(Products products) {
+  double written = products == Products::nvfp4 ? 2 * kFp4Bytes : 2;
+  return 2 + written + (quantises_in_one_pass(products) ? 0 : 2);
+}
+
+// Of activations. Weights are quantised once in a step.
 double quantised_bytes(Products products, const Program& program, const Op& op) {
   if (op.phase == Phase::weight_gradient) return 0;
   double elements = static_cast<double>(program[op.inputs[0]].local.count()) * op.attrs.real_or("filled", 1);
-  return elements * (products == Products::fp8_delayed || products == Products::mxfp8 ? 4 : 6);
+  return elements * quantised_bytes_per_element(products);
+}
+
+// The units that quantised GEMMs run on, or nothing where the device has none for them.
+std::string_view quantised_units(Products products, const Machine& machine) {
+  std::string_view units = products == Products::nvfp4 ? "fp4" : "fp8";
+  return products != Products::as_held && machine.peak(std::string(units)) > 0 ? units : "";
+}
+
+double operand_bytes(std::string_view dtype) {
+  return dtype == "fp32" ? 4 : dtype == "fp8" ? 1 : dtype == "fp4" ? kFp4Bytes : 2;
 }
 
 // Where each expert has a GEMM of its own, its activations are quantised in kernels of their own too: one for each, and
@@ -95,7 +119,7 @@ double starts_of_quantisation(const SoftwareProfile& profile, const Op& op, cons
   double experts = 0;
   for (const Gemm& gemm : cost.gemms)
     if (gemm.count > 1 || op.attrs.has("filled")) experts = std::max(experts, gemm.count);
-  return experts * (profile.products == Products::fp8_delayed || profile.products == Products::mxfp8 ? 1 : 2);
+  return experts * (quantises_in_one_pass(profile.products) ? 1 : 2);
 }
 
 // Gradients to, and weights from, the ranks that share optimizer state.
@@ -338,9 +362,9 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
   Cost cost = local_cost(program, op);
   OpPrice out{.flops = cost.flops.n, .bytes = static_cast<double>(cost.read.n + cost.written.n)};
   std::string dtype = compute_dtype(machine_, program, op, cost);
-  bool quantised =
-      profile_.products != Products::as_held && machine_.peak("fp8") > 0 && takes_quantised(program, op, cost);
-  if (quantised) dtype = "fp8";
+  std::string_view units = quantised_units(profile_.products, machine_);
+  bool quantised = !units.empty() && takes_quantised(program, op, cost);
+  if (quantised) dtype = units;
   double bandwidth = machine_.device.memory_bytes_per_s * efficiency_.memory;
   bool made_before = !cost.gemms.empty() &&
                      std::ranges::all_of(cost.gemms, [](const Gemm& gemm) { return gemm.of == Gemm::Of::repeated; });
@@ -349,7 +373,7 @@ OpPrice Pricer::price_compute(const Program& program, const Op& op) {
                                      : profile_.loss_in_f32 ? kLogitBytesInF32
                                                             : kLogitBytes);
   if (!cost.gemms.empty() || cost.attention) {
-    double width = dtype == "fp32" ? 4 : dtype == "fp8" ? 1 : 2;
+    double width = operand_bytes(dtype);
     for (const Gemm& gemm : cost.gemms) {
       if (gemm.count > 1 || op.attrs.has("filled")) {
         out.seconds += gemm_of_experts(gemm, op, width, dtype, out);

@@ -41,13 +41,15 @@ enum class Kernels : uint8_t {
   theirs,  // what is known of them
 };
 
-// What GEMMs of the blocks multiply. Scaled formats of 8 bits: operands are quantised before, in kernels of their own.
+// What GEMMs of the blocks multiply. Scaled formats of 8 or 4 bits: operands are quantised before, in kernels of their
+// own.
 enum class Products : uint8_t {
   as_held,      // as the Program holds its operands
   fp8_delayed,  // a scale for each tensor, from steps before
   fp8_current,  // a scale for each tensor, from the tensor itself
   fp8_blocks,   // a scale for each block of 128 (DeepSeek)
   mxfp8,        // a scale for each 32 elements
+  nvfp4,        // 4 bits, a scale for each 16 elements
 };
 
 struct SoftwareProfile {

@@ -23,7 +23,7 @@ constexpr std::string_view kAndSaid = " :: ";
 // In the order of Elementwise.
 const std::vector<std::string_view> kElementwise{"fused", "compiled", "jit", "eager"};
 // In the orders of Products, TokenCopies and ExpertGemms.
-const std::vector<std::string_view> kProducts{"held", "fp8-delayed", "fp8-current", "fp8-blocks", "mxfp8"};
+const std::vector<std::string_view> kProducts{"held", "fp8-delayed", "fp8-current", "fp8-blocks", "mxfp8", "nvfp4"};
 const std::vector<std::string_view> kTokenCopies{"expert", "rank", "node"};
 const std::vector<std::string_view> kExpertGemms{"grouped", "streams", "loop"};
 

@@ -24,19 +24,30 @@ Json memory_json(const RankClass& c) {
           {"peak_in", name_of(c.peak_in)}};
 }
 
+Json interval_json(const PredictionInterval& interval, double seconds) {
+  return {{"share", interval.share},
+          {"low_s", interval.low(seconds)},
+          {"high_s", interval.high(seconds)},
+          {"learned_from", interval.rows},
+          {"on_this_device", interval.of_device},
+          {"with_this_software", interval.of_software}};
+}
+
 Json step_json(const StepTime& s) {
   Json exposed = Json::object();
   for (const auto& [axes, seconds] : s.exposed_comm_s) exposed[axes] = seconds;
-  return {{"seconds", s.seconds},
-          {"compute_s", s.compute_s},
-          {"bubble_s", s.bubble_s},
-          {"update_s", s.update_s},
-          {"host_s", s.host_s},
-          {"exposed_comm_s", exposed},
-          {"mfu", s.mfu},
-          {"hfu", s.hfu},
-          {"tflops_per_device", s.tflops_per_device},
-          {"tokens_per_s_per_device", s.tokens_per_s_per_device}};
+  Json out = {{"seconds", s.seconds},
+              {"compute_s", s.compute_s},
+              {"bubble_s", s.bubble_s},
+              {"update_s", s.update_s},
+              {"host_s", s.host_s},
+              {"exposed_comm_s", exposed},
+              {"mfu", s.mfu},
+              {"hfu", s.hfu},
+              {"tflops_per_device", s.tflops_per_device},
+              {"tokens_per_s_per_device", s.tokens_per_s_per_device}};
+  if (s.interval) out["interval"] = interval_json(*s.interval, s.seconds);
+  return out;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include <algorithm>
 
 #include "plan/run_plan.h"
@@ -93,6 +95,20 @@ std::string traffic_text(const RunPlan& p) {
   return out;
 }
 
+// With as many digits as it deserves: two.
+std::string interval_text(const StepTime& s) {
+  auto rounded = [](double value) {
+    double unit = value > 0 ? std::pow(10, std::floor(std::log10(value)) - 1) : 1;
+    return unit * std::round(value / unit);
+  };
+  const PredictionInterval& interval = *s.interval;
+  double low = 1e3 * interval.low(s.seconds), high = 1e3 * interval.high(s.seconds);
+  return fmt::format("  {:<36} {:>16} ms, by the errors of {} published runs, {} of them on this device\n",
+                     fmt::format("{:.0f} % of measurements lie between", 100 * interval.share),
+                     fmt::format("{:.10g} and {:.10g}", rounded(low), rounded(high)), interval.rows,
+                     interval.of_device);
+}
+
 std::string time_text(const RunPlan& p) {
   if (!p.fits())
     return fmt::format(
@@ -106,6 +122,7 @@ std::string time_text(const RunPlan& p) {
                : fmt::format("  {:<36} {:>16.1f} ms  {:>9.1f} %\n", name, 1e3 * seconds, 100 * seconds / s.seconds);
   };
   std::string out = fmt::format("\n{:<39}{:>16.1f} ms\n", "a step takes (simulated)", 1e3 * s.seconds);
+  if (s.interval) out += interval_text(s);
   if (p.imbalance) out += fmt::format("  {:<36} {}\n", "tokens among ranks of experts", p.imbalance->about);
   out += part("compute", s.compute_s);
   for (const auto& [axes, seconds] : s.exposed_comm_s)

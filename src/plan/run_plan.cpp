@@ -184,6 +184,13 @@ RunPlan make_plan(const PlanRequest& request, SimResult* result) {
       request.lowered, {*request.machine, request.machine->efficiency(), *request.profile, request.imbalance.ratio},
       request.simulation);
   plan.step = step_time(plan, simulated, *request.machine);
+  // Published runs tell nothing of a CPU.
+  if (request.intervals && !request.intervals->empty() && request.machine->device.kind == DeviceKind::accelerator)
+    plan.step->interval = request.intervals->interval({.device = plan.device,
+                                                       .software = plan.profile,
+                                                       .models = models_word(shape.spec.experts.has_value()),
+                                                       .size = size_class(static_cast<double>(plan.parameters)),
+                                                       .dominated = dominated_by(simulated)});
   plan.economics = economics_for(plan, request);
   if (result) *result = std::move(simulated);
   return plan;

@@ -17,6 +17,7 @@
 #include "plan/expert_imbalance.h"
 #include "plan/memory_moments.h"
 #include "plan/predict.h"
+#include "plan/prediction_interval.h"
 
 namespace sextant {
 
@@ -33,6 +34,7 @@ struct StepTime {
   double mfu = 0, hfu = 0;                                       // of the device's dense peak; attention causal
   double tflops_per_device = 0;
   double tokens_per_s_per_device = 0;
+  std::optional<PredictionInterval> interval;  // of the seconds, where it was asked for
 };
 
 struct RankClass {
@@ -85,6 +87,7 @@ struct PlanRequest {
   double token_budget = 0;                   // 0: steps × batch
   ExpertImbalance imbalance = {};            // of models whose ranks divide experts
   SimOptions simulation = {};
+  const IntervalModel* intervals = nullptr;  // null or empty: no interval
 };
 
 // `result`, when given, receives the simulated step. What does not fit the machine would not run: it has no times and

@@ -15,6 +15,7 @@
 #include "base/threads.h"
 #include "base/units.h"
 #include "config/check.h"
+#include "models/model.h"
 #include "run/programs.h"
 #include "schedule/schedules.h"
 #include "search/layout_overrides.h"
@@ -327,6 +328,24 @@ std::string devices_that_fit(Search& search, const SpaceRequest& space) {
                     .hint = devices_that_fit(search, space)});
 }
 
+// Layouts that are nearer to the fastest than predictions are known.
+void mark_equals(SearchResult& result, const SearchRequest& request) {
+  const Candidate& fastest = result.best.front();
+  if (request.intervals && !request.intervals->empty() && request.machine.device.kind == DeviceKind::accelerator)
+    result.interval = request.intervals->interval({.device = result.device,
+                                                   .software = result.profile,
+                                                   .models = models_word(request.spec.experts.has_value()),
+                                                   .size = size_class(static_cast<double>(parameter_count(
+                                                       build_model(request.spec, {.seq = 1}, single_rank_mesh())))),
+                                                   .dominated = fastest.dominated});
+  auto equal = [&](const Candidate& candidate) {
+    return result.interval ? result.interval->equal(candidate.seconds, fastest.seconds)
+                           : candidate.seconds == fastest.seconds;
+  };
+  for (std::vector<Candidate>* list : {&result.best, &result.pareto})
+    for (Candidate& candidate : *list) candidate.equals_best = equal(candidate);
+}
+
 }  // namespace
 
 SearchResult search_layouts(const SearchRequest& request) {
@@ -367,6 +386,7 @@ SearchResult search_layouts(const SearchRequest& request) {
                       .got = "in the layouts that fit, evaluation does not fit",
                       .expected = "a layout that fits with its evaluation",
                       .hint = "train.eval_every=0 leaves evaluation out; or use more devices"});
+  mark_equals(result, request);
   result.search_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   return result;
 }

@@ -19,6 +19,7 @@
 #include "laws/economics.h"
 #include "models/spec.h"
 #include "plan/expert_imbalance.h"
+#include "plan/prediction_interval.h"
 #include "search/layout_limits.h"
 #include "search/search_space.h"
 
@@ -32,10 +33,11 @@ struct SearchRequest {
   int64_t devices = 1;
   size_t keep = 10;
   LayoutLimits limits = {};
-  const Target* target = nullptr;  // null: an accelerator under the profile
-  double token_budget = 0;         // of the whole run, for days and cost of the best; 0: not asked
-  ExpertImbalance imbalance = {};  // of layouts whose ranks divide experts
-  int threads = 0;                 // 0: one per core
+  const Target* target = nullptr;            // null: an accelerator under the profile
+  double token_budget = 0;                   // of the whole run, for days and cost of the best; 0: not asked
+  ExpertImbalance imbalance = {};            // of layouts whose ranks divide experts
+  int threads = 0;                           // 0: one per core
+  const IntervalModel* intervals = nullptr;  // null: nothing is called equal
   std::function<void(std::string_view)> progress = {};
 };
 
@@ -57,6 +59,8 @@ struct Candidate {
   std::string why;    // where its time goes
   std::string hurts;  // against the best: the first thing that costs it
   bool fits = true;
+  std::string dominated;               // where its step goes (plan/prediction_interval.h)
+  bool equals_best = true;             // the fastest is not known to be faster; without intervals of the fastest alone
   std::optional<Economics> economics;  // of the best and of the front, with a token budget
 };
 
@@ -75,6 +79,7 @@ struct SearchResult {
   std::optional<ExpertImbalance> imbalance;  // of a model with experts
   std::vector<Candidate> best;               // that fit, fastest first
   std::vector<Candidate> pareto;             // that fit: each needs less memory than all that are faster; fastest first
+  std::optional<PredictionInterval> interval;  // of the fastest
   SearchCounts counts;
   double search_seconds = 0;
 };

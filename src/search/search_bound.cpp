@@ -414,7 +414,9 @@ double LayoutBounds::seconds_on_one_stage(const ModelFigures& model, const Pipel
   double messages = times * (all.forward.messages + all.backward.messages);
   double beside =
       times * (all.forward.beside + all.backward.beside) + all.forward.beside_at_last + all.backward.beside_at_last;
-  double lost = steady() ? (1 - subject_.machine.efficiency().overlap) * std::max(0.0, beside - 2 * messages) : 0;
+  const Efficiencies& efficiency = subject_.machine.efficiency();
+  double least_lost = 1 - std::max(efficiency.near_overlap, efficiency.far_overlap);  // of a second beside messages
+  double lost = steady() ? least_lost * std::max(0.0, beside - 2 * messages) : 0;
   double alone = times * (all.least_forward() + all.least_backward()) + all.forward.at_last + all.backward.at_last;
   return std::max({compute + lost, alone, beside, times * all.host()}) + all.update.compute;
 }

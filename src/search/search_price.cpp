@@ -54,6 +54,7 @@ Candidate price_layout(const RunConfig& config, const PriceRequest& request) {
       simulate_run(lowered, {request.machine, request.machine.efficiency(), request.profile, request.imbalance.ratio});
   const RankTime& rank = result.ranks[static_cast<size_t>(result.slowest)];
   Candidate out{.choice = choice_of(config), .config = config, .seconds = result.seconds};
+  out.dominated = dominated_by(result);
   out.parts = {.compute = rank.compute,
                .update = rank.update,
                .bubble = rank.bubble,

@@ -13,7 +13,10 @@ namespace {
 
 constexpr int64_t kLongSequence = 16384;        // from here on context parallelism is usual
 constexpr int64_t kMostTokensAtOnce = 1 << 17;  // of a microbatch on one rank
-constexpr int64_t kMostChunks = 8;
+constexpr int64_t kMostChunks = 16;
+constexpr int64_t kEnds = 2;  // embedding and head, which may stand in place of a layer
+// Chunks of unequal length wait for the longest, which may be so much longer than the mean.
+constexpr double kLongestChunk = 1.1;
 
 std::vector<int64_t> divisors(int64_t n) {
   std::vector<int64_t> found;
@@ -133,11 +136,16 @@ class Space {
     }
     choice.schedule = "interleaved";
     if (microbatches % choice.mesh.pp != 0) return;
-    for (choice.chunks = 2; choice.chunks <= std::min(kMostChunks, spec_.layers / choice.mesh.pp); ++choice.chunks) {
-      // Chunks of unequal length wait for the longest.
-      bool equal = spec_.layers % choice.stages() == 0 || choice.chunks == 2;
-      if (equal) add_sequence(choice);
-    }
+    for (choice.chunks = 2; choice.chunks <= kMostChunks && choice.stages() <= spec_.layers + kEnds; ++choice.chunks)
+      if (choice.chunks == 2 || divides_well(choice.stages())) add_sequence(choice);
+  }
+
+  bool divides_well(int64_t stages) const {
+    auto longest_of = [&](int64_t units) {
+      int64_t longest = (units + stages - 1) / stages;
+      return static_cast<double>(longest * stages) / static_cast<double>(units);
+    };
+    return std::min(longest_of(spec_.layers), longest_of(spec_.layers + kEnds)) <= kLongestChunk;
   }
 
   void add_sequence(LayoutChoice choice) {

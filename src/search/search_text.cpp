@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
@@ -31,6 +32,14 @@ std::string run_line(const Candidate& candidate) {
   return text + "\n";
 }
 
+std::string equals_text(const SearchResult& result) {
+  auto equal = std::ranges::count(result.best, true, &Candidate::equals_best);
+  const PredictionInterval& interval = *result.interval;
+  return fmt::format(
+      "\n{} of these {} count as equal: {:.0f} % of measured steps lie within a factor of {:.2g} of ours\n", equal,
+      result.best.size(), 100 * interval.share, interval.high(1));
+}
+
 nlohmann::ordered_json json_of(const Candidate& candidate) {
   nlohmann::ordered_json parts{{"compute", candidate.parts.compute},
                                {"update", candidate.parts.update},
@@ -44,7 +53,8 @@ nlohmann::ordered_json json_of(const Candidate& candidate) {
                               {"tokens_per_s_per_device", candidate.tokens_per_s_per_device},
                               {"parts_s", parts},
                               {"why", candidate.why},
-                              {"hurts", candidate.hurts}};
+                              {"hurts", candidate.hurts},
+                              {"equals_best", candidate.equals_best}};
   if (candidate.economics) json["run"] = nlohmann::ordered_json::parse(economics_json(*candidate.economics));
   return json;
 }
@@ -67,6 +77,7 @@ std::string search_text(const SearchResult& result) {
     text += fmt::format("     {}\n", candidate.why) + run_line(candidate);
     if (i > 0) text += fmt::format("     hurts: {}\n", candidate.hurts);
   }
+  if (result.interval) text += equals_text(result);
   text += "\nless memory for more time\n";
   for (const Candidate& candidate : result.pareto) text += "     " + line_of(candidate);
   return text + "\nbehind the config, the keys of a line give its layout; --write FILE writes the first as a config\n";
@@ -88,6 +99,9 @@ std::string search_json(const SearchResult& result) {
                                 {"priced", counts.priced},
                                 {"did_not_fit", counts.did_not_fit}}},
                               {"search_seconds", result.search_seconds}};
+  if (result.interval)
+    json["interval"] = {
+        {"share", result.interval->share}, {"low", result.interval->low(1)}, {"high", result.interval->high(1)}};
   json["best"] = nlohmann::ordered_json::array();
   json["pareto"] = nlohmann::ordered_json::array();
   for (const Candidate& candidate : result.best) json["best"].push_back(json_of(candidate));

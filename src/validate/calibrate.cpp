@@ -47,22 +47,67 @@ struct LocalModel {
 class Fit {
  public:
   Fit(Validation& validation, const std::string& machine, Models models)
-      : validation_(validation), start_(validation.machines().at(machine).tables) {
+      : validation_(validation),
+        start_(validation.machines().at(machine).tables),
+        stored_(models == Models::dense ? validation.machines().at(machine).fitted
+                                        : validation.machines().at(machine).fitted_experts) {
     for (size_t i = 0; i < validation.rows().size(); ++i)
       if (counts(validation.rows()[i], machine, models)) rows_.push_back(i);
   }
 
   Calibration run() {
-    Calibration out{.efficiency = start_, .rows = rows_.size()};
     std::vector<double> errors = errors_at(start_);
-    out.before = out.after = loss(errors, start_, "");
+    Calibration out{.efficiency = start_, .before = loss(errors, start_, ""), .rows = rows_.size()};
+    out.after = out.before;
     if (rows_.size() < 2) return out;  // too few to tell anything
-    LocalModel model = around(start_, errors);
+    if (stored_) begin_at_stored(out, errors);
+    LocalModel model = around(out.efficiency, errors);
+    improve(out, model);
+    return out;
+  }
+
+  // Each source in turn is left out of the descent over a model around the fit of all, which begins at the one that the
+  // machine's file has: rows of others are not simulated again.
+  std::vector<HeldOut> hold_out() {
+    std::map<std::string, HeldOut> by_source;
+    for (size_t i : rows_) by_source[row(i).published.source].source = row(i).published.source;
+    Efficiencies from = stored_ ? *stored_ : start_;
+    std::vector<double> errors = errors_at(from);
+    Calibration all_rows{.efficiency = from, .before = loss(errors, from, ""), .rows = rows_.size()};
+    all_rows.after = all_rows.before;
+    LocalModel model = around(from, errors);
+    if (rows_.size() >= 2) improve(all_rows, model);
+    std::vector<HeldOut> all;
+    for (auto& [source, held] : by_source) {
+      std::vector<size_t> own;
+      for (size_t i : rows_)
+        if (row(i).published.source == source) own.push_back(i);
+      held.fitted_on = rows_.size() - own.size();
+      validation_.predict_rows(own, held.fitted_on < 2 ? start_ : descend(model, 1, source));
+      for (size_t i : own)
+        held.errors.push_back({.source = source, .traits = row(i).traits(), .log_error = std::log1p(row(i).error())});
+      all.push_back(std::move(held));
+    }
+    return all;
+  }
+
+ private:
+  // Where the fit that the machine's file has is nearer than the tables, it is the first point.
+  void begin_at_stored(Calibration& out, std::vector<double>& errors) {
+    std::vector<double> stored = errors_at(*stored_);
+    double now = loss(stored, *stored_, "");
+    if (now >= out.after) return;
+    out.efficiency = *stored_, out.after = now;
+    errors = std::move(stored);
+  }
+
+  // From `out`, around which `model` is, to where rows are nearest; the model is left around a point near that one.
+  void improve(Calibration& out, LocalModel& model) {
     double trust = kTrust;
     for (int round = 0; round < kRounds && trust > kLeastTrust; ++round) {
       Efficiencies tried = descend(model, trust, "");
       if (tried == out.efficiency) break;
-      errors = errors_at(tried);
+      std::vector<double> errors = errors_at(tried);
       double now = loss(errors, tried, ""), gain = out.after - now;
       if (gain < kGain) {
         trust /= 4;
@@ -72,30 +117,8 @@ class Fit {
       if (gain < kGainOfRound) break;
       model = around(tried, errors);
     }
-    return out;
   }
 
-  // Each source in turn is left out of the descent over a model around the fit of all: rows of others are not simulated
-  // again.
-  std::vector<HeldOut> hold_out() {
-    std::map<std::string, HeldOut> by_source;
-    for (size_t i : rows_) by_source[row(i).published.source].source = row(i).published.source;
-    Efficiencies fit = run().efficiency;
-    LocalModel model = around(fit, errors_at(fit));
-    std::vector<HeldOut> all;
-    for (auto& [source, held] : by_source) {
-      std::vector<size_t> own;
-      for (size_t i : rows_)
-        if (row(i).published.source == source) own.push_back(i);
-      held.fitted_on = rows_.size() - own.size();
-      validation_.predict_rows(own, held.fitted_on < 2 ? start_ : descend(model, 1, source));
-      for (size_t i : own) held.errors.push_back(std::abs(row(i).error()));
-      all.push_back(std::move(held));
-    }
-    return all;
-  }
-
- private:
   static bool counts(const ValidationRow& row, const std::string& machine, Models models) {
     if (row.run.machine != machine || !row.predicted() || !row.measured_s) return false;
     return models == Models::dense ? row.published.judged() && row.published.timed() : row.published.judged_experts();
@@ -186,10 +209,17 @@ class Fit {
 
   Validation& validation_;
   Efficiencies start_;
+  std::optional<Efficiencies> stored_;  // in the machine's file
   std::vector<size_t> rows_;
 };
 
 }  // namespace
+
+std::vector<double> HeldOut::absolute() const {
+  std::vector<double> out;
+  for (const HeldOutError& error : errors) out.push_back(std::abs(std::expm1(error.log_error)));
+  return out;
+}
 
 Calibration calibrate(Validation& validation, const std::string& machine, Models models) {
   return Fit(validation, machine, models).run();

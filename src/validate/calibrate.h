@@ -18,12 +18,14 @@ struct Calibration {
 
 Calibration calibrate(Validation& validation, const std::string& machine, Models models);
 
-// How far a source's rows are off when the fit has not seen them: each source in turn is left out. Where nothing else
-// ran on the machine, its tables alone predict.
+// Fits begin at the machine's own where it has one. How far a source's rows are off when the fit has not seen them:
+// each source in turn is left out. Where nothing else ran on the machine, its tables alone predict.
 struct HeldOut {
   std::string source;
-  size_t fitted_on = 0;        // rows of others
-  std::vector<double> errors;  // absolute, of its own rows
+  size_t fitted_on = 0;              // rows of others
+  std::vector<HeldOutError> errors;  // of its own rows
+
+  std::vector<double> absolute() const;  // shares of what was measured
 };
 std::vector<HeldOut> hold_out_sources(Validation& validation, const std::string& machine, Models models);
 

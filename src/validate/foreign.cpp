@@ -60,6 +60,33 @@ int64_t shard_group(std::string_view schedule) {
   return error == std::errc{} ? ranks : 0;
 }
 
+// What GEMMs of blocks multiply, by the row's word for its precision; nullopt where it is none that is priced.
+std::optional<Products> products_published_as(std::string_view precision) {
+  struct Word {
+    std::string_view begins;
+    Products products;
+  };
+  // Longer beginnings first. A plain "fp8" of Megatron's summaries is the recipe of its time: one scale for a tensor.
+  constexpr std::array kWords{Word{"bf16", Products::as_held},
+                              Word{"fp16", Products::as_held},
+                              Word{"fp8-delayed", Products::fp8_delayed},
+                              Word{"fp8(amp)", Products::fp8_delayed},  // Transformer Engine's default
+                              Word{"fp8(TE)", Products::fp8_delayed},
+                              Word{"fp8-mx", Products::mxfp8},
+                              Word{"mxfp8", Products::mxfp8},
+                              Word{"fp8-block128", Products::fp8_blocks},
+                              Word{"fp8 (blockwise)", Products::fp8_blocks},
+                              Word{"fp8-cs", Products::fp8_current},
+                              Word{"fp8-rowwise", Products::fp8_current},
+                              Word{"fp8-tensorwise", Products::fp8_current},
+                              Word{"nvfp4", Products::nvfp4},
+                              Word{"fp8", Products::fp8_current}};
+  if (precision.find("grouped GEMM only") != std::string_view::npos) return std::nullopt;
+  for (const Word& word : kWords)
+    if (precision.starts_with(word.begins)) return word.products;
+  return std::nullopt;
+}
+
 std::string lower_case(std::string text) {
   for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   return text;
@@ -91,13 +118,13 @@ class Expresser {
   std::string fill() {
     if (!row_.dense() && !row_.has_experts()) return "state-space layers are not expressed yet";
     std::optional<Products> products = products_published_as(row_.precision);
-    if (!row_.half() && !(row_.has_experts() && products))
-      return fmt::format("precision {} is not supported yet", row_.precision);
+    if (!products) return fmt::format("precision {} is not supported yet", row_.precision);
     if (!row_.unreadable.empty()) return fmt::format("{} is not a number", row_.unreadable);
     if (!row_.layers || !row_.hidden || !row_.heads || !row_.seq) return "the model's shape is not given";
     if (!row_.mesh()) return fmt::format("{} is not given", always_told());
-    // Models with experts run in microbatches of one sequence where a source does not say.
-    if (!row_.batch || (!row_.microbatch && !row_.has_experts())) return "the batch is not given";
+    // Models with experts, and pipelines, run in microbatches of one sequence where a source does not say.
+    bool one_sequence = row_.has_experts() || row_.size(&MeshSection::pp).value_or(1) > 1;
+    if (!row_.batch || (!row_.microbatch && !one_sequence)) return "the batch is not given";
     if (!row_.microbatch) assume("microbatch=1");
     if (ranks_as_double(*row_.mesh()) < 1 ||
         std::min({*row_.layers, *row_.hidden, *row_.heads, *row_.seq, *row_.batch, row_.microbatch.value_or(1)}) < 1)
@@ -109,8 +136,8 @@ class Expresser {
     const SoftwareProfile* profile = profile_for_source(profiles_, row_.source, said());
     if (!profile) return fmt::format("no profile for '{}'", row_.source);
     run_.profile = *profile;
+    run_.profile.products = *products;
     if (row_.has_experts()) {
-      run_.profile.products = *products;
       apply_words_of_experts(row_, run_.profile);
       run_.expert_imbalance = imbalance_published_as(row_);
       if (run_.expert_imbalance > 1) assume(fmt::format("imbalance={}", run_.expert_imbalance));
@@ -178,6 +205,8 @@ class Expresser {
     m.zero = std::min<int64_t>(row_.zero.value_or(0), 3);
     if (!row_.zero) assume("zero=0");
     if (m.zero > 0 && m.dp == 1 && m.cp == 1) m.zero = 0;
+    // Pipelines that share gradients reduce them once in a step, not after every microbatch as ours would.
+    if (m.zero == 2 && m.pp > 1) m.zero = 1, assume("zero=1");
     int64_t group = m.zero > 0 ? shard_group(row_.schedule) : 0;
     if (group > 1 && m.dp % group == 0 && group < m.dp) m.zero_ranks = group;
     m.sequence_parallel = row_.seq_parallel == "yes" && m.tp > 1;
@@ -202,13 +231,14 @@ class Expresser {
   }
 
   // Sources that say "interleaved" and not in how many chunks: one layer in each, or few, where stages have as many.
+  // Embedding and head count as a layer each where the layers alone cannot be dealt out.
   int64_t chunks_of(int64_t pp) {
     if (row_.chunks || row_.schedule.find("interleaved") == std::string::npos) return row_.chunks.value_or(1);
-    constexpr int64_t kMostAssumed = 8;
-    int64_t layers = run_.spec.layers / pp, chunks = 1;
-    if (run_.spec.layers % pp == 0)
-      for (int64_t each = 1; each <= std::min(layers, kMostAssumed); ++each)
-        chunks = layers % each == 0 ? each : chunks;
+    constexpr int64_t kMostAssumed = 8, kEnds = 2;
+    int64_t units = run_.spec.layers % pp == 0 ? run_.spec.layers : run_.spec.layers + kEnds, chunks = 1;
+    if (units % pp == 0)
+      for (int64_t each = 1; each <= std::min(units / pp, kMostAssumed); ++each)
+        chunks = units / pp % each == 0 ? each : chunks;
     assume(fmt::format("vpp={}", chunks));
     return chunks;
   }
@@ -238,12 +268,13 @@ class Expresser {
         return fmt::format("interleaving needs microbatches in multiples of pp ({} and {})", microbatches, m.pp);
       p.schedule = "interleaved", p.chunks = chunks;
     }
-    return row_.has_experts() && p.schedule != "dualpipev" ? layers_of_experts() : layers_at_least_one();
+    return row_.has_experts() && p.schedule != "dualpipev" ? layers_of_experts() : stages_have_something();
   }
 
-  std::string layers_at_least_one() const {
+  std::string stages_have_something() const {
     int64_t stages = run_.config.mesh.pp * run_.config.pipeline.chunks;
-    if (run_.spec.layers < stages) return fmt::format("{} layers on {} stages", run_.spec.layers, stages);
+    constexpr int64_t kEndsAlone = 2;  // embedding and head may have stages of their own
+    if (run_.spec.layers + kEndsAlone < stages) return fmt::format("{} layers on {} stages", run_.spec.layers, stages);
     return {};
   }
 

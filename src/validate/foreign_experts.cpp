@@ -144,27 +144,6 @@ PublishedExperts experts_published_as(const PublishedRun& row) {
   return out;
 }
 
-std::optional<Products> products_published_as(std::string_view precision) {
-  struct Word {
-    std::string_view begins;
-    Products products;
-  };
-  // Longer beginnings first. A plain "fp8" of Megatron's summaries is the recipe of its time: one scale for a tensor.
-  constexpr std::array kWords{Word{"bf16", Products::as_held},
-                              Word{"fp16", Products::as_held},
-                              Word{"fp8-delayed", Products::fp8_delayed},
-                              Word{"fp8-mx", Products::mxfp8},
-                              Word{"mxfp8", Products::mxfp8},
-                              Word{"fp8-block128", Products::fp8_blocks},
-                              Word{"fp8 (blockwise)", Products::fp8_blocks},
-                              Word{"fp8-cs", Products::fp8_current},
-                              Word{"fp8", Products::fp8_current}};
-  if (mentions(precision, "grouped GEMM only")) return std::nullopt;
-  for (const Word& word : kWords)
-    if (precision.starts_with(word.begins)) return word.products;
-  return std::nullopt;
-}
-
 double imbalance_published_as(const PublishedRun& row) {
   // Of real routing on eight ranks of experts: the same runs with forced balance were 1.21 times as fast where experts
   // matter most (Megatron-MoE-ModelZoo, Qwen3-235B). Assumed for all.

@@ -20,9 +20,6 @@ struct PublishedExperts {
 // The released model that the row names, with the sizes that the row has; else the plainest of its architecture.
 PublishedExperts experts_published_as(const PublishedRun& row);
 
-// What GEMMs of blocks multiply, by the row's word for its precision; nullopt where it is none that is priced.
-std::optional<Products> products_published_as(std::string_view precision);
-
 // How many times the mean the busiest rank gets: 1 where routing was forced to be balanced, or excess tokens dropped.
 double imbalance_published_as(const PublishedRun& row);
 

@@ -62,6 +62,14 @@ double ValidationRow::error() const {
   return predicted_s / *measured_s - 1;
 }
 
+RunTraits ValidationRow::traits() const {
+  return {.device = machine.device.name,
+          .software = run.profile.name,
+          .models = models_word(published.has_experts()),
+          .size = size_class(1e9 * published.params_b.value_or(0)),
+          .dominated = dominated};
+}
+
 Validation::Validation(std::vector<PublishedRun> runs) {
   std::vector<SoftwareProfile> profiles = load_profiles();
   for (PublishedRun& published : runs) {
@@ -91,6 +99,7 @@ void Validation::predict_row(ValidationRow& row, const Efficiencies& efficiency)
   if (!row.predicted()) return;
   SimResult result = simulate_run(*row.lowered, {row.machine, efficiency, row.run.profile, row.run.expert_imbalance});
   row.predicted_s = result.seconds;
+  row.dominated = dominated_by(result);
 }
 
 void Validation::predict(Constants constants) {

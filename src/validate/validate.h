@@ -9,6 +9,7 @@
 
 #include "cost/machine.h"
 #include "plan/predict.h"
+#include "plan/prediction_interval.h"
 #include "validate/foreign.h"
 #include "validate/foreign_memory.h"
 #include "validate/published_run.h"
@@ -23,12 +24,14 @@ struct ValidationRow {
   std::unique_ptr<LoweredRun> lowered;
   Machine machine;  // with the network that its profile documents
   double predicted_s = 0;
+  std::string dominated;  // where the predicted step goes (plan/prediction_interval.h)
   ForeignMemory predicted_memory;
 
   bool predicted() const { return why_not.empty(); }
   // Of a step: as published, or from the published rate of floating-point operations and the model's causal count.
   std::optional<double> measured_s;
   double error() const;  // of the step time: predicted / measured − 1
+  RunTraits traits() const;
 };
 
 // Models without experts and with them are fitted apart.

@@ -18,11 +18,6 @@ ErrorSummary summary_of(const std::vector<double>& errors) {
           .bias = quantile(errors, 0.5)};
 }
 
-std::string size_class(const PublishedRun& run) {
-  double b = run.params_b.value_or(0);
-  return b < 2 ? "below 2 B" : b < 10 ? "2-10 B" : b < 40 ? "10-40 B" : b < 150 ? "40-150 B" : "150 B and more";
-}
-
 std::map<std::string, ErrorSummary> summaries(const std::map<std::string, std::vector<double>>& errors) {
   std::map<std::string, ErrorSummary> out;
   for (const auto& [name, values] : errors) out[name] = summary_of(values);
@@ -126,7 +121,7 @@ ValidationFigures figures_of(const Validation& validation) {
     judged.push_back(row.error());
     by_source[row.published.source].push_back(row.error());
     by_device[row.run.machine].push_back(row.error());
-    by_size[size_class(row.published)].push_back(row.error());
+    by_size[row.traits().size].push_back(row.error());
   }
   f.judged_errors = summary_of(judged), f.all_errors = summary_of(all);
   f.by_source = summaries(by_source), f.by_device = summaries(by_device), f.by_size = summaries(by_size);

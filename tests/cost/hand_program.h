@@ -25,7 +25,8 @@ inline Machine machine_on_paper() {
                     .memory = 0.5,
                     .near_link = 0.5,
                     .far_link = 0.25,
-                    .overlap = 0.8,
+                    .near_overlap = 0.8,
+                    .far_overlap = 0.8,
                     .kernel_s = kKernelSeconds,
                     .imbalance = 1.25};
   return machine;

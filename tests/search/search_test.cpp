@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 #include "base/rng.h"
@@ -125,6 +126,20 @@ TEST_P(EveryLayout, BoundsAreBelowWhatTheWholeProgramsTake) {
 INSTANTIATE_TEST_SUITE_P(Sizes, EveryLayout,
                          testing::Values(Case{2, 2, 4, 8e9, false}, Case{3, 2, 2, 1.3e8, true},
                                          Case{4, 2, 4, 1.0e8, false}));
+
+// Embedding and head may stand in place of a layer each: 126 layers are dealt to 16 stages in 2, 4 or 8 chunks.
+TEST(Search, TriesEveryNumberOfChunksThatDividesWell) {
+  auto chunks_of = [](int64_t layers, int64_t stages) {
+    std::set<int64_t> chunks;
+    RunConfig run = run_of(stages, 64);
+    for (const LayoutChoice& choice : layouts_of({run, small_model(layers, false), small_machine(1e9), stages}))
+      if (choice.mesh.pp == stages && choice.schedule == "interleaved") chunks.insert(choice.chunks);
+    return chunks;
+  };
+  EXPECT_EQ(chunks_of(126, 16), (std::set<int64_t>{2, 4, 8}));
+  EXPECT_EQ(chunks_of(80, 8), (std::set<int64_t>{2, 5, 10}));
+  EXPECT_EQ(chunks_of(14, 4), (std::set<int64_t>{2, 4}));
+}
 
 // The config says how experts are divided; of the meshes those that can are tried, each with its Program.
 TEST(Search, KeepsHowTheConfigDividesExperts) {

@@ -27,7 +27,8 @@ Machine machine_with_links(double near, double far) {
                     .memory = 1,
                     .near_link = 1,
                     .far_link = 1,
-                    .overlap = 1,
+                    .near_overlap = 1,
+                    .far_overlap = 1,
                     .kernel_s = 1e-6,
                     .imbalance = 1};
   return machine;
@@ -117,6 +118,50 @@ TEST(Simulate, MessagesHideBehindCompute) {
   EXPECT_LT(with, without);
   // Never faster than without any message.
   EXPECT_GE(with, run(lowered({.dp = 2}), machine_with_links(1e18, 1e18)).seconds);
+}
+
+// Messages inside a node slow compute by one efficiency, those between nodes by the other. All of backward's reductions
+// fit under compute here, so that a step is longer by what compute loses beside them: (1 / speed − 1) of their time at
+// most.
+TEST(Simulate, ComputeIsSlowerBesideMessagesOfEachLevel) {
+  std::vector<Program> near = lowered({.dp = 4}), far = lowered({.dp = 8});
+  Machine machine = machine_with_links(2e10, 2e10);
+  double near_alone = run(near, machine).seconds, far_alone = run(far, machine).seconds;
+  machine.tables.near_overlap = 0.8;
+  EXPECT_GT(run(near, machine).seconds, 1.001 * near_alone);
+  EXPECT_EQ(run(far, machine).seconds, far_alone);
+  EXPECT_LT(run(near, machine).seconds, near_alone / 0.8);
+  machine.tables.near_overlap = 1, machine.tables.far_overlap = 0.8;
+  EXPECT_EQ(run(near, machine).seconds, near_alone);
+  EXPECT_GT(run(far, machine).seconds, 1.001 * far_alone);
+  EXPECT_LT(run(far, machine).seconds, far_alone / 0.8);
+}
+
+// Where operands cost nothing to quantise, GEMMs of blocks take what their units' peak says; without such units they
+// stay as they are.
+TEST(Simulate, NarrowProductsRunAtTheRateOfTheirUnits) {
+  Machine machine = machine_with_links(1e18, 1e18);
+  machine.device.peaks = {{"bf16", 1e12}, {"fp8", 2e12}, {"fp4", 4e12}};
+  machine.device.memory_bytes_per_s = 1e20, machine.tables.kernel_s = 0;
+  std::vector<Program> programs = lowered({});
+  auto linears = [&](Products products) {
+    SoftwareProfile profile = own_profile();
+    profile.products = products;
+    Pricer pricer(machine, machine.tables, profile);
+    double sum = 0;
+    for (const Region& region : programs[0].regions)
+      for (const Op& op : region.ops)
+        if (op.path.starts_with("layers.") && !local_cost(programs[0], op).gemms.empty() &&
+            !local_cost(programs[0], op).attention)
+          sum += pricer.price(programs[0], op).seconds;
+    return sum;
+  };
+  double held = linears(Products::as_held);
+  ASSERT_GT(held, 0);
+  EXPECT_NEAR(linears(Products::mxfp8), held / 2, 1e-6 * held);
+  EXPECT_NEAR(linears(Products::nvfp4), held / 4, 1e-6 * held);
+  machine.device.peaks.erase("fp4");
+  EXPECT_EQ(linears(Products::nvfp4), held);
 }
 
 // One stage, two microbatches at a time: messages of tensor parallelism, which a microbatch alone waits for, travel
@@ -226,7 +271,7 @@ TEST(Simulate, WhatBackwardNeedNotWaitForRunsBesideAGemm) {
         beside += kMicrobatches * pricer.price(split[0], op).seconds;
   EXPECT_NEAR(hidden(slow), beside, 1e-9);
   double at_full_speed = hidden(fast);
-  fast.tables.overlap = 0.75;  // beside a message a GEMM takes longer
+  fast.tables.near_overlap = 0.75;  // beside a message a GEMM takes longer
   EXPECT_LT(hidden(fast), at_full_speed);
   EXPECT_GE(hidden(fast), 0.75 * at_full_speed);
   EXPECT_EQ(run(sharded, slow, hiding).seconds, run(sharded, slow).seconds);  // other axes are not theirs to hide

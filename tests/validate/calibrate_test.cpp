@@ -59,7 +59,7 @@ TEST(Calibrate, SourcesLeftOutArePredictedByTheOthers) {
   for (const HeldOut& source : held) {
     EXPECT_EQ(source.fitted_on, 6u);
     ASSERT_EQ(source.errors.size(), 3u);
-    EXPECT_LT(quantile(source.errors, 0.5), 0.03) << source.source;
+    EXPECT_LT(quantile(source.absolute(), 0.5), 0.03) << source.source;
   }
 }
 

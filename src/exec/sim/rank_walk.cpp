@@ -67,6 +67,11 @@ bool independent(const PricedOp& before, const PricedOp& op) {
                               [&](ValueId id) { return std::ranges::count(before.op->outputs, id) > 0; });
 }
 
+// Of compute, while this message is under way.
+double speed_beside(const OpPrice& message, const Efficiencies& efficiency) {
+  return message.level > 0 ? efficiency.far_overlap : efficiency.near_overlap;
+}
+
 // A collective of tensor parallelism stands between GEMMs on the compute lane, and its profile may hide a part of
 // it: of each that it cuts up beside the GEMMs, or all that takes no longer than the GEMM before it, where it
 // does not wait for that one.
@@ -75,7 +80,7 @@ double waited_seconds(const Program& program, const PricedOp& op, const PricedOp
   // The rest is the first piece, which nothing hides, and what GEMMs lose in pieces. By torchtitan's two ratios
   // (tests/validate/effects).
   constexpr double kLeftWhenCutUp = 0.6;
-  const double seconds = op.price.seconds, speed = pricer.efficiency().overlap;  // of a GEMM beside a message
+  const double seconds = op.price.seconds, speed = speed_beside(op.price, pricer.efficiency());
   // Beside another microbatch: 93 % of the messages of experts are hidden so (Megatron Core, arXiv 2603.07685), and
   // compute is slower meanwhile; of what lasts longer than the compute, so much as there is of that.
   constexpr double kExpertsHidden = 0.93;
@@ -122,7 +127,7 @@ RankWalk::RankWalk(const Program& program, Pricer& pricer, const SimOptions& opt
     : program_(program),
       options_(options),
       profile_(pricer.profile()),
-      compute_speed_beside_messages_(pricer.efficiency().overlap),
+      efficiency_(pricer.efficiency()),
       walk_(program),
       random_(options.seed, "simulated jitter", static_cast<uint64_t>(program.stage_rank)) {
   price_all(pricer);
@@ -170,10 +175,24 @@ void RankWalk::wait_for_axes(double at, const std::string& axes) {
 }
 
 // Beside a message, compute is slower for as long as both last.
+double RankWalk::beside_messages(double seconds) {
+  double at = now_, left = seconds;
+  for (; first_on_lane_ < on_lane_.size() && left > 0; ++first_on_lane_) {
+    const LaneMessage& message = on_lane_[first_on_lane_];
+    if (message.end <= at) continue;
+    if (message.start > at) {  // nothing travels until then
+      double alone = std::min(left, message.start - at);
+      at += alone, left -= alone;
+    }
+    double beside = std::min(message.end - at, left / message.compute_speed);
+    at += beside, left -= beside * message.compute_speed;
+    if (at < message.end) break;
+  }
+  return at + std::max(0.0, left) - now_;
+}
+
 void RankWalk::run_compute(const PricedOp& op) {
-  double seconds = noisy(op.price.seconds), start = now_;
-  double beside = std::clamp(lane_free_ - now_, 0.0, seconds / compute_speed_beside_messages_);
-  seconds += beside * (1 - compute_speed_beside_messages_);
+  double start = now_, seconds = beside_messages(noisy(op.price.seconds));
   now_ += seconds;
   (updating_ ? time_.update : time_.compute) += seconds;
   record(op, start, now_, "compute", current_->microbatch);
@@ -183,6 +202,8 @@ void RankWalk::post_on_lane(const PricedOp& op, int microbatch) {
   double start = std::max(now_, lane_free_);
   lane_free_ = start + op.price.seconds;
   (op.price.level > 0 ? far_busy_ : near_busy_) = lane_free_;
+  if (first_on_lane_ == on_lane_.size()) on_lane_.clear(), first_on_lane_ = 0;
+  on_lane_.push_back({.start = start, .end = lane_free_, .compute_speed = speed_beside(op.price, efficiency_)});
   record(op, start, lane_free_, "comm", microbatch);
 }
 
@@ -276,6 +297,7 @@ void RankWalk::forget() {
   // So much later than anything that the host has to do that it is never waited for, but where it waits itself.
   now_ = lane_free_ = near_busy_ = far_busy_ = kAloneStart;
   host_ = 0;
+  on_lane_.clear(), first_on_lane_ = 0;
   lane_done_.assign(ops_.size(), 0);
 }
 

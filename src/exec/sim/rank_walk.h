@@ -101,6 +101,7 @@ class RankWalk {
   bool run_op(const PricedOp& op, int microbatch, StageMessages& messages);
   bool run_message(const PricedOp& op, int microbatch, StageMessages& messages);
   void run_compute(const PricedOp& op);
+  double beside_messages(double seconds);  // what so much compute takes from now on
   void post_on_lane(const PricedOp& op, int microbatch);
   void wait_until(double at, double RankTime::*part);
   void wait_for_axes(double at, const std::string& axes);
@@ -110,7 +111,7 @@ class RankWalk {
   const Program& program_;
   const SimOptions options_;
   const SoftwareProfile profile_;
-  const double compute_speed_beside_messages_;
+  const Efficiencies efficiency_;
   Walk walk_;
   std::vector<PricedOp> ops_;        // by number
   std::vector<double> lane_done_;    // by number: when the op's message on the comm lane has arrived
@@ -119,6 +120,12 @@ class RankWalk {
   std::vector<WalkStep>* recorded_ = nullptr;
   double now_ = 0, lane_free_ = 0, host_ = 0;
   double near_busy_ = 0, far_busy_ = 0;  // until when the comm lane holds the links inside and between nodes
+  struct LaneMessage {
+    double start, end;
+    double compute_speed;  // beside it
+  };
+  std::vector<LaneMessage> on_lane_;  // in order; those before the first have ended
+  size_t first_on_lane_ = 0;
   bool updating_ = false;
   const PricedOp* arrived_ = nullptr;  // the sum between stages at which it waits
   RankTime time_;

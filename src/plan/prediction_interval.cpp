@@ -1,0 +1,232 @@
+#include "plan/prediction_interval.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/program_folder.h"
+
+namespace sextant {
+
+namespace {
+
+struct TraitColumn {
+  std::string_view name;
+  std::string RunTraits::*field;
+};
+constexpr std::array kTraits{TraitColumn{"device", &RunTraits::device}, TraitColumn{"software", &RunTraits::software},
+                             TraitColumn{"models", &RunTraits::models}, TraitColumn{"size", &RunTraits::size},
+                             TraitColumn{"dominated", &RunTraits::dominated}};
+
+// One row far off must not stand for its trait.
+constexpr double kMostUsual = 0.5;
+// A trait's rows count against so many of all rows.
+constexpr double kDrawnBy = 20;
+// Traits overlap (a device has few kinds of software), so that the product of all would count them twice.
+constexpr double kTraitPower = 0.5;
+
+double size_of_error(const HeldOutError& error) {
+  return std::min(kMostUsual, std::abs(error.log_error));
+}
+
+// What errors usually are, by the rows of all sources but some.
+class UsualErrors {
+ public:
+  UsualErrors(const std::vector<HeldOutError>& errors, const std::set<std::string_view>& without)
+      : errors_(errors), without_(without) {
+    for (const HeldOutError& error : errors_)
+      if (counts(error)) mean_ += size_of_error(error), rows_ += 1;
+    mean_ = rows_ > 0 ? mean_ / rows_ : kMostUsual;
+  }
+
+  double of(const RunTraits& traits) const {
+    double usual = mean_;
+    for (const TraitColumn& trait : kTraits) usual *= std::pow(ratio(traits, trait), kTraitPower);
+    return usual;
+  }
+
+ private:
+  bool counts(const HeldOutError& error) const { return !without_.contains(error.source); }
+
+  double ratio(const RunTraits& traits, const TraitColumn& trait) const {
+    double sum = 0, rows = 0;
+    for (const HeldOutError& error : errors_)
+      if (counts(error) && error.traits.*trait.field == traits.*trait.field) sum += size_of_error(error), rows += 1;
+    return mean_ > 0 ? (sum + kDrawnBy * mean_) / ((rows + kDrawnBy) * mean_) : 1;
+  }
+
+  const std::vector<HeldOutError>& errors_;
+  const std::set<std::string_view>& without_;
+  double mean_ = 0, rows_ = 0;
+};
+
+std::set<std::string_view> sources_of(const std::vector<HeldOutError>& errors) {
+  std::set<std::string_view> sources;
+  for (const HeldOutError& error : errors) sources.insert(error.source);
+  return sources;
+}
+
+// Errors over what is usual by other sources than theirs, sorted.
+std::vector<double> scores_of(const std::vector<HeldOutError>& errors, const std::set<std::string_view>& without) {
+  std::vector<double> scores;
+  for (std::string_view source : sources_of(errors)) {
+    if (without.contains(source)) continue;
+    std::set<std::string_view> left_out = without;
+    left_out.insert(source);
+    UsualErrors usual(errors, left_out);
+    for (const HeldOutError& error : errors)
+      if (error.source == source) scores.push_back(std::abs(error.log_error) / usual.of(error.traits));
+  }
+  std::ranges::sort(scores);
+  return scores;
+}
+
+// Of the next score, with as many seen: at most this one in `share` of all cases.
+double conformal_quantile(const std::vector<double>& sorted, double share) {
+  if (sorted.empty()) return 0;
+  double place = std::ceil(share * static_cast<double>(sorted.size() + 1));
+  auto at = static_cast<size_t>(std::clamp(place, 1.0, static_cast<double>(sorted.size())));
+  return sorted[at - 1];
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
+}
+
+}  // namespace
+
+std::string size_class(double parameters) {
+  double b = parameters / 1e9;
+  return b < 2 ? "below 2 B" : b < 10 ? "2-10 B" : b < 40 ? "10-40 B" : b < 150 ? "40-150 B" : "150 B and more";
+}
+
+std::string models_word(bool experts) {
+  return experts ? "experts" : "dense";
+}
+
+std::string dominated_by(const SimResult& result) {
+  constexpr double kNotable = 0.2;
+  const RankTime& rank = result.ranks[static_cast<size_t>(result.slowest)];
+  double messages = 0;
+  for (const auto& [axes, seconds] : rank.exposed) messages += seconds;
+  struct Part {
+    double seconds;
+    const char* name;
+  };
+  std::array parts{Part{messages, "messages"}, Part{rank.bubble, "stages"}, Part{rank.host, "host"}};
+  const Part& longest = *std::ranges::max_element(parts, {}, &Part::seconds);
+  return longest.seconds > kNotable * result.seconds ? longest.name : "compute";
+}
+
+std::string held_out_csv(std::span<const HeldOutError> errors) {
+  std::string out = "source";
+  for (const TraitColumn& trait : kTraits) out += fmt::format(",{}", trait.name);
+  out += ",log_error\n";
+  for (const HeldOutError& error : errors) {
+    out += quoted(error.source);
+    for (const TraitColumn& trait : kTraits) out += "," + quoted(error.traits.*trait.field);
+    out += fmt::format(",{:.4f}\n", error.log_error);
+  }
+  return out;
+}
+
+std::vector<HeldOutError> parse_held_out(std::string_view text, std::string_view place) {
+  CsvTable table = parse_csv(text, place);
+  auto column = [&](std::string_view name) {
+    int found = table.column(name);
+    if (found < 0)
+      throw UserError({.place = fmt::format("{}:1", place),
+                       .got = fmt::format("no column '{}'", name),
+                       .expected = "a file that `sextant plan --validate --hold-out --write FILE` made"});
+    return static_cast<size_t>(found);
+  };
+  std::vector<HeldOutError> errors;
+  for (const CsvRow& row : table.rows) {
+    HeldOutError& error = errors.emplace_back();
+    auto cell = [&](std::string_view name) { return row.fields[column(name)]; };
+    error.source = cell("source");
+    for (const TraitColumn& trait : kTraits) error.traits.*trait.field = cell(trait.name);
+    std::string number = cell("log_error");
+    auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), error.log_error);
+    if (problem != std::errc{} || end != number.data() + number.size() || !std::isfinite(error.log_error))
+      throw UserError({.place = fmt::format("{}:{} log_error", place, row.line),
+                       .got = fmt::format("'{}'", number),
+                       .expected = "a number"});
+  }
+  return errors;
+}
+
+double PredictionInterval::low(double predicted) const {
+  return predicted * std::exp(-log_half);
+}
+
+double PredictionInterval::high(double predicted) const {
+  return predicted * std::exp(log_half);
+}
+
+bool PredictionInterval::equal(double a, double b) const {
+  return std::abs(std::log(a / b)) <= log_half;
+}
+
+IntervalModel::IntervalModel(std::vector<HeldOutError> errors)
+    : errors_(std::move(errors)), scores_(scores_of(errors_, {})) {}
+
+PredictionInterval IntervalModel::interval(const RunTraits& traits, double share) const {
+  std::set<std::string_view> none;
+  PredictionInterval out{.share = share,
+                         .log_half = conformal_quantile(scores_, share) * UsualErrors(errors_, none).of(traits),
+                         .rows = errors_.size()};
+  for (const HeldOutError& error : errors_) {
+    out.of_device += error.traits.device == traits.device;
+    out.of_software += error.traits.software == traits.software;
+  }
+  return out;
+}
+
+Coverage coverage_of(const std::vector<HeldOutError>& errors, double share) {
+  Coverage out{.rows = errors.size()};
+  std::vector<double> halves;
+  for (std::string_view source : sources_of(errors)) {
+    std::set<std::string_view> without{source};
+    double quantile = conformal_quantile(scores_of(errors, without), share);
+    UsualErrors usual(errors, without);
+    for (const HeldOutError& error : errors) {
+      if (error.source != source) continue;
+      halves.push_back(quantile * usual.of(error.traits));
+      out.inside += std::abs(error.log_error) <= halves.back();
+    }
+  }
+  if (!halves.empty()) {
+    auto middle = halves.begin() + static_cast<std::ptrdiff_t>(halves.size() / 2);
+    std::ranges::nth_element(halves, middle);
+    out.median_log_half = *middle;
+  }
+  return out;
+}
+
+std::string coverage_text(const std::vector<HeldOutError>& errors) {
+  std::string out = "intervals learned from all other sources\n";
+  for (double share : {0.5, 0.6, 0.7, kIntervalShare, 0.9, 0.95}) {
+    Coverage coverage = coverage_of(errors, share);
+    out += fmt::format("  {:.0f} % interval: {} of {} rows inside ({:.1f} %), its median a factor of {:.3f}\n",
+                       100 * share, coverage.inside, coverage.rows, 100 * coverage.share(),
+                       std::exp(coverage.median_log_half));
+  }
+  return out;
+}
+
+IntervalModel load_interval_model() {
+  std::filesystem::path file = program_folder("data") / "held_out.csv";
+  return IntervalModel(parse_held_out(read_file(file.string()), file.string()));
+}
+
+}  // namespace sextant

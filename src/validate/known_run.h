@@ -1,0 +1,66 @@
+// KnownRun: a training run that everybody knows, as a config of configs/published with what was measured. The list is
+// data/known_runs.toml: a table for each config, by the config's name.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/prediction_interval.h"
+
+namespace sextant {
+
+// What a published rate of floating-point operations counts.
+enum class CountedFlops : uint8_t {
+  causal,    // of the model, attention to keys up to a query's own
+  full,      // of the model, attention to all keys
+  executed,  // and what is computed again
+};
+
+struct KnownRun {
+  std::string name;                // of the config, without ".toml"
+  std::filesystem::path config;    //
+  std::string about;               // "Llama 3 405B, 8,192 tokens"
+  std::string source;              // where it was published
+  std::string date;                // "2024-07"
+  std::string known;               // "read" in the source, or "recalled"
+  std::string machine, software;   // what it ran on, by our names
+  std::string assumed;             // what the source does not say, and the config does
+  std::optional<double> step_s;    // measured, as is one of the next two where the source has no time
+  std::optional<double> tflops;    // of each device
+  std::optional<double> tokens_s;  // of each device
+  CountedFlops counted = CountedFlops::causal;
+};
+
+// UserError with places for what is wrong with the list, or with a config that it has and that is not there.
+std::vector<KnownRun> parse_known_runs(std::string_view text, const std::filesystem::path& place,
+                                       const std::filesystem::path& configs);
+// Stands for all of them, wherever the beginning of a name may be given.
+inline constexpr std::string_view kAllKnownRuns = "all";
+
+// Those that come with the program and whose names begin so; UserError where there are none.
+std::vector<KnownRun> read_known_runs(std::string_view begin = kAllKnownRuns);
+
+struct KnownRunResult {
+  KnownRun run;
+  int64_t devices = 0;
+  double measured_s = 0;
+  double tables_s = 0, fitted_s = 0;  // predicted by published tables alone, and with what was fitted
+  double tflops_per_device = 0;       // of the fitted prediction, as the source counts
+  double measured_tflops = 0;
+  PredictionInterval interval;  // of fitted_s
+
+  double tables_error() const { return tables_s / measured_s - 1; }
+  double fitted_error() const { return fitted_s / measured_s - 1; }
+  bool inside() const;
+};
+
+std::vector<KnownRunResult> plan_known_runs(std::vector<KnownRun> runs, const IntervalModel& intervals);
+
+std::string known_runs_text(const std::vector<KnownRunResult>& results);
+std::string known_runs_json(const std::vector<KnownRunResult>& results);
+
+}  // namespace sextant

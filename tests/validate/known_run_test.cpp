@@ -1,0 +1,66 @@
+// The runs that everybody knows: the list and the configs belong together, and their figures are those of the page.
+#include "validate/known_run.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/program_folder.h"
+
+namespace sextant {
+namespace {
+
+std::string problem_of(const std::string& text) {
+  try {
+    parse_known_runs(text, "list.toml", program_folder("configs") / "published");
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(KnownRuns, EveryConfigIsListed) {
+  std::set<std::string> listed, there;
+  for (const KnownRun& run : read_known_runs()) {
+    listed.insert(run.name);
+    EXPECT_TRUE(run.known == "read" || run.known == "recalled") << run.name;
+    EXPECT_EQ(run.date.size(), 7u) << run.name;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(program_folder("configs") / "published"))
+    there.insert(entry.path().stem().string());
+  EXPECT_EQ(listed, there);
+}
+
+TEST(KnownRuns, WhatIsWrongWithTheListIsSaid) {
+  EXPECT_NE(problem_of("[none]\nstep_s = 1\n").find("there is no"), std::string::npos);
+  EXPECT_NE(problem_of("[mt-nlg-530b]\nabout = \"x\"\n").find("nothing measured"), std::string::npos);
+  EXPECT_NE(problem_of("[mt-nlg-530b]\nstep_s = -1\n").find("a number above 0"), std::string::npos);
+  EXPECT_NE(problem_of("[mt-nlg-530b]\ncounted = \"twice\"\n").find("causal, full or executed"), std::string::npos);
+  EXPECT_NE(problem_of("[mt-nlg-530b]\nsteps = 1\n").find("an unknown key"), std::string::npos);
+  EXPECT_THROW(read_known_runs("no such run"), UserError);
+}
+
+// docs/published-runs.md has what `sextant plan --published` prints. A few of its lines are made again here.
+TEST(KnownRuns, FiguresAreThoseOfThePage) {
+  std::string page = read_file(program_folder("docs") / "published-runs.md");
+  for (const char* name : {"megatron-2021-gpt-3b", "mt-nlg-530b", "playbook-9b-16", "llama3-405b-16384"}) {
+    std::vector<KnownRunResult> results = plan_known_runs(read_known_runs(name), load_interval_model());
+    std::string text = known_runs_text(results);
+    size_t begin = text.find(fmt::format("\n{} ", name)) + 1;
+    std::string line = text.substr(begin, text.find('\n', begin) - begin);
+    EXPECT_NE(page.find(line), std::string::npos) << "not in docs/published-runs.md:\n" << line;
+  }
+}
+
+// Meta's three measurements (arXiv 2407.21783, table 4), from published tables and facts alone.
+TEST(KnownRuns, LlamaThreeIsPredictedFromTables) {
+  for (const KnownRunResult& run : plan_known_runs(read_known_runs("llama3-405b"), load_interval_model()))
+    EXPECT_LT(std::abs(run.tables_error()), 0.08) << run.run.name;
+}
+
+}  // namespace
+}  // namespace sextant
