@@ -262,6 +262,7 @@ class Supervisor {
   // When it trains again, the interruption is over.
   void take_events(EventTail& events, Attempt& attempt) {
     for (const RunEvent& event : events.take()) {
+      if (event.kind == EventKind::corruption) attempt.corrupt_rank = event.details.integer("rank");
       if (attempt.trained || (event.kind != EventKind::start && event.kind != EventKind::resume)) continue;
       attempt.trained = wall_now();
       attempt.from_step = event.step.value_or(1) - 1;
@@ -326,7 +327,13 @@ class Supervisor {
 
   void blame(Attempt& attempt) const {
     if (attempt.cause.kind == CauseKind::unhealthy) return;
-    std::optional<LastBeat> culprit = culprit_of(last_beats(out_));
+    std::vector<LastBeat> beats = last_beats(out_);
+    std::optional<LastBeat> culprit = culprit_of(beats);
+    // Who found a fault need not be who has it.
+    if (auto named = std::ranges::find(beats, attempt.corrupt_rank,
+                                       [](const LastBeat& beat) { return std::optional<int64_t>(beat.rank); });
+        attempt.corrupt_rank && named != beats.end())
+      culprit = *named;
     if (!culprit) return;
     attempt.rank = culprit->rank;
     attempt.host = culprit->host;
@@ -352,7 +359,8 @@ class Supervisor {
   // A host that fails again and again is set aside, as long as the run can go on without it.
   void suspect(const Attempt& attempt) {
     if (policy_.failures_without_progress() <= 1) failures_by_host_.clear();
-    if (!pool_ || attempt.host.empty() || ++failures_by_host_[attempt.host] < kSuspectAfter) return;
+    int most = attempt.corrupt_rank ? 1 : kSuspectAfter;  // a host that computes wrongly ruins what it takes part in
+    if (!pool_ || attempt.host.empty() || ++failures_by_host_[attempt.host] < most) return;
     std::vector<HostSlots> left = pool_->available();
     if (std::erase_if(left, [&](const HostSlots& host) { return host.name == attempt.host; }) == 0) return;
     if (!mesh_for(request_.run, slots_of(left)))

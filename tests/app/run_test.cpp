@@ -71,7 +71,7 @@ TEST_F(RunVerb, EveryFaultIsSurvivedWithTheSameBits) {
   EXPECT_EQ(told["failures"], 6);
   std::vector<std::string> causes;
   for (const nlohmann::json& attempt : told["attempts"]) causes.push_back(attempt["cause"]);
-  EXPECT_EQ(causes, (std::vector<std::string>{"run failed", "signal", "non-finite", "run failed", "hang", "signal",
+  EXPECT_EQ(causes, (std::vector<std::string>{"run failed", "signal", "non-finite", "corruption", "hang", "signal",
                                               "finished"}));
   EXPECT_EQ(told["attempts"][0]["rank"], 1);
   EXPECT_LE(told["steps_repeated"].get<int>(), 6 * 2);  // at most one interval each

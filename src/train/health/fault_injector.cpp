@@ -63,8 +63,12 @@ FaultInjector::FaultInjector(const Parts& parts)
       refuse_fault(fault,
                    fmt::format("rank {} of a run with {} rank{}", fault.rank, parts.ranks, parts.ranks == 1 ? "" : "s"),
                    fmt::format("a rank from 0 to {}", parts.ranks - 1));
-    if (fault.kind == FaultKind::aborts_in_collective && parts.ranks == 1)
+    bool in_collective = fault.kind == FaultKind::aborts_in_collective || fault.kind == FaultKind::flips_message_bit;
+    if (in_collective && parts.ranks == 1)
       refuse_fault(fault, "a run with one rank has no collectives", "a mesh of more ranks, or kill");
+    bool flips = fault.kind == FaultKind::flips_gemm_bit || fault.kind == FaultKind::flips_message_bit;
+    if (flips && !bound_.checks_ops())
+      refuse_fault(fault, "the kernels of this device flip no bits on request", "device = \"cpu\", or corrupt");
     int number = ++times[fault.text];
     if (fault.rank != bound_.rank()) continue;
     if (fault.kind == FaultKind::spoils_gradients && !has_loss_scale(bound_.program()))
@@ -108,6 +112,12 @@ void FaultInjector::strike(const Fault& fault) {
       return;
     case FaultKind::corrupts:
       return flip_a_bit(bound_);
+    case FaultKind::flips_gemm_bit:
+      flip_gemm_before_ = fault.step + fault.amount;
+      return;
+    case FaultKind::flips_message_bit:
+      flip_message_before_ = fault.step + fault.amount;
+      return;
     case FaultKind::spoils_gradients:
       spoiled_step_ = fault.step;
       return;
