@@ -90,6 +90,7 @@ ExitCode run_verb(const RunArguments& a) {
                                 .retry = {.retries = a.retries, .first_wait = milliseconds_of(a.backoff)},
                                 .watch = {.stale = milliseconds_of(a.stale), .start = milliseconds_of(a.start_limit)},
                                 .preflight = a.preflight,
+                                .burn = std::chrono::duration<double>(a.burn),
                                 .echo = echoes});
   if (a.json)
     print_json(report_json(report, run));

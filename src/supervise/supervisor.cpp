@@ -171,9 +171,13 @@ class Supervisor {
   bool is_healthy(const StartRequest& start, Attempt& attempt) {
     log_.say(fmt::format("preflight of attempt {}", attempt.number));
     WallTime from = wall_now();
-    ChildProcess doctor(start_command(start, {"doctor", out_.string(), "-q"}), log_.file());
+    std::vector<std::string> words{"doctor", out_.string(), "-q"};
+    if (request_.burn.count() > 0)
+      words.insert(words.end(), {"--burn", fmt::format("{}", request_.burn.count()), "--device", request_.run.device});
+    ChildProcess doctor(start_command(start, words), log_.file());
     std::optional<int> status;
-    auto until = SteadyClock::now() + kPreflightLimit;
+    auto until =
+        SteadyClock::now() + kPreflightLimit + std::chrono::duration_cast<SteadyClock::duration>(request_.burn);
     while (!(status = doctor.wait(kPoll)) && SteadyClock::now() < until && !signals_.end_asked()) log_.echo();
     if (!status) doctor.kill_all();
     log_.echo();

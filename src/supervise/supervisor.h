@@ -28,7 +28,8 @@ struct SuperviseRequest {
   RetryPolicy::Limits retry;
   HeartbeatWatch::Limits watch;
   bool preflight = false;
-  bool echo = true;  // the log on standard output
+  std::chrono::duration<double> burn{0};  // of the preflight
+  bool echo = true;                       // the log on standard output
 };
 
 // UserError where another supervisor or run holds the directory.

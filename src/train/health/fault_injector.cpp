@@ -51,6 +51,14 @@ bool has_loss_scale(const Program& program) {
   return scale != nullptr && scale->buffer >= 0;
 }
 
+// Between ranks that run the same Program; pipeline stages only send to each other.
+bool has_collectives(const Program& program) {
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops)
+      if (!op.attrs.names("axes").empty() && op.attrs.integer_or("ranks", 1) > 1) return true;
+  return false;
+}
+
 }  // namespace
 
 FaultInjector::FaultInjector(const Parts& parts)
@@ -73,6 +81,8 @@ FaultInjector::FaultInjector(const Parts& parts)
     if (fault.rank != bound_.rank()) continue;
     if (fault.kind == FaultKind::spoils_gradients && !has_loss_scale(bound_.program()))
       refuse_fault(fault, fmt::format("rank {} computes no loss", fault.rank), "a rank of the last pipeline stage");
+    if (fault.kind == FaultKind::flips_message_bit && !has_collectives(bound_.program()))
+      refuse_fault(fault, "this mesh has no collectives whose messages are checked", "mesh.dp, tp or cp above 1");
     std::string id = number == 1 ? fault.text : fmt::format("{} ({})", fault.text, number);
     if (!struck.contains(id)) pending_.push_back({fault, id});
   }
