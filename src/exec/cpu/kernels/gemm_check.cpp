@@ -302,7 +302,7 @@ class CheckedProduct {
 
 template <class T, class How>
 void run_with(GemmCheck* check, const Gemm<T>& gemm, const How& how, std::byte* scratch) {
-  if (!check || gemm.m == 0 || gemm.n == 0) return how.product(gemm);
+  if (!check || gemm.m == 0 || gemm.n == 0 || gemm.k == 0) return how.product(gemm);
   CheckedProduct<T, How> product(gemm, *check, how, scratch);
   check->verifies ? product.run() : product.make(gemm);
 }
