@@ -104,7 +104,10 @@ void add_run(CLI::App& app, RunArguments& a, ExitCode& exit_code) {
                    "seconds for running a step again that was not finite; 0: it is not")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  verb->add_flag("--preflight", a.preflight, "run doctor's checks before each start");
+  CLI::Option* preflight = verb->add_flag("--preflight", a.preflight, "run doctor's checks before each start");
+  verb->add_option("--burn", a.burn, "seconds for which doctor computes there, to find silent corruption")
+      ->check(CLI::Range(0.0, 1e6))
+      ->needs(preflight);
   verb->add_option("--inject", a.inject, "a fault on purpose, KIND@STEP[:RANK], once (may be repeated)")
       ->allow_extra_args(false);
   verb->add_flag("--json", a.json, "print the summary alone, as JSON");

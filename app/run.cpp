@@ -91,6 +91,7 @@ ExitCode run_verb(const RunArguments& a) {
                                 .watch = {.stale = milliseconds_of(a.stale), .start = milliseconds_of(a.start_limit)},
                                 .replay_limit = milliseconds_of(a.replay_limit),
                                 .preflight = a.preflight,
+                                .burn = std::chrono::duration<double>(a.burn),
                                 .echo = echoes});
   if (a.json)
     print_json(report_json(report, run));

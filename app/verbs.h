@@ -38,6 +38,7 @@ struct RunArguments {
   int64_t retries = 5;
   double backoff = 1, stale = 60, start_limit = 3600, replay_limit = 600;  // seconds
   bool preflight = false;
+  double burn = 0;  // seconds
   std::vector<std::string> inject;
   Verbosity verbosity = Verbosity::usual;
   bool json = false;

@@ -22,6 +22,8 @@ constexpr ExitMeaning kMeanings[] = {
      "start again, perhaps without that host"},
     {ExitCode::does_not_fit, "does not fit", "the memory of the device is too small",
      "change the layout; the message names some"},
+    {ExitCode::corruption, "corruption", "a check found numbers that are not what was computed or sent",
+     "start again, without the host of the rank that is named"},
 };
 
 }  // namespace

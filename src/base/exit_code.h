@@ -17,6 +17,7 @@ enum class ExitCode : int {
   non_finite = 6,
   rank_lost = 7,
   does_not_fit = 8,
+  corruption = 9,
 };
 
 constexpr int number_of(ExitCode code) {

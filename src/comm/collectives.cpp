@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/bf16.h"
 #include "base/error.h"
 #include "base/f16.h"
+#include "comm/payload_check.h"
+#include "comm/sum_check.h"
 #include "mesh/collective.h"
 
 namespace sextant {
@@ -17,19 +20,23 @@ using MutableBytes = std::span<std::byte>;
 void begin_send(Channel& channel, int to, ConstBytes bytes) {
   channel.under_way.push_back(channel.transport.send(to, channel.tag, bytes));
   channel.bytes_sent += static_cast<int64_t>(bytes.size());
+  if (channel.check) channel.check->follow(channel, to, bytes);
 }
 
 void begin_receive(Channel& channel, int from, MutableBytes bytes) {
   channel.under_way.push_back(channel.transport.receive(from, channel.tag, bytes));
-}
-
-void receive_now(Channel& channel, int from, MutableBytes bytes) {
-  channel.transport.wait(channel.transport.receive(from, channel.tag, bytes));
+  if (channel.check) channel.check->expect(channel, from, bytes);
 }
 
 void finish(Channel& channel) {
   for (Ticket ticket : channel.under_way) channel.transport.wait(ticket);
   channel.under_way.clear();
+  if (channel.check) channel.check->verify(channel);
+}
+
+void receive_now(Channel& channel, int from, MutableBytes bytes) {
+  channel.transport.wait(channel.transport.receive(from, channel.tag, bytes));
+  if (channel.check) channel.check->receive_hash(channel, from, bytes);
 }
 
 void copy_bytes(ConstBytes from, MutableBytes to) {
@@ -114,13 +121,21 @@ struct OrderedReduce {
 
 // The terms of the others are already on their way here.
 void reduce_in_order(Channel& channel, const Group& group, const OrderedReduce& call) {
+  std::optional<SumCheck> check;
+  if (channel.check && channel.check->asked().verify && call.reduction == Reduction::sum &&
+      SumCheck::supports(call.dtype))
+    check.emplace(call.dtype, channel.check->asked().signs);
   for (int index = 0; index < group.size(); ++index) {
     bool first = index == 0, own = index == group.self;
     MutableBytes place = first ? call.result : call.incoming;
     if (!own) receive_now(channel, rank_at(group, index), place);
+    if (check) check->add(own ? call.own : ConstBytes(place));
     if (first && own) copy_bytes(call.own, call.result);
     if (!first) combine(call.dtype, call.reduction, call.result, own ? call.own : ConstBytes(call.incoming));
   }
+  if (!check) return;
+  if (std::optional<SumCheck::Fault> fault = check->fault_in(call.result))
+    channel.check->report_sum(channel, fault->got, fault->expected, fault->allowed);
 }
 
 MutableBytes bytes_of(MutableBytes data, Part part, DType dtype) {

@@ -35,6 +35,8 @@ Part part_of(int64_t count, int parts, int index);
 
 enum class Reduction : uint8_t { sum, max };
 
+class PayloadCheck;  // payload_check.h
+
 // What one lane of a rank talks through during collectives: its transport, its tag, and the bytes it has sent so far.
 // One thread at a time.
 struct Channel {
@@ -42,6 +44,7 @@ struct Channel {
   int tag = 0;
   int64_t bytes_sent = 0;
   std::vector<Ticket> under_way = {};  // within one collective; kept here so that a warm run allocates nothing
+  PayloadCheck* check = nullptr;       // null: messages travel unchecked
 };
 
 // own: this rank's part; whole: ranks() parts of equal size, one behind the other. own may be its own place in whole.

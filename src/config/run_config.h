@@ -163,6 +163,8 @@ struct TrainSection {
   int64_t non_finite_steps = 3;
   SpikeSection spike;
   int64_t check_replicas_every = 100;
+  double check_gemms = 0, check_collectives = 0;  // shares
+  int64_t check_microbatch_every = 0;
   int64_t eval_every = 100, eval_sequences = 64;
   bool operator==(const TrainSection&) const = default;
 };

@@ -13,6 +13,7 @@
 
 #include "base/trace.h"
 #include "comm/rank_context.h"
+#include "exec/step_checks.h"
 #include "exec/drawn_piece.h"
 #include "exec/tensor.h"
 #include "ir/plan.h"
@@ -80,6 +81,11 @@ class Bound : public StateView {
   // Waits until every message of the actions run so far has arrived: before the update, and at the end of a schedule.
   virtual void settle() = 0;
 
+  // What is checked of the ops that run from now on. A check that fails throws Corruption from run or settle. Only where
+  // checks_ops: elsewhere nothing may be asked for.
+  void set_checks(const StepChecks& checks) { checks_ = checks; }
+  virtual bool checks_ops() const { return false; }
+
   // From now on each step of each action is appended to `steps`; null ends it. For tests.
   void record_steps(std::vector<WalkStep>* steps) { recorded_ = steps; }
 
@@ -89,8 +95,10 @@ class Bound : public StateView {
   }
 
   OpObserver* observer() const { return observer_; }
+  const StepChecks& checks() const { return checks_; }
 
  private:
+  StepChecks checks_;
   std::vector<WalkStep>* recorded_ = nullptr;
   OpObserver* observer_ = nullptr;
 };

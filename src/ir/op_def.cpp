@@ -78,7 +78,7 @@ TensorTypes infer_types(const OpDef& def, const Attrs& attrs, std::span<const Te
   for (const Operand& operand : signature.inputs) required += operand.count == Operand::Count::one;
   BUG_IF(inputs.size() < required, "[{}] expects '{}', got {} inputs", def.name, def.operands, inputs.size());
   for (const auto& [name, value] : attrs.entries()) {
-    bool known = name == "accumulate" || name == "into" || name == "starts" || name == "kept_wide";
+    bool known = name == "accumulate" || name == "into" || name == "starts" || name == "kept_wide" || name == "checked";
     for (std::string_view allowed : def.attrs) known = known || allowed == name;
     BUG_IF(!known, "[{}] has no attr '{}'", def.name, name);
   }

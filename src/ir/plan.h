@@ -86,6 +86,8 @@ struct Target {
   bool fp8 = false;                               // has kernels for products of fp8 operands
   // Scratch of one op's kernel, from the local types of its operands.
   std::function<Bytes(const Op&, const LocalTypes& in, const LocalTypes& out)> workspace;
+  // Whether the kernel of an op can check its matrix products while it runs; null: none can.
+  std::function<bool(const OpDef&)> can_check = nullptr;
   // Whether ops of this kind that stand side by side are done at once: their scratch then lives side by side too.
   std::function<bool(const OpDef&)> done_together = [](const OpDef&) { return false; };
 };

@@ -5,6 +5,7 @@
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "passes/autodiff.h"
+#include "passes/check_gemms.h"
 #include "passes/freeze.h"
 #include "passes/fuse.h"
 #include "passes/infer.h"
@@ -139,6 +140,10 @@ std::vector<Program> lower_all(Graph graph, const Target& target, const LowerOpt
     // What a lane makes for the other is waited for, once and no earlier than needed.
     join_lanes(program);
     pipeline.after("join_lanes", program, Stage::partitioned);
+
+    // Products that may be checked while they run say so: they need scratch for it.
+    if (options.check_gemms > 0) mark_checked_gemms(program, target, options.check_gemms);
+    pipeline.after("check_gemms", program, Stage::partitioned);
 
     // Every byte gets its place. After this the arena's size is known exactly.
     plan_memory(program, target, options.beside ? &(*options.beside)[rank] : nullptr);

@@ -25,6 +25,7 @@ enum class Checks : uint8_t { each_pass, end, none };
 struct LowerOptions {
   Plan plan;
   std::optional<Optimizer> train;  // with it: backward and update; without: forward only (evaluate, generate)
+  double check_gemms = 0;          // share of the matrix products that are checked (check_gemms.h)
   Quantization quantization = {};
   std::optional<LossScaling> loss_scaling = {};  // of training
   TensorMeasures measures = {};                  // of training

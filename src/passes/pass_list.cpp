@@ -20,6 +20,7 @@ constexpr std::array kPassInfos{
     PassInfo{"fuse", "neighbours become one op where the device has a kernel for both"},
     PassInfo{"overlap", "messages that can travel during computation go to the comm lane"},
     PassInfo{"join_lanes", "ops say which messages they wait for"},
+    PassInfo{"check_gemms", "matrix products that may be checked have the share that is drawn (train.check_gemms)"},
     PassInfo{"memory", "every value has a buffer, every buffer an offset"},
     PassInfo{"freeze", "the program that runs"},
 };

@@ -37,6 +37,19 @@ RecomputeMode recompute_mode(const RunConfig& run) {
 }
 
 // Of everything that is not a product in fp8.
+// The share of products that are checked; that of collectives is not part of a Program, but needs the same executor.
+double checked_gemms(const RunConfig& run, const Target& target) {
+  for (const auto& [key, share] : {std::pair("train.check_gemms", run.train.check_gemms),
+                                   std::pair("train.check_collectives", run.train.check_collectives)})
+    if (share > 0 && !target.can_check)
+      throw UserError(
+          {.place = run.place_of(key),
+           .got = fmt::format("{} on a device ({}) whose kernels do not check themselves", share, target.name),
+           .expected = "0, or device = \"cpu\"",
+           .hint = "train.check_replicas_every and train.check_microbatch_every work on every device"});
+  return run.train.check_gemms;
+}
+
 DType precision_of(const RunConfig& run, const Target& target) {
   if (const BlockFormat* format = find_block_format(run.train.precision)) refuse_format(run, *format);
   if (run.train.precision == "auto" || find_fp8_recipe(run.train.precision)) return target.computes_in.front();
@@ -279,6 +292,7 @@ RunPrograms build_programs(const RunConfig& run, const RunShape& shape, const Ta
   if (blocks.empty()) blocks = balanced_blocks(graph, shape.pipeline.shape.stages());
   Quantization quantization{.recipe = find_fp8_recipe(run.train.precision), .skip = run.train.fp8_skip};
   LowerOptions options{.train = optimizer_of(run),
+                       .check_gemms = checked_gemms(run, target),
                        .quantization = quantization,
                        .loss_scaling = loss_scaling_of(run),
                        .pipeline = shape.pipeline,

@@ -42,6 +42,7 @@ struct Attempt {
   Cause cause = {};
   std::optional<int> rank = {};  // by which it failed, and its host
   std::string host = {};
+  std::optional<int64_t> corrupt_rank = {};  // that a check found to be wrong
   LostSeconds lost = {};  // by its end, and before the next one trains
 };
 

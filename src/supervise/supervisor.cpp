@@ -190,9 +190,13 @@ class Supervisor {
   bool is_healthy(const StartRequest& start, Attempt& attempt) {
     log_.say(fmt::format("preflight of attempt {}", attempt.number));
     WallTime from = wall_now();
-    ChildProcess doctor(start_command(start, {"doctor", out_.string(), "-q"}), log_.file());
+    std::vector<std::string> words{"doctor", out_.string(), "-q"};
+    if (request_.burn.count() > 0)
+      words.insert(words.end(), {"--burn", fmt::format("{}", request_.burn.count()), "--device", request_.run.device});
+    ChildProcess doctor(start_command(start, words), log_.file());
     std::optional<int> status;
-    auto until = SteadyClock::now() + kPreflightLimit;
+    auto until =
+        SteadyClock::now() + kPreflightLimit + std::chrono::duration_cast<SteadyClock::duration>(request_.burn);
     while (!(status = doctor.wait(kPoll)) && SteadyClock::now() < until && !signals_.end_asked()) log_.echo();
     if (!status) doctor.kill_all();
     log_.echo();
@@ -295,6 +299,7 @@ class Supervisor {
     for (const RunEvent& event : events.take()) {
       if (event.kind == EventKind::hang)
         if (auto late = event.details.integer("late_rank")) attempt.rank = static_cast<int>(*late);
+      if (event.kind == EventKind::corruption) attempt.corrupt_rank = event.details.integer("rank");
       if (attempt.trained || (event.kind != EventKind::start && event.kind != EventKind::resume)) continue;
       attempt.trained = wall_now();
       attempt.from_step = event.step.value_or(1) - 1;
@@ -444,6 +449,11 @@ class Supervisor {
       return;
     }
     std::optional<LastBeat> culprit = culprit_of(beats);
+    // Who found a fault need not be who has it.
+    if (auto named = std::ranges::find(beats, attempt.corrupt_rank,
+                                       [](const LastBeat& beat) { return std::optional<int64_t>(beat.rank); });
+        attempt.corrupt_rank && named != beats.end())
+      culprit = *named;
     if (!culprit) return;
     attempt.rank = culprit->rank;
     attempt.host = culprit->host;
@@ -468,9 +478,11 @@ class Supervisor {
 
   // A host that fails again and again is set aside, as long as the run can go on without it.
   void suspect(const Attempt& attempt) {
+    bool computes_wrongly = attempt.corrupt_rank.has_value();  // such a host ruins what it takes part in
     if (policy_.failures_without_progress() <= 1 && attempt.cause.kind != CauseKind::faulty_device)
       failures_by_host_.clear();
-    if (!pool_ || attempt.host.empty() || ++failures_by_host_[attempt.host] < kSuspectAfter) return;
+    int most = computes_wrongly ? 1 : kSuspectAfter;
+    if (!pool_ || attempt.host.empty() || ++failures_by_host_[attempt.host] < most) return;
     std::vector<HostSlots> left = pool_->available();
     if (std::erase_if(left, [&](const HostSlots& host) { return host.name == attempt.host; }) == 0) return;
     if (!mesh_for(request_.run, slots_of(left)))

@@ -29,7 +29,8 @@ struct SuperviseRequest {
   HeartbeatWatch::Limits watch;
   std::chrono::milliseconds replay_limit{600'000};  // for running a step again that was not finite; 0: it is not
   bool preflight = false;
-  bool echo = true;  // the log on standard output
+  std::chrono::duration<double> burn{0};  // of the preflight
+  bool echo = true;                       // the log on standard output
 };
 
 // UserError where another supervisor or run holds the directory.

@@ -22,4 +22,13 @@ Bytes KernelTable::workspace(const OpDef& def, const KernelQuery& query) const {
   return needs && needs->workspace ? needs->workspace(query) : Bytes{0};
 }
 
+bool KernelTable::can_check(const OpDef& def) const {
+  const KernelNeeds* needs = find(def);
+  return needs && needs->check;
+}
+
+Bytes KernelTable::check(const OpDef& def, const KernelQuery& query) const {
+  return can_check(def) ? find(def)->check(query) : Bytes{0};
+}
+
 }  // namespace sextant

@@ -43,6 +43,8 @@ enum class Elements : uint8_t {
 struct KernelNeeds {
   Bytes (*workspace)(const KernelQuery&) = nullptr;  // null: none
   Grouping grouping = Grouping::alone;
+  // Of a check of the products that it makes, beside the workspace; null: it makes none, or cannot check them.
+  Bytes (*check)(const KernelQuery&) = nullptr;
   Elements elements = Elements::computed;
 };
 
@@ -54,6 +56,8 @@ class KernelTable {
   Grouping grouping(const OpDef& def) const;
   Elements elements(const OpDef& def) const;
   Bytes workspace(const OpDef& def, const KernelQuery& query) const;
+  bool can_check(const OpDef& def) const;
+  Bytes check(const OpDef& def, const KernelQuery& query) const;
 
  private:
   const KernelNeeds* find(const OpDef& def) const;

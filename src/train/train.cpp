@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/corruption.h"
 #include "base/error.h"
 #include "base/exit_within.h"
 #include "base/printable.h"
@@ -29,6 +30,7 @@
 #include "train/health/fault_injector.h"
 #include "train/health/hang_report.h"
 #include "train/health/heartbeat.h"
+#include "train/health/microbatch_check.h"
 #include "train/health/non_finite_streak.h"
 #include "train/health/repeated_steps.h"
 #include "train/health/replica_check.h"
@@ -141,6 +143,7 @@ class Run {
         saver_({parts.run, parts.out, parts.spec, parts.dropout, parts.dataset.tokenizer.get(), files_, experts_,
                 trainer_.bound(), transport, position.rank_status, faults_}),
         replicas_(trainer_.bound(), transport, same_work(parts.run, executor)),
+        microbatches_(trainer_, run_.train.check_microbatch_every > 0 ? transport : nullptr, group),
         drift_(executor.target().name == "cpu" ? MessagesTimed::yes : MessagesTimed::no) {}
 
   // Where a save in the background has ended the run, that is the cause.
@@ -508,6 +511,9 @@ class Run {
     faults_.before_step(state_.step + 1);
     if (faults_.spoils_gradients(state_.step + 1)) trainer_.spoil_next_gradients();
     trainer_.slow_down_input(faults_.slow_input_ms());
+    trainer_.flip_next(faults_.flips_gemm(state_.step + 1), faults_.flips_message(state_.step + 1));
+    if (is_due(run_.train.check_microbatch_every))
+      microbatches_.check(state_.step + 1, state_.samples, faults_.flips_gemm(state_.step + 1));
     if (is_due(run_.train.check_replicas_every)) replicas_.check_part(group_);
     saver_.check();
     say_notes();
@@ -603,6 +609,7 @@ class Run {
   SourceModel source_ = SourceModel::same;
   Saver saver_;
   ReplicaCheck replicas_;
+  MicrobatchCheck microbatches_;
   RunState state_;
   int64_t recorded_checkpoint_ = -1;  // the newest with an event
   std::optional<EventLog> events_;    // the leader's
@@ -636,6 +643,15 @@ void record_hang(const Run::Parts& parts) {
 
 // By the rank that fails, which need not be the leader.
 void record_failure(const Run::Parts& parts, int rank, int64_t step, const std::exception& error) {
+  if (const auto* corruption = dynamic_cast<const Corruption*>(&error)) {
+    const CorruptionFacts& facts = corruption->facts();
+    EventDetails details{{"check", facts.check}, {"op", facts.op}};
+    if (facts.rank) details.set("rank", int64_t{*facts.rank});
+    if (facts.layer >= 0) details.set("layer", int64_t{facts.layer});
+    if (!facts.verdict.empty()) details.set("verdict", facts.verdict);
+    EventLog(parts.out, parts.run.log.on_event)
+        .record({.kind = EventKind::corruption, .step = step, .text = error.what(), .details = std::move(details)});
+  }
   EventLog(parts.out, parts.run.log.on_event)
       .record({.kind = EventKind::failure,
                .step = step,
@@ -692,6 +708,7 @@ RunPrograms planned(const RunConfig& run, const RunShape& shape, const Executor&
                      .got = fmt::format("{} on a device ({}) that does not run it", run.train.precision, target.name),
                      .expected = "\"bf16\" or \"auto\", or a Hopper GPU (H100, H200)",
                      .hint = "device = \"cpu\" emulates it, and `plan` has its memory and time on a GPU"});
+  require_microbatch_check(run, shape.mesh, target);
   RunPrograms programs = build_programs(run, shape, target);
   if (auto room = executor.room()) require_room(run, shape, programs, target, *room);
   return programs;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "exec/op_place.h"
 #include "ir/mtp_paths.h"
 #include "ops/load_statistics.h"
@@ -65,6 +66,33 @@ int chunk_with_loss(const Program& program) {
       if (loss && std::find(op.outputs.begin(), op.outputs.end(), loss->id) != op.outputs.end()) return region.chunk;
   return -1;
 }
+
+// What a rank computes by itself of a microbatch: losses, and gradients as they are made.
+class GradientHashes final : public OpObserver {
+ public:
+  explicit GradientHashes(const Program& program) : program_(program) {}
+
+  void after(const OpRun& run) override {
+    if (!run.op.attrs.names("axes").empty()) return;  // sums over ranks
+    for (size_t i = 0; i < run.outputs.size(); ++i) {
+      const Value& value = program_[run.op.outputs[i]];
+      if (value.kind != ValueKind::gradient && value.kind != ValueKind::fetch) continue;
+      const Tensor& made = run.outputs[i];
+      ContentHash hash;
+      hash.add({made.as<const std::byte>(), static_cast<size_t>(made.count() * size_of(made.dtype))});
+      values_.push_back(hash.value());
+      paths_.push_back(value.path);
+    }
+  }
+
+  std::vector<uint64_t> take_values() { return std::move(values_); }
+  std::vector<std::string> take_paths() { return std::move(paths_); }
+
+ private:
+  const Program& program_;
+  std::vector<uint64_t> values_;
+  std::vector<std::string> paths_;
+};
 
 }  // namespace
 
@@ -159,13 +187,16 @@ void Trainer::begin_step(int64_t step, int64_t first_sample, const StepPolicy& p
   begun.spoiled = std::exchange(spoil_next_, false);
   begun.measures = measures(step);
   count_mtp_targets(begun);
+  checks_ = {.seed = static_cast<uint64_t>(run_.train.seed),
+             .step = step,
+             .gemms = run_.train.check_gemms,
+             .collectives = run_.train.check_collectives,
+             .flips_gemm = std::exchange(flip_gemm_next_, false),
+             .flips_message = std::exchange(flip_message_next_, false)};
   issue(runner_of(begun), begun, trace);
 }
 
-void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
-  Bound& bound = *runner.bound;
-  const Program& program = bound.program();
-  std::fill(begun.losses.begin(), begun.losses.end(), 0.0);
+void Trainer::write_feeds(Bound& bound, const Begun& begun) {
   // Every token of the global batch weighs the same, however it is cut into microbatches and ranks. Packed data has no
   // padding, so the count is known before the first microbatch.
   float loss_scale = 1.0f / static_cast<float>(run_.batch.sequences * run_.batch.seq);
@@ -180,6 +211,37 @@ void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
   write_if_present(bound, "lr", static_cast<float>(begun.lr));
   write_if_present(bound, "norm_limit", begun.norm_limit);
   write_if_present(bound, "step", static_cast<int32_t>(begun.step));
+}
+
+std::vector<uint64_t> Trainer::hash_microbatch(int64_t step, int64_t first_sample, bool flip) {
+  Bound& bound = *train_.bound;
+  Begun probe{};
+  probe.step = step;
+  probe.norm_limit = std::numeric_limits<float>::infinity();
+  probe.mtp_targets.assign(mtp_scales_.size(), 1.0);
+  StepChecks drill{.seed = static_cast<uint64_t>(run_.train.seed), .step = step, .flips_gemm = flip};
+  bound.set_checks(drill);
+  write_feeds(bound, probe);
+  GradientHashes hashes(bound.program());
+  bound.observe(&hashes);
+  for (const Action& action : bound.program().schedule) {
+    if (action.microbatch != 0 || action.region == RegionKind::update) continue;
+    if (rank_status_) rank_status_->move_on();
+    train_.feeder->before(action, {first_sample});
+    bound.run(action);
+  }
+  bound.settle();
+  bound.observe(nullptr);
+  hashed_paths_ = hashes.take_paths();
+  return hashes.take_values();
+}
+
+void Trainer::issue(Runner& runner, Begun& begun, Trace* trace) {
+  Bound& bound = *runner.bound;
+  const Program& program = bound.program();
+  bound.set_checks(checks_);
+  std::fill(begun.losses.begin(), begun.losses.end(), 0.0);
+  write_feeds(bound, begun);
   for_each_unit(program.schedule, [&](std::span<const Action> unit) {
     for (const Action& action : unit) {
       // Where ranks talk to each other, the executor writes it, op by op.

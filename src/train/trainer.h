@@ -50,11 +50,23 @@ class Trainer {
   // From now on every step waits so long for its data: a drill.
   void slow_down_input(int64_t milliseconds) { slow_input_ms_ = milliseconds; }
   double input_s() const { return clock_.all_input_s(); }  // spent on reading data so far
+  // What is flipped in the step that is begun next: drills.
+  void flip_next(bool gemm, bool message) {
+    flip_gemm_next_ = gemm;
+    flip_message_next_ = message;
+  }
   // The numbers of the oldest step that was begun and not finished: all of the metrics but tokens, the same on every
   // rank. A step that lost rows on their way to experts has changed nothing, and is done again here.
   StepMetrics finish_step();
   int steps_under_way() const { return static_cast<int>(steps_begun_ - steps_finished_); }
   int steps_ahead() const { return steps_ahead_; }
+
+  // The first microbatch of a step on samples from `first_sample` on, forward and backward, between steps: a hash of
+  // the loss and of each gradient before it is summed over ranks. `flip`: a bit of one product is flipped, a drill. By
+  // all ranks together; the next step is as if it had not been.
+  std::vector<uint64_t> hash_microbatch(int64_t step, int64_t first_sample, bool flip);
+  const std::vector<std::string>& hashed_paths() const { return hashed_paths_; }  // of the last
+  int64_t first_row() const { return train_.feeder->first_row(); }                // of a microbatch, on this rank
 
   // Mean loss over the first train.eval_sequences sequences of the validation data.
   std::optional<double> evaluate();
@@ -117,6 +129,7 @@ class Trainer {
     std::optional<StepMetrics::ExpertLoads> loads;
     int64_t lost_rows = 0, rounds_needed = 1;
   };
+  void write_feeds(Bound& bound, const Begun& begun);
   void issue(Runner& runner, Begun& begun, Trace* trace);
   Collected collect(Runner& runner, Begun& begun);
   // Does a step again of which rows were lost, in the fewest rounds that lose none.
@@ -146,7 +159,9 @@ class Trainer {
   std::optional<Runner> measure_;  // for steps that measure their tensors
   NoiseScale noise_scale_;
   int64_t noise_parts_ = 0;
-  bool spoil_next_ = false;
+  bool spoil_next_ = false, flip_gemm_next_ = false, flip_message_next_ = false;
+  std::vector<std::string> hashed_paths_;
+  StepChecks checks_;  // of the step that was begun last
   std::unique_ptr<Bound> evaluate_;
   int loss_chunk_ = -1;
   std::vector<LossOfStep> losses_;

@@ -25,7 +25,7 @@ class Replicas : public testing::Test {
     std::string fault = fmt::format("SEXTANT_FAULT=corrupt@3:{}", c.rank);
     Outcome outcome =
         run_command(tiny_train(place, kReplicaRun + c.mesh), ranks == Ranks::threads ? fault : under_mpirun(2, fault));
-    EXPECT_EQ(outcome.code, 3) << c.mesh << "\n" << outcome.output;
+    EXPECT_EQ(outcome.code, 9) << c.mesh << "\n" << outcome.output;
     for (const std::string& word : c.words)
       EXPECT_NE(outcome.output.find(word), std::string::npos) << c.mesh << ": no '" << word << "' in\n"
                                                               << outcome.output;

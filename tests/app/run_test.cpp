@@ -58,27 +58,31 @@ class RunVerb : public testing::Test {
 };
 
 TEST_F(RunVerb, EveryFaultIsSurvivedWithTheSameBits) {
-  std::string mesh = "mesh.dp=2 train.check_replicas_every=1 train.non_finite_steps=1 checkpoint.background=false ";
+  std::string mesh =
+      "mesh.dp=2 train.check_replicas_every=1 train.non_finite_steps=1 checkpoint.background=false "
+      "train.check_gemms=1 ";
   std::vector<std::string> expected = undisturbed(mesh);
-  Outcome outcome =
-      run_command(arguments("run", mesh + "--inject throw@2:1 --inject kill@3 --inject nan@4:1 --inject corrupt@6:1 "
-                                          "--inject stop@7 --inject abort@8 --stale 3 --json --backoff 0.1"));
+  Outcome outcome = run_command(arguments(
+      "run", mesh + "--inject throw@2:1 --inject kill@3 --inject nan@4:1 --inject flip_gemm@5:1 --inject corrupt@6:1 "
+                    "--inject stop@7 --inject abort@8 --stale 3 --json --backoff 0.1"));
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_EQ(losses(), expected);
   nlohmann::json told = report(outcome);
   ASSERT_TRUE(told.is_object()) << outcome.output;
   EXPECT_EQ(told["outcome"], "finished");
-  EXPECT_EQ(told["failures"], 6);
+  EXPECT_EQ(told["failures"], 7);
   std::vector<std::string> causes;
   for (const nlohmann::json& attempt : told["attempts"]) causes.push_back(attempt["cause"]);
-  EXPECT_EQ(causes, (std::vector<std::string>{"run failed", "signal", "non-finite, transient", "run failed", "hang",
+  EXPECT_EQ(causes, (std::vector<std::string>{"run failed", "signal", "non-finite, transient", "corruption", "corruption", "hang",
                                               "signal", "finished"}));
   EXPECT_EQ(told["attempts"][0]["rank"], 1);
-  EXPECT_LE(told["steps_repeated"].get<int>(), 6 * 2);  // at most one interval each
+  EXPECT_LE(told["steps_repeated"].get<int>(), 7 * 2);  // at most one interval each
   EXPECT_GT(told["goodput"].get<double>(), 0);
-  EXPECT_EQ(events("restart"), 6);
+  EXPECT_EQ(told["attempts"][3]["rank"], 1);
+  EXPECT_EQ(events("restart"), 7);
+  EXPECT_EQ(events("corruption"), 2);
   std::string log = read_file(place_ / "run/run.log");
-  expect_words(log, {"== attempt 1,", "== attempt 7,", "step 8/8", "hang: no heartbeat of rank-0",
+  expect_words(log, {"== attempt 1,", "== attempt 8,", "step 8/8", "hang: no heartbeat of rank-0",
                      "is late: last seen in step 7", "is stopped by a signal (SIGSTOP)",
                      "step 4: transient: run again on this host it is finite"});
   EXPECT_EQ(events("hang"), 1);
@@ -127,7 +131,7 @@ TEST_F(RunVerb, WrongOptionsAreRefused) {
 // 0 or 1: whether this machine is fit.
 TEST_F(RunVerb, PreflightDecidesWhetherARunStarts) {
   int healthy = run_command(fmt::format("doctor {} -q", place_.path().string())).code;
-  Outcome outcome = run_command(arguments("run", "train.steps=2 --preflight --retries 0"));
+  Outcome outcome = run_command(arguments("run", "train.steps=2 --preflight --burn 0.2 --retries 0"));
   EXPECT_EQ(outcome.code, healthy) << outcome.output;
   expect_words(outcome.output, {"== preflight of attempt 1"});
   EXPECT_EQ(fs::exists(place_ / "run/metrics.jsonl"), healthy == 0);

@@ -47,8 +47,9 @@ MESHES = {  # settings, ranks, ranks that compute the loss, whether a flipped bi
     "dp2 zero1": (["mesh.dp=2", "mesh.zero=1"], 2, (0, 1), False),
     "dp2 tp2": (["mesh.dp=2", "mesh.tp=2"], 4, (0, 1, 2, 3), True),
 }
-INJECTED = ("throw", "kill", "abort", "nan", "corrupt", "stall", "stop", "disk_full", "slow")
-WEIGHTS = (6, 8, 4, 3, 3, 1, 1, 2, 1)  # those that are noticed by a time-out only are few: each takes seconds
+INJECTED = ("throw", "kill", "abort", "nan", "corrupt", "stall", "stop", "disk_full", "slow", "flip_gemm",
+            "flip_collective")
+WEIGHTS = (6, 8, 4, 3, 3, 1, 1, 2, 1, 3, 3)  # those that are noticed by a time-out only are few: each takes seconds
 PHASES = ("detecting", "ending", "waiting", "preflight", "starting")
 
 
@@ -89,7 +90,8 @@ class Trials:
                 "data.stories_bytes=60000", "train.threads=1", "train.eval_every=0", f"train.steps={STEPS}",
                 "model.hidden=32", "model.ffn=64", "batch.sequences=4", "batch.microbatch=1", "batch.seq=16",
                 "train.log_every=100", f"checkpoint.every={EVERY}", "checkpoint.keep=2", "train.timeout_s=2",
-                "train.non_finite_steps=1", "train.check_replicas_every=1", *MESHES[mesh][0], *more]
+                "train.non_finite_steps=1", "train.check_replicas_every=1", "train.check_gemms=1",
+                "train.check_collectives=1", *MESHES[mesh][0], *more]
 
     def injected(self, chance, mesh):
         """Faults by their own kind, at steps far enough apart that a checkpoint lies between two of them."""
@@ -100,6 +102,8 @@ class Trials:
             kind = chance.choices(INJECTED, WEIGHTS)[0]
             rank = chance.randrange(ranks)
             twice = kind == "nan" and any(earlier == "nan" for earlier, _ in found)  # which is given up
+            if kind == "flip_collective" and mesh in ("one rank", "pp2"):  # which have none
+                kind = "flip_gemm"
             if (kind == "abort" and ranks == 1) or (kind == "corrupt" and not bit_shows) or twice:
                 kind = "kill"
             if kind == "nan":

@@ -9,10 +9,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/corruption.h"
 #include "base/error.h"
 #include "comm/message_timer.h"
+#include "comm/payload_check.h"
 #include "exec/addresses.h"
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/gemm_check.h"
 #include "exec/cpu/wide_operands.h"
 #include "exec/op_place.h"
 #include "ir/alias.h"
@@ -51,14 +54,19 @@ struct BoundOp {
   bool on_lane = false;                      // runs on the comm lane
   uint64_t posted = 0;                       // its number there, the last time it ran
   std::optional<Action> unseen = {};         // of that run, until an observer has seen what it made
+  uint64_t name = 0;                         // as StepChecks draws by
+  std::byte* check_scratch = nullptr;        // null: its products are never checked
+  Wire* wire = nullptr;                      // that it talks through
+  PayloadCheck::Asked messages = {};         // of its next run
 };
 
-void call_kernel(BoundOp& op, int microbatch, ThreadTeam& team) {
+void call_kernel(BoundOp& op, int microbatch, ThreadTeam& team, cpu::GemmCheck* check = nullptr) {
   SumState sum = starts_sum(*op.op) && microbatch == op.first_microbatch ? SumState::fresh : SumState::running;
   if (op.wide) op.wide->widen(op.in, op.out, team);
   std::span<const Tensor> in = op.in, out = op.out;
   if (op.wide) in = op.wide->in(), out = op.wide->out();
-  KernelCall call{in, out, op.op->attrs, op.workspace, team, microbatch, sum};
+  KernelCall call{in, out, op.op->attrs, op.workspace, team, microbatch, sum, check};
+  if (op.wire) op.wire->payload_check.begin(op.wire->channel, op.messages, op.place ? *op.place : op.op->path);
   op.prepared ? op.prepared->run(call) : op.kernel->run(call);
   if (op.wide) op.wide->round(op.out, team);
 }
@@ -70,6 +78,22 @@ void widen_f16(BoundOp& bound) {
   if (!widening.needed()) return;
   bound.wide.emplace(widening, bound.in, bound.out, bound.workspace);
   bound.workspace += widening.bytes();
+}
+
+[[noreturn]] void report(const BoundOp& op, const cpu::GemmFault& fault, int rank, const std::string& place) {
+  bool again = fault.verdict == cpu::FaultVerdict::persistent;
+  std::string element = fault.column >= 0 ? fmt::format("row {}, column {} of the product", fault.row, fault.column)
+                                          : fmt::format("the sum of row {} with random signs", fault.row);
+  throw Corruption(
+      {.check = "gemm",
+       .rank = rank,
+       .op = op.op->path,
+       .layer = op.op->block,
+       .verdict = again ? "persistent" : "transient"},
+      place,
+      fmt::format("{} ({}) computed a wrong result: {} is {:.6g}, but must be {:.6g} to within {:.2g}; {}", op.op->path,
+                  op.op->def->name, element, fault.got, fault.expected, fault.allowed,
+                  again ? "computed again it is wrong too (persistent)" : "computed again it is right (transient)"));
 }
 
 class CpuBound final : public Bound {
@@ -107,6 +131,7 @@ class CpuBound final : public Bound {
 
   const Program& program() const override { return program_; }
   int rank() const override { return rank_; }
+  bool checks_ops() const override { return true; }
 
   void run(std::span<const Action> unit, Trace* trace) override {
     std::array<bool, kMostParts> begun{}, moved{};
@@ -157,11 +182,20 @@ class CpuBound final : public Bound {
                   addresses_.workspace(workspace),
                   nullptr};
     if (wire_) bound.place = wire_->channel.transport.rank_status().keep(place_of(op));
+    std::byte* scratch = bound.workspace;
     widen_f16(bound);
     bound.on_lane = lane_ && on_comm_lane(op);
-    if (bound.kernel->prepare)
-      bound.prepared =
-          bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), bound.on_lane ? comm_wire_ : wire_});
+    bound.name = hash64(op.def->name, hash64(op.path));
+    if (cpu_kernel_needs().can_check(*op.def)) products_.push_back(ops_.size());
+    if (op.attrs.has("checked"))
+      bound.check_scratch =
+          scratch + cpu_scratch(op, types_of(bound.in), types_of(bound.out), team_.size()).check_at;
+    if (!bound.kernel->prepare) return bound;
+    Wire* wire = bound.on_lane ? comm_wire_ : wire_;
+    bound.prepared = bound.kernel->prepare({op, program_, rank_, addresses_.coordinate(), wire});
+    if (!bound.prepared->is_collective()) return bound;
+    bound.wire = wire;
+    collectives_.push_back(ops_.size());
     return bound;
   }
 
@@ -176,6 +210,7 @@ class CpuBound final : public Bound {
       if (op.on_lane) lane_->wait(op.posted);
       show_posted(op);
     } else if (op.on_lane) {
+      choose_messages(op);
       op.posted = lane_->post(&op, action.microbatch);
       if (observer()) op.unseen = action;
     } else {
@@ -201,7 +236,29 @@ class CpuBound final : public Bound {
 
   void run_op(BoundOp& op, int microbatch) {
     if (op.place) wire_->channel.transport.rank_status().arrive(op.place);
-    call_kernel(op, microbatch, team_);
+    choose_messages(op);
+    bool verifies = op.check_scratch && checks().checks_gemm(op.name);
+    bool flips = checks().flips_gemm && !products_.empty() && is_drawn(op, products_);
+    if (!verifies && !flips) return call_kernel(op, microbatch, team_);
+    cpu::GemmCheck check{.signs = {checks().random("gemm_signs").bits(op.name), "gemm_signs"},
+                         .scratch = op.check_scratch,
+                         .verifies = verifies,
+                         .flips = flips ? 1 : 0};
+    call_kernel(op, microbatch, team_, &check);
+    if (check.found) report(op, check.fault, rank_, wire_ ? wire_->channel.transport.here() : "");
+  }
+
+  // Whether messages of the op's next run are checked.
+  void choose_messages(BoundOp& op) {
+    if (!op.wire) return;
+    op.messages = {.verify = checks().checks_collective(op.name),
+                   .flip = checks().flips_message && is_drawn(op, collectives_),
+                   .signs = checks().random("sum_signs").bits(op.name)};
+  }
+
+  // One op of a step, whichever the draw says.
+  bool is_drawn(const BoundOp& op, const std::vector<size_t>& among) const {
+    return &op == &ops_[among[checks().random("flip").below(0, among.size())]];
   }
 
   void run_traced(BoundOp& op, const Action& action, Trace& trace) {
@@ -224,7 +281,8 @@ class CpuBound final : public Bound {
   int rank_;
   Wire *wire_, *comm_wire_;
   LaneThread* lane_;
-  std::vector<BoundOp> ops_;                          // by number
+  std::vector<BoundOp> ops_;                    // by number
+  std::vector<size_t> products_, collectives_;  // the ops that make matrix products, and those that are collectives
   std::vector<std::vector<SlottedOperand>> slotted_;  // by region
   int most_slots_ = 1;
   std::array<float, kFetchesUnderWay> fetched_{};

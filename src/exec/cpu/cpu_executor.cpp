@@ -42,8 +42,12 @@ class CpuExecutor final : public Executor {
   CpuExecutor(int threads, const RankContext& context) : team_(threads), rank_(context.rank) {
     cpu::use_single_threaded_blas();
     if (!context.transport) return;
-    wire_.emplace(Wire{.channel = {.transport = *context.transport, .tag = kCollectiveTag}});
-    comm_wire_.emplace(Wire{.channel = {.transport = *context.transport, .tag = kCommLaneTag}});
+    auto wire = [&](int tag) {
+      return Wire{.channel = {.transport = *context.transport, .tag = tag},
+                  .payload_check = PayloadCheck(context.transport->size())};
+    };
+    wire_.emplace(wire(kCollectiveTag));
+    comm_wire_.emplace(wire(kCommLaneTag));
   }
 
   Target target() const override { return cpu_target(team_.size()); }

@@ -23,6 +23,10 @@
 
 namespace sextant {
 
+namespace cpu {
+struct GemmCheck;
+}
+
 struct KernelCall {
   std::span<const Tensor> in;
   std::span<const Tensor> out;
@@ -31,6 +35,7 @@ struct KernelCall {
   ThreadTeam& team;
   int microbatch = 0;
   SumState sum = SumState::running;
+  cpu::GemmCheck* check = nullptr;  // of the products that it makes (kernels/gemm_check.h); null: none
 
   // Output 0 is added onto what its buffer holds (ops whose definition supports it).
   bool accumulate() const { return sum == SumState::running && attrs.integer_or("accumulate", 0) != 0; }
@@ -53,6 +58,8 @@ class PreparedKernel {
   // Called before the op's region runs for a microbatch, and for every microbatch at the end of a step: messages whose
   // bytes are about to be reused must have arrived.
   virtual void settle(int /*microbatch*/) {}
+  // Whether it is a collective of ranks that run the same Program: its messages can be checked (comm/payload_check.h).
+  virtual bool is_collective() const { return false; }
 };
 
 struct CpuKernel {

@@ -6,12 +6,14 @@
 #include <string>
 
 #include "comm/collectives.h"
+#include "comm/payload_check.h"
 #include "comm/tags.h"
 
 namespace sextant {
 
 struct Wire {
   Channel channel;
+  PayloadCheck payload_check;
   std::map<std::string, int64_t, std::less<>> bytes_sent;  // by axes: "dp", "dp,cp", "pp"
 
   void count(std::string_view axes, int64_t bytes) {

@@ -9,16 +9,16 @@ namespace {
 
 constexpr int64_t kAlignment = 64;  // a cache line, and the widest vector
 
-Bytes cpu_workspace(const Op& op, const LocalTypes& in, const LocalTypes& out, int threads) {
+CpuScratch cpu_scratch(const Op& op, const LocalTypes& in, const LocalTypes& out, int threads) {
   const KernelTable& needs = cpu_kernel_needs();
-  if (needs.elements(*op.def) == Elements::any) return needs.workspace(*op.def, {op.attrs, in, out, threads});
+  // Copies in f32 of operands in f16 lie before the kernel's own scratch.
   cpu::Widening widening(op, in, out);
-  if (!widening.needed()) return needs.workspace(*op.def, {op.attrs, in, out, threads});
-  Bytes own = needs.workspace(*op.def, {op.attrs, widening.wide_in, widening.wide_out, threads});
-  return {widening.bytes() + own.n};
+  bool widened = needs.elements(*op.def) != Elements::any && widening.needed();
+  KernelQuery query{op.attrs, widened ? widening.wide_in : in, widened ? widening.wide_out : out, threads};
+  int64_t kernel = needs.workspace(*op.def, query).n + (widened ? widening.bytes() : 0);
+  if (!op.attrs.has("checked")) return {.check_at = kernel};
+  return {.check_at = round_up(kernel, kAlignment), .check = needs.check(*op.def, query).n};
 }
-
-}  // namespace
 
 Target cpu_target(int threads) {
   int team = threads > 0 ? threads : core_count();
@@ -27,8 +27,12 @@ Target cpu_target(int threads) {
           .alignment = kAlignment,
           .computes_in = {DType::f32, DType::f16},
           .fp8 = true,
-          .workspace = [team](const Op& op, const LocalTypes& in,
-                              const LocalTypes& out) { return cpu_workspace(op, in, out, team); },
+          .workspace =
+              [team](const Op& op, const LocalTypes& in, const LocalTypes& out) {
+                CpuScratch scratch = cpu_scratch(op, in, out, team);
+                return Bytes{scratch.check_at + scratch.check};
+              },
+          .can_check = [](const OpDef& def) { return cpu_kernel_needs().can_check(def); },
           .done_together = [](const OpDef& def) { return cpu_kernel_needs().grouping(def) == Grouping::together; }};
 }
 

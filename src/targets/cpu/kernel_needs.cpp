@@ -10,6 +10,7 @@
 #include "targets/cpu/cpu_target.h"
 #include "targets/cpu/expert_sizes.h"
 #include "targets/cpu/fp8_sizes.h"
+#include "targets/cpu/gemm_check_sizes.h"
 #include "targets/cpu/gemm_sizes.h"
 #include "targets/cpu/head_loss_sizes.h"
 #include "targets/cpu/message_sizes.h"
@@ -50,6 +51,21 @@ Bytes weight_gemm(const KernelQuery& query) {
   return {multiply_workspace(query.in[1].shape.last(), query.in[0].shape.rows(), query.threads)};
 }
 
+// Of the checks of these products.
+Bytes check_gemm(const KernelQuery& query) {
+  return {GemmCheckSizes(query.in[0].shape.rows(), query.out[0].shape.last(), query.in[0].shape.last()).bytes()};
+}
+
+Bytes check_weight_gemm(const KernelQuery& query) {
+  return {GemmCheckSizes(query.in[0].shape.last(), query.in[1].shape.last(), query.in[0].shape.rows()).bytes()};
+}
+
+Bytes check_fp8_product(const KernelQuery& query) {
+  Fp8ProductSizes sizes = fp8_product_sizes(query.in[0].shape.count(), query.in[2].shape.count(),
+                                            query.out[0].shape.last(), query.out[0].dtype);
+  return {GemmCheckSizes(sizes.m, sizes.n, sizes.k).bytes()};
+}
+
 // `kSums` sums over rows, a partial one for every block of them.
 template <int kSums>
 Bytes row_sums(const KernelQuery& query) {
@@ -76,6 +92,13 @@ Bytes weight_gemm_and_row_sums(const KernelQuery& query) {
 Bytes head_loss(const KernelQuery& query) {
   HeadLossSizes sizes(query.in[0].shape, query.in[1].shape);
   return {sizes.loss_bytes() + sizes.logit_bytes(query.in[0].dtype) + sizes.gemm_bytes(query.threads)};
+}
+
+Bytes check_head_loss(const KernelQuery& query) {
+  HeadLossSizes sizes(query.in[0].shape, query.in[1].shape);
+  return {std::max({GemmCheckSizes(sizes.chunk, sizes.vocabulary, sizes.hidden).bytes(),
+                    GemmCheckSizes(sizes.chunk, sizes.hidden, sizes.vocabulary).bytes(),
+                    GemmCheckSizes(sizes.vocabulary, sizes.hidden, sizes.chunk).bytes()})};
 }
 
 Bytes rope_table(const KernelQuery& query) {
@@ -148,6 +171,14 @@ Bytes expert_weight_gradient(const KernelQuery& query) {
                                  .inputs = inputs,
                                  .element = size_of(query.in[0].dtype)});
   return {scratch.shared() + query.threads * scratch.of_thread()};
+}
+
+Bytes check_expert_linear(const KernelQuery& query) {
+  return {query.threads * GemmCheckSizes(kExpertTile, query.out[0].shape.last(), query.in[0].shape.last()).bytes()};
+}
+
+Bytes check_expert_weight_gradient(const KernelQuery& query) {
+  return {query.threads * GemmCheckSizes(query.in[0].shape.last(), query.in[1].shape.last(), kGradientTile).bytes()};
 }
 
 // Rows by expert, where `kExperts` tells theirs, for the gradient of a bias.
@@ -231,41 +262,44 @@ const KernelTable& cpu_kernel_needs() {
       {&ops::dispatch_map, {cpu::queue_lengths}},
       {&ops::dispatch_weights_backward, {cpu::slot_places}},
       {&ops::drop_slots, {cpu::slots_in_order}},
-      {&ops::expert_down, {cpu::expert_linear}},
-      {&ops::expert_down_input_gradient, {cpu::expert_linear}},
-      {&ops::expert_down_weight_gradient, {cpu::expert_weight_gradient}},
+      {&ops::expert_down, {cpu::expert_linear, Grouping::alone, cpu::check_expert_linear}},
+      {&ops::expert_down_input_gradient, {cpu::expert_linear, Grouping::alone, cpu::check_expert_linear}},
+      {&ops::expert_down_weight_gradient,
+       {cpu::expert_weight_gradient, Grouping::alone, cpu::check_expert_weight_gradient}},
       {&ops::expert_load, {cpu::load_sums}},
-      {&ops::expert_rows, {cpu::expert_linear}},
+      {&ops::expert_rows, {cpu::expert_linear, Grouping::alone, cpu::check_expert_linear}},
       {&ops::expert_rows_bias_gradient, {cpu::rows_by_expert<1>}},
-      {&ops::expert_rows_input_gradient, {cpu::expert_linear}},
-      {&ops::expert_rows_weight_gradient, {cpu::expert_weight_gradient}},
+      {&ops::expert_rows_input_gradient, {cpu::expert_linear, Grouping::alone, cpu::check_expert_linear}},
+      {&ops::expert_rows_weight_gradient,
+       {cpu::expert_weight_gradient, Grouping::alone, cpu::check_expert_weight_gradient}},
       {&ops::expert_rows_weighted_bias_gradient, {cpu::rows_by_expert<3>}},
-      {&ops::expert_up, {cpu::expert_linear}},
-      {&ops::expert_up_input_gradient, {cpu::expert_linear}},
-      {&ops::expert_up_weight_gradient, {cpu::expert_weight_gradient}},
-      {&ops::fp8_block_linear, {cpu::fp8_product}},
-      {&ops::fp8_block_linear_input_gradient, {cpu::fp8_product}},
-      {&ops::fp8_block_linear_weight_gradient, {cpu::fp8_product}},
-      {&ops::fp8_linear, {cpu::fp8_product}},
-      {&ops::fp8_linear_input_gradient, {cpu::fp8_product}},
-      {&ops::fp8_linear_weight_gradient, {cpu::fp8_product}},
-      {&ops::head_loss, {cpu::head_loss}},
-      {&ops::head_loss_backward, {cpu::head_loss}},
-      {&ops::head_lse, {cpu::head_loss}},
+      {&ops::expert_up, {cpu::expert_linear, Grouping::alone, cpu::check_expert_linear}},
+      {&ops::expert_up_input_gradient, {cpu::expert_linear, Grouping::alone, cpu::check_expert_linear}},
+      {&ops::expert_up_weight_gradient,
+       {cpu::expert_weight_gradient, Grouping::alone, cpu::check_expert_weight_gradient}},
+      {&ops::fp8_block_linear, {cpu::fp8_product, Grouping::alone, cpu::check_fp8_product}},
+      {&ops::fp8_block_linear_input_gradient, {cpu::fp8_product, Grouping::alone, cpu::check_fp8_product}},
+      {&ops::fp8_block_linear_weight_gradient, {cpu::fp8_product, Grouping::alone, cpu::check_fp8_product}},
+      {&ops::fp8_linear, {cpu::fp8_product, Grouping::alone, cpu::check_fp8_product}},
+      {&ops::fp8_linear_input_gradient, {cpu::fp8_product, Grouping::alone, cpu::check_fp8_product}},
+      {&ops::fp8_linear_weight_gradient, {cpu::fp8_product, Grouping::alone, cpu::check_fp8_product}},
+      {&ops::head_loss, {cpu::head_loss, Grouping::alone, cpu::check_head_loss}},
+      {&ops::head_loss_backward, {cpu::head_loss, Grouping::alone, cpu::check_head_loss}},
+      {&ops::head_lse, {cpu::head_loss, Grouping::alone, cpu::check_head_loss}},
       {&ops::join_columns, {.elements = Elements::any}},
       {&ops::join_qkv, {.elements = Elements::any}},
       {&ops::kv_of, {.elements = Elements::any}},
       {&ops::layer_norm_backward, {cpu::row_sums<2>}},
-      {&ops::linear, {cpu::gemm}},
+      {&ops::linear, {cpu::gemm, Grouping::alone, cpu::check_gemm}},
       {&ops::linear_bias_gradient, {cpu::row_sums<1>}},
-      {&ops::linear_gelu, {cpu::gemm}},
-      {&ops::linear_gelu_gradient, {cpu::gemm}},
-      {&ops::linear_gradients, {cpu::weight_gemm_and_row_sums}},
-      {&ops::linear_input_gradient, {cpu::gemm}},
-      {&ops::linear_weight_gradient, {cpu::weight_gemm}},
-      {&ops::linear_wide, {cpu::gemm}},
-      {&ops::linear_wide_input_gradient, {cpu::gemm}},
-      {&ops::linear_wide_weight_gradient, {cpu::weight_gemm}},
+      {&ops::linear_gelu, {cpu::gemm, Grouping::alone, cpu::check_gemm}},
+      {&ops::linear_gelu_gradient, {cpu::gemm, Grouping::alone, cpu::check_gemm}},
+      {&ops::linear_gradients, {cpu::weight_gemm_and_row_sums, Grouping::alone, cpu::check_weight_gemm}},
+      {&ops::linear_input_gradient, {cpu::gemm, Grouping::alone, cpu::check_gemm}},
+      {&ops::linear_weight_gradient, {cpu::weight_gemm, Grouping::alone, cpu::check_weight_gemm}},
+      {&ops::linear_wide, {cpu::gemm, Grouping::alone, cpu::check_gemm}},
+      {&ops::linear_wide_input_gradient, {cpu::gemm, Grouping::alone, cpu::check_gemm}},
+      {&ops::linear_wide_weight_gradient, {cpu::weight_gemm, Grouping::alone, cpu::check_weight_gemm}},
       {&ops::orthogonalize, {cpu::orthogonalize}},
       {&ops::qk_norm_backward, {cpu::head_sums}},
       {&ops::qk_norm_wide_backward, {cpu::wide_head_sums}},

@@ -36,6 +36,9 @@ class Feeder {
   // of multi-token prediction, 0 for the model's own.
   int64_t counted_targets(const Samples& samples, int64_t depth = 0);
 
+  // Of a microbatch, which row this rank's begin with; 0 where it reads none.
+  int64_t first_row() const { return feeds_.empty() ? 0 : feeds_.front().rows[0].global; }
+
  private:
   // What a feed holds for each token.
   enum class Content : uint8_t {

@@ -70,6 +70,14 @@ bool has_loss_scale(const Program& program) {
   return scale != nullptr && scale->buffer >= 0;
 }
 
+// Between ranks that run the same Program; pipeline stages only send to each other.
+bool has_collectives(const Program& program) {
+  for (const Region& region : program.regions)
+    for (const Op& op : region.ops)
+      if (!op.attrs.names("axes").empty() && op.attrs.integer_or("ranks", 1) > 1) return true;
+  return false;
+}
+
 }  // namespace
 
 FaultInjector::FaultInjector(const Parts& parts)
@@ -85,17 +93,23 @@ FaultInjector::FaultInjector(const Parts& parts)
       refuse_fault(fault,
                    fmt::format("rank {} of a run with {} rank{}", fault.rank, parts.ranks, parts.ranks == 1 ? "" : "s"),
                    fmt::format("a rank from 0 to {}", parts.ranks - 1));
-    bool in_collective = fault.kind == FaultKind::aborts_in_collective || fault.kind == FaultKind::delays_sum;
+    bool in_collective = fault.kind == FaultKind::aborts_in_collective || fault.kind == FaultKind::delays_sum ||
+                         fault.kind == FaultKind::flips_message_bit;
     if (in_collective && parts.ranks == 1)
       refuse_fault(fault, "a run with one rank has no collectives", "a mesh of more ranks, or another fault");
     if (fault.kind == FaultKind::is_throttled && fault.amount > 95)
       refuse_fault(fault, fmt::format("{} percent", fault.amount), "1 to 95 percent");
     if (fault.kind == FaultKind::loses_node && !parts.local_checkpoints)
       refuse_fault(fault, "a run without local checkpoints loses none", "checkpoint.local_every above 0, or kill");
+    bool flips = fault.kind == FaultKind::flips_gemm_bit || fault.kind == FaultKind::flips_message_bit;
+    if (flips && !bound_.checks_ops())
+      refuse_fault(fault, "the kernels of this device flip no bits on request", "device = \"cpu\", or corrupt");
     int number = ++times[fault.text];
     if (fault.rank != bound_.rank()) continue;
     if (fault.kind == FaultKind::spoils_gradients && !has_loss_scale(bound_.program()))
       refuse_fault(fault, fmt::format("rank {} computes no loss", fault.rank), "a rank of the last pipeline stage");
+    if (fault.kind == FaultKind::flips_message_bit && !has_collectives(bound_.program()))
+      refuse_fault(fault, "this mesh has no collectives whose messages are checked", "mesh.dp, tp or cp above 1");
     std::string id = number == 1 ? fault.text : fmt::format("{} ({})", fault.text, number);
     if (!struck.contains(id)) pending_.push_back({fault, id});
   }
@@ -139,6 +153,12 @@ void FaultInjector::strike(const Fault& fault) {
       return;
     case FaultKind::corrupts:
       return flip_a_bit(bound_);
+    case FaultKind::flips_gemm_bit:
+      flip_gemm_before_ = fault.step + fault.amount;
+      return;
+    case FaultKind::flips_message_bit:
+      flip_message_before_ = fault.step + fault.amount;
+      return;
     case FaultKind::spoils_gradients:
       spoiled_step_ = fault.step;
       return;

@@ -38,6 +38,8 @@ class FaultInjector {
   void slow_down(RankStatus& rank_status) const;
   int64_t slow_input_ms() const { return slow_input_ms_; }
 
+  bool flips_gemm(int64_t step) const { return step < flip_gemm_before_; }
+  bool flips_message(int64_t step) const { return step < flip_message_before_; }
   bool spoils_gradients(int64_t step) const { return spoiled_step_ == step; }
   // Whether a checkpoint of this step finds the disk full. From any thread.
   bool disk_is_full(int64_t step) const { return step < disk_full_before_.load(std::memory_order_relaxed); }
@@ -56,6 +58,7 @@ class FaultInjector {
   std::filesystem::path record_;
   std::vector<Pending> pending_;
   int64_t spoiled_step_ = -1;
+  int64_t flip_gemm_before_ = 0, flip_message_before_ = 0;
   int64_t slow_ms_ = 0, slow_input_ms_ = 0, sum_delay_ms_ = 0;
   std::function<void(int first, int count)> lose_local_checkpoints_;
   std::atomic<int64_t> disk_full_before_{0};

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
+#include "base/corruption.h"
 #include "base/hash.h"
 #include "comm/tags.h"
 
@@ -167,10 +169,11 @@ void ReplicaCheck::report(const Replicas& replicas, const Value& value, const st
     for (const std::vector<int>& camp : camps) sides.push_back(ranks_text(camp));
     what = fmt::format("{} differs between {}; there is no majority", value.path, fmt::join(sides, " and "));
   }
-  throw RunError("", fmt::format("replicas over {} are not the same: {}", fmt::join(names, ","), what),
-                 "a device or memory has failed, or is about to: examine those hosts (doctor --burn 60), and resume "
-                 "from a checkpoint "
-                 "that is older than the fault");
+  // Of two camps of the same size, nobody knows which is right.
+  std::optional<int> odd_one;
+  if (camps.size() == 2 && camps[0].size() > 1 && camps[1].size() == 1) odd_one = camps[1][0];
+  throw Corruption({.check = "replicas", .rank = odd_one, .op = value.path}, "",
+                   fmt::format("replicas over {} are not the same: {}", fmt::join(names, ","), what));
 }
 
 }  // namespace sextant

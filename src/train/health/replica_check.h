@@ -29,8 +29,8 @@ class ReplicaCheck {
   // compared along the other axes only. All must outlive this.
   ReplicaCheck(const StateView& values, Transport* transport, SameWork same_work);
 
-  // Called by all ranks together, between steps. RunError on one of the ranks when replicas differ, and RunEnded on the
-  // others.
+  // Called by all ranks together, between steps. Corruption on one of the ranks when replicas differ, and RunEnded on
+  // the others.
   void check_all();
   void check_part(HostGroup& group);
 

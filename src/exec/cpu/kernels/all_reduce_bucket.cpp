@@ -21,6 +21,8 @@ class BucketKernel final : public PreparedKernel {
     BUG_IF(!wire_ && group_.size() > 1, "{} talks to {} ranks and has no wire", p.op.path, group_.size());
   }
 
+  bool is_collective() const override { return group_.size() > 1; }
+
   void run(const KernelCall& call) override {
     if (group_.size() == 1) return;
     DType dtype = call.out[0].dtype;

@@ -3,7 +3,9 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/expert_order.h"
 #include "exec/cpu/kernels/gemm.h"
+#include "exec/cpu/kernels/gemm_check.h"
 #include "targets/cpu/expert_sizes.h"
+#include "targets/cpu/gemm_check_sizes.h"
 #include "targets/ordered_slots.h"
 #include "targets/slot_experts.h"
 
@@ -18,6 +20,11 @@ SlotExperts slot_experts(const KernelCall& call, int64_t expert_count) {
   return experts_of_rows(
       chosen.as<int32_t>(), chosen.shape.last(),
       {.experts = call.attrs.integer("experts"), .blocks = call.attrs.integer("blocks"), .held = expert_count});
+}
+
+// A thread's own, where products are checked.
+std::byte* check_scratch(const KernelCall& call, int thread, const GemmCheckSizes& sizes) {
+  return call.check ? call.check->scratch + thread * sizes.bytes() : nullptr;
 }
 
 enum class Rows : uint8_t { tokens, slots };
@@ -58,7 +65,8 @@ struct ExpertRows {
 
 // One block of tokens. What is added to a token comes in the order of its experts.
 template <class T>
-void multiply_block(const ExpertRows<T>& x, int64_t first_token, int64_t last_token, std::byte* memory) {
+void multiply_block(const ExpertRows<T>& x, int64_t first_token, int64_t last_token, std::byte* memory,
+                    const KernelCall& call, int thread) {
   ExpertRowsScratch at({x.top_k, x.expert_count, x.inputs, x.outputs, int64_t{sizeof(T)}});
   auto* order = reinterpret_cast<int32_t*>(memory);
   auto* offsets = reinterpret_cast<int32_t*>(memory + at.offsets);
@@ -78,15 +86,15 @@ void multiply_block(const ExpertRows<T>& x, int64_t first_token, int64_t last_to
       int64_t rows = std::min<int64_t>(kExpertTile, offsets[e + 1] - begin);
       for (int64_t r = 0; r < rows; ++r)
         std::copy_n(x.in + row_of(order[begin + r], x.rows_in) * x.inputs, x.inputs, rows_in + r * x.inputs);
-      multiply(Gemm<T>{.m = rows,
-                       .n = x.outputs,
-                       .k = x.inputs,
-                       .a = {rows_in, x.inputs},
-                       .b = b,
-                       .c = rows_out,
-                       .c_stride = x.outputs,
-                       .few_rows = x.experts.rows > 0 ? FewRows::as_many : FewRows::faster},
-               memory + at.gemm);
+      multiply_checked(Gemm<T>{.m = rows,
+                               .n = x.outputs,
+                               .k = x.inputs,
+                               .a = {rows_in, x.inputs},
+                               .b = b,
+                               .c = rows_out,
+                               .c_stride = x.outputs,
+                               .few_rows = x.experts.rows > 0 ? FewRows::as_many : FewRows::faster},
+                       call, memory + at.gemm, check_scratch(call, thread, {kExpertTile, x.outputs, x.inputs}));
       for (int64_t r = 0; r < rows; ++r) {
         T* to = x.out + row_of(order[begin + r], x.rows_out) * x.outputs;
         const T* from = rows_out + r * x.outputs;
@@ -126,7 +134,7 @@ void run_rows(const KernelCall& call) {
     ExpertRowsScratch scratch({rows.top_k, expert_count, rows.inputs, rows.outputs, int64_t{sizeof(T)}});
     call.team.parallel_for(ceil_div(rows.tokens, kTokensPerTask), [&](int64_t task, int thread) {
       multiply_block(rows, task * kTokensPerTask, std::min(rows.tokens, (task + 1) * kTokensPerTask),
-                     call.workspace + thread * scratch.bytes());
+                     call.workspace + thread * scratch.bytes(), call, thread);
     });
   });
 }
@@ -156,15 +164,15 @@ void run_weight_gradient(const KernelCall& call) {
           std::copy_n(dy.as<T>() + row_of(order[begin + r], kOutputs) * outputs, outputs, dy_rows + r * outputs);
           std::copy_n(x.as<T>() + row_of(order[begin + r], kInputs) * inputs, inputs, x_rows + r * inputs);
         }
-        multiply(Gemm<T>{.m = outputs,
-                         .n = inputs,
-                         .k = rows,
-                         .a = Matrix<T>{dy_rows, outputs}.transposed(),
-                         .b = {x_rows, inputs},
-                         .c = dw,
-                         .c_stride = inputs,
-                         .write = slots.rows > 0 ? Write::go_on : Write::add},
-                 memory + at.gemm);
+        multiply_checked(Gemm<T>{.m = outputs,
+                                 .n = inputs,
+                                 .k = rows,
+                                 .a = Matrix<T>{dy_rows, outputs}.transposed(),
+                                 .b = {x_rows, inputs},
+                                 .c = dw,
+                                 .c_stride = inputs,
+                                 .write = slots.rows > 0 ? Write::go_on : Write::add},
+                         call, memory + at.gemm, check_scratch(call, thread, {outputs, inputs, kGradientTile}));
       }
     });
   });

@@ -3,6 +3,7 @@
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/cpu/kernels/fp8_numbers.h"
 #include "exec/cpu/kernels/gemm.h"
+#include "exec/cpu/kernels/gemm_check.h"
 #include "targets/cpu/fp8_sizes.h"
 
 namespace sextant::cpu {
@@ -40,16 +41,16 @@ void run_product(const KernelCall& call, const ScalePlace& of_a, const ScalePlac
     numbers_of(call.in[0], call.in[1], of_a, call.team, a);
     numbers_of(call.in[2], call.in[3], of_b, call.team, b);
     bool has_bias = call.in.size() > 4 && call.attrs.integer_or("accumulate", 0) == 0;
-    multiply(Gemm<T>{.m = sizes.m,
-                     .n = sizes.n,
-                     .k = sizes.k,
-                     .a = {a, sizes.k},
-                     .b = Matrix<T>{b, sizes.k}.transposed(),
-                     .c = call.out[0].as<T>(),
-                     .c_stride = sizes.n,
-                     .write = call.accumulate() ? Write::add : Write::over,
-                     .bias = has_bias ? call.in[4].as<T>() : nullptr},
-             call.team, call.workspace + sizes.a_bytes() + sizes.b_bytes());
+    multiply_checked(Gemm<T>{.m = sizes.m,
+                             .n = sizes.n,
+                             .k = sizes.k,
+                             .a = {a, sizes.k},
+                             .b = Matrix<T>{b, sizes.k}.transposed(),
+                             .c = call.out[0].as<T>(),
+                             .c_stride = sizes.n,
+                             .write = call.accumulate() ? Write::add : Write::over,
+                             .bias = has_bias ? call.in[4].as<T>() : nullptr},
+                     call, call.workspace + sizes.a_bytes() + sizes.b_bytes());
   });
 }
 

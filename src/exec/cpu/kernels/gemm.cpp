@@ -227,6 +227,17 @@ void multiply(const Gemm<double>& p, ThreadTeam& team, std::byte*) {
   });
 }
 
+// A product, sums over the depth of a block, of blocks, with what c held and with a bias.
+int64_t roundings(const Gemm<float>& p) {
+  if (p.k == 0) return 2;
+  int64_t depth = has_few_rows(p) ? p.k : equal_blocks(p.k, gemm_kernel().depth, 1);
+  return depth + ceil_div(p.k, depth) + 2;
+}
+
+int64_t roundings(const Gemm<double>& p) {
+  return p.k + 3;
+}
+
 void use_single_threaded_blas() {
   openblas_set_num_threads(1);
 }

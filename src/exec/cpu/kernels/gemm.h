@@ -59,6 +59,10 @@ void multiply(const Gemm<double>& gemm, std::byte* scratch);
 void multiply(const Gemm<float>& gemm, ThreadTeam& team, std::byte* workspace);
 void multiply(const Gemm<double>& gemm, ThreadTeam& team, std::byte* workspace);
 
+// How many roundings a term of an element of c passes through at most: of its product, and of every sum it is part of.
+int64_t roundings(const Gemm<float>& gemm);
+int64_t roundings(const Gemm<double>& gemm);
+
 // OpenBLAS' own threads would compete with our team. Called once, before the first kernel.
 void use_single_threaded_blas();
 

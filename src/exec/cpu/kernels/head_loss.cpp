@@ -5,6 +5,7 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/blocks.h"
 #include "exec/cpu/kernels/gemm.h"
+#include "exec/cpu/kernels/gemm_check.h"
 #include "exec/cpu/kernels/vector_math.h"
 #include "targets/cpu/head_loss_sizes.h"
 
@@ -90,14 +91,14 @@ const double* for_chunks(const KernelCall& call, const PerRow& per_row, const Pe
   std::byte* gemms = call.workspace + sizes.loss_bytes() + sizes.logit_bytes(call.in[0].dtype);
   for (int64_t begin = 0; begin < sizes.rows; begin += sizes.chunk) {
     int64_t rows = std::min(sizes.chunk, sizes.rows - begin);
-    multiply(Gemm<T>{.m = rows,
-                     .n = vocabulary,
-                     .k = sizes.hidden,
-                     .a = {x + begin * sizes.hidden, sizes.hidden},
-                     .b = Matrix<T>{call.in[1].as<T>(), sizes.hidden}.transposed(),
-                     .c = logits,
-                     .c_stride = vocabulary},
-             call.team, gemms);
+    multiply_checked(Gemm<T>{.m = rows,
+                             .n = vocabulary,
+                             .k = sizes.hidden,
+                             .a = {x + begin * sizes.hidden, sizes.hidden},
+                             .b = Matrix<T>{call.in[1].as<T>(), sizes.hidden}.transposed(),
+                             .c = logits,
+                             .c_stride = vocabulary},
+                     call, gemms);
     for_blocks(call.team, rows, rows_per_task(vocabulary), [&](int64_t first, int64_t end) {
       for (int64_t row = first; row < end; ++row)
         numbers[begin + row] = per_row(logits + row * vocabulary, vocabulary, begin + row);
@@ -143,23 +144,23 @@ void run_head_loss_backward(const KernelCall& call) {
     if (!call.accumulate()) std::fill(dw + vocabulary * sizes.hidden, dw + call.out[0].count(), T(0));  // padding
     RowLoss<T> row_loss{call.attrs.real("z_loss"), *call.in[3].as<T>(), Want::gradient, lse_of<T>(call, 4), call.in[1]};
     auto gradients = [&](int64_t begin, int64_t rows, const T* dlogits, std::byte* gemms) {
-      multiply(Gemm<T>{.m = rows,
-                       .n = sizes.hidden,
-                       .k = vocabulary,
-                       .a = {dlogits, vocabulary},
-                       .b = {w, sizes.hidden},
-                       .c = dx + begin * sizes.hidden,
-                       .c_stride = sizes.hidden},
-               call.team, gemms);
-      multiply(Gemm<T>{.m = vocabulary,
-                       .n = sizes.hidden,
-                       .k = rows,
-                       .a = Matrix<T>{dlogits, vocabulary}.transposed(),
-                       .b = {x + begin * sizes.hidden, sizes.hidden},
-                       .c = dw,
-                       .c_stride = sizes.hidden,
-                       .write = begin > 0 || call.accumulate() ? Write::add : Write::over},
-               call.team, gemms);
+      multiply_checked(Gemm<T>{.m = rows,
+                               .n = sizes.hidden,
+                               .k = vocabulary,
+                               .a = {dlogits, vocabulary},
+                               .b = {w, sizes.hidden},
+                               .c = dx + begin * sizes.hidden,
+                               .c_stride = sizes.hidden},
+                       call, gemms);
+      multiply_checked(Gemm<T>{.m = vocabulary,
+                               .n = sizes.hidden,
+                               .k = rows,
+                               .a = Matrix<T>{dlogits, vocabulary}.transposed(),
+                               .b = {x + begin * sizes.hidden, sizes.hidden},
+                               .c = dw,
+                               .c_stride = sizes.hidden,
+                               .write = begin > 0 || call.accumulate() ? Write::add : Write::over},
+                       call, gemms);
     };
     *call.out[2].as<T>() = total_loss<T>(call, row_loss, gradients);
   });

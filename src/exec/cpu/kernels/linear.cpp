@@ -3,6 +3,7 @@
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/column_sums.h"
 #include "exec/cpu/kernels/gemm.h"
+#include "exec/cpu/kernels/gemm_check.h"
 #include "exec/cpu/kernels/vector_math.h"
 
 namespace sextant::cpu {
@@ -12,15 +13,15 @@ namespace {
 template <class T>
 void multiply_weights(const KernelCall& call, const Tensor& y) {
   int64_t inner = call.in[0].shape.last(), outputs = y.shape.last();
-  multiply(Gemm<T>{.m = call.in[0].shape.rows(),
-                   .n = outputs,
-                   .k = inner,
-                   .a = {call.in[0].as<T>(), inner},
-                   .b = Matrix<T>{call.in[1].as<T>(), inner}.transposed(),
-                   .c = y.as<T>(),
-                   .c_stride = outputs,
-                   .bias = call.in.size() > 2 ? call.in[2].as<T>() : nullptr},
-           call.team, call.workspace);
+  multiply_checked(Gemm<T>{.m = call.in[0].shape.rows(),
+                           .n = outputs,
+                           .k = inner,
+                           .a = {call.in[0].as<T>(), inner},
+                           .b = Matrix<T>{call.in[1].as<T>(), inner}.transposed(),
+                           .c = y.as<T>(),
+                           .c_stride = outputs,
+                           .bias = call.in.size() > 2 ? call.in[2].as<T>() : nullptr},
+                   call, call.workspace);
 }
 
 void run_linear(const KernelCall& call) {
@@ -40,14 +41,14 @@ void forward_gelu(const KernelCall& call) {
 void input_gradient(const KernelCall& call) {
   for_real_type(call.in[0].dtype, [&]<class T>() {
     int64_t outputs = call.in[0].shape.last(), inner = call.out[0].shape.last();
-    multiply(Gemm<T>{.m = call.in[0].shape.rows(),
-                     .n = inner,
-                     .k = outputs,
-                     .a = {call.in[0].as<T>(), outputs},
-                     .b = {call.in[1].as<T>(), inner},
-                     .c = call.out[0].as<T>(),
-                     .c_stride = inner},
-             call.team, call.workspace);
+    multiply_checked(Gemm<T>{.m = call.in[0].shape.rows(),
+                             .n = inner,
+                             .k = outputs,
+                             .a = {call.in[0].as<T>(), outputs},
+                             .b = {call.in[1].as<T>(), inner},
+                             .c = call.out[0].as<T>(),
+                             .c_stride = inner},
+                     call, call.workspace);
   });
 }
 
@@ -65,15 +66,15 @@ void gelu_gradient(const KernelCall& call) {
 template <class T>
 void multiply_for_weights(const KernelCall& call, Write write) {
   int64_t outputs = call.in[0].shape.last(), inner = call.in[1].shape.last();
-  multiply(Gemm<T>{.m = outputs,
-                   .n = inner,
-                   .k = call.in[0].shape.rows(),
-                   .a = Matrix<T>{call.in[0].as<T>(), outputs}.transposed(),
-                   .b = {call.in[1].as<T>(), inner},
-                   .c = call.out[0].as<T>(),
-                   .c_stride = inner,
-                   .write = write},
-           call.team, call.workspace);
+  multiply_checked(Gemm<T>{.m = outputs,
+                           .n = inner,
+                           .k = call.in[0].shape.rows(),
+                           .a = Matrix<T>{call.in[0].as<T>(), outputs}.transposed(),
+                           .b = {call.in[1].as<T>(), inner},
+                           .c = call.out[0].as<T>(),
+                           .c_stride = inner,
+                           .write = write},
+                   call, call.workspace);
 }
 
 void weight_gradient(const KernelCall& call) {

@@ -99,6 +99,8 @@ class AllReduceKernel final : public HopKernel {
   AllReduceKernel(const Preparation& p, const Hop& hop)
       : HopKernel(p, hop), reduction_(hop.transfer == Transfer::all_reduce_max ? Reduction::max : Reduction::sum) {}
 
+  bool is_collective() const override { return group_.size() > 1; }
+
  private:
   void move(const KernelCall& call) override {
     if (call.out[0].data != call.in[0].data)
@@ -128,6 +130,8 @@ class AllGatherKernel final : public HopKernel {
     }
     check_covered(p, covered);
   }
+
+  bool is_collective() const override { return group_.size() > 1; }
 
  private:
   // Every element that this rank is to hold comes from somebody.
@@ -165,6 +169,8 @@ class ReduceScatterKernel final : public HopKernel {
     }
   }
 
+  bool is_collective() const override { return group_.size() > 1; }
+
  private:
   void move(const KernelCall& call) override {
     size_t part = static_cast<size_t>(bytes_of(call.out[0]));
@@ -198,6 +204,8 @@ class AllToAllKernel final : public HopKernel {
         unpack_.push_back(run);
     }
   }
+
+  bool is_collective() const override { return group_.size() > 1; }
 
  private:
   void move(const KernelCall& call) override {

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What the checks for silent corruption cost (docs/running.md): runs of one model with and without them, in turn, so that
+both sides of every ratio come from one run of this program.
+
+  bench/checks.py [--sextant build/release/sextant] [--config configs/demo.toml] [--steps 12] [--turns 3]
+  bench/checks.py --clean STEPS    trains the tiny model for so many steps with every check on, and says what they raised
+
+Of every run the first steps are left out, and the median of the rest counts; of the turns the least."""
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+
+WARM_UP = 3
+ONE = ["train.threads=2"]
+TWO = ["mesh.dp=2", "train.threads=2", "batch.microbatch=2"]
+SIDES = [
+    ("one rank", ONE, [("no check", []),
+                       ("check_gemms=0.01", ["train.check_gemms=0.01"]),
+                       ("check_gemms=0.1", ["train.check_gemms=0.1"]),
+                       ("check_gemms=1", ["train.check_gemms=1"])]),
+    ("dp = 2", TWO, [("no check", []),
+                     ("check_replicas_every=1", ["train.check_replicas_every=1"]),
+                     ("check_collectives=0.1", ["train.check_collectives=0.1"]),
+                     ("check_collectives=1", ["train.check_collectives=1"]),
+                     ("check_microbatch_every=1", ["train.check_microbatch_every=1"])]),
+]
+CLEAN = [
+    ("f32", "configs/tiny-llama.toml", ["mesh.dp=2", "train.check_gemms=1", "train.check_collectives=1",
+                                        "train.check_microbatch_every=10", "train.check_replicas_every=10"]),
+    ("fp8 emulated", "configs/tiny-llama.toml", ["mesh.dp=2", "train.precision=fp8", "train.check_gemms=1",
+                                                 "train.check_collectives=1", "train.check_replicas_every=10"]),
+    ("bf16 weights and state", "configs/tiny-llama.toml",
+     ["mesh.dp=2", "train.master_weights=bf16", "optimizer.state=bf16", "train.check_gemms=1", "train.check_collectives=1",
+      "train.check_microbatch_every=10", "train.check_replicas_every=10"]),
+    ("f32, experts", "configs/tiny-moe.toml", ["train.check_gemms=1"]),
+]
+
+
+def train(asked, config, steps, settings, out):
+    command = [asked.sextant, "train", config, f"train.steps={steps}", "train.eval_every=0", "checkpoint.at_end=false",
+               "train.check_replicas_every=0", "--quiet", "--out", out, *settings]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+def step_seconds(asked, settings, folder):
+    out = os.path.join(folder, "run")
+    subprocess.run(["rm", "-rf", out], check=True)
+    code, said = train(asked, asked.config, asked.steps, settings, out)
+    if code != 0:
+        sys.exit(said)
+    with open(os.path.join(out, "metrics.jsonl")) as lines:
+        return statistics.median([json.loads(line)["step_s"] for line in lines][WARM_UP:])
+
+
+def print_costs(asked, folder):
+    print(f"{asked.config}, {asked.steps} steps, {asked.turns} turns, {platform.machine()} with {os.cpu_count()} cores\n")
+    for title, base, sides in SIDES:
+        least = {}
+        for _ in range(asked.turns):
+            for name, settings in sides:
+                seconds = step_seconds(asked, [*base, *settings], folder)
+                least[name] = min(seconds, least.get(name, seconds))
+        plain = least["no check"]
+        for name, _ in sides:
+            print(f"{title:<9} {name:<26} {1e3 * least[name]:8.1f} ms a step {100 * (least[name] / plain - 1):+7.2f} %",
+                  flush=True)
+
+
+def print_alarms(asked, folder):
+    failed = False
+    for name, config, settings in CLEAN:
+        out = os.path.join(folder, "clean")
+        subprocess.run(["rm", "-rf", out], check=True)
+        code, said = train(asked, config, asked.clean, ["train.log_every=100000", *settings], out)
+        with open(os.path.join(out, "metrics.jsonl")) as lines:
+            steps = sum(1 for _ in lines)
+        with open(os.path.join(out, "events.jsonl")) as lines:
+            alarms = sum('"event":"corruption"' in line for line in lines)
+        print(f"{name:<24} {' '.join(settings)}\n{'':<24} {steps} steps, {alarms} alarms, exit code {code}", flush=True)
+        if code != 0:
+            failed = True
+            print(said)
+    return failed
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--sextant", default="build/release/sextant")
+    arguments.add_argument("--config", default="configs/demo.toml")
+    arguments.add_argument("--steps", type=int, default=12)
+    arguments.add_argument("--turns", type=int, default=3)
+    arguments.add_argument("--clean", type=int, metavar="STEPS")
+    asked = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        return print_alarms(asked, folder) if asked.clean else print_costs(asked, folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
