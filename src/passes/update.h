@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "ir/graph.h"
+#include "ir/plan.h"
 #include "optim/loss_scaling.h"
 #include "optim/optimizer.h"
 
@@ -21,6 +22,7 @@ struct UpdatePlan {
   // The pipeline rank that holds a stage. A weight that is used on several of them (a tied embedding) has its gradient
   // summed over them, and counts once in the norm.
   std::function<int(int stage)> rank_of_stage = [](int) { return 0; };
+  Offload offload = {};                          // which of what is kept for a weight is kept on the host
   std::optional<LossScaling> loss_scaling = {};  // where gradients are those of scaled losses (passes/scale_losses.h)
 };
 

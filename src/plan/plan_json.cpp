@@ -10,7 +10,7 @@ using Json = nlohmann::ordered_json;
 
 Json memory_json(const RankClass& c) {
   const MemoryParts& m = c.memory;
-  return {{"stage", c.stage},
+  Json rank = {{"stage", c.stage},
           {"weights", m.weights},
           {"gradients", m.gradients},
           {"optimizer", m.optimizer},
@@ -22,6 +22,12 @@ Json memory_json(const RankClass& c) {
           {"arena_bytes", c.arena_bytes},
           {"peak_at", c.peak_at},
           {"peak_in", name_of(c.peak_in)}};
+  if (c.host.total() > 0)
+    rank["host"] = {{"optimizer", c.host.optimizer},
+                    {"activations", c.host.activations},
+                    {"passing", c.host.passing},
+                    {"arena_bytes", c.host.total()}};
+  return rank;
 }
 
 Json step_json(const StepTime& s) {
@@ -71,6 +77,8 @@ std::string plan_json(const RunPlan& p) {
                    {"snapshot_bytes", p.snapshot},
                    {"evaluation_bytes", p.evaluation_extra},
                    {"repeat_bytes", p.repeat_extra}};
+  if (p.host_bytes > 0) out["memory"]["host_bytes"] = p.host_bytes;
+  if (p.host_room) out["memory"]["host_room_bytes"] = *p.host_room;
   if (p.device_bytes) out["memory"]["device_bytes"] = *p.device_bytes, out["memory"]["fits"] = p.fits();
   Json sent = Json::object();
   for (const auto& [axes, bytes] : p.sent) sent[axes] = bytes;

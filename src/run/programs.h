@@ -26,7 +26,7 @@ struct RunPrograms {
   };
   std::vector<Repeat> repeat;
 
-  int64_t arena_bytes(int stage_rank) const;
+  int64_t arena_bytes(int stage_rank, MemorySpace space = MemorySpace::device) const;
 };
 
 struct RunShape {

@@ -522,7 +522,7 @@ RunPrograms planned(const RunConfig& run, const RunShape& shape, const Executor&
                      .expected = "\"bf16\" or \"auto\", or a Hopper GPU (H100, H200)",
                      .hint = "device = \"cpu\" emulates it, and `plan` has its memory and time on a GPU"});
   RunPrograms programs = build_programs(run, shape, target);
-  if (auto room = executor.room()) require_room(run, shape, programs, target, *room);
+  if (auto room = executor.room()) require_room(run, shape, programs, target, {*room, executor.host_room()});
   return programs;
 }
 

@@ -61,7 +61,8 @@ int chunk_with_loss(const Program& program) {
 Trainer::Trainer(const Parts& parts)
     : run_(parts.run), dataset_(parts.dataset), group_(parts.group), rank_status_(parts.rank_status) {
   size_t stage_rank = static_cast<size_t>(stage_rank_of(parts.programs.train[0].mesh, group_.rank()));
-  arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)));
+  arena_ = parts.executor.allocate(parts.programs.arena_bytes(static_cast<int>(stage_rank)),
+                                   parts.programs.arena_bytes(static_cast<int>(stage_rank), MemorySpace::host));
   count_layers_with_experts(parts.programs);
   train_ = make_runner(parts, parts.programs.train[stage_rank]);
   for (const RunPrograms::Repeat& repeat : parts.programs.repeat)
@@ -294,6 +295,7 @@ StepMetrics Trainer::finish_step() {
           .tokens_per_s = static_cast<double>(batch_tokens) / seconds,
           .step_s = seconds,
           .arena_bytes = arena_->bytes(),
+          .host_arena_bytes = arena_->host_bytes(),
           .expert_loads = std::move(numbers.loads),
           .expert_rows = rows,
           .dropped_rows =
