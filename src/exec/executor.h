@@ -25,8 +25,8 @@ namespace sextant {
 class Arena {
  public:
   virtual ~Arena() = default;
-  virtual int64_t bytes() const = 0;                  // of the device
-  virtual int64_t host_bytes() const { return 0; }    // of the host
+  virtual int64_t bytes() const = 0;                // of the device
+  virtual int64_t host_bytes() const { return 0; }  // of the host
 };
 
 // The values of a Program on one rank, to be read.

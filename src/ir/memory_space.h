@@ -1,5 +1,5 @@
-// MemorySpace: whose memory a value's bytes are in. Each has an arena of its own. On a CPU both are memory of the same host, but two arenas
-// all the same, so that a Program means the same everywhere.
+// MemorySpace: whose memory a value's bytes are in. Each has an arena of its own. On a CPU both are memory of the same
+// host, but two arenas all the same, so that a Program means the same everywhere.
 #pragma once
 
 #include <array>

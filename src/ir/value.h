@@ -73,8 +73,8 @@ struct Value {
   // Of a parameter that no optimizer trains: it follows its tally by the rule of ops::balance_bias, at this speed.
   std::optional<double> balance_speed;
   MemorySpace space = MemorySpace::device;  // where its bytes are: states and low bits by update, the others by offload
-  LocalShape local;             // set by partition
-  int32_t buffer = -1;          // set by memory: an index into Program::buffers
+  LocalShape local;                         // set by partition
+  int32_t buffer = -1;                      // set by memory: an index into Program::buffers
 
   bool is_trained() const { return !balance_speed.has_value(); }  // parameters
   const std::string& stored_path() const { return stored.path.empty() ? path : stored.path; }

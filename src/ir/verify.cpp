@@ -135,8 +135,8 @@ void check_spaces(const Program& program, const Op& op, std::string_view after) 
   MemorySpace space = space_of(program, op);
   for (const auto* ids : {&op.inputs, &op.outputs})
     for (ValueId id : *ids)
-      BUG_IF(program[id].space != space, "after {}: {} ({}) is an op of the {}, and %{} ({}) is in another space", after,
-             op.path, op.def->name, name_of(space), id, program[id].path);
+      BUG_IF(program[id].space != space, "after {}: {} ({}) is an op of the {}, and %{} ({}) is in another space",
+             after, op.path, op.def->name, name_of(space), id, program[id].path);
 }
 
 }  // namespace

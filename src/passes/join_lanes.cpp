@@ -35,7 +35,8 @@ bool runs_once(const Region& region, int32_t number, int32_t end) {
 class LeavingCopies {
  public:
   void started(const Op& op, int32_t number) {
-    if (op.def->between_spaces && op.phase == Phase::forward && !once_per_step(op)) leaving_.push_back({number, turns_});
+    if (op.def->between_spaces && op.phase == Phase::forward && !once_per_step(op))
+      leaving_.push_back({number, turns_});
   }
 
   // What an op of the compute lane must wait for; the lane keeps its order, so the latest is enough.

@@ -1,6 +1,6 @@
-// memory: gives every value a buffer and every buffer an offset in the arena of its space. Values whose lifetimes do not meet share
-// bytes; an op that may work in place does so where its input ends. Weights come first, then gradients, optimizer state
-// and caches, in value order; everything else behind them.
+// memory: gives every value a buffer and every buffer an offset in the arena of its space. Values whose lifetimes do
+// not meet share bytes; an op that may work in place does so where its input ends. Weights come first, then gradients,
+// optimizer state and caches, in value order; everything else behind them.
 #pragma once
 
 #include "ir/plan.h"

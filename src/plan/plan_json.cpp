@@ -11,17 +11,17 @@ using Json = nlohmann::ordered_json;
 Json memory_json(const RankClass& c) {
   const MemoryParts& m = c.memory;
   Json rank = {{"stage", c.stage},
-          {"weights", m.weights},
-          {"gradients", m.gradients},
-          {"optimizer", m.optimizer},
-          {"activations", m.activations},
-          {"scratch", m.scratch},
-          {"communication", m.communication},
-          {"overhead", m.overhead},
-          {"total", m.total()},
-          {"arena_bytes", c.arena_bytes},
-          {"peak_at", c.peak_at},
-          {"peak_in", name_of(c.peak_in)}};
+               {"weights", m.weights},
+               {"gradients", m.gradients},
+               {"optimizer", m.optimizer},
+               {"activations", m.activations},
+               {"scratch", m.scratch},
+               {"communication", m.communication},
+               {"overhead", m.overhead},
+               {"total", m.total()},
+               {"arena_bytes", c.arena_bytes},
+               {"peak_at", c.peak_at},
+               {"peak_in", name_of(c.peak_in)}};
   if (c.host.total() > 0)
     rank["host"] = {{"optimizer", c.host.optimizer},
                     {"activations", c.host.activations},

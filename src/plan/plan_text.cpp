@@ -86,10 +86,9 @@ std::string memory_text(const RunPlan& p) {
   if (p.repeat_extra > 0) out += line("of it only for repeated steps", p.repeat_extra);
   if (p.snapshot > 0) out += line("and on the host a copy, for saving", p.snapshot);
   if (p.device_bytes)
-    out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "the device has",
-                       human_count(static_cast<int64_t>(*p.device_bytes)),
-                       human(Bytes{static_cast<int64_t>(*p.device_bytes)}),
-                       p.fits_device() ? "it fits" : "IT DOES NOT FIT");
+    out += fmt::format(
+        "  {:<36} {:>19}  {:>10}  {}\n", "the device has", human_count(static_cast<int64_t>(*p.device_bytes)),
+        human(Bytes{static_cast<int64_t>(*p.device_bytes)}), p.fits_device() ? "it fits" : "IT DOES NOT FIT");
   if (p.host_room)
     out += fmt::format("  {:<36} {:>19}  {:>10}  {}\n", "and the host for each device",
                        human_count(static_cast<int64_t>(*p.host_room)),
@@ -127,7 +126,7 @@ std::string time_text(const RunPlan& p) {
   out += part("compute", s.compute_s);
   for (const auto& [axes, seconds] : s.exposed_comm_s)
     out += part(axes == kHostLink ? std::string("copies not hidden, over the host link")
-                              : fmt::format("messages not hidden, along {}", axes),
+                                  : fmt::format("messages not hidden, along {}", axes),
                 seconds);
   out += part("waiting for other stages (bubble)", s.bubble_s) + part("waiting for the host", s.host_s) +
          part("update", s.update_s);

@@ -23,7 +23,8 @@ std::vector<int64_t> smaller_microbatches(const RunConfig& run) {
 
 Bytes largest_arena(const RunPrograms& programs, MemorySpace space) {
   int64_t most = 0;
-  for (size_t i = 0; i < programs.train.size(); ++i) most = std::max(most, programs.arena_bytes(static_cast<int>(i), space));
+  for (size_t i = 0; i < programs.train.size(); ++i)
+    most = std::max(most, programs.arena_bytes(static_cast<int>(i), space));
   return {most};
 }
 

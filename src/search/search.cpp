@@ -345,8 +345,7 @@ std::optional<RunConfig> with_offload(const SearchRequest& request) {
     return std::nullopt;
   RunConfig with = run;
   with.offload.optimizer = true;
-  Target target =
-      target_of(run, {request.spec, request.machine, request.profile, request.target, request.imbalance});
+  Target target = target_of(run, {request.spec, request.machine, request.profile, request.target, request.imbalance});
   with.offload.weights = run.train.precision != "f32" && target.computes_in.front() == DType::bf16;
   return check(with).empty() ? std::optional(std::move(with)) : std::nullopt;
 }

@@ -28,8 +28,8 @@ using Settings = std::vector<std::string>;
 
 Settings offload_settings(const Settings& more = {}) {
   Settings settings = common_settings();
-  for (const char* own : {"train.steps=4", "train.eval_every=4", "batch.sequences=4",
-                          "checkpoint.every=2", "checkpoint.keep=0"})
+  for (const char* own :
+       {"train.steps=4", "train.eval_every=4", "batch.sequences=4", "checkpoint.every=2", "checkpoint.keep=0"})
     settings.emplace_back(own);
   settings.insert(settings.end(), more.begin(), more.end());
   return settings;
@@ -62,8 +62,7 @@ const std::vector<MeshCase>& offloads() {
   static const std::vector<MeshCase> kinds{
       {"optimizer", {"offload.optimizer=true"}},
       {"activations", {"offload.activations=block"}},
-      {"both_recomputed",
-       {"offload.optimizer=true", "offload.activations=block", "train.recompute=full"}}};
+      {"both_recomputed", {"offload.optimizer=true", "offload.activations=block", "train.recompute=full"}}};
   return kinds;
 }
 
@@ -105,8 +104,7 @@ TEST(Offload, BytesOfBothSpacesAreThePlans) {
   for (const MeshCase& mesh : offload_meshes())
     for (const MeshCase& kind : offloads()) {
       SCOPED_TRACE(fmt::format("{} {}", mesh.name, kind.name));
-      RunConfig run =
-          scratch.config("tiny-llama.toml", and_more(offload_settings(mesh.settings), kind.settings));
+      RunConfig run = scratch.config("tiny-llama.toml", and_more(offload_settings(mesh.settings), kind.settings));
       ModelSpec spec = resolve_spec(run);
       ThreadTeam team(1);
       Dataset dataset = open_dataset(run, spec, team, say);
@@ -121,8 +119,7 @@ TEST(Offload, BytesOfBothSpacesAreThePlans) {
         allocated[static_cast<size_t>(context.rank)] = {trainer.arena_bytes(), trainer.host_arena_bytes()};
       });
       for (int rank = 0; rank < ranks; ++rank) {
-        const RankClass& planned =
-            plan.classes[static_cast<size_t>(stage_rank_of(lowered.shape.mesh, rank))];
+        const RankClass& planned = plan.classes[static_cast<size_t>(stage_rank_of(lowered.shape.mesh, rank))];
         EXPECT_EQ(allocated[static_cast<size_t>(rank)], std::pair(planned.memory.total(), planned.host.total()));
         EXPECT_GT(planned.host.total(), 0);
       }

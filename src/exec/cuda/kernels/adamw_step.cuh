@@ -46,9 +46,7 @@ struct AdamwRule {
   float keep;
 
   __device__ AdamwRule(const AdamwStep& now, const AdamwConstants& fixed, double weight_decay)
-      : step(now),
-        constants(fixed),
-        keep(static_cast<float>(__fma_rn(-static_cast<double>(now.lr), weight_decay, 1.0))) {}
+      : step(now), constants(fixed), keep(static_cast<float>(fma(-static_cast<double>(now.lr), weight_decay, 1.0))) {}
 
   __device__ void operator()(float& p, float g, float& m, float& v) const {
     g = __fmul_rn(g, step.scale);

@@ -59,8 +59,7 @@ void HostExchange::receive(std::span<std::byte> bytes, const void* device) const
 
 int64_t HostExchange::fetch(const void* device_number) {
   size_t slot = static_cast<size_t>(fetches_) % arrived_.size();
-  check_cuda(cudaMemcpyAsync(numbers_ + slot, device_number, sizeof(float), cudaMemcpyDefault, stream_),
-             "a number");
+  check_cuda(cudaMemcpyAsync(numbers_ + slot, device_number, sizeof(float), cudaMemcpyDefault, stream_), "a number");
   check_cuda(cudaEventRecord(arrived_[slot], stream_), "a number");
   return fetches_++;
 }
